@@ -1,0 +1,80 @@
+//! Pictures as data: what is drawn, not how.
+//!
+//! A figure's title is a question, its caption the answer in words. Renderers choose the drawing: bars of block
+//! characters in a terminal, SVG in a page.
+
+/// One picture.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// Stable id inside the Section.
+    pub id: String,
+    /// Heading, a question or its subject.
+    pub title: String,
+    /// The answer in one sentence.
+    pub caption: String,
+    /// What is drawn.
+    pub drawing: Drawing,
+}
+
+/// The kinds of picture.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Drawing {
+    /// Amounts side by side, in groups.
+    Bars(Vec<BarGroup>),
+    /// One episode as a sequence of steps over levels.
+    Ladder(Vec<Rung>),
+    /// A distribution.
+    Histogram(Vec<Bin>),
+}
+
+/// Bars that add up to one whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BarGroup {
+    /// Heading on the left, such as a vCPU.
+    pub title: String,
+    /// Unit of the values: `ns`, `count`, ...
+    pub unit: &'static str,
+    /// The whole that shares refer to.
+    pub total: f64,
+    /// The bars, in drawing order.
+    pub bars: Vec<Bar>,
+}
+
+/// One bar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    /// What it measures.
+    pub label: String,
+    /// How much, in the group's unit.
+    pub value: f64,
+    /// A remark at its end, or empty.
+    pub note: String,
+    /// Name of the state or level that decides its colour, or empty.
+    pub hue: String,
+}
+
+/// One step of a ladder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rung {
+    /// Lane: `L2`, `L1`, `L0`, `VMM`.
+    pub lane: String,
+    /// What happens there.
+    pub label: String,
+    /// Start after the episode's first step.
+    pub at_ns: u64,
+    /// Length.
+    pub length_ns: u64,
+    /// How many equal steps in a row it stands for.
+    pub repeat: u64,
+}
+
+/// One bin of a histogram.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bin {
+    /// Lower bound, inside.
+    pub from: f64,
+    /// Upper bound, outside.
+    pub to: f64,
+    /// How many samples.
+    pub count: u64,
+}

@@ -1,0 +1,133 @@
+//! What is wrong, how do we know, what does it cost, and what does one type to change it?
+//!
+//! A finding without evidence does not exist; a cost says whether it was measured, modelled or published.
+
+use crate::{Change, Level};
+use serde::Serialize;
+
+/// How much it matters, ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Costs a little.
+    Low,
+    /// Costs noticeably.
+    Medium,
+    /// The first thing to change.
+    High,
+}
+
+/// What a change demands before it works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Needs {
+    /// It works at once.
+    #[serde(rename = "nothing")]
+    Nothing,
+    /// A kernel module must be reloaded, with its VMs stopped, or a VM restarted.
+    #[serde(rename = "reload")]
+    Reload,
+    /// The machine must be rebooted.
+    #[serde(rename = "reboot")]
+    Reboot,
+    /// Only whoever owns the level below can do it.
+    #[serde(rename = "outer level")]
+    OuterLevel,
+}
+
+/// How a cost came about. Never mixed in one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CostKind {
+    /// Counted or timed in this recording.
+    Measured,
+    /// Computed by a model from measured inputs.
+    Modelled,
+    /// Taken from a publication.
+    Published,
+    /// No cost is known.
+    None,
+}
+
+/// What a finding costs, or what its change would save.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cost {
+    /// The amount, in `unit`.
+    pub value: Option<f64>,
+    /// Such as `share of all exits`, `exits per chain`, `ns per second`.
+    pub unit: String,
+    /// Where the amount comes from.
+    pub kind: CostKind,
+    /// Lower end of its uncertainty.
+    pub low: Option<f64>,
+    /// Upper end of its uncertainty.
+    pub high: Option<f64>,
+}
+
+/// Something seen, and where it was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// The observation with its number, as a person would say it.
+    #[serde(rename = "what")]
+    pub what: String,
+    /// The table row, file or time that shows it.
+    #[serde(rename = "where")]
+    pub place: String,
+}
+
+/// One finding. Text, HTML, JSON, the dashboard and Python print this and add no words of their own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// The rule, such as `FLW-SHADOW`.
+    pub rule: &'static str,
+    /// What it is about: a VM, a vCPU, a level, a file.
+    pub subject: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Where the change has to be made.
+    pub level: Level,
+    /// One line with the number that matters.
+    pub title: String,
+    /// What was seen; never empty.
+    pub evidence: Vec<Evidence>,
+    /// What it costs.
+    pub cost: Cost,
+    /// Why this happens, in a sentence or two.
+    pub why: String,
+    /// Typed changes, where the program can make them.
+    pub changes: Vec<Change>,
+    /// The commands to type; printed changes, or commands for what only a person can do.
+    pub fix: Vec<String>,
+    /// The commands that take it back.
+    pub undo: Vec<String>,
+    /// What the change demands.
+    pub needs: Needs,
+    /// Where the rule's claim comes from: kernel file and version, manual, paper.
+    pub source: &'static str,
+}
+
+impl Finding {
+    /// `RULE@subject`, unique in one answer.
+    pub fn id(&self) -> String {
+        format!("{}@{}", self.rule, self.subject)
+    }
+}
+
+impl Cost {
+    /// No cost is known.
+    pub fn none() -> Self {
+        Self { value: None, unit: String::new(), kind: CostKind::None, low: None, high: None }
+    }
+
+    /// An amount of the given kind without a stated spread.
+    pub fn of(kind: CostKind, value: f64, unit: impl Into<String>) -> Self {
+        Self { value: Some(value), unit: unit.into(), kind, low: None, high: None }
+    }
+
+    /// The same with its uncertainty.
+    #[must_use]
+    pub fn between(self, low: f64, high: f64) -> Self {
+        Self { low: Some(low), high: Some(high), ..self }
+    }
+}

@@ -1,0 +1,51 @@
+//! Which level of a nested stack does something belong to?
+//!
+//! ```text
+//! L3   a guest of L2
+//! L2   a guest of L1        "the nested guest"
+//! L1   a guest of L0        "the guest hypervisor", where it runs guests of its own
+//! L0   the machine that was recorded
+//! ```
+
+use std::fmt;
+
+/// A level, or the honest answer that the trace does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// L0, L1, L2, ...
+    At(u8),
+    /// A guest ran, and nothing in the trace says at which level: printed `L?`.
+    Unknown,
+}
+
+impl Level {
+    /// The recorded machine.
+    pub const L0: Level = Level::At(0);
+    /// Its guests.
+    pub const L1: Level = Level::At(1);
+    /// Guests of its guests.
+    pub const L2: Level = Level::At(2);
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Level::At(depth) => write!(f, "L{depth}"),
+            Level::Unknown => f.write_str("L?"),
+        }
+    }
+}
+
+impl std::str::FromStr for Level {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.strip_prefix(['L', 'l']).unwrap_or(text);
+        match digits {
+            "?" => Ok(Level::Unknown),
+            _ => {
+                digits.parse().map(Level::At).map_err(|_| format!("`{text}` is no level; write L0, L1, L2, ... or L?"))
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The words every part of kvmscope speaks.
+//!
+//! This crate reads no trace and no host. It holds what the readers, the answers and the renderers must agree on:
+//! time and levels, problems found in input, findings and the changes they propose, tables, figures, the [`Section`]
+//! that every question answers with, and the [`recording`] directory in which the live and the reading half meet.
+
+pub mod change;
+pub mod figure;
+pub mod finding;
+pub mod histogram;
+pub mod level;
+pub mod problem;
+pub mod recording;
+pub mod section;
+pub mod table;
+pub mod time;
+pub mod timeline;
+
+pub use change::Change;
+pub use figure::Figure;
+pub use finding::{Cost, CostKind, Evidence, Finding, Needs, Severity};
+pub use histogram::Histogram;
+pub use level::Level;
+pub use problem::{Problem, Problems};
+pub use section::{Section, Unknown};
+pub use table::{Cell, Column, ColumnType, Table};
+pub use time::{Clock, ClockSource, Span};

@@ -1,0 +1,131 @@
+//! Decoded events of one piece of a trace, as columns.
+//!
+//! ```text
+//! times_ns  kinds  cpus  tids  starts        values
+//! [  100 ]  [ 0 ]  [ 1 ] [170] [ 0 ] ----->  [ mask | field 0 | field 1 | ... ]
+//! [  180 ]  [ 3 ]  [ 1 ] [170] [ 9 ] ----->  [ mask | field 0 ]
+//! ```
+//! `mask` has bit i set if the event has the i-th wanted field; an absent field's value is 0. Text and byte arrays are
+//! handles into `bytes`. A batch is filled by one thread, read by another, and used again.
+
+use base::Problem;
+
+/// Position of an event's kind in the [`Request`](crate::Request).
+pub type Kind = u16;
+
+/// The kind of a record that stands for lost events: field 0 is their number (0: unknown), field 1 the bytes.
+pub const LOST: Kind = Kind::MAX;
+
+/// The thread of an event, where the trace does not say it.
+pub const NO_TID: i32 = -1;
+
+/// Events of one piece, in the order in which they stand there.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Time of each event in ns on the trace's clock (in ticks if the reading asked for ticks).
+    pub times_ns: Vec<u64>,
+    /// Kind of each event.
+    pub kinds: Vec<Kind>,
+    /// CPU on which each event happened.
+    pub cpus: Vec<u32>,
+    /// Thread that was running, or [`NO_TID`].
+    pub tids: Vec<i32>,
+    /// Where the event's mask and values start in `values`.
+    pub starts: Vec<u32>,
+    /// Masks and values.
+    pub values: Vec<u64>,
+    /// Contents of text and byte fields.
+    pub bytes: Vec<u8>,
+    /// How many events of each of `Facts::event_types` the piece holds, wanted or not.
+    pub tally: Vec<u32>,
+    /// Time of the first and last event, wanted or not.
+    pub span_ns: Option<(u64, u64)>,
+    /// Damage found in the piece.
+    pub problems: Vec<Problem>,
+}
+
+impl Batch {
+    /// Empties the batch and keeps its memory.
+    pub fn clear(&mut self, event_types: usize) {
+        self.times_ns.clear();
+        self.kinds.clear();
+        self.cpus.clear();
+        self.tids.clear();
+        self.starts.clear();
+        self.values.clear();
+        self.bytes.clear();
+        self.tally.clear();
+        self.tally.resize(event_types, 0);
+        self.span_ns = None;
+        self.problems.clear();
+    }
+
+    /// Number of wanted events.
+    pub fn len(&self) -> usize {
+        self.times_ns.len()
+    }
+
+    /// True if there is no wanted event.
+    pub fn is_empty(&self) -> bool {
+        self.times_ns.is_empty()
+    }
+
+    /// Notes that an event of type `event_type` stands at `time_ns`, wanted or not.
+    #[inline]
+    pub fn saw(&mut self, time_ns: u64, event_type: usize) {
+        if let Some(count) = self.tally.get_mut(event_type) {
+            *count += 1;
+        }
+        self.saw_time(time_ns);
+    }
+
+    /// Widens the span to hold `time_ns`.
+    #[inline]
+    pub fn saw_time(&mut self, time_ns: u64) {
+        match &mut self.span_ns {
+            Some((first, last)) => {
+                *first = (*first).min(time_ns);
+                *last = (*last).max(time_ns);
+            }
+            None => self.span_ns = Some((time_ns, time_ns)),
+        }
+    }
+
+    /// Starts a wanted event whose mask and values follow by [`Batch::value`] and [`Batch::handle`].
+    #[inline]
+    pub fn begin(&mut self, time_ns: u64, kind: Kind, cpu: u32, tid: i32, mask: u64) {
+        self.times_ns.push(time_ns);
+        self.kinds.push(kind);
+        self.cpus.push(cpu);
+        self.tids.push(tid);
+        self.starts.push(self.values.len() as u32);
+        self.values.push(mask);
+    }
+
+    /// Adds the next value of the event begun last.
+    #[inline]
+    pub fn value(&mut self, value: u64) {
+        self.values.push(value);
+    }
+
+    /// Stores `content` and returns the value that stands for it.
+    #[inline]
+    pub fn handle(&mut self, content: &[u8]) -> u64 {
+        let at = self.bytes.len() as u64;
+        self.bytes.extend_from_slice(content);
+        (at << 32) | content.len() as u64
+    }
+
+    /// Adds a record of lost events.
+    pub fn lost(&mut self, time_ns: u64, cpu: u32, events: u64, bytes: u64) {
+        self.begin(time_ns, LOST, cpu, NO_TID, 0b11);
+        self.value(events);
+        self.value(bytes);
+    }
+
+    /// The content that a text or bytes value stands for.
+    pub fn content(&self, handle: u64) -> &[u8] {
+        let (at, length) = ((handle >> 32) as usize, (handle & 0xffff_ffff) as usize);
+        self.bytes.get(at..at + length).unwrap_or_default()
+    }
+}

@@ -1,0 +1,60 @@
+//! The streams of a trace, and how they are cut so that several CPUs decode at once.
+
+use crate::{Batch, Facts, Request};
+use base::Clock;
+
+/// An opened trace.
+pub trait Trace: Send + Sync {
+    /// What the file says of itself.
+    fn facts(&self) -> &Facts;
+
+    /// The trace's streams, ready to hand out the events of `reading`.
+    ///
+    /// Each lane is in time order by itself, as far as its recorder kept order.
+    fn lanes<'t>(&'t self, reading: &'t Reading<'t>) -> Vec<Lane<'t>>;
+}
+
+/// What is asked of a trace.
+pub struct Reading<'a> {
+    /// The wanted events.
+    pub request: &'a Request,
+    /// The clock to use instead of those of which the file gives no scale.
+    /// `None`: such a clock's ticks pass as they are.
+    pub fitted: Option<Clock>,
+}
+
+/// One stream.
+pub struct Lane<'t> {
+    /// File and stream, for messages.
+    pub name: String,
+    /// The CPU that wrote it, where a stream has one.
+    pub cpu: Option<u32>,
+    /// Where its batches come from.
+    pub source: Source<'t>,
+}
+
+/// Where a lane's batches come from.
+pub enum Source<'t> {
+    /// Pieces that can be decoded in any order.
+    Pieces(Box<dyn Pieces + 't>),
+    /// Batches that only come one after the other.
+    Sequence(Box<dyn Iterator<Item = Batch> + Send + 't>),
+}
+
+/// A stream whose pieces (pages, compressed chunks, packets) can be decoded in any order.
+pub trait Pieces: Send + Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Decodes piece `index` into `batch`, which the caller has cleared. Damage goes into `batch.problems`.
+    fn decode(&self, index: usize, scratch: &mut Scratch, batch: &mut Batch);
+}
+
+/// Memory that a decoding thread uses again and again.
+#[derive(Default)]
+pub struct Scratch {
+    /// Decompressed bytes.
+    pub bytes: Vec<u8>,
+    /// zstd's state, made at first use.
+    pub zstd: Option<zstd::bulk::Decompressor<'static>>,
+}
