@@ -1,1 +1,57 @@
-//! placeholder
+//! What happened on a KVM host, and why: facts become answers.
+//!
+//! One folder per question, all of the same shape (`mod model build measure advise section`); [`QUESTIONS`] is the only
+//! list of them. Questions never import each other; what several need lies in `shared/`. Everything here is pure: it
+//! reads a [`Recording`](base::recording::Recording) and nothing else, and needs no root.
+
+pub mod input;
+
+pub use input::{Input, Options, Part};
+
+use base::{Problem, Section};
+
+/// One question that kvmscope answers.
+pub struct Question {
+    /// Stable id, the Section's id.
+    pub id: &'static str,
+    /// The question, as a person would ask it.
+    pub question: &'static str,
+    /// Finds the answer; `None` if the recording holds nothing the question could use.
+    pub answer: fn(&mut Ask<'_>) -> Result<Option<Answer>, Error>,
+}
+
+/// What a question is given.
+pub struct Ask<'a> {
+    /// The opened recording.
+    pub input: &'a Input,
+    /// How the user narrowed the question.
+    pub options: &'a Options,
+    /// Hears of work done and work in all, in any unit, as often as it changes.
+    pub progress: &'a mut dyn FnMut(u64, u64),
+}
+
+/// An answer, and what was wrong with the input.
+pub struct Answer {
+    /// The answer.
+    pub section: Section,
+    /// Damage met on the way, beyond what opening the input already noted.
+    pub problems: Vec<Problem>,
+}
+
+/// All questions, in the order in which they are shown.
+pub const QUESTIONS: &[Question] = &[];
+
+/// Why no answer could be given.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A trace could not be opened.
+    #[error(transparent)]
+    Trace(#[from] trace::Error),
+    /// A recording's manifest could not be read.
+    #[error(transparent)]
+    Recording(#[from] base::recording::Error),
+    /// The user narrowed the question to something that the recording does not hold.
+    #[error("{0}")]
+    NoSuch(String),
+}

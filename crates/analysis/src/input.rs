@@ -1,0 +1,79 @@
+//! A recording with its traces opened: what every question is asked of.
+
+use crate::Error;
+use base::recording::Recording;
+use base::{Level, Problem, Span};
+use trace::Trace;
+
+/// An opened recording.
+pub struct Input {
+    /// The manifest: machines, levels, the emulation mark.
+    pub recording: Recording,
+    /// Its traces, opened.
+    pub parts: Vec<Part>,
+    /// Damage found while opening.
+    pub problems: Vec<Problem>,
+}
+
+/// One opened trace of a recording.
+pub struct Part {
+    /// Index in `recording.parts`.
+    pub index: usize,
+    /// Level of the machine it was recorded on.
+    pub level: Level,
+    /// Name of that machine in the manifest: `L0`.
+    pub machine: String,
+    /// The trace.
+    pub trace: Box<dyn Trace>,
+}
+
+/// How the user narrowed a question.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Only rows of this level.
+    pub level: Option<Level>,
+    /// Only this VM.
+    pub vm: Option<String>,
+    /// Only this vCPU.
+    pub vcpu: Option<u32>,
+    /// Only this window, in ns since the recording's first event.
+    pub window: Option<Span>,
+    /// Events to treat as if they had not been recorded.
+    pub ignore_events: Vec<String>,
+    /// VM names by thread id, over what the trace says.
+    pub vm_map: Vec<(i32, String)>,
+}
+
+impl Input {
+    /// Opens all traces of `recording`.
+    ///
+    /// A part that cannot be opened becomes a problem, as long as one can.
+    ///
+    /// # Errors
+    /// If no part can be opened: the first part's error.
+    pub fn open(recording: Recording) -> Result<Self, Error> {
+        let mut input = Self { recording, parts: Vec::new(), problems: Vec::new() };
+        let mut first_error = None;
+        for (index, part) in input.recording.parts.iter().enumerate() {
+            if !part.kind.is_trace() {
+                continue;
+            }
+            match trace::open(&input.recording.root.join(&part.path)) {
+                Ok(trace) => {
+                    input.problems.extend(trace.facts().problems.iter().cloned());
+                    let level = input.recording.level_of(&part.machine);
+                    input.parts.push(Part { index, level, machine: part.machine.clone(), trace });
+                }
+                Err(error) => {
+                    let file = part.path.display().to_string();
+                    input.problems.push(Problem::at(file, None, "a trace", "none", 0, error.to_string()));
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        match first_error {
+            Some(error) if input.parts.is_empty() => Err(error.into()),
+            _ => Ok(input),
+        }
+    }
+}
