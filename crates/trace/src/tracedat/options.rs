@@ -189,7 +189,7 @@ mod tests {
         let mut hints = ClockHints { in_use: Some("x86-tsc".into()), ..ClockHints::default() };
         assert_eq!(hints.clock("").source, ClockSource::None);
         hints.tsc = Some(TscScale { mult: 477_218_588, shift: 30 });
-        assert_eq!(hints.clock("").ns(9_000_000_000), 3_999_999_997);
+        assert_eq!(hints.clock("").ns(9_000_000_000), 3_999_999_996);
         assert_eq!(hints.clock("mono").ns(5), 5, "a buffer's own clock comes first");
     }
 }
