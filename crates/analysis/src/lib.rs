@@ -4,7 +4,9 @@
 //! list of them. Questions never import each other; what several need lies in `shared/`. Everything here is pure: it
 //! reads a [`Recording`](base::recording::Recording) and nothing else, and needs no root.
 
+pub mod flow;
 pub mod input;
+pub mod shared;
 
 pub use input::{Input, Options, Part};
 
