@@ -120,6 +120,16 @@ impl Severity {
 }
 
 impl Needs {
+    /// As it is written in JSON and CSV.
+    pub fn name(self) -> &'static str {
+        match self {
+            Needs::Nothing => "nothing",
+            Needs::Reload => "reload",
+            Needs::Reboot => "reboot",
+            Needs::OuterLevel => "outer level",
+        }
+    }
+
     /// The demand in words for people.
     pub fn words(self) -> &'static str {
         match self {

@@ -1,0 +1,151 @@
+//! Figures drawn with characters: bars in eighths, ladders as indented steps, histograms.
+
+use super::line::{Lines, bar, capitals, heading, left, right, width};
+use super::number;
+use super::paint::Role;
+use base::Figure;
+use base::figure::{BarGroup, Bin, Drawing, Rung};
+
+/// The longest bar; longer ones compare no better.
+const LONGEST_BAR: usize = 40;
+
+/// Below this a bar shows nothing that its number does not.
+const SHORTEST_BAR: usize = 6;
+
+/// Renders one figure under its title.
+pub fn render(figure: &Figure, out: &mut Lines) {
+    out.gap();
+    let title = capitals(&figure.title);
+    match &figure.drawing {
+        Drawing::Bars(groups) if groups.len() == 1 => heading(&title, &groups[0].title, out),
+        _ => heading(&title, "", out),
+    }
+    if !figure.caption.is_empty() {
+        out.wrapped("   ", "   ", &figure.caption, out.page.width.min(super::WIDEST_PROSE));
+    }
+    match &figure.drawing {
+        Drawing::Bars(groups) => bars(groups, out),
+        Drawing::Ladder(rungs) => ladder(rungs, out),
+        Drawing::Histogram(bins) => histogram(bins, out),
+    }
+}
+
+/// One bar's words, ready to be aligned.
+struct Words<'a> {
+    label: &'a str,
+    value: String,
+    share: Option<f64>,
+    note: &'a str,
+    hue: &'a str,
+}
+
+/// Groups below each other, all on one scale: the largest share fills the longest bar.
+fn bars(groups: &[BarGroup], out: &mut Lines) {
+    let several = groups.len() > 1;
+    let words: Vec<Vec<Words<'_>>> = groups.iter().map(words_of).collect();
+    let all = || words.iter().flatten();
+    let label_room = all().map(|w| width(w.label)).max().unwrap_or(0).min(out.page.width / 3);
+    let totals: Vec<String> = groups.iter().map(|group| number::amount(group.total, group.unit)).collect();
+    let value_room = all().map(|w| &w.value).chain(&totals).map(|v| width(v)).max().unwrap_or(0);
+    let largest = all().filter_map(|w| w.share).fold(0.0, f64::max);
+    let note_room = all().map(|w| width(w.note)).max().unwrap_or(0);
+    let bar_at = 3 + label_room + 2 + value_room + 2 + SHARE_ROOM + 2;
+    let room = out.page.width.saturating_sub(bar_at);
+    // Notes go behind the bars where both fit, else on a line of their own.
+    let beside = note_room == 0 || room >= SHORTEST_BAR + 2 + note_room;
+    let bar_room = if beside && note_room > 0 { room - 2 - note_room } else { room }.min(LONGEST_BAR);
+    for ((group, words), total) in groups.iter().zip(&words).zip(&totals) {
+        if several {
+            out.wrapped("   ", "     ", &group.title, out.page.width);
+        }
+        for w in words {
+            let label = left(&super::line::elided(w.label, label_room), label_room);
+            let share = w.share.map(number::share).unwrap_or_default();
+            let drawn = match w.share {
+                Some(share) if largest > 0.0 && bar_room >= SHORTEST_BAR => bar(share / largest, bar_room),
+                _ => String::new(),
+            };
+            let mut line = format!("   {label}  {}  {}  ", right(&w.value, value_room), right(&share, SHARE_ROOM));
+            line.push_str(&out.paint.on(&drawn, Role::Hue(w.hue)));
+            if beside && !w.note.is_empty() {
+                line.push_str("  ");
+                line.push_str(&out.paint.on(w.note, Role::Quiet));
+            }
+            out.line(&line);
+            if !beside && !w.note.is_empty() {
+                out.wrapped("     ", "     ", w.note, out.page.width);
+            }
+        }
+        if group.total > 0.0 {
+            let blanks = " ".repeat(label_room);
+            out.line(&format!("   {blanks}  {}  {}", right(total, value_room), right("100 %", SHARE_ROOM)));
+        }
+    }
+}
+
+/// Columns of the widest share, `>99.9 %`.
+const SHARE_ROOM: usize = 7;
+
+fn words_of(group: &BarGroup) -> Vec<Words<'_>> {
+    let mut words = Vec::with_capacity(group.bars.len());
+    for bar in &group.bars {
+        words.push(Words {
+            label: &bar.label,
+            value: number::amount(bar.value, group.unit),
+            share: (group.total > 0.0).then(|| bar.value / group.total),
+            note: &bar.note,
+            hue: &bar.hue,
+        });
+    }
+    words
+}
+
+/// Steps in order of time, each under the lane in which it happens.
+fn ladder(rungs: &[Rung], out: &mut Lines) {
+    let mut lanes: Vec<&str> = Vec::new();
+    for rung in rungs {
+        if !lanes.contains(&rung.lane.as_str()) {
+            lanes.push(&rung.lane);
+        }
+    }
+    // Innermost first, as one falls from L2 towards L0; `VMM` sorts behind the levels.
+    lanes.sort_by(|a, b| (!a.starts_with('L')).cmp(&!b.starts_with('L')).then_with(|| b.cmp(a)));
+    let lane_room = lanes.iter().map(|lane| width(lane)).max().unwrap_or(0) + 2;
+    let at: Vec<String> = rungs.iter().map(|rung| number::duration(rung.at_ns as f64)).collect();
+    let lasts: Vec<String> = rungs.iter().map(|rung| number::duration(rung.length_ns as f64)).collect();
+    let room = |texts: &[String], least: usize| texts.iter().map(|text| width(text)).max().unwrap_or(0).max(least);
+    let (at_room, lasts_room) = (room(&at, 2), room(&lasts, 5));
+    let names: String = lanes.iter().map(|lane| left(lane, lane_room)).collect();
+    out.line(&format!("   {}  {}   {names}", right("at", at_room), right("lasts", lasts_room)));
+    for ((rung, at), lasts) in rungs.iter().zip(&at).zip(&lasts) {
+        let mut line = format!("   {}  {}   ", right(at, at_room), right(lasts, lasts_room));
+        for lane in &lanes {
+            let dot = if *lane == rung.lane { "●" } else { "" };
+            line.push_str(&out.paint.on(dot, Role::Hue(lane)));
+            line.push_str(&" ".repeat(lane_room - width(dot)));
+        }
+        let before = 3 + at_room + 2 + lasts_room + 3 + lane_room * lanes.len();
+        let times = if rung.repeat > 1 { format!(" x{}", number::thousands(rung.repeat)) } else { String::new() };
+        out.wrapped(&line, &" ".repeat(before), &format!("{}{times}", rung.label), out.page.width);
+    }
+}
+
+/// One line per bin, the fullest with the longest bar.
+fn histogram(bins: &[Bin], out: &mut Lines) {
+    let ranges: Vec<(String, String)> = bins.iter().map(|b| (number::plain(b.from), number::plain(b.to))).collect();
+    let counts: Vec<String> = bins.iter().map(|bin| number::thousands(bin.count)).collect();
+    let most = bins.iter().map(|bin| bin.count).max().unwrap_or(0).max(1);
+    let from_room = ranges.iter().map(|(from, _)| width(from)).max().unwrap_or(0);
+    let to_room = ranges.iter().map(|(_, to)| width(to)).max().unwrap_or(0);
+    let count_room = counts.iter().map(|count| width(count)).max().unwrap_or(0);
+    let bar_room = out.page.width.saturating_sub(3 + from_room + 4 + to_room + 2 + count_room + 2).min(LONGEST_BAR);
+    for ((bin, (from, to)), count) in bins.iter().zip(&ranges).zip(&counts) {
+        let drawn = bar(bin.count as f64 / most as f64, bar_room);
+        out.line(&format!(
+            "   {} to {}  {}  {drawn}",
+            right(from, from_room),
+            right(to, to_room),
+            right(count, count_room)
+        ));
+    }
+}

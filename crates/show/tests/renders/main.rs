@@ -1,0 +1,6 @@
+//! One made-up answer, rendered in every way.
+
+mod csv;
+mod json;
+mod sample;
+mod text;
