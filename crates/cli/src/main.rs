@@ -26,7 +26,7 @@ struct Program {
 
 #[derive(Subcommand)]
 enum Command {
-    Report(report::Report),
+    Report(Box<report::Report>),
     Completions(completions::Completions),
 }
 

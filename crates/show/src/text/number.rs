@@ -48,7 +48,7 @@ pub fn share(value: f64) -> String {
     match percent {
         p if !p.is_finite() => "-".to_owned(),
         p if p > 0.0 && p < 0.05 => "<0.1 %".to_owned(),
-        p if p < 100.0 && p >= 99.95 => ">99.9 %".to_owned(),
+        p if (99.95..100.0).contains(&p) => ">99.9 %".to_owned(),
         p if p == 100.0 || p == 0.0 => format!("{p:.0} %"),
         p => format!("{p:.1} %"),
     }

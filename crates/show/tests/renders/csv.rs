@@ -25,7 +25,7 @@ fn a_file_per_table_and_one_of_findings() {
 fn every_cell_reads_back() {
     let directory = tempfile::tempdir().unwrap();
     let section = sample::section();
-    kvmscope_show::csv::write_csv(&[section.clone()], directory.path()).unwrap();
+    kvmscope_show::csv::write_csv(std::slice::from_ref(&section), directory.path()).unwrap();
     for table in &section.tables {
         let mut file = ::csv::Reader::from_path(directory.path().join(format!("flow.{}.csv", table.name))).unwrap();
         let rows: Vec<::csv::StringRecord> = file.records().map(Result::unwrap).collect();
