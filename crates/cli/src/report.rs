@@ -119,7 +119,7 @@ impl Report {
             }));
         }
         failed.iter().for_each(complain);
-        Ok(Answered { recording: input.recording, sections, problems: problems.list().to_vec() })
+        Ok(Answered { recording: input.recording, sections, problems: told(&title, &problems) })
     }
 
     fn print(&self, answers: &[Answered]) -> anyhow::Result<()> {
@@ -145,6 +145,17 @@ impl Report {
         let mut findings = answers.iter().flat_map(|answered| &answered.sections).flat_map(|section| &section.findings);
         if findings.any(|finding| finding.severity >= limit) { Exit::FailOn } else { Exit::Answered }
     }
+}
+
+/// All problems that were kept, and how many were not.
+fn told(title: &str, problems: &Problems) -> Vec<Problem> {
+    let mut told = problems.list().to_vec();
+    if problems.beyond_cap() > 0 {
+        let text = "further problems of other kinds, not listed";
+        let more = Problem::at(title, None, "", "", 0, text);
+        told.push(Problem { count: problems.beyond_cap(), ..more });
+    }
+    told
 }
 
 impl Answered {

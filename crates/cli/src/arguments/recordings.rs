@@ -9,7 +9,8 @@ use std::path::PathBuf;
 /// Paths and parts.
 #[derive(Args)]
 pub struct Recordings {
-    /// Recording directories, CTF directories, or bare trace files (taken as recorded at L0)
+    /// Recording directories, CTF directories, or bare trace files (taken as recorded at L0); several are answered in
+    /// turn, each by itself
     #[arg(value_name = "PATH", required_unless_present = "part")]
     paths: Vec<PathBuf>,
     /// A trace and the level it was recorded at, to put several machines into one recording:

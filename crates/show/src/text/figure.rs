@@ -12,6 +12,9 @@ const LONGEST_BAR: usize = 40;
 /// Below this a bar shows nothing that its number does not.
 const SHORTEST_BAR: usize = 6;
 
+/// Groups drawn one below the other; a VM of 64 vCPUs would fill pages with bars that look the same.
+const MOST_GROUPS: usize = 8;
+
 /// Renders one figure under its title.
 pub fn render(figure: &Figure, out: &mut Lines) {
     out.gap();
@@ -54,8 +57,11 @@ fn bars(groups: &[BarGroup], out: &mut Lines) {
     // Notes go behind the bars where both fit, else on a line of their own.
     let beside = note_room == 0 || room >= SHORTEST_BAR + 2 + note_room;
     let bar_room = if beside && note_room > 0 { room - 2 - note_room } else { room }.min(LONGEST_BAR);
-    for ((group, words), total) in groups.iter().zip(&words).zip(&totals) {
+    for (index, ((group, words), total)) in groups.iter().zip(&words).zip(&totals).take(MOST_GROUPS).enumerate() {
         if several {
+            if index > 0 {
+                out.gap();
+            }
             out.wrapped("   ", "     ", &group.title, out.page.width);
         }
         for w in words {
@@ -80,6 +86,10 @@ fn bars(groups: &[BarGroup], out: &mut Lines) {
             let blanks = " ".repeat(label_room);
             out.line(&format!("   {blanks}  {}  {}", right(total, value_room), right("100 %", SHARE_ROOM)));
         }
+    }
+    if let Some(more) = groups.len().checked_sub(MOST_GROUPS).filter(|more| *more > 0) {
+        out.gap();
+        out.line(&format!("   + {more} more like these, see --json"));
     }
 }
 

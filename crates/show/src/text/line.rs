@@ -48,13 +48,16 @@ impl Lines {
     }
 }
 
-/// A heading, with a remark at the right edge where it fits and below where it does not.
+/// A remark further right than this is too far from the heading that it belongs to.
+const REMARK_ENDS: usize = 110;
+
+/// A heading, with a remark at the right where it fits and below where it does not.
 pub fn heading(title: &str, remark: &str, out: &mut Lines) {
     let painted = out.paint.on(title, Role::Heading);
     let used = 1 + width(title);
     let remark_width = width(remark);
     if used + 3 + remark_width <= out.page.width {
-        let blanks = " ".repeat(out.page.width - used - remark_width);
+        let blanks = " ".repeat(out.page.width.min(REMARK_ENDS).saturating_sub(used + remark_width).max(3));
         out.line(&format!(" {painted}{blanks}{}", out.paint.on(remark, Role::Quiet)));
         return;
     }

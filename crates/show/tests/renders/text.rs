@@ -99,3 +99,29 @@ fn names_from_the_traced_machine_cannot_command_the_terminal() {
 fn an_empty_answer_is_an_empty_page() {
     assert_eq!(render(&[Section::new("flow", "?")], &[], &Page::default()), "");
 }
+
+#[test]
+fn several_groups_share_one_scale_and_too_many_are_counted() {
+    let mut section = Section::new("flow", "?");
+    let mut figure = sample::section().figures.remove(0);
+    let base::figure::Drawing::Bars(groups) = &mut figure.drawing else { unreachable!() };
+    groups[0].bars.truncate(2);
+    for vcpu in 1..10 {
+        let mut group = groups[0].clone();
+        group.title = format!("vm nestv-98 (assumed)   vCPU {vcpu}   tid {}", 98 + vcpu);
+        group.bars[0].value /= 2.0;
+        groups.push(group);
+    }
+    section.figures.push(figure);
+    let text = render(&[section], &[], &Page { width: 80, colour: false });
+    insta::assert_snapshot!("groups", text);
+    assert!(text.contains("+ 2 more like these"));
+}
+
+#[test]
+fn several_sections_are_told_apart_and_say_what_is_next_once() {
+    let text = render(&[sample::section(), sample::section()], &[], &Page::default());
+    assert_eq!(text.matches("Where did each vCPU's time go, by level?").count(), 2);
+    assert_eq!(text.matches("Next:").count(), 1);
+    assert_eq!(text.matches("kvmscope compare").count(), 1);
+}
