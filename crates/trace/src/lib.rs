@@ -11,6 +11,8 @@
 //! This crate knows formats, not KVM.
 
 pub mod batch;
+pub mod calibrate;
+mod decoders;
 pub mod error;
 pub mod facts;
 pub mod format;
@@ -25,5 +27,5 @@ pub use error::Error;
 pub use facts::{EventType, Facts, FieldKind, FieldType, Format};
 pub use lane::{Lane, Pieces, Reading, Scratch, Source, Trace};
 pub use open::open;
-pub use replay::{Event, Totals, replay};
+pub use replay::{Event, Listener, Totals, replay};
 pub use request::{Request, Wanted};
