@@ -9,9 +9,11 @@
 //! bare file, CTF directory       --found----->  Recording     one machine, L0 unless said otherwise
 //! ```
 
+mod draft;
 mod found;
 mod manifest;
 
+pub use draft::Draft;
 pub use found::Named;
 
 use crate::{Level, Problem};
@@ -192,6 +194,12 @@ pub enum Error {
     )]
     Empty {
         /// The directory.
+        path: PathBuf,
+    },
+    /// Something is where a new recording should go.
+    #[error("{} is already there and not an empty directory; name another place", path.display())]
+    Taken {
+        /// The place.
         path: PathBuf,
     },
     /// Files named by the user do not go together.
