@@ -1,7 +1,7 @@
 //! Figures drawn with characters: bars in eighths, ladders as indented steps, histograms.
 
 use super::line::{Lines, bar, capitals, heading, left, right, width};
-use super::number;
+use super::number::{self, SHARE_COLUMNS};
 use super::paint::Role;
 use base::Figure;
 use base::figure::{BarGroup, Bin, Drawing, Rung};
@@ -52,7 +52,7 @@ fn bars(groups: &[BarGroup], out: &mut Lines) {
     let value_room = all().map(|w| &w.value).chain(&totals).map(|v| width(v)).max().unwrap_or(0);
     let largest = all().filter_map(|w| w.share).fold(0.0, f64::max);
     let note_room = all().map(|w| width(w.note)).max().unwrap_or(0);
-    let bar_at = 3 + label_room + 2 + value_room + 2 + SHARE_ROOM + 2;
+    let bar_at = 3 + label_room + 2 + value_room + 2 + SHARE_COLUMNS + 2;
     let room = out.page.width.saturating_sub(bar_at);
     // Notes go behind the bars where both fit, else on a line of their own.
     let beside = note_room == 0 || room >= SHORTEST_BAR + 2 + note_room;
@@ -71,7 +71,7 @@ fn bars(groups: &[BarGroup], out: &mut Lines) {
                 Some(share) if largest > 0.0 && bar_room >= SHORTEST_BAR => bar(share / largest, bar_room),
                 _ => String::new(),
             };
-            let mut line = format!("   {label}  {}  {}  ", right(&w.value, value_room), right(&share, SHARE_ROOM));
+            let mut line = format!("   {label}  {}  {}  ", right(&w.value, value_room), right(&share, SHARE_COLUMNS));
             line.push_str(&out.paint.on(&drawn, Role::Hue(w.hue)));
             if beside && !w.note.is_empty() {
                 line.push_str("  ");
@@ -84,7 +84,7 @@ fn bars(groups: &[BarGroup], out: &mut Lines) {
         }
         if group.total > 0.0 {
             let blanks = " ".repeat(label_room);
-            out.line(&format!("   {blanks}  {}  {}", right(total, value_room), right("100 %", SHARE_ROOM)));
+            out.line(&format!("   {blanks}  {}  {}", right(total, value_room), right("100 %", SHARE_COLUMNS)));
         }
     }
     if let Some(more) = groups.len().checked_sub(MOST_GROUPS).filter(|more| *more > 0) {
@@ -92,9 +92,6 @@ fn bars(groups: &[BarGroup], out: &mut Lines) {
         out.line(&format!("   + {more} more like these, see --json"));
     }
 }
-
-/// Columns of the widest share, `>99.9 %`.
-const SHARE_ROOM: usize = 7;
 
 fn words_of(group: &BarGroup) -> Vec<Words<'_>> {
     let mut words = Vec::with_capacity(group.bars.len());

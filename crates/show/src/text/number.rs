@@ -42,6 +42,9 @@ fn scaled(value: f64, base: &str, scales: &[(f64, &str)]) -> String {
     }
 }
 
+/// Columns of the widest share of a whole, `>99.9 %`.
+pub const SHARE_COLUMNS: usize = 7;
+
 /// `46.2 %`; a share that is there but would round to nothing is `<0.1 %`, and one that is not whole never `100 %`.
 pub fn share(value: f64) -> String {
     let percent = value * 100.0;
@@ -63,8 +66,9 @@ pub fn plain(value: f64) -> String {
         v if v.fract() == 0.0 => 0,
         v if v >= 100.0 => 1,
         v if v >= 1.0 => 2,
-        // As many zeros as there are after the point, and three digits more; a double has no more than 17 to show.
-        v => (2.0 - v.log10().floor()).clamp(3.0, 17.0) as usize,
+        v if v >= 0.1 => 3,
+        v if v >= 0.001 => 5,
+        _ => return format!("{value:.2e}"),
     };
     let text = grouped(value, decimals);
     if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
@@ -124,7 +128,8 @@ mod tests {
         assert_eq!(amount(12.0, "exits per chain"), "12 exits per chain");
         assert_eq!(amount(4_500_000.0, "ns per second"), "4.5 ms per second");
         assert_eq!(amount(1_234_567.0, "events"), "1,234,567 events");
-        assert_eq!(amount(0.000_123_4, "exits"), "0.000123 exits");
+        assert_eq!(amount(0.012_34, "exits"), "0.01234 exits");
+        assert_eq!(amount(0.000_123_4, "exits"), "1.23e-4 exits");
     }
 
     #[test]

@@ -5,10 +5,10 @@
 //! key that is the same in all rows moves into the heading.
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width, wrap};
-use super::number;
+use super::number::{self, SHARE_COLUMNS};
 use super::paint::{Role, harmless};
 use base::table::Shown;
-use base::{Cell, Column, Table};
+use base::{Cell, Column, ColumnType, Table};
 
 /// Blanks before the first column.
 const INDENT: usize = 3;
@@ -18,9 +18,6 @@ const GAP: usize = 2;
 
 /// Text columns are not elided below this.
 const NARROWEST_TEXT: usize = 8;
-
-/// Columns of the widest share, `>99.9 %`.
-const SHARE: usize = 7;
 
 /// The longest and the shortest bar; a shorter one is left out.
 const BARS: std::ops::RangeInclusive<usize> = 6..=24;
@@ -49,14 +46,14 @@ pub fn render(table: &Table, out: &mut Lines) {
     }
     let page = out.page.width;
     let shares = shares(table, shown, rows);
-    let share_room = if shares.is_some() { GAP + SHARE } else { 0 };
+    let share_room = if shares.is_some() { GAP + SHARE_COLUMNS } else { 0 };
     let left_out = fit(&mut columns, page.saturating_sub(INDENT + share_room));
     let used = INDENT + total(&columns) + share_room;
     let bar_room = page.saturating_sub(used + GAP).min(*BARS.end());
 
     let mut headings = heading_lines(&columns);
     if let (Some(last), Some(_)) = (headings.last_mut(), &shares) {
-        last.push_str(&right("share", GAP + SHARE));
+        last.push_str(&right("share", GAP + SHARE_COLUMNS));
     }
     for line in headings {
         out.line(&out.paint.on(&line, Role::Quiet));
@@ -71,7 +68,7 @@ pub fn render(table: &Table, out: &mut Lines) {
             line.push_str(&aligned(&elided_text(column, row), column));
         }
         if let Some(share) = shares.as_ref().and_then(|shares| shares.get(row)) {
-            line.push_str(&right(&number::share(*share), GAP + SHARE));
+            line.push_str(&right(&number::share(*share), GAP + SHARE_COLUMNS));
             if BARS.contains(&bar_room) && largest > 0.0 {
                 line.push_str(&format!("{}{}", " ".repeat(GAP), bar(share / largest, bar_room)));
             }
@@ -104,7 +101,7 @@ fn shaped(table: &Table, shown: &Shown, rows: usize) -> (Vec<String>, Vec<Shaped
         let column = &table.columns[index];
         let cells: Vec<String> = table.rows[..rows].iter().map(|row| shown_cell(&row[index], column)).collect();
         let room = cells.iter().map(|cell| width(cell)).max().unwrap_or(0).max(width(title));
-        let numeric = table.rows.iter().all(|row| !matches!(row[index], Cell::Text(_)));
+        let numeric = column.kind != ColumnType::Text;
         Shaped { heading: title.to_owned(), cells, numeric, room }
     });
     (hoisted, columns.collect())
@@ -206,7 +203,11 @@ fn tell_what_is_missing(rows: usize, columns: &[String], out: &mut Lines) {
         1 => Some("1 more row".to_owned()),
         more => Some(format!("{} more rows", number::thousands(more as u64))),
     };
-    let columns = (!columns.is_empty()).then(|| format!("columns {}", columns.join(", ")));
+    let columns = match columns {
+        [] => None,
+        [one] => Some(format!("column {one}")),
+        many => Some(format!("columns {}", many.join(", "))),
+    };
     let missing: Vec<String> = [rows, columns].into_iter().flatten().collect();
     if !missing.is_empty() {
         out.wrapped("   ", "     ", &format!("+ {}, see --json or --csv", missing.join(", ")), out.page.width);

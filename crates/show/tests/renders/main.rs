@@ -3,4 +3,5 @@
 mod csv;
 mod json;
 mod sample;
+mod tables;
 mod text;

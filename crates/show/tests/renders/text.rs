@@ -55,7 +55,7 @@ fn titles_and_whole_commands_stand_in_every_width() {
 fn a_cut_table_says_how_much_is_missing() {
     assert!(page(100).contains("+ 1 more row, see --json or --csv"));
     let narrow = page(60);
-    assert!(narrow.contains("+ 1 more row, columns"), "{narrow}");
+    assert!(narrow.contains("+ 1 more row, column longest"), "{narrow}");
 }
 
 #[test]
