@@ -1,6 +1,7 @@
 //! How wide is the page, and does it take colours?
 
 use clap::{Args, ValueEnum};
+use std::ffi::OsString;
 use std::io::IsTerminal;
 
 /// Options of the page.
@@ -28,17 +29,43 @@ impl PageOptions {
         let terminal = std::io::stdout().is_terminal();
         let of_terminal = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0);
         let width = self.width.or_else(|| if terminal { of_terminal() } else { None });
-        let colour = match self.color {
-            Colour::Always => true,
-            Colour::Never => false,
-            Colour::Auto => terminal && !no_color() && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
-        };
+        let colour = self.color.wanted(terminal, |name| std::env::var_os(name));
         let default = show::text::Page::default();
         show::text::Page { width: width.map_or(default.width, usize::from), colour }
     }
 }
 
-/// <https://no-color.org>: set to anything but nothing.
-fn no_color() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+impl Colour {
+    /// Whether colours are used on a page that is a terminal or not.
+    fn wanted(self, terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+        match self {
+            Colour::Always => true,
+            Colour::Never => false,
+            // https://no-color.org: NO_COLOR counts when it is set to anything but nothing.
+            Colour::Auto => {
+                terminal
+                    && variable("NO_COLOR").is_none_or(|value| value.is_empty())
+                    && variable("TERM").is_none_or(|terminal| terminal != "dumb")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_needs_a_terminal_and_nobody_who_minds() {
+        let auto = |terminal, name: &str, value: &str| {
+            Colour::Auto.wanted(terminal, |asked| (asked == name).then(|| OsString::from(value)))
+        };
+        assert!(auto(true, "", ""));
+        assert!(!auto(false, "", ""));
+        assert!(!auto(true, "NO_COLOR", "1"));
+        assert!(auto(true, "NO_COLOR", ""));
+        assert!(!auto(true, "TERM", "dumb"));
+        assert!(Colour::Always.wanted(false, |_| Some("1".into())));
+        assert!(!Colour::Never.wanted(true, |_| None));
+    }
 }

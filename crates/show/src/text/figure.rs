@@ -1,8 +1,8 @@
 //! Figures drawn with characters: bars in eighths, ladders as indented steps, histograms.
 
-use super::line::{Lines, bar, capitals, heading, left, right, width};
+use super::line::{Lines, bar, capitals, elided, heading, left, right, width};
 use super::number::{self, SHARE_COLUMNS};
-use super::paint::Role;
+use super::paint::{Role, harmless};
 use base::Figure;
 use base::figure::{BarGroup, Bin, Drawing, Rung};
 
@@ -42,54 +42,75 @@ struct Words<'a> {
     hue: &'a str,
 }
 
-/// Groups below each other, all on one scale: the largest share fills the longest bar.
+/// How many columns each piece of a bar's line gets, the same for all groups of a figure.
+struct Rooms {
+    label: usize,
+    value: usize,
+    bar: usize,
+    /// The share that fills the longest bar.
+    largest: f64,
+    /// Notes stand behind the bars where both fit, else on a line of their own.
+    notes_beside: bool,
+}
+
+/// Groups below each other, all on one scale.
 fn bars(groups: &[BarGroup], out: &mut Lines) {
-    let several = groups.len() > 1;
     let words: Vec<Vec<Words<'_>>> = groups.iter().map(words_of).collect();
-    let all = || words.iter().flatten();
-    let label_room = all().map(|w| width(w.label)).max().unwrap_or(0).min(out.page.width / 3);
     let totals: Vec<String> = groups.iter().map(|group| number::amount(group.total, group.unit)).collect();
-    let value_room = all().map(|w| &w.value).chain(&totals).map(|v| width(v)).max().unwrap_or(0);
-    let largest = all().filter_map(|w| w.share).fold(0.0, f64::max);
-    let note_room = all().map(|w| width(w.note)).max().unwrap_or(0);
-    let bar_at = 3 + label_room + 2 + value_room + 2 + SHARE_COLUMNS + 2;
-    let room = out.page.width.saturating_sub(bar_at);
-    // Notes go behind the bars where both fit, else on a line of their own.
-    let beside = note_room == 0 || room >= SHORTEST_BAR + 2 + note_room;
-    let bar_room = if beside && note_room > 0 { room - 2 - note_room } else { room }.min(LONGEST_BAR);
+    let rooms = rooms(&words, &totals, out.page.width);
     for (index, ((group, words), total)) in groups.iter().zip(&words).zip(&totals).take(MOST_GROUPS).enumerate() {
-        if several {
+        if groups.len() > 1 {
             if index > 0 {
                 out.gap();
             }
             out.wrapped("   ", "     ", &group.title, out.page.width);
         }
-        for w in words {
-            let label = left(&super::line::elided(w.label, label_room), label_room);
-            let share = w.share.map(number::share).unwrap_or_default();
-            let drawn = match w.share {
-                Some(share) if largest > 0.0 && bar_room >= SHORTEST_BAR => bar(share / largest, bar_room),
-                _ => String::new(),
-            };
-            let mut line = format!("   {label}  {}  {}  ", right(&w.value, value_room), right(&share, SHARE_COLUMNS));
-            line.push_str(&out.paint.on(&drawn, Role::Hue(w.hue)));
-            if beside && !w.note.is_empty() {
-                line.push_str("  ");
-                line.push_str(&out.paint.on(w.note, Role::Quiet));
-            }
-            out.line(&line);
-            if !beside && !w.note.is_empty() {
-                out.wrapped("     ", "     ", w.note, out.page.width);
-            }
+        for bar in words {
+            bar_line(bar, &rooms, out);
         }
         if group.total > 0.0 {
-            let blanks = " ".repeat(label_room);
-            out.line(&format!("   {blanks}  {}  {}", right(total, value_room), right("100 %", SHARE_COLUMNS)));
+            let blanks = " ".repeat(rooms.label);
+            out.line(&format!("   {blanks}  {}  {}", right(total, rooms.value), right("100 %", SHARE_COLUMNS)));
         }
     }
     if let Some(more) = groups.len().checked_sub(MOST_GROUPS).filter(|more| *more > 0) {
         out.gap();
         out.line(&format!("   + {more} more like these, see --json"));
+    }
+}
+
+fn rooms(words: &[Vec<Words<'_>>], totals: &[String], page: usize) -> Rooms {
+    let all = || words.iter().flatten();
+    let label = all().map(|words| width(words.label)).max().unwrap_or(0).min(page / 3);
+    let value = all().map(|words| &words.value).chain(totals).map(|value| width(value)).max().unwrap_or(0);
+    let left = page.saturating_sub(3 + label + 2 + value + 2 + SHARE_COLUMNS + 2);
+    let note = all().map(|words| width(words.note)).max().map_or(0, |note| if note > 0 { note + 2 } else { 0 });
+    let notes_beside = left >= SHORTEST_BAR + note;
+    Rooms {
+        label,
+        value,
+        bar: (if notes_beside { left - note } else { left }).min(LONGEST_BAR),
+        largest: all().filter_map(|words| words.share).fold(0.0, f64::max),
+        notes_beside,
+    }
+}
+
+fn bar_line(words: &Words<'_>, rooms: &Rooms, out: &mut Lines) {
+    let label = left(&elided(words.label, rooms.label), rooms.label);
+    let share = words.share.map(number::share).unwrap_or_default();
+    let drawn = match words.share {
+        Some(share) if rooms.largest > 0.0 && rooms.bar >= SHORTEST_BAR => bar(share / rooms.largest, rooms.bar),
+        _ => String::new(),
+    };
+    let mut line = format!("   {label}  {}  {}  ", right(&words.value, rooms.value), right(&share, SHARE_COLUMNS));
+    line.push_str(&out.paint.on(&drawn, Role::Hue(words.hue)));
+    if words.note.is_empty() {
+        out.line(&line);
+    } else if rooms.notes_beside {
+        out.line(&format!("{line}  {}", out.paint.on(words.note, Role::Quiet)));
+    } else {
+        out.line(&line);
+        out.wrapped("     ", "     ", words.note, out.page.width);
     }
 }
 
@@ -122,7 +143,7 @@ fn ladder(rungs: &[Rung], out: &mut Lines) {
     let lasts: Vec<String> = rungs.iter().map(|rung| number::duration(rung.length_ns as f64)).collect();
     let room = |texts: &[String], least: usize| texts.iter().map(|text| width(text)).max().unwrap_or(0).max(least);
     let (at_room, lasts_room) = (room(&at, 2), room(&lasts, 5));
-    let names: String = lanes.iter().map(|lane| left(lane, lane_room)).collect();
+    let names: String = lanes.iter().map(|lane| left(&harmless(lane), lane_room)).collect();
     out.line(&format!("   {}  {}   {names}", right("at", at_room), right("lasts", lasts_room)));
     for ((rung, at), lasts) in rungs.iter().zip(&at).zip(&lasts) {
         let mut line = format!("   {}  {}   ", right(at, at_room), right(lasts, lasts_room));
