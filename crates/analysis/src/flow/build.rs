@@ -57,10 +57,14 @@ impl Sink for Tally {
         if let Some(cost_ns) = exit.cost_ns {
             sums.cost_ns.record(cost_ns);
         }
-        if exit.detail != Detail::None && (sums.details.len() < MOST_KINDS || sums.details.contains_key(&exit.detail)) {
-            let (count, total_ns) = sums.details.entry(exit.detail).or_default();
+        if exit.detail == Detail::None {
+            return;
+        }
+        if let Some((count, total_ns)) = sums.details.get_mut(&exit.detail) {
             *count += 1;
             *total_ns += exit.cost_ns.unwrap_or(0);
+        } else if sums.details.len() < MOST_KINDS {
+            sums.details.insert(exit.detail, (1, exit.cost_ns.unwrap_or(0)));
         }
     }
 
