@@ -11,6 +11,7 @@
 //! This crate knows formats, not KVM.
 
 pub mod batch;
+pub mod ctf;
 pub mod error;
 pub mod facts;
 pub mod format;

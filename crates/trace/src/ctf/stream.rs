@@ -1,0 +1,195 @@
+//! The events of one stream: its packets as pieces, or one after the other where time stamps need what came before.
+
+use super::kind::{Steps, StreamKind};
+use super::machine::{Machine, Stop};
+use super::model::Role;
+use super::packet::Packet;
+use crate::batch::NO_TID;
+use crate::{Batch, Pieces, Scratch};
+use base::{Clock, Problem};
+use std::sync::Arc;
+
+/// Events of one batch of a stream that has to be read in order.
+const EVENTS_PER_BATCH: u64 = 1 << 16;
+
+/// One stream, ready to be read.
+pub struct Reader<'t> {
+    /// Its kind.
+    pub kind: &'t StreamKind,
+    /// Its packets, in order.
+    pub packets: &'t [Packet],
+    /// Names and contents of the trace's files.
+    pub files: &'t [(String, Mapped)],
+    /// Steps for its events, given what is wanted.
+    pub steps: Arc<Vec<Steps>>,
+    /// How many kinds of event the trace has.
+    pub event_types: usize,
+    /// Ticks become ns by this.
+    pub clock: Clock,
+}
+
+/// Content of a file.
+pub enum Mapped {
+    /// The file has no bytes.
+    Empty,
+    /// It is mapped.
+    Map(memmap2::Mmap),
+}
+
+impl Mapped {
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Mapped::Empty => &[],
+            Mapped::Map(map) => map,
+        }
+    }
+}
+
+/// Where reading goes on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Position {
+    packet: usize,
+    /// Bits from the start of the packet; 0: before its header.
+    at: u64,
+    ticks: u64,
+}
+
+impl Reader<'_> {
+    /// Reads events from `position` to the end of its packet, but at most `most`; returns where to go on.
+    fn read(&self, position: Position, most: u64, batch: &mut Batch) -> Position {
+        let packet = &self.packets[position.packet];
+        let (name, file) = &self.files[packet.file];
+        let data = file.bytes().get(packet.from as usize..packet.to as usize).unwrap_or_default();
+        let next = |ticks| Position { packet: position.packet + 1, at: 0, ticks };
+        let mut machine = Machine::new(data, self.kind.registers);
+        machine.ticks = packet.begin.filter(|_| position.at == 0).unwrap_or(position.ticks);
+        let opened = machine.run(&self.kind.packet_header, batch);
+        if opened.and_then(|()| machine.run(&self.kind.packet_context, batch)).is_err() {
+            return next(machine.ticks);
+        }
+        machine.end = packet.content_bits.min(data.len() as u64 * 8);
+        let cpu = packet.cpu.and_then(|cpu| u32::try_from(cpu).ok()).unwrap_or(0);
+        if position.at == 0 {
+            if let Some(lost) = packet.lost {
+                batch.lost(self.clock.ns(machine.ticks), cpu, lost.events, 0);
+            }
+        } else {
+            machine.at = position.at;
+        }
+        let mut left = most;
+        while machine.at < machine.end {
+            if left == 0 {
+                return Position { packet: position.packet, at: machine.at, ticks: machine.ticks };
+            }
+            left -= 1;
+            let start = machine.at;
+            let found = self.event(&mut machine, cpu, batch);
+            let (expected, found) = match found {
+                Ok(()) if machine.at > start => continue,
+                Ok(()) => ("an event of at least one bit", "one of no length".to_owned()),
+                Err(Bad::Unknown(id)) => ("an event that the metadata describes", format!("event id {id}")),
+                Err(Bad::Stopped(Stop::Short)) => ("events that end with their packet", "one that goes on".to_owned()),
+                Err(Bad::Stopped(Stop::NoChoice)) => ("a selector that selects", "one that does not".to_owned()),
+                Err(Bad::Stopped(Stop::Empty)) => ("arrays of bounded length", "endless empty elements".to_owned()),
+            };
+            let at = packet.from + start / 8;
+            let skipped = (machine.end - start) / 8;
+            let text = format!(
+                "{name} at byte {at:#x}: expected {expected}, found {found}; the rest of its packet is passed over"
+            );
+            batch.problems.push(Problem::at(name.clone(), at, expected, found, skipped, text));
+            break;
+        }
+        next(machine.ticks)
+    }
+
+    /// Reads one event.
+    #[inline]
+    fn event(&self, machine: &mut Machine<'_>, cpu: u32, batch: &mut Batch) -> Result<(), Bad> {
+        machine.forget(Role::EventId);
+        let ticks = machine.ticks;
+        machine.run(&self.kind.event_header, batch)?;
+        let id = machine.role(Role::EventId).unwrap_or_else(|| self.kind.only_id());
+        let steps = &self.steps[self.kind.event(id).ok_or(Bad::Unknown(id))?];
+        let time_ns = self.clock.ns(machine.ticks);
+        match steps.kind {
+            None => machine.run(&steps.ops, batch)?,
+            Some(kind) => {
+                let (events, values, bytes) = (batch.len(), batch.values.len(), batch.bytes.len());
+                machine.forget(Role::Tid);
+                batch.begin(time_ns, kind, cpu, NO_TID, 0);
+                machine.begin(batch, steps.fields);
+                let read = machine.run(&steps.ops, batch);
+                if read.is_err() || machine.at > machine.end {
+                    batch.times_ns.truncate(events);
+                    batch.kinds.truncate(events);
+                    batch.cpus.truncate(events);
+                    batch.tids.truncate(events);
+                    batch.starts.truncate(events);
+                    batch.values.truncate(values);
+                    batch.bytes.truncate(bytes);
+                    machine.ticks = ticks;
+                    return Err(Bad::Stopped(read.err().unwrap_or(Stop::Short)));
+                }
+                batch.values[values] = machine.mask;
+                if let Some(tid) = machine.role(Role::Tid) {
+                    batch.tids[events] = tid as i32;
+                }
+            }
+        }
+        if machine.at > machine.end {
+            return Err(Bad::Stopped(Stop::Short));
+        }
+        batch.saw(time_ns, steps.event_type);
+        Ok(())
+    }
+
+    /// Reads the stream in order.
+    pub fn in_order(self) -> InOrder<Self> {
+        InOrder { reader: self, position: Position::default() }
+    }
+}
+
+enum Bad {
+    Unknown(u64),
+    Stopped(Stop),
+}
+
+impl From<Stop> for Bad {
+    fn from(stop: Stop) -> Self {
+        Bad::Stopped(stop)
+    }
+}
+
+impl Pieces for Reader<'_> {
+    fn count(&self) -> usize {
+        self.packets.len()
+    }
+
+    fn decode(&self, index: usize, _scratch: &mut Scratch, batch: &mut Batch) {
+        if index < self.packets.len() {
+            self.read(Position { packet: index, ..Position::default() }, u64::MAX, batch);
+        }
+    }
+}
+
+/// Batches of a stream, one after the other.
+pub struct InOrder<R> {
+    reader: R,
+    position: Position,
+}
+
+impl Iterator for InOrder<Reader<'_>> {
+    type Item = Batch;
+
+    fn next(&mut self) -> Option<Batch> {
+        if self.position.packet >= self.reader.packets.len() {
+            return None;
+        }
+        let mut batch = Batch::default();
+        batch.clear(self.reader.event_types);
+        self.position = self.reader.read(self.position, EVENTS_PER_BATCH, &mut batch);
+        Some(batch)
+    }
+}
