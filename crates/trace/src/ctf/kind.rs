@@ -1,6 +1,7 @@
 //! A kind of stream, compiled: how its packets and events are read.
 
 use super::compile::Compiler;
+use super::fast::{Header, Payload};
 use super::model::{Schema, Scope, StreamClass};
 use super::program::{Op, Program};
 use crate::{EventType, Request};
@@ -20,6 +21,8 @@ pub struct StreamKind {
     pub packet_context: Vec<Op>,
     /// Steps for an event's header.
     pub event_header: Vec<Op>,
+    /// The same for the usual case.
+    pub fast_header: Option<Header>,
     /// How many registers the steps use.
     pub registers: usize,
     /// The clock of its time stamps.
@@ -51,6 +54,8 @@ pub struct Steps {
     pub event_type: usize,
     /// The steps after the header.
     pub ops: Vec<Op>,
+    /// The same, if all stands at fixed places.
+    pub fast: Option<Payload>,
 }
 
 const NO_EVENT: u32 = u32::MAX;
@@ -95,6 +100,7 @@ impl StreamKind {
             id: class.id,
             packet_header: packet_header.select(&[]),
             packet_context: packet_context.select(&[]),
+            fast_header: None,
             event_header: event_header.select(&[]),
             registers,
             clock: clock.map(super::model::ClockClass::clock),
@@ -103,6 +109,7 @@ impl StreamKind {
             dense: Vec::new(),
             sparse: FxHashMap::default(),
         };
+        kind.fast_header = Header::recognise(&kind.event_header);
         kind.number_events();
         Ok(kind)
     }
@@ -147,11 +154,13 @@ impl EventKind {
         let kind = request.kind_of(event_type);
         let positions = kind.map(|kind| request.events[kind].positions(event_type)).unwrap_or_default();
         let wanted: Vec<_> = positions.iter().map(|at| at.map(|at| self.program.position(at))).collect();
+        let ops = self.program.select(&wanted);
         Steps {
             kind: kind.and_then(|kind| u16::try_from(kind).ok()),
             fields: wanted.len(),
             event_type: self.event_type,
-            ops: self.program.select(&wanted),
+            fast: Payload::recognise(&ops, wanted.len()),
+            ops,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Does the steps of a [`Program`](super::program::Program) on the bytes of a packet.
 
 use super::bits::Shape;
+use super::fast::{Header, Payload};
 use super::model::Role;
 use super::program::{Arm, Count, Op, To, order_key};
 use crate::Batch;
@@ -80,9 +81,40 @@ impl<'d> Machine<'d> {
         self.seen &= !(1 << role as u32);
     }
 
-    /// Makes room for `fields` values of the event begun last in `batch`.
+    /// Reads an event header by its shortcut; returns the id if the header has one. `None`: do the steps.
+    #[inline]
+    pub fn take_header(&mut self, header: &Header) -> Option<Option<u64>> {
+        let (after, id, time) = header.read(self.data, self.at, self.end)?;
+        self.at = after;
+        if let Some((time, bits)) = time {
+            self.ticks = extended(self.ticks, time, bits);
+        }
+        Some(id)
+    }
+
+    /// Passes over a payload of fixed size.
+    ///
+    /// # Errors
+    /// If the packet ends before it.
+    #[inline]
+    pub fn pass(&mut self, payload: &Payload) -> Result<(), Stop> {
+        self.at = payload.skip(self.at, self.end).ok_or(Stop::Short)?;
+        Ok(())
+    }
+
+    /// Reads a payload by its shortcut; returns the thread if the event says it. `None`: do the steps.
+    #[inline]
+    pub fn take_payload(&mut self, payload: &Payload, batch: &mut Batch) -> Option<Option<i32>> {
+        let after = payload.skip(self.at, self.end)?;
+        let tid = payload.read(self.data, self.at, batch)?;
+        self.at = after;
+        Some(tid)
+    }
+
+    /// Makes room for the mask and `fields` values of an event.
     #[inline]
     pub fn begin(&mut self, batch: &mut Batch, fields: usize) {
+        batch.values.push(0);
         self.values_at = batch.values.len();
         batch.values.resize(self.values_at + fields, 0);
         self.mask = 0;

@@ -12,6 +12,7 @@
 
 pub mod bits;
 mod compile;
+mod fast;
 mod find;
 mod kind;
 mod machine;

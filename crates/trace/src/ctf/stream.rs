@@ -107,41 +107,68 @@ impl Reader<'_> {
     /// Reads one event.
     #[inline]
     fn event(&self, machine: &mut Machine<'_>, cpu: u32, batch: &mut Batch) -> Result<(), Bad> {
-        machine.forget(Role::EventId);
-        let ticks = machine.ticks;
-        machine.run(&self.kind.event_header, batch)?;
-        let id = machine.role(Role::EventId).unwrap_or_else(|| self.kind.only_id());
+        let before = machine.ticks;
+        let id = self.header(machine, batch)?.unwrap_or_else(|| self.kind.only_id());
         let steps = &self.steps[self.kind.event(id).ok_or(Bad::Unknown(id))?];
         let time_ns = self.clock.ns(machine.ticks);
-        match steps.kind {
-            None => machine.run(&steps.ops, batch)?,
-            Some(kind) => {
-                let (events, values, bytes) = (batch.len(), batch.values.len(), batch.bytes.len());
-                machine.forget(Role::Tid);
-                batch.begin(time_ns, kind, cpu, NO_TID, 0);
-                machine.begin(batch, steps.fields);
-                let read = machine.run(&steps.ops, batch);
-                if read.is_err() || machine.at > machine.end {
-                    batch.times_ns.truncate(events);
-                    batch.kinds.truncate(events);
-                    batch.cpus.truncate(events);
-                    batch.tids.truncate(events);
-                    batch.starts.truncate(events);
-                    batch.values.truncate(values);
-                    batch.bytes.truncate(bytes);
-                    machine.ticks = ticks;
-                    return Err(Bad::Stopped(read.err().unwrap_or(Stop::Short)));
-                }
-                batch.values[values] = machine.mask;
-                if let Some(tid) = machine.role(Role::Tid) {
-                    batch.tids[events] = tid as i32;
-                }
-            }
-        }
-        if machine.at > machine.end {
-            return Err(Bad::Stopped(Stop::Short));
+        let read = match (&steps.fast, steps.kind) {
+            (Some(fast), None) => machine.pass(fast),
+            (_, None) => machine.run(&steps.ops, batch),
+            (_, Some(kind)) => self.wanted(machine, steps, kind, (time_ns, cpu), batch),
+        };
+        let read = if machine.at > machine.end { Err(Stop::Short) } else { read };
+        if let Err(stop) = read {
+            machine.ticks = before;
+            return Err(Bad::Stopped(stop));
         }
         batch.saw(time_ns, steps.event_type);
+        Ok(())
+    }
+
+    /// Reads an event's header; returns its id.
+    #[inline]
+    fn header(&self, machine: &mut Machine<'_>, batch: &mut Batch) -> Result<Option<u64>, Bad> {
+        if let Some(id) = self.kind.fast_header.as_ref().and_then(|header| machine.take_header(header)) {
+            return Ok(id);
+        }
+        machine.forget(Role::EventId);
+        machine.run(&self.kind.event_header, batch)?;
+        Ok(machine.role(Role::EventId))
+    }
+
+    /// Reads what is wanted of an event, and takes it back if the event is not whole.
+    #[inline]
+    fn wanted(
+        &self,
+        machine: &mut Machine<'_>,
+        steps: &Steps,
+        kind: u16,
+        (time_ns, cpu): (u64, u32),
+        batch: &mut Batch,
+    ) -> Result<(), Stop> {
+        let (start, bytes) = (batch.values.len(), batch.bytes.len());
+        let fast = steps.fast.as_ref().and_then(|fast| machine.take_payload(fast, batch));
+        let tid = match fast {
+            Some(tid) => tid,
+            None => {
+                machine.forget(Role::Tid);
+                machine.begin(batch, steps.fields);
+                let read = machine.run(&steps.ops, batch);
+                let read = if machine.at > machine.end { Err(Stop::Short) } else { read };
+                if read.is_err() {
+                    batch.values.truncate(start);
+                    batch.bytes.truncate(bytes);
+                    return read;
+                }
+                batch.values[start] = machine.mask;
+                machine.role(Role::Tid).map(|tid| tid as i32)
+            }
+        };
+        batch.times_ns.push(time_ns);
+        batch.kinds.push(kind);
+        batch.cpus.push(cpu);
+        batch.tids.push(tid.unwrap_or(NO_TID));
+        batch.starts.push(start as u32);
         Ok(())
     }
 
