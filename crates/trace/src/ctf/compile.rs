@@ -548,7 +548,7 @@ impl<'s> Compiler<'s> {
     fn find(&mut self, path: &Path) -> Result<Node, String> {
         let first = path.names.first().ok_or("a variant without a selector")?;
         let found = match path.scope {
-            Some(scope) if scope == self.scope && self.open.first().is_some() => {
+            Some(scope) if scope == self.scope && !self.open.is_empty() => {
                 self.open.first().and_then(|members| descend_members(members, &path.names))
             }
             Some(scope) => self.roots[scope as usize].as_ref().and_then(|root| descend(root, &path.names)),

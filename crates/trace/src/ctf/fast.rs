@@ -25,6 +25,17 @@ pub struct Header {
     bits: u64,
 }
 
+/// What an event header says.
+#[derive(Debug, Clone, Copy)]
+pub struct Found {
+    /// Position behind it.
+    pub after: u64,
+    /// Which kind of event follows.
+    pub id: Option<u64>,
+    /// The low bits of its time, and how many they are.
+    pub time: Option<(u64, u8)>,
+}
+
 /// Wanted fields of an event, all at fixed places.
 #[derive(Debug, Clone)]
 pub struct Payload {
@@ -113,9 +124,9 @@ impl Header {
         }
     }
 
-    /// Position behind the header at `at`, the event's id and the raw time with its length; `None`: do the steps.
+    /// What the header at `at` says; `None`: do the steps.
     #[inline]
-    pub fn read(&self, data: &[u8], at: u64, end: u64) -> Option<(u64, Option<u64>, Option<(u64, u8)>)> {
+    pub fn read(&self, data: &[u8], at: u64, end: u64) -> Option<Found> {
         let at = (at + self.align) & !self.align;
         let after = at + self.bits;
         if after > end {
@@ -126,7 +137,7 @@ impl Header {
             return None;
         }
         let time = self.time.map(|(from, shape)| (shape.read(data, at + u64::from(from)), shape.bits));
-        Some((after, id, time))
+        Some(Found { after, id, time })
     }
 }
 
@@ -199,7 +210,7 @@ fn load(op: &Op) -> Option<(Load, To, usize)> {
             };
             Some((load, to, byte as usize + 8))
         }
-        Op::Fixed { at, bytes, text, to } if at % 8 == 0 => {
+        Op::Fixed { at, bytes, text, to } if at.is_multiple_of(8) => {
             let load = Load::Bytes { byte: at / 8, count: bytes, text };
             Some((load, to, (at / 8) as usize + bytes as usize))
         }
@@ -208,7 +219,7 @@ fn load(op: &Op) -> Option<(Load, To, usize)> {
 }
 
 fn simple(at: u32, shape: Shape) -> bool {
-    at % 8 == 0 && !shape.bytes_swapped
+    at.is_multiple_of(8) && !shape.bytes_swapped
 }
 
 impl Load {

@@ -84,12 +84,12 @@ impl<'d> Machine<'d> {
     /// Reads an event header by its shortcut; returns the id if the header has one. `None`: do the steps.
     #[inline]
     pub fn take_header(&mut self, header: &Header) -> Option<Option<u64>> {
-        let (after, id, time) = header.read(self.data, self.at, self.end)?;
-        self.at = after;
-        if let Some((time, bits)) = time {
+        let found = header.read(self.data, self.at, self.end)?;
+        self.at = found.after;
+        if let Some((time, bits)) = found.time {
             self.ticks = extended(self.ticks, time, bits);
         }
-        Some(id)
+        Some(found.id)
     }
 
     /// Passes over a payload of fixed size.

@@ -14,6 +14,7 @@ pub mod bits;
 mod compile;
 mod fast;
 mod find;
+mod json;
 mod kind;
 mod machine;
 mod metadata;
@@ -88,7 +89,7 @@ impl CtfTrace {
     /// Adds the trace in `directory`.
     fn take_in(&mut self, directory: &Path, first: bool, event_types: &mut EventTypes) -> Result<(), Error> {
         let metadata = Metadata::read(&directory.join("metadata"))?;
-        let schema = tsdl::parse(&metadata)?;
+        let schema = if metadata.is_json() { json::parse(&metadata)? } else { tsdl::parse(&metadata)? };
         if first {
             self.take_origin(&schema);
         }

@@ -8,7 +8,6 @@
 //! Both sizes are in bits and either may be absent. All packets of a file are visited once when a trace is opened: only
 //! their headers, so this costs a page of memory each.
 
-use super::bits::Shape;
 use super::kind::StreamKind;
 use super::machine::{Machine, extended};
 use super::model::Role;
@@ -65,9 +64,9 @@ pub struct StreamFile<'f> {
 }
 
 impl StreamFile<'_> {
-    fn problem(&self, at: u64, expected: &str, found: String, skipped: u64) -> Problem {
+    fn problem(&self, at: u64, expected: &str, found: String, skipped: u64) -> Box<Problem> {
         let text = format!("{} at byte {at:#x}: expected {expected}, found {found}", self.name);
-        Problem::at(self.name, at, expected, found, skipped, text)
+        Box::new(Problem::at(self.name, at, expected, found, skipped, text))
     }
 
     /// The packets of the file; `kinds` are those of its trace, of which the first starts at `first_kind`.
@@ -78,13 +77,13 @@ impl StreamFile<'_> {
         while at < length {
             match self.packet(at, kinds, packets.last()) {
                 Ok((mut packet, next, problem)) => {
-                    problems.extend(problem);
+                    problems.extend(problem.map(|problem| *problem));
                     packet.kind += first_kind;
                     packets.push(packet);
                     at = next;
                 }
                 Err(problem) => {
-                    problems.push(problem);
+                    problems.push(*problem);
                     break;
                 }
             }
@@ -98,7 +97,7 @@ impl StreamFile<'_> {
         at: u64,
         kinds: &[StreamKind],
         before: Option<&Packet>,
-    ) -> Result<(Packet, u64, Option<Problem>), Problem> {
+    ) -> Result<(Packet, u64, Option<Box<Problem>>), Box<Problem>> {
         let data = &self.data[at as usize..];
         let left = data.len() as u64;
         let mut nothing = Batch::default();
@@ -143,7 +142,7 @@ impl StreamFile<'_> {
         Ok((packet, at.saturating_add(size.packet_bits.div_ceil(8)), problem))
     }
 
-    fn sizes(&self, at: u64, left: u64, machine: &Machine<'_>) -> Result<(Sizes, Option<Problem>), Problem> {
+    fn sizes(&self, at: u64, left: u64, machine: &Machine<'_>) -> Result<(Sizes, Option<Box<Problem>>), Box<Problem>> {
         let stated = (machine.role(Role::ContentSize), machine.role(Role::PacketSize));
         let (content_bits, packet_bits) = match stated {
             (Some(content), Some(packet)) => (content, packet),
@@ -215,9 +214,4 @@ pub fn note_losses(packets: &mut [Packet]) {
 
 fn low_bits(value: u64, bits: u8) -> u64 {
     value & (u64::MAX >> (64 - u32::from(bits.clamp(1, 64))))
-}
-
-/// Where and how a packet's header has something, for whoever changes it.
-pub fn place_of(machine: &Machine<'_>, role: Role) -> Option<(u64, Shape)> {
-    machine.place(role)
 }

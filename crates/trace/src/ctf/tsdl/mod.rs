@@ -77,7 +77,7 @@ fn dotted(names: &[String]) -> String {
 
 fn trace(schema: &mut Schema, statements: Vec<Statement>) {
     for statement in statements {
-        if let Statement::Type(names, class, _) = statement
+        if let Statement::Type(names, class) = statement
             && dotted(&names) == "packet.header"
         {
             schema.packet_header = Some(class);
@@ -118,7 +118,7 @@ fn stream(parser: &Parser<'_>, statements: Vec<Statement>) -> Result<StreamClass
             Statement::Assign(names, value, place) if dotted(&names) == "id" => {
                 stream.id = unsigned(parser, &value, place)?;
             }
-            Statement::Type(names, class, _) => match dotted(&names).as_str() {
+            Statement::Type(names, class) => match dotted(&names).as_str() {
                 "packet.context" => stream.packet_context = Some(class),
                 "event.header" => stream.event_header = Some(class),
                 "event.context" => stream.event_context = Some(class),
@@ -142,7 +142,7 @@ fn event(parser: &Parser<'_>, statements: Vec<Statement>) -> Result<(Option<u64>
                 "name" => event.name = value.to_string(),
                 _ => {}
             },
-            Statement::Type(names, class, _) => match dotted(&names).as_str() {
+            Statement::Type(names, class) => match dotted(&names).as_str() {
                 "context" => event.context = Some(class),
                 "fields" => event.payload = Some(class),
                 _ => {}

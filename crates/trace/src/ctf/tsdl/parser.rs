@@ -39,7 +39,7 @@ pub enum Statement {
     /// `a.b = value;`
     Assign(Vec<String>, Value, usize),
     /// `a.b := type;`
-    Type(Vec<String>, Arc<Class>, usize),
+    Type(Vec<String>, Arc<Class>),
 }
 
 impl std::fmt::Display for Value {
@@ -202,7 +202,7 @@ impl<'m> Parser<'m> {
             let place = self.place();
             let names = self.names()?;
             if self.takes(":=") {
-                statements.push(Statement::Type(names, self.class(false)?, place));
+                statements.push(Statement::Type(names, self.class(false)?));
             } else {
                 self.expect("=")?;
                 statements.push(Statement::Assign(names, self.value()?, place));
