@@ -29,6 +29,10 @@ pub struct StreamKind {
     pub clock: Option<Clock>,
     /// The shortest time stamp of an event in bits; `None` if events carry no time.
     pub shortest_time: Option<u8>,
+    /// Alignment of event headers in bits.
+    pub header_align: u32,
+    /// The largest alignment of anything in an event.
+    pub largest_align: u32,
     /// Its kinds of event.
     pub events: Vec<EventKind>,
     dense: Vec<u32>,
@@ -105,6 +109,8 @@ impl StreamKind {
             registers,
             clock: clock.map(super::model::ClockClass::clock),
             shortest_time: compiler.shortest_time,
+            header_align: class.event_header.as_ref().map_or(1, |class| class.align()),
+            largest_align: class.event_parts().map(|class| class.largest_align()).max().unwrap_or(1),
             events,
             dense: Vec::new(),
             sparse: FxHashMap::default(),

@@ -299,6 +299,10 @@ impl<'d> Machine<'d> {
         let shape = Shape { bits: bits.min(64) as u8, signed, high_first: false, bytes_swapped: false };
         for to in to {
             self.put(*to, value, place, shape, batch);
+            if let To::Role(role) = to {
+                // A value of other length would not fit into its place.
+                self.places[*role as usize].1.bits = 0;
+            }
         }
         Ok(())
     }

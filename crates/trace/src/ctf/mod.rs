@@ -12,6 +12,7 @@
 
 pub mod bits;
 mod compile;
+mod cut;
 mod fast;
 mod find;
 mod json;
@@ -24,9 +25,11 @@ mod program;
 mod stream;
 mod tsdl;
 
+pub use cut::{Cut, cut};
+
 use crate::{Error, Facts, Format, Lane, Reading, Source, Trace};
 use base::{Clock, Problem};
-use kind::{EventTypes, StreamKind};
+use kind::{EventTypes, Steps, StreamKind};
 use metadata::Metadata;
 use model::Schema;
 use packet::{Packet, StreamFile};
@@ -34,7 +37,7 @@ use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use stream::{Mapped, Reader};
+use stream::{Mapped, Reader, TraceFile};
 
 /// Packets larger than this are read piece by piece, so that memory stays bounded. LTTng's are at most a few MB.
 const LARGEST_PIECE: u64 = 64 << 20;
@@ -56,8 +59,9 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
 pub struct CtfTrace {
     facts: Facts,
     kinds: Vec<StreamKind>,
-    files: Vec<(String, Mapped)>,
+    files: Vec<TraceFile>,
     streams: Vec<Stream>,
+    directories: Vec<PathBuf>,
 }
 
 /// One stream: packets of one or several files.
@@ -76,10 +80,11 @@ impl CtfTrace {
             return Err(Error::UnknownFormat { file: path.to_owned(), found });
         }
         let facts = Facts::new(path.to_owned(), Format::Ctf1, Clock::uncalibrated("none"));
-        let mut trace = Self { facts, kinds: Vec::new(), files: Vec::new(), streams: Vec::new() };
+        let mut trace = Self { facts, kinds: Vec::new(), files: Vec::new(), streams: Vec::new(), directories };
         let mut event_types = EventTypes::default();
-        for (number, directory) in directories.iter().enumerate() {
-            trace.take_in(directory, number == 0, &mut event_types)?;
+        for number in 0..trace.directories.len() {
+            let directory = trace.directories[number].clone();
+            trace.take_in(&directory, number == 0, &mut event_types)?;
         }
         trace.facts.event_types = event_types.list;
         trace.describe();
@@ -100,20 +105,16 @@ impl CtfTrace {
         }
         let mut packets = Vec::new();
         self.facts.bytes += metadata.bytes;
-        for file in find::streams(directory)? {
-            let mapped = map(&file)?;
-            let stream_file = StreamFile { name: &self.name_of(&file), number: self.files.len(), data: mapped.bytes() };
-            self.facts.bytes += mapped.bytes().len() as u64;
-            packets.extend(stream_file.packets(&self.kinds[first_kind..], first_kind, &mut self.facts.problems));
-            self.files.push((self.name_of(&file), mapped));
+        for path in find::streams(directory)? {
+            let file = TraceFile { name: path.display().to_string(), content: map(&path)?, path };
+            let (name, number, data) = (&file.name, self.files.len(), file.content.bytes());
+            self.facts.bytes += data.len() as u64;
+            let kinds = &self.kinds[first_kind..];
+            packets.extend(StreamFile { name, number, data }.packets(kinds, first_kind, &mut self.facts.problems));
+            self.files.push(file);
         }
         self.group(packets);
         Ok(())
-    }
-
-    /// The file as the user would name it.
-    fn name_of(&self, file: &Path) -> String {
-        file.display().to_string()
     }
 
     fn take_origin(&mut self, schema: &Schema) {
@@ -135,7 +136,7 @@ impl CtfTrace {
             let place = *places.entry((packet.kind, packet.instance, file)).or_insert(streams.len());
             if place == streams.len() {
                 let cpu = packet.cpu.and_then(|cpu| u32::try_from(cpu).ok());
-                let name = self.files[packet.file].0.clone();
+                let name = self.files[packet.file].name.clone();
                 streams.push(Stream { name, kind: packet.kind, cpu, packets: Vec::new() });
             }
             streams[place].packets.push(packet);
@@ -176,6 +177,21 @@ impl CtfTrace {
     }
 }
 
+impl CtfTrace {
+    fn reader<'t>(&'t self, stream: &'t Stream, steps: Arc<Vec<Steps>>, fitted: Option<&Clock>) -> Reader<'t> {
+        let kind = &self.kinds[stream.kind];
+        let clock = kind.clock.as_ref().or(fitted).unwrap_or(&self.facts.clock);
+        Reader {
+            kind,
+            packets: &stream.packets,
+            files: &self.files,
+            steps,
+            event_types: self.facts.event_types.len(),
+            clock: clock.clone(),
+        }
+    }
+}
+
 impl Trace for CtfTrace {
     fn facts(&self) -> &Facts {
         &self.facts
@@ -185,17 +201,8 @@ impl Trace for CtfTrace {
         let select = |kind: &StreamKind| Arc::new(kind.select(reading.request, &self.facts.event_types));
         let steps: Vec<_> = self.kinds.iter().map(select).collect();
         let lane = |stream: &'t Stream| {
-            let kind = &self.kinds[stream.kind];
-            let unscaled = || reading.fitted.clone().unwrap_or_else(|| self.facts.clock.clone());
-            let reader = Reader {
-                kind,
-                packets: &stream.packets,
-                files: &self.files,
-                steps: steps[stream.kind].clone(),
-                event_types: self.facts.event_types.len(),
-                clock: kind.clock.clone().unwrap_or_else(unscaled),
-            };
-            let apart = stream.stands_alone(kind);
+            let reader = self.reader(stream, steps[stream.kind].clone(), reading.fitted.as_ref());
+            let apart = stream.stands_alone(reader.kind);
             let source =
                 if apart { Source::Pieces(Box::new(reader)) } else { Source::Sequence(Box::new(reader.in_order())) };
             Lane { name: stream.name.clone(), cpu: stream.cpu, source }

@@ -296,6 +296,26 @@ impl Class {
             Class::Variant { .. } | Class::Optional { .. } => 1,
         }
     }
+
+    /// The largest alignment of anything inside.
+    pub fn largest_align(&self) -> u32 {
+        let inside = match self {
+            Class::Struct { members, .. } => members.iter().map(|(_, class)| class.largest_align()).max(),
+            Class::Array { element, .. } => Some(element.largest_align()),
+            Class::Variant { options, .. } => options.iter().map(|choice| choice.class.largest_align()).max(),
+            Class::Optional { class, .. } => Some(class.largest_align()),
+            _ => None,
+        };
+        inside.unwrap_or(1).max(self.align())
+    }
+}
+
+impl StreamClass {
+    /// The classes of everything that events consist of.
+    pub fn event_parts(&self) -> impl Iterator<Item = &Arc<Class>> {
+        let own = self.events.iter().flat_map(|event| [event.context.as_ref(), event.payload.as_ref()]);
+        own.chain([self.event_header.as_ref(), self.event_context.as_ref()]).flatten()
+    }
 }
 
 impl Schema {

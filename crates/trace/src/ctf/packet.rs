@@ -76,8 +76,8 @@ impl StreamFile<'_> {
         let length = self.data.len() as u64;
         while at < length {
             match self.packet(at, kinds, packets.last()) {
-                Ok((mut packet, next, problem)) => {
-                    problems.extend(problem.map(|problem| *problem));
+                Ok(Found { mut packet, next, odd }) => {
+                    problems.extend(odd.map(|problem| *problem));
                     packet.kind += first_kind;
                     packets.push(packet);
                     at = next;
@@ -91,13 +91,8 @@ impl StreamFile<'_> {
         packets
     }
 
-    /// The packet at byte `at`, where the next one starts, and what is odd about it.
-    fn packet(
-        &self,
-        at: u64,
-        kinds: &[StreamKind],
-        before: Option<&Packet>,
-    ) -> Result<(Packet, u64, Option<Box<Problem>>), Box<Problem>> {
+    /// The packet at byte `at`.
+    fn packet(&self, at: u64, kinds: &[StreamKind], before: Option<&Packet>) -> Result<Found, Box<Problem>> {
         let data = &self.data[at as usize..];
         let left = data.len() as u64;
         let mut nothing = Batch::default();
@@ -125,7 +120,7 @@ impl StreamFile<'_> {
             let last = before.and_then(|packet| packet.begin).unwrap_or(0);
             extended(last, begin, bits)
         });
-        let (size, problem) = self.sizes(at, left * 8, &machine)?;
+        let (size, odd) = self.sizes(at, left * 8, &machine)?;
         let packet = Packet {
             file: self.number,
             from: at,
@@ -139,7 +134,7 @@ impl StreamFile<'_> {
             discarded: with_bits(Role::Discarded),
             lost: None,
         };
-        Ok((packet, at.saturating_add(size.packet_bits.div_ceil(8)), problem))
+        Ok(Found { packet, next: at.saturating_add(size.packet_bits.div_ceil(8)), odd })
     }
 
     fn sizes(&self, at: u64, left: u64, machine: &Machine<'_>) -> Result<(Sizes, Option<Box<Problem>>), Box<Problem>> {
@@ -173,6 +168,13 @@ impl StreamFile<'_> {
         sizes.content_bits = sizes.content_bits.min(left);
         Ok((sizes, problem))
     }
+}
+
+/// A packet, where the next one starts, and what is odd about it.
+struct Found {
+    packet: Packet,
+    next: u64,
+    odd: Option<Box<Problem>>,
 }
 
 struct Sizes {

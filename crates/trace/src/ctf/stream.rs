@@ -7,6 +7,7 @@ use super::packet::Packet;
 use crate::batch::NO_TID;
 use crate::{Batch, Pieces, Scratch};
 use base::{Clock, Problem};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Events of one batch of a stream that has to be read in order.
@@ -18,14 +19,24 @@ pub struct Reader<'t> {
     pub kind: &'t StreamKind,
     /// Its packets, in order.
     pub packets: &'t [Packet],
-    /// Names and contents of the trace's files.
-    pub files: &'t [(String, Mapped)],
+    /// The trace's files.
+    pub files: &'t [TraceFile],
     /// Steps for its events, given what is wanted.
     pub steps: Arc<Vec<Steps>>,
     /// How many kinds of event the trace has.
     pub event_types: usize,
     /// Ticks become ns by this.
     pub clock: Clock,
+}
+
+/// A file of a trace.
+pub struct TraceFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The same in messages.
+    pub name: String,
+    /// Its content.
+    pub content: Mapped,
 }
 
 /// Content of a file.
@@ -59,16 +70,11 @@ impl Reader<'_> {
     /// Reads events from `position` to the end of its packet, but at most `most`; returns where to go on.
     fn read(&self, position: Position, most: u64, batch: &mut Batch) -> Position {
         let packet = &self.packets[position.packet];
-        let (name, file) = &self.files[packet.file];
-        let data = file.bytes().get(packet.from as usize..packet.to as usize).unwrap_or_default();
+        let name = &self.files[packet.file].name;
         let next = |ticks| Position { packet: position.packet + 1, at: 0, ticks };
-        let mut machine = Machine::new(data, self.kind.registers);
-        machine.ticks = packet.begin.filter(|_| position.at == 0).unwrap_or(position.ticks);
-        let opened = machine.run(&self.kind.packet_header, batch);
-        if opened.and_then(|()| machine.run(&self.kind.packet_context, batch)).is_err() {
-            return next(machine.ticks);
-        }
-        machine.end = packet.content_bits.min(data.len() as u64 * 8);
+        let ticks = packet.begin.filter(|_| position.at == 0).unwrap_or(position.ticks);
+        let Ok(mut machine) = self.opened(packet, batch) else { return next(ticks) };
+        machine.ticks = ticks;
         let cpu = packet.cpu.and_then(|cpu| u32::try_from(cpu).ok()).unwrap_or(0);
         if position.at == 0 {
             if let Some(lost) = packet.lost {
@@ -104,9 +110,31 @@ impl Reader<'_> {
         next(machine.ticks)
     }
 
+    /// The bytes of a packet, as far as its file has them.
+    pub fn bytes_of(&self, packet: &Packet) -> &[u8] {
+        let bytes = self.files[packet.file].content.bytes();
+        bytes.get(packet.from as usize..packet.to as usize).unwrap_or_default()
+    }
+
+    /// A machine behind the header and context of a packet.
+    ///
+    /// # Errors
+    /// If the packet ends before them.
+    pub fn opened(&self, packet: &Packet, batch: &mut Batch) -> Result<Machine<'_>, Stop> {
+        let data = self.bytes_of(packet);
+        let mut machine = Machine::new(data, self.kind.registers);
+        machine.run(&self.kind.packet_header, batch)?;
+        machine.run(&self.kind.packet_context, batch)?;
+        machine.end = packet.content_bits.min(data.len() as u64 * 8);
+        Ok(machine)
+    }
+
     /// Reads one event.
+    ///
+    /// # Errors
+    /// If it is of no known kind or not whole.
     #[inline]
-    fn event(&self, machine: &mut Machine<'_>, cpu: u32, batch: &mut Batch) -> Result<(), Bad> {
+    pub fn event(&self, machine: &mut Machine<'_>, cpu: u32, batch: &mut Batch) -> Result<(), Bad> {
         let before = machine.ticks;
         let id = self.header(machine, batch)?.unwrap_or_else(|| self.kind.only_id());
         let steps = &self.steps[self.kind.event(id).ok_or(Bad::Unknown(id))?];
@@ -178,8 +206,11 @@ impl Reader<'_> {
     }
 }
 
-enum Bad {
+/// Why the rest of a packet cannot be read.
+pub enum Bad {
+    /// Nothing describes events of this id.
     Unknown(u64),
+    /// An event is not whole or contradicts itself.
     Stopped(Stop),
 }
 
