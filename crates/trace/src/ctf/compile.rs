@@ -449,25 +449,17 @@ impl<'s> Compiler<'s> {
                 }
                 None => {
                     return self.printed(&name, FieldKind::Text, |this| {
-                        this.switch(register, signed, &labels, options, |this, choice| this.printed_choice(choice))
+                        this.switch(register, signed, &labels, options, |this, choice| {
+                            this.class(&choice.class, &choice.name, Use::Print)
+                        })
                     });
                 }
             },
             other => other,
         };
-        if matches!(usage, Use::Print) {
-            return self.switch(register, signed, &labels, options, |this, choice| this.printed_choice(choice));
-        }
         self.switch(register, signed, &labels, options, |this, choice| {
-            this.class(&choice.class, &choice.name, Use::Reader)
+            this.class(&choice.class, &choice.name, usage.clone())
         })
-    }
-
-    fn printed_choice(&mut self, choice: &Choice) -> Result<Node, String> {
-        self.emit(Op::Literal(format!("{{ {} = ", shown(&choice.name))))?;
-        let node = self.class(&choice.class, &choice.name, Use::Print)?;
-        self.emit(Op::Literal(" }".to_owned()))?;
-        Ok(node)
     }
 
     /// Lets what the last step reads for the field added since `before` be read for `field` instead.

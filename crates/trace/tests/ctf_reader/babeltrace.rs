@@ -42,7 +42,7 @@ pub fn each_line(path: &Path, mut take: impl FnMut(Line)) -> bool {
         .args(["--no-delta", "--clock-seconds", "--names=all", "--fields=all"])
         .arg(path)
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::inherit())
         .spawn()
         .unwrap();
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
@@ -69,7 +69,7 @@ pub fn compare(path: &Path) -> u64 {
         lanes.push(ours);
     }
     let mut compared = 0;
-    each_line(path, |line| {
+    let ended_well = each_line(path, |line| {
         let cpu = line.fields.iter().find(|(name, _)| name == "cpu_id").and_then(|(_, value)| value.int());
         let lane = match lanes.len() {
             1 => 0,
@@ -79,6 +79,7 @@ pub fn compare(path: &Path) -> u64 {
         same(&ours, &line);
         compared += 1;
     });
+    assert!(ended_well, "babeltrace2 did not read {} to its end", path.display());
     for lane in &mut lanes {
         assert_eq!(lane.next(types), None, "only we have this one");
     }
@@ -148,8 +149,6 @@ impl Printed {
 
     fn is(&self, value: &Value) -> bool {
         match (self, value) {
-            // A variant of scalars is its selected option here.
-            (Printed::Struct(members), Value::Int(_) | Value::Float(_)) if members.len() == 1 => members[0].1.is(value),
             (_, Value::Int(number)) => {
                 // Negative numbers in base 16, 8 or 2 are printed as two's complement of their own length.
                 self.int().is_some_and(|theirs| {
@@ -159,10 +158,7 @@ impl Printed {
             (Printed::Word(word), Value::Float(number)) => {
                 word.parse::<f64>().is_ok_and(|theirs| (theirs - number).abs() <= number.abs() * 1e-5)
             }
-            (Printed::Text(text), Value::Text(ours)) => text == ours,
-            (Printed::Struct(members), Value::Text(ours)) if members.len() == 1 && members[0].1.is(value) => {
-                !ours.is_empty()
-            }
+            (Printed::Text(text), Value::Text(ours)) if text == ours => true,
             (_, Value::Text(ours)) => self.canonical() == *ours,
             _ => false,
         }
@@ -225,10 +221,17 @@ impl Reader<'_> {
             return Printed::List(Vec::new());
         }
         if self.takes("{ ") {
+            let word = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(0);
+            if !self.rest[word..].starts_with(" = ") {
+                // A variant: braces around the selected value, without the name of the option.
+                let value = self.value();
+                assert!(self.takes(" }"), "the end of a variant in {:?}", self.rest);
+                return value;
+            }
             let mut members = Vec::new();
             while !self.takes(" }") {
                 self.takes(", ");
-                let (name, rest) = self.rest.split_once(" = ").expect("a member");
+                let (name, rest) = self.rest.split_once(" = ").unwrap_or_else(|| panic!("a member in {:?}", self.rest));
                 let name = name.to_owned();
                 self.rest = rest;
                 members.push((name, self.value()));

@@ -6,5 +6,4 @@ mod damage;
 mod events;
 mod lttng;
 mod made;
-mod orders;
 mod vectors;
