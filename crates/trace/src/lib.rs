@@ -13,6 +13,7 @@
 pub mod batch;
 pub mod calibrate;
 mod decoders;
+pub mod ctf;
 pub mod error;
 pub mod facts;
 pub mod format;
