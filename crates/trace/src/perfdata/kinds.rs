@@ -111,7 +111,10 @@ impl Kinds {
             let kind = request.kind_of(event)?;
             let wanted = &request.events[kind];
             let how = match self.formats.get(index) {
-                Some(format) => How::Tracepoint(Extract::compile(format, wanted, endian)),
+                Some(format) => How::Tracepoint {
+                    extract: Extract::compile(format, wanted, endian),
+                    common_pid: format.common("common_pid").map(|field| field.offset as usize),
+                },
                 None => How::Own(wanted.positions(event)),
             };
             Some((Kind::try_from(kind).ok()?, how))
@@ -123,7 +126,12 @@ impl Kinds {
 /// How the wanted fields of one type are read.
 pub enum How {
     /// From the tracepoint's record.
-    Tracepoint(Extract),
+    Tracepoint {
+        /// The wanted fields.
+        extract: Extract,
+        /// Where the thread stands. perf gives -1 for a thread that has left its process already.
+        common_pid: Option<usize>,
+    },
     /// From perf's own record: positions in [`SAMPLE_FIELDS`] or [`COMM_FIELDS`].
     Own(Vec<Option<usize>>),
 }

@@ -12,9 +12,9 @@
 //! A recording that stops early has no formats (they stand at its end in the file form): its tracepoints are then
 //! counted as `perf:tracepoint_N`. Times are those of the scheduler clock, unless `perf record -k` chose another.
 //!
-//! The crates `linux-perf-data` and `linux-perf-event-reader` (0.13, 0.10) name the bits of the format here. The
-//! container is walked by ourselves because theirs reads pipes with tracepoints as garbage (the bytes behind
-//! TRACING_DATA), allocates by unchecked sizes, and stops at the first damaged record.
+//! The crate `linux-perf-event-reader` (0.10) names the bits of the format. The container is walked by ourselves, because
+//! `linux-perf-data` (0.13) reads a pipe's formats as if they were records, allocates by unchecked sizes, and stops at
+//! the first damaged record; a test compares what both see of an undamaged file.
 
 mod attr;
 mod container;

@@ -7,6 +7,7 @@ use super::attr::Trailer;
 use super::kinds::{How, Kinds, SampleRecord, add_comm, add_sample, read_comm};
 use super::order::{Attrs, Ordered, Timed};
 use super::records::RecordKind;
+use crate::batch::NO_TID;
 use crate::format::Endian;
 use crate::{Batch, Kind, Reading};
 use base::{Problem, Problems};
@@ -61,20 +62,23 @@ impl<'t> Batches<'t> {
         let sample = self.attrs.list[attr]
             .read_sample(&record.body, self.endian)
             .ok_or("a sample shorter than its event's attribute says")?;
-        let event_type =
-            self.kinds.of_sample(attr, sample.raw, self.endian).ok_or("a tracepoint whose format is not in the file")?;
+        let event_type = self
+            .kinds
+            .of_sample(attr, sample.raw, self.endian)
+            .ok_or("a tracepoint whose format is not in the file")?;
         let time = record.time;
         self.last_time = self.last_time.max(time);
         batch.saw(time, event_type);
         let Some((kind, how)) = &self.plan[event_type] else { return Ok(()) };
         let cpu = sample.cpu.unwrap_or(0);
         match (how, sample.raw) {
-            (How::Tracepoint(extract), Some(raw)) => {
-                let tid = sample.pid_tid.map_or(crate::batch::NO_TID, |(_, tid)| tid);
+            (How::Tracepoint { extract, common_pid }, Some(raw)) => {
+                let own = common_pid.and_then(|at| raw.get(at..at + 4)).map(|tid| self.endian.unsigned(tid) as i32);
+                let tid = sample.pid_tid.map(|(_, tid)| tid).filter(|tid| *tid != NO_TID).or(own).unwrap_or(NO_TID);
                 batch.begin(time, *kind, cpu, tid, extract.mask(raw));
                 extract.values(raw, batch);
             }
-            (How::Tracepoint(_), None) => return Err("a tracepoint sample without its record"),
+            (How::Tracepoint { .. }, None) => return Err("a tracepoint sample without its record"),
             (How::Own(positions), _) => {
                 let sample = SampleRecord { sample: &sample, misc: record.misc, endian: self.endian };
                 add_sample(batch, (time, *kind, cpu), positions, sample);
