@@ -182,7 +182,7 @@ fn take_in(seen: &mut Seen, batch: &Batch, kvm_exit: Option<usize>) {
             seen.lost += values[1];
         } else if Some(usize::from(batch.kinds[at])) == kvm_exit {
             seen.times.push(batch.times_ns[at]);
-            seen.rips.push(values[2]);
+            seen.rips.push(values.get(2).copied().unwrap_or(0));
             seen.places.push((batch.cpus[at], batch.tids[at]));
         }
     }

@@ -11,7 +11,7 @@
 //! What follows a pattern's end is ignored. A body that fits no pattern is read as `key=value key=value ..`, which is
 //! how `trace-cmd report -R` prints every event and how many events print themselves.
 
-use super::prints::{NUMBER_OF_NAME, patterns};
+use super::prints::{NUMBER_OF_NAME, is_bare_hex, patterns};
 
 /// A printed value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,11 @@ pub fn fields<'b>(event: &str, body: &'b str) -> Vec<(&'b str, Value<'b>)> {
         found.clear();
     }
     pairs(body, &mut found);
+    for (name, value) in &mut found {
+        if is_bare_hex(event, name) && !value.text.starts_with("0x") {
+            value.number = u64::from_str_radix(value.text, 16).ok().map(i128::from);
+        }
+    }
     found
 }
 
@@ -171,7 +176,8 @@ fn pairs<'b>(body: &'b str, found: &mut Vec<(&'b str, Value<'b>)>) {
             continue;
         }
         if let Some((name, value_start)) = key {
-            found.push((name, value(&body[value_start..start])));
+            // Many events print commas between their pairs.
+            found.push((name, value(body[value_start..start].trim_end().trim_end_matches(','))));
         }
         key = Some((name, equals + 1));
     }

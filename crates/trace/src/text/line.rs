@@ -65,8 +65,9 @@ impl<'l> Line<'l> {
     /// Parses a line whose time ends at `colon`.
     fn parse_at(text: &'l str, colon: usize) -> Option<Self> {
         let (before, after) = (&text[..colon], text[colon + 1..].strip_prefix([' ', '\t'])?);
-        let start = before.rfind([' ', '\t'])?;
-        let time = Stamp::parse(&before[start + 1..])?;
+        // trace-cmd prints a time of more than 12 digits without a space: `[000]100003220336:`.
+        let start = before.rfind([' ', '\t', ']'])? + 1;
+        let time = Stamp::parse(&before[start..])?;
         let (system, event, body) = event(after)?;
         let (comm, tid, cpu) = place(before[..start].trim_end())?;
         Some(Self { comm, tid, cpu, time, system, event, body })
@@ -236,6 +237,8 @@ mod tests {
         let time = |text: &str| Line::parse(&format!("a-1 [000] {text}: x: y")).map(|line| line.time);
         assert_eq!(time("1.000000001"), Some(Stamp::Seconds { ns: 1_000_000_001, digits: 9 }));
         assert_eq!(time("26729156544"), Some(Stamp::Ticks(26_729_156_544)));
+        let glued = parts("  <idle>-0     [000]100003220336: softirq_raise:  vec=9");
+        assert_eq!((glued.0, glued.2, glued.3), ("<idle>", Some(0), Stamp::Ticks(100_003_220_336)));
         assert_eq!(time("99999999999999999999.1"), None);
     }
 

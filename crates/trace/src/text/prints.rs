@@ -21,6 +21,26 @@ pub const NUMBER_OF_NAME: &[(&str, &str)] = &[
     ("prev_state_text", "prev_state"),
 ];
 
+/// True for a field that the kernel prints in hexadecimal without 0x; `trace-cmd report -R` follows it in that.
+pub fn is_bare_hex(event: &str, field: &str) -> bool {
+    BARE_HEX.iter().any(|(name, fields)| *name == event && fields.contains(&field))
+}
+
+const BARE_HEX: &[(&str, &[&str])] = &[
+    ("kvm_msr", &["ecx"]),
+    ("kvm_cpuid", &["function", "index", "rax", "rbx", "rcx", "rdx"]),
+    ("kvm_page_fault", &["fault_address", "error_code"]),
+    (
+        "kvm_nested_intercepts",
+        &["cr_read", "cr_write", "exceptions", "intercept", "intercept1", "intercept2", "intercept3"],
+    ),
+    ("kvm_apic_accept_irq", &["apicid"]),
+    ("kvm_apicv_accept_irq", &["apicid"]),
+    ("kvm_eoi", &["apicid"]),
+    ("kvm_pv_eoi", &["apicid"]),
+    ("kvm_emulate_insn", &["rip", "csbase"]),
+];
+
 /// The group of an event that a text names without its group; empty if it is none of ours.
 pub fn system(event: &str) -> &'static str {
     PRINTS.iter().find(|(name, _, _)| *name == event).map_or("", |(_, system, _)| system)
