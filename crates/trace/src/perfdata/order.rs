@@ -84,6 +84,8 @@ pub struct Ordered<'t> {
     attrs: &'t Attrs,
     endian: Endian,
     unpacker: Option<Decoder<'static>>,
+    /// Where one step of the unpacker writes.
+    step: Vec<u8>,
     /// Unpacked bytes that are not yet a whole record.
     unpacked: Vec<u8>,
     held: Vec<Timed<'t>>,
@@ -103,6 +105,7 @@ impl<'t> Ordered<'t> {
             attrs,
             endian,
             unpacker: None,
+            step: Vec::new(),
             unpacked: Vec::new(),
             held: Vec::new(),
             held_bytes: 0,
@@ -174,7 +177,7 @@ impl<'t> Ordered<'t> {
 
     /// Unpacks a part of the zstd stream and holds the records that became whole.
     fn unpack(&mut self, mut packed: &[u8], offset: u64, problems: &mut Problems) {
-        let mut output = vec![0; UNPACKED_STEP];
+        self.step.resize(UNPACKED_STEP, 0);
         let damage = loop {
             let unpacker = match &mut self.unpacker {
                 Some(unpacker) => unpacker,
@@ -183,16 +186,16 @@ impl<'t> Ordered<'t> {
                     Err(error) => break error.to_string(),
                 },
             };
-            let step = match unpacker.run_on_buffers(packed, &mut output) {
+            let step = match unpacker.run_on_buffers(packed, &mut self.step) {
                 Ok(step) => step,
                 Err(error) => break error.to_string(),
             };
             packed = &packed[step.bytes_read..];
-            self.unpacked.extend_from_slice(&output[..step.bytes_written]);
+            self.unpacked.extend_from_slice(&self.step[..step.bytes_written]);
             if !self.hold_unpacked(offset) {
                 break "a record whose size is below that of its header".to_owned();
             }
-            if (packed.is_empty() && step.bytes_written < output.len()) || step.bytes_read + step.bytes_written == 0 {
+            if (packed.is_empty() && step.bytes_written < UNPACKED_STEP) || step.bytes_read + step.bytes_written == 0 {
                 return;
             }
         };

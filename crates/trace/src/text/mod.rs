@@ -25,10 +25,9 @@ use line::{Line, LossLine, Stamp};
 use lines::{Entry, Lines};
 use memmap2::Mmap;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::path::Path;
-use survey::{Survey, system_of};
+use survey::Survey;
 
 /// Bytes of text in a piece: some thousand lines.
 const PIECE: usize = 256 << 10;
@@ -67,7 +66,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
 struct Text {
     bytes: Mmap,
     facts: Facts,
-    positions: FxHashMap<String, Vec<(String, usize)>>,
+    survey: Survey,
 }
 
 impl Text {
@@ -84,7 +83,7 @@ impl Text {
         }
         facts.bytes = bytes.len() as u64;
         facts.cpus = facts.cpus.max(survey.cpus);
-        facts.comms = survey.comms;
+        facts.comms.clone_from(&survey.comms);
         facts.env.insert("time_digits".into(), survey.digits.unwrap_or(0).to_string());
         if survey.ticks && survey.digits.is_some() {
             facts.problems.push(Problem::at(
@@ -96,17 +95,8 @@ impl Text {
                 "the text mixes times in seconds with bare integers: it was put together from several traces",
             ));
         }
-        let mut positions: FxHashMap<String, Vec<(String, usize)>> = FxHashMap::default();
-        for (index, event) in survey.types.iter().enumerate() {
-            positions.entry(event.name.clone()).or_default().push((event.system.clone(), index));
-        }
-        facts.event_types = survey.types;
-        Ok(Self { bytes, facts, positions })
-    }
-
-    fn event_type(&self, line: &Line<'_>) -> Option<usize> {
-        let system = system_of(line);
-        self.positions.get(line.event)?.iter().find(|(known, _)| known == system).map(|(_, index)| *index)
+        facts.event_types.clone_from(&survey.types);
+        Ok(Self { bytes, facts, survey })
     }
 }
 
@@ -187,7 +177,7 @@ fn add_losses(losses: &mut Vec<LossLine>, time_ns: u64, batch: &mut Batch) {
 impl TextPieces<'_> {
     /// Adds the event of `line`; `None` if it is of a kind that was not surveyed.
     fn add(&self, line: &Line<'_>, time_ns: u64, batch: &mut Batch) -> Option<()> {
-        let index = self.text.event_type(line)?;
+        let index = self.text.survey.position_of(line)?;
         batch.saw(time_ns, index);
         let Some((kind, positions)) = &self.plan[index] else { return Some(()) };
         let printed = body::fields(line.event, line.body);

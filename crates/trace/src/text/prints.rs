@@ -10,7 +10,8 @@
 //! | `exit_reason_name`, `exit_code_name` | the exit reason as printed: `EPT_VIOLATION`, `EXIT_NPF`, `npf`, `HLT FAILED_VMENTRY` |
 //! | `reason_name` | `KVM_EXIT_IO`; `reason` has its number, absent where KVM_RUN returned an `errno` |
 //! | `prev_state_text` | `R`, `R+`, `S`, `D`, ..; `prev_state` is there only where the text is a number (`trace-cmd report -R`) |
-//! | `reg_name`, `dm_name`, `action` | an APIC register, a delivery mode, a softirq |
+//! | `reg_name`, `dm_name`, `tm_name`, `action` | an APIC register, a delivery mode, a trigger mode (`edge`, `level`), a softirq |
+//! | `guest_pgd_name` | what `guest_pgd` is: `guest_cr3`, `nested_cr3`, `nested_eptp` |
 //! | `dst`, `vec` of `kvm_msi_set_irq` | what the kernel computes from `address` and `data` before it prints them |
 
 /// Fields that hold a name, with the field that holds its number where the printer knew no name.
@@ -53,7 +54,7 @@ pub fn patterns(event: &str) -> &'static [&'static str] {
 
 const APICID_VECTOR: &[&str] = &["apicid {apicid:x} vector {vector}"];
 
-const ACCEPT_IRQ: &[&str] = &["apicid {apicid:x} vec {vec} ({dm_name:s}|{tm=edge|level})"];
+const ACCEPT_IRQ: &[&str] = &["apicid {apicid:x} vec {vec} ({dm_name:s}|{tm_name:s})"];
 
 const WAKEUP: &[&str] = &[
     "comm={comm:s} pid={pid} prio={prio}< success={success}> target_cpu={target_cpu}",
@@ -102,8 +103,8 @@ const PRINTS: &[(&str, &str, &[&str])] = &[
         "kvm_nested_vmenter",
         "kvm",
         &[
-            "rip: {rip:x} vmcs: {vmcb:x} nested_rip: {nested_rip:x} int_ctl: {int_ctl:x} event_inj: {event_inj:x} nested_ept={tdp_enabled=n|y} {guest_pgd_name:w} {guest_pgd:x}",
-            "rip: {rip:x} vmcb: {vmcb:x} nested_rip: {nested_rip:x} int_ctl: {int_ctl:x} event_inj: {event_inj:x} nested_npt={tdp_enabled=n|y} {guest_pgd_name:w} {guest_pgd:x}",
+            "rip: {rip:x} vmcs: {vmcb:x} nested_rip: {nested_rip:x} int_ctl: {int_ctl:x} event_inj: {event_inj:x} nested_ept={tdp_enabled=n|y} {guest_pgd_name:s}: {guest_pgd:x}",
+            "rip: {rip:x} vmcb: {vmcb:x} nested_rip: {nested_rip:x} int_ctl: {int_ctl:x} event_inj: {event_inj:x} nested_npt={tdp_enabled=n|y} {guest_pgd_name:s}: {guest_pgd:x}",
         ],
     ),
     (

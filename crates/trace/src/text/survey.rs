@@ -30,7 +30,8 @@ pub struct Survey {
     pub cpus: u32,
     /// Lines that tell of an event.
     pub events: u64,
-    positions: FxHashMap<(String, String), usize>,
+    /// Per name of an event, its groups and positions in `types`.
+    positions: FxHashMap<String, Vec<(String, usize)>>,
 }
 
 impl Survey {
@@ -85,23 +86,29 @@ impl Survey {
         self
     }
 
+    /// The position in `types` of the event of `line`.
+    pub fn position_of(&self, line: &Line<'_>) -> Option<usize> {
+        self.find(system_of(line), line.event)
+    }
+
+    fn find(&self, system: &str, name: &str) -> Option<usize> {
+        self.positions.get(name)?.iter().find(|(known, _)| known == system).map(|(_, position)| *position)
+    }
+
     fn position(&mut self, system: &str, name: &str) -> Option<usize> {
-        let key = (system.to_owned(), name.to_owned());
-        if let Some(position) = self.positions.get(&key) {
-            return Some(*position);
+        let known = self.find(system, name);
+        if known.is_some() || self.types.len() == MOST_TYPES {
+            return known;
         }
         let position = self.types.len();
-        if position == MOST_TYPES {
-            return None;
-        }
-        self.types.push(EventType { system: key.0.clone(), name: key.1.clone(), fields: Vec::new() });
-        self.positions.insert(key, position);
+        self.types.push(EventType { system: system.to_owned(), name: name.to_owned(), fields: Vec::new() });
+        self.positions.entry(name.to_owned()).or_default().push((system.to_owned(), position));
         Some(position)
     }
 }
 
 /// The group of a line's event, as printed or as known.
-pub fn system_of<'l>(line: &Line<'l>) -> &'l str {
+fn system_of<'l>(line: &Line<'l>) -> &'l str {
     if line.system.is_empty() { prints::system(line.event) } else { line.system }
 }
 
