@@ -4,6 +4,7 @@
 
 use kvmscope_trace::batch::LOST;
 use kvmscope_trace::{Batch, Error, Reading, Request, Source, Trace, perfdata};
+use linux_perf_data::linux_perf_event_reader::EventRecord;
 use proptest::prelude::*;
 use std::io::Write;
 
@@ -205,6 +206,26 @@ fn both_forms_and_byte_orders_and_compression_give_the_same_events_in_order() {
             assert_eq!((seen.lost, seen.problems), (7, 0));
         }
     }
+}
+
+/// An independent reader of the container, where the crate can read it: it knows no formats.
+#[test]
+fn another_reader_sees_the_same_samples() {
+    let plain = records(Order::Little);
+    let whole = file_form(Order::Little, &plain);
+    let reader = linux_perf_data::PerfFileReader::parse_file(std::io::Cursor::new(&whole)).unwrap();
+    let linux_perf_data::PerfFileReader { mut perf_file, mut record_iter } = reader;
+    let (mut times, mut lost) = (Vec::new(), 0);
+    while let Some(record) = record_iter.next_record(&mut perf_file).unwrap() {
+        let linux_perf_data::PerfFileRecord::EventRecord { record, .. } = record else { continue };
+        match record.parse().unwrap() {
+            EventRecord::Sample(sample) => times.extend(sample.timestamp),
+            EventRecord::Lost(record) => lost += record.count,
+            other => panic!("{other:?}"),
+        }
+    }
+    let seen = see(&*open(&whole).unwrap());
+    assert_eq!((seen.times, seen.lost), (times, lost));
 }
 
 #[test]

@@ -209,3 +209,56 @@ impl<'r> Cursor<'r> {
         self.take(4).map(|bytes| self.endian.unsigned(bytes) as u32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An attribute with this `sample_type` and `read_format`.
+    fn attr(sample: SampleFormat, read: u64) -> Attr {
+        Attr { kind: TRACEPOINT, config: 1, sample, clock_id: None, ids: Vec::new(), read, sample_id_all: true }
+    }
+
+    fn words(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn counter_values_before_the_raw_record_are_passed_over() {
+        let sample = SampleFormat::READ | SampleFormat::CALLCHAIN | SampleFormat::RAW;
+        let times_id_lost = 1 | 2 | 4 | 16;
+        let behind = [2, 0xaa, 0xbb, 0x6677_0000_0004];
+        for (read, counts) in [
+            (times_id_lost, &[7, 1, 1, 5, 0][..]),
+            (0, &[7]),
+            (8 | times_id_lost, &[2, 1, 1, 7, 5, 0, 8, 6, 0]),
+            (8, &[3, 7, 8, 9]),
+        ] {
+            let body = words(&[counts, &behind].concat());
+            let seen = attr(sample, read).read_sample(&body, Endian::Little).unwrap();
+            assert_eq!(seen.callchain, Some(&words(&[0xaa, 0xbb])[..]));
+            assert_eq!(seen.raw, Some(&[0x77, 0x66, 0, 0][..]));
+            for length in 0..body.len() {
+                assert_eq!(attr(sample, read).read_sample(&body[..length], Endian::Little), None);
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_that_overflow_are_refused() {
+        let chain = attr(SampleFormat::CALLCHAIN, 0);
+        assert_eq!(chain.read_sample(&words(&[u64::MAX, 1]), Endian::Little), None);
+        assert_eq!(chain.read_sample(&words(&[1 << 61, 1]), Endian::Little), None);
+        let group = attr(SampleFormat::READ, 8 | 4);
+        assert_eq!(group.read_sample(&words(&[u64::MAX / 2, 1]), Endian::Little), None);
+    }
+
+    #[test]
+    fn time_and_cpu_stand_at_the_end_of_other_records() {
+        let format = SampleFormat::TID | SampleFormat::TIME | SampleFormat::ID | SampleFormat::CPU;
+        let attr = attr(format, 0);
+        let body = words(&[0xdead, 1 << 32 | 2, 1000, 5, 3]);
+        assert_eq!(attr.trailer(&body, Endian::Little), Trailer { time: Some(1000), cpu: Some(3) });
+        assert_eq!(attr.trailer(&body[..16], Endian::Little), Trailer { time: None, cpu: Some(2) });
+    }
+}
