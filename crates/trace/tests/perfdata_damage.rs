@@ -261,6 +261,26 @@ fn a_damaged_size_costs_the_rest_of_its_round_alone() {
 }
 
 #[test]
+fn bytes_that_trail_a_record_are_no_records() {
+    for order in [Order::Little, Order::Big] {
+        let aux = record(order, 71, &Bytes::new(order).words(&[24, 0, 0, 0, 0]).bytes);
+        let all = [records(order), aux, vec![0xff; 24], sample(order, 1030, 42, 0)].concat();
+        let seen = see(&*open(&pipe_form(order, &all)).unwrap());
+        assert_eq!((seen.times.len(), seen.times.last(), seen.problems), (31, Some(&1030), 0));
+    }
+}
+
+#[test]
+fn losses_that_perf_states_at_its_end_are_not_counted_twice() {
+    let order = Order::Little;
+    for (stated, lost) in [(5, 7), (7, 7), (10, 10)] {
+        let at_end = Bytes::new(order).words(&[stated]).number(1, 4).number(1, 4).words(&[0, 5, 0]).bytes;
+        let all = [records(order), record(order, 13, &at_end)].concat();
+        assert_eq!(see(&*open(&file_form(order, &all)).unwrap()).lost, lost, "stated: {stated}");
+    }
+}
+
+#[test]
 fn a_killed_recording_is_counted_to_its_end() {
     let mut file = file_form(Order::Little, &records(Order::Little));
     let end = file.len() - tracing_data(Order::Little).len() - 16;

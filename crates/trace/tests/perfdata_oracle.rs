@@ -19,7 +19,9 @@ def trace_unhandled(name, context, fields, sample):
 def process_event(event):
     if 'raw_buf' in event and 'ev_name' in event and ':' not in event['ev_name']:
         say('perf:' + event['ev_name'].split(':')[0],
-            {'ip': event['sample']['ip'], 'pid': event['sample']['pid'], 'period': event['sample']['period']}, event)
+            {'ip': event['sample']['ip'], 'pid': event['sample']['pid'], 'period': event['sample']['period'],
+             'cpumode': event['sample']['cpumode'] if 'cpumode' in event['sample'] else None,
+             'callchain': [frame['ip'] for frame in event['callchain']]}, event)
 "#;
 
 /// A recording made by perf, or the reason why there is none.
@@ -132,6 +134,13 @@ fn compare(file: &Path, theirs: &[Value]) -> (usize, usize) {
                 }
                 FieldKind::Text => {
                     assert_eq!(expected.as_str(), Some(&*String::from_utf8_lossy(content)), "{name}.{field} at {time}");
+                }
+                _ if field == "callchain" => {
+                    let words = content.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
+                    // perf leaves out the markers that say whose frames follow: -1 to -4095.
+                    let frames: Vec<u64> = words.filter(|word| *word < 4095u64.wrapping_neg()).collect();
+                    let theirs: Vec<u64> = expected.as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+                    assert_eq!(frames, theirs, "{name}.{field} at {time}");
                 }
                 _ => continue,
             }

@@ -2,7 +2,7 @@
 //!
 //! In:  a perf.data file, in file or pipe form, with or without zstd, of either byte order.
 //! Out: tracepoint events with the fields of the embedded formats; samples of counters with their stacks, host or guest
-//!      ([`kinds`] lists their fields); lost records.
+//!      (`kinds.rs` lists their fields); lost records.
 //! ```text
 //! container   header, attributes, features        -> where everything lies
 //! tracing     TRACING_DATA feature                -> formats of the tracepoints

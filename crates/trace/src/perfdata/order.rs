@@ -132,6 +132,7 @@ impl<'t> Ordered<'t> {
                 }
             }
             if self.held.len() > MOST_HELD || self.held_bytes > MOST_HELD_BYTES {
+                self.held.sort_by_key(|record| record.time);
                 let middle = self.held[self.held.len() / 2].time;
                 self.release(middle);
             }

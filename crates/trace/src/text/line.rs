@@ -70,6 +70,10 @@ impl<'l> Line<'l> {
         let time = Stamp::parse(&before[start..])?;
         let (system, event, body) = event(after)?;
         let (comm, tid, cpu) = place(before[..start].trim_end())?;
+        // perf may leave out the CPU, but it always prints seconds.
+        if cpu.is_none() && matches!(time, Stamp::Ticks(_)) {
+            return None;
+        }
         Some(Self { comm, tid, cpu, time, system, event, body })
     }
 }
@@ -108,7 +112,7 @@ fn event(text: &str) -> Option<(&str, &str, &str)> {
         Some((event, modifiers)) if modifiers.len() <= 3 && modifiers.chars().all(|c| "ukhpPGHIDSWeb".contains(c)) => {
             ("", event)
         }
-        Some((system, event)) => (system, event),
+        Some((system, event)) => (system, event.split(':').next().unwrap_or(event)),
         None => ("", name),
     };
     let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./=,".contains(c));
@@ -228,8 +232,11 @@ mod tests {
     fn perf_prints_groups_modifiers_periods_and_no_cpu() {
         let line = parts("qemu  12 9.710054:     250000 cycles:P:  ffffffff81 [unknown]");
         assert_eq!(line, ("qemu", 12, None, US, "", "cycles", "ffffffff81 [unknown]"));
-        let line = parts("qemu  12 [000] 9.710054: kvm:kvm_entry: vcpu 0");
-        assert_eq!((line.4, line.5, line.6), ("kvm", "kvm_entry", "vcpu 0"));
+        for text in ["qemu  12 [000] 9.710054: kvm:kvm_entry: vcpu 0", "qemu 12 9.710054: 1 kvm:kvm_entry:u: vcpu 0"] {
+            let line = parts(text);
+            assert_eq!((line.4, line.5, line.6), ("kvm", "kvm_entry", "vcpu 0"));
+        }
+        assert_eq!(Line::parse("Chapter 3 12: intro: how it began"), None);
     }
 
     #[test]
