@@ -5,6 +5,7 @@
 //!      (`kinds.rs` lists their fields); lost records.
 //! ```text
 //! container   header, attributes, features        -> where everything lies
+//! features    host, CPUs, command line, names     -> facts
 //! tracing     TRACING_DATA feature                -> formats of the tracepoints
 //! records     one record after the other, checked -> order   zstd unpacked, sorted round by round
 //!                                                 -> stream  batches
@@ -18,6 +19,7 @@
 
 mod attr;
 mod container;
+mod features;
 mod kinds;
 mod order;
 mod records;
@@ -29,14 +31,15 @@ use crate::format::Endian;
 use crate::{Error, Lane, Reading, Source, Trace};
 use base::{Clock, Problem, Problems};
 use container::{Container, feature};
+use features::Features;
 use kinds::Kinds;
 use memmap2::Mmap;
 use order::{Attrs, Ordered};
 use records::{RecordKind, Records};
-use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
+use tracing::TracingData;
 
 /// True if a file that starts with `first` is perf.data.
 pub fn sniff(first: &[u8]) -> bool {
@@ -73,10 +76,9 @@ impl PerfData {
         let clock = Clock::nanoseconds(clock_name(container.attrs.iter().find_map(|attr| attr.clock_id)));
         let mut facts = Facts::new(path.to_owned(), Format::PerfData, clock);
         facts.bytes = bytes.len() as u64;
-        let section = |number| container.features.get(&number).map(|range: &Range<usize>| &bytes[range.clone()]);
-        let features = Features { section: &section, endian };
+        let features = Features::new(&bytes, &container.features, endian);
         features.tell(&mut facts);
-        let tracing = section(feature::TRACING_DATA).map(tracing::TracingData::parse).unwrap_or_default();
+        let tracing = features.section(feature::TRACING_DATA).map(TracingData::parse).unwrap_or_default();
         facts.comms = tracing.comms;
         facts.comms.extend(first_comms(&bytes, &container, path));
         let kinds = Kinds::new(tracing.formats, &container.attrs, &features.event_names());
@@ -145,90 +147,5 @@ fn clock_name(id: Option<u32>) -> String {
         Some(7) => "boottime".into(),
         Some(11) => "tai".into(),
         Some(other) => format!("clock {other}"),
-    }
-}
-
-/// What the feature sections say.
-struct Features<'s, F: Fn(u32) -> Option<&'s [u8]>> {
-    section: &'s F,
-    endian: Endian,
-}
-
-impl<'s, F: Fn(u32) -> Option<&'s [u8]>> Features<'s, F> {
-    fn number(&self, bytes: &[u8], at: usize, size: usize) -> Option<u64> {
-        bytes.get(at..at + size).map(|number| self.endian.unsigned(number))
-    }
-
-    /// A string behind its length (`perf_header_string`), and what follows it.
-    fn string<'b>(&self, bytes: &'b [u8]) -> Option<(String, &'b [u8])> {
-        let length = usize::try_from(self.number(bytes, 0, 4)?).ok()?;
-        let (text, rest) = bytes[4..].split_at_checked(length)?;
-        let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
-        Some((String::from_utf8_lossy(text).into_owned(), rest))
-    }
-
-    fn text(&self, number: u32) -> Option<String> {
-        self.string((self.section)(number)?).map(|(text, _)| text)
-    }
-
-    fn tell(&self, facts: &mut Facts) {
-        facts.hostname = self.text(feature::HOSTNAME);
-        let release = self.text(feature::OSRELEASE);
-        let machine = self.text(feature::ARCH);
-        facts.uname = match (release, machine) {
-            (Some(release), Some(machine)) => Some(format!("{release} {machine}")),
-            (release, machine) => release.or(machine),
-        };
-        let cpus = (self.section)(feature::NRCPUS).and_then(|section| self.number(section, 0, 4));
-        facts.cpus = cpus.unwrap_or(0) as u32;
-        let stated = [
-            ("perf_version", self.text(feature::VERSION)),
-            ("cpu_desc", self.text(feature::CPUDESC)),
-            ("cmdline", self.command_line()),
-            ("clock_data", self.clock_data()),
-        ];
-        facts.env = stated.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
-    }
-
-    fn command_line(&self) -> Option<String> {
-        let section = (self.section)(feature::CMDLINE)?;
-        let count = self.number(section, 0, 4)?;
-        let mut rest = &section[4..];
-        let mut words = Vec::new();
-        for _ in 0..count {
-            let (word, behind) = self.string(rest)?;
-            words.push(word);
-            rest = behind;
-        }
-        Some(words.join(" "))
-    }
-
-    /// The wall clock at one instant of the trace's clock (`struct perf_header`'s `clock`, version 1).
-    fn clock_data(&self) -> Option<String> {
-        let section = (self.section)(feature::CLOCK_DATA)?;
-        let wall_ns = self.number(section, 8, 8)?;
-        let clock_ns = self.number(section, 16, 8)?;
-        Some(format!("wall {wall_ns} ns = clock {clock_ns} ns"))
-    }
-
-    /// Names of the events by the first of their ids.
-    fn event_names(&self) -> FxHashMap<u64, String> {
-        let mut names = FxHashMap::default();
-        let Some(section) = (self.section)(feature::EVENT_DESC) else { return names };
-        let (Some(count), Some(attr_size)) = (self.number(section, 0, 4), self.number(section, 4, 4)) else {
-            return names;
-        };
-        let mut rest = &section[8..];
-        for _ in 0..count {
-            let Some((_, behind)) = rest.split_at_checked(attr_size as usize) else { break };
-            let Some(ids) = self.number(behind, 0, 4) else { break };
-            let Some((name, behind)) = self.string(&behind[4..]) else { break };
-            if let (Some(id), true) = (self.number(behind, 0, 8), ids > 0) {
-                names.insert(id, name);
-            }
-            let Some((_, next)) = behind.split_at_checked((ids as usize).saturating_mul(8)) else { break };
-            rest = next;
-        }
-        names
     }
 }
