@@ -88,18 +88,15 @@ impl Records {
     pub fn record_in(&mut self, instance: usize, record: &Record) -> io::Result<()> {
         let format = self.formats.get(record.event).ok_or_else(|| unknown_event(record))?;
         encode(format, record, self.dat.machine, &mut self.payload);
-        let payload = std::mem::take(&mut self.payload);
-        let spool = self.cpu(instance, record.cpu)?;
-        let written = spool.pages.event(record.ticks, &payload, &mut spool.out);
-        self.payload = payload;
-        written
+        let spool = spool_of(&mut self.instances, instance, record.cpu)?;
+        spool.pages.event(record.ticks, &self.payload, &mut spool.out)
     }
+}
 
-    fn cpu(&mut self, instance: usize, cpu: u32) -> io::Result<&mut CpuSpool> {
-        let spool = self.instances.get_mut(instance).and_then(|instance| instance.cpus.get_mut(cpu as usize));
-        spool
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("instance {instance} has no CPU {cpu}")))
-    }
+fn spool_of(instances: &mut [Spool], instance: usize, cpu: u32) -> io::Result<&mut CpuSpool> {
+    let spool = instances.get_mut(instance).and_then(|instance| instance.cpus.get_mut(cpu as usize));
+    let text = format!("instance {instance} has no CPU {cpu}");
+    spool.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, text))
 }
 
 impl Sink for Records {
@@ -108,7 +105,7 @@ impl Sink for Records {
     }
 
     fn lost(&mut self, loss: &Loss) -> io::Result<()> {
-        let spool = self.cpu(0, loss.cpu)?;
+        let spool = spool_of(&mut self.instances, 0, loss.cpu)?;
         spool.pages.missed(loss.events, &mut spool.out)
     }
 
