@@ -49,7 +49,12 @@ fn no_two_events_of_a_cpu_have_the_same_time() {
         let mut last = BTreeMap::new();
         for record in &story.records {
             let before = last.insert(record.cpu, record.ticks);
-            assert!(before.is_none_or(|before| before < record.ticks), "{case}: CPU {} at {}", record.cpu, record.ticks);
+            assert!(
+                before.is_none_or(|before| before < record.ticks),
+                "{case}: CPU {} at {}",
+                record.cpu,
+                record.ticks
+            );
             assert!(record.cpu < story.cpus, "{case}");
         }
     }
@@ -129,9 +134,12 @@ fn chain_lengths_are_those_of_the_records() {
 
 #[test]
 fn the_recipes_have_their_known_lengths() {
-    for (scenario, length) in
-        [("vmx-no-shadowing", CIENA_CHAIN), ("vmx-shadowing", 3), ("svm-no-vls-vgif", SVM_CHAIN), ("vmx-apic-timer", 43)]
-    {
+    for (scenario, length) in [
+        ("vmx-no-shadowing", CIENA_CHAIN),
+        ("vmx-shadowing", 3),
+        ("svm-no-vls-vgif", SVM_CHAIN),
+        ("vmx-apic-timer", 43),
+    ] {
         let story = Scenario::named(scenario).unwrap().run(7);
         let lengths: Vec<u64> = story.truth.chains().into_values().flat_map(|chains| chains.lengths).collect();
         assert_eq!(lengths.len(), 40, "{scenario}");

@@ -12,7 +12,7 @@
 //! trace-cmd 3.1.6 writes them.
 
 mod options;
-mod parts;
+pub(super) mod parts;
 mod records;
 mod v6;
 mod v7;

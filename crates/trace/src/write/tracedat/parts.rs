@@ -7,7 +7,7 @@ use std::fmt::Write;
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
 /// Magic, version, byte order, size of a long, size of a page.
-pub(super) fn head(dat: &TraceDat, version: &str) -> Vec<u8> {
+pub(in crate::write) fn head(dat: &TraceDat, version: &str) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     text_with_nul(&mut out, version);
     out.push(u8::from(dat.machine.endian == crate::format::Endian::Big));
@@ -16,7 +16,7 @@ pub(super) fn head(dat: &TraceDat, version: &str) -> Vec<u8> {
     out
 }
 
-pub(super) fn headers(dat: &TraceDat) -> Vec<u8> {
+pub(in crate::write) fn headers(dat: &TraceDat) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, text) in [("header_page", &dat.header_page), ("header_event", &dat.header_event)] {
         text_with_nul(&mut out, name);
@@ -25,14 +25,14 @@ pub(super) fn headers(dat: &TraceDat) -> Vec<u8> {
     out
 }
 
-pub(super) fn ftrace_formats(dat: &TraceDat) -> Vec<u8> {
+pub(in crate::write) fn ftrace_formats(dat: &TraceDat) -> Vec<u8> {
     let mut out = Vec::new();
     dat.machine.put(&mut out, dat.ftrace_formats.len() as u64, 4);
     dat.ftrace_formats.iter().for_each(|text| sized_text(dat, &mut out, text, 8));
     out
 }
 
-pub(super) fn formats(dat: &TraceDat) -> Vec<u8> {
+pub(in crate::write) fn formats(dat: &TraceDat) -> Vec<u8> {
     let mut out = Vec::new();
     dat.machine.put(&mut out, dat.formats.len() as u64, 4);
     for (system, texts) in &dat.formats {
@@ -43,19 +43,19 @@ pub(super) fn formats(dat: &TraceDat) -> Vec<u8> {
     out
 }
 
-pub(super) fn kallsyms(dat: &TraceDat) -> Vec<u8> {
+pub(in crate::write) fn kallsyms(dat: &TraceDat) -> Vec<u8> {
     let mut out = Vec::new();
     sized_text(dat, &mut out, &dat.kallsyms, 4);
     out
 }
 
-pub(super) fn printk(dat: &TraceDat) -> Vec<u8> {
+pub(in crate::write) fn printk(dat: &TraceDat) -> Vec<u8> {
     let mut out = Vec::new();
     sized_text(dat, &mut out, &dat.printk, 4);
     out
 }
 
-pub(super) fn cmdlines(dat: &TraceDat) -> Vec<u8> {
+pub(in crate::write) fn cmdlines(dat: &TraceDat) -> Vec<u8> {
     let mut text = String::new();
     for (tid, comm) in &dat.comms {
         let _ = writeln!(text, "{tid} {comm}");
