@@ -24,6 +24,7 @@ pub mod replay;
 pub mod request;
 pub mod text;
 pub mod tracedat;
+pub mod write;
 
 pub use batch::{Batch, Kind};
 pub use error::Error;
