@@ -12,8 +12,8 @@
 
 pub mod batch;
 pub mod calibrate;
-mod decoders;
 pub mod ctf;
+mod decoders;
 pub mod error;
 pub mod facts;
 pub mod format;
