@@ -21,6 +21,7 @@ pub mod open;
 pub mod replay;
 pub mod request;
 pub mod tracedat;
+pub mod write;
 
 pub use batch::{Batch, Kind};
 pub use error::Error;
