@@ -12,6 +12,7 @@
 
 pub mod batch;
 pub mod calibrate;
+pub mod ctf;
 mod decoders;
 pub mod error;
 pub mod facts;
