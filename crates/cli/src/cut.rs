@@ -3,6 +3,12 @@
 //! In: a recording and a window on its axis of time. Out: a recording directory of its own, with the same machines and
 //! the same emulation mark, whose traces hold the window's events byte for byte as they were; host snapshots, bench
 //! results and notes are copied whole.
+//!
+//! ```text
+//! L0 mono  |---a---[====]--|      traces of one machine with one clock share an axis: it starts at the earliest
+//! L0 mono      |---[====]------|  event of both
+//! L1 tsc       |-------[====]--|  any other trace has an axis of its own
+//! ```
 
 use crate::arguments::{Recordings, nanoseconds};
 use crate::exit::{Exit, WrongUse};
@@ -10,6 +16,7 @@ use anyhow::{Context, bail};
 use base::Span;
 use base::recording::{Draft, Part, PartKind, Recording};
 use clap::Args;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Make a smaller recording out of a window of time
@@ -43,12 +50,14 @@ impl Cut {
         let recording = self.recordings.open(wanted)?;
         let draft = Draft::new(&self.output)?;
         let mut parts = Vec::new();
-        for part in &recording.parts {
+        let axes = Axes::of(&recording)?;
+        for (index, part) in recording.parts.iter().enumerate() {
+            let window = axes.window(index, window);
             let cut = Part { path: new_path(&recording, part), ..part.clone() };
             let (from, to) = (recording.root.join(&part.path), draft.part(&cut.path)?);
             match part.kind {
                 PartKind::TraceDat => trace::tracedat::cut(&from, &to, window)?,
-                PartKind::Ctf => trace::ctf::cut(&from, &to, window)?,
+                PartKind::Ctf => drop(trace::ctf::cut(&from, &to, window.from_ns, window.to_ns)?),
                 PartKind::PerfData | PartKind::Text => {
                     bail!("{}: cut takes trace.dat and CTF; a perf.data or text part cannot be cut", from.display())
                 }
@@ -58,9 +67,46 @@ impl Cut {
             }
             parts.push(cut);
         }
-        let tool = Some(concat!("kvmscope cut ", env!("CARGO_PKG_VERSION")).to_owned());
+        let each = if axes.starts.len() > 1 { ", on each clock since its own first event" } else { "" };
+        let (version, from, to) = (env!("CARGO_PKG_VERSION"), self.from, self.to);
+        let tool = Some(format!("kvmscope cut {version}: {from} ns to {to} ns{each}"));
         draft.finish(Recording { tool, parts, ..recording })?;
         Ok(Exit::Answered)
+    }
+}
+
+/// Axes of time, and how each part's own lies on its one.
+struct Axes {
+    /// Earliest event by machine and clock.
+    starts: BTreeMap<(String, String), u64>,
+    /// Of each part: its axis and its own first event; `None` for what is no trace.
+    parts: Vec<Option<((String, String), u64)>>,
+}
+
+impl Axes {
+    fn of(recording: &Recording) -> anyhow::Result<Self> {
+        let mut axes = Self { starts: BTreeMap::new(), parts: Vec::new() };
+        for part in &recording.parts {
+            if !matches!(part.kind, PartKind::TraceDat | PartKind::Ctf) {
+                axes.parts.push(None);
+                continue;
+            }
+            let trace = trace::open(&recording.root.join(&part.path))?;
+            let fitted = trace::calibrate::fit(trace.as_ref());
+            let origin_ns = trace::replay::origin_ns(trace.as_ref(), fitted);
+            let axis = (part.machine.clone(), trace.facts().clock.name.clone());
+            let start_ns = axes.starts.entry(axis.clone()).or_insert(origin_ns);
+            *start_ns = origin_ns.min(*start_ns);
+            axes.parts.push(Some((axis, origin_ns)));
+        }
+        Ok(axes)
+    }
+
+    /// The window for a part, in ns since that part's own first event.
+    fn window(&self, part: usize, window: Span) -> Span {
+        let Some((axis, origin_ns)) = &self.parts[part] else { return window };
+        let late_ns = origin_ns - self.starts[axis];
+        Span { from_ns: window.from_ns.saturating_sub(late_ns), to_ns: window.to_ns.saturating_sub(late_ns) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which format is this? Decided by the first bytes, never by the name.
 
+use crate::ctf;
 use crate::error::Error;
 use crate::lane::Trace;
 use crate::tracedat;
@@ -18,6 +19,9 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
     let io = |source| Error::Io { file: path.to_owned(), source };
     let unknown = |found: String| Error::UnknownFormat { file: path.to_owned(), found };
     if path.is_dir() {
+        if ctf::sniff(path) {
+            return ctf::open(path);
+        }
         return Err(unknown("it is a directory without a CTF `metadata` file".into()));
     }
     let mut first = Vec::new();

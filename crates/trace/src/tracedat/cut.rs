@@ -14,8 +14,7 @@ use super::page::{self, PageEnd};
 use super::pieces::{CpuPieces, Plan};
 use super::{Shape, TraceDat, options as id};
 use crate::error::Error;
-use crate::lane::{Pieces, Reading, Scratch, Trace};
-use crate::replay::{Event, Listener};
+use crate::lane::{Pieces, Reading, Scratch};
 use crate::request::Request;
 use crate::write::layout::Machine;
 use crate::write::page::{HEADER_EVENT, PageBuilder, PageStyle, header_page};
@@ -48,7 +47,7 @@ pub fn cut(from: &Path, to: &Path, window: Span) -> Result<(), Error> {
     let trace = super::open(from)?;
     let request = Request::default();
     let reading = Reading { request: &request, fitted: crate::calibrate::fit(&trace) };
-    let origin_ns = origin_ns(&trace, &reading);
+    let origin_ns = crate::replay::origin_ns(&trace, reading.fitted.clone());
     let window =
         Span { from_ns: window.from_ns.saturating_add(origin_ns), to_ns: window.to_ns.saturating_add(origin_ns) };
     let io = |source| Error::Io { file: to.to_owned(), source };
@@ -62,25 +61,6 @@ pub fn cut(from: &Path, to: &Path, window: Span) -> Result<(), Error> {
         let _ = std::fs::remove_file(to);
         io(source)
     })
-}
-
-/// Time of the first event.
-fn origin_ns(trace: &TraceDat, reading: &Reading<'_>) -> u64 {
-    struct First(u64);
-    impl Listener for First {
-        fn start(&mut self, origin_ns: u64) {
-            self.0 = origin_ns;
-        }
-        fn event(&mut self, _: &Event<'_>) {}
-        fn enough(&self) -> bool {
-            true
-        }
-    }
-    let request = Request::everything(trace.facts());
-    let reading = Reading { request: &request, fitted: reading.fitted.clone() };
-    let mut first = First(0);
-    crate::replay(trace, &reading, &mut first);
-    first.0
 }
 
 /// Everything but the events.
