@@ -217,17 +217,21 @@ fn has_trace_cmd() -> bool {
 }
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name).join("L0/trace.dat")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name).join("trace.dat")
 }
 
 #[test]
-fn the_toys_decode_as_trace_cmd_prints_them() {
+fn the_fixtures_decode_as_trace_cmd_prints_them() {
     if !has_trace_cmd() {
         return;
     }
-    for (name, events) in
-        [("nested-svm-toy", 5_939), ("nested-vmx-shadow-on", 2_022), ("nested-vmx-shadow-off-hog", 6_644)]
-    {
+    for (name, events) in [
+        ("nested-svm-toy/L0", 5_939),
+        ("nested-vmx-shadow-on/L0", 2_022),
+        ("nested-vmx-shadow-off-hog/L0", 6_644),
+        ("svm-linux/L0", 62_839),
+        ("svm-linux/L1", 13_995),
+    ] {
         let compared = compare(&fixture(name));
         assert_eq!(compared.events, events, "{name}");
         assert!(compared.integers > 3 * events && compared.texts > 0, "{name}: {compared:?}");
