@@ -13,8 +13,10 @@
 //! stories on every machine.
 
 pub mod host;
+pub mod huge;
 pub mod kernel;
 mod lttng;
+pub mod printed;
 pub mod random;
 pub mod reason;
 pub mod scenario;

@@ -1,10 +1,12 @@
-//! Writes a story to a file: `generate vmx-no-shadowing --format tracedat7-le-64-zstd -o DIR`.
+//! Writes a story to a file: `generate vmx-no-shadowing --format tracedat7-le-64-zstd -o DIR`, or a huge one:
+//! `generate --huge 10GB -o FILE`.
 
 use anyhow::{Context, bail};
 use clap::Parser;
 use generate::scenario::{self, Scenario};
-use generate::{Story, Target};
+use generate::{Story, Target, huge};
 use std::path::PathBuf;
+use trace::write::tracedat::Compression;
 
 /// Writes traces whose truth is known.
 #[derive(Parser)]
@@ -20,9 +22,12 @@ struct Arguments {
     /// The seed that varies times and choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The directory to write to.
+    /// The directory to write to; with --huge the file.
     #[arg(short, long, default_value = ".")]
     output: PathBuf,
+    /// Repeats the scenario in one uncompressed trace.dat until its pages take so much: `10GB`, `500MB`.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    huge: Option<u64>,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -31,16 +36,36 @@ fn main() -> anyhow::Result<()> {
         list();
         return Ok(());
     }
-    let Some(name) = &arguments.scenario else {
-        bail!("name a scenario, or --list them");
+    let name = match (&arguments.scenario, arguments.huge) {
+        (Some(name), _) => name.as_str(),
+        (None, Some(_)) => "vmx-no-shadowing",
+        (None, None) => bail!("name a scenario, or --list them"),
     };
     let story = story(name, arguments.seed)?;
+    if let Some(bytes) = arguments.huge {
+        huge::write(&story, bytes, Compression::None, &arguments.output)?;
+        return Ok(());
+    }
     let target = Target::named(&arguments.format)
         .with_context(|| format!("there is no format {}; --list shows them", arguments.format))?;
     std::fs::create_dir_all(&arguments.output)?;
     let path = story.write(target, &arguments.output)?;
     println!("{}", path.display());
     Ok(())
+}
+
+/// `10GB` in bytes; units are powers of ten.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "B" => 1,
+        "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        other => return Err(format!("`{other}` is no unit; write KB, MB or GB")),
+    };
+    let number: u64 = digits.parse().map_err(|_| format!("`{digits}` is no number"))?;
+    number.checked_mul(unit).ok_or_else(|| format!("{text} is too much"))
 }
 
 fn list() {

@@ -15,7 +15,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn word(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.state;
         word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,7 +25,7 @@ impl Random {
 
     /// A number in `[from, to)`; `from` if that is empty.
     pub fn between(&mut self, from: u64, to: u64) -> u64 {
-        if to > from { from + self.next() % (to - from) } else { from }
+        if to > from { from + self.word() % (to - from) } else { from }
     }
 
     /// True in one of `n` cases.
@@ -50,12 +50,12 @@ mod tests {
     fn equal_seeds_give_equal_numbers() {
         let first: Vec<u64> = std::iter::repeat_with({
             let mut random = Random::new(1);
-            move || random.next()
+            move || random.word()
         })
         .take(3)
         .collect();
         let mut again = Random::new(1);
-        assert_eq!(first, [again.next(), again.next(), again.next()]);
-        assert_ne!(first[0], Random::new(2).next());
+        assert_eq!(first, [again.word(), again.word(), again.word()]);
+        assert_ne!(first[0], Random::new(2).word());
     }
 }

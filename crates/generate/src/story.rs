@@ -2,6 +2,7 @@
 
 use crate::kernel::{Generation, Vendor};
 use crate::lttng;
+use crate::printed::Printer;
 use crate::truth::Truth;
 use base::Clock;
 use std::io;
@@ -10,8 +11,10 @@ use trace::format::Endian;
 use trace::write::ctf::{Ctf, EventHeader, Metadata, Style};
 use trace::write::layout::Machine;
 use trace::write::page::PageStyle;
+use trace::write::perfdata::{self, PerfData};
+use trace::write::text::{Form, Text};
 use trace::write::tracedat::{Compression, FileOption, Records, TraceDat, Version};
-use trace::write::{Loss, Record, Schema, Sink};
+use trace::write::{Loss, Record, Schema, Sink, Value};
 
 /// What happened on a host, as events and as truth.
 #[derive(Debug, Clone)]
@@ -68,6 +71,15 @@ pub enum Target {
         /// Byte order.
         endian: Endian,
     },
+    /// perf.data.
+    PerfData {
+        /// Byte order.
+        endian: Endian,
+    },
+    /// Text of `trace-cmd report -R -t`: every field, times in ns.
+    TextRaw,
+    /// Text of `trace_pipe`: the kernel's print formats, times rounded to us.
+    TextPrinted,
 }
 
 impl Target {
@@ -84,7 +96,9 @@ impl Target {
             all.push(Target::Ctf1 { endian, lttng: false });
             all.push(Target::Ctf1 { endian, lttng: true });
             all.push(Target::Ctf2 { endian });
+            all.push(Target::PerfData { endian });
         }
+        all.extend([Target::TextRaw, Target::TextPrinted]);
         all
     }
 
@@ -101,7 +115,15 @@ impl Target {
                 format!("ctf1-{}{}", order(endian), if lttng { "-lttng" } else { "" })
             }
             Target::Ctf2 { endian } => format!("ctf2-{}", order(endian)),
+            Target::PerfData { endian } => format!("perfdata-{}", order(endian)),
+            Target::TextRaw => "text-raw".into(),
+            Target::TextPrinted => "text-printed".into(),
         }
+    }
+
+    /// True if the format keeps nanoseconds, so that ledgers can be compared exactly.
+    pub fn keeps_ns(self) -> bool {
+        self != Target::TextPrinted
     }
 
     /// The target called `name`.
@@ -129,7 +151,7 @@ impl Story {
     /// Writes the story below `directory` under its target's name, and returns what to open.
     ///
     /// # Errors
-    /// If a file cannot be written.
+    /// If a file cannot be written, or a CTF trace stands there already.
     pub fn write(&self, target: Target, directory: &Path) -> io::Result<PathBuf> {
         let path = directory.join(target.name());
         match target {
@@ -142,6 +164,12 @@ impl Story {
             Target::Ctf1 { endian, lttng: false } => self.ctf(&path, endian, Metadata::Text)?,
             Target::Ctf2 { endian } => self.ctf(&path, endian, Metadata::Json)?,
             Target::Ctf1 { endian, lttng: true } => self.lttng(&path, endian)?,
+            Target::PerfData { endian } => self.perf_data(&path, endian)?,
+            Target::TextRaw => self.text(&path, Form::Raw { nanoseconds: true })?,
+            Target::TextPrinted => {
+                let printer = Printer { generation: self.generation, schema: self.schema.clone() };
+                self.text(&path, Form::Printed(Box::new(move |record| printer.body(record))))?;
+            }
         }
         Ok(path)
     }
@@ -169,6 +197,34 @@ impl Story {
             FileOption::CpuCount(self.cpus),
         ];
         let sink = Records::create(path, &self.schema, dat, &self.clock.name, self.cpus, PageStyle::default())?;
+        if machine.long_bytes == 4 {
+            return self.tell(Box::new(sink), &self.records_of_32_bits());
+        }
+        self.tell(Box::new(sink), &self.records)
+    }
+
+    /// The records of a host whose addresses have 32 bits: KVM's events then carry such an address in 64-bit fields too,
+    /// so that `nested_rip` and the entry's `rip` still agree.
+    fn records_of_32_bits(&self) -> Vec<Record> {
+        let mut records = self.records.clone();
+        for record in &mut records {
+            for (field, value) in self.schema.events[record.event].fields.iter().zip(&mut record.values) {
+                if let (true, Value::Integer(address)) = (field.name.ends_with("rip"), value) {
+                    *address &= 0xffff_ffff;
+                }
+            }
+        }
+        records
+    }
+
+    fn perf_data(&self, path: &Path, endian: Endian) -> io::Result<()> {
+        let release = self.generation.release().to_owned();
+        let style = perfdata::Style { endian, comms: self.comms.clone(), release, cpus: self.cpus };
+        self.tell(Box::new(PerfData::create(path, &self.schema, style)?), &self.records)
+    }
+
+    fn text(&self, path: &Path, form: Form) -> io::Result<()> {
+        let sink = Text::create(path, &self.schema, form, &self.comms, self.cpus)?;
         self.tell(Box::new(sink), &self.records)
     }
 

@@ -19,8 +19,10 @@ pub mod facts;
 pub mod format;
 pub mod lane;
 pub mod open;
+pub mod perfdata;
 pub mod replay;
 pub mod request;
+pub mod text;
 pub mod tracedat;
 pub mod write;
 

@@ -35,7 +35,7 @@ fn detail(vcpu: &mut Vcpu, random: &mut Random, exit: Exit) {
     }
     match exit.detail {
         Some(Detail::Msr(number)) => {
-            let given = [("write", 1.into()), ("ecx", u64::from(number).into()), ("data", random.next().into())];
+            let given = [("write", 1.into()), ("ecx", u64::from(number).into()), ("data", random.word().into())];
             vcpu.event("kvm_msr", &given);
         }
         Some(Detail::ApicRegister(offset)) if exit.reason == vmx::APIC_WRITE && vendor == Vendor::Vmx => {

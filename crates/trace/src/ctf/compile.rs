@@ -9,8 +9,8 @@ use super::program::{Arm, Count, Op, Program, To, order_key};
 use crate::facts::{FieldKind, FieldType};
 use std::sync::Arc;
 
-/// Most steps of one event; nested types that double at each level would otherwise fill the memory.
-const MOST_STEPS: usize = 1 << 16;
+/// Most fields of one event, on all levels; nested types that double at each level would otherwise fill the memory.
+const MOST_CLASSES: usize = 1 << 16;
 
 /// Compiles the parts of one stream and of its events.
 pub struct Compiler<'s> {
@@ -24,8 +24,8 @@ pub struct Compiler<'s> {
     scope: Scope,
     body: Body,
     fields: Vec<FieldType>,
-    /// Steps emitted for the current part.
-    steps: usize,
+    /// Classes met in the current part.
+    classes: usize,
     /// The clock that the time stamps are mapped to, where a field says it.
     pub clock: Option<String>,
     /// The shortest time stamp in an event header, in bits.
@@ -108,7 +108,7 @@ impl<'s> Compiler<'s> {
             scope: Scope::PacketHeader,
             body: Body::new(1),
             fields: Vec::new(),
-            steps: 0,
+            classes: 0,
             clock: None,
             shortest_time: None,
         }
@@ -158,7 +158,7 @@ impl<'s> Compiler<'s> {
 
     fn finish(&mut self) -> Program {
         self.body.rebase();
-        self.steps = 0;
+        self.classes = 0;
         let body = std::mem::replace(&mut self.body, Body::new(1));
         Program { ops: body.ops, fields: std::mem::take(&mut self.fields), context_fields: 0 }
     }
@@ -182,13 +182,8 @@ impl<'s> Compiler<'s> {
         next as usize
     }
 
-    fn emit(&mut self, op: Op) -> Result<(), String> {
-        self.steps += 1;
-        if self.steps > MOST_STEPS {
-            return Err(format!("more than {MOST_STEPS} fields in one event"));
-        }
+    fn emit(&mut self, op: Op) {
         self.body.ops.push(op);
-        Ok(())
     }
 
     /// A new field, or the one of that name where the arms of a variant share it.
@@ -198,6 +193,10 @@ impl<'s> Compiler<'s> {
     }
 
     fn class(&mut self, class: &Class, name: &str, usage: Use) -> Result<Node, String> {
+        self.classes += 1;
+        if self.classes > MOST_CLASSES {
+            return Err(format!("more than {MOST_CLASSES} fields in one event"));
+        }
         match class {
             Class::Integer(integer) => self.integer(integer, name, &usage),
             Class::Leb(leb) => self.leb(leb, name, &usage),
@@ -208,7 +207,7 @@ impl<'s> Compiler<'s> {
                 shape.high_first ^= float.swapped;
                 shape.bytes_swapped = float.swapped;
                 if let Some(to) = self.purpose(&usage, FieldKind::Float, &[]) {
-                    self.emit(Op::Float { at, shape, to })?;
+                    self.emit(Op::Float { at, shape, to });
                 }
                 self.body.at += u64::from(float.bits);
                 Ok(Node::Nothing)
@@ -218,12 +217,12 @@ impl<'s> Compiler<'s> {
                 self.body.rebase();
                 let to = self.purpose(&usage, FieldKind::Text, &[]).into_iter().collect();
                 let big = *order == crate::format::Endian::Big;
-                self.emit(Op::Text { unit: *unit, big, to })?;
+                self.emit(Op::Text { unit: *unit, big, to });
                 self.body.base = 8;
                 Ok(Node::Nothing)
             }
             Class::Counted { length, text } => self.counted(length, *text, &usage),
-            Class::Struct { align, members } => self.structure(*align, members, class, usage),
+            Class::Struct { align, members } => self.structure(*align, members, usage),
             Class::Array { length, element, .. } => match usage {
                 Use::Field(name) => {
                     self.printed(&name, FieldKind::Text, |this| this.array(length, class.align(), element, Use::Print))
@@ -288,15 +287,15 @@ impl<'s> Compiler<'s> {
         }
         for role in roles {
             let to = self.role_purpose(role, integer.bits, integer.clock.as_ref());
-            self.emit(Op::Int { at, shape, to })?;
+            self.emit(Op::Int { at, shape, to });
         }
         let kind = if integer.signed { FieldKind::Signed } else { FieldKind::Unsigned };
         if let Some(to) = self.purpose(usage, kind, &integer.labels) {
             let to = if to == To::Print && integer.text { To::Char } else { to };
-            self.emit(Op::Int { at, shape, to })?;
+            self.emit(Op::Int { at, shape, to });
         }
         let register = self.register();
-        self.emit(Op::Int { at, shape, to: To::Register(register) })?;
+        self.emit(Op::Int { at, shape, to: To::Register(register) });
         self.body.at += u64::from(integer.bits);
         Ok(Node::Integer { register, signed: integer.signed, labels: integer.labels.as_slice().into() })
     }
@@ -311,7 +310,7 @@ impl<'s> Compiler<'s> {
         }
         let kind = if leb.signed { FieldKind::Signed } else { FieldKind::Unsigned };
         to.extend(self.purpose(usage, kind, &leb.labels));
-        self.emit(Op::Leb { signed: leb.signed, to })?;
+        self.emit(Op::Leb { signed: leb.signed, to });
         self.body.base = 8;
         Ok(Node::Integer { register, signed: leb.signed, labels: leb.labels.as_slice().into() })
     }
@@ -325,31 +324,25 @@ impl<'s> Compiler<'s> {
             Count::Is(bytes) if bytes < 1 << 24 => {
                 let at = self.body.place();
                 if let Some(to) = purpose {
-                    self.emit(Op::Fixed { at, bytes: bytes as u32, text, to })?;
+                    self.emit(Op::Fixed { at, bytes: bytes as u32, text, to });
                 }
                 self.body.at += bytes * 8;
             }
             bytes => {
                 self.body.rebase();
-                self.emit(Op::Counted { bytes, text, to: purpose.into_iter().collect() })?;
+                self.emit(Op::Counted { bytes, text, to: purpose.into_iter().collect() });
                 self.body.base = 8;
             }
         }
         Ok(Node::Nothing)
     }
 
-    fn structure(
-        &mut self,
-        align: u32,
-        members: &[(String, Arc<Class>)],
-        class: &Class,
-        usage: Use,
-    ) -> Result<Node, String> {
-        self.body.align(align.max(class.align()));
+    fn structure(&mut self, align: u32, members: &[(String, Arc<Class>)], usage: Use) -> Result<Node, String> {
+        self.body.align(align);
         self.open.push(Vec::new());
         let printing = matches!(usage, Use::Print);
         if printing {
-            self.emit(Op::Literal("{ ".to_owned()))?;
+            self.emit(Op::Literal("{ ".to_owned()));
         }
         for (at, (name, member)) in members.iter().enumerate() {
             let shown = shown(name);
@@ -360,7 +353,7 @@ impl<'s> Compiler<'s> {
             };
             if printing {
                 let separator = if at > 0 { ", " } else { "" };
-                self.emit(Op::Literal(format!("{separator}{shown} = ")))?;
+                self.emit(Op::Literal(format!("{separator}{shown} = ")));
             }
             let node = self.class(member, name, usage)?;
             if let Some(open) = self.open.last_mut() {
@@ -368,7 +361,7 @@ impl<'s> Compiler<'s> {
             }
         }
         if printing {
-            self.emit(Op::Literal(" }".to_owned()))?;
+            self.emit(Op::Literal(" }".to_owned()));
         }
         Ok(Node::Struct(self.open.pop().unwrap_or_default()))
     }
@@ -388,7 +381,7 @@ impl<'s> Compiler<'s> {
         self.body.rebase();
         let inner = std::mem::replace(&mut self.body, outer);
         self.body.base = inner.base;
-        self.emit(Op::Printed { fields: vec![field], body: inner.ops })?;
+        self.emit(Op::Printed { fields: vec![field], body: inner.ops });
         node
     }
 
@@ -406,7 +399,7 @@ impl<'s> Compiler<'s> {
         };
         let base = keeps_alignment.unwrap_or(1);
         if printing {
-            self.emit(Op::Literal(if of_chars { "" } else { "[ " }.to_owned()))?;
+            self.emit(Op::Literal(if of_chars { "" } else { "[ " }.to_owned()));
         }
         let outer = std::mem::replace(&mut self.body, Body::new(base));
         let node = self.class(element, "", usage);
@@ -414,9 +407,9 @@ impl<'s> Compiler<'s> {
         let inner = std::mem::replace(&mut self.body, outer);
         let node = node?;
         let list = printing && !of_chars;
-        self.emit(Op::Repeat { count, body: inner.ops, list })?;
+        self.emit(Op::Repeat { count, body: inner.ops, list });
         if list {
-            self.emit(Op::Literal(" ]".to_owned()))?;
+            self.emit(Op::Literal(" ]".to_owned()));
         }
         self.body.base = base;
         Ok(node)
@@ -507,7 +500,7 @@ impl<'s> Compiler<'s> {
             nodes.push((choice.name.clone(), node?));
             arms.push(Arm { ranges: keys(&ranges, signed), body: inner.ops, signed });
         }
-        self.emit(Op::Switch { register, arms, must_match: true })?;
+        self.emit(Op::Switch { register, arms, must_match: true });
         self.body.base = 1;
         Ok(Node::Variant(nodes))
     }
@@ -531,7 +524,7 @@ impl<'s> Compiler<'s> {
         let inner = std::mem::replace(&mut self.body, outer);
         let node = node?;
         let arms = vec![Arm { ranges: keys(ranges, signed), body: inner.ops, signed }];
-        self.emit(Op::Switch { register, arms, must_match: false })?;
+        self.emit(Op::Switch { register, arms, must_match: false });
         self.body.base = 1;
         Ok(node)
     }

@@ -155,7 +155,7 @@ impl Fragments {
                     let class = member.get("field-class").ok_or_else(|| wrong("the class of a member", "none"))?;
                     members.push((text(member, "name")?.to_owned(), self.class(class, depth)?));
                 }
-                Class::Struct { align: alignment(object, "minimum-alignment")?, members }
+                Class::structure(alignment(object, "minimum-alignment")?, members)
             }
             "static-length-array" | "dynamic-length-array" => {
                 let length = if kind.starts_with("static") { fixed_length(object)? } else { field_length(object)? };

@@ -98,7 +98,7 @@ pub enum Class {
     },
     /// Members one after the other.
     Struct {
-        /// At least this alignment, in bits.
+        /// Its alignment in bits: the largest of its members', or more.
         align: u32,
         /// Names and classes.
         members: Vec<(String, Arc<Class>)>,
@@ -283,21 +283,25 @@ impl Role {
 }
 
 impl Class {
+    /// A structure that is at least so aligned.
+    pub fn structure(least_align: u32, members: Vec<(String, Arc<Class>)>) -> Self {
+        let align = members.iter().map(|(_, class)| class.align()).fold(least_align.max(1), u32::max);
+        Class::Struct { align, members }
+    }
+
     /// Alignment in bits.
     pub fn align(&self) -> u32 {
         match self {
             Class::Integer(integer) => integer.align,
             Class::Float(float) => float.align,
             Class::Leb(_) | Class::Text { .. } | Class::Counted { .. } => 8,
-            Class::Struct { align, members } => {
-                members.iter().map(|(_, class)| class.align()).fold((*align).max(1), u32::max)
-            }
+            Class::Struct { align, .. } => *align,
             Class::Array { align, element, .. } => (*align).max(element.align()),
             Class::Variant { .. } | Class::Optional { .. } => 1,
         }
     }
 
-    /// The largest alignment of anything inside.
+    /// The largest alignment of anything inside. Visits all of it: only for classes that were compiled, which are bounded.
     pub fn largest_align(&self) -> u32 {
         let inside = match self {
             Class::Struct { members, .. } => members.iter().map(|(_, class)| class.largest_align()).max(),

@@ -137,9 +137,14 @@ impl Ctf {
     /// Begins a trace in `directory`, which is made if it does not exist.
     ///
     /// # Errors
-    /// If the directory or a file cannot be made.
+    /// If the directory or a file cannot be made, or the directory holds a trace already: streams of that one would
+    /// become part of this one.
     pub fn create(directory: &Path, schema: &Schema, style: Style, cpus: u32) -> io::Result<Self> {
         std::fs::create_dir_all(directory)?;
+        if directory.join("metadata").exists() {
+            let text = format!("{} holds a trace already", directory.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+        }
         let metadata = match style.metadata {
             Metadata::Text => tsdl::text(schema, &style).into_bytes(),
             Metadata::Packets => tsdl::packets(schema, &style),

@@ -4,7 +4,7 @@
 //! and the bytes of a record. The four common fields are those of `trace_define_common_fields`
 //! (kernel/trace/trace_events.c, Linux 6.12); `__data_loc` is described in include/trace/stages/stage1_struct_define.h.
 
-use super::{EventSchema, FieldSchema, Record, Shape, Value};
+use super::{EventSchema, FieldSchema, Record, Schema, Shape, Value};
 use crate::format::{Endian, EventFormat, Field, Storage};
 use std::fmt::Write;
 
@@ -36,6 +36,14 @@ impl Machine {
             Endian::Big => out[at..at + bytes].copy_from_slice(&value.to_be_bytes()[8 - bytes..]),
         }
     }
+}
+
+/// Number of the first event; the kernel's own (`print`, `function`) lie below.
+const FIRST_ID: u32 = 100;
+
+/// Gives each event of `schema` a number and its fields their places.
+pub fn place_all(schema: &Schema, machine: Machine) -> Vec<EventFormat> {
+    schema.events.iter().zip(FIRST_ID..).map(|(event, id)| place(event, id, machine)).collect()
 }
 
 /// Gives `schema` the number `id` and its fields their places.

@@ -8,7 +8,7 @@
 //! as they come; sizes are filled in at the end. Sources: tools/perf/Documentation/perf.data-file-format.txt,
 //! include/uapi/linux/perf_event.h and tools/perf/util/trace-event-info.c of Linux 6.1.
 
-use super::layout::{Machine, encode, place, text};
+use super::layout::{Machine, encode, place_all};
 use super::tracedat::{TraceDat, Version, parts};
 use super::{Loss, Record, Schema, Sink, unknown_event};
 use crate::format::{Endian, EventFormat};
@@ -45,8 +45,6 @@ const FEATURE_OSRELEASE: u32 = 4;
 const FEATURE_NRCPUS: u32 = 7;
 const FEATURE_CLOCKID: u32 = 23;
 
-/// Number of the first event.
-const FIRST_ID: u32 = 100;
 /// Samples after which a round is finished: perf may sort and hand out what came before the round before.
 const ROUND: u64 = 512;
 
@@ -81,8 +79,7 @@ impl PerfData {
     /// If the file cannot be made.
     pub fn create(path: &Path, schema: &Schema, style: Style) -> io::Result<Self> {
         let machine = style.machine();
-        let formats: Vec<EventFormat> =
-            schema.events.iter().zip(FIRST_ID..).map(|(event, id)| place(event, id, machine)).collect();
+        let formats = place_all(schema, machine);
         let mut head = vec![0; HEADER_BYTES as usize];
         for id in 0..formats.len() as u64 {
             machine.put(&mut head, sample_id(id as usize), 8);
@@ -144,12 +141,7 @@ impl PerfData {
     /// Format texts, in the layout of trace.dat up to the thread names, with version "0.6".
     fn tracing_data(&self) -> Vec<u8> {
         let mut dat = TraceDat::new(Version::V6, self.style.machine());
-        for format in &self.formats {
-            match dat.formats.iter_mut().find(|(system, _)| *system == format.system) {
-                Some((_, texts)) => texts.push(text(format)),
-                None => dat.formats.push((format.system.clone(), vec![text(format)])),
-            }
-        }
+        dat.describe(&self.formats);
         let mut out = parts::head(&dat, "0.6");
         for part in
             [parts::headers, parts::ftrace_formats, parts::formats, parts::kallsyms, parts::printk, parts::cmdlines]

@@ -21,6 +21,7 @@ pub use options::FileOption;
 pub use records::Records;
 
 use super::layout::Machine;
+use crate::format::EventFormat;
 use std::io::{self, Read, Seek, Write};
 
 /// Everything in a trace.dat but its events.
@@ -102,6 +103,18 @@ impl TraceDat {
             comms: Vec::new(),
             options: Vec::new(),
             split_options: false,
+        }
+    }
+
+    /// Takes the format texts of `formats`, grouped by system in order of first appearance.
+    pub fn describe(&mut self, formats: &[EventFormat]) {
+        self.formats.clear();
+        for format in formats {
+            let text = super::layout::text(format);
+            match self.formats.iter_mut().find(|(system, _)| *system == format.system) {
+                Some((_, texts)) => texts.push(text),
+                None => self.formats.push((format.system.clone(), vec![text])),
+            }
         }
     }
 

@@ -6,4 +6,5 @@ mod damage;
 mod events;
 mod lttng;
 mod made;
+mod packets;
 mod vectors;

@@ -221,7 +221,7 @@ impl Parser<'_> {
             align = self.alignment(&attribute)?;
             self.expect(")")?;
         }
-        Ok(self.tagged_as(tag, Arc::new(Class::Struct { align, members })))
+        Ok(self.tagged_as(tag, Arc::new(Class::structure(align, members))))
     }
 
     fn variant(&mut self) -> Result<Arc<Class>, Error> {

@@ -5,15 +5,12 @@
 
 use super::{Instance, TraceDat};
 use crate::format::EventFormat;
-use crate::write::layout::{encode, place, text};
+use crate::write::layout::{encode, place_all};
 use crate::write::page::{PageBuilder, PageStyle};
 use crate::write::{Loss, Record, Schema, Sink, unknown_event};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-
-/// Number of the first event; the kernel's own (`print`, `function`) lie below.
-const FIRST_ID: u32 = 100;
 
 /// Takes records and writes a trace.dat.
 pub struct Records {
@@ -53,9 +50,8 @@ impl Records {
         cpus: u32,
         style: PageStyle,
     ) -> io::Result<Self> {
-        let formats: Vec<EventFormat> =
-            schema.events.iter().zip(FIRST_ID..).map(|(event, id)| place(event, id, dat.machine)).collect();
-        dat.formats = by_system(&formats);
+        let formats = place_all(schema, dat.machine);
+        dat.describe(&formats);
         let mut records =
             Self { path: path.to_owned(), dat, formats, style, instances: Vec::new(), payload: Vec::new() };
         records.add_instance("", clock, cpus)?;
@@ -126,17 +122,4 @@ impl Sink for Records {
         self.dat.write_to(&mut out, instances)?;
         spooled.iter().try_for_each(std::fs::remove_file)
     }
-}
-
-/// Format texts grouped by system, groups in order of first appearance.
-fn by_system(formats: &[EventFormat]) -> Vec<(String, Vec<String>)> {
-    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
-    for format in formats {
-        let text = text(format);
-        match groups.iter_mut().find(|(system, _)| *system == format.system) {
-            Some((_, texts)) => texts.push(text),
-            None => groups.push((format.system.clone(), vec![text])),
-        }
-    }
-    groups
 }

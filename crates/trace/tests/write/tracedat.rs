@@ -1,7 +1,6 @@
 //! Does trace-cmd read what we write as trace.dat, and see the same events and values?
 
-mod support;
-
+use crate::support::{self, expected_lines, oracle, records, schema};
 use kvmscope_trace::facts::{Guest, TimeShift};
 use kvmscope_trace::format::Endian;
 use kvmscope_trace::write::layout::Machine;
@@ -9,7 +8,6 @@ use kvmscope_trace::write::page::{Discards, PageStyle};
 use kvmscope_trace::write::tracedat::{Compression, FileOption, Records, TraceDat, Version};
 use kvmscope_trace::write::{Loss, Record, Sink};
 use std::path::Path;
-use support::{expected_lines, oracle, records, schema};
 
 const CPUS: u32 = 3;
 

@@ -2,13 +2,11 @@
 //!
 //! babeltrace2 2.0 of Debian 12 reads no CTF 2, so that language has no oracle here; its stream bytes are the same.
 
-mod support;
-
+use crate::support::{self, expected_lines, oracle, records, schema};
 use kvmscope_trace::format::Endian;
 use kvmscope_trace::write::ctf::{Ctf, EventHeader, Metadata, Style};
 use kvmscope_trace::write::{Loss, Record, Sink};
 use std::path::Path;
-use support::{expected_lines, oracle, records, schema};
 
 const CPUS: u32 = 3;
 

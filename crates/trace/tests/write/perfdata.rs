@@ -1,12 +1,10 @@
 //! Does perf read what we write as perf.data, and see the same events and values?
 
-mod support;
-
+use crate::support::{self, expected_lines, oracle, records, schema};
 use kvmscope_trace::format::Endian;
 use kvmscope_trace::write::perfdata::{PerfData, Style};
 use kvmscope_trace::write::{Loss, Record, Sink};
 use std::path::Path;
-use support::{expected_lines, oracle, records, schema};
 
 fn style(endian: Endian) -> Style {
     let comms = vec![(170, "CPU 0/KVM".into()), (171, "CPU 1/KVM".into())];

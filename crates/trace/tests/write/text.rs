@@ -1,13 +1,11 @@
 //! Is our text the text that trace-cmd prints of the same events?
 
-mod support;
-
+use crate::support::{oracle, records, schema};
 use kvmscope_trace::write::layout::Machine;
 use kvmscope_trace::write::page::PageStyle;
 use kvmscope_trace::write::text::{Form, Text};
 use kvmscope_trace::write::tracedat::{Records, TraceDat, Version};
 use kvmscope_trace::write::{Loss, Sink};
-use support::{oracle, records, schema};
 
 #[test]
 fn raw_text_is_letter_by_letter_that_of_trace_cmd() {
