@@ -63,6 +63,7 @@ const NO_VCPU: u64 = 0x1_0000;
 const TASK_REPORT: u64 = 0xff;
 
 /// The walk.
+#[derive(Clone)]
 pub struct Walk<S: Sink> {
     /// The question's sums.
     pub sink: S,
