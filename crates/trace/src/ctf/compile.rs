@@ -6,6 +6,7 @@
 use super::bits::Shape;
 use super::model::{Choice, Class, Integer, Leb, Length, Path, Role, Schema, Scope};
 use super::program::{Arm, Count, Op, Program, To, order_key};
+use crate::Format;
 use crate::facts::{FieldKind, FieldType};
 use std::sync::Arc;
 
@@ -243,6 +244,11 @@ impl<'s> Compiler<'s> {
         }
     }
 
+    /// CTF 1.8 writers put an underscore before names that could be keywords.
+    fn shown<'n>(&self, name: &'n str) -> &'n str {
+        if self.schema.format == Format::Ctf1 { name.strip_prefix('_').unwrap_or(name) } else { name }
+    }
+
     fn register(&mut self) -> u32 {
         self.referred.push(false);
         self.referred.len() as u32 - 1
@@ -345,7 +351,7 @@ impl<'s> Compiler<'s> {
             self.emit(Op::Literal("{ ".to_owned()));
         }
         for (at, (name, member)) in members.iter().enumerate() {
-            let shown = shown(name);
+            let shown = self.shown(name);
             let usage = match &usage {
                 Use::Field(prefix) if prefix.is_empty() => Use::Field(shown.to_owned()),
                 Use::Field(prefix) => Use::Field(format!("{prefix}.{shown}")),
@@ -570,11 +576,6 @@ fn descend<'n>(node: &'n Node, names: &[String]) -> Option<&'n Node> {
 fn descend_members<'n>(members: &'n [(String, Node)], names: &[String]) -> Option<&'n Node> {
     let (first, rest) = names.split_first()?;
     members.iter().rev().find(|(name, _)| name == first).and_then(|(_, node)| descend(node, rest))
-}
-
-/// CTF 1.8 writers put an underscore before names that could be keywords.
-fn shown(name: &str) -> &str {
-    name.strip_prefix('_').unwrap_or(name)
 }
 
 /// The kind that all options have, if they are scalars of one kind.

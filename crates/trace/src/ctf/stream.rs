@@ -199,11 +199,6 @@ impl Reader<'_> {
         batch.starts.push(start as u32);
         Ok(())
     }
-
-    /// Reads the stream in order.
-    pub fn in_order(self) -> InOrder<Self> {
-        InOrder { reader: self, position: Position::default() }
-    }
 }
 
 /// Why the rest of a packet cannot be read.
@@ -233,12 +228,19 @@ impl Pieces for Reader<'_> {
 }
 
 /// Batches of a stream, one after the other.
-pub struct InOrder<R> {
-    reader: R,
+pub struct InOrder<'t> {
+    reader: Reader<'t>,
     position: Position,
 }
 
-impl Iterator for InOrder<Reader<'_>> {
+impl<'t> InOrder<'t> {
+    /// All batches of a stream.
+    pub fn new(reader: Reader<'t>) -> Self {
+        Self { reader, position: Position::default() }
+    }
+}
+
+impl Iterator for InOrder<'_> {
     type Item = Batch;
 
     fn next(&mut self) -> Option<Batch> {
