@@ -111,7 +111,7 @@ impl Header {
             ([ids], [Op::Int { at, shape, to: To::Time }]) if follows && inner.rest.is_empty() && !arm.signed => {
                 let at = u32::try_from(header.bits).ok()?.checked_add(*at)?;
                 let time = header.load(&Op::Int { at, shape: *shape, to: To::Time })?;
-                let bits = header.bits + inner.bits;
+                let bits = header.bits.checked_add(inner.bits)?;
                 Some(Self { ids: *ids, time: Some((time, shape.bits)), bits, ..header })
             }
             _ => None,
@@ -128,12 +128,12 @@ impl Header {
     #[inline]
     pub fn read(&self, data: &[u8], at: u64, end: u64) -> Option<Found> {
         let at = (at + self.align) & !self.align;
-        let after = at + self.bits;
+        let after = at.checked_add(self.bits)?;
         if after > end || at & 7 != 0 {
             return None;
         }
         let from = (at >> 3) as usize;
-        let window = data.get(from..from + self.window)?;
+        let window = data.get(from..from.checked_add(self.window)?)?;
         let id = self.id.map(|load| load.number(window));
         if id.is_some_and(|id| !(self.ids.0..=self.ids.1).contains(&id)) {
             return None;

@@ -240,7 +240,17 @@ fn short_stamps_sizes_and_losses_have_roles_instead_of_names() {
 
 #[test]
 fn mistakes_in_fragments_are_located() {
+    let boxed =
+        |inside: &str| format!(r#"{{"type": "static-length-array", "length": 1, "element-field-class": {inside}}}"#);
+    let deep = (0..80).fold("\"u8\"".to_owned(), |inside, _| boxed(&inside));
+    // 40 levels by name inside 40 more.
+    let shelf = (0..40).fold("\"u8\"".to_owned(), |inside, _| boxed(&inside));
+    let tower = (0..40).fold("\"shelf\"".to_owned(), |inside, _| boxed(&inside));
+    let alias = format!(r#"{{"type": "field-class-alias", "name": "shelf", "field-class": {shelf}}}"#);
+    let high = Made::new(metadata(&[&alias, &event(&format!(r#"{{"name": "x", "field-class": {tower}}}"#))]), &[]);
+    assert!(ctf::open(high.path()).err().unwrap().to_string().contains("64 deep"));
     for (event, expected) in [
+        (event(&format!(r#"{{"name": "x", "field-class": {deep}}}"#)).as_str(), "64 deep"),
         (r#"{"type": "event-record-class", "#, "a JSON object"),
         (&event(r#"{"name": "x", "field-class": "u7"}"#), "the name of a field class alias"),
         (&event(r#"{"name": "x", "field-class": {"type": "fixed-length-unsigned-integer", "length": 65}}"#), "1 to 64"),

@@ -97,6 +97,7 @@ impl Compiler<'_> {
         self.body.base = base;
         Ok(node)
     }
+
     pub(super) fn variant(&mut self, selector: &Path, options: &[Choice], usage: Use) -> Result<Node, String> {
         let Node::Integer { register, signed, labels } = self.find(selector)? else {
             return Err(format!("the selector `{}` is no integer", selector.names.join(".")));

@@ -81,6 +81,8 @@ impl<'s> Compiler<'s> {
     /// # Errors
     /// A sentence, if a length or selector refers to nothing.
     pub fn event(&mut self, parts: [(Scope, Option<&Arc<Class>>); 3]) -> Result<Program, String> {
+        // What the event before was made of is not around this one.
+        self.roots[Scope::StreamContext as usize..].fill(None);
         let mut context_fields = 0;
         for (scope, class) in parts {
             if scope == Scope::Payload {

@@ -8,6 +8,9 @@ use crate::ctf::program::{Count, Op, To};
 use crate::facts::FieldKind;
 use crate::format::Endian;
 
+/// So many names of values weigh as much as a field when the size of an event's description is bounded.
+const LABELS_PER_CLASS: usize = 16;
+
 impl Compiler<'_> {
     pub(super) fn float(&mut self, float: &Float, usage: &Use) -> Node {
         self.body.align(float.align);
@@ -33,6 +36,7 @@ impl Compiler<'_> {
     }
 
     pub(super) fn integer(&mut self, integer: &Integer, name: &str, usage: &Use) -> Result<Node, String> {
+        self.classes += integer.labels.len() / LABELS_PER_CLASS;
         self.body.align(integer.align);
         let at = self.body.place();
         let mut shape = Shape::new(integer.bits, integer.signed, integer.order);
@@ -64,7 +68,8 @@ impl Compiler<'_> {
         let register = self.register();
         let mut to = vec![To::Register(register)];
         for role in self.roles(name, &leb.roles) {
-            to.push(self.role_purpose(role, 64, None));
+            // Its length varies, so it may be as short as one byte.
+            to.push(self.role_purpose(role, 7, None));
         }
         let kind = if leb.signed { FieldKind::Signed } else { FieldKind::Unsigned };
         to.extend(self.purpose(usage, kind, &leb.labels));
