@@ -37,7 +37,7 @@ use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use stream::{Mapped, Reader, TraceFile};
+use stream::{InOrder, Mapped, Reader, TraceFile};
 
 /// Packets larger than this are read piece by piece, so that memory stays bounded. LTTng's are at most a few MB.
 const LARGEST_PIECE: u64 = 64 << 20;
@@ -84,7 +84,12 @@ impl CtfTrace {
         let mut event_types = EventTypes::default();
         for number in 0..trace.directories.len() {
             let directory = trace.directories[number].clone();
-            trace.take_in(&directory, number == 0, &mut event_types)?;
+            match trace.take_in(&directory, &mut event_types) {
+                Ok(()) => {}
+                // One of several traces can be read without the others.
+                Err(error) if trace.directories.len() > 1 => trace.note_unreadable(&directory, error),
+                Err(error) => return Err(error),
+            }
         }
         trace.facts.event_types = event_types.list;
         trace.describe();
@@ -92,10 +97,10 @@ impl CtfTrace {
     }
 
     /// Adds the trace in `directory`.
-    fn take_in(&mut self, directory: &Path, first: bool, event_types: &mut EventTypes) -> Result<(), Error> {
+    fn take_in(&mut self, directory: &Path, event_types: &mut EventTypes) -> Result<(), Error> {
         let metadata = Metadata::read(&directory.join("metadata"))?;
         let schema = if metadata.is_json() { json::parse(&metadata)? } else { tsdl::parse(&metadata)? };
-        if first {
+        if self.kinds.is_empty() {
             self.take_origin(&schema);
         }
         let first_kind = self.kinds.len();
@@ -115,6 +120,16 @@ impl CtfTrace {
         }
         self.group(packets);
         Ok(())
+    }
+
+    fn note_unreadable(&mut self, directory: &Path, error: Error) {
+        let (offset, expected, found) = match &error {
+            Error::Damaged { offset, expected, found, .. } => (Some(*offset), expected.clone(), found.clone()),
+            _ => (None, "a trace that can be read".to_owned(), error.to_string()),
+        };
+        let file = directory.join("metadata").display().to_string();
+        let text = format!("{error}; the trace in this directory is left out");
+        self.facts.problems.push(Problem::at(file, offset, expected, found, 0, text));
     }
 
     fn take_origin(&mut self, schema: &Schema) {
@@ -204,7 +219,7 @@ impl Trace for CtfTrace {
             let reader = self.reader(stream, steps[stream.kind].clone(), reading.fitted.as_ref());
             let apart = stream.stands_alone(reader.kind);
             let source =
-                if apart { Source::Pieces(Box::new(reader)) } else { Source::Sequence(Box::new(reader.in_order())) };
+                if apart { Source::Pieces(Box::new(reader)) } else { Source::Sequence(Box::new(InOrder::new(reader))) };
             Lane { name: stream.name.clone(), cpu: stream.cpu, source }
         };
         self.streams.iter().map(lane).collect()
