@@ -79,20 +79,29 @@ impl Vcpu {
 
     /// A host interrupt stops the guest. Where `kvm_exit` is late the interrupt is seen first, else behind it.
     pub fn interrupted(&mut self, ns: u64) {
-        let reason = self.vendor().interrupt();
+        self.interrupted_and(ns, |_| {});
+    }
+
+    /// The same, and `then` happens behind the interrupt: where `kvm_exit` is late, before that event.
+    pub fn interrupted_and(&mut self, ns: u64, then: impl FnOnce(&mut Self)) {
+        let exit = Exit::info(self.vendor().interrupt(), 0);
         if self.kernel.generation.exit_is_late(self.kernel.vendor) {
             // The handler's first event and the end of the guest are one moment; `event` must not move between them.
             if self.last_event == Some(self.now) {
                 self.pass(1);
             }
-            (self.state, self.exit_pending) = (State::Handling(self.level), true);
+            self.state = State::Handling(self.level);
             self.device_interrupt(ns);
             self.pass(120);
-            self.exit(Exit::info(reason, 0));
+            then(self);
+            self.pass(40);
+            self.exit(exit);
         } else {
-            self.exit(Exit::info(reason, 0));
+            self.exit(exit);
             self.pass(80);
             self.device_interrupt(ns);
+            self.pass(40);
+            then(self);
         }
     }
 
