@@ -147,7 +147,7 @@ fn instances_splitting_and_clock_options_are_read_back() {
         let Some(lines) = report(&path) else { return };
         assert_eq!(lines.len(), 2 * records.len(), "{version:?}: both instances are listed");
         let Some(dump) = oracle("trace-cmd", &["dump", "--all", "-i", path.to_str().unwrap()]) else { return };
-        for expected in ["vcpus", "0x123456789ABCDEF0", "[Option GUEST", "[Option CPUSTAT"] {
+        for expected in ["vcpus", "0x123456789ABCDEF0", "[Option GUEST", "[Option CPUSTAT", "0x9 [peer's trace id]"] {
             assert!(dump.contains(expected), "{version:?}: {expected} in {dump}");
         }
     }
@@ -165,6 +165,22 @@ fn a_tsc_with_its_scale_is_shown_in_nanoseconds() {
     write(&path, dat, PageStyle::default(), &records);
     let Some(lines) = report(&path) else { return };
     support::assert_same("tsc", &lines, &expected);
+}
+
+#[test]
+fn the_offset_moves_every_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.dat");
+    let mut records = records(10);
+    let expected = expected_lines(&records, 8);
+    records.iter_mut().for_each(|record| record.ticks -= 1_000);
+    for version in [Version::V6, Version::V7] {
+        let mut dat = description(version, Machine::X86_64, Compression::None);
+        dat.options.push(FileOption::Offset(1_000));
+        write(&path, dat, PageStyle::default(), &records);
+        let Some(lines) = report(&path) else { return };
+        support::assert_same("offset", &lines, &expected);
+    }
 }
 
 /// Debian's trace-cmd knows no zlib, so here our own words are undone: sizes and bytes of the first section.
