@@ -52,7 +52,8 @@ impl Input {
     /// # Errors
     /// If no part can be opened: the first part's error.
     pub fn open(recording: Recording) -> Result<Self, Error> {
-        let mut input = Self { recording, parts: Vec::new(), problems: Vec::new() };
+        let problems = recording.problems.clone();
+        let mut input = Self { recording, parts: Vec::new(), problems };
         let mut first_error = None;
         for (index, part) in input.recording.parts.iter().enumerate() {
             if !part.kind.is_trace() {

@@ -4,7 +4,9 @@
 //! list of them. Questions never import each other; what several need lies in `shared/`. Everything here is pure: it
 //! reads a [`Recording`](base::recording::Recording) and nothing else, and needs no root.
 
+pub mod flow;
 pub mod input;
+pub mod shared;
 
 pub use input::{Input, Options, Part};
 
@@ -39,7 +41,7 @@ pub struct Answer {
 }
 
 /// All questions, in the order in which they are shown.
-pub const QUESTIONS: &[Question] = &[];
+pub const QUESTIONS: &[Question] = &[Question { id: "flow", question: flow::QUESTION, answer: flow::answer }];
 
 /// Why no answer could be given.
 #[derive(Debug, thiserror::Error)]

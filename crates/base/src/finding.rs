@@ -107,6 +107,52 @@ pub struct Finding {
     pub source: &'static str,
 }
 
+impl Severity {
+    /// As it is written in every output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Low => "low",
+            Severity::Medium => "medium",
+            Severity::High => "high",
+        }
+    }
+}
+
+impl Needs {
+    /// As it is written in JSON and CSV.
+    pub fn name(self) -> &'static str {
+        match self {
+            Needs::Nothing => "nothing",
+            Needs::Reload => "reload",
+            Needs::Reboot => "reboot",
+            Needs::OuterLevel => "outer level",
+        }
+    }
+
+    /// The demand in words for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Needs::Nothing => "nothing: it works at once",
+            Needs::Reload => "a reload: of the kernel module with its VMs stopped, or a restart of the VM",
+            Needs::Reboot => "a reboot of the machine",
+            Needs::OuterLevel => "the outer level: only whoever owns the machine below can do it",
+        }
+    }
+}
+
+impl CostKind {
+    /// As it is written in every output.
+    pub fn name(self) -> &'static str {
+        match self {
+            CostKind::Measured => "measured",
+            CostKind::Modelled => "modelled",
+            CostKind::Published => "published",
+            CostKind::None => "none",
+        }
+    }
+}
+
 impl Finding {
     /// `RULE@subject`, unique in one answer.
     pub fn id(&self) -> String {

@@ -31,7 +31,7 @@ impl Histogram {
     /// Adds one sample.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.hdr.saturating_record(value);
+        let _ = self.hdr.record(value); // it resizes on demand, so this cannot fail
         self.sum += u128::from(value);
         self.max = self.max.max(value);
         self.count += 1;

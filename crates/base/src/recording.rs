@@ -1,11 +1,27 @@
 //! The directory in which the recording half and the reading half meet.
 //!
 //! `recording.json` (CONTRACTS: schema `kvmscope-recording/1`) names the machines, their levels, and the parts: traces,
-//! host snapshots, bench results. Bare files are taken too: [`Recording::of_file`] builds the manifest on the spot.
+//! host snapshots, bench results. Bare files are taken too: [`Recording::of_files`] builds the manifest on the spot.
+//!
+//! ```text
+//! directory with recording.json  --manifest-->  Recording     paths must stay inside the directory
+//! directory without              --found----->  Recording     <machine>/trace.dat, <machine>/ctf/, ...
+//! bare file, CTF directory       --found----->  Recording     one machine, L0 unless said otherwise
+//! ```
 
-use crate::Level;
+mod draft;
+mod found;
+mod manifest;
+
+pub use draft::Draft;
+pub use found::Named;
+
+use crate::{Level, Problem};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// Name of the manifest inside a recording's directory.
+pub const MANIFEST: &str = "recording.json";
 
 /// A recording: its manifest and where it lies.
 #[derive(Debug, Clone)]
@@ -22,6 +38,8 @@ pub struct Recording {
     pub machines: Vec<Machine>,
     /// The files.
     pub parts: Vec<Part>,
+    /// What was wrong with the manifest and could be survived.
+    pub problems: Vec<Problem>,
 }
 
 /// What emulated the hardware.
@@ -111,6 +129,46 @@ impl PartKind {
 }
 
 impl Recording {
+    /// Opens what the user named: a recording's directory, with or without its manifest, a CTF trace's directory, or
+    /// a bare file, which is taken as recorded at L0.
+    ///
+    /// # Errors
+    /// If nothing is there, if a directory holds neither a manifest nor anything by its default name, or if the
+    /// manifest is of another schema or points outside its directory.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let about = std::fs::metadata(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        if !about.is_dir() {
+            return Self::of_files(&[Named::at_l0(path)], None);
+        }
+        if path.join(MANIFEST).exists() { manifest::read(path) } else { found::in_directory(path, Vec::new()) }
+    }
+
+    /// Takes bare files and CTF directories as the parts of one recording.
+    ///
+    /// # Errors
+    /// If one of them is not there, or if two machines share a name and not a level.
+    pub fn of_files(files: &[Named], emulated: Option<Emulator>) -> Result<Self, Error> {
+        found::of_files(files, emulated)
+    }
+
+    /// Writes the manifest into the recording's directory: whole or not at all, also when the machine stops.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn write(&self) -> Result<(), Error> {
+        manifest::write(self)
+    }
+
+    /// What people call the recording: its directory's name, or the file's.
+    pub fn title(&self) -> String {
+        let named = match self.parts.first() {
+            Some(part) if self.root.as_os_str().is_empty() => part.path.as_path(),
+            _ => self.root.as_path(),
+        };
+        let absolute = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
+        absolute.file_name().map_or_else(|| named.display().to_string(), |name| name.to_string_lossy().into_owned())
+    }
+
     /// Level of the machine called `id`; unknown if the manifest does not name it.
     pub fn level_of(&self, id: &str) -> Level {
         self.machines.iter().find(|machine| machine.id == id).map_or(Level::Unknown, |machine| Level::At(machine.level))
@@ -129,6 +187,24 @@ pub enum Error {
         /// The refusal.
         source: std::io::Error,
     },
+    /// A directory holds nothing that we know.
+    #[error(
+        "{} holds no recording: no recording.json, no trace by its default name (L0/trace.dat, L0/ctf, L0/perf.data) \
+         and no CTF metadata; name the trace file itself", path.display()
+    )]
+    Empty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Something is where a new recording should go.
+    #[error("{} is already there and not an empty directory; name another place", path.display())]
+    Taken {
+        /// The place.
+        path: PathBuf,
+    },
+    /// Files named by the user do not go together.
+    #[error("{0}")]
+    Named(String),
     /// The manifest is not what it should be.
     #[error("{}: {reason}", path.display())]
     Manifest {

@@ -24,6 +24,8 @@ pub struct Section {
     pub tables: Vec<Table>,
     /// What is not known or was lost, as amounts.
     pub unknown: Vec<Unknown>,
+    /// What to do or type next, a command or a sentence each.
+    pub next: Vec<String>,
 }
 
 /// Something the answer cannot tell, and how much of it.
@@ -51,6 +53,7 @@ impl Section {
             figures: Vec::new(),
             tables: Vec::new(),
             unknown: Vec::new(),
+            next: Vec::new(),
         }
     }
 

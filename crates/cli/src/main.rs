@@ -1,2 +1,39 @@
-//! placeholder
-fn main() {}
+//! `kvmscope`: where KVM hosts lose performance, and what to change.
+//!
+//! This file is the table of contents: a command per file, the arguments that several share in `arguments/`, and the
+//! exit codes in `exit.rs`. stdout is the answer alone; everything else goes to stderr.
+
+mod arguments;
+mod completions;
+mod exit;
+mod page;
+mod progress;
+mod report;
+
+use clap::{Parser, Subcommand};
+use exit::Exit;
+use std::process::ExitCode;
+
+/// Where the time of every vCPU went, by level, and what to change.
+#[derive(Parser)]
+#[command(name = "kvmscope", version, max_term_width = 100)]
+#[command(after_help = "Begin with:\n  kvmscope report trace.dat\n\nA trace to begin with:\n  \
+    trace-cmd record -e kvm -e sched_switch -e sched_waking -o trace.dat sleep 10")]
+struct Program {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Report(Box<report::Report>),
+    Completions(completions::Completions),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Program::parse().command {
+        Command::Report(report) => report.run(),
+        Command::Completions(completions) => completions.run(),
+    };
+    outcome.unwrap_or_else(Exit::from_error).into()
+}

@@ -38,6 +38,8 @@ pub struct Batch {
     pub bytes: Vec<u8>,
     /// How many events of each of `Facts::event_types` the piece holds, wanted or not.
     pub tally: Vec<u32>,
+    /// Events whose kind no description names.
+    pub unknown: u64,
     /// Time of the first and last event, wanted or not.
     pub span_ns: Option<(u64, u64)>,
     /// Damage found in the piece.
@@ -56,6 +58,7 @@ impl Batch {
         self.bytes.clear();
         self.tally.clear();
         self.tally.resize(event_types, 0);
+        self.unknown = 0;
         self.span_ns = None;
         self.problems.clear();
     }
@@ -116,7 +119,7 @@ impl Batch {
         (at << 32) | content.len() as u64
     }
 
-    /// Adds a record of lost events.
+    /// Adds a record of lost events. A time of 0 means: right after the stream's last event.
     pub fn lost(&mut self, time_ns: u64, cpu: u32, events: u64, bytes: u64) {
         self.begin(time_ns, LOST, cpu, NO_TID, 0b11);
         self.value(events);

@@ -1,7 +1,7 @@
 //! The streams of a trace, and how they are cut so that several CPUs decode at once.
 
 use crate::{Batch, Facts, Request};
-use base::Clock;
+use base::{Clock, ClockSource};
 
 /// An opened trace.
 pub trait Trace: Send + Sync {
@@ -21,6 +21,16 @@ pub struct Reading<'a> {
     /// The clock to use instead of those of which the file gives no scale.
     /// `None`: such a clock's ticks pass as they are.
     pub fitted: Option<Clock>,
+}
+
+impl Reading<'_> {
+    /// The clock to use for a stream whose file gives `own`.
+    pub fn clock(&self, own: &Clock) -> Clock {
+        match &self.fitted {
+            Some(fitted) if own.source == ClockSource::None => fitted.clone(),
+            _ => own.clone(),
+        }
+    }
 }
 
 /// One stream.

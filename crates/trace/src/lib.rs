@@ -11,13 +11,18 @@
 //! This crate knows formats, not KVM.
 
 pub mod batch;
+pub mod calibrate;
+pub mod ctf;
+mod decoders;
 pub mod error;
 pub mod facts;
 pub mod format;
 pub mod lane;
 pub mod open;
+pub mod perfdata;
 pub mod replay;
 pub mod request;
+pub mod text;
 pub mod tracedat;
 pub mod write;
 
@@ -26,5 +31,5 @@ pub use error::Error;
 pub use facts::{EventType, Facts, FieldKind, FieldType, Format};
 pub use lane::{Lane, Pieces, Reading, Scratch, Source, Trace};
 pub use open::open;
-pub use replay::{Event, Totals, replay};
+pub use replay::{Event, Listener, Totals, replay};
 pub use request::{Request, Wanted};

@@ -1,13 +1,45 @@
 //! Which format is this? Decided by the first bytes, never by the name.
 
-use crate::{Error, Trace};
+use crate::error::Error;
+use crate::lane::Trace;
+use crate::{ctf, perfdata, text, tracedat};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
+
+/// How many bytes of a file are looked at: enough for the first lines of a text.
+const FIRST_BYTES: u64 = 64 << 10;
 
 /// Opens a trace file, or a directory that holds a CTF trace.
 ///
 /// # Errors
 /// If nothing at `path` is a format we read, or its description of events is damaged.
 pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
-    let _ = path;
-    Err(Error::UnknownFormat { file: path.to_owned(), found: String::new() })
+    let io = |source| Error::Io { file: path.to_owned(), source };
+    let unknown = |found: String| Error::UnknownFormat { file: path.to_owned(), found };
+    if path.is_dir() {
+        if ctf::sniff(path) {
+            return ctf::open(path);
+        }
+        return Err(unknown("it is a directory without a CTF `metadata` file".into()));
+    }
+    let mut first = Vec::new();
+    File::open(path).and_then(|file| file.take(FIRST_BYTES).read_to_end(&mut first)).map_err(io)?;
+    if first.is_empty() {
+        return Err(unknown("it is empty".into()));
+    }
+    if tracedat::sniff(&first) {
+        return Ok(Box::new(tracedat::open(path)?));
+    }
+    if perfdata::sniff(&first) {
+        return perfdata::open(path);
+    }
+    if ctf::sniff(path) {
+        return ctf::open(path);
+    }
+    if text::sniff(&first) {
+        return text::open(path);
+    }
+    let shown: Vec<String> = first.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    Err(unknown(format!("it starts with the bytes {}", shown.join(" "))))
 }

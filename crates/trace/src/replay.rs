@@ -1,19 +1,19 @@
 //! Events of all lanes, in the order in which they happened.
 //!
 //! ```text
-//! lane 0  [piece][piece][piece] ...   decoded ahead on other threads, a bounded number at a time
+//! lane 0  [piece][piece][piece] ...   decoded ahead by other threads (decoders.rs), a bounded number at a time
 //! lane 1  [piece][piece] ...                     \
 //!            ^ heads: the earliest goes next, a whole run as long as it stays the earliest
 //! ```
 //! Order is (time, lane, position). No global sort: a lane that runs backwards in time is passed on as it is, for the
-//! caller to count. Memory is bounded by the pieces in flight, not by the size of the trace.
+//! consumer to count. Memory is bounded by the pieces in flight, not by the size of the trace.
 
-use crate::batch::LOST;
-use crate::lane::{Lane, Pieces, Reading, Scratch, Source, Trace};
-use crate::{Batch, Kind};
+use crate::batch::{Batch, Kind, LOST};
+use crate::decoders::Decoders;
+use crate::lane::{Reading, Trace};
 use base::Problems;
-use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// One event, borrowed from its batch.
 #[derive(Clone, Copy)]
@@ -57,11 +57,30 @@ impl<'b> Event<'b> {
     }
 }
 
+/// Who hears the events of a replay.
+pub trait Listener {
+    /// The time of the trace's first event, wanted or not; said once, before any event.
+    fn start(&mut self, _origin_ns: u64) {}
+
+    /// One wanted event, or a record of lost ones.
+    fn event(&mut self, event: &Event<'_>);
+
+    /// Pieces done, and pieces in all (0 where the trace cannot tell).
+    fn progress(&mut self, _done: u64, _all: u64) {}
+
+    /// True ends the replay before its end.
+    fn enough(&self) -> bool {
+        false
+    }
+}
+
 /// What a replay has seen in all, wanted or not.
 #[derive(Debug, Default)]
 pub struct Totals {
     /// Events per entry of `Facts::event_types`.
     pub tally: Vec<u64>,
+    /// Events whose kind no description names.
+    pub unknown: u64,
     /// Time of the first and last event.
     pub span_ns: Option<(u64, u64)>,
     /// Damage met while decoding.
@@ -71,13 +90,14 @@ pub struct Totals {
 impl Totals {
     /// All events.
     pub fn events(&self) -> u64 {
-        self.tally.iter().sum()
+        self.tally.iter().sum::<u64>() + self.unknown
     }
 
     fn take_in(&mut self, batch: &mut Batch) {
         for (sum, count) in self.tally.iter_mut().zip(&batch.tally) {
             *sum += u64::from(*count);
         }
+        self.unknown += batch.unknown;
         if let Some((first, last)) = batch.span_ns {
             let (old_first, old_last) = self.span_ns.unwrap_or((first, last));
             self.span_ns = Some((old_first.min(first), old_last.max(last)));
@@ -86,21 +106,97 @@ impl Totals {
     }
 }
 
-/// How many pieces are decoded ahead, over all lanes. A piece of trace.dat is 40 KB.
-const AHEAD: usize = 64;
+/// Hands every wanted event of `trace` to `listener` in time order.
+pub fn replay(trace: &dyn Trace, reading: &Reading<'_>, listener: &mut dyn Listener) -> Totals {
+    let event_types = trace.facts().event_types.len();
+    let lanes = trace.lanes(reading);
+    let mut totals = Totals { tally: vec![0; event_types], ..Totals::default() };
+    crate::decoders::run(lanes, event_types, |decoders| merge(decoders, &mut totals, listener));
+    totals
+}
 
-/// Hands every wanted event to `on_event` in time order; `progress` hears of pieces done and pieces in all.
-///
-/// `origin` is called once, before the first event, with the time of the trace's first event, wanted or not.
-pub fn replay(
-    trace: &dyn Trace,
-    reading: &Reading<'_>,
-    progress: &mut dyn FnMut(u64, u64),
-    mut on_event: impl FnMut(&Event<'_>),
-) -> Totals {
-    let _ = (trace, reading, progress, &mut on_event, AHEAD);
-    let _: Option<(Mutex<Vec<Batch>>, Receiver<Batch>, TryRecvError, Scratch, Problems)> = None;
-    let _ = sync_channel::<u8>;
-    fn _unused(_: Lane<'_>, _: Source<'_>, _: &dyn Pieces) {}
-    Totals::default()
+/// Where one lane stands.
+struct Head {
+    batch: Batch,
+    at: usize,
+    /// Time of its last event, for losses whose own time is not known.
+    last_ns: u64,
+}
+
+fn merge(decoders: &mut Decoders<'_>, totals: &mut Totals, listener: &mut dyn Listener) {
+    let lanes = decoders.lanes();
+    let mut heads: Vec<Head> = Vec::with_capacity(lanes);
+    let mut order = BinaryHeap::with_capacity(lanes);
+    for lane in 0..lanes {
+        let mut head = Head { batch: Batch::default(), at: 0, last_ns: 0 };
+        if refill(&mut head, lane, decoders, totals) {
+            order.push(Reverse((head.batch.times_ns[0], lane)));
+        }
+        heads.push(head);
+    }
+    listener.start(totals.span_ns.map_or(0, |(first, _)| first));
+    while let Some(Reverse((_, lane))) = order.pop() {
+        let until = order.peek().map_or((u64::MAX, usize::MAX), |Reverse(next)| *next);
+        let head = &mut heads[lane];
+        let next = loop {
+            if head.at == head.batch.len() {
+                let (done, all) = decoders.progress();
+                listener.progress(done, all);
+                if !refill(head, lane, decoders, totals) {
+                    break None;
+                }
+            }
+            let time_ns = head.batch.times_ns[head.at];
+            if (time_ns, lane) > until {
+                break Some(time_ns);
+            }
+            listener.event(&head.take_event(lane));
+        };
+        if let Some(time_ns) = next {
+            order.push(Reverse((time_ns, lane)));
+        }
+        if listener.enough() {
+            return;
+        }
+    }
+}
+
+/// Brings the lane's next batch that holds a wanted event; false at the lane's end.
+fn refill(head: &mut Head, lane: usize, decoders: &mut Decoders<'_>, totals: &mut Totals) -> bool {
+    loop {
+        decoders.give_back(std::mem::take(&mut head.batch));
+        head.at = 0;
+        let Some(batch) = decoders.next(lane) else { return false };
+        head.batch = batch;
+        totals.take_in(&mut head.batch);
+        if !head.batch.is_empty() {
+            return true;
+        }
+    }
+}
+
+impl Head {
+    #[inline]
+    fn take_event(&mut self, lane: usize) -> Event<'_> {
+        let batch = &self.batch;
+        let (at, kind) = (self.at, batch.kinds[self.at]);
+        let start = batch.starts[at] as usize;
+        let end = batch.starts.get(at + 1).map_or(batch.values.len(), |next| *next as usize);
+        let mut time_ns = batch.times_ns[at];
+        if kind == LOST {
+            time_ns = time_ns.max(self.last_ns);
+        }
+        self.last_ns = time_ns;
+        self.at += 1;
+        Event {
+            time_ns,
+            kind,
+            cpu: batch.cpus[at],
+            tid: batch.tids[at],
+            lane,
+            mask: batch.values[start],
+            values: &batch.values[start + 1..end],
+            batch,
+        }
+    }
 }

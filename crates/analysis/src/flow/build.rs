@@ -1,0 +1,274 @@
+//! Trace events become sums per vCPU.
+//!
+//! The walk tells of pieces of time, exits and chains; here they are added up inside the window that the user chose.
+//! Nothing is kept per event: memory grows with the number of vCPUs, reasons and details.
+
+use super::identity;
+use super::model::{Flow, Loss, PartFlow, Sums};
+use crate::input::Part;
+use crate::shared::details::Detail;
+use crate::shared::machine::{Chain, Exit, KEPT};
+use crate::shared::roles;
+use crate::shared::state::{Lv, State};
+use crate::shared::walk::{Preemptor, Sink, Walk};
+use crate::{Ask, Error};
+use base::{ClockSource, Problem, Problems, Span};
+use std::collections::BTreeMap;
+use trace::replay::Listener;
+use trace::{Event, Reading, Totals};
+
+/// Different details kept per reason, and different sequences per chain reason; the rest is counted without them.
+const MOST_KINDS: usize = 4096;
+
+/// Adds up what the walk tells, per thread.
+pub struct Tally {
+    /// Sums by thread number.
+    pub sums: Vec<Sums>,
+    /// Absolute times outside are left out.
+    window: Span,
+}
+
+impl Tally {
+    fn of(&mut self, thread: usize) -> &mut Sums {
+        if thread >= self.sums.len() {
+            self.sums.resize_with(thread + 1, Sums::default);
+        }
+        &mut self.sums[thread]
+    }
+
+    fn inside(&self, time_ns: u64) -> bool {
+        (self.window.from_ns..self.window.to_ns).contains(&time_ns)
+    }
+}
+
+impl Sink for Tally {
+    fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
+        let clipped = to_ns.min(self.window.to_ns).saturating_sub(from_ns.max(self.window.from_ns));
+        self.of(thread).states_ns[state.index()] += clipped;
+    }
+
+    fn exit(&mut self, thread: usize, exit: &Exit) {
+        if !self.inside(exit.at_ns) {
+            return;
+        }
+        let sums = self.of(thread).exits.entry((exit.level, exit.reason)).or_default();
+        sums.count += 1;
+        sums.handled[super::model::ExitSums::handler(exit.handled)] += 1;
+        if let Some(cost_ns) = exit.cost_ns {
+            sums.cost_ns.record(cost_ns);
+        }
+        if exit.detail == Detail::None {
+            return;
+        }
+        if let Some((count, total_ns)) = sums.details.get_mut(&exit.detail) {
+            *count += 1;
+            *total_ns += exit.cost_ns.unwrap_or(0);
+        } else if sums.details.len() < MOST_KINDS {
+            sums.details.insert(exit.detail, (1, exit.cost_ns.unwrap_or(0)));
+        }
+    }
+
+    fn chain(&mut self, thread: usize, chain: &Chain) {
+        if !self.inside(chain.start_ns) {
+            return;
+        }
+        let sums = self.of(thread).chains.entry(chain.reason).or_default();
+        sums.count += 1;
+        let Some(cost_ns) = chain.cost_ns else {
+            sums.censored += 1;
+            return;
+        };
+        sums.interrupted += u64::from(chain.interrupted);
+        sums.migrated += u64::from(chain.migrated);
+        sums.exits.record(chain.exits);
+        sums.cost_ns.record(cost_ns);
+        sums.guest_ns += chain.guest_ns;
+        sums.userspace_ns += chain.userspace_ns;
+        if chain.exits <= KEPT as u64 {
+            if let Some(count) = sums.sequences.get_mut(chain.sequence.as_slice()) {
+                *count += 1;
+            } else if sums.sequences.len() < MOST_KINDS {
+                sums.sequences.insert(chain.sequence.to_vec(), 1);
+            }
+        }
+    }
+
+    fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64) {
+        let took = by.took && self.inside(from_ns);
+        let (from_ns, to_ns) = (from_ns.max(self.window.from_ns), to_ns.min(self.window.to_ns));
+        let length_ns = to_ns.saturating_sub(from_ns);
+        if length_ns == 0 && !took {
+            return;
+        }
+        let sums = self.of(thread).preemptors.entry(by.tid).or_default();
+        sums.count += u64::from(took);
+        sums.total_ns += length_ns;
+        sums.max_ns = sums.max_ns.max(length_ns);
+        sums.cpu = by.cpu;
+    }
+
+    fn ran_after_waking(&mut self, thread: usize, woken_ns: u64, ran_ns: u64) {
+        if self.inside(woken_ns) {
+            self.of(thread).wake_to_run.record(ran_ns - woken_ns);
+        }
+    }
+
+    fn entered_after_waking(&mut self, thread: usize, woken_ns: u64, entered_ns: u64) {
+        if self.inside(woken_ns) {
+            self.of(thread).wake_to_entry.record(entered_ns - woken_ns);
+        }
+    }
+}
+
+/// Feeds a replay to the walk and tells how far it is.
+struct Feed<'a, 'p> {
+    walk: Walk<Tally>,
+    window: Option<Span>,
+    progress: &'p mut (dyn FnMut(u64, u64) + 'a),
+}
+
+impl Listener for Feed<'_, '_> {
+    fn start(&mut self, origin_ns: u64) {
+        self.walk.start(origin_ns);
+        let window = self.window.unwrap_or(Span { from_ns: 0, to_ns: u64::MAX });
+        self.walk.sink.window =
+            Span { from_ns: window.from_ns.saturating_add(origin_ns), to_ns: window.to_ns.saturating_add(origin_ns) };
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        self.walk.event(event);
+    }
+
+    fn progress(&mut self, done: u64, all: u64) {
+        (self.progress)(done, all);
+    }
+}
+
+/// Builds the flow of all traces of a recording.
+pub fn build(ask: &mut Ask<'_>) -> Result<Flow, Error> {
+    let mut parts = Vec::new();
+    for part in &ask.input.parts {
+        parts.push(build_part(part, ask.options, ask.progress));
+    }
+    Ok(Flow { parts, emulated: ask.input.recording.emulated })
+}
+
+fn build_part(part: &Part, options: &crate::Options, progress: &mut dyn FnMut(u64, u64)) -> PartFlow {
+    let trace = part.trace.as_ref();
+    let facts = trace.facts();
+    let fitted = trace::calibrate::fit(trace);
+    let clock = fitted.clone().unwrap_or_else(|| facts.clock.clone());
+    let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
+    let request = roles::request(&options.ignore_events, has);
+    let sink = Tally { sums: Vec::new(), window: Span::default() };
+    let mut feed = Feed { walk: Walk::new(sink), window: options.window, progress };
+    let totals = trace::replay(trace, &Reading { request: &request, fitted }, &mut feed);
+    let mut walk = feed.walk;
+    let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
+    walk.end(end_ns);
+    settle_levels(&mut walk);
+    let length_ns = end_ns - origin_ns;
+    let window = options.window.unwrap_or(Span { from_ns: 0, to_ns: length_ns });
+    let window = Span { from_ns: window.from_ns.min(length_ns), to_ns: window.to_ns.min(length_ns) };
+    let path = facts.path.display().to_string();
+    let mut problems = totals.problems.clone();
+    if clock.source == ClockSource::None {
+        problems.note(uncalibrated(&path, &clock.name));
+    }
+    let comms: BTreeMap<i32, String> = {
+        let seen = walk.comms.iter().map(|(tid, comm)| (*tid, comm.clone()));
+        facts.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).chain(seen).collect()
+    };
+    let vcpus = identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.sums), &comms, facts, options);
+    let vhost = comms.iter().filter(|(_, comm)| comm.starts_with("vhost-")).map(|(tid, comm)| (comm.clone(), *tid));
+    PartFlow {
+        machine: part.machine.clone(),
+        level: part.level,
+        format: facts.format,
+        kernel: facts.uname.clone(),
+        window,
+        tally: tally(facts, &totals),
+        events: totals.events(),
+        vcpus,
+        vhost: vhost.collect(),
+        losses: losses(facts, &walk, &totals.problems),
+        seen: walk.seen,
+        doubts: walk.doubts,
+        stale_entries: walk.stale_entries,
+        unattributed: walk.unattributed,
+        cpus: facts.cpus,
+        has_switches: totals_of(facts, &totals, "sched_switch") > 0,
+        problems: problems.list().to_vec(),
+        comms,
+        clock,
+        path,
+    }
+}
+
+/// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill").
+fn settle_levels(walk: &mut Walk<Tally>) {
+    let seen = walk.seen;
+    walk.sink.sums.resize_with(walk.threads.len(), Sums::default);
+    for (thread, sums) in walk.threads.iter().zip(&mut walk.sink.sums) {
+        let never_nested = thread.first_nested_sign.is_none();
+        if never_nested {
+            sums.relevel(Lv::Early, Lv::At(1));
+            sums.relevel(Lv::Lost, Lv::At(1));
+        } else if !seen.nested_vmexit && !seen.inject {
+            // Entries and exits alone: whoever guesses from them is wrong in two of three exits.
+            sums.forget_levels();
+        } else if seen.nested_vmexit || thread.first_nested_sign == Some(true) {
+            sums.relevel(Lv::Early, Lv::At(1));
+        }
+    }
+}
+
+fn uncalibrated(path: &str, clock: &str) -> Problem {
+    let text = format!(
+        "{path}: nothing tells how long a tick of clock {clock} is; one tick is shown as 1 ns. Record with \
+         `trace-cmd record -C mono`, or add the event timer:hrtimer_expire_entry"
+    );
+    Problem::at(path, None, "the length of a tick", format!("clock {clock} without a scale"), 0, text)
+}
+
+fn tally(facts: &trace::Facts, totals: &Totals) -> Vec<(String, u64)> {
+    let rows = facts.event_types.iter().zip(&totals.tally).filter(|(_, count)| **count > 0);
+    let mut rows: Vec<(String, u64)> = rows.map(|(event, count)| (event.name.clone(), *count)).collect();
+    rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    rows
+}
+
+fn totals_of(facts: &trace::Facts, totals: &Totals, name: &str) -> u64 {
+    let rows = facts.event_types.iter().zip(&totals.tally);
+    rows.filter(|(event, _)| event.name == name).map(|(_, count)| count).sum()
+}
+
+/// Everything that is missing, by CPU and kind.
+fn losses(facts: &trace::Facts, walk: &Walk<Tally>, problems: &Problems) -> Vec<Loss> {
+    let mut losses: Vec<Loss> = facts
+        .losses
+        .iter()
+        .map(|loss| Loss { cpu: Some(loss.cpu), kind: loss.kind.replace(' ', "_"), count: loss.count, bytes: 0 })
+        .collect();
+    let mut missed: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for (cpu, _, count, bytes) in &walk.losses {
+        let sums = missed.entry(*cpu).or_default();
+        sums.0 += count;
+        sums.1 += bytes;
+    }
+    let missed = missed.into_iter();
+    losses.extend(missed.map(|(cpu, (count, bytes))| Loss { cpu: Some(cpu), kind: "missed".into(), count, bytes }));
+    let skipped: u64 = problems.list().iter().map(|problem| problem.bytes_skipped).sum();
+    let doubts = &walk.doubts;
+    let counted = [
+        ("damaged", problems.list().iter().map(|problem| problem.count).sum(), skipped),
+        ("level_conflict", doubts.level_conflicts, 0),
+        ("clock_skew", doubts.clock_skew, 0),
+        ("unseen_entry", doubts.unseen_entries, 0),
+        ("unseen_switch", doubts.unseen_switches, 0),
+        ("unattributed", walk.unattributed, 0),
+    ];
+    let counted = counted.into_iter().filter(|(_, count, _)| *count > 0);
+    losses.extend(counted.map(|(kind, count, bytes)| Loss { cpu: None, kind: kind.into(), count, bytes }));
+    losses
+}

@@ -1,0 +1,238 @@
+//! What the flow of a recording consists of.
+
+use crate::shared::details::Detail;
+use crate::shared::machine::{Context, Doubts, Handled, Seen};
+use crate::shared::reasons::Reason;
+use crate::shared::state::{LEVELS, Lv, STATES, State};
+use base::{Clock, Histogram, Level, Problem};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// The flow of one recording: one entry per trace.
+#[derive(Debug)]
+pub struct Flow {
+    /// In the order of the manifest.
+    pub parts: Vec<PartFlow>,
+    /// What emulated the hardware, if something did.
+    pub emulated: Option<base::recording::Emulator>,
+}
+
+/// The flow in one trace.
+#[derive(Debug)]
+pub struct PartFlow {
+    /// The trace, as the user names it.
+    pub path: String,
+    /// Name of the machine it was recorded on.
+    pub machine: String,
+    /// Level of that machine.
+    pub level: Level,
+    /// Format of the trace.
+    pub format: trace::Format,
+    /// Kernel release, where the trace says it.
+    pub kernel: Option<String>,
+    /// The clock, as it was used.
+    pub clock: Clock,
+    /// Window that was looked at, ns since the recording's first event.
+    pub window: base::Span,
+    /// Events in the whole trace, by name; only those that occur.
+    pub tally: Vec<(String, u64)>,
+    /// All events.
+    pub events: u64,
+    /// vCPU threads.
+    pub vcpus: Vec<Vcpu>,
+    /// vhost workers: name and thread id.
+    pub vhost: Vec<(String, i32)>,
+    /// Names of tasks.
+    pub comms: BTreeMap<i32, String>,
+    /// What was lost.
+    pub losses: Vec<Loss>,
+    /// Which witnesses the trace has.
+    pub seen: Seen,
+    /// What was doubtful.
+    pub doubts: Doubts,
+    /// `kvm_entry` events with a vCPU number that cannot be one.
+    pub stale_entries: u64,
+    /// KVM events that no thread was found for.
+    pub unattributed: u64,
+    /// CPUs of the recorded machine.
+    pub cpus: u32,
+    /// True if the trace has scheduler switches; else time off the CPU cannot be told.
+    pub has_switches: bool,
+    /// Damage.
+    pub problems: Vec<Problem>,
+}
+
+/// One vCPU thread.
+#[derive(Debug, Clone)]
+pub struct Vcpu {
+    /// VM it belongs to.
+    pub vm: String,
+    /// True if the VM's name was made up from thread names.
+    pub vm_assumed: bool,
+    /// Its number; the position among its VM's threads where no event told.
+    pub vcpu: u32,
+    /// Thread.
+    pub tid: i32,
+    /// Name of the thread.
+    pub comm: String,
+    /// Sums of everything that happened to it.
+    pub sums: Sums,
+    /// Nested guests it ran.
+    pub contexts: Vec<Context>,
+}
+
+/// Sums over one thread.
+#[derive(Debug, Clone)]
+pub struct Sums {
+    /// Time in each state, by [`State::index`].
+    pub states_ns: [u64; STATES],
+    /// Exits by level and reason.
+    pub exits: FxHashMap<(Lv, Reason), ExitSums>,
+    /// Chains by the reason that the guest hypervisor was told.
+    pub chains: FxHashMap<Reason, ChainSums>,
+    /// Who ran while the thread was pre-empted.
+    pub preemptors: BTreeMap<i32, PreemptSums>,
+    /// From waking to running.
+    pub wake_to_run: Histogram,
+    /// From waking to the guest.
+    pub wake_to_entry: Histogram,
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self {
+            states_ns: [0; STATES],
+            exits: FxHashMap::default(),
+            chains: FxHashMap::default(),
+            preemptors: BTreeMap::new(),
+            wake_to_run: Histogram::new(),
+            wake_to_entry: Histogram::new(),
+        }
+    }
+}
+
+/// Exits of one level and reason.
+#[derive(Debug, Clone, Default)]
+pub struct ExitSums {
+    /// `kvm_exit` records.
+    pub count: u64,
+    /// Costs of those whose next entry was seen.
+    pub cost_ns: Histogram,
+    /// Who handled them: kernel, userspace, the guest hypervisor.
+    pub handled: [u64; 3],
+    /// What they were about: count and cost.
+    pub details: FxHashMap<Detail, (u64, u64)>,
+}
+
+/// Chains of one reason.
+#[derive(Debug, Clone, Default)]
+pub struct ChainSums {
+    /// Injections.
+    pub count: u64,
+    /// Those whose end was not seen.
+    pub censored: u64,
+    /// Closed ones in which the guest hypervisor halted.
+    pub interrupted: u64,
+    /// Closed ones after which another nested guest ran.
+    pub migrated: u64,
+    /// Exits per closed chain.
+    pub exits: Histogram,
+    /// Cost per closed chain.
+    pub cost_ns: Histogram,
+    /// Of that cost: the guest hypervisor's own code, and L0's VMM; the rest is L0's kernel.
+    pub guest_ns: u64,
+    /// See `guest_ns`.
+    pub userspace_ns: u64,
+    /// How often each sequence of exits occurred.
+    pub sequences: FxHashMap<Vec<Reason>, u64>,
+}
+
+/// What one task took from a thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PreemptSums {
+    /// How often it was the one that took the CPU.
+    pub count: u64,
+    /// Time it ran while the thread waited.
+    pub total_ns: u64,
+    /// Longest stretch.
+    pub max_ns: u64,
+    /// The CPU both wanted, the last time.
+    pub cpu: u32,
+}
+
+/// Something that is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// Where.
+    pub cpu: Option<u32>,
+    /// `overrun`, `missed`, `salvaged`, `level_conflict`, ...
+    pub kind: String,
+    /// How many, 0 if not known.
+    pub count: u64,
+    /// Bytes, 0 if not known.
+    pub bytes: u64,
+}
+
+impl Sums {
+    /// Time in `state`.
+    pub fn ns(&self, state: State) -> u64 {
+        self.states_ns[state.index()]
+    }
+
+    /// Time in all states.
+    pub fn wall_ns(&self) -> u64 {
+        self.states_ns.iter().sum()
+    }
+
+    /// All exits.
+    pub fn exit_count(&self) -> u64 {
+        self.exits.values().map(|exits| exits.count).sum()
+    }
+
+    /// Moves everything of unknown level `from` to level `to`.
+    pub fn relevel(&mut self, from: Lv, to: Lv) {
+        for (old, new) in [(State::Guest(from), State::Guest(to)), (State::Handling(from), State::Handling(to))] {
+            let moved_ns = std::mem::take(&mut self.states_ns[old.index()]);
+            self.states_ns[new.index()] += moved_ns;
+        }
+        let moved: Vec<(Lv, Reason)> = self.exits.keys().filter(|(level, _)| *level == from).copied().collect();
+        for key in moved {
+            let Some(exits) = self.exits.remove(&key) else { continue };
+            self.exits.entry((to, key.1)).or_default().merge(exits);
+        }
+    }
+
+    /// Forgets all levels: nothing in the trace supports them.
+    pub fn forget_levels(&mut self) {
+        for index in 0..LEVELS {
+            let level = Lv::of_index(index);
+            if level != Lv::Lost {
+                self.relevel(level, Lv::Lost);
+            }
+        }
+    }
+}
+
+impl ExitSums {
+    fn merge(&mut self, other: ExitSums) {
+        self.count += other.count;
+        self.cost_ns.merge(&other.cost_ns);
+        for (sum, more) in self.handled.iter_mut().zip(other.handled) {
+            *sum += more;
+        }
+        for (detail, (count, total_ns)) in other.details {
+            let sums = self.details.entry(detail).or_default();
+            sums.0 += count;
+            sums.1 += total_ns;
+        }
+    }
+
+    /// Position of a handler in `handled`.
+    pub fn handler(handled: Handled) -> usize {
+        match handled {
+            Handled::Kernel => 0,
+            Handled::Userspace => 1,
+            Handled::Reflected => 2,
+        }
+    }
+}

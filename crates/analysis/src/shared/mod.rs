@@ -1,0 +1,17 @@
+//! What several questions need: which events play which role, what exit codes mean, and who ran when.
+//!
+//! ```text
+//! trace events --roles--> walk (who is on which CPU) --> machine (one per thread) --> Sink (a question's sums)
+//! ```
+
+pub mod details;
+pub mod machine;
+pub mod reasons;
+pub mod roles;
+pub mod state;
+pub mod walk;
+
+pub use reasons::{Isa, Reason};
+pub use roles::Role;
+pub use state::{Lv, State};
+pub use walk::{Preemptor, Sink, Walk};

@@ -1,0 +1,324 @@
+//! What does an exit code mean?
+//!
+//! Tables keyed by (instruction set, code). A code that no table knows prints its number and never fails: new CPUs and
+//! kvm_pvm bring their own. Names are those of Intel's and AMD's manuals as the kernel abbreviates them
+//! (arch/x86/include/uapi/asm/vmx.h and svm.h, Linux 6.18), with the short forms of the field: `IO`, `MSR`, `CR`, and
+//! `VMXON`/`VMXOFF` where the kernel prints `VMON`/`VMOFF`.
+
+/// The virtualization instruction set that an event's `isa` field names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Isa {
+    /// Intel VMX, `isa` 1 (KVM_ISA_VMX in arch/x86/kvm/trace.h).
+    Vmx,
+    /// AMD SVM, `isa` 2 (KVM_ISA_SVM).
+    Svm,
+    /// Anything else, with its number; kvm_pvm uses numbers of its own.
+    Other(u8),
+}
+
+impl Isa {
+    /// The instruction set that a trace calls `number`.
+    pub fn of(number: u64) -> Self {
+        match number {
+            1 => Isa::Vmx,
+            2 => Isa::Svm,
+            other => Isa::Other(other as u8),
+        }
+    }
+}
+
+/// Why a guest was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Reason {
+    /// Whose code it is.
+    pub isa: Isa,
+    /// The code: VMX's basic reason (16 bits), SVM's whole code.
+    pub code: u32,
+}
+
+/// What a reason tells beside its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// The guest has nothing to do: HLT, MWAIT.
+    Halt,
+    /// A guest hypervisor asks to enter its own guest.
+    EntryRequest,
+    /// Another instruction that only a hypervisor executes.
+    Virtualization,
+    /// Reads or writes a field of a guest hypervisor's VMCS.
+    VmcsAccess,
+    /// Everything else.
+    Plain,
+}
+
+impl Reason {
+    /// The reason in a trace's `exit_reason` or `exit_code` field.
+    pub fn of(isa: Isa, field: u64) -> Self {
+        match isa {
+            // Bits 16 to 31 are flags: 31 failed entry, 27 enclave, 26 bus lock (Intel SDM vol. 3, 25.9.1).
+            Isa::Vmx => Self { isa, code: (field & 0xffff) as u32 },
+            _ => Self { isa, code: field as u32 },
+        }
+    }
+
+    /// The reason called `name` in text output of the kernel, trace-cmd or kvmscope.
+    pub fn named(name: &str) -> Option<Self> {
+        let find = |isa, table: &[(u32, &str)], aliases: &[(u32, &str)]| {
+            let row = table.iter().chain(aliases).find(|(_, known)| known.eq_ignore_ascii_case(name))?;
+            Some(Self { isa, code: row.0 })
+        };
+        find(Isa::Svm, SVM, SVM_ALIASES)
+            .filter(|_| !VMX.iter().any(|(_, known)| *known == name))
+            .or_else(|| find(Isa::Vmx, VMX, VMX_ALIASES))
+    }
+
+    /// Its name in upper case, or its number.
+    pub fn name(self) -> String {
+        match self.known_name() {
+            Some(name) => name.to_owned(),
+            None if self.isa == Isa::Svm => format!("{:#X}", self.code),
+            None => self.code.to_string(),
+        }
+    }
+
+    /// Its name, if a table has it.
+    pub fn known_name(self) -> Option<&'static str> {
+        let table = match self.isa {
+            Isa::Vmx => VMX,
+            Isa::Svm => SVM,
+            Isa::Other(_) => return None,
+        };
+        table.binary_search_by_key(&self.code, |(code, _)| *code).ok().map(|at| table[at].1)
+    }
+
+    /// What it tells beside its name.
+    pub fn class(self) -> Class {
+        match (self.isa, self.code) {
+            (Isa::Vmx, 12 | 36) | (Isa::Svm, 0x78 | 0x8b | 0x8c | 0xa6) => Class::Halt,
+            (Isa::Vmx, 20 | 24) | (Isa::Svm, 0x80) => Class::EntryRequest,
+            (Isa::Vmx, 23 | 25) => Class::VmcsAccess,
+            (Isa::Vmx, 19 | 21 | 22 | 26 | 27 | 50 | 53) | (Isa::Svm, 0x82..=0x85) => Class::Virtualization,
+            _ => Class::Plain,
+        }
+    }
+
+    /// True for an exit that may be re-entered before anybody says that it came from a nested guest: VMX's
+    /// PREEMPTION_TIMER in the fastpath (`handle_fastpath_preemption_timer`, Linux 6.9 and 6.1.192).
+    pub fn hides_its_level(self) -> bool {
+        self.isa == Isa::Vmx && self.code == 52
+    }
+}
+
+/// VMX basic exit reasons, by code.
+const VMX: &[(u32, &str)] = &[
+    (0, "EXCEPTION_NMI"),
+    (1, "EXTERNAL_INTERRUPT"),
+    (2, "TRIPLE_FAULT"),
+    (3, "INIT_SIGNAL"),
+    (4, "SIPI_SIGNAL"),
+    (6, "OTHER_SMI"),
+    (7, "INTERRUPT_WINDOW"),
+    (8, "NMI_WINDOW"),
+    (9, "TASK_SWITCH"),
+    (10, "CPUID"),
+    (12, "HLT"),
+    (13, "INVD"),
+    (14, "INVLPG"),
+    (15, "RDPMC"),
+    (16, "RDTSC"),
+    (18, "VMCALL"),
+    (19, "VMCLEAR"),
+    (20, "VMLAUNCH"),
+    (21, "VMPTRLD"),
+    (22, "VMPTRST"),
+    (23, "VMREAD"),
+    (24, "VMRESUME"),
+    (25, "VMWRITE"),
+    (26, "VMXOFF"),
+    (27, "VMXON"),
+    (28, "CR"),
+    (29, "DR"),
+    (30, "IO"),
+    (31, "MSR"),
+    (32, "MSR"),
+    (33, "INVALID_STATE"),
+    (34, "MSR_LOAD_FAIL"),
+    (36, "MWAIT"),
+    (37, "MONITOR_TRAP_FLAG"),
+    (39, "MONITOR"),
+    (40, "PAUSE"),
+    (41, "MCE_DURING_VMENTRY"),
+    (43, "TPR_BELOW_THRESHOLD"),
+    (44, "APIC_ACCESS"),
+    (45, "EOI_INDUCED"),
+    (46, "GDTR_IDTR"),
+    (47, "LDTR_TR"),
+    (48, "EPT_VIOLATION"),
+    (49, "EPT_MISCONFIG"),
+    (50, "INVEPT"),
+    (51, "RDTSCP"),
+    (52, "PREEMPTION_TIMER"),
+    (53, "INVVPID"),
+    (54, "WBINVD"),
+    (55, "XSETBV"),
+    (56, "APIC_WRITE"),
+    (57, "RDRAND"),
+    (58, "INVPCID"),
+    (59, "VMFUNC"),
+    (60, "ENCLS"),
+    (61, "RDSEED"),
+    (62, "PML_FULL"),
+    (63, "XSAVES"),
+    (64, "XRSTORS"),
+    (67, "UMWAIT"),
+    (68, "TPAUSE"),
+    (74, "BUS_LOCK"),
+    (75, "NOTIFY"),
+    (77, "TDCALL"),
+];
+
+/// Other names under which text output prints VMX reasons.
+const VMX_ALIASES: &[(u32, &str)] = &[
+    (7, "PENDING_INTERRUPT"),
+    (26, "VMOFF"),
+    (27, "VMON"),
+    (28, "CR_ACCESS"),
+    (29, "DR_ACCESS"),
+    (30, "IO_INSTRUCTION"),
+    (31, "MSR_READ"),
+    (32, "MSR_WRITE"),
+    (36, "MWAIT_INSTRUCTION"),
+    (39, "MONITOR_INSTRUCTION"),
+    (40, "PAUSE_INSTRUCTION"),
+];
+
+/// SVM exit codes, by code.
+const SVM: &[(u32, &str)] = &[
+    (0x00, "READ_CR0"),
+    (0x02, "READ_CR2"),
+    (0x03, "READ_CR3"),
+    (0x04, "READ_CR4"),
+    (0x08, "READ_CR8"),
+    (0x10, "WRITE_CR0"),
+    (0x12, "WRITE_CR2"),
+    (0x13, "WRITE_CR3"),
+    (0x14, "WRITE_CR4"),
+    (0x18, "WRITE_CR8"),
+    (0x20, "READ_DR0"),
+    (0x21, "READ_DR1"),
+    (0x22, "READ_DR2"),
+    (0x23, "READ_DR3"),
+    (0x24, "READ_DR4"),
+    (0x25, "READ_DR5"),
+    (0x26, "READ_DR6"),
+    (0x27, "READ_DR7"),
+    (0x30, "WRITE_DR0"),
+    (0x31, "WRITE_DR1"),
+    (0x32, "WRITE_DR2"),
+    (0x33, "WRITE_DR3"),
+    (0x34, "WRITE_DR4"),
+    (0x35, "WRITE_DR5"),
+    (0x36, "WRITE_DR6"),
+    (0x37, "WRITE_DR7"),
+    (0x41, "DB_EXCP"),
+    (0x43, "BP_EXCP"),
+    (0x46, "UD_EXCP"),
+    (0x47, "NM_EXCP"),
+    (0x4d, "GP_EXCP"),
+    (0x4e, "PF_EXCP"),
+    (0x51, "AC_EXCP"),
+    (0x52, "MC_EXCP"),
+    (0x60, "INTR"),
+    (0x61, "NMI"),
+    (0x62, "SMI"),
+    (0x63, "INIT"),
+    (0x64, "VINTR"),
+    (0x65, "CR0_SEL_WRITE"),
+    (0x66, "IDTR_READ"),
+    (0x67, "GDTR_READ"),
+    (0x68, "LDTR_READ"),
+    (0x69, "TR_READ"),
+    (0x6a, "IDTR_WRITE"),
+    (0x6b, "GDTR_WRITE"),
+    (0x6c, "LDTR_WRITE"),
+    (0x6d, "TR_WRITE"),
+    (0x6e, "RDTSC"),
+    (0x6f, "RDPMC"),
+    (0x70, "PUSHF"),
+    (0x71, "POPF"),
+    (0x72, "CPUID"),
+    (0x73, "RSM"),
+    (0x74, "IRET"),
+    (0x75, "SWINT"),
+    (0x76, "INVD"),
+    (0x77, "PAUSE"),
+    (0x78, "HLT"),
+    (0x79, "INVLPG"),
+    (0x7a, "INVLPGA"),
+    (0x7b, "IOIO"),
+    (0x7c, "MSR"),
+    (0x7d, "TASK_SWITCH"),
+    (0x7e, "FERR_FREEZE"),
+    (0x7f, "SHUTDOWN"),
+    (0x80, "VMRUN"),
+    (0x81, "VMMCALL"),
+    (0x82, "VMLOAD"),
+    (0x83, "VMSAVE"),
+    (0x84, "STGI"),
+    (0x85, "CLGI"),
+    (0x86, "SKINIT"),
+    (0x87, "RDTSCP"),
+    (0x88, "ICEBP"),
+    (0x89, "WBINVD"),
+    (0x8a, "MONITOR"),
+    (0x8b, "MWAIT"),
+    (0x8c, "MWAIT_COND"),
+    (0x8d, "XSETBV"),
+    (0x8e, "RDPRU"),
+    (0x8f, "EFER_WRITE_TRAP"),
+    (0x90, "CR0_WRITE_TRAP"),
+    (0x94, "CR4_WRITE_TRAP"),
+    (0x98, "CR8_WRITE_TRAP"),
+    (0xa2, "INVPCID"),
+    (0xa5, "BUS_LOCK"),
+    (0xa6, "IDLE_HLT"),
+    (0x400, "NPF"),
+    (0x401, "AVIC_INCOMPLETE_IPI"),
+    (0x402, "AVIC_UNACCELERATED_ACCESS"),
+    (0x403, "VMGEXIT"),
+    (0xf000_0000, "SW"),
+    (0xffff_ffff, "INVALID"),
+];
+
+/// Other names under which text output prints SVM reasons.
+const SVM_ALIASES: &[(u32, &str)] = &[
+    (0x60, "INTERRUPT"),
+    (0x7b, "IO"),
+    (0x8a, "MONITOR_INSTRUCTION"),
+    (0xffff_ffff, "INVALID_GUEST_STATE"),
+    (0xffff_ffff, "ERR"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_sorted_by_code_so_that_the_search_finds_all() {
+        for table in [VMX, SVM] {
+            assert!(table.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        }
+    }
+
+    #[test]
+    fn a_code_that_no_table_knows_prints_its_number() {
+        assert_eq!(Reason::of(Isa::Vmx, 500).name(), "500");
+        assert_eq!(Reason::of(Isa::Svm, 0x404).name(), "0x404");
+        assert_eq!(Reason::of(Isa::Other(3), 131_072).name(), "131072");
+    }
+
+    #[test]
+    fn flags_above_vmx_reasons_do_not_hide_them() {
+        assert_eq!(Reason::of(Isa::Vmx, 0x8000_0021).name(), "INVALID_STATE");
+    }
+}

@@ -1,0 +1,382 @@
+//! All threads of a trace, event by event.
+//!
+//! In:  events in time order, in the roles of [`roles::ROWS`](super::roles::ROWS).
+//! Out: to a [`Sink`]: every piece of time of every thread in its state, every exit, every chain, who ran instead.
+//!
+//! Events belong to the thread that was running. Traces without a thread field (LTTng without the `tid` context) are
+//! attributed by `sched_switch`; what comes before a CPU's first switch cannot be, and is counted.
+
+use super::details::Detail;
+use super::machine::{Chain, Cx, Doubts, Exit, Seen, Thread};
+use super::reasons::{Isa, Reason};
+use super::roles::{self, ROWS, Role};
+use super::state::State;
+use rustc_hash::FxHashMap;
+use trace::Event;
+
+/// Who hears what the walk finds out. Threads are numbered in the order in which they are met.
+pub trait Sink {
+    /// Thread `thread` was in `state` from `from_ns` to `to_ns`. Pieces come in order and without gaps.
+    fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64);
+    /// An exit is over.
+    fn exit(&mut self, thread: usize, exit: &Exit);
+    /// A chain is over, or censored.
+    fn chain(&mut self, thread: usize, chain: &Chain);
+    /// While `thread` was pre-empted, a task ran on its CPU.
+    fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64);
+    /// A woken thread got a CPU.
+    fn ran_after_waking(&mut self, _thread: usize, _woken_ns: u64, _ran_ns: u64) {}
+    /// A woken thread entered its guest.
+    fn entered_after_waking(&mut self, _thread: usize, _woken_ns: u64, _entered_ns: u64) {}
+}
+
+/// Who ran while a thread was pre-empted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preemptor {
+    /// Thread id; 0 is the idle task.
+    pub tid: i32,
+    /// The CPU that both wanted.
+    pub cpu: u32,
+    /// True if it was this task that took the CPU, false if it came there later.
+    pub took: bool,
+}
+
+/// One CPU of the recorded machine.
+#[derive(Debug, Clone)]
+struct Cpu {
+    /// Task that runs there, if known.
+    current: Option<i32>,
+    /// Its number in `Walk::threads`, if it has one.
+    thread: Option<usize>,
+    /// Since when.
+    since_ns: u64,
+    /// Time of its last event.
+    last_ns: u64,
+    /// Threads that were pre-empted there and wait.
+    waiting: Vec<(usize, bool)>,
+}
+
+/// The smallest number that is no vCPU: KVM allows 16,384 IDs on x86 at most (KVM_MAX_VCPU_IDS, Linux 6.12).
+const NO_VCPU: u64 = 0x1_0000;
+
+/// States that mean "ready to run": no bit of `TASK_REPORT` (include/linux/sched.h) is set. `R+` has only a bit above.
+const TASK_REPORT: u64 = 0xff;
+
+/// The walk.
+pub struct Walk<S: Sink> {
+    /// The question's sums.
+    pub sink: S,
+    /// All threads met.
+    pub threads: Vec<Thread>,
+    /// Names of tasks, as last seen.
+    pub comms: FxHashMap<i32, String>,
+    /// What the recording has shown.
+    pub seen: Seen,
+    /// What was doubtful.
+    pub doubts: Doubts,
+    /// `kvm_entry` events whose vCPU number cannot be one: LTTng's probe does not fit the kernel.
+    pub stale_entries: u64,
+    /// KVM and scheduler events that no thread could be found for.
+    pub unattributed: u64,
+    /// Losses: CPU, when, events, bytes.
+    pub losses: Vec<(u32, u64, u64, u64)>,
+    origin_ns: u64,
+    by_tid: FxHashMap<i32, usize>,
+    cpus: Vec<Cpu>,
+}
+
+impl<S: Sink> Walk<S> {
+    /// A walk that has seen nothing.
+    pub fn new(sink: S) -> Self {
+        Self {
+            sink,
+            origin_ns: 0,
+            threads: Vec::new(),
+            comms: FxHashMap::default(),
+            seen: Seen::default(),
+            doubts: Doubts::default(),
+            stale_entries: 0,
+            unattributed: 0,
+            losses: Vec::new(),
+            by_tid: FxHashMap::default(),
+            cpus: Vec::new(),
+        }
+    }
+
+    /// Sets the time of the trace's first event: what passes until a thread's own first event is unknown.
+    pub fn start(&mut self, origin_ns: u64) {
+        self.origin_ns = origin_ns;
+    }
+
+    /// Takes one event.
+    pub fn event(&mut self, event: &Event<'_>) {
+        let cpu = event.cpu as usize;
+        if cpu >= self.cpus.len() {
+            // CPU numbers come from the file; a damaged one must not size an allocation.
+            if cpu > MOST_CPUS {
+                self.unattributed += 1;
+                return;
+            }
+            let empty = Cpu { current: None, thread: None, since_ns: 0, last_ns: 0, waiting: Vec::new() };
+            self.cpus.resize(cpu + 1, empty);
+        }
+        let now_ns = event.time_ns;
+        if event.is_loss() {
+            self.lost(cpu, now_ns, event.or_zero(0), event.or_zero(1));
+            return;
+        }
+        self.cpus[cpu].last_ns = now_ns;
+        let role = ROWS[usize::from(event.kind)].role;
+        if role == Role::Switch {
+            self.switch(cpu, event);
+            return;
+        }
+        let Some(me) = self.thread_of(cpu, event, role) else { return };
+        let thread = &mut self.threads[me];
+        let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+        match role {
+            Role::Entry => {
+                if let Some(vcpu) = event.get(roles::entry::VCPU) {
+                    if vcpu < NO_VCPU {
+                        thread.vcpu_id.get_or_insert(vcpu as u32);
+                    } else {
+                        self.stale_entries += 1;
+                    }
+                }
+                thread.entry(now_ns, event.get(roles::entry::RIP), cx);
+            }
+            Role::Exit => {
+                let (rip, info1) = (event.or_zero(roles::exit::RIP), event.or_zero(roles::exit::INFO1));
+                let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME);
+                if let Some(vcpu) = event.get(roles::exit::VCPU).filter(|vcpu| *vcpu < NO_VCPU) {
+                    thread.vcpu_id = Some(vcpu as u32);
+                }
+                let detail = Detail::of_exit(reason, rip, info1);
+                thread.exit(now_ns, reason, rip, detail, cx);
+                self.seen.virtualization |= reason.class().is_nested_sign();
+            }
+            Role::NestedVmexit => {
+                let seen = Seen { nested_vmexit: true, ..self.seen };
+                let cx = &mut Cx { sink: &mut self.sink, seen: &seen, doubts: &mut self.doubts, me };
+                thread.nested_vmexit(now_ns, cx);
+                self.seen = seen;
+            }
+            Role::Inject => {
+                let reason = reason(event, roles::inject::REASON, roles::inject::ISA, roles::inject::REASON_NAME);
+                thread.inject(now_ns, reason, cx);
+                self.seen.inject = true;
+            }
+            Role::NestedEntry => {
+                let nested_rip = event.get(roles::nested_entry::NESTED_RIP);
+                let vmcb = event.get(roles::nested_entry::VMCB);
+                thread.nested_entry(now_ns, nested_rip, vmcb, cx);
+                self.seen.nested_entry = true;
+            }
+            Role::NestedEntryFailed => thread.nested_entry_failed(now_ns, cx),
+            Role::NestedIntercepts => thread.nested_intercepts(now_ns, cx),
+            Role::UserspaceExit => thread.userspace_exit(now_ns, cx),
+            Role::Waking => {
+                thread.host_event(now_ns, cx);
+                self.waking(event.or_zero(0) as i32, now_ns);
+            }
+            Role::IrqEntry => thread.overlay(now_ns, false, 1, cx),
+            Role::IrqExit => thread.overlay(now_ns, false, -1, cx),
+            Role::SoftirqEntry => thread.overlay(now_ns, true, 1, cx),
+            Role::SoftirqExit => thread.overlay(now_ns, true, -1, cx),
+            Role::Nmi => thread.nmi(now_ns, event.or_zero(0), cx),
+            Role::HostWork => thread.host_event(now_ns, cx),
+            Role::VcpuWakeup => thread.vcpu_wakeup(now_ns, event.or_zero(0), cx),
+            Role::Smm => thread.interrupted(cx),
+            Role::Msr => thread.detail(now_ns, Detail::of_msr(event.or_zero(0), event.or_zero(1) != 0)),
+            Role::Pio => thread.detail(now_ns, Detail::Port(event.or_zero(0) as u16, event.or_zero(1) != 0)),
+            // KVM_TRACE_MMIO_WRITE is 2 (arch-independent include/trace/events/kvm.h).
+            Role::Mmio => thread.detail(now_ns, Detail::of_mmio(event.or_zero(0), event.or_zero(1) == 2)),
+            Role::FastMmio => thread.detail(now_ns, Detail::of_mmio(event.or_zero(0), true)),
+            Role::Apic => thread.detail(now_ns, Detail::Apic(event.or_zero(0) as u16, event.or_zero(1) != 0)),
+            Role::Switch | Role::HaltPollWindow | Role::PageFault | Role::InjectVirq | Role::AcceptIrq => {}
+        }
+    }
+
+    /// Ends all threads at `end_ns`.
+    pub fn end(&mut self, end_ns: u64) {
+        for (me, thread) in self.threads.iter_mut().enumerate() {
+            let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+            thread.end(end_ns, cx);
+        }
+    }
+
+    /// The thread an event belongs to. Only KVM events make a new one, and scheduler events in [`Walk::switch`].
+    fn thread_of(&mut self, cpu: usize, event: &Event<'_>, role: Role) -> Option<usize> {
+        let here = &mut self.cpus[cpu];
+        let tid = if event.tid == trace::batch::NO_TID { here.current } else { Some(event.tid) };
+        let tid = match tid {
+            Some(0) | None => {
+                // The idle task is no thread; what wakes others from it still counts.
+                if role == Role::Waking {
+                    self.waking(event.or_zero(0) as i32, event.time_ns);
+                } else if tid.is_none() && role.is_positional() {
+                    self.unattributed += 1;
+                }
+                return None;
+            }
+            Some(tid) => tid,
+        };
+        if here.current == Some(tid) && here.thread.is_some() {
+            return here.thread;
+        }
+        let me = match self.by_tid.get(&tid) {
+            Some(me) => *me,
+            None if role.is_positional() => self.meet(tid, event.time_ns),
+            None => {
+                if role == Role::Waking {
+                    self.waking(event.or_zero(0) as i32, event.time_ns);
+                }
+                return None;
+            }
+        };
+        let here = &mut self.cpus[cpu];
+        here.current = Some(tid);
+        here.thread = Some(me);
+        Some(me)
+    }
+
+    fn meet(&mut self, tid: i32, now_ns: u64) -> usize {
+        let me = self.threads.len();
+        self.threads.push(Thread::new(tid, self.origin_ns, now_ns));
+        self.by_tid.insert(tid, me);
+        me
+    }
+
+    fn switch(&mut self, cpu: usize, event: &Event<'_>) {
+        let now_ns = event.time_ns;
+        let prev = event.or_zero(roles::switch::PREV_TID) as i32;
+        let next = event.or_zero(roles::switch::NEXT_TID) as i32;
+        self.name(prev, event.content(roles::switch::PREV_COMM));
+        self.name(next, event.content(roles::switch::NEXT_COMM));
+        let ready = match event.get(roles::switch::PREV_STATE) {
+            Some(state) => state & TASK_REPORT == 0,
+            None => event.content(roles::switch::PREV_STATE_TEXT).is_some_and(|text| text.starts_with(b"R")),
+        };
+        self.charge(cpu, prev, now_ns);
+        if prev != 0 {
+            let me = self.by_tid.get(&prev).copied().unwrap_or_else(|| self.meet(prev, now_ns));
+            let thread = &mut self.threads[me];
+            let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+            thread.switch_out(now_ns, ready, cx);
+            if ready {
+                thread.waits_on = Some(cpu);
+                self.cpus[cpu].waiting.push((me, true));
+            }
+        }
+        let here = &mut self.cpus[cpu];
+        here.since_ns = now_ns;
+        here.current = Some(next);
+        here.thread = None;
+        if next != 0 {
+            let me = self.by_tid.get(&next).copied().unwrap_or_else(|| self.meet(next, now_ns));
+            self.stop_waiting(me, now_ns);
+            let thread = &mut self.threads[me];
+            let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+            thread.switch_in(now_ns, cx);
+            self.cpus[cpu].thread = Some(me);
+        }
+    }
+
+    /// Tells those who wait on `cpu` that `task` ran there until `now_ns`.
+    fn charge(&mut self, cpu: usize, task: i32, now_ns: u64) {
+        let here = &mut self.cpus[cpu];
+        for (waiting, first) in &mut here.waiting {
+            let by = Preemptor { tid: task, cpu: cpu as u32, took: *first };
+            self.sink.preempted(*waiting, &by, here.since_ns, now_ns);
+            *first = false;
+        }
+    }
+
+    /// The thread runs again, here or elsewhere: its pre-emption is over.
+    fn stop_waiting(&mut self, me: usize, now_ns: u64) {
+        let Some(cpu) = self.threads[me].waits_on.take() else { return };
+        let here = &mut self.cpus[cpu];
+        let Some(place) = here.waiting.iter().position(|(waiting, _)| *waiting == me) else { return };
+        let (_, first) = here.waiting.swap_remove(place);
+        // If it comes back on the same CPU its last slice was charged by this very switch, and has length 0 here.
+        let task = here.current.unwrap_or(0);
+        if now_ns > here.since_ns || first {
+            let by = Preemptor { tid: task, cpu: cpu as u32, took: first };
+            self.sink.preempted(me, &by, here.since_ns, now_ns);
+        }
+    }
+
+    fn waking(&mut self, tid: i32, now_ns: u64) {
+        let Some(me) = self.by_tid.get(&tid).copied() else { return };
+        let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+        self.threads[me].waking(now_ns, cx);
+    }
+
+    /// Events of `cpu` were lost between its last event and `now_ns`.
+    fn lost(&mut self, cpu: usize, now_ns: u64, events: u64, bytes: u64) {
+        self.losses.push((cpu as u32, now_ns, events, bytes));
+        let from_ns = self.cpus[cpu].last_ns;
+        let here = self.cpus[cpu].thread;
+        for me in 0..self.threads.len() {
+            // A thread on another CPU could not get here without an event there.
+            let affected = here == Some(me) || self.threads[me].off().is_some();
+            if affected {
+                self.stop_waiting(me, now_ns);
+                let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+                self.threads[me].lost(from_ns, now_ns, cx);
+            }
+        }
+        let here = &mut self.cpus[cpu];
+        here.current = None;
+        here.thread = None;
+        here.last_ns = now_ns;
+    }
+
+    fn name(&mut self, tid: i32, comm: Option<&[u8]>) {
+        let Some(comm) = comm.filter(|_| tid != 0) else { return };
+        let known = self.comms.get(&tid).is_some_and(|known| known.as_bytes() == comm);
+        if !known {
+            self.comms.insert(tid, String::from_utf8_lossy(comm).into_owned());
+        }
+    }
+}
+
+/// CPU numbers above this are damage (NR_CPUS is 8,192 at most on x86, arch/x86/Kconfig, Linux 6.12).
+const MOST_CPUS: usize = 65_535;
+
+/// The reason in an event, by number or by name.
+fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize) -> Reason {
+    let isa = Isa::of(event.get(isa).unwrap_or(1));
+    match event.get(number) {
+        Some(code) => Reason::of(isa, code),
+        None => {
+            let name = event.content(name).map(String::from_utf8_lossy).unwrap_or_default();
+            Reason::named(&name).unwrap_or(Reason { isa: Isa::Other(0), code: u32::MAX })
+        }
+    }
+}
+
+impl Role {
+    /// True for events that only a vCPU thread emits.
+    fn is_positional(self) -> bool {
+        matches!(
+            self,
+            Role::Entry
+                | Role::Exit
+                | Role::NestedVmexit
+                | Role::Inject
+                | Role::NestedEntry
+                | Role::NestedEntryFailed
+                | Role::NestedIntercepts
+                | Role::UserspaceExit
+        )
+    }
+}
+
+impl super::reasons::Class {
+    /// True if only a hypervisor inside the guest causes such exits.
+    pub fn is_nested_sign(self) -> bool {
+        use super::reasons::Class;
+        matches!(self, Class::EntryRequest | Class::Virtualization | Class::VmcsAccess)
+    }
+}

@@ -1,0 +1,126 @@
+//! A recording being made: beside its place until it is whole, gone if it never becomes so.
+//!
+//! For what is computed from other files (a cut, a join). A live recorder writes in place instead, so that what it has
+//! survives it.
+
+use super::{Error, Recording};
+use std::path::{Path, PathBuf};
+
+/// A directory to fill, which [`Draft::finish`] puts in its place.
+#[derive(Debug)]
+pub struct Draft {
+    place: PathBuf,
+    beside: PathBuf,
+}
+
+impl Draft {
+    /// Begins a recording that will lie at `place`.
+    ///
+    /// # Errors
+    /// If something other than an empty directory is already there, or if the operating system refuses.
+    pub fn new(place: &Path) -> Result<Self, Error> {
+        let io = |path: &Path, source| Error::Io { path: path.to_owned(), source };
+        match std::fs::read_dir(place) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(Error::Taken { path: place.to_owned() });
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+                return Err(Error::Taken { path: place.to_owned() });
+            }
+            Err(error) => return Err(io(place, error)),
+        }
+        let place = std::path::absolute(place).map_err(|error| io(place, error))?;
+        let mut name = std::ffi::OsString::from(".");
+        name.push(place.file_name().unwrap_or_default());
+        name.push(format!(".{}.new", std::process::id()));
+        let beside = place.with_file_name(name);
+        std::fs::create_dir_all(&beside).map_err(|error| io(&beside, error))?;
+        Ok(Self { place, beside })
+    }
+
+    /// Where a part of that relative path is to be written; the directories above it are made.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn part(&self, path: &Path) -> Result<PathBuf, Error> {
+        let whole = self.beside.join(path);
+        let above = whole.parent().unwrap_or(&self.beside);
+        std::fs::create_dir_all(above).map_err(|source| Error::Io { path: above.to_owned(), source })?;
+        Ok(whole)
+    }
+
+    /// Writes the manifest of `recording`, whose parts have been written, and puts the directory in its place.
+    ///
+    /// # Errors
+    /// If the operating system refuses; nothing is left behind then.
+    pub fn finish(self, recording: Recording) -> Result<Recording, Error> {
+        Recording { root: self.beside.clone(), ..recording.clone() }.write()?;
+        std::fs::rename(&self.beside, &self.place).map_err(|source| Error::Io { path: self.place.clone(), source })?;
+        Ok(Recording { root: self.place.clone(), ..recording })
+    }
+}
+
+impl Drop for Draft {
+    /// Removes what did not become whole; after [`Draft::finish`] there is nothing.
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.beside);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::{Emulator, Named};
+    use std::fs;
+
+    fn recording(directory: &Path) -> Recording {
+        let file = directory.join("bare.dat");
+        fs::write(&file, b"events").unwrap();
+        let mut recording = Recording::of_files(&[Named::at_l0(&file)], Some(Emulator::Tcg)).unwrap();
+        recording.parts[0].path = "L0/trace.dat".into();
+        recording
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name != "bare.dat").collect()
+    }
+
+    #[test]
+    fn a_finished_draft_is_a_recording_in_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("cut");
+        fs::create_dir(&place).unwrap();
+        let draft = Draft::new(&place).unwrap();
+        fs::write(draft.part(Path::new("L0/trace.dat")).unwrap(), b"fewer").unwrap();
+        draft.finish(recording(directory.path())).unwrap();
+        let opened = Recording::open(&place).unwrap();
+        assert_eq!((opened.emulated, opened.parts.len()), (Some(Emulator::Tcg), 1));
+        assert_eq!(fs::read(opened.root.join(&opened.parts[0].path)).unwrap(), b"fewer");
+        assert_eq!(names(directory.path()), ["cut"]);
+    }
+
+    #[test]
+    fn an_abandoned_draft_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let draft = Draft::new(&directory.path().join("cut")).unwrap();
+        fs::write(draft.part(Path::new("L0/trace.dat")).unwrap(), b"half").unwrap();
+        drop(draft);
+        assert!(names(directory.path()).is_empty());
+    }
+
+    #[test]
+    fn what_is_already_there_is_never_written_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, b"mine").unwrap();
+        for place in [directory.path(), &file] {
+            let error = Draft::new(place).unwrap_err().to_string();
+            assert!(error.contains("already there"), "{error}");
+        }
+        assert_eq!(names(directory.path()), ["file"]);
+    }
+}

@@ -1,0 +1,244 @@
+//! Recordings without a manifest: bare files, and directories whose parts go by their default names.
+
+use super::{Emulator, Error, Machine, Part, PartKind, PartState, Recording};
+use crate::Problem;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A bare file or CTF directory, and the machine it was recorded on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// Level of the machine.
+    pub level: u8,
+    /// Name of the machine, where several share a level or the user gave one.
+    pub name: Option<String>,
+    /// The file or directory.
+    pub path: PathBuf,
+}
+
+impl Named {
+    /// A file recorded on the outermost machine.
+    pub fn at_l0(path: impl Into<PathBuf>) -> Self {
+        Self { level: 0, name: None, path: path.into() }
+    }
+
+    /// The id its machine gets in the manifest: `L1`, or `L1-web`.
+    fn machine(&self) -> String {
+        match &self.name {
+            Some(name) => format!("L{}-{name}", self.level),
+            None => format!("L{}", self.level),
+        }
+    }
+}
+
+/// Default names below a machine's directory. `trace.partial` is what a killed recorder left.
+const DEFAULTS: &[(&str, PartKind, PartState)] = &[
+    ("trace.dat", PartKind::TraceDat, PartState::Complete),
+    ("trace.partial", PartKind::TraceDat, PartState::Partial),
+    ("ctf", PartKind::Ctf, PartState::Complete),
+    ("perf.data", PartKind::PerfData, PartState::Complete),
+    ("host/0", PartKind::Host, PartState::Complete),
+    ("host/1", PartKind::Host, PartState::Complete),
+];
+
+/// How deep a CTF trace's `metadata` may lie: LTTng's user-space sessions use `ust/uid/<uid>/64-bit/metadata`.
+const CTF_DEPTH: u32 = 6;
+
+/// How many directories are looked into before a directory is held to be no CTF trace.
+const CTF_DIRECTORIES: u32 = 4_096;
+
+/// A recording of what lies in `root` by default names, or of the CTF trace that `root` is.
+pub(super) fn in_directory(root: &Path, problems: Vec<Problem>) -> Result<Recording, Error> {
+    let mut recording = Recording {
+        root: root.to_owned(),
+        created: None,
+        tool: None,
+        emulated: None,
+        machines: Vec::new(),
+        parts: Vec::new(),
+        problems,
+    };
+    let io = |source| Error::Io { path: root.to_owned(), source };
+    let mut names: Vec<String> =
+        std::fs::read_dir(root).map_err(io)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    for machine in names {
+        let Some(level) = level_of_name(&machine) else { continue };
+        let before = recording.parts.len();
+        for (name, kind, state) in DEFAULTS {
+            let path = Path::new(&machine).join(name);
+            if root.join(&path).exists() {
+                recording.parts.push(Part { path, machine: machine.clone(), kind: *kind, clock: None, state: *state });
+            }
+        }
+        if recording.parts.len() > before {
+            add_machine(&mut recording.machines, machine, level, None);
+        }
+    }
+    if recording.parts.is_empty() {
+        let mut directories_left = CTF_DIRECTORIES;
+        if !holds_ctf(root, CTF_DEPTH, &mut directories_left) {
+            return Err(Error::Empty { path: root.to_owned() });
+        }
+        let bare = of_files(&[Named::at_l0(root)], None)?;
+        return Ok(Recording { problems: recording.problems, ..bare });
+    }
+    Ok(recording)
+}
+
+/// A recording of bare files.
+pub(super) fn of_files(files: &[Named], emulated: Option<Emulator>) -> Result<Recording, Error> {
+    let mut recording = Recording {
+        root: PathBuf::new(),
+        created: None,
+        tool: None,
+        emulated,
+        machines: Vec::new(),
+        parts: Vec::new(),
+        problems: Vec::new(),
+    };
+    let mut files: Vec<&Named> = files.iter().collect();
+    files.sort_by_key(|file| file.level);
+    for file in files {
+        let machine = file.machine();
+        if recording.machines.iter().any(|known| known.id == machine) {
+            let path = file.path.display();
+            return Err(Error::Named(format!(
+                "{path}: machine {machine} is named twice; tell machines of one level apart by a name, as in L{}:web={path}",
+                file.level
+            )));
+        }
+        let kind = kind_of(&file.path)?;
+        recording.parts.push(Part {
+            path: file.path.clone(),
+            machine: machine.clone(),
+            kind,
+            clock: None,
+            state: PartState::Complete,
+        });
+        add_machine(&mut recording.machines, machine, file.level, file.name.clone());
+    }
+    Ok(recording)
+}
+
+/// Adds a machine below the first one of the next outer level.
+fn add_machine(machines: &mut Vec<Machine>, id: String, level: u8, name: Option<String>) {
+    // Of equal levels `max_by_key` takes the last it sees, hence the reversal.
+    let parent = machines.iter().rev().filter(|machine| machine.level < level).max_by_key(|machine| machine.level);
+    let parent = parent.map(|machine| machine.id.clone());
+    machines.push(Machine { id, level, parent, name });
+}
+
+/// The level that a machine's directory is named after: `L1`, `L1-web`.
+fn level_of_name(name: &str) -> Option<u8> {
+    let digits = name.strip_prefix('L')?.split('-').next()?;
+    digits.parse().ok()
+}
+
+/// What a bare file seems to be; its reader decides by itself when it opens it.
+fn kind_of(path: &Path) -> Result<PartKind, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    if std::fs::metadata(path).map_err(io)?.is_dir() {
+        return Ok(PartKind::Ctf);
+    }
+    let mut first = Vec::new();
+    File::open(path).map_err(io)?.take(10).read_to_end(&mut first).map_err(io)?;
+    // trace-cmd's magic: Documentation/trace-cmd/trace-cmd.dat.v7.5.txt; perf's: tools/perf/util/header.c.
+    Ok(match first.as_slice() {
+        [0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g'] => PartKind::TraceDat,
+        bytes if bytes.starts_with(b"PERFILE2") || bytes.starts_with(b"2ELIFREP") => PartKind::PerfData,
+        _ => PartKind::Text,
+    })
+}
+
+/// True if a file called `metadata` lies in `directory` or below it. Links are not followed, so there is no circle.
+fn holds_ctf(directory: &Path, depth: u32, left: &mut u32) -> bool {
+    let Some(fewer) = left.checked_sub(1) else { return false };
+    *left = fewer;
+    if directory.join("metadata").is_file() {
+        return true;
+    }
+    let Ok(entries) = std::fs::read_dir(directory) else { return false };
+    depth > 0
+        && entries
+            .flatten()
+            .any(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && holds_ctf(&entry.path(), depth - 1, left))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn make(files: &[&str]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = directory.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, b"").unwrap();
+        }
+        directory
+    }
+
+    #[test]
+    fn default_names_are_found_and_machines_get_their_parents() {
+        let directory =
+            make(&["L0/trace.dat", "L1-web/ctf/metadata", "L1/perf.data", "L2/trace.partial/x", "notes/trace.dat"]);
+        let recording = Recording::open(directory.path()).unwrap();
+        let parts: Vec<_> = recording.parts.iter().map(|part| (part.path.to_str().unwrap(), part.kind)).collect();
+        assert_eq!(
+            parts,
+            [
+                ("L0/trace.dat", PartKind::TraceDat),
+                ("L1/perf.data", PartKind::PerfData),
+                ("L1-web/ctf", PartKind::Ctf),
+                ("L2/trace.partial", PartKind::TraceDat),
+            ]
+        );
+        assert_eq!(recording.parts[3].state, PartState::Partial);
+        let parents: Vec<_> = recording.machines.iter().map(|machine| machine.parent.as_deref()).collect();
+        assert_eq!(parents, [None, Some("L0"), Some("L0"), Some("L1")]);
+    }
+
+    #[test]
+    fn a_ctf_directory_is_a_bare_part_and_an_empty_one_is_nothing() {
+        let ctf = make(&["ust/uid/0/64-bit/metadata"]);
+        let recording = Recording::open(ctf.path()).unwrap();
+        assert_eq!((recording.parts.len(), recording.parts[0].kind), (1, PartKind::Ctf));
+        assert_eq!(recording.root.join(&recording.parts[0].path), ctf.path());
+        let error = Recording::open(make(&["readme"]).path()).unwrap_err();
+        assert!(matches!(error, Error::Empty { .. }), "{error}");
+    }
+
+    #[test]
+    fn parts_of_several_machines_are_one_recording() {
+        let directory = make(&["a", "b", "c"]);
+        let named = |level, name: Option<&str>, file: &str| Named {
+            level,
+            name: name.map(str::to_owned),
+            path: directory.path().join(file),
+        };
+        let files = [named(1, Some("web"), "b"), named(0, None, "a"), named(1, Some("db"), "c")];
+        let recording = Recording::of_files(&files, Some(Emulator::Tcg)).unwrap();
+        let ids: Vec<_> = recording.machines.iter().map(|machine| machine.id.as_str()).collect();
+        assert_eq!(ids, ["L0", "L1-web", "L1-db"]);
+        assert_eq!(recording.machines[1].parent.as_deref(), Some("L0"));
+        let twice = [named(1, None, "b"), named(1, None, "c")];
+        let error = Recording::of_files(&twice, None).unwrap_err().to_string();
+        assert!(error.contains("L1:web="), "{error}");
+    }
+
+    #[test]
+    fn the_first_bytes_say_what_a_file_is() {
+        let directory = make(&["text"]);
+        let write = |name: &str, bytes: &[u8]| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            kind_of(&path).unwrap()
+        };
+        assert_eq!(write("a.txt", b"\x17\x08\x44tracing6"), PartKind::TraceDat);
+        assert_eq!(write("b.dat", b"PERFILE2...."), PartKind::PerfData);
+        assert_eq!(write("c", b""), PartKind::Text);
+        assert!(matches!(kind_of(&directory.path().join("none")), Err(Error::Io { .. })));
+    }
+}

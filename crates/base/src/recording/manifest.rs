@@ -1,0 +1,269 @@
+//! `recording.json`, read and written.
+//!
+//! Reading is strict where a mistake would change the answer (schema, emulation mark, paths that leave the directory)
+//! and survives the rest: keys and kinds of parts that a newer version added are passed over, a part of a machine that
+//! is not listed has an unknown level, and a manifest that a crash left empty is replaced by what lies in the
+//! directory. Whatever is survived is noted as a problem.
+
+use super::{Emulator, Error, MANIFEST, Machine, Part, PartState, Recording, found};
+use crate::Problem;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Component, Path, PathBuf};
+
+/// The schema this version reads and writes.
+const SCHEMA: &str = "kvmscope-recording/1";
+
+/// A manifest lists machines and files; one this long is something else.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// The manifest as it stands in the file. Machines and parts are read one by one, so that one does not cost the rest.
+#[derive(Deserialize)]
+struct Manifest {
+    schema: Option<String>,
+    created: Option<String>,
+    tool: Option<String>,
+    emulated: Option<String>,
+    #[serde(default)]
+    machines: Vec<Value>,
+    #[serde(default)]
+    parts: Vec<Value>,
+}
+
+/// The same for writing, in the order of the contract.
+#[derive(Serialize)]
+struct Written<'a> {
+    schema: &'static str,
+    created: &'a Option<String>,
+    tool: &'a Option<String>,
+    emulated: Option<Emulator>,
+    machines: &'a [Machine],
+    parts: &'a [Part],
+}
+
+/// Reads the manifest of the recording in `root`.
+pub(super) fn read(root: &Path) -> Result<Recording, Error> {
+    let path = root.join(MANIFEST);
+    let mut text = Vec::new();
+    let io = |source| Error::Io { path: path.clone(), source };
+    File::open(&path).map_err(io)?.take(MOST_BYTES).read_to_end(&mut text).map_err(io)?;
+    let manifest: Manifest = match serde_json::from_slice(&text) {
+        Ok(manifest) => manifest,
+        Err(error) => {
+            let sentence = format!("the manifest is damaged ({error}); taking what lies in the directory instead");
+            let problem = Problem::at(
+                path.display().to_string(),
+                None,
+                "a JSON object with schema, machines and parts",
+                format!("{} bytes that are not", text.len()),
+                text.len() as u64,
+                sentence,
+            );
+            return found::in_directory(root, vec![problem]);
+        }
+    };
+    let refuse = |reason: String| Error::Manifest { path: path.clone(), reason };
+    match manifest.schema.as_deref() {
+        Some(SCHEMA) => {}
+        Some(other) => return Err(refuse(format!("its schema is `{other}`, this version reads `{SCHEMA}`"))),
+        None => return Err(refuse(format!("it names no schema; `{SCHEMA}` is expected"))),
+    }
+    let emulated = match manifest.emulated.as_deref() {
+        None => None,
+        Some("tcg") => Some(Emulator::Tcg),
+        Some("bochs") => Some(Emulator::Bochs),
+        Some(other) => return Err(refuse(format!("`emulated` is `{other}`; it can be null, \"tcg\" or \"bochs\""))),
+    };
+    let mut problems = Vec::new();
+    let machines: Vec<Machine> = understood(manifest.machines, "a machine", &path, &mut problems);
+    let mut parts: Vec<Part> = understood(manifest.parts, "a part", &path, &mut problems);
+    for part in &mut parts {
+        if !stays_inside(&part.path) {
+            let reason =
+                format!("part `{}` lies outside the recording's directory; it is not opened", part.path.display());
+            return Err(refuse(reason));
+        }
+        if !machines.iter().any(|machine| machine.id == part.machine) {
+            problems.push(Problem::at(
+                path.display().to_string(),
+                None,
+                "a machine of the list",
+                format!("`{}`", part.machine),
+                0,
+                format!(
+                    "part {} is of machine `{}`, which is not listed: its level is unknown",
+                    part.path.display(),
+                    part.machine
+                ),
+            ));
+        }
+        follow_rename(root, part);
+    }
+    Ok(Recording {
+        root: root.to_owned(),
+        created: manifest.created,
+        tool: manifest.tool,
+        emulated,
+        machines,
+        parts,
+        problems,
+    })
+}
+
+/// Those of `entries` that this version understands; the rest become problems.
+fn understood<T: for<'de> Deserialize<'de>>(
+    entries: Vec<Value>,
+    what: &str,
+    path: &Path,
+    problems: &mut Vec<Problem>,
+) -> Vec<T> {
+    let mut kept = Vec::new();
+    for (index, entry) in entries.into_iter().enumerate() {
+        match serde_json::from_value(entry) {
+            Ok(entry) => kept.push(entry),
+            Err(error) => problems.push(Problem::at(
+                path.display().to_string(),
+                None,
+                what,
+                error.to_string(),
+                0,
+                format!("entry {index} is not {what} that this version understands ({error}); it is passed over"),
+            )),
+        }
+    }
+    kept
+}
+
+/// True for a relative path that never climbs.
+fn stays_inside(path: &Path) -> bool {
+    let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    !path.as_os_str().is_empty() && path.components().all(inside)
+}
+
+/// A recorder that died between renaming its part and writing the manifest again left the other name behind.
+fn follow_rename(root: &Path, part: &mut Part) {
+    let names =
+        [("trace.partial", "trace.dat", PartState::Complete), ("trace.dat", "trace.partial", PartState::Partial)];
+    for (written, now, state) in names {
+        let other = part.path.with_file_name(now);
+        if part.path.ends_with(written) && !root.join(&part.path).exists() && root.join(&other).exists() {
+            part.path = other;
+            part.state = state;
+            return;
+        }
+    }
+}
+
+/// Writes the manifest beside its place, makes it durable, and renames it.
+pub(super) fn write(recording: &Recording) -> Result<(), Error> {
+    let manifest = Written {
+        schema: SCHEMA,
+        created: &recording.created,
+        tool: &recording.tool,
+        emulated: recording.emulated,
+        machines: &recording.machines,
+        parts: &recording.parts,
+    };
+    let path = recording.root.join(MANIFEST);
+    let beside = recording.root.join(format!("{MANIFEST}.new"));
+    let io = |path: &PathBuf| {
+        let path = path.clone();
+        move |source| Error::Io { path, source }
+    };
+    let mut text = serde_json::to_vec_pretty(&manifest).map_err(|error| io(&path)(error.into()))?;
+    text.push(b'\n');
+    let mut file = File::create(&beside).map_err(io(&beside))?;
+    file.write_all(&text).and_then(|()| file.sync_all()).map_err(io(&beside))?;
+    std::fs::rename(&beside, &path).map_err(io(&path))?;
+    // The rename itself lasts once the directory is on disk.
+    File::open(&recording.root).and_then(|directory| directory.sync_all()).map_err(io(&recording.root))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Level;
+    use crate::recording::PartKind;
+
+    fn with_manifest(text: &str) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("L0")).unwrap();
+        std::fs::write(directory.path().join("L0/trace.dat"), b"x").unwrap();
+        std::fs::write(directory.path().join(MANIFEST), text).unwrap();
+        directory
+    }
+
+    fn manifest_of_part(path: &str) -> String {
+        format!(
+            r#"{{"schema":"kvmscope-recording/1","emulated":"bochs","machines":[{{"id":"L0","level":0,"parent":null}}],
+                "parts":[{{"path":"{path}","machine":"L0","kind":"trace.dat","state":"complete"}}]}}"#
+        )
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let directory = with_manifest(&manifest_of_part("L0/trace.dat"));
+        let first = Recording::open(directory.path()).unwrap();
+        assert_eq!((first.emulated, first.level_of("L0")), (Some(Emulator::Bochs), Level::L0));
+        first.write().unwrap();
+        let second = Recording::open(directory.path()).unwrap();
+        assert_eq!((&first.machines, &first.parts, first.emulated), (&second.machines, &second.parts, second.emulated));
+        assert!(second.problems.is_empty());
+        assert!(!directory.path().join("recording.json.new").exists());
+    }
+
+    #[test]
+    fn a_part_outside_the_directory_is_refused() {
+        for path in ["../x/trace.dat", "/etc/passwd", "L0/../../x", ""] {
+            let directory = with_manifest(&manifest_of_part(path));
+            let error = Recording::open(directory.path()).unwrap_err().to_string();
+            assert!(error.contains("outside the recording's directory"), "{path}: {error}");
+        }
+    }
+
+    #[test]
+    fn another_schema_and_an_unknown_mark_are_refused() {
+        for (from, to, said) in [
+            ("kvmscope-recording/1", "kvmscope-recording/9", "kvmscope-recording/9"),
+            ("\"schema\"", "\"shema\"", "no schema"),
+            ("bochs", "xyz", "`emulated` is `xyz`"),
+        ] {
+            let directory = with_manifest(&manifest_of_part("L0/trace.dat").replace(from, to));
+            let error = Recording::open(directory.path()).unwrap_err().to_string();
+            assert!(error.contains(said) && error.contains(MANIFEST), "{error}");
+        }
+    }
+
+    #[test]
+    fn new_keys_new_kinds_and_unlisted_machines_are_survived() {
+        let directory = with_manifest(
+            r#"{"schema":"kvmscope-recording/1","colour":"blue","machines":[],"parts":[
+                {"path":"L0/x.pcap","machine":"L0","kind":"pcap","state":"complete"},
+                {"path":"L0/trace.dat","machine":"L0","kind":"trace.dat","state":"complete","size":7}]}"#,
+        );
+        let recording = Recording::open(directory.path()).unwrap();
+        assert_eq!(recording.parts.len(), 1);
+        assert_eq!(recording.parts[0].kind, PartKind::TraceDat);
+        assert_eq!(recording.level_of("L0"), Level::Unknown);
+        assert_eq!(recording.problems.len(), 2, "{:?}", recording.problems);
+    }
+
+    #[test]
+    fn a_damaged_manifest_gives_way_to_what_lies_there() {
+        for text in ["", "{\"schema\": \"kvmsc", "[]", "{\"schema\":3}"] {
+            let directory = with_manifest(text);
+            let recording = Recording::open(directory.path()).unwrap();
+            assert_eq!(recording.parts.len(), 1, "{text}");
+            assert_eq!(recording.problems.len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_part_renamed_after_the_manifest_was_written_is_followed() {
+        let directory = with_manifest(&manifest_of_part("L0/trace.partial"));
+        let recording = Recording::open(directory.path()).unwrap();
+        assert_eq!(recording.parts[0].path, Path::new("L0/trace.dat"));
+    }
+}

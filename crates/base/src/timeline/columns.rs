@@ -1,0 +1,250 @@
+//! A timeline in columns, with sums by which any window is answered without walking through it.
+//!
+//! ```text
+//! starts   | 0 7 9 ... | 812 ... | 1633 ...      8 bytes per slice; a slice ends where the next one starts
+//! states   | 2 0 2 ... |   1 ... |    2 ...      1 byte per slice
+//! sums     | 0 0 0     | 70 9 733| ...           per block of 64 slices: time in each state before the block
+//! longest  |   63      |   70    | ...           and the block's longest slice
+//! ```
+//! The time in a state up to an instant is its block's sum and a walk of at most 64 slices; a pixel's time is the
+//! difference of two of them, exact to the nanosecond. The pixels of a window touch each block once or twice, so the
+//! longest slice needs no tree above the blocks.
+
+use super::{
+    Counter, Coverage, Lane, LaneId, Link, Marker, Slice, SliceId, Slices, State, StateId, Timeline, WIDEST,
+    pixel_start,
+};
+use crate::Span;
+use std::ops::Range;
+
+/// Slices per block: with 8 states and 9 bytes per slice the sums add 1.1 bytes to each.
+const BLOCK: usize = 64;
+
+/// A timeline that is filled slice by slice.
+#[derive(Debug, Clone, Default)]
+pub struct Columns {
+    states: Vec<State>,
+    lanes: Vec<Lane>,
+    tracks: Vec<Track>,
+    /// Slices that belong together.
+    pub links: Vec<Link>,
+    /// Named instants, in time order.
+    pub markers: Vec<Marker>,
+    /// Numbers over time.
+    pub counters: Vec<Counter>,
+}
+
+/// The slices of one lane.
+#[derive(Debug, Clone, Default)]
+struct Track {
+    starts: Vec<u64>,
+    states: Vec<u8>,
+    /// Where the last slice ends.
+    end_ns: u64,
+    /// Time in each state before each block.
+    sums: Vec<u64>,
+    /// Time in each state before the last slice.
+    so_far: Vec<u64>,
+    /// The longest slice of each block, as far as its slices have ended.
+    longest: Vec<u32>,
+    /// What is known of some slices, by position.
+    details: Vec<(u32, String)>,
+}
+
+impl Columns {
+    /// An empty timeline over these states.
+    ///
+    /// # Panics
+    /// If there are more than 256: a mistake in the program.
+    pub fn new(states: Vec<State>) -> Self {
+        assert!(states.len() <= 256, "a state's number has 8 bits");
+        Self { states, ..Self::default() }
+    }
+
+    /// Adds a lane.
+    pub fn add_lane(&mut self, lane: Lane) -> LaneId {
+        self.lanes.push(lane);
+        self.tracks.push(Track { so_far: vec![0; self.states.len()], ..Track::default() });
+        LaneId(self.tracks.len() as u32 - 1)
+    }
+
+    /// From `at_ns` on, `lane` is in `state`, until the next call says otherwise; `detail` says more, or is empty.
+    ///
+    /// Of two states at one instant the later call wins. A time before the last one counts as the last one: a clock
+    /// that ran backwards does not make time vanish.
+    ///
+    /// # Panics
+    /// If the lane or the state was not declared: a mistake in the program.
+    pub fn push(&mut self, lane: LaneId, at_ns: u64, state: StateId, detail: &str) -> SliceId {
+        assert!(usize::from(state.0) < self.states.len(), "state {} was not declared", state.0);
+        let track = &mut self.tracks[lane.0 as usize];
+        track.push(at_ns, state.0);
+        let index = track.states.len() as u32 - 1;
+        track.details.pop_if(|(of, _)| *of == index);
+        if !detail.is_empty() {
+            track.details.push((index, detail.to_owned()));
+        }
+        SliceId { lane, index }
+    }
+
+    /// The last slice of `lane` ends at `at_ns`.
+    ///
+    /// # Panics
+    /// If the lane was not declared: a mistake in the program.
+    pub fn end(&mut self, lane: LaneId, at_ns: u64) {
+        let track = &mut self.tracks[lane.0 as usize];
+        track.end_ns = track.end_ns.max(at_ns);
+    }
+
+    fn track(&self, lane: LaneId) -> Option<&Track> {
+        self.tracks.get(lane.0 as usize)
+    }
+}
+
+impl Track {
+    fn push(&mut self, at_ns: u64, state: u8) {
+        if let (Some(start), Some(last)) = (self.starts.last().copied(), self.states.last_mut()) {
+            if at_ns <= start {
+                *last = state;
+                return;
+            }
+            self.so_far[usize::from(*last)] += at_ns - start;
+            let ended = self.states.len() - 1;
+            let longest = self.longest[ended / BLOCK] as usize;
+            if longest == ended || at_ns - start > self.length(longest) {
+                self.longest[ended / BLOCK] = ended as u32;
+            }
+        }
+        if self.starts.len().is_multiple_of(BLOCK) {
+            self.sums.extend(&self.so_far);
+            self.longest.push(self.starts.len() as u32);
+        }
+        self.starts.push(at_ns);
+        self.states.push(state);
+        self.end_ns = self.end_ns.max(at_ns);
+    }
+
+    fn slice_end(&self, index: usize) -> u64 {
+        self.starts.get(index + 1).copied().unwrap_or(self.end_ns)
+    }
+
+    fn length(&self, index: usize) -> u64 {
+        self.slice_end(index) - self.starts[index]
+    }
+
+    /// The time in each state before `at_ns`, into `sums`.
+    fn time_before(&self, at_ns: u64, sums: &mut [u64]) {
+        sums.fill(0);
+        let Some(last) = self.starts.partition_point(|start| *start < at_ns).checked_sub(1) else { return };
+        let block = last / BLOCK;
+        sums.copy_from_slice(&self.sums[block * sums.len()..][..sums.len()]);
+        for index in block * BLOCK..last {
+            sums[usize::from(self.states[index])] += self.starts[index + 1] - self.starts[index];
+        }
+        sums[usize::from(self.states[last])] += at_ns.min(self.slice_end(last)) - self.starts[last];
+    }
+
+    /// The slices that share at least a nanosecond with `window`.
+    fn touching(&self, window: Span) -> Range<usize> {
+        if window.length_ns() == 0 || self.end_ns <= window.from_ns {
+            return 0..0;
+        }
+        let first = self.starts.partition_point(|start| *start <= window.from_ns).saturating_sub(1);
+        let after = self.starts.partition_point(|start| *start < window.to_ns);
+        // A slice that has not ended yet has no time in it.
+        let after = if after > 0 && self.length(after - 1) == 0 { after - 1 } else { after };
+        first..after.max(first)
+    }
+
+    /// The longest of `slices`, the first of equals. Blocks that lie inside whole answer with their own longest.
+    fn longest_of(&self, slices: Range<usize>) -> Option<u32> {
+        let mut best: Option<usize> = None;
+        let mut take = |index: usize| {
+            if best.is_none_or(|best| self.length(index) > self.length(best)) {
+                best = Some(index);
+            }
+        };
+        let mut index = slices.start;
+        while index < slices.end {
+            // The last block's longest may still be open, so it is walked through.
+            let whole = index.is_multiple_of(BLOCK) && index + BLOCK <= slices.end && index + BLOCK < self.starts.len();
+            take(if whole { self.longest[index / BLOCK] as usize } else { index });
+            index += if whole { BLOCK } else { 1 };
+        }
+        best.map(|best| best as u32)
+    }
+
+    fn coverage(&self, window: Span, width: u32, states: usize) -> Coverage {
+        let mut coverage = Coverage { states, ..Coverage::default() };
+        let (mut before, mut after) = (vec![0; states], vec![0; states]);
+        self.time_before(window.from_ns, &mut before);
+        for pixel in 0..width {
+            let span =
+                Span { from_ns: pixel_start(window, pixel, width), to_ns: pixel_start(window, pixel + 1, width) };
+            self.time_before(span.to_ns, &mut after);
+            coverage.time_ns.extend(after.iter().zip(&before).map(|(after, before)| after - before));
+            std::mem::swap(&mut before, &mut after);
+            let slices = self.touching(span);
+            coverage.count.push(slices.len() as u32);
+            coverage.longest.push(self.longest_of(slices));
+        }
+        coverage
+    }
+}
+
+impl Timeline for Columns {
+    fn states(&self) -> &[State] {
+        &self.states
+    }
+
+    fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    fn markers(&self) -> &[Marker] {
+        &self.markers
+    }
+
+    fn counters(&self) -> &[Counter] {
+        &self.counters
+    }
+
+    fn span(&self) -> Span {
+        let filled = || self.tracks.iter().filter(|track| !track.starts.is_empty());
+        Span {
+            from_ns: filled().map(|track| track.starts[0]).min().unwrap_or(0),
+            to_ns: filled().map(|track| track.end_ns).max().unwrap_or(0),
+        }
+    }
+
+    fn slices(&self, lane: LaneId, window: Span, most: usize) -> Slices {
+        let touching = self.track(lane).map_or(0..0, |track| track.touching(window));
+        let found = touching.len();
+        let ids = touching.take(most).map(|index| SliceId { lane, index: index as u32 });
+        let slices: Vec<Slice> = ids.filter_map(|id| self.detail(id)).map(|(slice, _)| slice).collect();
+        Slices { left_out: (found - slices.len()) as u64, slices }
+    }
+
+    fn coverage(&self, lane: LaneId, window: Span, width: u32) -> Coverage {
+        match self.track(lane) {
+            Some(track) => track.coverage(window, width.min(WIDEST), self.states.len()),
+            None => Track::default().coverage(window, width.min(WIDEST), self.states.len()),
+        }
+    }
+
+    fn detail(&self, id: SliceId) -> Option<(Slice, &str)> {
+        let track = self.track(id.lane)?;
+        let index = id.index as usize;
+        let span = Span { from_ns: *track.starts.get(index)?, to_ns: track.slice_end(index) };
+        let known = track.details.binary_search_by_key(&id.index, |(of, _)| *of).ok();
+        let detail = known.map_or("", |at| track.details[at].1.as_str());
+        Some((Slice { id, span, state: StateId(track.states[index]) }, detail))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! What a question is narrowed to: a level, a VM, a vCPU, a window of time; and events to leave out.
+
+use super::seconds::nanoseconds;
+use crate::exit::WrongUse;
+use analysis::Options;
+use base::{Level, Span};
+use clap::Args;
+
+/// Options that narrow a question.
+#[derive(Args)]
+#[command(next_help_heading = "Narrow the question")]
+pub struct Narrow {
+    /// Only rows of this level: L0, L1, L2, ... or L?
+    #[arg(long)]
+    level: Option<Level>,
+    /// Only this VM, by the name that the report gives it
+    #[arg(long, value_name = "NAME")]
+    vm: Option<String>,
+    /// Only this vCPU
+    #[arg(long, value_name = "N")]
+    vcpu: Option<u32>,
+    /// From this time on, in seconds since the first event
+    #[arg(long, value_name = "SECONDS", value_parser = nanoseconds)]
+    from: Option<u64>,
+    /// Up to this time, in seconds since the first event
+    #[arg(long, value_name = "SECONDS", value_parser = nanoseconds)]
+    to: Option<u64>,
+    /// Treat this event as if it had not been recorded; may be given several times
+    #[arg(long, value_name = "EVENT")]
+    ignore_event: Vec<String>,
+    /// Call the VM of this vCPU thread NAME; may be given several times
+    #[arg(long, value_name = "TID=NAME", value_parser = vm_name)]
+    vm_map: Vec<(i32, String)>,
+}
+
+impl Narrow {
+    /// The same as the questions take it.
+    pub fn options(&self) -> Result<Options, WrongUse> {
+        let window = match (self.from, self.to) {
+            (None, None) => None,
+            (from, to) => Some(Span { from_ns: from.unwrap_or(0), to_ns: to.unwrap_or(u64::MAX) }),
+        };
+        if window.is_some_and(|window| window.length_ns() == 0) {
+            return Err(WrongUse("--from must lie before --to".to_owned()));
+        }
+        Ok(Options {
+            level: self.level,
+            vm: self.vm.clone(),
+            vcpu: self.vcpu,
+            window,
+            ignore_events: self.ignore_event.clone(),
+            vm_map: self.vm_map.clone(),
+        })
+    }
+}
+
+fn vm_name(text: &str) -> Result<(i32, String), String> {
+    let pair = text.split_once('=').and_then(|(tid, name)| Some((tid.parse().ok()?, name)));
+    match pair {
+        Some((tid, name)) if !name.is_empty() => Ok((tid, name.to_owned())),
+        _ => Err("write the thread id of a vCPU and a name, such as 4711=web".to_owned()),
+    }
+}

@@ -1,0 +1,92 @@
+//! Which recordings are meant: directories, bare files, or parts put together on the spot.
+
+use crate::exit::WrongUse;
+use base::Level;
+use base::recording::{Emulator, Named, Recording};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Paths and parts.
+#[derive(Args)]
+pub struct Recordings {
+    /// Recording directories, CTF directories, or bare trace files (taken as recorded at L0); several are answered in
+    /// turn, each by itself
+    #[arg(value_name = "PATH", required_unless_present = "part")]
+    paths: Vec<PathBuf>,
+    /// A trace and the level it was recorded at, to put several machines into one recording:
+    /// --part L0=host.dat --part L1:web=guest.dat
+    #[arg(long, value_name = "LEVEL[:NAME]=FILE", value_parser = named, conflicts_with = "paths")]
+    part: Vec<Named>,
+    /// Whether the hardware was emulated, so that counts are true and times are not
+    #[arg(long, value_name = "BY")]
+    emulated: Option<Emulated>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Emulated {
+    Tcg,
+    Bochs,
+    No,
+}
+
+/// What the user asked for, before anything is opened.
+pub enum Wanted<'a> {
+    Path(&'a PathBuf),
+    Parts(&'a [Named]),
+}
+
+impl Recordings {
+    /// The recordings, in the order in which they were named.
+    pub fn wanted(&self) -> Vec<Wanted<'_>> {
+        if self.part.is_empty() {
+            self.paths.iter().map(Wanted::Path).collect()
+        } else {
+            vec![Wanted::Parts(&self.part)]
+        }
+    }
+
+    /// Reads a recording's manifest, or makes one; what `--emulated` says wins.
+    pub fn open(&self, wanted: &Wanted<'_>) -> anyhow::Result<Recording> {
+        let mut recording = match wanted {
+            Wanted::Path(path) => Recording::open(path)?,
+            Wanted::Parts(parts) => Recording::of_files(parts, None).map_err(|error| match error {
+                base::recording::Error::Named(sentence) => anyhow::Error::new(WrongUse(sentence)),
+                other => other.into(),
+            })?,
+        };
+        match self.emulated {
+            None => {}
+            Some(Emulated::No) => recording.emulated = None,
+            Some(Emulated::Tcg) => recording.emulated = Some(Emulator::Tcg),
+            Some(Emulated::Bochs) => recording.emulated = Some(Emulator::Bochs),
+        }
+        Ok(recording)
+    }
+}
+
+/// `L1:web=FILE`. The first `=` ends the machine: a file's name may hold more.
+fn named(text: &str) -> Result<Named, String> {
+    const HOW: &str = "write LEVEL=FILE or LEVEL:NAME=FILE, such as L0=host.dat or L1:web=guest.dat";
+    let (machine, path) = text.split_once('=').ok_or(HOW)?;
+    let (level, name) = machine.split_once(':').map_or((machine, None), |(level, name)| (level, Some(name)));
+    let Level::At(level) = level.parse()? else { return Err(HOW.to_owned()) };
+    if path.is_empty() || name.is_some_and(str::is_empty) {
+        return Err(HOW.to_owned());
+    }
+    Ok(Named { level, name: name.map(str::to_owned), path: path.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_a_level_a_name_and_a_file() {
+        let web = Named { level: 1, name: Some("web".into()), path: "a=b.dat".into() };
+        assert_eq!(named("L1:web=a=b.dat"), Ok(web));
+        assert_eq!(named("L0=x"), Ok(Named::at_l0("x")));
+        for text in ["L0", "L0=", "=x", "L?=x", "L1:=x", "host=x"] {
+            assert!(named(text).is_err(), "{text}");
+        }
+    }
+}

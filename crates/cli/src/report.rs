@@ -1,0 +1,223 @@
+//! `kvmscope report`: what happened and what to change.
+//!
+//! Each PATH is a recording of its own and is answered by itself, in turn: text puts a heading between them, JSON is
+//! one object whose sections say whose they are. Traces of several machines that belong together are one recording
+//! directory, or are put together by `--part`.
+
+use crate::arguments::{Narrow, Recordings};
+use crate::exit::{Exit, WrongUse, complain};
+use crate::page::PageOptions;
+use crate::progress::Progress;
+use analysis::{Ask, Input, Options, QUESTIONS};
+use anyhow::{anyhow, bail};
+use base::recording::Recording;
+use base::{Problem, Problems, Section, Severity};
+use clap::{Args, ValueEnum};
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+/// Say what happened in a recording and what to change
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope report trace.dat\n  \
+    kvmscope report --part L0=host.dat --part L1:web=guest.dat\n  \
+    kvmscope report --json trace.dat | jq '.sections[].tables.exits'\n  \
+    kvmscope report --from 1.5 --to 2 --vm web --vcpu 0 trace.dat\n  \
+    kvmscope report --fail-on high trace.dat\n\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as --fail-on.")]
+pub struct Report {
+    #[command(flatten)]
+    recordings: Recordings,
+    /// Print one JSON object (schema kvmscope/1) instead of text
+    #[arg(long)]
+    json: bool,
+    /// Also write each table as a CSV file into DIR
+    #[arg(long, value_name = "DIR")]
+    csv: Option<PathBuf>,
+    /// End with status 3 if a finding is as bad as this or worse
+    #[arg(long, value_name = "SEVERITY")]
+    fail_on: Option<FailOn>,
+    /// No progress bar on stderr
+    #[arg(long)]
+    no_progress: bool,
+    #[command(flatten)]
+    narrow: Narrow,
+    #[command(flatten)]
+    page: PageOptions,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FailOn {
+    Info,
+    Low,
+    Medium,
+    High,
+}
+
+/// A recording's answers.
+struct Answered {
+    recording: Recording,
+    sections: Vec<Section>,
+    problems: Vec<Problem>,
+}
+
+impl Report {
+    /// Answers all questions about all recordings.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let options = self.narrow.options()?;
+        let wanted = self.recordings.wanted();
+        if self.csv.is_some() && wanted.len() > 1 {
+            bail!(WrongUse("--csv writes the tables of one recording; name one PATH".to_owned()));
+        }
+        let mut answers = Vec::new();
+        for wanted in &wanted {
+            let answered = self.recordings.open(wanted).and_then(|recording| self.answer(recording, &options));
+            match answered {
+                Ok(answered) => answers.push(answered),
+                Err(error) if error.is::<WrongUse>() => return Err(error),
+                Err(error) => complain(&error),
+            }
+        }
+        if answers.is_empty() {
+            return Ok(Exit::NoAnswer);
+        }
+        // Files first: they are wanted whole even if whoever reads the text goes away.
+        if let (Some(directory), [answered]) = (&self.csv, answers.as_slice()) {
+            show::csv::write_csv(&answered.sections, directory)?;
+        }
+        self.print(&answers)?;
+        Ok(self.verdict(&answers))
+    }
+
+    /// Asks every question; one that fails is said on stderr and does not cost the others.
+    fn answer(&self, recording: Recording, options: &Options) -> anyhow::Result<Answered> {
+        let title = recording.title();
+        let input = Input::open(recording)?;
+        let mut progress = Progress::new(!self.no_progress);
+        let mut problems = Problems::default();
+        problems.extend(input.problems.iter().cloned());
+        let mut sections = Vec::new();
+        let mut failed = Vec::new();
+        for question in QUESTIONS {
+            let mut hear = |done, all| progress.at(done, all);
+            match (question.answer)(&mut Ask { input: &input, options, progress: &mut hear }) {
+                Ok(Some(answer)) => {
+                    problems.extend(answer.problems);
+                    sections.push(answer.section);
+                }
+                Ok(None) => {}
+                Err(error) => failed.push(anyhow!("question `{}`: {error}", question.id)),
+            }
+        }
+        drop(progress);
+        if sections.is_empty() {
+            return Err(failed.into_iter().next().unwrap_or_else(|| {
+                anyhow!(
+                    "{title} holds no events that a question could use; record some with \
+                     `trace-cmd record -e kvm -e sched_switch -e sched_waking -o trace.dat sleep 10`"
+                )
+            }));
+        }
+        failed.iter().for_each(complain);
+        Ok(Answered { recording: input.recording, sections, problems: told(&title, &problems) })
+    }
+
+    fn print(&self, answers: &[Answered]) -> anyhow::Result<()> {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        if self.json {
+            let shown: Vec<_> = answers.iter().map(Answered::for_programs).collect();
+            show::json::write(&mut out, "report", &shown)?;
+        } else {
+            let page = self.page.page();
+            for (index, answered) in answers.iter().enumerate() {
+                if answers.len() > 1 {
+                    let gap = if index > 0 { "\n" } else { "" };
+                    writeln!(out, "{gap}== {} ==\n", answered.recording.title())?;
+                }
+                out.write_all(show::text::render(&answered.sections, &answered.problems, &page).as_bytes())?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+
+    fn verdict(&self, answers: &[Answered]) -> Exit {
+        let Some(limit) = self.fail_on.map(FailOn::severity) else { return Exit::Answered };
+        let mut findings = answers.iter().flat_map(|answered| &answered.sections).flat_map(|section| &section.findings);
+        if findings.any(|finding| finding.severity >= limit) { Exit::FailOn } else { Exit::Answered }
+    }
+}
+
+/// All problems that were kept, and how many were not.
+fn told(title: &str, problems: &Problems) -> Vec<Problem> {
+    let mut told = problems.list().to_vec();
+    if problems.beyond_cap() > 0 {
+        let text = "further problems of other kinds, not listed";
+        let more = Problem::at(title, None, "", "", 0, text);
+        told.push(Problem { count: problems.beyond_cap(), ..more });
+    }
+    told
+}
+
+impl Answered {
+    fn for_programs(&self) -> show::json::Answered<'_> {
+        show::json::Answered { recording: &self.recording, sections: &self.sections, problems: &self.problems }
+    }
+}
+
+impl FailOn {
+    fn severity(self) -> Severity {
+        match self {
+            FailOn::Info => Severity::Info,
+            FailOn::Low => Severity::Low,
+            FailOn::Medium => Severity::Medium,
+            FailOn::High => Severity::High,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::recording::Named;
+    use base::{Cost, Evidence, Finding, Level, Needs};
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Only {
+        #[command(flatten)]
+        report: Report,
+    }
+
+    fn answered_with(severity: Severity) -> Answered {
+        let mut section = Section::new("flow", "?");
+        section.findings.push(Finding {
+            rule: "FLW-X",
+            subject: "web".into(),
+            severity,
+            level: Level::L0,
+            title: "x".into(),
+            evidence: vec![Evidence { what: "seen".into(), place: "here".into() }],
+            cost: Cost::none(),
+            why: String::new(),
+            changes: Vec::new(),
+            fix: Vec::new(),
+            undo: Vec::new(),
+            needs: Needs::Nothing,
+            source: "",
+        });
+        let here = Named::at_l0(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+        let recording = Recording::of_files(&[here], None).unwrap();
+        Answered { recording, sections: vec![section], problems: Vec::new() }
+    }
+
+    #[test]
+    fn a_finding_at_or_above_the_limit_decides_the_exit_status() {
+        let report = |arguments: &[&str]| Only::parse_from([&["report", "x"], arguments].concat()).report;
+        let low = [answered_with(Severity::Info), answered_with(Severity::Low)];
+        assert_eq!(report(&[]).verdict(&low), Exit::Answered);
+        assert_eq!(report(&["--fail-on", "medium"]).verdict(&low), Exit::Answered);
+        assert_eq!(report(&["--fail-on", "low"]).verdict(&low), Exit::FailOn);
+        assert_eq!(report(&["--fail-on", "info"]).verdict(&low), Exit::FailOn);
+        assert_eq!(report(&["--fail-on", "info"]).verdict(&[]), Exit::Answered);
+    }
+}

@@ -1,0 +1,139 @@
+//! The program as its users meet it: help, mistakes, exit codes.
+
+use assert_cmd::Command;
+use std::fs;
+use std::path::Path;
+
+fn kvmscope(arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("kvmscope").unwrap();
+    command.args(arguments).env_remove("NO_COLOR");
+    command
+}
+
+/// Exit code, stdout, stderr.
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    let output = kvmscope(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// Runs, and expects no answer, the exit code, and the words in what is said about it.
+fn fails(arguments: &[&str], code: i32, words: &[&str]) {
+    let (found, stdout, stderr) = run(arguments);
+    assert_eq!(found, code, "{arguments:?}: {stderr}");
+    assert_eq!(stdout, "", "{arguments:?}: stdout is the answer alone");
+    for word in words {
+        assert!(stderr.contains(word), "{arguments:?} says nothing of `{word}`: {stderr}");
+    }
+}
+
+fn utf8(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn every_command_explains_itself_with_an_example() {
+    for command in ["report", "completions"] {
+        let (code, stdout, stderr) = run(&[command, "--help"]);
+        assert_eq!((code, stderr.as_str()), (0, ""), "{command}");
+        assert!(stdout.contains(&format!("kvmscope {command}")) && stdout.contains("Example"), "{command}: {stdout}");
+        assert!(stdout.lines().all(|line| line.chars().count() <= 100), "{command} fits a terminal");
+    }
+    assert_eq!(run(&["--version"]).1, concat!("kvmscope ", env!("CARGO_PKG_VERSION"), "\n"));
+    let (code, help, _) = run(&["--help"]);
+    assert_eq!(code, 0);
+    assert!(help.contains("report") && help.contains("completions"));
+}
+
+#[test]
+fn the_examples_of_the_help_are_understood() {
+    let (_, help, _) = run(&["report", "--help"]);
+    let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  kvmscope ")).collect();
+    assert!(examples.len() >= 5);
+    for example in examples {
+        let arguments: Vec<&str> = example.split(" | ").next().unwrap().split(' ').collect();
+        let (code, _, stderr) = run(&arguments);
+        assert_eq!(code, 1, "the named file is not there, but the words are right: {example}: {stderr}");
+        assert!(stderr.contains("No such file"), "{example}: {stderr}");
+    }
+}
+
+#[test]
+fn wrong_use_is_said_and_is_2() {
+    fails(&[], 2, &["Usage"]);
+    fails(&["report"], 2, &["PATH"]);
+    fails(&["reprot", "x"], 2, &["reprot"]);
+    fails(&["report", "--part", "L0:=x"], 2, &["L1:web=guest.dat"]);
+    fails(&["report", "--part", "L0=x", "y"], 2, &["cannot be used with"]);
+    fails(&["report", "--level", "2nd", "x"], 2, &["write L0, L1"]);
+    fails(&["report", "--from", "1e3", "x"], 2, &["seconds since"]);
+    fails(&["report", "--from", "2", "--to", "1", "x"], 2, &["--from must lie before --to"]);
+    fails(&["report", "--vm-map", "web", "x"], 2, &["4711=web"]);
+    fails(&["report", "--fail-on", "terrible", "x"], 2, &["medium"]);
+    fails(&["report", "--emulated", "vmware", "x"], 2, &["bochs"]);
+    fails(&["report", "--width", "10", "x"], 2, &["50"]);
+    fails(&["report", "--csv", "out", "a", "b"], 2, &["one PATH"]);
+    fails(&["completions", "tcsh"], 2, &["fish"]);
+}
+
+#[test]
+fn machines_of_one_level_need_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a");
+    fs::write(&file, b"x").unwrap();
+    let part = format!("L1={}", utf8(&file));
+    fails(&["report", "--part", &part, "--part", &part], 2, &["L1 is named twice", "L1:web="]);
+}
+
+#[test]
+fn nothing_to_answer_is_1_with_the_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("missing.dat");
+    fails(&["report", utf8(&missing)], 1, &["missing.dat", "No such file"]);
+    fails(&["report", utf8(directory.path())], 1, &["holds no recording", "recording.json"]);
+    let not_a_trace = directory.path().join("notes.dat");
+    fs::write(&not_a_trace, b"\x7fELF these are no events").unwrap();
+    fails(&["report", utf8(&not_a_trace)], 1, &["notes.dat"]);
+    fs::write(&not_a_trace, b"").unwrap();
+    fails(&["report", "--json", utf8(&not_a_trace)], 1, &["notes.dat"]);
+    fails(&["report", utf8(&missing), utf8(&not_a_trace)], 1, &["missing.dat", "notes.dat"]);
+}
+
+#[test]
+fn a_manifest_that_leaves_its_directory_is_not_followed() {
+    let directory = tempfile::tempdir().unwrap();
+    let manifest = r#"{"schema":"kvmscope-recording/1","machines":[{"id":"L0","level":0,"parent":null}],
+        "parts":[{"path":"../trace.dat","machine":"L0","kind":"trace.dat","state":"complete"}]}"#;
+    fs::write(directory.path().join("recording.json"), manifest).unwrap();
+    fails(&["report", utf8(directory.path())], 1, &["recording.json", "../trace.dat", "outside"]);
+}
+
+#[test]
+fn completions_are_for_the_shell_that_asked() {
+    for (shell, word) in [("bash", "complete -F"), ("zsh", "#compdef kvmscope"), ("fish", "complete -c kvmscope")] {
+        let (code, script, _) = run(&["completions", shell]);
+        assert_eq!(code, 0);
+        assert!(script.contains(word) && script.contains("ignore-event"), "{shell}");
+    }
+}
+
+#[test]
+fn a_reader_that_went_away_is_no_error() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = std::process::Command::new(assert_cmd::cargo::cargo_bin!("kvmscope"))
+        .args(["completions", "bash"])
+        .stdout(writer)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap()
+        .wait_with_output()
+        .unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+#[test]
+fn messages_carry_no_colour_where_no_terminal_is() {
+    let output = kvmscope(&["report", "--width", "1"]).output().unwrap();
+    assert!(!output.stderr.contains(&0x1b), "clap's own messages too");
+}

@@ -1,0 +1,101 @@
+//! Sections for programs: one object of schema `kvmscope/1`, written as it goes.
+//!
+//! Integers are exact to 64 bits, a missing value or one that is no number is `null`, rows stand in column order.
+//! Beyond the contract's keys a section carries `about` and `next`, as the text does.
+
+mod section;
+
+use base::recording::Recording;
+use base::{Problem, Section};
+use section::Shown;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use std::io::{self, Write};
+
+/// The schema of everything that `--json` prints.
+pub const SCHEMA: &str = "kvmscope/1";
+
+/// A recording and the answers it gave.
+#[derive(Clone, Copy)]
+pub struct Answered<'a> {
+    /// What was asked.
+    pub recording: &'a Recording,
+    /// What it answered.
+    pub sections: &'a [Section],
+    /// What was wrong with it.
+    pub problems: &'a [Problem],
+}
+
+/// Writes what `command` found, as one object and a line end.
+///
+/// With one recording, `recording` is an object. With several it is a list of them, and each section and problem
+/// carries the path of its recording as a key of that name.
+///
+/// # Errors
+/// If `out` refuses.
+pub fn write(out: impl Write, command: &str, answers: &[Answered<'_>]) -> io::Result<()> {
+    let mut out = out;
+    serde_json::to_writer(&mut out, &Document { command, answers })?;
+    out.write_all(b"\n")
+}
+
+struct Document<'a> {
+    command: &'a str,
+    answers: &'a [Answered<'a>],
+}
+
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let several = self.answers.len() > 1;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("schema", SCHEMA)?;
+        map.serialize_entry("command", self.command)?;
+        match self.answers {
+            [one] => map.serialize_entry("recording", &RecordingShown(one.recording))?,
+            many => {
+                let shown: Vec<_> = many.iter().map(|answered| RecordingShown(answered.recording)).collect();
+                map.serialize_entry("recording", &shown)?;
+            }
+        }
+        let mut sections = Vec::new();
+        let mut problems = Vec::new();
+        for answered in self.answers {
+            let of = several.then(|| path_of(answered.recording));
+            sections.extend(answered.sections.iter().map(|section| Shown { section, of: of.clone() }));
+            problems.extend(answered.problems.iter().map(|problem| ProblemShown { of: of.clone(), problem }));
+        }
+        map.serialize_entry("sections", &sections)?;
+        map.serialize_entry("problems", &problems)?;
+        map.end()
+    }
+}
+
+#[derive(serde::Serialize)]
+struct ProblemShown<'a> {
+    #[serde(rename = "recording", skip_serializing_if = "Option::is_none")]
+    of: Option<String>,
+    #[serde(flatten)]
+    problem: &'a Problem,
+}
+
+struct RecordingShown<'a>(&'a Recording);
+
+impl Serialize for RecordingShown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("path", &path_of(self.0))?;
+        map.serialize_entry("created", &self.0.created)?;
+        map.serialize_entry("tool", &self.0.tool)?;
+        map.serialize_entry("emulated", &self.0.emulated)?;
+        map.serialize_entry("machines", &self.0.machines)?;
+        map.serialize_entry("parts", &self.0.parts)?;
+        map.end()
+    }
+}
+
+/// The directory, or the file where the recording is a bare one. Bytes that are no UTF-8 become U+FFFD.
+fn path_of(recording: &Recording) -> String {
+    match recording.parts.first() {
+        Some(part) if recording.root.as_os_str().is_empty() => part.path.to_string_lossy().into_owned(),
+        _ => recording.root.to_string_lossy().into_owned(),
+    }
+}

@@ -1,0 +1,161 @@
+//! A Section's parts as JSON, each borrowed and written in place.
+
+use base::figure::{Drawing, Figure};
+use base::{Cell, Column, ColumnType, Finding, Section, Table};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::json;
+
+/// A section, with the recording it is of where there are several.
+pub struct Shown<'a> {
+    pub section: &'a Section,
+    pub of: Option<String>,
+}
+
+impl Serialize for Shown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let section = self.section;
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(of) = &self.of {
+            map.serialize_entry("recording", of)?;
+        }
+        map.serialize_entry("id", section.id)?;
+        map.serialize_entry("question", section.question)?;
+        map.serialize_entry("about", &section.about)?;
+        map.serialize_entry("summary", &section.summary)?;
+        map.serialize_entry("findings", &Each(&section.findings, FindingShown))?;
+        map.serialize_entry("tables", &Tables(&section.tables))?;
+        map.serialize_entry("figures", &Each(&section.figures, FigureShown))?;
+        map.serialize_entry("unknown", &section.unknown)?;
+        map.serialize_entry("next", &section.next)?;
+        map.end()
+    }
+}
+
+/// A list whose items are wrapped one at a time.
+struct Each<'a, T, W>(&'a [T], fn(&'a T) -> W);
+
+impl<T, W: Serialize> Serialize for Each<'_, T, W> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(self.1))
+    }
+}
+
+struct FindingShown<'a>(&'a Finding);
+
+impl Serialize for FindingShown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let finding = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &finding.id())?;
+        map.serialize_entry("rule", finding.rule)?;
+        map.serialize_entry("subject", &finding.subject)?;
+        map.serialize_entry("severity", &finding.severity)?;
+        map.serialize_entry("level", &finding.level.to_string())?;
+        map.serialize_entry("title", &finding.title)?;
+        map.serialize_entry("evidence", &finding.evidence)?;
+        map.serialize_entry("cost", &finding.cost)?;
+        map.serialize_entry("why", &finding.why)?;
+        map.serialize_entry("changes", &finding.changes)?;
+        map.serialize_entry("fix", &finding.fix)?;
+        map.serialize_entry("undo", &finding.undo)?;
+        map.serialize_entry("needs", &finding.needs)?;
+        map.serialize_entry("source", finding.source)?;
+        map.end()
+    }
+}
+
+struct FigureShown<'a>(&'a Figure);
+
+impl Serialize for FigureShown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let figure = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &figure.id)?;
+        map.serialize_entry("title", &figure.title)?;
+        map.serialize_entry("caption", &figure.caption)?;
+        // A figure is what fits on a page, so its items may pass through values.
+        match &figure.drawing {
+            Drawing::Bars(groups) => {
+                let bar = |bar: &base::figure::Bar| json!({"label": bar.label, "value": bar.value, "note": bar.note, "hue": bar.hue});
+                let groups = groups.iter().map(|group| {
+                    let bars: Vec<_> = group.bars.iter().map(bar).collect();
+                    json!({"title": group.title, "unit": group.unit, "total": group.total, "bars": bars})
+                });
+                map.serialize_entry("drawing", "bars")?;
+                map.serialize_entry("groups", &groups.collect::<Vec<_>>())?;
+            }
+            Drawing::Ladder(rungs) => {
+                let rungs = rungs.iter().map(|rung| {
+                    json!({"lane": rung.lane, "label": rung.label, "at_ns": rung.at_ns, "length_ns": rung.length_ns,
+                           "repeat": rung.repeat})
+                });
+                map.serialize_entry("drawing", "ladder")?;
+                map.serialize_entry("rungs", &rungs.collect::<Vec<_>>())?;
+            }
+            Drawing::Histogram(bins) => {
+                let bins = bins.iter().map(|bin| json!({"from": bin.from, "to": bin.to, "count": bin.count}));
+                map.serialize_entry("drawing", "histogram")?;
+                map.serialize_entry("bins", &bins.collect::<Vec<_>>())?;
+            }
+        }
+        map.end()
+    }
+}
+
+struct Tables<'a>(&'a [Table]);
+
+impl Serialize for Tables<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|table| (table.name, TableShown(table))))
+    }
+}
+
+struct TableShown<'a>(&'a Table);
+
+impl Serialize for TableShown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("columns", &Each(&self.0.columns, ColumnShown))?;
+        map.serialize_entry("rows", &Each(&self.0.rows, RowShown))?;
+        map.end()
+    }
+}
+
+struct ColumnShown<'a>(&'a Column);
+
+impl Serialize for ColumnShown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let kind = match self.0.kind {
+            ColumnType::Text => "text",
+            ColumnType::U64 => "u64",
+            ColumnType::I64 => "i64",
+            ColumnType::F64 => "f64",
+            ColumnType::Bool => "bool",
+        };
+        let mut map = serializer.serialize_map(Some(4))?;
+        map.serialize_entry("name", &self.0.name)?;
+        map.serialize_entry("unit", self.0.unit)?;
+        map.serialize_entry("type", kind)?;
+        map.serialize_entry("key", &self.0.key)?;
+        map.end()
+    }
+}
+
+struct RowShown<'a>(&'a Vec<Cell>);
+
+impl Serialize for RowShown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut row = serializer.serialize_seq(Some(self.0.len()))?;
+        for cell in self.0 {
+            match cell {
+                Cell::Missing => row.serialize_element(&())?,
+                Cell::Text(text) => row.serialize_element(text)?,
+                Cell::U64(value) => row.serialize_element(value)?,
+                Cell::I64(value) => row.serialize_element(value)?,
+                Cell::F64(value) => row.serialize_element(value)?,
+                Cell::Bool(value) => row.serialize_element(value)?,
+            }
+        }
+        row.end()
+    }
+}

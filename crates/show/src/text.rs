@@ -1,0 +1,155 @@
+//! Sections for people at a terminal.
+//!
+//! In: Sections, problems of the input, and a [`Page`]. Out: text no wider than the page, except commands and paths,
+//! which stay whole so that they can be pasted. Order: facts about the recording, the answer as a paragraph, findings,
+//! figures, tables, what is unknown, what was damaged, what to do next. Colour only repeats what words and order say.
+
+mod figure;
+mod finding;
+mod line;
+mod number;
+mod paint;
+mod table;
+
+use base::{Problem, Section, Unknown};
+use line::{Lines, heading};
+use paint::{Paint, Role};
+
+/// The page a text is rendered for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// Columns.
+    pub width: usize,
+    /// Whether terminal colours are used.
+    pub colour: bool,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { width: 100, colour: false }
+    }
+}
+
+/// The narrowest page; narrower ones are rendered like this and left to the terminal to break.
+const NARROWEST: usize = 50;
+
+/// Prose wider than this is tiring to read; tables and bars use the whole page.
+const WIDEST_PROSE: usize = 110;
+
+/// Problems told one by one; a person reads the first dozen.
+const MOST_PROBLEMS: usize = 12;
+
+/// Renders `sections`, and the `problems` of the input behind them.
+pub fn render(sections: &[Section], problems: &[Problem], page: &Page) -> String {
+    let page = Page { width: page.width.max(NARROWEST), ..*page };
+    let mut out = Lines::new(page);
+    for section in sections {
+        if sections.len() > 1 {
+            out.gap();
+            heading(section.question, "", &mut out);
+        }
+        render_section(section, &mut out);
+    }
+    render_problems(problems, &mut out);
+    render_next(sections, &mut out);
+    out.into_text()
+}
+
+fn render_section(section: &Section, out: &mut Lines) {
+    out.gap();
+    let prose = out.page.width.min(WIDEST_PROSE);
+    for about in &section.about {
+        out.wrapped("", "", about, out.page.width);
+    }
+    if !section.summary.is_empty() {
+        out.gap();
+        out.wrapped("", "", &section.summary, prose);
+    }
+    if !section.findings.is_empty() {
+        out.gap();
+        heading("FINDINGS", "", out);
+        for finding in &section.findings {
+            finding::render(finding, out);
+        }
+    }
+    for figure in &section.figures {
+        figure::render(figure, out);
+    }
+    for table in &section.tables {
+        table::render(table, out);
+    }
+    render_unknown(&section.unknown, out);
+}
+
+fn render_unknown(unknown: &[Unknown], out: &mut Lines) {
+    if unknown.is_empty() {
+        return;
+    }
+    out.gap();
+    heading("NOT KNOWN", "", out);
+    for item in unknown {
+        let text = match item.amount {
+            Some(amount) => format!("{}: {}", number::amount(amount, &item.unit), item.text),
+            None => item.text.clone(),
+        };
+        out.wrapped("   ", "     ", &text, out.page.width.min(WIDEST_PROSE));
+    }
+}
+
+fn render_problems(problems: &[Problem], out: &mut Lines) {
+    if problems.is_empty() {
+        return;
+    }
+    out.gap();
+    heading("DAMAGE IN THE INPUT", "", out);
+    for problem in problems.iter().take(MOST_PROBLEMS) {
+        let place = problem.offset.map_or(String::new(), |offset| format!(" at byte {offset:#x}"));
+        let mut text = problem.text.clone();
+        if text.is_empty() {
+            text = format!("expected {}, found {}", problem.expected, problem.found);
+        }
+        let mut counts = Vec::new();
+        if problem.count > 1 {
+            counts.push(format!("{} times", number::thousands(problem.count)));
+        }
+        if problem.bytes_skipped > 0 {
+            counts.push(format!("{} passed over", number::exact_bytes(problem.bytes_skipped)));
+        }
+        let counts = if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) };
+        out.wrapped("   ", "     ", &format!("{}{place}: {text}{counts}", problem.file), out.page.width);
+    }
+    if let Some(more) = problems.len().checked_sub(MOST_PROBLEMS).filter(|more| *more > 0) {
+        out.line(&format!("   + {more} more kinds, see --json"));
+    }
+}
+
+/// The last lines say what to do next, once, whichever section said it first.
+fn render_next(sections: &[Section], out: &mut Lines) {
+    let mut steps: Vec<&str> = Vec::new();
+    for step in sections.iter().flat_map(|section| &section.next) {
+        if !steps.contains(&step.as_str()) {
+            steps.push(step);
+        }
+    }
+    if steps.is_empty() {
+        return;
+    }
+    out.gap();
+    let steps: Vec<String> = steps.into_iter().map(|step| out.paint.on(step, Role::Command)).collect();
+    let one_line = steps.join("   ");
+    let mark = out.paint.on("Next:", Role::Heading);
+    if line::visible(&one_line) + 6 <= out.page.width {
+        out.line(&format!("{mark} {one_line}"));
+    } else {
+        out.line(&mark);
+        for step in steps {
+            out.line(&format!("   {step}"));
+        }
+    }
+}
+
+impl Page {
+    fn paint(&self) -> Paint {
+        Paint { on: self.colour }
+    }
+}

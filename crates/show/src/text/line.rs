@@ -1,0 +1,200 @@
+//! Lines of a page: width as a terminal counts it, wrapping, eliding, padding.
+
+use super::Page;
+use super::paint::{Paint, Role, harmless};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// The lines written so far.
+pub struct Lines {
+    /// The page they are written for.
+    pub page: Page,
+    /// Its colours.
+    pub paint: Paint,
+    text: String,
+}
+
+impl Lines {
+    /// An empty page.
+    pub fn new(page: Page) -> Self {
+        Self { page, paint: page.paint(), text: String::new() }
+    }
+
+    /// A line as it is, without blanks at its end.
+    pub fn line(&mut self, text: &str) {
+        self.text.push_str(text.trim_end());
+        self.text.push('\n');
+    }
+
+    /// An empty line, unless there is one or the page is still empty.
+    pub fn gap(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.text.push('\n');
+        }
+    }
+
+    /// `text` broken at blanks into lines of at most `width`; `first` goes before the first line, `rest` before the
+    /// others. Words that are wider stay whole: they are paths, or something to paste.
+    pub fn wrapped(&mut self, first: &str, rest: &str, text: &str, width: usize) {
+        let mut before = first;
+        for line in wrap(text, width.saturating_sub(visible(first)), width.saturating_sub(visible(rest))) {
+            self.line(&format!("{before}{line}"));
+            before = rest;
+        }
+    }
+
+    /// Everything written.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+}
+
+/// A remark further right than this is too far from the heading that it belongs to.
+const REMARK_ENDS: usize = 110;
+
+/// A heading, with a remark at the right where it fits and below where it does not.
+pub fn heading(title: &str, remark: &str, out: &mut Lines) {
+    let painted = out.paint.on(title, Role::Heading);
+    let used = 1 + width(title);
+    let remark_width = width(remark);
+    if used + 3 + remark_width <= out.page.width {
+        let blanks = " ".repeat(out.page.width.min(REMARK_ENDS).saturating_sub(used + remark_width).max(3));
+        out.line(&format!(" {painted}{blanks}{}", out.paint.on(remark, Role::Quiet)));
+        return;
+    }
+    for (index, line) in wrap(title, out.page.width - 1, out.page.width - 3).iter().enumerate() {
+        let painted = out.paint.on(line, Role::Heading);
+        out.line(&format!("{}{painted}", if index == 0 { " " } else { "   " }));
+    }
+    if !remark.is_empty() {
+        out.wrapped("   ", "   ", remark, out.page.width);
+    }
+}
+
+/// A title in capitals up to its colon; what follows explains it and stays as it is.
+pub fn capitals(title: &str) -> String {
+    let (subject, rest) = title.split_at(title.find(':').unwrap_or(title.len()));
+    format!("{}{rest}", subject.to_uppercase())
+}
+
+/// Columns that `text` takes on a terminal.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The same for text that may carry colour sequences of ours.
+pub fn visible(text: &str) -> usize {
+    let mut inside = false;
+    text.chars()
+        .filter(|character| match (inside, character) {
+            (false, '\x1b') => {
+                inside = true;
+                false
+            }
+            (true, 'm') => {
+                inside = false;
+                false
+            }
+            _ => !inside,
+        })
+        .map(|character| character.width().unwrap_or(0))
+        .sum()
+}
+
+/// `text` in lines, the first at most `first` wide, the others `rest`, as far as its words allow.
+pub fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.split('\n') {
+        let mut line = String::new();
+        let mut used = 0;
+        let paragraph = harmless(paragraph);
+        // Several blanks in a row separate facts of one line and are kept there.
+        for piece in paragraph.trim_end().split_inclusive(' ') {
+            let word = width(piece.trim_end());
+            let room = if lines.is_empty() { first } else { rest };
+            if used > 0 && word > 0 && used + word > room {
+                lines.push(line.trim_end().to_owned());
+                line.clear();
+                used = 0;
+            }
+            if used > 0 || word > 0 {
+                line.push_str(piece);
+                used += width(piece);
+            }
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}
+
+/// `text` in at most `room` columns, its middle replaced by `…`: beginnings and ends tell names apart.
+pub fn elided(text: &str, room: usize) -> String {
+    let text = harmless(text);
+    if width(&text) <= room {
+        return text.into_owned();
+    }
+    let Some(left) = room.checked_sub(1) else { return String::new() };
+    let head = take(text.chars(), left.div_ceil(2));
+    let tail: String = take(text.chars().rev(), left - width(&head)).chars().rev().collect();
+    format!("{head}…{tail}")
+}
+
+/// As many of `characters` as `room` columns hold.
+fn take(characters: impl Iterator<Item = char>, room: usize) -> String {
+    let mut used = 0;
+    characters
+        .take_while(|character| {
+            used += character.width().unwrap_or(0);
+            used <= room
+        })
+        .collect()
+}
+
+/// `text` followed by blanks up to `columns`.
+pub fn left(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// `text` preceded by blanks up to `columns`.
+pub fn right(text: &str, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// A bar of `share` (0 to 1) of `columns`, in eighths of a column; what is there at all shows at least one eighth.
+pub fn bar(share: f64, columns: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    if !(share.is_finite() && share > 0.0) {
+        return String::new();
+    }
+    let eighths = ((share.min(1.0) * columns as f64 * 8.0).round() as usize).max(1);
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_is_broken_at_blanks_and_long_words_stay_whole() {
+        assert_eq!(wrap("one two three four", 9, 10), ["one two", "three four"]);
+        assert_eq!(wrap("a /very/long/path/that/is/wide b", 10, 10), ["a", "/very/long/path/that/is/wide", "b"]);
+        assert_eq!(wrap("facts   kept   apart", 40, 40), ["facts   kept   apart"]);
+        assert_eq!(wrap("facts   kept   apart", 8, 8), ["facts", "kept", "apart"]);
+    }
+
+    #[test]
+    fn eliding_keeps_both_ends_and_counts_wide_characters() {
+        assert_eq!(elided("kvm-nx-lpage-recovery-4711", 11), "kvm-n…-4711");
+        assert_eq!(elided("short", 11), "short");
+        assert_eq!(width(&elided("漢字漢字漢字漢字", 7)), 7);
+        assert_eq!(elided("abc", 0), "");
+    }
+
+    #[test]
+    fn a_bar_grows_by_eighths_and_never_vanishes() {
+        assert_eq!(bar(1.0, 4), "████");
+        assert_eq!(bar(0.5625, 2), "█▏");
+        assert_eq!(bar(0.000_001, 10), "▏");
+        assert_eq!(bar(0.0, 10), "");
+        assert_eq!(bar(7.0, 3), "███");
+    }
+}

@@ -1,0 +1,141 @@
+//! Numbers as people read them: never rounded to nothing, always with their unit.
+
+/// `1,234,567`.
+pub fn thousands(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Scales of SI units that a value steps through as it grows; a value below the first stays exact.
+const TIMES: &[(f64, &str)] = &[(1e3, "us"), (1e6, "ms"), (1e9, "s")];
+const BYTES: &[(f64, &str)] = &[(1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")];
+
+/// `912 ns`, `57.3 ms`, `12.3 s`.
+pub fn duration(ns: f64) -> String {
+    scaled(ns, "ns", TIMES)
+}
+
+/// `17 B`, `4.2 MB`.
+pub fn bytes(value: f64) -> String {
+    scaled(value, "B", BYTES)
+}
+
+/// `1,234 bytes`.
+pub fn exact_bytes(value: u64) -> String {
+    if value == 1 { "1 byte".to_owned() } else { format!("{} bytes", thousands(value)) }
+}
+
+/// One decimal in the largest unit that the value reaches. 999.95 of the unit before would print as 1000.0 and counts
+/// as reached.
+fn scaled(value: f64, base: &str, scales: &[(f64, &str)]) -> String {
+    let fitting = scales.iter().rev().find(|(scale, _)| value.abs() >= scale * 0.999_95);
+    match fitting {
+        Some((scale, unit)) => format!("{} {unit}", grouped(value / scale, 1)),
+        None => format!("{} {base}", plain(value)),
+    }
+}
+
+/// Columns of the widest share of a whole, `>99.9 %`.
+pub const SHARE_COLUMNS: usize = 7;
+
+/// `46.2 %`; a share that is there but would round to nothing is `<0.1 %`, and one that is not whole never `100 %`.
+pub fn share(value: f64) -> String {
+    let percent = value * 100.0;
+    match percent {
+        p if !p.is_finite() => "-".to_owned(),
+        p if p > 0.0 && p < 0.05 => "<0.1 %".to_owned(),
+        p if (99.95..100.0).contains(&p) => ">99.9 %".to_owned(),
+        p if p == 100.0 || p == 0.0 => format!("{p:.0} %"),
+        p => format!("{p:.1} %"),
+    }
+}
+
+/// A number without a unit: whole numbers whole, others with three significant digits at least.
+pub fn plain(value: f64) -> String {
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    let decimals = match value.abs() {
+        v if v.fract() == 0.0 => 0,
+        v if v >= 100.0 => 1,
+        v if v >= 1.0 => 2,
+        v if v >= 0.1 => 3,
+        v if v >= 0.001 => 5,
+        _ => return format!("{value:.2e}"),
+    };
+    let text = grouped(value, decimals);
+    if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// With thousands separators before the point.
+fn grouped(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, fraction) = text.split_once('.').map_or((text.as_str(), None), |(whole, rest)| (whole, Some(rest)));
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), thousands);
+    let sign = if value < 0.0 { "-" } else { "" };
+    match fraction {
+        Some(fraction) => format!("{sign}{whole}.{fraction}"),
+        None => format!("{sign}{whole}"),
+    }
+}
+
+/// A value in a unit as columns, bars, costs and unknown amounts name it: `ns`, `bytes`, `share of all exits`,
+/// `exits per chain`. What follows the first word is kept behind the number.
+pub fn amount(value: f64, unit: &str) -> String {
+    let (first, rest) = unit.split_once(' ').unwrap_or((unit, ""));
+    let behind = |text: String, words: &str| if words.is_empty() { text } else { format!("{text} {words}") };
+    match first {
+        "ns" => behind(duration(value), rest),
+        "bytes" => behind(bytes(value), rest),
+        "share" => behind(share(value), rest),
+        "count" => behind(plain(value), rest),
+        _ => behind(plain(value), unit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_step_through_their_units_and_never_round_to_nothing() {
+        let shown: Vec<_> =
+            [0.0, 1.0, 999.0, 1_000.0, 57_349.0, 999_949.0, 999_960.0, 294_600_000.0, 6.38e8, 1.23456e13]
+                .map(duration)
+                .into();
+        assert_eq!(
+            shown,
+            ["0 ns", "1 ns", "999 ns", "1.0 us", "57.3 us", "999.9 us", "1.0 ms", "294.6 ms", "638.0 ms", "12,345.6 s"]
+        );
+    }
+
+    #[test]
+    fn a_share_is_never_rounded_into_none_or_all() {
+        let shown: Vec<_> = [0.0, 0.000_01, 0.001, 0.4618, 0.9999, 1.0, f64::NAN].map(share).into();
+        assert_eq!(shown, ["0 %", "<0.1 %", "0.1 %", "46.2 %", ">99.9 %", "100 %", "-"]);
+    }
+
+    #[test]
+    fn units_in_words_stay_behind_the_number() {
+        assert_eq!(amount(0.766, "share of all exits"), "76.6 % of all exits");
+        assert_eq!(amount(12.0, "exits per chain"), "12 exits per chain");
+        assert_eq!(amount(4_500_000.0, "ns per second"), "4.5 ms per second");
+        assert_eq!(amount(1_234_567.0, "events"), "1,234,567 events");
+        assert_eq!(amount(0.012_34, "exits"), "0.01234 exits");
+        assert_eq!(amount(0.000_123_4, "exits"), "1.23e-4 exits");
+    }
+
+    #[test]
+    fn thousands_are_grouped_to_the_last_number_there_is() {
+        assert_eq!(thousands(999), "999");
+        assert_eq!(thousands(1_000), "1,000");
+        assert_eq!(thousands(u64::MAX), "18,446,744,073,709,551,615");
+    }
+}

@@ -1,0 +1,215 @@
+//! Tables that fit the page.
+//!
+//! Numbers are never shortened. What is too wide gives way in this order: bars get shorter, headings take several
+//! lines, long text loses its middle, and at last columns from the right are left out, with a line that names them. A
+//! key that is the same in all rows moves into the heading.
+
+use super::line::{Lines, bar, capitals, elided, heading, left, right, width, wrap};
+use super::number::{self, SHARE_COLUMNS};
+use super::paint::{Role, harmless};
+use base::table::Shown;
+use base::{Cell, Column, ColumnType, Table};
+
+/// Blanks before the first column.
+const INDENT: usize = 3;
+
+/// Blanks between columns.
+const GAP: usize = 2;
+
+/// Text columns are not elided below this.
+const NARROWEST_TEXT: usize = 8;
+
+/// The longest and the shortest bar; a shorter one is left out.
+const BARS: std::ops::RangeInclusive<usize> = 6..=24;
+
+/// Lines a heading may take.
+const HEADING_LINES: usize = 3;
+
+/// A column, ready to be aligned.
+struct Shaped {
+    heading: String,
+    cells: Vec<String>,
+    numeric: bool,
+    room: usize,
+}
+
+/// Renders a table if people are to see it.
+pub fn render(table: &Table, out: &mut Lines) {
+    let Some(shown) = &table.shown else { return };
+    let rows = table.rows.len().min(shown.most_rows);
+    out.gap();
+    let (hoisted, mut columns) = shaped(table, shown, rows);
+    heading(&capitals(&shown.title), &hoisted.join("   "), out);
+    if rows == 0 {
+        out.line("   none");
+        return;
+    }
+    let page = out.page.width;
+    let shares = shares(table, shown, rows);
+    let share_room = if shares.is_some() { GAP + SHARE_COLUMNS } else { 0 };
+    let left_out = fit(&mut columns, page.saturating_sub(INDENT + share_room));
+    let used = INDENT + total(&columns) + share_room;
+    let bar_room = page.saturating_sub(used + GAP).min(*BARS.end());
+
+    let mut headings = heading_lines(&columns);
+    if let (Some(last), Some(_)) = (headings.last_mut(), &shares) {
+        last.push_str(&right("share", GAP + SHARE_COLUMNS));
+    }
+    for line in headings {
+        out.line(&out.paint.on(&line, Role::Quiet));
+    }
+    let largest = shares.iter().flatten().copied().fold(0.0, f64::max);
+    for row in 0..rows {
+        let mut line = " ".repeat(INDENT);
+        for (index, column) in columns.iter().enumerate() {
+            if index > 0 {
+                line.push_str(&" ".repeat(GAP));
+            }
+            line.push_str(&aligned(&elided_text(column, row), column));
+        }
+        if let Some(share) = shares.as_ref().and_then(|shares| shares.get(row)) {
+            line.push_str(&right(&number::share(*share), GAP + SHARE_COLUMNS));
+            if BARS.contains(&bar_room) && largest > 0.0 {
+                line.push_str(&format!("{}{}", " ".repeat(GAP), bar(share / largest, bar_room)));
+            }
+        }
+        out.line(&line);
+    }
+    tell_what_is_missing(table.rows.len() - rows, &left_out, out);
+}
+
+/// The columns to print, and the keys that all rows share as `vm web`.
+fn shaped(table: &Table, shown: &Shown, rows: usize) -> (Vec<String>, Vec<Shaped>) {
+    let mut wanted: Vec<(usize, &str)> =
+        shown.columns.iter().filter_map(|(name, title)| Some((table.column(name)?, title.as_str()))).collect();
+    let keys = wanted.iter().filter(|(index, _)| table.columns[*index].key).count();
+    let mut hoisted = Vec::new();
+    if table.rows.len() > 1 {
+        let same = |index: usize| table.rows.iter().all(|row| row[index] == table.rows[0][index]);
+        let mut keys_left = keys;
+        wanted.retain(|(index, title)| {
+            let column = &table.columns[*index];
+            let hoist = column.key && keys_left > 1 && same(*index);
+            if hoist {
+                keys_left -= 1;
+                hoisted.push(format!("{title} {}", shown_cell(&table.rows[0][*index], column)).trim().to_owned());
+            }
+            !hoist
+        });
+    }
+    let columns = wanted.into_iter().map(|(index, title)| {
+        let column = &table.columns[index];
+        let cells: Vec<String> = table.rows[..rows].iter().map(|row| shown_cell(&row[index], column)).collect();
+        let room = cells.iter().map(|cell| width(cell)).max().unwrap_or(0).max(width(title));
+        let numeric = column.kind != ColumnType::Text;
+        Shaped { heading: title.to_owned(), cells, numeric, room }
+    });
+    (hoisted, columns.collect())
+}
+
+/// A cell as people read it. Numbers without a unit are names (a vCPU, a thread) and stay ungrouped.
+fn shown_cell(cell: &Cell, column: &Column) -> String {
+    match (cell, column.unit) {
+        (Cell::Missing, _) => "-".to_owned(),
+        (Cell::Text(text), _) => harmless(text).into_owned(),
+        (Cell::Bool(yes), _) => if *yes { "yes" } else { "no" }.to_owned(),
+        (Cell::U64(value), "") => value.to_string(),
+        (Cell::I64(value), "") => value.to_string(),
+        (Cell::U64(value), "count") => number::thousands(*value),
+        (Cell::U64(value), unit) => number::amount(*value as f64, unit),
+        (Cell::I64(value), unit) => number::amount(*value as f64, unit),
+        (Cell::F64(value), unit) => number::amount(*value, unit),
+    }
+}
+
+/// Each printed row's share of the bar column's total over all rows, printed or not.
+fn shares(table: &Table, shown: &Shown, rows: usize) -> Option<Vec<f64>> {
+    let index = table.column(shown.bar.as_deref()?)?;
+    let value = |row: &Vec<Cell>| match row[index] {
+        Cell::U64(value) => value as f64,
+        Cell::I64(value) => value as f64,
+        Cell::F64(value) if value.is_finite() => value,
+        _ => 0.0,
+    };
+    let whole: f64 = table.rows.iter().map(value).sum();
+    (whole > 0.0).then(|| table.rows[..rows].iter().map(|row| value(row) / whole).collect())
+}
+
+/// Makes the columns fit into `room`; returns the headings of those that had to go.
+fn fit(columns: &mut Vec<Shaped>, room: usize) -> Vec<String> {
+    if total(columns) > room {
+        for column in columns.iter_mut() {
+            let cells = column.cells.iter().map(|cell| width(cell)).max().unwrap_or(0);
+            column.room = cells.max(narrowest_heading(&column.heading));
+        }
+    }
+    while total(columns) > room {
+        let widest = columns
+            .iter_mut()
+            .filter(|column| !column.numeric && column.room > NARROWEST_TEXT.max(narrowest_heading(&column.heading)))
+            .max_by_key(|column| column.room);
+        match widest {
+            Some(column) => column.room -= 1,
+            None => break,
+        }
+    }
+    let mut left_out = Vec::new();
+    while total(columns) > room && columns.len() > 1 {
+        left_out.extend(columns.pop().map(|column| column.heading));
+    }
+    left_out.reverse();
+    left_out
+}
+
+fn total(columns: &[Shaped]) -> usize {
+    columns.iter().map(|column| column.room).sum::<usize>() + GAP * columns.len().saturating_sub(1)
+}
+
+/// The least width at which a heading takes no more than [`HEADING_LINES`].
+fn narrowest_heading(heading: &str) -> usize {
+    let longest_word = heading.split(' ').map(width).max().unwrap_or(0);
+    (longest_word..=width(heading))
+        .find(|room| wrap(heading, *room, *room).len() <= HEADING_LINES)
+        .unwrap_or(longest_word)
+}
+
+/// The headings, standing on the rows below them.
+fn heading_lines(columns: &[Shaped]) -> Vec<String> {
+    let wrapped: Vec<Vec<String>> = columns.iter().map(|c| wrap(&c.heading, c.room, c.room)).collect();
+    let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
+    let mut lines = Vec::with_capacity(height);
+    for line in 0..height {
+        let words = columns.iter().zip(&wrapped).map(|(column, wrapped)| {
+            let word = (line + wrapped.len()).checked_sub(height).map_or("", |line| wrapped[line].as_str());
+            aligned(word, column)
+        });
+        let words: Vec<String> = words.collect();
+        lines.push(format!("{}{}", " ".repeat(INDENT), words.join(&" ".repeat(GAP))));
+    }
+    lines
+}
+
+fn elided_text(column: &Shaped, row: usize) -> String {
+    if column.numeric { column.cells[row].clone() } else { elided(&column.cells[row], column.room) }
+}
+
+fn aligned(text: &str, column: &Shaped) -> String {
+    if column.numeric { right(text, column.room) } else { left(text, column.room) }
+}
+
+fn tell_what_is_missing(rows: usize, columns: &[String], out: &mut Lines) {
+    let rows = match rows {
+        0 => None,
+        1 => Some("1 more row".to_owned()),
+        more => Some(format!("{} more rows", number::thousands(more as u64))),
+    };
+    let columns = match columns {
+        [] => None,
+        [one] => Some(format!("column {one}")),
+        many => Some(format!("columns {}", many.join(", "))),
+    };
+    let missing: Vec<String> = [rows, columns].into_iter().flatten().collect();
+    if !missing.is_empty() {
+        out.wrapped("   ", "     ", &format!("+ {}, see --json or --csv", missing.join(", ")), out.page.width);
+    }
+}

@@ -1,0 +1,65 @@
+//! What programs read: every number exact, every key of the contract there.
+
+use crate::sample;
+use base::{Cell, Section};
+use kvmscope_show::json::{Answered, write};
+use serde_json::Value;
+
+fn json(sections: &[Section], times: usize) -> (String, Value) {
+    let recording = sample::recording();
+    let problems = sample::problems();
+    let answers = vec![Answered { recording: &recording, sections, problems: &problems }; times];
+    let mut out = Vec::new();
+    write(&mut out, "report", &answers).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let value = serde_json::from_str(&text).unwrap();
+    (text, value)
+}
+
+#[test]
+fn the_object_is_the_contracts() {
+    let (text, value) = json(&[sample::section()], 1);
+    assert!(text.ends_with("}\n") && text.lines().count() == 1, "one object, one line");
+    insta::assert_snapshot!("object", serde_json::to_string_pretty(&value).unwrap());
+}
+
+#[test]
+fn every_cell_is_there_exactly() {
+    let mut section = sample::section();
+    let mut table = base::Table::new("extremes", vec![base::Column::value("v", "count", base::ColumnType::U64)]);
+    for cell in
+        [Cell::U64(u64::MAX), Cell::I64(i64::MIN), Cell::F64(0.1), Cell::F64(f64::NAN), Cell::Missing, Cell::Bool(true)]
+    {
+        table.push(vec![cell]);
+    }
+    section.tables.push(table);
+    let (text, value) = json(&[section.clone()], 1);
+    for table in &section.tables {
+        let rows = &value["sections"][0]["tables"][table.name]["rows"];
+        assert_eq!(rows.as_array().unwrap().len(), table.rows.len());
+        for (shown, row) in rows.as_array().unwrap().iter().zip(&table.rows) {
+            for (shown, cell) in shown.as_array().unwrap().iter().zip(row) {
+                let same = match cell {
+                    Cell::Missing => shown.is_null(),
+                    Cell::Text(text) => shown == text,
+                    Cell::U64(value) => shown.as_u64() == Some(*value),
+                    Cell::I64(value) => shown.as_i64() == Some(*value),
+                    Cell::F64(value) if value.is_nan() => shown.is_null(),
+                    Cell::F64(value) => shown.as_f64() == Some(*value),
+                    Cell::Bool(value) => shown.as_bool() == Some(*value),
+                };
+                assert!(same, "{cell:?} became {shown}");
+            }
+        }
+    }
+    assert!(text.contains("18446744073709551615"));
+}
+
+#[test]
+fn several_recordings_are_a_list_and_sections_say_whose_they_are() {
+    let (_, value) = json(&[sample::section()], 2);
+    assert_eq!(value["recording"].as_array().unwrap().len(), 2);
+    assert_eq!(value["sections"][1]["recording"], "vmx.dat");
+    assert_eq!(value["problems"].as_array().unwrap().len(), 4);
+    assert_eq!(value["problems"][3]["recording"], "vmx.dat");
+}

@@ -1,0 +1,7 @@
+//! One made-up answer, rendered in every way.
+
+mod csv;
+mod json;
+mod sample;
+mod tables;
+mod text;

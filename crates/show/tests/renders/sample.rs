@@ -1,0 +1,225 @@
+//! A made-up answer with one of everything that a Section can hold. Its numbers are those of a small nested VMX
+//! recording, so that the pages can be judged by eye.
+
+use base::figure::{Bar, BarGroup, Bin, Drawing, Figure, Rung};
+use base::recording::{Emulator, Named, PartKind, Recording};
+use base::table::Shown;
+use base::{
+    Cell, Change, Column, ColumnType, Cost, CostKind, Evidence, Finding, Level, Needs, Problem, Section, Severity,
+    Table, Unknown,
+};
+
+/// The answer.
+pub fn section() -> Section {
+    let mut section = Section::new("flow", "Where did each vCPU's time go, by level?");
+    section.about = vec![
+        "vmx-shadow-off   recorded at L0 (Linux 6.1.192, VMX)   6,644 events, 0 lost   0.638 s".into(),
+        "EMULATED by Bochs: counts and order are real, times are not.".into(),
+    ];
+    section.summary = "Every exit of L2 that L1 handles costs 15 exits of L1 to L0: 8 VMREAD, 5 VMWRITE, the work \
+        itself (CPUID) and VMRESUME. VMCS shadowing is off at L0; it would leave 3. Apart from that, vCPU 0 stood \
+        ready to run and did not for 46 % of the recording: mostly busybox had its CPU."
+        .into();
+    section.findings = vec![shadowing(), preempted()];
+    section.figures = vec![ledger(), ladder(), histogram()];
+    section.tables = vec![exits(), chains(), losses()];
+    section.unknown = vec![Unknown {
+        what: "before_first_event".into(),
+        amount: Some(33_912_345.0),
+        unit: "ns".into(),
+        text: "before the first KVM event of each vCPU; nothing tells where it was".into(),
+    }];
+    section.next = vec!["kvmscope compare vmx-shadow-off vmx-shadow-on".into()];
+    section
+}
+
+fn shadowing() -> Finding {
+    let change = Change::ModuleOption {
+        module: "kvm_intel".into(),
+        parameter: "enable_shadow_vmcs".into(),
+        to: "1".into(),
+        from: Some("0".into()),
+    };
+    Finding {
+        rule: "FLW-SHADOW",
+        subject: "nestv-98".into(),
+        severity: Severity::High,
+        level: Level::L0,
+        title: "VMCS shadowing is off: 77 % of all exits are VMREAD and VMWRITE".into(),
+        evidence: vec![
+            Evidence {
+                what: "1,192 VMREAD at 8 places in L1, 149 times each".into(),
+                place: "table exits, level L1".into(),
+            },
+            Evidence { what: "832 VMWRITE, 746 of them at 5 places".into(), place: "table exit_details".into() },
+        ],
+        cost: Cost::of(CostKind::Modelled, 12.0, "exits per chain").between(10.0, 13.0),
+        why: "Without shadowing every VMREAD and VMWRITE of L1 leaves the guest; with it most of them are answered by \
+              the processor."
+            .into(),
+        fix: vec![change.command()],
+        undo: change.undo().into_iter().collect(),
+        changes: vec![change],
+        needs: Needs::OuterLevel,
+        source: "Intel SDM volume 3, 25.10; arch/x86/kvm/vmx/nested.c, Linux 6.1",
+    }
+}
+
+fn preempted() -> Finding {
+    Finding {
+        rule: "FLW-PREEMPT",
+        subject: "vCPU 0".into(),
+        severity: Severity::Medium,
+        level: Level::L0,
+        title: "busybox (tid 90) took vCPU 0's CPU 58 times".into(),
+        evidence: vec![Evidence { what: "preempted for 294.6 ms in all".into(), place: "table preemptors".into() }],
+        cost: Cost::of(CostKind::Measured, 0.4618, "share of the recording"),
+        why: String::new(),
+        changes: Vec::new(),
+        fix: Vec::new(),
+        undo: Vec::new(),
+        needs: Needs::Nothing,
+        source: "",
+    }
+}
+
+fn ledger() -> Figure {
+    let bar = |label: &str, value: f64, hue: &str, note: &str| Bar {
+        label: label.into(),
+        value,
+        note: note.into(),
+        hue: hue.into(),
+    };
+    let bars = vec![
+        bar("preempted", 294.6e6, "preempted", ""),
+        bar("L0 working for L1", 129e6, "handling_l1", ""),
+        bar("L1 guest", 57.3e6, "guest_l1", ""),
+        bar("unknown", 33.9e6, "unknown", "before the first KVM event"),
+        bar("wake-up delay", 1.2e6, "wake_delay", ""),
+        bar("NMI", 40.0, "nmi", ""),
+    ];
+    let group = BarGroup { title: "vm nestv-98 (assumed)   vCPU 0   tid 98".into(), unit: "ns", total: 638e6, bars };
+    Figure {
+        id: "ledger".into(),
+        title: "Where the time went".into(),
+        caption: String::new(),
+        drawing: Drawing::Bars(vec![group]),
+    }
+}
+
+fn ladder() -> Figure {
+    let rung = |lane: &str, label: &str, at_ns, length_ns, repeat| Rung {
+        lane: lane.into(),
+        label: label.into(),
+        at_ns,
+        length_ns,
+        repeat,
+    };
+    Figure {
+        id: "median-chain".into(),
+        title: "One exit of L2, the median one".into(),
+        caption: "1 exit of L2 = 15 exits of L1 to L0.".into(),
+        drawing: Drawing::Ladder(vec![
+            rung("L2", "CPUID", 0, 0, 1),
+            rung("L0", "reflects it to L1", 0, 4_100, 1),
+            rung("L1", "VMREAD", 4_100, 61_250, 8),
+            rung("L1", "VMRESUME", 65_350, 9_875, 1),
+        ]),
+    }
+}
+
+fn histogram() -> Figure {
+    let bin = |from, to, count| Bin { from, to, count };
+    Figure {
+        id: "chain-lengths".into(),
+        title: "Exits of L1 per chain".into(),
+        caption: String::new(),
+        drawing: Drawing::Histogram(vec![bin(0.0, 8.0, 0), bin(8.0, 16.0, 148), bin(16.0, 32.0, 1)]),
+    }
+}
+
+fn exits() -> Table {
+    let mut columns = vec![Column::key("vm"), Column::key_of("vcpu", ColumnType::U64), Column::key("level")];
+    columns.push(Column::key("reason"));
+    columns.push(Column::value("count", "count", ColumnType::U64));
+    for name in ["total_ns", "p50_ns", "p99_ns", "max_ns"] {
+        columns.push(Column::value(name, "ns", ColumnType::U64));
+    }
+    let mut table = Table::new("exits", columns);
+    for (level, reason, count, each) in [
+        ("L1", "VMREAD", 1_192, 7_656),
+        ("L1", "VMWRITE", 832, 7_902),
+        ("L1", "CPUID", 149, 12_345),
+        ("L2", "CPUID", 149, 4_001),
+        ("L?", "AN_EXIT_REASON_WITH_A_NAME_THAT_IS_QUITE_LONG", 3, 18_446_744_073_709_551),
+    ] {
+        let mut row: Vec<Cell> = vec!["nestv-98".into(), 0u64.into(), level.into(), reason.into(), count.into()];
+        row.extend([Cell::from(count * each), each.into(), Cell::Missing, (each + 1).into()]);
+        table.push(row);
+    }
+    let headings = [
+        ("vm", "vm"),
+        ("vcpu", "vCPU"),
+        ("level", "level"),
+        ("reason", "reason"),
+        ("count", "exits"),
+        ("total_ns", "in all"),
+        ("p50_ns", "half below"),
+        ("p99_ns", "99 % below"),
+        ("max_ns", "longest"),
+    ];
+    table.shown = Some(shown("Exits", &headings, 4, Some("count")));
+    table
+}
+
+fn chains() -> Table {
+    let columns = vec![
+        Column::key("reason"),
+        Column::value("count", "count", ColumnType::U64),
+        Column::value("exits_mean", "", ColumnType::F64),
+        Column::value("exits", "", ColumnType::Text),
+    ];
+    let mut table = Table::new("chains", columns);
+    table.push(vec!["CPUID".into(), 149u64.into(), 15.04.into(), "VMREAD x8, VMWRITE x5, CPUID, VMRESUME".into()]);
+    let headings = [
+        ("reason", "reason of L2's exit"),
+        ("count", "chains"),
+        ("exits_mean", "mean"),
+        ("exits", "chain, most frequent first"),
+    ];
+    table.shown = Some(shown("Chains: what one exit of L2 costs L1", &headings, 10, None));
+    table
+}
+
+fn losses() -> Table {
+    Table::new("losses", vec![Column::key("part"), Column::value("count", "count", ColumnType::U64)])
+}
+
+fn shown(title: &str, columns: &[(&str, &str)], most_rows: usize, bar: Option<&str>) -> Shown {
+    let columns = columns.iter().map(|(name, heading)| (name.to_string(), heading.to_string())).collect();
+    Shown { title: title.into(), columns, most_rows, bar: bar.map(str::to_owned) }
+}
+
+/// Damage in the input.
+pub fn problems() -> Vec<Problem> {
+    let mut short = Problem::at(
+        "L0/trace.dat",
+        0x1f_a000,
+        "a page of 4,096 bytes",
+        "17 bytes",
+        17,
+        "the file ends in the middle of a page",
+    );
+    short.count = 3;
+    vec![short, Problem::at("recording.json", None, "a machine", "nothing", 0, "")]
+}
+
+/// A recording of one bare file, under a name that does not depend on the machine.
+pub fn recording() -> Recording {
+    let mut recording =
+        Recording::of_files(&[Named::at_l0(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))], Some(Emulator::Bochs))
+            .unwrap();
+    recording.parts[0].path = "vmx.dat".into();
+    recording.parts[0].kind = PartKind::TraceDat;
+    recording
+}

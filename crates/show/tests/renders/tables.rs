@@ -1,0 +1,50 @@
+//! Any table on any page: aligned, no wider than the page, its numbers whole.
+
+use base::table::Shown;
+use base::{Cell, Column, ColumnType, Section, Table};
+use kvmscope_show::text::{Page, render};
+use proptest::prelude::*;
+
+/// Numbers of up to 12 digits; with unit `count` they print with separators, without one as they are.
+fn table(rows: &[(String, u64, u64)], names: usize, most_rows: usize) -> Table {
+    let mut columns: Vec<Column> = (0..names).map(|n| Column::key(&format!("name{n}"))).collect();
+    columns.push(Column::value("tid", "", ColumnType::U64));
+    columns.push(Column::value("count", "count", ColumnType::U64));
+    let headings = columns.iter().map(|column| (column.name.clone(), format!("the {} of it", column.name))).collect();
+    let mut table = Table::new("t", columns);
+    for (name, tid, count) in rows {
+        let mut row: Vec<Cell> = (0..names).map(|_| name.as_str().into()).collect();
+        row.extend([Cell::U64(*tid), Cell::U64(*count)]);
+        table.push(row);
+    }
+    table.shown = Some(Shown { title: "Any table".into(), columns: headings, most_rows, bar: Some("count".into()) });
+    table
+}
+
+proptest! {
+    #[test]
+    fn fit_the_page_and_keep_their_numbers(
+        rows in prop::collection::vec(("[a-z漢\u{7}-]{0,60}", 0..1_000_000_000_000u64, 0..1_000u64), 1..12),
+        names in 1..5usize,
+        most_rows in 1..14usize,
+        width in 50..220usize,
+    ) {
+        let mut section = Section::new("flow", "?");
+        section.tables.push(table(&rows, names, most_rows));
+        let text = render(&[section], &[], &Page { width, colour: false });
+        let columns = |line: &str| unicode_width::UnicodeWidthStr::width(line);
+        for line in text.lines() {
+            prop_assert!(columns(line) <= width, "{} columns: {}", width, line);
+        }
+        // A column that does not fit is named instead.
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let end = words.join(" ").split_once(" + ").map_or(String::new(), |(_, end)| end.to_owned());
+        let left_out = |name: &str| end.contains(&format!("the {name} of it"));
+        for (_, tid, count) in rows.iter().take(most_rows) {
+            prop_assert!(left_out("tid") || words.contains(&tid.to_string().as_str()), "{}", text);
+            prop_assert!(left_out("count") || words.contains(&count.to_string().as_str()), "{}", text);
+        }
+        let missing = rows.len().saturating_sub(most_rows);
+        prop_assert_eq!(text.contains("more row"), missing > 0);
+    }
+}

@@ -1,0 +1,118 @@
+//! How long is a tick of a clock that the file gives no scale for?
+//!
+//! Some events carry the time of another clock in a field: `hrtimer_expire_entry.now` is CLOCK_MONOTONIC in ns when the
+//! timer interrupt began (`__hrtimer_run_queues` in kernel/time/hrtimer.c, Linux 6.12). A line through a few hundred
+//! such points gives ns per tick.
+//!
+//! The event comes a little after the time it carries, at different distances, so the line is fitted by the median of
+//! slopes between points far apart (Theil, 1950; Sen, JASA 63, 1968): late stragglers do not move it.
+
+use crate::batch::Batch;
+use crate::lane::{Reading, Scratch, Source, Trace};
+use crate::request::{Request, Wanted};
+use base::{Clock, ClockSource};
+
+/// Events whose field is CLOCK_MONOTONIC in ns.
+const WITNESSES: &[(&str, &str)] = &[("hrtimer_expire_entry", "now")];
+
+/// Pieces looked at per lane, spread over its length.
+const PIECES: usize = 24;
+
+/// Fewer points than this give no line.
+const FEWEST_POINTS: usize = 8;
+
+/// Binary digits behind the point of the fitted scale.
+const SHIFT: u32 = 32;
+
+/// The trace's clock, fitted, if the file gives it no scale and its events can tell it.
+pub fn fit(trace: &dyn Trace) -> Option<Clock> {
+    let facts = trace.facts();
+    if facts.clock.source != ClockSource::None {
+        return None;
+    }
+    let wanted = |(name, field): &(&str, &str)| Wanted {
+        names: vec![(*name).to_owned()],
+        fields: vec![vec![(*field).to_owned()]],
+    };
+    let request = Request { events: WITNESSES.iter().map(wanted).collect() };
+    let reading = Reading { request: &request, fitted: None };
+    let mut points = Vec::new();
+    for lane in trace.lanes(&reading) {
+        match lane.source {
+            Source::Pieces(pieces) => {
+                let (mut batch, mut scratch) = (Batch::default(), Scratch::default());
+                let count = pieces.count();
+                for index in spread(count) {
+                    batch.clear(facts.event_types.len());
+                    pieces.decode(index, &mut scratch, &mut batch);
+                    collect(&batch, &mut points);
+                }
+            }
+            Source::Sequence(batches) => batches.take(PIECES).for_each(|batch| collect(&batch, &mut points)),
+        }
+    }
+    let ns_per_tick = slope(&mut points)?;
+    let mult = (ns_per_tick * (1u64 << SHIFT) as f64).round();
+    (mult >= 1.0 && mult < u64::MAX as f64).then(|| Clock {
+        mult: mult as u64,
+        shift: SHIFT,
+        source: ClockSource::Fitted,
+        ..facts.clock.clone()
+    })
+}
+
+/// Up to [`PIECES`] indices below `count`, the first and the last among them.
+fn spread(count: usize) -> impl Iterator<Item = usize> {
+    let picked = count.min(PIECES);
+    (0..picked).map(move |n| if picked < 2 { 0 } else { n * (count - 1) / (picked - 1) })
+}
+
+fn collect(batch: &Batch, points: &mut Vec<(u64, u64)>) {
+    for at in 0..batch.len() {
+        let start = batch.starts[at] as usize;
+        if batch.kinds[at] != crate::batch::LOST && batch.values[start] & 1 == 1 {
+            points.push((batch.times_ns[at], batch.values[start + 1]));
+        }
+    }
+}
+
+/// Median slope between points half the list apart.
+fn slope(points: &mut Vec<(u64, u64)>) -> Option<f64> {
+    points.sort_unstable();
+    points.dedup();
+    let half = points.len() / 2;
+    if half < FEWEST_POINTS / 2 {
+        return None;
+    }
+    let mut slopes: Vec<f64> = points
+        .iter()
+        .zip(&points[half..])
+        .filter(|(early, late)| late.0 > early.0 && late.1 > early.1)
+        .map(|(early, late)| (late.1 - early.1) as f64 / (late.0 - early.0) as f64)
+        .collect();
+    slopes.sort_unstable_by(f64::total_cmp);
+    slopes.get(slopes.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_stragglers_do_not_bend_the_line() {
+        let mut points: Vec<(u64, u64)> = (0..200)
+            .map(|n| {
+                let now = 1_000_000 * n;
+                let late = if n % 7 == 0 { 90_000 } else { 300 + n % 5 };
+                ((now + late) * 9 / 4, now)
+            })
+            .collect();
+        let ns_per_tick = slope(&mut points).unwrap();
+        assert!((ns_per_tick * 2.25 - 1.0).abs() < 1e-4, "{ns_per_tick}");
+    }
+
+    #[test]
+    fn few_points_give_no_line() {
+        assert_eq!(slope(&mut vec![(1, 1), (2, 2), (3, 3)]), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! Where everything lies in a trace.dat file, whichever version it is.
+
+use crate::format::{Endian, EventFormat};
+use base::Problem;
+
+/// What reading the head of a file gives.
+#[derive(Debug)]
+pub struct Layout {
+    /// 6 or 7.
+    pub version: u32,
+    /// Byte order of the traced machine.
+    pub endian: Endian,
+    /// Page size of the traced machine.
+    pub page_size: usize,
+    /// How chunks are compressed.
+    pub compression: Compression,
+    /// Text of `events/header_page`, which places `commit` and the data.
+    pub header_page: String,
+    /// Event descriptions, the kernel's own (`ftrace`) first.
+    pub formats: Vec<EventFormat>,
+    /// Text of `saved_cmdlines`: a pid and a name per line.
+    pub cmdlines: String,
+    /// Options as they stand: id and content.
+    pub options: Vec<(u16, Vec<u8>)>,
+    /// The trace buffers, the top instance first.
+    pub buffers: Vec<Buffer>,
+    /// CPU count, where the file states it.
+    pub cpus: u32,
+    /// Damage met so far.
+    pub problems: Vec<Problem>,
+}
+
+/// How the data of a version 7 file is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// zlib, RFC 1950.
+    Zlib,
+    /// Zstandard, RFC 8878.
+    Zstd,
+}
+
+/// One trace instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Buffer {
+    /// Empty for the top instance.
+    pub name: String,
+    /// Name of its clock; empty where only the file's TRACECLOCK option tells.
+    pub clock: String,
+    /// Size of a (sub-)buffer page.
+    pub page_size: usize,
+    /// True if the CPUs' data are lists of compressed chunks.
+    pub compressed: bool,
+    /// Its CPUs.
+    pub cpus: Vec<CpuData>,
+}
+
+/// Data of one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuData {
+    /// The CPU.
+    pub cpu: u32,
+    /// Place in the file.
+    pub offset: u64,
+    /// Bytes in the file.
+    pub size: u64,
+}
+
+/// Where a ring-buffer page keeps what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Byte order.
+    pub endian: Endian,
+    /// Place of `commit`.
+    pub commit_offset: usize,
+    /// Its size, the traced kernel's `long`.
+    pub commit_size: usize,
+    /// Place of the first event.
+    pub data_offset: usize,
+}
+
+impl Shape {
+    /// Reads the text of `events/header_page`; falls back to a 64-bit kernel's layout where the text lacks a field.
+    pub fn parse(header_page: &str, endian: Endian) -> Self {
+        let number = |field: &str, key: &str| {
+            let line = header_page.lines().find(|line| {
+                let declaration = line.split(';').next().unwrap_or("");
+                declaration.split_whitespace().next_back() == Some(field)
+            })?;
+            let value = line.split(';').find_map(|part| part.trim().strip_prefix(key))?;
+            value.trim().parse::<usize>().ok().filter(|value| *value <= 64)
+        };
+        let commit_size = number("commit", "size:").filter(|size| matches!(size, 4 | 8)).unwrap_or(8);
+        Self {
+            endian,
+            commit_offset: number("commit", "offset:").unwrap_or(8),
+            commit_size,
+            data_offset: number("data", "offset:").unwrap_or(8 + commit_size),
+        }
+    }
+}
+
+impl Compression {
+    /// The algorithm a file names; `None` if it is none we know.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "none" | "" => Some(Compression::None),
+            "zlib" => Some(Compression::Zlib),
+            "zstd" => Some(Compression::Zstd),
+            _ => None,
+        }
+    }
+
+    /// Decompresses one chunk into `out`, which is emptied first and never grows beyond `size` bytes.
+    pub fn unpack(
+        self,
+        packed: &[u8],
+        size: usize,
+        zstd: &mut Option<zstd::bulk::Decompressor<'static>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        out.clear();
+        match self {
+            Compression::None => out.extend_from_slice(packed),
+            Compression::Zlib => {
+                let mut decoder = std::io::Read::take(flate2::read::ZlibDecoder::new(packed), size as u64);
+                std::io::Read::read_to_end(&mut decoder, out).map_err(|error| error.to_string())?;
+            }
+            Compression::Zstd => {
+                let decompressor = match zstd {
+                    Some(decompressor) => decompressor,
+                    None => zstd.insert(zstd::bulk::Decompressor::new().map_err(|error| error.to_string())?),
+                };
+                out.reserve(size);
+                decompressor.decompress_to_buffer(packed, out).map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The most that one compressed section or chunk may unpack to. trace-cmd's chunks are ten pages; kallsyms is the
+/// largest section, about 10 MB.
+pub const MOST_UNPACKED: u32 = 256 << 20;
+
+/// Splits the text of an event-formats section into formats.
+///
+/// Layout: u32 systems, each {name, u32 events, each {u64 size, text}}; `ftrace` events come without the outer list.
+pub fn event_formats(cursor: &mut super::cursor::Cursor<'_>, into: &mut Vec<EventFormat>) -> Option<()> {
+    let systems = cursor.u32()?;
+    for _ in 0..systems {
+        let system = cursor.text()?;
+        format_list(cursor, &system, into)?;
+    }
+    Some(())
+}
+
+/// Reads u32 events, each {u64 size, text}.
+pub fn format_list(cursor: &mut super::cursor::Cursor<'_>, system: &str, into: &mut Vec<EventFormat>) -> Option<()> {
+    let events = cursor.u32()?;
+    for _ in 0..events {
+        let size = cursor.u64()?;
+        let text = cursor.take(size)?;
+        into.extend(EventFormat::parse(system, &String::from_utf8_lossy(text)));
+    }
+    Some(())
+}

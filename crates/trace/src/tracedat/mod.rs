@@ -1,0 +1,138 @@
+//! trace-cmd's file, versions 6 and 7.
+//!
+//! ```text
+//! head: formats, options, places of the buffers     v6.rs, v7.rs -> layout.rs; options.rs
+//! buffer of a CPU: pages, in v7 packed in chunks    pieces.rs
+//! page: time, commit, events                        page.rs
+//! ```
+//! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5) of trace-cmd 3.1.6.
+
+mod cursor;
+mod layout;
+mod options;
+mod page;
+mod pieces;
+mod v6;
+mod v7;
+
+pub use layout::Shape;
+
+use crate::error::Error;
+use crate::facts::{Facts, Format};
+use crate::format::Endian;
+use crate::lane::{Lane, Reading, Source, Trace};
+use base::Clock;
+use layout::{Buffer, Layout};
+use memmap2::Mmap;
+use pieces::{CpuPieces, Plan};
+use std::fs::File;
+use std::path::Path;
+
+const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+
+/// True if a file that starts with these bytes is a trace.dat file.
+pub fn sniff(first: &[u8]) -> bool {
+    first.starts_with(MAGIC)
+}
+
+/// An opened trace.dat file.
+pub struct TraceDat {
+    file: Mmap,
+    name: String,
+    layout: Layout,
+    shape: Shape,
+    facts: Facts,
+    /// Clock of each of the layout's buffers.
+    clocks: Vec<Clock>,
+}
+
+/// Opens a trace.dat file.
+///
+/// # Errors
+/// If it cannot be read, holds latency-tracer text instead of events, or lacks the descriptions of its events.
+pub fn open(path: &Path) -> Result<TraceDat, Error> {
+    let io = |source| Error::Io { file: path.to_owned(), source };
+    let file = File::open(path).map_err(io)?;
+    // SAFETY: the mapping is read only. A writer that truncates the file meanwhile ends us with SIGBUS, as it would any
+    // program that maps it; trace-cmd writes its files once and recordings are not rewritten in place.
+    let file = unsafe { Mmap::map(&file) }.map_err(io)?;
+    let name = path.display().to_string();
+    let damaged = |(offset, expected): (usize, &'static str)| {
+        if expected == v6::LATENCY {
+            let reason = "this trace.dat holds the text of a latency tracer, not events; record events with \
+                          `trace-cmd record -e kvm -e sched`, without `-p`";
+            return Error::Unsupported { file: path.to_owned(), reason: reason.into() };
+        }
+        let found = if offset >= file.len() { "the end of the file" } else { "something else" };
+        Error::Damaged { file: path.to_owned(), offset: offset as u64, expected: expected.into(), found: found.into() }
+    };
+    let layout = read_layout(&file, &name).map_err(damaged)?;
+    let shape = Shape::parse(&layout.header_page, layout.endian);
+    let mut facts =
+        Facts::new(path.to_owned(), Format::TraceDat { version: layout.version }, Clock::nanoseconds("local"));
+    let hints = options::apply(&layout, &mut facts);
+    let clocks: Vec<Clock> = layout.buffers.iter().map(|buffer| hints.clock(&buffer.clock)).collect();
+    let lanes = layout.buffers.iter().map(|buffer| buffer.cpus.len()).max().unwrap_or(0);
+    facts.clock = clocks.first().cloned().unwrap_or_else(|| hints.clock(""));
+    facts.cpus = layout.cpus.max(lanes as u32);
+    facts.event_types = layout.formats.iter().map(crate::format::EventFormat::event_type).collect();
+    facts.comms = layout.cmdlines.lines().filter_map(command_line).collect();
+    facts.bytes = file.len() as u64;
+    facts.problems = layout.problems.clone();
+    Ok(TraceDat { file, name, layout, shape, facts, clocks })
+}
+
+/// A line of `saved_cmdlines`: a pid and a name.
+fn command_line(line: &str) -> Option<(i32, String)> {
+    let (tid, name) = line.trim_start().split_once(' ')?;
+    Some((tid.parse().ok()?, name.trim_end_matches('\0').to_owned()))
+}
+
+fn read_layout(file: &[u8], name: &str) -> Result<Layout, (usize, &'static str)> {
+    let mut cursor = cursor::Cursor::new(file, MAGIC.len(), Endian::Little);
+    let version = cursor.text().ok_or((MAGIC.len(), "a version"))?;
+    let order = cursor.take(2).ok_or((cursor.at(), "byte order and size of long"))?;
+    let endian = match order[0] {
+        0 => Endian::Little,
+        1 => Endian::Big,
+        _ => return Err((cursor.at() - 2, "byte order 0 or 1")),
+    };
+    let mut cursor = cursor::Cursor::new(file, cursor.at(), endian);
+    let page_size = cursor.u32().ok_or((cursor.at(), "the page size"))? as usize;
+    if !(64..=1 << 24).contains(&page_size) {
+        return Err((cursor.at() - 4, "a page size between 64 bytes and 16 MiB"));
+    }
+    match version.as_str() {
+        "6" => v6::read(file, cursor.at(), endian, page_size),
+        "7" => v7::read(file, name, cursor.at(), endian, page_size),
+        _ => Err((MAGIC.len(), "version 6 or 7")),
+    }
+}
+
+impl Trace for TraceDat {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn lanes<'t>(&'t self, reading: &'t Reading<'t>) -> Vec<Lane<'t>> {
+        let mut lanes = Vec::new();
+        let buffers = self.layout.buffers.iter().zip(&self.clocks);
+        for (buffer, clock) in buffers {
+            let clock = reading.clock(clock);
+            for cpu in &buffer.cpus {
+                let plan = Plan::compile(&self.layout, &self.facts, reading.request, clock.clone(), cpu.cpu);
+                let pieces = CpuPieces::index(&self.file, &self.name, self, buffer, *cpu, plan);
+                lanes.push(Lane {
+                    name: lane_name(&self.name, buffer, cpu.cpu),
+                    cpu: Some(cpu.cpu),
+                    source: Source::Pieces(Box::new(pieces)),
+                });
+            }
+        }
+        lanes
+    }
+}
+
+fn lane_name(file: &str, buffer: &Buffer, cpu: u32) -> String {
+    if buffer.name.is_empty() { format!("{file} CPU {cpu}") } else { format!("{file} {} CPU {cpu}", buffer.name) }
+}

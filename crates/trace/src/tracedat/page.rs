@@ -1,0 +1,230 @@
+//! The events of one page of the kernel's ring buffer.
+//!
+//! ```text
+//! u64 time | commit (4 or 8 bytes) | event event event ...                      | unused
+//!            bits 0-19  bytes of events           header: type_len 5 bits, time delta 27 bits
+//!            bit 31     events were lost before this page
+//!            bit 30     their number stands behind the last event
+//! ```
+//! Source: `struct ring_buffer_event`, `rb_event_length` in include/linux/ring_buffer.h and kernel/trace/ring_buffer.c
+//! (Linux 6.12). Big-endian kernels lay the header's bit fields out from the other end.
+
+use super::Shape;
+use crate::format::Endian;
+
+/// What kinds of record there are beside data (type_len 1 to 28: that many 32-bit words).
+const DATA_WITH_LENGTH: u32 = 0;
+const PADDING: u32 = 29;
+const TIME_EXTEND: u32 = 30;
+const TIME_STAMP: u32 = 31;
+
+/// The bits of `commit`.
+const COMMIT_LENGTH: u64 = 0xf_ffff;
+const MISSED_EVENTS: u64 = 1 << 31;
+const MISSED_STORED: u64 = 1 << 30;
+
+/// An absolute stamp has 59 bits; the rest comes from the last full one.
+const STAMP_BITS: u32 = 59;
+
+/// What a page says beside its events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PageEnd {
+    /// Events were lost before the page: how many, 0 if the page does not say.
+    pub missed: Option<u64>,
+    /// Where in the page its events stopped making sense, if they did, and why.
+    pub damage: Option<(usize, &'static str)>,
+}
+
+/// Time and loss mark of a page, read before its events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageHead {
+    /// Time at which the deltas start, in ticks.
+    pub ticks: u64,
+    /// Bytes of events behind the header.
+    pub length: usize,
+    /// See [`PageEnd::missed`].
+    pub missed: Option<u64>,
+}
+
+/// Reads a page's head; `None` if the page is shorter than one.
+pub fn head(page: &[u8], shape: &Shape) -> Option<PageHead> {
+    let ticks = shape.endian.unsigned(page.get(..8)?);
+    let commit_at = shape.commit_offset;
+    let commit = shape.endian.unsigned(page.get(commit_at..commit_at + shape.commit_size)?);
+    let length = (commit & COMMIT_LENGTH) as usize;
+    let stored_at = shape.data_offset + length;
+    let missed = (commit & MISSED_EVENTS != 0).then(|| match page.get(stored_at..stored_at + shape.commit_size) {
+        Some(bytes) if commit & MISSED_STORED != 0 => shape.endian.unsigned(bytes),
+        _ => 0,
+    });
+    Some(PageHead { ticks, length, missed })
+}
+
+/// Calls `on_event(ticks, record, offset)` for every data record of a page, in order; `offset` is its header's place.
+#[inline]
+pub fn walk(page: &[u8], shape: &Shape, on_event: impl FnMut(u64, &[u8], usize)) -> PageEnd {
+    match shape.endian {
+        Endian::Little => walk_in_order::<false>(page, shape, on_event),
+        Endian::Big => walk_in_order::<true>(page, shape, on_event),
+    }
+}
+
+#[inline]
+fn walk_in_order<const BIG: bool>(page: &[u8], shape: &Shape, mut on_event: impl FnMut(u64, &[u8], usize)) -> PageEnd {
+    let Some(head) = head(page, shape) else {
+        return PageEnd { missed: None, damage: Some((0, "a page header")) };
+    };
+    let claimed = shape.data_offset + head.length;
+    let end = claimed.min(page.len());
+    let mut damage = (claimed > page.len()).then_some((page.len(), "the rest of a page"));
+    let events = &page[..end];
+    let mut ticks = head.ticks;
+    let mut at = shape.data_offset;
+    while at + 4 <= end {
+        let header_at = at;
+        let header = word::<BIG>(events, at);
+        let (type_len, delta) = if BIG { (header >> 27, header & 0x07ff_ffff) } else { (header & 31, header >> 5) };
+        at += 4;
+        match type_len {
+            1..=28 => {
+                ticks = ticks.wrapping_add(u64::from(delta));
+                let Some(record) = events.get(at..at + 4 * type_len as usize) else {
+                    damage = Some((header_at, "a record inside its page"));
+                    break;
+                };
+                at += record.len();
+                on_event(ticks, record, header_at);
+            }
+            DATA_WITH_LENGTH => {
+                ticks = ticks.wrapping_add(u64::from(delta));
+                // The length counts its own four bytes and is rounded up to whole words.
+                let length = if at + 4 <= end { word::<BIG>(events, at) as usize } else { 0 };
+                let (Some(record), true) = (events.get(at + 4..at.saturating_add(length)), length >= 4) else {
+                    damage = Some((header_at, "a record inside its page"));
+                    break;
+                };
+                at += length.next_multiple_of(4);
+                on_event(ticks, record, header_at);
+            }
+            PADDING => {
+                if delta == 0 || at + 4 > end {
+                    break;
+                }
+                // Delta 1 marks a discarded event that had none of its own (rb_event_discard).
+                if delta != 1 {
+                    ticks = ticks.wrapping_add(u64::from(delta));
+                }
+                let length = word::<BIG>(events, at) as usize;
+                if length < 4 {
+                    damage = Some((header_at, "padding of at least four bytes"));
+                    break;
+                }
+                at = at.saturating_add(length.next_multiple_of(4));
+            }
+            TIME_EXTEND | TIME_STAMP if at + 4 > end => {
+                damage = Some((header_at, "the second word of a time record"));
+                break;
+            }
+            TIME_EXTEND => {
+                ticks = ticks.wrapping_add((u64::from(word::<BIG>(events, at)) << 27) + u64::from(delta));
+                at += 4;
+            }
+            _ => {
+                let low = (u64::from(word::<BIG>(events, at)) << 27) | u64::from(delta);
+                ticks = full_stamp(ticks, low);
+                at += 4;
+            }
+        }
+    }
+    PageEnd { missed: head.missed, damage }
+}
+
+/// The absolute stamp whose lower bits are `low`, at or after `before`.
+fn full_stamp(before: u64, low: u64) -> u64 {
+    let mask = (1 << STAMP_BITS) - 1;
+    let low = low & mask;
+    let stamp = (before & !mask) | low;
+    // `rb_fix_abs_ts`: a smaller value means that the lower bits wrapped; a small step back is a step back.
+    if before & mask > low && (before & mask) - low > 1 << (STAMP_BITS - 1) {
+        stamp.wrapping_add(1 << STAMP_BITS)
+    } else {
+        stamp
+    }
+}
+
+#[inline(always)]
+fn word<const BIG: bool>(bytes: &[u8], at: usize) -> u32 {
+    let word = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+    if BIG { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(endian: Endian) -> Shape {
+        Shape { endian, commit_offset: 8, commit_size: 8, data_offset: 16 }
+    }
+
+    fn page(commit: u64, words: &[u32]) -> Vec<u8> {
+        let mut page = 1000u64.to_le_bytes().to_vec();
+        page.extend(commit.to_le_bytes());
+        words.iter().for_each(|word| page.extend(word.to_le_bytes()));
+        page.resize(4096, 0xff);
+        page
+    }
+
+    fn seen(page: &[u8]) -> (Vec<(u64, usize)>, PageEnd) {
+        let mut events = Vec::new();
+        let end = walk(page, &shape(Endian::Little), |ticks, record, _| events.push((ticks, record.len())));
+        (events, end)
+    }
+
+    #[test]
+    fn each_kind_of_record_moves_time_and_place_as_the_kernel_does() {
+        let words = [
+            2 | 5 << 5, // two words of data, 5 ticks later
+            0,
+            0,
+            TIME_EXTEND | 3 << 5, // 3 + (1 << 27) ticks
+            1,
+            PADDING | 1 << 5, // a discarded event of 8 bytes behind its header
+            8,
+            0,
+            DATA_WITH_LENGTH | 7 << 5, // length 12 counts itself
+            12,
+            0,
+            0,
+            TIME_STAMP | 9 << 5, // absolute: 9 + (4 << 27)
+            4,
+            1 | 1 << 5,
+            0,
+        ];
+        let (events, end) = seen(&page(words.len() as u64 * 4, &words));
+        let extended = 1005 + 3 + (1 << 27);
+        assert_eq!(events, [(1005, 8), (extended + 7, 8), (9 + (4 << 27) + 1, 4)]);
+        assert_eq!(end, PageEnd::default());
+    }
+
+    #[test]
+    fn lost_events_are_told_with_their_number_where_it_is_stored() {
+        let words = [1 | 1 << 5, 0, 42, 0];
+        assert_eq!(seen(&page(8 | MISSED_EVENTS, &words)).1.missed, Some(0));
+        assert_eq!(seen(&page(8 | MISSED_EVENTS | MISSED_STORED, &words)).1.missed, Some(42));
+    }
+
+    #[test]
+    fn a_record_longer_than_its_page_is_damage_and_what_came_before_stays() {
+        let (events, end) = seen(&page(12, &[1, 0, 28]));
+        assert_eq!(events, [(1000, 4)]);
+        assert_eq!(end.damage, Some((24, "a record inside its page")));
+    }
+
+    #[test]
+    fn an_absolute_stamp_keeps_its_upper_bits_and_wraps_once() {
+        let top = 3 << STAMP_BITS;
+        assert_eq!(full_stamp(top | 100, 200), top | 200);
+        assert_eq!(full_stamp(top | ((1 << STAMP_BITS) - 1), 5), (4 << STAMP_BITS) | 5);
+        assert_eq!(full_stamp(top | 200, 100), top | 100, "a small step back is told as it is");
+    }
+}

@@ -1,0 +1,230 @@
+//! One CPU's data, cut into pieces that are decoded in any order.
+//!
+//! A piece is a compressed chunk (version 7) or a run of pages. Every page starts with a full time stamp, so no piece
+//! needs what came before it.
+
+use super::TraceDat;
+use super::layout::{Buffer, Compression, CpuData, Layout, MOST_UNPACKED, Shape};
+use super::page;
+use crate::batch::{Batch, Kind};
+use crate::facts::Facts;
+use crate::format::Extract;
+use crate::lane::{Pieces, Scratch};
+use crate::request::Request;
+use base::{Clock, Problem};
+
+/// Pages in a piece of an uncompressed file: 40 KB of 4 KB pages, as much as trace-cmd packs in a chunk.
+const PAGES_A_PIECE: usize = 10;
+
+/// A request, compiled for one stream of this file.
+pub struct Plan {
+    clock: Clock,
+    cpu: u32,
+    /// By event id: position in `Facts::event_types` plus one, 0 for ids that no format describes.
+    types: Vec<u16>,
+    /// By position in `Facts::event_types`: what to take out of the record, if it is wanted.
+    wanted: Vec<Option<(Kind, Extract)>>,
+    /// Place of `common_pid`.
+    pid_offset: usize,
+    id_size: usize,
+}
+
+impl Plan {
+    /// Compiles `request` for the events that `layout` describes.
+    pub fn compile(layout: &Layout, facts: &Facts, request: &Request, clock: Clock, cpu: u32) -> Self {
+        let ids = layout.formats.iter().map(|format| format.id as usize).filter(|id| *id <= usize::from(u16::MAX));
+        let mut types = vec![0; ids.max().map_or(0, |most| most + 1)];
+        for (position, format) in layout.formats.iter().enumerate() {
+            if let (Some(slot), Ok(entry)) = (types.get_mut(format.id as usize), u16::try_from(position + 1)) {
+                *slot = entry;
+            }
+        }
+        let compile = |(format, event): (&crate::format::EventFormat, _)| {
+            let kind = request.kind_of(event)?;
+            Some((kind as Kind, Extract::compile(format, &request.events[kind], layout.endian)))
+        };
+        let wanted = layout.formats.iter().zip(&facts.event_types).map(compile).collect();
+        let common = |name| layout.formats.iter().find_map(|format| format.common(name));
+        Self {
+            clock,
+            cpu,
+            types,
+            wanted,
+            pid_offset: common("common_pid").map_or(4, |field| field.offset as usize),
+            id_size: common("common_type").map_or(2, |field| field.size as usize),
+        }
+    }
+}
+
+/// Where a piece lies in the file.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    offset: usize,
+    stored: usize,
+    /// Bytes once unpacked.
+    size: usize,
+}
+
+/// The pieces of one CPU.
+pub struct CpuPieces<'t> {
+    file: &'t [u8],
+    name: &'t str,
+    shape: Shape,
+    page_size: usize,
+    /// `None`: pages stand in the file as they are.
+    packed: Option<Compression>,
+    places: Vec<Place>,
+    plan: Plan,
+    /// Damage found while indexing; the first piece tells it.
+    problem: Option<Problem>,
+}
+
+impl<'t> CpuPieces<'t> {
+    /// Finds the pieces of `cpu` without unpacking any.
+    pub fn index(file: &'t [u8], name: &'t str, trace: &TraceDat, buffer: &Buffer, cpu: CpuData, plan: Plan) -> Self {
+        let start = usize::try_from(cpu.offset).unwrap_or(usize::MAX).min(file.len());
+        let claimed = usize::try_from(cpu.size).unwrap_or(usize::MAX).saturating_add(start);
+        let end = claimed.min(file.len());
+        let mut pieces = Self {
+            file,
+            name,
+            shape: trace.shape,
+            page_size: if (64..=1 << 24).contains(&buffer.page_size) {
+                buffer.page_size
+            } else {
+                trace.layout.page_size
+            },
+            packed: buffer.compressed.then_some(trace.layout.compression),
+            places: Vec::new(),
+            plan,
+            problem: None,
+        };
+        // The size of packed data is not to be trusted: trace-cmd 3.1.6 leaves parts of the chunk heads out of it. The
+        // list of chunks knows its own end.
+        if claimed > end && pieces.packed.is_none() {
+            let missing = (claimed - end) as u64;
+            pieces.complain(end, "the rest of a CPU's data", "the end of the file", missing);
+        }
+        match pieces.packed {
+            Some(_) if start < end => pieces.index_chunks(start, file.len()),
+            Some(_) => {}
+            None => pieces.index_pages(start, end),
+        }
+        pieces
+    }
+
+    fn index_pages(&mut self, start: usize, end: usize) {
+        let step = self.page_size * PAGES_A_PIECE;
+        let mut at = start;
+        while at < end {
+            let size = step.min(end - at);
+            self.places.push(Place { offset: at, stored: size, size });
+            at += size;
+        }
+    }
+
+    fn index_chunks(&mut self, start: usize, end: usize) {
+        let file = &self.file[..end];
+        let mut cursor = super::cursor::Cursor::new(file, start, self.shape.endian);
+        let Some(chunks) = cursor.u32() else {
+            return self.complain(start, "the number of compressed chunks", "the end of the file", 0);
+        };
+        for _ in 0..chunks {
+            let at = cursor.at();
+            let sizes = cursor.u32().zip(cursor.u32());
+            let Some((stored, size)) = sizes.filter(|(_, size)| *size <= MOST_UNPACKED) else {
+                return self.complain(at, "the sizes of a compressed chunk", "none that can be", (end - at) as u64);
+            };
+            let offset = cursor.at();
+            if cursor.take(u64::from(stored)).is_none() {
+                return self.complain(at, "a whole compressed chunk", "the end of the data", (end - at) as u64);
+            }
+            self.places.push(Place { offset, stored: stored as usize, size: size as usize });
+        }
+    }
+
+    fn complain(&mut self, offset: usize, expected: &str, found: &str, skipped: u64) {
+        let text = format!(
+            "{}: CPU {}: expected {expected} at byte {offset:#x}, found {found}; {skipped} bytes are missing",
+            self.name, self.plan.cpu
+        );
+        self.problem = Some(Problem::at(self.name, offset as u64, expected, found, skipped, text));
+    }
+
+    fn decode_page(&self, page: &[u8], place: usize, batch: &mut Batch) {
+        let plan = &self.plan;
+        let endian = self.shape.endian;
+        let mut last = None;
+        if let Some(missed) = page::head(page, &self.shape).and_then(|head| head.missed.map(|n| (head.ticks, n))) {
+            batch.lost(plan.clock.ns(missed.0), plan.cpu, missed.1, 0);
+        }
+        let end = page::walk(page, &self.shape, |ticks, record, _| {
+            if last.is_none() {
+                batch.saw_time(plan.clock.ns(ticks));
+            }
+            last = Some(ticks);
+            let id = record.get(..plan.id_size).map_or(0, |bytes| endian.unsigned(bytes) as usize);
+            let Some(event_type) = plan.types.get(id).and_then(|entry| usize::from(*entry).checked_sub(1)) else {
+                return batch.unknown += 1;
+            };
+            batch.tally[event_type] += 1;
+            if let Some((kind, extract)) = &plan.wanted[event_type] {
+                let pid = record.get(plan.pid_offset..plan.pid_offset + 4);
+                let tid = pid.map_or(crate::batch::NO_TID, |bytes| endian.unsigned(bytes) as i32);
+                batch.begin(plan.clock.ns(ticks), *kind, plan.cpu, tid, extract.mask(record));
+                extract.values(record, batch);
+            }
+        });
+        if let Some(ticks) = last {
+            batch.saw_time(plan.clock.ns(ticks));
+        }
+        if let Some((at, expected)) = end.damage {
+            let offset = if self.packed.is_some() { place } else { place + at };
+            let skipped = (page.len() - at.min(page.len())) as u64;
+            let text = format!(
+                "{}: CPU {}: a ring-buffer page at byte {place:#x} is damaged {at} bytes into it; its other \
+                 {skipped} bytes are skipped",
+                self.name, plan.cpu
+            );
+            batch.problems.push(Problem::at(self.name, offset as u64, expected, "damaged bytes", skipped, text));
+            batch.lost(last.map_or(0, |ticks| plan.clock.ns(ticks)), plan.cpu, 0, skipped);
+        }
+    }
+}
+
+impl Pieces for CpuPieces<'_> {
+    fn count(&self) -> usize {
+        // A stream without any piece still has its damage to tell.
+        self.places.len().max(usize::from(self.problem.is_some()))
+    }
+
+    fn decode(&self, index: usize, scratch: &mut Scratch, batch: &mut Batch) {
+        if index == 0 {
+            batch.problems.extend(self.problem.clone());
+        }
+        let Some(place) = self.places.get(index) else { return };
+        let stored = &self.file[place.offset..place.offset + place.stored];
+        let Some(compression) = self.packed else {
+            for (number, page) in stored.chunks(self.page_size).enumerate() {
+                self.decode_page(page, place.offset + number * self.page_size, batch);
+            }
+            return;
+        };
+        let mut bytes = std::mem::take(&mut scratch.bytes);
+        match compression.unpack(stored, place.size, &mut scratch.zstd, &mut bytes) {
+            Ok(()) => bytes.chunks(self.page_size).for_each(|page| self.decode_page(page, place.offset, batch)),
+            Err(found) => {
+                let text = format!(
+                    "{}: CPU {}: the compressed chunk at byte {:#x} cannot be unpacked ({found}); its {} bytes are \
+                     skipped",
+                    self.name, self.plan.cpu, place.offset, place.size
+                );
+                let skipped = place.size as u64;
+                let expected = "a chunk that can be unpacked";
+                batch.problems.push(Problem::at(self.name, place.offset as u64, expected, found, skipped, text));
+                batch.lost(0, self.plan.cpu, 0, skipped);
+            }
+        }
+        scratch.bytes = bytes;
+    }
+}

@@ -1,0 +1,287 @@
+//! The head of a version 7 file: sections, found through chained lists of options.
+//!
+//! ```text
+//! head -> OPTIONS section -> ... -> DONE option -> next OPTIONS section -> ... -> DONE 0
+//!            each option names a section (formats, command lines, a buffer) or holds a value
+//! ```
+//! Source: trace-cmd.dat.v7(5) of trace-cmd 3.1.6. A file whose recorder was killed lacks its last OPTIONS section;
+//! sections lie one behind the other, so its buffers are found by walking them.
+
+use super::cursor::Cursor;
+use super::layout::{Buffer, Compression, CpuData, Layout, MOST_UNPACKED, event_formats, format_list};
+use super::options as id;
+use crate::format::Endian;
+use base::Problem;
+
+const COMPRESSED: u16 = 1;
+const OPTIONS_SECTION: u16 = 0;
+/// More OPTIONS sections than this are a loop: trace-cmd writes one per buffer and a few more.
+const MOST_OPTION_SECTIONS: usize = 4096;
+
+struct Section<'a> {
+    id: u16,
+    compressed: bool,
+    /// What lies in the file behind the header.
+    body: &'a [u8],
+    /// Place of `body`.
+    at: usize,
+    /// Size that the header claims.
+    size: u64,
+}
+
+/// Reads on behind the page size. `Err` holds the place and what was expected there.
+pub fn read(
+    file: &[u8],
+    name: &str,
+    at: usize,
+    endian: Endian,
+    page_size: usize,
+) -> Result<Layout, (usize, &'static str)> {
+    let mut cursor = Cursor::new(file, at, endian);
+    let algorithm = cursor.text().ok_or((cursor.at(), "the name of the compression"))?;
+    cursor.text().ok_or((cursor.at(), "the version of the compression"))?;
+    let compression = Compression::named(&algorithm).ok_or((at, "compression none, zlib or zstd"))?;
+    let first_options = cursor.u64().ok_or((cursor.at(), "the place of the first options"))?;
+    let mut layout = Layout {
+        version: 7,
+        endian,
+        page_size,
+        compression,
+        header_page: String::new(),
+        formats: Vec::new(),
+        cmdlines: String::new(),
+        options: Vec::new(),
+        buffers: Vec::new(),
+        cpus: 0,
+        problems: Vec::new(),
+    };
+    let reader = Reader { file, name, endian, compression };
+    reader.follow_options(first_options, &mut layout);
+    reader.read_sections(cursor.at(), &mut layout);
+    if layout.formats.is_empty() {
+        return Err((usize::try_from(first_options).unwrap_or(usize::MAX), "a section with event formats"));
+    }
+    Ok(layout)
+}
+
+struct Reader<'a> {
+    file: &'a [u8],
+    name: &'a str,
+    endian: Endian,
+    compression: Compression,
+}
+
+impl<'a> Reader<'a> {
+    fn section(&self, offset: u64) -> Option<Section<'a>> {
+        let mut cursor = Cursor::new(self.file, usize::try_from(offset).ok()?, self.endian);
+        let (id, flags, _description, size) = (cursor.u16()?, cursor.u16()?, cursor.u32()?, cursor.u64()?);
+        let at = cursor.at();
+        let end = usize::try_from(size).unwrap_or(usize::MAX).saturating_add(at).min(self.file.len());
+        Some(Section { id, compressed: flags & COMPRESSED != 0, body: &self.file[at..end], at, size })
+    }
+
+    /// A metadata section's content, unpacked if need be.
+    fn content(&self, section: &Section<'a>) -> Result<Vec<u8>, String> {
+        if !section.compressed {
+            return Ok(section.body.to_vec());
+        }
+        let mut cursor = Cursor::new(section.body, 0, self.endian);
+        let sizes = cursor.u32().zip(cursor.u32());
+        let Some((packed, unpacked)) = sizes.filter(|(_, unpacked)| *unpacked <= MOST_UNPACKED) else {
+            return Err("no plausible sizes of compressed data".into());
+        };
+        let Some(packed) = cursor.take(u64::from(packed)) else {
+            return Err(format!("{} bytes of compressed data", section.body.len()));
+        };
+        let mut content = Vec::new();
+        self.compression.unpack(packed, unpacked as usize, &mut None, &mut content)?;
+        Ok(content)
+    }
+
+    /// Collects the options of all chained sections.
+    fn follow_options(&self, first: u64, layout: &mut Layout) {
+        let mut next = first;
+        for _ in 0..MOST_OPTION_SECTIONS {
+            let section = self.section(next).filter(|section| section.id == OPTIONS_SECTION);
+            let Some(section) = section else {
+                let expected = "an OPTIONS section";
+                let text = format!(
+                    "{}: the list of options breaks off at byte {next:#x}, as when the recorder was killed; \
+                     the trace buffers were searched for instead",
+                    self.name
+                );
+                layout.problems.push(Problem::at(self.name, next, expected, "something else, or the end", 0, text));
+                return;
+            };
+            let content = match self.content(&section) {
+                Ok(content) => content,
+                Err(found) => {
+                    let text = format!("{}: options at byte {next:#x} cannot be unpacked: {found}", self.name);
+                    layout.problems.push(Problem::at(self.name, next, "compressed options", found, section.size, text));
+                    return;
+                }
+            };
+            let mut cursor = Cursor::new(&content, 0, self.endian);
+            let mut done = None;
+            while let Some((id, data)) = option(&mut cursor) {
+                if id == id::DONE {
+                    done = Some(self.endian.unsigned(&data[..data.len().min(8)]));
+                    break;
+                }
+                layout.options.push((id, data.to_vec()));
+            }
+            match done {
+                Some(0) => return,
+                Some(offset) => next = offset,
+                None => {
+                    let text = format!("{}: options at byte {next:#x} end without DONE", self.name);
+                    let at = section.at as u64 + cursor.at() as u64;
+                    layout.problems.push(Problem::at(self.name, at, "option DONE", "the end of the section", 0, text));
+                    return;
+                }
+            }
+        }
+        let text = format!("{}: the chain of options does not end; it is read {MOST_OPTION_SECTIONS} times", self.name);
+        layout.problems.push(Problem::at(self.name, next, "an end of the chain of options", "a loop", 0, text));
+    }
+
+    /// Reads the sections that the options name.
+    fn read_sections(&self, head_end: usize, layout: &mut Layout) {
+        let mut salvage = true;
+        for (option, data) in std::mem::take(&mut layout.options) {
+            let offset = self.endian.unsigned(&data[..data.len().min(8)]);
+            match option {
+                id::HEADER_INFO | id::FTRACE_EVENTS | id::EVENT_FORMATS | id::CMDLINES => {
+                    self.read_metadata(option, offset, layout);
+                }
+                id::BUFFER => {
+                    salvage = false;
+                    match self.buffer(&data) {
+                        Some(buffer) => layout.buffers.push(buffer),
+                        None => self.damaged(offset, "a whole BUFFER option", layout),
+                    }
+                }
+                id::CPUCOUNT => layout.cpus = self.endian.unsigned(&data[..data.len().min(4)]) as u32,
+                _ => {}
+            }
+            layout.options.push((option, data));
+        }
+        if salvage {
+            self.find_buffers(head_end, layout);
+        }
+    }
+
+    fn read_metadata(&self, option: u16, offset: u64, layout: &mut Layout) {
+        let Some(section) = self.section(offset).filter(|section| section.id == option) else {
+            return self.damaged(offset, "the section that an option names", layout);
+        };
+        let content = match self.content(&section) {
+            Ok(content) => content,
+            Err(_) => return self.damaged(offset, "a section that can be unpacked", layout),
+        };
+        let mut cursor = Cursor::new(&content, 0, self.endian);
+        let read = match option {
+            id::HEADER_INFO => (|| {
+                cursor.take("header_page\0".len() as u64)?;
+                let size = cursor.u64()?;
+                layout.header_page = String::from_utf8_lossy(cursor.take(size)?).into_owned();
+                Some(())
+            })(),
+            id::FTRACE_EVENTS => format_list(&mut cursor, "ftrace", &mut layout.formats),
+            id::EVENT_FORMATS => event_formats(&mut cursor, &mut layout.formats),
+            _ => (|| {
+                let size = cursor.u64()?;
+                layout.cmdlines = String::from_utf8_lossy(cursor.take(size)?).into_owned();
+                Some(())
+            })(),
+        };
+        if read.is_none() {
+            self.damaged(offset, "a section as long as its contents say", layout);
+        }
+    }
+
+    fn damaged(&self, offset: u64, expected: &str, layout: &mut Layout) {
+        let text = format!("{}: at byte {offset:#x}: expected {expected}", self.name);
+        layout.problems.push(Problem::at(self.name, offset, expected, "damaged or missing bytes", 0, text));
+    }
+
+    fn buffer(&self, data: &[u8]) -> Option<Buffer> {
+        let mut cursor = Cursor::new(data, 0, self.endian);
+        let section = self.section(cursor.u64()?)?;
+        let (name, clock) = (cursor.text()?, cursor.text()?);
+        let (page_size, count) = (cursor.u32()? as usize, cursor.u32()?);
+        let mut cpus = Vec::new();
+        for _ in 0..count {
+            cpus.push(CpuData { cpu: cursor.u32()?, offset: cursor.u64()?, size: cursor.u64()? });
+        }
+        Some(Buffer { name, clock, page_size, compressed: section.compressed, cpus })
+    }
+
+    /// Walks the sections in file order and takes the buffers that no option names.
+    fn find_buffers(&self, head_end: usize, layout: &mut Layout) {
+        let mut at = head_end as u64;
+        while let Some(section) = self.section(at) {
+            if section.id == id::BUFFER {
+                // The size of a section still being written is not filled in: it goes to the end of the file.
+                let end = if section.size == 0 { self.file.len() } else { section.at + section.body.len() };
+                let cpus = self.cpus_of(&section, end, layout.page_size);
+                let text = format!(
+                    "{}: no option names the trace buffer at byte {at:#x}; its {} CPU streams were found in it",
+                    self.name,
+                    cpus.len()
+                );
+                layout.problems.push(Problem::at(self.name, at, "a BUFFER option", "none", 0, text));
+                layout.buffers.push(Buffer {
+                    name: String::new(),
+                    clock: String::new(),
+                    page_size: layout.page_size,
+                    compressed: section.compressed,
+                    cpus,
+                });
+                if section.size == 0 {
+                    return;
+                }
+            }
+            at = (section.at as u64).saturating_add(section.size);
+            if section.size == 0 && section.id != OPTIONS_SECTION {
+                return;
+            }
+        }
+    }
+
+    /// The CPU streams of a buffer section, each at a page boundary of the file.
+    fn cpus_of(&self, section: &Section<'_>, end: usize, page_size: usize) -> Vec<CpuData> {
+        let page = page_size.max(1);
+        let mut cpus = Vec::new();
+        let mut at = section.at.next_multiple_of(page);
+        if !section.compressed {
+            // Without chunk lists nothing tells where one CPU ends; pages of all of them follow each other in time.
+            cpus.push(CpuData { cpu: 0, offset: at as u64, size: end.saturating_sub(at) as u64 });
+            return cpus;
+        }
+        while at < end {
+            let mut cursor = Cursor::new(&self.file[..end], at, self.endian);
+            let Some(chunks) = cursor.u32() else { break };
+            let mut whole = true;
+            for _ in 0..chunks {
+                let skipped = cursor.u32().and_then(|size| cursor.u32().and_then(|_| cursor.take(u64::from(size))));
+                if skipped.is_none() {
+                    whole = false;
+                    break;
+                }
+            }
+            let stop = if whole { cursor.at() } else { end };
+            cpus.push(CpuData { cpu: cpus.len() as u32, offset: at as u64, size: (stop - at) as u64 });
+            if chunks == 0 || !whole {
+                break;
+            }
+            at = stop.next_multiple_of(page);
+        }
+        cpus
+    }
+}
+
+fn option<'a>(cursor: &mut Cursor<'a>) -> Option<(u16, &'a [u8])> {
+    let (id, size) = (cursor.u16()?, cursor.u32()?);
+    Some((id, cursor.take(u64::from(size))?))
+}
