@@ -1,7 +1,7 @@
 //! Do our own readers see every event and value of every story in every format?
 
 use generate::scenario::{self, ALL};
-use generate::{Story, Target};
+use generate::{Generation, Scenario, Story, Target, Vendor};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use trace::replay::{Event, Listener, replay};
@@ -111,6 +111,31 @@ fn every_binary_format_gives_back_what_was_written() {
             assert_eq!(found.len(), expected.len(), "{case}");
             assert_eq!(losses, story.losses.len() as u64, "{case}");
             assert!(problems.is_empty(), "{case}: {problems:?}");
+        }
+    }
+}
+
+#[test]
+fn every_line_of_the_kernels_own_text_is_understood() {
+    for name in ["halts", "hogs", "chain-with-halt", "vmx-refused", "svm-refused", "losses"] {
+        for generation in Generation::ALL {
+            let scenario = Scenario::named(name).unwrap();
+            let vendor = if generation < Generation::V5_10 { Vendor::Svm } else { scenario.vendors[0] };
+            let Some(story) = scenario.run_on(vendor, generation, 3) else { continue };
+            let directory = tempfile::tempdir().unwrap();
+            let path = story.write(Target::TextPrinted, directory.path()).unwrap();
+            let (found, losses, problems) = read(&path, &story);
+            let case = format!("{name} {vendor:?} {generation:?}");
+            assert_eq!(found.len(), story.records.len(), "{case}");
+            assert_eq!(losses, story.losses.len() as u64, "{case}");
+            assert!(problems.is_empty(), "{case}: {problems:?}");
+            let names = |lines: &[String]| {
+                let mut names: Vec<_> =
+                    lines.iter().filter_map(|line| line.split(' ').nth(3)).map(str::to_owned).collect();
+                names.sort();
+                names
+            };
+            assert_eq!(names(&found), names(&written(&story, false)), "{case}");
         }
     }
 }
