@@ -16,7 +16,7 @@ coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing"
 host=$(rustc -vV | sed -n 's/^host: //p')
 # With --target the flags do not reach build scripts.
-RUSTFLAGS=$(echo $coverage) cargo build --release --locked --manifest-path fuzz/Cargo.toml --target "$host" \
+RUSTFLAGS=$(echo $coverage) cargo build --release --manifest-path fuzz/Cargo.toml --target "$host" \
     --target-dir fuzz/target
 tools/seeds.sh
 

@@ -29,7 +29,7 @@ pub fn read_everything(path: &Path) {
     let Ok(trace) = trace::open(path) else { return };
     let fitted = trace::calibrate::fit(trace.as_ref());
     let request = Request::everything(trace.facts());
-    let reading = Reading { request: &request, fitted: fitted.as_ref() };
+    let reading = Reading { request: &request, fitted };
     let mut listener = Everything { fields: field_counts(&request), ..Everything::default() };
     let totals = trace::replay(trace.as_ref(), &reading, &mut listener);
     assert_sane(&totals, &listener);
