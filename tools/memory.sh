@@ -13,7 +13,7 @@ fi
 cargo build --release --locked --quiet --package kvmscope --package kvmscope-generate
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/kvmscope-memory.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
-target/release/generate random --huge "${gigabytes}GB" --output "$scratch/trace.dat" >/dev/null
+target/release/generate --huge "${gigabytes}GB" --output "$scratch/trace.dat" >/dev/null
 
 peak_kb=0
 start=$EPOCHREALTIME
