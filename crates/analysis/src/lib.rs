@@ -41,7 +41,7 @@ pub struct Answer {
 }
 
 /// All questions, in the order in which they are shown.
-pub const QUESTIONS: &[Question] = &[];
+pub const QUESTIONS: &[Question] = &[Question { id: "flow", question: flow::QUESTION, answer: flow::answer }];
 
 /// Why no answer could be given.
 #[derive(Debug, thiserror::Error)]

@@ -14,8 +14,8 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 /// How many pieces are in flight over all lanes, at least two per lane. A piece of trace.dat unpacks to 40 KB.
 const AHEAD: usize = 64;
 
-/// How many emptied batches are kept for use again.
-const SPARES: usize = 8;
+/// How many emptied batches are kept for use again: as many as can be in flight, so that none is allocated twice.
+const SPARES: usize = AHEAD;
 
 /// A piece to decode.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::shared::details::Detail;
 use crate::shared::machine::{Chain, Exit, KEPT};
 use crate::shared::roles;
 use crate::shared::state::{Lv, State};
-use crate::shared::walk::{Sink, Walk};
+use crate::shared::walk::{Preemptor, Sink, Walk};
 use crate::{Ask, Error};
 use base::{ClockSource, Problem, Problems, Span};
 use std::collections::BTreeMap;
@@ -57,10 +57,14 @@ impl Sink for Tally {
         if let Some(cost_ns) = exit.cost_ns {
             sums.cost_ns.record(cost_ns);
         }
-        if exit.detail != Detail::None && (sums.details.len() < MOST_KINDS || sums.details.contains_key(&exit.detail)) {
-            let (count, total_ns) = sums.details.entry(exit.detail).or_default();
+        if exit.detail == Detail::None {
+            return;
+        }
+        if let Some((count, total_ns)) = sums.details.get_mut(&exit.detail) {
             *count += 1;
             *total_ns += exit.cost_ns.unwrap_or(0);
+        } else if sums.details.len() < MOST_KINDS {
+            sums.details.insert(exit.detail, (1, exit.cost_ns.unwrap_or(0)));
         }
     }
 
@@ -89,17 +93,18 @@ impl Sink for Tally {
         }
     }
 
-    fn preempted(&mut self, thread: usize, by: i32, took: bool, from_ns: u64, to_ns: u64) {
+    fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64) {
+        let took = by.took && self.inside(from_ns);
         let (from_ns, to_ns) = (from_ns.max(self.window.from_ns), to_ns.min(self.window.to_ns));
-        let took = took && self.inside(from_ns);
         let length_ns = to_ns.saturating_sub(from_ns);
         if length_ns == 0 && !took {
             return;
         }
-        let sums = self.of(thread).preemptors.entry(by).or_default();
+        let sums = self.of(thread).preemptors.entry(by.tid).or_default();
         sums.count += u64::from(took);
         sums.total_ns += length_ns;
         sums.max_ns = sums.max_ns.max(length_ns);
+        sums.cpu = by.cpu;
     }
 
     fn ran_after_waking(&mut self, thread: usize, woken_ns: u64, ran_ns: u64) {
@@ -191,6 +196,7 @@ fn build_part(part: &Part, options: &crate::Options, progress: &mut dyn FnMut(u6
         doubts: walk.doubts,
         stale_entries: walk.stale_entries,
         unattributed: walk.unattributed,
+        cpus: facts.cpus,
         has_switches: totals_of(facts, &totals, "sched_switch") > 0,
         problems: problems.list().to_vec(),
         comms,

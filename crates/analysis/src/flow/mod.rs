@@ -1,5 +1,22 @@
 //! Where did the time of every vCPU go, by level, and why?
+//!
+//! In:  kernel traces of one or several levels. Out: one Section with the ledger, exits, chains and findings.
+//! ```text
+//!                 L2 exit                                                       L2 runs again
+//! L2  ─────────────┐                                                            ┌────────
+//! L1               │        ┌── VMREAD ──┐  ┌── VMWRITE ──┐  ┌── VMRESUME ──┐   │
+//! L0               └─inject─┘            └──┘             └──┘              └───┘
+//!                  |<------------------------ one chain ----------------------->|
+//! ```
+//! [`answer`] is the entry. The walk over the events, which other questions share, lies in [`crate::shared`].
 
+pub mod advise;
 pub mod build;
 pub mod identity;
+pub mod measure;
 pub mod model;
+pub mod rules;
+pub mod section;
+pub mod tables;
+
+pub use section::{QUESTION, answer};

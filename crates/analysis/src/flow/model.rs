@@ -54,6 +54,8 @@ pub struct PartFlow {
     pub stale_entries: u64,
     /// KVM events that no thread was found for.
     pub unattributed: u64,
+    /// CPUs of the recorded machine.
+    pub cpus: u32,
     /// True if the trace has scheduler switches; else time off the CPU cannot be told.
     pub has_switches: bool,
     /// Damage.
@@ -154,6 +156,8 @@ pub struct PreemptSums {
     pub total_ns: u64,
     /// Longest stretch.
     pub max_ns: u64,
+    /// The CPU both wanted, the last time.
+    pub cpu: u32,
 }
 
 /// Something that is missing.

@@ -14,4 +14,4 @@ pub mod walk;
 pub use reasons::{Isa, Reason};
 pub use roles::Role;
 pub use state::{Lv, State};
-pub use walk::{Sink, Walk};
+pub use walk::{Preemptor, Sink, Walk};

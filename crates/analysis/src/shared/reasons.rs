@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn a_code_that_no_table_knows_prints_its_number() {
         assert_eq!(Reason::of(Isa::Vmx, 500).name(), "500");
-        assert_eq!(Reason::of(Isa::Svm, 0x404).name(), "0X404");
+        assert_eq!(Reason::of(Isa::Svm, 0x404).name(), "0x404");
         assert_eq!(Reason::of(Isa::Other(3), 131_072).name(), "131072");
     }
 

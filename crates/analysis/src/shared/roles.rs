@@ -85,12 +85,10 @@ pub mod exit {
     pub const ISA: usize = 2;
     /// VMX exit qualification, SVM EXITINFO1.
     pub const INFO1: usize = 3;
-    /// VMX IDT-vectoring information, SVM EXITINFO2.
-    pub const INFO2: usize = 4;
     /// vCPU.
-    pub const VCPU: usize = 5;
+    pub const VCPU: usize = 4;
     /// Reason as text, from text traces.
-    pub const REASON_NAME: usize = 6;
+    pub const REASON_NAME: usize = 5;
 }
 
 /// Places of the fields of `kvm_entry`.
@@ -145,7 +143,6 @@ pub const ROWS: &[Row] = &[
             &["guest_rip"],
             &["isa"],
             &["info1"],
-            &["info2"],
             &["vcpu_id"],
             &["exit_reason_name"],
         ],

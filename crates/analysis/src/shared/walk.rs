@@ -22,12 +22,23 @@ pub trait Sink {
     fn exit(&mut self, thread: usize, exit: &Exit);
     /// A chain is over, or censored.
     fn chain(&mut self, thread: usize, chain: &Chain);
-    /// While `thread` was pre-empted, task `by` ran on its CPU; `took` if it was the one that took it.
-    fn preempted(&mut self, thread: usize, by: i32, took: bool, from_ns: u64, to_ns: u64);
+    /// While `thread` was pre-empted, a task ran on its CPU.
+    fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64);
     /// A woken thread got a CPU.
     fn ran_after_waking(&mut self, _thread: usize, _woken_ns: u64, _ran_ns: u64) {}
     /// A woken thread entered its guest.
     fn entered_after_waking(&mut self, _thread: usize, _woken_ns: u64, _entered_ns: u64) {}
+}
+
+/// Who ran while a thread was pre-empted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preemptor {
+    /// Thread id; 0 is the idle task.
+    pub tid: i32,
+    /// The CPU that both wanted.
+    pub cpu: u32,
+    /// True if it was this task that took the CPU, false if it came there later.
+    pub took: bool,
 }
 
 /// One CPU of the recorded machine.
@@ -275,7 +286,8 @@ impl<S: Sink> Walk<S> {
     fn charge(&mut self, cpu: usize, task: i32, now_ns: u64) {
         let here = &mut self.cpus[cpu];
         for (waiting, first) in &mut here.waiting {
-            self.sink.preempted(*waiting, task, *first, here.since_ns, now_ns);
+            let by = Preemptor { tid: task, cpu: cpu as u32, took: *first };
+            self.sink.preempted(*waiting, &by, here.since_ns, now_ns);
             *first = false;
         }
     }
@@ -289,7 +301,8 @@ impl<S: Sink> Walk<S> {
         // If it comes back on the same CPU its last slice was charged by this very switch, and has length 0 here.
         let task = here.current.unwrap_or(0);
         if now_ns > here.since_ns || first {
-            self.sink.preempted(me, task, first, here.since_ns, now_ns);
+            let by = Preemptor { tid: task, cpu: cpu as u32, took: first };
+            self.sink.preempted(me, &by, here.since_ns, now_ns);
         }
     }
 

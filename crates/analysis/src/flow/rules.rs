@@ -1,0 +1,190 @@
+//! What a flow can have wrong with it: rules as data.
+//!
+//! Each row says what it is called, why it happens, what to type, what that needs, and where the claim comes from; its
+//! `check` looks at the numbers and returns what it saw. Limits are choices, not measurements: below them a change
+//! would not be noticed.
+
+use super::advise::{
+    apic, ept_storm, halt_poll, level_conflicts, lost, preempted, shadow, stale, timer, userspace, vgif, vls,
+};
+use super::measure::Measures;
+use base::{Change, Cost, Evidence, Needs, Severity};
+
+/// What a rule's check saw.
+pub struct Hit {
+    /// VM, vCPU or trace.
+    pub subject: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// One line with the number that matters.
+    pub title: String,
+    /// What was seen and where.
+    pub evidence: Vec<Evidence>,
+    /// What it costs.
+    pub cost: Cost,
+    /// Changes that the program can make itself.
+    pub changes: Vec<Change>,
+    /// Commands made for this case; they come before the rule's own.
+    pub fix: Vec<String>,
+    /// Their way back.
+    pub undo: Vec<String>,
+}
+
+/// One rule.
+pub struct Rule {
+    /// `FLW-` and a word.
+    pub id: &'static str,
+    /// Looks at one trace's numbers.
+    pub check: fn(&Measures<'_>) -> Vec<Hit>,
+    /// Why this happens.
+    pub why: &'static str,
+    /// What to type.
+    pub fix: &'static [&'static str],
+    /// The way back.
+    pub undo: &'static [&'static str],
+    /// What the change needs.
+    pub needs: Needs,
+    /// Levels above the recorded machine at which the change is made: 0 is that machine.
+    pub above: u8,
+    /// Where the claim comes from.
+    pub source: &'static str,
+}
+
+/// All rules, in the order in which equal findings are shown.
+pub const RULES: &[Rule] = &[
+    Rule {
+        id: "FLW-SHADOW",
+        check: shadow,
+        why: "Without VMCS shadowing each VMREAD and VMWRITE of L1 leaves the guest, and L0 carries it out. With it the \
+              CPU reads and writes a shadow VMCS; what is left are the fields outside KVM's shadow list, such as HOST_RSP.",
+        fix: &["modprobe -r kvm_intel && modprobe kvm_intel nested=1 enable_shadow_vmcs=1"],
+        undo: &["modprobe -r kvm_intel && modprobe kvm_intel nested=1 enable_shadow_vmcs=0"],
+        needs: Needs::OuterLevel,
+        above: 0,
+        source: "arch/x86/kvm/vmx/vmcs_shadow_fields.h and vmx.c (enable_shadow_vmcs), Linux 6.12; Intel SDM vol. 3, \
+                 25.6.2 VMCS shadowing",
+    },
+    Rule {
+        id: "FLW-VLS",
+        check: vls,
+        why: "Without virtual VMLOAD and VMSAVE each of these instructions of L1 leaves the guest, and L0 copies the \
+              segment state itself. CPUs with VLS carry them out in the guest.",
+        fix: &[
+            "grep -o v_vmsave_vmload /proc/cpuinfo | head -1",
+            "modprobe -r kvm_amd && modprobe kvm_amd nested=1 vls=1",
+        ],
+        undo: &["modprobe -r kvm_amd && modprobe kvm_amd nested=1 vls=0"],
+        needs: Needs::OuterLevel,
+        above: 0,
+        source: "arch/x86/kvm/svm/svm.c (vls), Linux 6.12; AMD APM vol. 2, 15.33.1 Virtualizing VMLOAD and VMSAVE",
+    },
+    Rule {
+        id: "FLW-VGIF",
+        check: vgif,
+        why: "Without virtual GIF each STGI and CLGI of L1 leaves the guest. CPUs with vGIF keep the flag in the guest.",
+        fix: &["grep -o vgif /proc/cpuinfo | head -1", "modprobe -r kvm_amd && modprobe kvm_amd nested=1 vgif=1"],
+        undo: &["modprobe -r kvm_amd && modprobe kvm_amd nested=1 vgif=0"],
+        needs: Needs::OuterLevel,
+        above: 0,
+        source: "arch/x86/kvm/svm/svm.c (vgif), Linux 6.12; AMD APM vol. 2, 15.33.2 Virtualizing STGI and CLGI",
+    },
+    Rule {
+        id: "FLW-APIC",
+        check: apic,
+        why: "The guest works its local APIC, and this hardware or setting does not let it do so without an exit.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Reload,
+        above: 0,
+        source: "Intel SDM vol. 3, 30 APIC virtualization; AMD APM vol. 2, 15.29 AVIC; arch/x86/kvm/lapic.c, Linux 6.12",
+    },
+    Rule {
+        id: "FLW-TIMER",
+        check: timer,
+        why: "Each time the guest arms its timer it writes TSC_DEADLINE or TMICT, which exits even with APICv. Fewer \
+              timers, or fewer ticks of idle vCPUs, are the cure; the host has no setting for it.",
+        fix: &["perf record -e timer:hrtimer_start -ag -- sleep 5 && perf report   # in the guest: who arms timers"],
+        undo: &[],
+        needs: Needs::Nothing,
+        above: 1,
+        source: "handle_fastpath_set_tscdeadline in arch/x86/kvm/x86.c, Linux 6.12",
+    },
+    Rule {
+        id: "FLW-USERSPACE",
+        check: userspace,
+        why: "An exit that the VMM must serve costs several times one that the kernel serves: KVM_RUN returns, the VMM \
+              emulates a device, and calls again.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Reload,
+        above: 0,
+        source: "Documentation/virt/kvm/api.rst (KVM_RUN, KVM_IOEVENTFD, KVM_COALESCED_MMIO), Linux 6.12",
+    },
+    Rule {
+        id: "FLW-EPT",
+        check: ept_storm,
+        why: "Each first touch of a guest page, and each page the host took back, is an exit that fills one entry of \
+              the second-level page table. Huge pages make 512 of them one; memory touched beforehand makes none.",
+        fix: &["echo always > /sys/kernel/mm/transparent_hugepage/enabled"],
+        undo: &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"],
+        needs: Needs::Nothing,
+        above: 0,
+        source: "arch/x86/kvm/mmu/tdp_mmu.c, Linux 6.12; Documentation/admin-guide/mm/transhuge.rst",
+    },
+    Rule {
+        id: "FLW-PREEMPT",
+        check: preempted,
+        why: "The vCPU was ready to run and the host's scheduler ran something else on its CPU. The guest sees that as \
+              time that passed while it did nothing.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Nothing,
+        above: 0,
+        source: "sched_switch with prev_state R or R+ (include/trace/events/sched.h, Linux 6.12)",
+    },
+    Rule {
+        id: "FLW-HALTPOLL",
+        check: halt_poll,
+        why: "When a guest halts, KVM spins up to halt_poll_ns in case an interrupt comes soon. That shortens wake-ups \
+              and burns the CPU that another vCPU could use.",
+        fix: &["echo 0 > /sys/module/kvm/parameters/halt_poll_ns"],
+        undo: &["echo 200000 > /sys/module/kvm/parameters/halt_poll_ns"],
+        needs: Needs::Nothing,
+        above: 0,
+        source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12 (x86 default 200,000 ns)",
+    },
+    Rule {
+        id: "FLW-STALE",
+        check: stale,
+        why: "LTTng's KVM probes copy the kernel's event prototypes by hand, and the kernel changed them in 5.10 and \
+              5.16. These fields were left out and the levels found without them.",
+        fix: &["trace-cmd record -C mono -b 65536 -e kvm -e sched_switch -e sched_waking -e irq -e timer sleep 10"],
+        undo: &[],
+        needs: Needs::Nothing,
+        above: 0,
+        source: "lttng-modules ed19c0a include/instrumentation/events/arch/x86/kvm/trace.h against \
+                 arch/x86/kvm/trace.h of Linux 6.1",
+    },
+    Rule {
+        id: "FLW-LOST",
+        check: lost,
+        why: "The recorder's buffers ran over, so parts of the story are missing. Times around the gaps are unknown, \
+              chains across them are left out of the statistics, and shares are of what was seen.",
+        fix: &["trace-cmd record -C mono -b 65536 -e kvm -e sched_switch -e sched_waking sleep 10"],
+        undo: &[],
+        needs: Needs::Nothing,
+        above: 0,
+        source: "Documentation/trace/ftrace.rst (buffer_size_kb), Linux 6.12",
+    },
+    Rule {
+        id: "FLW-CONFLICT",
+        check: level_conflicts,
+        why: "What the entry requests said of an exit's level, and what followed it, disagree. The later event was \
+              believed; a restored or migrated guest, or events lost unseen, can be the cause.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Nothing,
+        above: 0,
+        source: "docs/flow.md, two witnesses",
+    },
+];
