@@ -12,15 +12,19 @@
 
 pub mod batch;
 pub mod calibrate;
+pub mod ctf;
 mod decoders;
 pub mod error;
 pub mod facts;
 pub mod format;
 pub mod lane;
 pub mod open;
+pub mod perfdata;
 pub mod replay;
 pub mod request;
+pub mod text;
 pub mod tracedat;
+pub mod write;
 
 pub use batch::{Batch, Kind};
 pub use error::Error;

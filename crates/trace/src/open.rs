@@ -2,13 +2,13 @@
 
 use crate::error::Error;
 use crate::lane::Trace;
-use crate::tracedat;
+use crate::{ctf, perfdata, text, tracedat};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// How many bytes of a file are looked at.
-const FIRST_BYTES: u64 = 4096;
+/// How many bytes of a file are looked at: enough for the first lines of a text.
+const FIRST_BYTES: u64 = 64 << 10;
 
 /// Opens a trace file, or a directory that holds a CTF trace.
 ///
@@ -18,6 +18,9 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
     let io = |source| Error::Io { file: path.to_owned(), source };
     let unknown = |found: String| Error::UnknownFormat { file: path.to_owned(), found };
     if path.is_dir() {
+        if ctf::sniff(path) {
+            return ctf::open(path);
+        }
         return Err(unknown("it is a directory without a CTF `metadata` file".into()));
     }
     let mut first = Vec::new();
@@ -27,6 +30,15 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
     }
     if tracedat::sniff(&first) {
         return Ok(Box::new(tracedat::open(path)?));
+    }
+    if perfdata::sniff(&first) {
+        return perfdata::open(path);
+    }
+    if ctf::sniff(path) {
+        return ctf::open(path);
+    }
+    if text::sniff(&first) {
+        return text::open(path);
     }
     let shown: Vec<String> = first.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     Err(unknown(format!("it starts with the bytes {}", shown.join(" "))))

@@ -138,14 +138,7 @@ pub const ROWS: &[Row] = &[
     Row {
         role: Role::Exit,
         names: &["kvm_exit", "kvm_x86_exit"],
-        fields: &[
-            &["exit_reason"],
-            &["guest_rip"],
-            &["isa"],
-            &["info1"],
-            &["vcpu_id"],
-            &["exit_reason_name"],
-        ],
+        fields: &[&["exit_reason"], &["guest_rip"], &["isa"], &["info1"], &["vcpu_id"], &["exit_reason_name"]],
     },
     Row { role: Role::Entry, names: &["kvm_entry", "kvm_x86_entry"], fields: &[&["vcpu_id"], &["rip"]] },
     Row { role: Role::NestedVmexit, names: &["kvm_nested_vmexit", "kvm_x86_nested_vmexit"], fields: &[] },

@@ -1,0 +1,32 @@
+//! Traces whose truth is known by construction.
+//!
+//! ```text
+//! Scenario --seed--> Host: vCPU threads act ---> Story { records, losses, truth } ---write(Target)---> a file to open
+//! ```
+//! A small simulator of a host and its guests acts out what nested KVM does, in the emission order of the kernel that
+//! the scenario names, and keeps books while it acts. The same records are then written in every format, so that each
+//! reader and every analysis can be held against one truth: the ledger of each vCPU to the nanosecond, exits by level
+//! and reason, chains with their lengths. What the numbers mean exactly, also where the contract leaves a choice, stands
+//! in [`truth`].
+//!
+//! In: a scenario of [`scenario::ALL`] or [`scenario::random`], and a seed. Out: a [`Story`]. Equal seeds give equal
+//! stories on every machine.
+
+pub mod host;
+pub mod huge;
+pub mod kernel;
+mod lttng;
+pub mod printed;
+pub mod random;
+pub mod reason;
+pub mod scenario;
+pub mod story;
+pub mod truth;
+pub mod vcpu;
+
+pub use host::Host;
+pub use kernel::{Generation, Vendor};
+pub use random::Random;
+pub use scenario::Scenario;
+pub use story::{Story, Target};
+pub use truth::Truth;

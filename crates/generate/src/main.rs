@@ -1,0 +1,87 @@
+//! Writes a story to a file: `generate vmx-no-shadowing --format tracedat7-le-64-zstd -o DIR`, or a huge one:
+//! `generate --huge 10GB -o FILE`.
+
+use anyhow::{Context, bail};
+use clap::Parser;
+use generate::scenario::{self, Scenario};
+use generate::{Story, Target, huge};
+use std::path::PathBuf;
+use trace::write::tracedat::Compression;
+
+/// Writes traces whose truth is known.
+#[derive(Parser)]
+struct Arguments {
+    /// The scenario, or `random`.
+    scenario: Option<String>,
+    /// Lists scenarios and formats.
+    #[arg(long)]
+    list: bool,
+    /// The format.
+    #[arg(long, default_value = "tracedat7-le-64-zstd")]
+    format: String,
+    /// The seed that varies times and choices.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The directory to write to; with --huge the file.
+    #[arg(short, long, default_value = ".")]
+    output: PathBuf,
+    /// Repeats the scenario in one uncompressed trace.dat until its pages take so much: `10GB`, `500MB`.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    huge: Option<u64>,
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    if arguments.list {
+        list();
+        return Ok(());
+    }
+    let name = match (&arguments.scenario, arguments.huge) {
+        (Some(name), _) => name.as_str(),
+        (None, Some(_)) => "vmx-no-shadowing",
+        (None, None) => bail!("name a scenario, or --list them"),
+    };
+    let story = story(name, arguments.seed)?;
+    if let Some(bytes) = arguments.huge {
+        huge::write(&story, bytes, Compression::None, &arguments.output)?;
+        return Ok(());
+    }
+    let target = Target::named(&arguments.format)
+        .with_context(|| format!("there is no format {}; --list shows them", arguments.format))?;
+    std::fs::create_dir_all(&arguments.output)?;
+    let path = story.write(target, &arguments.output)?;
+    println!("{}", path.display());
+    Ok(())
+}
+
+/// `10GB` in bytes; units are powers of ten.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "B" => 1,
+        "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        other => return Err(format!("`{other}` is no unit; write KB, MB or GB")),
+    };
+    let number: u64 = digits.parse().map_err(|_| format!("`{digits}` is no number"))?;
+    number.checked_mul(unit).ok_or_else(|| format!("{text} is too much"))
+}
+
+fn list() {
+    for Scenario { name, about, .. } in scenario::ALL {
+        println!("{name:20} {about}");
+    }
+    println!("{:20} everything at once, vendor and kernel too, as the seed wants it", "random");
+    for target in Target::all() {
+        println!("--format {}", target.name());
+    }
+}
+
+fn story(name: &str, seed: u64) -> anyhow::Result<Story> {
+    if name == "random" {
+        return Ok(scenario::random(seed));
+    }
+    let scenario = Scenario::named(name).with_context(|| format!("there is no scenario {name}; --list shows them"))?;
+    Ok(scenario.run(seed))
+}

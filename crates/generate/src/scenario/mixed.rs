@@ -1,0 +1,106 @@
+//! Everything at once, as a seed wants it.
+
+use super::{halts, nested, plain, sharing, steps};
+use crate::host::Host;
+use crate::kernel::{Generation, Vendor};
+use crate::random::Random;
+use crate::reason::vmx;
+use crate::story::Story;
+use crate::vcpu::{Exit, Vcpu, Waker};
+
+/// Control block of the L2 vCPU of L1's vCPU `vcpu`.
+fn block(vcpu: &Vcpu) -> u64 {
+    0x1_0a40_a000 + 0x10_0000 * u64::from(vcpu.truth.vcpu)
+}
+
+/// A story whose vendor, kernel, threads and acts all follow from `seed`.
+///
+/// It has no losses, and no refused entry, which some kernels cannot tell from one that was made.
+pub fn random(seed: u64) -> Story {
+    let mut random = Random::new(seed);
+    let vendor = random.pick(&[Vendor::Vmx, Vendor::Svm]);
+    let generation = random.pick(&Generation::ALL);
+    let threads = random.between(1, 4) as u32;
+    // Each thread has a home and a spare CPU; the last CPU is the quiet one.
+    let mut host = Host::new(vendor, generation, 2 * threads + 1);
+    for at in 0..threads {
+        host.add("guest", at, 500 + at as i32, 2 * at);
+    }
+    for at in 0..threads {
+        let vcpu = &mut host.vcpus[at as usize];
+        vcpu.pass(random.between(500, 5_000));
+        vcpu.enter(1);
+        if random.one_in(2) {
+            with_guests(vcpu, &mut random);
+        } else {
+            without_guests(vcpu, &mut random);
+        }
+    }
+    host.finish()
+}
+
+fn without_guests(vcpu: &mut Vcpu, random: &mut Random) {
+    let cpus = [vcpu.cpu, vcpu.cpu + 1];
+    for _ in 0..random.between(10, 60) {
+        steps::run_guest(vcpu, random);
+        match random.between(0, 5) {
+            0 | 1 => steps::anything(vcpu, random, 1),
+            2 => plain::disturbed(vcpu, random, random.clone().between(0, 4)),
+            3 => sharing::hogged(vcpu, random, random.clone().between(0, 3), &cpus),
+            _ => {
+                let sleep = (!random.one_in(3)).then(|| halts::sleep(random, Waker::Interrupt, &cpus));
+                halts::halt(vcpu, random, 1, sleep);
+            }
+        }
+    }
+    steps::settle(vcpu, random);
+}
+
+fn with_guests(vcpu: &mut Vcpu, random: &mut Random) {
+    let cpus = [vcpu.cpu, vcpu.cpu + 1];
+    let block = block(vcpu);
+    let vendor = vcpu.vendor();
+    steps::launch(vcpu, random, block);
+    for _ in 0..random.between(5, 40) {
+        steps::run_guest(vcpu, random);
+        match random.between(0, 4) {
+            0 => steps::anything(vcpu, random, 2),
+            1 => {
+                vcpu.interrupted(random.between(500, 2_000));
+                vcpu.pass(100);
+                sharing::lose_cpu(vcpu, random, &cpus);
+                vcpu.pass(100);
+                vcpu.enter(2);
+            }
+            _ => reflected(vcpu, random, &cpus, block),
+        }
+    }
+    steps::leave_open(vcpu, random, vendor.interrupt(), block);
+}
+
+/// An exit of L2 that L1 gets, in which anything may happen.
+fn reflected(vcpu: &mut Vcpu, random: &mut Random, cpus: &[u32], block: u64) {
+    let vendor = vcpu.vendor();
+    let reason = random.pick(&[vendor.cpuid(), vendor.msr_write(), vendor.page_fault(), vendor.interrupt()]);
+    steps::open_chain(vcpu, random, Exit::of(reason), reason, block);
+    match vendor {
+        Vendor::Vmx => {
+            let work = vec![Exit::of(vmx::VMREAD); random.between(0, 30) as usize];
+            steps::hypervisor(vcpu, random, &work);
+        }
+        Vendor::Svm => steps::hypervisor(vcpu, random, &nested::svm_recipe()),
+    }
+    if random.one_in(6) {
+        steps::run_guest(vcpu, random);
+        let sleep = halts::sleep(random, Waker::Interrupt, cpus);
+        halts::halt(vcpu, random, 1, Some(sleep));
+    }
+    if random.one_in(6) {
+        steps::run_guest(vcpu, random);
+        steps::anything(vcpu, random, 1);
+    }
+    if random.one_in(5) {
+        sharing::hogged(vcpu, random, 0, cpus);
+    }
+    steps::close_chain(vcpu, random, block);
+}

@@ -1,0 +1,72 @@
+//! Nested entries that do not happen.
+
+use super::steps;
+use crate::host::Host;
+use crate::random::Random;
+use crate::reason::{svm as svm_code, vmx as vmx_code};
+use crate::vcpu::{Exit, Vcpu};
+
+const BLOCK: u64 = 0x1_0a40_a000;
+const VM: &str = "CPU 0/KVM";
+
+fn begin(host: &mut Host) -> &mut Vcpu {
+    let at = host.add(VM, 0, 170, 0);
+    let vcpu = &mut host.vcpus[at];
+    vcpu.pass(900);
+    vcpu.enter(1);
+    vcpu
+}
+
+pub(super) fn vmx(host: &mut Host, random: &mut Random) {
+    let vcpu = begin(host);
+    let recipe = [Exit::of(vmx_code::VMREAD), Exit::of(vmx_code::VMWRITE)];
+    // What the hardware refuses comes first: later its `kvm_entry` would pass for the end of an open chain.
+    for _ in 0..4 {
+        steps::run_guest(vcpu, random);
+        vcpu.refuse_early(vmx_code::VMLAUNCH, "invalid control field");
+        steps::run_guest(vcpu, random);
+        vcpu.refuse_in_hardware(BLOCK);
+    }
+    steps::run_guest(vcpu, random);
+    vcpu.fail_entry(BLOCK);
+    steps::launch(vcpu, random, BLOCK);
+    for _ in 0..5 {
+        // Refusals inside a chain: it goes on, one exit longer each.
+        steps::run_guest(vcpu, random);
+        steps::open_chain(vcpu, random, Exit::of(vmx_code::CPUID), vmx_code::CPUID, BLOCK);
+        steps::hypervisor(vcpu, random, &recipe);
+        vcpu.pass(200);
+        vcpu.refuse_early(vmx_code::VMRESUME, "invalid host state");
+        vcpu.pass(200);
+        vcpu.refuse_guest_state(BLOCK);
+        steps::close_chain(vcpu, random, BLOCK);
+        // An entry that fails in the processor closes a chain and opens the next.
+        steps::run_guest(vcpu, random);
+        steps::open_chain(vcpu, random, Exit::of(vmx_code::EPT_VIOLATION), vmx_code::EPT_VIOLATION, BLOCK);
+        vcpu.pass(200);
+        vcpu.fail_entry(BLOCK);
+        steps::hypervisor(vcpu, random, &recipe);
+        steps::close_chain(vcpu, random, BLOCK);
+    }
+    steps::leave_open(vcpu, random, vmx_code::EXTERNAL_INTERRUPT, BLOCK);
+}
+
+pub(super) fn svm(host: &mut Host, random: &mut Random) {
+    let vcpu = begin(host);
+    let recipe = super::nested::svm_recipe();
+    steps::run_guest(vcpu, random);
+    vcpu.refuse_early(svm_code::VMRUN, "");
+    steps::run_guest(vcpu, random);
+    vcpu.refuse_block(BLOCK);
+    steps::hypervisor(vcpu, random, &recipe[..2]);
+    steps::launch(vcpu, random, BLOCK);
+    for _ in 0..8 {
+        steps::run_guest(vcpu, random);
+        steps::open_chain(vcpu, random, Exit::of(svm_code::CPUID), svm_code::CPUID, BLOCK);
+        steps::hypervisor(vcpu, random, &recipe);
+        vcpu.pass(200);
+        vcpu.refuse_early(svm_code::VMRUN, "");
+        steps::close_chain(vcpu, random, BLOCK);
+    }
+    steps::leave_open(vcpu, random, svm_code::INTR, BLOCK);
+}

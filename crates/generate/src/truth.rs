@@ -1,0 +1,229 @@
+//! What an analysis has to find in a story.
+//!
+//! The simulator keeps these books itself, while it acts; nothing here is computed from the records it emits. The
+//! meaning of every number is that of CONTRACTS section 3. Where that leaves a choice, these hold:
+//!
+//! * **Handling has the level of the exit that is handled**, up to the next entry, also behind an injection. This is the
+//!   rule with which the recordings' known ledgers come out.
+//! * **A guest interval ends with the first evidence that the host runs.** Where `kvm_exit` is late (kernels of brief
+//!   `flow`, 2.3), a host interrupt comes first, and what lies between it and `kvm_exit` is handling.
+//! * **Exit, exit** (VMX fast path of 5.10): from the first exit to the second is unknown; the first is counted and adds
+//!   nothing to a total, for nothing says when it was over. **Entry, entry** (SVM before 6.5): the guest ran on.
+//! * **Halt polling** lasts from the start that `kvm_vcpu_wakeup` tells to the switch away from the thread, or to the
+//!   event if there was none.
+//! * Before the first KVM event of a thread its time is unknown, even while it is on a CPU.
+//! * A VMX entry that the hardware refused never ran: from `kvm_entry` on it is handling of L1's exit. The total of that
+//!   exit ends at this first `kvm_entry`.
+//! * **Losses.** The books are those of what happened. What a gap hides is in [`VcpuTruth::hidden_ns`]. An honest answer
+//!   has no known state longer than the books say, at least `hidden_ns` of unknown time, and no more exits or injections
+//!   than the books. [`Truth::exact`] is false then.
+
+use crate::kernel::Vendor;
+use std::collections::BTreeMap;
+
+/// State of a vCPU thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// A guest of this level runs.
+    Guest(u8),
+    /// KVM works on an exit from this level.
+    Handling(u8),
+    /// The VMM works.
+    Userspace,
+    /// A host interrupt.
+    Irq,
+    /// A host softirq.
+    Softirq,
+    /// A non-maskable interrupt; no scenario has one, for no event brackets it.
+    Nmi,
+    /// KVM polls for a wake-up.
+    HaltPoll,
+    /// The guest halted, the thread sleeps.
+    Halted,
+    /// Woken, not yet on a CPU.
+    WakeDelay,
+    /// Runnable, another task has the CPU.
+    Preempted,
+    /// The thread sleeps for another reason.
+    Blocked,
+    /// Nothing tells.
+    Unknown,
+}
+
+impl State {
+    /// True for the four states that are taken off the cost of exits and chains.
+    pub fn is_off_cpu(self) -> bool {
+        matches!(self, State::Preempted | State::WakeDelay | State::Blocked | State::Halted)
+    }
+
+    /// Name of the column in the table `vcpus`.
+    pub fn column(self) -> String {
+        match self {
+            State::Guest(level) => format!("guest_l{level}_ns"),
+            State::Handling(level) => format!("handling_l{level}_ns"),
+            State::Userspace => "userspace_ns".into(),
+            State::Irq => "irq_ns".into(),
+            State::Softirq => "softirq_ns".into(),
+            State::Nmi => "nmi_ns".into(),
+            State::HaltPoll => "halt_poll_ns".into(),
+            State::Halted => "halted_ns".into(),
+            State::WakeDelay => "wake_delay_ns".into(),
+            State::Preempted => "preempted_ns".into(),
+            State::Blocked => "blocked_ns".into(),
+            State::Unknown => "unknown_ns".into(),
+        }
+    }
+}
+
+/// What a group of exits has in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExitKey {
+    /// Level that left.
+    pub level: u8,
+    /// Number of the reason, whole: with VMX's bit 31.
+    pub reason: u32,
+}
+
+/// What an exit was about, where a record says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Detail {
+    /// A model-specific register, from `kvm_msr`.
+    Msr(u32),
+    /// A port, from `kvm_pio`.
+    Port(u16),
+    /// A guest-physical address, from `kvm_mmio`.
+    Mmio(u64),
+    /// An APIC register by its offset, from the exit's qualification.
+    ApicRegister(u16),
+    /// An interrupt vector, from the exit's qualification.
+    Vector(u8),
+}
+
+/// Count and time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// How many.
+    pub count: u64,
+    /// How long in all.
+    pub total_ns: u64,
+}
+
+/// The chains that one injected reason opened.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Chains {
+    /// Injections.
+    pub count: u64,
+    /// Not closed when the recording ended.
+    pub censored: u64,
+    /// Closed ones with an L1 HLT inside.
+    pub interrupted: u64,
+    /// Closed ones that ended with the entry of another control block, or while theirs ran on another thread first.
+    pub migrated: u64,
+    /// Exits of each closed chain, in order of closing.
+    pub lengths: Vec<u64>,
+    /// Cost of the closed ones.
+    pub total_ns: u64,
+}
+
+/// The truth about one vCPU thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VcpuTruth {
+    /// Name of the process, which all its vCPU threads have as `comm` here.
+    pub vm: String,
+    /// Number of the vCPU in its VM.
+    pub vcpu: u32,
+    /// The thread.
+    pub tid: i32,
+    /// Time per state; sums to [`Truth::wall_ns`].
+    pub ledger: BTreeMap<State, u64>,
+    /// How much of the ledger lies in gaps of the recording.
+    pub hidden_ns: u64,
+    /// Exits by level and reason.
+    pub exits: BTreeMap<ExitKey, Tally>,
+    /// The same by detail, for those that have one.
+    pub details: BTreeMap<(ExitKey, Detail), Tally>,
+    /// Chains by the reason as injected.
+    pub chains: BTreeMap<u32, Chains>,
+    /// Who ran while the vCPU was pre-empted: switches and time by the comm that took the CPU.
+    pub preemptors: BTreeMap<String, Tally>,
+    /// Nested entries that were refused.
+    pub refused: u64,
+}
+
+/// A stretch on one CPU whose events are not in the recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// The CPU.
+    pub cpu: u32,
+    /// Time of the last event before it.
+    pub from_ns: u64,
+    /// Time of the first event after it.
+    pub to_ns: u64,
+    /// How many events are missing.
+    pub events: u64,
+}
+
+/// The truth about a story.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Truth {
+    /// Whose exit reasons the numbers are.
+    pub vendor: Vendor,
+    /// Time of the first record.
+    pub from_ns: u64,
+    /// Time of the last record.
+    pub to_ns: u64,
+    /// The vCPU threads, by tid.
+    pub vcpus: Vec<VcpuTruth>,
+    /// Losses.
+    pub gaps: Vec<Gap>,
+}
+
+impl Truth {
+    /// Length of the story.
+    pub fn wall_ns(&self) -> u64 {
+        self.to_ns - self.from_ns
+    }
+
+    /// True if the records tell everything, so that an analysis must find these very numbers.
+    pub fn exact(&self) -> bool {
+        self.gaps.is_empty()
+    }
+
+    /// The same for formats that have no `kvm_vcpu_wakeup` (LTTng's CTF): polling cannot be told from handling an L1
+    /// exit there.
+    pub fn without_halt_polls(&self) -> Self {
+        let mut truth = self.clone();
+        for vcpu in &mut truth.vcpus {
+            let polled = vcpu.ledger.remove(&State::HaltPoll).unwrap_or(0);
+            *vcpu.ledger.entry(State::Handling(1)).or_default() += polled;
+        }
+        truth
+    }
+
+    /// The chains of all vCPUs together.
+    pub fn chains(&self) -> BTreeMap<u32, Chains> {
+        let mut all: BTreeMap<u32, Chains> = BTreeMap::new();
+        for (reason, chains) in self.vcpus.iter().flat_map(|vcpu| &vcpu.chains) {
+            let sum = all.entry(*reason).or_default();
+            sum.count += chains.count;
+            sum.censored += chains.censored;
+            sum.interrupted += chains.interrupted;
+            sum.migrated += chains.migrated;
+            sum.lengths.extend(&chains.lengths);
+            sum.total_ns += chains.total_ns;
+        }
+        all
+    }
+}
+
+impl VcpuTruth {
+    /// Time in `state`.
+    pub fn ns(&self, state: State) -> u64 {
+        self.ledger.get(&state).copied().unwrap_or(0)
+    }
+
+    /// All exits.
+    pub fn exit_count(&self) -> u64 {
+        self.exits.values().map(|tally| tally.count).sum()
+    }
+}

@@ -1,0 +1,260 @@
+//! What the host's scheduler and interrupts do to a vCPU thread.
+
+use super::{Exit, Place, Vcpu};
+use crate::truth::State;
+use trace::write::Value;
+
+/// Another task of the host.
+#[derive(Debug, Clone, Copy)]
+pub struct Task {
+    /// Its name.
+    pub comm: &'static str,
+    /// Its thread.
+    pub tid: i32,
+}
+
+/// How a thread lost its CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// KVM called `schedule` itself before an entry: state `R`.
+    Yielded,
+    /// It was pre-empted inside the kernel: state `R+`.
+    Forced,
+}
+
+/// Who wakes a sleeping thread.
+#[derive(Debug, Clone, Copy)]
+pub enum Waker {
+    /// An interrupt on the CPU where the thread slept.
+    Interrupt,
+    /// A thread on a CPU of its own, which runs just for that.
+    Thread {
+        /// The thread.
+        task: Task,
+        /// Its CPU.
+        cpu: u32,
+    },
+}
+
+/// `TASK_INTERRUPTIBLE`.
+const SLEEPING: u64 = 1;
+/// `TASK_UNINTERRUPTIBLE`.
+const WAITING_FOR_DISK: u64 = 2;
+const PRIORITY: u64 = 120;
+const TIMER_VECTOR: u64 = 236;
+
+impl Vcpu {
+    /// A host timer interrupt of `ns` over whatever KVM or the VMM does.
+    pub fn timer_interrupt(&mut self, ns: u64) {
+        let before = self.state;
+        self.event("local_timer_entry", &[("vector", TIMER_VECTOR.into())]);
+        self.state = State::Irq;
+        self.pass(ns / 2);
+        let now = self.now;
+        self.event("hrtimer_expire_entry", &[("now", now.into())]);
+        self.pass(ns - ns / 2);
+        self.event("local_timer_exit", &[("vector", TIMER_VECTOR.into())]);
+        self.state = before;
+    }
+
+    /// A host device interrupt of `ns`.
+    pub fn device_interrupt(&mut self, ns: u64) {
+        let before = self.state;
+        self.event("irq_handler_entry", &[("irq", 27.into()), ("name", "virtio0-input.0".into())]);
+        self.state = State::Irq;
+        self.pass(ns);
+        self.event("irq_handler_exit", &[("irq", 27.into()), ("ret", 1.into())]);
+        self.state = before;
+    }
+
+    /// A host softirq of `ns`.
+    pub fn softirq(&mut self, ns: u64) {
+        let before = self.state;
+        self.event("softirq_entry", &[("vec", 3.into())]);
+        self.state = State::Softirq;
+        self.pass(ns);
+        self.event("softirq_exit", &[("vec", 3.into())]);
+        self.state = before;
+    }
+
+    /// A host interrupt stops the guest. Where `kvm_exit` is late the interrupt is seen first, else behind it.
+    pub fn interrupted(&mut self, ns: u64) {
+        let reason = self.vendor().interrupt();
+        if self.kernel.generation.exit_is_late(self.kernel.vendor) {
+            // The handler's first event and the end of the guest are one moment; `event` must not move between them.
+            if self.last_event == Some(self.now) {
+                self.pass(1);
+            }
+            (self.state, self.exit_pending) = (State::Handling(self.level), true);
+            self.device_interrupt(ns);
+            self.pass(120);
+            self.exit(Exit::info(reason, 0));
+        } else {
+            self.exit(Exit::info(reason, 0));
+            self.pass(80);
+            self.device_interrupt(ns);
+        }
+    }
+
+    /// Another task takes the CPU for `ns`, and `second` after it for as long; then the thread goes on, on `cpu`.
+    pub fn preempt(&mut self, how: Loss, by: Task, second: Option<Task>, ns: u64, cpu: u32) {
+        let saved = self.state;
+        let state = if how == Loss::Forced { self.kernel.generation.preempted_bit() } else { 0 };
+        self.switch_from_self(state, by);
+        self.state = State::Preempted;
+        self.pass(ns);
+        self.preempted_by(by, ns);
+        let mut last = by;
+        if let Some(next) = second {
+            self.switch_event((by, 0), next);
+            self.pass(ns);
+            self.preempted_by(next, ns);
+            last = next;
+        }
+        self.come_back(last, cpu);
+        self.state = saved;
+    }
+
+    fn preempted_by(&mut self, task: Task, ns: u64) {
+        let tally = self.truth.preemptors.entry(task.comm.to_owned()).or_default();
+        tally.count += 1;
+        tally.total_ns += ns;
+    }
+
+    /// The thread waits for something but the guest's halt; woken after `ns`, it gets its CPU `delay_ns` later.
+    pub fn block(&mut self, ns: u64, delay_ns: u64, waker: Waker, cpu: u32) {
+        let saved = self.state;
+        self.switch_from_self(WAITING_FOR_DISK, idle(self.cpu));
+        self.state = State::Blocked;
+        self.sleep(ns, delay_ns, waker, cpu);
+        self.state = saved;
+    }
+
+    /// KVM halts the thread on behalf of the guest: it polls for `poll_ns`, and sleeps if `sleep` says so.
+    ///
+    /// On kernels without `kvm_vcpu_wakeup` there is no polling.
+    pub fn halt(&mut self, poll_ns: u64, sleep: Option<Sleep>) {
+        let saved = self.state;
+        let polls = self.kernel.generation.has_wakeup();
+        if self.last_event == Some(self.now) {
+            self.pass(1);
+        }
+        let start = self.now;
+        if polls {
+            self.state = State::HaltPoll;
+            self.pass(poll_ns);
+        }
+        if let Some(Sleep { ns, delay_ns, waker, cpu }) = sleep {
+            self.switch_from_self(SLEEPING, idle(self.cpu));
+            self.state = State::Halted;
+            self.sleep(ns, delay_ns, waker, cpu);
+            self.state = saved;
+            self.pass(60);
+        }
+        if polls {
+            // The event ends the polling, so its own nanosecond belongs to what was before it.
+            if self.last_event == Some(self.now) {
+                self.pass(1);
+            }
+            let halted = self.now - start;
+            let waited = u64::from(sleep.is_some());
+            self.event("kvm_vcpu_wakeup", &[("ns", halted.into()), ("waited", waited.into()), ("valid", 1.into())]);
+        }
+        self.state = saved;
+    }
+
+    /// Sleeps for `ns`, is woken, waits for `delay_ns` and is back on `cpu`.
+    fn sleep(&mut self, ns: u64, delay_ns: u64, waker: Waker, cpu: u32) {
+        let given = [
+            ("comm", Value::Text(self.truth.vm.clone())),
+            ("pid", (self.truth.tid as u64).into()),
+            ("prio", PRIORITY.into()),
+            ("target_cpu", u64::from(cpu).into()),
+        ];
+        match waker {
+            Waker::Interrupt => {
+                self.pass(ns);
+                self.event_of(0, self.cpu, "sched_waking", &given);
+            }
+            Waker::Thread { task, cpu: home } => {
+                self.pass(ns.saturating_sub(50));
+                self.switch_on(home, (idle(home), 0), task);
+                self.pass(50.min(ns));
+                self.event_of(task.tid, home, "sched_waking", &given);
+                self.state = State::WakeDelay;
+                self.pass(5);
+                self.switch_on(home, (task, SLEEPING), idle(home));
+            }
+        }
+        self.state = State::WakeDelay;
+        self.pass(delay_ns);
+        self.come_back(idle(cpu), cpu);
+    }
+
+    /// The thread gets on `cpu`, where `from` ran until now.
+    fn come_back(&mut self, from: Task, cpu: u32) {
+        let moved = cpu != self.cpu;
+        if moved && from.tid != 0 {
+            // The pre-emptor keeps the old CPU a little; there nobody waits any more.
+            self.cpu = cpu;
+            self.switch_to_self(0, &format!("swapper/{cpu}"), 0);
+        } else {
+            self.cpu = cpu;
+            self.switch_to_self(from.tid, from.comm, 0);
+        }
+        self.places.push(Place { from_ns: self.now, cpu, on_cpu: true });
+    }
+
+    fn switch_from_self(&mut self, state: u64, next: Task) {
+        let comm = self.truth.vm.clone();
+        self.switch_record(self.truth.tid, self.cpu, (&comm, self.truth.tid, state), (next.comm, next.tid));
+        self.places.push(Place { from_ns: self.now, cpu: self.cpu, on_cpu: false });
+    }
+
+    pub(super) fn switch_to_self(&mut self, tid: i32, comm: &str, state: u64) {
+        let name = self.truth.vm.clone();
+        self.switch_record(tid, self.cpu, (comm, tid, state), (&name, self.truth.tid));
+    }
+
+    /// A switch between two other tasks on this CPU.
+    fn switch_event(&mut self, from: (Task, u64), next: Task) {
+        self.switch_on(self.cpu, from, next);
+    }
+
+    fn switch_on(&mut self, cpu: u32, (from, state): (Task, u64), next: Task) {
+        self.switch_record(from.tid, cpu, (from.comm, from.tid, state), (next.comm, next.tid));
+    }
+
+    fn switch_record(&mut self, tid: i32, cpu: u32, prev: (&str, i32, u64), next: (&str, i32)) {
+        let given = [
+            ("prev_comm", prev.0.into()),
+            ("prev_pid", (prev.1 as u64).into()),
+            ("prev_prio", PRIORITY.into()),
+            ("prev_state", prev.2.into()),
+            ("next_comm", next.0.into()),
+            ("next_pid", (next.1 as u64).into()),
+            ("next_prio", PRIORITY.into()),
+        ];
+        self.event_of(tid, cpu, "sched_switch", &given);
+    }
+}
+
+/// How long a halted thread sleeps, and how it comes back.
+#[derive(Debug, Clone, Copy)]
+pub struct Sleep {
+    /// Until it is woken.
+    pub ns: u64,
+    /// From there until it has a CPU.
+    pub delay_ns: u64,
+    /// Who wakes it.
+    pub waker: Waker,
+    /// The CPU it comes back on.
+    pub cpu: u32,
+}
+
+/// The idle task of a CPU. Its number is in its name; tid 0 is what counts.
+fn idle(cpu: u32) -> Task {
+    const NAMES: [&str; 8] =
+        ["swapper/0", "swapper/1", "swapper/2", "swapper/3", "swapper/4", "swapper/5", "swapper/6", "swapper/7"];
+    Task { comm: NAMES[cpu as usize % NAMES.len()], tid: 0 }
+}

@@ -1,0 +1,256 @@
+//! Shortcuts for what nearly all events of real traces look like.
+//!
+//! ```text
+//! header   | id | time |            LTTng's two headers, as long as the id needs no extension; plain id and time
+//! payload  | word | word | text |   integers at byte boundaries and characters, all of fixed size
+//! ```
+//! A shortcut is recognised in compiled steps and gives what the steps would give. Where a header, an alignment or the
+//! end of the packet does not fit, the steps themselves are done.
+
+use super::bits::Shape;
+use super::model::Role;
+use super::program::{Op, To, order_key};
+use crate::Batch;
+
+/// An event header of fixed length.
+#[derive(Debug, Clone)]
+pub struct Header {
+    /// Alignment less one.
+    align: u64,
+    id: Option<(u32, Shape)>,
+    time: Option<(u32, Shape)>,
+    /// Ids for which this is the header.
+    ids: (u64, u64),
+    /// Its length.
+    bits: u64,
+}
+
+/// What an event header says.
+#[derive(Debug, Clone, Copy)]
+pub struct Found {
+    /// Position behind it.
+    pub after: u64,
+    /// Which kind of event follows.
+    pub id: Option<u64>,
+    /// The low bits of its time, and how many they are.
+    pub time: Option<(u64, u8)>,
+}
+
+/// Wanted fields of an event, all at fixed places.
+#[derive(Debug, Clone)]
+pub struct Payload {
+    align: u64,
+    loads: Vec<Load>,
+    tid: Option<Load>,
+    mask: u64,
+    bits: u64,
+    /// Bytes that must be there for every load to be one of 8 bytes.
+    window: usize,
+}
+
+/// One value, so many bytes from the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Load {
+    Absent,
+    Word { byte: u32, unused: u8, signed: bool, big: bool },
+    Single { byte: u32, big: bool },
+    Bytes { byte: u32, count: u32, text: bool },
+}
+
+/// A list of steps up to where it stops being of fixed layout.
+struct Start<'o> {
+    align: u64,
+    /// The fixed-size steps.
+    fixed: &'o [Op],
+    bits: u64,
+    rest: &'o [Op],
+}
+
+fn start(ops: &[Op]) -> Start<'_> {
+    let (align, ops) = match ops {
+        [Op::Align(align), rest @ ..] => (u64::from(*align), rest),
+        _ => (1, ops),
+    };
+    let fixed = ops.iter().take_while(|op| matches!(op, Op::Int { .. } | Op::Float { .. } | Op::Fixed { .. })).count();
+    let (fixed, rest) = ops.split_at(fixed);
+    let (bits, rest) = match rest {
+        [Op::Advance(bits), rest @ ..] => (*bits, rest),
+        _ => (0, rest),
+    };
+    Start { align: align - 1, fixed, bits, rest }
+}
+
+impl Header {
+    /// The shortcut for a header's steps, if they allow one.
+    pub fn recognise(ops: &[Op]) -> Option<Self> {
+        let first = start(ops);
+        let mut header = Self { align: first.align, id: None, time: None, ids: (0, u64::MAX), bits: first.bits };
+        let mut id_register = None;
+        for op in first.fixed {
+            match op {
+                Op::Int { at, shape, to: To::Role(Role::EventId) } => header.id = Some((*at, *shape)),
+                Op::Int { at, shape, to: To::Time } => header.time = Some((*at, *shape)),
+                Op::Int { at, to: To::Register(register), .. } => id_register = Some((*at, *register)),
+                _ => return None,
+            }
+        }
+        match first.rest {
+            [] if id_register.is_none() => Some(header),
+            // The first arm is the one for ids that fit; its content follows at once.
+            [Op::Switch { register, arms, .. }] => {
+                let (at, known) = id_register?;
+                let arm = arms.first()?;
+                let (id_at, id_shape) = header.id?;
+                let inner = start(&arm.body);
+                let [Op::Int { at: time_at, shape, to: To::Time }] = inner.fixed else { return None };
+                let aligned =
+                    inner.align == 0 || header.bits.is_multiple_of(inner.align + 1) && inner.align <= header.align;
+                if known != *register
+                    || at != id_at
+                    || id_shape.signed
+                    || arm.signed
+                    || !inner.rest.is_empty()
+                    || !aligned
+                {
+                    return None;
+                }
+                let [range] = arm.ranges.as_slice() else { return None };
+                header.ids = *range;
+                header.time = Some((u32::try_from(header.bits).ok()? + time_at, *shape));
+                header.bits += inner.bits;
+                Some(header)
+            }
+            _ => None,
+        }
+    }
+
+    /// What the header at `at` says; `None`: do the steps.
+    #[inline]
+    pub fn read(&self, data: &[u8], at: u64, end: u64) -> Option<Found> {
+        let at = (at + self.align) & !self.align;
+        let after = at + self.bits;
+        if after > end {
+            return None;
+        }
+        let id = self.id.map(|(from, shape)| shape.read(data, at + u64::from(from)));
+        if id.is_some_and(|id| !(self.ids.0..=self.ids.1).contains(&order_key(id, false))) {
+            return None;
+        }
+        let time = self.time.map(|(from, shape)| (shape.read(data, at + u64::from(from)), shape.bits));
+        Some(Found { after, id, time })
+    }
+}
+
+impl Payload {
+    /// The shortcut for the steps that read `fields` wanted fields, if they allow one.
+    pub fn recognise(ops: &[Op], fields: usize) -> Option<Self> {
+        let first = start(ops);
+        if !first.rest.is_empty() {
+            return None;
+        }
+        let mut payload = Self {
+            align: first.align,
+            loads: vec![Load::Absent; fields],
+            tid: None,
+            mask: 0,
+            bits: first.bits,
+            window: 0,
+        };
+        for op in first.fixed {
+            let (load, to, bytes) = load(op)?;
+            payload.window = payload.window.max(bytes);
+            match to {
+                To::Field(field) => {
+                    *payload.loads.get_mut(field as usize)? = load;
+                    payload.mask |= 1 << field;
+                }
+                To::Role(Role::Tid) => payload.tid = Some(load),
+                _ => return None,
+            }
+        }
+        Some(payload)
+    }
+
+    /// Position behind the payload at `at`, if it ends before `end`.
+    #[inline]
+    pub fn skip(&self, at: u64, end: u64) -> Option<u64> {
+        let after = ((at + self.align) & !self.align).checked_add(self.bits)?;
+        (after <= end).then_some(after)
+    }
+
+    /// Adds the mask and the values to `batch`; returns the thread if the event says it. `None`: do the steps.
+    #[inline]
+    pub fn read(&self, data: &[u8], at: u64, batch: &mut Batch) -> Option<Option<i32>> {
+        let at = (at + self.align) & !self.align;
+        if at & 7 != 0 {
+            return None;
+        }
+        let from = (at >> 3) as usize;
+        let window = data.get(from..from.checked_add(self.window)?)?;
+        let Batch { values, bytes, .. } = batch;
+        values.push(self.mask);
+        values.extend(self.loads.iter().map(|load| load.value(window, bytes)));
+        Some(self.tid.map(|tid| tid.value(window, bytes) as i32))
+    }
+}
+
+/// The load that does what a step does, what it is for, and how many bytes it needs.
+fn load(op: &Op) -> Option<(Load, To, usize)> {
+    match *op {
+        Op::Int { at, shape, to } if simple(at, shape) => {
+            let (byte, unused) = (at / 8, 64 - shape.bits);
+            let load = Load::Word { byte, unused, signed: shape.signed, big: shape.high_first };
+            Some((load, to, byte as usize + 8))
+        }
+        Op::Float { at, shape, to } if simple(at, shape) => {
+            let (byte, big) = (at / 8, shape.high_first);
+            let load = match shape.bits {
+                32 => Load::Single { byte, big },
+                _ => Load::Word { byte, unused: 0, signed: false, big },
+            };
+            Some((load, to, byte as usize + 8))
+        }
+        Op::Fixed { at, bytes, text, to } if at.is_multiple_of(8) => {
+            let load = Load::Bytes { byte: at / 8, count: bytes, text };
+            Some((load, to, (at / 8) as usize + bytes as usize))
+        }
+        _ => None,
+    }
+}
+
+fn simple(at: u32, shape: Shape) -> bool {
+    at.is_multiple_of(8) && !shape.bytes_swapped
+}
+
+impl Load {
+    #[inline]
+    fn value(self, window: &[u8], bytes: &mut Vec<u8>) -> u64 {
+        match self {
+            Load::Word { byte, unused, signed, big } => {
+                let word = word(window, byte);
+                let high = if big { word.swap_bytes() } else { word << unused };
+                if signed { (high as i64 >> unused) as u64 } else { high >> unused }
+            }
+            Load::Absent => 0,
+            Load::Single { byte, big } => {
+                let word = word(window, byte);
+                let raw = if big { word.swap_bytes() >> 32 } else { word } as u32;
+                f64::from(f32::from_bits(raw)).to_bits()
+            }
+            Load::Bytes { byte, count, text } => {
+                let content = &window[byte as usize..byte as usize + count as usize];
+                let length = if text { content.iter().position(|byte| *byte == 0) } else { None };
+                let content = &content[..length.unwrap_or(content.len())];
+                let at = bytes.len() as u64;
+                bytes.extend_from_slice(content);
+                at << 32 | content.len() as u64
+            }
+        }
+    }
+}
+
+/// Eight bytes, of which the payload's window has shown that they are there.
+#[inline]
+fn word(window: &[u8], byte: u32) -> u64 {
+    window[byte as usize..].first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word))
+}

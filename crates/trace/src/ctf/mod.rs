@@ -1,0 +1,233 @@
+//! What happened, according to a CTF trace (Common Trace Format 1.8 and 2)?
+//!
+//! In: a directory that holds `metadata` and stream files, or holds such directories. Out: a [`Trace`].
+//! ```text
+//! find -> metadata -> tsdl (1.8) --+
+//!                  \-> json (2) ---+-> model -> compile -> program
+//! stream files -> packet (index) ------------> stream: machine runs the program -> Batch
+//! ```
+//! Sources: CTF 1.8.3 (diamon.org/ctf/v1.8.3), CTF2-SPEC-2.0, CTF2-FS-1.0, CTF2-PMETA-1.0; LTTng's headers and names
+//! as lttng-modules 2.13 writes them. Arrays, structures inside arrays, and variants of unequal options are handed out
+//! in printed form: `[ 1, 2 ]`, `{ a = 1 }`.
+
+pub mod bits;
+mod compile;
+mod cut;
+mod fast;
+mod find;
+mod json;
+mod kind;
+mod machine;
+mod metadata;
+mod model;
+mod packet;
+mod program;
+mod stream;
+mod tsdl;
+
+pub use cut::{Cut, cut};
+
+use crate::{Error, Facts, Format, Lane, Reading, Source, Trace};
+use base::{Clock, Problem};
+use kind::{EventTypes, Steps, StreamKind};
+use metadata::Metadata;
+use model::Schema;
+use packet::{Packet, StreamFile};
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use stream::{Mapped, Reader, TraceFile};
+
+/// Packets larger than this are read piece by piece, so that memory stays bounded. LTTng's are at most a few MB.
+const LARGEST_PIECE: u64 = 64 << 20;
+
+/// True if `path` is a CTF trace, holds one, or is the metadata of one. The bytes of `metadata` decide.
+pub fn sniff(path: &Path) -> bool {
+    !find::traces(path).is_empty()
+}
+
+/// Opens the CTF traces at or below `path` as one.
+///
+/// # Errors
+/// If there is none, a file cannot be read, or the metadata is damaged.
+pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
+    Ok(Box::new(CtfTrace::open(path)?))
+}
+
+/// The CTF traces below one directory.
+pub struct CtfTrace {
+    facts: Facts,
+    kinds: Vec<StreamKind>,
+    files: Vec<TraceFile>,
+    streams: Vec<Stream>,
+    directories: Vec<PathBuf>,
+}
+
+/// One stream: packets of one or several files.
+struct Stream {
+    name: String,
+    kind: usize,
+    cpu: Option<u32>,
+    packets: Vec<Packet>,
+}
+
+impl CtfTrace {
+    fn open(path: &Path) -> Result<Self, Error> {
+        let directories = find::traces(path);
+        if directories.is_empty() {
+            let found = "no file `metadata` below it starts as one of CTF".to_owned();
+            return Err(Error::UnknownFormat { file: path.to_owned(), found });
+        }
+        let facts = Facts::new(path.to_owned(), Format::Ctf1, Clock::uncalibrated("none"));
+        let mut trace = Self { facts, kinds: Vec::new(), files: Vec::new(), streams: Vec::new(), directories };
+        let mut event_types = EventTypes::default();
+        for number in 0..trace.directories.len() {
+            let directory = trace.directories[number].clone();
+            trace.take_in(&directory, number == 0, &mut event_types)?;
+        }
+        trace.facts.event_types = event_types.list;
+        trace.describe();
+        Ok(trace)
+    }
+
+    /// Adds the trace in `directory`.
+    fn take_in(&mut self, directory: &Path, first: bool, event_types: &mut EventTypes) -> Result<(), Error> {
+        let metadata = Metadata::read(&directory.join("metadata"))?;
+        let schema = if metadata.is_json() { json::parse(&metadata)? } else { tsdl::parse(&metadata)? };
+        if first {
+            self.take_origin(&schema);
+        }
+        let first_kind = self.kinds.len();
+        for class in &schema.streams {
+            let kind = StreamKind::compile(&schema, class, event_types);
+            self.kinds.push(kind.map_err(|error| metadata.damaged(0, "references to earlier integers", error))?);
+        }
+        let mut packets = Vec::new();
+        self.facts.bytes += metadata.bytes;
+        for path in find::streams(directory)? {
+            let file = TraceFile { name: path.display().to_string(), content: map(&path)?, path };
+            let (name, number, data) = (&file.name, self.files.len(), file.content.bytes());
+            self.facts.bytes += data.len() as u64;
+            let kinds = &self.kinds[first_kind..];
+            packets.extend(StreamFile { name, number, data }.packets(kinds, first_kind, &mut self.facts.problems));
+            self.files.push(file);
+        }
+        self.group(packets);
+        Ok(())
+    }
+
+    fn take_origin(&mut self, schema: &Schema) {
+        self.facts.format = schema.format;
+        self.facts.env.clone_from(&schema.env);
+        self.facts.hostname = schema.env.get("hostname").cloned();
+        self.facts.uname = match (schema.env.get("kernel_release"), schema.env.get("kernel_version")) {
+            (Some(release), Some(version)) => Some(format!("{release} {version}")),
+            (release, _) => release.cloned(),
+        };
+    }
+
+    /// Sorts packets into streams: by what they say, else by file.
+    fn group(&mut self, packets: Vec<Packet>) {
+        let mut streams: Vec<Stream> = Vec::new();
+        let mut places: FxHashMap<(usize, Option<u64>, usize), usize> = FxHashMap::default();
+        for packet in packets {
+            let file = if packet.instance.is_some() { usize::MAX } else { packet.file };
+            let place = *places.entry((packet.kind, packet.instance, file)).or_insert(streams.len());
+            if place == streams.len() {
+                let cpu = packet.cpu.and_then(|cpu| u32::try_from(cpu).ok());
+                let name = self.files[packet.file].name.clone();
+                streams.push(Stream { name, kind: packet.kind, cpu, packets: Vec::new() });
+            }
+            streams[place].packets.push(packet);
+        }
+        for stream in &mut streams {
+            // Several files of one stream (LTTng's rotating trace files) are put in the order of time.
+            if stream.packets.iter().all(|packet| packet.begin.is_some()) {
+                stream.packets.sort_by_key(|packet| (packet.begin, packet.file, packet.from));
+            }
+            packet::note_losses(&mut stream.packets);
+        }
+        self.streams.extend(streams);
+    }
+
+    /// Fills in the facts that all streams together give.
+    fn describe(&mut self) {
+        let mut cpus: Vec<u32> = self.streams.iter().filter_map(|stream| stream.cpu).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        self.facts.cpus = if cpus.is_empty() { self.streams.len() } else { cpus.len() } as u32;
+        let clock = self.streams.iter().find_map(|stream| self.kinds[stream.kind].clock.clone());
+        match clock.or_else(|| self.kinds.iter().find_map(|kind| kind.clock.clone())) {
+            Some(clock) => self.facts.clock = clock,
+            None => {
+                let file = self.facts.path.display().to_string();
+                let text = format!("{file}: no clock is described, so one tick is shown as one nanosecond");
+                self.facts.problems.push(Problem::at(file, None, "a clock", "none", 0, text));
+            }
+        }
+        for stream in &self.streams {
+            let sum = |of: fn(packet::Lost) -> u64| stream.packets.iter().filter_map(|p| p.lost).map(of).sum::<u64>();
+            let stated = [("discarded events", sum(|lost| lost.events)), ("lost packets", sum(|lost| lost.packets))];
+            for (kind, count) in stated.into_iter().filter(|(_, count)| *count > 0) {
+                let cpu = stream.cpu.unwrap_or(0);
+                self.facts.losses.push(crate::facts::StatedLoss { cpu, kind: kind.to_owned(), count });
+            }
+        }
+    }
+}
+
+impl CtfTrace {
+    fn reader<'t>(&'t self, stream: &'t Stream, steps: Arc<Vec<Steps>>, fitted: Option<&Clock>) -> Reader<'t> {
+        let kind = &self.kinds[stream.kind];
+        let clock = kind.clock.as_ref().or(fitted).unwrap_or(&self.facts.clock);
+        Reader {
+            kind,
+            packets: &stream.packets,
+            files: &self.files,
+            steps,
+            event_types: self.facts.event_types.len(),
+            clock: clock.clone(),
+        }
+    }
+}
+
+impl Trace for CtfTrace {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn lanes<'t>(&'t self, reading: &'t Reading<'t>) -> Vec<Lane<'t>> {
+        let select = |kind: &StreamKind| Arc::new(kind.select(reading.request, &self.facts.event_types));
+        let steps: Vec<_> = self.kinds.iter().map(select).collect();
+        let lane = |stream: &'t Stream| {
+            let reader = self.reader(stream, steps[stream.kind].clone(), reading.fitted.as_ref());
+            let apart = stream.stands_alone(reader.kind);
+            let source =
+                if apart { Source::Pieces(Box::new(reader)) } else { Source::Sequence(Box::new(reader.in_order())) };
+            Lane { name: stream.name.clone(), cpu: stream.cpu, source }
+        };
+        self.streams.iter().map(lane).collect()
+    }
+}
+
+impl Stream {
+    /// True if each packet can be read without those before it.
+    fn stands_alone(&self, kind: &StreamKind) -> bool {
+        let whole_stamps = kind.shortest_time.is_some_and(|bits| bits == 64);
+        let small = |packet: &Packet| packet.to - packet.from <= LARGEST_PIECE;
+        self.packets.iter().all(|packet| small(packet) && (whole_stamps || packet.begin.is_some()))
+    }
+}
+
+fn map(path: &PathBuf) -> Result<Mapped, Error> {
+    let refused = |source| Error::Io { file: path.clone(), source };
+    let file = File::open(path).map_err(refused)?;
+    if file.metadata().map_err(refused)?.len() == 0 {
+        return Ok(Mapped::Empty);
+    }
+    // SAFETY: the map is only read. A program that shortens the file meanwhile ends us with SIGBUS, as it would any
+    // reader of a mapped file; recordings are not rewritten in place.
+    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(refused)?;
+    Ok(Mapped::Map(map))
+}

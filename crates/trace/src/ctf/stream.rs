@@ -1,0 +1,253 @@
+//! The events of one stream: its packets as pieces, or one after the other where time stamps need what came before.
+
+use super::kind::{Steps, StreamKind};
+use super::machine::{Machine, Stop};
+use super::model::Role;
+use super::packet::Packet;
+use crate::batch::NO_TID;
+use crate::{Batch, Pieces, Scratch};
+use base::{Clock, Problem};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Events of one batch of a stream that has to be read in order.
+const EVENTS_PER_BATCH: u64 = 1 << 16;
+
+/// One stream, ready to be read.
+pub struct Reader<'t> {
+    /// Its kind.
+    pub kind: &'t StreamKind,
+    /// Its packets, in order.
+    pub packets: &'t [Packet],
+    /// The trace's files.
+    pub files: &'t [TraceFile],
+    /// Steps for its events, given what is wanted.
+    pub steps: Arc<Vec<Steps>>,
+    /// How many kinds of event the trace has.
+    pub event_types: usize,
+    /// Ticks become ns by this.
+    pub clock: Clock,
+}
+
+/// A file of a trace.
+pub struct TraceFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The same in messages.
+    pub name: String,
+    /// Its content.
+    pub content: Mapped,
+}
+
+/// Content of a file.
+pub enum Mapped {
+    /// The file has no bytes.
+    Empty,
+    /// It is mapped.
+    Map(memmap2::Mmap),
+}
+
+impl Mapped {
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Mapped::Empty => &[],
+            Mapped::Map(map) => map,
+        }
+    }
+}
+
+/// Where reading goes on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Position {
+    packet: usize,
+    /// Bits from the start of the packet; 0: before its header.
+    at: u64,
+    ticks: u64,
+}
+
+impl Reader<'_> {
+    /// Reads events from `position` to the end of its packet, but at most `most`; returns where to go on.
+    fn read(&self, position: Position, most: u64, batch: &mut Batch) -> Position {
+        let packet = &self.packets[position.packet];
+        let name = &self.files[packet.file].name;
+        let next = |ticks| Position { packet: position.packet + 1, at: 0, ticks };
+        let ticks = packet.begin.filter(|_| position.at == 0).unwrap_or(position.ticks);
+        let Ok(mut machine) = self.opened(packet, batch) else { return next(ticks) };
+        machine.ticks = ticks;
+        let cpu = packet.cpu.and_then(|cpu| u32::try_from(cpu).ok()).unwrap_or(0);
+        if position.at == 0 {
+            if let Some(lost) = packet.lost {
+                batch.lost(self.clock.ns(machine.ticks), cpu, lost.events, 0);
+            }
+        } else {
+            machine.at = position.at;
+        }
+        let mut left = most;
+        while machine.at < machine.end {
+            if left == 0 {
+                return Position { packet: position.packet, at: machine.at, ticks: machine.ticks };
+            }
+            left -= 1;
+            let start = machine.at;
+            let found = self.event(&mut machine, cpu, batch);
+            let (expected, found) = match found {
+                Ok(()) if machine.at > start => continue,
+                Ok(()) => ("an event of at least one bit", "one of no length".to_owned()),
+                Err(Bad::Unknown(id)) => ("an event that the metadata describes", format!("event id {id}")),
+                Err(Bad::Stopped(Stop::Short)) => ("events that end with their packet", "one that goes on".to_owned()),
+                Err(Bad::Stopped(Stop::NoChoice)) => ("a selector that selects", "one that does not".to_owned()),
+                Err(Bad::Stopped(Stop::Empty)) => ("arrays of bounded length", "endless empty elements".to_owned()),
+            };
+            let at = packet.from + start / 8;
+            let skipped = (machine.end - start) / 8;
+            let text = format!(
+                "{name} at byte {at:#x}: expected {expected}, found {found}; the rest of its packet is passed over"
+            );
+            batch.problems.push(Problem::at(name.clone(), at, expected, found, skipped, text));
+            break;
+        }
+        next(machine.ticks)
+    }
+
+    /// The bytes of a packet, as far as its file has them.
+    pub fn bytes_of(&self, packet: &Packet) -> &[u8] {
+        let bytes = self.files[packet.file].content.bytes();
+        bytes.get(packet.from as usize..packet.to as usize).unwrap_or_default()
+    }
+
+    /// A machine behind the header and context of a packet.
+    ///
+    /// # Errors
+    /// If the packet ends before them.
+    pub fn opened(&self, packet: &Packet, batch: &mut Batch) -> Result<Machine<'_>, Stop> {
+        let data = self.bytes_of(packet);
+        let mut machine = Machine::new(data, self.kind.registers);
+        machine.run(&self.kind.packet_header, batch)?;
+        machine.run(&self.kind.packet_context, batch)?;
+        machine.end = packet.content_bits.min(data.len() as u64 * 8);
+        Ok(machine)
+    }
+
+    /// Reads one event.
+    ///
+    /// # Errors
+    /// If it is of no known kind or not whole.
+    #[inline]
+    pub fn event(&self, machine: &mut Machine<'_>, cpu: u32, batch: &mut Batch) -> Result<(), Bad> {
+        let before = machine.ticks;
+        let id = self.header(machine, batch)?.unwrap_or_else(|| self.kind.only_id());
+        let steps = &self.steps[self.kind.event(id).ok_or(Bad::Unknown(id))?];
+        let time_ns = self.clock.ns(machine.ticks);
+        let read = match (&steps.fast, steps.kind) {
+            (Some(fast), None) => machine.pass(fast),
+            (_, None) => machine.run(&steps.ops, batch),
+            (_, Some(kind)) => self.wanted(machine, steps, kind, (time_ns, cpu), batch),
+        };
+        let read = if machine.at > machine.end { Err(Stop::Short) } else { read };
+        if let Err(stop) = read {
+            machine.ticks = before;
+            return Err(Bad::Stopped(stop));
+        }
+        batch.saw(time_ns, steps.event_type);
+        Ok(())
+    }
+
+    /// Reads an event's header; returns its id.
+    #[inline]
+    fn header(&self, machine: &mut Machine<'_>, batch: &mut Batch) -> Result<Option<u64>, Bad> {
+        if let Some(id) = self.kind.fast_header.as_ref().and_then(|header| machine.take_header(header)) {
+            return Ok(id);
+        }
+        machine.forget(Role::EventId);
+        machine.run(&self.kind.event_header, batch)?;
+        Ok(machine.role(Role::EventId))
+    }
+
+    /// Reads what is wanted of an event, and takes it back if the event is not whole.
+    #[inline]
+    fn wanted(
+        &self,
+        machine: &mut Machine<'_>,
+        steps: &Steps,
+        kind: u16,
+        (time_ns, cpu): (u64, u32),
+        batch: &mut Batch,
+    ) -> Result<(), Stop> {
+        let (start, bytes) = (batch.values.len(), batch.bytes.len());
+        let fast = steps.fast.as_ref().and_then(|fast| machine.take_payload(fast, batch));
+        let tid = match fast {
+            Some(tid) => tid,
+            None => {
+                machine.forget(Role::Tid);
+                machine.begin(batch, steps.fields);
+                let read = machine.run(&steps.ops, batch);
+                let read = if machine.at > machine.end { Err(Stop::Short) } else { read };
+                if read.is_err() {
+                    batch.values.truncate(start);
+                    batch.bytes.truncate(bytes);
+                    return read;
+                }
+                batch.values[start] = machine.mask;
+                machine.role(Role::Tid).map(|tid| tid as i32)
+            }
+        };
+        batch.times_ns.push(time_ns);
+        batch.kinds.push(kind);
+        batch.cpus.push(cpu);
+        batch.tids.push(tid.unwrap_or(NO_TID));
+        batch.starts.push(start as u32);
+        Ok(())
+    }
+
+    /// Reads the stream in order.
+    pub fn in_order(self) -> InOrder<Self> {
+        InOrder { reader: self, position: Position::default() }
+    }
+}
+
+/// Why the rest of a packet cannot be read.
+pub enum Bad {
+    /// Nothing describes events of this id.
+    Unknown(u64),
+    /// An event is not whole or contradicts itself.
+    Stopped(Stop),
+}
+
+impl From<Stop> for Bad {
+    fn from(stop: Stop) -> Self {
+        Bad::Stopped(stop)
+    }
+}
+
+impl Pieces for Reader<'_> {
+    fn count(&self) -> usize {
+        self.packets.len()
+    }
+
+    fn decode(&self, index: usize, _scratch: &mut Scratch, batch: &mut Batch) {
+        if index < self.packets.len() {
+            self.read(Position { packet: index, ..Position::default() }, u64::MAX, batch);
+        }
+    }
+}
+
+/// Batches of a stream, one after the other.
+pub struct InOrder<R> {
+    reader: R,
+    position: Position,
+}
+
+impl Iterator for InOrder<Reader<'_>> {
+    type Item = Batch;
+
+    fn next(&mut self) -> Option<Batch> {
+        if self.position.packet >= self.reader.packets.len() {
+            return None;
+        }
+        let mut batch = Batch::default();
+        batch.clear(self.reader.event_types);
+        self.position = self.reader.read(self.position, EVENTS_PER_BATCH, &mut batch);
+        Some(batch)
+    }
+}

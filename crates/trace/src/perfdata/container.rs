@@ -1,0 +1,224 @@
+//! Where in a perf.data file do the attributes, the features and the records lie?
+//!
+//! ```text
+//! file form   [header 104][ids of each event][attrs][records ......][feature table][features: formats, host name, ..]
+//! pipe form   [header  16][ATTR records][FEATURE records][TRACING_DATA record + formats][records ................]
+//! ```
+//! In:  the bytes of the file. Out: byte ranges, all of them inside the file, and what was wrong with the others.
+//! Source: tools/perf/Documentation/perf.data-file-format.txt and tools/perf/util/header.c, Linux 6.12.
+
+use super::attr::Attr;
+use super::records::{Record, RecordKind, Records};
+use crate::Error;
+use crate::format::Endian;
+use base::{Problem, Problems};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+/// `PERFILE2` as a little-endian machine writes it.
+const MAGIC: [u8; 8] = *b"PERFILE2";
+/// The same of a big-endian machine.
+const MAGIC_SWAPPED: [u8; 8] = *b"2ELIFREP";
+/// Size that marks the pipe form (`struct perf_pipe_file_header`).
+const PIPE_HEADER: u64 = 16;
+/// Size of `struct perf_file_header`.
+const FILE_HEADER: usize = 104;
+/// Size of the (offset, size) pair that ends each entry of the attribute section.
+const SECTION: usize = 16;
+
+/// Feature numbers (`enum` in tools/perf/util/header.h) that we use.
+pub mod feature {
+    /// The formats of the recorded tracepoints.
+    pub const TRACING_DATA: u32 = 1;
+    /// `uname -n`.
+    pub const HOSTNAME: u32 = 3;
+    /// `uname -r`.
+    pub const OSRELEASE: u32 = 4;
+    /// Version of perf.
+    pub const VERSION: u32 = 5;
+    /// `uname -m`.
+    pub const ARCH: u32 = 6;
+    /// Number of CPUs.
+    pub const NRCPUS: u32 = 7;
+    /// CPU model.
+    pub const CPUDESC: u32 = 8;
+    /// perf's command line.
+    pub const CMDLINE: u32 = 11;
+    /// Names of the events, with their attributes and ids.
+    pub const EVENT_DESC: u32 = 12;
+    /// Clock of the time stamps and the wall clock at one of its instants.
+    pub const CLOCK_DATA: u32 = 29;
+}
+
+/// True for perf.data, of either byte order and form.
+pub fn is_perf_data(first: &[u8]) -> bool {
+    first.starts_with(&MAGIC) || first.starts_with(&MAGIC_SWAPPED)
+}
+
+/// A perf.data file taken apart, its records not yet looked at.
+#[derive(Debug)]
+pub struct Container {
+    /// Byte order of everything in it.
+    pub endian: Endian,
+    /// True for what `perf record -o -` writes.
+    pub pipe: bool,
+    /// The events that were opened.
+    pub attrs: Vec<Attr>,
+    /// Where the contents of each feature lie.
+    pub features: BTreeMap<u32, Range<usize>>,
+    /// Where the records lie.
+    pub records: Range<usize>,
+    /// What was wrong.
+    pub problems: Problems,
+}
+
+impl Container {
+    /// Takes `bytes` apart.
+    ///
+    /// # Errors
+    /// If the header is cut short, or no event is described.
+    pub fn parse(bytes: &[u8], path: &Path) -> Result<Self, Error> {
+        let endian = if bytes.starts_with(&MAGIC) { Endian::Little } else { Endian::Big };
+        let header = |at: usize| bytes.get(at..at + 8).map(|word| endian.unsigned(word));
+        let mut container = Self {
+            endian,
+            pipe: header(8) == Some(PIPE_HEADER),
+            attrs: Vec::new(),
+            features: BTreeMap::new(),
+            records: 0..0,
+            problems: Problems::default(),
+        };
+        if container.pipe {
+            container.records = PIPE_HEADER as usize..bytes.len();
+            container.parse_pipe(bytes, path);
+        } else if bytes.len() >= FILE_HEADER {
+            container.parse_file(bytes, path);
+        } else {
+            return Err(Error::Damaged {
+                file: path.to_owned(),
+                offset: 0,
+                expected: format!("a header of {FILE_HEADER} bytes"),
+                found: format!("{} bytes", bytes.len()),
+            });
+        }
+        if container.attrs.is_empty() {
+            return Err(Error::Damaged {
+                file: path.to_owned(),
+                offset: if container.pipe { PIPE_HEADER } else { header(24).unwrap_or(0) },
+                expected: "the attributes of at least one event".into(),
+                found: "none".into(),
+            });
+        }
+        Ok(container)
+    }
+
+    fn parse_file(&mut self, bytes: &[u8], path: &Path) {
+        let endian = self.endian;
+        let word = |at: usize| bytes.get(at..at + 8).map_or(0, |word| endian.unsigned(word));
+        self.parse_attrs(bytes, path, word(16), word(24), word(32));
+        let (offset, size) = (word(40), word(48));
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        if size == 0 {
+            // perf fills in the size when it ends; a killed one leaves 0, and no features behind the records.
+            self.records = start..bytes.len();
+            self.problems.note(Problem::at(
+                path.display().to_string(),
+                48,
+                "the size of the record section",
+                "0",
+                0,
+                "perf was killed before it wrote the size of its records and the formats of its tracepoints; \
+                 the records are read up to the end of the file",
+            ));
+            return;
+        }
+        let end = offset.saturating_add(size);
+        let end_in_file = usize::try_from(end).unwrap_or(usize::MAX).min(bytes.len());
+        self.records = start..end_in_file.max(start);
+        if end > bytes.len() as u64 {
+            self.problems.note(Problem::at(
+                path.display().to_string(),
+                offset,
+                format!("{size} bytes of records and the features behind them"),
+                format!("the end of the file after {} bytes", self.records.len()),
+                0,
+                "the file is cut short: the formats of its tracepoints stood at its end",
+            ));
+            return;
+        }
+        let bitmap: Vec<u64> = (0..4).map(|index| word(72 + 8 * index)).collect();
+        let mut entry = end_in_file;
+        for number in (0..256).filter(|number| bitmap[number / 64] >> (number % 64) & 1 == 1) {
+            let (offset, size) = (word(entry), word(entry + 8));
+            match range_in(bytes, offset, size) {
+                Some(range) if entry + SECTION <= bytes.len() => {
+                    self.features.insert(number as u32, range);
+                }
+                _ => self.problems.note(Problem::at(
+                    path.display().to_string(),
+                    entry as u64,
+                    "a feature section inside the file",
+                    format!("feature {number}: {size} bytes at {offset:#x}"),
+                    size.min(bytes.len() as u64),
+                    "a feature section of perf.data lies outside the file and is left out",
+                )),
+            }
+            entry += SECTION;
+        }
+    }
+
+    fn parse_attrs(&mut self, bytes: &[u8], path: &Path, entry_size: u64, offset: u64, size: u64) {
+        let endian = self.endian;
+        let section = range_in(bytes, offset, size);
+        let entry_size = usize::try_from(entry_size).unwrap_or(0);
+        let (Some(section), true) = (section, entry_size > SECTION) else {
+            self.problems.note(Problem::at(
+                path.display().to_string(),
+                offset,
+                "the attribute section inside the file",
+                format!("{size} bytes at {offset:#x}, {entry_size} bytes an entry"),
+                0,
+                "perf.data's attribute section lies outside the file",
+            ));
+            return;
+        };
+        for entry in bytes[section].chunks_exact(entry_size) {
+            let (attr, ids) = entry.split_at(entry_size - SECTION);
+            let ids = range_in(bytes, endian.unsigned(&ids[..8]), endian.unsigned(&ids[8..]));
+            let ids = ids.map_or(&[][..], |range| &bytes[range]);
+            self.attrs.extend(Attr::parse(attr, ids, endian));
+        }
+    }
+
+    /// Reads the records before the first one of a running event.
+    fn parse_pipe(&mut self, bytes: &[u8], path: &Path) {
+        let endian = self.endian;
+        let mut records = Records::new(bytes, self.records.clone(), endian, path);
+        while let Some(Record { kind, body, trailer, .. }) = records.next(&mut self.problems) {
+            match kind {
+                RecordKind::ATTR => {
+                    let attr_size = body.get(4..8).map_or(0, |size| endian.unsigned(size)) as usize;
+                    let (attr, ids) = body.split_at(attr_size.min(body.len()));
+                    self.attrs.extend(Attr::parse(attr, ids, endian));
+                }
+                RecordKind::FEATURE if body.len() >= 8 => {
+                    let start = body.as_ptr() as usize - bytes.as_ptr() as usize;
+                    self.features.insert(endian.unsigned(&body[..8]) as u32, start + 8..start + body.len());
+                }
+                RecordKind::TRACING_DATA => {
+                    self.features.insert(feature::TRACING_DATA, trailer);
+                }
+                RecordKind::SAMPLE | RecordKind::COMPRESSED | RecordKind::COMPRESSED2 => break,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// `offset..offset + size`, if it lies inside `bytes`.
+fn range_in(bytes: &[u8], offset: u64, size: u64) -> Option<Range<usize>> {
+    let start = usize::try_from(offset).ok()?;
+    let end = start.checked_add(usize::try_from(size).ok()?)?;
+    (end <= bytes.len()).then_some(start..end)
+}

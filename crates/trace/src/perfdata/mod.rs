@@ -1,0 +1,151 @@
+//! What did `perf record` see?
+//!
+//! In:  a perf.data file, in file or pipe form, with or without zstd, of either byte order.
+//! Out: tracepoint events with the fields of the embedded formats; samples of counters with their stacks, host or guest
+//!      (`kinds.rs` lists their fields); lost records.
+//! ```text
+//! container   header, attributes, features        -> where everything lies
+//! features    host, CPUs, command line, names     -> facts
+//! tracing     TRACING_DATA feature                -> formats of the tracepoints
+//! records     one record after the other, checked -> order   zstd unpacked, sorted round by round
+//!                                                 -> stream  batches
+//! ```
+//! A recording that stops early has no formats (they stand at its end in the file form): its tracepoints are then
+//! counted as `perf:tracepoint_N`. Times are those of the scheduler clock, unless `perf record -k` chose another.
+//!
+//! The crate `linux-perf-event-reader` (0.10) names the bits of the format. The container is walked by ourselves, because
+//! `linux-perf-data` (0.13) reads a pipe's formats as if they were records, allocates by unchecked sizes, and stops at
+//! the first damaged record; a test compares what both see of an undamaged file.
+
+mod attr;
+mod container;
+mod features;
+mod kinds;
+mod order;
+mod records;
+mod stream;
+mod tracing;
+
+use crate::facts::{Facts, Format};
+use crate::format::Endian;
+use crate::{Error, Lane, Reading, Source, Trace};
+use base::{Clock, Problem, Problems};
+use container::{Container, feature};
+use features::Features;
+use kinds::Kinds;
+use memmap2::Mmap;
+use order::{Attrs, Ordered};
+use records::{RecordKind, Records};
+use std::fs::File;
+use std::ops::Range;
+use std::path::Path;
+use tracing::TracingData;
+
+/// True if a file that starts with `first` is perf.data.
+pub fn sniff(first: &[u8]) -> bool {
+    container::is_perf_data(first)
+}
+
+/// Opens a perf.data file.
+///
+/// # Errors
+/// If it cannot be read or mapped, or describes no event at all.
+pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
+    let io = |source| Error::Io { file: path.to_owned(), source };
+    let file = File::open(path).map_err(io)?;
+    // SAFETY: the mapping is only read. Another process that cuts the file while we read it would end us with SIGBUS;
+    // that is the price of mapping any file, and recordings are not rewritten in place.
+    let bytes = unsafe { Mmap::map(&file) }.map_err(io)?;
+    Ok(Box::new(PerfData::new(bytes, path)?))
+}
+
+/// An opened perf.data file.
+struct PerfData {
+    bytes: Mmap,
+    endian: Endian,
+    records: Range<usize>,
+    attrs: Attrs,
+    kinds: Kinds,
+    facts: Facts,
+}
+
+impl PerfData {
+    fn new(bytes: Mmap, path: &Path) -> Result<Self, Error> {
+        let mut container = Container::parse(&bytes, path)?;
+        let endian = container.endian;
+        let clock = Clock::nanoseconds(clock_name(container.attrs.iter().find_map(|attr| attr.clock_id)));
+        let mut facts = Facts::new(path.to_owned(), Format::PerfData, clock);
+        facts.bytes = bytes.len() as u64;
+        let features = Features::new(&bytes, &container.features, endian);
+        features.tell(&mut facts);
+        let tracing = features.section(feature::TRACING_DATA).map(TracingData::parse).unwrap_or_default();
+        facts.comms = tracing.comms;
+        facts.comms.extend(first_comms(&bytes, &container, path));
+        let kinds = Kinds::new(tracing.formats, &container.attrs, &features.event_names());
+        facts.event_types.clone_from(&kinds.types);
+        if let Some((at, expected)) = tracing.damage {
+            let start = container.features.get(&feature::TRACING_DATA).map_or(0, |range| range.start);
+            container.problems.note(Problem::at(
+                path.display().to_string(),
+                (start + at) as u64,
+                expected,
+                "something else, or the end of the section",
+                0,
+                "the formats of tracepoints in perf.data are damaged; those behind the damage are unknown",
+            ));
+        }
+        facts.problems = container.problems.list().to_vec();
+        let attrs = Attrs::new(container.attrs);
+        Ok(Self { bytes, endian, records: container.records, attrs, kinds, facts })
+    }
+}
+
+impl Trace for PerfData {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn lanes<'t>(&'t self, reading: &'t Reading<'t>) -> Vec<Lane<'t>> {
+        let records = Records::new(&self.bytes, self.records.clone(), self.endian, &self.facts.path);
+        let ordered = Ordered::new(records, &self.attrs, self.endian);
+        let batches = stream::Batches::new(ordered, &self.attrs, &self.kinds, self.endian, reading);
+        let name = self.facts.path.display().to_string();
+        vec![Lane { name, cpu: None, source: Source::Sequence(Box::new(batches)) }]
+    }
+}
+
+/// Most records looked at for thread names when a file is opened: perf writes those of running threads first.
+const MOST_FIRST_RECORDS: usize = 1 << 16;
+
+/// Names of the threads that ran when perf started.
+fn first_comms(bytes: &[u8], container: &Container, path: &Path) -> Vec<(i32, String)> {
+    let mut records = Records::new(bytes, container.records.clone(), container.endian, path);
+    let mut comms = Vec::new();
+    // Damage is reported when the events are read.
+    let mut unreported = Problems::default();
+    for _ in 0..MOST_FIRST_RECORDS {
+        match records.next(&mut unreported) {
+            Some(record) if record.kind == RecordKind::COMM => {
+                if let Some((_, tid, name)) = kinds::read_comm(record.body, container.endian) {
+                    comms.push((tid, String::from_utf8_lossy(name).into_owned()));
+                }
+            }
+            Some(record) if record.kind != RecordKind::SAMPLE => {}
+            _ => break,
+        }
+    }
+    comms
+}
+
+/// perf's clock by its number (`CLOCK_...` in include/uapi/linux/time.h, Linux 6.12), all of them in nanoseconds.
+fn clock_name(id: Option<u32>) -> String {
+    match id {
+        None => "perf".into(),
+        Some(0) => "realtime".into(),
+        Some(1) => "monotonic".into(),
+        Some(4) => "monotonic_raw".into(),
+        Some(7) => "boottime".into(),
+        Some(11) => "tai".into(),
+        Some(other) => format!("clock {other}"),
+    }
+}

@@ -1,0 +1,226 @@
+//! Records in the order in which they happened.
+//!
+//! `perf record` writes what it finds in each CPU's buffer, one buffer after the other, then a FINISHED_ROUND record:
+//! ```text
+//! round 1  cpu0 cpu1 cpu2 | round 2  cpu0 cpu1 cpu2 | round 3 ...
+//!          at the end of round 2, all up to the latest time of round 1 can go: nothing older can come any more
+//! ```
+//! (tools/perf/util/ordered-events.c, Linux 6.12.) Records with equal times keep their order. What is inside zstd
+//! records is unpacked on the way.
+
+use super::attr::Attr;
+use super::records::{HEADER, Record, RecordKind, Records, split_record};
+use crate::format::Endian;
+use base::{Problem, Problems};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use zstd::stream::raw::{Decoder, Operation};
+
+/// Records held back for sorting; a file without FINISHED_ROUND must not fill the memory. perf's own rounds have at
+/// most a buffer (512 KB by default) per CPU, some ten thousand records.
+const MOST_HELD: usize = 1 << 20;
+
+/// Unpacked bytes held back for sorting.
+const MOST_HELD_BYTES: usize = 256 << 20;
+
+/// Output of one step of zstd: its largest block.
+const UNPACKED_STEP: usize = 128 << 10;
+
+/// Which attribute describes a record?
+#[derive(Debug)]
+pub struct Attrs {
+    /// The opened events.
+    pub list: Vec<Attr>,
+    by_id: FxHashMap<u64, usize>,
+}
+
+impl Attrs {
+    /// Makes the ids of `list` known.
+    pub fn new(list: Vec<Attr>) -> Self {
+        let ids = list.iter().enumerate().flat_map(|(index, attr)| attr.ids.iter().map(move |id| (*id, index)));
+        let by_id = ids.collect();
+        Self { list, by_id }
+    }
+
+    /// The position of the attribute of a sample. perf demands that the id stands at the same place in all samples.
+    pub fn of_sample(&self, body: &[u8], endian: Endian) -> Option<usize> {
+        if self.list.len() == 1 {
+            return Some(0);
+        }
+        let at = self.list[0].id_in_sample()?;
+        let id = endian.unsigned(body.get(at..at + 8)?);
+        self.by_id.get(&id).copied()
+    }
+
+    fn time(&self, kind: RecordKind, body: &[u8], endian: Endian) -> Option<u64> {
+        if kind == RecordKind::SAMPLE {
+            let at = self.list[self.of_sample(body, endian)?].time_in_sample()?;
+            return body.get(at..at + 8).map(|time| endian.unsigned(time));
+        }
+        // The layout behind other records is the same for all attributes.
+        if kind.0 < RecordKind::ATTR.0 { self.list[0].trailer(body, endian).time } else { None }
+    }
+}
+
+/// A record with its time.
+#[derive(Debug)]
+pub struct Timed<'t> {
+    /// When; the time of its neighbour where it has none of its own.
+    pub time: u64,
+    /// What.
+    pub kind: RecordKind,
+    /// Flags.
+    pub misc: u16,
+    /// What follows its header.
+    pub body: Cow<'t, [u8]>,
+    /// Where it, or the zstd record that held it, starts in the file.
+    pub offset: u64,
+}
+
+/// Records of a file in time order.
+pub struct Ordered<'t> {
+    records: Records<'t>,
+    attrs: &'t Attrs,
+    endian: Endian,
+    unpacker: Option<Decoder<'static>>,
+    /// Where one step of the unpacker writes.
+    step: Vec<u8>,
+    /// Unpacked bytes that are not yet a whole record.
+    unpacked: Vec<u8>,
+    held: Vec<Timed<'t>>,
+    held_bytes: usize,
+    ready: VecDeque<Timed<'t>>,
+    /// Latest time of the round before.
+    safe_until: u64,
+    latest: u64,
+    ended: bool,
+}
+
+impl<'t> Ordered<'t> {
+    /// Orders `records`.
+    pub fn new(records: Records<'t>, attrs: &'t Attrs, endian: Endian) -> Self {
+        Self {
+            records,
+            attrs,
+            endian,
+            unpacker: None,
+            step: Vec::new(),
+            unpacked: Vec::new(),
+            held: Vec::new(),
+            held_bytes: 0,
+            ready: VecDeque::new(),
+            safe_until: 0,
+            latest: 0,
+            ended: false,
+        }
+    }
+
+    /// The file's name, for messages.
+    pub fn file(&self) -> &str {
+        self.records.file()
+    }
+
+    /// The next record; damage on the way to it goes into `problems`.
+    pub fn next(&mut self, problems: &mut Problems) -> Option<Timed<'t>> {
+        while self.ready.is_empty() && !self.ended {
+            match self.records.next(problems) {
+                Some(record) => self.take_in(record, problems),
+                None => {
+                    self.ended = true;
+                    self.release(u64::MAX);
+                }
+            }
+            if self.held.len() > MOST_HELD || self.held_bytes > MOST_HELD_BYTES {
+                self.held.sort_by_key(|record| record.time);
+                let middle = self.held[self.held.len() / 2].time;
+                self.release(middle);
+            }
+        }
+        self.ready.pop_front()
+    }
+
+    fn take_in(&mut self, record: Record<'t>, problems: &mut Problems) {
+        match record.kind {
+            RecordKind::FINISHED_ROUND => self.end_round(),
+            RecordKind::COMPRESSED => self.unpack(record.body, record.offset, problems),
+            RecordKind::COMPRESSED2 => {
+                let (length, packed) = record.body.split_at(record.body.len().min(8));
+                let length = usize::try_from(self.endian.unsigned(length)).unwrap_or(usize::MAX);
+                self.unpack(&packed[..length.min(packed.len())], record.offset, problems);
+            }
+            kind => self.hold(kind, record.misc, Cow::Borrowed(record.body), record.offset),
+        }
+    }
+
+    fn hold(&mut self, kind: RecordKind, misc: u16, body: Cow<'t, [u8]>, offset: u64) {
+        let time = self.attrs.time(kind, &body, self.endian).unwrap_or(self.latest);
+        self.latest = self.latest.max(time);
+        if let Cow::Owned(bytes) = &body {
+            self.held_bytes += bytes.len();
+        }
+        self.held.push(Timed { time, kind, misc, body, offset });
+    }
+
+    /// Lets go what is not younger than the latest record of the round before.
+    fn end_round(&mut self) {
+        self.release(self.safe_until);
+        self.safe_until = self.latest;
+    }
+
+    fn release(&mut self, until: u64) {
+        self.held.sort_by_key(|record| record.time);
+        let safe = self.held.partition_point(|record| record.time <= until);
+        self.ready.extend(self.held.drain(..safe));
+        let owned = |record: &Timed<'_>| if let Cow::Owned(bytes) = &record.body { bytes.len() } else { 0 };
+        self.held_bytes = self.held.iter().map(owned).sum();
+    }
+
+    /// Unpacks a part of the zstd stream and holds the records that became whole.
+    fn unpack(&mut self, mut packed: &[u8], offset: u64, problems: &mut Problems) {
+        self.step.resize(UNPACKED_STEP, 0);
+        let damage = loop {
+            let unpacker = match &mut self.unpacker {
+                Some(unpacker) => unpacker,
+                None => match Decoder::new() {
+                    Ok(unpacker) => self.unpacker.insert(unpacker),
+                    Err(error) => break error.to_string(),
+                },
+            };
+            let step = match unpacker.run_on_buffers(packed, &mut self.step) {
+                Ok(step) => step,
+                Err(error) => break error.to_string(),
+            };
+            packed = &packed[step.bytes_read..];
+            self.unpacked.extend_from_slice(&self.step[..step.bytes_written]);
+            if !self.hold_unpacked(offset) {
+                break "a record whose size is below that of its header".to_owned();
+            }
+            if (packed.is_empty() && step.bytes_written < UNPACKED_STEP) || step.bytes_read + step.bytes_written == 0 {
+                return;
+            }
+        };
+        problems.note(Problem::at(
+            self.file(),
+            offset,
+            "a continuation of the zstd stream of records",
+            damage,
+            packed.len() as u64,
+            "compressed records of perf.data cannot be unpacked",
+        ));
+        self.unpacked.clear();
+    }
+
+    /// Holds the whole records among the unpacked bytes; false if there is one of impossible size.
+    fn hold_unpacked(&mut self, offset: u64) -> bool {
+        let unpacked = std::mem::take(&mut self.unpacked);
+        let mut rest = &unpacked[..];
+        while let Some((kind, misc, body)) = split_record(rest, self.endian) {
+            self.hold(kind, misc, Cow::Owned(body.to_vec()), offset);
+            rest = &rest[HEADER + body.len()..];
+        }
+        self.unpacked = rest.to_vec();
+        // A record that is not yet whole is shorter than the largest possible one.
+        rest.len() <= usize::from(u16::MAX) && rest.get(6..8).is_none_or(|size| self.endian.unsigned(size) >= 8)
+    }
+}

@@ -1,0 +1,261 @@
+//! Who, where, when and which event does a line tell of?
+//!
+//! ```text
+//! trace-cmd report        qemu-kvm-98    [000]            9.710054: kvm_exit:  reason ...
+//! trace-cmd report -l     qemu-kvm-98      0d..1.         9.710054: kvm_exit:  reason ...
+//! trace, trace_pipe       qemu-kvm-98    (  98) [000] d..1.  9.710054: kvm_exit: vcpu 0 reason ...
+//! perf script             qemu-kvm 98/98 [000]            9.710054: 1 kvm:kvm_exit: vcpu 0 reason ...
+//! ```
+//! A thread's name may hold spaces, dashes, brackets and colons, so the line is understood from its time stamp to the
+//! left: the first place where CPU, flags, time and event fit together decides.
+//! Sources: `trace_print_context` and `trace_print_lat_fmt` in kernel/trace/trace_output.c (Linux 6.12),
+//! `tracecmd_print_event` in trace-cmd 3.1, `perf_sample__fprintf_start` in tools/perf/builtin-script.c.
+
+use crate::batch::NO_TID;
+
+/// One line that tells of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line<'l> {
+    /// Name of the running thread.
+    pub comm: &'l str,
+    /// The thread.
+    pub tid: i32,
+    /// The CPU, where the line names one.
+    pub cpu: Option<u32>,
+    /// When.
+    pub time: Stamp,
+    /// Group of the event, where the line names one.
+    pub system: &'l str,
+    /// Name of the event.
+    pub event: &'l str,
+    /// What was printed for it.
+    pub body: &'l str,
+}
+
+/// A time as it is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamp {
+    /// Seconds: as nanoseconds, and how many digits stood behind the point.
+    Seconds {
+        /// The time.
+        ns: u64,
+        /// 6 or 9.
+        digits: u8,
+    },
+    /// A bare integer: ticks of a clock whose rate the text does not tell.
+    Ticks(u64),
+}
+
+/// A line that says that events are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LossLine {
+    /// The CPU that lost them.
+    pub cpu: u32,
+    /// How many; 0 if the line does not say.
+    pub events: u64,
+}
+
+impl<'l> Line<'l> {
+    /// Parses a line; `None` if it tells of no event.
+    pub fn parse(text: &'l str) -> Option<Self> {
+        let colons = memchr::memchr_iter(b':', text.as_bytes());
+        colons.filter_map(|colon| Self::parse_at(text, colon)).next()
+    }
+
+    /// Parses a line whose time ends at `colon`.
+    fn parse_at(text: &'l str, colon: usize) -> Option<Self> {
+        let (before, after) = (&text[..colon], text[colon + 1..].strip_prefix([' ', '\t'])?);
+        // trace-cmd prints a time of more than 12 digits without a space: `[000]100003220336:`.
+        let start = before.rfind([' ', '\t', ']'])? + 1;
+        let time = Stamp::parse(&before[start..])?;
+        let (system, event, body) = event(after)?;
+        let (comm, tid, cpu) = place(before[..start].trim_end())?;
+        // perf may leave out the CPU, but it always prints seconds.
+        if cpu.is_none() && matches!(time, Stamp::Ticks(_)) {
+            return None;
+        }
+        Some(Self { comm, tid, cpu, time, system, event, body })
+    }
+}
+
+impl Stamp {
+    fn parse(text: &str) -> Option<Self> {
+        let Some((seconds, fraction)) = text.split_once('.') else { return digits(text).map(Stamp::Ticks) };
+        let scale = 9u32.checked_sub(u32::try_from(fraction.len()).ok()?)?;
+        let part = digits(fraction)? * 10u64.pow(scale);
+        let ns = digits(seconds)?.checked_mul(1_000_000_000)?.checked_add(part)?;
+        Some(Stamp::Seconds { ns, digits: fraction.len() as u8 })
+    }
+}
+
+impl LossLine {
+    /// Parses `CPU:3 [LOST 12 EVENTS]` (ftrace), `CPU:3 [12 EVENTS DROPPED]` (trace-cmd) and their like.
+    pub fn parse(text: &str) -> Option<Self> {
+        let rest = text.trim().strip_prefix("CPU")?.trim_start_matches([':', ' ']);
+        if !rest.contains("LOST") && !rest.contains("DROPPED") {
+            return None;
+        }
+        let mut numbers = rest.split(|c: char| !c.is_ascii_digit()).filter(|number| !number.is_empty());
+        let cpu = numbers.next()?.parse().ok()?;
+        Some(Self { cpu, events: numbers.next().and_then(|number| number.parse().ok()).unwrap_or(0) })
+    }
+}
+
+/// Splits `system:event: body`, with perf's period before it.
+fn event(text: &str) -> Option<(&str, &str, &str)> {
+    let text = text.trim_start();
+    let (first, rest) = split_word(text);
+    let (name, body) = if digits(first).is_some() { split_word(rest.trim_start()) } else { (first, rest) };
+    let name = name.strip_suffix(':')?;
+    // perf appends modifiers: `cycles:P`, `cpu-clock:u`. A group is a word of its own.
+    let (system, event) = match name.split_once(':') {
+        Some((event, modifiers)) if modifiers.len() <= 3 && modifiers.chars().all(|c| "ukhpPGHIDSWeb".contains(c)) => {
+            ("", event)
+        }
+        Some((system, event)) => (system, event.split(':').next().unwrap_or(event)),
+        None => ("", name),
+    };
+    let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./=,".contains(c));
+    let starts = event.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    (starts && is_name(event) && is_name(system)).then(|| (system, event, body.trim()))
+}
+
+/// Splits `comm-pid (tgid) [cpu] flags` and its relatives, from the right.
+fn place(text: &str) -> Option<(&str, i32, Option<u32>)> {
+    let (rest, last) = split_last_word(text);
+    let (rest, cpu) = if let Some(cpu) = bracketed(last) {
+        (rest, Some(cpu))
+    } else if let Some(cpu) = latency_column(last) {
+        (rest, Some(cpu))
+    } else if let Some(cpu) = bracketed(split_last_word(rest).1) {
+        // `last` is the column of interrupt and preemption flags.
+        (split_last_word(rest).0, Some(cpu))
+    } else {
+        (text, None)
+    };
+    let rest = without_tgid(rest.trim_end());
+    let (before, last) = split_last_word(rest);
+    // perf script: `comm pid/tid` or `comm tid`.
+    let tid = last.rsplit('/').next().unwrap_or(last);
+    if let (Some(tid), false) = (number(tid), before.is_empty()) {
+        return Some((before.trim(), tid, cpu));
+    }
+    // ftrace: `comm-tid`; a line without a CPU is none of its own.
+    let (comm, tid) = rest.rsplit_once('-')?;
+    let tid = number(tid)?;
+    cpu.is_some().then(|| (comm.trim(), tid, cpu))
+}
+
+/// `[003]`.
+fn bracketed(word: &str) -> Option<u32> {
+    digits(word.strip_prefix('[')?.strip_suffix(']')?)?.try_into().ok()
+}
+
+/// `3d..1.`: the CPU and the flags of the latency format.
+fn latency_column(word: &str) -> Option<u32> {
+    let flags = word.trim_start_matches(|c: char| c.is_ascii_digit());
+    let cpu = &word[..word.len() - flags.len()];
+    let is_flags = flags.len() >= 4 && flags.chars().all(|c| c == '.' || c.is_ascii_alphanumeric() || c == '#');
+    if is_flags && flags.starts_with(|c| ".dDbB".contains(c)) { digits(cpu)?.try_into().ok() } else { None }
+}
+
+/// Takes off `(  123)` or `(-----)`.
+fn without_tgid(text: &str) -> &str {
+    let Some(inside) = text.strip_suffix(')') else { return text };
+    let Some(open) = inside.rfind('(') else { return text };
+    let tgid = inside[open + 1..].trim();
+    if digits(tgid).is_some() || tgid.chars().all(|c| c == '-') { inside[..open].trim_end() } else { text }
+}
+
+/// The word at the start and the rest.
+fn split_word(text: &str) -> (&str, &str) {
+    text.split_at(text.find([' ', '\t']).unwrap_or(text.len()))
+}
+
+/// What lies before the last word, and that word.
+fn split_last_word(text: &str) -> (&str, &str) {
+    let text = text.trim_end();
+    match text.rfind([' ', '\t']) {
+        Some(at) => (text[..at].trim_end(), &text[at + 1..]),
+        None => ("", text),
+    }
+}
+
+/// A number of decimal digits and nothing else.
+fn digits(text: &str) -> Option<u64> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) { None } else { text.parse().ok() }
+}
+
+/// A thread id; perf prints -1 where it knows none.
+fn number(text: &str) -> Option<i32> {
+    if text == "-1" { Some(NO_TID) } else { digits(text)?.try_into().ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(text: &str) -> (&str, i32, Option<u32>, Stamp, &str, &str, &str) {
+        let line = Line::parse(text).unwrap_or_else(|| panic!("{text:?} is a line"));
+        (line.comm, line.tid, line.cpu, line.time, line.system, line.event, line.body)
+    }
+
+    const US: Stamp = Stamp::Seconds { ns: 9_710_054_000, digits: 6 };
+
+    #[test]
+    fn the_same_event_is_read_from_every_tool() {
+        let kvm =
+            |text| assert_eq!(parts(text), ("CPU 0/KVM", 98, Some(3), US, "", "kvm_exit", "reason x: y"), "{text}");
+        kvm("       CPU 0/KVM-98    [003]     9.710054: kvm_exit:             reason x: y");
+        kvm("   CPU 0/KVM-98      3d..1.     9.710054: kvm_exit:             reason x: y");
+        kvm("       CPU 0/KVM-98      [003] d..1.     9.710054: kvm_exit: reason x: y");
+        kvm("       CPU 0/KVM-98      (   77) [003] d..1.     9.710054: kvm_exit: reason x: y");
+        kvm("       CPU 0/KVM-98      (-----) [003]     9.710054: kvm_exit: reason x: y");
+        kvm("CPU 0/KVM    98 [003]     9.710054: kvm_exit: reason x: y");
+        kvm("CPU 0/KVM    77/98    [003]     9.710054:          1 kvm_exit: reason x: y");
+    }
+
+    #[test]
+    fn names_of_threads_may_hold_everything() {
+        let tid = |text: &str| {
+            let line = Line::parse(text).unwrap();
+            (line.comm.to_owned(), line.tid)
+        };
+        assert_eq!(tid("  <idle>-0 [001] 1.000001: a: b"), ("<idle>".into(), 0));
+        assert_eq!(tid("  <...>-12 [001] 1.000001: a: b"), ("<...>".into(), 12));
+        assert_eq!(tid("  a [0] b: c-1-12 [001] 1.000001: a: b"), ("a [0] b: c-1".into(), 12));
+        assert_eq!(tid("kworker/0:1-ev 12 [001] 1.000001: sched:a: b"), ("kworker/0:1-ev".into(), 12));
+        assert_eq!(tid("(sd-pam)  12 [001] 1.000001: sched:a: b"), ("(sd-pam)".into(), 12));
+    }
+
+    #[test]
+    fn perf_prints_groups_modifiers_periods_and_no_cpu() {
+        let line = parts("qemu  12 9.710054:     250000 cycles:P:  ffffffff81 [unknown]");
+        assert_eq!(line, ("qemu", 12, None, US, "", "cycles", "ffffffff81 [unknown]"));
+        for text in ["qemu  12 [000] 9.710054: kvm:kvm_entry: vcpu 0", "qemu 12 9.710054: 1 kvm:kvm_entry:u: vcpu 0"] {
+            let line = parts(text);
+            assert_eq!((line.4, line.5, line.6), ("kvm", "kvm_entry", "vcpu 0"));
+        }
+        assert_eq!(Line::parse("Chapter 3 12: intro: how it began"), None);
+    }
+
+    #[test]
+    fn times_are_seconds_or_ticks() {
+        let time = |text: &str| Line::parse(&format!("a-1 [000] {text}: x: y")).map(|line| line.time);
+        assert_eq!(time("1.000000001"), Some(Stamp::Seconds { ns: 1_000_000_001, digits: 9 }));
+        assert_eq!(time("26729156544"), Some(Stamp::Ticks(26_729_156_544)));
+        let glued = parts("  <idle>-0     [000]100003220336: softirq_raise:  vec=9");
+        assert_eq!((glued.0, glued.2, glued.3), ("<idle>", Some(0), Stamp::Ticks(100_003_220_336)));
+        assert_eq!(time("99999999999999999999.1"), None);
+    }
+
+    #[test]
+    fn lost_events_are_read_as_ftrace_and_trace_cmd_print_them() {
+        let loss = |cpu, events| Some(LossLine { cpu, events });
+        assert_eq!(LossLine::parse("CPU:3 [LOST 12 EVENTS]"), loss(3, 12));
+        assert_eq!(LossLine::parse("CPU:3 [12 EVENTS DROPPED]"), loss(3, 12));
+        assert_eq!(LossLine::parse("CPU:3 [LOST EVENTS]"), loss(3, 0));
+        assert_eq!(LossLine::parse("CPU 3: 12 LOST"), loss(3, 12));
+        assert_eq!(LossLine::parse("CPU 0/KVM-9 [003] 1.0: x: y"), None);
+    }
+}

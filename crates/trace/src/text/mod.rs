@@ -1,0 +1,259 @@
+//! What does a printed trace tell, as people paste it into tickets?
+//!
+//! In:  the output of `trace-cmd report` (with or without -R, -N, -t, -l), of ftrace's `trace` and `trace_pipe`, or of
+//!      `perf script`, from kernels 3.10 to 6.18.
+//! Out: the same events under the field names of the binary formats, as far as they were printed. Names that were
+//!      printed in place of numbers become fields of their own; `prints.rs` lists them.
+//! ```text
+//! lines   parts of 256 KB, cut at line ends     line   who, where, when, which event
+//! survey  all lines once: events and fields     body   the event's fields, by the patterns of `prints`
+//! ```
+//! What the text does not say stays unsaid: `Facts::env["time_digits"]` has the number of digits behind the point of a
+//! second (6: events of the same microsecond have equal times), and bare integers are ticks of an unknown clock. The
+//! text of a latency tracer, which counts microseconds from a start it does not tell, is refused.
+
+mod body;
+mod line;
+mod lines;
+mod prints;
+mod survey;
+
+use crate::facts::{Facts, Format};
+use crate::{Batch, Error, FieldKind, Kind, Lane, Pieces, Reading, Scratch, Source, Trace};
+use base::{Clock, ClockSource, Problem, Problems};
+use line::{Line, LossLine, Stamp};
+use lines::{Entry, Lines};
+use memmap2::Mmap;
+use rayon::prelude::*;
+use std::fs::File;
+use std::path::Path;
+use survey::Survey;
+
+/// Bytes of text in a piece: some thousand lines.
+const PIECE: usize = 256 << 10;
+
+/// Headers end within so many lines.
+const MOST_HEADER_LINES: usize = 100;
+
+/// What a latency tracer writes at the top (kernel/trace/trace_output.c, Linux 6.12).
+const LATENCY_HEADER: &str = "latency trace v1.1.5";
+
+/// True if `first`, the start of a file, holds a line of a printed trace among its first lines.
+pub fn sniff(first: &[u8]) -> bool {
+    if memchr::memchr(0, first).is_some() {
+        return false;
+    }
+    let mut lines = Lines::new(first, 0..first.len()).take(MOST_HEADER_LINES);
+    lines.any(|(_, entry)| match entry {
+        Entry::Text(text) => Line::parse(&text).is_some() || text.contains(LATENCY_HEADER),
+        Entry::TooLong(_) => false,
+    })
+}
+
+/// Opens a printed trace.
+///
+/// # Errors
+/// If it cannot be read or mapped, or no line tells of an event.
+pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
+    let io = |source| Error::Io { file: path.to_owned(), source };
+    let file = File::open(path).map_err(io)?;
+    // SAFETY: the mapping is only read. Another process that cuts the file while we read it would end us with SIGBUS;
+    // that is the price of mapping any file, and recordings are not rewritten in place.
+    let bytes = unsafe { Mmap::map(&file) }.map_err(io)?;
+    Ok(Box::new(Text::new(bytes, path)?))
+}
+
+struct Text {
+    bytes: Mmap,
+    facts: Facts,
+    survey: Survey,
+}
+
+impl Text {
+    fn new(bytes: Mmap, path: &Path) -> Result<Self, Error> {
+        let parts = 0..bytes.len().div_ceil(PIECE);
+        let part = |index: usize| Survey::of(Lines::new(&bytes, index * PIECE..(index + 1) * PIECE));
+        let surveys: Vec<Survey> = parts.into_par_iter().map(part).collect();
+        let survey = surveys.into_iter().reduce(Survey::followed_by).unwrap_or_default();
+        let clock = if survey.ticks { Clock::uncalibrated("ticks") } else { Clock::nanoseconds("printed seconds") };
+        let mut facts = Facts::new(path.to_owned(), Format::Text, clock);
+        let is_latency = read_header(&bytes, &mut facts);
+        if survey.events == 0 {
+            return Err(refusal(path, &bytes, is_latency));
+        }
+        facts.bytes = bytes.len() as u64;
+        facts.cpus = facts.cpus.max(survey.cpus);
+        facts.comms.clone_from(&survey.comms);
+        facts.env.insert("time_digits".into(), survey.digits.unwrap_or(0).to_string());
+        if survey.ticks && survey.digits.is_some() {
+            facts.problems.push(Problem::at(
+                path.display().to_string(),
+                None,
+                "times that are all seconds, or all ticks",
+                "both",
+                0,
+                "the text mixes times in seconds with bare integers: it was put together from several traces",
+            ));
+        }
+        facts.event_types.clone_from(&survey.types);
+        Ok(Self { bytes, facts, survey })
+    }
+}
+
+impl Trace for Text {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn lanes<'t>(&'t self, reading: &'t Reading<'t>) -> Vec<Lane<'t>> {
+        let plan = self.facts.event_types.iter().map(|event| {
+            let kind = reading.request.kind_of(event)?;
+            let positions = reading.request.events[kind].positions(event);
+            Some((Kind::try_from(kind).ok()?, positions))
+        });
+        let clock = match (&reading.fitted, self.facts.clock.source) {
+            (Some(fitted), ClockSource::None) => fitted.clone(),
+            _ => self.facts.clock.clone(),
+        };
+        let pieces = TextPieces { text: self, plan: plan.collect(), clock };
+        let name = self.facts.path.display().to_string();
+        vec![Lane { name, cpu: None, source: Source::Pieces(Box::new(pieces)) }]
+    }
+}
+
+/// Per type of event, the kind and the wanted fields' positions in the type.
+type Plan = Vec<Option<(Kind, Vec<Option<usize>>)>>;
+
+struct TextPieces<'t> {
+    text: &'t Text,
+    plan: Plan,
+    clock: Clock,
+}
+
+impl Pieces for TextPieces<'_> {
+    fn count(&self) -> usize {
+        self.text.bytes.len().div_ceil(PIECE)
+    }
+
+    fn decode(&self, index: usize, _scratch: &mut Scratch, batch: &mut Batch) {
+        let mut problems = Problems::default();
+        // A loss is printed before the event that follows it.
+        let mut losses: Vec<LossLine> = Vec::new();
+        let mut time_ns = 0;
+        for (offset, entry) in Lines::new(&self.text.bytes, index * PIECE..(index + 1) * PIECE) {
+            let text = match entry {
+                Entry::Text(text) => text,
+                Entry::TooLong(length) => {
+                    problems.note(self.problem(offset, length, "a line of trace text of sensible length"));
+                    continue;
+                }
+            };
+            if let Some(line) = Line::parse(&text) {
+                time_ns = match line.time {
+                    Stamp::Seconds { ns, .. } => ns,
+                    Stamp::Ticks(ticks) => self.clock.ns(ticks),
+                };
+                add_losses(&mut losses, time_ns, batch);
+                if self.add(&line, time_ns, batch).is_none() {
+                    problems.note(self.problem(offset, text.len(), "an event of one of the first 4,096 kinds"));
+                }
+            } else if let Some(loss) = LossLine::parse(&text) {
+                losses.push(loss);
+            } else if !is_between(&text) {
+                problems.note(self.problem(offset, text.len(), "a line of trace-cmd report, ftrace or perf script"));
+            }
+        }
+        add_losses(&mut losses, time_ns, batch);
+        batch.problems.extend_from_slice(problems.list());
+    }
+}
+
+fn add_losses(losses: &mut Vec<LossLine>, time_ns: u64, batch: &mut Batch) {
+    for loss in losses.drain(..) {
+        batch.lost(time_ns, loss.cpu, loss.events, 0);
+    }
+}
+
+impl TextPieces<'_> {
+    /// Adds the event of `line`; `None` if it is of a kind that was not surveyed.
+    fn add(&self, line: &Line<'_>, time_ns: u64, batch: &mut Batch) -> Option<()> {
+        let index = self.text.survey.position_of(line)?;
+        batch.saw(time_ns, index);
+        let Some((kind, positions)) = &self.plan[index] else { return Some(()) };
+        let printed = body::fields(line.event, line.body);
+        let types = &self.text.facts.event_types[index].fields;
+        let find = |position: &Option<usize>| {
+            let field = &types[(*position)?];
+            let value = printed.iter().find(|(name, _)| *name == field.name).map(|(_, value)| *value)?;
+            (field.kind == FieldKind::Text || value.number.is_some()).then_some((field.kind, value))
+        };
+        let found = positions.iter().map(find).enumerate();
+        let mask = found.fold(0, |mask, (bit, value)| mask | u64::from(value.is_some()) << bit);
+        batch.begin(time_ns, *kind, line.cpu.unwrap_or(0), line.tid, mask);
+        for value in positions.iter().map(find) {
+            let value = match value {
+                None => 0,
+                Some((FieldKind::Text, value)) => batch.handle(value.text.as_bytes()),
+                Some((_, value)) => value.number.map_or(0, |number| number as u64),
+            };
+            batch.value(value);
+        }
+        Some(())
+    }
+
+    fn problem(&self, offset: u64, length: usize, expected: &str) -> Problem {
+        let file = self.text.facts.path.display().to_string();
+        Problem::at(
+            file,
+            offset,
+            expected,
+            format!("{length} other bytes"),
+            length as u64,
+            "some lines of the text are none of a trace and were left out",
+        )
+    }
+}
+
+/// Lines that stand between events and tell of none: headers, blank lines, stacks.
+fn is_between(text: &str) -> bool {
+    let text = text.trim();
+    let first = text.split_whitespace().next().unwrap_or("");
+    let is_address = first.len() >= 6 && first.bytes().all(|byte| byte.is_ascii_hexdigit());
+    first.is_empty()
+        || is_address
+        || first.starts_with('#')
+        || first.starts_with("cpus=")
+        || first == "=>"
+        || first.starts_with("<stack")
+        || text.starts_with("version =")
+}
+
+/// Reads what stands before the first event; true if a latency tracer wrote it.
+fn read_header(bytes: &[u8], facts: &mut Facts) -> bool {
+    let mut is_latency = false;
+    for (_, entry) in Lines::new(bytes, 0..bytes.len()).take(MOST_HEADER_LINES) {
+        let Entry::Text(text) = entry else { continue };
+        is_latency |= text.contains(LATENCY_HEADER);
+        let cpus = text.strip_prefix("cpus=").or_else(|| text.split_once("#P:").map(|(_, cpus)| cpus));
+        if let Some(cpus) = cpus.and_then(|cpus| cpus.split([')', ' ']).next()?.trim().parse().ok()) {
+            facts.cpus = cpus;
+        }
+        for (prefix, name) in [("# tracer:", "tracer"), ("# entries-in-buffer/entries-written:", "entries")] {
+            if let Some(value) = text.strip_prefix(prefix) {
+                facts.env.insert(name.into(), value.split("#P:").next().unwrap_or("").trim().to_owned());
+            }
+        }
+    }
+    is_latency
+}
+
+fn refusal(path: &Path, bytes: &[u8], is_latency: bool) -> Error {
+    let file = path.to_owned();
+    if is_latency {
+        let reason = "this is the text of a latency tracer, which holds one worst case and no events of KVM; record \
+                      with trace-cmd record -e kvm -e sched and give its trace.dat, or the text of trace-cmd report";
+        return Error::Unsupported { file, reason: reason.into() };
+    }
+    let first = String::from_utf8_lossy(&bytes[..bytes.len().min(32)]);
+    Error::UnknownFormat { file, found: format!("it starts with {first:?}") }
+}

@@ -1,0 +1,127 @@
+//! Which events and fields does a text hold?
+//!
+//! A text describes nothing before it starts, so it is read once, in parallel, before anything is handed out. An
+//! event's fields are those that its lines showed; a field is text as soon as one of its values is no number.
+
+use super::body::fields;
+use super::line::{Line, Stamp};
+use super::lines::{Entry, Lines};
+use super::prints;
+use crate::request::MOST_FIELDS;
+use crate::{EventType, FieldKind, FieldType};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Most kinds of events: a kernel has some 2,500 tracepoints; more kinds are damage.
+const MOST_TYPES: usize = 4096;
+
+/// What a part of a text holds.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Kinds of events in the order of their first lines.
+    pub types: Vec<EventType>,
+    /// Names of threads.
+    pub comms: BTreeMap<i32, String>,
+    /// Most digits behind the point of a second; `None` if all times were bare integers.
+    pub digits: Option<u8>,
+    /// True if a time was a bare integer.
+    pub ticks: bool,
+    /// One more than the highest CPU.
+    pub cpus: u32,
+    /// Lines that tell of an event.
+    pub events: u64,
+    /// Per name of an event, its groups and positions in `types`.
+    positions: FxHashMap<String, Vec<(String, usize)>>,
+}
+
+impl Survey {
+    /// Surveys `lines`.
+    pub fn of(lines: Lines<'_>) -> Self {
+        let mut survey = Self::default();
+        for (_, entry) in lines {
+            if let Entry::Text(text) = entry
+                && let Some(line) = Line::parse(&text)
+            {
+                survey.add(&line);
+            }
+        }
+        survey
+    }
+
+    fn add(&mut self, line: &Line<'_>) {
+        self.events += 1;
+        match line.time {
+            Stamp::Ticks(_) => self.ticks = true,
+            Stamp::Seconds { digits, .. } => self.digits = self.digits.max(Some(digits)),
+        }
+        self.cpus = self.cpus.max(line.cpu.map_or(0, |cpu| cpu.saturating_add(1)));
+        if line.comm != "<...>" && self.comms.get(&line.tid).is_none_or(|comm| comm != line.comm) {
+            self.comms.insert(line.tid, line.comm.to_owned());
+        }
+        let Some(at) = self.position(system_of(line), line.event) else { return };
+        for (name, value) in fields(line.event, line.body) {
+            let kind = match value.number {
+                None => FieldKind::Text,
+                Some(number) if number < 0 => FieldKind::Signed,
+                Some(_) => FieldKind::Unsigned,
+            };
+            add_field(&mut self.types[at], name, kind);
+        }
+    }
+
+    /// Adds what the part behind this one holds.
+    #[must_use]
+    pub fn followed_by(mut self, next: Survey) -> Self {
+        self.comms.extend(next.comms);
+        self.digits = self.digits.max(next.digits);
+        self.ticks |= next.ticks;
+        self.cpus = self.cpus.max(next.cpus);
+        self.events += next.events;
+        for event in next.types {
+            let Some(at) = self.position(&event.system, &event.name) else { continue };
+            for field in event.fields {
+                add_field(&mut self.types[at], &field.name, field.kind);
+            }
+        }
+        self
+    }
+
+    /// The position in `types` of the event of `line`.
+    pub fn position_of(&self, line: &Line<'_>) -> Option<usize> {
+        self.find(system_of(line), line.event)
+    }
+
+    fn find(&self, system: &str, name: &str) -> Option<usize> {
+        self.positions.get(name)?.iter().find(|(known, _)| known == system).map(|(_, position)| *position)
+    }
+
+    fn position(&mut self, system: &str, name: &str) -> Option<usize> {
+        let known = self.find(system, name);
+        if known.is_some() || self.types.len() == MOST_TYPES {
+            return known;
+        }
+        let position = self.types.len();
+        self.types.push(EventType { system: system.to_owned(), name: name.to_owned(), fields: Vec::new() });
+        self.positions.entry(name.to_owned()).or_default().push((system.to_owned(), position));
+        Some(position)
+    }
+}
+
+/// The group of a line's event, as printed or as known.
+fn system_of<'l>(line: &Line<'l>) -> &'l str {
+    if line.system.is_empty() { prints::system(line.event) } else { line.system }
+}
+
+fn add_field(event: &mut EventType, name: &str, kind: FieldKind) {
+    let Some(field) = event.fields.iter_mut().find(|field| field.name == name) else {
+        if event.fields.len() < MOST_FIELDS {
+            event.fields.push(FieldType { name: name.to_owned(), kind, labels: Vec::new() });
+        }
+        return;
+    };
+    field.kind = match (field.kind, kind) {
+        (FieldKind::Text, _) | (_, FieldKind::Text) => FieldKind::Text,
+        (FieldKind::Signed, _) | (_, FieldKind::Signed) => FieldKind::Signed,
+        (kept, _) => kept,
+    };
+}

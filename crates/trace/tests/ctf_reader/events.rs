@@ -1,0 +1,122 @@
+//! All events of a trace with all their fields, in a form that tests can compare.
+
+use base::Problem;
+use kvmscope_trace::batch::LOST;
+use kvmscope_trace::{Batch, EventType, FieldKind, Lane, Reading, Request, Scratch, Source, Trace};
+use std::path::Path;
+
+/// A field's value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Int(i128),
+    Float(f64),
+    Text(String),
+}
+
+/// One event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    pub time_ns: u64,
+    pub name: String,
+    pub cpu: u32,
+    pub tid: i32,
+    pub fields: Vec<(String, Value)>,
+}
+
+/// What reading a whole trace gave.
+#[derive(Debug, Default)]
+pub struct Whole {
+    /// Events of all lanes, sorted by time; events of one lane keep their order.
+    pub events: Vec<Seen>,
+    /// Loss records: time and number of events.
+    pub lost: Vec<(u64, u64)>,
+    /// Sum of all tallies.
+    pub counted: u64,
+    /// Problems of opening and of reading.
+    pub problems: Vec<Problem>,
+}
+
+impl Seen {
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value)
+    }
+
+    pub fn int(&self, name: &str) -> i128 {
+        match self.get(name) {
+            Some(Value::Int(value)) => *value,
+            other => panic!("{name} of {self:?} is {other:?}"),
+        }
+    }
+
+    pub fn text(&self, name: &str) -> &str {
+        match self.get(name) {
+            Some(Value::Text(value)) => value,
+            other => panic!("{name} of {self:?} is {other:?}"),
+        }
+    }
+}
+
+/// Calls `take` with each batch of a lane.
+pub fn each_batch(lane: Lane<'_>, event_types: usize, mut take: impl FnMut(Batch)) {
+    match lane.source {
+        Source::Pieces(pieces) => {
+            let mut scratch = Scratch::default();
+            for index in 0..pieces.count() {
+                let mut batch = Batch::default();
+                batch.clear(event_types);
+                pieces.decode(index, &mut scratch, &mut batch);
+                take(batch);
+            }
+        }
+        Source::Sequence(batches) => batches.for_each(take),
+    }
+}
+
+/// The `at`-th event of a batch that was read with [`Request::everything`].
+pub fn seen(batch: &Batch, at: usize, types: &[EventType]) -> Seen {
+    let kind = &types[usize::from(batch.kinds[at])];
+    let start = batch.starts[at] as usize;
+    let mask = batch.values[start];
+    let fields = kind.fields.iter().take(64).enumerate().filter(|(bit, _)| mask >> bit & 1 == 1);
+    let fields = fields.map(|(bit, field)| {
+        let raw = batch.values[start + 1 + bit];
+        let value = match field.kind {
+            FieldKind::Unsigned => Value::Int(raw.into()),
+            FieldKind::Signed => Value::Int((raw as i64).into()),
+            FieldKind::Float => Value::Float(f64::from_bits(raw)),
+            FieldKind::Text => Value::Text(String::from_utf8_lossy(batch.content(raw)).into_owned()),
+            FieldKind::Bytes => Value::Text(format!("{:02x?}", batch.content(raw))),
+        };
+        (field.name.clone(), value)
+    });
+    let name = if kind.system.is_empty() { kind.name.clone() } else { format!("{}:{}", kind.system, kind.name) };
+    Seen { time_ns: batch.times_ns[at], name, cpu: batch.cpus[at], tid: batch.tids[at], fields: fields.collect() }
+}
+
+/// Reads everything.
+pub fn read(trace: &dyn Trace) -> Whole {
+    let facts = trace.facts();
+    let request = Request::everything(facts);
+    let reading = Reading { request: &request, fitted: None };
+    let mut whole = Whole { problems: facts.problems.clone(), ..Whole::default() };
+    for lane in trace.lanes(&reading) {
+        each_batch(lane, facts.event_types.len(), |batch| {
+            for at in 0..batch.len() {
+                if batch.kinds[at] == LOST {
+                    whole.lost.push((batch.times_ns[at], batch.values[batch.starts[at] as usize + 1]));
+                } else {
+                    whole.events.push(seen(&batch, at, &facts.event_types));
+                }
+            }
+            whole.counted += batch.tally.iter().map(|count| u64::from(*count)).sum::<u64>();
+            whole.problems.extend(batch.problems.iter().cloned());
+        });
+    }
+    whole.events.sort_by_key(|event| event.time_ns);
+    whole
+}
+
+/// Opens and reads everything.
+pub fn read_path(path: &Path) -> Whole {
+    read(kvmscope_trace::ctf::open(path).unwrap().as_ref())
+}

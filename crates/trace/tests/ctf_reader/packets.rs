@@ -1,0 +1,171 @@
+//! What packets say of themselves: losses, sizes, times; and streams that say little.
+
+use crate::babeltrace;
+use crate::made::{Bits, INTEGERS, Made, packet, plain};
+use kvmscope_trace::{Reading, Request, Source, ctf};
+use std::process::Command;
+
+/// Metadata whose packets state everything; the counter of losses has `bits`.
+fn stating_all(bits: u32) -> String {
+    format!(
+        "/* CTF 1.8 */\n{INTEGERS}
+trace {{ major = 1; minor = 8; byte_order = le; packet.header := struct {{ uint32_t magic; uint64_t stream_instance_id; }}; }};
+clock {{ name = c; freq = 1000000000; }};
+typealias integer {{ size = 64; align = 8; map = clock.c.value; }} := t64;
+typealias integer {{ size = 32; align = 8; map = clock.c.value; }} := t32;
+stream {{
+    packet.context := struct {{
+        t64 timestamp_begin; t64 timestamp_end; uint64_t content_size; uint64_t packet_size;
+        uint64_t packet_seq_num; integer {{ size = {bits}; align = 8; }} events_discarded; uint32_t cpu_id;
+    }};
+    event.header := struct {{ uint8_t id; t32 timestamp; }};
+}};
+event {{ name = tick; id = 0; fields := struct {{ uint8_t n; }}; }};"
+    )
+}
+
+/// A packet of [`stating_all`] metadata from `begin` with an event per number, 10 ns apart, and padding behind them.
+fn stating_packet(instance: u64, begin: u64, number: u64, lost: (u32, u64), events: &[u8]) -> Vec<u8> {
+    let header = 12 + 5 * 8 + lost.0 as usize / 8 + 4;
+    let (content, size) = (header + 6 * events.len(), header + 6 * events.len() + 3);
+    let end = begin + 10 * events.len() as u64;
+    let mut bits =
+        packet(Bits::little()).u64(instance).u64(begin).u64(end).u64(content as u64 * 8).u64(size as u64 * 8);
+    bits = bits.u64(number).put(lost.0 as usize, lost.1).u32(3);
+    for (at, event) in events.iter().enumerate() {
+        bits = bits.u8(0).u32((begin + 10 * at as u64) as u32).u8(*event);
+    }
+    bits.bytes(&[0xEE; 3]).bytes
+}
+
+#[test]
+fn discarded_events_and_lost_packets_stand_before_the_packet_that_states_them() {
+    let packets = [
+        stating_packet(1, 100, 0, (64, 2), &[1, 2]),
+        stating_packet(1, 200, 1, (64, 7), &[3]),
+        stating_packet(1, 300, 4, (64, 7), &[4]),
+    ];
+    let made = Made::new(stating_all(64), &[&packets.concat()]);
+    let whole = made.read();
+    assert_eq!(whole.lost, [(100, 2), (200, 5), (300, 0)], "time, events; 0: whole packets, nobody knows of how many");
+    assert_eq!(whole.events.iter().map(|event| event.int("n")).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert!(whole.events.iter().all(|event| event.cpu == 3) && whole.problems.is_empty(), "{:?}", whole.problems);
+    let trace = ctf::open(made.path()).unwrap();
+    let stated: Vec<_> = trace.facts().losses.iter().map(|loss| (loss.cpu, loss.kind.as_str(), loss.count)).collect();
+    assert_eq!(stated, [(3, "discarded events", 7), (3, "lost packets", 2)]);
+    if babeltrace::is_there() {
+        assert_eq!(babeltrace::compare(made.path()), 4);
+        let output = Command::new("babeltrace2").arg(made.path()).output().unwrap();
+        let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(warnings.contains("discarded 5 events") && warnings.contains("discarded 2 packets"), "{warnings}");
+    }
+}
+
+#[test]
+fn a_narrow_counter_of_losses_wraps() {
+    let packets = [stating_packet(1, 100, 0, (8, 250), &[1]), stating_packet(1, 200, 1, (8, 4), &[2])];
+    assert_eq!(Made::new(stating_all(8), &[&packets.concat()]).read().lost, [(100, 250), (200, 10)]);
+    // What a recording that starts in the middle had lost before is not its loss.
+    let late = stating_packet(1, 100, 9, (8, 250), &[1]);
+    assert!(Made::new(stating_all(8), &[&late]).read().lost.is_empty());
+}
+
+#[test]
+fn files_of_one_stream_are_one_lane_in_the_order_of_time() {
+    let old = [stating_packet(5, 100, 0, (64, 0), &[1]), stating_packet(5, 200, 1, (64, 0), &[2])].concat();
+    let new = stating_packet(5, 300, 2, (64, 4), &[3]);
+    // Rotating file names need not sort as time does.
+    let made = Made::new(stating_all(64), &[&new, &old, &[]]);
+    let whole = made.read();
+    assert_eq!(whole.events.iter().map(|event| event.int("n")).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!((whole.lost.as_slice(), whole.problems.len()), ([(300, 4)].as_slice(), 0));
+    let trace = ctf::open(made.path()).unwrap();
+    let nothing = Request::default();
+    let reading = Reading { request: &nothing, fitted: None };
+    let lanes = trace.lanes(&reading);
+    assert_eq!(lanes.len(), 1);
+    assert!(matches!(&lanes[0].source, Source::Pieces(pieces) if pieces.count() == 3));
+}
+
+#[test]
+fn a_cut_in_the_middle_of_packets_starts_its_losses_anew() {
+    let packets = [
+        stating_packet(1, 100, 0, (64, 2), &[1, 2]),
+        stating_packet(1, 200, 1, (64, 7), &[3, 4, 5]),
+        stating_packet(1, 300, 2, (64, 8), &[]),
+        stating_packet(1, 400, 3, (64, 10), &[6, 7]),
+        stating_packet(1, 500, 4, (64, 10), &[8]),
+    ];
+    let made = Made::new(stating_all(64), &[&packets.concat()]);
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("cut");
+    let cut = ctf::cut(made.path(), &out, 110, 310).unwrap();
+    let whole = crate::events::read_path(&out);
+    assert_eq!(whole.events.iter().map(|event| event.int("n")).collect::<Vec<_>>(), [4, 5, 6]);
+    assert_eq!((cut.events, cut.packets, whole.lost.as_slice()), (3, 3, [(300, 1), (400, 2)].as_slice()));
+    if babeltrace::is_there() {
+        assert_eq!(babeltrace::compare(&out), 3);
+    }
+}
+
+/// Metadata as barectf 2 writes it: short stamps, no begin, no sizes in bits beyond what it needs.
+fn terse() -> String {
+    format!(
+        "/* CTF 1.8 */\n{INTEGERS}
+trace {{ major = 1; minor = 8; byte_order = le; packet.header := struct {{ uint32_t magic; }}; }};
+clock {{ name = c; freq = 1000000000; }};
+stream {{
+    packet.context := struct {{ uint16_t packet_size; uint16_t content_size; }};
+    event.header := struct {{ uint8_t id; integer {{ size = 8; align = 8; map = clock.c.value; }} timestamp; }};
+}};
+event {{ name = tick; id = 0; fields := struct {{ uint8_t n; }}; }};"
+    )
+}
+
+#[test]
+fn stamps_without_a_begin_run_on_from_packet_to_packet() {
+    let packet_of = |events: &[(u8, u8)]| {
+        let size = (8 + 3 * events.len()) as u16 * 8;
+        let start = packet(Bits::little()).u16(size + 16).u16(size);
+        events.iter().fold(start, |bits, (time, n)| bits.u8(0).u8(*time).u8(*n)).bytes(&[0; 2]).bytes
+    };
+    let stream = [packet_of(&[(10, 1), (250, 2), (5, 3)]), packet_of(&[]), packet_of(&[(4, 4), (6, 5)])].concat();
+    let made = Made::new(terse(), &[&stream]);
+    let whole = made.read();
+    let times: Vec<_> = whole.events.iter().map(|event| (event.time_ns, event.int("n"))).collect();
+    assert_eq!(times, [(10, 1), (250, 2), (261, 3), (516, 4), (518, 5)]);
+    if babeltrace::is_there() {
+        assert_eq!(babeltrace::compare(made.path()), 5);
+    }
+    // Such a stream can only be cut at its end.
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("cut");
+    assert_eq!(ctf::cut(made.path(), &out, 100, 507).unwrap().events, 4);
+    let kept: Vec<_> = crate::events::read_path(&out).events.iter().map(|event| event.time_ns).collect();
+    assert_eq!(kept, [10, 250, 261, 516]);
+}
+
+#[test]
+fn events_may_be_older_than_the_begin_of_their_packet() {
+    let metadata = stating_all(64).replace("t32 timestamp", "t64 timestamp");
+    let bits = packet(Bits::little()).u64(1).u64(1_000).u64(2_000).u64(90 * 8).u64(90 * 8).u64(0).u64(0).u32(0);
+    let stream = bits.u8(0).u64(900).u8(1).u8(0).u64(1_500).u8(2);
+    let stream = stream.bytes(&[0; 6]).bytes;
+    let mut stream = stream[..84].to_vec();
+    for (at, value) in [(28, 84u64 * 8), (36, 84 * 8)] {
+        stream[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    let whole = Made::new(metadata, &[&stream]).read();
+    let times: Vec<_> = whole.events.iter().map(|event| event.time_ns).collect();
+    assert_eq!((times.as_slice(), whole.problems.len()), ([900, 1_500].as_slice(), 0));
+}
+
+#[test]
+fn a_trace_without_a_clock_shows_its_ticks_and_says_so() {
+    let metadata = plain("le", "event { name = x; id = 1; fields := struct { uint8_t v; }; };");
+    let metadata = metadata.replace("clock { name = c; freq = 1000000000; };", "").replace("map = clock.c.value;", "");
+    let made = Made::new(metadata, &[&packet(Bits::little()).u8(1).u64(77).u8(4).bytes]);
+    let whole = made.read();
+    assert_eq!(whole.events[0].time_ns, 77);
+    assert!(whole.problems[0].text.contains("no clock is described"), "{:?}", whole.problems);
+}
