@@ -24,8 +24,8 @@ status=0
 # --show-output prints what passed tests said, so that skips can be counted.
 cargo test --locked "$@" -- --show-output 2>&1 | tee "$log" || status=$?
 
-skips=$(grep -o 'skipped: .*' "$log" | sort | uniq -c | sort -rn || true)
-count=$(grep -c 'skipped: ' "$log" || true)
+skips=$(grep '^skipped: ' "$log" | sort | uniq -c | sort -rn || true)
+count=$(grep -c '^skipped: ' "$log" || true)
 passed=$(awk '/^test result:/ { sum += $4 } END { print sum + 0 }' "$log")
 failed=$(awk '/^test result:/ { sum += $6 } END { print sum + 0 }' "$log")
 echo
