@@ -7,8 +7,15 @@
 //! stream files -> packet (index) ------------> stream: machine runs the program -> Batch
 //! ```
 //! Sources: CTF 1.8.3 (diamon.org/ctf/v1.8.3), CTF2-SPEC-2.0, CTF2-FS-1.0, CTF2-PMETA-1.0; LTTng's headers and names
-//! as lttng-modules 2.13 writes them. Arrays, structures inside arrays, and variants of unequal options are handed out
-//! in printed form: `[ 1, 2 ]`, `{ a = 1 }`.
+//! as lttng-modules 2.13 writes them.
+//!
+//! Fields of structures are called `outer.inner`, fields of contexts come after the payload's (as `context.name` where
+//! the payload has that name too). Arrays, and variants whose options differ in kind, are text in printed form:
+//! `[ 1, 2 ]`, `[ { a = 1, b = "x" } ]`; other variants have the value of the selected option. An absent optional field
+//! is absent. Text of fixed or counted length ends at its first NUL. A name's first underscore is CTF 1.8's, not ours.
+//!
+//! What packets state as lost stands as a loss record before their events, and once more as a sum per stream in
+//! [`Facts::losses`]: count one of the two.
 
 pub mod bits;
 mod compile;
@@ -122,6 +129,7 @@ impl CtfTrace {
         Ok(())
     }
 
+    /// Notes that one of several traces is left out.
     fn note_unreadable(&mut self, directory: &Path, error: Error) {
         let (offset, expected, found) = match &error {
             Error::Damaged { offset, expected, found, .. } => (Some(*offset), expected.clone(), found.clone()),
