@@ -13,7 +13,7 @@ use crate::shared::roles;
 use crate::shared::state::{Lv, State};
 use crate::shared::walk::{Preemptor, Sink, Walk};
 use crate::{Ask, Error};
-use base::{ClockSource, Problem, Problems, Span};
+use base::{Clock, ClockSource, Problem, Problems, Span};
 use std::collections::BTreeMap;
 use trace::replay::Listener;
 use trace::{Event, Reading, Totals};
@@ -155,17 +155,39 @@ impl Listener for Feed<'_, '_> {
 
 /// Builds the flow of all traces of a recording.
 pub fn build(ask: &mut Ask<'_>) -> Result<Flow, Error> {
+    let own: Vec<Option<Clock>> =
+        ask.input.parts.iter().map(|part| trace::calibrate::fit(part.trace.as_ref())).collect();
     let mut parts = Vec::new();
-    for part in &ask.input.parts {
-        parts.push(build_part(part, ask.options, ask.progress));
+    for (part, fitted) in ask.input.parts.iter().zip(&own) {
+        let fitted = fitted.clone().or_else(|| borrowed_clock(part, &ask.input.parts, &own));
+        parts.push(build_part(part, fitted, ask.options, ask.progress));
     }
     Ok(Flow { parts, emulated: ask.input.recording.emulated })
 }
 
-fn build_part(part: &Part, options: &crate::Options, progress: &mut dyn FnMut(u64, u64)) -> PartFlow {
+/// The scale of a time-stamp counter that another trace of the recording tells: guests count the same counter, unless
+/// KVM scales it for them, which it does for guests migrated from a CPU of another frequency.
+fn borrowed_clock(part: &Part, parts: &[Part], fitted: &[Option<Clock>]) -> Option<Clock> {
+    let clock = &part.trace.facts().clock;
+    if clock.source != ClockSource::None || clock.name != "x86-tsc" {
+        return None;
+    }
+    let known = |(other, fitted): (&Part, &Option<Clock>)| {
+        let clock = fitted.clone().unwrap_or_else(|| other.trace.facts().clock.clone());
+        (clock.source != ClockSource::None && clock.name == "x86-tsc").then_some(clock)
+    };
+    let clock = parts.iter().zip(fitted).find_map(known)?;
+    Some(Clock { source: ClockSource::Fitted, ..clock })
+}
+
+fn build_part(
+    part: &Part,
+    fitted: Option<Clock>,
+    options: &crate::Options,
+    progress: &mut dyn FnMut(u64, u64),
+) -> PartFlow {
     let trace = part.trace.as_ref();
     let facts = trace.facts();
-    let fitted = trace::calibrate::fit(trace);
     let clock = fitted.clone().unwrap_or_else(|| facts.clock.clone());
     let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
     let request = roles::request(&options.ignore_events, has);
