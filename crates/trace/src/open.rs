@@ -1,6 +1,5 @@
 //! Which format is this? Decided by the first bytes, never by the name.
 
-use crate::ctf;
 use crate::error::Error;
 use crate::lane::Trace;
 use crate::{ctf, perfdata, text, tracedat};
