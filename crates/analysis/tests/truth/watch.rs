@@ -3,7 +3,7 @@
 use kvmscope_analysis::shared::machine::{Chain, Exit};
 use kvmscope_analysis::shared::roles;
 use kvmscope_analysis::shared::state::STATES;
-use kvmscope_analysis::shared::{Lv, Reason, Sink, State, Walk};
+use kvmscope_analysis::shared::{Lv, Preemptor, Reason, Sink, State, Walk};
 use trace::replay::Listener;
 use trace::{Event, Reading, Trace};
 
@@ -86,7 +86,7 @@ impl Sink for Told {
         self.chains.push(chain.clone());
     }
 
-    fn preempted(&mut self, _: usize, _: i32, _: bool, _: u64, _: u64) {}
+    fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
 }
 
 /// Feeds a replay to a walk.
