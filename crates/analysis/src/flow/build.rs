@@ -188,7 +188,11 @@ fn build_part(part: &Part, options: &crate::Options, progress: &mut dyn FnMut(u6
         let seen = walk.comms.iter().map(|(tid, comm)| (*tid, comm.clone()));
         facts.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).chain(seen).collect()
     };
-    let vcpus = identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.sums), &comms, facts, options);
+    let mut vcpus = identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.sums), &comms, facts, options);
+    if part.level != base::Level::L0 {
+        // The guests of a guest may be called as the guest itself is.
+        vcpus.iter_mut().for_each(|vcpu| vcpu.vm = format!("{}/{}", part.machine, vcpu.vm));
+    }
     let vhost = comms.iter().filter(|(_, comm)| comm.starts_with("vhost-")).map(|(tid, comm)| (comm.clone(), *tid));
     PartFlow {
         machine: part.machine.clone(),
@@ -254,23 +258,30 @@ fn totals_of(facts: &trace::Facts, totals: &Totals, name: &str) -> u64 {
 
 /// Everything that is missing, by CPU and kind.
 fn losses(facts: &trace::Facts, walk: &Walk<Tally>, problems: &Problems) -> Vec<Loss> {
-    let mut losses: Vec<Loss> = facts
-        .losses
-        .iter()
-        .map(|loss| Loss { cpu: Some(loss.cpu), kind: loss.kind.replace(' ', "_"), count: loss.count, bytes: 0 })
-        .collect();
+    let stated = |loss: &trace::facts::StatedLoss| {
+        let kind = match loss.kind.as_str() {
+            "discarded events" => "discarded".to_owned(),
+            "dropped events" => "dropped".to_owned(),
+            other => other.replace(' ', "_"),
+        };
+        Loss { cpu: Some(loss.cpu), kind, count: loss.count, bytes: 0 }
+    };
+    let mut losses: Vec<Loss> = facts.losses.iter().map(stated).collect();
     let mut missed: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (cpu, _, count, bytes) in &walk.losses {
         let sums = missed.entry(*cpu).or_default();
-        sums.0 += count;
-        sums.1 += bytes;
+        *sums = (sums.0 + count, sums.1 + bytes);
     }
     let missed = missed.into_iter();
     losses.extend(missed.map(|(cpu, (count, bytes))| Loss { cpu: Some(cpu), kind: "missed".into(), count, bytes }));
-    let skipped: u64 = problems.list().iter().map(|problem| problem.bytes_skipped).sum();
+    let damage = |problems: &[Problem]| {
+        problems.iter().fold((0, 0), |(count, bytes), problem| (count + problem.count, bytes + problem.bytes_skipped))
+    };
+    let (salvaged, damaged) = (damage(&facts.problems), damage(problems.list()));
     let doubts = &walk.doubts;
     let counted = [
-        ("damaged", problems.list().iter().map(|problem| problem.count).sum(), skipped),
+        ("salvaged", salvaged.0, salvaged.1),
+        ("damaged", damaged.0, damaged.1),
         ("level_conflict", doubts.level_conflicts, 0),
         ("clock_skew", doubts.clock_skew, 0),
         ("unseen_entry", doubts.unseen_entries, 0),

@@ -210,6 +210,10 @@ impl Pieces for CpuPieces<'_> {
         self.places.len().max(usize::from(self.problem.is_some()))
     }
 
+    fn most_bytes(&self) -> usize {
+        self.places.iter().map(|place| place.size).max().unwrap_or(0)
+    }
+
     fn decode(&self, index: usize, scratch: &mut Scratch, batch: &mut Batch) {
         if index == 0 {
             batch.problems.extend(self.problem.clone());
