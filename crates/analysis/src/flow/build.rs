@@ -7,6 +7,7 @@ use super::identity;
 use super::model::{Flow, Loss, PartFlow, Sums};
 use crate::input::Part;
 use crate::shared::details::Detail;
+use crate::shared::interrupts::Delivered;
 use crate::shared::machine::{Chain, Exit, KEPT};
 use crate::shared::roles;
 use crate::shared::state::{Lv, State};
@@ -105,6 +106,14 @@ impl Sink for Tally {
         sums.total_ns += length_ns;
         sums.max_ns = sums.max_ns.max(length_ns);
         sums.cpu = by.cpu;
+    }
+
+    fn delivered(&mut self, thread: usize, interrupt: &Delivered) {
+        if self.inside(interrupt.accepted_ns) {
+            let sums = self.of(thread).interrupts.entry(interrupt.vector).or_default();
+            sums.to_inject_ns.record(interrupt.injected_ns.saturating_sub(interrupt.accepted_ns));
+            sums.to_entry_ns.record(interrupt.entered_ns.saturating_sub(interrupt.accepted_ns));
+        }
     }
 
     fn ran_after_waking(&mut self, thread: usize, woken_ns: u64, ran_ns: u64) {

@@ -352,7 +352,10 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
         "assumed_vm",
         assumed,
         "threads",
-        format!("Which VM {} belong to was taken from thread names; --vm-map TID=NAME overrides it.", threads(assumed)),
+        format!(
+            "Which VM {} to was taken from thread names; --vm-map TID=NAME overrides it.",
+            if assumed == 1 { "1 thread belongs".to_owned() } else { format!("{assumed} threads belong") }
+        ),
     );
     if !measure.vcpus.is_empty() && !measure.part.has_switches {
         add(
@@ -374,10 +377,6 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
         ),
     );
     list
-}
-
-fn threads(number: u64) -> String {
-    if number == 1 { "1 thread".into() } else { format!("{number} threads") }
 }
 
 fn next(measures: &[Measures<'_>]) -> Vec<String> {

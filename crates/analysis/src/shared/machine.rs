@@ -173,7 +173,7 @@ pub struct Context {
 }
 
 /// The state machine of one thread.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Thread {
     /// Its thread id.
     pub tid: i32,
@@ -183,8 +183,11 @@ pub struct Thread {
     pub vcpu_id: Option<u32>,
     /// Time of its first event.
     pub first_ns: u64,
-    /// True if its first nested sign was an entry request, false if it was an exit; `None` without any.
+    /// True if its first nested sign was an entry request and nothing was lost before it, so that all before is L1's;
+    /// `None` without any sign.
     pub first_nested_sign: Option<bool>,
+    /// Events that may have been its own were lost.
+    lossy: bool,
     /// Nested guests it ran.
     pub contexts: Vec<Context>,
     /// When it was last made ready, until it enters a guest.
@@ -240,6 +243,7 @@ impl Thread {
             vcpu_id: None,
             first_ns: now_ns,
             first_nested_sign: None,
+            lossy: false,
             contexts: Vec::new(),
             woken_ns: None,
             waits_on: None,
@@ -362,6 +366,8 @@ impl Thread {
             Position::NestedVmexit => nested,
             Position::Inject if w1.is_open() => nested,
             Position::Other if seen.nested_vmexit && !open.exit.reason.hides_its_level() => Lv::At(1),
+            // W2 has not been heard yet. If it ever is, its silence here meant L1: the end of the trace settles it.
+            Position::Other if w1 == Lv::Lost && !open.exit.reason.hides_its_level() => Lv::Early,
             _ => w1,
         };
         let contradicts = match (w1, level) {
@@ -466,14 +472,14 @@ impl Thread {
         self.exit_pending = false;
         match reason.class() {
             Class::EntryRequest => {
-                self.first_nested_sign.get_or_insert(true);
+                self.first_nested_sign.get_or_insert(!self.lossy);
                 let from_l1 = !matches!(self.lvl, Lv::At(depth) if depth > 1);
                 if from_l1 && !cx.seen.nested_entry {
                     self.pend = Pend::Guessed;
                 }
             }
             Class::Virtualization | Class::VmcsAccess => {
-                self.first_nested_sign.get_or_insert(true);
+                self.first_nested_sign.get_or_insert(!self.lossy);
             }
             _ => {}
         }
@@ -539,7 +545,7 @@ impl Thread {
         vmcb: Option<u64>,
         cx: &mut Cx<'_, impl Sink>,
     ) {
-        self.first_nested_sign.get_or_insert(true);
+        self.first_nested_sign.get_or_insert(!self.lossy);
         self.arrive(now_ns, cx.doubts, cx.sink, cx.me);
         self.resolve(Position::Other, cx.seen, cx.doubts, cx.sink, cx.me);
         if self.mode != Mode::Kvm {
@@ -732,6 +738,7 @@ impl Thread {
 
     /// Events of its CPU were lost between `from_ns` and `to_ns` (T19).
     pub fn lost(&mut self, from_ns: u64, to_ns: u64, cx: &mut Cx<'_, impl Sink>) {
+        self.lossy = true;
         if self.off.is_some() {
             // It may have run on that CPU unseen. If its next event shows it still asleep, only the gap is unknown.
             let first = self.doubt.map_or(from_ns.max(self.since_ns), |(first, _)| first);

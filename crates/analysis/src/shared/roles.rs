@@ -187,6 +187,11 @@ pub const ROWS: &[Row] = &[
             "deferred_error_apic_entry",
             "error_apic_entry",
             "spurious_apic_entry",
+            "x86_irq_vectors_local_timer_entry",
+            "x86_irq_vectors_reschedule_entry",
+            "x86_irq_vectors_call_function_entry",
+            "x86_irq_vectors_call_function_single_entry",
+            "x86_irq_vectors_irq_work_entry",
         ],
         fields: &[],
     },
@@ -205,6 +210,11 @@ pub const ROWS: &[Row] = &[
             "deferred_error_apic_exit",
             "error_apic_exit",
             "spurious_apic_exit",
+            "x86_irq_vectors_local_timer_exit",
+            "x86_irq_vectors_reschedule_exit",
+            "x86_irq_vectors_call_function_exit",
+            "x86_irq_vectors_call_function_single_exit",
+            "x86_irq_vectors_irq_work_exit",
         ],
         fields: &[],
     },
@@ -230,6 +240,13 @@ pub const ROWS: &[Row] = &[
     Row { role: Role::Mmio, names: &["kvm_mmio"], fields: &[&["gpa"], &["type"]] },
     Row { role: Role::FastMmio, names: &["kvm_fast_mmio"], fields: &[&["gpa"]] },
     Row { role: Role::Apic, names: &["kvm_apic", "kvm_x86_apic"], fields: &[&["reg"], &["rw"]] },
+    // LTTng's kvm_x86_apic_accept_irq is stale since 5.10 and is not asked for.
+    Row { role: Role::AcceptIrq, names: &["kvm_apic_accept_irq"], fields: &[&["apicid"], &["vec"]] },
+    Row {
+        role: Role::InjectVirq,
+        names: &["kvm_inj_virq", "kvm_x86_inj_virq"],
+        fields: &[&["vector", "irq"], &["reinjected"]],
+    },
 ];
 
 /// The request for all rows but the ignored events; kind `i` has role `ROWS[i].role`.
