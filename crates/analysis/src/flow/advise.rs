@@ -445,7 +445,7 @@ pub fn lost(measure: &Measures<'_>) -> Vec<Hit> {
     if losses.is_empty() {
         return Vec::new();
     }
-    let lost: u64 = losses.iter().map(|loss| loss.count).sum();
+    let lost: u64 = losses.iter().map(|loss| loss.count).fold(0, u64::saturating_add);
     let share = lost as f64 / (lost + measure.part.events).max(1) as f64;
     let gaps = measure.part.losses.iter().filter(|loss| loss.kind == "missed").count();
     let evidence = losses

@@ -262,15 +262,16 @@ fn losses(facts: &trace::Facts, walk: &Walk<Tally>, problems: &Problems) -> Vec<
     let mut missed: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (cpu, _, count, bytes) in &walk.losses {
         let sums = missed.entry(*cpu).or_default();
-        sums.0 += count;
-        sums.1 += bytes;
+        // The file claims them, so their sum may be absurd.
+        sums.0 = sums.0.saturating_add(*count);
+        sums.1 = sums.1.saturating_add(*bytes);
     }
     let missed = missed.into_iter();
     losses.extend(missed.map(|(cpu, (count, bytes))| Loss { cpu: Some(cpu), kind: "missed".into(), count, bytes }));
-    let skipped: u64 = problems.list().iter().map(|problem| problem.bytes_skipped).sum();
+    let skipped: u64 = problems.list().iter().map(|problem| problem.bytes_skipped).fold(0, u64::saturating_add);
     let doubts = &walk.doubts;
     let counted = [
-        ("damaged", problems.list().iter().map(|problem| problem.count).sum(), skipped),
+        ("damaged", problems.list().iter().map(|problem| problem.count).fold(0, u64::saturating_add), skipped),
         ("level_conflict", doubts.level_conflicts, 0),
         ("clock_skew", doubts.clock_skew, 0),
         ("unseen_entry", doubts.unseen_entries, 0),

@@ -83,7 +83,8 @@ fn about(measure: &Measures<'_>) -> String {
         Some(Isa::Other(_)) => "neither VMX nor SVM",
         None => "no KVM exits",
     };
-    let lost: u64 = part.losses.iter().filter(|loss| loss.cpu.is_some()).map(|loss| loss.count).sum();
+    let lost: u64 =
+        part.losses.iter().filter(|loss| loss.cpu.is_some()).map(|loss| loss.count).fold(0, u64::saturating_add);
     format!(
         "{}: recorded at {} ({kernel}{isa}, {}), {} events, {} lost, {}",
         file_name(&part.path),
