@@ -440,25 +440,21 @@ pub fn stale(measure: &Measures<'_>) -> Vec<Hit> {
 
 /// Losses that make shares uncertain.
 pub fn lost(measure: &Measures<'_>) -> Vec<Hit> {
-    const STATED: &[&str] = &["overrun", "commit_overrun", "dropped", "discarded", "lost_packets"];
-    const MET: &[&str] = &["missed", "damaged", "salvaged"];
-    let of =
-        |kinds: &'static [&str]| measure.part.losses.iter().filter(move |loss| kinds.contains(&loss.kind.as_str()));
-    if of(STATED).chain(of(MET)).next().is_none() {
+    const DOUBTS: &[&str] = &["level_conflict", "clock_skew", "unseen_entry", "unseen_switch", "unattributed"];
+    let losses: Vec<_> = measure.part.losses.iter().filter(|loss| !DOUBTS.contains(&loss.kind.as_str())).collect();
+    if losses.is_empty() {
         return Vec::new();
     }
-    // What a file states of a CPU and the gaps met in that CPU's stream are the same events.
-    let stated: u64 = of(STATED).map(|loss| loss.count).sum();
-    let missed: u64 = of(&["missed"]).map(|loss| loss.count).sum();
-    let (lost, gaps) = (stated.max(missed), of(&["missed"]).count());
-    let share = lost as f64 / (lost + measure.part.events).max(1) as f64;
-    let row = |loss: &super::model::Loss| {
+    let lost = measure.part.lost_events();
+    let gaps = losses.iter().filter(|loss| loss.kind == "missed").count();
+    let share = lost as f64 / (lost as f64 + measure.part.events as f64).max(1.0);
+    let row = |loss: &&super::model::Loss| {
         let place = loss.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
         let amount = if loss.count == 0 { "an unknown number".into() } else { count(loss.count) };
         let bytes = if loss.bytes == 0 { String::new() } else { format!(", {} bytes", count(loss.bytes)) };
         seen(format!("{amount} {}{place}{bytes}", loss.kind.replace('_', " ")), "table losses")
     };
-    let evidence = of(STATED).chain(of(MET)).take(4).map(row).collect();
+    let evidence = losses.iter().take(4).map(row).collect();
     let severity = if share > 0.01 { Severity::Medium } else { Severity::Low };
     let title = match (lost, gaps) {
         (0, 0) => "Parts of the file are damaged; shares are of what could be read".to_owned(),

@@ -292,12 +292,15 @@ fn losses(facts: &trace::Facts, walk: &Walk<Tally>, problems: &Problems) -> Vec<
     let mut missed: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (cpu, _, count, bytes) in &walk.losses {
         let sums = missed.entry(*cpu).or_default();
-        *sums = (sums.0 + count, sums.1 + bytes);
+        // The file claims them, so their sum may be absurd.
+        *sums = (sums.0.saturating_add(*count), sums.1.saturating_add(*bytes));
     }
     let missed = missed.into_iter();
     losses.extend(missed.map(|(cpu, (count, bytes))| Loss { cpu: Some(cpu), kind: "missed".into(), count, bytes }));
     let damage = |problems: &[Problem]| {
-        problems.iter().fold((0, 0), |(count, bytes), problem| (count + problem.count, bytes + problem.bytes_skipped))
+        problems.iter().fold((0u64, 0u64), |(count, bytes), problem| {
+            (count.saturating_add(problem.count), bytes.saturating_add(problem.bytes_skipped))
+        })
     };
     let (salvaged, damaged) = (damage(&facts.problems), damage(problems.list()));
     let doubts = &walk.doubts;

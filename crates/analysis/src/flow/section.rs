@@ -85,10 +85,7 @@ fn about(measure: &Measures<'_>) -> String {
         Some(Isa::Other(_)) => "neither VMX nor SVM",
         None => "no KVM exits",
     };
-    let sum = |wanted: fn(&&super::model::Loss) -> bool| part.losses.iter().filter(wanted).map(|loss| loss.count).sum();
-    let stated: u64 = sum(|loss| loss.cpu.is_some() && loss.kind != "missed");
-    let missed: u64 = sum(|loss| loss.kind == "missed");
-    let lost = stated.max(missed);
+    let lost = part.lost_events();
     format!(
         "{}: recorded at {} ({kernel}{isa}, {}), {} events, {} lost, {}",
         short_path(&part.path),
