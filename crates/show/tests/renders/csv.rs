@@ -14,11 +14,7 @@ fn a_file_per_table_and_one_of_findings() {
     assert_eq!(names, ["chains.csv", "exits.csv", "findings.csv", "losses.csv"]);
     insta::assert_snapshot!("exits", fs::read_to_string(into.join("exits.csv")).unwrap());
     insta::assert_snapshot!("findings", fs::read_to_string(into.join("findings.csv")).unwrap());
-    assert_eq!(
-        fs::read_to_string(into.join("losses.csv")).unwrap(),
-        "part,count\n",
-        "an empty table keeps its header"
-    );
+    assert_eq!(fs::read_to_string(into.join("losses.csv")).unwrap(), "part,count\n", "an empty table keeps its header");
 }
 
 #[test]
