@@ -88,11 +88,22 @@ fn render_unknown(unknown: &[Unknown], out: &mut Lines) {
     out.gap();
     heading("NOT KNOWN", "", out);
     for item in unknown {
-        let text = match item.amount {
-            Some(amount) => format!("{}: {}", number::amount(amount, &item.unit), item.text),
-            None => item.text.clone(),
+        // The sentence usually says the amount itself.
+        let amount = item.amount.map(|amount| number::amount(amount, &item.unit));
+        let text = match amount {
+            Some(amount) if !item.text.contains(&amount) => format!("{amount}: {}", item.text),
+            _ => item.text.clone(),
         };
         out.wrapped("   ", "     ", &text, out.page.width.min(WIDEST_PROSE));
+    }
+}
+
+/// The sentence usually names the file itself; if not, the file and the place come before it.
+fn located(problem: &Problem, place: &str, text: &str, counts: &str) -> String {
+    if text.starts_with(&problem.file) {
+        format!("{text}{counts}")
+    } else {
+        format!("{}{place}: {text}{counts}", problem.file)
     }
 }
 
@@ -116,7 +127,7 @@ fn render_problems(problems: &[Problem], out: &mut Lines) {
             counts.push(format!("{} passed over", number::exact_bytes(problem.bytes_skipped)));
         }
         let counts = if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) };
-        out.wrapped("   ", "     ", &format!("{}{place}: {text}{counts}", problem.file), out.page.width);
+        out.wrapped("   ", "     ", &located(problem, &place, &text, &counts), out.page.width);
     }
     if let Some(more) = problems.len().checked_sub(MOST_PROBLEMS).filter(|more| *more > 0) {
         out.line(&format!("   + {more} more kinds, see --json"));

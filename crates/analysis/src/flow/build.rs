@@ -13,7 +13,7 @@ use crate::shared::roles;
 use crate::shared::state::{Lv, State};
 use crate::shared::walk::{Preemptor, Sink, Walk};
 use crate::{Ask, Error};
-use base::{ClockSource, Problem, Problems, Span};
+use base::{Clock, ClockSource, Problem, Problems, Span};
 use std::collections::BTreeMap;
 use trace::replay::Listener;
 use trace::{Event, Reading, Totals};
@@ -155,17 +155,39 @@ impl Listener for Feed<'_, '_> {
 
 /// Builds the flow of all traces of a recording.
 pub fn build(ask: &mut Ask<'_>) -> Result<Flow, Error> {
+    let own: Vec<Option<Clock>> =
+        ask.input.parts.iter().map(|part| trace::calibrate::fit(part.trace.as_ref())).collect();
     let mut parts = Vec::new();
-    for part in &ask.input.parts {
-        parts.push(build_part(part, ask.options, ask.progress));
+    for (part, fitted) in ask.input.parts.iter().zip(&own) {
+        let fitted = fitted.clone().or_else(|| borrowed_clock(part, &ask.input.parts, &own));
+        parts.push(build_part(part, fitted, ask.options, ask.progress));
     }
     Ok(Flow { parts, emulated: ask.input.recording.emulated })
 }
 
-fn build_part(part: &Part, options: &crate::Options, progress: &mut dyn FnMut(u64, u64)) -> PartFlow {
+/// The scale of a time-stamp counter that another trace of the recording tells: guests count the same counter, unless
+/// KVM scales it for them, which it does for guests migrated from a CPU of another frequency.
+fn borrowed_clock(part: &Part, parts: &[Part], fitted: &[Option<Clock>]) -> Option<Clock> {
+    let clock = &part.trace.facts().clock;
+    if clock.source != ClockSource::None || clock.name != "x86-tsc" {
+        return None;
+    }
+    let known = |(other, fitted): (&Part, &Option<Clock>)| {
+        let clock = fitted.clone().unwrap_or_else(|| other.trace.facts().clock.clone());
+        (clock.source != ClockSource::None && clock.name == "x86-tsc").then_some(clock)
+    };
+    let clock = parts.iter().zip(fitted).find_map(known)?;
+    Some(Clock { source: ClockSource::Fitted, ..clock })
+}
+
+fn build_part(
+    part: &Part,
+    fitted: Option<Clock>,
+    options: &crate::Options,
+    progress: &mut dyn FnMut(u64, u64),
+) -> PartFlow {
     let trace = part.trace.as_ref();
     let facts = trace.facts();
-    let fitted = trace::calibrate::fit(trace);
     let clock = fitted.clone().unwrap_or_else(|| facts.clock.clone());
     let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
     let request = roles::request(&options.ignore_events, has);
@@ -188,7 +210,11 @@ fn build_part(part: &Part, options: &crate::Options, progress: &mut dyn FnMut(u6
         let seen = walk.comms.iter().map(|(tid, comm)| (*tid, comm.clone()));
         facts.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).chain(seen).collect()
     };
-    let vcpus = identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.sums), &comms, facts, options);
+    let mut vcpus = identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.sums), &comms, facts, options);
+    if part.level != base::Level::L0 {
+        // The guests of a guest may be called as the guest itself is.
+        vcpus.iter_mut().for_each(|vcpu| vcpu.vm = format!("{}/{}", part.machine, vcpu.vm));
+    }
     let vhost = comms.iter().filter(|(_, comm)| comm.starts_with("vhost-")).map(|(tid, comm)| (comm.clone(), *tid));
     PartFlow {
         machine: part.machine.clone(),
@@ -254,24 +280,33 @@ fn totals_of(facts: &trace::Facts, totals: &Totals, name: &str) -> u64 {
 
 /// Everything that is missing, by CPU and kind.
 fn losses(facts: &trace::Facts, walk: &Walk<Tally>, problems: &Problems) -> Vec<Loss> {
-    let mut losses: Vec<Loss> = facts
-        .losses
-        .iter()
-        .map(|loss| Loss { cpu: Some(loss.cpu), kind: loss.kind.replace(' ', "_"), count: loss.count, bytes: 0 })
-        .collect();
+    let stated = |loss: &trace::facts::StatedLoss| {
+        let kind = match loss.kind.as_str() {
+            "discarded events" => "discarded".to_owned(),
+            "dropped events" => "dropped".to_owned(),
+            other => other.replace(' ', "_"),
+        };
+        Loss { cpu: Some(loss.cpu), kind, count: loss.count, bytes: 0 }
+    };
+    let mut losses: Vec<Loss> = facts.losses.iter().map(stated).collect();
     let mut missed: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (cpu, _, count, bytes) in &walk.losses {
         let sums = missed.entry(*cpu).or_default();
         // The file claims them, so their sum may be absurd.
-        sums.0 = sums.0.saturating_add(*count);
-        sums.1 = sums.1.saturating_add(*bytes);
+        *sums = (sums.0.saturating_add(*count), sums.1.saturating_add(*bytes));
     }
     let missed = missed.into_iter();
     losses.extend(missed.map(|(cpu, (count, bytes))| Loss { cpu: Some(cpu), kind: "missed".into(), count, bytes }));
-    let skipped: u64 = problems.list().iter().map(|problem| problem.bytes_skipped).fold(0, u64::saturating_add);
+    let damage = |problems: &[Problem]| {
+        problems.iter().fold((0u64, 0u64), |(count, bytes), problem| {
+            (count.saturating_add(problem.count), bytes.saturating_add(problem.bytes_skipped))
+        })
+    };
+    let (salvaged, damaged) = (damage(&facts.problems), damage(problems.list()));
     let doubts = &walk.doubts;
     let counted = [
-        ("damaged", problems.list().iter().map(|problem| problem.count).fold(0, u64::saturating_add), skipped),
+        ("salvaged", salvaged.0, salvaged.1),
+        ("damaged", damaged.0, damaged.1),
         ("level_conflict", doubts.level_conflicts, 0),
         ("clock_skew", doubts.clock_skew, 0),
         ("unseen_entry", doubts.unseen_entries, 0),

@@ -9,7 +9,7 @@ use crate::shared::state::{Lv, STATES, State};
 use crate::{Answer, Ask, Error, Options};
 use base::figure::{Bar, BarGroup, Drawing};
 use base::recording::Emulator;
-use base::{Figure, Level, Section, Unknown};
+use base::{Figure, Finding, Level, Section, Unknown};
 
 /// The question this folder answers.
 pub const QUESTION: &str = "Where did the time of every vCPU go, by level, and why?";
@@ -43,9 +43,12 @@ fn check_names(flow: &Flow, options: &Options) -> Result<(), Error> {
 pub fn section(flow: &Flow, options: &Options) -> Section {
     let measures = measure(flow, options);
     let mut section = Section::new("flow", QUESTION);
+    let mut sentences = Vec::new();
     for measure in &measures {
+        let findings = advise(measure, flow.emulated);
         section.about.push(about(measure));
-        section.findings.extend(advise(measure, flow.emulated));
+        sentences.push(summary(measure, &findings));
+        section.findings.extend(findings);
         section.figures.extend(where_the_time_went(measure));
         section.unknown.extend(unknown(measure));
     }
@@ -54,7 +57,6 @@ pub fn section(flow: &Flow, options: &Options) -> Section {
         section.about.push(format!("EMULATED by {name}: counts and order are real, times are not."));
     }
     section.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let sentences: Vec<String> = measures.iter().map(|measure| summary(measure, &section)).collect();
     section.summary = sentences.join("\n\n");
     section.tables = tables(&measures, options);
     section.next = next(&measures);
@@ -83,11 +85,10 @@ fn about(measure: &Measures<'_>) -> String {
         Some(Isa::Other(_)) => "neither VMX nor SVM",
         None => "no KVM exits",
     };
-    let lost: u64 =
-        part.losses.iter().filter(|loss| loss.cpu.is_some()).map(|loss| loss.count).fold(0, u64::saturating_add);
+    let lost = part.lost_events();
     format!(
         "{}: recorded at {} ({kernel}{isa}, {}), {} events, {} lost, {}",
-        file_name(&part.path),
+        short_path(&part.path),
         part.level,
         part.format,
         count(part.events),
@@ -101,12 +102,15 @@ fn release(uname: &str) -> Option<&str> {
     uname.split_whitespace().find(|word| word.starts_with(|first: char| first.is_ascii_digit()))
 }
 
-fn file_name(path: &str) -> &str {
-    path.trim_end_matches('/').rsplit_once('/').map_or(path, |(_, name)| name)
+/// The last two names of a path: many recordings hold a `trace.dat` per machine.
+fn short_path(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    let last = path.rfind('/').unwrap_or(0);
+    path[..last].rfind('/').map_or(path, |above| &path[above + 1..])
 }
 
 /// The answer as a person would say it.
-fn summary(measure: &Measures<'_>, section: &Section) -> String {
+fn summary(measure: &Measures<'_>, findings: &[Finding]) -> String {
     if measure.vcpus.is_empty() {
         return nothing_to_answer(measure);
     }
@@ -123,11 +127,13 @@ fn summary(measure: &Measures<'_>, section: &Section) -> String {
     } else {
         sentences.push(plain_sentence(measure));
     }
-    let worst = section.findings.iter().find(|finding| finding.rule == "FLW-PREEMPT");
+    let worst = findings.iter().find(|finding| finding.rule == "FLW-PREEMPT");
     if let Some(finding) = worst {
         sentences.push(format!("{}.", finding.title));
     }
-    sentences.join(" ")
+    let text = sentences.join(" ");
+    // What is seen from above is told after what L0 saw, and said to be so.
+    if measure.part.level == Level::L0 { text } else { format!("In the trace of {}: {text}", measure.part.machine) }
 }
 
 fn nothing_to_answer(measure: &Measures<'_>) -> String {

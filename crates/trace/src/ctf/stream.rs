@@ -220,6 +220,10 @@ impl Pieces for Reader<'_> {
         self.packets.len()
     }
 
+    fn most_bytes(&self) -> usize {
+        self.packets.iter().map(|packet| (packet.to - packet.from) as usize).max().unwrap_or(0)
+    }
+
     fn decode(&self, index: usize, _scratch: &mut Scratch, batch: &mut Batch) {
         if index < self.packets.len() {
             self.read(Position { packet: index, ..Position::default() }, u64::MAX, batch);

@@ -6,9 +6,9 @@
 use super::TraceDat;
 use super::layout::{Buffer, Compression, CpuData, Layout, MOST_UNPACKED, Shape};
 use super::page;
-use crate::batch::{Batch, Kind};
+use crate::batch::{Batch, Kind, NO_TID};
 use crate::facts::Facts;
-use crate::format::Extract;
+use crate::format::{Extract, word};
 use crate::lane::{Pieces, Scratch};
 use crate::request::Request;
 use base::{Clock, Problem};
@@ -27,7 +27,8 @@ pub struct Plan {
     wanted: Vec<Option<(Kind, Extract)>>,
     /// Place of `common_pid`.
     pid_offset: usize,
-    id_size: usize,
+    /// Place of `common_type`, which has had two bytes in every kernel that has ring-buffer pages.
+    id_offset: usize,
 }
 
 impl Plan {
@@ -51,7 +52,7 @@ impl Plan {
             types,
             wanted,
             pid_offset: common("common_pid").map_or(4, |field| field.offset as usize),
-            id_size: common("common_type").map_or(2, |field| field.size as usize),
+            id_offset: common("common_type").map_or(0, |field| field.offset as usize),
         }
     }
 }
@@ -175,14 +176,13 @@ impl<'t> CpuPieces<'t> {
                 batch.saw_time(plan.clock.ns(ticks));
             }
             last = Some(ticks);
-            let id = record.get(..plan.id_size).map_or(0, |bytes| endian.unsigned(bytes) as usize);
+            let id = usize::from(word(record, plan.id_offset).map_or(0, |bytes| endian.u16(bytes)));
             let Some(event_type) = plan.types.get(id).and_then(|entry| usize::from(*entry).checked_sub(1)) else {
                 return batch.unknown += 1;
             };
             batch.tally[event_type] += 1;
             if let Some((kind, extract)) = &plan.wanted[event_type] {
-                let pid = record.get(plan.pid_offset..plan.pid_offset + 4);
-                let tid = pid.map_or(crate::batch::NO_TID, |bytes| endian.unsigned(bytes) as i32);
+                let tid = word(record, plan.pid_offset).map_or(NO_TID, |bytes| endian.u32(bytes) as i32);
                 batch.begin(plan.clock.ns(ticks), *kind, self.cpu, tid, extract.mask(record));
                 extract.values(record, batch);
             }
@@ -208,6 +208,10 @@ impl Pieces for CpuPieces<'_> {
     fn count(&self) -> usize {
         // A stream without any piece still has its damage to tell.
         self.places.len().max(usize::from(self.problem.is_some()))
+    }
+
+    fn most_bytes(&self) -> usize {
+        self.places.iter().map(|place| place.size).max().unwrap_or(0)
     }
 
     fn decode(&self, index: usize, scratch: &mut Scratch, batch: &mut Batch) {
