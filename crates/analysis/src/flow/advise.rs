@@ -2,11 +2,11 @@
 
 use super::measure::Measures;
 use super::rules::{Hit, RULES};
-use super::section::{count, many, percent};
 use super::tables::task_name;
 use crate::shared::details::{Detail, apic_register};
 use crate::shared::reasons::{Class, Isa, Reason};
 use crate::shared::state::State;
+use base::number::{duration, many, percent, thousands};
 use base::recording::Emulator;
 use base::{Change, Cost, CostKind, Evidence, Finding, Level, Severity};
 
@@ -101,10 +101,10 @@ pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
             evidence.push(seen(
                 format!(
                     "{} {name} at {} in {}, up to {} each",
-                    count(total.count),
+                    thousands(total.count),
                     places(sites),
                     total.level,
-                    count(busiest)
+                    thousands(busiest)
                 ),
                 "table exit_details",
             ));
@@ -115,7 +115,7 @@ pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
         evidence.push(seen(
             format!(
                 "{per_chain:.1} of {all:.1} exits in a chain are VMREAD or VMWRITE, over {} chains",
-                count(measure.chains.kept)
+                thousands(measure.chains.kept)
             ),
             "table chains",
         ));
@@ -157,7 +157,7 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str) -> Vec<Hit>
             format!("{per_chain:.1} of {:.1} exits in a chain", measure.chains.exits.mean().unwrap_or(0.0)),
             "table chains",
         ),
-        seen(format!("{} of L0's time on them", super::section::duration(total_ns)), "table exits"),
+        seen(format!("{} of L0's time on them", duration(total_ns as f64)), "table exits"),
     ];
     let title =
         format!("{feature} is off or absent: {} of all exits are {} and {}", percent(share), names[0], names[1]);
@@ -206,7 +206,7 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
         .iter()
         .take(4)
         .map(|(offset, times)| {
-            format!("{} {}", count(*times), apic_register(*offset).unwrap_or("of an unknown register"))
+            format!("{} {}", thousands(*times), apic_register(*offset).unwrap_or("of an unknown register"))
         })
         .collect();
     let mut evidence = vec![seen(format!("local-APIC accesses: {}", most.join(", ")), "table exit_details")];
@@ -215,7 +215,7 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
         evidence.push(seen(
             format!(
                 "{} exits are APIC_WRITE (56): APIC registers are virtualised, these still need KVM",
-                count(writes)
+                thousands(writes)
             ),
             "table exits",
         ));
@@ -224,15 +224,15 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
         evidence.push(seen(
             format!(
                 "{} exits are APIC_ACCESS (44) and {} are EOI or TPR by MSR: register virtualisation is off",
-                count(accesses),
-                count(eoi_tpr)
+                thousands(accesses),
+                thousands(eoi_tpr)
             ),
             "table exits",
         ));
         fix.push("modprobe -r kvm_intel && modprobe kvm_intel enable_apicv=1".into());
     } else if unaccelerated > 0 || measure.isa() == Some(Isa::Svm) {
         evidence.push(seen(
-            format!("{} exits are AVIC_UNACCELERATED_ACCESS: 0 means that AVIC is off", count(unaccelerated)),
+            format!("{} exits are AVIC_UNACCELERATED_ACCESS: 0 means that AVIC is off", thousands(unaccelerated)),
             "table exits",
         ));
         fix.push(
@@ -259,7 +259,7 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
     }
     let per_second = exits as f64 * 1e9 / measure.wall_ns.max(1) as f64;
     let evidence = vec![seen(
-        format!("{} writes of TSC_DEADLINE or TMICT, {per_second:.0} a second and vCPU", count(exits)),
+        format!("{} writes of TSC_DEADLINE or TMICT, {per_second:.0} a second and vCPU", thousands(exits)),
         "table exit_details",
     )];
     let title = format!("The guest arms timers: {} of all exits", percent(share));
@@ -279,8 +279,10 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     if exits < FEWEST_EXITS || (share < USERSPACE_SHARE && time_share < USERSPACE_SHARE) {
         return Vec::new();
     }
-    let mut evidence =
-        vec![seen(format!("{} of {} exits went to the VMM", count(exits), count(measure.exits)), "table handled_by")];
+    let mut evidence = vec![seen(
+        format!("{} of {} exits went to the VMM", thousands(exits), thousands(measure.exits)),
+        "table handled_by",
+    )];
     let mut worst: Vec<_> = measure.reasons.iter().filter(|total| total.handled[1] > 0).collect();
     worst.sort_by_key(|total| std::cmp::Reverse(total.handled[1]));
     let mut fix = vec![
@@ -289,7 +291,7 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     for total in worst.iter().take(3) {
         let about = total.details.first().map(|(detail, ..)| detail.text()).filter(|text| !text.is_empty());
         let about = about.map_or(String::new(), |text| format!(", mostly {text}"));
-        let what = format!("{} {} of {}{about}", count(total.handled[1]), total.reason.name(), total.level);
+        let what = format!("{} {} of {}{about}", thousands(total.handled[1]), total.reason.name(), total.level);
         evidence.push(seen(what, "table handled_by"));
     }
     fix.push(
@@ -316,7 +318,7 @@ pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
         return Vec::new();
     }
     let evidence =
-        vec![seen(format!("{} page faults, {per_second:.0} a second and vCPU", count(exits)), "table exits")];
+        vec![seen(format!("{} page faults, {per_second:.0} a second and vCPU", thousands(exits)), "table exits")];
     let title = format!("Guest page faults are {} of all exits", percent(share));
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
     hit(measure, by_share(share), title, evidence, cost)
@@ -337,14 +339,18 @@ pub fn preempted(measure: &Measures<'_>) -> Vec<Hit> {
         let times: u64 = vcpu.sums.preemptors.values().map(|sums| sums.count).sum();
         let mut by: Vec<_> = vcpu.sums.preemptors.iter().filter(|(tid, _)| **tid != 0).collect();
         by.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.total_ns));
-        let mut evidence =
-            vec![seen(format!("stood ready {} of its time, in {} waits", percent(share), count(times)), "table vcpus")];
+        let mut evidence = vec![seen(
+            format!("stood ready {} of its time, in {} waits", percent(share), thousands(times)),
+            "table vcpus",
+        )];
         for (tid, sums) in by.iter().take(3) {
             let name = task_name(measure, **tid);
-            let took = super::section::duration(sums.total_ns);
-            let longest = super::section::duration(sums.max_ns);
-            let text =
-                format!("{name} (tid {tid}) took the CPU {} times, ran {took}, longest {longest}", count(sums.count));
+            let took = duration(sums.total_ns as f64);
+            let longest = duration(sums.max_ns as f64);
+            let text = format!(
+                "{name} (tid {tid}) took the CPU {} times, ran {took}, longest {longest}",
+                thousands(sums.count)
+            );
             evidence.push(seen(text, "table preemptors"));
         }
         let Some((tid, sums)) = by.first() else { continue };
@@ -404,11 +410,8 @@ pub fn halt_poll(measure: &Measures<'_>) -> Vec<Hit> {
     if share < POLL_SHARE {
         return Vec::new();
     }
-    let text = format!(
-        "{} of polling against {} of sleeping in HLT",
-        super::section::duration(polled_ns),
-        super::section::duration(slept_ns)
-    );
+    let text =
+        format!("{} of polling against {} of sleeping in HLT", duration(polled_ns as f64), duration(slept_ns as f64));
     let title = format!("Halt polling burns {} of the vCPUs' time", percent(share));
     let cost = Cost::of(CostKind::Measured, share, "share of vCPU time");
     let mut hits = hit(measure, by_share(share), title, vec![seen(text, "table vcpus")], cost);
@@ -425,12 +428,12 @@ pub fn stale(measure: &Measures<'_>) -> Vec<Hit> {
     }
     let total = |name: &str| part.tally.iter().find(|(event, _)| event == name).map_or(0, |(_, count)| *count);
     let evidence = vec![
-        seen(format!("{} kvm_entry events whose vcpu_id cannot be one", count(part.stale_entries)), "table events"),
+        seen(format!("{} kvm_entry events whose vcpu_id cannot be one", thousands(part.stale_entries)), "table events"),
         seen(
             format!(
                 "{} kvm_nested_vmexit events taken for their place alone; {} nested entries found from intercepts",
-                count(total("kvm_x86_nested_vmexit") + total("kvm_nested_vmexit")),
-                count(total("kvm_x86_nested_intercepts"))
+                thousands(total("kvm_x86_nested_vmexit") + total("kvm_nested_vmexit")),
+                thousands(total("kvm_x86_nested_intercepts"))
             ),
             "table events",
         ),
@@ -453,8 +456,8 @@ pub fn lost(measure: &Measures<'_>) -> Vec<Hit> {
     let share = lost as f64 / (lost as f64 + measure.part.events as f64).max(1.0);
     let row = |loss: &&super::model::Loss| {
         let place = loss.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-        let amount = if loss.count == 0 { "an unknown number".into() } else { count(loss.count) };
-        let bytes = if loss.bytes == 0 { String::new() } else { format!(", {} bytes", count(loss.bytes)) };
+        let amount = if loss.count == 0 { "an unknown number".into() } else { thousands(loss.count) };
+        let bytes = if loss.bytes == 0 { String::new() } else { format!(", {} bytes", thousands(loss.bytes)) };
         seen(format!("{amount} {}{place}{bytes}", loss.kind.replace('_', " ")), "table losses")
     };
     let evidence = losses.iter().take(4).map(row).collect();
@@ -462,7 +465,7 @@ pub fn lost(measure: &Measures<'_>) -> Vec<Hit> {
     let title = match (lost, gaps) {
         (0, 0) => "Parts of the file are damaged; shares are of what could be read".to_owned(),
         (0, _) => format!("Events are missing, {gaps} CPUs have gaps; shares are of what was seen"),
-        _ => format!("{} events are missing, {} of all; shares are of what was seen", count(lost), percent(share)),
+        _ => format!("{} events are missing, {} of all; shares are of what was seen", thousands(lost), percent(share)),
     };
     let mut hits = hit(measure, severity, title, evidence, Cost::of(CostKind::Measured, share, "share of all events"));
     hits[0].subject = measure.part.machine.clone();
@@ -477,8 +480,8 @@ pub fn level_conflicts(measure: &Measures<'_>) -> Vec<Hit> {
     }
     let share = measure.share(conflicts);
     let evidence =
-        vec![seen(format!("{} exits on which the two witnesses disagree", count(conflicts)), "table losses")];
+        vec![seen(format!("{} exits on which the two witnesses disagree", thousands(conflicts)), "table losses")];
     let severity = if share > 0.01 { Severity::Medium } else { Severity::Info };
-    let title = format!("The level of {} exits was told in two ways", count(conflicts));
+    let title = format!("The level of {} exits was told in two ways", thousands(conflicts));
     hit(measure, severity, title, evidence, Cost::of(CostKind::Measured, share, "share of all exits"))
 }

@@ -8,6 +8,7 @@ use crate::shared::reasons::{Class, Isa};
 use crate::shared::state::{Lv, STATES, State};
 use crate::{Answer, Ask, Error, Options};
 use base::figure::{Bar, BarGroup, Drawing};
+use base::number::{duration, list, many, percent, thousands};
 use base::recording::Emulator;
 use base::{Figure, Finding, Level, Problem, Section, Unknown};
 
@@ -103,9 +104,9 @@ fn about(measure: &Measures<'_>) -> String {
         short_path(&part.path),
         part.level,
         part.format,
-        count(part.events),
-        count(lost),
-        duration(part.window.length_ns())
+        thousands(part.events),
+        thousands(lost),
+        duration(part.window.length_ns() as f64)
     )
 }
 
@@ -160,7 +161,7 @@ fn nothing_to_answer(measure: &Measures<'_>) -> String {
     format!(
         "The trace holds {} events of {kinds} kinds, but {missing}, so nothing can be said of vCPUs. An answer needs the \
          events of groups kvm and sched, recorded on the host while the guests run.",
-        count(part.events)
+        thousands(part.events)
     )
 }
 
@@ -186,7 +187,7 @@ fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
         let lead = if told.is_empty() { ": ".to_owned() } else { format!("{told} has {}: ", sequence.len()) };
         first.push_str(&format!(
             "{lead}{}, in {share} of the chains, most often after {}",
-            join(&parts),
+            list(&parts),
             reason.name()
         ));
     }
@@ -214,7 +215,7 @@ fn hypervisor_sentence(measure: &Measures<'_>) -> String {
     let tail = if unknown > 0 {
         format!(
             " The level of {} exits cannot be told: the trace lacks kvm_nested_vmexit and kvm_nested_vmexit_inject.",
-            count(unknown)
+            thousands(unknown)
         )
     } else {
         String::new()
@@ -222,23 +223,27 @@ fn hypervisor_sentence(measure: &Measures<'_>) -> String {
     format!(
         "A guest hypervisor runs here: {} of {} exits are its virtualization instructions, but no exit of a nested guest \
          was handed to it.{tail}",
-        count(virtualization),
-        count(measure.exits)
+        thousands(virtualization),
+        thousands(measure.exits)
     )
 }
 
 fn plain_sentence(measure: &Measures<'_>) -> String {
     let guest = measure.state_ns(|state| matches!(state, State::Guest(_))) as f64 / measure.wall_ns.max(1) as f64;
     let handling = measure.state_ns(|state| matches!(state, State::Handling(_))) as f64 / measure.wall_ns.max(1) as f64;
-    let top: Vec<String> =
-        measure.reasons.iter().take(3).map(|total| format!("{} {}", count(total.count), total.reason.name())).collect();
+    let top: Vec<String> = measure
+        .reasons
+        .iter()
+        .take(3)
+        .map(|total| format!("{} {}", thousands(total.count), total.reason.name()))
+        .collect();
     format!(
         "No nested guest was seen. The {} spent {} of the time in the guest and {} in KVM, over {} exits, most of them {}.",
         if measure.vcpus.len() == 1 { "vCPU".to_owned() } else { format!("{} vCPUs", measure.vcpus.len()) },
         percent(guest),
         percent(handling),
-        count(measure.exits),
-        join(&top)
+        thousands(measure.exits),
+        list(&top)
     )
 }
 
@@ -352,7 +357,7 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
         "ns",
         format!(
             "{} of vCPU time ({share}) is unknown: before a thread's first KVM event, or lost.",
-            duration(unknown_ns)
+            duration(unknown_ns as f64)
         ),
     );
     let levels = measure.unknown_level();
@@ -362,11 +367,11 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
         "exits",
         format!(
             "{} exits are of unknown level ({}); kvm_nested_vmexit in the recording would tell it.",
-            count(levels),
+            thousands(levels),
             percent(measure.share(levels))
         ),
     );
-    let assumed = measure.vcpus.iter().filter(|vcpu| vcpu.vm_assumed).count() as u64;
+    let assumed = measure.vcpus.iter().filter(|vcpu| vcpu.vm_assumed).thousands() as u64;
     add(
         "assumed_vm",
         assumed,
@@ -392,7 +397,7 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
         "events",
         format!(
             "{} KVM events came before the first switch of their CPU and belong to no known thread.",
-            count(part.unattributed)
+            thousands(part.unattributed)
         ),
     );
     list
@@ -406,51 +411,4 @@ fn next(measures: &[Measures<'_>]) -> Vec<String> {
         ];
     }
     Vec::new()
-}
-
-/// `1,234`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 exit`, `1,234 exits`.
-pub fn many(number: u64, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{} {what}s", count(number)) }
-}
-
-/// `76.6 %`, never rounded to nothing or to all.
-pub fn percent(share: f64) -> String {
-    match share * 100.0 {
-        p if p > 0.0 && p < 0.05 => "<0.1 %".into(),
-        p if p >= 99.95 && p < 100.0 => ">99.9 %".into(),
-        p if p >= 99.95 => "100 %".into(),
-        p => format!("{p:.1} %"),
-    }
-}
-
-/// `12.3 ms`.
-pub fn duration(ns: u64) -> String {
-    let value = ns as f64;
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} us", value / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", value / 1e6),
-        _ => format!("{:.3} s", value / 1e9),
-    }
-}
-
-fn join(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
