@@ -371,7 +371,7 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
             percent(measure.share(levels))
         ),
     );
-    let assumed = measure.vcpus.iter().filter(|vcpu| vcpu.vm_assumed).thousands() as u64;
+    let assumed = measure.vcpus.iter().filter(|vcpu| vcpu.vm_assumed).count() as u64;
     add(
         "assumed_vm",
         assumed,
