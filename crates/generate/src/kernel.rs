@@ -59,6 +59,14 @@ impl Generation {
         Generation::V6_18,
     ];
 
+    /// The kernel called `name`: `3.10`, `6.12`.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|generation| {
+            let rest = generation.release().strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        })
+    }
+
     /// What `uname -r` says.
     pub fn release(self) -> &'static str {
         match self {

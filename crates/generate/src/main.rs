@@ -4,7 +4,7 @@
 use anyhow::{Context, bail};
 use clap::Parser;
 use generate::scenario::{self, Scenario};
-use generate::{Story, Target, huge};
+use generate::{Generation, Story, Target, Vendor, huge};
 use std::path::PathBuf;
 use trace::write::tracedat::Compression;
 
@@ -22,6 +22,15 @@ struct Arguments {
     /// The seed that varies times and choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// The kernel it happens on, as `5.10`; each scenario has one of its own.
+    #[arg(long, value_parser = kernel)]
+    kernel: Option<Generation>,
+    /// Whose virtualisation: `vmx` or `svm`; each scenario has one of its own.
+    #[arg(long, value_parser = vendor)]
+    vendor: Option<Vendor>,
+    /// Prints the truth instead of writing a file.
+    #[arg(long)]
+    truth: bool,
     /// The directory to write to; with --huge the file.
     #[arg(short, long, default_value = ".")]
     output: PathBuf,
@@ -41,7 +50,11 @@ fn main() -> anyhow::Result<()> {
         (None, Some(_)) => "vmx-no-shadowing",
         (None, None) => bail!("name a scenario, or --list them"),
     };
-    let story = story(name, arguments.seed)?;
+    let story = story(name, &arguments)?;
+    if arguments.truth {
+        print!("{}", story.truth);
+        return Ok(());
+    }
     if let Some(bytes) = arguments.huge {
         huge::write(&story, bytes, Compression::None, &arguments.output)?;
         return Ok(());
@@ -78,10 +91,25 @@ fn list() {
     }
 }
 
-fn story(name: &str, seed: u64) -> anyhow::Result<Story> {
+fn kernel(text: &str) -> Result<Generation, String> {
+    let known = Generation::ALL.map(Generation::release).join(", ");
+    Generation::named(text).ok_or_else(|| format!("{text} is none of those known by major and minor number: {known}"))
+}
+
+fn vendor(text: &str) -> Result<Vendor, String> {
+    match text {
+        "vmx" => Ok(Vendor::Vmx),
+        "svm" => Ok(Vendor::Svm),
+        _ => Err("write vmx or svm".into()),
+    }
+}
+
+fn story(name: &str, arguments: &Arguments) -> anyhow::Result<Story> {
     if name == "random" {
-        return Ok(scenario::random(seed));
+        return Ok(scenario::random(arguments.seed));
     }
     let scenario = Scenario::named(name).with_context(|| format!("there is no scenario {name}; --list shows them"))?;
-    Ok(scenario.run(seed))
+    let vendor = arguments.vendor.unwrap_or(scenario.vendors[0]);
+    let kernel = arguments.kernel.unwrap_or(scenario.usual);
+    scenario.run_on(vendor, kernel, arguments.seed).with_context(|| format!("{name} cannot happen there"))
 }

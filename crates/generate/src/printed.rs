@@ -165,6 +165,9 @@ impl Printer {
                 format!("apic_{access} {register} = {:#x}", f.int("val"))
             }
             "kvm_eoi" => format!("apicid {:x} vector {}", f.int("apicid"), f.int("vector")),
+            "kvm_inj_virq" if f.has("vector") => format!("IRQ {:#x}", f.int("vector")),
+            "kvm_inj_virq" => format!("irq {}", f.int("irq")),
+            "kvm_apic_accept_irq" => format!("apicid {:x} vec {} (Fixed|edge)", f.int("apicid"), f.int("vec")),
             "kvm_vcpu_wakeup" => format!(
                 "{} time {} ns, polling {}",
                 if f.int("waited") != 0 { "wait" } else { "poll" },

@@ -1,7 +1,8 @@
 //! The stories that can be told.
 //!
 //! Each scenario is one thing that happens on real hosts, small enough to check by hand, with a seed that varies times
-//! and choices. [`random`] mixes them.
+//! and choices. [`random`] mixes them. Their durations are made up, in the order of magnitude of real ones; nothing may be
+//! concluded from them but that an analysis finds them again.
 
 mod apic;
 mod deep;

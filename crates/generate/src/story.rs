@@ -4,7 +4,7 @@ use crate::kernel::{Generation, Vendor};
 use crate::lttng;
 use crate::printed::Printer;
 use crate::truth::Truth;
-use base::Clock;
+use base::{Clock, ClockSource};
 use std::io;
 use std::path::{Path, PathBuf};
 use trace::format::Endian;
@@ -148,6 +148,22 @@ impl Story {
         }
     }
 
+    /// The same story on a clock of `hz` ticks per second, as `x86-tsc` is: for the trace.dat targets alone.
+    ///
+    /// The truth stays what it is, for with more than one tick per nanosecond every time is hit exactly. If `stated`, the
+    /// file says how long a tick is (option TSC2NSEC); else only `hrtimer_expire_entry.now` tells.
+    pub fn on_tsc(&self, hz: u64, stated: bool) -> Self {
+        let mut story = self.clone();
+        story.clock = Clock::with_frequency("x86-tsc", hz);
+        if !stated {
+            story.clock.source = ClockSource::None;
+        }
+        let clock = &story.clock;
+        story.records.iter_mut().for_each(|record| record.ticks = clock.ticks(record.ticks));
+        story.losses.iter_mut().for_each(|loss| loss.ticks = clock.ticks(loss.ticks));
+        story
+    }
+
     /// Writes the story below `directory` under its target's name, and returns what to open.
     ///
     /// # Errors
@@ -191,11 +207,15 @@ impl Story {
         dat.compression = compression;
         dat.comms.clone_from(&self.comms);
         dat.options = vec![
-            FileOption::TraceClock("local global counter [mono] boot x86-tsc\n".into()),
+            FileOption::TraceClock(format!("local global [{}] boot\n", self.clock.name)),
             FileOption::Uname(format!("Linux host {} x86_64", self.generation.release())),
             FileOption::Program("kvmscope".into()),
             FileOption::CpuCount(self.cpus),
         ];
+        let scale = (u32::try_from(self.clock.mult), self.clock.shift);
+        if let (Ok(mult), shift @ 1.., ClockSource::File) = (scale.0, scale.1, self.clock.source) {
+            dat.options.push(FileOption::Tsc2Nsec { mult, shift, offset: 0 });
+        }
         let sink = Records::create(path, &self.schema, dat, &self.clock.name, self.cpus, PageStyle::default())?;
         if machine.long_bytes == 4 {
             return self.tell(Box::new(sink), &self.records_of_32_bits());

@@ -20,6 +20,7 @@
 
 use crate::kernel::Vendor;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// State of a vCPU thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -225,5 +226,37 @@ impl VcpuTruth {
     /// All exits.
     pub fn exit_count(&self) -> u64 {
         self.exits.values().map(|tally| tally.count).sum()
+    }
+}
+
+/// The books as lines of words, for people and scripts.
+impl fmt::Display for Truth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "story {:?} wall {} exact {}", self.vendor, self.wall_ns(), self.exact())?;
+        for vcpu in &self.vcpus {
+            let tid = vcpu.tid;
+            writeln!(f, "vcpu {tid} {} {} hidden {} refused {}", vcpu.vm, vcpu.vcpu, vcpu.hidden_ns, vcpu.refused)?;
+            for (state, ns) in &vcpu.ledger {
+                writeln!(f, "state {tid} {} {ns}", state.column())?;
+            }
+            for (ExitKey { level, reason }, Tally { count, total_ns }) in &vcpu.exits {
+                writeln!(f, "exit {tid} L{level} {reason} {count} {total_ns}")?;
+            }
+            for ((ExitKey { level, reason }, detail), Tally { count, total_ns }) in &vcpu.details {
+                writeln!(f, "detail {tid} L{level} {reason} {detail:?} {count} {total_ns}")?;
+            }
+            for (reason, chains) in &vcpu.chains {
+                let Chains { count, censored, interrupted, migrated, lengths, total_ns } = chains;
+                writeln!(
+                    f,
+                    "chain {tid} {reason} {count} censored {censored} interrupted {interrupted} migrated {migrated} \
+                     total {total_ns} lengths {lengths:?}"
+                )?;
+            }
+            for (comm, Tally { count, total_ns }) in &vcpu.preemptors {
+                writeln!(f, "preemptor {tid} {comm} {count} {total_ns}")?;
+            }
+        }
+        Ok(())
     }
 }

@@ -66,8 +66,6 @@ pub struct Vcpu {
     /// The guest's instruction pointer there.
     rip: u64,
     state: State,
-    /// True from a host event that stopped the guest until `kvm_exit` (kernels where that is late).
-    exit_pending: bool,
     open: Option<OpenExit>,
     chain: Option<OpenChain>,
     records: Vec<Record>,
@@ -157,7 +155,6 @@ impl Vcpu {
             level: 1,
             rip: CODE[1],
             state: State::Unknown,
-            exit_pending: false,
             open: None,
             chain: None,
             records: Vec::new(),
@@ -243,7 +240,6 @@ impl Vcpu {
             chain.halted |= exit.reason == self.kernel.vendor.hlt();
         }
         self.state = State::Handling(self.level);
-        self.exit_pending = false;
         if self.level > 1 {
             self.pass(20);
             self.exit_event("kvm_nested_vmexit", exit);

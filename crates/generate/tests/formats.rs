@@ -116,3 +116,16 @@ fn a_huge_file_is_one_story_again_and_again() {
     assert_eq!(times.len() % tally(&story)["kvm_exit"], 0, "whole rounds");
     assert!(times.len() > 5 * tally(&story)["kvm_exit"]);
 }
+
+#[test]
+fn a_story_on_a_tsc_has_the_same_nanoseconds() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8, compression: Compression::None };
+    let story = Scenario::named("halts").unwrap().run(3);
+    let lines = |story: &Story| {
+        let path = story.write(target, directory.path()).unwrap();
+        oracle("trace-cmd", &["report", "-R", "-t", "-q", "-N", "-i"], &path)
+    };
+    let (Some(plain), Some(scaled)) = (lines(&story), lines(&story.on_tsc(2_250_000_000, true))) else { return };
+    assert_eq!(plain, scaled);
+}

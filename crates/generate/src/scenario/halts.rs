@@ -15,6 +15,8 @@ pub(super) fn halt(vcpu: &mut Vcpu, random: &mut Random, level: u8, sleep: Optio
     vcpu.pass(random.between(100, 400));
     vcpu.halt(random.between(500, 20_000), sleep);
     vcpu.pass(random.between(100, 400));
+    vcpu.inject_interrupt();
+    vcpu.pass(random.between(20, 90));
     vcpu.enter(level);
 }
 

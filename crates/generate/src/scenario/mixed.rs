@@ -66,9 +66,8 @@ fn with_guests(vcpu: &mut Vcpu, random: &mut Random) {
         match random.between(0, 4) {
             0 => steps::anything(vcpu, random, 2),
             1 => {
-                vcpu.interrupted(random.between(500, 2_000));
-                vcpu.pass(100);
-                sharing::lose_cpu(vcpu, random, &cpus);
+                let ns = random.between(500, 2_000);
+                vcpu.interrupted_and(ns, |vcpu| sharing::lose_cpu(vcpu, random, &cpus));
                 vcpu.pass(100);
                 vcpu.enter(2);
             }

@@ -25,9 +25,8 @@ pub(super) fn hogged(vcpu: &mut Vcpu, random: &mut Random, kind: u64, cpus: &[u3
     steps::run_guest(vcpu, random);
     match kind {
         0 => {
-            vcpu.interrupted(random.between(500, 2_000));
-            vcpu.pass(random.between(50, 300));
-            lose_cpu(vcpu, random, cpus);
+            let ns = random.between(500, 2_000);
+            vcpu.interrupted_and(ns, |vcpu| lose_cpu(vcpu, random, cpus));
         }
         1 => {
             vcpu.exit(Exit::of(vcpu.vendor().io()));

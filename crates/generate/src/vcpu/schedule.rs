@@ -42,6 +42,8 @@ const SLEEPING: u64 = 1;
 const WAITING_FOR_DISK: u64 = 2;
 const PRIORITY: u64 = 120;
 const TIMER_VECTOR: u64 = 236;
+/// The vector that wakes a guest.
+const GUEST_VECTOR: u64 = 0x31;
 
 impl Vcpu {
     /// A host timer interrupt of `ns` over whatever KVM or the VMM does.
@@ -79,20 +81,29 @@ impl Vcpu {
 
     /// A host interrupt stops the guest. Where `kvm_exit` is late the interrupt is seen first, else behind it.
     pub fn interrupted(&mut self, ns: u64) {
-        let reason = self.vendor().interrupt();
+        self.interrupted_and(ns, |_| {});
+    }
+
+    /// The same, and `then` happens behind the interrupt: where `kvm_exit` is late, before that event.
+    pub fn interrupted_and(&mut self, ns: u64, then: impl FnOnce(&mut Self)) {
+        let exit = Exit::info(self.vendor().interrupt(), 0);
         if self.kernel.generation.exit_is_late(self.kernel.vendor) {
             // The handler's first event and the end of the guest are one moment; `event` must not move between them.
             if self.last_event == Some(self.now) {
                 self.pass(1);
             }
-            (self.state, self.exit_pending) = (State::Handling(self.level), true);
+            self.state = State::Handling(self.level);
             self.device_interrupt(ns);
             self.pass(120);
-            self.exit(Exit::info(reason, 0));
+            then(self);
+            self.pass(40);
+            self.exit(exit);
         } else {
-            self.exit(Exit::info(reason, 0));
+            self.exit(exit);
             self.pass(80);
             self.device_interrupt(ns);
+            self.pass(40);
+            then(self);
         }
     }
 
@@ -174,12 +185,14 @@ impl Vcpu {
         match waker {
             Waker::Interrupt => {
                 self.pass(ns);
+                self.accept(0, self.cpu);
                 self.event_of(0, self.cpu, "sched_waking", &given);
             }
             Waker::Thread { task, cpu: home } => {
                 self.pass(ns.saturating_sub(50));
                 self.switch_on(home, (idle(home), 0), task);
                 self.pass(50.min(ns));
+                self.accept(task.tid, home);
                 self.event_of(task.tid, home, "sched_waking", &given);
                 self.state = State::WakeDelay;
                 self.pass(5);
@@ -189,6 +202,17 @@ impl Vcpu {
         self.state = State::WakeDelay;
         self.pass(delay_ns);
         self.come_back(idle(cpu), cpu);
+    }
+
+    /// The guest's APIC takes an interrupt, in the context of whoever sends it; `apicid` holds the vCPU's number.
+    fn accept(&mut self, tid: i32, cpu: u32) {
+        let vcpu = u64::from(self.truth.vcpu);
+        self.event_of(tid, cpu, "kvm_apic_accept_irq", &[("apicid", vcpu.into()), ("vec", GUEST_VECTOR.into())]);
+    }
+
+    /// KVM puts an interrupt into the entry that follows.
+    pub fn inject_interrupt(&mut self) {
+        self.event("kvm_inj_virq", &[("vector", GUEST_VECTOR.into()), ("irq", GUEST_VECTOR.into())]);
     }
 
     /// The thread gets on `cpu`, where `from` ran until now.

@@ -147,7 +147,7 @@ fn instances_splitting_and_clock_options_are_read_back() {
         let Some(lines) = report(&path) else { return };
         assert_eq!(lines.len(), 2 * records.len(), "{version:?}: both instances are listed");
         let Some(dump) = oracle("trace-cmd", &["dump", "--all", "-i", path.to_str().unwrap()]) else { return };
-        for expected in ["vcpus", "0x123456789ABCDEF0", "[Option GUEST", "[Option CPUSTAT"] {
+        for expected in ["vcpus", "0x123456789ABCDEF0", "[Option GUEST", "[Option CPUSTAT", "0x9 [peer's trace id]"] {
             assert!(dump.contains(expected), "{version:?}: {expected} in {dump}");
         }
     }
@@ -165,4 +165,42 @@ fn a_tsc_with_its_scale_is_shown_in_nanoseconds() {
     write(&path, dat, PageStyle::default(), &records);
     let Some(lines) = report(&path) else { return };
     support::assert_same("tsc", &lines, &expected);
+}
+
+#[test]
+fn the_offset_moves_every_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.dat");
+    let mut records = records(10);
+    let expected = expected_lines(&records, 8);
+    records.iter_mut().for_each(|record| record.ticks -= 1_000);
+    for version in [Version::V6, Version::V7] {
+        let mut dat = description(version, Machine::X86_64, Compression::None);
+        dat.options.push(FileOption::Offset(1_000));
+        write(&path, dat, PageStyle::default(), &records);
+        let Some(lines) = report(&path) else { return };
+        support::assert_same("offset", &lines, &expected);
+    }
+}
+
+/// Debian's trace-cmd knows no zlib, so here our own words are undone: sizes and bytes of the first section.
+#[test]
+fn a_section_packed_with_zlib_unpacks_to_the_plain_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.dat");
+    let first_section = |compression, names: &str| {
+        write(&path, description(Version::V7, Machine::X86_64, compression), PageStyle::default(), &records(9));
+        let bytes = std::fs::read(&path).unwrap();
+        let start = "\x17\x08\x44tracing7\0".len() + 6 + names.len() + 8;
+        let size = u64::from_le_bytes(bytes[start + 8..start + 16].try_into().unwrap()) as usize;
+        (bytes[start..start + 4].to_vec(), bytes[start + 16..start + 16 + size].to_vec())
+    };
+    let (plain_head, plain) = first_section(Compression::None, "none\0\0");
+    let (packed_head, packed) = first_section(Compression::Zlib, "zlib\x001.2.13\0");
+    assert_eq!((plain_head, packed_head), (vec![16, 0, 0, 0], vec![16, 0, 1, 0]));
+    let word = |at: usize| u32::from_le_bytes(packed[at..at + 4].try_into().unwrap()) as usize;
+    assert_eq!((word(0), word(4)), (packed.len() - 8, plain.len()));
+    let mut unpacked = Vec::new();
+    std::io::copy(&mut flate2::read::ZlibDecoder::new(&packed[8..]), &mut unpacked).unwrap();
+    assert_eq!(unpacked, plain);
 }
