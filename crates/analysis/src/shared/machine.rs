@@ -132,7 +132,7 @@ pub struct Chain {
     pub cost_ns: Option<u64>,
     /// The guest hypervisor halted inside.
     pub interrupted: bool,
-    /// Another nested guest ran next.
+    /// Another nested guest ran next, or the same one on another thread first.
     pub migrated: bool,
     /// Time the guest hypervisor's own code ran.
     pub guest_ns: u64,
@@ -572,6 +572,19 @@ impl Thread {
         self.context = Some(context);
     }
 
+    /// True while it runs the nested guest behind `vmcb`, or L0 works on an exit that the guest hypervisor has not got.
+    pub fn is_inside(&self, vmcb: u64) -> bool {
+        let context = self.context.map(|context| self.contexts[context].vmcb);
+        context == Some(vmcb) && matches!(self.lvl, Lv::At(depth) if depth > 1)
+    }
+
+    /// Another thread was asked to enter the nested guest behind `vmcb`: if it left this one, its chain is closed late.
+    pub fn overtaken(&mut self, vmcb: u64) {
+        if let Some(chain) = self.chain.as_mut().filter(|chain| chain.vmcb == Some(vmcb)) {
+            chain.migrated = true;
+        }
+    }
+
     /// SVM's intercepts of the nested guest: where no event tells the request, they do.
     pub fn nested_intercepts(&mut self, now_ns: u64, cx: &mut Cx<'_, impl Sink>) {
         self.arrive(now_ns, cx.doubts, cx.sink, cx.me);
@@ -819,7 +832,7 @@ impl Thread {
         let off_ns = self.off_ns - chain.off_before_ns;
         chain.cost_ns = Some(now_ns.saturating_sub(chain.start_ns).saturating_sub(off_ns));
         let entered = self.context.map(|context| self.contexts[context].vmcb);
-        chain.migrated = chain.vmcb.is_some() && entered != chain.vmcb;
+        chain.migrated |= chain.vmcb.is_some() && entered != chain.vmcb;
         self.give_chain(chain, cx);
     }
 

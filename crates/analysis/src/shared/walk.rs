@@ -12,6 +12,7 @@ use super::reasons::{Isa, Reason};
 use super::roles::{self, ROWS, Role};
 use super::state::State;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use trace::Event;
 
 /// Who hears what the walk finds out. Threads are numbered in the order in which they are met.
@@ -80,16 +81,29 @@ pub struct Walk<S: Sink> {
     pub unattributed: u64,
     /// Losses: CPU, when, events, bytes.
     pub losses: Vec<(u32, u64, u64, u64)>,
+    /// Instruction set of exits that name none.
+    isa: Isa,
     origin_ns: u64,
     by_tid: FxHashMap<i32, usize>,
+    /// By address of a nested guest's control block.
+    runners: FxHashMap<u64, Runners>,
     cpus: Vec<Cpu>,
 }
 
+/// Who runs the nested guest of one address.
+#[derive(Debug, Default)]
+struct Runners {
+    threads: SmallVec<[usize; 2]>,
+    /// The address names several guests.
+    several: bool,
+}
+
 impl<S: Sink> Walk<S> {
-    /// A walk that has seen nothing.
-    pub fn new(sink: S) -> Self {
+    /// A walk that has seen nothing; `isa` is whose reasons they are where the events do not say it.
+    pub fn new(sink: S, isa: Isa) -> Self {
         Self {
             sink,
+            isa,
             origin_ns: 0,
             threads: Vec::new(),
             comms: FxHashMap::default(),
@@ -99,6 +113,7 @@ impl<S: Sink> Walk<S> {
             unattributed: 0,
             losses: Vec::new(),
             by_tid: FxHashMap::default(),
+            runners: FxHashMap::default(),
             cpus: Vec::new(),
         }
     }
@@ -147,7 +162,7 @@ impl<S: Sink> Walk<S> {
             }
             Role::Exit => {
                 let (rip, info1) = (event.or_zero(roles::exit::RIP), event.or_zero(roles::exit::INFO1));
-                let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME);
+                let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME, self.isa);
                 if let Some(vcpu) = event.get(roles::exit::VCPU).filter(|vcpu| *vcpu < NO_VCPU) {
                     thread.vcpu_id = Some(vcpu as u32);
                 }
@@ -162,7 +177,7 @@ impl<S: Sink> Walk<S> {
                 self.seen = seen;
             }
             Role::Inject => {
-                let reason = reason(event, roles::inject::REASON, roles::inject::ISA, roles::inject::REASON_NAME);
+                let reason = reason(event, roles::inject::REASON, roles::inject::ISA, roles::inject::REASON_NAME, self.isa);
                 thread.inject(now_ns, reason, cx);
                 self.seen.inject = true;
             }
@@ -171,6 +186,9 @@ impl<S: Sink> Walk<S> {
                 let vmcb = event.get(roles::nested_entry::VMCB);
                 thread.nested_entry(now_ns, nested_rip, vmcb, cx);
                 self.seen.nested_entry = true;
+                if let Some(vmcb) = vmcb {
+                    self.enters_on(me, vmcb);
+                }
             }
             Role::NestedEntryFailed => thread.nested_entry_failed(now_ns, cx),
             Role::NestedIntercepts => thread.nested_intercepts(now_ns, cx),
@@ -194,6 +212,25 @@ impl<S: Sink> Walk<S> {
             Role::FastMmio => thread.detail(now_ns, Detail::of_mmio(event.or_zero(0), true)),
             Role::Apic => thread.detail(now_ns, Detail::Apic(event.or_zero(0) as u16, event.or_zero(1) != 0)),
             Role::Switch | Role::HaltPollWindow | Role::PageFault | Role::InjectVirq | Role::AcceptIrq => {}
+        }
+    }
+
+    /// Thread `me` enters the nested guest behind `vmcb`: chains of it that are open elsewhere have migrated.
+    ///
+    /// Hypervisors of different VMs may use one address. It is one guest's no longer once two threads are inside at the
+    /// same time, or two threads of one vCPU number know it.
+    fn enters_on(&mut self, me: usize, vmcb: u64) {
+        let runners = self.runners.entry(vmcb).or_default();
+        if !runners.threads.contains(&me) {
+            runners.threads.push(me);
+        }
+        for other in runners.threads.iter().copied().filter(|other| *other != me) {
+            let number = self.threads[me].vcpu_id;
+            let other = &mut self.threads[other];
+            runners.several |= other.is_inside(vmcb) || (number.is_some() && other.vcpu_id == number);
+            if !runners.several {
+                other.overtaken(vmcb);
+            }
         }
     }
 
@@ -344,14 +381,14 @@ impl<S: Sink> Walk<S> {
 /// CPU numbers above this are damage (NR_CPUS is 8,192 at most on x86, arch/x86/Kconfig, Linux 6.12).
 const MOST_CPUS: usize = 65_535;
 
-/// The reason in an event, by number or by name.
-fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize) -> Reason {
-    let isa = Isa::of(event.get(isa).unwrap_or(1));
+/// The reason in an event, by number or by name; `silent` is the instruction set where the event names none.
+fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize, silent: Isa) -> Reason {
+    let isa = event.get(isa).map_or(silent, Isa::of);
     match event.get(number) {
         Some(code) => Reason::of(isa, code),
         None => {
             let name = event.content(name).map(String::from_utf8_lossy).unwrap_or_default();
-            Reason::named(&name).unwrap_or(Reason { isa: Isa::Other(0), code: u32::MAX })
+            Reason::named(&name, isa).unwrap_or(Reason { isa: Isa::Other(0), code: u32::MAX })
         }
     }
 }
