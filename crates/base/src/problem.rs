@@ -62,11 +62,13 @@ impl Problems {
         let same = self.list.iter().position(|p| p.file == problem.file && p.expected == problem.expected);
         match same {
             Some(index) => {
-                self.list[index].count += problem.count;
-                self.list[index].bytes_skipped += problem.bytes_skipped;
+                // Sizes can be claims of a damaged file, so their sum may be absurd.
+                let known = &mut self.list[index];
+                known.count = known.count.saturating_add(problem.count);
+                known.bytes_skipped = known.bytes_skipped.saturating_add(problem.bytes_skipped);
             }
             None if self.list.len() < CAP => self.list.push(problem),
-            None => self.beyond_cap += problem.count,
+            None => self.beyond_cap = self.beyond_cap.saturating_add(problem.count),
         }
     }
 

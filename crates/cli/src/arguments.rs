@@ -6,3 +6,4 @@ mod seconds;
 
 pub use narrow::Narrow;
 pub use recordings::Recordings;
+pub use seconds::nanoseconds;

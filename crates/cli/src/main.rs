@@ -5,6 +5,7 @@
 
 mod arguments;
 mod completions;
+mod cut;
 mod exit;
 mod page;
 mod progress;
@@ -27,12 +28,14 @@ struct Program {
 #[derive(Subcommand)]
 enum Command {
     Report(Box<report::Report>),
+    Cut(cut::Cut),
     Completions(completions::Completions),
 }
 
 fn main() -> ExitCode {
     let outcome = match Program::parse().command {
         Command::Report(report) => report.run(),
+        Command::Cut(cut) => cut.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()

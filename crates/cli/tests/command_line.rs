@@ -33,7 +33,7 @@ fn utf8(path: &Path) -> &str {
 
 #[test]
 fn every_command_explains_itself_with_an_example() {
-    for command in ["report", "completions"] {
+    for command in ["report", "cut", "completions"] {
         let (code, stdout, stderr) = run(&[command, "--help"]);
         assert_eq!((code, stderr.as_str()), (0, ""), "{command}");
         assert!(stdout.contains(&format!("kvmscope {command}")) && stdout.contains("Example"), "{command}: {stdout}");
@@ -106,6 +106,21 @@ fn a_manifest_that_leaves_its_directory_is_not_followed() {
         "parts":[{"path":"../trace.dat","machine":"L0","kind":"trace.dat","state":"complete"}]}"#;
     fs::write(directory.path().join("recording.json"), manifest).unwrap();
     fails(&["report", utf8(directory.path())], 1, &["recording.json", "../trace.dat", "outside"]);
+}
+
+#[test]
+fn a_cut_is_asked_for_sensibly() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("trace.dat");
+    fs::write(&file, b"no trace").unwrap();
+    let (file, taken, new) = (utf8(&file), utf8(directory.path()), directory.path().join("new"));
+    fails(&["cut", file, "--from", "2", "--to", "1", "-o", utf8(&new)], 2, &["--from must lie before --to"]);
+    fails(&["cut", file, file, "--to", "1", "-o", utf8(&new)], 2, &["one recording"]);
+    fails(&["cut", file, "--to", "1"], 2, &["--output"]);
+    fails(&["cut", file, "--to", "1", "-o", taken], 1, &["already there"]);
+    fails(&["cut", file, "--to", "1", "-o", utf8(&new)], 1, &["cannot be cut"]);
+    assert!(!new.exists(), "what does not become whole leaves nothing");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
 #[test]

@@ -70,7 +70,9 @@ impl Host {
             ];
             self.others.extend(self.kernel.record(at, cpu, prev.1, "sched_switch", &given));
         }
-        self.comms.push((task.tid, task.comm.to_owned()));
+        if !self.comms.iter().any(|(tid, _)| *tid == task.tid) {
+            self.comms.push((task.tid, task.comm.to_owned()));
+        }
     }
 
     /// Drops what `cpu` recorded strictly between two times, as a full buffer does.

@@ -161,26 +161,27 @@ fn kvm_events(generation: Generation, vendor: Vendor) -> Vec<EventSchema> {
                           __u32 exit_int_info_err; __u32 isa";
     let nested_vmexit = if old { format!("__u64 rip; {INJECT}") } else { exit.clone() };
     let intercepts = if old {
-        "__u16 cr_read; __u16 cr_write; __u32 exceptions; __u64 intercept"
+        "__u16 cr_read:x; __u16 cr_write:x; __u32 exceptions:x; __u64 intercept:x"
     } else {
-        "__u16 cr_read; __u16 cr_write; __u32 exceptions; __u32 intercept1; __u32 intercept2; __u32 intercept3"
+        "__u16 cr_read:x; __u16 cr_write:x; __u32 exceptions:x; __u32 intercept1:x; __u32 intercept2:x; \
+         __u32 intercept3:x"
     };
     let page_fault = if new {
         "unsigned int vcpu_id; unsigned long guest_rip; u64 fault_address; u64 error_code"
     } else {
-        "unsigned long fault_address; unsigned int error_code"
+        "unsigned long fault_address:x; unsigned int error_code:x"
     };
     let cpuid = match generation {
         Generation::V3_10 | Generation::V4_8 => {
-            "unsigned int function; unsigned long rax; unsigned long rbx; unsigned long rcx; unsigned long rdx"
+            "unsigned int function:x; unsigned long rax:x; unsigned long rbx:x; unsigned long rcx:x; unsigned long rdx:x"
         }
         Generation::V5_2 => {
-            "unsigned int function; unsigned long rax; unsigned long rbx; unsigned long rcx; unsigned long rdx; \
+            "unsigned int function:x; unsigned long rax:x; unsigned long rbx:x; unsigned long rcx:x; unsigned long rdx:x; \
              bool found"
         }
         _ => {
-            "unsigned int function; unsigned int index; unsigned long rax; unsigned long rbx; unsigned long rcx; \
-             unsigned long rdx; bool found; bool used_max_basic"
+            "unsigned int function:x; unsigned int index:x; unsigned long rax:x; unsigned long rbx:x; unsigned long rcx:x; \
+             unsigned long rdx:x; bool found; bool used_max_basic"
         }
     };
     let inj_virq = if new { "unsigned int vector; bool soft; bool reinjected" } else { "unsigned int irq" };
@@ -193,13 +194,13 @@ fn kvm_events(generation: Generation, vendor: Vendor) -> Vec<EventSchema> {
         kvm("kvm_userspace_exit", "__u32 reason; int errno"),
         kvm("kvm_pio", "unsigned int rw; unsigned int port; unsigned int size; unsigned int count; unsigned int val"),
         kvm("kvm_mmio", "u32 type; u32 len; u64 gpa; u64 val"),
-        kvm("kvm_msr", "unsigned write; u32 ecx; u64 data; u8 exception"),
+        kvm("kvm_msr", "unsigned write; u32 ecx:x; u64 data; u8 exception"),
         kvm("kvm_cpuid", cpuid),
         kvm("kvm_page_fault", page_fault),
         kvm("kvm_apic", "unsigned int rw; unsigned int reg; u64 val"),
-        kvm("kvm_eoi", "__u32 apicid; int vector"),
+        kvm("kvm_eoi", "__u32 apicid:x; int vector"),
         kvm("kvm_inj_virq", inj_virq),
-        kvm("kvm_apic_accept_irq", "__u32 apicid; __u16 dm; __u16 tm; __u8 vec"),
+        kvm("kvm_apic_accept_irq", "__u32 apicid:x; __u16 dm; __u16 tm; __u8 vec"),
     ];
     if generation.has_wakeup() {
         events.push(kvm("kvm_vcpu_wakeup", "__u64 ns; bool waited; bool valid"));

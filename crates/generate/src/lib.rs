@@ -9,6 +9,9 @@
 //! and reason, chains with their lengths. What the numbers mean exactly, also where the contract leaves a choice, stands
 //! in [`truth`].
 //!
+//! The program `generate` does the same from a command line: `--list`, `SCENARIO --format F --seed N -o DIR`, `--truth`,
+//! `--all` for fuzzing seeds, `--huge 10GB -o FILE` for the bar on memory.
+//!
 //! In: a scenario of [`scenario::ALL`] or [`scenario::random`], and a seed. Out: a [`Story`]. Equal seeds give equal
 //! stories on every machine.
 

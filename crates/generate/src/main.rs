@@ -16,6 +16,9 @@ struct Arguments {
     /// Lists scenarios and formats.
     #[arg(long)]
     list: bool,
+    /// Writes every scenario in every format, each scenario in a directory of its own: seeds for fuzzing.
+    #[arg(long)]
+    all: bool,
     /// The format.
     #[arg(long, default_value = "tracedat7-le-64-zstd")]
     format: String,
@@ -44,6 +47,9 @@ fn main() -> anyhow::Result<()> {
     if arguments.list {
         list();
         return Ok(());
+    }
+    if arguments.all {
+        return all(&arguments);
     }
     let name = match (&arguments.scenario, arguments.huge) {
         (Some(name), _) => name.as_str(),
@@ -89,6 +95,18 @@ fn list() {
     for target in Target::all() {
         println!("--format {}", target.name());
     }
+}
+
+fn all(arguments: &Arguments) -> anyhow::Result<()> {
+    for scenario in scenario::ALL {
+        let directory = arguments.output.join(scenario.name);
+        std::fs::create_dir_all(&directory)?;
+        let story = scenario.run(arguments.seed);
+        for target in Target::all() {
+            println!("{}", story.write(target, &directory)?.display());
+        }
+    }
+    Ok(())
 }
 
 fn kernel(text: &str) -> Result<Generation, String> {

@@ -100,6 +100,13 @@ fn lttng_has_its_own_names_and_lacks_what_it_has_no_probe_for() {
         assert_eq!(count("kvm_x86_nested_vmexit_inject"), expected["kvm_nested_vmexit_inject"]);
         assert_eq!(count("kvm_x86_nested_vmenter"), 0);
         assert!(text.contains("next_tid = 170"));
+        assert!(!text.contains("kvm_x86_entry: { cpu_id = 0 }, { vcpu_id = 0 }"), "the field is stale since 5.10");
+        assert!(text.contains("kvm_x86_nested_vmexit: { cpu_id = 0 }, { rip = 1844661"), "a kernel pointer");
+        let story = Scenario::named("halts").unwrap().run(3);
+        let path = story.write(Target::Ctf1 { endian, lttng: true }, &directory.path().join("halts")).unwrap();
+        let Some(text) = oracle("babeltrace2", &[], &path) else { return };
+        assert!(text.contains("sched_waking: { cpu_id = 0 }, { comm = \"CPU 0/KVM\", tid = 170"));
+        assert!(!text.contains("wakeup"));
     }
 }
 

@@ -114,9 +114,7 @@ impl Batch {
     /// Stores `content` and returns the value that stands for it.
     #[inline]
     pub fn handle(&mut self, content: &[u8]) -> u64 {
-        let at = self.bytes.len() as u64;
-        self.bytes.extend_from_slice(content);
-        (at << 32) | content.len() as u64
+        store(&mut self.bytes, content)
     }
 
     /// Adds a record of lost events. A time of 0 means: right after the stream's last event.
@@ -131,4 +129,12 @@ impl Batch {
         let (at, length) = ((handle >> 32) as usize, (handle & 0xffff_ffff) as usize);
         self.bytes.get(at..at + length).unwrap_or_default()
     }
+}
+
+/// Appends `content` and returns the value that stands for it: place << 32 | length.
+#[inline]
+pub(crate) fn store(bytes: &mut Vec<u8>, content: &[u8]) -> u64 {
+    let at = bytes.len() as u64;
+    bytes.extend_from_slice(content);
+    (at << 32) | content.len() as u64
 }

@@ -14,6 +14,9 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 /// How many pieces are in flight over all lanes, at least two per lane. A piece of trace.dat unpacks to 40 KB.
 const AHEAD: usize = 64;
 
+/// How many bytes are in flight over all lanes, at least two pieces per lane. A packet of LTTng may have 4 MB and more.
+const AHEAD_BYTES: usize = 8 << 20;
+
 /// How many emptied batches are kept for use again: as many as can be in flight, so that none is allocated twice.
 const SPARES: usize = AHEAD;
 
@@ -91,7 +94,9 @@ pub fn run(lanes: Vec<Lane<'_>>, event_types: usize, consume: impl FnOnce(&mut D
         for _ in 0..helpers {
             scope.spawn(|| work(shared));
         }
-        let ahead = (AHEAD / streams.len().max(1)).max(2);
+        let sources = shared.pieces.iter().flatten();
+        let most_bytes = sources.map(|pieces| pieces.most_bytes()).max().unwrap_or(0).max(1);
+        let ahead = (AHEAD.min(AHEAD_BYTES / most_bytes) / streams.len().max(1)).max(2);
         consume(&mut Decoders { shared, streams, ahead, scratch: Scratch::default(), done: 0, all: all as u64 });
         drop(closer);
     });

@@ -12,7 +12,7 @@
 //! ```
 //! A text is parsed once, compiled for the wanted fields, and then applied to every record without a lookup.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, store};
 use crate::facts::{EventType, FieldKind, FieldType};
 use crate::request::Wanted;
 
@@ -201,9 +201,13 @@ pub struct Extract {
     needs_bytes: usize,
 }
 
+/// How one value is taken out of a record. Little-endian words, nearly all there is, have steps of their own.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Absent,
+    U64(usize),
+    U32(usize),
+    I32(usize),
     Integer { offset: usize, size: usize, signed: bool },
     Fixed { offset: usize, size: usize, chars: bool },
     Located { offset: usize, relative: bool, chars: bool },
@@ -214,7 +218,7 @@ impl Extract {
     pub fn compile(format: &EventFormat, wanted: &Wanted, endian: Endian) -> Self {
         let positions = wanted.positions(&format.event_type());
         let steps: Vec<Step> =
-            positions.iter().map(|at| at.map_or(Step::Absent, |at| step(&format.fields[at]))).collect();
+            positions.iter().map(|at| at.map_or(Step::Absent, |at| step(&format.fields[at], endian))).collect();
         let mask = positions.iter().enumerate().fold(0, |mask, (bit, at)| mask | u64::from(at.is_some()) << bit);
         let needs_bytes = positions.iter().flatten().map(|at| &format.fields[*at]).map(Field::end).max().unwrap_or(0);
         Self { endian, steps, mask, needs_bytes }
@@ -228,6 +232,8 @@ impl Extract {
         }
         let fits = |step: &Step| match *step {
             Step::Absent => false,
+            Step::U64(offset) => offset + 8 <= record.len(),
+            Step::U32(offset) | Step::I32(offset) => offset + 4 <= record.len(),
             Step::Integer { offset, size, .. } | Step::Fixed { offset, size, .. } => offset + size <= record.len(),
             Step::Located { offset, .. } => offset + 4 <= record.len(),
         };
@@ -237,28 +243,34 @@ impl Extract {
     /// Adds the wanted values of `record` to the event begun last in `batch`.
     #[inline]
     pub fn values(&self, record: &[u8], batch: &mut Batch) {
-        for step in &self.steps {
-            let value = match *step {
-                Step::Absent => 0,
-                Step::Integer { offset, size, signed } => match record.get(offset..offset + size) {
-                    Some(bytes) => integer(self.endian, bytes, signed),
-                    None => 0,
-                },
-                Step::Fixed { offset, size, chars } => {
-                    let content = record.get(offset..offset + size).unwrap_or_default();
-                    batch.handle(if chars { up_to_nul(content) } else { content })
-                }
-                Step::Located { offset, relative, chars } => {
-                    let place = record.get(offset..offset + 4).map_or(0, |bytes| self.endian.unsigned(bytes) as usize);
-                    let (from, length) = (place & 0xffff, place >> 16);
-                    let from = if relative { from + offset + 4 } else { from };
-                    let content = record.get(from..from + length).unwrap_or_default();
-                    batch.handle(if chars { up_to_nul(content) } else { content })
-                }
-            };
-            batch.value(value);
-        }
+        let Batch { values, bytes, .. } = batch;
+        values.extend(self.steps.iter().map(|step| match *step {
+            Step::Absent => 0,
+            Step::U64(offset) => word(record, offset).map_or(0, u64::from_le_bytes),
+            Step::U32(offset) => word(record, offset).map_or(0, |word| u64::from(u32::from_le_bytes(word))),
+            Step::I32(offset) => word(record, offset).map_or(0, |word| i64::from(i32::from_le_bytes(word)) as u64),
+            Step::Integer { offset, size, signed } => {
+                record.get(offset..offset + size).map_or(0, |bytes| integer(self.endian, bytes, signed))
+            }
+            Step::Fixed { offset, size, chars } => {
+                let content = record.get(offset..offset + size).unwrap_or_default();
+                store(bytes, if chars { up_to_nul(content) } else { content })
+            }
+            Step::Located { offset, relative, chars } => {
+                let place = record.get(offset..offset + 4).map_or(0, |bytes| self.endian.unsigned(bytes) as usize);
+                let (from, length) = (place & 0xffff, place >> 16);
+                let from = if relative { from + offset + 4 } else { from };
+                let content = record.get(from..from + length).unwrap_or_default();
+                store(bytes, if chars { up_to_nul(content) } else { content })
+            }
+        }));
     }
+}
+
+/// The `N` bytes at `offset`.
+#[inline]
+fn word<const N: usize>(record: &[u8], offset: usize) -> Option<[u8; N]> {
+    record.get(offset..)?.first_chunk().copied()
 }
 
 impl Field {
@@ -267,9 +279,12 @@ impl Field {
     }
 }
 
-fn step(field: &Field) -> Step {
+fn step(field: &Field, endian: Endian) -> Step {
     let (offset, size) = (field.offset as usize, field.size as usize);
     match field.storage {
+        Storage::Integer if endian == Endian::Little && size == 8 => Step::U64(offset),
+        Storage::Integer if endian == Endian::Little && size == 4 && field.signed => Step::I32(offset),
+        Storage::Integer if endian == Endian::Little && size == 4 => Step::U32(offset),
         Storage::Integer => Step::Integer { offset, size, signed: field.signed },
         Storage::Chars => Step::Fixed { offset, size, chars: true },
         Storage::Bytes => Step::Fixed { offset, size, chars: false },
@@ -280,13 +295,7 @@ fn step(field: &Field) -> Step {
 
 #[inline]
 fn integer(endian: Endian, bytes: &[u8], signed: bool) -> u64 {
-    let value = match (endian, bytes.len()) {
-        (Endian::Little, 4) => u64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
-        (Endian::Little, 8) => {
-            u64::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]])
-        }
-        _ => endian.unsigned(bytes),
-    };
+    let value = endian.unsigned(bytes);
     if signed {
         let unused = 64 - 8 * bytes.len().min(8) as u32;
         ((value << unused) as i64 >> unused) as u64

@@ -56,6 +56,9 @@ pub trait Pieces: Send + Sync {
     /// How many there are.
     fn count(&self) -> usize;
 
+    /// Bytes of the largest, unpacked: what is decoded ahead is bounded by it.
+    fn most_bytes(&self) -> usize;
+
     /// Decodes piece `index` into `batch`, which the caller has cleared. Damage goes into `batch.problems`.
     fn decode(&self, index: usize, scratch: &mut Scratch, batch: &mut Batch);
 }

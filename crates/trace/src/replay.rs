@@ -11,7 +11,8 @@
 use crate::batch::{Batch, Kind, LOST};
 use crate::decoders::Decoders;
 use crate::lane::{Reading, Trace};
-use base::Problems;
+use crate::request::Request;
+use base::{Clock, Problems};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -113,6 +114,24 @@ pub fn replay(trace: &dyn Trace, reading: &Reading<'_>, listener: &mut dyn Liste
     let mut totals = Totals { tally: vec![0; event_types], ..Totals::default() };
     crate::decoders::run(lanes, event_types, |decoders| merge(decoders, &mut totals, listener));
     totals
+}
+
+/// Time of the trace's first event; `fitted` as in [`Reading`].
+pub fn origin_ns(trace: &dyn Trace, fitted: Option<Clock>) -> u64 {
+    struct First(u64);
+    impl Listener for First {
+        fn start(&mut self, origin_ns: u64) {
+            self.0 = origin_ns;
+        }
+        fn event(&mut self, _: &Event<'_>) {}
+        fn enough(&self) -> bool {
+            true
+        }
+    }
+    let request = Request::everything(trace.facts());
+    let mut first = First(0);
+    replay(trace, &Reading { request: &request, fitted }, &mut first);
+    first.0
 }
 
 /// Where one lane stands.

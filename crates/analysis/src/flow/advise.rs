@@ -440,26 +440,31 @@ pub fn stale(measure: &Measures<'_>) -> Vec<Hit> {
 
 /// Losses that make shares uncertain.
 pub fn lost(measure: &Measures<'_>) -> Vec<Hit> {
-    const LOSSES: &[&str] = &["overrun", "commit_overrun", "dropped_events", "missed", "discarded", "damaged"];
-    let losses: Vec<_> = measure.part.losses.iter().filter(|loss| LOSSES.contains(&loss.kind.as_str())).collect();
-    if losses.is_empty() {
+    const STATED: &[&str] = &["overrun", "commit_overrun", "dropped", "discarded", "lost_packets"];
+    const MET: &[&str] = &["missed", "damaged", "salvaged"];
+    let of =
+        |kinds: &'static [&str]| measure.part.losses.iter().filter(move |loss| kinds.contains(&loss.kind.as_str()));
+    if of(STATED).chain(of(MET)).next().is_none() {
         return Vec::new();
     }
-    let lost: u64 = losses.iter().map(|loss| loss.count).sum();
+    // What a file states of a CPU and the gaps met in that CPU's stream are the same events.
+    let stated: u64 = of(STATED).map(|loss| loss.count).sum();
+    let missed: u64 = of(&["missed"]).map(|loss| loss.count).sum();
+    let (lost, gaps) = (stated.max(missed), of(&["missed"]).count());
     let share = lost as f64 / (lost + measure.part.events).max(1) as f64;
-    let gaps = measure.part.losses.iter().filter(|loss| loss.kind == "missed").count();
-    let evidence = losses
-        .iter()
-        .take(4)
-        .map(|loss| {
-            let place = loss.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-            let amount = if loss.count == 0 { "an unknown number".into() } else { count(loss.count) };
-            seen(format!("{amount} {}{place}", loss.kind.replace('_', " ")), "table losses")
-        })
-        .collect();
+    let row = |loss: &super::model::Loss| {
+        let place = loss.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+        let amount = if loss.count == 0 { "an unknown number".into() } else { count(loss.count) };
+        let bytes = if loss.bytes == 0 { String::new() } else { format!(", {} bytes", count(loss.bytes)) };
+        seen(format!("{amount} {}{place}{bytes}", loss.kind.replace('_', " ")), "table losses")
+    };
+    let evidence = of(STATED).chain(of(MET)).take(4).map(row).collect();
     let severity = if share > 0.01 { Severity::Medium } else { Severity::Low };
-    let amount = if lost == 0 { "an unknown number of".into() } else { count(lost) };
-    let title = format!("Events are missing: {amount} lost, {gaps} CPUs with gaps; shares are of what was seen");
+    let title = match (lost, gaps) {
+        (0, 0) => "Parts of the file are damaged; shares are of what could be read".to_owned(),
+        (0, _) => format!("Events are missing, {gaps} CPUs have gaps; shares are of what was seen"),
+        _ => format!("{} events are missing, {} of all; shares are of what was seen", count(lost), percent(share)),
+    };
     let mut hits = hit(measure, severity, title, evidence, Cost::of(CostKind::Measured, share, "share of all events"));
     hits[0].subject = measure.part.machine.clone();
     hits

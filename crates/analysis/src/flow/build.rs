@@ -7,6 +7,7 @@ use super::identity;
 use super::model::{Flow, Loss, PartFlow, Sums};
 use crate::input::Part;
 use crate::shared::details::Detail;
+use crate::shared::interrupts::Delivered;
 use crate::shared::machine::{Chain, Exit, KEPT};
 use crate::shared::roles;
 use crate::shared::state::{Lv, State};
@@ -108,6 +109,14 @@ impl Sink for Tally {
         sums.cpu = by.cpu;
     }
 
+    fn delivered(&mut self, thread: usize, interrupt: &Delivered) {
+        if self.inside(interrupt.accepted_ns) {
+            let sums = self.of(thread).interrupts.entry(interrupt.vector).or_default();
+            sums.to_inject_ns.record(interrupt.injected_ns.saturating_sub(interrupt.accepted_ns));
+            sums.to_entry_ns.record(interrupt.entered_ns.saturating_sub(interrupt.accepted_ns));
+        }
+    }
+
     fn ran_after_waking(&mut self, thread: usize, woken_ns: u64, ran_ns: u64) {
         if self.inside(woken_ns) {
             self.of(thread).wake_to_run.record(ran_ns - woken_ns);
@@ -162,7 +171,9 @@ fn build_part(part: &Part, options: &crate::Options, progress: &mut dyn FnMut(u6
     let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
     let request = roles::request(&options.ignore_events, has);
     let sink = Tally { sums: Vec::new(), window: Span::default() };
-    let mut feed = Feed { walk: Walk::new(sink, vendor::of(trace)), window: options.window, progress };
+    let mut walk = Walk::new(sink);
+    walk.isa = vendor::of(trace);
+    let mut feed = Feed { walk, window: options.window, progress };
     let totals = trace::replay(trace, &Reading { request: &request, fitted }, &mut feed);
     let mut walk = feed.walk;
     let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
@@ -180,7 +191,11 @@ fn build_part(part: &Part, options: &crate::Options, progress: &mut dyn FnMut(u6
         let seen = walk.comms.iter().map(|(tid, comm)| (*tid, comm.clone()));
         facts.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).chain(seen).collect()
     };
-    let vcpus = identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.sums), &comms, facts, options);
+    let mut vcpus = identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.sums), &comms, facts, options);
+    if part.level != base::Level::L0 {
+        // The guests of a guest may be called as the guest itself is.
+        vcpus.iter_mut().for_each(|vcpu| vcpu.vm = format!("{}/{}", part.machine, vcpu.vm));
+    }
     let vhost = comms.iter().filter(|(_, comm)| comm.starts_with("vhost-")).map(|(tid, comm)| (comm.clone(), *tid));
     PartFlow {
         machine: part.machine.clone(),
@@ -246,23 +261,30 @@ fn totals_of(facts: &trace::Facts, totals: &Totals, name: &str) -> u64 {
 
 /// Everything that is missing, by CPU and kind.
 fn losses(facts: &trace::Facts, walk: &Walk<Tally>, problems: &Problems) -> Vec<Loss> {
-    let mut losses: Vec<Loss> = facts
-        .losses
-        .iter()
-        .map(|loss| Loss { cpu: Some(loss.cpu), kind: loss.kind.replace(' ', "_"), count: loss.count, bytes: 0 })
-        .collect();
+    let stated = |loss: &trace::facts::StatedLoss| {
+        let kind = match loss.kind.as_str() {
+            "discarded events" => "discarded".to_owned(),
+            "dropped events" => "dropped".to_owned(),
+            other => other.replace(' ', "_"),
+        };
+        Loss { cpu: Some(loss.cpu), kind, count: loss.count, bytes: 0 }
+    };
+    let mut losses: Vec<Loss> = facts.losses.iter().map(stated).collect();
     let mut missed: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (cpu, _, count, bytes) in &walk.losses {
         let sums = missed.entry(*cpu).or_default();
-        sums.0 += count;
-        sums.1 += bytes;
+        *sums = (sums.0 + count, sums.1 + bytes);
     }
     let missed = missed.into_iter();
     losses.extend(missed.map(|(cpu, (count, bytes))| Loss { cpu: Some(cpu), kind: "missed".into(), count, bytes }));
-    let skipped: u64 = problems.list().iter().map(|problem| problem.bytes_skipped).sum();
+    let damage = |problems: &[Problem]| {
+        problems.iter().fold((0, 0), |(count, bytes), problem| (count + problem.count, bytes + problem.bytes_skipped))
+    };
+    let (salvaged, damaged) = (damage(&facts.problems), damage(problems.list()));
     let doubts = &walk.doubts;
     let counted = [
-        ("damaged", problems.list().iter().map(|problem| problem.count).sum(), skipped),
+        ("salvaged", salvaged.0, salvaged.1),
+        ("damaged", damaged.0, damaged.1),
         ("level_conflict", doubts.level_conflicts, 0),
         ("clock_skew", doubts.clock_skew, 0),
         ("unseen_entry", doubts.unseen_entries, 0),

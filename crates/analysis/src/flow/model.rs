@@ -92,6 +92,8 @@ pub struct Sums {
     pub chains: FxHashMap<Reason, ChainSums>,
     /// Who ran while the thread was pre-empted.
     pub preemptors: BTreeMap<i32, PreemptSums>,
+    /// Virtual interrupts that reached the guest, by vector.
+    pub interrupts: BTreeMap<u8, InterruptSums>,
     /// From waking to running.
     pub wake_to_run: Histogram,
     /// From waking to the guest.
@@ -105,6 +107,7 @@ impl Default for Sums {
             exits: FxHashMap::default(),
             chains: FxHashMap::default(),
             preemptors: BTreeMap::new(),
+            interrupts: BTreeMap::new(),
             wake_to_run: Histogram::new(),
             wake_to_entry: Histogram::new(),
         }
@@ -145,6 +148,15 @@ pub struct ChainSums {
     pub userspace_ns: u64,
     /// How often each sequence of exits occurred.
     pub sequences: FxHashMap<Vec<Reason>, u64>,
+}
+
+/// Virtual interrupts of one vector.
+#[derive(Debug, Clone, Default)]
+pub struct InterruptSums {
+    /// From the local APIC's accepting them to their injection.
+    pub to_inject_ns: Histogram,
+    /// From there to the guest's running.
+    pub to_entry_ns: Histogram,
 }
 
 /// What one task took from a thread.

@@ -83,7 +83,10 @@ fn about(measure: &Measures<'_>) -> String {
         Some(Isa::Other(_)) => "neither VMX nor SVM",
         None => "no KVM exits",
     };
-    let lost: u64 = part.losses.iter().filter(|loss| loss.cpu.is_some()).map(|loss| loss.count).sum();
+    let sum = |wanted: fn(&&super::model::Loss) -> bool| part.losses.iter().filter(wanted).map(|loss| loss.count).sum();
+    let stated: u64 = sum(|loss| loss.cpu.is_some() && loss.kind != "missed");
+    let missed: u64 = sum(|loss| loss.kind == "missed");
+    let lost = stated.max(missed);
     format!(
         "{}: recorded at {} ({kernel}{isa}, {}), {} events, {} lost, {}",
         file_name(&part.path),
@@ -352,7 +355,10 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
         "assumed_vm",
         assumed,
         "threads",
-        format!("Which VM {} belong to was taken from thread names; --vm-map TID=NAME overrides it.", threads(assumed)),
+        format!(
+            "Which VM {} to was taken from thread names; --vm-map TID=NAME overrides it.",
+            if assumed == 1 { "1 thread belongs".to_owned() } else { format!("{assumed} threads belong") }
+        ),
     );
     if !measure.vcpus.is_empty() && !measure.part.has_switches {
         add(
@@ -374,10 +380,6 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
         ),
     );
     list
-}
-
-fn threads(number: u64) -> String {
-    if number == 1 { "1 thread".into() } else { format!("{number} threads") }
 }
 
 fn next(measures: &[Measures<'_>]) -> Vec<String> {

@@ -19,6 +19,7 @@ pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
         exit_details(measures, options),
         preemptors(measures),
         wakeups(measures),
+        interrupts(measures),
         vcpus(measures),
         handled(measures, options),
         chain_sequences(measures, options),
@@ -386,6 +387,39 @@ fn wakeups(measures: &[Measures<'_>]) -> Table {
         ("to_entry_max_ns", "max"),
     ];
     table.shown = shown("Wake-ups: from made ready to running, and to the guest", &columns, 16);
+    table
+}
+
+fn interrupts(measures: &[Measures<'_>]) -> Table {
+    let mut columns = keys();
+    columns.extend([Column::key_of("vector", U64), Column::value("count", "count", U64)]);
+    for what in ["inject", "entry"] {
+        columns.extend(["p50", "p99", "max"].map(|q| Column::value(&format!("to_{what}_{q}_ns"), "ns", U64)));
+    }
+    let mut table = Table::new("interrupts", columns);
+    for (_, vcpu) in each_vcpu(measures) {
+        let mut rows: Vec<_> = vcpu.sums.interrupts.iter().collect();
+        rows.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.to_entry_ns.count()));
+        for (vector, sums) in rows {
+            let mut row: Vec<Cell> = vec![vcpu.vm.as_str().into(), u64::from(vcpu.vcpu).into()];
+            row.extend([u64::from(*vector).into(), sums.to_entry_ns.count().into()]);
+            for histogram in [&sums.to_inject_ns, &sums.to_entry_ns] {
+                row.extend([histogram.quantile(0.5).into(), histogram.quantile(0.99).into(), histogram.max().into()]);
+            }
+            table.push(row);
+        }
+    }
+    let columns = [
+        ("vm", "vm"),
+        ("vcpu", "vcpu"),
+        ("vector", "vector"),
+        ("count", "interrupts"),
+        ("to_inject_p50_ns", "injected p50"),
+        ("to_entry_p50_ns", "in guest p50"),
+        ("to_entry_p99_ns", "p99"),
+        ("to_entry_max_ns", "max"),
+    ];
+    table.shown = shown("Virtual interrupts: from accepted by the APIC to the guest", &columns, 8);
     table
 }
 

@@ -50,7 +50,7 @@ enum Pend {
 }
 
 /// The state machine of one thread.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Thread {
     /// Its thread id.
     pub tid: i32,
@@ -60,8 +60,11 @@ pub struct Thread {
     pub vcpu_id: Option<u32>,
     /// Time of its first event.
     pub first_ns: u64,
-    /// True if its first nested sign was an entry request, false if it was an exit; `None` without any.
+    /// True if its first nested sign was an entry request and nothing was lost before it, so that all before is L1's;
+    /// `None` without any sign.
     pub first_nested_sign: Option<bool>,
+    /// Events that may have been its own were lost.
+    lossy: bool,
     /// Nested guests it ran.
     pub contexts: Contexts,
     /// When it was last made ready, until it enters a guest.
@@ -107,6 +110,7 @@ impl Thread {
             vcpu_id: None,
             first_ns: now_ns,
             first_nested_sign: None,
+            lossy: false,
             contexts: Contexts::default(),
             woken_ns: None,
             waits_on: None,
@@ -190,13 +194,13 @@ impl Thread {
         self.exit_pending = false;
         match reason.class() {
             Class::EntryRequest => {
-                self.first_nested_sign.get_or_insert(true);
+                self.first_nested_sign.get_or_insert(!self.lossy);
                 if !self.lvl.is_nested() && !cx.seen.nested_entry {
                     self.pend = Pend::Guessed;
                 }
             }
             Class::Virtualization | Class::VmcsAccess => {
-                self.first_nested_sign.get_or_insert(true);
+                self.first_nested_sign.get_or_insert(!self.lossy);
             }
             _ => {}
         }
@@ -242,7 +246,7 @@ impl Thread {
         vmcb: Option<u64>,
         cx: &mut Cx<'_, impl Sink>,
     ) {
-        self.first_nested_sign.get_or_insert(true);
+        self.first_nested_sign.get_or_insert(!self.lossy);
         self.arrive(now_ns, cx);
         self.resolve(Position::Other, cx);
         self.enter_kvm(Lv::At(1), cx);
@@ -358,6 +362,8 @@ impl Thread {
             Position::NestedVmexit => self.contexts.level(),
             Position::Inject if forward.is_open() => self.contexts.level(),
             Position::Other if cx.seen.nested_vmexit && !open.exit.reason.hides_its_level() => Lv::At(1),
+            // W2 has not been heard yet. If it ever is, its silence here meant L1: the end of the trace settles it.
+            Position::Other if forward == Lv::Lost && !open.exit.reason.hides_its_level() => Lv::Early,
             _ => forward,
         };
         if !forward.is_open() && forward.is_nested() != level.is_nested() && cx.seen.inject {

@@ -5,6 +5,7 @@
 //! ```
 
 pub mod details;
+pub mod interrupts;
 pub mod machine;
 pub mod reasons;
 pub mod roles;

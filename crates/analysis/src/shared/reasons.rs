@@ -382,7 +382,8 @@ mod tests {
         assert_eq!(Isa::betrayed_by("EXIT_MSR"), Some(Isa::Svm));
         assert_eq!(Isa::betrayed_by("CPUID"), None);
         assert_eq!(Isa::betrayed_by_number(0x7b), Some(Isa::Svm));
-        assert_eq!(Isa::betrayed_by_number(48), Some(Isa::Vmx));
+        assert_eq!(Isa::betrayed_by_number(1), Some(Isa::Vmx));
+        assert_eq!(Isa::betrayed_by_number(48), None, "EPT_VIOLATION, and a write of DR0");
         assert_eq!(Isa::betrayed_by_number(28), Some(Isa::Vmx));
     }
 }

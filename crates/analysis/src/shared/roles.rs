@@ -2,7 +2,8 @@
 //!
 //! One table: a role, the names under which tracers record it, and the fields taken from it. Names change (a rename of
 //! `kvm_nested_vmexit_inject` has been proposed, lore.kernel.org Z2M2VkDpAzC7bXmp@google.com); then a name is added
-//! here and nowhere else. LTTng calls x86 events `kvm_x86_*` and `x86_irq_vectors_*`, fields `tid` where the kernel says `pid`.
+//! here and nowhere else. LTTng calls x86 events `kvm_x86_*` and `x86_irq_vectors_*`, and fields `tid` where the kernel
+//! says `pid`.
 
 use trace::{Request, Wanted};
 
@@ -252,6 +253,13 @@ pub const ROWS: &[Row] = &[
     Row { role: Role::Mmio, names: &["kvm_mmio"], fields: &[&["gpa"], &["type"]] },
     Row { role: Role::FastMmio, names: &["kvm_fast_mmio"], fields: &[&["gpa"]] },
     Row { role: Role::Apic, names: &["kvm_apic", "kvm_x86_apic"], fields: &[&["reg"], &["rw"]] },
+    // LTTng's kvm_x86_apic_accept_irq is stale since 5.10 and is not asked for.
+    Row { role: Role::AcceptIrq, names: &["kvm_apic_accept_irq"], fields: &[&["apicid"], &["vec"]] },
+    Row {
+        role: Role::InjectVirq,
+        names: &["kvm_inj_virq", "kvm_x86_inj_virq"],
+        fields: &[&["vector", "irq"], &["reinjected"]],
+    },
 ];
 
 /// The request for all rows but the ignored events; kind `i` has role `ROWS[i].role`.

@@ -7,6 +7,7 @@
 //! attributed by `sched_switch`; what comes before a CPU's first switch cannot be, and is counted.
 
 use super::details::Detail;
+use super::interrupts::{Delivered, Interrupts};
 use super::machine::{Chain, Cx, Doubts, Exit, Seen, Thread};
 use super::reasons::{Isa, Reason};
 use super::roles::{self, ROWS, Role};
@@ -25,6 +26,8 @@ pub trait Sink {
     fn chain(&mut self, thread: usize, chain: &Chain);
     /// While `thread` was pre-empted, a task ran on its CPU.
     fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64);
+    /// A virtual interrupt reached the guest of `thread`.
+    fn delivered(&mut self, _thread: usize, _interrupt: &Delivered) {}
     /// A woken thread got a CPU.
     fn ran_after_waking(&mut self, _thread: usize, _woken_ns: u64, _ran_ns: u64) {}
     /// A woken thread entered its guest.
@@ -64,6 +67,7 @@ const NO_VCPU: u64 = 0x1_0000;
 const TASK_REPORT: u64 = 0xff;
 
 /// The walk.
+#[derive(Clone)]
 pub struct Walk<S: Sink> {
     /// The question's sums.
     pub sink: S,
@@ -79,10 +83,12 @@ pub struct Walk<S: Sink> {
     pub stale_entries: u64,
     /// KVM and scheduler events that no thread could be found for.
     pub unattributed: u64,
+    /// Virtual interrupts under way.
+    pub interrupts: Interrupts,
     /// Losses: CPU, when, events, bytes.
     pub losses: Vec<(u32, u64, u64, u64)>,
     /// Instruction set of exits that name none.
-    isa: Isa,
+    pub isa: Isa,
     origin_ns: u64,
     by_tid: FxHashMap<i32, usize>,
     /// By address of a nested guest's control block.
@@ -91,7 +97,7 @@ pub struct Walk<S: Sink> {
 }
 
 /// Who runs the nested guest of one address.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Runners {
     threads: SmallVec<[usize; 2]>,
     /// The address names several guests.
@@ -99,11 +105,11 @@ struct Runners {
 }
 
 impl<S: Sink> Walk<S> {
-    /// A walk that has seen nothing; `isa` is whose reasons they are where the events do not say it.
-    pub fn new(sink: S, isa: Isa) -> Self {
+    /// A walk that has seen nothing.
+    pub fn new(sink: S) -> Self {
         Self {
             sink,
-            isa,
+            isa: Isa::Vmx,
             origin_ns: 0,
             threads: Vec::new(),
             comms: FxHashMap::default(),
@@ -111,6 +117,7 @@ impl<S: Sink> Walk<S> {
             doubts: Doubts::default(),
             stale_entries: 0,
             unattributed: 0,
+            interrupts: Interrupts::default(),
             losses: Vec::new(),
             by_tid: FxHashMap::default(),
             runners: FxHashMap::default(),
@@ -159,6 +166,7 @@ impl<S: Sink> Walk<S> {
                     }
                 }
                 thread.entry(now_ns, event.get(roles::entry::RIP), cx);
+                self.interrupts.enter(me, now_ns, |interrupt| self.sink.delivered(me, &interrupt));
             }
             Role::Exit => {
                 let (rip, info1) = (event.or_zero(roles::exit::RIP), event.or_zero(roles::exit::INFO1));
@@ -211,7 +219,10 @@ impl<S: Sink> Walk<S> {
             Role::Mmio => thread.detail(now_ns, Detail::of_mmio(event.or_zero(0), event.or_zero(1) == 2)),
             Role::FastMmio => thread.detail(now_ns, Detail::of_mmio(event.or_zero(0), true)),
             Role::Apic => thread.detail(now_ns, Detail::Apic(event.or_zero(0) as u16, event.or_zero(1) != 0)),
-            Role::Switch | Role::HaltPollWindow | Role::PageFault | Role::InjectVirq | Role::AcceptIrq => {}
+            // One injected again is the same interrupt, whose entry was cut short.
+            Role::InjectVirq if event.or_zero(1) == 0 => self.interrupts.inject(me, event.or_zero(0) as u8, now_ns),
+            Role::AcceptIrq => self.accept_irq(event),
+            Role::Switch | Role::HaltPollWindow | Role::PageFault | Role::InjectVirq => {}
         }
     }
 
@@ -248,9 +259,11 @@ impl<S: Sink> Walk<S> {
         let tid = if event.tid == trace::batch::NO_TID { here.current } else { Some(event.tid) };
         let tid = match tid {
             Some(0) | None => {
-                // The idle task is no thread; what wakes others from it still counts.
+                // The idle task is no thread; what it does to others still counts.
                 if role == Role::Waking {
                     self.waking(event.or_zero(0) as i32, event.time_ns);
+                } else if role == Role::AcceptIrq {
+                    self.accept_irq(event);
                 } else if tid.is_none() && role.is_positional() {
                     self.unattributed += 1;
                 }
@@ -267,6 +280,8 @@ impl<S: Sink> Walk<S> {
             None => {
                 if role == Role::Waking {
                     self.waking(event.or_zero(0) as i32, event.time_ns);
+                } else if role == Role::AcceptIrq {
+                    self.accept_irq(event);
                 }
                 return None;
             }
@@ -349,9 +364,20 @@ impl<S: Sink> Walk<S> {
         self.threads[me].waking(now_ns, cx);
     }
 
+    /// A local APIC takes an interrupt; the event names its vCPU by number alone.
+    fn accept_irq(&mut self, event: &Event<'_>) {
+        let vcpu = Some(event.or_zero(0) as u32);
+        let mut owners = self.threads.iter().enumerate().filter(|(_, thread)| thread.is_vcpu && thread.vcpu_id == vcpu);
+        match (owners.next(), owners.next()) {
+            (Some((me, _)), None) => self.interrupts.accept(me, event.or_zero(1) as u8, event.time_ns),
+            _ => self.interrupts.ambiguous += 1,
+        }
+    }
+
     /// Events of `cpu` were lost between its last event and `now_ns`.
     fn lost(&mut self, cpu: usize, now_ns: u64, events: u64, bytes: u64) {
         self.losses.push((cpu as u32, now_ns, events, bytes));
+        self.interrupts.forget();
         let from_ns = self.cpus[cpu].last_ns;
         let here = self.cpus[cpu].thread;
         for me in 0..self.threads.len() {

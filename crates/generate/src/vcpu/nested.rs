@@ -115,10 +115,7 @@ impl Vcpu {
         self.entry_event(CODE[2]);
         self.close_exit();
         self.pass(40);
-        self.event(
-            "kvm_nested_vmenter_failed",
-            &[("msg", "hardware VM-instruction error: ".into()), ("err", 7.into())],
-        );
+        self.event("kvm_nested_vmenter_failed", &[("msg", "hardware VM-instruction error".into()), ("err", 7.into())]);
         self.pass(60);
         self.truth.refused += 1;
         self.enter_at(1, after);

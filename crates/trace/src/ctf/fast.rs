@@ -9,7 +9,7 @@
 
 use super::bits::Shape;
 use super::model::Role;
-use super::program::{Op, To, order_key};
+use super::program::{Op, To};
 use crate::Batch;
 
 /// An event header of fixed length.
@@ -17,12 +17,15 @@ use crate::Batch;
 pub struct Header {
     /// Alignment less one.
     align: u64,
-    id: Option<(u32, Shape)>,
-    time: Option<(u32, Shape)>,
+    id: Option<Load>,
+    /// The time stamp and its length.
+    time: Option<(Load, u8)>,
     /// Ids for which this is the header.
     ids: (u64, u64),
-    /// Its length.
+    /// Its length in bits.
     bits: u64,
+    /// See [`Payload`].
+    window: usize,
 }
 
 /// What an event header says.
@@ -52,7 +55,7 @@ pub struct Payload {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Load {
     Absent,
-    Word { byte: u32, unused: u8, signed: bool, big: bool },
+    Word { byte: u32, left: u8, right: u8, signed: bool, big: bool },
     Single { byte: u32, big: bool },
     Bytes { byte: u32, count: u32, text: bool },
 }
@@ -84,60 +87,58 @@ impl Header {
     /// The shortcut for a header's steps, if they allow one.
     pub fn recognise(ops: &[Op]) -> Option<Self> {
         let first = start(ops);
-        let mut header = Self { align: first.align, id: None, time: None, ids: (0, u64::MAX), bits: first.bits };
-        let mut id_register = None;
+        let (align, bits) = (first.align, first.bits);
+        let mut header = Self { align, id: None, time: None, ids: (0, u64::MAX), bits, window: 0 };
+        let mut selector = None;
         for op in first.fixed {
             match op {
-                Op::Int { at, shape, to: To::Role(Role::EventId) } => header.id = Some((*at, *shape)),
-                Op::Int { at, shape, to: To::Time } => header.time = Some((*at, *shape)),
-                Op::Int { at, to: To::Register(register), .. } => id_register = Some((*at, *register)),
+                Op::Int { shape, to: To::Role(Role::EventId), .. } if !shape.signed => {
+                    header.id = Some(header.load(op)?)
+                }
+                Op::Int { shape, to: To::Time, .. } => header.time = Some((header.load(op)?, shape.bits)),
+                Op::Int { to: To::Register(register), .. } => selector = Some((header.load(op)?, *register)),
                 _ => return None,
             }
         }
-        match first.rest {
-            [] if id_register.is_none() => Some(header),
-            // The first arm is the one for ids that fit; its content follows at once.
-            [Op::Switch { register, arms, .. }] => {
-                let (at, known) = id_register?;
-                let arm = arms.first()?;
-                let (id_at, id_shape) = header.id?;
-                let inner = start(&arm.body);
-                let [Op::Int { at: time_at, shape, to: To::Time }] = inner.fixed else { return None };
-                let aligned =
-                    inner.align == 0 || header.bits.is_multiple_of(inner.align + 1) && inner.align <= header.align;
-                if known != *register
-                    || at != id_at
-                    || id_shape.signed
-                    || arm.signed
-                    || !inner.rest.is_empty()
-                    || !aligned
-                {
-                    return None;
-                }
-                let [range] = arm.ranges.as_slice() else { return None };
-                header.ids = *range;
-                header.time = Some((u32::try_from(header.bits).ok()? + time_at, *shape));
-                header.bits += inner.bits;
-                Some(header)
+        let [Op::Switch { register, arms, .. }] = first.rest else {
+            return (first.rest.is_empty() && selector.is_none()).then_some(header);
+        };
+        // The first arm is the one for ids that fit; what it holds follows at once.
+        let arm = arms.first().filter(|_| selector == header.id.map(|id| (id, *register)))?;
+        let inner = start(&arm.body);
+        let follows = header.bits.is_multiple_of(inner.align + 1) && inner.align <= header.align;
+        match (arm.ranges.as_slice(), inner.fixed) {
+            ([ids], [Op::Int { at, shape, to: To::Time }]) if follows && inner.rest.is_empty() && !arm.signed => {
+                let at = u32::try_from(header.bits).ok()?.checked_add(*at)?;
+                let time = header.load(&Op::Int { at, shape: *shape, to: To::Time })?;
+                let bits = header.bits.checked_add(inner.bits)?;
+                Some(Self { ids: *ids, time: Some((time, shape.bits)), bits, ..header })
             }
             _ => None,
         }
+    }
+
+    fn load(&mut self, op: &Op) -> Option<Load> {
+        let (load, _, bytes) = load(op)?;
+        self.window = self.window.max(bytes);
+        Some(load)
     }
 
     /// What the header at `at` says; `None`: do the steps.
     #[inline]
     pub fn read(&self, data: &[u8], at: u64, end: u64) -> Option<Found> {
         let at = (at + self.align) & !self.align;
-        let after = at + self.bits;
-        if after > end {
+        let after = at.checked_add(self.bits)?;
+        if after > end || at & 7 != 0 {
             return None;
         }
-        let id = self.id.map(|(from, shape)| shape.read(data, at + u64::from(from)));
-        if id.is_some_and(|id| !(self.ids.0..=self.ids.1).contains(&order_key(id, false))) {
+        let from = (at >> 3) as usize;
+        let window = data.get(from..from.checked_add(self.window)?)?;
+        let id = self.id.map(|load| load.number(window));
+        if id.is_some_and(|id| !(self.ids.0..=self.ids.1).contains(&id)) {
             return None;
         }
-        let time = self.time.map(|(from, shape)| (shape.read(data, at + u64::from(from)), shape.bits));
-        Some(Found { after, id, time })
+        Some(Found { after, id, time: self.time.map(|(load, bits)| (load.number(window), bits)) })
     }
 }
 
@@ -190,23 +191,22 @@ impl Payload {
         let Batch { values, bytes, .. } = batch;
         values.push(self.mask);
         values.extend(self.loads.iter().map(|load| load.value(window, bytes)));
-        Some(self.tid.map(|tid| tid.value(window, bytes) as i32))
+        Some(self.tid.map(|tid| tid.number(window) as i32))
     }
 }
 
 /// The load that does what a step does, what it is for, and how many bytes it needs.
 fn load(op: &Op) -> Option<(Load, To, usize)> {
     match *op {
-        Op::Int { at, shape, to } if simple(at, shape) => {
-            let (byte, unused) = (at / 8, 64 - shape.bits);
-            let load = Load::Word { byte, unused, signed: shape.signed, big: shape.high_first };
-            Some((load, to, byte as usize + 8))
-        }
-        Op::Float { at, shape, to } if simple(at, shape) => {
+        Op::Int { at, shape, to } => Some((word_load(at, shape)?, to, (at / 8) as usize + 8)),
+        Op::Float { at, shape, to } if at.is_multiple_of(8) => {
             let (byte, big) = (at / 8, shape.high_first);
-            let load = match shape.bits {
-                32 => Load::Single { byte, big },
-                _ => Load::Word { byte, unused: 0, signed: false, big },
+            let load = if shape.bits == 32 && !shape.bytes_swapped {
+                Load::Single { byte, big }
+            } else if shape.bits == 64 {
+                word_load(at, shape)?
+            } else {
+                return None;
             };
             Some((load, to, byte as usize + 8))
         }
@@ -218,34 +218,45 @@ fn load(op: &Op) -> Option<(Load, To, usize)> {
     }
 }
 
-fn simple(at: u32, shape: Shape) -> bool {
-    at.is_multiple_of(8) && !shape.bytes_swapped
+/// One load of 8 bytes and two shifts, where these hold all bits of the integer.
+fn word_load(at: u32, shape: Shape) -> Option<Load> {
+    let skip = (at % 8) as u8;
+    if shape.bytes_swapped || skip + shape.bits > 64 {
+        return None;
+    }
+    let right = 64 - shape.bits;
+    let left = if shape.high_first { skip } else { right - skip };
+    Some(Load::Word { byte: at / 8, left, right, signed: shape.signed, big: shape.high_first })
 }
 
 impl Load {
+    /// The value of a load that reads no bytes.
     #[inline]
-    fn value(self, window: &[u8], bytes: &mut Vec<u8>) -> u64 {
+    fn number(self, window: &[u8]) -> u64 {
         match self {
-            Load::Word { byte, unused, signed, big } => {
+            Load::Word { byte, left, right, signed, big } => {
                 let word = word(window, byte);
-                let high = if big { word.swap_bytes() } else { word << unused };
-                if signed { (high as i64 >> unused) as u64 } else { high >> unused }
+                let high = if big { word.swap_bytes() } else { word } << left;
+                if signed { (high as i64 >> right) as u64 } else { high >> right }
             }
-            Load::Absent => 0,
             Load::Single { byte, big } => {
                 let word = word(window, byte);
                 let raw = if big { word.swap_bytes() >> 32 } else { word } as u32;
                 f64::from(f32::from_bits(raw)).to_bits()
             }
-            Load::Bytes { byte, count, text } => {
-                let content = &window[byte as usize..byte as usize + count as usize];
-                let length = if text { content.iter().position(|byte| *byte == 0) } else { None };
-                let content = &content[..length.unwrap_or(content.len())];
-                let at = bytes.len() as u64;
-                bytes.extend_from_slice(content);
-                at << 32 | content.len() as u64
-            }
+            Load::Absent | Load::Bytes { .. } => 0,
         }
+    }
+
+    #[inline]
+    fn value(self, window: &[u8], bytes: &mut Vec<u8>) -> u64 {
+        let Load::Bytes { byte, count, text } = self else { return self.number(window) };
+        let content = &window[byte as usize..byte as usize + count as usize];
+        let length = if text { content.iter().position(|byte| *byte == 0) } else { None };
+        let content = &content[..length.unwrap_or(content.len())];
+        let at = bytes.len() as u64;
+        bytes.extend_from_slice(content);
+        at << 32 | content.len() as u64
     }
 }
 

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// Deepest nesting that is searched; LTTng's deepest is 6 (`session/archives/chunk/ust/uid/1000/64-bit`).
 const DEEPEST: usize = 12;
+/// Most directories that are searched; a session of 64 CPUs rotated hourly for a year has fewer.
+const MOST_DIRECTORIES: usize = 20_000;
 /// Bytes of a metadata file that decide.
 const DECIDING: u64 = 256;
 
@@ -24,12 +26,15 @@ pub fn traces(path: &Path) -> Vec<PathBuf> {
         }
         return found;
     }
-    search(path, DEEPEST, &mut found);
+    let mut budget = MOST_DIRECTORIES;
+    search(path, DEEPEST, &mut budget, &mut found);
     found.sort();
     found
 }
 
-fn search(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+fn search(directory: &Path, depth: usize, budget: &mut usize, found: &mut Vec<PathBuf>) {
+    let Some(left) = budget.checked_sub(1) else { return };
+    *budget = left;
     if starts_as_metadata(&directory.join("metadata")) {
         found.push(directory.to_owned());
     }
@@ -37,12 +42,16 @@ fn search(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         // A link could lead back up.
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            search(&entry.path(), deeper, found);
+            search(&entry.path(), deeper, budget, found);
         }
     }
 }
 
 fn starts_as_metadata(file: &Path) -> bool {
+    // Opening a pipe would wait for its writer.
+    if !file.is_file() {
+        return false;
+    }
     let mut start = Vec::new();
     let read = fs::File::open(file).and_then(|file| file.take(DECIDING).read_to_end(&mut start));
     read.is_ok() && is_metadata(&start)

@@ -45,7 +45,8 @@ pub fn parse(metadata: &Metadata) -> Result<Schema, Error> {
 
 struct Fragments {
     schema: Schema,
-    aliases: FxHashMap<String, Arc<Class>>,
+    /// Field classes by name, with the number of their levels.
+    aliases: FxHashMap<String, (Arc<Class>, usize)>,
 }
 
 fn wrong(expected: impl Into<String>, found: impl Into<String>) -> Wrong {
@@ -60,8 +61,10 @@ impl Fragments {
                 _ => Err(wrong("version 2", format!("{:?}", fragment.get("version")))),
             },
             "field-class-alias" => {
-                let class = self.required(fragment, "field-class")?;
-                self.aliases.insert(text(fragment, "name")?.to_owned(), class);
+                let value = fragment.get("field-class").ok_or_else(|| wrong("the property `field-class`", "none"))?;
+                let mut height = 0;
+                let class = self.class(value, 0, &mut height)?;
+                self.aliases.insert(text(fragment, "name")?.to_owned(), (class, height));
                 Ok(())
             }
             "trace-class" => {
@@ -108,26 +111,31 @@ impl Fragments {
     }
 
     fn optional(&self, object: &Map<String, Value>, name: &str) -> Result<Option<Arc<Class>>, Wrong> {
-        object.get(name).map(|value| self.class(value, DEEPEST)).transpose()
+        object.get(name).map(|value| self.class(value, 0, &mut 0)).transpose()
     }
 
-    fn required(&self, object: &Map<String, Value>, name: &str) -> Result<Arc<Class>, Wrong> {
-        self.optional(object, name)?.ok_or_else(|| wrong(format!("the property `{name}`"), "none"))
-    }
-
-    fn class(&self, value: &Value, depth: usize) -> Result<Arc<Class>, Wrong> {
-        let depth = depth.checked_sub(1).ok_or_else(|| wrong("field classes nested at most 64 deep", "deeper ones"))?;
+    /// The class that `value` describes, `depth` levels inside others; `deepest` becomes the deepest level met.
+    fn class(&self, value: &Value, depth: usize, deepest: &mut usize) -> Result<Arc<Class>, Wrong> {
+        let depth = depth + 1;
+        let mut reach = |depth: usize| {
+            *deepest = depth.max(*deepest);
+            if depth > DEEPEST { Err(wrong("field classes nested at most 64 deep", "deeper ones")) } else { Ok(()) }
+        };
+        reach(depth)?;
         let object = match value {
             Value::String(alias) => {
-                let class = self.aliases.get(alias).cloned();
-                return class.ok_or_else(|| wrong("the name of a field class alias", format!("{alias:?}")));
+                let found = self.aliases.get(alias);
+                let (class, height) =
+                    found.ok_or_else(|| wrong("the name of a field class alias", format!("{alias:?}")))?;
+                reach(depth + height)?;
+                return Ok(class.clone());
             }
             Value::Object(object) => object,
             other => return Err(wrong("a field class", other.to_string())),
         };
         let kind = text(object, "type")?;
-        let nested = |name: &str| match object.get(name) {
-            Some(value) => self.class(value, depth),
+        let mut nested = |name: &str| match object.get(name) {
+            Some(value) => self.class(value, depth, deepest),
             None => Err(wrong(format!("the property `{name}` of a {kind}"), "none")),
         };
         let class = match kind {
@@ -153,7 +161,7 @@ impl Fragments {
                 for member in list(object, "member-classes") {
                     let member = member.as_object().ok_or_else(|| wrong("a member class", member.to_string()))?;
                     let class = member.get("field-class").ok_or_else(|| wrong("the class of a member", "none"))?;
-                    members.push((text(member, "name")?.to_owned(), self.class(class, depth)?));
+                    members.push((text(member, "name")?.to_owned(), self.class(class, depth, deepest)?));
                 }
                 Class::structure(alignment(object, "minimum-alignment")?, members)
             }
@@ -181,7 +189,7 @@ impl Fragments {
                     options.push(Choice {
                         name: name.map_or_else(|| at.to_string(), str::to_owned),
                         ranges: Some(ranges),
-                        class: self.class(class, depth)?,
+                        class: self.class(class, depth, deepest)?,
                     });
                 }
                 Class::Variant { selector: location(object, "selector-field-location")?, options }

@@ -4,6 +4,7 @@ use super::compile::Compiler;
 use super::fast::{Header, Payload};
 use super::model::{Schema, Scope, StreamClass};
 use super::program::{Op, Program};
+use crate::request::MOST_FIELDS;
 use crate::{EventType, Request};
 use base::Clock;
 use rustc_hash::FxHashMap;
@@ -159,7 +160,8 @@ impl EventKind {
     fn select(&self, request: &Request, event_type: &EventType) -> Steps {
         let kind = request.kind_of(event_type);
         let positions = kind.map(|kind| request.events[kind].positions(event_type)).unwrap_or_default();
-        let wanted: Vec<_> = positions.iter().map(|at| at.map(|at| self.program.position(at))).collect();
+        let wanted: Vec<_> =
+            positions.iter().take(MOST_FIELDS).map(|at| at.map(|at| self.program.position(at))).collect();
         let ops = self.program.select(&wanted);
         Steps {
             kind: kind.and_then(|kind| u16::try_from(kind).ok()),

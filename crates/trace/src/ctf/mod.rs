@@ -7,8 +7,15 @@
 //! stream files -> packet (index) ------------> stream: machine runs the program -> Batch
 //! ```
 //! Sources: CTF 1.8.3 (diamon.org/ctf/v1.8.3), CTF2-SPEC-2.0, CTF2-FS-1.0, CTF2-PMETA-1.0; LTTng's headers and names
-//! as lttng-modules 2.13 writes them. Arrays, structures inside arrays, and variants of unequal options are handed out
-//! in printed form: `[ 1, 2 ]`, `{ a = 1 }`.
+//! as lttng-modules 2.13 writes them.
+//!
+//! Fields of structures are called `outer.inner`, fields of contexts come after the payload's (as `context.name` where
+//! the payload has that name too). Arrays, and variants whose options differ in kind, are text in printed form:
+//! `[ 1, 2 ]`, `[ { a = 1, b = "x" } ]`; other variants have the value of the selected option. An absent optional field
+//! is absent. Text of fixed or counted length ends at its first NUL. A name's first underscore is CTF 1.8's, not ours.
+//!
+//! What packets state as lost stands as a loss record before their events, and once more as a sum per stream in
+//! [`Facts::losses`]: count one of the two.
 
 pub mod bits;
 mod compile;
@@ -37,7 +44,7 @@ use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use stream::{Mapped, Reader, TraceFile};
+use stream::{InOrder, Mapped, Reader, TraceFile};
 
 /// Packets larger than this are read piece by piece, so that memory stays bounded. LTTng's are at most a few MB.
 const LARGEST_PIECE: u64 = 64 << 20;
@@ -84,7 +91,12 @@ impl CtfTrace {
         let mut event_types = EventTypes::default();
         for number in 0..trace.directories.len() {
             let directory = trace.directories[number].clone();
-            trace.take_in(&directory, number == 0, &mut event_types)?;
+            match trace.take_in(&directory, &mut event_types) {
+                Ok(()) => {}
+                // One of several traces can be read without the others.
+                Err(error) if trace.directories.len() > 1 => trace.note_unreadable(&directory, error),
+                Err(error) => return Err(error),
+            }
         }
         trace.facts.event_types = event_types.list;
         trace.describe();
@@ -92,10 +104,10 @@ impl CtfTrace {
     }
 
     /// Adds the trace in `directory`.
-    fn take_in(&mut self, directory: &Path, first: bool, event_types: &mut EventTypes) -> Result<(), Error> {
+    fn take_in(&mut self, directory: &Path, event_types: &mut EventTypes) -> Result<(), Error> {
         let metadata = Metadata::read(&directory.join("metadata"))?;
         let schema = if metadata.is_json() { json::parse(&metadata)? } else { tsdl::parse(&metadata)? };
-        if first {
+        if self.kinds.is_empty() {
             self.take_origin(&schema);
         }
         let first_kind = self.kinds.len();
@@ -115,6 +127,17 @@ impl CtfTrace {
         }
         self.group(packets);
         Ok(())
+    }
+
+    /// Notes that one of several traces is left out.
+    fn note_unreadable(&mut self, directory: &Path, error: Error) {
+        let (offset, expected, found) = match &error {
+            Error::Damaged { offset, expected, found, .. } => (Some(*offset), expected.clone(), found.clone()),
+            _ => (None, "a trace that can be read".to_owned(), error.to_string()),
+        };
+        let file = directory.join("metadata").display().to_string();
+        let text = format!("{error}; the trace in this directory is left out");
+        self.facts.problems.push(Problem::at(file, offset, expected, found, 0, text));
     }
 
     fn take_origin(&mut self, schema: &Schema) {
@@ -204,7 +227,7 @@ impl Trace for CtfTrace {
             let reader = self.reader(stream, steps[stream.kind].clone(), reading.fitted.as_ref());
             let apart = stream.stands_alone(reader.kind);
             let source =
-                if apart { Source::Pieces(Box::new(reader)) } else { Source::Sequence(Box::new(reader.in_order())) };
+                if apart { Source::Pieces(Box::new(reader)) } else { Source::Sequence(Box::new(InOrder::new(reader))) };
             Lane { name: stream.name.clone(), cpu: stream.cpu, source }
         };
         self.streams.iter().map(lane).collect()

@@ -89,7 +89,7 @@ impl Reader<'_> {
                 return Position { packet: position.packet, at: machine.at, ticks: machine.ticks };
             }
             left -= 1;
-            let start = machine.at;
+            let (start, ticks) = (machine.at, machine.ticks);
             let found = self.event(&mut machine, cpu, batch);
             let (expected, found) = match found {
                 Ok(()) if machine.at > start => continue,
@@ -99,6 +99,8 @@ impl Reader<'_> {
                 Err(Bad::Stopped(Stop::NoChoice)) => ("a selector that selects", "one that does not".to_owned()),
                 Err(Bad::Stopped(Stop::Empty)) => ("arrays of bounded length", "endless empty elements".to_owned()),
             };
+            // The time of what is no event is no time.
+            machine.ticks = ticks;
             let at = packet.from + start / 8;
             let skipped = (machine.end - start) / 8;
             let text = format!(
@@ -135,7 +137,6 @@ impl Reader<'_> {
     /// If it is of no known kind or not whole.
     #[inline]
     pub fn event(&self, machine: &mut Machine<'_>, cpu: u32, batch: &mut Batch) -> Result<(), Bad> {
-        let before = machine.ticks;
         let id = self.header(machine, batch)?.unwrap_or_else(|| self.kind.only_id());
         let steps = &self.steps[self.kind.event(id).ok_or(Bad::Unknown(id))?];
         let time_ns = self.clock.ns(machine.ticks);
@@ -144,10 +145,9 @@ impl Reader<'_> {
             (_, None) => machine.run(&steps.ops, batch),
             (_, Some(kind)) => self.wanted(machine, steps, kind, (time_ns, cpu), batch),
         };
-        let read = if machine.at > machine.end { Err(Stop::Short) } else { read };
-        if let Err(stop) = read {
-            machine.ticks = before;
-            return Err(Bad::Stopped(stop));
+        read?;
+        if machine.at > machine.end {
+            return Err(Bad::Stopped(Stop::Short));
         }
         batch.saw(time_ns, steps.event_type);
         Ok(())
@@ -199,11 +199,6 @@ impl Reader<'_> {
         batch.starts.push(start as u32);
         Ok(())
     }
-
-    /// Reads the stream in order.
-    pub fn in_order(self) -> InOrder<Self> {
-        InOrder { reader: self, position: Position::default() }
-    }
 }
 
 /// Why the rest of a packet cannot be read.
@@ -225,6 +220,10 @@ impl Pieces for Reader<'_> {
         self.packets.len()
     }
 
+    fn most_bytes(&self) -> usize {
+        self.packets.iter().map(|packet| (packet.to - packet.from) as usize).max().unwrap_or(0)
+    }
+
     fn decode(&self, index: usize, _scratch: &mut Scratch, batch: &mut Batch) {
         if index < self.packets.len() {
             self.read(Position { packet: index, ..Position::default() }, u64::MAX, batch);
@@ -233,12 +232,19 @@ impl Pieces for Reader<'_> {
 }
 
 /// Batches of a stream, one after the other.
-pub struct InOrder<R> {
-    reader: R,
+pub struct InOrder<'t> {
+    reader: Reader<'t>,
     position: Position,
 }
 
-impl Iterator for InOrder<Reader<'_>> {
+impl<'t> InOrder<'t> {
+    /// All batches of a stream.
+    pub fn new(reader: Reader<'t>) -> Self {
+        Self { reader, position: Position::default() }
+    }
+}
+
+impl Iterator for InOrder<'_> {
     type Item = Batch;
 
     fn next(&mut self) -> Option<Batch> {

@@ -135,6 +135,10 @@ impl Pieces for TextPieces<'_> {
         self.text.bytes.len().div_ceil(PIECE)
     }
 
+    fn most_bytes(&self) -> usize {
+        PIECE
+    }
+
     fn decode(&self, index: usize, _scratch: &mut Scratch, batch: &mut Batch) {
         let mut problems = Problems::default();
         // A loss is printed before the event that follows it.

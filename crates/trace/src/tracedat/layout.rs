@@ -1,5 +1,6 @@
 //! Where everything lies in a trace.dat file, whichever version it is.
 
+use super::cursor::Cursor;
 use crate::format::{Endian, EventFormat};
 use base::Problem;
 
@@ -16,8 +17,14 @@ pub struct Layout {
     pub compression: Compression,
     /// Text of `events/header_page`, which places `commit` and the data.
     pub header_page: String,
-    /// Event descriptions, the kernel's own (`ftrace`) first.
+    /// Text of `events/header_event`.
+    pub header_event: String,
+    /// Format texts by group, the kernel's own (`ftrace`) first.
+    pub texts: Vec<(String, Vec<String>)>,
+    /// The same, parsed.
     pub formats: Vec<EventFormat>,
+    /// Text of `printk_formats`.
+    pub printk: String,
     /// Text of `saved_cmdlines`: a pid and a name per line.
     pub cmdlines: String,
     /// Options as they stand: id and content.
@@ -28,6 +35,34 @@ pub struct Layout {
     pub cpus: u32,
     /// Damage met so far.
     pub problems: Vec<Problem>,
+}
+
+impl Layout {
+    /// A layout of which only the head is known.
+    pub fn new(version: u32, endian: Endian, page_size: usize, compression: Compression) -> Self {
+        Self {
+            version,
+            endian,
+            page_size,
+            compression,
+            header_page: String::new(),
+            header_event: String::new(),
+            texts: Vec::new(),
+            formats: Vec::new(),
+            printk: String::new(),
+            cmdlines: String::new(),
+            options: Vec::new(),
+            buffers: Vec::new(),
+            cpus: 0,
+            problems: Vec::new(),
+        }
+    }
+
+    /// Parses the format texts.
+    pub fn parse_formats(&mut self) {
+        let texts = self.texts.iter().flat_map(|(system, texts)| texts.iter().map(move |text| (system, text)));
+        self.formats = texts.filter_map(|(system, text)| EventFormat::parse(system, text)).collect();
+    }
 }
 
 /// How the data of a version 7 file is compressed.
@@ -144,10 +179,10 @@ impl Compression {
 /// largest section, about 10 MB.
 pub const MOST_UNPACKED: u32 = 256 << 20;
 
-/// Splits the text of an event-formats section into formats.
+/// Splits an event-formats section into format texts; what stands before damage is kept.
 ///
 /// Layout: u32 systems, each {name, u32 events, each {u64 size, text}}; `ftrace` events come without the outer list.
-pub fn event_formats(cursor: &mut super::cursor::Cursor<'_>, into: &mut Vec<EventFormat>) -> Option<()> {
+pub fn event_formats(cursor: &mut Cursor<'_>, into: &mut Vec<(String, Vec<String>)>) -> Option<()> {
     let systems = cursor.u32()?;
     for _ in 0..systems {
         let system = cursor.text()?;
@@ -157,12 +192,18 @@ pub fn event_formats(cursor: &mut super::cursor::Cursor<'_>, into: &mut Vec<Even
 }
 
 /// Reads u32 events, each {u64 size, text}.
-pub fn format_list(cursor: &mut super::cursor::Cursor<'_>, system: &str, into: &mut Vec<EventFormat>) -> Option<()> {
+pub fn format_list(cursor: &mut Cursor<'_>, system: &str, into: &mut Vec<(String, Vec<String>)>) -> Option<()> {
     let events = cursor.u32()?;
+    into.push((system.to_owned(), Vec::new()));
     for _ in 0..events {
-        let size = cursor.u64()?;
-        let text = cursor.take(size)?;
-        into.extend(EventFormat::parse(system, &String::from_utf8_lossy(text)));
+        let text = sized_text(cursor)?;
+        into.last_mut()?.1.push(text);
     }
     Some(())
+}
+
+/// Reads a text behind its size as u64.
+pub fn sized_text(cursor: &mut Cursor<'_>) -> Option<String> {
+    let size = cursor.u64()?;
+    Some(String::from_utf8_lossy(cursor.take(size)?).into_owned())
 }

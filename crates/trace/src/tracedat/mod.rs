@@ -8,6 +8,7 @@
 //! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5) of trace-cmd 3.1.6.
 
 mod cursor;
+mod cut;
 mod layout;
 mod options;
 mod page;
@@ -15,6 +16,7 @@ mod pieces;
 mod v6;
 mod v7;
 
+pub use cut::cut;
 pub use layout::Shape;
 
 use crate::error::Error;

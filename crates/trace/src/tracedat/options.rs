@@ -41,6 +41,10 @@ pub const HEADER_INFO: u16 = 16;
 pub const FTRACE_EVENTS: u16 = 17;
 /// Formats of all other events.
 pub const EVENT_FORMATS: u16 = 18;
+/// Addresses and names of the kernel's functions.
+pub const KALLSYMS: u16 = 19;
+/// Texts of `trace_printk`.
+pub const PRINTK: u16 = 20;
 /// Thread names.
 pub const CMDLINES: u16 = 21;
 

@@ -12,6 +12,7 @@ use crate::format::Extract;
 use crate::lane::{Pieces, Scratch};
 use crate::request::Request;
 use base::{Clock, Problem};
+use std::slice::Chunks;
 
 /// Pages in a piece of an uncompressed file: 40 KB of 4 KB pages, as much as trace-cmd packs in a chunk.
 const PAGES_A_PIECE: usize = 10;
@@ -151,6 +152,15 @@ impl<'t> CpuPieces<'t> {
         self.problem = Some(Problem::at(self.name, offset as u64, expected, found, skipped, text));
     }
 
+    /// The pages of piece `index`, unpacked. The last page of a damaged file may be shorter than the others.
+    pub fn pages<'s>(&'s self, index: usize, scratch: &'s mut Scratch) -> Result<Chunks<'s, u8>, String> {
+        let Some(place) = self.places.get(index) else { return Ok([].chunks(self.page_size)) };
+        let stored = &self.file[place.offset..place.offset + place.stored];
+        let Some(compression) = self.packed else { return Ok(stored.chunks(self.page_size)) };
+        compression.unpack(stored, place.size, &mut scratch.zstd, &mut scratch.bytes)?;
+        Ok(scratch.bytes.chunks(self.page_size))
+    }
+
     fn decode_page(&self, page: &[u8], place: usize, batch: &mut Batch) {
         let plan = &self.plan;
         let endian = self.shape.endian;
@@ -198,21 +208,22 @@ impl Pieces for CpuPieces<'_> {
         self.places.len().max(usize::from(self.problem.is_some()))
     }
 
+    fn most_bytes(&self) -> usize {
+        self.places.iter().map(|place| place.size).max().unwrap_or(0)
+    }
+
     fn decode(&self, index: usize, scratch: &mut Scratch, batch: &mut Batch) {
         if index == 0 {
             batch.problems.extend(self.problem.clone());
         }
         let Some(place) = self.places.get(index) else { return };
-        let stored = &self.file[place.offset..place.offset + place.stored];
-        let Some(compression) = self.packed else {
-            for (number, page) in stored.chunks(self.page_size).enumerate() {
-                self.decode_page(page, place.offset + number * self.page_size, batch);
+        match self.pages(index, scratch) {
+            Ok(pages) => {
+                for (number, page) in pages.enumerate() {
+                    let page_offset = if self.packed.is_some() { 0 } else { number * self.page_size };
+                    self.decode_page(page, place.offset + page_offset, batch);
+                }
             }
-            return;
-        };
-        let mut bytes = std::mem::take(&mut scratch.bytes);
-        match compression.unpack(stored, place.size, &mut scratch.zstd, &mut bytes) {
-            Ok(()) => bytes.chunks(self.page_size).for_each(|page| self.decode_page(page, place.offset, batch)),
             Err(found) => {
                 let text = format!(
                     "{}: CPU {}: the compressed chunk at byte {:#x} cannot be unpacked ({found}); its {} bytes are \
@@ -225,6 +236,5 @@ impl Pieces for CpuPieces<'_> {
                 batch.lost(0, self.plan.cpu, 0, skipped);
             }
         }
-        scratch.bytes = bytes;
     }
 }

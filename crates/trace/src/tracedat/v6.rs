@@ -3,35 +3,22 @@
 //! Source: trace-cmd.dat.v6(5) of trace-cmd 3.1.6; the BUFFER option as `trace-cmd record -B` writes it.
 
 use super::cursor::Cursor;
-use super::layout::{Buffer, Compression, CpuData, Layout, event_formats, format_list};
+use super::layout::{Buffer, Compression, CpuData, Layout, event_formats, format_list, sized_text};
 use crate::format::Endian;
 
 /// Reads on behind the page size. `Err` holds the place and what was expected there.
 pub fn read(file: &[u8], at: usize, endian: Endian, page_size: usize) -> Result<Layout, (usize, &'static str)> {
     let mut cursor = Cursor::new(file, at, endian);
-    let mut layout = Layout {
-        version: 6,
-        endian,
-        page_size,
-        compression: Compression::None,
-        header_page: String::new(),
-        formats: Vec::new(),
-        cmdlines: String::new(),
-        options: Vec::new(),
-        buffers: Vec::new(),
-        cpus: 0,
-        problems: Vec::new(),
-    };
-    layout.header_page = sized_text(&mut cursor, b"header_page\0").ok_or((cursor.at(), "header_page"))?;
-    sized_text(&mut cursor, b"header_event\0").ok_or((cursor.at(), "header_event"))?;
-    format_list(&mut cursor, "ftrace", &mut layout.formats).ok_or((cursor.at(), "ftrace event formats"))?;
-    event_formats(&mut cursor, &mut layout.formats).ok_or((cursor.at(), "event formats"))?;
-    for part in ["kallsyms", "printk formats"] {
-        let skipped = cursor.u32().and_then(|size| cursor.take(u64::from(size)));
-        skipped.ok_or((cursor.at(), part))?;
-    }
-    let cmdlines = cursor.u64().and_then(|size| cursor.take(size)).ok_or((cursor.at(), "saved command lines"))?;
-    layout.cmdlines = String::from_utf8_lossy(cmdlines).into_owned();
+    let mut layout = Layout::new(6, endian, page_size, Compression::None);
+    layout.header_page = tagged_text(&mut cursor, b"header_page\0").ok_or((cursor.at(), "header_page"))?;
+    layout.header_event = tagged_text(&mut cursor, b"header_event\0").ok_or((cursor.at(), "header_event"))?;
+    format_list(&mut cursor, "ftrace", &mut layout.texts).ok_or((cursor.at(), "ftrace event formats"))?;
+    event_formats(&mut cursor, &mut layout.texts).ok_or((cursor.at(), "event formats"))?;
+    layout.parse_formats();
+    block(&mut cursor).ok_or((cursor.at(), "kallsyms"))?;
+    let printk = block(&mut cursor).ok_or((cursor.at(), "printk formats"))?;
+    layout.printk = String::from_utf8_lossy(printk).into_owned();
+    layout.cmdlines = sized_text(&mut cursor).ok_or((cursor.at(), "saved command lines"))?;
     layout.cpus = cursor.u32().ok_or((cursor.at(), "the number of CPUs"))?;
     let mut tag = cursor.take(10).ok_or((cursor.at(), "a tag `options`, `latency` or `flyrecord`"))?;
     if tag.starts_with(b"options") {
@@ -67,13 +54,15 @@ fn instance(id: u16, data: &[u8], endian: Endian) -> Option<(u64, String)> {
     (id == super::options::BUFFER).then(|| Some((cursor.u64()?, cursor.text().unwrap_or_default())))?
 }
 
-fn sized_text(cursor: &mut Cursor<'_>, tag: &[u8]) -> Option<String> {
+fn tagged_text(cursor: &mut Cursor<'_>, tag: &[u8]) -> Option<String> {
     let found = cursor.take(tag.len() as u64)?;
-    if found != tag {
-        return None;
-    }
-    let size = cursor.u64()?;
-    Some(String::from_utf8_lossy(cursor.take(size)?).into_owned())
+    if found == tag { sized_text(cursor) } else { None }
+}
+
+/// Bytes behind their number as u32.
+fn block<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {
+    let size = cursor.u32()?;
+    cursor.take(u64::from(size))
 }
 
 fn read_options(cursor: &mut Cursor<'_>, layout: &mut Layout) -> Option<()> {

@@ -8,7 +8,7 @@
 //! sections lie one behind the other, so its buffers are found by walking them.
 
 use super::cursor::Cursor;
-use super::layout::{Buffer, Compression, CpuData, Layout, MOST_UNPACKED, event_formats, format_list};
+use super::layout::{Buffer, Compression, CpuData, Layout, MOST_UNPACKED, event_formats, format_list, sized_text};
 use super::options as id;
 use crate::format::Endian;
 use base::Problem;
@@ -42,22 +42,11 @@ pub fn read(
     cursor.text().ok_or((cursor.at(), "the version of the compression"))?;
     let compression = Compression::named(&algorithm).ok_or((at, "compression none, zlib or zstd"))?;
     let first_options = cursor.u64().ok_or((cursor.at(), "the place of the first options"))?;
-    let mut layout = Layout {
-        version: 7,
-        endian,
-        page_size,
-        compression,
-        header_page: String::new(),
-        formats: Vec::new(),
-        cmdlines: String::new(),
-        options: Vec::new(),
-        buffers: Vec::new(),
-        cpus: 0,
-        problems: Vec::new(),
-    };
+    let mut layout = Layout::new(7, endian, page_size, compression);
     let reader = Reader { file, name, endian, compression };
     reader.follow_options(first_options, &mut layout);
     reader.read_sections(cursor.at(), &mut layout);
+    layout.parse_formats();
     if layout.formats.is_empty() {
         return Err((usize::try_from(first_options).unwrap_or(usize::MAX), "a section with event formats"));
     }
@@ -151,7 +140,7 @@ impl<'a> Reader<'a> {
         for (option, data) in std::mem::take(&mut layout.options) {
             let offset = self.endian.unsigned(&data[..data.len().min(8)]);
             match option {
-                id::HEADER_INFO | id::FTRACE_EVENTS | id::EVENT_FORMATS | id::CMDLINES => {
+                id::HEADER_INFO | id::FTRACE_EVENTS | id::EVENT_FORMATS | id::PRINTK | id::CMDLINES => {
                     self.read_metadata(option, offset, layout);
                 }
                 id::BUFFER => {
@@ -183,17 +172,19 @@ impl<'a> Reader<'a> {
         let read = match option {
             id::HEADER_INFO => (|| {
                 cursor.take("header_page\0".len() as u64)?;
-                let size = cursor.u64()?;
-                layout.header_page = String::from_utf8_lossy(cursor.take(size)?).into_owned();
+                layout.header_page = sized_text(&mut cursor)?;
+                cursor.take("header_event\0".len() as u64)?;
+                layout.header_event = sized_text(&mut cursor)?;
                 Some(())
             })(),
-            id::FTRACE_EVENTS => format_list(&mut cursor, "ftrace", &mut layout.formats),
-            id::EVENT_FORMATS => event_formats(&mut cursor, &mut layout.formats),
-            _ => (|| {
-                let size = cursor.u64()?;
-                layout.cmdlines = String::from_utf8_lossy(cursor.take(size)?).into_owned();
+            id::FTRACE_EVENTS => format_list(&mut cursor, "ftrace", &mut layout.texts),
+            id::EVENT_FORMATS => event_formats(&mut cursor, &mut layout.texts),
+            id::PRINTK => (|| {
+                let size = cursor.u32()?;
+                layout.printk = String::from_utf8_lossy(cursor.take(u64::from(size))?).into_owned();
                 Some(())
             })(),
+            _ => sized_text(&mut cursor).map(|text| layout.cmdlines = text),
         };
         if read.is_none() {
             self.damaged(offset, "a section as long as its contents say", layout);

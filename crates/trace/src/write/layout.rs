@@ -97,8 +97,11 @@ fn place_field(field: &FieldSchema, end: u32, machine: Machine) -> Field {
 fn plain_print_fmt(schema: &EventSchema) -> String {
     let mut words = Vec::new();
     let mut arguments = String::new();
-    for FieldSchema { name, shape, .. } in &schema.fields {
+    for FieldSchema { name, shape, bare_hex, .. } in &schema.fields {
         let conversion = match shape {
+            Shape::Integer { bytes: 8, .. } if *bare_hex => "%llx",
+            Shape::Integer { .. } if *bare_hex => "%x",
+            Shape::Long { .. } if *bare_hex => "%lx",
             Shape::Integer { bytes: 8, signed: true } => "%lld",
             Shape::Integer { bytes: 8, .. } => "0x%llx",
             Shape::Integer { signed: true, .. } => "%d",

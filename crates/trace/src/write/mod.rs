@@ -48,6 +48,8 @@ pub struct FieldSchema {
     pub c_type: String,
     /// What it holds.
     pub shape: Shape,
+    /// True if the kernel prints it in hexadecimal without `0x`, which `trace-cmd report -R` follows.
+    pub bare_hex: bool,
 }
 
 /// What a field holds.
@@ -146,6 +148,7 @@ impl Schema {
 
 impl EventSchema {
     /// An event with the fields that `declarations` spell in C, separated by `;`: `unsigned int vcpu_id; char comm[16]`.
+    /// `u32 ecx:x` is one that the kernel prints in bare hexadecimal.
     ///
     /// # Panics
     /// If a declaration has no name: schemas are constants of the program, not input.
@@ -158,6 +161,10 @@ impl EventSchema {
 impl FieldSchema {
     /// The field that a C declaration spells; `__data_loc char[] name` for text of any length.
     fn declared(declaration: &str) -> Self {
+        let (declaration, bare_hex) = match declaration.strip_suffix(":x") {
+            Some(declaration) => (declaration, true),
+            None => (declaration, false),
+        };
         let (left, size) = match declaration.strip_suffix(']').and_then(|text| text.rsplit_once('[')) {
             Some((left, size)) => (left, size.parse::<u16>().ok()),
             None => (declaration, None),
@@ -170,7 +177,7 @@ impl FieldSchema {
             (_, Some(bytes)) => Shape::Bytes { bytes },
             (_, None) => integer_shape(c_type),
         };
-        Self { name: name.to_owned(), c_type: c_type.to_owned(), shape }
+        Self { name: name.to_owned(), c_type: c_type.to_owned(), shape, bare_hex }
     }
 }
 

@@ -104,9 +104,11 @@ fn microsecond_time(ns: u64) -> String {
     format!("{:>5}.{:06}", us / 1_000_000, us % 1_000_000)
 }
 
-/// A value as `trace-cmd report -R` shows it: longs and unsigned 64-bit fields in hexadecimal, all else in decimal.
+/// A value as `trace-cmd report -R` shows it by our print formats: longs and unsigned 64-bit fields in hexadecimal, all
+/// else in decimal.
 fn raw(field: &FieldSchema, value: &Value) -> String {
     match (field.shape, value) {
+        (Shape::Integer { .. } | Shape::Long { .. }, value) if field.bare_hex => format!("{:x}", value.integer()),
         (Shape::Integer { signed: true, .. } | Shape::Long { signed: true }, value) => {
             (value.integer() as i64).to_string()
         }

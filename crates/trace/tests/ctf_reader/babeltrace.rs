@@ -186,9 +186,7 @@ fn parse(line: &str) -> Line {
         let ns = rest.get(..9)?;
         Some(seconds.parse::<u64>().ok()? * 1_000_000_000 + ns.parse::<u64>().ok()?)
     });
-    let from = line.find("name = ").map(|at| if line[..at].ends_with("trace:host") { at } else { at });
-    let from =
-        from.and_then(|_| line.find(", name = ").map(|at| at + 9).or_else(|| line.starts_with("name = ").then_some(7)));
+    let from = line.find(", name = ").map(|at| at + 9).or_else(|| line.starts_with("name = ").then_some(7));
     let rest = &line[from.expect("a name")..];
     let (name, mut rest) = rest.split_once(", ").unwrap_or((rest, ""));
     let mut fields = Vec::new();

@@ -1,6 +1,6 @@
 //! The bit reader against one that takes bit after bit.
 
-use crate::made::Bits;
+use crate::made::{Bits, Made, packet, plain};
 use kvmscope_trace::ctf::bits::Shape;
 use kvmscope_trace::format::Endian;
 use proptest::prelude::*;
@@ -47,6 +47,40 @@ proptest! {
         prop_assert_eq!(shape.read(&data, before as u64), value << (64 - bits) >> (64 - bits));
         prop_assert_eq!(slowly(&data, 0, before, big, false), (1 << before) - 1);
         prop_assert_eq!(slowly(&data, before + bits, 9, big, false), 0b1_0101_0101);
+    }
+}
+
+proptest! {
+    /// Events far from the end of the packet are read by shortcuts, the last ones by the steps: both must agree.
+    #[test]
+    fn fields_of_any_length_and_alignment_are_read_far_from_the_end_and_at_it(
+        fields in proptest::collection::vec((1usize..=64, 0usize..5, any::<bool>(), any::<u64>()), 1..8),
+        big: bool,
+    ) {
+        let mut members = String::new();
+        for (number, (bits, align, signed, _)) in fields.iter().enumerate() {
+            members += &format!("integer {{ size = {bits}; align = {}; signed = {signed}; }} f{number};\n", 1 << align);
+        }
+        let order = if big { "be" } else { "le" };
+        let metadata = plain(order, &format!("event {{ name = e; id = 1; fields := struct {{ {members} }}; }};"));
+        let mut stream = packet(Bits { big, ..Bits::default() });
+        let widest = fields.iter().map(|field| 1 << field.1).max().unwrap();
+        for time in 0..4 {
+            stream = stream.u8(1).u64(time).align(widest);
+            for (bits, align, _, value) in &fields {
+                stream = stream.align(1 << align).put(*bits, *value);
+            }
+        }
+        // A last event that fills what is left of the last byte must not appear.
+        let whole = Made::new(metadata, &[&stream.bytes]).read();
+        prop_assert_eq!(whole.events.len(), 4);
+        for event in &whole.events {
+            for (number, (bits, _, signed, value)) in fields.iter().enumerate() {
+                let low = i128::from(value << (64 - bits) >> (64 - bits));
+                let negative = *signed && low >> (bits - 1) & 1 == 1;
+                prop_assert_eq!(event.int(&format!("f{number}")), if negative { low - (1 << bits) } else { low });
+            }
+        }
     }
 }
 

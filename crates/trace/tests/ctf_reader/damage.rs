@@ -146,6 +146,23 @@ fn types_that_double_at_each_level_are_refused() {
 }
 
 #[test]
+fn types_of_endless_depth_are_refused() {
+    let chain = |first: &str, next: fn(usize) -> String| {
+        let types: String = (1..5_000).map(next).collect();
+        let made =
+            Made::new(plain("le", &format!("{first}{types}event {{ name = x; fields := struct t4999; }};")), &[]);
+        ctf::open(made.path()).err().unwrap().to_string()
+    };
+    let structs = chain("struct t0 { uint8_t a; };\n", |n| format!("struct t{n} {{ struct t{} a; }};\n", n - 1));
+    let arrays = chain("typedef uint8_t t0[1];\n", |n| format!("typedef t{} t{n}[1];\n", n - 1));
+    let inside = format!("event {{ name = x; fields := struct {{ uint8_t a{}; }}; }};", "[1]".repeat(5_000));
+    let inside = ctf::open(Made::new(plain("le", &inside), &[]).path()).err().unwrap().to_string();
+    for error in [structs, arrays, inside] {
+        assert!(error.contains("types nested at most 64 deep"), "{error}");
+    }
+}
+
+#[test]
 fn files_that_are_no_streams_are_passed_over() {
     let (metadata, stream) = rich();
     let made = Made::new(metadata, &[&stream, b"notes of somebody", b""]);

@@ -4,6 +4,7 @@ mod babeltrace;
 mod bits;
 mod damage;
 mod events;
+mod json;
 mod lttng;
 mod made;
 mod packets;

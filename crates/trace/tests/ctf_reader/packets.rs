@@ -106,6 +106,90 @@ fn a_cut_in_the_middle_of_packets_starts_its_losses_anew() {
     if babeltrace::is_there() {
         assert_eq!(babeltrace::compare(&out), 3);
     }
+    // Where packets have no numbers, the first count of the cut must not look like a loss.
+    let unnumbered = Made::new(stating_all(64).replace("packet_seq_num", "other"), &[&packets.concat()]);
+    let out = directory.path().join("unnumbered");
+    ctf::cut(unnumbered.path(), &out, 110, 310).unwrap();
+    assert_eq!(crate::events::read_path(&out).lost, [(300, 1), (400, 2)]);
+    let out = directory.path().join("from_a_packet");
+    ctf::cut(unnumbered.path(), &out, 100, 310).unwrap();
+    assert_eq!(crate::events::read_path(&out).lost, [(200, 5), (300, 1), (400, 2)]);
+}
+
+#[test]
+fn a_cut_keeps_events_where_their_alignment_wants_them() {
+    let metadata = format!(
+        "/* CTF 1.8 */\n{INTEGERS}
+trace {{ major = 1; minor = 8; byte_order = le; packet.header := struct {{ uint32_t magic; }}; }};
+clock {{ name = c; freq = 1000000000; }};
+typealias integer {{ size = 64; align = 8; map = clock.c.value; }} := t64;
+stream {{
+    packet.context := struct {{ t64 timestamp_begin; uint32_t content_size; uint32_t packet_size; }};
+    event.header := struct {{ integer {{ size = 32; align = 32; map = clock.c.value; }} timestamp; }};
+}};
+event {{ name = tick; fields := struct {{ uint8_t n; integer {{ size = 64; align = 64; }} wide; string s; }}; }};"
+    );
+    let mut bits = packet(Bits::little()).u64(0).u32(0).u32(0);
+    for n in 0..40u8 {
+        bits = bits
+            .align(32)
+            .u32(u32::from(n) * 10)
+            .align(64)
+            .u8(n)
+            .align(64)
+            .u64(7)
+            .text(&"x".repeat(usize::from(n % 7 + 1)));
+    }
+    let size = bits.bytes.len() as u32 * 8;
+    let mut stream = bits.bytes;
+    stream[12..16].copy_from_slice(&size.to_le_bytes());
+    stream[16..20].copy_from_slice(&size.to_le_bytes());
+    let made = Made::new(metadata, &[&stream]);
+    let all = made.read();
+    assert_eq!((all.events.len(), all.problems.len()), (40, 0));
+    let directory = tempfile::tempdir().unwrap();
+    let mut starts_earlier = 0;
+    for first in 0..40u64 {
+        let out = directory.path().join(first.to_string());
+        let cut = ctf::cut(made.path(), &out, first * 10, 391).unwrap();
+        let whole = crate::events::read_path(&out);
+        let from = whole.events[0].int("n") as usize;
+        assert!(from <= first as usize && whole.problems.is_empty(), "{first}: {:?}", whole.problems);
+        assert_eq!((whole.events.as_slice(), cut.events), (&all.events[from..], 40 - from as u64));
+        starts_earlier += u64::from(from < first as usize);
+        if babeltrace::is_there() {
+            assert_eq!(babeltrace::compare(&out), cut.events);
+        }
+    }
+    assert!((1..30).contains(&starts_earlier), "{starts_earlier}");
+}
+
+#[test]
+fn several_traces_below_a_directory_are_one_and_a_damaged_one_is_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let put = |path: &str, metadata: &str, stream: &[u8]| {
+        let path = directory.path().join(path);
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join("metadata"), metadata).unwrap();
+        std::fs::write(path.join("channel_0"), stream).unwrap();
+    };
+    let event = "event { name = x; id = 1; fields := struct { uint8_t v; }; };";
+    let kernel = plain("le", event).replace("name = c; freq", "name = c; offset_s = 1; freq");
+    let user = plain("be", &event.replace("name = x", "name = \"p:y\"")).replace("freq = 1000000000", "freq = 1000");
+    put("kernel", &kernel, &packet(Bits::little()).u8(1).u64(500).u8(4).bytes);
+    put("ust/uid/1000/64-bit", &user, &packet(Bits::big()).u8(1).u64(1_200).u8(5).bytes);
+    put("broken", "/* CTF 1.8 */ trace { byte_order = le; ", b"");
+    let whole = crate::events::read_path(directory.path());
+    let seen: Vec<_> = whole.events.iter().map(|e| (e.time_ns, e.name.as_str(), e.int("v"))).collect();
+    assert_eq!(seen, [(1_000_000_500, "x", 4), (1_200_000_000, "p:y", 5)]);
+    assert_eq!(whole.problems.len(), 1);
+    assert!(whole.problems[0].text.contains("left out") && whole.problems[0].file.contains("broken"));
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("cut");
+    std::fs::remove_dir_all(directory.path().join("broken")).unwrap();
+    assert_eq!(ctf::cut(directory.path(), &out, 1, u64::MAX).unwrap().events, 1);
+    let names: Vec<_> = crate::events::read_path(&out).events.into_iter().map(|event| event.name).collect();
+    assert_eq!(names, ["p:y"]);
 }
 
 /// Metadata as barectf 2 writes it: short stamps, no begin, no sizes in bits beyond what it needs.
@@ -129,7 +213,8 @@ fn stamps_without_a_begin_run_on_from_packet_to_packet() {
         let start = packet(Bits::little()).u16(size + 16).u16(size);
         events.iter().fold(start, |bits, (time, n)| bits.u8(0).u8(*time).u8(*n)).bytes(&[0; 2]).bytes
     };
-    let stream = [packet_of(&[(10, 1), (250, 2), (5, 3)]), packet_of(&[]), packet_of(&[(4, 4), (6, 5)])].concat();
+    let packets = [packet_of(&[(10, 1), (250, 2), (5, 3)]), packet_of(&[]), packet_of(&[(4, 4), (6, 5)])];
+    let stream = packets.concat();
     let made = Made::new(terse(), &[&stream]);
     let whole = made.read();
     let times: Vec<_> = whole.events.iter().map(|event| (event.time_ns, event.int("n"))).collect();
@@ -137,6 +222,12 @@ fn stamps_without_a_begin_run_on_from_packet_to_packet() {
     if babeltrace::is_there() {
         assert_eq!(babeltrace::compare(made.path()), 5);
     }
+    // Bytes that are no event do not move the clock of those that follow.
+    let mut odd = packets.clone();
+    odd[0][14] = 99;
+    let odd = Made::new(terse(), &[&odd.concat()]).read();
+    let times: Vec<_> = odd.events.iter().map(|event| (event.time_ns, event.int("n"))).collect();
+    assert_eq!((times.as_slice(), odd.problems.len()), ([(10, 1), (250, 2), (260, 4), (262, 5)].as_slice(), 1));
     // Such a stream can only be cut at its end.
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("cut");

@@ -151,6 +151,30 @@ event { name = e; id = 1; fields := struct {
     assert_eq!(read[0].text("rows"), rows);
 }
 
+#[test]
+fn the_thread_of_a_context_is_the_thread_of_the_event() {
+    let metadata = plain(
+        "le",
+        "event { name = e; id = 1; fields := struct { uint32_t a; uint8_t b[2]; }; };
+event { name = t; id = 2; fields := struct { string s; }; };",
+    );
+    let context = "stream { event.context := struct { integer { size = 32; align = 8; signed = true; } _vtid;
+    integer { size = 8; align = 8; signed = false; encoding = UTF8; } _procname[4]; };";
+    let metadata = metadata.replace("stream {", context);
+    let mut stream = packet(Bits::little());
+    for tid in 1..6u32 {
+        stream = stream.u8(1).u64(u64::from(tid)).u32(tid).bytes(b"vhst").u32(7).bytes(&[1, 2]);
+        stream = stream.u8(2).u64(u64::from(tid)).u32(tid + 10).bytes(b"q\0mu").text("text");
+    }
+    let read = events(&Made::new(metadata, &[&stream.bytes]));
+    let tids: Vec<_> = read.iter().map(|event| (event.tid, event.text("procname"))).collect();
+    assert_eq!(tids.len(), 10);
+    for (at, pair) in tids.chunks(2).enumerate() {
+        let tid = at as i32 + 1;
+        assert_eq!(pair, [(tid, "vhst"), (tid + 10, "q")]);
+    }
+}
+
 /// Metadata of LTTng's two event headers, with a begin stamp in the packet context.
 fn lttng(header: &str) -> String {
     format!(

@@ -27,7 +27,7 @@ fn normal(line: &str) -> String {
     let mut normal = format!("{} {cpu} {event}", time.trim_start_matches('0'));
     for field in fields.lines().filter_map(|field| field.split_once(" = ")) {
         let value = field.1.trim().trim_matches('"').replace(' ', "_");
-        normal.push_str(&format!(" {}={}", field.0.trim(), support::decimal(&value)));
+        normal.push_str(&format!(" {}={}", field.0.trim(), value));
     }
     normal
 }

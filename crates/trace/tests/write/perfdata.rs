@@ -32,7 +32,7 @@ fn normal(line: &str) -> String {
     let mut normal = format!("{ticks} {} {event}", cpu.parse::<u32>().unwrap());
     for word in words {
         match word.split_once('=') {
-            Some((name, value)) => normal.push_str(&format!(" {name}={}", support::decimal(value))),
+            Some((name, value)) => normal.push_str(&format!(" {name}={}", support::decimal(name, value))),
             None => normal.push_str(&format!("_{word}")),
         }
     }

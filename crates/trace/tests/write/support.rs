@@ -12,7 +12,8 @@ pub fn schema() -> Schema {
     );
     let failed = EventSchema::declared("kvm", "kvm_nested_vmenter_failed", "__data_loc char[] msg; u32 err");
     let waking = EventSchema::declared("sched", "sched_waking", "char comm[16]; pid_t pid; int prio; bool urgent");
-    let wide = EventSchema::declared("test", "wide", "s64 delta; unsigned short s; char c[128]");
+    let wide =
+        EventSchema::declared("test", "wide", "s64 delta; unsigned short s; u32 h:x; unsigned long l:x; char c[128]");
     Schema { events: vec![kvm_exit, failed, waking, wide] }
 }
 
@@ -27,7 +28,9 @@ pub fn records(count: u64) -> Vec<Record> {
                 0 => vec![24.into(), (0x1_0000 + n).into(), 1.into(), (n << 33).into(), 0.into(), (n % 2).into()],
                 1 => vec![Value::Text(format!("check_{n}")), 7.into()],
                 2 => vec!["CPU 0/KVM".into(), (170 + n).into(), Value::Integer(-5i64 as u64), 1.into()],
-                _ => vec![Value::Integer(-(n as i64) as u64), 65_535.into(), "padding".into()],
+                _ => {
+                    vec![Value::Integer(-(n as i64) as u64), 65_535.into(), n.into(), (n << 8).into(), "padding".into()]
+                }
             };
             Record { ticks, cpu: (n % 3) as u32, tid: 170 + (n % 2) as i32, event, values }
         })
@@ -77,8 +80,10 @@ pub fn assert_same(case: &str, found: &[String], expected: &[String]) {
     assert_eq!(found.len(), expected.len(), "{case}: number of events");
 }
 
-/// A number without its `0x`; everything else as it is.
-pub fn decimal(text: &str) -> String {
-    let number = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+/// A number in decimal, as trace-cmd and perf print that of field `name`; everything else as it is.
+pub fn decimal(name: &str, text: &str) -> String {
+    let bare_hex = matches!(name, "h" | "l");
+    let digits = text.strip_prefix("0x").or(bare_hex.then_some(text));
+    let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     number.map_or_else(|| text.to_owned(), |number| number.to_string())
 }

@@ -38,7 +38,7 @@ pub struct Chain {
 pub const KEPT: usize = 96;
 
 /// A chain that may go on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct OpenChain {
     chain: Chain,
     /// The thread's sums when the nested guest stopped.

@@ -132,6 +132,7 @@ impl Thread {
 
     /// Events of its CPU were lost between `from_ns` and `to_ns` (T19).
     pub fn lost(&mut self, from_ns: u64, to_ns: u64, cx: &mut Cx<'_, impl Sink>) {
+        self.lossy = true;
         if self.off.is_some() {
             // It may have run on that CPU unseen. If its next event shows it still asleep, only the gap is unknown.
             let first = self.doubt.map_or(from_ns.max(self.ledger.since_ns), |(first, _)| first);

@@ -30,7 +30,7 @@ pub(super) struct Sums {
 }
 
 /// The pieces of one thread.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Ledger {
     /// Start of the piece that is not over.
     pub since_ns: u64,

@@ -16,9 +16,11 @@ pub struct Parser<'m> {
     tokens: Vec<Token>,
     at: usize,
     /// Types by name, from the outermost block to the innermost; `struct x`, `enum x`, `variant x` with their keyword.
-    scopes: Vec<FxHashMap<String, Arc<Class>>>,
+    scopes: Vec<FxHashMap<String, (Arc<Class>, usize)>>,
     /// How deeply the type being read is nested.
     pub depth: usize,
+    /// How many levels the type read last has inside, itself included.
+    pub height: usize,
     /// What `byte_order = native` means, as the trace block says it.
     pub native: Endian,
 }
@@ -65,7 +67,7 @@ impl<'m> Parser<'m> {
                 return Err(metadata.damaged(0, "a trace block with `byte_order = le` or `be`", "none in the text"));
             }
         };
-        Ok(Self { metadata, tokens, at: 0, scopes: vec![FxHashMap::default()], depth: 0, native })
+        Ok(Self { metadata, tokens, at: 0, scopes: vec![FxHashMap::default()], depth: 0, height: 0, native })
     }
 
     /// The next word.
@@ -223,16 +225,18 @@ impl<'m> Parser<'m> {
         self.scopes.pop();
     }
 
-    /// Gives a type a name in the innermost block.
+    /// Gives the type read last a name in the innermost block.
     pub fn declare(&mut self, name: String, class: Arc<Class>) {
         if let Some(scope) = self.scopes.last_mut() {
-            scope.insert(name, class);
+            scope.insert(name, (class, self.height));
         }
     }
 
     /// The type that goes by this name here.
-    pub fn declared(&self, name: &str) -> Option<Arc<Class>> {
-        self.scopes.iter().rev().find_map(|scope| scope.get(name)).cloned()
+    pub fn declared(&mut self, name: &str) -> Option<Arc<Class>> {
+        let (class, height) = self.scopes.iter().rev().find_map(|scope| scope.get(name))?;
+        self.height = *height;
+        Some(class.clone())
     }
 }
 

@@ -35,7 +35,9 @@ impl Parser<'_> {
             "typedef" => {
                 self.next();
                 let class = self.class(true)?;
+                let height = self.height;
                 loop {
+                    self.height = height;
                     let (name, class) = self.declarator(class.clone())?;
                     self.declare(name, class);
                     if !self.takes(",") {
@@ -58,6 +60,7 @@ impl Parser<'_> {
     /// If the type is damaged, unknown, or nested too deeply.
     pub fn class(&mut self, named: bool) -> Result<Arc<Class>, Error> {
         self.depth += 1;
+        self.height = 1;
         if self.depth > DEEPEST {
             return Err(self.instead_of("types nested at most 64 deep"));
         }
@@ -82,7 +85,7 @@ impl Parser<'_> {
             _ => return Err(self.instead_of("a type")),
         };
         self.depth -= 1;
-        Ok(class)
+        self.bounded(class)
     }
 
     /// The words of a type's name; `named`: the last one is the field's and is left.
@@ -116,8 +119,15 @@ impl Parser<'_> {
             lengths.push(length);
             self.expect("]")?;
         }
+        self.height += lengths.len();
+        let class = self.bounded(class)?;
         let array = |element, length| Arc::new(array_of(element, length));
         Ok((name, lengths.into_iter().rev().fold(class, array)))
+    }
+
+    /// Refuses a type with too many levels: whoever visits it visits them one inside the other.
+    fn bounded(&self, class: Arc<Class>) -> Result<Arc<Class>, Error> {
+        if self.height > DEEPEST { Err(self.instead_of("types nested at most 64 deep")) } else { Ok(class) }
     }
 
     fn path(&mut self) -> Result<Path, Error> {
@@ -264,6 +274,7 @@ impl Parser<'_> {
         self.expect("{")?;
         self.open_scope();
         let mut members = Vec::new();
+        let mut highest = 0;
         while !self.takes("}") {
             if self.sees_name("typealias") || self.sees_name("typedef") {
                 self.declaration()?;
@@ -274,8 +285,11 @@ impl Parser<'_> {
             if self.takes(";") {
                 continue;
             }
+            let height = self.height;
             loop {
+                self.height = height;
                 members.push(self.declarator(class.clone())?);
+                highest = highest.max(self.height);
                 if !self.takes(",") {
                     break;
                 }
@@ -283,6 +297,7 @@ impl Parser<'_> {
             self.expect(";")?;
         }
         self.close_scope();
+        self.height = highest + 1;
         Ok(members)
     }
 

@@ -105,21 +105,24 @@ impl Sink for Records {
         spool.pages.missed(loss.events, &mut spool.out)
     }
 
-    fn finish(self: Box<Self>) -> io::Result<()> {
-        let mut spooled = Vec::new();
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
         let mut instances = Vec::new();
-        for instance in self.instances {
+        for instance in &mut self.instances {
             let mut cpus: Vec<(u32, Box<dyn Read>)> = Vec::new();
-            for (mut spool, cpu) in instance.cpus.into_iter().zip(0..) {
+            for (spool, cpu) in instance.cpus.iter_mut().zip(0..) {
                 spool.pages.finish(&mut spool.out)?;
                 spool.out.flush()?;
                 cpus.push((cpu, Box::new(BufReader::new(File::open(&spool.path)?))));
-                spooled.push(spool.path);
             }
-            instances.push(Instance { name: instance.name, clock: instance.clock, cpus });
+            instances.push(Instance { name: instance.name.clone(), clock: instance.clock.clone(), cpus });
         }
-        let mut out = BufWriter::new(File::create(&self.path)?);
-        self.dat.write_to(&mut out, instances)?;
-        spooled.iter().try_for_each(std::fs::remove_file)
+        self.dat.write_to(&mut BufWriter::new(File::create(&self.path)?), instances)
+    }
+}
+
+/// Whether the trace was finished or given up, nothing else keeps these files.
+impl Drop for CpuSpool {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
     }
 }

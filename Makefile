@@ -1,0 +1,51 @@
+# What can be done here. `make` alone lists it.
+
+# Seconds that `make fuzz` gives each parser.
+FUZZ_SECONDS ?= 30
+
+.DEFAULT_GOAL := help
+.PHONY: help run full test bench torture lint fmt fuzz clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+run: ## Build the slim program and answer for the bundled recordings
+	@tools/need-build.sh
+	cargo build --release --locked --package kvmscope
+	@tools/first-answer.sh
+
+full: ## Build everything there is, with all features
+	@tools/need-build.sh
+	cargo build --release --locked --workspace --all-targets --all-features
+
+test: ## Install what tests compare with (root on Debian), run all tests, list those that were skipped
+	@tools/need-build.sh
+	@tools/oracles.sh
+	@tools/test.sh
+
+bench: ## Print ratios against peers, measured in this run
+	@tools/need-build.sh
+	@tools/bench.sh
+
+torture: ## Long trials: hours of fuzzing, thousands of random cases, 10 GB of trace
+	@tools/need-build.sh
+	@tools/torture.sh
+
+lint: ## Format, clippy and documentation, warnings are errors; then the sizes of our files
+	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+	@tools/sizes.sh
+
+fmt: ## Format all code
+	cargo fmt --all
+	cargo fmt --manifest-path fuzz/Cargo.toml
+
+fuzz: ## Fuzz each parser for FUZZ_SECONDS (30)
+	@tools/need-build.sh
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz.sh
+
+clean: ## Remove everything that was built
+	cargo clean
+	rm -rf fuzz/target fuzz/corpus fuzz/artifacts

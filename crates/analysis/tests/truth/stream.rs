@@ -1,0 +1,113 @@
+//! A trace's events in memory, so that streams can be made of them that no recorder gave us: started in the middle,
+//! with events lost, cut off after any event.
+
+use kvmscope_analysis::shared::roles;
+use std::path::{Path, PathBuf};
+use trace::batch::Batch;
+use trace::lane::{Lane, Scratch, Source};
+use trace::{Facts, Reading, Trace};
+
+/// Events of a trace in the roles of the state machine.
+pub struct Stream {
+    facts: Facts,
+    /// Per lane its batches.
+    lanes: Vec<Vec<Batch>>,
+}
+
+/// Where a recording of the repository lies.
+pub fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
+}
+
+impl Stream {
+    /// Reads a trace without the events of the `ignored` names.
+    pub fn read(path: &Path, ignored: &[&str]) -> Self {
+        let trace = trace::open(path).unwrap();
+        let facts = trace.facts().clone();
+        let ignored: Vec<String> = ignored.iter().map(|name| (*name).to_owned()).collect();
+        let request = roles::request(&ignored, |_| true);
+        let reading = Reading { request: &request, fitted: trace::calibrate::fit(trace.as_ref()) };
+        let batches = |lane: Lane<'_>| match lane.source {
+            Source::Pieces(pieces) => {
+                let decode = |index| {
+                    let (mut batch, mut scratch) = (Batch::default(), Scratch::default());
+                    batch.clear(facts.event_types.len());
+                    pieces.decode(index, &mut scratch, &mut batch);
+                    batch
+                };
+                (0..pieces.count()).map(decode).collect()
+            }
+            Source::Sequence(batches) => batches.collect(),
+        };
+        let lanes = trace.lanes(&reading).into_iter().map(batches).collect();
+        Self { facts, lanes }
+    }
+
+    /// Number of events.
+    pub fn len(&self) -> usize {
+        self.lanes.iter().flatten().map(Batch::len).sum()
+    }
+
+    /// The stream without its first `count` events, as if the recorder had started later.
+    pub fn started_after(&self, count: usize) -> Self {
+        self.edited(|index, _, _| index >= count)
+    }
+
+    /// The stream without `count` events from `first` on, with a mark of their loss before the next.
+    pub fn with_gap(&self, first: usize, count: usize) -> Self {
+        self.edited(|index, time_ns, batch| {
+            if index == first + count {
+                batch.lost(time_ns, 0, count as u64, 0);
+            }
+            !(first..first + count).contains(&index)
+        })
+    }
+
+    /// Copies those events of a trace of one CPU that `keep` wants; it gets an event's position and time, and may add
+    /// to the batch before it.
+    fn edited(&self, mut keep: impl FnMut(usize, u64, &mut Batch) -> bool) -> Self {
+        assert_eq!(self.lanes.len(), 1, "positions count along one CPU's events");
+        let mut index = 0;
+        let edit = |batch: &Batch| {
+            let mut edited = Batch { bytes: batch.bytes.clone(), tally: batch.tally.clone(), ..Batch::default() };
+            for at in 0..batch.len() {
+                if keep(index, batch.times_ns[at], &mut edited) {
+                    copy_event(batch, at, &mut edited);
+                }
+                index += 1;
+            }
+            edited
+        };
+        Self { facts: self.facts.clone(), lanes: vec![self.lanes[0].iter().map(edit).collect()] }
+    }
+}
+
+fn copy_event(from: &Batch, at: usize, to: &mut Batch) {
+    let start = from.starts[at] as usize;
+    let end = from.starts.get(at + 1).map_or(from.values.len(), |next| *next as usize);
+    to.begin(from.times_ns[at], from.kinds[at], from.cpus[at], from.tids[at], from.values[start]);
+    from.values[start + 1..end].iter().for_each(|value| to.value(*value));
+    to.saw_time(from.times_ns[at]);
+}
+
+fn copy(batch: &Batch) -> Batch {
+    let mut copied = Batch { bytes: batch.bytes.clone(), tally: batch.tally.clone(), ..Batch::default() };
+    (0..batch.len()).for_each(|at| copy_event(batch, at, &mut copied));
+    copied.span_ns = batch.span_ns;
+    copied
+}
+
+impl Trace for Stream {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn lanes<'t>(&'t self, _: &'t Reading<'t>) -> Vec<Lane<'t>> {
+        let lane = |batches: &'t Vec<Batch>| Lane {
+            name: String::new(),
+            cpu: None,
+            source: Source::Sequence(Box::new(batches.iter().map(copy))),
+        };
+        self.lanes.iter().map(lane).collect()
+    }
+}

@@ -1,0 +1,52 @@
+//! Every command that the README shows in a block marked `sh` runs as it stands.
+//!
+//! The blocks run in an empty directory with a link to the bundled recordings, so that what they write is gone after.
+//! Commands that need root or another machine stand in blocks without the mark.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The contents of all blocks marked `sh`.
+fn blocks(text: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Vec<&str>> = None;
+    for line in text.lines() {
+        match (&mut open, line) {
+            (None, "```sh") => open = Some(Vec::new()),
+            (None, _) => {}
+            (Some(_), "```") => blocks.extend(open.take().map(|lines| lines.join("\n"))),
+            (Some(lines), _) => lines.push(line),
+        }
+    }
+    blocks
+}
+
+#[test]
+fn every_command_of_the_readme_runs() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(root().join("fixtures"), directory.path().join("fixtures")).unwrap();
+    let programs = Path::new(env!("CARGO_BIN_EXE_kvmscope")).parent().unwrap().to_owned();
+    let path = std::env::join_paths(
+        std::iter::once(programs).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+    );
+    let path = path.unwrap();
+    let blocks = blocks(&readme);
+    let commands: usize = blocks.iter().map(|block| block.matches("kvmscope report").count()).sum();
+    assert!(commands >= 6, "the README shows {commands} commands that run");
+    for block in blocks {
+        let script = format!("set -e\n{block}");
+        let output =
+            Command::new("sh").args(["-c", &script]).current_dir(directory.path()).env("PATH", &path).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{block}\n--> {} {errors}", output.status);
+    }
+    for written in ["answer.json", "answer.txt", "tables/vcpus.csv"] {
+        let length = directory.path().join(written).metadata().map(|file| file.len()).unwrap_or(0);
+        assert!(length > 100, "{written} has {length} bytes");
+    }
+}

@@ -1,0 +1,14 @@
+//! Any bytes as what `trace-cmd report`, ftrace or `perf script` print.
+
+#![no_main]
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+fuzz_target!(|bytes: &[u8]| -> Corpus {
+    // Formats with a magic number have targets of their own.
+    if bytes.starts_with(b"PERFILE2") || bytes.starts_with(b"\x17\x08\x44") {
+        return Corpus::Reject;
+    }
+    kvmscope_fuzz::read_everything(&kvmscope_fuzz::write("trace.txt", bytes));
+    Corpus::Keep
+});

@@ -1,0 +1,29 @@
+#!/bin/bash
+# Programs that tests compare with. As root on Debian those that are missing are installed; elsewhere this says which
+# tests will be skipped.
+set -euo pipefail
+
+# program, Debian package, what is compared with it
+oracles='
+trace-cmd   trace-cmd    trace.dat: every event and field against trace-cmd report -R
+babeltrace2 babeltrace2  CTF: every event and field against babeltrace2
+perf        linux-perf   perf.data: every event and field against perf script
+zstd        zstd         unpacking the large recordings
+'
+missing=()
+while read -r program package what; do
+    if [ -n "$program" ] && ! command -v "$program" >/dev/null; then
+        missing+=("$package")
+        echo "missing: $program (Debian: $package) - $what"
+    fi
+done <<<"$oracles"
+if [ ${#missing[@]} -eq 0 ]; then
+    exit 0
+fi
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get update -qq </dev/null || true
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" </dev/null ||
+        echo "some could not be installed; the tests that need them are skipped"
+else
+    echo "The tests that need them are skipped. To run them: sudo apt-get install ${missing[*]}"
+fi

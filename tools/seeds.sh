@@ -1,0 +1,76 @@
+#!/bin/bash
+# Seeds for fuzzing: small inputs that are right, so that damage reaches deep. They come from fuzz/seeds (written by
+# hand), from the generator (a few scenarios in each format), and from the bundled recordings (their beginnings).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Longer inputs are mutated too slowly.
+most_bytes=131072
+corpus=fuzz/corpus
+
+for target in fuzz/seeds/*/; do
+    mkdir -p "$corpus/$(basename "$target")"
+    cp "$target"* "$corpus/$(basename "$target")/"
+done
+
+# add TARGET NAME FILE
+add() {
+    mkdir -p "$corpus/$1"
+    head -c "$most_bytes" "$3" >"$corpus/$1/$2"
+}
+
+# add_ctf NAME DIRECTORY: the metadata alone, and its length, itself and each stream as one input.
+add_ctf() {
+    local name=$1 metadata=$2/metadata stream target=ctf_metadata length
+    if [ "$(head -c 1 "$metadata" | od -An -tx1 | tr -d ' ')" = 1e ]; then
+        target=ctf2_metadata
+    fi
+    add "$target" "$name" "$metadata"
+    length=$(printf '%08x' "$(wc -c <"$metadata")")
+    mkdir -p "$corpus/ctf_stream"
+    for stream in "$2"/*; do
+        if [ -s "$stream" ] && [ -f "$stream" ] && [ "$stream" != "$metadata" ]; then
+            {
+                printf "\\x${length:6:2}\\x${length:4:2}\\x${length:2:2}\\x${length:0:2}"
+                cat "$metadata"
+                head -c 16384 "$stream"
+            } >"$corpus/ctf_stream/$name-$(basename "$stream")"
+        fi
+    done
+}
+
+if [ -d crates/generate ]; then
+    cargo build --release --locked --quiet --package kvmscope-generate
+    generated=$(mktemp -d)
+    trap 'rm -rf "$generated"' EXIT
+    for scenario in plain vmx-refused l3 fastpath halts losses; do
+        for format in tracedat6-le-64 tracedat6-be-32 tracedat7-le-64-none tracedat7-le-64-zstd tracedat7-be-32-zlib \
+            ctf1-le ctf1-be ctf1-le-lttng ctf2-le ctf2-be perfdata-le perfdata-be text-raw text-printed; do
+            name=$scenario-$format
+            mkdir -p "$generated/$scenario"
+            trace=$(target/release/generate "$scenario" --format "$format" --output "$generated/$scenario")
+            case $format in
+            tracedat*) add tracedat "$name" "$trace" ;;
+            perfdata*) add perfdata "$name" "$trace" ;;
+            text*) add text "$name" "$trace" ;;
+            ctf*) add_ctf "$name" "$trace" ;;
+            esac
+            if [ -f "$trace" ]; then
+                add answer "$name" "$trace"
+            fi
+        done
+    done
+fi
+
+for manifest in fixtures/*/recording.json; do
+    if [ -f "$manifest" ]; then
+        add manifest "$(basename "$(dirname "$manifest")")" "$manifest"
+    fi
+done
+for trace in fixtures/*/*/trace.dat; do
+    if [ -f "$trace" ]; then
+        name=$(echo "$trace" | tr / -)
+        add tracedat "$name" "$trace"
+        add answer "$name" "$trace"
+    fi
+done

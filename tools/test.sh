@@ -1,0 +1,42 @@
+#!/bin/bash
+# Runs all tests, then lists those that were skipped and why.
+#
+# A test that lacks something prints `skipped: WHAT: REASON` and passes. KVMSCOPE_REQUIRE=trace-cmd,babeltrace2 turns
+# that into a failure for what it names: continuous integration must not pass because it tested nothing.
+# Arguments go to `cargo test`; without any the whole workspace is tested.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+IFS=', ' read -r -a required <<<"${KVMSCOPE_REQUIRE:-}"
+for program in "${required[@]}"; do
+    if ! command -v "$program" >/dev/null; then
+        echo "KVMSCOPE_REQUIRE names $program, which is not installed" >&2
+        exit 1
+    fi
+done
+
+log=target/test.log
+mkdir -p target
+if [ $# -eq 0 ]; then
+    set -- --workspace
+fi
+status=0
+# --show-output prints what passed tests said, so that skips can be counted.
+cargo test --locked "$@" -- --show-output 2>&1 | tee "$log" || status=$?
+
+skips=$(grep '^skipped: ' "$log" | sort | uniq -c | sort -rn || true)
+count=$(grep -c '^skipped: ' "$log" || true)
+passed=$(awk '/^test result:/ { sum += $4 } END { print sum + 0 }' "$log")
+failed=$(awk '/^test result:/ { sum += $6 } END { print sum + 0 }' "$log")
+echo
+echo "$passed tests passed, $failed failed, $count skips"
+if [ -n "$skips" ]; then
+    echo "$skips"
+fi
+for program in "${required[@]}"; do
+    if grep -q "skipped: $program\b" <<<"$skips"; then
+        echo "a test that needs $program was skipped, but KVMSCOPE_REQUIRE names it" >&2
+        status=1
+    fi
+done
+exit "$status"
