@@ -185,7 +185,8 @@ impl<S: Sink> Walk<S> {
                 self.seen = seen;
             }
             Role::Inject => {
-                let reason = reason(event, roles::inject::REASON, roles::inject::ISA, roles::inject::REASON_NAME, self.isa);
+                let reason =
+                    reason(event, roles::inject::REASON, roles::inject::ISA, roles::inject::REASON_NAME, self.isa);
                 thread.inject(now_ns, reason, cx);
                 self.seen.inject = true;
             }

@@ -1,9 +1,9 @@
 //! An answer in a form in which the generator's truth and the analysis's finding can be compared.
 
+use generate::Vendor;
+use generate::truth::{self, Truth, VcpuTruth};
 use kvmscope_analysis::flow::model::{ChainSums, PartFlow, Vcpu};
 use kvmscope_analysis::shared::{Isa, Lv, Reason, State};
-use generate::truth::{self, Truth, VcpuTruth};
-use generate::Vendor;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
