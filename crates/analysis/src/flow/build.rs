@@ -11,6 +11,7 @@ use crate::shared::interrupts::Delivered;
 use crate::shared::machine::{Chain, Exit, KEPT};
 use crate::shared::roles;
 use crate::shared::state::{Lv, State};
+use crate::shared::vendor;
 use crate::shared::walk::{Preemptor, Sink, Walk};
 use crate::{Ask, Error};
 use base::{Clock, ClockSource, Problem, Problems, Span};
@@ -192,7 +193,9 @@ fn build_part(
     let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
     let request = roles::request(&options.ignore_events, has);
     let sink = Tally { sums: Vec::new(), window: Span::default() };
-    let mut feed = Feed { walk: Walk::new(sink), window: options.window, progress };
+    let mut walk = Walk::new(sink);
+    walk.isa = vendor::of(trace);
+    let mut feed = Feed { walk, window: options.window, progress };
     let totals = trace::replay(trace, &Reading { request: &request, fitted }, &mut feed);
     let mut walk = feed.walk;
     let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));

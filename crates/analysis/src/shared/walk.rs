@@ -13,6 +13,7 @@ use super::reasons::{Isa, Reason};
 use super::roles::{self, ROWS, Role};
 use super::state::State;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use trace::Event;
 
 /// Who hears what the walk finds out. Threads are numbered in the order in which they are met.
@@ -86,9 +87,21 @@ pub struct Walk<S: Sink> {
     pub interrupts: Interrupts,
     /// Losses: CPU, when, events, bytes.
     pub losses: Vec<(u32, u64, u64, u64)>,
+    /// Instruction set of exits that name none.
+    pub isa: Isa,
     origin_ns: u64,
     by_tid: FxHashMap<i32, usize>,
+    /// By address of a nested guest's control block.
+    runners: FxHashMap<u64, Runners>,
     cpus: Vec<Cpu>,
+}
+
+/// Who runs the nested guest of one address.
+#[derive(Debug, Clone, Default)]
+struct Runners {
+    threads: SmallVec<[usize; 2]>,
+    /// The address names several guests.
+    several: bool,
 }
 
 impl<S: Sink> Walk<S> {
@@ -96,6 +109,7 @@ impl<S: Sink> Walk<S> {
     pub fn new(sink: S) -> Self {
         Self {
             sink,
+            isa: Isa::Vmx,
             origin_ns: 0,
             threads: Vec::new(),
             comms: FxHashMap::default(),
@@ -106,6 +120,7 @@ impl<S: Sink> Walk<S> {
             interrupts: Interrupts::default(),
             losses: Vec::new(),
             by_tid: FxHashMap::default(),
+            runners: FxHashMap::default(),
             cpus: Vec::new(),
         }
     }
@@ -160,7 +175,7 @@ impl<S: Sink> Walk<S> {
             }
             Role::Exit => {
                 let (rip, info1) = (event.or_zero(roles::exit::RIP), event.or_zero(roles::exit::INFO1));
-                let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME);
+                let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME, self.isa);
                 if let Some(vcpu) = event.get(roles::exit::VCPU).filter(|vcpu| *vcpu < NO_VCPU) {
                     thread.vcpu_id = Some(vcpu as u32);
                 }
@@ -175,7 +190,8 @@ impl<S: Sink> Walk<S> {
                 self.seen = seen;
             }
             Role::Inject => {
-                let reason = reason(event, roles::inject::REASON, roles::inject::ISA, roles::inject::REASON_NAME);
+                let reason =
+                    reason(event, roles::inject::REASON, roles::inject::ISA, roles::inject::REASON_NAME, self.isa);
                 thread.inject(now_ns, reason, cx);
                 self.seen.inject = true;
             }
@@ -184,6 +200,9 @@ impl<S: Sink> Walk<S> {
                 let vmcb = event.get(roles::nested_entry::VMCB);
                 thread.nested_entry(now_ns, nested_rip, vmcb, cx);
                 self.seen.nested_entry = true;
+                if let Some(vmcb) = vmcb {
+                    self.enters_on(me, vmcb);
+                }
             }
             Role::NestedEntryFailed => thread.nested_entry_failed(now_ns, cx),
             Role::NestedIntercepts => thread.nested_intercepts(now_ns, cx),
@@ -210,6 +229,25 @@ impl<S: Sink> Walk<S> {
             Role::InjectVirq if event.or_zero(1) == 0 => self.interrupts.inject(me, event.or_zero(0) as u8, now_ns),
             Role::AcceptIrq => self.accept_irq(event),
             Role::Switch | Role::HaltPollWindow | Role::PageFault | Role::InjectVirq => {}
+        }
+    }
+
+    /// Thread `me` enters the nested guest behind `vmcb`: chains of it that are open elsewhere have migrated.
+    ///
+    /// Hypervisors of different VMs may use one address. It is one guest's no longer once two threads are inside at the
+    /// same time, or two threads of one vCPU number know it.
+    fn enters_on(&mut self, me: usize, vmcb: u64) {
+        let runners = self.runners.entry(vmcb).or_default();
+        if !runners.threads.contains(&me) {
+            runners.threads.push(me);
+        }
+        for other in runners.threads.iter().copied().filter(|other| *other != me) {
+            let number = self.threads[me].vcpu_id;
+            let other = &mut self.threads[other];
+            runners.several |= other.is_inside(vmcb) || (number.is_some() && other.vcpu_id == number);
+            if !runners.several {
+                other.overtaken(vmcb);
+            }
         }
     }
 
@@ -379,14 +417,14 @@ const LONGEST_NS: u64 = 1 << 52;
 /// CPU numbers above this are damage (NR_CPUS is 8,192 at most on x86, arch/x86/Kconfig, Linux 6.12).
 const MOST_CPUS: usize = 65_535;
 
-/// The reason in an event, by number or by name.
-fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize) -> Reason {
-    let isa = Isa::of(event.get(isa).unwrap_or(1));
+/// The reason in an event, by number or by name; `silent` is the instruction set where the event names none.
+fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize, silent: Isa) -> Reason {
+    let isa = event.get(isa).map_or(silent, Isa::of);
     match event.get(number) {
         Some(code) => Reason::of(isa, code),
         None => {
             let name = event.content(name).map(String::from_utf8_lossy).unwrap_or_default();
-            Reason::named(&name).unwrap_or(Reason { isa: Isa::Other(0), code: u32::MAX })
+            Reason::named(&name, isa).unwrap_or(Reason { isa: Isa::Other(0), code: u32::MAX })
         }
     }
 }
