@@ -195,6 +195,7 @@ fn build_part(
     let sink = Tally { sums: Vec::new(), window: Span::default() };
     let mut walk = Walk::new(sink);
     walk.isa = vendor::of(trace);
+    walk.seen.wakeup = has("kvm_vcpu_wakeup");
     let mut feed = Feed { walk, window: options.window, progress };
     let totals = trace::replay(trace, &Reading { request: &request, fitted }, &mut feed);
     let mut walk = feed.walk;

@@ -71,6 +71,8 @@ pub struct Thread {
     pub woken_ns: Option<u64>,
     /// CPU on which it waits, pre-empted.
     pub waits_on: Option<usize>,
+    /// CPU on which it was seen last.
+    pub cpu: Option<usize>,
     mode: Mode,
     off: Option<Off>,
     /// Time of its last event.
@@ -114,6 +116,7 @@ impl Thread {
             contexts: Contexts::default(),
             woken_ns: None,
             waits_on: None,
+            cpu: None,
             mode: Mode::Unknown,
             off: None,
             last_ns: now_ns,

@@ -129,3 +129,28 @@ fn gaps_anywhere_in_any_story_add_nothing() {
         assert!(wrong.is_empty(), "{case}\n{}", wrong.join("\n"));
     }
 }
+
+#[test]
+fn explore() {
+    let mut random = Random::new(7);
+    let mut bad = BTreeMap::new();
+    for seed in 0..400 {
+        let story = (0..random.between(1, 4)).fold(scenario::random(seed), |story, _| with_gap(story, &mut random));
+        let target = Target::named("tracedat7-le-64-none").unwrap();
+        for target in [target, random.pick(&Target::all())] {
+            let wrong = too_much(&story, target);
+            if !wrong.is_empty() {
+                *bad.entry(target.name()).or_insert(0) += 1;
+                println!(
+                    "## {seed}, {:?} {:?} as {} {:?}\n{}",
+                    story.vendor,
+                    story.generation,
+                    target.name(),
+                    story.losses,
+                    wrong.join("\n")
+                );
+            }
+        }
+    }
+    println!("{bad:#?}");
+}

@@ -7,6 +7,9 @@ mod exits;
 mod nested;
 mod waiting;
 
+#[cfg(test)]
+mod tests;
+
 pub use evidence::{level_conflicts, lost, stale};
 pub use exits::{apic, ept_storm, timer, userspace};
 pub use nested::{shadow, vgif, vls};

@@ -13,16 +13,23 @@ pub enum Off {
     Halted,
     /// Asleep.
     Blocked,
+    /// Asleep, and the event that would tell why is lost.
+    Asleep,
     /// Woken, not yet running.
     Waking,
 }
 
 impl Off {
+    fn is_asleep(self) -> bool {
+        matches!(self, Off::Halted | Off::Blocked | Off::Asleep)
+    }
+
     pub(super) fn state(self) -> State {
         match self {
             Off::Preempted => State::Preempted,
             Off::Halted => State::Halted,
             Off::Blocked => State::Blocked,
+            Off::Asleep => State::Unknown,
             Off::Waking => State::WakeDelay,
         }
     }
@@ -89,27 +96,38 @@ impl Thread {
         self.off = Some(match (ready, halted) {
             (true, _) => Off::Preempted,
             (false, true) => Off::Halted,
+            (false, false) if self.lossy && self.mode == Mode::Unknown => Off::Asleep,
             (false, false) => Off::Blocked,
         });
     }
 
     /// The thread is made ready (T16).
     pub fn waking(&mut self, now_ns: u64, cx: &mut Cx<'_, impl Sink>) {
-        if matches!(self.off, Some(Off::Halted | Off::Blocked)) {
-            self.settle_doubt(cx);
-            let now_ns = self.close(now_ns, cx);
-            self.off = Some(Off::Waking);
-            self.woken_ns = Some(now_ns);
+        let asleep = self.off.is_some_and(Off::is_asleep);
+        if self.off.is_none() || !asleep && self.doubt.is_none() {
+            return;
         }
+        // Behind a gap it was asleep until now; if it was ready before, it has run unseen and nobody knows why it slept.
+        self.settle_doubt(now_ns, !asleep, cx);
+        let now_ns = self.close(now_ns, cx);
+        self.off = Some(Off::Waking);
+        self.woken_ns = Some(now_ns);
     }
 
     /// The thread gets a CPU (T17).
     pub fn switch_in(&mut self, now_ns: u64, cx: &mut Cx<'_, impl Sink>) {
         if self.off.is_none() && self.first_ns != now_ns {
-            cx.doubts.unseen_switches += 1;
-            self.forget(self.last_ns, cx);
+            self.missed_switch(cx);
         }
-        self.settle_doubt(cx);
+        // Ready behind a gap: who woke it, or whether it has run and lost its CPU again, is not known.
+        self.settle_doubt(now_ns, true, cx);
+        self.doubt = None;
+        if cx.seen.waking && self.off.is_some_and(Off::is_asleep) {
+            // Its waking was lost: how much of this was sleep nobody knows.
+            self.drop_polling(cx);
+            self.ledger.end(Label::Plain(State::Unknown), now_ns.max(self.ledger.since_ns), cx);
+            self.drop_position(cx);
+        }
         let now_ns = self.close(now_ns, cx);
         self.off = None;
         if let Some(woken_ns) = self.woken_ns {
@@ -134,26 +152,28 @@ impl Thread {
     pub fn lost(&mut self, from_ns: u64, to_ns: u64, cx: &mut Cx<'_, impl Sink>) {
         self.lossy = true;
         if self.off.is_some() {
-            // It may have run on that CPU unseen. If its next event shows it still asleep, only the gap is unknown.
+            // It may have run on that CPU unseen; its next event will tell more.
             let first = self.doubt.map_or(from_ns.max(self.ledger.since_ns), |(first, _)| first);
             self.doubt = Some((first, to_ns.max(first)));
-            self.drop_position(cx);
-            return;
+            self.drop_polling(cx);
+        } else {
+            self.forget(from_ns, cx);
         }
-        self.forget(from_ns, cx);
         self.drop_position(cx);
-        self.close(to_ns, cx);
     }
 
-    /// It is on a CPU and nobody told since when.
-    pub(super) fn missed_switch(&mut self, cx: &mut Cx<'_, impl Sink>) {
+    /// It is on a CPU and nobody told since when: what it did meanwhile is lost.
+    pub fn missed_switch(&mut self, cx: &mut Cx<'_, impl Sink>) {
         cx.doubts.unseen_switches += 1;
+        self.lossy = true;
         self.forget(self.doubt.map_or(self.last_ns, |(from, _)| from), cx);
+        self.drop_position(cx);
     }
 
     /// From `from_ns` on nothing is known: the piece ends there, and the thread's mode is unknown.
     pub(super) fn forget(&mut self, from_ns: u64, cx: &mut Cx<'_, impl Sink>) {
         self.close(from_ns.max(self.ledger.since_ns), cx);
+        self.drop_polling(cx);
         self.ledger.settle(self.level_now(), cx);
         self.mode = Mode::Unknown;
         self.off = None;
@@ -164,11 +184,22 @@ impl Thread {
         self.woken_ns = None;
     }
 
-    /// The gap in which the thread may have run unseen is unknown; around it, it slept.
-    fn settle_doubt(&mut self, cx: &mut Cx<'_, impl Sink>) {
+    /// The event that would have told polling from handling is lost.
+    fn drop_polling(&mut self, cx: &Cx<'_, impl Sink>) {
+        if cx.seen.wakeup && self.guest_halted() {
+            self.ledger.handled_or_polled();
+        }
+    }
+
+    /// The next event of a thread that may have run unseen in a gap. The gap is unknown; so is what follows if nothing
+    /// tells that it slept (`all`). A gap that is not over stays one.
+    fn settle_doubt(&mut self, now_ns: u64, all: bool, cx: &mut Cx<'_, impl Sink>) {
         let Some((from_ns, to_ns)) = self.doubt.take() else { return };
         self.close(from_ns.max(self.ledger.since_ns), cx);
-        self.ledger.end(Label::Plain(State::Unknown), to_ns.max(self.ledger.since_ns), cx);
+        let until_ns = if all { now_ns } else { to_ns.min(now_ns) };
+        self.ledger.end(Label::Plain(State::Unknown), until_ns.max(self.ledger.since_ns), cx);
         self.mode = Mode::Unknown;
+        self.woken_ns = None;
+        self.doubt = (now_ns < to_ns).then_some((now_ns, to_ns));
     }
 }

@@ -125,4 +125,10 @@ impl Ledger {
         }
         self.open = relabelled;
     }
+
+    /// Nothing tells which of the open handling was polling.
+    pub fn handled_or_polled(&mut self) {
+        let handling = self.open.iter_mut().filter(|piece| piece.0 == Label::Handling);
+        handling.for_each(|piece| piece.0 = Label::Plain(State::Unknown));
+    }
 }
