@@ -87,10 +87,13 @@ fn render_unknown(unknown: &[Unknown], out: &mut Lines) {
     out.gap();
     heading("NOT KNOWN", "", out);
     for item in unknown {
-        // The sentence usually says the amount itself.
-        let amount = item.amount.map(|amount| number::amount(amount, &item.unit));
-        let text = match amount {
-            Some(amount) if !item.text.contains(&amount) => format!("{amount}: {}", item.text),
+        // The sentence usually says the amount itself, with its unit or with words around it.
+        let said = |amount: f64| {
+            let spellings = [number::amount(amount, &item.unit), number::plain(amount)];
+            spellings.iter().any(|spelling| item.text.contains(spelling.as_str()))
+        };
+        let text = match item.amount {
+            Some(amount) if !said(amount) => format!("{}: {}", number::amount(amount, &item.unit), item.text),
             _ => item.text.clone(),
         };
         out.wrapped("   ", "     ", &text, out.page.width.min(WIDEST_PROSE));

@@ -160,25 +160,30 @@ pub fn build(ask: &mut Ask<'_>) -> Result<Flow, Error> {
         ask.input.parts.iter().map(|part| trace::calibrate::fit(part.trace.as_ref())).collect();
     let mut parts = Vec::new();
     for (part, fitted) in ask.input.parts.iter().zip(&own) {
-        let fitted = fitted.clone().or_else(|| borrowed_clock(part, &ask.input.parts, &own));
-        parts.push(build_part(part, fitted, ask.options, ask.progress));
+        let (fitted, fitted_to) = match fitted {
+            Some(fitted) => (Some(fitted.clone()), Some("events that carry CLOCK_MONOTONIC".to_owned())),
+            None => borrowed_clock(part, &ask.input.parts, &own).unzip(),
+        };
+        let mut flow = build_part(part, fitted, ask.options, ask.progress);
+        flow.clock_fitted_to = fitted_to;
+        parts.push(flow);
     }
     Ok(Flow { parts, emulated: ask.input.recording.emulated })
 }
 
 /// The scale of a time-stamp counter that another trace of the recording tells: guests count the same counter, unless
 /// KVM scales it for them, which it does for guests migrated from a CPU of another frequency.
-fn borrowed_clock(part: &Part, parts: &[Part], fitted: &[Option<Clock>]) -> Option<Clock> {
+fn borrowed_clock(part: &Part, parts: &[Part], fitted: &[Option<Clock>]) -> Option<(Clock, String)> {
     let clock = &part.trace.facts().clock;
     if clock.source != ClockSource::None || clock.name != "x86-tsc" {
         return None;
     }
     let known = |(other, fitted): (&Part, &Option<Clock>)| {
         let clock = fitted.clone().unwrap_or_else(|| other.trace.facts().clock.clone());
-        (clock.source != ClockSource::None && clock.name == "x86-tsc").then_some(clock)
+        let same = clock.source != ClockSource::None && clock.name == "x86-tsc";
+        same.then(|| (Clock { source: ClockSource::Fitted, ..clock }, format!("the trace of {}", other.machine)))
     };
-    let clock = parts.iter().zip(fitted).find_map(known)?;
-    Some(Clock { source: ClockSource::Fitted, ..clock })
+    parts.iter().zip(fitted).find_map(known)
 }
 
 fn build_part(
@@ -241,6 +246,7 @@ fn build_part(
         problems: problems.list().to_vec(),
         comms,
         clock,
+        clock_fitted_to: None,
         path,
     }
 }

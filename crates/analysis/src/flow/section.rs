@@ -9,7 +9,7 @@ use crate::shared::state::State;
 use crate::{Answer, Ask, Error, Options};
 use base::number::{duration, list, many, percent, thousands};
 use base::recording::Emulator;
-use base::{Finding, Level, Problem, Section, Unknown};
+use base::{Clock, Finding, Level, Problem, Section, Unknown};
 
 /// The question this folder answers.
 pub const QUESTION: &str = "Where did the time of every vCPU go, by level, and why?";
@@ -248,65 +248,81 @@ fn plain_sentence(measure: &Measures<'_>) -> String {
 
 /// What the trace cannot tell, as amounts.
 fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
-    let mut list = Vec::new();
-    let mut add = |what: &str, amount: u64, unit: &str, text: String| {
-        if amount > 0 {
-            let amount = Some(amount as f64);
-            list.push(Unknown { what: what.into(), amount, unit: unit.into(), text });
-        }
-    };
+    let part = measure.part;
     let unknown_ns = measure.state_ns(|state| state == State::Unknown);
-    let share = percent(unknown_ns as f64 / measure.wall_ns.max(1) as f64);
-    add(
-        "unknown_time",
-        unknown_ns,
-        "ns",
-        format!(
-            "{} of vCPU time ({share}) is unknown: before a thread's first KVM event, or lost.",
-            duration(unknown_ns as f64)
-        ),
-    );
-    let levels = measure.unknown_level();
-    add(
-        "unknown_level",
-        levels,
-        "exits",
-        format!(
-            "{} exits are of unknown level ({}); kvm_nested_vmexit in the recording would tell it.",
-            thousands(levels),
-            percent(measure.share(levels))
-        ),
-    );
+    let unknown_level = measure.unknown_level();
     let assumed = measure.vcpus.iter().filter(|vcpu| vcpu.vm_assumed).count() as u64;
-    add(
-        "assumed_vm",
-        assumed,
-        "threads",
-        format!(
-            "Which VM {} to was taken from thread names; --vm-map TID=NAME overrides it.",
-            if assumed == 1 { "1 thread belongs".to_owned() } else { format!("{assumed} threads belong") }
+    let no_switches = !measure.vcpus.is_empty() && !part.has_switches;
+    let amounts = [
+        (
+            "unknown_time",
+            unknown_ns,
+            "ns",
+            format!(
+                "{} of vCPU time ({}) is unknown: before a thread's first KVM event, or lost.",
+                duration(unknown_ns as f64),
+                percent(unknown_ns as f64 / measure.wall_ns.max(1) as f64)
+            ),
         ),
-    );
-    if !measure.vcpus.is_empty() && !measure.part.has_switches {
-        add(
+        (
+            "unknown_level",
+            unknown_level,
+            "exits",
+            format!(
+                "{} exits are of unknown level ({}); kvm_nested_vmexit in the recording would tell it.",
+                thousands(unknown_level),
+                percent(measure.share(unknown_level))
+            ),
+        ),
+        (
+            "assumed_vm",
+            assumed,
+            "threads",
+            format!(
+                "Which VM {} to was taken from thread names; --vm-map TID=NAME overrides it.",
+                if assumed == 1 { "1 thread belongs".to_owned() } else { format!("{assumed} threads belong") }
+            ),
+        ),
+        (
             "no_switches",
-            1,
+            u64::from(no_switches),
             "",
             "No sched_switch was recorded, so time off the CPU lies in the state before it; record -e sched_switch."
-                .into(),
-        );
-    }
-    let part = measure.part;
-    add(
-        "unattributed",
-        part.unattributed,
-        "events",
-        format!(
-            "{} KVM events came before the first switch of their CPU and belong to no known thread.",
-            thousands(part.unattributed)
+                .to_owned(),
         ),
-    );
+        (
+            "unattributed",
+            part.unattributed,
+            "events",
+            format!(
+                "{} KVM events came before the first switch of their CPU and belong to no known thread.",
+                thousands(part.unattributed)
+            ),
+        ),
+    ];
+    let amounts = amounts.into_iter().filter(|(_, amount, ..)| *amount > 0);
+    let note = |(what, amount, unit, text): (&str, u64, &str, String)| Unknown {
+        what: what.into(),
+        amount: (!unit.is_empty()).then_some(amount as f64),
+        unit: unit.into(),
+        text,
+    };
+    let mut list: Vec<Unknown> = amounts.map(note).collect();
+    list.extend(part.clock_fitted_to.as_ref().map(|witness| clock_fitted(&part.clock, witness)));
     list
+}
+
+fn clock_fitted(clock: &Clock, witness: &str) -> Unknown {
+    let ticks = clock.ticks(1_000_000_000) as f64 / 1e9;
+    Unknown {
+        what: "clock_fitted".into(),
+        amount: Some(ticks),
+        unit: "ticks per ns".into(),
+        text: format!(
+            "Clock {} has no scale in its file; {ticks:.4} ticks per ns were taken from {witness}.",
+            clock.name
+        ),
+    }
 }
 
 fn next(measures: &[Measures<'_>]) -> Vec<String> {

@@ -33,6 +33,7 @@ fn quiet(isa: Isa) -> PartFlow {
         format: trace::Format::TraceDat { version: 7 },
         kernel: None,
         clock: Clock::nanoseconds("mono"),
+        clock_fitted_to: None,
         window: Span { from_ns: 0, to_ns: 1_000_000_000 },
         tally: Vec::new(),
         events: 100_000,
