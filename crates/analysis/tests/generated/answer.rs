@@ -94,7 +94,8 @@ impl Answer {
         }
         for (tid, sums) in &vcpu.sums.preemptors {
             let name = part.comms.get(tid).cloned().unwrap_or_else(|| tid.to_string());
-            answer.preemptors.insert(name, (sums.count, sums.total_ns));
+            let sum = answer.preemptors.entry(name).or_default();
+            *sum = (sum.0 + sums.count, sum.1 + sums.total_ns);
         }
         answer
     }

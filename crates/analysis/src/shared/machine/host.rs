@@ -154,7 +154,8 @@ impl Thread {
         if self.off.is_some() {
             // It may have run on that CPU unseen; its next event will tell more.
             let first = self.doubt.map_or(from_ns.max(self.ledger.since_ns), |(first, _)| first);
-            self.doubt = Some((first, to_ns.max(first)));
+            let last = self.doubt.map_or(to_ns, |(_, last)| last.max(to_ns));
+            self.doubt = Some((first, last.max(first)));
             self.drop_polling(cx);
         } else {
             self.forget(from_ns, cx);
