@@ -2,7 +2,7 @@
 
 use super::measure::Measures;
 use super::rules::{Hit, RULES};
-use super::section::{count, percent};
+use super::section::{count, many, percent};
 use super::tables::task_name;
 use crate::shared::details::{Detail, apic_register};
 use crate::shared::reasons::{Class, Isa, Reason};
@@ -54,6 +54,9 @@ fn subject(measure: &Measures<'_>) -> String {
         _ => measure.part.machine.clone(),
     }
 }
+
+/// Fewer exits of a kind than this are an anecdote; their share of a short trace says nothing.
+const FEWEST_EXITS: u64 = 20;
 
 fn seen(what: String, place: &str) -> Evidence {
     Evidence { what, place: place.to_owned() }
@@ -143,13 +146,13 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str) -> Vec<Hit>
         .reasons
         .iter()
         .filter(|total| is_one(total.reason))
-        .map(|total| format!("{} {}", count(total.count), total.reason.name()))
+        .map(|total| many(total.count, &format!("{} exit", total.reason.name())))
         .collect();
     let in_chain: u64 =
         measure.chains.per_reason.iter().filter(|(reason, _)| is_one(**reason)).map(|(_, exits)| exits).sum();
     let per_chain = in_chain as f64 / measure.chains.kept.max(1) as f64;
     let evidence = vec![
-        seen(format!("{} exits of L1", each.join(" and ")), "table exits"),
+        seen(format!("{} of L1", each.join(" and ")), "table exits"),
         seen(
             format!("{per_chain:.1} of {:.1} exits in a chain", measure.chains.exits.mean().unwrap_or(0.0)),
             "table chains",
@@ -185,7 +188,7 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
     let (unaccelerated, _) = measure.exits_where(code(Isa::Svm, 0x402));
     let (eoi_tpr, _) = measure.details_where(|_, detail| matches!(detail, Detail::Msr(0x808 | 0x80b, _)));
     let share = measure.share(exits.max(writes));
-    if share < APIC_SHARE {
+    if share < APIC_SHARE || exits.max(writes) < FEWEST_EXITS {
         return Vec::new();
     }
     let mut registers: Vec<(u16, u64)> = Vec::new();
@@ -251,7 +254,7 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
     let arms = |detail: Detail| detail.apic_offset() == Some(0x380) || detail == Detail::Msr(0x6e0, true);
     let (exits, total_ns) = measure.details_where(|_, detail| arms(detail));
     let share = measure.share(exits);
-    if share < TIMER_SHARE {
+    if share < TIMER_SHARE || exits < FEWEST_EXITS {
         return Vec::new();
     }
     let per_second = exits as f64 * 1e9 / measure.wall_ns.max(1) as f64;
@@ -273,7 +276,7 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     let user_ns = measure.state_ns(|state| state == State::Userspace);
     let time_share = user_ns as f64 / measure.wall_ns.max(1) as f64;
     let share = measure.share(exits);
-    if exits == 0 || (share < USERSPACE_SHARE && time_share < USERSPACE_SHARE) {
+    if exits < FEWEST_EXITS || (share < USERSPACE_SHARE && time_share < USERSPACE_SHARE) {
         return Vec::new();
     }
     let mut evidence =
@@ -309,7 +312,7 @@ pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
     let (exits, total_ns) = measure.exits_where(|total| is_fault(total.reason));
     let share = measure.share(exits);
     let per_second = exits as f64 * 1e9 / measure.wall_ns.max(1) as f64;
-    if share < EPT_SHARE || per_second < EPT_PER_SECOND {
+    if share < EPT_SHARE || per_second < EPT_PER_SECOND || exits < FEWEST_EXITS {
         return Vec::new();
     }
     let evidence =

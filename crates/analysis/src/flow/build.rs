@@ -202,7 +202,8 @@ fn build_part(
     let window = options.window.unwrap_or(Span { from_ns: 0, to_ns: length_ns });
     let window = Span { from_ns: window.from_ns.min(length_ns), to_ns: window.to_ns.min(length_ns) };
     let path = facts.path.display().to_string();
-    let mut problems = totals.problems.clone();
+    let mut problems = Problems::default();
+    problems.extend(totals.problems.list().iter().cloned());
     if clock.source == ClockSource::None {
         problems.note(uncalibrated(&path, &clock.name));
     }

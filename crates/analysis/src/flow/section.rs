@@ -9,7 +9,7 @@ use crate::shared::state::{Lv, STATES, State};
 use crate::{Answer, Ask, Error, Options};
 use base::figure::{Bar, BarGroup, Drawing};
 use base::recording::Emulator;
-use base::{Figure, Finding, Level, Section, Unknown};
+use base::{Figure, Finding, Level, Problem, Section, Unknown};
 
 /// The question this folder answers.
 pub const QUESTION: &str = "Where did the time of every vCPU go, by level, and why?";
@@ -20,9 +20,21 @@ pub fn answer(ask: &mut Ask<'_>) -> Result<Option<Answer>, Error> {
         return Ok(None);
     }
     let flow = super::build::build(ask)?;
+    check_events(&flow, &ask.input.problems)?;
     check_names(&flow, ask.options)?;
     let problems = flow.parts.iter().flat_map(|part| part.problems.iter().cloned()).collect();
     Ok(Some(Answer { section: section(&flow, ask.options), problems }))
+}
+
+/// Damaged input is answered as long as one event could be read.
+fn check_events(flow: &Flow, opening: &[Problem]) -> Result<(), Error> {
+    if flow.parts.iter().any(|part| part.events > 0) {
+        return Ok(());
+    }
+    let path = flow.parts.first().map_or("the recording", |part| part.path.as_str());
+    let problem = opening.iter().chain(flow.parts.iter().flat_map(|part| &part.problems)).next();
+    let because = problem.map_or(String::new(), |problem| format!(": {}", problem.text));
+    Err(Error::NoEvents(format!("not one event could be read from {path}{because}")))
 }
 
 /// A VM or vCPU that the user named must be there.
@@ -158,11 +170,11 @@ fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
     let (l1, l0) = (level_above(measure, 1), level_above(measure, 0));
     let l2 = level_above(measure, 2);
     let (p50, p99) = (chains.exits.quantile(0.5).unwrap_or(0), chains.exits.quantile(0.99).unwrap_or(0));
-    let mut first = format!("Every exit of {l2} that {l1} handles costs {p50} exits of {l1} to {l0}");
+    let mut first = format!("Every exit of {l2} that {l1} handles costs {} of {l1} to {l0}", many(p50, "exit"));
     if p99 > p50 {
-        first.push_str(&format!(" (median of {} chains, p99 {p99})", count(chains.closed)));
+        first.push_str(&format!(" (median of {}, p99 {p99})", many(chains.closed, "chain")));
     } else {
-        first.push_str(&format!(" ({} chains)", count(chains.closed)));
+        first.push_str(&format!(" ({})", many(chains.closed, "chain")));
     }
     if let Some((reason, sequence, times)) = &chains.typical {
         let parts: Vec<String> = grouped(sequence)
@@ -407,6 +419,11 @@ pub fn count(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// `1 exit`, `1,234 exits`.
+pub fn many(number: u64, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{} {what}s", count(number)) }
 }
 
 /// `76.6 %`, never rounded to nothing or to all.
