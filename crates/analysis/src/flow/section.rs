@@ -430,7 +430,7 @@ pub fn many(number: u64, what: &str) -> String {
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
         p if p > 0.0 && p < 0.05 => "<0.1 %".into(),
-        p if p >= 99.95 && p < 100.0 => ">99.9 %".into(),
+        p if (99.95..100.0).contains(&p) => ">99.9 %".into(),
         p if p >= 99.95 => "100 %".into(),
         p => format!("{p:.1} %"),
     }
