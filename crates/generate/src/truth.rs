@@ -145,7 +145,8 @@ pub struct VcpuTruth {
     pub details: BTreeMap<(ExitKey, Detail), Tally>,
     /// Chains by the reason as injected.
     pub chains: BTreeMap<u32, Chains>,
-    /// Who ran while the vCPU was pre-empted: switches and time by the comm that took the CPU.
+    /// Who ran while the vCPU was pre-empted: how often it was the one that took the CPU, and how long it had it, also
+    /// behind another that took it.
     pub preemptors: BTreeMap<String, Tally>,
     /// Nested entries that were refused.
     pub refused: u64,

@@ -7,11 +7,10 @@
 mod figure;
 mod finding;
 mod line;
-mod number;
 mod paint;
 mod table;
 
-use base::{Problem, Section, Unknown};
+use base::{Problem, Section, Unknown, number};
 use line::{Lines, heading};
 use paint::{Paint, Role};
 

@@ -5,7 +5,7 @@
 //! lane 1  [piece][piece] ...                     \
 //!            ^ heads: the earliest goes next, a whole run as long as it stays the earliest
 //! ```
-//! Order is (time, lane, position). No global sort: a lane that runs backwards in time is passed on as it is, for the
+//! Lost events are told where they began, before what other CPUs recorded meanwhile. Order is (time, lane, position). No global sort: a lane that runs backwards in time is passed on as it is, for the
 //! consumer to count. Memory is bounded by the pieces in flight, not by the size of the trace.
 
 use crate::batch::{Batch, Kind, LOST};
@@ -19,8 +19,10 @@ use std::collections::BinaryHeap;
 /// One event, borrowed from its batch.
 #[derive(Clone, Copy)]
 pub struct Event<'b> {
-    /// Time in ns on the trace's clock.
+    /// Time in ns on the trace's clock; for lost events when the losses began, the time of the lane's event before.
     pub time_ns: u64,
+    /// For lost events: until when they were lost. For others the same as `time_ns`.
+    pub until_ns: u64,
     /// Position in the request, or [`LOST`].
     pub kind: Kind,
     /// CPU.
@@ -149,7 +151,7 @@ fn merge(decoders: &mut Decoders<'_>, totals: &mut Totals, listener: &mut dyn Li
     for lane in 0..lanes {
         let mut head = Head { batch: Batch::default(), at: 0, last_ns: 0 };
         if refill(&mut head, lane, decoders, totals) {
-            order.push(Reverse((head.batch.times_ns[0], lane)));
+            order.push(Reverse((head.next_ns(), lane)));
         }
         heads.push(head);
     }
@@ -165,7 +167,7 @@ fn merge(decoders: &mut Decoders<'_>, totals: &mut Totals, listener: &mut dyn Li
                     break None;
                 }
             }
-            let time_ns = head.batch.times_ns[head.at];
+            let time_ns = head.next_ns();
             if (time_ns, lane) > until {
                 break Some(time_ns);
             }
@@ -195,20 +197,32 @@ fn refill(head: &mut Head, lane: usize, decoders: &mut Decoders<'_>, totals: &mu
 }
 
 impl Head {
+    /// When the next event happened, or when the lane went silent if it is a loss.
+    #[inline]
+    fn next_ns(&self) -> u64 {
+        if self.batch.kinds[self.at] == LOST { self.last_ns } else { self.batch.times_ns[self.at] }
+    }
+
+    /// When the loss at the head was over: as its reader says, else by the next event of the lane.
+    fn lost_until_ns(&self) -> u64 {
+        let told = self.batch.times_ns[self.at];
+        let next = self.batch.times_ns.get(self.at + 1).copied().unwrap_or(told);
+        if told > self.last_ns { told } else { next.max(self.last_ns) }
+    }
+
     #[inline]
     fn take_event(&mut self, lane: usize) -> Event<'_> {
         let batch = &self.batch;
         let (at, kind) = (self.at, batch.kinds[self.at]);
         let start = batch.starts[at] as usize;
         let end = batch.starts.get(at + 1).map_or(batch.values.len(), |next| *next as usize);
-        let mut time_ns = batch.times_ns[at];
-        if kind == LOST {
-            time_ns = time_ns.max(self.last_ns);
-        }
+        let time_ns = self.next_ns();
+        let until_ns = if kind == LOST { self.lost_until_ns() } else { time_ns };
         self.last_ns = time_ns;
         self.at += 1;
         Event {
             time_ns,
+            until_ns,
             kind,
             cpu: batch.cpus[at],
             tid: batch.tids[at],

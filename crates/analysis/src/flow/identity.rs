@@ -36,7 +36,7 @@ pub fn vcpus(
             tid: thread.tid,
             comm,
             sums,
-            contexts: thread.contexts.clone(),
+            contexts: thread.contexts.all.clone(),
         });
     }
     vcpus.sort_by(|a, b| (&a.vm, a.vcpu, a.tid).cmp(&(&b.vm, b.vcpu, b.tid)));

@@ -158,6 +158,14 @@ impl<'f> Measures<'f> {
         self.reasons.first().map(|total| total.reason.isa)
     }
 
+    /// The level `depth` above the machine that was recorded.
+    pub fn level_above(&self, depth: u8) -> Level {
+        match self.part.level {
+            Level::At(base) => Level::At(base + depth),
+            Level::Unknown => Level::Unknown,
+        }
+    }
+
     /// Exits whose level the trace does not tell.
     pub fn unknown_level(&self) -> u64 {
         self.exits_where(|total| total.level == Level::Unknown).0

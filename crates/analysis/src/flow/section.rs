@@ -5,11 +5,11 @@ use super::measure::{Measures, grouped, measure};
 use super::model::{Flow, Vcpu};
 use super::tables::tables;
 use crate::shared::reasons::{Class, Isa};
-use crate::shared::state::{Lv, STATES, State};
+use crate::shared::state::State;
 use crate::{Answer, Ask, Error, Options};
-use base::figure::{Bar, BarGroup, Drawing};
+use base::number::{duration, list, many, percent, thousands};
 use base::recording::Emulator;
-use base::{Figure, Finding, Level, Problem, Section, Unknown};
+use base::{Finding, Level, Problem, Section, Unknown};
 
 /// The question this folder answers.
 pub const QUESTION: &str = "Where did the time of every vCPU go, by level, and why?";
@@ -61,7 +61,7 @@ pub fn section(flow: &Flow, options: &Options) -> Section {
         section.about.push(about(measure));
         sentences.push(summary(measure, &findings));
         section.findings.extend(findings);
-        section.figures.extend(where_the_time_went(measure));
+        section.figures.extend(super::figure::where_the_time_went(measure));
         section.unknown.extend(unknown(measure));
     }
     if let Some(emulator) = flow.emulated {
@@ -103,9 +103,9 @@ fn about(measure: &Measures<'_>) -> String {
         short_path(&part.path),
         part.level,
         part.format,
-        count(part.events),
-        count(lost),
-        duration(part.window.length_ns())
+        thousands(part.events),
+        thousands(lost),
+        duration(part.window.length_ns() as f64)
     )
 }
 
@@ -160,15 +160,15 @@ fn nothing_to_answer(measure: &Measures<'_>) -> String {
     format!(
         "The trace holds {} events of {kinds} kinds, but {missing}, so nothing can be said of vCPUs. An answer needs the \
          events of groups kvm and sched, recorded on the host while the guests run.",
-        count(part.events)
+        thousands(part.events)
     )
 }
 
 /// What one exit of L2 costs, in counts, and what it consists of.
 fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
     let chains = &measure.chains;
-    let (l1, l0) = (level_above(measure, 1), level_above(measure, 0));
-    let l2 = level_above(measure, 2);
+    let (l1, l0) = (measure.level_above(1), measure.level_above(0));
+    let l2 = measure.level_above(2);
     let (p50, p99) = (chains.exits.quantile(0.5).unwrap_or(0), chains.exits.quantile(0.99).unwrap_or(0));
     let mut first = format!("Every exit of {l2} that {l1} handles costs {} of {l1} to {l0}", many(p50, "exit"));
     if p99 > p50 {
@@ -186,7 +186,7 @@ fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
         let lead = if told.is_empty() { ": ".to_owned() } else { format!("{told} has {}: ", sequence.len()) };
         first.push_str(&format!(
             "{lead}{}, in {share} of the chains, most often after {}",
-            join(&parts),
+            list(&parts),
             reason.name()
         ));
     }
@@ -214,7 +214,7 @@ fn hypervisor_sentence(measure: &Measures<'_>) -> String {
     let tail = if unknown > 0 {
         format!(
             " The level of {} exits cannot be told: the trace lacks kvm_nested_vmexit and kvm_nested_vmexit_inject.",
-            count(unknown)
+            thousands(unknown)
         )
     } else {
         String::new()
@@ -222,117 +222,28 @@ fn hypervisor_sentence(measure: &Measures<'_>) -> String {
     format!(
         "A guest hypervisor runs here: {} of {} exits are its virtualization instructions, but no exit of a nested guest \
          was handed to it.{tail}",
-        count(virtualization),
-        count(measure.exits)
+        thousands(virtualization),
+        thousands(measure.exits)
     )
 }
 
 fn plain_sentence(measure: &Measures<'_>) -> String {
     let guest = measure.state_ns(|state| matches!(state, State::Guest(_))) as f64 / measure.wall_ns.max(1) as f64;
     let handling = measure.state_ns(|state| matches!(state, State::Handling(_))) as f64 / measure.wall_ns.max(1) as f64;
-    let top: Vec<String> =
-        measure.reasons.iter().take(3).map(|total| format!("{} {}", count(total.count), total.reason.name())).collect();
+    let top: Vec<String> = measure
+        .reasons
+        .iter()
+        .take(3)
+        .map(|total| format!("{} {}", thousands(total.count), total.reason.name()))
+        .collect();
     format!(
         "No nested guest was seen. The {} spent {} of the time in the guest and {} in KVM, over {} exits, most of them {}.",
         if measure.vcpus.len() == 1 { "vCPU".to_owned() } else { format!("{} vCPUs", measure.vcpus.len()) },
         percent(guest),
         percent(handling),
-        count(measure.exits),
-        join(&top)
+        thousands(measure.exits),
+        list(&top)
     )
-}
-
-fn level_above(measure: &Measures<'_>, depth: u8) -> Level {
-    match measure.part.level {
-        Level::At(base) => Level::At(base + depth),
-        Level::Unknown => Level::Unknown,
-    }
-}
-
-/// Bars of each vCPU's states, longest first.
-fn where_the_time_went(measure: &Measures<'_>) -> Option<Figure> {
-    if measure.vcpus.is_empty() {
-        return None;
-    }
-    let groups = measure.vcpus.iter().map(|vcpu| group(measure, vcpu)).collect();
-    let most = (0..STATES).max_by_key(|index| measure.state_ns(|state| state.index() == *index)).unwrap_or(0);
-    let state = State::of_index(most);
-    let share = measure.state_ns(|other| other == state) as f64 / measure.wall_ns.max(1) as f64;
-    Some(Figure {
-        id: format!("where-{}", measure.part.machine),
-        title: "Where the time went".into(),
-        caption: format!("Most of the vCPUs' time, {}, is \"{}\".", percent(share), label(measure, state)),
-        drawing: Drawing::Bars(groups),
-    })
-}
-
-fn group(measure: &Measures<'_>, vcpu: &Vcpu) -> BarGroup {
-    let mut bars: Vec<Bar> = Vec::new();
-    for (index, ns) in vcpu.sums.states_ns.iter().enumerate().filter(|(_, ns)| **ns > 0) {
-        let state = State::of_index(index);
-        let label = label(measure, state);
-        match bars.iter_mut().find(|bar| bar.label == label) {
-            Some(bar) => bar.value += *ns as f64,
-            None => bars.push(Bar { label, value: *ns as f64, note: note(state), hue: hue(state) }),
-        }
-    }
-    bars.sort_by(|a, b| b.value.total_cmp(&a.value));
-    let assumed = if vcpu.vm_assumed { " (assumed)" } else { "" };
-    BarGroup {
-        title: format!("vm {}{assumed}   vCPU {}   tid {}", vcpu.vm, vcpu.vcpu, vcpu.tid),
-        unit: "ns",
-        total: vcpu.sums.wall_ns() as f64,
-        bars,
-    }
-}
-
-fn label(measure: &Measures<'_>, state: State) -> String {
-    let host = level_above(measure, 0);
-    match state {
-        State::Guest(level) => format!("{} guest", measure.part.level_of(level)),
-        State::Handling(level) => format!("{host} working for {}", measure.part.level_of(level)),
-        State::Userspace => "VMM in userspace".into(),
-        State::Irq => "host interrupts".into(),
-        State::Softirq => "host softirqs".into(),
-        State::Nmi => "host NMIs".into(),
-        State::HaltPoll => "halt polling".into(),
-        State::Halted => "halted".into(),
-        State::WakeDelay => "wake-up delay".into(),
-        State::Preempted => "preempted".into(),
-        State::Blocked => "blocked".into(),
-        State::Unknown => "unknown".into(),
-    }
-}
-
-fn note(state: State) -> String {
-    match state {
-        State::Unknown => "before its first KVM event, or lost".into(),
-        State::Preempted => "ready, another task ran".into(),
-        State::Guest(Lv::Early | Lv::Lost) | State::Handling(Lv::Early | Lv::Lost) => "level not told".into(),
-        _ => String::new(),
-    }
-}
-
-/// The state's name in the ledger's columns, which decides its colour.
-fn hue(state: State) -> String {
-    let level = |level: Lv| match level {
-        Lv::At(depth) => format!("l{depth}"),
-        Lv::Early | Lv::Lost => "unknown_level".into(),
-    };
-    match state {
-        State::Guest(at) => format!("guest_{}", level(at)),
-        State::Handling(at) => format!("handling_{}", level(at)),
-        State::Userspace => "userspace".into(),
-        State::Irq => "irq".into(),
-        State::Softirq => "softirq".into(),
-        State::Nmi => "nmi".into(),
-        State::HaltPoll => "halt_poll".into(),
-        State::Halted => "halted".into(),
-        State::WakeDelay => "wake_delay".into(),
-        State::Preempted => "preempted".into(),
-        State::Blocked => "blocked".into(),
-        State::Unknown => "unknown".into(),
-    }
 }
 
 /// What the trace cannot tell, as amounts.
@@ -352,7 +263,7 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
         "ns",
         format!(
             "{} of vCPU time ({share}) is unknown: before a thread's first KVM event, or lost.",
-            duration(unknown_ns)
+            duration(unknown_ns as f64)
         ),
     );
     let levels = measure.unknown_level();
@@ -362,7 +273,7 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
         "exits",
         format!(
             "{} exits are of unknown level ({}); kvm_nested_vmexit in the recording would tell it.",
-            count(levels),
+            thousands(levels),
             percent(measure.share(levels))
         ),
     );
@@ -392,7 +303,7 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
         "events",
         format!(
             "{} KVM events came before the first switch of their CPU and belong to no known thread.",
-            count(part.unattributed)
+            thousands(part.unattributed)
         ),
     );
     list
@@ -406,51 +317,4 @@ fn next(measures: &[Measures<'_>]) -> Vec<String> {
         ];
     }
     Vec::new()
-}
-
-/// `1,234`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 exit`, `1,234 exits`.
-pub fn many(number: u64, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{} {what}s", count(number)) }
-}
-
-/// `76.6 %`, never rounded to nothing or to all.
-pub fn percent(share: f64) -> String {
-    match share * 100.0 {
-        p if p > 0.0 && p < 0.05 => "<0.1 %".into(),
-        p if (99.95..100.0).contains(&p) => ">99.9 %".into(),
-        p if p >= 99.95 => "100 %".into(),
-        p => format!("{p:.1} %"),
-    }
-}
-
-/// `12.3 ms`.
-pub fn duration(ns: u64) -> String {
-    let value = ns as f64;
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} us", value / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", value / 1e6),
-        _ => format!("{:.3} s", value / 1e9),
-    }
-}
-
-fn join(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }

@@ -10,6 +10,7 @@ pub mod machine;
 pub mod reasons;
 pub mod roles;
 pub mod state;
+pub mod vendor;
 pub mod walk;
 
 pub use reasons::{Isa, Reason};

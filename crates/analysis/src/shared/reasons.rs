@@ -27,6 +27,49 @@ impl Isa {
     }
 }
 
+impl Isa {
+    /// The instruction set that alone prints a reason as `name`.
+    ///
+    /// The kernel prints SVM's reasons in lower case and trace-cmd's plug-in with `EXIT_`; VMX has neither.
+    pub fn betrayed_by(name: &str) -> Option<Self> {
+        match (Isa::Vmx.code_of(name), Isa::Svm.code_of(name)) {
+            (Some(_), None) => Some(Isa::Vmx),
+            (None, Some(_)) => Some(Isa::Svm),
+            (Some(_), Some(_)) if name.starts_with("EXIT_") || name.contains(char::is_lowercase) => Some(Isa::Svm),
+            _ => None,
+        }
+    }
+
+    /// The instruction set that alone has a reason of this number: VMX's end at 77, most of SVM's lie above.
+    pub fn betrayed_by_number(number: u64) -> Option<Self> {
+        let known = |isa| Reason::of(isa, number).known_name().is_some();
+        match (known(Isa::Vmx), known(Isa::Svm)) {
+            (true, false) => Some(Isa::Vmx),
+            (false, true) => Some(Isa::Svm),
+            _ => None,
+        }
+    }
+
+    /// The code that prints as `name`, be it followed by flags (`INVALID_STATE FAILED_VMENTRY`) or not.
+    fn code_of(self, name: &str) -> Option<u32> {
+        let (table, aliases) = match self {
+            Isa::Vmx => (VMX, VMX_ALIASES),
+            Isa::Svm => (SVM, SVM_ALIASES),
+            Isa::Other(_) => return None,
+        };
+        let find = |name: &str| {
+            let same = |known: &str| {
+                // `UD excp` is UD_EXCP.
+                let letter = |byte: u8| if byte == b' ' { b'_' } else { byte.to_ascii_uppercase() };
+                known.len() == name.len() && known.bytes().zip(name.bytes()).all(|(a, b)| a == letter(b))
+            };
+            table.iter().chain(aliases).find(|(_, known)| same(known)).map(|(code, _)| *code)
+        };
+        let name = name.strip_prefix("EXIT_").unwrap_or(name);
+        find(name).or_else(|| find(name.split_once(' ')?.0))
+    }
+}
+
 /// Why a guest was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reason {
@@ -61,15 +104,11 @@ impl Reason {
         }
     }
 
-    /// The reason called `name` in text output of the kernel, trace-cmd or kvmscope.
-    pub fn named(name: &str) -> Option<Self> {
-        let find = |isa, table: &[(u32, &str)], aliases: &[(u32, &str)]| {
-            let row = table.iter().chain(aliases).find(|(_, known)| known.eq_ignore_ascii_case(name))?;
-            Some(Self { isa, code: row.0 })
-        };
-        find(Isa::Svm, SVM, SVM_ALIASES)
-            .filter(|_| !VMX.iter().any(|(_, known)| *known == name))
-            .or_else(|| find(Isa::Vmx, VMX, VMX_ALIASES))
+    /// The reason called `name` in text output of the kernel, trace-cmd or kvmscope; `isa` decides between codes that
+    /// share a name.
+    pub fn named(name: &str, isa: Isa) -> Option<Self> {
+        let other = if isa == Isa::Svm { Isa::Vmx } else { Isa::Svm };
+        [isa, other].into_iter().find_map(|isa| Some(Self { isa, code: isa.code_of(name)? }))
     }
 
     /// Its name in upper case, or its number.
@@ -294,6 +333,7 @@ const SVM: &[(u32, &str)] = &[
 const SVM_ALIASES: &[(u32, &str)] = &[
     (0x60, "INTERRUPT"),
     (0x7b, "IO"),
+    (0x81, "HYPERCALL"),
     (0x8a, "MONITOR_INSTRUCTION"),
     (0xffff_ffff, "INVALID_GUEST_STATE"),
     (0xffff_ffff, "ERR"),
@@ -320,5 +360,30 @@ mod tests {
     #[test]
     fn flags_above_vmx_reasons_do_not_hide_them() {
         assert_eq!(Reason::of(Isa::Vmx, 0x8000_0021).name(), "INVALID_STATE");
+    }
+
+    #[test]
+    fn names_are_found_as_the_kernel_and_trace_cmd_print_them() {
+        let found = |name, isa| Reason::named(name, isa).map(|reason| (reason.isa, reason.code));
+        assert_eq!(found("INVALID_STATE FAILED_VMENTRY", Isa::Vmx), Some((Isa::Vmx, 33)));
+        assert_eq!(found("UD excp", Isa::Vmx), Some((Isa::Svm, 0x46)));
+        assert_eq!(found("EXIT_NPF", Isa::Svm), Some((Isa::Svm, 0x400)));
+        assert_eq!(found("hypercall", Isa::Svm), Some((Isa::Svm, 0x81)));
+        assert_eq!(found("HLT", Isa::Vmx), Some((Isa::Vmx, 12)));
+        assert_eq!(found("HLT", Isa::Svm), Some((Isa::Svm, 0x78)));
+        assert_eq!(found("UNKNOWN (500)", Isa::Vmx), None);
+    }
+
+    #[test]
+    fn a_vocabulary_betrays_its_vendor_unless_both_have_the_word() {
+        assert_eq!(Isa::betrayed_by("EPT_VIOLATION"), Some(Isa::Vmx));
+        assert_eq!(Isa::betrayed_by("npf"), Some(Isa::Svm));
+        assert_eq!(Isa::betrayed_by("hlt"), Some(Isa::Svm));
+        assert_eq!(Isa::betrayed_by("EXIT_MSR"), Some(Isa::Svm));
+        assert_eq!(Isa::betrayed_by("CPUID"), None);
+        assert_eq!(Isa::betrayed_by_number(0x7b), Some(Isa::Svm));
+        assert_eq!(Isa::betrayed_by_number(1), Some(Isa::Vmx));
+        assert_eq!(Isa::betrayed_by_number(48), None, "EPT_VIOLATION, and a write of DR0");
+        assert_eq!(Isa::betrayed_by_number(28), Some(Isa::Vmx));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! One table: a role, the names under which tracers record it, and the fields taken from it. Names change (a rename of
 //! `kvm_nested_vmexit_inject` has been proposed, lore.kernel.org Z2M2VkDpAzC7bXmp@google.com); then a name is added
-//! here and nowhere else. LTTng calls x86 events `kvm_x86_*`, fields `tid` where the kernel says `pid`.
+//! here and nowhere else. LTTng calls x86 events `kvm_x86_*` and `x86_irq_vectors_*`, and fields `tid` where the kernel
+//! says `pid`.
 
 use trace::{Request, Wanted};
 
@@ -192,6 +193,12 @@ pub const ROWS: &[Row] = &[
             "x86_irq_vectors_call_function_entry",
             "x86_irq_vectors_call_function_single_entry",
             "x86_irq_vectors_irq_work_entry",
+            "x86_irq_vectors_x86_platform_ipi_entry",
+            "x86_irq_vectors_thermal_apic_entry",
+            "x86_irq_vectors_threshold_apic_entry",
+            "x86_irq_vectors_deferred_error_apic_entry",
+            "x86_irq_vectors_error_apic_entry",
+            "x86_irq_vectors_spurious_apic_entry",
         ],
         fields: &[],
     },
@@ -215,6 +222,12 @@ pub const ROWS: &[Row] = &[
             "x86_irq_vectors_call_function_exit",
             "x86_irq_vectors_call_function_single_exit",
             "x86_irq_vectors_irq_work_exit",
+            "x86_irq_vectors_x86_platform_ipi_exit",
+            "x86_irq_vectors_thermal_apic_exit",
+            "x86_irq_vectors_threshold_apic_exit",
+            "x86_irq_vectors_deferred_error_apic_exit",
+            "x86_irq_vectors_error_apic_exit",
+            "x86_irq_vectors_spurious_apic_exit",
         ],
         fields: &[],
     },

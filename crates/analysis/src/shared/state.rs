@@ -35,6 +35,11 @@ impl Lv {
         !matches!(self, Lv::At(_))
     }
 
+    /// True for a guest of a guest, at any depth.
+    pub fn is_nested(self) -> bool {
+        matches!(self, Lv::At(depth) if depth > 1)
+    }
+
     /// The level for people.
     pub fn level(self) -> Level {
         match self {

@@ -13,6 +13,7 @@ use super::reasons::{Isa, Reason};
 use super::roles::{self, ROWS, Role};
 use super::state::State;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use trace::Event;
 
 /// Who hears what the walk finds out. Threads are numbered in the order in which they are met.
@@ -86,9 +87,27 @@ pub struct Walk<S: Sink> {
     pub interrupts: Interrupts,
     /// Losses: CPU, when, events, bytes.
     pub losses: Vec<(u32, u64, u64, u64)>,
+    /// Instruction set of exits that name none.
+    pub isa: Isa,
     origin_ns: u64,
     by_tid: FxHashMap<i32, usize>,
+    /// By what LTTng's stale `kvm_x86_entry` has for a vCPU number: half the address of the kernel's vCPU.
+    by_pointer: FxHashMap<u64, usize>,
+    /// Some CPU's events are lost until then.
+    lossy_until_ns: u64,
+    /// A `sched_switch` was seen: a thread changes its CPU by none other.
+    switches: bool,
+    /// By address of a nested guest's control block.
+    runners: FxHashMap<u64, Runners>,
     cpus: Vec<Cpu>,
+}
+
+/// Who runs the nested guest of one address.
+#[derive(Debug, Clone, Default)]
+struct Runners {
+    threads: SmallVec<[usize; 2]>,
+    /// The address names several guests.
+    several: bool,
 }
 
 impl<S: Sink> Walk<S> {
@@ -96,6 +115,7 @@ impl<S: Sink> Walk<S> {
     pub fn new(sink: S) -> Self {
         Self {
             sink,
+            isa: Isa::Vmx,
             origin_ns: 0,
             threads: Vec::new(),
             comms: FxHashMap::default(),
@@ -106,6 +126,10 @@ impl<S: Sink> Walk<S> {
             interrupts: Interrupts::default(),
             losses: Vec::new(),
             by_tid: FxHashMap::default(),
+            by_pointer: FxHashMap::default(),
+            lossy_until_ns: 0,
+            switches: false,
+            runners: FxHashMap::default(),
             cpus: Vec::new(),
         }
     }
@@ -134,7 +158,7 @@ impl<S: Sink> Walk<S> {
         }
         let now_ns = self.plausible(event.time_ns);
         if event.is_loss() {
-            self.lost(cpu, now_ns, event.or_zero(0), event.or_zero(1));
+            self.lost(cpu, event);
             return;
         }
         self.cpus[cpu].last_ns = now_ns;
@@ -153,6 +177,7 @@ impl<S: Sink> Walk<S> {
                         thread.vcpu_id.get_or_insert(vcpu as u32);
                     } else {
                         self.stale_entries += 1;
+                        self.by_pointer.entry(vcpu).or_insert(me);
                     }
                 }
                 thread.entry(now_ns, event.get(roles::entry::RIP), cx);
@@ -160,7 +185,7 @@ impl<S: Sink> Walk<S> {
             }
             Role::Exit => {
                 let (rip, info1) = (event.or_zero(roles::exit::RIP), event.or_zero(roles::exit::INFO1));
-                let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME);
+                let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME, self.isa);
                 if let Some(vcpu) = event.get(roles::exit::VCPU).filter(|vcpu| *vcpu < NO_VCPU) {
                     thread.vcpu_id = Some(vcpu as u32);
                 }
@@ -175,7 +200,8 @@ impl<S: Sink> Walk<S> {
                 self.seen = seen;
             }
             Role::Inject => {
-                let reason = reason(event, roles::inject::REASON, roles::inject::ISA, roles::inject::REASON_NAME);
+                let reason =
+                    reason(event, roles::inject::REASON, roles::inject::ISA, roles::inject::REASON_NAME, self.isa);
                 thread.inject(now_ns, reason, cx);
                 self.seen.inject = true;
             }
@@ -184,6 +210,9 @@ impl<S: Sink> Walk<S> {
                 let vmcb = event.get(roles::nested_entry::VMCB);
                 thread.nested_entry(now_ns, nested_rip, vmcb, cx);
                 self.seen.nested_entry = true;
+                if let Some(vmcb) = vmcb {
+                    self.enters_on(me, vmcb);
+                }
             }
             Role::NestedEntryFailed => thread.nested_entry_failed(now_ns, cx),
             Role::NestedIntercepts => thread.nested_intercepts(now_ns, cx),
@@ -198,7 +227,10 @@ impl<S: Sink> Walk<S> {
             Role::SoftirqExit => thread.overlay(now_ns, true, -1, cx),
             Role::Nmi => thread.nmi(now_ns, event.or_zero(0), cx),
             Role::HostWork => thread.host_event(now_ns, cx),
-            Role::VcpuWakeup => thread.vcpu_wakeup(now_ns, event.or_zero(0), cx),
+            Role::VcpuWakeup => {
+                thread.vcpu_wakeup(now_ns, event.or_zero(0), cx);
+                self.seen.wakeup = true;
+            }
             Role::Smm => thread.interrupted(cx),
             Role::Msr => thread.detail(now_ns, Detail::of_msr(event.or_zero(0), event.or_zero(1) != 0)),
             Role::Pio => thread.detail(now_ns, Detail::Port(event.or_zero(0) as u16, event.or_zero(1) != 0)),
@@ -210,6 +242,25 @@ impl<S: Sink> Walk<S> {
             Role::InjectVirq if event.or_zero(1) == 0 => self.interrupts.inject(me, event.or_zero(0) as u8, now_ns),
             Role::AcceptIrq => self.accept_irq(event),
             Role::Switch | Role::HaltPollWindow | Role::PageFault | Role::InjectVirq => {}
+        }
+    }
+
+    /// Thread `me` enters the nested guest behind `vmcb`: chains of it that are open elsewhere have migrated.
+    ///
+    /// Hypervisors of different VMs may use one address. It is one guest's no longer once two threads are inside at the
+    /// same time, or two threads of one vCPU number know it.
+    fn enters_on(&mut self, me: usize, vmcb: u64) {
+        let runners = self.runners.entry(vmcb).or_default();
+        if !runners.threads.contains(&me) {
+            runners.threads.push(me);
+        }
+        for other in runners.threads.iter().copied().filter(|other| *other != me) {
+            let number = self.threads[me].vcpu_id;
+            let other = &mut self.threads[other];
+            runners.several |= other.is_inside(vmcb) || (number.is_some() && other.vcpu_id == number);
+            if !runners.several {
+                other.overtaken(vmcb);
+            }
         }
     }
 
@@ -226,6 +277,8 @@ impl<S: Sink> Walk<S> {
     fn thread_of(&mut self, cpu: usize, event: &Event<'_>, role: Role) -> Option<usize> {
         let here = &mut self.cpus[cpu];
         let tid = if event.tid == trace::batch::NO_TID { here.current } else { Some(event.tid) };
+        let tid = tid.or_else(|| self.tid_by_pointer(event, role));
+        let here = &mut self.cpus[cpu];
         let tid = match tid {
             Some(0) | None => {
                 // The idle task is no thread; what it does to others still counts.
@@ -255,10 +308,33 @@ impl<S: Sink> Walk<S> {
                 return None;
             }
         };
-        let here = &mut self.cpus[cpu];
-        here.current = Some(tid);
-        here.thread = Some(me);
+        self.arrives_on(me, cpu);
         Some(me)
+    }
+
+    /// The thread that a stale `kvm_x86_entry` names by its vCPU's address: behind a loss nothing else tells.
+    fn tid_by_pointer(&self, event: &Event<'_>, role: Role) -> Option<i32> {
+        let pointer = event.get(roles::entry::VCPU).filter(|vcpu| role == Role::Entry && *vcpu >= NO_VCPU)?;
+        self.by_pointer.get(&pointer).map(|me| self.threads[*me].tid)
+    }
+
+    /// Thread `me` runs on `cpu`, and no longer where it was.
+    fn arrives_on(&mut self, me: usize, cpu: usize) {
+        let thread = &mut self.threads[me];
+        if let Some(old) = thread.cpu.replace(cpu).filter(|old| *old != cpu) {
+            let left = &mut self.cpus[old];
+            if left.thread == Some(me) {
+                left.current = None;
+                left.thread = None;
+                if self.switches {
+                    let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+                    thread.missed_switch(cx);
+                }
+            }
+        }
+        let here = &mut self.cpus[cpu];
+        here.current = Some(thread.tid);
+        here.thread = Some(me);
     }
 
     fn meet(&mut self, tid: i32, now_ns: u64) -> usize {
@@ -269,6 +345,7 @@ impl<S: Sink> Walk<S> {
     }
 
     fn switch(&mut self, cpu: usize, event: &Event<'_>) {
+        self.switches = true;
         let now_ns = self.plausible(event.time_ns);
         let prev = event.or_zero(roles::switch::PREV_TID) as i32;
         let next = event.or_zero(roles::switch::NEXT_TID) as i32;
@@ -284,7 +361,9 @@ impl<S: Sink> Walk<S> {
             let thread = &mut self.threads[me];
             let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
             thread.switch_out(now_ns, ready, cx);
-            if ready {
+            if now_ns < self.lossy_until_ns {
+                thread.lost(now_ns, self.lossy_until_ns, cx);
+            } else if ready {
                 thread.waits_on = Some(cpu);
                 self.cpus[cpu].waiting.push((me, true));
             }
@@ -296,10 +375,9 @@ impl<S: Sink> Walk<S> {
         if next != 0 {
             let me = self.by_tid.get(&next).copied().unwrap_or_else(|| self.meet(next, now_ns));
             self.stop_waiting(me, now_ns);
-            let thread = &mut self.threads[me];
+            self.arrives_on(me, cpu);
             let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
-            thread.switch_in(now_ns, cx);
-            self.cpus[cpu].thread = Some(me);
+            self.threads[me].switch_in(now_ns, cx);
         }
     }
 
@@ -328,6 +406,7 @@ impl<S: Sink> Walk<S> {
     }
 
     fn waking(&mut self, tid: i32, now_ns: u64) {
+        self.seen.waking = true;
         let Some(me) = self.by_tid.get(&tid).copied() else { return };
         let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
         self.threads[me].waking(now_ns, cx);
@@ -343,25 +422,25 @@ impl<S: Sink> Walk<S> {
         }
     }
 
-    /// Events of `cpu` were lost between its last event and `now_ns`.
-    fn lost(&mut self, cpu: usize, now_ns: u64, events: u64, bytes: u64) {
-        self.losses.push((cpu as u32, now_ns, events, bytes));
+    /// Events of `cpu` were lost from its last event on.
+    fn lost(&mut self, cpu: usize, event: &Event<'_>) {
+        self.losses.push((cpu as u32, event.time_ns, event.or_zero(0), event.or_zero(1)));
         self.interrupts.forget();
-        let from_ns = self.cpus[cpu].last_ns;
+        let from_ns = self.cpus[cpu].last_ns.max(self.origin_ns);
+        self.lossy_until_ns = self.lossy_until_ns.max(event.until_ns);
         let here = self.cpus[cpu].thread;
         for me in 0..self.threads.len() {
             // A thread on another CPU could not get here without an event there.
             let affected = here == Some(me) || self.threads[me].off().is_some();
             if affected {
-                self.stop_waiting(me, now_ns);
+                self.stop_waiting(me, from_ns);
                 let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
-                self.threads[me].lost(from_ns, now_ns, cx);
+                self.threads[me].lost(from_ns, event.until_ns, cx);
             }
         }
         let here = &mut self.cpus[cpu];
         here.current = None;
         here.thread = None;
-        here.last_ns = now_ns;
     }
 
     fn name(&mut self, tid: i32, comm: Option<&[u8]>) {
@@ -379,14 +458,14 @@ const LONGEST_NS: u64 = 1 << 52;
 /// CPU numbers above this are damage (NR_CPUS is 8,192 at most on x86, arch/x86/Kconfig, Linux 6.12).
 const MOST_CPUS: usize = 65_535;
 
-/// The reason in an event, by number or by name.
-fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize) -> Reason {
-    let isa = Isa::of(event.get(isa).unwrap_or(1));
+/// The reason in an event, by number or by name; `silent` is the instruction set where the event names none.
+fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize, silent: Isa) -> Reason {
+    let isa = event.get(isa).map_or(silent, Isa::of);
     match event.get(number) {
         Some(code) => Reason::of(isa, code),
         None => {
             let name = event.content(name).map(String::from_utf8_lossy).unwrap_or_default();
-            Reason::named(&name).unwrap_or(Reason { isa: Isa::Other(0), code: u32::MAX })
+            Reason::named(&name, isa).unwrap_or(Reason { isa: Isa::Other(0), code: u32::MAX })
         }
     }
 }

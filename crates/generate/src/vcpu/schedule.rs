@@ -1,7 +1,7 @@
 //! What the host's scheduler and interrupts do to a vCPU thread.
 
 use super::{Exit, Place, Vcpu};
-use crate::truth::State;
+use crate::truth::{State, Tally};
 use trace::write::Value;
 
 /// Another task of the host.
@@ -114,7 +114,7 @@ impl Vcpu {
         self.switch_from_self(state, by);
         self.state = State::Preempted;
         self.pass(ns);
-        self.preempted_by(by, ns);
+        self.preempted_by(by, ns).count += 1;
         let mut last = by;
         if let Some(next) = second {
             self.switch_event((by, 0), next);
@@ -126,10 +126,10 @@ impl Vcpu {
         self.state = saved;
     }
 
-    fn preempted_by(&mut self, task: Task, ns: u64) {
+    fn preempted_by(&mut self, task: Task, ns: u64) -> &mut Tally {
         let tally = self.truth.preemptors.entry(task.comm.to_owned()).or_default();
-        tally.count += 1;
         tally.total_ns += ns;
+        tally
     }
 
     /// The thread waits for something but the guest's halt; woken after `ns`, it gets its CPU `delay_ns` later.

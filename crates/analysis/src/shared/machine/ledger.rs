@@ -1,0 +1,134 @@
+//! Pieces of a thread's time, without gaps, each given away once its state is known.
+//!
+//! ```text
+//! kvm_entry -------- kvm_exit ------ next positional event ------ kvm_entry
+//!    |  Guest(?)         |  Handling(?)     |  both get their level     |
+//!    '------------------- open ------------'------- given at once ------'
+//! ```
+
+use super::Cx;
+use crate::shared::state::{Lv, State};
+use crate::shared::walk::Sink;
+
+/// A piece of time whose level may be open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Label {
+    Guest,
+    Handling,
+    Plain(State),
+}
+
+/// What a thread has spent so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Sums {
+    /// Off the CPU, in one of the four states that no cost contains.
+    pub off_ns: u64,
+    /// In the guest of L0 itself.
+    pub guest1_ns: u64,
+    /// In the VMM.
+    pub user_ns: u64,
+}
+
+/// The pieces of one thread.
+#[derive(Debug, Clone)]
+pub(super) struct Ledger {
+    /// Start of the piece that is not over.
+    pub since_ns: u64,
+    /// What was spent in pieces that are given away, and off the CPU or in the VMM also in others.
+    pub sums: Sums,
+    /// Level of guest and handling pieces, once known.
+    pub settled: Option<Lv>,
+    open: Vec<(Label, u64, u64)>,
+}
+
+/// Most open pieces: between two entries lie a few, and thousands of them only where exits are not recorded.
+const MOST_OPEN: usize = 4096;
+
+impl Ledger {
+    /// A ledger that begins at `origin_ns`.
+    pub fn new(origin_ns: u64) -> Self {
+        Self { since_ns: origin_ns, sums: Sums::default(), settled: None, open: Vec::new() }
+    }
+
+    /// Ends the piece that is not over at `to_ns`, as `label`.
+    pub fn end(&mut self, label: Label, to_ns: u64, cx: &mut Cx<'_, impl Sink>) {
+        let from_ns = self.since_ns;
+        if to_ns == from_ns {
+            return;
+        }
+        self.since_ns = to_ns;
+        if let Label::Plain(state) = label {
+            if state.is_off() {
+                self.sums.off_ns += to_ns - from_ns;
+            } else if state == State::Userspace {
+                self.sums.user_ns += to_ns - from_ns;
+            }
+        }
+        match (label, self.settled) {
+            (Label::Plain(_), None) if self.open.is_empty() => self.give(label, Lv::Lost, (from_ns, to_ns), cx),
+            (_, Some(level)) if self.open.is_empty() => self.give(label, level, (from_ns, to_ns), cx),
+            _ => {
+                self.open.push((label, from_ns, to_ns));
+                if self.open.len() == MOST_OPEN {
+                    self.settle(Lv::Lost, cx);
+                }
+            }
+        }
+    }
+
+    /// Gives all open pieces away, at this level.
+    pub fn settle(&mut self, level: Lv, cx: &mut Cx<'_, impl Sink>) {
+        self.settled = Some(level);
+        let mut open = std::mem::take(&mut self.open);
+        for (label, from_ns, to_ns) in open.drain(..) {
+            self.give(label, level, (from_ns, to_ns), cx);
+        }
+        self.open = open;
+    }
+
+    /// True if nothing waits for its level.
+    pub fn is_settled(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    fn give(&mut self, label: Label, level: Lv, (from_ns, to_ns): (u64, u64), cx: &mut Cx<'_, impl Sink>) {
+        let state = match label {
+            Label::Guest => State::Guest(level),
+            Label::Handling => State::Handling(level),
+            Label::Plain(state) => state,
+        };
+        if state == State::Guest(Lv::At(1)) {
+            self.sums.guest1_ns += to_ns - from_ns;
+        }
+        cx.sink.interval(cx.me, state, from_ns, to_ns);
+    }
+
+    /// The guest never ran: the hardware had refused the entry.
+    pub fn never_ran(&mut self) {
+        self.open.iter_mut().filter(|piece| piece.0 == Label::Guest).for_each(|piece| piece.0 = Label::Handling);
+    }
+
+    /// Handling from `from_ns` to the first time off the CPU was polling.
+    pub fn polled_since(&mut self, from_ns: u64) {
+        let mut relabelled = Vec::with_capacity(self.open.len() + 1);
+        let mut slept = false;
+        for (label, from, to) in self.open.drain(..) {
+            slept |= to > from_ns && matches!(label, Label::Plain(state) if state.is_off());
+            if label != Label::Handling || slept || to <= from_ns {
+                relabelled.push((label, from, to));
+            } else if from >= from_ns {
+                relabelled.push((Label::Plain(State::HaltPoll), from, to));
+            } else {
+                relabelled.push((label, from, from_ns));
+                relabelled.push((Label::Plain(State::HaltPoll), from_ns, to));
+            }
+        }
+        self.open = relabelled;
+    }
+
+    /// Nothing tells which of the open handling was polling.
+    pub fn handled_or_polled(&mut self) {
+        let handling = self.open.iter_mut().filter(|piece| piece.0 == Label::Handling);
+        handling.for_each(|piece| piece.0 = Label::Plain(State::Unknown));
+    }
+}

@@ -1,0 +1,51 @@
+//! Whose exit reasons are these, where no event says `isa`?
+//!
+//! The kernel's text prints names without `isa`, and CentOS 6 had no such field. Many names and numbers belong to both
+//! vendors: HLT, CPUID, MSR. So the vendor is decided once for the whole trace, before it is read, by the first reason
+//! that only one of them has.
+
+use super::reasons::Isa;
+use super::roles::{ROWS, Role, exit};
+use trace::{Batch, Reading, Request, Scratch, Source, Trace, Wanted};
+
+/// The instruction set of a trace's exits. VMX where nothing tells, or where the events say it themselves.
+pub fn of(trace: &dyn Trace) -> Isa {
+    let Some(row) = ROWS.iter().find(|row| row.role == Role::Exit) else { return Isa::Vmx };
+    let wanted = |field: usize| row.fields[field].iter().map(|name| (*name).to_owned()).collect();
+    let fields = [exit::REASON, exit::REASON_NAME, exit::ISA].map(wanted).to_vec();
+    let exits = Wanted { names: row.names.iter().map(|name| (*name).to_owned()).collect(), fields };
+    let facts = trace.facts();
+    let mut described = facts.event_types.iter().filter(|event| exits.matches(event)).peekable();
+    if described.peek().is_none() || described.any(|event| exits.positions(event)[2].is_some()) {
+        return Isa::Vmx;
+    }
+    let request = Request { events: vec![exits] };
+    let reading = Reading { request: &request, fitted: None };
+    trace.lanes(&reading).into_iter().find_map(|lane| in_lane(lane.source, facts.event_types.len())).unwrap_or(Isa::Vmx)
+}
+
+fn in_lane(source: Source<'_>, event_types: usize) -> Option<Isa> {
+    match source {
+        Source::Pieces(pieces) => {
+            let (mut batch, mut scratch) = (Batch::default(), Scratch::default());
+            (0..pieces.count()).find_map(|index| {
+                batch.clear(event_types);
+                pieces.decode(index, &mut scratch, &mut batch);
+                in_batch(&batch)
+            })
+        }
+        Source::Sequence(batches) => batches.into_iter().find_map(|batch| in_batch(&batch)),
+    }
+}
+
+fn in_batch(batch: &Batch) -> Option<Isa> {
+    let exits = (0..batch.len()).filter(|at| batch.kinds[*at] != trace::batch::LOST);
+    exits.map(|at| batch.starts[at] as usize).find_map(|start| {
+        let (mask, values) = (batch.values[start], &batch.values[start + 1..]);
+        let by_number = (mask & 1 == 1).then(|| Isa::betrayed_by_number(values[0])).flatten();
+        by_number.or_else(|| {
+            let name = (mask >> 1 & 1 == 1).then(|| String::from_utf8_lossy(batch.content(values[1])))?;
+            Isa::betrayed_by(&name)
+        })
+    })
+}

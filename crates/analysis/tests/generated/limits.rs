@@ -1,0 +1,107 @@
+//! What a format cannot tell, declared once. Nothing else may differ from the truth.
+
+use super::answer::{Answer, Chains};
+use generate::{Generation, Story, Target};
+use std::collections::BTreeMap;
+
+/// Something that some traces cannot tell.
+pub struct Limit {
+    /// What.
+    pub missing: Missing,
+    /// Why.
+    pub why: &'static str,
+    /// Where.
+    pub applies: fn(&Story, Target) -> bool,
+}
+
+/// What is taken out of both answers before they are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// Times in ns; counts stay.
+    Nanoseconds,
+    /// Polling apart from handling.
+    HaltPolling,
+    /// Which nested guest it was.
+    ControlBlocks,
+    /// Levels, and with them lengths of chains; exits by reason and injections stay.
+    Levels,
+}
+
+pub const LIMITS: &[Limit] = &[
+    Limit {
+        missing: Missing::Nanoseconds,
+        why: "the kernel prints times in microseconds",
+        applies: |_, target| target == Target::TextPrinted,
+    },
+    Limit {
+        missing: Missing::HaltPolling,
+        why: "LTTng has no probe for kvm_vcpu_wakeup",
+        applies: |_, target| is_lttng(target),
+    },
+    Limit {
+        missing: Missing::ControlBlocks,
+        why: "LTTng has no probe for kvm_nested_vmenter, and before 6.1 VMX had no event of nested entry",
+        applies: |story, target| is_lttng(target) && story.generation >= Generation::V6_1,
+    },
+    Limit {
+        missing: Missing::Levels,
+        why: "without kvm_nested_vmenter and the entry's rip a refused entry looks like one that was made, and guests of \
+              guests like guests",
+        applies: |story, target| {
+            let deep = |key: &generate::truth::ExitKey| key.level > 2;
+            let unclear = story.truth.vcpus.iter().any(|vcpu| vcpu.refused > 0 || vcpu.exits.keys().any(deep));
+            is_lttng(target) && unclear
+        },
+    },
+];
+
+fn is_lttng(target: Target) -> bool {
+    matches!(target, Target::Ctf1 { lttng: true, .. })
+}
+
+/// The limits of `story` as `target`.
+pub fn of(story: &Story, target: Target) -> Vec<Missing> {
+    LIMITS.iter().filter(|limit| (limit.applies)(story, target)).map(|limit| limit.missing).collect()
+}
+
+impl Missing {
+    /// The answer without it.
+    pub fn taken_from(self, answer: &mut Answer) {
+        match self {
+            Missing::Nanoseconds => {
+                answer.ledger.clear();
+                answer.exits.values_mut().chain(answer.preemptors.values_mut()).for_each(|sum| sum.1 = 0);
+                answer.chains.values_mut().for_each(|chains| chains.total_ns = 0);
+            }
+            Missing::HaltPolling => {
+                merge(
+                    &mut answer.ledger,
+                    |column| {
+                        if column == "halt_poll_ns" { "handling_l1_ns".into() } else { column }
+                    },
+                )
+            }
+            Missing::ControlBlocks => answer.chains.values_mut().for_each(|chains| chains.migrated = 0),
+            Missing::Levels => {
+                merge(&mut answer.ledger, |column| {
+                    let levelled = column.starts_with("guest_") || column.starts_with("handling_");
+                    if levelled { "guest_and_handling_ns".into() } else { column }
+                });
+                let mut exits = BTreeMap::new();
+                for ((_, reason), (count, _)) in std::mem::take(&mut answer.exits) {
+                    exits.entry((String::new(), reason)).or_insert((0, 0)).0 += count;
+                }
+                answer.exits = exits;
+                for chains in answer.chains.values_mut() {
+                    *chains = Chains { count: chains.count, ..Chains::default() };
+                }
+            }
+        }
+    }
+}
+
+fn merge(ledger: &mut BTreeMap<String, u64>, name: impl Fn(String) -> String) {
+    for (column, ns) in std::mem::take(ledger) {
+        *ledger.entry(name(column)).or_default() += ns;
+    }
+}

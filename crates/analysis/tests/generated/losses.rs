@@ -1,0 +1,156 @@
+//! What losses may do to an answer: make it poorer, never wrong.
+
+use super::answer::Answer;
+use super::equal::{flow, torture};
+use super::limits::{self, Missing};
+use generate::scenario::{self, Scenario};
+use generate::{Generation, Random, Story, Target, Vendor};
+use std::collections::BTreeMap;
+use trace::write::Loss;
+
+/// Where the answer says more than is true.
+fn too_much(story: &Story, target: Target) -> Vec<String> {
+    let part = flow(story, target);
+    let missing = limits::of(story, target);
+    let (mut expected, mut found) = (Answer::true_of(&story.truth), Answer::found_in(&part));
+    let mut wrong = Vec::new();
+    for (tid, answer) in &found {
+        if answer.wall_ns() != part.window.length_ns() {
+            wrong.push(format!("thread {tid}: the ledger does not close"));
+        }
+    }
+    for missing in &missing {
+        expected.values_mut().chain(found.values_mut()).for_each(|answer| missing.taken_from(answer));
+    }
+    for vcpu in &story.truth.vcpus {
+        let (expected, Some(found)) = (&expected[&vcpu.tid], found.get(&vcpu.tid)) else { continue };
+        let mut more = |what: &str, found: u64, limit: u64| {
+            if found > limit {
+                wrong.push(format!("thread {}: {what} {found}, true {limit}", vcpu.tid));
+            }
+        };
+        let unknown = |answer: &Answer| answer.ledger.get("unknown_ns").copied().unwrap_or(0);
+        for (column, ns) in found.ledger.iter().filter(|(column, _)| !column.contains("unknown")) {
+            more(column, *ns, expected.ledger.get(column).copied().unwrap_or(0));
+        }
+        if !missing.contains(&Missing::Nanoseconds) {
+            more("known", vcpu.hidden_ns + unknown(expected), unknown(found));
+        }
+        for (reason, (count, total_ns)) in by_reason(found) {
+            let limit = by_reason(expected).get(&reason).copied().unwrap_or_default();
+            more(&reason, count, limit.0);
+            more(&format!("ns of {reason}"), total_ns, limit.1);
+        }
+        for ((level, reason), (count, _)) in found.exits.iter().filter(|((level, _), _)| level != "L?") {
+            let key = (level.clone(), reason.clone());
+            more(&format!("{level} {reason}"), *count, expected.exits.get(&key).copied().unwrap_or_default().0);
+        }
+        for (reason, chains) in &found.chains {
+            let limit = expected.chains.get(reason).cloned().unwrap_or_default();
+            more(&format!("chains {reason}"), chains.count, limit.count);
+            for (length, count) in &chains.lengths {
+                let limit = limit.lengths.get(length).copied().unwrap_or(0);
+                more(&format!("chains {reason} of {length} exits"), *count, limit);
+            }
+        }
+    }
+    wrong
+}
+
+/// Exits of all levels: an exit whose level was lost is still an exit.
+fn by_reason(answer: &Answer) -> BTreeMap<String, (u64, u64)> {
+    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for ((_, reason), (count, ns)) in &answer.exits {
+        let sum = sums.entry(reason.clone()).or_default();
+        *sum = (sum.0 + count, sum.1 + ns);
+    }
+    sums
+}
+
+#[test]
+fn a_marked_gap_takes_from_the_answer_and_adds_nothing() {
+    let scenario = Scenario::named("losses").unwrap();
+    for vendor in [Vendor::Vmx, Vendor::Svm] {
+        for generation in Generation::ALL {
+            for seed in 1..=2 * torture() {
+                let story = scenario.run_on(vendor, generation, seed).unwrap();
+                let all = seed == 1 && generation == scenario.usual;
+                let targets = if all { Target::all() } else { vec![Target::TextRaw, Target::TextPrinted] };
+                for target in targets {
+                    let wrong = too_much(&story, target);
+                    let case = format!("{vendor:?} {generation:?} {seed} as {}", target.name());
+                    assert!(wrong.is_empty(), "{case}\n{}", wrong.join("\n"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn most_of_what_a_gap_left_is_told() {
+    for vendor in [Vendor::Vmx, Vendor::Svm] {
+        let story = Scenario::named("losses").unwrap().run_on(vendor, Generation::V6_12, 1).unwrap();
+        for target in Target::all().into_iter().filter(|target| *target != Target::TextPrinted) {
+            let found = &Answer::found_in(&flow(&story, target))[&170];
+            let truth = &story.truth.vcpus[0];
+            let left_ns = found.wall_ns() - truth.hidden_ns;
+            let told_ns = found.wall_ns() - found.ledger["unknown_ns"];
+            assert!(told_ns * 100 > left_ns * 95, "{vendor:?} as {}: {told_ns} of {left_ns} ns", target.name());
+        }
+    }
+}
+
+/// `story` without what some CPU recorded in some stretch.
+fn with_gap(mut story: Story, random: &mut Random) -> Story {
+    let (from, to) = (story.truth.from_ns, story.truth.to_ns);
+    let begin = random.between(from, to);
+    let end = begin + random.between(1_000, (to - from) / 5);
+    let cpu = random.between(0, u64::from(story.cpus)) as u32;
+    let inside = |record: &trace::write::Record| record.cpu == cpu && (begin..end).contains(&record.ticks);
+    let gone = story.records.iter().filter(|record| inside(record)).count() as u64;
+    let next = story.records.iter().find(|record| record.cpu == cpu && record.ticks >= end).map(|record| record.ticks);
+    // A loss is marked by the next event of its CPU: without one nothing tells of it.
+    if let Some(ticks) = next.filter(|_| gone > 0) {
+        story.records.retain(|record| !inside(record));
+        story.losses.push(Loss { ticks, cpu, events: Some(gone) });
+        story.losses.sort_by_key(|loss| loss.ticks);
+    }
+    story
+}
+
+#[test]
+fn gaps_anywhere_in_any_story_add_nothing() {
+    let mut random = Random::new(7);
+    for seed in 0..120 * torture() {
+        let story = (0..random.between(1, 4)).fold(scenario::random(seed), |story, _| with_gap(story, &mut random));
+        let target = random.pick(&Target::all());
+        let wrong = too_much(&story, target);
+        let case = format!("{seed}, {:?} {:?} as {}", story.vendor, story.generation, target.name());
+        assert!(wrong.is_empty(), "{case}\n{}", wrong.join("\n"));
+    }
+}
+
+#[test]
+fn explore() {
+    let mut random = Random::new(7);
+    let mut bad = BTreeMap::new();
+    for seed in 0..400 {
+        let story = (0..random.between(1, 4)).fold(scenario::random(seed), |story, _| with_gap(story, &mut random));
+        let target = Target::named("tracedat7-le-64-none").unwrap();
+        for target in [target, random.pick(&Target::all())] {
+            let wrong = too_much(&story, target);
+            if !wrong.is_empty() {
+                *bad.entry(target.name()).or_insert(0) += 1;
+                println!(
+                    "## {seed}, {:?} {:?} as {} {:?}\n{}",
+                    story.vendor,
+                    story.generation,
+                    target.name(),
+                    story.losses,
+                    wrong.join("\n")
+                );
+            }
+        }
+    }
+    println!("{bad:#?}");
+}
