@@ -1,6 +1,6 @@
 //! All threads of a trace, event by event.
 //!
-//! In:  events in time order, in the roles of [`roles::ROWS`](super::roles::ROWS).
+//! In:  events in time order, in the roles of [`roles::ROWS`].
 //! Out: to a [`Sink`]: every piece of time of every thread in its state, every exit, every chain, who ran instead.
 //!
 //! Events belong to the thread that was running. Traces without a thread field (LTTng without the `tid` context) are
