@@ -28,6 +28,7 @@ pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
         handled(measures, options),
         nested::chain_sequences(measures, options),
         nested::nested_guests(measures),
+        threads(measures),
         losses(measures),
         events(measures),
     ]
@@ -233,6 +234,32 @@ fn handled(measures: &[Measures<'_>], options: &Options) -> Table {
             row.extend([level.to_string().into(), reason.into(), by(0), by(1), by(2)]);
             table.push(row);
         }
+    }
+    table
+}
+
+/// vCPU threads and vhost workers, as found by events and by name.
+fn threads(measures: &[Measures<'_>]) -> Table {
+    let columns = vec![
+        Column::key_of("tid", ColumnType::I64),
+        Column::value("role", "", ColumnType::Text),
+        Column::value("comm", "", ColumnType::Text),
+        Column::value("vm", "", ColumnType::Text),
+    ];
+    let mut table = Table::new("threads", columns);
+    for measure in measures {
+        for vcpu in &measure.vcpus {
+            let comm = vcpu.comm.as_str().into();
+            table.push(vec![Cell::I64(vcpu.tid.into()), "vcpu".into(), comm, vcpu.vm.as_str().into()]);
+        }
+        for (comm, tid) in &measure.part.vhost {
+            // A worker's name holds the id of the thread that owns it, which no event links to a VM.
+            table.push(vec![Cell::I64((*tid).into()), "vhost".into(), comm.as_str().into(), Cell::Missing]);
+        }
+    }
+    if measures.iter().any(|measure| !measure.part.vhost.is_empty()) {
+        let columns = [("role", "role"), ("tid", "tid"), ("comm", "name"), ("vm", "vm")];
+        table.shown = shown("Threads of VMs", &columns, 16);
     }
     table
 }
