@@ -17,7 +17,7 @@ const U64: ColumnType = ColumnType::U64;
 
 /// All tables, in reading order.
 pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
-    vec![
+    let mut tables = vec![
         nested::chains(measures, options),
         exits(measures, options),
         exit_details(measures, options),
@@ -31,7 +31,12 @@ pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
         threads(measures),
         losses(measures),
         events(measures),
-    ]
+    ];
+    // An empty table is news only where it says that nothing is missing.
+    for table in tables.iter_mut().filter(|table| table.rows.is_empty() && table.name != "losses") {
+        table.shown = None;
+    }
+    tables
 }
 
 fn keys() -> Vec<Column> {
