@@ -103,6 +103,11 @@ impl Generation {
         self >= Generation::V6_1
     }
 
+    /// True if `kvm_nested_vmenter_failed` exists.
+    pub fn tells_refusals(self) -> bool {
+        self >= Generation::V5_10
+    }
+
     /// True if `kvm_entry` has the guest's instruction pointer.
     pub fn entry_has_rip(self) -> bool {
         self >= Generation::V5_10
@@ -205,8 +210,10 @@ fn kvm_events(generation: Generation, vendor: Vendor) -> Vec<EventSchema> {
     if generation.has_wakeup() {
         events.push(kvm("kvm_vcpu_wakeup", "__u64 ns; bool waited; bool valid"));
     }
-    if generation >= Generation::V5_10 {
+    if generation.tells_refusals() {
         events.push(kvm("kvm_nested_vmenter_failed", "__data_loc char[] msg; u32 err"));
+    }
+    if generation >= Generation::V5_10 {
         events.push(kvm("kvm_wait_lapic_expire", "unsigned int vcpu_id; s64 delta"));
     }
     if new {

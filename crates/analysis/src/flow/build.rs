@@ -256,6 +256,7 @@ fn settle_levels(walk: &mut Walk<Tally>) {
     let seen = walk.seen;
     walk.sink.sums.resize_with(walk.threads.len(), Sums::default);
     for (thread, sums) in walk.threads.iter().zip(&mut walk.sink.sums) {
+        sums.relevel(Lv::Asked, Lv::At(if seen.nested_vmexit { 1 } else { 2 }));
         let never_nested = thread.first_nested_sign.is_none();
         if never_nested {
             sums.relevel(Lv::Early, Lv::At(1));

@@ -66,7 +66,7 @@ fn note(state: State) -> String {
     match state {
         State::Unknown => "before its first KVM event, or lost".into(),
         State::Preempted => "ready, another task ran".into(),
-        State::Guest(Lv::Early | Lv::Lost) | State::Handling(Lv::Early | Lv::Lost) => "level not told".into(),
+        State::Guest(level) | State::Handling(level) if level.is_open() => "level not told".into(),
         _ => String::new(),
     }
 }
@@ -75,7 +75,7 @@ fn note(state: State) -> String {
 fn hue(state: State) -> String {
     let level = |level: Lv| match level {
         Lv::At(depth) => format!("l{depth}"),
-        Lv::Early | Lv::Lost => "unknown_level".into(),
+        Lv::Early | Lv::Asked | Lv::Lost => "unknown_level".into(),
     };
     match state {
         State::Guest(at) => format!("guest_{}", level(at)),

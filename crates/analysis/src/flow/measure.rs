@@ -220,7 +220,7 @@ impl PartFlow {
         };
         match level {
             Lv::At(depth) => Level::At(depth + base),
-            Lv::Early | Lv::Lost => Level::Unknown,
+            Lv::Early | Lv::Asked | Lv::Lost => Level::Unknown,
         }
     }
 }

@@ -17,6 +17,9 @@ pub enum Lv {
     At(u8),
     /// Before the thread's first sign of nesting; the end of the trace may settle it.
     Early,
+    /// Entered on request before any `kvm_nested_vmexit`, and no event says whether the request was refused: 1 if that
+    /// event turns out to be recorded, for then its silence tells, else 2.
+    Asked,
     /// Lost with events that are missing; nothing can settle it.
     Lost,
 }
@@ -44,7 +47,7 @@ impl Lv {
     pub fn level(self) -> Level {
         match self {
             Lv::At(depth) => Level::At(depth),
-            Lv::Early | Lv::Lost => Level::Unknown,
+            Lv::Early | Lv::Asked | Lv::Lost => Level::Unknown,
         }
     }
 
@@ -52,8 +55,9 @@ impl Lv {
     pub fn index(self) -> usize {
         match self {
             Lv::Early => 0,
-            Lv::Lost => 1,
-            Lv::At(depth) => usize::from(depth.clamp(1, DEEPEST)) + 1,
+            Lv::Asked => 1,
+            Lv::Lost => 2,
+            Lv::At(depth) => usize::from(depth.clamp(1, DEEPEST)) + 2,
         }
     }
 
@@ -61,14 +65,15 @@ impl Lv {
     pub fn of_index(index: usize) -> Self {
         match index {
             0 => Lv::Early,
-            1 => Lv::Lost,
-            depth => Lv::at((depth - 1) as u8),
+            1 => Lv::Asked,
+            2 => Lv::Lost,
+            depth => Lv::at((depth - 2) as u8),
         }
     }
 }
 
 /// Number of different [`Lv`]s.
-pub const LEVELS: usize = DEEPEST as usize + 2;
+pub const LEVELS: usize = DEEPEST as usize + 3;
 
 /// The states of the ledger (CONTRACTS section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

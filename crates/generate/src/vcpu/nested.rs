@@ -107,8 +107,6 @@ impl Vcpu {
     }
 
     /// The processor refuses a VMX entry with VM-Fail: `kvm_entry` was written, yet no guest ran.
-    ///
-    /// Never while a chain is open: its end could not be told from this one.
     pub fn refuse_in_hardware(&mut self, block: u64) {
         self.request(block, vmx::VMRESUME, 2, 300);
         let after = self.rip + ENTRY_INSTRUCTION_BYTES;

@@ -57,7 +57,7 @@ fn state_columns(deepest: u8) -> Vec<(String, Vec<State>)> {
     let levels = |what: &str, state: fn(Lv) -> State| {
         let mut columns: Vec<(String, Vec<State>)> =
             (1..=deepest).map(|depth| (format!("{what}_l{depth}_ns"), vec![state(Lv::At(depth))])).collect();
-        columns.push((format!("{what}_unknown_level_ns"), vec![state(Lv::Early), state(Lv::Lost)]));
+        columns.push((format!("{what}_unknown_level_ns"), [Lv::Early, Lv::Asked, Lv::Lost].map(state).to_vec()));
         columns
     };
     let mut columns = levels("guest", State::Guest);

@@ -164,6 +164,7 @@ impl Thread {
             (Pend::Asked(Some(nested_rip)), Some(rip)) => rip != nested_rip, // T1
             (Pend::Asked(_), _) => false,                                    // T2
             (Pend::Guessed, _) if cx.seen.nested_entry => return Lv::At(1),  // no request was seen: refused
+            (Pend::Guessed, None) if !cx.seen.nested_vmexit && !cx.seen.inject => return Lv::Asked,
             (Pend::Guessed, rip) => {
                 // T3: L1 goes on behind the instruction.
                 rip.is_some() && rip == self.last_exit.map(|(_, at)| at.wrapping_add(ENTRY_INSTRUCTION_BYTES))
