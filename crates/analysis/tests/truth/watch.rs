@@ -135,7 +135,7 @@ pub fn walk(trace: &dyn Trace) -> Walk<Told> {
 pub fn wrong_and_unknown(exits: &[Exit], truth: impl Fn(u64) -> Lv) -> (usize, usize) {
     let wrong = |exit: &&Exit| match exit.level {
         Lv::At(_) => exit.level != truth(exit.rip),
-        Lv::Early => truth(exit.rip) != Lv::At(1),
+        Lv::Early | Lv::Asked => truth(exit.rip) != Lv::At(1),
         Lv::Lost => false,
     };
     (exits.iter().filter(wrong).count(), exits.iter().filter(|exit| exit.level == Lv::Lost).count())
