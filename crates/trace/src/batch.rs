@@ -1,10 +1,11 @@
 //! Decoded events of one piece of a trace, as columns.
 //!
 //! ```text
-//! times_ns  kinds  cpus  tids  starts        values
-//! [  100 ]  [ 0 ]  [ 1 ] [170] [ 0 ] ----->  [ mask | field 0 | field 1 | ... ]
-//! [  180 ]  [ 3 ]  [ 1 ] [170] [ 9 ] ----->  [ mask | field 0 ]
+//! rows                                          values
+//! { time 100, kind 0, cpu 1, tid 170, start 0 } -> [ mask | field 0 | field 1 | ... ]
+//! { time 180, kind 3, cpu 1, tid 170, start 9 } -> [ mask | field 0 ]
 //! ```
+//! What every event has stands in one row, because it is read together; values differ in number from kind to kind.
 //! `mask` has bit i set if the event has the i-th wanted field; an absent field's value is 0. Text and byte arrays are
 //! handles into `bytes`. A batch is filled by one thread, read by another, and used again.
 
@@ -19,19 +20,26 @@ pub const LOST: Kind = Kind::MAX;
 /// The thread of an event, where the trace does not say it.
 pub const NO_TID: i32 = -1;
 
+/// What every event has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// Time in ns on the trace's clock (in ticks if the reading asked for ticks).
+    pub time_ns: u64,
+    /// CPU on which it happened.
+    pub cpu: u32,
+    /// Thread that was running, or [`NO_TID`].
+    pub tid: i32,
+    /// Where its mask and values start in `values`.
+    pub start: u32,
+    /// Its kind.
+    pub kind: Kind,
+}
+
 /// Events of one piece, in the order in which they stand there.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Time of each event in ns on the trace's clock (in ticks if the reading asked for ticks).
-    pub times_ns: Vec<u64>,
-    /// Kind of each event.
-    pub kinds: Vec<Kind>,
-    /// CPU on which each event happened.
-    pub cpus: Vec<u32>,
-    /// Thread that was running, or [`NO_TID`].
-    pub tids: Vec<i32>,
-    /// Where the event's mask and values start in `values`.
-    pub starts: Vec<u32>,
+    /// What every event has.
+    pub rows: Vec<Row>,
     /// Masks and values.
     pub values: Vec<u64>,
     /// Contents of text and byte fields.
@@ -49,11 +57,7 @@ pub struct Batch {
 impl Batch {
     /// Empties the batch and keeps its memory.
     pub fn clear(&mut self, event_types: usize) {
-        self.times_ns.clear();
-        self.kinds.clear();
-        self.cpus.clear();
-        self.tids.clear();
-        self.starts.clear();
+        self.rows.clear();
         self.values.clear();
         self.bytes.clear();
         self.tally.clear();
@@ -65,12 +69,12 @@ impl Batch {
 
     /// Number of wanted events.
     pub fn len(&self) -> usize {
-        self.times_ns.len()
+        self.rows.len()
     }
 
     /// True if there is no wanted event.
     pub fn is_empty(&self) -> bool {
-        self.times_ns.is_empty()
+        self.rows.is_empty()
     }
 
     /// Notes that an event of type `event_type` stands at `time_ns`, wanted or not.
@@ -97,11 +101,7 @@ impl Batch {
     /// Starts a wanted event whose mask and values follow by [`Batch::value`] and [`Batch::handle`].
     #[inline]
     pub fn begin(&mut self, time_ns: u64, kind: Kind, cpu: u32, tid: i32, mask: u64) {
-        self.times_ns.push(time_ns);
-        self.kinds.push(kind);
-        self.cpus.push(cpu);
-        self.tids.push(tid);
-        self.starts.push(self.values.len() as u32);
+        self.rows.push(Row { time_ns, kind, cpu, tid, start: self.values.len() as u32 });
         self.values.push(mask);
     }
 

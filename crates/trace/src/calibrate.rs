@@ -69,9 +69,9 @@ fn spread(count: usize) -> impl Iterator<Item = usize> {
 
 fn collect(batch: &Batch, points: &mut Vec<(u64, u64)>) {
     for at in 0..batch.len() {
-        let start = batch.starts[at] as usize;
-        if batch.kinds[at] != crate::batch::LOST && batch.values[start] & 1 == 1 {
-            points.push((batch.times_ns[at], batch.values[start + 1]));
+        let start = batch.rows[at].start as usize;
+        if batch.rows[at].kind != crate::batch::LOST && batch.values[start] & 1 == 1 {
+            points.push((batch.rows[at].time_ns, batch.values[start + 1]));
         }
     }
 }

@@ -200,32 +200,33 @@ impl Head {
     /// When the next event happened, or when the lane went silent if it is a loss.
     #[inline]
     fn next_ns(&self) -> u64 {
-        if self.batch.kinds[self.at] == LOST { self.last_ns } else { self.batch.times_ns[self.at] }
+        let row = &self.batch.rows[self.at];
+        if row.kind == LOST { self.last_ns } else { row.time_ns }
     }
 
     /// When the loss at the head was over: as its reader says, else by the next event of the lane.
     fn lost_until_ns(&self) -> u64 {
-        let told = self.batch.times_ns[self.at];
-        let next = self.batch.times_ns.get(self.at + 1).copied().unwrap_or(told);
+        let told = self.batch.rows[self.at].time_ns;
+        let next = self.batch.rows.get(self.at + 1).map_or(told, |row| row.time_ns);
         if told > self.last_ns { told } else { next.max(self.last_ns) }
     }
 
     #[inline]
     fn take_event(&mut self, lane: usize) -> Event<'_> {
         let batch = &self.batch;
-        let (at, kind) = (self.at, batch.kinds[self.at]);
-        let start = batch.starts[at] as usize;
-        let end = batch.starts.get(at + 1).map_or(batch.values.len(), |next| *next as usize);
+        let row = batch.rows[self.at];
+        let start = row.start as usize;
+        let end = batch.rows.get(self.at + 1).map_or(batch.values.len(), |next| next.start as usize);
         let time_ns = self.next_ns();
-        let until_ns = if kind == LOST { self.lost_until_ns() } else { time_ns };
+        let until_ns = if row.kind == LOST { self.lost_until_ns() } else { time_ns };
         self.last_ns = time_ns;
         self.at += 1;
         Event {
             time_ns,
             until_ns,
-            kind,
-            cpu: batch.cpus[at],
-            tid: batch.tids[at],
+            kind: row.kind,
+            cpu: row.cpu,
+            tid: row.tid,
             lane,
             mask: batch.values[start],
             values: &batch.values[start + 1..end],

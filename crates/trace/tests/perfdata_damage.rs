@@ -183,13 +183,13 @@ fn take_in(seen: &mut Seen, batch: &Batch, kvm_exit: Option<usize>) {
     seen.problems += batch.problems.len();
     seen.tally += batch.tally.iter().map(|count| u64::from(*count)).sum::<u64>();
     for at in 0..batch.len() {
-        let values = &batch.values[batch.starts[at] as usize..];
-        if batch.kinds[at] == LOST {
+        let values = &batch.values[batch.rows[at].start as usize..];
+        if batch.rows[at].kind == LOST {
             seen.lost += values[1];
-        } else if Some(usize::from(batch.kinds[at])) == kvm_exit {
-            seen.times.push(batch.times_ns[at]);
+        } else if Some(usize::from(batch.rows[at].kind)) == kvm_exit {
+            seen.times.push(batch.rows[at].time_ns);
             seen.rips.push(values.get(2).copied().unwrap_or(0));
-            seen.places.push((batch.cpus[at], batch.tids[at]));
+            seen.places.push((batch.rows[at].cpu, batch.rows[at].tid));
         }
     }
 }

@@ -76,7 +76,7 @@ fn ours(trace: &dyn Trace) -> Vec<Ours> {
         let Source::Sequence(batches) = lane.source else { panic!("perf.data comes as a sequence") };
         for batch in batches {
             assert!(batch.problems.is_empty(), "{:?}", batch.problems);
-            let wanted = (0..batch.len()).filter(|at| batch.kinds[*at] != kvmscope_trace::batch::LOST);
+            let wanted = (0..batch.len()).filter(|at| batch.rows[*at].kind != kvmscope_trace::batch::LOST);
             events.extend(wanted.map(|at| one(&batch, at, &trace.facts().event_types)));
         }
     }
@@ -84,8 +84,8 @@ fn ours(trace: &dyn Trace) -> Vec<Ours> {
 }
 
 fn one(batch: &Batch, at: usize, types: &[EventType]) -> Ours {
-    let event = &types[usize::from(batch.kinds[at])];
-    let start = batch.starts[at] as usize;
+    let event = &types[usize::from(batch.rows[at].kind)];
+    let start = batch.rows[at].start as usize;
     let mask = batch.values[start];
     let fields = event.fields.iter().enumerate().map(|(index, field)| {
         let value = (mask >> index & 1 == 1).then(|| batch.values[start + 1 + index]);
@@ -96,7 +96,7 @@ fn one(batch: &Batch, at: usize, types: &[EventType]) -> Ours {
         (field.name.clone(), field.kind, value, content)
     });
     let name = format!("{}:{}", event.system, event.name);
-    (name, batch.times_ns[at], batch.cpus[at], batch.tids[at], fields.collect())
+    (name, batch.rows[at].time_ns, batch.rows[at].cpu, batch.rows[at].tid, fields.collect())
 }
 
 /// Compares all samples; returns how many events and fields were equal.

@@ -23,10 +23,10 @@ fn see(trace: &dyn Trace) -> (Vec<u64>, Vec<(u32, u64)>, Vec<base::Problem>) {
             batch.clear(trace.facts().event_types.len());
             pieces.decode(index, &mut Scratch::default(), &mut batch);
             for at in 0..batch.len() {
-                let values = &batch.values[batch.starts[at] as usize..];
-                match batch.kinds[at] {
-                    LOST => losses.push((batch.cpus[at], values[1])),
-                    _ => times.push(batch.times_ns[at]),
+                let values = &batch.values[batch.rows[at].start as usize..];
+                match batch.rows[at].kind {
+                    LOST => losses.push((batch.rows[at].cpu, values[1])),
+                    _ => times.push(batch.rows[at].time_ns),
                 }
             }
             problems.append(&mut batch.problems);

@@ -20,12 +20,12 @@ fn told(name: &str) -> Vec<String> {
 }
 
 fn tell(trace: &dyn Trace, batch: &Batch, at: usize) -> String {
-    let values = &batch.values[batch.starts[at] as usize..];
-    let head = format!("{} {} {}", batch.times_ns[at], batch.cpus[at], batch.tids[at]);
-    if batch.kinds[at] == LOST {
+    let values = &batch.values[batch.rows[at].start as usize..];
+    let head = format!("{} {} {}", batch.rows[at].time_ns, batch.rows[at].cpu, batch.rows[at].tid);
+    if batch.rows[at].kind == LOST {
         return format!("{head} lost {}", values[1]);
     }
-    let event = &trace.facts().event_types[usize::from(batch.kinds[at])];
+    let event = &trace.facts().event_types[usize::from(batch.rows[at].kind)];
     let present = event.fields.iter().enumerate().filter(|(index, _)| values[0] >> index & 1 == 1);
     let shown = present.map(|(index, field)| match field.kind {
         FieldKind::Text => format!(" {}={:?}", field.name, String::from_utf8_lossy(batch.content(values[1 + index]))),

@@ -66,20 +66,21 @@ fn ours(file: &Path) -> Vec<Event> {
             batch.clear(trace.facts().event_types.len());
             pieces.decode(index, &mut Scratch::default(), &mut batch);
             assert!(batch.problems.is_empty(), "{:?}", batch.problems);
-            events.extend((0..batch.len()).filter(|at| batch.kinds[*at] != LOST).map(|at| one(&*trace, &batch, at)));
+            events
+                .extend((0..batch.len()).filter(|at| batch.rows[*at].kind != LOST).map(|at| one(&*trace, &batch, at)));
         }
     }
     events
 }
 
 fn one(trace: &dyn Trace, batch: &Batch, at: usize) -> Event {
-    let types = &trace.facts().event_types[usize::from(batch.kinds[at])];
-    let values = &batch.values[batch.starts[at] as usize..];
+    let types = &trace.facts().event_types[usize::from(batch.rows[at].kind)];
+    let values = &batch.values[batch.rows[at].start as usize..];
     let mut event = Event {
         name: types.name.clone(),
-        time_ns: batch.times_ns[at],
-        cpu: batch.cpus[at],
-        tid: batch.tids[at],
+        time_ns: batch.rows[at].time_ns,
+        cpu: batch.rows[at].cpu,
+        tid: batch.rows[at].tid,
         numbers: BTreeMap::new(),
         texts: BTreeMap::new(),
     };

@@ -34,14 +34,14 @@ fn events(trace: &dyn Trace) -> Vec<Event> {
 fn take_in(events: &mut Vec<Event>, trace: &dyn Trace, batch: &Batch) {
     assert!(batch.problems.is_empty(), "{:?}", batch.problems);
     for at in 0..batch.len() {
-        let kind = &trace.facts().event_types[usize::from(batch.kinds[at])];
-        let values = &batch.values[batch.starts[at] as usize..];
+        let kind = &trace.facts().event_types[usize::from(batch.rows[at].kind)];
+        let values = &batch.values[batch.rows[at].start as usize..];
         let fields = kind.fields.iter().enumerate().filter(|(index, field)| {
             values[0] >> index & 1 == 1 && matches!(field.kind, FieldKind::Unsigned | FieldKind::Signed)
         });
         let numbers = fields.map(|(index, field)| (field.name.clone(), values[1 + index])).collect();
         let name = format!("{}:{}", kind.system, kind.name);
-        events.push((name, batch.times_ns[at], batch.cpus[at], batch.tids[at], numbers));
+        events.push((name, batch.rows[at].time_ns, batch.rows[at].cpu, batch.rows[at].tid, numbers));
     }
 }
 

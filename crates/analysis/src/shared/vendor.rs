@@ -39,8 +39,8 @@ fn in_lane(source: Source<'_>, event_types: usize) -> Option<Isa> {
 }
 
 fn in_batch(batch: &Batch) -> Option<Isa> {
-    let exits = (0..batch.len()).filter(|at| batch.kinds[*at] != trace::batch::LOST);
-    exits.map(|at| batch.starts[at] as usize).find_map(|start| {
+    let exits = (0..batch.len()).filter(|at| batch.rows[*at].kind != trace::batch::LOST);
+    exits.map(|at| batch.rows[at].start as usize).find_map(|start| {
         let (mask, values) = (batch.values[start], &batch.values[start + 1..]);
         let by_number = (mask & 1 == 1).then(|| Isa::betrayed_by_number(values[0])).flatten();
         by_number.or_else(|| {

@@ -71,7 +71,7 @@ impl Stream {
         let edit = |batch: &Batch| {
             let mut edited = Batch { bytes: batch.bytes.clone(), tally: batch.tally.clone(), ..Batch::default() };
             for at in 0..batch.len() {
-                if keep(index, batch.times_ns[at], &mut edited) {
+                if keep(index, batch.rows[at].time_ns, &mut edited) {
                     copy_event(batch, at, &mut edited);
                 }
                 index += 1;
@@ -83,11 +83,12 @@ impl Stream {
 }
 
 fn copy_event(from: &Batch, at: usize, to: &mut Batch) {
-    let start = from.starts[at] as usize;
-    let end = from.starts.get(at + 1).map_or(from.values.len(), |next| *next as usize);
-    to.begin(from.times_ns[at], from.kinds[at], from.cpus[at], from.tids[at], from.values[start]);
+    let row = from.rows[at];
+    let start = row.start as usize;
+    let end = from.rows.get(at + 1).map_or(from.values.len(), |next| next.start as usize);
+    to.begin(row.time_ns, row.kind, row.cpu, row.tid, from.values[start]);
     from.values[start + 1..end].iter().for_each(|value| to.value(*value));
-    to.saw_time(from.times_ns[at]);
+    to.saw_time(row.time_ns);
 }
 
 fn copy(batch: &Batch) -> Batch {

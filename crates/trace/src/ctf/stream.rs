@@ -4,7 +4,7 @@ use super::kind::{Steps, StreamKind};
 use super::machine::{Machine, Stop};
 use super::model::Role;
 use super::packet::Packet;
-use crate::batch::NO_TID;
+use crate::batch::{NO_TID, Row};
 use crate::{Batch, Pieces, Scratch};
 use base::{Clock, Problem};
 use std::path::PathBuf;
@@ -192,11 +192,7 @@ impl Reader<'_> {
                 machine.role(Role::Tid).map(|tid| tid as i32)
             }
         };
-        batch.times_ns.push(time_ns);
-        batch.kinds.push(kind);
-        batch.cpus.push(cpu);
-        batch.tids.push(tid.unwrap_or(NO_TID));
-        batch.starts.push(start as u32);
+        batch.rows.push(Row { time_ns, kind, cpu, tid: tid.unwrap_or(NO_TID), start: start as u32 });
         Ok(())
     }
 }

@@ -103,7 +103,7 @@ impl Ours {
                 continue;
             }
             self.at += 1;
-            if batch.kinds[self.at - 1] != LOST {
+            if batch.rows[self.at - 1].kind != LOST {
                 return Some(seen(batch, self.at - 1, types));
             }
         }

@@ -74,8 +74,8 @@ pub fn each_batch(lane: Lane<'_>, event_types: usize, mut take: impl FnMut(Batch
 
 /// The `at`-th event of a batch that was read with [`Request::everything`].
 pub fn seen(batch: &Batch, at: usize, types: &[EventType]) -> Seen {
-    let kind = &types[usize::from(batch.kinds[at])];
-    let start = batch.starts[at] as usize;
+    let kind = &types[usize::from(batch.rows[at].kind)];
+    let start = batch.rows[at].start as usize;
     let mask = batch.values[start];
     let fields = kind.fields.iter().take(64).enumerate().filter(|(bit, _)| mask >> bit & 1 == 1);
     let fields = fields.map(|(bit, field)| {
@@ -90,7 +90,13 @@ pub fn seen(batch: &Batch, at: usize, types: &[EventType]) -> Seen {
         (field.name.clone(), value)
     });
     let name = if kind.system.is_empty() { kind.name.clone() } else { format!("{}:{}", kind.system, kind.name) };
-    Seen { time_ns: batch.times_ns[at], name, cpu: batch.cpus[at], tid: batch.tids[at], fields: fields.collect() }
+    Seen {
+        time_ns: batch.rows[at].time_ns,
+        name,
+        cpu: batch.rows[at].cpu,
+        tid: batch.rows[at].tid,
+        fields: fields.collect(),
+    }
 }
 
 /// Reads everything.
@@ -102,8 +108,8 @@ pub fn read(trace: &dyn Trace) -> Whole {
     for lane in trace.lanes(&reading) {
         each_batch(lane, facts.event_types.len(), |batch| {
             for at in 0..batch.len() {
-                if batch.kinds[at] == LOST {
-                    whole.lost.push((batch.times_ns[at], batch.values[batch.starts[at] as usize + 1]));
+                if batch.rows[at].kind == LOST {
+                    whole.lost.push((batch.rows[at].time_ns, batch.values[batch.rows[at].start as usize + 1]));
                 } else {
                     whole.events.push(seen(&batch, at, &facts.event_types));
                 }

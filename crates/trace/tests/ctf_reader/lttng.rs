@@ -45,7 +45,7 @@ fn the_whole_recording_has_the_counts_that_are_known_of_it() {
     for lane in trace.lanes(&reading) {
         each_batch(lane, facts.event_types.len(), |batch| {
             all += batch.tally.iter().map(|count| u64::from(*count)).sum::<u64>();
-            batch.kinds.iter().for_each(|kind| kinds[usize::from(*kind)] += 1);
+            batch.rows.iter().for_each(|row| kinds[usize::from(row.kind)] += 1);
             assert!(batch.problems.is_empty(), "{:?}", batch.problems);
         });
     }
