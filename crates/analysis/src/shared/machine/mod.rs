@@ -199,7 +199,7 @@ impl Thread {
         match reason.class() {
             Class::EntryRequest => {
                 self.first_nested_sign.get_or_insert(!self.lossy);
-                if !self.lvl.is_nested() && !cx.seen.nested_entry {
+                if !cx.seen.nested_entry {
                     self.pend = Pend::Guessed;
                 }
             }
@@ -379,6 +379,10 @@ impl Thread {
             self.lvl = level;
             self.tell_chain(reason, cx);
         }
+        if level.is_nested() && self.pend == Pend::Guessed {
+            // A nested hypervisor asked, and its own hypervisor will be told.
+            self.pend = Pend::None;
+        }
         if reason.class() != Class::Halt {
             self.ledger.settle(level, cx);
         }
@@ -426,9 +430,22 @@ impl Thread {
         self.ledger.settled.unwrap_or_else(|| self.xit.map_or(self.lvl, |open| open.exit.level))
     }
 
+    /// The level of open pieces whose next positional event will not be seen: what it would have settled is lost.
+    fn level_dropped(&self) -> Lv {
+        let is_told = self.xit.is_some_and(|open| !open.unresolved);
+        match self.level_now() {
+            Lv::Asked if !is_told => Lv::Lost,
+            level => level,
+        }
+    }
+
     /// Ends what no longer can be followed: the open exit, the chain, the level.
     fn drop_position(&mut self, cx: &mut Cx<'_, impl Sink>) {
-        self.ledger.settle(self.level_now(), cx);
+        let level = self.level_dropped();
+        self.ledger.settle(level, cx);
+        if let Some(open) = self.xit.as_mut().filter(|open| open.unresolved) {
+            open.exit.level = level;
+        }
         self.finish_exit(None, cx);
         self.give_chain(cx);
         self.lvl = Lv::Lost;
