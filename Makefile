@@ -16,7 +16,7 @@ run: ## Build the slim program and answer for the bundled recordings
 
 full: ## Build everything there is, with all features
 	@tools/need-build.sh
-	cargo build --release --locked --workspace --all-targets --all-features
+	cargo build --release --locked --workspace --all-features
 
 test: ## Install what tests compare with (root on Debian), run all tests, list those that were skipped
 	@tools/need-build.sh

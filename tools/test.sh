@@ -22,7 +22,7 @@ if [ $# -eq 0 ]; then
 fi
 status=0
 # --show-output prints what passed tests said, so that skips can be counted.
-cargo test --locked "$@" -- --show-output 2>&1 | tee "$log" || status=$?
+cargo test --locked --no-fail-fast "$@" -- --show-output 2>&1 | tee "$log" || status=$?
 
 skips=$(grep '^skipped: ' "$log" | sort | uniq -c | sort -rn || true)
 count=$(grep -c '^skipped: ' "$log" || true)

@@ -53,6 +53,9 @@ pub enum Error {
     /// A recording's manifest could not be read.
     #[error(transparent)]
     Recording(#[from] base::recording::Error),
+    /// The traces were opened, and hold nothing.
+    #[error("{0}")]
+    NoEvents(String),
     /// The user narrowed the question to something that the recording does not hold.
     #[error("{0}")]
     NoSuch(String),

@@ -9,6 +9,7 @@ pub mod figure;
 pub mod finding;
 pub mod histogram;
 pub mod level;
+pub mod number;
 pub mod problem;
 pub mod recording;
 pub mod section;

@@ -11,7 +11,7 @@
 //! ```
 
 use crate::arguments::{Recordings, nanoseconds};
-use crate::exit::{Exit, WrongUse};
+use crate::exit::{Exit, WrongUse, complain};
 use anyhow::{Context, bail};
 use base::Span;
 use base::recording::{Draft, Part, PartKind, Recording};
@@ -28,7 +28,7 @@ pub struct Cut {
     /// Directory of the new recording; it must not be there yet, or be empty
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Start of the window, in seconds since the first event
+    /// Start of the window, in seconds since the first event; machines with clocks of their own are cut each on its own
     #[arg(long, value_name = "SECONDS", value_parser = nanoseconds, default_value = "0")]
     from: u64,
     /// End of the window, in seconds since the first event
@@ -57,7 +57,10 @@ impl Cut {
             let (from, to) = (recording.root.join(&part.path), draft.part(&cut.path)?);
             match part.kind {
                 PartKind::TraceDat => trace::tracedat::cut(&from, &to, window)?,
-                PartKind::Ctf => drop(trace::ctf::cut(&from, &to, window.from_ns, window.to_ns)?),
+                PartKind::Ctf => {
+                    let cut = trace::ctf::cut(&from, &to, window.from_ns, window.to_ns)?;
+                    cut.problems.iter().for_each(|problem| complain(&anyhow::Error::msg(problem.text.clone())));
+                }
                 PartKind::PerfData | PartKind::Text => {
                     bail!("{}: cut takes trace.dat and CTF; a perf.data or text part cannot be cut", from.display())
                 }

@@ -106,7 +106,7 @@ impl Report {
                     sections.push(answer.section);
                 }
                 Ok(None) => {}
-                Err(error) => failed.push(anyhow!("question `{}`: {error}", question.id)),
+                Err(error) => failed.push(anyhow!("{error}")),
             }
         }
         drop(progress);

@@ -19,15 +19,20 @@ pub struct Error {
     pub source: std::io::Error,
 }
 
-/// Writes `<section>.<table>.csv` for every table, and `findings.csv`, into `directory`, which is made if need be.
+/// Writes `<table>.csv` for every table, and `findings.csv`, into `directory`, which is made if need be. A table whose
+/// name an earlier section has used is called `<section>.<table>.csv`.
 ///
 /// # Errors
 /// If the operating system refuses; files written before then stay.
 pub fn write_csv(sections: &[Section], directory: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(directory).map_err(|source| Error { path: directory.to_owned(), source })?;
+    let mut taken = vec!["findings"];
     for section in sections {
         for table in &section.tables {
-            let path = directory.join(format!("{}.{}.csv", section.id, table.name));
+            let first = !taken.contains(&table.name);
+            taken.push(table.name);
+            let name = if first { table.name.to_owned() } else { format!("{}.{}", section.id, table.name) };
+            let path = directory.join(format!("{name}.csv"));
             whole_file(&path, |out| write_table(table, out))?;
         }
     }

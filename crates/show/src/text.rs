@@ -7,11 +7,10 @@
 mod figure;
 mod finding;
 mod line;
-mod number;
 mod paint;
 mod table;
 
-use base::{Problem, Section, Unknown};
+use base::{Problem, Section, Unknown, number};
 use line::{Lines, heading};
 use paint::{Paint, Role};
 
@@ -88,11 +87,25 @@ fn render_unknown(unknown: &[Unknown], out: &mut Lines) {
     out.gap();
     heading("NOT KNOWN", "", out);
     for item in unknown {
+        // The sentence usually says the amount itself, with its unit or with words around it.
+        let said = |amount: f64| {
+            let spellings = [number::amount(amount, &item.unit), number::plain(amount)];
+            spellings.iter().any(|spelling| item.text.contains(spelling.as_str()))
+        };
         let text = match item.amount {
-            Some(amount) => format!("{}: {}", number::amount(amount, &item.unit), item.text),
-            None => item.text.clone(),
+            Some(amount) if !said(amount) => format!("{}: {}", number::amount(amount, &item.unit), item.text),
+            _ => item.text.clone(),
         };
         out.wrapped("   ", "     ", &text, out.page.width.min(WIDEST_PROSE));
+    }
+}
+
+/// The sentence usually names the file itself; if not, the file and the place come before it.
+fn located(problem: &Problem, place: &str, text: &str, counts: &str) -> String {
+    if text.starts_with(&problem.file) {
+        format!("{text}{counts}")
+    } else {
+        format!("{}{place}: {text}{counts}", problem.file)
     }
 }
 
@@ -116,7 +129,7 @@ fn render_problems(problems: &[Problem], out: &mut Lines) {
             counts.push(format!("{} passed over", number::exact_bytes(problem.bytes_skipped)));
         }
         let counts = if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) };
-        out.wrapped("   ", "     ", &format!("{}{place}: {text}{counts}", problem.file), out.page.width);
+        out.wrapped("   ", "     ", &located(problem, &place, &text, &counts), out.page.width);
     }
     if let Some(more) = problems.len().checked_sub(MOST_PROBLEMS).filter(|more| *more > 0) {
         out.line(&format!("   + {more} more kinds, see --json"));

@@ -75,6 +75,24 @@ pub enum Endian {
 }
 
 impl Endian {
+    /// The number in two bytes.
+    #[inline]
+    pub fn u16(self, bytes: [u8; 2]) -> u16 {
+        match self {
+            Endian::Little => u16::from_le_bytes(bytes),
+            Endian::Big => u16::from_be_bytes(bytes),
+        }
+    }
+
+    /// The number in four bytes.
+    #[inline]
+    pub fn u32(self, bytes: [u8; 4]) -> u32 {
+        match self {
+            Endian::Little => u32::from_le_bytes(bytes),
+            Endian::Big => u32::from_be_bytes(bytes),
+        }
+    }
+
     /// The unsigned integer in `bytes` (at most 8 of them).
     #[inline]
     pub fn unsigned(self, bytes: &[u8]) -> u64 {
@@ -269,7 +287,7 @@ impl Extract {
 
 /// The `N` bytes at `offset`.
 #[inline]
-fn word<const N: usize>(record: &[u8], offset: usize) -> Option<[u8; N]> {
+pub(crate) fn word<const N: usize>(record: &[u8], offset: usize) -> Option<[u8; N]> {
     record.get(offset..)?.first_chunk().copied()
 }
 

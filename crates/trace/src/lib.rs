@@ -4,7 +4,7 @@
 //! file or directory --open--> dyn Trace { facts, lanes } --replay--> events in time order
 //!                              one lane per CPU stream, cut into pieces that are decoded in parallel
 //! ```
-//! [`open`] looks at the first bytes, never at the name. A [`Trace`] says what its file says of itself ([`Facts`]) and
+//! [`open()`] looks at the first bytes, never at the name. A [`Trace`] says what its file says of itself ([`Facts`]) and
 //! hands out [`Lane`]s. A reader is asked for certain events and fields ([`Request`]); all others are only counted.
 //! Fields are taken by name from the description inside the file. Damage is counted in [`Problem`](base::Problem)s.
 //!

@@ -14,7 +14,7 @@ use crate::shared::state::{Lv, State};
 use crate::shared::vendor;
 use crate::shared::walk::{Preemptor, Sink, Walk};
 use crate::{Ask, Error};
-use base::{ClockSource, Problem, Problems, Span};
+use base::{Clock, ClockSource, Problem, Problems, Span};
 use std::collections::BTreeMap;
 use trace::replay::Listener;
 use trace::{Event, Reading, Totals};
@@ -156,17 +156,44 @@ impl Listener for Feed<'_, '_> {
 
 /// Builds the flow of all traces of a recording.
 pub fn build(ask: &mut Ask<'_>) -> Result<Flow, Error> {
+    let own: Vec<Option<Clock>> =
+        ask.input.parts.iter().map(|part| trace::calibrate::fit(part.trace.as_ref())).collect();
     let mut parts = Vec::new();
-    for part in &ask.input.parts {
-        parts.push(build_part(part, ask.options, ask.progress));
+    for (part, fitted) in ask.input.parts.iter().zip(&own) {
+        let (fitted, fitted_to) = match fitted {
+            Some(fitted) => (Some(fitted.clone()), Some("events that carry CLOCK_MONOTONIC".to_owned())),
+            None => borrowed_clock(part, &ask.input.parts, &own).unzip(),
+        };
+        let mut flow = build_part(part, fitted, ask.options, ask.progress);
+        flow.clock_fitted_to = fitted_to;
+        parts.push(flow);
     }
     Ok(Flow { parts, emulated: ask.input.recording.emulated })
 }
 
-fn build_part(part: &Part, options: &crate::Options, progress: &mut dyn FnMut(u64, u64)) -> PartFlow {
+/// The scale of a time-stamp counter that another trace of the recording tells: guests count the same counter, unless
+/// KVM scales it for them, which it does for guests migrated from a CPU of another frequency.
+fn borrowed_clock(part: &Part, parts: &[Part], fitted: &[Option<Clock>]) -> Option<(Clock, String)> {
+    let clock = &part.trace.facts().clock;
+    if clock.source != ClockSource::None || clock.name != "x86-tsc" {
+        return None;
+    }
+    let known = |(other, fitted): (&Part, &Option<Clock>)| {
+        let clock = fitted.clone().unwrap_or_else(|| other.trace.facts().clock.clone());
+        let same = clock.source != ClockSource::None && clock.name == "x86-tsc";
+        same.then(|| (Clock { source: ClockSource::Fitted, ..clock }, format!("the trace of {}", other.machine)))
+    };
+    parts.iter().zip(fitted).find_map(known)
+}
+
+fn build_part(
+    part: &Part,
+    fitted: Option<Clock>,
+    options: &crate::Options,
+    progress: &mut dyn FnMut(u64, u64),
+) -> PartFlow {
     let trace = part.trace.as_ref();
     let facts = trace.facts();
-    let fitted = trace::calibrate::fit(trace);
     let clock = fitted.clone().unwrap_or_else(|| facts.clock.clone());
     let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
     let request = roles::request(&options.ignore_events, has);
@@ -184,7 +211,8 @@ fn build_part(part: &Part, options: &crate::Options, progress: &mut dyn FnMut(u6
     let window = options.window.unwrap_or(Span { from_ns: 0, to_ns: length_ns });
     let window = Span { from_ns: window.from_ns.min(length_ns), to_ns: window.to_ns.min(length_ns) };
     let path = facts.path.display().to_string();
-    let mut problems = totals.problems.clone();
+    let mut problems = Problems::default();
+    problems.extend(totals.problems.list().iter().cloned());
     if clock.source == ClockSource::None {
         problems.note(uncalibrated(&path, &clock.name));
     }
@@ -218,6 +246,7 @@ fn build_part(part: &Part, options: &crate::Options, progress: &mut dyn FnMut(u6
         problems: problems.list().to_vec(),
         comms,
         clock,
+        clock_fitted_to: None,
         path,
     }
 }
@@ -275,12 +304,15 @@ fn losses(facts: &trace::Facts, walk: &Walk<Tally>, problems: &Problems) -> Vec<
     let mut missed: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (cpu, _, count, bytes) in &walk.losses {
         let sums = missed.entry(*cpu).or_default();
-        *sums = (sums.0 + count, sums.1 + bytes);
+        // The file claims them, so their sum may be absurd.
+        *sums = (sums.0.saturating_add(*count), sums.1.saturating_add(*bytes));
     }
     let missed = missed.into_iter();
     losses.extend(missed.map(|(cpu, (count, bytes))| Loss { cpu: Some(cpu), kind: "missed".into(), count, bytes }));
     let damage = |problems: &[Problem]| {
-        problems.iter().fold((0, 0), |(count, bytes), problem| (count + problem.count, bytes + problem.bytes_skipped))
+        problems.iter().fold((0u64, 0u64), |(count, bytes), problem| {
+            (count.saturating_add(problem.count), bytes.saturating_add(problem.bytes_skipped))
+        })
     };
     let (salvaged, damaged) = (damage(&facts.problems), damage(problems.list()));
     let doubts = &walk.doubts;

@@ -158,6 +158,14 @@ impl<'f> Measures<'f> {
         self.reasons.first().map(|total| total.reason.isa)
     }
 
+    /// The level `depth` above the machine that was recorded.
+    pub fn level_above(&self, depth: u8) -> Level {
+        match self.part.level {
+            Level::At(base) => Level::At(base + depth),
+            Level::Unknown => Level::Unknown,
+        }
+    }
+
     /// Exits whose level the trace does not tell.
     pub fn unknown_level(&self) -> u64 {
         self.exits_where(|total| total.level == Level::Unknown).0
@@ -194,6 +202,16 @@ impl ReasonTotal {
 }
 
 impl PartFlow {
+    /// Events that are missing. What a file states of its CPUs and the gaps met in their streams are the same events,
+    /// so the larger sum counts. Files claim these numbers; absurd ones saturate.
+    pub fn lost_events(&self) -> u64 {
+        let on_cpus = self.losses.iter().filter(|loss| loss.cpu.is_some());
+        let (missed, stated): (Vec<_>, Vec<_>) = on_cpus.partition(|loss| loss.kind == "missed");
+        let sum =
+            |losses: Vec<&super::model::Loss>| losses.iter().fold(0u64, |sum, loss| sum.saturating_add(loss.count));
+        sum(missed).max(sum(stated))
+    }
+
     /// A level as everybody counts it: the trace's own guests are one above the machine it was recorded on.
     pub fn level_of(&self, level: Lv) -> Level {
         let base = match self.level {

@@ -12,6 +12,8 @@
 
 pub mod advise;
 pub mod build;
+pub mod checks;
+pub mod figure;
 pub mod identity;
 pub mod measure;
 pub mod model;

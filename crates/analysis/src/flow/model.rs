@@ -32,6 +32,8 @@ pub struct PartFlow {
     pub kernel: Option<String>,
     /// The clock, as it was used.
     pub clock: Clock,
+    /// What its scale was fitted to, where the file does not state one.
+    pub clock_fitted_to: Option<String>,
     /// Window that was looked at, ns since the recording's first event.
     pub window: base::Span,
     /// Events in the whole trace, by name; only those that occur.

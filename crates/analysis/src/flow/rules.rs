@@ -4,7 +4,7 @@
 //! `check` looks at the numbers and returns what it saw. Limits are choices, not measurements: below them a change
 //! would not be noticed.
 
-use super::advise::{
+use super::checks::{
     apic, ept_storm, halt_poll, level_conflicts, lost, preempted, shadow, stale, timer, userspace, vgif, vls,
 };
 use super::measure::Measures;

@@ -5,11 +5,11 @@ use super::measure::{Measures, grouped, measure};
 use super::model::{Flow, Vcpu};
 use super::tables::tables;
 use crate::shared::reasons::{Class, Isa};
-use crate::shared::state::{Lv, STATES, State};
+use crate::shared::state::State;
 use crate::{Answer, Ask, Error, Options};
-use base::figure::{Bar, BarGroup, Drawing};
+use base::number::{duration, list, many, percent, thousands};
 use base::recording::Emulator;
-use base::{Figure, Level, Section, Unknown};
+use base::{Clock, Finding, Level, Problem, Section, Unknown};
 
 /// The question this folder answers.
 pub const QUESTION: &str = "Where did the time of every vCPU go, by level, and why?";
@@ -20,9 +20,21 @@ pub fn answer(ask: &mut Ask<'_>) -> Result<Option<Answer>, Error> {
         return Ok(None);
     }
     let flow = super::build::build(ask)?;
+    check_events(&flow, &ask.input.problems)?;
     check_names(&flow, ask.options)?;
     let problems = flow.parts.iter().flat_map(|part| part.problems.iter().cloned()).collect();
     Ok(Some(Answer { section: section(&flow, ask.options), problems }))
+}
+
+/// Damaged input is answered as long as one event could be read.
+fn check_events(flow: &Flow, opening: &[Problem]) -> Result<(), Error> {
+    if flow.parts.iter().any(|part| part.events > 0) {
+        return Ok(());
+    }
+    let path = flow.parts.first().map_or("the recording", |part| part.path.as_str());
+    let problem = opening.iter().chain(flow.parts.iter().flat_map(|part| &part.problems)).next();
+    let because = problem.map_or(String::new(), |problem| format!(": {}", problem.text));
+    Err(Error::NoEvents(format!("not one event could be read from {path}{because}")))
 }
 
 /// A VM or vCPU that the user named must be there.
@@ -43,10 +55,13 @@ fn check_names(flow: &Flow, options: &Options) -> Result<(), Error> {
 pub fn section(flow: &Flow, options: &Options) -> Section {
     let measures = measure(flow, options);
     let mut section = Section::new("flow", QUESTION);
+    let mut sentences = Vec::new();
     for measure in &measures {
+        let findings = advise(measure, flow.emulated);
         section.about.push(about(measure));
-        section.findings.extend(advise(measure, flow.emulated));
-        section.figures.extend(where_the_time_went(measure));
+        sentences.push(summary(measure, &findings));
+        section.findings.extend(findings);
+        section.figures.extend(super::figure::where_the_time_went(measure));
         section.unknown.extend(unknown(measure));
     }
     if let Some(emulator) = flow.emulated {
@@ -54,7 +69,6 @@ pub fn section(flow: &Flow, options: &Options) -> Section {
         section.about.push(format!("EMULATED by {name}: counts and order are real, times are not."));
     }
     section.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let sentences: Vec<String> = measures.iter().map(|measure| summary(measure, &section)).collect();
     section.summary = sentences.join("\n\n");
     section.tables = tables(&measures, options);
     section.next = next(&measures);
@@ -83,18 +97,15 @@ fn about(measure: &Measures<'_>) -> String {
         Some(Isa::Other(_)) => "neither VMX nor SVM",
         None => "no KVM exits",
     };
-    let sum = |wanted: fn(&&super::model::Loss) -> bool| part.losses.iter().filter(wanted).map(|loss| loss.count).sum();
-    let stated: u64 = sum(|loss| loss.cpu.is_some() && loss.kind != "missed");
-    let missed: u64 = sum(|loss| loss.kind == "missed");
-    let lost = stated.max(missed);
+    let lost = part.lost_events();
     format!(
         "{}: recorded at {} ({kernel}{isa}, {}), {} events, {} lost, {}",
-        file_name(&part.path),
+        short_path(&part.path),
         part.level,
         part.format,
-        count(part.events),
-        count(lost),
-        duration(part.window.length_ns())
+        thousands(part.events),
+        thousands(lost),
+        duration(part.window.length_ns() as f64)
     )
 }
 
@@ -103,12 +114,15 @@ fn release(uname: &str) -> Option<&str> {
     uname.split_whitespace().find(|word| word.starts_with(|first: char| first.is_ascii_digit()))
 }
 
-fn file_name(path: &str) -> &str {
-    path.trim_end_matches('/').rsplit_once('/').map_or(path, |(_, name)| name)
+/// The last two names of a path: many recordings hold a `trace.dat` per machine.
+fn short_path(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    let last = path.rfind('/').unwrap_or(0);
+    path[..last].rfind('/').map_or(path, |above| &path[above + 1..])
 }
 
 /// The answer as a person would say it.
-fn summary(measure: &Measures<'_>, section: &Section) -> String {
+fn summary(measure: &Measures<'_>, findings: &[Finding]) -> String {
     if measure.vcpus.is_empty() {
         return nothing_to_answer(measure);
     }
@@ -125,11 +139,13 @@ fn summary(measure: &Measures<'_>, section: &Section) -> String {
     } else {
         sentences.push(plain_sentence(measure));
     }
-    let worst = section.findings.iter().find(|finding| finding.rule == "FLW-PREEMPT");
+    let worst = findings.iter().find(|finding| finding.rule == "FLW-PREEMPT");
     if let Some(finding) = worst {
         sentences.push(format!("{}.", finding.title));
     }
-    sentences.join(" ")
+    let text = sentences.join(" ");
+    // What is seen from above is told after what L0 saw, and said to be so.
+    if measure.part.level == Level::L0 { text } else { format!("In the trace of {}: {text}", measure.part.machine) }
 }
 
 fn nothing_to_answer(measure: &Measures<'_>) -> String {
@@ -144,21 +160,21 @@ fn nothing_to_answer(measure: &Measures<'_>) -> String {
     format!(
         "The trace holds {} events of {kinds} kinds, but {missing}, so nothing can be said of vCPUs. An answer needs the \
          events of groups kvm and sched, recorded on the host while the guests run.",
-        count(part.events)
+        thousands(part.events)
     )
 }
 
 /// What one exit of L2 costs, in counts, and what it consists of.
 fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
     let chains = &measure.chains;
-    let (l1, l0) = (level_above(measure, 1), level_above(measure, 0));
-    let l2 = level_above(measure, 2);
+    let (l1, l0) = (measure.level_above(1), measure.level_above(0));
+    let l2 = measure.level_above(2);
     let (p50, p99) = (chains.exits.quantile(0.5).unwrap_or(0), chains.exits.quantile(0.99).unwrap_or(0));
-    let mut first = format!("Every exit of {l2} that {l1} handles costs {p50} exits of {l1} to {l0}");
+    let mut first = format!("Every exit of {l2} that {l1} handles costs {} of {l1} to {l0}", many(p50, "exit"));
     if p99 > p50 {
-        first.push_str(&format!(" (median of {} chains, p99 {p99})", count(chains.closed)));
+        first.push_str(&format!(" (median of {}, p99 {p99})", many(chains.closed, "chain")));
     } else {
-        first.push_str(&format!(" ({} chains)", count(chains.closed)));
+        first.push_str(&format!(" ({})", many(chains.closed, "chain")));
     }
     if let Some((reason, sequence, times)) = &chains.typical {
         let parts: Vec<String> = grouped(sequence)
@@ -170,7 +186,7 @@ fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
         let lead = if told.is_empty() { ": ".to_owned() } else { format!("{told} has {}: ", sequence.len()) };
         first.push_str(&format!(
             "{lead}{}, in {share} of the chains, most often after {}",
-            join(&parts),
+            list(&parts),
             reason.name()
         ));
     }
@@ -198,7 +214,7 @@ fn hypervisor_sentence(measure: &Measures<'_>) -> String {
     let tail = if unknown > 0 {
         format!(
             " The level of {} exits cannot be told: the trace lacks kvm_nested_vmexit and kvm_nested_vmexit_inject.",
-            count(unknown)
+            thousands(unknown)
         )
     } else {
         String::new()
@@ -206,180 +222,107 @@ fn hypervisor_sentence(measure: &Measures<'_>) -> String {
     format!(
         "A guest hypervisor runs here: {} of {} exits are its virtualization instructions, but no exit of a nested guest \
          was handed to it.{tail}",
-        count(virtualization),
-        count(measure.exits)
+        thousands(virtualization),
+        thousands(measure.exits)
     )
 }
 
 fn plain_sentence(measure: &Measures<'_>) -> String {
     let guest = measure.state_ns(|state| matches!(state, State::Guest(_))) as f64 / measure.wall_ns.max(1) as f64;
     let handling = measure.state_ns(|state| matches!(state, State::Handling(_))) as f64 / measure.wall_ns.max(1) as f64;
-    let top: Vec<String> =
-        measure.reasons.iter().take(3).map(|total| format!("{} {}", count(total.count), total.reason.name())).collect();
+    let top: Vec<String> = measure
+        .reasons
+        .iter()
+        .take(3)
+        .map(|total| format!("{} {}", thousands(total.count), total.reason.name()))
+        .collect();
     format!(
         "No nested guest was seen. The {} spent {} of the time in the guest and {} in KVM, over {} exits, most of them {}.",
         if measure.vcpus.len() == 1 { "vCPU".to_owned() } else { format!("{} vCPUs", measure.vcpus.len()) },
         percent(guest),
         percent(handling),
-        count(measure.exits),
-        join(&top)
+        thousands(measure.exits),
+        list(&top)
     )
-}
-
-fn level_above(measure: &Measures<'_>, depth: u8) -> Level {
-    match measure.part.level {
-        Level::At(base) => Level::At(base + depth),
-        Level::Unknown => Level::Unknown,
-    }
-}
-
-/// Bars of each vCPU's states, longest first.
-fn where_the_time_went(measure: &Measures<'_>) -> Option<Figure> {
-    if measure.vcpus.is_empty() {
-        return None;
-    }
-    let groups = measure.vcpus.iter().map(|vcpu| group(measure, vcpu)).collect();
-    let most = (0..STATES).max_by_key(|index| measure.state_ns(|state| state.index() == *index)).unwrap_or(0);
-    let state = State::of_index(most);
-    let share = measure.state_ns(|other| other == state) as f64 / measure.wall_ns.max(1) as f64;
-    Some(Figure {
-        id: format!("where-{}", measure.part.machine),
-        title: "Where the time went".into(),
-        caption: format!("Most of the vCPUs' time, {}, is \"{}\".", percent(share), label(measure, state)),
-        drawing: Drawing::Bars(groups),
-    })
-}
-
-fn group(measure: &Measures<'_>, vcpu: &Vcpu) -> BarGroup {
-    let mut bars: Vec<Bar> = Vec::new();
-    for (index, ns) in vcpu.sums.states_ns.iter().enumerate().filter(|(_, ns)| **ns > 0) {
-        let state = State::of_index(index);
-        let label = label(measure, state);
-        match bars.iter_mut().find(|bar| bar.label == label) {
-            Some(bar) => bar.value += *ns as f64,
-            None => bars.push(Bar { label, value: *ns as f64, note: note(state), hue: hue(state) }),
-        }
-    }
-    bars.sort_by(|a, b| b.value.total_cmp(&a.value));
-    let assumed = if vcpu.vm_assumed { " (assumed)" } else { "" };
-    BarGroup {
-        title: format!("vm {}{assumed}   vCPU {}   tid {}", vcpu.vm, vcpu.vcpu, vcpu.tid),
-        unit: "ns",
-        total: vcpu.sums.wall_ns() as f64,
-        bars,
-    }
-}
-
-fn label(measure: &Measures<'_>, state: State) -> String {
-    let host = level_above(measure, 0);
-    match state {
-        State::Guest(level) => format!("{} guest", measure.part.level_of(level)),
-        State::Handling(level) => format!("{host} working for {}", measure.part.level_of(level)),
-        State::Userspace => "VMM in userspace".into(),
-        State::Irq => "host interrupts".into(),
-        State::Softirq => "host softirqs".into(),
-        State::Nmi => "host NMIs".into(),
-        State::HaltPoll => "halt polling".into(),
-        State::Halted => "halted".into(),
-        State::WakeDelay => "wake-up delay".into(),
-        State::Preempted => "preempted".into(),
-        State::Blocked => "blocked".into(),
-        State::Unknown => "unknown".into(),
-    }
-}
-
-fn note(state: State) -> String {
-    match state {
-        State::Unknown => "before its first KVM event, or lost".into(),
-        State::Preempted => "ready, another task ran".into(),
-        State::Guest(level) | State::Handling(level) if level.is_open() => "level not told".into(),
-        _ => String::new(),
-    }
-}
-
-/// The state's name in the ledger's columns, which decides its colour.
-fn hue(state: State) -> String {
-    let level = |level: Lv| match level {
-        Lv::At(depth) => format!("l{depth}"),
-        Lv::Early | Lv::Asked | Lv::Lost => "unknown_level".into(),
-    };
-    match state {
-        State::Guest(at) => format!("guest_{}", level(at)),
-        State::Handling(at) => format!("handling_{}", level(at)),
-        State::Userspace => "userspace".into(),
-        State::Irq => "irq".into(),
-        State::Softirq => "softirq".into(),
-        State::Nmi => "nmi".into(),
-        State::HaltPoll => "halt_poll".into(),
-        State::Halted => "halted".into(),
-        State::WakeDelay => "wake_delay".into(),
-        State::Preempted => "preempted".into(),
-        State::Blocked => "blocked".into(),
-        State::Unknown => "unknown".into(),
-    }
 }
 
 /// What the trace cannot tell, as amounts.
 fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
-    let mut list = Vec::new();
-    let mut add = |what: &str, amount: u64, unit: &str, text: String| {
-        if amount > 0 {
-            let amount = Some(amount as f64);
-            list.push(Unknown { what: what.into(), amount, unit: unit.into(), text });
-        }
-    };
+    let part = measure.part;
     let unknown_ns = measure.state_ns(|state| state == State::Unknown);
-    let share = percent(unknown_ns as f64 / measure.wall_ns.max(1) as f64);
-    add(
-        "unknown_time",
-        unknown_ns,
-        "ns",
-        format!(
-            "{} of vCPU time ({share}) is unknown: before a thread's first KVM event, or lost.",
-            duration(unknown_ns)
-        ),
-    );
-    let levels = measure.unknown_level();
-    add(
-        "unknown_level",
-        levels,
-        "exits",
-        format!(
-            "{} exits are of unknown level ({}); kvm_nested_vmexit in the recording would tell it.",
-            count(levels),
-            percent(measure.share(levels))
-        ),
-    );
+    let unknown_level = measure.unknown_level();
     let assumed = measure.vcpus.iter().filter(|vcpu| vcpu.vm_assumed).count() as u64;
-    add(
-        "assumed_vm",
-        assumed,
-        "threads",
-        format!(
-            "Which VM {} to was taken from thread names; --vm-map TID=NAME overrides it.",
-            if assumed == 1 { "1 thread belongs".to_owned() } else { format!("{assumed} threads belong") }
+    let no_switches = !measure.vcpus.is_empty() && !part.has_switches;
+    let amounts = [
+        (
+            "unknown_time",
+            unknown_ns,
+            "ns",
+            format!(
+                "{} of vCPU time ({}) is unknown: before a thread's first KVM event, or lost.",
+                duration(unknown_ns as f64),
+                percent(unknown_ns as f64 / measure.wall_ns.max(1) as f64)
+            ),
         ),
-    );
-    if !measure.vcpus.is_empty() && !measure.part.has_switches {
-        add(
+        (
+            "unknown_level",
+            unknown_level,
+            "exits",
+            format!(
+                "{} exits are of unknown level ({}); kvm_nested_vmexit in the recording would tell it.",
+                thousands(unknown_level),
+                percent(measure.share(unknown_level))
+            ),
+        ),
+        (
+            "assumed_vm",
+            assumed,
+            "threads",
+            format!(
+                "Which VM {} to was taken from thread names; --vm-map TID=NAME overrides it.",
+                if assumed == 1 { "1 thread belongs".to_owned() } else { format!("{assumed} threads belong") }
+            ),
+        ),
+        (
             "no_switches",
-            1,
+            u64::from(no_switches),
             "",
             "No sched_switch was recorded, so time off the CPU lies in the state before it; record -e sched_switch."
-                .into(),
-        );
-    }
-    let part = measure.part;
-    add(
-        "unattributed",
-        part.unattributed,
-        "events",
-        format!(
-            "{} KVM events came before the first switch of their CPU and belong to no known thread.",
-            count(part.unattributed)
+                .to_owned(),
         ),
-    );
+        (
+            "unattributed",
+            part.unattributed,
+            "events",
+            format!(
+                "{} KVM events came before the first switch of their CPU and belong to no known thread.",
+                thousands(part.unattributed)
+            ),
+        ),
+    ];
+    let amounts = amounts.into_iter().filter(|(_, amount, ..)| *amount > 0);
+    let note = |(what, amount, unit, text): (&str, u64, &str, String)| Unknown {
+        what: what.into(),
+        amount: (!unit.is_empty()).then_some(amount as f64),
+        unit: unit.into(),
+        text,
+    };
+    let mut list: Vec<Unknown> = amounts.map(note).collect();
+    list.extend(part.clock_fitted_to.as_ref().map(|witness| clock_fitted(&part.clock, witness)));
     list
+}
+
+fn clock_fitted(clock: &Clock, witness: &str) -> Unknown {
+    let ticks = clock.ticks(1_000_000_000) as f64 / 1e9;
+    Unknown {
+        what: "clock_fitted".into(),
+        amount: Some(ticks),
+        unit: "ticks per ns".into(),
+        text: format!(
+            "Clock {} has no scale in its file; {ticks:.4} ticks per ns were taken from {witness}.",
+            clock.name
+        ),
+    }
 }
 
 fn next(measures: &[Measures<'_>]) -> Vec<String> {
@@ -390,46 +333,4 @@ fn next(measures: &[Measures<'_>]) -> Vec<String> {
         ];
     }
     Vec::new()
-}
-
-/// `1,234`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `76.6 %`, never rounded to nothing or to all.
-pub fn percent(share: f64) -> String {
-    match share * 100.0 {
-        p if p > 0.0 && p < 0.05 => "<0.1 %".into(),
-        p if p >= 99.95 && p < 100.0 => ">99.9 %".into(),
-        p if p >= 99.95 => "100 %".into(),
-        p => format!("{p:.1} %"),
-    }
-}
-
-/// `12.3 ms`.
-pub fn duration(ns: u64) -> String {
-    let value = ns as f64;
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} us", value / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", value / 1e6),
-        _ => format!("{:.3} s", value / 1e9),
-    }
-}
-
-fn join(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }

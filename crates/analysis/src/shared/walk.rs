@@ -1,6 +1,6 @@
 //! All threads of a trace, event by event.
 //!
-//! In:  events in time order, in the roles of [`roles::ROWS`](super::roles::ROWS).
+//! In:  events in time order, in the roles of [`roles::ROWS`].
 //! Out: to a [`Sink`]: every piece of time of every thread in its state, every exit, every chain, who ran instead.
 //!
 //! Events belong to the thread that was running. Traces without a thread field (LTTng without the `tid` context) are
@@ -139,6 +139,11 @@ impl<S: Sink> Walk<S> {
         self.origin_ns = origin_ns;
     }
 
+    /// `time_ns`, unless only damage explains it: then the latest time that is believed.
+    fn plausible(&self, time_ns: u64) -> u64 {
+        time_ns.min(self.origin_ns.saturating_add(LONGEST_NS))
+    }
+
     /// Takes one event.
     pub fn event(&mut self, event: &Event<'_>) {
         let cpu = event.cpu as usize;
@@ -151,7 +156,7 @@ impl<S: Sink> Walk<S> {
             let empty = Cpu { current: None, thread: None, since_ns: 0, last_ns: 0, waiting: Vec::new() };
             self.cpus.resize(cpu + 1, empty);
         }
-        let now_ns = event.time_ns;
+        let now_ns = self.plausible(event.time_ns);
         if event.is_loss() {
             self.lost(cpu, event);
             return;
@@ -261,6 +266,7 @@ impl<S: Sink> Walk<S> {
 
     /// Ends all threads at `end_ns`.
     pub fn end(&mut self, end_ns: u64) {
+        let end_ns = self.plausible(end_ns);
         for (me, thread) in self.threads.iter_mut().enumerate() {
             let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
             thread.end(end_ns, cx);
@@ -277,7 +283,7 @@ impl<S: Sink> Walk<S> {
             Some(0) | None => {
                 // The idle task is no thread; what it does to others still counts.
                 if role == Role::Waking {
-                    self.waking(event.or_zero(0) as i32, event.time_ns);
+                    self.waking(event.or_zero(0) as i32, self.plausible(event.time_ns));
                 } else if role == Role::AcceptIrq {
                     self.accept_irq(event);
                 } else if tid.is_none() && role.is_positional() {
@@ -292,10 +298,10 @@ impl<S: Sink> Walk<S> {
         }
         let me = match self.by_tid.get(&tid) {
             Some(me) => *me,
-            None if role.is_positional() => self.meet(tid, event.time_ns),
+            None if role.is_positional() => self.meet(tid, self.plausible(event.time_ns)),
             None => {
                 if role == Role::Waking {
-                    self.waking(event.or_zero(0) as i32, event.time_ns);
+                    self.waking(event.or_zero(0) as i32, self.plausible(event.time_ns));
                 } else if role == Role::AcceptIrq {
                     self.accept_irq(event);
                 }
@@ -340,7 +346,7 @@ impl<S: Sink> Walk<S> {
 
     fn switch(&mut self, cpu: usize, event: &Event<'_>) {
         self.switches = true;
-        let now_ns = event.time_ns;
+        let now_ns = self.plausible(event.time_ns);
         let prev = event.or_zero(roles::switch::PREV_TID) as i32;
         let next = event.or_zero(roles::switch::NEXT_TID) as i32;
         self.name(prev, event.content(roles::switch::PREV_COMM));
@@ -411,7 +417,7 @@ impl<S: Sink> Walk<S> {
         let vcpu = Some(event.or_zero(0) as u32);
         let mut owners = self.threads.iter().enumerate().filter(|(_, thread)| thread.is_vcpu && thread.vcpu_id == vcpu);
         match (owners.next(), owners.next()) {
-            (Some((me, _)), None) => self.interrupts.accept(me, event.or_zero(1) as u8, event.time_ns),
+            (Some((me, _)), None) => self.interrupts.accept(me, event.or_zero(1) as u8, self.plausible(event.time_ns)),
             _ => self.interrupts.ambiguous += 1,
         }
     }
@@ -445,6 +451,9 @@ impl<S: Sink> Walk<S> {
         }
     }
 }
+
+/// A trace longer than this, 52 days, has a damaged time stamp. The times of 4,096 vCPUs then add up within 64 bits.
+const LONGEST_NS: u64 = 1 << 52;
 
 /// CPU numbers above this are damage (NR_CPUS is 8,192 at most on x86, arch/x86/Kconfig, Linux 6.12).
 const MOST_CPUS: usize = 65_535;

@@ -1,10 +1,10 @@
 //! Figures drawn with characters: bars in eighths, ladders as indented steps, histograms.
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width};
-use super::number::{self, SHARE_COLUMNS};
 use super::paint::{Role, harmless};
 use base::Figure;
 use base::figure::{BarGroup, Bin, Drawing, Rung};
+use base::number::{self, SHARE_COLUMNS};
 
 /// The longest bar; longer ones compare no better.
 const LONGEST_BAR: usize = 40;
@@ -97,7 +97,7 @@ fn rooms(words: &[Vec<Words<'_>>], totals: &[String], page: usize) -> Rooms {
 
 fn bar_line(words: &Words<'_>, rooms: &Rooms, out: &mut Lines) {
     let label = left(&elided(words.label, rooms.label), rooms.label);
-    let share = words.share.map(number::share).unwrap_or_default();
+    let share = words.share.map(number::percent).unwrap_or_default();
     let drawn = match words.share {
         Some(share) if rooms.largest > 0.0 && rooms.bar >= SHORTEST_BAR => bar(share / rooms.largest, rooms.bar),
         _ => String::new(),

@@ -1,8 +1,8 @@
 //! A finding for people: what, how we know, what it costs, why, what to type, what that needs, how to go back.
 
 use super::line::{Lines, left, width, wrap};
-use super::number;
 use super::paint::Role;
+use base::number;
 use base::{Cost, Finding};
 
 /// Where labels such as `seen` start, below the rule's name.

@@ -5,8 +5,8 @@
 //! key that is the same in all rows moves into the heading.
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width, wrap};
-use super::number::{self, SHARE_COLUMNS};
 use super::paint::{Role, harmless};
+use base::number::{self, SHARE_COLUMNS};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Table};
 
@@ -68,7 +68,7 @@ pub fn render(table: &Table, out: &mut Lines) {
             line.push_str(&aligned(&elided_text(column, row), column));
         }
         if let Some(share) = shares.as_ref().and_then(|shares| shares.get(row)) {
-            line.push_str(&right(&number::share(*share), GAP + SHARE_COLUMNS));
+            line.push_str(&right(&number::percent(*share), GAP + SHARE_COLUMNS));
             if BARS.contains(&bar_room) && largest > 0.0 {
                 line.push_str(&format!("{}{}", " ".repeat(GAP), bar(share / largest, bar_room)));
             }

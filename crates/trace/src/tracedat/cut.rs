@@ -23,6 +23,7 @@ use base::{Clock, Span};
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Options that the new file makes anew or lacks.
 const NOT_KEPT: &[u16] = &[
@@ -94,9 +95,9 @@ fn instances<'t>(trace: &'t TraceDat, reading: &Reading<'_>, window: Span, writt
     let mut instances = Vec::new();
     for (buffer, clock) in trace.layout.buffers.iter().zip(&trace.clocks) {
         let clock = reading.clock(clock);
+        let plan = Arc::new(Plan::compile(&trace.layout, &trace.facts, reading.request, clock.clone()));
         let cpus = buffer.cpus.iter().map(|cpu| {
-            let plan = Plan::compile(&trace.layout, &trace.facts, reading.request, clock.clone(), cpu.cpu);
-            let pieces = CpuPieces::index(&trace.file, &trace.name, trace, buffer, *cpu, plan);
+            let pieces = CpuPieces::index(trace, buffer, *cpu, Arc::clone(&plan));
             let window = Window { clock: clock.clone(), span: window, shape: trace.shape };
             let page_bytes = written.page_bytes;
             let builder = PageBuilder::new(written.machine, page_bytes, PageStyle::default());

@@ -163,6 +163,12 @@ impl Compression {
                 std::io::Read::read_to_end(&mut decoder, out).map_err(|error| error.to_string())?;
             }
             Compression::Zstd => {
+                if size > MOST_AHEAD {
+                    let decoder = zstd::stream::read::Decoder::new(packed).map_err(|error| error.to_string())?;
+                    let mut decoder = std::io::Read::take(decoder, size as u64);
+                    std::io::Read::read_to_end(&mut decoder, out).map_err(|error| error.to_string())?;
+                    return Ok(());
+                }
                 let decompressor = match zstd {
                     Some(decompressor) => decompressor,
                     None => zstd.insert(zstd::bulk::Decompressor::new().map_err(|error| error.to_string())?),
@@ -174,6 +180,10 @@ impl Compression {
         Ok(())
     }
 }
+
+/// Room that is made before unpacking, on the word of the file. Chunks of ten pages are far below; the format texts of a
+/// whole kernel take 2 MB. What claims more is unpacked as it comes.
+const MOST_AHEAD: usize = 4 << 20;
 
 /// The most that one compressed section or chunk may unpack to. trace-cmd's chunks are ten pages; kallsyms is the
 /// largest section, about 10 MB.

@@ -29,6 +29,7 @@ use memmap2::Mmap;
 use pieces::{CpuPieces, Plan};
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
@@ -121,9 +122,9 @@ impl Trace for TraceDat {
         let buffers = self.layout.buffers.iter().zip(&self.clocks);
         for (buffer, clock) in buffers {
             let clock = reading.clock(clock);
+            let plan = Arc::new(Plan::compile(&self.layout, &self.facts, reading.request, clock));
             for cpu in &buffer.cpus {
-                let plan = Plan::compile(&self.layout, &self.facts, reading.request, clock.clone(), cpu.cpu);
-                let pieces = CpuPieces::index(&self.file, &self.name, self, buffer, *cpu, plan);
+                let pieces = CpuPieces::index(self, buffer, *cpu, Arc::clone(&plan));
                 lanes.push(Lane {
                     name: lane_name(&self.name, buffer, cpu.cpu),
                     cpu: Some(cpu.cpu),

@@ -6,33 +6,34 @@
 use super::TraceDat;
 use super::layout::{Buffer, Compression, CpuData, Layout, MOST_UNPACKED, Shape};
 use super::page;
-use crate::batch::{Batch, Kind};
+use crate::batch::{Batch, Kind, NO_TID};
 use crate::facts::Facts;
-use crate::format::Extract;
+use crate::format::{Extract, word};
 use crate::lane::{Pieces, Scratch};
 use crate::request::Request;
 use base::{Clock, Problem};
 use std::slice::Chunks;
+use std::sync::Arc;
 
 /// Pages in a piece of an uncompressed file: 40 KB of 4 KB pages, as much as trace-cmd packs in a chunk.
 const PAGES_A_PIECE: usize = 10;
 
-/// A request, compiled for one stream of this file.
+/// A request, compiled for the streams of one buffer.
 pub struct Plan {
     clock: Clock,
-    cpu: u32,
     /// By event id: position in `Facts::event_types` plus one, 0 for ids that no format describes.
     types: Vec<u16>,
     /// By position in `Facts::event_types`: what to take out of the record, if it is wanted.
     wanted: Vec<Option<(Kind, Extract)>>,
     /// Place of `common_pid`.
     pid_offset: usize,
-    id_size: usize,
+    /// Place of `common_type`, which has had two bytes in every kernel that has ring-buffer pages.
+    id_offset: usize,
 }
 
 impl Plan {
     /// Compiles `request` for the events that `layout` describes.
-    pub fn compile(layout: &Layout, facts: &Facts, request: &Request, clock: Clock, cpu: u32) -> Self {
+    pub fn compile(layout: &Layout, facts: &Facts, request: &Request, clock: Clock) -> Self {
         let ids = layout.formats.iter().map(|format| format.id as usize).filter(|id| *id <= usize::from(u16::MAX));
         let mut types = vec![0; ids.max().map_or(0, |most| most + 1)];
         for (position, format) in layout.formats.iter().enumerate() {
@@ -48,11 +49,10 @@ impl Plan {
         let common = |name| layout.formats.iter().find_map(|format| format.common(name));
         Self {
             clock,
-            cpu,
             types,
             wanted,
             pid_offset: common("common_pid").map_or(4, |field| field.offset as usize),
-            id_size: common("common_type").map_or(2, |field| field.size as usize),
+            id_offset: common("common_type").map_or(0, |field| field.offset as usize),
         }
     }
 }
@@ -75,14 +75,16 @@ pub struct CpuPieces<'t> {
     /// `None`: pages stand in the file as they are.
     packed: Option<Compression>,
     places: Vec<Place>,
-    plan: Plan,
+    plan: Arc<Plan>,
+    cpu: u32,
     /// Damage found while indexing; the first piece tells it.
     problem: Option<Problem>,
 }
 
 impl<'t> CpuPieces<'t> {
     /// Finds the pieces of `cpu` without unpacking any.
-    pub fn index(file: &'t [u8], name: &'t str, trace: &TraceDat, buffer: &Buffer, cpu: CpuData, plan: Plan) -> Self {
+    pub fn index(trace: &'t TraceDat, buffer: &Buffer, cpu: CpuData, plan: Arc<Plan>) -> Self {
+        let (file, name) = (&trace.file[..], trace.name.as_str());
         let start = usize::try_from(cpu.offset).unwrap_or(usize::MAX).min(file.len());
         let claimed = usize::try_from(cpu.size).unwrap_or(usize::MAX).saturating_add(start);
         let end = claimed.min(file.len());
@@ -98,6 +100,7 @@ impl<'t> CpuPieces<'t> {
             packed: buffer.compressed.then_some(trace.layout.compression),
             places: Vec::new(),
             plan,
+            cpu: cpu.cpu,
             problem: None,
         };
         // The size of packed data is not to be trusted: trace-cmd 3.1.6 leaves parts of the chunk heads out of it. The
@@ -147,7 +150,7 @@ impl<'t> CpuPieces<'t> {
     fn complain(&mut self, offset: usize, expected: &str, found: &str, skipped: u64) {
         let text = format!(
             "{}: CPU {}: expected {expected} at byte {offset:#x}, found {found}; {skipped} bytes are missing",
-            self.name, self.plan.cpu
+            self.name, self.cpu
         );
         self.problem = Some(Problem::at(self.name, offset as u64, expected, found, skipped, text));
     }
@@ -166,22 +169,21 @@ impl<'t> CpuPieces<'t> {
         let endian = self.shape.endian;
         let mut last = None;
         if let Some(missed) = page::head(page, &self.shape).and_then(|head| head.missed.map(|n| (head.ticks, n))) {
-            batch.lost(plan.clock.ns(missed.0), plan.cpu, missed.1, 0);
+            batch.lost(plan.clock.ns(missed.0), self.cpu, missed.1, 0);
         }
         let end = page::walk(page, &self.shape, |ticks, record, _| {
             if last.is_none() {
                 batch.saw_time(plan.clock.ns(ticks));
             }
             last = Some(ticks);
-            let id = record.get(..plan.id_size).map_or(0, |bytes| endian.unsigned(bytes) as usize);
+            let id = usize::from(word(record, plan.id_offset).map_or(0, |bytes| endian.u16(bytes)));
             let Some(event_type) = plan.types.get(id).and_then(|entry| usize::from(*entry).checked_sub(1)) else {
                 return batch.unknown += 1;
             };
             batch.tally[event_type] += 1;
             if let Some((kind, extract)) = &plan.wanted[event_type] {
-                let pid = record.get(plan.pid_offset..plan.pid_offset + 4);
-                let tid = pid.map_or(crate::batch::NO_TID, |bytes| endian.unsigned(bytes) as i32);
-                batch.begin(plan.clock.ns(ticks), *kind, plan.cpu, tid, extract.mask(record));
+                let tid = word(record, plan.pid_offset).map_or(NO_TID, |bytes| endian.u32(bytes) as i32);
+                batch.begin(plan.clock.ns(ticks), *kind, self.cpu, tid, extract.mask(record));
                 extract.values(record, batch);
             }
         });
@@ -194,10 +196,10 @@ impl<'t> CpuPieces<'t> {
             let text = format!(
                 "{}: CPU {}: a ring-buffer page at byte {place:#x} is damaged {at} bytes into it; its other \
                  {skipped} bytes are skipped",
-                self.name, plan.cpu
+                self.name, self.cpu
             );
             batch.problems.push(Problem::at(self.name, offset as u64, expected, "damaged bytes", skipped, text));
-            batch.lost(last.map_or(0, |ticks| plan.clock.ns(ticks)), plan.cpu, 0, skipped);
+            batch.lost(last.map_or(0, |ticks| plan.clock.ns(ticks)), self.cpu, 0, skipped);
         }
     }
 }
@@ -228,12 +230,12 @@ impl Pieces for CpuPieces<'_> {
                 let text = format!(
                     "{}: CPU {}: the compressed chunk at byte {:#x} cannot be unpacked ({found}); its {} bytes are \
                      skipped",
-                    self.name, self.plan.cpu, place.offset, place.size
+                    self.name, self.cpu, place.offset, place.size
                 );
                 let skipped = place.size as u64;
                 let expected = "a chunk that can be unpacked";
                 batch.problems.push(Problem::at(self.name, place.offset as u64, expected, found, skipped, text));
-                batch.lost(0, self.plan.cpu, 0, skipped);
+                batch.lost(0, self.cpu, 0, skipped);
             }
         }
     }

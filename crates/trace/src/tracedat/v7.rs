@@ -5,18 +5,19 @@
 //!            each option names a section (formats, command lines, a buffer) or holds a value
 //! ```
 //! Source: trace-cmd.dat.v7(5) of trace-cmd 3.1.6. A file whose recorder was killed lacks its last OPTIONS section;
-//! sections lie one behind the other, so its buffers are found by walking them.
+//! sections lie one behind the other, so its buffers, and if need be its formats, are found by walking them.
 
 use super::cursor::Cursor;
 use super::layout::{Buffer, Compression, CpuData, Layout, MOST_UNPACKED, event_formats, format_list, sized_text};
 use super::options as id;
 use crate::format::Endian;
 use base::Problem;
+use std::collections::BTreeSet;
 
 const COMPRESSED: u16 = 1;
 const OPTIONS_SECTION: u16 = 0;
-/// More OPTIONS sections than this are a loop: trace-cmd writes one per buffer and a few more.
-const MOST_OPTION_SECTIONS: usize = 4096;
+/// Sections that describe the events.
+const METADATA: &[u16] = &[id::HEADER_INFO, id::FTRACE_EVENTS, id::EVENT_FORMATS, id::PRINTK, id::CMDLINES];
 
 struct Section<'a> {
     id: u16,
@@ -90,7 +91,8 @@ impl<'a> Reader<'a> {
     /// Collects the options of all chained sections.
     fn follow_options(&self, first: u64, layout: &mut Layout) {
         let mut next = first;
-        for _ in 0..MOST_OPTION_SECTIONS {
+        let mut read = BTreeSet::new();
+        while read.insert(next) {
             let section = self.section(next).filter(|section| section.id == OPTIONS_SECTION);
             let Some(section) = section else {
                 let expected = "an OPTIONS section";
@@ -130,21 +132,19 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let text = format!("{}: the chain of options does not end; it is read {MOST_OPTION_SECTIONS} times", self.name);
+        let text = format!("{}: the chain of options leads back to byte {next:#x}; each part is read once", self.name);
         layout.problems.push(Problem::at(self.name, next, "an end of the chain of options", "a loop", 0, text));
     }
 
     /// Reads the sections that the options name.
     fn read_sections(&self, head_end: usize, layout: &mut Layout) {
-        let mut salvage = true;
+        let mut has_buffers = false;
         for (option, data) in std::mem::take(&mut layout.options) {
             let offset = self.endian.unsigned(&data[..data.len().min(8)]);
             match option {
-                id::HEADER_INFO | id::FTRACE_EVENTS | id::EVENT_FORMATS | id::PRINTK | id::CMDLINES => {
-                    self.read_metadata(option, offset, layout);
-                }
+                _ if METADATA.contains(&option) => self.read_metadata(option, offset, layout),
                 id::BUFFER => {
-                    salvage = false;
+                    has_buffers = true;
                     match self.buffer(&data) {
                         Some(buffer) => layout.buffers.push(buffer),
                         None => self.damaged(offset, "a whole BUFFER option", layout),
@@ -155,8 +155,9 @@ impl<'a> Reader<'a> {
             }
             layout.options.push((option, data));
         }
-        if salvage {
-            self.find_buffers(head_end, layout);
+        let has_formats = !layout.texts.is_empty();
+        if !has_formats || !has_buffers {
+            self.search(head_end, !has_formats, !has_buffers, layout);
         }
     }
 
@@ -208,11 +209,14 @@ impl<'a> Reader<'a> {
         Some(Buffer { name, clock, page_size, compressed: section.compressed, cpus })
     }
 
-    /// Walks the sections in file order and takes the buffers that no option names.
-    fn find_buffers(&self, head_end: usize, layout: &mut Layout) {
+    /// Walks the sections in file order and takes the descriptions and the buffers that no option names.
+    fn search(&self, head_end: usize, formats: bool, buffers: bool, layout: &mut Layout) {
         let mut at = head_end as u64;
         while let Some(section) = self.section(at) {
-            if section.id == id::BUFFER {
+            if formats && METADATA.contains(&section.id) {
+                self.read_metadata(section.id, at, layout);
+            }
+            if buffers && section.id == id::BUFFER {
                 // The size of a section still being written is not filled in: it goes to the end of the file.
                 let end = if section.size == 0 { self.file.len() } else { section.at + section.body.len() };
                 let cpus = self.cpus_of(&section, end, layout.page_size);

@@ -1,9 +1,13 @@
 //! The tables of section `flow`, with the names and columns of CONTRACTS section 3.
 
-use super::measure::{Measures, grouped};
+mod nested;
+mod waits;
+
+pub use waits::task_name;
+
+use super::measure::Measures;
 use super::model::{ExitSums, Vcpu};
 use crate::Options;
-use crate::shared::reasons::Reason;
 use crate::shared::state::{DEEPEST, Lv, State};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Histogram, Level, Table};
@@ -13,20 +17,26 @@ const U64: ColumnType = ColumnType::U64;
 
 /// All tables, in reading order.
 pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
-    vec![
-        chains(measures, options),
+    let mut tables = vec![
+        nested::chains(measures, options),
         exits(measures, options),
         exit_details(measures, options),
-        preemptors(measures),
-        wakeups(measures),
-        interrupts(measures),
+        waits::preemptors(measures),
+        waits::wakeups(measures),
+        waits::interrupts(measures),
         vcpus(measures),
         handled(measures, options),
-        chain_sequences(measures, options),
-        nested_guests(measures),
+        nested::chain_sequences(measures, options),
+        nested::nested_guests(measures),
+        threads(measures),
         losses(measures),
         events(measures),
-    ]
+    ];
+    // An empty table is news only where it says that nothing is missing.
+    for table in tables.iter_mut().filter(|table| table.rows.is_empty() && table.name != "losses") {
+        table.shown = None;
+    }
+    tables
 }
 
 fn keys() -> Vec<Column> {
@@ -217,87 +227,6 @@ fn exit_details(measures: &[Measures<'_>], options: &Options) -> Table {
     table
 }
 
-fn chains(measures: &[Measures<'_>], options: &Options) -> Table {
-    let mut columns = vec![Column::key("vm"), Column::key("reason")];
-    columns.extend(["count", "censored", "interrupted"].map(|name| Column::value(name, "count", U64)));
-    columns.extend(["exits_p50", "exits_p90", "exits_p99"].map(|name| Column::value(name, "count", U64)));
-    columns.push(Column::value("exits_mean", "", ColumnType::F64));
-    columns.push(Column::value("total_ns", "ns", U64));
-    let mut table = Table::new("chains", columns);
-    if options.level.is_some_and(|level| level != Level::L2) {
-        return table;
-    }
-    let mut rows: BTreeMap<(&str, String), Vec<&super::model::ChainSums>> = BTreeMap::new();
-    for (_, vcpu) in each_vcpu(measures) {
-        for (reason, sums) in &vcpu.sums.chains {
-            rows.entry((&vcpu.vm, reason.name())).or_default().push(sums);
-        }
-    }
-    let mut rows: Vec<_> = rows.into_iter().collect();
-    rows.sort_by_key(|((vm, _), sums)| (*vm, std::cmp::Reverse(sums.iter().map(|sums| sums.count).sum::<u64>())));
-    for ((vm, reason), sums) in rows {
-        let exits = merged(sums.iter().map(|sums| &sums.exits));
-        let sum = |of: fn(&super::model::ChainSums) -> u64| Cell::U64(sums.iter().map(|sums| of(sums)).sum());
-        let mut row: Vec<Cell> = vec![vm.into(), reason.into()];
-        row.extend([sum(|sums| sums.count), sum(|sums| sums.censored), sum(|sums| sums.interrupted)]);
-        row.extend(quantiles(&exits));
-        row.push(exits.mean().into());
-        row.push(sum(|sums| sums.cost_ns.sum()));
-        table.push(row);
-    }
-    let columns = [
-        ("vm", "vm"),
-        ("reason", "reason of L2's exit"),
-        ("count", "chains"),
-        ("exits_p50", "p50"),
-        ("exits_p90", "p90"),
-        ("exits_p99", "p99"),
-        ("exits_mean", "mean"),
-        ("interrupted", "L1 halted"),
-        ("total_ns", "total"),
-    ];
-    table.shown = shown("Chains: how many exits of L1 one exit of L2 costs", &columns, 20);
-    table
-}
-
-fn chain_sequences(measures: &[Measures<'_>], options: &Options) -> Table {
-    let mut columns = vec![Column::key("vm"), Column::key("reason"), Column::key("sequence")];
-    columns.extend([Column::value("exits", "count", U64), Column::value("count", "count", U64)]);
-    let mut table = Table::new("chain_sequences", columns);
-    if options.level.is_some_and(|level| level != Level::L2) {
-        return table;
-    }
-    let mut rows: BTreeMap<(&str, Reason, &[Reason]), u64> = BTreeMap::new();
-    for (_, vcpu) in each_vcpu(measures) {
-        for (reason, sums) in &vcpu.sums.chains {
-            for (sequence, count) in &sums.sequences {
-                *rows.entry((&vcpu.vm, *reason, sequence)).or_default() += count;
-            }
-        }
-    }
-    let mut rows: Vec<_> = rows.into_iter().collect();
-    rows.sort_by_key(|((vm, ..), count)| (*vm, std::cmp::Reverse(*count)));
-    rows.truncate(MOST_SEQUENCES);
-    for ((vm, reason, sequence), count) in rows {
-        let name = |(name, times): (String, usize)| if times == 1 { name } else { format!("{name} x{times}") };
-        let text: Vec<String> = grouped(sequence).into_iter().map(name).collect();
-        table.push(vec![
-            vm.into(),
-            reason.name().into(),
-            text.join(", ").into(),
-            (sequence.len() as u64).into(),
-            count.into(),
-        ]);
-    }
-    let columns =
-        [("vm", "vm"), ("reason", "reason"), ("count", "chains"), ("exits", "exits"), ("sequence", "what L1 did")];
-    table.shown = shown("Chains: what L1 did in the most frequent ones", &columns, 8);
-    table
-}
-
-/// Sequences kept in the table, most frequent first.
-const MOST_SEQUENCES: usize = 200;
-
 fn handled(measures: &[Measures<'_>], options: &Options) -> Table {
     let mut columns = keys();
     columns.extend([Column::key("level"), Column::key("reason")]);
@@ -314,135 +243,28 @@ fn handled(measures: &[Measures<'_>], options: &Options) -> Table {
     table
 }
 
-fn preemptors(measures: &[Measures<'_>]) -> Table {
-    let mut columns = keys();
-    columns.extend([Column::key("by"), Column::key_of("by_tid", ColumnType::I64)]);
-    columns.extend([Column::value("count", "count", U64)]);
-    columns.extend(["total_ns", "max_ns"].map(|name| Column::value(name, "ns", U64)));
-    let mut table = Table::new("preemptors", columns);
-    for (measure, vcpu) in each_vcpu(measures) {
-        let mut rows: Vec<_> = vcpu.sums.preemptors.iter().collect();
-        rows.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.total_ns));
-        for (tid, sums) in rows {
-            table.push(vec![
-                vcpu.vm.as_str().into(),
-                u64::from(vcpu.vcpu).into(),
-                task_name(measure, *tid).into(),
-                Cell::I64((*tid).into()),
-                sums.count.into(),
-                sums.total_ns.into(),
-                sums.max_ns.into(),
-            ]);
-        }
-    }
-    let columns = [
-        ("vm", "vm"),
-        ("vcpu", "vcpu"),
-        ("by", "by"),
-        ("by_tid", "tid"),
-        ("count", "times"),
-        ("total_ns", "total"),
-        ("max_ns", "longest"),
+/// vCPU threads and vhost workers, as found by events and by name.
+fn threads(measures: &[Measures<'_>]) -> Table {
+    let columns = vec![
+        Column::key_of("tid", ColumnType::I64),
+        Column::value("role", "", ColumnType::Text),
+        Column::value("comm", "", ColumnType::Text),
+        Column::value("vm", "", ColumnType::Text),
     ];
-    table.shown = shown("Who ran while a vCPU stood ready", &columns, 8);
-    table
-}
-
-/// Name of a task; thread 0 of every CPU is its idle task.
-pub fn task_name(measure: &Measures<'_>, tid: i32) -> String {
-    match measure.part.comms.get(&tid) {
-        Some(name) => name.clone(),
-        None if tid == 0 => "idle".into(),
-        None => "unknown".into(),
-    }
-}
-
-fn wakeups(measures: &[Measures<'_>]) -> Table {
-    let mut columns = keys();
-    columns.push(Column::value("count", "count", U64));
-    for what in ["run", "entry"] {
-        columns.extend(["p50", "p99", "max"].map(|q| Column::value(&format!("to_{what}_{q}_ns"), "ns", U64)));
-    }
-    let mut table = Table::new("wakeups", columns);
-    for (_, vcpu) in each_vcpu(measures) {
-        let (run, entry) = (&vcpu.sums.wake_to_run, &vcpu.sums.wake_to_entry);
-        if run.count() == 0 {
-            continue;
+    let mut table = Table::new("threads", columns);
+    for measure in measures {
+        for vcpu in &measure.vcpus {
+            let comm = vcpu.comm.as_str().into();
+            table.push(vec![Cell::I64(vcpu.tid.into()), "vcpu".into(), comm, vcpu.vm.as_str().into()]);
         }
-        let mut row: Vec<Cell> = vec![vcpu.vm.as_str().into(), u64::from(vcpu.vcpu).into(), run.count().into()];
-        for histogram in [run, entry] {
-            let max = (histogram.count() > 0).then(|| histogram.max());
-            row.extend([histogram.quantile(0.5).into(), histogram.quantile(0.99).into(), max.into()]);
-        }
-        table.push(row);
-    }
-    let columns = [
-        ("vm", "vm"),
-        ("vcpu", "vcpu"),
-        ("count", "wake-ups"),
-        ("to_run_p50_ns", "to run p50"),
-        ("to_run_p99_ns", "p99"),
-        ("to_entry_p50_ns", "to guest p50"),
-        ("to_entry_p99_ns", "p99"),
-        ("to_entry_max_ns", "max"),
-    ];
-    table.shown = shown("Wake-ups: from made ready to running, and to the guest", &columns, 16);
-    table
-}
-
-fn interrupts(measures: &[Measures<'_>]) -> Table {
-    let mut columns = keys();
-    columns.extend([Column::key_of("vector", U64), Column::value("count", "count", U64)]);
-    for what in ["inject", "entry"] {
-        columns.extend(["p50", "p99", "max"].map(|q| Column::value(&format!("to_{what}_{q}_ns"), "ns", U64)));
-    }
-    let mut table = Table::new("interrupts", columns);
-    for (_, vcpu) in each_vcpu(measures) {
-        let mut rows: Vec<_> = vcpu.sums.interrupts.iter().collect();
-        rows.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.to_entry_ns.count()));
-        for (vector, sums) in rows {
-            let mut row: Vec<Cell> = vec![vcpu.vm.as_str().into(), u64::from(vcpu.vcpu).into()];
-            row.extend([u64::from(*vector).into(), sums.to_entry_ns.count().into()]);
-            for histogram in [&sums.to_inject_ns, &sums.to_entry_ns] {
-                row.extend([histogram.quantile(0.5).into(), histogram.quantile(0.99).into(), histogram.max().into()]);
-            }
-            table.push(row);
+        for (comm, tid) in &measure.part.vhost {
+            // A worker's name holds the id of the thread that owns it, which no event links to a VM.
+            table.push(vec![Cell::I64((*tid).into()), "vhost".into(), comm.as_str().into(), Cell::Missing]);
         }
     }
-    let columns = [
-        ("vm", "vm"),
-        ("vcpu", "vcpu"),
-        ("vector", "vector"),
-        ("count", "interrupts"),
-        ("to_inject_p50_ns", "injected p50"),
-        ("to_entry_p50_ns", "in guest p50"),
-        ("to_entry_p99_ns", "p99"),
-        ("to_entry_max_ns", "max"),
-    ];
-    table.shown = shown("Virtual interrupts: from accepted by the APIC to the guest", &columns, 8);
-    table
-}
-
-fn nested_guests(measures: &[Measures<'_>]) -> Table {
-    let mut columns = vec![Column::key("vm"), Column::key("control_block"), Column::key("level")];
-    columns.extend(["vcpus", "entries"].map(|name| Column::value(name, "count", U64)));
-    let mut table = Table::new("nested_guests", columns);
-    let mut guests: BTreeMap<(&str, u64), (Level, u64, u64)> = BTreeMap::new();
-    for (measure, vcpu) in each_vcpu(measures) {
-        for context in &vcpu.contexts {
-            let level = measure.part.level_of(Lv::At(context.depth));
-            let row = guests.entry((&vcpu.vm, context.vmcb)).or_insert((level, 0, 0));
-            *row = (row.0.max(level), row.1 + 1, row.2 + context.entries);
-        }
-    }
-    for ((vm, vmcb), (level, vcpus, entries)) in guests {
-        table.push(vec![
-            vm.into(),
-            format!("{vmcb:#x}").into(),
-            level.to_string().into(),
-            vcpus.into(),
-            entries.into(),
-        ]);
+    if measures.iter().any(|measure| !measure.part.vhost.is_empty()) {
+        let columns = [("role", "role"), ("tid", "tid"), ("comm", "name"), ("vm", "vm")];
+        table.shown = shown("Threads of VMs", &columns, 16);
     }
     table
 }

@@ -13,6 +13,20 @@ pub fn thousands(value: u64) -> String {
     out
 }
 
+/// `1 exit`, `1,234 exits`.
+pub fn many(value: u64, what: &str) -> String {
+    if value == 1 { format!("1 {what}") } else { format!("{} {what}s", thousands(value)) }
+}
+
+/// `VMREAD`, `VMREAD and CPUID`, `VMREAD, CPUID and VMRESUME`.
+pub fn list(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
 /// Scales of SI units that a value steps through as it grows; a value below the first stays exact.
 const TIMES: &[(f64, &str)] = &[(1e3, "us"), (1e6, "ms"), (1e9, "s")];
 const BYTES: &[(f64, &str)] = &[(1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")];
@@ -46,7 +60,7 @@ fn scaled(value: f64, base: &str, scales: &[(f64, &str)]) -> String {
 pub const SHARE_COLUMNS: usize = 7;
 
 /// `46.2 %`; a share that is there but would round to nothing is `<0.1 %`, and one that is not whole never `100 %`.
-pub fn share(value: f64) -> String {
+pub fn percent(value: f64) -> String {
     let percent = value * 100.0;
     match percent {
         p if !p.is_finite() => "-".to_owned(),
@@ -94,7 +108,7 @@ pub fn amount(value: f64, unit: &str) -> String {
     match first {
         "ns" => behind(duration(value), rest),
         "bytes" => behind(bytes(value), rest),
-        "share" => behind(share(value), rest),
+        "share" => behind(percent(value), rest),
         "count" => behind(plain(value), rest),
         _ => behind(plain(value), unit),
     }
@@ -118,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_share_is_never_rounded_into_none_or_all() {
-        let shown: Vec<_> = [0.0, 0.000_01, 0.001, 0.4618, 0.9999, 1.0, f64::NAN].map(share).into();
+        let shown: Vec<_> = [0.0, 0.000_01, 0.001, 0.4618, 0.9999, 1.0, f64::NAN].map(percent).into();
         assert_eq!(shown, ["0 %", "<0.1 %", "0.1 %", "46.2 %", ">99.9 %", "100 %", "-"]);
     }
 

@@ -1,0 +1,74 @@
+//! Checks of the recording itself: stale fields, losses, doubts.
+
+use super::{hit, seen};
+use crate::flow::measure::Measures;
+use crate::flow::model::Loss;
+use crate::flow::rules::Hit;
+use base::number::{percent, thousands};
+use base::{Cost, CostKind, Severity};
+
+/// Fields that LTTng's probes fill with something else.
+pub fn stale(measure: &Measures<'_>) -> Vec<Hit> {
+    let part = measure.part;
+    if part.stale_entries == 0 {
+        return Vec::new();
+    }
+    let total = |name: &str| part.tally.iter().find(|(event, _)| event == name).map_or(0, |(_, count)| *count);
+    let evidence = vec![
+        seen(format!("{} kvm_entry events whose vcpu_id cannot be one", thousands(part.stale_entries)), "table events"),
+        seen(
+            format!(
+                "{} kvm_nested_vmexit events taken for their place alone; {} nested entries found from intercepts",
+                thousands(total("kvm_x86_nested_vmexit") + total("kvm_nested_vmexit")),
+                thousands(total("kvm_x86_nested_intercepts"))
+            ),
+            "table events",
+        ),
+    ];
+    let title = "LTTng wrote stale KVM fields; levels and chains were found without them".to_owned();
+    let mut hits = hit(measure, Severity::Info, title, evidence, Cost::none());
+    hits[0].subject = part.machine.clone();
+    hits
+}
+
+/// Losses that make shares uncertain.
+pub fn lost(measure: &Measures<'_>) -> Vec<Hit> {
+    const DOUBTS: &[&str] = &["level_conflict", "clock_skew", "unseen_entry", "unseen_switch", "unattributed"];
+    let losses: Vec<_> = measure.part.losses.iter().filter(|loss| !DOUBTS.contains(&loss.kind.as_str())).collect();
+    if losses.is_empty() {
+        return Vec::new();
+    }
+    let lost = measure.part.lost_events();
+    let gaps = losses.iter().filter(|loss| loss.kind == "missed").count();
+    let share = lost as f64 / (lost as f64 + measure.part.events as f64).max(1.0);
+    let row = |loss: &&Loss| {
+        let place = loss.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+        let amount = if loss.count == 0 { "an unknown number".into() } else { thousands(loss.count) };
+        let bytes = if loss.bytes == 0 { String::new() } else { format!(", {} bytes", thousands(loss.bytes)) };
+        seen(format!("{amount} {}{place}{bytes}", loss.kind.replace('_', " ")), "table losses")
+    };
+    let evidence = losses.iter().take(4).map(row).collect();
+    let severity = if share > 0.01 { Severity::Medium } else { Severity::Low };
+    let title = match (lost, gaps) {
+        (0, 0) => "Parts of the file are damaged; shares are of what could be read".to_owned(),
+        (0, _) => format!("Events are missing, {gaps} CPUs have gaps; shares are of what was seen"),
+        _ => format!("{} events are missing, {} of all; shares are of what was seen", thousands(lost), percent(share)),
+    };
+    let mut hits = hit(measure, severity, title, evidence, Cost::of(CostKind::Measured, share, "share of all events"));
+    hits[0].subject = measure.part.machine.clone();
+    hits
+}
+
+/// The witnesses disagreed.
+pub fn level_conflicts(measure: &Measures<'_>) -> Vec<Hit> {
+    let conflicts = measure.part.doubts.level_conflicts;
+    if conflicts == 0 {
+        return Vec::new();
+    }
+    let share = measure.share(conflicts);
+    let evidence =
+        vec![seen(format!("{} exits on which the two witnesses disagree", thousands(conflicts)), "table losses")];
+    let severity = if share > 0.01 { Severity::Medium } else { Severity::Info };
+    let title = format!("The level of {} exits was told in two ways", thousands(conflicts));
+    hit(measure, severity, title, evidence, Cost::of(CostKind::Measured, share, "share of all exits"))
+}

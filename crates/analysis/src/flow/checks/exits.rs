@@ -1,0 +1,160 @@
+//! Checks of exits that some setting avoids: local APIC, timers, devices, page faults.
+
+use super::{FEWEST_EXITS, by_share, hit, seen};
+use crate::flow::measure::{Measures, ReasonTotal};
+use crate::flow::rules::Hit;
+use crate::shared::details::{Detail, apic_register};
+use crate::shared::reasons::{Isa, Reason};
+use crate::shared::state::State;
+use base::number::{percent, thousands};
+use base::{Cost, CostKind};
+
+/// Share of all exits from which on local-APIC traffic is worth a finding.
+const APIC_SHARE: f64 = 0.10;
+
+/// Local-APIC traffic, read by exit code: 56 means that APIC registers are virtualised, 44 that they are not.
+pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
+    let is_timer = |detail: Detail| detail.apic_offset() == Some(0x380) || matches!(detail, Detail::Msr(0x6e0, _));
+    let (exits, _) = measure.details_where(|_, detail| detail.apic_offset().is_some() && !is_timer(detail));
+    let (_, total_ns) = measure.details_where(|_, detail| detail.apic_offset().is_some());
+    let code = |isa, code| move |total: &ReasonTotal| total.reason == Reason { isa, code };
+    let (writes, _) = measure.exits_where(code(Isa::Vmx, 56));
+    let (accesses, _) = measure.exits_where(code(Isa::Vmx, 44));
+    let (unaccelerated, _) = measure.exits_where(code(Isa::Svm, 0x402));
+    let (eoi_tpr, _) = measure.details_where(|_, detail| matches!(detail, Detail::Msr(0x808 | 0x80b, _)));
+    let share = measure.share(exits.max(writes));
+    if share < APIC_SHARE || exits.max(writes) < FEWEST_EXITS {
+        return Vec::new();
+    }
+    let mut registers: Vec<(u16, u64)> = Vec::new();
+    for total in &measure.reasons {
+        for (detail, count, _) in &total.details {
+            let Some(offset) = detail.apic_offset() else { continue };
+            match registers.iter_mut().find(|(known, _)| *known == offset) {
+                Some((_, sum)) => *sum += count,
+                None => registers.push((offset, *count)),
+            }
+        }
+    }
+    registers.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let most: Vec<String> = registers
+        .iter()
+        .take(4)
+        .map(|(offset, times)| {
+            format!("{} {}", thousands(*times), apic_register(*offset).unwrap_or("of an unknown register"))
+        })
+        .collect();
+    let mut evidence = vec![seen(format!("local-APIC accesses: {}", most.join(", ")), "table exit_details")];
+    let mut fix = Vec::new();
+    if writes > accesses && writes > 0 {
+        evidence.push(seen(
+            format!(
+                "{} exits are APIC_WRITE (56): APIC registers are virtualised, these still need KVM",
+                thousands(writes)
+            ),
+            "table exits",
+        ));
+        fix.push("cat /sys/module/kvm_intel/parameters/enable_apicv   # Y: it is on already".into());
+    } else if accesses > 0 || eoi_tpr > 0 {
+        evidence.push(seen(
+            format!(
+                "{} exits are APIC_ACCESS (44) and {} are EOI or TPR by MSR: register virtualisation is off",
+                thousands(accesses),
+                thousands(eoi_tpr)
+            ),
+            "table exits",
+        ));
+        fix.push("modprobe -r kvm_intel && modprobe kvm_intel enable_apicv=1".into());
+    } else if unaccelerated > 0 || measure.isa() == Some(Isa::Svm) {
+        evidence.push(seen(
+            format!("{} exits are AVIC_UNACCELERATED_ACCESS: 0 means that AVIC is off", thousands(unaccelerated)),
+            "table exits",
+        ));
+        fix.push(
+            "modprobe -r kvm_amd && modprobe kvm_amd avic=1   # not together with nested=1 before Linux 5.19".into(),
+        );
+    }
+    let title = format!("Local-APIC accesses are {} of all exits", percent(share));
+    let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
+    let mut hits = hit(measure, by_share(share), title, evidence, cost);
+    hits[0].fix = fix;
+    hits
+}
+
+/// Share of all exits from which on arming timers is worth a finding.
+const TIMER_SHARE: f64 = 0.10;
+
+/// TSC_DEADLINE and TMICT writes.
+pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
+    let arms = |detail: Detail| detail.apic_offset() == Some(0x380) || detail == Detail::Msr(0x6e0, true);
+    let (exits, total_ns) = measure.details_where(|_, detail| arms(detail));
+    let share = measure.share(exits);
+    if share < TIMER_SHARE || exits < FEWEST_EXITS {
+        return Vec::new();
+    }
+    let per_second = exits as f64 * 1e9 / measure.wall_ns.max(1) as f64;
+    let evidence = vec![seen(
+        format!("{} writes of TSC_DEADLINE or TMICT, {per_second:.0} a second and vCPU", thousands(exits)),
+        "table exit_details",
+    )];
+    let title = format!("The guest arms timers: {} of all exits", percent(share));
+    let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
+    hit(measure, by_share(share), title, evidence, cost)
+}
+
+/// Share of exits or of time from which on the VMM's work is worth a finding.
+const USERSPACE_SHARE: f64 = 0.10;
+
+/// Exits that the VMM must serve.
+pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
+    let exits: u64 = measure.reasons.iter().map(|total| total.handled[1]).sum();
+    let user_ns = measure.state_ns(|state| state == State::Userspace);
+    let time_share = user_ns as f64 / measure.wall_ns.max(1) as f64;
+    let share = measure.share(exits);
+    if exits < FEWEST_EXITS || (share < USERSPACE_SHARE && time_share < USERSPACE_SHARE) {
+        return Vec::new();
+    }
+    let mut evidence = vec![seen(
+        format!("{} of {} exits went to the VMM", thousands(exits), thousands(measure.exits)),
+        "table handled_by",
+    )];
+    let mut worst: Vec<_> = measure.reasons.iter().filter(|total| total.handled[1] > 0).collect();
+    worst.sort_by_key(|total| std::cmp::Reverse(total.handled[1]));
+    let mut fix = vec![
+        "ps -o args= -C qemu-system-x86_64 | tr ' ' '\\n' | grep -A1 device   # which devices are emulated".into(),
+    ];
+    for total in worst.iter().take(3) {
+        let about = total.details.first().map(|(detail, ..)| detail.text()).filter(|text| !text.is_empty());
+        let about = about.map_or(String::new(), |text| format!(", mostly {text}"));
+        let what = format!("{} {} of {}{about}", thousands(total.handled[1]), total.reason.name(), total.level);
+        evidence.push(seen(what, "table handled_by"));
+    }
+    fix.push(
+        "virsh edit GUEST   # model type='virtio', driver name='vhost'; remove devices the guest does not use".into(),
+    );
+    let title = format!("{} of all exits and {} of the time go to the VMM", percent(share), percent(time_share));
+    let cost = Cost::of(CostKind::Measured, time_share, "share of vCPU time");
+    let mut hits = hit(measure, by_share(share.max(time_share)), title, evidence, cost);
+    hits[0].fix = fix;
+    hits
+}
+
+/// From here on page faults are a storm: a tenth of all exits, and more than a thousand a second and vCPU.
+const EPT_SHARE: f64 = 0.10;
+const EPT_PER_SECOND: f64 = 1000.0;
+
+/// EPT violations or nested page faults without end.
+pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
+    let is_fault = |reason: Reason| matches!(reason.known_name(), Some("EPT_VIOLATION" | "NPF"));
+    let (exits, total_ns) = measure.exits_where(|total| is_fault(total.reason));
+    let share = measure.share(exits);
+    let per_second = exits as f64 * 1e9 / measure.wall_ns.max(1) as f64;
+    if share < EPT_SHARE || per_second < EPT_PER_SECOND || exits < FEWEST_EXITS {
+        return Vec::new();
+    }
+    let evidence =
+        vec![seen(format!("{} page faults, {per_second:.0} a second and vCPU", thousands(exits)), "table exits")];
+    let title = format!("Guest page faults are {} of all exits", percent(share));
+    let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
+    hit(measure, by_share(share), title, evidence, cost)
+}

@@ -1,0 +1,108 @@
+//! Checks of what nesting multiplies: exits that a CPU feature would keep inside the guest hypervisor.
+
+use super::{by_share, hit, seen};
+use crate::flow::measure::Measures;
+use crate::flow::rules::Hit;
+use crate::shared::details::Detail;
+use crate::shared::reasons::{Class, Isa, Reason};
+use base::number::{duration, many, percent, thousands};
+use base::{Cost, CostKind};
+
+/// VMREAD and VMWRITE of L1 in most chains. Real hypervisors touch ten and more fields per exit without shadowing
+/// (intel/haxm PR 130 counts 6-10 VMREAD and 2-6 VMWRITE for KVM), and one or two with it.
+const VMCS_PER_CHAIN: f64 = 4.0;
+
+/// VMWRITEs per chain that shadowing does not remove: HOST_RSP is not in KVM's list of shadowed fields.
+const UNSHADOWED_PER_CHAIN: f64 = 1.0;
+
+/// VMCS shadowing off or absent.
+pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
+    let per_chain = measure.chains.per_chain(Class::VmcsAccess);
+    let (exits, _) = measure.exits_where(|total| total.reason.class() == Class::VmcsAccess);
+    let without_chains = measure.chains.kept == 0 && measure.share(exits) > 0.3;
+    if per_chain < VMCS_PER_CHAIN && !without_chains {
+        return Vec::new();
+    }
+    let share = measure.share(exits);
+    let mut evidence = Vec::new();
+    for name in ["VMREAD", "VMWRITE"] {
+        let totals = measure.reasons.iter().filter(|total| total.reason.known_name() == Some(name));
+        for total in totals {
+            let sites = total.details.iter().filter(|(detail, ..)| matches!(detail, Detail::Rip(_))).count();
+            let busiest = total.details.first().map_or(0, |(_, count, _)| *count);
+            evidence.push(seen(
+                format!(
+                    "{} {name} at {} in {}, up to {} each",
+                    thousands(total.count),
+                    places(sites),
+                    total.level,
+                    thousands(busiest)
+                ),
+                "table exit_details",
+            ));
+        }
+    }
+    let cost = if measure.chains.kept > 0 {
+        let all = measure.chains.exits.mean().unwrap_or(0.0);
+        evidence.push(seen(
+            format!(
+                "{per_chain:.1} of {all:.1} exits in a chain are VMREAD or VMWRITE, over {} chains",
+                thousands(measure.chains.kept)
+            ),
+            "table chains",
+        ));
+        let saved = per_chain - UNSHADOWED_PER_CHAIN;
+        let unit = format!("of {all:.0} exits per chain would go");
+        Cost::of(CostKind::Modelled, saved.round(), unit).between((saved - 2.0).max(0.0).round(), per_chain.round())
+    } else {
+        Cost::of(CostKind::Measured, share, "share of all exits")
+    };
+    let title = format!("VMCS shadowing is off or absent: {} of all exits are VMREAD and VMWRITE", percent(share));
+    hit(measure, by_share(share), title, evidence, cost)
+}
+
+fn places(sites: usize) -> String {
+    if sites == 1 { "1 place".into() } else { format!("{sites} places") }
+}
+
+/// Two SVM instructions of L1 that a CPU feature would keep in the guest.
+fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str) -> Vec<Hit> {
+    let is_one =
+        |reason: Reason| reason.isa == Isa::Svm && reason.known_name().is_some_and(|name| names.contains(&name));
+    let (exits, total_ns) = measure.exits_where(|total| is_one(total.reason));
+    let share = measure.share(exits);
+    if share < 0.01 || measure.chains.count == 0 {
+        return Vec::new();
+    }
+    let each: Vec<String> = measure
+        .reasons
+        .iter()
+        .filter(|total| is_one(total.reason))
+        .map(|total| many(total.count, &format!("{} exit", total.reason.name())))
+        .collect();
+    let in_chain: u64 =
+        measure.chains.per_reason.iter().filter(|(reason, _)| is_one(**reason)).map(|(_, exits)| exits).sum();
+    let per_chain = in_chain as f64 / measure.chains.kept.max(1) as f64;
+    let evidence = vec![
+        seen(format!("{} of L1", each.join(" and ")), "table exits"),
+        seen(
+            format!("{per_chain:.1} of {:.1} exits in a chain", measure.chains.exits.mean().unwrap_or(0.0)),
+            "table chains",
+        ),
+        seen(format!("{} of L0's time on them", duration(total_ns as f64)), "table exits"),
+    ];
+    let title =
+        format!("{feature} is off or absent: {} of all exits are {} and {}", percent(share), names[0], names[1]);
+    let cost = Cost::of(CostKind::Modelled, per_chain, "exits per chain").between(0.0, per_chain);
+    hit(measure, by_share(share), title, evidence, cost)
+}
+
+/// VMLOAD and VMSAVE leave the guest.
+pub fn vls(measure: &Measures<'_>) -> Vec<Hit> {
+    svm_pair(measure, ["VMLOAD", "VMSAVE"], "Virtual VMLOAD/VMSAVE (vls)")
+}
+
+/// STGI and CLGI leave the guest.
+pub fn vgif(measure: &Measures<'_>) -> Vec<Hit> {
+    svm_pair(measure, ["STGI", "CLGI"], "Virtual GIF (vgif)")
+}

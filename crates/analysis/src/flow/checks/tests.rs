@@ -1,0 +1,220 @@
+//! Every rule fires on a case made for it, and is silent on one that differs in a single thing.
+
+use crate::Options;
+use crate::flow::measure::Measures;
+use crate::flow::model::{ChainSums, ExitSums, Loss, PartFlow, PreemptSums, Sums, Vcpu};
+use crate::flow::rules::RULES;
+use crate::shared::details::Detail;
+use crate::shared::machine::{Doubts, Seen};
+use crate::shared::reasons::{Isa, Reason};
+use crate::shared::state::{Lv, State};
+use base::{Clock, Level, Span};
+use std::collections::BTreeMap;
+
+/// A trace of one vCPU over one second, in which nothing is wrong.
+fn quiet(isa: Isa) -> PartFlow {
+    let mut sums = Sums::default();
+    sums.states_ns[State::Guest(Lv::At(1)).index()] = 1_000_000_000;
+    let hlt = if isa == Isa::Vmx { 12 } else { 0x78 };
+    sums.exits.insert((Lv::At(1), Reason { isa, code: hlt }), exits(10_000, Detail::None));
+    let vcpu = Vcpu {
+        vm: "web".into(),
+        vm_assumed: false,
+        vcpu: 0,
+        tid: 100,
+        comm: "CPU 0/KVM".into(),
+        sums,
+        contexts: Vec::new(),
+    };
+    PartFlow {
+        path: "L0/trace.dat".into(),
+        machine: "L0".into(),
+        level: Level::L0,
+        format: trace::Format::TraceDat { version: 7 },
+        kernel: None,
+        clock: Clock::nanoseconds("mono"),
+        clock_fitted_to: None,
+        window: Span { from_ns: 0, to_ns: 1_000_000_000 },
+        tally: Vec::new(),
+        events: 100_000,
+        vcpus: vec![vcpu],
+        vhost: Vec::new(),
+        comms: BTreeMap::from([(7, "busybox".to_owned())]),
+        losses: Vec::new(),
+        seen: Seen::default(),
+        doubts: Doubts::default(),
+        stale_entries: 0,
+        unattributed: 0,
+        cpus: 4,
+        has_switches: true,
+        problems: Vec::new(),
+    }
+}
+
+fn exits(count: u64, detail: Detail) -> ExitSums {
+    let mut sums = ExitSums { count, handled: [count, 0, 0], ..ExitSums::default() };
+    sums.cost_ns.record(2_000);
+    if detail != Detail::None {
+        sums.details.insert(detail, (count, 2_000 * count));
+    }
+    sums
+}
+
+fn sums(part: &mut PartFlow) -> &mut Sums {
+    &mut part.vcpus[0].sums
+}
+
+fn add(part: &mut PartFlow, code: u32, count: u64, detail: Detail) {
+    let isa = sums(part).exits.keys().next().map_or(Isa::Vmx, |(_, reason)| reason.isa);
+    sums(part).exits.insert((Lv::At(1), Reason { isa, code }), exits(count, detail));
+}
+
+/// Moves time from the guest to `state`.
+fn spend(part: &mut PartFlow, state: State, ns: u64) {
+    let states = &mut sums(part).states_ns;
+    states[State::Guest(Lv::At(1)).index()] -= ns;
+    states[state.index()] += ns;
+}
+
+fn chain(part: &mut PartFlow, isa: Isa, codes: &[u32]) {
+    let sequence: Vec<Reason> = codes.iter().map(|code| Reason { isa, code: *code }).collect();
+    let mut chains = ChainSums { count: 100, ..ChainSums::default() };
+    for _ in 0..100 {
+        chains.exits.record(sequence.len() as u64);
+        chains.cost_ns.record(50_000);
+    }
+    chains.sequences.insert(sequence, 100);
+    sums(part).chains.insert(Reason { isa, code: 10 }, chains);
+}
+
+/// Ids of the rules that fire.
+fn fired(part: &PartFlow) -> Vec<&'static str> {
+    let measure = Measures::of(part, &Options::default());
+    RULES.iter().filter(|rule| !(rule.check)(&measure).is_empty()).map(|rule| rule.id).collect()
+}
+
+#[test]
+fn nothing_is_found_where_nothing_is_wrong() {
+    assert_eq!(fired(&quiet(Isa::Vmx)), [""; 0]);
+    assert_eq!(fired(&quiet(Isa::Svm)), [""; 0]);
+}
+
+#[test]
+fn shadowing_is_missed_by_the_fields_that_chains_touch() {
+    let mut part = quiet(Isa::Vmx);
+    add(&mut part, 23, 800, Detail::Rip(0x1000));
+    chain(&mut part, Isa::Vmx, &[23, 23, 23, 25, 25, 10, 24]);
+    assert_eq!(fired(&part), ["FLW-SHADOW"]);
+    let mut part = quiet(Isa::Vmx);
+    add(&mut part, 25, 100, Detail::Rip(0x1000));
+    chain(&mut part, Isa::Vmx, &[10, 25, 24]);
+    assert_eq!(fired(&part), [""; 0], "HOST_RSP alone is what shadowing leaves");
+}
+
+#[test]
+fn svm_features_are_missed_by_their_instructions() {
+    let mut part = quiet(Isa::Svm);
+    add(&mut part, 0x82, 600, Detail::None);
+    chain(&mut part, Isa::Svm, &[0x83, 0x82, 0x80]);
+    assert_eq!(fired(&part), ["FLW-VLS"]);
+    let mut part = quiet(Isa::Svm);
+    add(&mut part, 0x84, 600, Detail::None);
+    chain(&mut part, Isa::Svm, &[0x84, 0x85, 0x80]);
+    assert_eq!(fired(&part), ["FLW-VGIF"]);
+    let mut part = quiet(Isa::Svm);
+    chain(&mut part, Isa::Svm, &[0x72, 0x80]);
+    assert_eq!(fired(&part), [""; 0]);
+}
+
+#[test]
+fn apic_writes_of_the_timer_are_timers_and_others_are_apic() {
+    let mut part = quiet(Isa::Vmx);
+    add(&mut part, 56, 5_000, Detail::Apic(0x300, true));
+    assert_eq!(fired(&part), ["FLW-APIC"]);
+    let hit = &super::apic(&Measures::of(&part, &Options::default()))[0];
+    assert!(hit.evidence.iter().any(|seen| seen.what.contains("APIC registers are virtualised")), "{:?}", hit.evidence);
+    let mut part = quiet(Isa::Vmx);
+    add(&mut part, 32, 5_000, Detail::Msr(0x6e0, true));
+    assert_eq!(fired(&part), ["FLW-TIMER"]);
+    let mut part = quiet(Isa::Vmx);
+    add(&mut part, 32, 500, Detail::Msr(0x6e0, true));
+    assert_eq!(fired(&part), [""; 0], "one exit in twenty is no storm");
+}
+
+#[test]
+fn a_flood_of_56_never_means_that_apicv_is_off() {
+    let mut part = quiet(Isa::Vmx);
+    add(&mut part, 56, 5_000, Detail::Apic(0x300, true));
+    let hit = &super::apic(&Measures::of(&part, &Options::default()))[0];
+    assert!(!hit.fix.iter().any(|line| line.contains("enable_apicv=1")), "{:?}", hit.fix);
+    let mut part = quiet(Isa::Vmx);
+    add(&mut part, 44, 5_000, Detail::Apic(0xb0, true));
+    let hit = &super::apic(&Measures::of(&part, &Options::default()))[0];
+    assert!(hit.fix.iter().any(|line| line.contains("enable_apicv=1")), "{:?}", hit.fix);
+}
+
+#[test]
+fn devices_in_the_vmm_are_seen_by_count_or_by_time() {
+    let mut part = quiet(Isa::Vmx);
+    let io = ExitSums { handled: [0, 3_000, 0], ..exits(3_000, Detail::Port(0x3f8, true)) };
+    sums(&mut part).exits.insert((Lv::At(1), Reason { isa: Isa::Vmx, code: 30 }), io);
+    assert_eq!(fired(&part), ["FLW-USERSPACE"]);
+    let mut part = quiet(Isa::Vmx);
+    add(&mut part, 30, 3_000, Detail::Port(0x3f8, true));
+    assert_eq!(fired(&part), [""; 0], "the kernel served them");
+}
+
+#[test]
+fn page_faults_are_a_storm_by_share_and_by_rate() {
+    let mut part = quiet(Isa::Vmx);
+    add(&mut part, 48, 5_000, Detail::None);
+    assert_eq!(fired(&part), ["FLW-EPT"]);
+    spend(&mut part, State::Halted, 0);
+    sums(&mut part).states_ns[State::Halted.index()] = 99_000_000_000;
+    assert_eq!(fired(&part), [""; 0], "50 a second are none");
+}
+
+#[test]
+fn waiting_names_who_ran_and_where_to_send_it() {
+    let mut part = quiet(Isa::Vmx);
+    spend(&mut part, State::Preempted, 400_000_000);
+    let taken = PreemptSums { count: 60, total_ns: 400_000_000, max_ns: 8_000_000, cpu: 2 };
+    sums(&mut part).preemptors.insert(7, taken);
+    assert_eq!(fired(&part), ["FLW-PREEMPT"]);
+    let hit = &super::preempted(&Measures::of(&part, &Options::default()))[0];
+    assert!(hit.title.contains("busybox (tid 7)"), "{}", hit.title);
+    assert_eq!(
+        (hit.fix.as_slice(), hit.undo.as_slice()),
+        (&["taskset -cp 0-1,3 7".to_owned()][..], &["taskset -cp 0-3 7".to_owned()][..])
+    );
+    let mut part = quiet(Isa::Vmx);
+    spend(&mut part, State::Blocked, 400_000_000);
+    assert_eq!(fired(&part), [""; 0]);
+}
+
+#[test]
+fn polling_is_told_from_sleeping() {
+    let mut part = quiet(Isa::Vmx);
+    spend(&mut part, State::HaltPoll, 200_000_000);
+    assert_eq!(fired(&part), ["FLW-HALTPOLL"]);
+    let mut part = quiet(Isa::Vmx);
+    spend(&mut part, State::Halted, 200_000_000);
+    assert_eq!(fired(&part), [""; 0]);
+}
+
+#[test]
+fn the_recording_itself_is_judged() {
+    let mut part = quiet(Isa::Svm);
+    part.stale_entries = 5;
+    assert_eq!(fired(&part), ["FLW-STALE"]);
+    let mut part = quiet(Isa::Svm);
+    part.losses.push(Loss { cpu: Some(1), kind: "overrun".into(), count: 5_000, bytes: 0 });
+    part.losses.push(Loss { cpu: Some(1), kind: "missed".into(), count: 4_000, bytes: 0 });
+    assert_eq!(fired(&part), ["FLW-LOST"]);
+    assert_eq!(part.lost_events(), 5_000, "stated and met are the same events");
+    let mut part = quiet(Isa::Svm);
+    part.losses.push(Loss { cpu: None, kind: "clock_skew".into(), count: 3, bytes: 0 });
+    assert_eq!(fired(&part), [""; 0]);
+    part.doubts.level_conflicts = 200;
+    assert_eq!(fired(&part), ["FLW-CONFLICT"]);
+}
