@@ -145,6 +145,7 @@ impl Thread {
         }
         self.finish_exit(Some(now_ns), cx);
         self.lvl = self.level_entered(rip, cx);
+        let guessed = !matches!((self.pend, rip), (Pend::Asked(Some(_)), Some(_)));
         self.pend = Pend::None;
         self.mode = Mode::Guest;
         self.exit_pending = false;
@@ -152,7 +153,7 @@ impl Thread {
         if self.lvl.is_nested()
             && let Some(chain) = &mut self.chain
         {
-            chain.close(now_ns, &self.ledger.sums, self.contexts.vmcb());
+            chain.close(now_ns, &self.ledger.sums, self.contexts.vmcb(), guessed);
         }
         if let Some(woken_ns) = self.woken_ns.take() {
             cx.sink.entered_after_waking(cx.me, woken_ns, now_ns);
@@ -376,6 +377,9 @@ impl Thread {
             open.exit.level = level;
         }
         self.finish_exit(None, cx);
+        if let Some(chain) = &mut self.chain {
+            chain.cut_off();
+        }
         self.give_chain(cx);
         self.lvl = Lv::Lost;
         self.pend = Pend::None;
