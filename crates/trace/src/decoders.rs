@@ -11,8 +11,9 @@ use crate::lane::{Lane, Pieces, Scratch, Source};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// How many pieces are in flight over all lanes, at least two per lane. A piece of trace.dat unpacks to 40 KB.
-const AHEAD: usize = 64;
+/// How many pieces are in flight over all lanes, at least two per lane. Few, so that they are still in the CPU's cache when
+/// they are consumed: a piece of trace.dat unpacks to 40 KB and decodes to about as much.
+const AHEAD: usize = 8;
 
 /// How many bytes are in flight over all lanes, at least two pieces per lane. A packet of LTTng may have 4 MB and more.
 const AHEAD_BYTES: usize = 8 << 20;
