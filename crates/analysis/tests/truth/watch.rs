@@ -131,7 +131,7 @@ pub fn walk(trace: &dyn Trace) -> Walk<Told> {
 
 /// Exits whose level is wrong, and exits whose level the whole trace leaves unknown, by what `truth` says of their RIP.
 ///
-/// What came before a thread's first nested sign is L1's (backfill), so `Early` is wrong for L2.
+/// What came before a thread's first nested sign is L1's (backfill), and so is what was asked for in silence, for all streams here have `kvm_nested_vmexit`.
 pub fn wrong_and_unknown(exits: &[Exit], truth: impl Fn(u64) -> Lv) -> (usize, usize) {
     let wrong = |exit: &&Exit| match exit.level {
         Lv::At(_) => exit.level != truth(exit.rip),

@@ -15,7 +15,7 @@ fn block(vcpu: &Vcpu) -> u64 {
 
 /// A story whose vendor, kernel, threads and acts all follow from `seed`.
 ///
-/// It has no losses, and no refused entry, which some kernels cannot tell from one that was made.
+/// It has no losses, and no entry that the hardware refuses, which old kernels cannot tell from one that was made.
 pub fn random(seed: u64) -> Story {
     let mut random = Random::new(seed);
     let vendor = random.pick(&[Vendor::Vmx, Vendor::Svm]);
@@ -43,8 +43,13 @@ fn without_guests(vcpu: &mut Vcpu, random: &mut Random) {
     let cpus = [vcpu.cpu, vcpu.cpu + 1];
     for _ in 0..random.between(10, 60) {
         steps::run_guest(vcpu, random);
-        match random.between(0, 5) {
+        match random.between(0, 6) {
             0 | 1 => steps::anything(vcpu, random, 1),
+            5 => {
+                let write = Exit::info(vcpu.vendor().msr_write(), 1);
+                vcpu.fastpath(write, random.between(100, 300), random.between(500, 2_000));
+                steps::cpuid(vcpu, random, 1);
+            }
             2 => plain::disturbed(vcpu, random, random.clone().between(0, 4)),
             3 => sharing::hogged(vcpu, random, random.clone().between(0, 3), &cpus),
             _ => {
@@ -100,6 +105,14 @@ fn reflected(vcpu: &mut Vcpu, random: &mut Random, cpus: &[u32], block: u64) {
     }
     if random.one_in(5) {
         sharing::hogged(vcpu, random, 0, cpus);
+    }
+    if random.one_in(5) {
+        steps::run_guest(vcpu, random);
+        vcpu.refuse_early(vendor.nested_entry(), "invalid control field");
+    }
+    if vendor == Vendor::Vmx && random.one_in(5) {
+        steps::run_guest(vcpu, random);
+        vcpu.refuse_guest_state(block);
     }
     steps::close_chain(vcpu, random, block);
 }

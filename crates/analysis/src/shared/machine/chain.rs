@@ -47,6 +47,8 @@ pub(super) struct OpenChain {
     vmcb: Option<u64>,
     /// Another one was entered.
     entered_other: bool,
+    /// Nothing but the next exit will tell that the entry was not refused.
+    guessed: bool,
 }
 
 impl OpenChain {
@@ -63,7 +65,7 @@ impl OpenChain {
             guest_ns: 0,
             userspace_ns: 0,
         };
-        Self { chain, before, vmcb, entered_other: false }
+        Self { chain, before, vmcb, entered_other: false, guessed: false }
     }
 
     /// Counts an exit of the guest hypervisor; what seemed to be the end was none.
@@ -76,8 +78,9 @@ impl OpenChain {
         }
     }
 
-    /// The nested guest `entered` seems to run again.
-    pub fn close(&mut self, now_ns: u64, now: &Sums, entered: Option<u64>) {
+    /// The nested guest `entered` seems to run again; `guessed` if no event says that it was not refused.
+    pub fn close(&mut self, now_ns: u64, now: &Sums, entered: Option<u64>, guessed: bool) {
+        self.guessed = guessed;
         let off_ns = now.off_ns - self.before.off_ns;
         self.chain.cost_ns = Some(now_ns.saturating_sub(self.chain.start_ns).saturating_sub(off_ns));
         self.chain.guest_ns = now.guest1_ns - self.before.guest1_ns;
@@ -89,6 +92,13 @@ impl OpenChain {
     pub fn reopen(&mut self) {
         self.chain.cost_ns = None;
         self.entered_other = false;
+    }
+
+    /// The next exit will not be seen: what was guessed stays so, and a guess closes nothing.
+    pub fn cut_off(&mut self) {
+        if self.guessed {
+            self.reopen();
+        }
     }
 
     /// True if the nested guest seems to run.

@@ -175,7 +175,7 @@ impl Thread {
     pub(super) fn forget(&mut self, from_ns: u64, cx: &mut Cx<'_, impl Sink>) {
         self.close(from_ns.max(self.ledger.since_ns), cx);
         self.drop_polling(cx);
-        self.ledger.settle(self.level_now(), cx);
+        self.ledger.settle(self.level_dropped(), cx);
         self.mode = Mode::Unknown;
         self.off = None;
         self.doubt = None;

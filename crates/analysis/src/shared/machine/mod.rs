@@ -4,7 +4,8 @@
 //! *Backward* (W2): the next positional event after an exit is `kvm_nested_vmexit`, or it was the guest of L0 itself.
 //!
 //! Rules R1-R3 and T1-T20, in the order in which they stand in docs/flow.md; each is named where it is carried out.
-//! Here are those of KVM's own events; those of the host's scheduler and interrupts are in `machine/host.rs`.
+//! Here are those of KVM's own events; the witnesses are weighed in `level.rs`, and `host.rs` has what the host's
+//! scheduler and interrupts mean.
 //! Kernel facts: arch/x86/kvm/{x86.c, vmx/nested.c, svm/nested.c, trace.h}, Linux 3.10 to 6.18.
 
 mod chain;
@@ -13,6 +14,7 @@ mod evidence;
 mod exit;
 mod host;
 mod ledger;
+mod level;
 #[cfg(test)]
 mod tests;
 
@@ -143,6 +145,7 @@ impl Thread {
         }
         self.finish_exit(Some(now_ns), cx);
         self.lvl = self.level_entered(rip, cx);
+        let guessed = !matches!((self.pend, rip), (Pend::Asked(Some(_)), Some(_)));
         self.pend = Pend::None;
         self.mode = Mode::Guest;
         self.exit_pending = false;
@@ -150,28 +153,11 @@ impl Thread {
         if self.lvl.is_nested()
             && let Some(chain) = &mut self.chain
         {
-            chain.close(now_ns, &self.ledger.sums, self.contexts.vmcb());
+            chain.close(now_ns, &self.ledger.sums, self.contexts.vmcb(), guessed);
         }
         if let Some(woken_ns) = self.woken_ns.take() {
             cx.sink.entered_after_waking(cx.me, woken_ns, now_ns);
         }
-    }
-
-    /// The level that an entry at `rip` enters, as far as the forward witness can tell (T1 to T3).
-    fn level_entered(&self, rip: Option<u64>, cx: &mut Cx<'_, impl Sink>) -> Lv {
-        let refused = match (self.pend, rip) {
-            (Pend::None, _) => return self.lvl,
-            (Pend::Asked(Some(nested_rip)), Some(rip)) => rip != nested_rip, // T1
-            (Pend::Asked(_), _) => false,                                    // T2
-            (Pend::Guessed, _) if cx.seen.nested_entry => return Lv::At(1),  // no request was seen: refused
-            (Pend::Guessed, None) if !cx.seen.nested_vmexit && !cx.seen.inject => return Lv::Asked,
-            (Pend::Guessed, rip) => {
-                // T3: L1 goes on behind the instruction.
-                rip.is_some() && rip == self.last_exit.map(|(_, at)| at.wrapping_add(ENTRY_INSTRUCTION_BYTES))
-            }
-        };
-        cx.doubts.refused_entries += u64::from(refused);
-        if refused { Lv::At(1) } else { self.contexts.level() }
     }
 
     /// `kvm_exit` (T6, T7).
@@ -199,7 +185,7 @@ impl Thread {
         match reason.class() {
             Class::EntryRequest => {
                 self.first_nested_sign.get_or_insert(!self.lossy);
-                if !self.lvl.is_nested() && !cx.seen.nested_entry {
+                if !cx.seen.nested_entry {
                     self.pend = Pend::Guessed;
                 }
             }
@@ -357,44 +343,6 @@ impl Thread {
         }
     }
 
-    /// R1 and R2: what the next positional event says of the open exit's level.
-    fn resolve(&mut self, position: Position, cx: &mut Cx<'_, impl Sink>) {
-        let Some(open) = self.xit.as_mut().filter(|open| open.unresolved) else { return };
-        open.unresolved = false;
-        let forward = open.exit.level;
-        let level = match position {
-            Position::NestedVmexit => self.contexts.level(),
-            Position::Inject if forward.is_open() => self.contexts.level(),
-            Position::Other if cx.seen.nested_vmexit && !open.exit.reason.hides_its_level() => Lv::At(1),
-            // W2 has not been heard yet. If it ever is, its silence here meant L1: the end of the trace settles it.
-            Position::Other if forward == Lv::Lost && !open.exit.reason.hides_its_level() => Lv::Early,
-            _ => forward,
-        };
-        if !forward.is_open() && forward.is_nested() != level.is_nested() && cx.seen.inject {
-            cx.doubts.level_conflicts += 1;
-        }
-        open.exit.level = level;
-        let reason = open.exit.reason;
-        if !level.is_open() {
-            self.lvl = level;
-            self.tell_chain(reason, cx);
-        }
-        if reason.class() != Class::Halt {
-            self.ledger.settle(level, cx);
-        }
-    }
-
-    /// An exit of known level happened: one of the guest hypervisor belongs to the chain, one of its guest proves the
-    /// chain's end.
-    fn tell_chain(&mut self, reason: Reason, cx: &mut Cx<'_, impl Sink>) {
-        let Some(chain) = &mut self.chain else { return };
-        if !self.lvl.is_nested() {
-            chain.count(reason);
-        } else if chain.is_closed() {
-            self.give_chain(cx);
-        }
-    }
-
     fn label(&self) -> Label {
         let state = match (self.off, self.mode) {
             (Some(off), _) => off.state(),
@@ -421,15 +369,17 @@ impl Thread {
         now_ns
     }
 
-    /// The level that open pieces have as far as is known now.
-    fn level_now(&self) -> Lv {
-        self.ledger.settled.unwrap_or_else(|| self.xit.map_or(self.lvl, |open| open.exit.level))
-    }
-
     /// Ends what no longer can be followed: the open exit, the chain, the level.
     fn drop_position(&mut self, cx: &mut Cx<'_, impl Sink>) {
-        self.ledger.settle(self.level_now(), cx);
+        let level = self.level_dropped();
+        self.ledger.settle(level, cx);
+        if let Some(open) = self.xit.as_mut().filter(|open| open.unresolved) {
+            open.exit.level = level;
+        }
         self.finish_exit(None, cx);
+        if let Some(chain) = &mut self.chain {
+            chain.cut_off();
+        }
         self.give_chain(cx);
         self.lvl = Lv::Lost;
         self.pend = Pend::None;
@@ -463,6 +413,3 @@ impl Thread {
         }
     }
 }
-
-/// Length of VMRESUME, VMLAUNCH and VMRUN (Intel SDM vol. 3, 31.3; AMD APM vol. 3, VMRUN).
-const ENTRY_INSTRUCTION_BYTES: u64 = 3;

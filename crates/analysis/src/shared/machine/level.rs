@@ -1,0 +1,83 @@
+//! At which level did the guest run? (R1, R2, T1 to T3)
+
+use super::exit::Position;
+use super::{Class, Cx, Lv, Pend, Reason, Thread};
+use crate::shared::walk::Sink;
+
+/// Length of VMRESUME, VMLAUNCH and VMRUN (Intel SDM vol. 3, 31.3; AMD APM vol. 3, VMRUN).
+const ENTRY_INSTRUCTION_BYTES: u64 = 3;
+
+impl Thread {
+    /// The level that an entry at `rip` enters, as far as the forward witness can tell (T1 to T3).
+    pub(super) fn level_entered(&self, rip: Option<u64>, cx: &mut Cx<'_, impl Sink>) -> Lv {
+        let refused = match (self.pend, rip) {
+            (Pend::None, _) => return self.lvl,
+            (Pend::Asked(Some(nested_rip)), Some(rip)) => rip != nested_rip, // T1
+            (Pend::Asked(_), _) => false,                                    // T2
+            (Pend::Guessed, _) if cx.seen.nested_entry => return Lv::At(1),  // no request was seen: refused
+            (Pend::Guessed, None) if !cx.seen.nested_vmexit && !cx.seen.inject => return Lv::Asked,
+            (Pend::Guessed, rip) => {
+                // T3: L1 goes on behind the instruction.
+                rip.is_some() && rip == self.last_exit.map(|(_, at)| at.wrapping_add(ENTRY_INSTRUCTION_BYTES))
+            }
+        };
+        cx.doubts.refused_entries += u64::from(refused);
+        if refused { Lv::At(1) } else { self.contexts.level() }
+    }
+
+    /// R1 and R2: what the next positional event says of the open exit's level.
+    pub(super) fn resolve(&mut self, position: Position, cx: &mut Cx<'_, impl Sink>) {
+        let Some(open) = self.xit.as_mut().filter(|open| open.unresolved) else { return };
+        open.unresolved = false;
+        let forward = open.exit.level;
+        let level = match position {
+            Position::NestedVmexit => self.contexts.level(),
+            Position::Inject if forward.is_open() => self.contexts.level(),
+            Position::Other if cx.seen.nested_vmexit && !open.exit.reason.hides_its_level() => Lv::At(1),
+            // W2 has not been heard yet. If it ever is, its silence here meant L1: the end of the trace settles it.
+            Position::Other if forward == Lv::Lost && !open.exit.reason.hides_its_level() => Lv::Early,
+            _ => forward,
+        };
+        if !forward.is_open() && forward.is_nested() != level.is_nested() && cx.seen.inject {
+            cx.doubts.level_conflicts += 1;
+        }
+        open.exit.level = level;
+        let reason = open.exit.reason;
+        if !level.is_open() {
+            self.lvl = level;
+            self.tell_chain(reason, cx);
+        }
+        if level.is_nested() && self.pend == Pend::Guessed {
+            // A nested hypervisor asked, and its own hypervisor will be told.
+            self.pend = Pend::None;
+        }
+        if reason.class() != Class::Halt {
+            self.ledger.settle(level, cx);
+        }
+    }
+
+    /// An exit of known level happened: one of the guest hypervisor belongs to the chain, one of its guest proves the
+    /// chain's end.
+    fn tell_chain(&mut self, reason: Reason, cx: &mut Cx<'_, impl Sink>) {
+        let Some(chain) = &mut self.chain else { return };
+        if !self.lvl.is_nested() {
+            chain.count(reason);
+        } else if chain.is_closed() {
+            self.give_chain(cx);
+        }
+    }
+
+    /// The level that open pieces have as far as is known now.
+    pub(super) fn level_now(&self) -> Lv {
+        self.ledger.settled.unwrap_or_else(|| self.xit.map_or(self.lvl, |open| open.exit.level))
+    }
+
+    /// The level of open pieces whose next positional event will not be seen: what it would have settled is lost.
+    pub(super) fn level_dropped(&self) -> Lv {
+        let is_told = self.xit.is_some_and(|open| !open.unresolved);
+        match self.level_now() {
+            Lv::Asked if !is_told => Lv::Lost,
+            level => level,
+        }
+    }
+}
