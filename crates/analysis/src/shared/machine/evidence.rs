@@ -9,8 +9,6 @@ pub struct Seen {
     pub inject: bool,
     /// A nested entry event: an entry without one is not nested.
     pub nested_entry: bool,
-    /// A `sched_waking`: nobody who slept runs without one.
-    pub waking: bool,
     /// A `kvm_vcpu_wakeup`, or that the trace describes it: polling can be told from handling.
     pub wakeup: bool,
     /// An exit by an instruction that only hypervisors execute.

@@ -122,12 +122,6 @@ impl Thread {
         // Ready behind a gap: who woke it, or whether it has run and lost its CPU again, is not known.
         self.settle_doubt(now_ns, true, cx);
         self.doubt = None;
-        if cx.seen.waking && self.off.is_some_and(Off::is_asleep) {
-            // Its waking was lost: how much of this was sleep nobody knows.
-            self.drop_polling(cx);
-            self.ledger.end(Label::Plain(State::Unknown), now_ns.max(self.ledger.since_ns), cx);
-            self.drop_position(cx);
-        }
         let now_ns = self.close(now_ns, cx);
         self.off = None;
         if let Some(woken_ns) = self.woken_ns {

@@ -88,7 +88,6 @@ impl<S: Sink> Walk<S> {
 
     /// A task is made ready.
     pub(super) fn waking(&mut self, tid: i32, now_ns: u64) {
-        self.seen.waking = true;
         let Some(me) = self.by_tid.get(&tid).copied() else { return };
         let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
         self.threads[me].waking(now_ns, cx);
