@@ -41,7 +41,8 @@ impl Listener for All<'_> {
             None => vec![(event.or_zero(0), Vec::new())],
         };
         self.events.push(Seen {
-            ticks: event.time_ns,
+            // A page says that events were lost before it, so a loss belongs to the window that its end lies in.
+            ticks: event.until_ns,
             cpu: event.cpu,
             tid: event.tid,
             name: kind.map(|kind| kind.name.clone()),
@@ -57,6 +58,8 @@ fn everything(path: &Path) -> (Vec<Seen>, Clock) {
     let mut all = All { facts: trace.facts(), events: Vec::new() };
     let totals = trace::replay(&trace, &Reading { request: &request, fitted: None }, &mut all);
     assert!(totals.problems.is_empty() && trace.facts().problems.is_empty(), "{:?}", totals.problems);
+    // A loss is told where its CPU went silent, which a cut may have left out.
+    all.events.sort_by_key(|seen| (seen.ticks, seen.cpu, seen.name.is_some()));
     (all.events, trace::calibrate::fit(&trace).unwrap_or_else(|| Clock::nanoseconds("file")))
 }
 
