@@ -20,6 +20,7 @@ pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
     let mut tables = vec![
         nested::chains(measures, options),
         exits(measures, options),
+        exit_rates(measures, options),
         exit_details(measures, options),
         waits::preemptors(measures),
         waits::wakeups(measures),
@@ -180,6 +181,27 @@ fn exits(measures: &[Measures<'_>], options: &Options) -> Table {
         ("max_ns", "max"),
     ];
     table.shown = shown("Exits", &columns, 40).map(|shown| Shown { bar: Some("count".into()), ..shown });
+    table
+}
+
+/// How often, and what share of the vCPU's time: what `exits` tells in relation to the time that was looked at.
+fn exit_rates(measures: &[Measures<'_>], options: &Options) -> Table {
+    let mut columns = keys();
+    columns.extend([Column::key("level"), Column::key("reason")]);
+    columns.push(Column::value("per_second", "exits per second", ColumnType::F64));
+    columns.push(Column::value("cpu_share", "share", ColumnType::F64));
+    let mut table = Table::new("exit_rates", columns);
+    for (measure, vcpu) in each_vcpu(measures) {
+        let wall_ns = vcpu.sums.wall_ns().max(1) as f64;
+        for ((level, reason), sums) in by_name(measure, vcpu, options) {
+            let count: u64 = sums.iter().map(|sums| sums.count).sum();
+            let total_ns: u64 = sums.iter().map(|sums| sums.cost_ns.sum()).sum();
+            let mut row: Vec<Cell> = vec![vcpu.vm.as_str().into(), u64::from(vcpu.vcpu).into()];
+            row.extend([level.to_string().into(), reason.into()]);
+            row.extend([(count as f64 * 1e9 / wall_ns).into(), (total_ns as f64 / wall_ns).into()]);
+            table.push(row);
+        }
+    }
     table
 }
 
