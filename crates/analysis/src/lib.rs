@@ -28,7 +28,7 @@ pub struct Ask<'a> {
     pub input: &'a Input,
     /// How the user narrowed the question.
     pub options: &'a Options,
-    /// Hears of work done and work in all, in any unit, as often as it changes.
+    /// Hears of bytes of the input that are done, and bytes in all, as often as it changes.
     pub progress: &'a mut dyn FnMut(u64, u64),
 }
 

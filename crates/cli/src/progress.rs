@@ -20,13 +20,14 @@ impl Progress {
         Self { wanted: wanted && std::io::stderr().is_terminal(), since: Instant::now(), bar: None }
     }
 
-    /// `done` of `all` is done.
+    /// `done` of `all` bytes are done.
     pub fn at(&mut self, done: u64, all: u64) {
         if !self.wanted || (self.bar.is_none() && self.since.elapsed() < QUIET) {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| {
-            let style = ProgressStyle::with_template("reading {bar:40} {percent:>3} %  {eta} left");
+            let style =
+                ProgressStyle::with_template("reading {bar:40} {percent:>3} %  {bytes_per_sec:>11}  {eta} left");
             ProgressBar::new(all).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
         bar.set_length(all);

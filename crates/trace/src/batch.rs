@@ -52,6 +52,8 @@ pub struct Batch {
     pub span_ns: Option<(u64, u64)>,
     /// Damage found in the piece.
     pub problems: Vec<Problem>,
+    /// Bytes of the input behind it, as they are stored there.
+    pub read_bytes: u64,
 }
 
 impl Batch {
@@ -65,6 +67,7 @@ impl Batch {
         self.unknown = 0;
         self.span_ns = None;
         self.problems.clear();
+        self.read_bytes = 0;
     }
 
     /// Number of wanted events.
@@ -98,10 +101,16 @@ impl Batch {
         }
     }
 
-    /// Starts a wanted event whose mask and values follow by [`Batch::value`] and [`Batch::handle`].
+    /// Starts a wanted event whose mask and values follow.
+    #[inline]
+    pub fn row(&mut self, time_ns: u64, kind: Kind, cpu: u32, tid: i32) {
+        self.rows.push(Row { time_ns, kind, cpu, tid, start: self.values.len() as u32 });
+    }
+
+    /// Starts a wanted event whose values follow by [`Batch::value`] and [`Batch::handle`].
     #[inline]
     pub fn begin(&mut self, time_ns: u64, kind: Kind, cpu: u32, tid: i32, mask: u64) {
-        self.rows.push(Row { time_ns, kind, cpu, tid, start: self.values.len() as u32 });
+        self.row(time_ns, kind, cpu, tid);
         self.values.push(mask);
     }
 

@@ -16,7 +16,7 @@ use base::{Clock, ClockSource};
 const WITNESSES: &[(&str, &str)] = &[("hrtimer_expire_entry", "now")];
 
 /// Pieces looked at per lane, spread over its length.
-const PIECES: usize = 24;
+const PIECES: usize = 12;
 
 /// Fewer points than this give no line.
 const FEWEST_POINTS: usize = 8;

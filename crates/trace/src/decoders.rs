@@ -1,114 +1,142 @@
-//! Pieces decoded ahead of the thread that consumes them.
+//! Batches decoded ahead of the thread that consumes them.
 //!
 //! ```text
-//! consumer --wants the next AHEAD pieces of each lane--> queue --> workers --> finished pieces --> consumer
-//!     \___ takes a job itself when the piece it needs is not ready and nobody has begun it
+//! consumer --wants the next AHEAD batches of each lane--> queue --> workers --> finished batches --> consumer
+//!     \___ takes a job itself when the batch it needs is not ready and nobody has begun it
 //! ```
-//! As many threads as there are CPUs, the consumer being one of them.
+//! As many threads as there are CPUs, the consumer being one of them. Pieces of a lane are decoded by several threads at
+//! once; a sequence by one at a time, and its next batch becomes a job when the one before is finished.
 
 use crate::batch::Batch;
 use crate::lane::{Lane, Pieces, Scratch, Source};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// How many pieces are in flight over all lanes, at least two per lane. Few, so that they are still in the CPU's cache when
-/// they are consumed: a piece of trace.dat unpacks to 40 KB and decodes to about as much.
+/// How many batches are in flight over all lanes, at least two per lane. Few, so that they are still in the CPU's cache
+/// when they are consumed: a piece of trace.dat unpacks to 40 KB and decodes to about as much.
 const AHEAD: usize = 8;
 
-/// How many bytes are in flight over all lanes, at least two pieces per lane. A packet of LTTng may have 4 MB and more.
+/// How many bytes are in flight over all lanes, at least two pieces per lane.
 const AHEAD_BYTES: usize = 8 << 20;
 
 /// How many emptied batches are kept for use again: as many as can be in flight, so that none is allocated twice.
 const SPARES: usize = AHEAD;
 
-/// A piece to decode.
+/// A batch to decode.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Job {
     lane: usize,
-    piece: usize,
+    /// Number of the piece, or of the batch in its sequence.
+    number: usize,
 }
 
 #[derive(Default)]
 struct Shop {
     queue: VecDeque<Job>,
-    /// Finished pieces of each lane.
-    ready: Vec<Vec<(usize, Batch)>>,
+    /// Finished batches of each lane by number; `None` behind the last of a sequence.
+    ready: Vec<Vec<(usize, Option<Batch>)>>,
+    /// The next job of each sequence that waits for the consumer to catch up.
+    resting: Vec<Option<Job>>,
     spares: Vec<Batch>,
     closed: bool,
 }
 
+/// Where a lane's batches are decoded from.
+enum Decoder<'t> {
+    Pieces(Box<dyn Pieces + 't>),
+    /// Locked only by who has the sequence's one job.
+    Sequence(Mutex<Box<dyn Iterator<Item = Batch> + Send + 't>>),
+}
+
 struct Shared<'t> {
-    pieces: Vec<Option<Box<dyn Pieces + 't>>>,
+    decoders: Vec<Decoder<'t>>,
     event_types: usize,
+    /// Batches in flight per lane.
+    ahead: usize,
     shop: Mutex<Shop>,
     work: Condvar,
     done: Condvar,
 }
 
 /// Hands out the batches of each lane, in the lane's order.
-pub struct Decoders<'s> {
-    shared: &'s Shared<'s>,
-    streams: Vec<Stream<'s>>,
-    ahead: usize,
+pub struct Decoders<'s, 't> {
+    shared: &'s Shared<'t>,
+    lanes: Vec<Progress>,
     scratch: Scratch,
-    done: u64,
-    all: u64,
+    read_bytes: u64,
+    all_bytes: u64,
 }
 
-enum Stream<'s> {
-    Pieces { next: usize, queued: usize, count: usize },
-    Sequence(Box<dyn Iterator<Item = Batch> + Send + 's>),
+/// How far a lane is.
+struct Progress {
+    /// Number of the next batch to hand out.
+    next: usize,
+    /// Jobs made; of a sequence only the first is made here.
+    queued: usize,
+    /// Pieces in all; `None` for a sequence.
+    count: Option<usize>,
 }
 
 /// Starts the workers, calls `consume`, and ends the workers.
-pub fn run(lanes: Vec<Lane<'_>>, event_types: usize, consume: impl FnOnce(&mut Decoders<'_>)) {
-    let (mut pieces, mut sequences) = (Vec::new(), Vec::new());
-    for lane in lanes {
-        match lane.source {
-            Source::Pieces(source) => {
-                pieces.push(Some(source));
-                sequences.push(None);
-            }
-            Source::Sequence(source) => {
-                pieces.push(None);
-                sequences.push(Some(source));
-            }
-        }
-    }
-    let ready = pieces.iter().map(|_| Vec::new()).collect();
-    let shop = Mutex::new(Shop { ready, ..Shop::default() });
-    let shared = Shared { pieces, event_types, shop, work: Condvar::new(), done: Condvar::new() };
-    let shared = &shared;
-    let stream = |(lane, sequence): (usize, Option<_>)| match (sequence, &shared.pieces[lane]) {
-        (Some(sequence), _) => Stream::Sequence(sequence),
-        (None, source) => {
-            Stream::Pieces { next: 0, queued: 0, count: source.as_ref().map_or(0, |source| source.count()) }
-        }
+pub fn run(lanes: Vec<Lane<'_>>, event_types: usize, consume: impl FnOnce(&mut Decoders<'_, '_>)) {
+    let all_bytes = lanes.iter().map(|lane| lane.bytes).sum();
+    let decoders: Vec<Decoder<'_>> = lanes.into_iter().map(|lane| lane.source.into()).collect();
+    let lanes: Vec<Progress> =
+        decoders.iter().map(|decoder| Progress { next: 0, queued: 0, count: decoder.count() }).collect();
+    let most_bytes = decoders.iter().map(Decoder::most_bytes).max().unwrap_or(0).max(1);
+    let ahead = (AHEAD.min(AHEAD_BYTES / most_bytes) / lanes.len().max(1)).max(2);
+    let shop = Shop {
+        ready: decoders.iter().map(|_| Vec::new()).collect(),
+        resting: vec![None; decoders.len()],
+        ..Shop::default()
     };
-    let streams: Vec<Stream<'_>> = sequences.into_iter().enumerate().map(stream).collect();
-    let counts = streams.iter().map(|stream| if let Stream::Pieces { count, .. } = stream { *count } else { 0 });
-    let all = counts.sum::<usize>();
-    let helpers = std::thread::available_parallelism().map_or(1, usize::from).min(all.max(1)) - 1;
+    let shared =
+        Shared { decoders, event_types, ahead, shop: Mutex::new(shop), work: Condvar::new(), done: Condvar::new() };
+    let shared = &shared;
+    let jobs = lanes.iter().map(|lane| lane.count.unwrap_or(usize::MAX)).fold(0, usize::saturating_add);
+    let helpers = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.max(1)) - 1;
     std::thread::scope(|scope| {
         // However `consume` ends, the workers must end too, or the scope waits for them for ever.
         let closer = Closer(shared);
         for _ in 0..helpers {
             scope.spawn(|| work(shared));
         }
-        let sources = shared.pieces.iter().flatten();
-        let most_bytes = sources.map(|pieces| pieces.most_bytes()).max().unwrap_or(0).max(1);
-        let ahead = (AHEAD.min(AHEAD_BYTES / most_bytes) / streams.len().max(1)).max(2);
-        consume(&mut Decoders { shared, streams, ahead, scratch: Scratch::default(), done: 0, all: all as u64 });
+        consume(&mut Decoders { shared, lanes, scratch: Scratch::default(), read_bytes: 0, all_bytes });
         drop(closer);
     });
 }
 
-struct Closer<'s>(&'s Shared<'s>);
+struct Closer<'s, 't>(&'s Shared<'t>);
 
-impl Drop for Closer<'_> {
+impl Drop for Closer<'_, '_> {
     fn drop(&mut self) {
         self.0.lock().closed = true;
         self.0.work.notify_all();
+    }
+}
+
+impl<'t> From<Source<'t>> for Decoder<'t> {
+    fn from(source: Source<'t>) -> Self {
+        match source {
+            Source::Pieces(pieces) => Decoder::Pieces(pieces),
+            Source::Sequence(batches) => Decoder::Sequence(Mutex::new(batches)),
+        }
+    }
+}
+
+impl Decoder<'_> {
+    fn count(&self) -> Option<usize> {
+        match self {
+            Decoder::Pieces(pieces) => Some(pieces.count()),
+            Decoder::Sequence(_) => None,
+        }
+    }
+
+    fn most_bytes(&self) -> usize {
+        match self {
+            Decoder::Pieces(pieces) => pieces.most_bytes(),
+            Decoder::Sequence(_) => 0,
+        }
     }
 }
 
@@ -118,44 +146,65 @@ impl Shared<'_> {
         self.shop.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn decode(&self, job: Job, mut batch: Batch, scratch: &mut Scratch) -> Batch {
-        batch.clear(self.event_types);
-        if let Some(pieces) = &self.pieces[job.lane] {
-            pieces.decode(job.piece, scratch, &mut batch);
+    fn queue(&self, shop: &mut Shop, job: Job) {
+        shop.queue.push_back(job);
+        self.work.notify_one();
+    }
+
+    /// Does `job` without holding `shop`, then makes what follows of it a job.
+    fn do_job<'m>(&'m self, mut shop: MutexGuard<'m, Shop>, job: Job, scratch: &mut Scratch) -> MutexGuard<'m, Shop> {
+        let batch = match &self.decoders[job.lane] {
+            Decoder::Pieces(pieces) => {
+                let mut batch = shop.spares.pop().unwrap_or_default();
+                drop(shop);
+                batch.clear(self.event_types);
+                pieces.decode(job.number, scratch, &mut batch);
+                Some(batch)
+            }
+            Decoder::Sequence(batches) => {
+                drop(shop);
+                batches.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next()
+            }
+        };
+        shop = self.lock();
+        let more = batch.is_some() && matches!(self.decoders[job.lane], Decoder::Sequence(_));
+        shop.ready[job.lane].push((job.number, batch));
+        if more {
+            let next = Job { number: job.number + 1, ..job };
+            if shop.ready[job.lane].len() < self.ahead {
+                self.queue(&mut shop, next);
+            } else {
+                shop.resting[job.lane] = Some(next);
+            }
         }
-        batch
+        shop
     }
 }
 
 fn work(shared: &Shared<'_>) {
     let mut scratch = Scratch::default();
     let mut shop = shared.lock();
-    loop {
-        if shop.closed {
-            return;
-        }
-        let Some(job) = shop.queue.pop_front() else {
-            shop = shared.work.wait(shop).unwrap_or_else(|poisoned| poisoned.into_inner());
-            continue;
+    while !shop.closed {
+        shop = match shop.queue.pop_front() {
+            Some(job) => {
+                let shop = shared.do_job(shop, job, &mut scratch);
+                shared.done.notify_one();
+                shop
+            }
+            None => shared.work.wait(shop).unwrap_or_else(|poisoned| poisoned.into_inner()),
         };
-        let spare = shop.spares.pop().unwrap_or_default();
-        drop(shop);
-        let batch = shared.decode(job, spare, &mut scratch);
-        shop = shared.lock();
-        shop.ready[job.lane].push((job.piece, batch));
-        shared.done.notify_one();
     }
 }
 
-impl Decoders<'_> {
+impl Decoders<'_, '_> {
     /// Number of lanes.
     pub fn lanes(&self) -> usize {
-        self.streams.len()
+        self.lanes.len()
     }
 
-    /// Pieces handed out, and pieces in all.
+    /// Bytes of the input that are handed out, and bytes in all.
     pub fn progress(&self) -> (u64, u64) {
-        (self.done, self.all)
+        (self.read_bytes.min(self.all_bytes), self.all_bytes)
     }
 
     /// Takes back a batch that is used up.
@@ -168,49 +217,33 @@ impl Decoders<'_> {
 
     /// The lane's next batch, `None` at its end.
     pub fn next(&mut self, lane: usize) -> Option<Batch> {
-        let wanted = match &mut self.streams[lane] {
-            Stream::Sequence(batches) => {
-                self.done += 1;
-                return batches.next();
-            }
-            Stream::Pieces { next, count, .. } if next == count => return None,
-            Stream::Pieces { next, queued, count } => {
-                let wanted = Job { lane, piece: *next };
-                let mut shop = self.shared.lock();
-                *queued = (*queued).max(*next);
-                while *queued < (wanted.piece + self.ahead).min(*count) {
-                    shop.queue.push_back(Job { lane, piece: *queued });
-                    self.shared.work.notify_one();
-                    *queued += 1;
-                }
-                *next += 1;
-                wanted
-            }
-        };
-        self.done += 1;
-        Some(self.wait_for(wanted))
-    }
-
-    fn wait_for(&mut self, wanted: Job) -> Batch {
+        let progress = &mut self.lanes[lane];
+        let wanted = Job { lane, number: progress.next };
+        if progress.count == Some(wanted.number) {
+            return None;
+        }
         let mut shop = self.shared.lock();
+        let until = progress.count.map_or(1, |count| (wanted.number + self.shared.ahead).min(count));
+        for number in progress.queued..until {
+            self.shared.queue(&mut shop, Job { lane, number });
+        }
+        progress.queued = progress.queued.max(until);
+        progress.next += 1;
         loop {
-            let ready = &mut shop.ready[wanted.lane];
-            if let Some(place) = ready.iter().position(|(piece, _)| *piece == wanted.piece) {
-                return ready.swap_remove(place).1;
+            if let Some(job) = shop.resting[lane].take() {
+                self.shared.queue(&mut shop, job);
             }
-            let own = shop.queue.iter().position(|job| *job == wanted).unwrap_or(0);
-            let Some(job) = shop.queue.remove(own) else {
-                shop = self.shared.done.wait(shop).unwrap_or_else(|poisoned| poisoned.into_inner());
-                continue;
-            };
-            let spare = shop.spares.pop().unwrap_or_default();
-            drop(shop);
-            let batch = self.shared.decode(job, spare, &mut self.scratch);
-            if job == wanted {
+            let ready = &mut shop.ready[lane];
+            if let Some(place) = ready.iter().position(|(number, _)| *number == wanted.number) {
+                let batch = ready.swap_remove(place).1;
+                self.read_bytes += batch.as_ref().map_or(0, |batch| batch.read_bytes);
                 return batch;
             }
-            shop = self.shared.lock();
-            shop.ready[job.lane].push((job.piece, batch));
+            let own = shop.queue.iter().position(|job| *job == wanted).unwrap_or(0);
+            shop = match shop.queue.remove(own) {
+                Some(job) => self.shared.do_job(shop, job, &mut self.scratch),
+                None => self.shared.done.wait(shop).unwrap_or_else(|poisoned| poisoned.into_inner()),
+            };
         }
     }
 }

@@ -14,6 +14,7 @@
 
 use crate::batch::{Batch, store};
 use crate::facts::{EventType, FieldKind, FieldType};
+use crate::load::{LOAD_BYTES, Load};
 use crate::request::Wanted;
 
 /// One event's format text, parsed.
@@ -213,19 +214,18 @@ fn is_char(type_text: &str) -> bool {
 pub struct Extract {
     endian: Endian,
     steps: Vec<Step>,
+    /// The steps as loads, where all are integers.
+    loads: Option<Vec<Load>>,
     /// Mask of an event that is long enough for all steps.
     mask: u64,
-    /// Shortest record for which `mask` holds.
+    /// Shortest record for which `mask` holds and `loads` can be done.
     needs_bytes: usize,
 }
 
-/// How one value is taken out of a record. Little-endian words, nearly all there is, have steps of their own.
+/// How one value is taken out of a record.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Absent,
-    U64(usize),
-    U32(usize),
-    I32(usize),
     Integer { offset: usize, size: usize, signed: bool },
     Fixed { offset: usize, size: usize, chars: bool },
     Located { offset: usize, relative: bool, chars: bool },
@@ -234,39 +234,45 @@ enum Step {
 impl Extract {
     /// Compiles `format` for `wanted`.
     pub fn compile(format: &EventFormat, wanted: &Wanted, endian: Endian) -> Self {
-        let positions = wanted.positions(&format.event_type());
+        let mut positions = wanted.positions(&format.event_type());
+        // Values behind the last one that is there are not stored: the mask tells that they are absent.
+        positions.truncate(positions.iter().rposition(Option::is_some).map_or(0, |last| last + 1));
         let steps: Vec<Step> =
-            positions.iter().map(|at| at.map_or(Step::Absent, |at| step(&format.fields[at], endian))).collect();
+            positions.iter().map(|at| at.map_or(Step::Absent, |at| step(&format.fields[at]))).collect();
         let mask = positions.iter().enumerate().fold(0, |mask, (bit, at)| mask | u64::from(at.is_some()) << bit);
         let needs_bytes = positions.iter().flatten().map(|at| &format.fields[*at]).map(Field::end).max().unwrap_or(0);
-        Self { endian, steps, mask, needs_bytes }
+        let needs_bytes = needs_bytes.max(LOAD_BYTES);
+        let loads = steps.iter().map(|step| step.load(endian, needs_bytes)).collect();
+        Self { endian, steps, loads, mask, needs_bytes }
     }
 
-    /// Mask to begin an event with, given its record.
+    /// Adds mask and wanted values of `record` to `batch`, as those of the event begun last.
     #[inline]
-    pub fn mask(&self, record: &[u8]) -> u64 {
-        if record.len() >= self.needs_bytes {
-            return self.mask;
+    pub fn values(&self, record: &[u8], batch: &mut Batch) {
+        match (&self.loads, record.get(..self.needs_bytes)) {
+            (Some(loads), Some(window)) => {
+                batch.values.push(self.mask);
+                match self.endian {
+                    Endian::Little => batch.values.extend(loads.iter().map(|load| load.value::<false>(window))),
+                    Endian::Big => batch.values.extend(loads.iter().map(|load| load.value::<true>(window))),
+                }
+            }
+            _ => self.step_by_step(record, batch),
         }
+    }
+
+    /// The same for text, and for a record that is too short.
+    fn step_by_step(&self, record: &[u8], batch: &mut Batch) {
         let fits = |step: &Step| match *step {
             Step::Absent => false,
-            Step::U64(offset) => offset + 8 <= record.len(),
-            Step::U32(offset) | Step::I32(offset) => offset + 4 <= record.len(),
             Step::Integer { offset, size, .. } | Step::Fixed { offset, size, .. } => offset + size <= record.len(),
             Step::Located { offset, .. } => offset + 4 <= record.len(),
         };
-        self.steps.iter().enumerate().fold(0, |mask, (bit, step)| mask | u64::from(fits(step)) << bit)
-    }
-
-    /// Adds the wanted values of `record` to the event begun last in `batch`.
-    #[inline]
-    pub fn values(&self, record: &[u8], batch: &mut Batch) {
+        let mask = self.steps.iter().enumerate().fold(0, |mask, (bit, step)| mask | u64::from(fits(step)) << bit);
         let Batch { values, bytes, .. } = batch;
+        values.push(mask);
         values.extend(self.steps.iter().map(|step| match *step {
             Step::Absent => 0,
-            Step::U64(offset) => word(record, offset).map_or(0, u64::from_le_bytes),
-            Step::U32(offset) => word(record, offset).map_or(0, |word| u64::from(u32::from_le_bytes(word))),
-            Step::I32(offset) => word(record, offset).map_or(0, |word| i64::from(i32::from_le_bytes(word)) as u64),
             Step::Integer { offset, size, signed } => {
                 record.get(offset..offset + size).map_or(0, |bytes| integer(self.endian, bytes, signed))
             }
@@ -285,6 +291,23 @@ impl Extract {
     }
 }
 
+impl Step {
+    /// The same as a load from a record of `bytes` bytes or more; `None` for what is no integer.
+    fn load(self, endian: Endian, bytes: usize) -> Option<Load> {
+        match self {
+            Step::Absent => Some(Load::ABSENT),
+            Step::Integer { offset, size, signed } => {
+                let byte = offset.min(bytes.checked_sub(LOAD_BYTES)?);
+                let before = (offset - byte) * 8;
+                let bits = size * 8;
+                let shift = if endian == Endian::Little { before } else { 64 - bits - before };
+                Some(Load::new(byte as u32, shift as u8, bits as u8, signed))
+            }
+            Step::Fixed { .. } | Step::Located { .. } => None,
+        }
+    }
+}
+
 /// The `N` bytes at `offset`.
 #[inline]
 pub(crate) fn word<const N: usize>(record: &[u8], offset: usize) -> Option<[u8; N]> {
@@ -297,12 +320,9 @@ impl Field {
     }
 }
 
-fn step(field: &Field, endian: Endian) -> Step {
+fn step(field: &Field) -> Step {
     let (offset, size) = (field.offset as usize, field.size as usize);
     match field.storage {
-        Storage::Integer if endian == Endian::Little && size == 8 => Step::U64(offset),
-        Storage::Integer if endian == Endian::Little && size == 4 && field.signed => Step::I32(offset),
-        Storage::Integer if endian == Endian::Little && size == 4 => Step::U32(offset),
         Storage::Integer => Step::Integer { offset, size, signed: field.signed },
         Storage::Chars => Step::Fixed { offset, size, chars: true },
         Storage::Bytes => Step::Fixed { offset, size, chars: false },
@@ -372,10 +392,11 @@ mod tests {
         record[28..32].copy_from_slice(&(3u32 << 16 | 42).to_le_bytes());
         record.extend_from_slice(b"ab\0");
         let mut batch = Batch::default();
-        assert_eq!(extract.mask(&record), 0b1101);
         extract.values(&record, &mut batch);
-        assert_eq!(batch.values[0] as i64, -2);
-        assert_eq!((batch.content(batch.values[2]), batch.content(batch.values[3])), (&b"idle"[..], &b"ab"[..]));
-        assert_eq!(extract.mask(&record[..26]), 0b0100, "only comm fits");
+        assert_eq!((batch.values[0], batch.values[1] as i64), (0b1101, -2));
+        assert_eq!((batch.content(batch.values[3]), batch.content(batch.values[4])), (&b"idle"[..], &b"ab"[..]));
+        batch.clear(0);
+        extract.values(&record[..26], &mut batch);
+        assert_eq!(batch.values[0], 0b0100, "only comm fits");
     }
 }

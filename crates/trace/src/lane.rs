@@ -39,6 +39,8 @@ pub struct Lane<'t> {
     pub name: String,
     /// The CPU that wrote it, where a stream has one.
     pub cpu: Option<u32>,
+    /// Bytes of the input it takes, as they are stored there.
+    pub bytes: u64,
     /// Where its batches come from.
     pub source: Source<'t>,
 }

@@ -18,6 +18,7 @@ pub mod error;
 pub mod facts;
 pub mod format;
 pub mod lane;
+mod load;
 pub mod open;
 pub mod perfdata;
 pub mod replay;

@@ -8,13 +8,14 @@
 //! Lost events are told where they began, before what other CPUs recorded meanwhile. Order is (time, lane, position). No global sort: a lane that runs backwards in time is passed on as it is, for the
 //! consumer to count. Memory is bounded by the pieces in flight, not by the size of the trace.
 
-use crate::batch::{Batch, Kind, LOST};
+use crate::batch::{Batch, Kind, LOST, Row};
 use crate::decoders::Decoders;
 use crate::lane::{Reading, Trace};
 use crate::request::Request;
 use base::{Clock, Problems};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 /// One event, borrowed from its batch.
 #[derive(Clone, Copy)]
@@ -46,7 +47,7 @@ impl<'b> Event<'b> {
     /// Value of the `field`-th wanted field, 0 if the event does not have it.
     #[inline]
     pub fn or_zero(&self, field: usize) -> u64 {
-        self.values.get(field).copied().unwrap_or(0)
+        self.get(field).unwrap_or(0)
     }
 
     /// Content of a text or bytes field.
@@ -68,7 +69,7 @@ pub trait Listener {
     /// One wanted event, or a record of lost ones.
     fn event(&mut self, event: &Event<'_>);
 
-    /// Pieces done, and pieces in all (0 where the trace cannot tell).
+    /// Bytes read, and bytes in all.
     fn progress(&mut self, _done: u64, _all: u64) {}
 
     /// True ends the replay before its end.
@@ -110,7 +111,7 @@ impl Totals {
 }
 
 /// Hands every wanted event of `trace` to `listener` in time order.
-pub fn replay(trace: &dyn Trace, reading: &Reading<'_>, listener: &mut dyn Listener) -> Totals {
+pub fn replay(trace: &dyn Trace, reading: &Reading<'_>, listener: &mut impl Listener) -> Totals {
     let event_types = trace.facts().event_types.len();
     let lanes = trace.lanes(reading);
     let mut totals = Totals { tally: vec![0; event_types], ..Totals::default() };
@@ -144,7 +145,7 @@ struct Head {
     last_ns: u64,
 }
 
-fn merge(decoders: &mut Decoders<'_>, totals: &mut Totals, listener: &mut dyn Listener) {
+fn merge(decoders: &mut Decoders<'_, '_>, totals: &mut Totals, listener: &mut impl Listener) {
     let lanes = decoders.lanes();
     let mut heads: Vec<Head> = Vec::with_capacity(lanes);
     let mut order = BinaryHeap::with_capacity(lanes);
@@ -156,25 +157,25 @@ fn merge(decoders: &mut Decoders<'_>, totals: &mut Totals, listener: &mut dyn Li
         heads.push(head);
     }
     listener.start(totals.span_ns.map_or(0, |(first, _)| first));
-    while let Some(Reverse((_, lane))) = order.pop() {
-        let until = order.peek().map_or((u64::MAX, usize::MAX), |Reverse(next)| *next);
-        let head = &mut heads[lane];
-        let next = loop {
-            if head.at == head.batch.len() {
-                let (done, all) = decoders.progress();
-                listener.progress(done, all);
-                if !refill(head, lane, decoders, totals) {
-                    break None;
-                }
+    loop {
+        // The earliest head stays in the heap while its run is told, so that one sift does for both its ends. Behind it
+        // the next one is a child of the heap's root.
+        let next = order.as_slice().iter().skip(1).take(2).map(|Reverse(next)| *next).min();
+        let Some(mut first) = order.peek_mut() else { return };
+        let Reverse((time_ns, lane)) = &mut *first;
+        let end_ns = next.map_or(u64::MAX, |(next_ns, next_lane)| next_ns.saturating_add(u64::from(*lane < next_lane)));
+        let head = &mut heads[*lane];
+        head.tell_until(end_ns, *lane, listener);
+        if head.at < head.batch.len() {
+            *time_ns = head.next_ns();
+        } else {
+            let (done, all) = decoders.progress();
+            listener.progress(done, all);
+            if refill(head, *lane, decoders, totals) {
+                *time_ns = head.next_ns();
+            } else {
+                PeekMut::pop(first);
             }
-            let time_ns = head.next_ns();
-            if (time_ns, lane) > until {
-                break Some(time_ns);
-            }
-            listener.event(&head.take_event(lane));
-        };
-        if let Some(time_ns) = next {
-            order.push(Reverse((time_ns, lane)));
         }
         if listener.enough() {
             return;
@@ -183,7 +184,7 @@ fn merge(decoders: &mut Decoders<'_>, totals: &mut Totals, listener: &mut dyn Li
 }
 
 /// Brings the lane's next batch that holds a wanted event; false at the lane's end.
-fn refill(head: &mut Head, lane: usize, decoders: &mut Decoders<'_>, totals: &mut Totals) -> bool {
+fn refill(head: &mut Head, lane: usize, decoders: &mut Decoders<'_, '_>, totals: &mut Totals) -> bool {
     loop {
         decoders.give_back(std::mem::take(&mut head.batch));
         head.at = 0;
@@ -211,26 +212,27 @@ impl Head {
         if told > self.last_ns { told } else { next.max(self.last_ns) }
     }
 
+    /// Tells the events before `end_ns`.
     #[inline]
-    fn take_event(&mut self, lane: usize) -> Event<'_> {
-        let batch = &self.batch;
-        let row = batch.rows[self.at];
-        let start = row.start as usize;
-        let end = batch.rows.get(self.at + 1).map_or(batch.values.len(), |next| next.start as usize);
-        let time_ns = self.next_ns();
-        let until_ns = if row.kind == LOST { self.lost_until_ns() } else { time_ns };
-        self.last_ns = time_ns;
-        self.at += 1;
-        Event {
-            time_ns,
-            until_ns,
-            kind: row.kind,
-            cpu: row.cpu,
-            tid: row.tid,
-            lane,
-            mask: batch.values[start],
-            values: &batch.values[start + 1..end],
-            batch,
+    fn tell_until(&mut self, end_ns: u64, lane: usize, listener: &mut impl Listener) {
+        let Batch { rows, values, .. } = &self.batch;
+        while let Some(row) = rows.get(self.at) {
+            let mut time_ns = row.time_ns;
+            let mut until_ns = time_ns;
+            if row.kind == LOST {
+                time_ns = self.last_ns;
+                until_ns = self.lost_until_ns();
+            }
+            // An event at the very end of time is told all the same.
+            if time_ns >= end_ns && time_ns != u64::MAX {
+                return;
+            }
+            self.last_ns = time_ns;
+            self.at += 1;
+            let (mask, values) =
+                values[row.start as usize..].split_first().map_or((0, &[][..]), |(mask, rest)| (*mask, rest));
+            let Row { kind, cpu, tid, .. } = *row;
+            listener.event(&Event { time_ns, until_ns, kind, cpu, tid, lane, mask, values, batch: &self.batch });
         }
     }
 }

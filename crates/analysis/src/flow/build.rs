@@ -31,6 +31,7 @@ pub struct Tally {
 }
 
 impl Tally {
+    #[inline]
     fn of(&mut self, thread: usize) -> &mut Sums {
         if thread >= self.sums.len() {
             self.sums.resize_with(thread + 1, Sums::default);
@@ -38,12 +39,14 @@ impl Tally {
         &mut self.sums[thread]
     }
 
+    #[inline]
     fn inside(&self, time_ns: u64) -> bool {
         (self.window.from_ns..self.window.to_ns).contains(&time_ns)
     }
 }
 
 impl Sink for Tally {
+    #[inline]
     fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
         let clipped = to_ns.min(self.window.to_ns).saturating_sub(from_ns.max(self.window.from_ns));
         self.of(thread).states_ns[state.index()] += clipped;
@@ -53,7 +56,13 @@ impl Sink for Tally {
         if !self.inside(exit.at_ns) {
             return;
         }
-        let sums = self.of(thread).exits.entry((exit.level, exit.reason)).or_default();
+        let key = (exit.level, exit.reason);
+        let exits = &mut self.of(thread).exits;
+        // Nearly always it is known; `entry` alone would take twice as long.
+        let sums = match exits.get_mut(&key) {
+            Some(sums) => sums,
+            None => exits.entry(key).or_default(),
+        };
         sums.count += 1;
         sums.handled[super::model::ExitSums::handler(exit.handled)] += 1;
         if let Some(cost_ns) = exit.cost_ns {
@@ -217,7 +226,8 @@ fn build_part(
         problems.note(uncalibrated(&path, &clock.name));
     }
     let comms: BTreeMap<i32, String> = {
-        let seen = walk.comms.iter().map(|(tid, comm)| (*tid, comm.clone()));
+        let named = walk.threads.iter().filter(|thread| !thread.comm.is_empty());
+        let seen = named.map(|thread| (thread.tid, thread.comm.clone()));
         facts.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).chain(seen).collect()
     };
     let mut vcpus = identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.sums), &comms, facts, options);
@@ -251,7 +261,7 @@ fn build_part(
     }
 }
 
-/// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill").
+/// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill"), and counts all samples.
 fn settle_levels(walk: &mut Walk<Tally>) {
     let seen = walk.seen;
     walk.sink.sums.resize_with(walk.threads.len(), Sums::default);
@@ -267,6 +277,7 @@ fn settle_levels(walk: &mut Walk<Tally>) {
         } else if seen.nested_vmexit || thread.first_nested_sign == Some(true) {
             sums.relevel(Lv::Early, Lv::At(1));
         }
+        sums.settle();
     }
 }
 

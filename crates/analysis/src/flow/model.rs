@@ -203,6 +203,19 @@ impl Sums {
         self.exits.values().map(|exits| exits.count).sum()
     }
 
+    /// Counts all samples, so that quantiles are quick.
+    pub fn settle(&mut self) {
+        self.exits.values_mut().for_each(|exits| exits.cost_ns.settle());
+        self.chains
+            .values_mut()
+            .flat_map(|chains| [&mut chains.exits, &mut chains.cost_ns])
+            .for_each(Histogram::settle);
+        let interrupts = self.interrupts.values_mut();
+        interrupts.flat_map(|sums| [&mut sums.to_inject_ns, &mut sums.to_entry_ns]).for_each(Histogram::settle);
+        self.wake_to_run.settle();
+        self.wake_to_entry.settle();
+    }
+
     /// Moves everything of unknown level `from` to level `to`.
     pub fn relevel(&mut self, from: Lv, to: Lv) {
         for (old, new) in [(State::Guest(from), State::Guest(to)), (State::Handling(from), State::Handling(to))] {

@@ -8,8 +8,6 @@
 //! Trap: the field `apicid` of `kvm_apic_accept_irq` holds vcpu_id (`__apic_accept_irq` in arch/x86/kvm/lapic.c,
 //! Linux 6.12), and no event names the VM: where two VMs have a vCPU of that number, the accept is left out and counted.
 
-use rustc_hash::FxHashMap;
-
 /// One interrupt that reached its guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivered {
@@ -26,48 +24,58 @@ pub struct Delivered {
 /// Interrupts under way.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupts {
-    /// By vCPU thread and vector: accepted, not injected.
-    accepted: FxHashMap<(usize, u8), u64>,
-    /// By vCPU thread: injected, not entered.
-    injected: Vec<Vec<(u8, u64, u64)>>,
+    /// By vCPU thread.
+    vcpus: Vec<Pending>,
     /// Accepts of a vector that was pending already.
     pub merged: u64,
     /// Accepts of a vCPU number that several VMs have, or that no thread is known for.
     pub ambiguous: u64,
 }
 
+/// Interrupts under way to one vCPU.
+#[derive(Debug, Clone, Default)]
+struct Pending {
+    /// By vector: when it was accepted, if it was not injected yet. Empty until the first.
+    accepted: Vec<Option<u64>>,
+    /// Injected, not entered: vector, accepted, injected.
+    injected: Vec<(u8, u64, u64)>,
+}
+
+/// Different vectors.
+const VECTORS: usize = 256;
+
 impl Interrupts {
     /// The APIC of `thread`'s vCPU accepted `vector`.
     pub fn accept(&mut self, thread: usize, vector: u8, now_ns: u64) {
-        let pending = self.accepted.insert((thread, vector), now_ns);
-        if let Some(first_ns) = pending {
-            self.merged += 1;
-            self.accepted.insert((thread, vector), first_ns);
+        if thread >= self.vcpus.len() {
+            self.vcpus.resize_with(thread + 1, Pending::default);
         }
+        let accepted = &mut self.vcpus[thread].accepted;
+        accepted.resize(VECTORS, None);
+        let pending = &mut accepted[usize::from(vector)];
+        self.merged += u64::from(pending.is_some());
+        pending.get_or_insert(now_ns);
     }
 
     /// KVM injects `vector` on `thread`.
     pub fn inject(&mut self, thread: usize, vector: u8, now_ns: u64) {
-        let Some(accepted_ns) = self.accepted.remove(&(thread, vector)) else { return };
-        if thread >= self.injected.len() {
-            self.injected.resize_with(thread + 1, Vec::new);
-        }
-        self.injected[thread].push((vector, accepted_ns, now_ns));
+        let Some(pending) = self.vcpus.get_mut(thread) else { return };
+        let accepted_ns = pending.accepted.get_mut(usize::from(vector)).and_then(Option::take);
+        pending.injected.extend(accepted_ns.map(|accepted_ns| (vector, accepted_ns, now_ns)));
     }
 
     /// `thread` enters its guest: what was injected is delivered.
     #[inline]
     pub fn enter(&mut self, thread: usize, entered_ns: u64, mut deliver: impl FnMut(Delivered)) {
-        let Some(injected) = self.injected.get_mut(thread).filter(|injected| !injected.is_empty()) else { return };
-        for (vector, accepted_ns, injected_ns) in injected.drain(..) {
+        let Some(pending) = self.vcpus.get_mut(thread) else { return };
+        for (vector, accepted_ns, injected_ns) in pending.injected.drain(..) {
             deliver(Delivered { vector, accepted_ns, injected_ns, entered_ns });
         }
     }
 
     /// Events were lost: what is under way can no longer be followed.
     pub fn forget(&mut self) {
-        self.accepted.clear();
-        self.injected.iter_mut().for_each(Vec::clear);
+        self.vcpus.clear();
     }
 }
 

@@ -20,6 +20,7 @@ pub enum Isa {
 
 impl Isa {
     /// The instruction set that a trace calls `number`.
+    #[inline]
     pub fn of(number: u64) -> Self {
         match number {
             1 => Isa::Vmx,
@@ -145,6 +146,7 @@ impl Reason {
     }
 
     /// What it tells beside its name.
+    #[inline]
     pub fn class(self) -> Class {
         match (self.isa, self.code) {
             (Isa::Vmx, 12 | 36) | (Isa::Svm, 0x78 | 0x8b | 0x8c | 0xa6) => Class::Halt,
@@ -157,6 +159,7 @@ impl Reason {
 
     /// True for an exit that may be re-entered before anybody says that it came from a nested guest: VMX's
     /// PREEMPTION_TIMER in the fastpath (`handle_fastpath_preemption_timer`, Linux 6.9 and 6.1.192).
+    #[inline]
     pub fn hides_its_level(self) -> bool {
         self.isa == Isa::Vmx && self.code == 52
     }

@@ -9,9 +9,10 @@
 //! For each thread every nanosecond of the recording lies in exactly one of them.
 
 use base::Level;
+use std::hash::{Hash, Hasher};
 
 /// A level as far as it is known while the trace is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lv {
     /// Known: 1 for a guest of the recorded machine, 2 for a guest of that, ...
     At(u8),
@@ -34,11 +35,13 @@ impl Lv {
     }
 
     /// True if the trace has not told.
+    #[inline]
     pub fn is_open(self) -> bool {
         !matches!(self, Lv::At(_))
     }
 
     /// True for a guest of a guest, at any depth.
+    #[inline]
     pub fn is_nested(self) -> bool {
         matches!(self, Lv::At(depth) if depth > 1)
     }
@@ -52,6 +55,7 @@ impl Lv {
     }
 
     /// Position in arrays of [`LEVELS`] entries.
+    #[inline]
     pub fn index(self) -> usize {
         match self {
             Lv::Early => 0,
@@ -69,6 +73,13 @@ impl Lv {
             2 => Lv::Lost,
             depth => Lv::at((depth - 2) as u8),
         }
+    }
+}
+
+impl Hash for Lv {
+    /// One word instead of a field at a time: every exit looks its level up.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.index() as u64);
     }
 }
 
@@ -154,6 +165,7 @@ impl State {
     }
 
     /// True for time that neither the guest nor KVM could use: it is left out of the cost of an exit or a chain.
+    #[inline]
     pub fn is_off(self) -> bool {
         matches!(self, State::Preempted | State::WakeDelay | State::Blocked | State::Halted)
     }

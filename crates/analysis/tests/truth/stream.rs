@@ -107,6 +107,7 @@ impl Trace for Stream {
         let lane = |batches: &'t Vec<Batch>| Lane {
             name: String::new(),
             cpu: None,
+            bytes: 0,
             source: Source::Sequence(Box::new(batches.iter().map(copy))),
         };
         self.lanes.iter().map(lane).collect()

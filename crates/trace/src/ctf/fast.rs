@@ -11,15 +11,17 @@ use super::bits::Shape;
 use super::model::Role;
 use super::program::{Op, To};
 use crate::Batch;
+use crate::batch::store;
+use crate::load::{LOAD_BYTES, Load};
 
 /// An event header of fixed length.
 #[derive(Debug, Clone)]
 pub struct Header {
     /// Alignment less one.
     align: u64,
-    id: Option<Load>,
+    id: Option<Take>,
     /// The time stamp and its length.
-    time: Option<(Load, u8)>,
+    time: Option<(Take, u8)>,
     /// Ids for which this is the header.
     ids: (u64, u64),
     /// Its length in bits.
@@ -43,8 +45,10 @@ pub struct Found {
 #[derive(Debug, Clone)]
 pub struct Payload {
     align: u64,
-    loads: Vec<Load>,
-    tid: Option<Load>,
+    takes: Vec<Take>,
+    /// The same, where all are little-endian integers.
+    loads: Option<Vec<Load>>,
+    tid: Option<Take>,
     mask: u64,
     bits: u64,
     /// Bytes that must be there for every load to be one of 8 bytes.
@@ -53,10 +57,9 @@ pub struct Payload {
 
 /// One value, so many bytes from the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Load {
-    Absent,
-    Word { byte: u32, left: u8, right: u8, signed: bool, big: bool },
-    Single { byte: u32, big: bool },
+enum Take {
+    Word { load: Load, big: bool },
+    Single { load: Load, big: bool },
     Bytes { byte: u32, count: u32, text: bool },
 }
 
@@ -93,10 +96,10 @@ impl Header {
         for op in first.fixed {
             match op {
                 Op::Int { shape, to: To::Role(Role::EventId), .. } if !shape.signed => {
-                    header.id = Some(header.load(op)?)
+                    header.id = Some(header.take(op)?)
                 }
-                Op::Int { shape, to: To::Time, .. } => header.time = Some((header.load(op)?, shape.bits)),
-                Op::Int { to: To::Register(register), .. } => selector = Some((header.load(op)?, *register)),
+                Op::Int { shape, to: To::Time, .. } => header.time = Some((header.take(op)?, shape.bits)),
+                Op::Int { to: To::Register(register), .. } => selector = Some((header.take(op)?, *register)),
                 _ => return None,
             }
         }
@@ -110,7 +113,7 @@ impl Header {
         match (arm.ranges.as_slice(), inner.fixed) {
             ([ids], [Op::Int { at, shape, to: To::Time }]) if follows && inner.rest.is_empty() && !arm.signed => {
                 let at = u32::try_from(header.bits).ok()?.checked_add(*at)?;
-                let time = header.load(&Op::Int { at, shape: *shape, to: To::Time })?;
+                let time = header.take(&Op::Int { at, shape: *shape, to: To::Time })?;
                 let bits = header.bits.checked_add(inner.bits)?;
                 Some(Self { ids: *ids, time: Some((time, shape.bits)), bits, ..header })
             }
@@ -118,10 +121,10 @@ impl Header {
         }
     }
 
-    fn load(&mut self, op: &Op) -> Option<Load> {
-        let (load, _, bytes) = load(op)?;
+    fn take(&mut self, op: &Op) -> Option<Take> {
+        let (take, _, bytes) = take(op)?;
         self.window = self.window.max(bytes);
-        Some(load)
+        Some(take)
     }
 
     /// What the header at `at` says; `None`: do the steps.
@@ -134,11 +137,11 @@ impl Header {
         }
         let from = (at >> 3) as usize;
         let window = data.get(from..from.checked_add(self.window)?)?;
-        let id = self.id.map(|load| load.number(window));
+        let id = self.id.map(|take| take.number(window));
         if id.is_some_and(|id| !(self.ids.0..=self.ids.1).contains(&id)) {
             return None;
         }
-        Some(Found { after, id, time: self.time.map(|(load, bits)| (load.number(window), bits)) })
+        Some(Found { after, id, time: self.time.map(|(take, bits)| (take.number(window), bits)) })
     }
 }
 
@@ -151,24 +154,29 @@ impl Payload {
         }
         let mut payload = Self {
             align: first.align,
-            loads: vec![Load::Absent; fields],
+            takes: vec![Take::Word { load: Load::ABSENT, big: false }; fields],
+            loads: None,
             tid: None,
             mask: 0,
             bits: first.bits,
             window: 0,
         };
         for op in first.fixed {
-            let (load, to, bytes) = load(op)?;
+            let (take, to, bytes) = take(op)?;
             payload.window = payload.window.max(bytes);
             match to {
                 To::Field(field) => {
-                    *payload.loads.get_mut(field as usize)? = load;
+                    *payload.takes.get_mut(field as usize)? = take;
                     payload.mask |= 1 << field;
                 }
-                To::Role(Role::Tid) => payload.tid = Some(load),
+                To::Role(Role::Tid) => payload.tid = Some(take),
                 _ => return None,
             }
         }
+        // Values behind the last one that is there are not stored: the mask tells that they are absent.
+        payload.takes.truncate(64 - payload.mask.leading_zeros() as usize);
+        let little = |take: &Take| if let Take::Word { load, big: false } = take { Some(*load) } else { None };
+        payload.loads = payload.takes.iter().map(little).collect();
         Some(payload)
     }
 
@@ -190,78 +198,67 @@ impl Payload {
         let window = data.get(from..from.checked_add(self.window)?)?;
         let Batch { values, bytes, .. } = batch;
         values.push(self.mask);
-        values.extend(self.loads.iter().map(|load| load.value(window, bytes)));
+        match &self.loads {
+            Some(loads) => values.extend(loads.iter().map(|load| load.value::<false>(window))),
+            None => values.extend(self.takes.iter().map(|take| take.value(window, bytes))),
+        }
         Some(self.tid.map(|tid| tid.number(window) as i32))
     }
 }
 
-/// The load that does what a step does, what it is for, and how many bytes it needs.
-fn load(op: &Op) -> Option<(Load, To, usize)> {
+/// What does the same as a step, what it is for, and how many bytes it needs.
+fn take(op: &Op) -> Option<(Take, To, usize)> {
     match *op {
-        Op::Int { at, shape, to } => Some((word_load(at, shape)?, to, (at / 8) as usize + 8)),
+        Op::Int { at, shape, to } => Some((word(at, shape)?, to, (at / 8) as usize + LOAD_BYTES)),
         Op::Float { at, shape, to } if at.is_multiple_of(8) => {
-            let (byte, big) = (at / 8, shape.high_first);
-            let load = if shape.bits == 32 && !shape.bytes_swapped {
-                Load::Single { byte, big }
+            let take = if shape.bits == 32 && !shape.bytes_swapped {
+                let skip = if shape.high_first { 32 } else { 0 };
+                Take::Single { load: Load::new(at / 8, skip, 32, false), big: shape.high_first }
             } else if shape.bits == 64 {
-                word_load(at, shape)?
+                word(at, shape)?
             } else {
                 return None;
             };
-            Some((load, to, byte as usize + 8))
+            Some((take, to, (at / 8) as usize + LOAD_BYTES))
         }
         Op::Fixed { at, bytes, text, to } if at.is_multiple_of(8) => {
-            let load = Load::Bytes { byte: at / 8, count: bytes, text };
-            Some((load, to, (at / 8) as usize + bytes as usize))
+            let take = Take::Bytes { byte: at / 8, count: bytes, text };
+            Some((take, to, (at / 8) as usize + bytes as usize))
         }
         _ => None,
     }
 }
 
-/// One load of 8 bytes and two shifts, where these hold all bits of the integer.
-fn word_load(at: u32, shape: Shape) -> Option<Load> {
+/// One load of 8 bytes, where these hold all bits of the integer.
+fn word(at: u32, shape: Shape) -> Option<Take> {
     let skip = (at % 8) as u8;
     if shape.bytes_swapped || skip + shape.bits > 64 {
         return None;
     }
-    let right = 64 - shape.bits;
-    let left = if shape.high_first { skip } else { right - skip };
-    Some(Load::Word { byte: at / 8, left, right, signed: shape.signed, big: shape.high_first })
+    let shift = if shape.high_first { 64 - shape.bits - skip } else { skip };
+    Some(Take::Word { load: Load::new(at / 8, shift, shape.bits, shape.signed), big: shape.high_first })
 }
 
-impl Load {
-    /// The value of a load that reads no bytes.
+impl Take {
+    /// The value of what is no text.
     #[inline]
     fn number(self, window: &[u8]) -> u64 {
         match self {
-            Load::Word { byte, left, right, signed, big } => {
-                let word = word(window, byte);
-                let high = if big { word.swap_bytes() } else { word } << left;
-                if signed { (high as i64 >> right) as u64 } else { high >> right }
+            Take::Word { load, big: false } => load.value::<false>(window),
+            Take::Word { load, big: true } => load.value::<true>(window),
+            Take::Single { load, big } => {
+                let raw = if big { load.value::<true>(window) } else { load.value::<false>(window) };
+                f64::from(f32::from_bits(raw as u32)).to_bits()
             }
-            Load::Single { byte, big } => {
-                let word = word(window, byte);
-                let raw = if big { word.swap_bytes() >> 32 } else { word } as u32;
-                f64::from(f32::from_bits(raw)).to_bits()
-            }
-            Load::Absent | Load::Bytes { .. } => 0,
+            Take::Bytes { .. } => 0,
         }
     }
 
     #[inline]
     fn value(self, window: &[u8], bytes: &mut Vec<u8>) -> u64 {
-        let Load::Bytes { byte, count, text } = self else { return self.number(window) };
+        let Take::Bytes { byte, count, text } = self else { return self.number(window) };
         let content = &window[byte as usize..byte as usize + count as usize];
         let length = if text { content.iter().position(|byte| *byte == 0) } else { None };
-        let content = &content[..length.unwrap_or(content.len())];
-        let at = bytes.len() as u64;
-        bytes.extend_from_slice(content);
-        at << 32 | content.len() as u64
+        store(bytes, &content[..length.unwrap_or(content.len())])
     }
-}
-
-/// Eight bytes, of which the payload's window has shown that they are there.
-#[inline]
-fn word(window: &[u8], byte: u32) -> u64 {
-    window[byte as usize..].first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word))
 }

@@ -46,9 +46,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use stream::{InOrder, Mapped, Reader, TraceFile};
 
-/// Packets larger than this are read piece by piece, so that memory stays bounded. LTTng's are at most a few MB.
-const LARGEST_PIECE: u64 = 64 << 20;
-
 /// True if `path` is a CTF trace, holds one, or is the metadata of one. The bytes of `metadata` decide.
 pub fn sniff(path: &Path) -> bool {
     !find::traces(path).is_empty()
@@ -225,10 +222,9 @@ impl Trace for CtfTrace {
         let steps: Vec<_> = self.kinds.iter().map(select).collect();
         let lane = |stream: &'t Stream| {
             let reader = self.reader(stream, steps[stream.kind].clone(), reading.fitted.as_ref());
-            let apart = stream.stands_alone(reader.kind);
-            let source =
-                if apart { Source::Pieces(Box::new(reader)) } else { Source::Sequence(Box::new(InOrder::new(reader))) };
-            Lane { name: stream.name.clone(), cpu: stream.cpu, source }
+            let source = Source::Sequence(Box::new(InOrder::new(reader)));
+            let bytes = stream.packets.iter().map(|packet| packet.to - packet.from).sum();
+            Lane { name: stream.name.clone(), cpu: stream.cpu, bytes, source }
         };
         self.streams.iter().map(lane).collect()
     }
@@ -238,8 +234,7 @@ impl Stream {
     /// True if each packet can be read without those before it.
     fn stands_alone(&self, kind: &StreamKind) -> bool {
         let whole_stamps = kind.shortest_time.is_some_and(|bits| bits == 64);
-        let small = |packet: &Packet| packet.to - packet.from <= LARGEST_PIECE;
-        self.packets.iter().all(|packet| small(packet) && (whole_stamps || packet.begin.is_some()))
+        self.packets.iter().all(|packet| whole_stamps || packet.begin.is_some())
     }
 }
 

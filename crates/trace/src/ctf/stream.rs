@@ -1,17 +1,17 @@
-//! The events of one stream: its packets as pieces, or one after the other where time stamps need what came before.
+//! The events of one stream, packet after packet, in batches that are small enough to stay in the CPU's cache.
 
 use super::kind::{Steps, StreamKind};
 use super::machine::{Machine, Stop};
 use super::model::Role;
 use super::packet::Packet;
+use crate::Batch;
 use crate::batch::{NO_TID, Row};
-use crate::{Batch, Pieces, Scratch};
 use base::{Clock, Problem};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Events of one batch of a stream that has to be read in order.
-const EVENTS_PER_BATCH: u64 = 1 << 16;
+/// Events of one batch, wanted or not: about 100 KB once decoded, while LTTng's packets have up to some MB.
+const EVENTS_PER_BATCH: u64 = 1 << 11;
 
 /// One stream, ready to be read.
 pub struct Reader<'t> {
@@ -211,32 +211,18 @@ impl From<Stop> for Bad {
     }
 }
 
-impl Pieces for Reader<'_> {
-    fn count(&self) -> usize {
-        self.packets.len()
-    }
-
-    fn most_bytes(&self) -> usize {
-        self.packets.iter().map(|packet| (packet.to - packet.from) as usize).max().unwrap_or(0)
-    }
-
-    fn decode(&self, index: usize, _scratch: &mut Scratch, batch: &mut Batch) {
-        if index < self.packets.len() {
-            self.read(Position { packet: index, ..Position::default() }, u64::MAX, batch);
-        }
-    }
-}
-
 /// Batches of a stream, one after the other.
 pub struct InOrder<'t> {
     reader: Reader<'t>,
     position: Position,
+    /// How much the last batch held: its successor will hold as much.
+    last: (usize, usize),
 }
 
 impl<'t> InOrder<'t> {
     /// All batches of a stream.
     pub fn new(reader: Reader<'t>) -> Self {
-        Self { reader, position: Position::default() }
+        Self { reader, position: Position::default(), last: (0, 0) }
     }
 }
 
@@ -249,7 +235,14 @@ impl Iterator for InOrder<'_> {
         }
         let mut batch = Batch::default();
         batch.clear(self.reader.event_types);
-        self.position = self.reader.read(self.position, EVENTS_PER_BATCH, &mut batch);
+        batch.rows.reserve(self.last.0);
+        batch.values.reserve(self.last.1);
+        let packet = &self.reader.packets[self.position.packet];
+        let before = self.position;
+        self.position = self.reader.read(before, EVENTS_PER_BATCH, &mut batch);
+        let to = if self.position.packet == before.packet { self.position.at / 8 } else { packet.to - packet.from };
+        batch.read_bytes = to - before.at / 8;
+        self.last = (batch.rows.len(), batch.values.len());
         Some(batch)
     }
 }

@@ -110,7 +110,7 @@ impl Trace for PerfData {
         let ordered = Ordered::new(records, &self.attrs, self.endian);
         let batches = stream::Batches::new(ordered, &self.attrs, &self.kinds, self.endian, reading);
         let name = self.facts.path.display().to_string();
-        vec![Lane { name, cpu: None, source: Source::Sequence(Box::new(batches)) }]
+        vec![Lane { name, cpu: None, bytes: self.bytes.len() as u64, source: Source::Sequence(Box::new(batches)) }]
     }
 }
 

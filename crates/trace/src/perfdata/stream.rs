@@ -26,6 +26,8 @@ pub struct Batches<'t> {
     lost: u64,
     lost_in_all: u64,
     last_time: u64,
+    /// Where the last record was that came from further on than all before it.
+    furthest: u64,
     ended: bool,
 }
 
@@ -40,7 +42,19 @@ impl<'t> Batches<'t> {
     ) -> Self {
         let plan = kinds.plan(reading.request, endian);
         let problems = Problems::default();
-        Self { ordered, attrs, kinds, endian, plan, problems, lost: 0, lost_in_all: 0, last_time: 0, ended: false }
+        Self {
+            ordered,
+            attrs,
+            kinds,
+            endian,
+            plan,
+            problems,
+            lost: 0,
+            lost_in_all: 0,
+            last_time: 0,
+            furthest: 0,
+            ended: false,
+        }
     }
 
     fn add(&mut self, record: &Timed<'_>, batch: &mut Batch) {
@@ -75,7 +89,7 @@ impl<'t> Batches<'t> {
             (How::Tracepoint { extract, common_pid }, Some(raw)) => {
                 let own = common_pid.and_then(|at| raw.get(at..at + 4)).map(|tid| self.endian.unsigned(tid) as i32);
                 let tid = sample.pid_tid.map(|(_, tid)| tid).filter(|tid| *tid != NO_TID).or(own).unwrap_or(NO_TID);
-                batch.begin(time, *kind, cpu, tid, extract.mask(raw));
+                batch.row(time, *kind, cpu, tid);
                 extract.values(raw, batch);
             }
             (How::Tracepoint { .. }, None) => return Err("a tracepoint sample without its record"),
@@ -143,6 +157,8 @@ impl Iterator for Batches<'_> {
                 break;
             };
             self.add(&record, &mut batch);
+            batch.read_bytes += record.offset.saturating_sub(self.furthest);
+            self.furthest = self.furthest.max(record.offset);
         }
         batch.problems = std::mem::take(&mut self.problems).list().to_vec();
         Some(batch)

@@ -117,7 +117,8 @@ impl Trace for Text {
         };
         let pieces = TextPieces { text: self, plan: plan.collect(), clock };
         let name = self.facts.path.display().to_string();
-        vec![Lane { name, cpu: None, source: Source::Pieces(Box::new(pieces)) }]
+        let bytes = self.bytes.len() as u64;
+        vec![Lane { name, cpu: None, bytes, source: Source::Pieces(Box::new(pieces)) }]
     }
 }
 
@@ -140,6 +141,7 @@ impl Pieces for TextPieces<'_> {
     }
 
     fn decode(&self, index: usize, _scratch: &mut Scratch, batch: &mut Batch) {
+        batch.read_bytes = self.text.bytes.len().saturating_sub(index * PIECE).min(PIECE) as u64;
         let mut problems = Problems::default();
         // A loss is printed before the event that follows it.
         let mut losses: Vec<LossLine> = Vec::new();

@@ -140,7 +140,7 @@ impl Window {
 
     fn position(&self, page: &[u8]) -> Position {
         let mut position = Position { inside: 0, outside: 0, end: PageEnd::default() };
-        position.end = page::walk(page, &self.shape, |ticks, _, _| match self.holds(ticks) {
+        position.end = page::walk(page, &self.shape, |ticks, _| match self.holds(ticks) {
             true => position.inside += 1,
             false => position.outside += 1,
         });
@@ -198,7 +198,7 @@ impl Cut<'_> {
 /// Puts those events of `page` that lie in the window on a page of their own.
 fn rebuild(page: &[u8], window: &Window, builder: &mut PageBuilder, ready: &mut Vec<u8>) -> io::Result<()> {
     let mut done = Ok(());
-    page::walk(page, &window.shape, |ticks, record, _| {
+    page::walk(page, &window.shape, |ticks, record| {
         if done.is_ok() && window.holds(ticks) {
             done = builder.event(ticks, record, ready);
         }

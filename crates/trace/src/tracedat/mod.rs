@@ -128,6 +128,7 @@ impl Trace for TraceDat {
                 lanes.push(Lane {
                     name: lane_name(&self.name, buffer, cpu.cpu),
                     cpu: Some(cpu.cpu),
+                    bytes: pieces.stored_bytes(),
                     source: Source::Pieces(Box::new(pieces)),
                 });
             }

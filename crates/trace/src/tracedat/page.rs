@@ -60,83 +60,130 @@ pub fn head(page: &[u8], shape: &Shape) -> Option<PageHead> {
     Some(PageHead { ticks, length, missed })
 }
 
-/// Calls `on_event(ticks, record, offset)` for every data record of a page, in order; `offset` is its header's place.
-#[inline]
-pub fn walk(page: &[u8], shape: &Shape, on_event: impl FnMut(u64, &[u8], usize)) -> PageEnd {
-    match shape.endian {
-        Endian::Little => walk_in_order::<false>(page, shape, on_event),
-        Endian::Big => walk_in_order::<true>(page, shape, on_event),
+/// The data records of one page, in order, each with its time in ticks.
+///
+/// `BIG`: the page was written by a big-endian kernel.
+pub struct Records<'p, const BIG: bool> {
+    events: &'p [u8],
+    at: usize,
+    ticks: u64,
+    end: PageEnd,
+}
+
+impl<'p, const BIG: bool> Records<'p, BIG> {
+    /// The records of `page`.
+    pub fn new(page: &'p [u8], shape: &Shape) -> Self {
+        let Some(head) = head(page, shape) else {
+            let damage = Some((0, "a page header"));
+            return Self { events: &[], at: 0, ticks: 0, end: PageEnd { missed: None, damage } };
+        };
+        let claimed = shape.data_offset + head.length;
+        let damage = (claimed > page.len()).then_some((page.len(), "the rest of a page"));
+        let end = PageEnd { missed: head.missed, damage };
+        Self { events: &page[..claimed.min(page.len())], at: shape.data_offset, ticks: head.ticks, end }
+    }
+
+    /// What the page says beside its events; whole once the last of them was given.
+    pub fn end(&self) -> PageEnd {
+        self.end
+    }
+
+    #[inline(always)]
+    fn word(&self, at: usize) -> Option<u32> {
+        let word = *self.events.get(at..)?.first_chunk()?;
+        Some(if BIG { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) })
+    }
+
+    /// Ends the page where its events stop making sense.
+    #[cold]
+    fn stop(&mut self, header_at: usize, expected: &'static str) {
+        self.end.damage = Some((header_at, expected));
+        self.at = self.events.len();
+    }
+
+    /// A record that is not data of a length in its header: time goes on, or the page ends. Gives a long record.
+    fn special(&mut self, header_at: usize, type_len: u32, delta: u32) -> Option<(u64, &'p [u8])> {
+        let (delta, second) = (u64::from(delta), self.word(self.at));
+        match (type_len, second) {
+            (DATA_WITH_LENGTH, second) => {
+                self.ticks = self.ticks.wrapping_add(delta);
+                // The length counts its own four bytes and is rounded up to whole words.
+                let length = second.unwrap_or(0) as usize;
+                let (Some(record), true) = (self.events.get(self.at + 4..self.at.saturating_add(length)), length >= 4)
+                else {
+                    self.stop(header_at, "a record inside its page");
+                    return None;
+                };
+                self.at += length.next_multiple_of(4);
+                return Some((self.ticks, record));
+            }
+            (PADDING, Some(length)) if delta != 0 => {
+                // Delta 1 marks a discarded event that had none of its own (rb_event_discard).
+                if delta != 1 {
+                    self.ticks = self.ticks.wrapping_add(delta);
+                }
+                if length < 4 {
+                    self.stop(header_at, "padding of at least four bytes");
+                    return None;
+                }
+                self.at = self.at.saturating_add((length as usize).next_multiple_of(4));
+            }
+            (PADDING, _) => self.at = self.events.len(),
+            (_, None) => self.stop(header_at, "the second word of a time record"),
+            (..=TIME_EXTEND, Some(high)) => {
+                self.ticks = self.ticks.wrapping_add((u64::from(high) << 27) + delta);
+                self.at += 4;
+            }
+            (TIME_STAMP.., Some(high)) => {
+                self.ticks = full_stamp(self.ticks, (u64::from(high) << 27) | delta);
+                self.at += 4;
+            }
+        }
+        None
     }
 }
 
-#[inline]
-fn walk_in_order<const BIG: bool>(page: &[u8], shape: &Shape, mut on_event: impl FnMut(u64, &[u8], usize)) -> PageEnd {
-    let Some(head) = head(page, shape) else {
-        return PageEnd { missed: None, damage: Some((0, "a page header")) };
-    };
-    let claimed = shape.data_offset + head.length;
-    let end = claimed.min(page.len());
-    let mut damage = (claimed > page.len()).then_some((page.len(), "the rest of a page"));
-    let events = &page[..end];
-    let mut ticks = head.ticks;
-    let mut at = shape.data_offset;
-    while at + 4 <= end {
-        let header_at = at;
-        let header = word::<BIG>(events, at);
-        let (type_len, delta) = if BIG { (header >> 27, header & 0x07ff_ffff) } else { (header & 31, header >> 5) };
-        at += 4;
-        match type_len {
-            1..=28 => {
-                ticks = ticks.wrapping_add(u64::from(delta));
-                let Some(record) = events.get(at..at + 4 * type_len as usize) else {
-                    damage = Some((header_at, "a record inside its page"));
-                    break;
-                };
-                at += record.len();
-                on_event(ticks, record, header_at);
-            }
-            DATA_WITH_LENGTH => {
-                ticks = ticks.wrapping_add(u64::from(delta));
-                // The length counts its own four bytes and is rounded up to whole words.
-                let length = if at + 4 <= end { word::<BIG>(events, at) as usize } else { 0 };
-                let (Some(record), true) = (events.get(at + 4..at.saturating_add(length)), length >= 4) else {
-                    damage = Some((header_at, "a record inside its page"));
-                    break;
-                };
-                at += length.next_multiple_of(4);
-                on_event(ticks, record, header_at);
-            }
-            PADDING => {
-                if delta == 0 || at + 4 > end {
-                    break;
+impl<'p, const BIG: bool> Iterator for Records<'p, BIG> {
+    type Item = (u64, &'p [u8]);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let header_at = self.at;
+            let header = self.word(header_at)?;
+            let (type_len, delta) = if BIG { (header >> 27, header & 0x07ff_ffff) } else { (header & 31, header >> 5) };
+            self.at = header_at + 4;
+            if !(1..PADDING).contains(&type_len) {
+                match self.special(header_at, type_len, delta) {
+                    None => continue,
+                    long => return long,
                 }
-                // Delta 1 marks a discarded event that had none of its own (rb_event_discard).
-                if delta != 1 {
-                    ticks = ticks.wrapping_add(u64::from(delta));
-                }
-                let length = word::<BIG>(events, at) as usize;
-                if length < 4 {
-                    damage = Some((header_at, "padding of at least four bytes"));
-                    break;
-                }
-                at = at.saturating_add(length.next_multiple_of(4));
             }
-            TIME_EXTEND | TIME_STAMP if at + 4 > end => {
-                damage = Some((header_at, "the second word of a time record"));
-                break;
-            }
-            TIME_EXTEND => {
-                ticks = ticks.wrapping_add((u64::from(word::<BIG>(events, at)) << 27) + u64::from(delta));
-                at += 4;
-            }
-            _ => {
-                let low = (u64::from(word::<BIG>(events, at)) << 27) | u64::from(delta);
-                ticks = full_stamp(ticks, low);
-                at += 4;
-            }
+            self.ticks = self.ticks.wrapping_add(u64::from(delta));
+            let after = self.at + 4 * type_len as usize;
+            let Some(record) = self.events.get(self.at..after) else {
+                self.stop(header_at, "a record inside its page");
+                return None;
+            };
+            self.at = after;
+            return Some((self.ticks, record));
         }
     }
-    PageEnd { missed: head.missed, damage }
+}
+
+/// Calls `on_event(ticks, record)` for every data record of a page, in order.
+pub fn walk(page: &[u8], shape: &Shape, on_event: impl FnMut(u64, &[u8])) -> PageEnd {
+    match shape.endian {
+        Endian::Little => walk_records(Records::<false>::new(page, shape), on_event),
+        Endian::Big => walk_records(Records::<true>::new(page, shape), on_event),
+    }
+}
+
+fn walk_records<const BIG: bool>(mut records: Records<'_, BIG>, mut on_event: impl FnMut(u64, &[u8])) -> PageEnd {
+    for (ticks, record) in &mut records {
+        on_event(ticks, record);
+    }
+    records.end()
 }
 
 /// The absolute stamp whose lower bits are `low`, at or after `before`.
@@ -150,12 +197,6 @@ fn full_stamp(before: u64, low: u64) -> u64 {
     } else {
         stamp
     }
-}
-
-#[inline(always)]
-fn word<const BIG: bool>(bytes: &[u8], at: usize) -> u32 {
-    let word = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
-    if BIG { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
 }
 
 #[cfg(test)]
@@ -176,7 +217,7 @@ mod tests {
 
     fn seen(page: &[u8]) -> (Vec<(u64, usize)>, PageEnd) {
         let mut events = Vec::new();
-        let end = walk(page, &shape(Endian::Little), |ticks, record, _| events.push((ticks, record.len())));
+        let end = walk(page, &shape(Endian::Little), |ticks, record| events.push((ticks, record.len())));
         (events, end)
     }
 

@@ -5,10 +5,10 @@
 
 use super::TraceDat;
 use super::layout::{Buffer, Compression, CpuData, Layout, MOST_UNPACKED, Shape};
-use super::page;
+use super::page::{self, Records};
 use crate::batch::{Batch, Kind, NO_TID};
 use crate::facts::Facts;
-use crate::format::{Extract, word};
+use crate::format::{Endian, Extract, word};
 use crate::lane::{Pieces, Scratch};
 use crate::request::Request;
 use base::{Clock, Problem};
@@ -18,13 +18,22 @@ use std::sync::Arc;
 /// Pages in a piece of an uncompressed file: 40 KB of 4 KB pages, as much as trace-cmd packs in a chunk.
 const PAGES_A_PIECE: usize = 10;
 
+/// An event that the file describes.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Position in `Facts::event_types`.
+    event_type: u16,
+    /// Position in [`Plan::wanted`], if it is wanted.
+    wanted: Option<u16>,
+}
+
 /// A request, compiled for the streams of one buffer.
 pub struct Plan {
     clock: Clock,
-    /// By event id: position in `Facts::event_types` plus one, 0 for ids that no format describes.
-    types: Vec<u16>,
-    /// By position in `Facts::event_types`: what to take out of the record, if it is wanted.
-    wanted: Vec<Option<(Kind, Extract)>>,
+    /// By event id; `None` for ids that no format describes.
+    events: Vec<Option<Entry>>,
+    /// What to take out of wanted records.
+    wanted: Vec<(Kind, Extract)>,
     /// Place of `common_pid`.
     pid_offset: usize,
     /// Place of `common_type`, which has had two bytes in every kernel that has ring-buffer pages.
@@ -35,21 +44,22 @@ impl Plan {
     /// Compiles `request` for the events that `layout` describes.
     pub fn compile(layout: &Layout, facts: &Facts, request: &Request, clock: Clock) -> Self {
         let ids = layout.formats.iter().map(|format| format.id as usize).filter(|id| *id <= usize::from(u16::MAX));
-        let mut types = vec![0; ids.max().map_or(0, |most| most + 1)];
-        for (position, format) in layout.formats.iter().enumerate() {
-            if let (Some(slot), Ok(entry)) = (types.get_mut(format.id as usize), u16::try_from(position + 1)) {
-                *slot = entry;
-            }
+        let mut events = vec![None; ids.max().map_or(0, |most| most + 1)];
+        let mut wanted = Vec::new();
+        for (position, (format, event)) in layout.formats.iter().zip(&facts.event_types).enumerate() {
+            let (Some(slot), Ok(event_type)) = (events.get_mut(format.id as usize), u16::try_from(position)) else {
+                continue;
+            };
+            let kind = request.kind_of(event);
+            *slot = Some(Entry { event_type, wanted: kind.map(|_| wanted.len() as u16) });
+            wanted.extend(
+                kind.map(|kind| (kind as Kind, Extract::compile(format, &request.events[kind], layout.endian))),
+            );
         }
-        let compile = |(format, event): (&crate::format::EventFormat, _)| {
-            let kind = request.kind_of(event)?;
-            Some((kind as Kind, Extract::compile(format, &request.events[kind], layout.endian)))
-        };
-        let wanted = layout.formats.iter().zip(&facts.event_types).map(compile).collect();
         let common = |name| layout.formats.iter().find_map(|format| format.common(name));
         Self {
             clock,
-            types,
+            events,
             wanted,
             pid_offset: common("common_pid").map_or(4, |field| field.offset as usize),
             id_offset: common("common_type").map_or(0, |field| field.offset as usize),
@@ -155,6 +165,11 @@ impl<'t> CpuPieces<'t> {
         self.problem = Some(Problem::at(self.name, offset as u64, expected, found, skipped, text));
     }
 
+    /// Bytes of all pieces as they are stored.
+    pub fn stored_bytes(&self) -> u64 {
+        self.places.iter().map(|place| place.stored as u64).sum()
+    }
+
     /// The pages of piece `index`, unpacked. The last page of a damaged file may be shorter than the others.
     pub fn pages<'s>(&'s self, index: usize, scratch: &'s mut Scratch) -> Result<Chunks<'s, u8>, String> {
         let Some(place) = self.places.get(index) else { return Ok([].chunks(self.page_size)) };
@@ -164,31 +179,33 @@ impl<'t> CpuPieces<'t> {
         Ok(scratch.bytes.chunks(self.page_size))
     }
 
-    fn decode_page(&self, page: &[u8], place: usize, batch: &mut Batch) {
-        let plan = &self.plan;
-        let endian = self.shape.endian;
-        let mut last = None;
+    fn decode_page<const BIG: bool>(&self, page: &[u8], place: usize, batch: &mut Batch) {
+        let Plan { clock, events, wanted, .. } = &*self.plan;
+        let (id_offset, pid_offset) = (self.plan.id_offset, self.plan.pid_offset);
+        let mut records = Records::<BIG>::new(page, &self.shape);
+        let (mut first, mut last) = (None, None);
         if let Some(missed) = page::head(page, &self.shape).and_then(|head| head.missed.map(|n| (head.ticks, n))) {
-            batch.lost(plan.clock.ns(missed.0), self.cpu, missed.1, 0);
+            batch.lost(clock.ns(missed.0), self.cpu, missed.1, 0);
         }
-        let end = page::walk(page, &self.shape, |ticks, record, _| {
-            if last.is_none() {
-                batch.saw_time(plan.clock.ns(ticks));
-            }
+        for (ticks, record) in &mut records {
+            first = first.or(Some(ticks));
             last = Some(ticks);
-            let id = usize::from(word(record, plan.id_offset).map_or(0, |bytes| endian.u16(bytes)));
-            let Some(event_type) = plan.types.get(id).and_then(|entry| usize::from(*entry).checked_sub(1)) else {
-                return batch.unknown += 1;
+            let id = word(record, id_offset).map_or(0, if BIG { u16::from_be_bytes } else { u16::from_le_bytes });
+            let Some(Some(entry)) = events.get(usize::from(id)) else {
+                batch.unknown += 1;
+                continue;
             };
-            batch.tally[event_type] += 1;
-            if let Some((kind, extract)) = &plan.wanted[event_type] {
-                let tid = word(record, plan.pid_offset).map_or(NO_TID, |bytes| endian.u32(bytes) as i32);
-                batch.begin(plan.clock.ns(ticks), *kind, self.cpu, tid, extract.mask(record));
-                extract.values(record, batch);
-            }
-        });
-        if let Some(ticks) = last {
-            batch.saw_time(plan.clock.ns(ticks));
+            batch.tally[usize::from(entry.event_type)] += 1;
+            let Some(at) = entry.wanted else { continue };
+            let (kind, extract) = &wanted[usize::from(at)];
+            let tid =
+                word(record, pid_offset).map_or(NO_TID, if BIG { i32::from_be_bytes } else { i32::from_le_bytes });
+            batch.row(clock.ns(ticks), *kind, self.cpu, tid);
+            extract.values(record, batch);
+        }
+        let end = records.end();
+        for ticks in [first, last].into_iter().flatten() {
+            batch.saw_time(clock.ns(ticks));
         }
         if let Some((at, expected)) = end.damage {
             let offset = if self.packed.is_some() { place } else { place + at };
@@ -199,7 +216,7 @@ impl<'t> CpuPieces<'t> {
                 self.name, self.cpu
             );
             batch.problems.push(Problem::at(self.name, offset as u64, expected, "damaged bytes", skipped, text));
-            batch.lost(last.map_or(0, |ticks| plan.clock.ns(ticks)), self.cpu, 0, skipped);
+            batch.lost(last.map_or(0, |ticks| clock.ns(ticks)), self.cpu, 0, skipped);
         }
     }
 }
@@ -219,11 +236,16 @@ impl Pieces for CpuPieces<'_> {
             batch.problems.extend(self.problem.clone());
         }
         let Some(place) = self.places.get(index) else { return };
+        batch.read_bytes = place.stored as u64;
         match self.pages(index, scratch) {
             Ok(pages) => {
                 for (number, page) in pages.enumerate() {
                     let page_offset = if self.packed.is_some() { 0 } else { number * self.page_size };
-                    self.decode_page(page, place.offset + page_offset, batch);
+                    let place = place.offset + page_offset;
+                    match self.shape.endian {
+                        Endian::Little => self.decode_page::<false>(page, place, batch),
+                        Endian::Big => self.decode_page::<true>(page, place, batch),
+                    }
                 }
             }
             Err(found) => {

@@ -28,11 +28,13 @@ pub struct Contexts {
 
 impl Contexts {
     /// Level of the nested guest that runs or ran last; 2 where no event names it.
+    #[inline]
     pub fn level(&self) -> Lv {
         Lv::at(self.current.map_or(2, |current| self.all[current].depth))
     }
 
     /// Control block of the nested guest that runs or ran last.
+    #[inline]
     pub fn vmcb(&self) -> Option<u64> {
         self.current.map(|current| self.all[current].vmcb)
     }

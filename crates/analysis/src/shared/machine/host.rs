@@ -42,6 +42,7 @@ impl Thread {
     }
 
     /// R3: the host worked on this thread's CPU, so its guest had stopped.
+    #[inline]
     pub fn host_event(&mut self, now_ns: u64, cx: &mut Cx<'_, impl Sink>) {
         if self.off.is_some() {
             return;
@@ -59,6 +60,7 @@ impl Thread {
     }
 
     /// A host interrupt or softirq begins (`by` = 1) or ends (`by` = -1) on this thread's CPU.
+    #[inline]
     pub fn overlay(&mut self, now_ns: u64, softirq: bool, by: i32, cx: &mut Cx<'_, impl Sink>) {
         self.host_event(now_ns, cx);
         if self.off.is_some() {
@@ -138,6 +140,7 @@ impl Thread {
         self.ledger.polled_since(now_ns.saturating_sub(length_ns));
     }
 
+    #[inline]
     fn guest_halted(&self) -> bool {
         self.last_exit.is_some_and(|(reason, _)| reason.class() == Class::Halt)
     }

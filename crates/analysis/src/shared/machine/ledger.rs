@@ -51,6 +51,7 @@ impl Ledger {
     }
 
     /// Ends the piece that is not over at `to_ns`, as `label`.
+    #[inline]
     pub fn end(&mut self, label: Label, to_ns: u64, cx: &mut Cx<'_, impl Sink>) {
         let from_ns = self.since_ns;
         if to_ns == from_ns {
@@ -77,20 +78,23 @@ impl Ledger {
     }
 
     /// Gives all open pieces away, at this level.
+    #[inline]
     pub fn settle(&mut self, level: Lv, cx: &mut Cx<'_, impl Sink>) {
         self.settled = Some(level);
-        let mut open = std::mem::take(&mut self.open);
-        for (label, from_ns, to_ns) in open.drain(..) {
+        for place in 0..self.open.len() {
+            let (label, from_ns, to_ns) = self.open[place];
             self.give(label, level, (from_ns, to_ns), cx);
         }
-        self.open = open;
+        self.open.clear();
     }
 
     /// True if nothing waits for its level.
+    #[inline]
     pub fn is_settled(&self) -> bool {
         self.open.is_empty()
     }
 
+    #[inline]
     fn give(&mut self, label: Label, level: Lv, (from_ns, to_ns): (u64, u64), cx: &mut Cx<'_, impl Sink>) {
         let state = match label {
             Label::Guest => State::Guest(level),

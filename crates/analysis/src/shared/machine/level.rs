@@ -9,6 +9,7 @@ const ENTRY_INSTRUCTION_BYTES: u64 = 3;
 
 impl Thread {
     /// The level that an entry at `rip` enters, as far as the forward witness can tell (T1 to T3).
+    #[inline]
     pub(super) fn level_entered(&self, rip: Option<u64>, cx: &mut Cx<'_, impl Sink>) -> Lv {
         let refused = match (self.pend, rip) {
             (Pend::None, _) => return self.lvl,
@@ -26,6 +27,7 @@ impl Thread {
     }
 
     /// R1 and R2: what the next positional event says of the open exit's level.
+    #[inline]
     pub(super) fn resolve(&mut self, position: Position, cx: &mut Cx<'_, impl Sink>) {
         let Some(open) = self.xit.as_mut().filter(|open| open.unresolved) else { return };
         open.unresolved = false;
@@ -58,6 +60,7 @@ impl Thread {
 
     /// An exit of known level happened: one of the guest hypervisor belongs to the chain, one of its guest proves the
     /// chain's end.
+    #[inline]
     fn tell_chain(&mut self, reason: Reason, cx: &mut Cx<'_, impl Sink>) {
         let Some(chain) = &mut self.chain else { return };
         if !self.lvl.is_nested() {
@@ -68,6 +71,7 @@ impl Thread {
     }
 
     /// The level that open pieces have as far as is known now.
+    #[inline]
     pub(super) fn level_now(&self) -> Lv {
         self.ledger.settled.unwrap_or_else(|| self.xit.map_or(self.lvl, |open| open.exit.level))
     }

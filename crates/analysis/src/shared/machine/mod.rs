@@ -56,10 +56,14 @@ enum Pend {
 pub struct Thread {
     /// Its thread id.
     pub tid: i32,
+    /// Its name as last seen; empty if no event told.
+    pub comm: String,
     /// True from its first KVM event on.
     pub is_vcpu: bool,
     /// Number of its vCPU, where an event told.
     pub vcpu_id: Option<u32>,
+    /// What LTTng's stale `kvm_x86_entry` had for it last.
+    pub vcpu_pointer: Option<u64>,
     /// Time of its first event.
     pub first_ns: u64,
     /// True if its first nested sign was an entry request and nothing was lost before it, so that all before is L1's;
@@ -110,8 +114,10 @@ impl Thread {
     pub fn new(tid: i32, origin_ns: u64, now_ns: u64) -> Self {
         Self {
             tid,
+            comm: String::new(),
             is_vcpu: false,
             vcpu_id: None,
+            vcpu_pointer: None,
             first_ns: now_ns,
             first_nested_sign: None,
             lossy: false,
@@ -132,6 +138,13 @@ impl Thread {
             last_exit: None,
             chain: None,
             doubt: None,
+        }
+    }
+
+    /// An event says its name.
+    pub fn is_called(&mut self, comm: &[u8]) {
+        if self.comm.as_bytes() != comm {
+            self.comm = String::from_utf8_lossy(comm).into_owned();
         }
     }
 
@@ -300,6 +313,7 @@ impl Thread {
     }
 
     /// An event that says what the open exit was about.
+    #[inline]
     pub fn detail(&mut self, now_ns: u64, detail: Detail) {
         self.last_ns = self.last_ns.max(now_ns);
         if let Some(open) = &mut self.xit {
@@ -326,6 +340,7 @@ impl Thread {
     }
 
     /// Everything a KVM event of this thread starts with: it is on a CPU, and the piece before it ends.
+    #[inline]
     fn arrive(&mut self, now_ns: u64, cx: &mut Cx<'_, impl Sink>) -> u64 {
         if self.off.is_some() {
             // Its switch-in was not seen; nothing tells how long it has been running.
@@ -336,6 +351,7 @@ impl Thread {
     }
 
     /// An event of KVM's own work: whatever ran before ran at `level`.
+    #[inline]
     fn enter_kvm(&mut self, level: Lv, cx: &mut Cx<'_, impl Sink>) {
         if self.mode != Mode::Kvm {
             self.mode = Mode::Kvm;
@@ -343,6 +359,7 @@ impl Thread {
         }
     }
 
+    #[inline]
     fn label(&self) -> Label {
         let state = match (self.off, self.mode) {
             (Some(off), _) => off.state(),
@@ -357,6 +374,7 @@ impl Thread {
     }
 
     /// Ends the piece at `now_ns`, and returns the time to use: never before the piece's start.
+    #[inline]
     fn close(&mut self, now_ns: u64, cx: &mut Cx<'_, impl Sink>) -> u64 {
         let now_ns = if now_ns < self.ledger.since_ns {
             cx.doubts.clock_skew += 1;
@@ -394,6 +412,7 @@ impl Thread {
         self.ledger.end(Label::Plain(State::Unknown), now_ns.max(last_ns), cx);
     }
 
+    #[inline]
     fn finish_exit(&mut self, entered_ns: Option<u64>, cx: &mut Cx<'_, impl Sink>) {
         let Some(mut open) = self.xit.take() else { return };
         if !self.ledger.is_settled() {

@@ -30,15 +30,13 @@ impl<S: Sink> Walk<S> {
         let now_ns = self.plausible(event.time_ns);
         let prev = event.or_zero(roles::switch::PREV_TID) as i32;
         let next = event.or_zero(roles::switch::NEXT_TID) as i32;
-        self.name(prev, event.content(roles::switch::PREV_COMM));
-        self.name(next, event.content(roles::switch::NEXT_COMM));
         let ready = match event.get(roles::switch::PREV_STATE) {
             Some(state) => state & TASK_REPORT == 0,
             None => event.content(roles::switch::PREV_STATE_TEXT).is_some_and(|text| text.starts_with(b"R")),
         };
         self.charge(cpu, prev, now_ns);
         if prev != 0 {
-            let me = self.by_tid.get(&prev).copied().unwrap_or_else(|| self.meet(prev, now_ns));
+            let me = self.task(cpu, prev, event.content(roles::switch::PREV_COMM), now_ns);
             let thread = &mut self.threads[me];
             let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
             thread.switch_out(now_ns, ready, cx);
@@ -54,7 +52,7 @@ impl<S: Sink> Walk<S> {
         here.current = Some(next);
         here.thread = None;
         if next != 0 {
-            let me = self.by_tid.get(&next).copied().unwrap_or_else(|| self.meet(next, now_ns));
+            let me = self.task(cpu, next, event.content(roles::switch::NEXT_COMM), now_ns);
             self.stop_waiting(me, now_ns);
             self.arrives_on(me, cpu);
             let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
@@ -134,12 +132,16 @@ impl<S: Sink> Walk<S> {
         here.thread = None;
     }
 
-    /// Remembers the name of a task.
-    fn name(&mut self, tid: i32, comm: Option<&[u8]>) {
-        let Some(comm) = comm.filter(|_| tid != 0) else { return };
-        let known = self.comms.get(&tid).is_some_and(|known| known.as_bytes() == comm);
-        if !known {
-            self.comms.insert(tid, String::from_utf8_lossy(comm).into_owned());
+    /// The thread of a task on `cpu`, which is called `comm` now.
+    fn task(&mut self, cpu: usize, tid: i32, comm: Option<&[u8]>, now_ns: u64) -> usize {
+        let here = &self.cpus[cpu];
+        let me = match here.thread.filter(|_| here.current == Some(tid)) {
+            Some(me) => me,
+            None => self.by_tid.get(&tid).copied().unwrap_or_else(|| self.meet(tid, now_ns)),
+        };
+        if let Some(comm) = comm {
+            self.threads[me].is_called(comm);
         }
+        me
     }
 }

@@ -58,8 +58,6 @@ pub struct Walk<S: Sink> {
     pub sink: S,
     /// All threads met.
     pub threads: Vec<Thread>,
-    /// Names of tasks, as last seen.
-    pub comms: FxHashMap<i32, String>,
     /// What the recording has shown.
     pub seen: Seen,
     /// What was doubtful.
@@ -76,6 +74,7 @@ pub struct Walk<S: Sink> {
     pub isa: Isa,
     origin_ns: u64,
     by_tid: FxHashMap<i32, usize>,
+    by_vcpu: Vec<Owner>,
     /// By what LTTng's stale `kvm_x86_entry` has for a vCPU number: half the address of the kernel's vCPU.
     by_pointer: FxHashMap<u64, usize>,
     /// Some CPU's events are lost until then.
@@ -85,6 +84,15 @@ pub struct Walk<S: Sink> {
     /// By address of a nested guest's control block.
     runners: FxHashMap<u64, Runners>,
     cpus: Vec<Cpu>,
+}
+
+/// Whose number is it?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Nobody,
+    Thread(usize),
+    /// vCPUs of several VMs have it.
+    Several,
 }
 
 /// Who runs the nested guest of one address.
@@ -103,7 +111,6 @@ impl<S: Sink> Walk<S> {
             isa: Isa::Vmx,
             origin_ns: 0,
             threads: Vec::new(),
-            comms: FxHashMap::default(),
             seen: Seen::default(),
             doubts: Doubts::default(),
             stale_entries: 0,
@@ -111,6 +118,7 @@ impl<S: Sink> Walk<S> {
             interrupts: Interrupts::default(),
             losses: Vec::new(),
             by_tid: FxHashMap::default(),
+            by_vcpu: Vec::new(),
             by_pointer: FxHashMap::default(),
             lossy_until_ns: 0,
             switches: false,
@@ -125,6 +133,7 @@ impl<S: Sink> Walk<S> {
     }
 
     /// `time_ns`, unless only damage explains it: then the latest time that is believed.
+    #[inline]
     fn plausible(&self, time_ns: u64) -> u64 {
         time_ns.min(self.origin_ns.saturating_add(LONGEST_NS))
     }
@@ -152,27 +161,36 @@ impl<S: Sink> Walk<S> {
             return;
         }
         let Some(me) = self.thread_of(cpu, event, role) else { return };
+        match role {
+            Role::Entry => {
+                if let Some(vcpu) = event.get(roles::entry::VCPU) {
+                    if vcpu >= NO_VCPU {
+                        self.stale_entries += 1;
+                        if self.threads[me].vcpu_pointer.replace(vcpu) != Some(vcpu) {
+                            self.by_pointer.entry(vcpu).or_insert(me);
+                        }
+                    } else if self.threads[me].vcpu_id.is_none() {
+                        self.number(me, vcpu as u32);
+                    }
+                }
+            }
+            Role::Exit => {
+                if let Some(vcpu) = event.get(roles::exit::VCPU).filter(|vcpu| *vcpu < NO_VCPU) {
+                    self.number(me, vcpu as u32);
+                }
+            }
+            _ => {}
+        }
         let thread = &mut self.threads[me];
         let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
         match role {
             Role::Entry => {
-                if let Some(vcpu) = event.get(roles::entry::VCPU) {
-                    if vcpu < NO_VCPU {
-                        thread.vcpu_id.get_or_insert(vcpu as u32);
-                    } else {
-                        self.stale_entries += 1;
-                        self.by_pointer.entry(vcpu).or_insert(me);
-                    }
-                }
                 thread.entry(now_ns, event.get(roles::entry::RIP), cx);
                 self.interrupts.enter(me, now_ns, |interrupt| self.sink.delivered(me, &interrupt));
             }
             Role::Exit => {
                 let (rip, info1) = (event.or_zero(roles::exit::RIP), event.or_zero(roles::exit::INFO1));
                 let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME, self.isa);
-                if let Some(vcpu) = event.get(roles::exit::VCPU).filter(|vcpu| *vcpu < NO_VCPU) {
-                    thread.vcpu_id = Some(vcpu as u32);
-                }
                 let detail = Detail::of_exit(reason, rip, info1);
                 thread.exit(now_ns, reason, rip, detail, cx);
                 self.seen.virtualization |= reason.class().is_nested_sign();
@@ -258,11 +276,14 @@ impl<S: Sink> Walk<S> {
     }
 
     /// The thread an event belongs to. Only KVM events make a new one, and scheduler events in [`Walk::switch`].
+    #[inline]
     fn thread_of(&mut self, cpu: usize, event: &Event<'_>, role: Role) -> Option<usize> {
-        let here = &mut self.cpus[cpu];
+        let here = &self.cpus[cpu];
         let tid = if event.tid == trace::batch::NO_TID { here.current } else { Some(event.tid) };
+        if here.thread.is_some() && here.current == tid {
+            return here.thread;
+        }
         let tid = tid.or_else(|| self.tid_by_pointer(event, role));
-        let here = &mut self.cpus[cpu];
         let tid = match tid {
             Some(0) | None => {
                 // The idle task is no thread; what it does to others still counts.
@@ -277,9 +298,6 @@ impl<S: Sink> Walk<S> {
             }
             Some(tid) => tid,
         };
-        if here.current == Some(tid) && here.thread.is_some() {
-            return here.thread;
-        }
         let me = match self.by_tid.get(&tid) {
             Some(me) => *me,
             None if role.is_positional() => self.meet(tid, self.plausible(event.time_ns)),
@@ -309,12 +327,29 @@ impl<S: Sink> Walk<S> {
         me
     }
 
+    /// An event says the number of the vCPU that thread `me` runs.
+    #[inline]
+    fn number(&mut self, me: usize, vcpu: u32) {
+        if self.threads[me].vcpu_id.replace(vcpu) == Some(vcpu) {
+            return;
+        }
+        let place = vcpu as usize;
+        if place >= self.by_vcpu.len() {
+            self.by_vcpu.resize(place + 1, Owner::Nobody);
+        }
+        self.by_vcpu[place] = match self.by_vcpu[place] {
+            Owner::Several => Owner::Several,
+            Owner::Thread(other) if other != me && self.threads[other].vcpu_id == Some(vcpu) => Owner::Several,
+            Owner::Thread(_) | Owner::Nobody => Owner::Thread(me),
+        };
+    }
+
     /// A local APIC takes an interrupt; the event names its vCPU by number alone.
     fn accept_irq(&mut self, event: &Event<'_>) {
-        let vcpu = Some(event.or_zero(0) as u32);
-        let mut owners = self.threads.iter().enumerate().filter(|(_, thread)| thread.is_vcpu && thread.vcpu_id == vcpu);
-        match (owners.next(), owners.next()) {
-            (Some((me, _)), None) => self.interrupts.accept(me, event.or_zero(1) as u8, self.plausible(event.time_ns)),
+        match self.by_vcpu.get(event.or_zero(0) as usize) {
+            Some(Owner::Thread(me)) => {
+                self.interrupts.accept(*me, event.or_zero(1) as u8, self.plausible(event.time_ns));
+            }
             _ => self.interrupts.ambiguous += 1,
         }
     }
@@ -327,6 +362,7 @@ const LONGEST_NS: u64 = 1 << 52;
 const MOST_CPUS: usize = 65_535;
 
 /// The reason in an event, by number or by name; `silent` is the instruction set where the event names none.
+#[inline]
 fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize, silent: Isa) -> Reason {
     let isa = event.get(isa).map_or(silent, Isa::of);
     match event.get(number) {
