@@ -261,23 +261,22 @@ fn build_part(
     }
 }
 
-/// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill"), and counts all samples.
+/// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill").
 fn settle_levels(walk: &mut Walk<Tally>) {
     let seen = walk.seen;
     walk.sink.sums.resize_with(walk.threads.len(), Sums::default);
     for (thread, sums) in walk.threads.iter().zip(&mut walk.sink.sums) {
-        sums.relevel(Lv::Asked, Lv::At(if seen.nested_vmexit { 1 } else { 2 }));
+        sums.relevel(Lv::Asked, if seen.nested_vmexit { Lv::L1 } else { Lv::L2 });
         let never_nested = thread.first_nested_sign.is_none();
         if never_nested {
-            sums.relevel(Lv::Early, Lv::At(1));
-            sums.relevel(Lv::Lost, Lv::At(1));
+            sums.relevel(Lv::Early, Lv::L1);
+            sums.relevel(Lv::Lost, Lv::L1);
         } else if !seen.nested_vmexit && !seen.inject {
             // Entries and exits alone: whoever guesses from them is wrong in two of three exits.
             sums.forget_levels();
         } else if seen.nested_vmexit || thread.first_nested_sign == Some(true) {
-            sums.relevel(Lv::Early, Lv::At(1));
+            sums.relevel(Lv::Early, Lv::L1);
         }
-        sums.settle();
     }
 }
 

@@ -73,10 +73,7 @@ fn note(state: State) -> String {
 
 /// The state's name in the ledger's columns, which decides its colour.
 fn hue(state: State) -> String {
-    let level = |level: Lv| match level {
-        Lv::At(depth) => format!("l{depth}"),
-        Lv::Early | Lv::Asked | Lv::Lost => "unknown_level".into(),
-    };
+    let level = |level: Lv| level.depth().map_or("unknown_level".into(), |depth| format!("l{depth}"));
     match state {
         State::Guest(at) => format!("guest_{}", level(at)),
         State::Handling(at) => format!("handling_{}", level(at)),

@@ -7,7 +7,6 @@ use crate::shared::reasons::{Class, Isa, Reason};
 use crate::shared::state::{Lv, State};
 use base::{Histogram, Level};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 
 /// The numbers of one trace.
 pub struct Measures<'f> {
@@ -55,7 +54,7 @@ pub struct ChainTotal {
     /// Cost per closed chain.
     pub cost_ns: Histogram,
     /// Exits by reason over all kept sequences, and the number of chains behind them.
-    pub per_reason: BTreeMap<Reason, u64>,
+    pub per_reason: FxHashMap<Reason, u64>,
     /// Chains behind `per_reason`.
     pub kept: u64,
     /// The most frequent sequence of exits: why the nested guest left, the exits, how often.
@@ -218,10 +217,7 @@ impl PartFlow {
             Level::At(base) => base,
             Level::Unknown => 0,
         };
-        match level {
-            Lv::At(depth) => Level::At(depth + base),
-            Lv::Early | Lv::Asked | Lv::Lost => Level::Unknown,
-        }
+        level.depth().map_or(Level::Unknown, |depth| Level::At(depth + base))
     }
 }
 

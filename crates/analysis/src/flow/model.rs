@@ -7,6 +7,7 @@ use crate::shared::state::{LEVELS, Lv, STATES, State};
 use base::{Clock, Histogram, Level, Problem};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 
 /// The flow of one recording: one entry per trace.
 #[derive(Debug)]
@@ -203,19 +204,6 @@ impl Sums {
         self.exits.values().map(|exits| exits.count).sum()
     }
 
-    /// Counts all samples, so that quantiles are quick.
-    pub fn settle(&mut self) {
-        self.exits.values_mut().for_each(|exits| exits.cost_ns.settle());
-        self.chains
-            .values_mut()
-            .flat_map(|chains| [&mut chains.exits, &mut chains.cost_ns])
-            .for_each(Histogram::settle);
-        let interrupts = self.interrupts.values_mut();
-        interrupts.flat_map(|sums| [&mut sums.to_inject_ns, &mut sums.to_entry_ns]).for_each(Histogram::settle);
-        self.wake_to_run.settle();
-        self.wake_to_entry.settle();
-    }
-
     /// Moves everything of unknown level `from` to level `to`.
     pub fn relevel(&mut self, from: Lv, to: Lv) {
         for (old, new) in [(State::Guest(from), State::Guest(to)), (State::Handling(from), State::Handling(to))] {
@@ -225,7 +213,10 @@ impl Sums {
         let moved: Vec<(Lv, Reason)> = self.exits.keys().filter(|(level, _)| *level == from).copied().collect();
         for key in moved {
             let Some(exits) = self.exits.remove(&key) else { continue };
-            self.exits.entry((to, key.1)).or_default().merge(exits);
+            match self.exits.entry((to, key.1)) {
+                Entry::Occupied(mut known) => known.get_mut().merge(exits),
+                Entry::Vacant(none) => drop(none.insert(exits)),
+            }
         }
     }
 

@@ -9,13 +9,10 @@
 //! For each thread every nanosecond of the recording lies in exactly one of them.
 
 use base::Level;
-use std::hash::{Hash, Hasher};
 
 /// A level as far as it is known while the trace is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lv {
-    /// Known: 1 for a guest of the recorded machine, 2 for a guest of that, ...
-    At(u8),
     /// Before the thread's first sign of nesting; the end of the trace may settle it.
     Early,
     /// Entered on request before any `kvm_nested_vmexit`, and no event says whether the request was refused: 1 if that
@@ -23,63 +20,62 @@ pub enum Lv {
     Asked,
     /// Lost with events that are missing; nothing can settle it.
     Lost,
+    /// A guest of the recorded machine.
+    L1,
+    /// A guest of that.
+    L2,
+    /// A guest of that.
+    L3,
+    /// A guest of that.
+    L4,
+    /// A guest of that, and whatever is deeper.
+    L5,
 }
 
 /// Deepest level told apart; a guest still deeper is counted there.
 pub const DEEPEST: u8 = 5;
 
+/// All, in the order of their places in arrays of [`LEVELS`] entries.
+const ALL: [Lv; LEVELS] = [Lv::Early, Lv::Asked, Lv::Lost, Lv::L1, Lv::L2, Lv::L3, Lv::L4, Lv::L5];
+
 impl Lv {
-    /// A nested guest at `depth`.
+    /// A guest at `depth`: 1 for a guest of the recorded machine, 2 for a guest of that, ...
     pub fn at(depth: u8) -> Self {
-        Lv::At(depth.min(DEEPEST))
+        ALL[Lv::Lost.index() + usize::from(depth.clamp(1, DEEPEST))]
+    }
+
+    /// The depth, if the trace has told.
+    #[inline]
+    pub fn depth(self) -> Option<u8> {
+        (self > Lv::Lost).then_some(self as u8 - Lv::Lost as u8)
     }
 
     /// True if the trace has not told.
     #[inline]
     pub fn is_open(self) -> bool {
-        !matches!(self, Lv::At(_))
+        self <= Lv::Lost
     }
 
     /// True for a guest of a guest, at any depth.
     #[inline]
     pub fn is_nested(self) -> bool {
-        matches!(self, Lv::At(depth) if depth > 1)
+        self > Lv::L1
     }
 
     /// The level for people.
     pub fn level(self) -> Level {
-        match self {
-            Lv::At(depth) => Level::At(depth),
-            Lv::Early | Lv::Asked | Lv::Lost => Level::Unknown,
-        }
+        self.depth().map_or(Level::Unknown, Level::At)
     }
 
     /// Position in arrays of [`LEVELS`] entries.
     #[inline]
     pub fn index(self) -> usize {
-        match self {
-            Lv::Early => 0,
-            Lv::Asked => 1,
-            Lv::Lost => 2,
-            Lv::At(depth) => usize::from(depth.clamp(1, DEEPEST)) + 2,
-        }
+        self as usize
     }
 
     /// The inverse of [`Lv::index`].
     pub fn of_index(index: usize) -> Self {
-        match index {
-            0 => Lv::Early,
-            1 => Lv::Asked,
-            2 => Lv::Lost,
-            depth => Lv::at((depth - 2) as u8),
-        }
-    }
-}
-
-impl Hash for Lv {
-    /// One word instead of a field at a time: every exit looks its level up.
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.index() as u64);
+        ALL[index.min(LEVELS - 1)]
     }
 }
 

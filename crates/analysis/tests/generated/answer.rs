@@ -153,9 +153,9 @@ fn add(ledger: &mut BTreeMap<String, u64>, column: String, ns: u64) {
 
 /// Column of the table `vcpus` that a state is in (CONTRACTS section 3).
 fn column(state: State) -> String {
-    let level = |what: &str, level: Lv| match level {
-        Lv::At(depth) => format!("{what}_l{depth}_ns"),
-        Lv::Early | Lv::Asked | Lv::Lost => format!("{what}_unknown_level_ns"),
+    let level = |what: &str, level: Lv| match level.depth() {
+        Some(depth) => format!("{what}_l{depth}_ns"),
+        None => format!("{what}_unknown_level_ns"),
     };
     let plain = match state {
         State::Guest(depth) => return level("guest", depth),

@@ -27,10 +27,10 @@ struct Toy {
 }
 
 const STATES: [State; 9] = [
-    State::Guest(Lv::At(1)),
-    State::Guest(Lv::At(2)),
-    State::Handling(Lv::At(1)),
-    State::Handling(Lv::At(2)),
+    State::Guest(Lv::L1),
+    State::Guest(Lv::L2),
+    State::Handling(Lv::L1),
+    State::Handling(Lv::L2),
     State::Userspace,
     State::Preempted,
     State::Blocked,
@@ -94,7 +94,7 @@ impl Toy {
 }
 
 fn toy_level(rip: u64) -> Lv {
-    Lv::At(if (0x30000..0x31000).contains(&rip) { 2 } else { 1 })
+    if (0x30000..0x31000).contains(&rip) { Lv::L2 } else { Lv::L1 }
 }
 
 fn flow(recording: &Path, ignore_events: &[&str]) -> Flow {
@@ -171,7 +171,7 @@ fn entries_and_exits_alone_tell_no_level() {
         let sums = &flow.parts[0].vcpus[0].sums;
         assert_eq!(sums.exit_count(), toy.exits as u64);
         assert!(sums.exits.keys().all(|(level, _)| level.is_open()), "{}: a level was guessed", toy.name);
-        assert!(sums.ns(State::Guest(Lv::Lost)) > 0 && sums.ns(State::Guest(Lv::At(1))) == 0);
+        assert!(sums.ns(State::Guest(Lv::Lost)) > 0 && sums.ns(State::Guest(Lv::L1)) == 0);
     }
 }
 

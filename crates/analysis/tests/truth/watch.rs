@@ -29,8 +29,8 @@ impl Told {
     /// Time that a thread spent in a state, interrupts folded back. What came before its first nested sign is L1's.
     pub fn folded_ns(&self, thread: usize, state: State) -> u64 {
         let early = match state {
-            State::Guest(Lv::At(1)) => Some(State::Guest(Lv::Early)),
-            State::Handling(Lv::At(1)) => Some(State::Handling(Lv::Early)),
+            State::Guest(Lv::L1) => Some(State::Guest(Lv::Early)),
+            State::Handling(Lv::L1) => Some(State::Handling(Lv::Early)),
             _ => None,
         };
         let states = std::iter::once(state).chain(early);
@@ -134,9 +134,9 @@ pub fn walk(trace: &dyn Trace) -> Walk<Told> {
 /// What came before a thread's first nested sign is L1's (backfill), and so is what was asked for in silence, for all streams here have `kvm_nested_vmexit`.
 pub fn wrong_and_unknown(exits: &[Exit], truth: impl Fn(u64) -> Lv) -> (usize, usize) {
     let wrong = |exit: &&Exit| match exit.level {
-        Lv::At(_) => exit.level != truth(exit.rip),
-        Lv::Early | Lv::Asked => truth(exit.rip) != Lv::At(1),
         Lv::Lost => false,
+        Lv::Early | Lv::Asked => truth(exit.rip) != Lv::L1,
+        _ => exit.level != truth(exit.rip),
     };
     (exits.iter().filter(wrong).count(), exits.iter().filter(|exit| exit.level == Lv::Lost).count())
 }

@@ -93,16 +93,16 @@ fn is_page_size(size: usize) -> bool {
 
 fn instances<'t>(trace: &'t TraceDat, reading: &Reading<'_>, window: Span, written: &Written) -> Vec<Instance<'t>> {
     let mut instances = Vec::new();
-    for (buffer, clock) in trace.layout.buffers.iter().zip(&trace.clocks) {
+    for ((buffer, clock), indexes) in trace.layout.buffers.iter().zip(&trace.clocks).zip(&trace.indexes) {
         let clock = reading.clock(clock);
         let plan = Arc::new(Plan::compile(&trace.layout, &trace.facts, reading.request, clock.clone()));
-        let cpus = buffer.cpus.iter().map(|cpu| {
-            let pieces = CpuPieces::index(trace, buffer, *cpu, Arc::clone(&plan));
+        let cpus = indexes.iter().map(|index| {
+            let pieces = CpuPieces::new(trace, buffer, index, Arc::clone(&plan));
             let window = Window { clock: clock.clone(), span: window, shape: trace.shape };
             let page_bytes = written.page_bytes;
             let builder = PageBuilder::new(written.machine, page_bytes, PageStyle::default());
             let cut = Cut { pieces, next: 0, window, builder, page_bytes, lost: false, ready: Vec::new(), read: 0 };
-            (cpu.cpu, Box::new(cut) as Box<dyn Read + 't>)
+            (index.cpu, Box::new(cut) as Box<dyn Read + 't>)
         });
         let clock = if buffer.clock.is_empty() { clock.name.clone() } else { buffer.clock.clone() };
         instances.push(Instance { name: buffer.name.clone(), clock, cpus: cpus.collect() });

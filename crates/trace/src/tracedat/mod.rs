@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! head: formats, options, places of the buffers     v6.rs, v7.rs -> layout.rs; options.rs
-//! buffer of a CPU: pages, in v7 packed in chunks    pieces.rs
+//! buffer of a CPU: pages, in v7 packed in chunks    index.rs, pieces.rs
 //! page: time, commit, events                        page.rs
 //! ```
 //! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5) of trace-cmd 3.1.6.
 
 mod cursor;
 mod cut;
+mod index;
 mod layout;
 mod options;
 mod page;
@@ -24,6 +25,7 @@ use crate::facts::{Facts, Format};
 use crate::format::Endian;
 use crate::lane::{Lane, Reading, Source, Trace};
 use base::Clock;
+use index::{Index, Search};
 use layout::{Buffer, Layout};
 use memmap2::Mmap;
 use pieces::{CpuPieces, Plan};
@@ -47,6 +49,8 @@ pub struct TraceDat {
     facts: Facts,
     /// Clock of each of the layout's buffers.
     clocks: Vec<Clock>,
+    /// Where the data of their CPUs lies.
+    indexes: Vec<Vec<Index>>,
 }
 
 /// Opens a trace.dat file.
@@ -82,7 +86,10 @@ pub fn open(path: &Path) -> Result<TraceDat, Error> {
     facts.comms = layout.cmdlines.lines().filter_map(command_line).collect();
     facts.bytes = file.len() as u64;
     facts.problems = layout.problems.clone();
-    Ok(TraceDat { file, name, layout, shape, facts, clocks })
+    let search = Search { file: &file, name: &name, layout: &layout };
+    let index = |buffer: &Buffer| buffer.cpus.iter().map(|cpu| search.pieces(buffer, *cpu)).collect();
+    let indexes = layout.buffers.iter().map(index).collect();
+    Ok(TraceDat { file, name, layout, shape, facts, clocks, indexes })
 }
 
 /// A line of `saved_cmdlines`: a pid and a name.
@@ -119,15 +126,15 @@ impl Trace for TraceDat {
 
     fn lanes<'t>(&'t self, reading: &'t Reading<'t>) -> Vec<Lane<'t>> {
         let mut lanes = Vec::new();
-        let buffers = self.layout.buffers.iter().zip(&self.clocks);
-        for (buffer, clock) in buffers {
+        let buffers = self.layout.buffers.iter().zip(&self.clocks).zip(&self.indexes);
+        for ((buffer, clock), indexes) in buffers {
             let clock = reading.clock(clock);
             let plan = Arc::new(Plan::compile(&self.layout, &self.facts, reading.request, clock));
-            for cpu in &buffer.cpus {
-                let pieces = CpuPieces::index(self, buffer, *cpu, Arc::clone(&plan));
+            for index in indexes {
+                let pieces = CpuPieces::new(self, buffer, index, Arc::clone(&plan));
                 lanes.push(Lane {
-                    name: lane_name(&self.name, buffer, cpu.cpu),
-                    cpu: Some(cpu.cpu),
+                    name: lane_name(&self.name, buffer, index.cpu),
+                    cpu: Some(index.cpu),
                     bytes: pieces.stored_bytes(),
                     source: Source::Pieces(Box::new(pieces)),
                 });

@@ -1,10 +1,10 @@
 //! One CPU's data, cut into pieces that are decoded in any order.
 //!
-//! A piece is a compressed chunk (version 7) or a run of pages. Every page starts with a full time stamp, so no piece
-//! needs what came before it.
+//! Every page starts with a full time stamp, so no piece needs what came before it.
 
 use super::TraceDat;
-use super::layout::{Buffer, Compression, CpuData, Layout, MOST_UNPACKED, Shape};
+use super::index::Index;
+use super::layout::{Buffer, Compression, Layout, Shape};
 use super::page::{self, Records};
 use crate::batch::{Batch, Kind, NO_TID};
 use crate::facts::Facts;
@@ -14,9 +14,6 @@ use crate::request::Request;
 use base::{Clock, Problem};
 use std::slice::Chunks;
 use std::sync::Arc;
-
-/// Pages in a piece of an uncompressed file: 40 KB of 4 KB pages, as much as trace-cmd packs in a chunk.
-const PAGES_A_PIECE: usize = 10;
 
 /// An event that the file describes.
 #[derive(Clone, Copy)]
@@ -67,116 +64,36 @@ impl Plan {
     }
 }
 
-/// Where a piece lies in the file.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    offset: usize,
-    stored: usize,
-    /// Bytes once unpacked.
-    size: usize,
-}
-
 /// The pieces of one CPU.
 pub struct CpuPieces<'t> {
     file: &'t [u8],
     name: &'t str,
     shape: Shape,
-    page_size: usize,
+    index: &'t Index,
     /// `None`: pages stand in the file as they are.
     packed: Option<Compression>,
-    places: Vec<Place>,
     plan: Arc<Plan>,
-    cpu: u32,
-    /// Damage found while indexing; the first piece tells it.
-    problem: Option<Problem>,
 }
 
 impl<'t> CpuPieces<'t> {
-    /// Finds the pieces of `cpu` without unpacking any.
-    pub fn index(trace: &'t TraceDat, buffer: &Buffer, cpu: CpuData, plan: Arc<Plan>) -> Self {
-        let (file, name) = (&trace.file[..], trace.name.as_str());
-        let start = usize::try_from(cpu.offset).unwrap_or(usize::MAX).min(file.len());
-        let claimed = usize::try_from(cpu.size).unwrap_or(usize::MAX).saturating_add(start);
-        let end = claimed.min(file.len());
-        let mut pieces = Self {
-            file,
-            name,
-            shape: trace.shape,
-            page_size: if (64..=1 << 24).contains(&buffer.page_size) {
-                buffer.page_size
-            } else {
-                trace.layout.page_size
-            },
-            packed: buffer.compressed.then_some(trace.layout.compression),
-            places: Vec::new(),
-            plan,
-            cpu: cpu.cpu,
-            problem: None,
-        };
-        // The size of packed data is not to be trusted: trace-cmd 3.1.6 leaves parts of the chunk heads out of it. The
-        // list of chunks knows its own end.
-        if claimed > end && pieces.packed.is_none() {
-            let missing = (claimed - end) as u64;
-            pieces.complain(end, "the rest of a CPU's data", "the end of the file", missing);
-        }
-        match pieces.packed {
-            Some(_) if start < end => pieces.index_chunks(start, file.len()),
-            Some(_) => {}
-            None => pieces.index_pages(start, end),
-        }
-        pieces
-    }
-
-    fn index_pages(&mut self, start: usize, end: usize) {
-        let step = self.page_size * PAGES_A_PIECE;
-        let mut at = start;
-        while at < end {
-            let size = step.min(end - at);
-            self.places.push(Place { offset: at, stored: size, size });
-            at += size;
-        }
-    }
-
-    fn index_chunks(&mut self, start: usize, end: usize) {
-        let file = &self.file[..end];
-        let mut cursor = super::cursor::Cursor::new(file, start, self.shape.endian);
-        let Some(chunks) = cursor.u32() else {
-            return self.complain(start, "the number of compressed chunks", "the end of the file", 0);
-        };
-        for _ in 0..chunks {
-            let at = cursor.at();
-            let sizes = cursor.u32().zip(cursor.u32());
-            let Some((stored, size)) = sizes.filter(|(_, size)| *size <= MOST_UNPACKED) else {
-                return self.complain(at, "the sizes of a compressed chunk", "none that can be", (end - at) as u64);
-            };
-            let offset = cursor.at();
-            if cursor.take(u64::from(stored)).is_none() {
-                return self.complain(at, "a whole compressed chunk", "the end of the data", (end - at) as u64);
-            }
-            self.places.push(Place { offset, stored: stored as usize, size: size as usize });
-        }
-    }
-
-    fn complain(&mut self, offset: usize, expected: &str, found: &str, skipped: u64) {
-        let text = format!(
-            "{}: CPU {}: expected {expected} at byte {offset:#x}, found {found}; {skipped} bytes are missing",
-            self.name, self.cpu
-        );
-        self.problem = Some(Problem::at(self.name, offset as u64, expected, found, skipped, text));
+    /// The pieces of the CPU at `index`.
+    pub fn new(trace: &'t TraceDat, buffer: &Buffer, index: &'t Index, plan: Arc<Plan>) -> Self {
+        let packed = buffer.compressed.then_some(trace.layout.compression);
+        Self { file: &trace.file, name: &trace.name, shape: trace.shape, index, packed, plan }
     }
 
     /// Bytes of all pieces as they are stored.
     pub fn stored_bytes(&self) -> u64 {
-        self.places.iter().map(|place| place.stored as u64).sum()
+        self.index.places.iter().map(|place| place.stored as u64).sum()
     }
 
     /// The pages of piece `index`, unpacked. The last page of a damaged file may be shorter than the others.
     pub fn pages<'s>(&'s self, index: usize, scratch: &'s mut Scratch) -> Result<Chunks<'s, u8>, String> {
-        let Some(place) = self.places.get(index) else { return Ok([].chunks(self.page_size)) };
+        let Some(place) = self.index.places.get(index) else { return Ok([].chunks(self.index.page_size)) };
         let stored = &self.file[place.offset..place.offset + place.stored];
-        let Some(compression) = self.packed else { return Ok(stored.chunks(self.page_size)) };
+        let Some(compression) = self.packed else { return Ok(stored.chunks(self.index.page_size)) };
         compression.unpack(stored, place.size, &mut scratch.zstd, &mut scratch.bytes)?;
-        Ok(scratch.bytes.chunks(self.page_size))
+        Ok(scratch.bytes.chunks(self.index.page_size))
     }
 
     fn decode_page<const BIG: bool>(&self, page: &[u8], place: usize, batch: &mut Batch) {
@@ -185,7 +102,7 @@ impl<'t> CpuPieces<'t> {
         let mut records = Records::<BIG>::new(page, &self.shape);
         let (mut first, mut last) = (None, None);
         if let Some(missed) = page::head(page, &self.shape).and_then(|head| head.missed.map(|n| (head.ticks, n))) {
-            batch.lost(clock.ns(missed.0), self.cpu, missed.1, 0);
+            batch.lost(clock.ns(missed.0), self.index.cpu, missed.1, 0);
         }
         for (ticks, record) in &mut records {
             first = first.or(Some(ticks));
@@ -200,7 +117,7 @@ impl<'t> CpuPieces<'t> {
             let (kind, extract) = &wanted[usize::from(at)];
             let tid =
                 word(record, pid_offset).map_or(NO_TID, if BIG { i32::from_be_bytes } else { i32::from_le_bytes });
-            batch.row(clock.ns(ticks), *kind, self.cpu, tid);
+            batch.row(clock.ns(ticks), *kind, self.index.cpu, tid);
             extract.values(record, batch);
         }
         let end = records.end();
@@ -213,10 +130,10 @@ impl<'t> CpuPieces<'t> {
             let text = format!(
                 "{}: CPU {}: a ring-buffer page at byte {place:#x} is damaged {at} bytes into it; its other \
                  {skipped} bytes are skipped",
-                self.name, self.cpu
+                self.name, self.index.cpu
             );
             batch.problems.push(Problem::at(self.name, offset as u64, expected, "damaged bytes", skipped, text));
-            batch.lost(last.map_or(0, |ticks| clock.ns(ticks)), self.cpu, 0, skipped);
+            batch.lost(last.map_or(0, |ticks| clock.ns(ticks)), self.index.cpu, 0, skipped);
         }
     }
 }
@@ -224,23 +141,23 @@ impl<'t> CpuPieces<'t> {
 impl Pieces for CpuPieces<'_> {
     fn count(&self) -> usize {
         // A stream without any piece still has its damage to tell.
-        self.places.len().max(usize::from(self.problem.is_some()))
+        self.index.places.len().max(usize::from(self.index.problem.is_some()))
     }
 
     fn most_bytes(&self) -> usize {
-        self.places.iter().map(|place| place.size).max().unwrap_or(0)
+        self.index.places.iter().map(|place| place.size).max().unwrap_or(0)
     }
 
     fn decode(&self, index: usize, scratch: &mut Scratch, batch: &mut Batch) {
         if index == 0 {
-            batch.problems.extend(self.problem.clone());
+            batch.problems.extend(self.index.problem.clone());
         }
-        let Some(place) = self.places.get(index) else { return };
+        let Some(place) = self.index.places.get(index) else { return };
         batch.read_bytes = place.stored as u64;
         match self.pages(index, scratch) {
             Ok(pages) => {
                 for (number, page) in pages.enumerate() {
-                    let page_offset = if self.packed.is_some() { 0 } else { number * self.page_size };
+                    let page_offset = if self.packed.is_some() { 0 } else { number * self.index.page_size };
                     let place = place.offset + page_offset;
                     match self.shape.endian {
                         Endian::Little => self.decode_page::<false>(page, place, batch),
@@ -252,12 +169,12 @@ impl Pieces for CpuPieces<'_> {
                 let text = format!(
                     "{}: CPU {}: the compressed chunk at byte {:#x} cannot be unpacked ({found}); its {} bytes are \
                      skipped",
-                    self.name, self.cpu, place.offset, place.size
+                    self.name, self.index.cpu, place.offset, place.size
                 );
                 let skipped = place.size as u64;
                 let expected = "a chunk that can be unpacked";
                 batch.problems.push(Problem::at(self.name, place.offset as u64, expected, found, skipped, text));
-                batch.lost(0, self.cpu, 0, skipped);
+                batch.lost(0, self.index.cpu, 0, skipped);
             }
         }
     }

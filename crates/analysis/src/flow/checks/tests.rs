@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 /// A trace of one vCPU over one second, in which nothing is wrong.
 fn quiet(isa: Isa) -> PartFlow {
     let mut sums = Sums::default();
-    sums.states_ns[State::Guest(Lv::At(1)).index()] = 1_000_000_000;
+    sums.states_ns[State::Guest(Lv::L1).index()] = 1_000_000_000;
     let hlt = if isa == Isa::Vmx { 12 } else { 0x78 };
-    sums.exits.insert((Lv::At(1), Reason { isa, code: hlt }), exits(10_000, Detail::None));
+    sums.exits.insert((Lv::L1, Reason { isa, code: hlt }), exits(10_000, Detail::None));
     let vcpu = Vcpu {
         vm: "web".into(),
         vm_assumed: false,
@@ -66,13 +66,13 @@ fn sums(part: &mut PartFlow) -> &mut Sums {
 
 fn add(part: &mut PartFlow, code: u32, count: u64, detail: Detail) {
     let isa = sums(part).exits.keys().next().map_or(Isa::Vmx, |(_, reason)| reason.isa);
-    sums(part).exits.insert((Lv::At(1), Reason { isa, code }), exits(count, detail));
+    sums(part).exits.insert((Lv::L1, Reason { isa, code }), exits(count, detail));
 }
 
 /// Moves time from the guest to `state`.
 fn spend(part: &mut PartFlow, state: State, ns: u64) {
     let states = &mut sums(part).states_ns;
-    states[State::Guest(Lv::At(1)).index()] -= ns;
+    states[State::Guest(Lv::L1).index()] -= ns;
     states[state.index()] += ns;
 }
 
@@ -157,7 +157,7 @@ fn a_flood_of_56_never_means_that_apicv_is_off() {
 fn devices_in_the_vmm_are_seen_by_count_or_by_time() {
     let mut part = quiet(Isa::Vmx);
     let io = ExitSums { handled: [0, 3_000, 0], ..exits(3_000, Detail::Port(0x3f8, true)) };
-    sums(&mut part).exits.insert((Lv::At(1), Reason { isa: Isa::Vmx, code: 30 }), io);
+    sums(&mut part).exits.insert((Lv::L1, Reason { isa: Isa::Vmx, code: 30 }), io);
     assert_eq!(fired(&part), ["FLW-USERSPACE"]);
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 30, 3_000, Detail::Port(0x3f8, true));

@@ -53,11 +53,14 @@ fn each_vcpu<'m>(measures: &'m [Measures<'m>]) -> impl Iterator<Item = (&'m Meas
     measures.iter().flat_map(|measure| measure.vcpus.iter().map(move |vcpu| (measure, *vcpu)))
 }
 
-/// State columns: (column, state) of one level each, then the rest; irq and softirq among them.
-fn state_columns(deepest: u8) -> Vec<(String, Vec<State>)> {
+/// State columns: (column, its states) of one level each, then the rest; irq and softirq among them. Levels of columns
+/// are everybody's; a trace recorded at level `base` sees as its own level 1 what is level `base` + 1 for everybody.
+fn state_columns(deepest: u8, base: u8) -> Vec<(String, Vec<State>)> {
     let levels = |what: &str, state: fn(Lv) -> State| {
+        let own = |depth: u8| depth.checked_sub(base).filter(|own| (1..=DEEPEST).contains(own));
+        let states = |depth| own(depth).map(|own| state(Lv::at(own))).into_iter().collect();
         let mut columns: Vec<(String, Vec<State>)> =
-            (1..=deepest).map(|depth| (format!("{what}_l{depth}_ns"), vec![state(Lv::At(depth))])).collect();
+            (1..=deepest).map(|depth| (format!("{what}_l{depth}_ns"), states(depth))).collect();
         columns.push((format!("{what}_unknown_level_ns"), [Lv::Early, Lv::Asked, Lv::Lost].map(state).to_vec()));
         columns
     };
@@ -83,18 +86,17 @@ fn state_columns(deepest: u8) -> Vec<(String, Vec<State>)> {
 fn vcpus(measures: &[Measures<'_>]) -> Table {
     let base = |measure: &Measures<'_>| if let Level::At(base) = measure.part.level { base } else { 0 };
     let used = |vcpu: &Vcpu, depth: u8| {
-        vcpu.sums.ns(State::Guest(Lv::At(depth))) + vcpu.sums.ns(State::Handling(Lv::At(depth))) > 0
+        vcpu.sums.ns(State::Guest(Lv::at(depth))) + vcpu.sums.ns(State::Handling(Lv::at(depth))) > 0
     };
     let deepest = each_vcpu(measures)
         .filter_map(|(measure, vcpu)| (1..=DEEPEST).rev().find(|d| used(vcpu, *d)).map(|d| d + base(measure)))
         .max()
         .unwrap_or(2)
         .max(2);
-    let states = state_columns(deepest);
     let mut columns = keys();
     columns.push(Column::key_of("tid", ColumnType::I64));
     columns.push(Column::value("wall_ns", "ns", U64));
-    columns.extend(states.iter().map(|(name, _)| Column::value(name, "ns", U64)));
+    columns.extend(state_columns(deepest, 0).iter().map(|(name, _)| Column::value(name, "ns", U64)));
     columns.push(Column::value("exits", "count", U64));
     columns.push(Column::value("clipped", "count", U64));
     let mut table = Table::new("vcpus", columns);
@@ -102,17 +104,8 @@ fn vcpus(measures: &[Measures<'_>]) -> Table {
         let wall_ns = vcpu.sums.wall_ns();
         let mut row: Vec<Cell> = vec![vcpu.vm.as_str().into(), u64::from(vcpu.vcpu).into(), Cell::I64(vcpu.tid.into())];
         row.push(wall_ns.into());
-        // A trace recorded inside L1 sees as its own level 1 what is level 2 for everybody.
-        let shift = |state: State| match state {
-            State::Guest(Lv::At(depth)) => depth.checked_sub(base(measure)).map(|own| State::Guest(Lv::At(own))),
-            State::Handling(Lv::At(depth)) => depth.checked_sub(base(measure)).map(|own| State::Handling(Lv::At(own))),
-            other => Some(other),
-        };
-        let own = |state: &State| match shift(*state) {
-            Some(State::Guest(Lv::At(0)) | State::Handling(Lv::At(0))) | None => 0,
-            Some(state) => vcpu.sums.ns(state),
-        };
-        row.extend(states.iter().map(|(_, states)| Cell::U64(states.iter().map(own).sum())));
+        let sum = |states: &[State]| Cell::U64(states.iter().map(|state| vcpu.sums.ns(*state)).sum());
+        row.extend(state_columns(deepest, base(measure)).iter().map(|(_, states)| sum(states)));
         row.push(vcpu.sums.exit_count().into());
         let unfinished = |sums: &ExitSums| sums.count - sums.cost_ns.count();
         row.push(vcpu.sums.exits.values().map(unfinished).sum::<u64>().into());
@@ -138,7 +131,7 @@ fn by_name<'v>(
 }
 
 fn quantiles(histogram: &Histogram) -> [Cell; 3] {
-    [0.5, 0.9, 0.99].map(|q| histogram.quantile(q).into())
+    histogram.quantiles([0.5, 0.9, 0.99]).map_or([const { Cell::Missing }; 3], |values| values.map(Cell::from))
 }
 
 fn merged<'h>(histograms: impl Iterator<Item = &'h Histogram>) -> Histogram {

@@ -100,7 +100,7 @@ pub fn nested_guests(measures: &[Measures<'_>]) -> Table {
     let mut guests: BTreeMap<(&str, u64), (Level, u64, u64)> = BTreeMap::new();
     for (measure, vcpu) in each_vcpu(measures) {
         for context in &vcpu.contexts {
-            let level = measure.part.level_of(Lv::At(context.depth));
+            let level = measure.part.level_of(Lv::at(context.depth));
             let row = guests.entry((&vcpu.vm, context.vmcb)).or_insert((level, 0, 0));
             *row = (row.0.max(level), row.1 + 1, row.2 + context.entries);
         }

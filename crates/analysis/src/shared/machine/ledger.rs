@@ -101,7 +101,7 @@ impl Ledger {
             Label::Handling => State::Handling(level),
             Label::Plain(state) => state,
         };
-        if state == State::Guest(Lv::At(1)) {
+        if state == State::Guest(Lv::L1) {
             self.sums.guest1_ns += to_ns - from_ns;
         }
         cx.sink.interval(cx.me, state, from_ns, to_ns);

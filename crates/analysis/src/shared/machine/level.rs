@@ -15,7 +15,7 @@ impl Thread {
             (Pend::None, _) => return self.lvl,
             (Pend::Asked(Some(nested_rip)), Some(rip)) => rip != nested_rip, // T1
             (Pend::Asked(_), _) => false,                                    // T2
-            (Pend::Guessed, _) if cx.seen.nested_entry => return Lv::At(1),  // no request was seen: refused
+            (Pend::Guessed, _) if cx.seen.nested_entry => return Lv::L1,     // no request was seen: refused
             (Pend::Guessed, None) if !cx.seen.nested_vmexit && !cx.seen.inject => return Lv::Asked,
             (Pend::Guessed, rip) => {
                 // T3: L1 goes on behind the instruction.
@@ -23,7 +23,7 @@ impl Thread {
             }
         };
         cx.doubts.refused_entries += u64::from(refused);
-        if refused { Lv::At(1) } else { self.contexts.level() }
+        if refused { Lv::L1 } else { self.contexts.level() }
     }
 
     /// R1 and R2: what the next positional event says of the open exit's level.
@@ -35,7 +35,7 @@ impl Thread {
         let level = match position {
             Position::NestedVmexit => self.contexts.level(),
             Position::Inject if forward.is_open() => self.contexts.level(),
-            Position::Other if cx.seen.nested_vmexit && !open.exit.reason.hides_its_level() => Lv::At(1),
+            Position::Other if cx.seen.nested_vmexit && !open.exit.reason.hides_its_level() => Lv::L1,
             // W2 has not been heard yet. If it ever is, its silence here meant L1: the end of the trace settles it.
             Position::Other if forward == Lv::Lost && !open.exit.reason.hides_its_level() => Lv::Early,
             _ => forward,

@@ -235,7 +235,7 @@ impl Thread {
             }
             None => (now_ns, self.ledger.sums.off_ns),
         };
-        self.lvl = Lv::At(1);
+        self.lvl = Lv::L1;
         self.pend = Pend::None;
         let before = Sums { off_ns, ..self.ledger.sums };
         self.chain = Some(Box::new(OpenChain::begin(reason, start_ns, before, self.contexts.vmcb())));
@@ -252,7 +252,7 @@ impl Thread {
         self.first_nested_sign.get_or_insert(!self.lossy);
         self.arrive(now_ns, cx);
         self.resolve(Position::Other, cx);
-        self.enter_kvm(Lv::At(1), cx);
+        self.enter_kvm(Lv::L1, cx);
         let asked_by_exit = self.last_exit.is_some_and(|(reason, _)| reason.class() == Class::EntryRequest);
         if !asked_by_exit {
             cx.doubts.restored += 1;
@@ -290,13 +290,13 @@ impl Thread {
         if self.mode == Mode::Guest {
             // The hardware refused.
             self.ledger.never_ran();
-            self.enter_kvm(Lv::At(1), cx);
+            self.enter_kvm(Lv::L1, cx);
             self.last_ns = now_ns;
             if let Some(chain) = &mut self.chain {
                 chain.reopen();
             }
         }
-        self.lvl = Lv::At(1);
+        self.lvl = Lv::L1;
         self.pend = Pend::None;
     }
 

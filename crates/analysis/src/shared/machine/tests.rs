@@ -130,10 +130,10 @@ impl Script {
 }
 
 /// Guest and handling at the level of L0's own guest.
-const GUEST: State = State::Guest(Lv::At(1));
-const HANDLING: State = State::Handling(Lv::At(1));
-const GUEST2: State = State::Guest(Lv::At(2));
-const HANDLING2: State = State::Handling(Lv::At(2));
+const GUEST: State = State::Guest(Lv::L1);
+const HANDLING: State = State::Handling(Lv::L1);
+const GUEST2: State = State::Guest(Lv::L2);
+const HANDLING2: State = State::Handling(Lv::L2);
 
 #[test]
 fn the_golden_vector_of_one_vcpu() {
@@ -159,7 +159,7 @@ fn the_golden_vector_of_one_vcpu() {
 fn t1_an_entry_elsewhere_than_announced_was_refused() {
     let mut t = Script::nested();
     t.reflected().entry(200, L1_RIP).exit(300, VMRESUME).vmenter(320, 0xa000).entry(400, L1_RIP).exit(500, CPUID);
-    assert_eq!(t.entry(600, L1_RIP).thread.lvl, Lv::At(1));
+    assert_eq!(t.entry(600, L1_RIP).thread.lvl, Lv::L1);
     assert_eq!(t.doubts, Doubts { refused_entries: 1, restored: 1, ..Doubts::default() });
     let told = t.end(700);
     assert_eq!(told.chains[0].cost_ns, None, "L2 did not run again");
@@ -177,7 +177,7 @@ fn t3_a_refusal_that_nobody_tells_shows_when_the_next_exit_is_l1s() {
     let told = t.end(800);
     let [chain] = told.chains.as_slice() else { panic!("one chain: {:?}", told.chains) };
     assert_eq!((chain.exits, chain.cost_ns), (3, Some(600)));
-    assert_eq!(told.exits.iter().map(|exit| exit.1).collect::<Vec<_>>(), [2, 1, 1, 1, 2].map(Lv::At));
+    assert_eq!(told.exits.iter().map(|exit| exit.1).collect::<Vec<_>>(), [2, 1, 1, 1, 2].map(Lv::at));
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn t3_a_refused_entry_goes_on_behind_the_instruction() {
     let mut t = Script::new();
     t.seen = Seen { nested_vmexit: true, inject: true, ..Seen::default() };
     t.exit(0, CPUID).nested_vmexit(0).inject(0, CPUID).entry(50, L1_RIP).exit(100, VMRESUME).entry(200, L1_RIP + 3);
-    assert_eq!((t.thread.lvl, t.doubts.refused_entries), (Lv::At(1), 1));
+    assert_eq!((t.thread.lvl, t.doubts.refused_entries), (Lv::L1, 1));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn t7_an_exit_without_an_entry_makes_unknown_time_and_no_cost() {
     let mut t = Script::nested();
     t.entry(0, L1_RIP).exit(100, CPUID).exit(400, CPUID).entry(500, L1_RIP);
     assert_eq!(t.sums(500), [(GUEST, 100), (State::Unknown, 300), (HANDLING, 100)]);
-    assert_eq!(t.told.exits, [(CPUID, Lv::At(1), None), (CPUID, Lv::At(1), Some(100))]);
+    assert_eq!(t.told.exits, [(CPUID, Lv::L1, None), (CPUID, Lv::L1, Some(100))]);
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn t13_time_off_the_cpu_is_in_no_cost() {
     t.reflected().entry(200, L1_RIP).exit(250, VMRESUME).out(260, true).back(1_260);
     t.vmenter(1_270, 0xa000).entry(1_300, L2_RIP).exit(1_400, CPUID).nested_vmexit(1_410);
     assert_eq!(t.end(1_500).chains[0].cost_ns, Some(200));
-    assert_eq!(t.told.exits[1], (VMRESUME, Lv::At(1), Some(50)));
+    assert_eq!(t.told.exits[1], (VMRESUME, Lv::L1, Some(50)));
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn r1_silence_of_nested_vmexit_means_l1_but_for_the_preemption_timer() {
     let mut t = Script::nested();
     t.vmenter(0, 0xa000).entry(0, L2_RIP).exit(100, PREEMPTION_TIMER).entry(200, L2_RIP).exit(300, CPUID);
     t.entry(400, L1_RIP);
-    assert_eq!(t.end(400).exits.iter().map(|exit| exit.1).collect::<Vec<_>>(), [2, 1].map(Lv::At));
+    assert_eq!(t.end(400).exits.iter().map(|exit| exit.1).collect::<Vec<_>>(), [2, 1].map(Lv::at));
     assert_eq!(t.doubts.level_conflicts, 1);
 }
 
@@ -309,7 +309,7 @@ fn the_guest_that_a_reflected_vmresume_enters_is_one_level_deeper() {
     t.exit(400, CPUID).nested_vmexit(410).inject(420, CPUID);
     assert_eq!(t.thread.contexts.all.iter().map(|context| context.depth).collect::<Vec<_>>(), [2, 3]);
     assert!(t.end(500).chains[0].migrated, "another guest than the one that left");
-    assert_eq!(t.told.exits[2].1, Lv::At(3));
+    assert_eq!(t.told.exits[2].1, Lv::L3);
 }
 
 #[test]

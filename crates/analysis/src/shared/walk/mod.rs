@@ -73,6 +73,8 @@ pub struct Walk<S: Sink> {
     /// Instruction set of exits that name none.
     pub isa: Isa,
     origin_ns: u64,
+    /// The latest time that is believed.
+    latest_ns: u64,
     by_tid: FxHashMap<i32, usize>,
     by_vcpu: Vec<Owner>,
     /// By what LTTng's stale `kvm_x86_entry` has for a vCPU number: half the address of the kernel's vCPU.
@@ -110,6 +112,7 @@ impl<S: Sink> Walk<S> {
             sink,
             isa: Isa::Vmx,
             origin_ns: 0,
+            latest_ns: LONGEST_NS,
             threads: Vec::new(),
             seen: Seen::default(),
             doubts: Doubts::default(),
@@ -130,12 +133,13 @@ impl<S: Sink> Walk<S> {
     /// Sets the time of the trace's first event: what passes until a thread's own first event is unknown.
     pub fn start(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
+        self.latest_ns = origin_ns.saturating_add(LONGEST_NS);
     }
 
     /// `time_ns`, unless only damage explains it: then the latest time that is believed.
     #[inline]
     fn plausible(&self, time_ns: u64) -> u64 {
-        time_ns.min(self.origin_ns.saturating_add(LONGEST_NS))
+        time_ns.min(self.latest_ns)
     }
 
     /// Takes one event.
@@ -161,36 +165,29 @@ impl<S: Sink> Walk<S> {
             return;
         }
         let Some(me) = self.thread_of(cpu, event, role) else { return };
-        match role {
-            Role::Entry => {
-                if let Some(vcpu) = event.get(roles::entry::VCPU) {
-                    if vcpu >= NO_VCPU {
-                        self.stale_entries += 1;
-                        if self.threads[me].vcpu_pointer.replace(vcpu) != Some(vcpu) {
-                            self.by_pointer.entry(vcpu).or_insert(me);
-                        }
-                    } else if self.threads[me].vcpu_id.is_none() {
-                        self.number(me, vcpu as u32);
-                    }
-                }
-            }
-            Role::Exit => {
-                if let Some(vcpu) = event.get(roles::exit::VCPU).filter(|vcpu| *vcpu < NO_VCPU) {
-                    self.number(me, vcpu as u32);
-                }
-            }
-            _ => {}
-        }
         let thread = &mut self.threads[me];
         let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
         match role {
             Role::Entry => {
+                if thread.vcpu_id.is_none() || event.get(roles::entry::VCPU).is_some_and(|vcpu| vcpu >= NO_VCPU) {
+                    self.number_by_entry(me, event);
+                }
+                let thread = &mut self.threads[me];
+                let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
                 thread.entry(now_ns, event.get(roles::entry::RIP), cx);
                 self.interrupts.enter(me, now_ns, |interrupt| self.sink.delivered(me, &interrupt));
             }
             Role::Exit => {
                 let (rip, info1) = (event.or_zero(roles::exit::RIP), event.or_zero(roles::exit::INFO1));
                 let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME, self.isa);
+                if let Some(vcpu) = event.get(roles::exit::VCPU)
+                    && vcpu < NO_VCPU
+                    && thread.vcpu_id != Some(vcpu as u32)
+                {
+                    self.number(me, vcpu as u32);
+                }
+                let thread = &mut self.threads[me];
+                let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
                 let detail = Detail::of_exit(reason, rip, info1);
                 thread.exit(now_ns, reason, rip, detail, cx);
                 self.seen.virtualization |= reason.class().is_nested_sign();
@@ -327,8 +324,19 @@ impl<S: Sink> Walk<S> {
         me
     }
 
+    /// A `kvm_entry` of thread `me` says which vCPU it runs, if its field is not stale.
+    fn number_by_entry(&mut self, me: usize, event: &Event<'_>) {
+        let Some(vcpu) = event.get(roles::entry::VCPU) else { return };
+        if vcpu < NO_VCPU {
+            return self.number(me, vcpu as u32);
+        }
+        self.stale_entries += 1;
+        if self.threads[me].vcpu_pointer.replace(vcpu) != Some(vcpu) {
+            self.by_pointer.entry(vcpu).or_insert(me);
+        }
+    }
+
     /// An event says the number of the vCPU that thread `me` runs.
-    #[inline]
     fn number(&mut self, me: usize, vcpu: u32) {
         if self.threads[me].vcpu_id.replace(vcpu) == Some(vcpu) {
             return;
