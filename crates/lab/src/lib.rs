@@ -1,0 +1,13 @@
+//! The live side: recorders, guests, laboratories, and the journal that leaves a host as it was.
+//!
+//! ```text
+//! journal   what is about to be changed, written first ---------------------> undo, after a kill -9 as well
+//! recorder  tracefs, perf, LTTng: start -> stop -> parts of a recording
+//! ```
+//! Nothing here explains anything: what was recorded is read back by `trace` and `host` and answered by `analysis`.
+
+pub mod error;
+pub mod recorder;
+
+pub use error::Error;
+pub use recorder::Recorder;
