@@ -13,6 +13,9 @@ use std::sync::Arc;
 /// Events of one batch, wanted or not: about 100 KB once decoded, while LTTng's packets have up to some MB.
 const EVENTS_PER_BATCH: u64 = 1 << 11;
 
+/// Most bytes of a packet that are mapped at once.
+const MOST_READ_AHEAD: usize = 16 << 20;
+
 /// One stream, ready to be read.
 pub struct Reader<'t> {
     /// Its kind.
@@ -48,6 +51,17 @@ pub enum Mapped {
 }
 
 impl Mapped {
+    /// Maps the pages of `range` at once instead of one fault at a time. It is only a hint: kernels before 5.14 do not
+    /// know it, and a range that is too large for it is read as it comes.
+    fn will_be_read(&self, range: std::ops::Range<u64>) {
+        let (from, length) = (range.start as usize, (range.end - range.start) as usize);
+        if let Mapped::Map(map) = self
+            && length <= MOST_READ_AHEAD
+        {
+            let _ = map.advise_range(memmap2::Advice::PopulateRead, from, length);
+        }
+    }
+
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {
@@ -73,6 +87,9 @@ impl Reader<'_> {
         let name = &self.files[packet.file].name;
         let next = |ticks| Position { packet: position.packet + 1, at: 0, ticks };
         let ticks = packet.begin.filter(|_| position.at == 0).unwrap_or(position.ticks);
+        if position.at == 0 {
+            self.files[packet.file].content.will_be_read(packet.from..packet.to);
+        }
         let Ok(mut machine) = self.opened(packet, batch) else { return next(ticks) };
         machine.ticks = ticks;
         let cpu = packet.cpu.and_then(|cpu| u32::try_from(cpu).ok()).unwrap_or(0);

@@ -104,7 +104,7 @@ impl<'t> CpuPieces<'t> {
         if let Some(missed) = page::head(page, &self.shape).and_then(|head| head.missed.map(|n| (head.ticks, n))) {
             batch.lost(clock.ns(missed.0), self.index.cpu, missed.1, 0);
         }
-        for (ticks, record) in &mut records {
+        while let Some((ticks, record)) = records.next() {
             first = first.or(Some(ticks));
             last = Some(ticks);
             let id = word(record, id_offset).map_or(0, if BIG { u16::from_be_bytes } else { u16::from_le_bytes });
@@ -118,7 +118,7 @@ impl<'t> CpuPieces<'t> {
             let tid =
                 word(record, pid_offset).map_or(NO_TID, if BIG { i32::from_be_bytes } else { i32::from_le_bytes });
             batch.row(clock.ns(ticks), *kind, self.index.cpu, tid);
-            extract.values(record, batch);
+            extract.values::<BIG>(record, records.window(), batch);
         }
         let end = records.end();
         for ticks in [first, last].into_iter().flatten() {
