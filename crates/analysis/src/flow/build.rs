@@ -154,6 +154,7 @@ impl Listener for Feed<'_, '_> {
             Span { from_ns: window.from_ns.saturating_add(origin_ns), to_ns: window.to_ns.saturating_add(origin_ns) };
     }
 
+    #[inline]
     fn event(&mut self, event: &Event<'_>) {
         self.walk.event(event);
     }

@@ -62,6 +62,16 @@ impl Mapped {
         }
     }
 
+    /// Unmaps the pages of `range`, which will hardly be read again: here, beside the consumer, instead of all at the end.
+    fn was_read(&self, range: std::ops::Range<u64>) {
+        if let Mapped::Map(map) = self {
+            let (from, length) = (range.start as usize, (range.end - range.start) as usize);
+            // SAFETY: the mapping is shared, of a file, and never written, so pages that are given back come again with
+            // the same bytes when they are touched.
+            let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, length) };
+        }
+    }
+
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {
@@ -257,7 +267,12 @@ impl Iterator for InOrder<'_> {
         let packet = &self.reader.packets[self.position.packet];
         let before = self.position;
         self.position = self.reader.read(before, EVENTS_PER_BATCH, &mut batch);
-        let to = if self.position.packet == before.packet { self.position.at / 8 } else { packet.to - packet.from };
+        let to = if self.position.packet == before.packet {
+            self.position.at / 8
+        } else {
+            self.reader.files[packet.file].content.was_read(packet.from..packet.to);
+            packet.to - packet.from
+        };
         batch.read_bytes = to - before.at / 8;
         self.last = (batch.rows.len(), batch.values.len());
         Some(batch)
