@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! journal   what is about to be changed, written first ---------------------> undo, after a kill -9 as well
+//! guest     guests of a few bytes, to see which events fire ------------------> what userspace saw
 //! recorder  tracefs, perf, LTTng: start -> stop -> parts of a recording
 //! ```
 //! Nothing here explains anything: what was recorded is read back by `trace` and `host` and answered by `analysis`.
 
 pub mod error;
+pub mod guest;
 pub mod recorder;
 
 pub use error::Error;
