@@ -10,6 +10,7 @@ mod exit;
 mod page;
 mod progress;
 mod report;
+mod snapshot;
 
 use clap::{Parser, Subcommand};
 use exit::Exit;
@@ -29,6 +30,7 @@ struct Program {
 enum Command {
     Report(Box<report::Report>),
     Cut(cut::Cut),
+    Snapshot(snapshot::Snapshot),
     Completions(completions::Completions),
 }
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
     let outcome = match Program::parse().command {
         Command::Report(report) => report.run(),
         Command::Cut(cut) => cut.run(),
+        Command::Snapshot(snapshot) => snapshot.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()
