@@ -11,10 +11,12 @@
 
 mod draft;
 mod found;
+mod join;
 mod manifest;
 
 pub use draft::Draft;
 pub use found::Named;
+pub use join::{Joined, ParentLink, join};
 
 use crate::{Level, Problem};
 use serde::{Deserialize, Serialize};

@@ -7,10 +7,12 @@ mod arguments;
 mod completions;
 mod cut;
 mod exit;
+mod join;
 mod page;
 mod progress;
 mod report;
 mod snapshot;
+mod tree;
 
 use clap::{Parser, Subcommand};
 use exit::Exit;
@@ -31,6 +33,7 @@ enum Command {
     Report(Box<report::Report>),
     Cut(cut::Cut),
     Snapshot(snapshot::Snapshot),
+    Join(join::Join),
     Completions(completions::Completions),
 }
 
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Command::Report(report) => report.run(),
         Command::Cut(cut) => cut.run(),
         Command::Snapshot(snapshot) => snapshot.run(),
+        Command::Join(join) => join.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()
