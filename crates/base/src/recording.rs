@@ -11,10 +11,12 @@
 
 mod draft;
 mod found;
+mod live;
 mod manifest;
 
 pub use draft::Draft;
 pub use found::Named;
+pub use live::Live;
 
 use crate::{Level, Problem};
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,11 @@
 //! Arguments that several commands take.
 
+mod journal;
 mod narrow;
 mod recordings;
 mod seconds;
 
+pub use journal::JournalPlace;
 pub use narrow::Narrow;
 pub use recordings::Recordings;
 pub use seconds::nanoseconds;

@@ -7,7 +7,9 @@
 //! Nothing here explains anything: what was recorded is read back by `trace` and `host` and answered by `analysis`.
 
 pub mod error;
+pub mod journal;
 pub mod recorder;
+pub mod tracefs;
 
 pub use error::Error;
 pub use recorder::Recorder;
