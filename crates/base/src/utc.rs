@@ -1,46 +1,37 @@
-//! A moment as people and file names write it, in UTC.
-//!
-//! Days become a date by H. Hinnant's `civil_from_days` (howardhinnant.github.io/date_algorithms.html): years begin in
-//! March there, so that the leap day is the last.
+//! When was that, in words that sort? `2026-11-22T00:31:38Z` in a manifest, `20261122T003138Z` in a directory's name.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A moment, to the second.
+/// A second of UTC, as year, month, day, hour, minute and second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Utc {
-    seconds: u64,
-}
+pub struct Utc([u64; 6]);
 
 impl Utc {
-    /// That moment; before 1970 it is 1970.
-    pub fn at(time: SystemTime) -> Self {
-        Self { seconds: time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()) }
+    /// The second that holds `time`; what lies before 1970 is taken for its beginning.
+    pub fn of(time: SystemTime) -> Self {
+        let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let (days, second) = (seconds / 86_400, seconds % 86_400);
+        // Days since 1 March 0, so that a leap day ends its year; 400 years have 146,097 days (Gregorian calendar).
+        let days = days + 719_468;
+        let (era, day) = (days / 146_097, days % 146_097);
+        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day + 2) / 153;
+        let day = day - (153 * month + 2) / 5 + 1;
+        let year = era * 400 + year + u64::from(month >= 10);
+        let month = if month < 10 { month + 3 } else { month - 9 };
+        Self([year, month, day, second / 3600, second / 60 % 60, second % 60])
     }
 
-    /// `2026-11-22T00:45:07Z` (RFC 3339).
-    pub fn rfc3339(self) -> String {
-        let ([year, month, day], [hour, minute, second]) = (self.date(), self.time());
+    /// `2026-11-22T00:31:38Z`
+    pub fn stamp(self) -> String {
+        let [year, month, day, hour, minute, second] = self.0;
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
 
-    /// `20261122T004507Z`, for the name of a directory.
-    pub fn compact(self) -> String {
-        self.rfc3339().replace(['-', ':'], "")
-    }
-
-    fn time(self) -> [u64; 3] {
-        [self.seconds / 3_600 % 24, self.seconds / 60 % 60, self.seconds % 60]
-    }
-
-    fn date(self) -> [u64; 3] {
-        let days = self.seconds / 86_400 + 719_468;
-        let (era, day_of_era) = (days / 146_097, days % 146_097);
-        let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let shifted_month = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-        let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-        [era * 400 + year_of_era + u64::from(month <= 2), month, day]
+    /// `20261122T003138Z`, for names of files.
+    pub fn name(self) -> String {
+        self.stamp().replace(['-', ':'], "")
     }
 }
 
@@ -50,18 +41,17 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn moments_are_those_of_date() {
-        // `date -u -d @SECONDS --iso-8601=seconds`
-        let known = [
+    fn seconds_become_the_dates_that_date_prints() {
+        for (seconds, stamp) in [
             (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
             (951_782_400, "2000-02-29T00:00:00Z"),
             (1_709_251_199, "2024-02-29T23:59:59Z"),
-            (1_795_308_307, "2026-11-22T00:45:07Z"),
+            (1_735_689_599, "2024-12-31T23:59:59Z"),
             (4_107_542_400, "2100-03-01T00:00:00Z"),
-        ];
-        for (seconds, text) in known {
-            assert_eq!(Utc::at(UNIX_EPOCH + Duration::from_secs(seconds)).rfc3339(), text);
+        ] {
+            assert_eq!(Utc::of(UNIX_EPOCH + Duration::from_secs(seconds)).stamp(), stamp);
         }
-        assert_eq!(Utc { seconds: 1_795_308_307 }.compact(), "20261122T004507Z");
+        assert_eq!(Utc::of(UNIX_EPOCH).name(), "19700101T000000Z");
     }
 }

@@ -11,6 +11,7 @@ mod page;
 mod progress;
 mod record;
 mod report;
+mod snapshot;
 mod undo;
 
 use clap::{Parser, Subcommand};
@@ -33,6 +34,7 @@ enum Command {
     Cut(cut::Cut),
     Record(record::Record),
     Undo(undo::Undo),
+    Snapshot(snapshot::Snapshot),
     Completions(completions::Completions),
 }
 
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Command::Cut(cut) => cut.run(),
         Command::Record(record) => record.run(),
         Command::Undo(undo) => undo.run(),
+        Command::Snapshot(snapshot) => snapshot.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()

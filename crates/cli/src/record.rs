@@ -9,7 +9,7 @@
 mod status;
 mod until;
 
-use crate::arguments::{JournalPlace, nanoseconds};
+use crate::arguments::{JournalPlace, machine, nanoseconds};
 use crate::exit::{Exit, WrongUse, complain};
 use anyhow::{anyhow, bail};
 use base::Utc;
@@ -42,9 +42,9 @@ pub struct Record {
     /// Record for so long
     #[arg(long, value_name = "SECONDS", value_parser = nanoseconds, conflicts_with = "command")]
     seconds: Option<u64>,
-    /// Which machine this is: L0 a host, L1 a guest that runs guests of its own, L2 a guest in it
-    #[arg(long = "as", value_name = "LEVEL", value_parser = level, default_value = "L0")]
-    level: u8,
+    /// The machine this is, where it is a guest: L1, L1:web
+    #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
+    machine: Machine,
     /// Only the threads of this VM, and threads they start: its name, or the pid of its process
     #[arg(long, value_name = "NAME|PID")]
     vm: Option<String>,
@@ -72,11 +72,11 @@ impl Record {
     pub fn run(&self) -> anyhow::Result<Exit> {
         let tracefs = Tracefs::find(Path::new("/"))?;
         let plan = self.plan()?;
-        let now = Utc::at(SystemTime::now());
-        let output = self.output.clone().unwrap_or_else(|| format!("kvmscope-record-{}", now.compact()).into());
+        let now = Utc::of(SystemTime::now());
+        let output = self.output.clone().unwrap_or_else(|| format!("kvmscope-record-{}", now.name()).into());
         let mut until = Until::new(self.seconds.map(Duration::from_nanos))?;
         let mut live = Live::begin(&output, self.manifest(now))?;
-        let tracing = TracefsRecorder::start(&tracefs, &self.place.journal(), &plan, live.root(), &self.machine());
+        let tracing = TracefsRecorder::start(&tracefs, &self.place.journal(), &plan, live.root(), &self.machine.id);
         let tracing = match tracing {
             Ok(tracing) => tracing,
             Err(error) => {
@@ -134,27 +134,18 @@ impl Record {
         Ok(plan)
     }
 
-    fn machine(&self) -> String {
-        format!("L{}", self.level)
-    }
-
     fn manifest(&self, now: Utc) -> Recording {
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Recording {
             root: PathBuf::new(),
-            created: Some(now.rfc3339()),
+            created: Some(now.stamp()),
             tool: Some(format!("kvmscope record {}", env!("CARGO_PKG_VERSION"))),
             emulated: None,
-            machines: vec![Machine { id: self.machine(), level: self.level, parent: None, name: Some(name) }],
+            machines: vec![Machine { name: self.machine.name.clone().or(Some(name)), ..self.machine.clone() }],
             parts: Vec::new(),
             problems: Vec::new(),
         }
     }
-}
-
-fn level(text: &str) -> Result<u8, String> {
-    let digit = text.strip_prefix('L').unwrap_or(text).parse().ok().filter(|level| *level <= 9);
-    digit.ok_or_else(|| "write L0 for a host, L1 for a guest, L2 for a guest in a guest".to_owned())
 }
 
 fn size(text: &str) -> Result<u64, String> {
