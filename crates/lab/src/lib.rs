@@ -11,9 +11,11 @@
 pub mod error;
 #[cfg(target_arch = "x86_64")]
 pub mod guest;
+pub mod journal;
 pub mod program;
 pub mod recorder;
 pub mod snapshot;
+pub mod tracefs;
 
 pub use error::Error;
 pub use recorder::Recorder;
