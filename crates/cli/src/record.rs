@@ -6,6 +6,7 @@
 //! ```
 //! All recorders run side by side; each names the parts it has made when it is stopped.
 
+mod check;
 mod status;
 mod until;
 
@@ -13,7 +14,7 @@ use crate::arguments::{JournalPlace, machine, nanoseconds};
 use crate::exit::{Exit, WrongUse, complain};
 use anyhow::{anyhow, bail};
 use base::Utc;
-use base::recording::{Live, Machine, Recording};
+use base::recording::{Live, Machine, Part, Recording};
 use clap::Args;
 use lab::Recorder;
 use lab::tracefs::{Plan, Selection, Tracefs, TracefsRecorder, buffer_kib, find_vm};
@@ -59,6 +60,9 @@ pub struct Record {
     buffer_size: u64,
     #[command(flatten)]
     place: JournalPlace,
+    /// Do not run a test guest to learn which kvm events fire here
+    #[arg(long)]
+    no_self_check: bool,
     /// No line of progress on stderr
     #[arg(long)]
     no_progress: bool,
@@ -76,7 +80,9 @@ impl Record {
         let output = self.output.clone().unwrap_or_else(|| format!("kvmscope-record-{}", now.name()).into());
         let mut until = Until::new(self.seconds.map(Duration::from_nanos))?;
         let mut live = Live::begin(&output, self.manifest(now))?;
-        let tracing = TracefsRecorder::start(&tracefs, &self.place.journal(), &plan, live.root(), &self.machine.id);
+        let (journal, machine) = (self.place.journal(), self.machine.id.as_str());
+        let checked = (!self.no_self_check).then(|| check::check(&tracefs, &journal, &live, machine));
+        let tracing = TracefsRecorder::start(&tracefs, &journal, &plan, live.root(), machine);
         let tracing = match tracing {
             Ok(tracing) => tracing,
             Err(error) => {
@@ -84,7 +90,8 @@ impl Record {
                 return Err(error.into());
             }
         };
-        live.with(vec![tracing.partial()])?;
+        let mut notes: Vec<Part> = checked.iter().filter_map(|checked| checked.notes.clone()).collect();
+        live.with([notes.clone(), vec![tracing.partial()]].concat())?;
         let status = Status::new(!self.no_progress, tracing.meter());
         status.began(&tracing);
         let mut recorders: Vec<Box<dyn Recorder>> = vec![Box::new(tracing)];
@@ -107,10 +114,16 @@ impl Record {
         }
         status.wipe();
         match failed {
-            None => live.finish(parts)?,
+            None => {
+                parts.append(&mut notes);
+                live.finish(parts)?
+            }
             Some(error) => return self.ended_early(live, error),
         };
         println!("{}", status.summary(recorded, &output));
+        if let Some(checked) = checked {
+            println!("{}", checked.sentence);
+        }
         println!("explain it with: kvmscope report {}", output.display());
         Ok(until.status().map_or(Exit::Answered, Exit::Of))
     }

@@ -42,6 +42,19 @@ pub struct Scale {
     pub offset_ns: i64,
 }
 
+/// What ties the counter to CLOCK_MONOTONIC.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Calibration {
+    /// The trace clock.
+    pub clock: &'static str,
+    /// The clock it is tied to.
+    pub to: &'static str,
+    /// The line through both pairs.
+    pub scale: Scale,
+    /// At the start and at the end.
+    pub pairs: [Pair; 2],
+}
+
 /// The clock to use, out of the text of `trace_clock`.
 ///
 /// # Errors
@@ -73,8 +86,13 @@ pub fn pair() -> Pair {
     best
 }
 
-/// The scale that both pairs lie on; `None` if no time passed between them.
-pub fn scale(first: Pair, last: Pair) -> Option<Scale> {
+/// Ties the counter to CLOCK_MONOTONIC by two pairs; `None` if no time passed between them.
+pub fn calibrate(first: Pair, last: Pair) -> Option<Calibration> {
+    let scale = scale(first, last)?;
+    Some(Calibration { clock: TSC, to: "CLOCK_MONOTONIC", scale, pairs: [first, last] })
+}
+
+fn scale(first: Pair, last: Pair) -> Option<Scale> {
     let ticks = last.ticks.checked_sub(first.ticks).filter(|ticks| *ticks > 0)?;
     let ns = last.monotonic_ns.checked_sub(first.monotonic_ns).filter(|ns| *ns > 0)?;
     // trace-cmd multiplies 32 x 32 bits at a time, which allows a shift of 32 at most.

@@ -1,6 +1,6 @@
 //! Everything about a recording but its events, as trace.dat holds it.
 
-use super::clock::{self, Scale};
+use super::clock::Scale;
 use super::instance::{Instance, Tracefs};
 use crate::Error;
 use std::collections::BTreeMap;
@@ -77,11 +77,6 @@ pub fn comms(tracefs: &Tracefs, proc: &Path, known: &mut BTreeMap<i32, String>) 
             }
         }
     }
-}
-
-/// True if the clock's ticks are cycles and need a scale.
-pub fn needs_scale(clock: &str) -> bool {
-    clock == clock::TSC
 }
 
 /// Since sub-buffers may differ in size (Linux 6.8), an instance describes its pages itself.

@@ -44,7 +44,7 @@ pub fn what_fires(
     let parts = recorder.stop()?;
     ran?;
     let mut fired = Fired::default();
-    for part in parts {
+    for part in parts.iter().filter(|part| part.kind.is_trace()) {
         let path = scratch.join(&part.path);
         let trace = trace::open(&path).map_err(|error| Error::Unable(error.to_string()))?;
         let request = Request::default();

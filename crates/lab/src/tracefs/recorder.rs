@@ -1,6 +1,6 @@
 //! The tracefs recorder: from a plan to a trace.dat.
 
-use super::clock::{self, Pair, Scale};
+use super::clock::{self, Calibration, Pair, Scale};
 use super::drain::{Drain, Meter};
 use super::instance::{Instance, Tracefs};
 use super::plan::Plan;
@@ -33,6 +33,7 @@ pub struct TracefsRecorder {
     clock: String,
     cpus: Vec<u32>,
     first: Pair,
+    calibration: Option<Calibration>,
     comms: BTreeMap<i32, String>,
     refreshed: Instant,
     /// The recording's directory.
@@ -97,6 +98,7 @@ impl TracefsRecorder {
             clock,
             cpus,
             first,
+            calibration: None,
             comms: BTreeMap::new(),
             refreshed: Instant::now(),
             root: root.to_owned(),
@@ -147,8 +149,11 @@ impl TracefsRecorder {
     }
 
     /// The clock's scale as far as it is known by now.
-    fn scale(&self) -> Option<Scale> {
-        describe::needs_scale(&self.clock).then(|| clock::scale(self.first, clock::pair())).flatten()
+    fn scale(&mut self) -> Option<Scale> {
+        if self.clock == clock::TSC {
+            self.calibration = clock::calibrate(self.first, clock::pair());
+        }
+        self.calibration.as_ref().map(|calibration| calibration.scale)
     }
 
     fn write_head(&mut self) -> Result<(), Error> {
@@ -156,10 +161,22 @@ impl TracefsRecorder {
         pack::write_head(&self.directory(), &self.dat, &self.clock)
     }
 
+    /// Keeps what ties the counter to CLOCK_MONOTONIC, which is the clock of perf's and LTTng's parts.
+    fn write_pairs(&self) -> Result<Option<Part>, Error> {
+        let Some(calibration) = &self.calibration else { return Ok(None) };
+        let part = Part { kind: PartKind::Notes, ..self.part("clock.json", PartState::Complete) };
+        let path = self.root.join(&part.path);
+        let io = |error| Error::io(&path, error);
+        let text = serde_json::to_string_pretty(calibration).map_err(|error| io(error.into()))?;
+        std::fs::write(&path, text).map_err(io)?;
+        Ok(Some(part))
+    }
+
     fn describe_now(&mut self, losses: Vec<String>) {
         describe::comms(&self.tracefs, &self.proc, &mut self.comms);
         self.dat.comms = self.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).collect();
-        self.dat.options = describe::options(&self.instance, self.scale(), self.cpus.len(), losses);
+        let scale = self.scale();
+        self.dat.options = describe::options(&self.instance, scale, self.cpus.len(), losses);
     }
 
     /// Ends tracing and takes the rest out of the buffers; then the instance is removed, come what may.
@@ -205,7 +222,7 @@ impl Recorder for TracefsRecorder {
         completed?;
         let part = self.part("trace.dat", PartState::Complete);
         pack::pack(&self.directory(), &self.root.join(&part.path), &self.dat, &self.clock, &self.cpus)?;
-        Ok(vec![part])
+        Ok([Some(part), self.write_pairs()?].into_iter().flatten().collect())
     }
 }
 
