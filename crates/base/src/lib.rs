@@ -16,6 +16,7 @@ pub mod section;
 pub mod table;
 pub mod time;
 pub mod timeline;
+pub mod utc;
 
 pub use change::Change;
 pub use figure::Figure;
@@ -26,3 +27,4 @@ pub use problem::{Problem, Problems};
 pub use section::{Section, Unknown};
 pub use table::{Cell, Column, ColumnType, Table};
 pub use time::{Clock, ClockSource, Span};
+pub use utc::Utc;

@@ -1,4 +1,5 @@
-//! Exit codes: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as `--fail-on`.
+//! Exit codes: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as `--fail-on`;
+//! `record -- CMD` ends as CMD does.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -10,6 +11,8 @@ pub enum Exit {
     NoAnswer,
     WrongUse,
     FailOn,
+    /// What a command that ran under `record` ended with.
+    Of(u8),
 }
 
 /// The user asked for something that cannot be; the sentence says what to do instead.
@@ -24,6 +27,7 @@ impl From<Exit> for ExitCode {
             Exit::NoAnswer => 1,
             Exit::WrongUse => 2,
             Exit::FailOn => 3,
+            Exit::Of(status) => status,
         })
     }
 }

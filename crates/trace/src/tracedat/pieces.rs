@@ -79,7 +79,8 @@ impl<'t> CpuPieces<'t> {
     /// The pieces of the CPU at `index`.
     pub fn new(trace: &'t TraceDat, buffer: &Buffer, index: &'t Index, plan: Arc<Plan>) -> Self {
         let packed = buffer.compressed.then_some(trace.layout.compression);
-        Self { file: &trace.file, name: &trace.name, shape: trace.shape, index, packed, plan }
+        let file = &trace.files[index.file];
+        Self { file: &file.bytes, name: &file.name, shape: trace.shape, index, packed, plan }
     }
 
     /// Bytes of all pieces as they are stored.
