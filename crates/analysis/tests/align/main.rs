@@ -1,0 +1,3 @@
+//! Are guests' traces put on the right place of the time line below, within the error that is stated?
+
+mod linux;
