@@ -69,7 +69,10 @@ pub fn sentence(aligned: &Aligned) -> String {
         0 => String::new(),
         _ => format!("; {} of its {} exits were found in {below}'s trace", thousands(found), thousands(own)),
     };
-    format!("{machine}'s clock was aligned by {}, {within}{exits}.", list(&methods))
+    let joined = aligned.joined.as_ref().map_or(String::new(), |(outer, error_ns)| {
+        format!(" On the time line of {outer} its events lie within {}.", duration(*error_ns))
+    });
+    format!("{machine}'s clock was aligned by {}, {within}{exits}.{joined}", list(&methods))
 }
 
 /// The part of the machine that `flow`'s machine is a guest of: by the manifest, else the only machine one level below.

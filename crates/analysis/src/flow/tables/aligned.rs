@@ -39,6 +39,7 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
     columns.extend(["error_p50_ns", "error_max_ns"].map(|name| Column::value(name, "ns", ColumnType::F64)));
     columns.extend(["events", "unjudged", "violations"].map(|name| Column::value(name, "count", U64)));
     columns.push(Column::value("worst_ns", "ns", ColumnType::F64));
+    columns.extend([text("joined_with"), Column::value("joined_error_ns", "ns", ColumnType::F64)]);
     let mut table = Table::new("alignment", columns);
     for (aligned, cpu, vm) in each_cpu(measures, options) {
         let alignment = &aligned.alignment;
@@ -55,6 +56,8 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
         row.extend([errors.map(|errors| errors.0).into(), errors.map(|errors| errors.1).into()]);
         row.extend([outside.events.into(), outside.unjudged.into(), outside.violations.into()]);
         row.push(alignment.axis.length_ns(outside.worst as f64).into());
+        let joined = aligned.joined.as_ref();
+        row.extend([joined.map(|joined| joined.0.as_str()).into(), joined.map(|joined| joined.1).into()]);
         table.push(row);
     }
     let columns = [

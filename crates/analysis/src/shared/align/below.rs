@@ -32,6 +32,8 @@ pub struct VcpuBelow {
     pub vcpu: Option<u32>,
     /// Stretches in which the guest itself ran, in order, in units of the lower machine's axis.
     pub windows: Vec<Window>,
+    /// Stretches in which a guest of it ran: its counter counts there too.
+    pub nested: Vec<Window>,
     /// Stretches in which it may have run unseen.
     pub unknown: Vec<Window>,
     /// Exits of nested guests that the guest got, in order.
@@ -182,15 +184,13 @@ impl Keeper {
 impl Sink for Keeper {
     #[inline]
     fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
-        let own = match state {
-            State::Guest(Lv::L1 | Lv::Early) => true,
-            State::Guest(level) if level.is_open() => false,
-            State::Unknown => false,
-            _ => return,
-        };
         let window = Window { from: self.axis.of_event(from_ns), to: self.axis.of_event(to_ns), cpu: self.cpu };
-        let vcpu = self.of(thread);
-        if own { vcpu.windows.push(window) } else { vcpu.unknown.push(window) }
+        match state {
+            State::Guest(Lv::L1 | Lv::Early) => self.of(thread).windows.push(window),
+            State::Guest(level) if level.is_nested() => self.of(thread).nested.push(window),
+            State::Guest(_) | State::Unknown => self.of(thread).unknown.push(window),
+            _ => {}
+        }
     }
 
     fn exit(&mut self, thread: usize, exit: &Exit) {

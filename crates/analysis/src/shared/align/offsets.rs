@@ -10,7 +10,7 @@
 
 use super::below::{VcpuBelow, Window};
 
-/// Windows in the guest's clock.
+/// Windows of a guest, and of its own guests, in the guest's clock.
 #[derive(Debug, Clone, Default)]
 pub struct Offsets {
     /// First and last tick of each window, and the offset, modulo 2^64.
@@ -27,7 +27,9 @@ impl Offsets {
             let (from, to) = (window.from.wrapping_add(offset), window.to.wrapping_add(offset));
             (from <= to).then_some((from, to, offset))
         };
-        let pieces: Vec<(u64, u64, u64)> = vcpu.windows.iter().filter_map(piece).collect();
+        let mut windows: Vec<&Window> = vcpu.windows.iter().chain(&vcpu.nested).collect();
+        windows.sort_by_key(|window| window.from);
+        let pieces: Vec<(u64, u64, u64)> = windows.into_iter().filter_map(piece).collect();
         let back = pieces.windows(2).enumerate().filter(|(_, two)| two[1].0 < two[0].1).map(|(place, _)| place + 1);
         let epochs: Vec<usize> = std::iter::once(0).chain(back).collect();
         (!vcpu.steps.is_empty() && !pieces.is_empty()).then_some(Self { pieces, epochs })
