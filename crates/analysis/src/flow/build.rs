@@ -178,6 +178,7 @@ pub fn build(ask: &mut Ask<'_>) -> Result<Flow, Error> {
         flow.clock_fitted_to = fitted_to;
         parts.push(flow);
     }
+    super::aligned::align(ask, &mut parts);
     Ok(Flow { parts, emulated: ask.input.recording.emulated })
 }
 
@@ -259,6 +260,7 @@ fn build_part(
         clock,
         clock_fitted_to: None,
         path,
+        aligned: None,
     }
 }
 

@@ -375,7 +375,7 @@ const MOST_CPUS: usize = 65_535;
 
 /// The reason in an event, by number or by name; `silent` is the instruction set where the event names none.
 #[inline]
-fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize, silent: Isa) -> Reason {
+pub(in crate::shared) fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize, silent: Isa) -> Reason {
     let isa = event.get(isa).map_or(silent, Isa::of);
     match event.get(number) {
         Some(code) => Reason::of(isa, code),
