@@ -7,11 +7,13 @@ mod arguments;
 mod completions;
 mod cut;
 mod exit;
+mod join;
 mod page;
 mod progress;
 mod record;
 mod report;
 mod snapshot;
+mod tree;
 mod undo;
 
 use clap::{Parser, Subcommand};
@@ -35,6 +37,7 @@ enum Command {
     Record(record::Record),
     Undo(undo::Undo),
     Snapshot(snapshot::Snapshot),
+    Join(join::Join),
     Completions(completions::Completions),
 }
 
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Command::Record(record) => record.run(),
         Command::Undo(undo) => undo.run(),
         Command::Snapshot(snapshot) => snapshot.run(),
+        Command::Join(join) => join.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()

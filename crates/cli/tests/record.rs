@@ -165,7 +165,7 @@ fn after_a_kill_at_any_moment_the_directory_opens_and_undo_leaves_no_instance() 
         let place = place.path().join(number.to_string());
         std::fs::create_dir(&place).unwrap();
         let mut command = kvmscope(&place);
-        command.args(["record", "--no-self-check", "--seconds", "0.4", "-o", "new"]);
+        command.args(["record", "--no-self-check", "--no-snapshot", "--seconds", "0.4", "-o", "new"]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(moment));
         // It may have ended by itself.
@@ -204,7 +204,8 @@ fn a_full_disk_is_said_and_what_was_recorded_stays_readable() {
         return println!("skipped: full disk: no tmpfs can be mounted here");
     }
     let busy = "dd if=/dev/zero of=/dev/null bs=1 count=400000 2>/dev/null; sleep 1";
-    let arguments = ["--no-self-check", "--events", "raw_syscalls", "-o", "disk/new", "--", "sh", "-c", busy];
+    let arguments =
+        ["--no-self-check", "--no-snapshot", "--events", "raw_syscalls", "-o", "disk/new", "--", "sh", "-c", busy];
     let output = record(place.path(), &arguments);
     let recording = Recording::open(&disk.join("new"));
     let events: u64 = counts(&disk.join("new/L0/trace.partial"), &[]).values().sum();

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! journal   what is about to be changed, written first ---------------------> undo, after a kill -9 as well
+//! drive     perf and LTTng, as recorders
 //! guest     guests of a few bytes, to see which events fire ------------------> what userspace saw
 //! recorder  tracefs, perf, LTTng: start -> stop -> parts of a recording
 //! snapshot  copies of /proc and /sys, CPUID, domains --------------------------> host/0, host/1 of a recording
 //! ```
 //! Nothing here explains anything: what was recorded is read back by `trace` and `host` and answered by `analysis`.
 
+pub mod drive;
 pub mod error;
 #[cfg(target_arch = "x86_64")]
 pub mod guest;

@@ -3,6 +3,7 @@
 use crate::Error;
 use std::ffi::OsStr;
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
@@ -40,12 +41,28 @@ impl Program {
         Self { path: path.into(), package }
     }
 
+    /// The program with these arguments, in a process group of its own: Ctrl-C is for us, and we end it as it wants.
+    pub fn command<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(arguments).env("LC_ALL", "C").process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
     /// Runs it to its end; it must say that all went well.
     ///
     /// # Errors
     /// If it is not there, ends with another status than 0, or takes longer than `limit`; the sentence says which.
     pub fn run<A: AsRef<OsStr>>(&self, arguments: &[A], limit: Duration) -> Result<Ran, Error> {
-        let mut child = self.start(arguments, Stdio::piped())?;
+        self.finish(self.command(arguments), limit)
+    }
+
+    /// The same for a [`Program::command`] that was changed.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn finish(&self, command: Command, limit: Duration) -> Result<Ran, Error> {
+        let mut child = self.start(command)?;
         let (stdout, stderr) = (collect(child.stdout.take()), collect(child.stderr.take()));
         let status = self.wait(&mut child, limit)?;
         let text = |reader: JoinHandle<String>| reader.join().unwrap_or_default();
@@ -53,13 +70,11 @@ impl Program {
         if ran.status.success() { Ok(ran) } else { Err(self.failed(ran.status, &ran.stderr)) }
     }
 
-    /// Starts it; what it prints goes to `output`, both its streams.
+    /// Starts it.
     ///
     /// # Errors
     /// If it is not there or cannot be run.
-    pub fn start<A: AsRef<OsStr>>(&self, arguments: &[A], output: Stdio) -> Result<Child, Error> {
-        let mut command = Command::new(&self.path);
-        command.args(arguments).stdin(Stdio::null()).stdout(output).stderr(Stdio::piped()).env("LC_ALL", "C");
+    pub fn start(&self, mut command: Command) -> Result<Child, Error> {
         command.spawn().map_err(|error| {
             let (path, package) = (self.path.display(), self.package);
             Error::Unable(if error.kind() == std::io::ErrorKind::NotFound {

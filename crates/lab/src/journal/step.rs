@@ -147,6 +147,7 @@ fn destroy_session(name: &str) -> Reverted {
                 false => Reverted::Failed(said.trim().to_owned()),
             }
         }
+        Err(error) if error.kind() == ErrorKind::NotFound => Reverted::Done, // without LTTng there is no session
         Err(error) => Reverted::Failed(format!("lttng: {error}")),
     }
 }

@@ -11,9 +11,12 @@
 //! Files that vanish while they are read belong to tasks that ended: they are passed over. Nothing waits, and nothing
 //! grows without bound: see the limits below.
 
+mod around;
 mod cpuid;
 mod libvirt;
 pub mod redact;
+
+pub use around::Around;
 
 use crate::Error;
 use crate::program::Program;
