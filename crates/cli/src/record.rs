@@ -131,6 +131,10 @@ impl Record {
                 parts.append(&mut notes);
                 live.finish(parts)?
             }
+            Some(error) if error.is::<WrongUse>() => {
+                live.abandon()?;
+                return Err(error);
+            }
             Some(error) => return self.ended_early(live, error),
         };
         println!("{}", status.summary(recorded, &output));
