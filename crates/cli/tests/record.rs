@@ -150,11 +150,21 @@ fn undo_leaves_alone_what_is_still_at_work() {
     assert_eq!(undo(&[]), (Some(0), "nothing to undo\n".to_owned()));
 }
 
-/// Milliseconds after which recorders are killed: the first ones while they prepare, then while they record (0.2 to
-/// 0.6 s), then while they pack. `make torture` asks for more of them.
+#[test]
+fn a_command_that_cannot_run_is_wrong_use_and_leaves_nothing() {
+    let Some(place) = place("no command") else { return };
+    let output = record(place.path(), &["--no-self-check", "-o", "new", "--", "./no-such-program"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("no-such-program"), "{}", text(&output.stderr));
+    assert!(!place.path().join("new").exists());
+    assert_eq!(std::fs::read_dir(place.path().join("journal")).unwrap().count(), 0);
+}
+
+/// Milliseconds after which recorders are killed: while they prepare, while they record, while they pack, and when they
+/// have ended by themselves. `make torture` asks for more of them.
 fn moments() -> Vec<u64> {
     let kills = std::env::var("KVMSCOPE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
-    (0..kills).map(|number| number * 7919 % 797).collect()
+    (0..kills).map(|number| number * 7919 % 1_201).collect()
 }
 
 #[test]
@@ -165,7 +175,7 @@ fn after_a_kill_at_any_moment_the_directory_opens_and_undo_leaves_no_instance() 
         let place = place.path().join(number.to_string());
         std::fs::create_dir(&place).unwrap();
         let mut command = kvmscope(&place);
-        command.args(["record", "--no-self-check", "--seconds", "0.4", "-o", "new"]);
+        command.args(["record", "--no-self-check", "--no-snapshot", "--seconds", "0.4", "-o", "new"]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(moment));
         // It may have ended by itself.
@@ -204,7 +214,8 @@ fn a_full_disk_is_said_and_what_was_recorded_stays_readable() {
         return println!("skipped: full disk: no tmpfs can be mounted here");
     }
     let busy = "dd if=/dev/zero of=/dev/null bs=1 count=400000 2>/dev/null; sleep 1";
-    let arguments = ["--no-self-check", "--events", "raw_syscalls", "-o", "disk/new", "--", "sh", "-c", busy];
+    let arguments =
+        ["--no-self-check", "--no-snapshot", "--events", "raw_syscalls", "-o", "disk/new", "--", "sh", "-c", busy];
     let output = record(place.path(), &arguments);
     let recording = Recording::open(&disk.join("new"));
     let events: u64 = counts(&disk.join("new/L0/trace.partial"), &[]).values().sum();
