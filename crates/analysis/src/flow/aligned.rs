@@ -4,12 +4,15 @@
 //! alignment, joined with that of the machine below where that is a guest itself. A recording of one machine costs
 //! nothing; each guest's trace costs a second reading of itself and of the trace below it.
 
-use super::model::{Aligned, PartFlow};
+use super::model::{Aligned, PartFlow, Site};
 use crate::Ask;
+use crate::shared::align::symbols::Symbols;
 use crate::shared::align::{self, Alignment, Map};
+use crate::shared::reasons::Reason;
 use base::Level;
 use base::number::{duration, list, thousands};
 use base::recording::Recording;
+use std::collections::BTreeMap;
 
 /// Aligns every guest's trace whose lower machine was recorded too.
 pub fn align(ask: &Ask<'_>, flows: &mut [PartFlow]) {
@@ -27,8 +30,10 @@ pub fn align(ask: &Ask<'_>, flows: &mut [PartFlow]) {
             ask.options,
             &vm_of,
         );
-        let vms = alignment.cpus.iter().map(|cpu| vm_of(cpu.vcpu.tid).unwrap_or_default()).collect();
-        flows[place].aligned = Some(Aligned { alignment, vms, joined: None });
+        let vms: Vec<String> = alignment.cpus.iter().map(|cpu| vm_of(cpu.vcpu.tid).unwrap_or_default()).collect();
+        let symbols = parts[place].trace.kallsyms().and_then(Symbols::parse);
+        let sites = symbols.map_or_else(Vec::new, |symbols| sites(&alignment, &vms, &symbols));
+        flows[place].aligned = Some(Aligned { alignment, vms, joined: None, sites });
     }
     for (place, lower) in lower.iter().enumerate() {
         let joined = lower.and_then(|lower| {
@@ -73,6 +78,27 @@ pub fn sentence(aligned: &Aligned) -> String {
         format!(" On the time line of {outer} its events lie within {}.", duration(*error_ns))
     });
     format!("{machine}'s clock was aligned by {}, {within}{exits}.{joined}", list(&methods))
+}
+
+/// Exits by VM, reason and function, most frequent first.
+fn sites(alignment: &Alignment, vms: &[String], symbols: &Symbols) -> Vec<Site> {
+    let mut sums: BTreeMap<(&str, Reason, Option<String>), (u64, u64)> = BTreeMap::new();
+    for (cpu, vm) in alignment.cpus.iter().zip(vms) {
+        for ((reason, rip), (count, cost)) in &cpu.vcpu.sites {
+            let sum = sums.entry((vm, *reason, symbols.name(*rip))).or_default();
+            *sum = (sum.0 + count, sum.1 + cost);
+        }
+    }
+    let site = |((vm, reason, symbol), (count, cost)): ((&str, Reason, Option<String>), (u64, u64))| Site {
+        vm: vm.to_owned(),
+        reason,
+        symbol,
+        count,
+        total_ns: alignment.axis.length_ns(cost as f64),
+    };
+    let mut sites: Vec<Site> = sums.into_iter().map(site).collect();
+    sites.sort_by_key(|site| std::cmp::Reverse(site.count));
+    sites
 }
 
 /// The part of the machine that `flow`'s machine is a guest of: by the manifest, else the only machine one level below.

@@ -27,6 +27,8 @@ pub mod pairing;
 pub mod place;
 pub mod shift;
 pub mod steps;
+pub mod symbols;
+pub mod tasks;
 
 pub use axis::Axis;
 pub use outside::Outside;
@@ -41,6 +43,7 @@ use matches::Pairs;
 use offsets::Offsets;
 use order::Order;
 use shift::Shift;
+use tasks::Tasks;
 
 /// One guest on the time line of the machine below.
 #[derive(Debug, Clone)]
@@ -57,6 +60,8 @@ pub struct Alignment {
     pub cpus: Vec<Cpu>,
     /// Exits in the guest's trace on CPUs whose vCPU thread is not known.
     pub unpaired: u64,
+    /// The guest's tasks, and the exits that the machine below saw while they ran.
+    pub tasks: Tasks,
 }
 
 impl Alignment {
@@ -142,9 +147,10 @@ pub fn align(
         }
         judge(&mut cpus, guest, &own_axis);
     }
+    let tasks = tasks::tasks(guest, &own_axis, options, &cpus);
     let unpaired = above.values().map(|own| own.exits.len() as u64).sum();
     let own_axis = if axis.tsc && own_axis.tsc { axis.clone() } else { own_axis };
-    Alignment { below: lower.machine.clone(), machine: guest.machine.clone(), axis, own_axis, cpus, unpaired }
+    Alignment { below: lower.machine.clone(), machine: guest.machine.clone(), axis, own_axis, cpus, unpaired, tasks }
 }
 
 /// Holds all events of the guest against the windows in which it ran.
