@@ -23,11 +23,12 @@ pub fn align(ask: &Ask<'_>, flows: &mut [PartFlow]) {
             let vcpu = flows[lower].vcpus.iter().find(|vcpu| vcpu.tid == tid);
             vcpu.map(|vcpu| vcpu.vm.clone())
         };
-        let parts = &ask.input.parts;
+        let (parts, machines) = (&ask.input.parts, &ask.input.recording.machines);
         let alignment = align::align(
             (&parts[lower], &flows[lower].clock),
             (&parts[place], &flows[place].clock),
             ask.options,
+            machines.iter().find(|machine| machine.id == flows[place].machine).and_then(|known| known.name.as_deref()),
             &vm_of,
         );
         let vms: Vec<String> = alignment.cpus.iter().map(|cpu| vm_of(cpu.vcpu.tid).unwrap_or_default()).collect();
@@ -52,6 +53,12 @@ pub fn sentence(aligned: &Aligned) -> String {
     let mut methods: Vec<&str> = cpus.iter().filter_map(|cpu| cpu.map.as_ref()).map(Map::in_words).collect();
     methods.sort_unstable();
     methods.dedup();
+    if cpus.is_empty() {
+        return format!(
+            "Nothing tells which vCPUs of {below} are {machine}'s, so its times stay on its own clock; a recording.json whose \
+             machine has the VM's name tells it, and so do exits of a nested guest in both traces."
+        );
+    }
     if methods.is_empty() {
         return format!(
             "{machine}'s clock could not be aligned to that of {below}: record both with -C x86-tsc and -e kvm, so that \

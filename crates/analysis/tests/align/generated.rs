@@ -39,7 +39,7 @@ fn aligned(below: &Story, above: &Story) -> Alignment {
     let input = input(directory.path(), &[below, above]);
     let clocks: Vec<Clock> = input.parts.iter().map(|part| part.trace.facts().clock.clone()).collect();
     let vm_of = |_| Some("L1".to_owned());
-    align::align((&input.parts[0], &clocks[0]), (&input.parts[1], &clocks[1]), &Options::default(), &vm_of)
+    align::align((&input.parts[0], &clocks[0]), (&input.parts[1], &clocks[1]), &Options::default(), None, &vm_of)
 }
 
 /// Records of the guest that are placed wrong, those that are placed at all, and the largest error in ns.
@@ -287,4 +287,30 @@ fn damaged_traces_are_survived() {
         }
     }
     assert!(answered > 100, "{answered} of 240 could be answered");
+}
+
+#[test]
+fn a_guest_without_guests_is_paired_by_its_name_or_not_at_all() {
+    let story = story("two-vms", 4);
+    let clock = GuestClock { offset: -60_000_000_000, written: true, ..GuestClock::default() };
+    let first: Vec<_> = story.truth.vcpus.iter().filter(|vcpu| vcpu.vm == story.truth.vcpus[0].vm).cloned().collect();
+    let tids: Vec<i32> = first.iter().map(|vcpu| vcpu.tid).collect();
+    assert!(tids.len() == 2 && story.truth.vcpus.len() == 4);
+    let mut of_first = story.clone();
+    of_first.truth.vcpus = first;
+    let pair = on_tsc(&pair(&of_first, &clock, 4));
+    let directory = tempfile::tempdir().unwrap();
+    let input = input(directory.path(), &[&pair.below, &pair.above]);
+    let clocks: Vec<Clock> = input.parts.iter().map(|part| part.trace.facts().clock.clone()).collect();
+    let vm_of = |tid: i32| Some(if tids.contains(&tid) { "web" } else { "db" }.to_owned());
+    let align = |name| {
+        let [below, above] = [0, 1].map(|place| (&input.parts[place], &clocks[place]));
+        align::align(below, above, &Options::default(), name, &vm_of)
+    };
+    assert!(align(None).cpus.is_empty() && align(Some("mail")).cpus.is_empty());
+    let alignment = align(Some("web"));
+    assert_eq!(alignment.cpus.iter().map(|cpu| cpu.vcpu.tid).collect::<Vec<_>>(), tids);
+    let (wrong, placed, _) = score(&pair, &alignment);
+    assert_eq!((wrong.as_slice(), placed), (&[][..], pair.true_ns.len()));
+    assert!(alignment.cpus.iter().all(|cpu| !cpu.paired_by_exits && cpu.outside.violations == 0));
 }
