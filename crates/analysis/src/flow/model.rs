@@ -77,6 +77,23 @@ pub struct Aligned {
     pub vms: Vec<String>,
     /// The machine below the one below, and the largest error on its time line, in ns: the two alignments joined.
     pub joined: Option<(String, f64)>,
+    /// Functions of the guest at which it was left, if its trace carries its symbols.
+    pub sites: Vec<Site>,
+}
+
+/// Exits of a guest in one of its functions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Site {
+    /// VM below.
+    pub vm: String,
+    /// Why it was left.
+    pub reason: Reason,
+    /// The function; `None` where the symbols name none.
+    pub symbol: Option<String>,
+    /// How often.
+    pub count: u64,
+    /// Time until it ran again.
+    pub total_ns: f64,
 }
 
 /// One vCPU thread.
