@@ -16,6 +16,7 @@ pub mod section;
 pub mod table;
 pub mod time;
 pub mod timeline;
+pub mod utc;
 
 pub use change::Change;
 pub use figure::Figure;

@@ -1,4 +1,5 @@
-//! Exit codes: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as `--fail-on`.
+//! Exit codes: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as `--fail-on`,
+//! 130 ended by Ctrl-C.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -10,6 +11,7 @@ pub enum Exit {
     NoAnswer,
     WrongUse,
     FailOn,
+    Interrupted,
 }
 
 /// The user asked for something that cannot be; the sentence says what to do instead.
@@ -24,6 +26,7 @@ impl From<Exit> for ExitCode {
             Exit::NoAnswer => 1,
             Exit::WrongUse => 2,
             Exit::FailOn => 3,
+            Exit::Interrupted => 130,
         })
     }
 }

@@ -7,6 +7,7 @@ mod arguments;
 mod completions;
 mod cut;
 mod exit;
+mod lab;
 mod page;
 mod progress;
 mod report;
@@ -29,6 +30,7 @@ struct Program {
 enum Command {
     Report(Box<report::Report>),
     Cut(cut::Cut),
+    Lab(lab::Lab),
     Completions(completions::Completions),
 }
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
     let outcome = match Program::parse().command {
         Command::Report(report) => report.run(),
         Command::Cut(cut) => cut.run(),
+        Command::Lab(lab) => lab.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()
