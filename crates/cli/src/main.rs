@@ -7,6 +7,7 @@ mod arguments;
 mod completions;
 mod cut;
 mod exit;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod lab;
 mod page;
 mod progress;
@@ -30,6 +31,7 @@ struct Program {
 enum Command {
     Report(Box<report::Report>),
     Cut(cut::Cut),
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Lab(lab::Lab),
     Completions(completions::Completions),
 }
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     let outcome = match Program::parse().command {
         Command::Report(report) => report.run(),
         Command::Cut(cut) => cut.run(),
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         Command::Lab(lab) => lab.run(),
         Command::Completions(completions) => completions.run(),
     };
