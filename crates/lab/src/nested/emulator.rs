@@ -86,8 +86,10 @@ impl Emulator<'_> {
                 (Some(_), Some(_)) => return Ok(()),
                 (_, Some(since)) if since.elapsed() > TO_SWITCH_OFF => return Ok(()),
                 (Some(status), None) => {
-                    let said = std::fs::read_to_string(&self.log).unwrap_or_default();
-                    let why = format!("{name} ended early ({status}){}", after_colon(said.trim()));
+                    let said = std::fs::read(&self.log).unwrap_or_default();
+                    let said = last_lines(&String::from_utf8_lossy(&said), 3);
+                    let said = said.map_or(String::new(), |lines| format!(" and says\n  {lines}\n"));
+                    let why = format!("{name} ended early ({status}){said}");
                     return Err(Error::Unable(format!("{why}{}", console.end())));
                 }
                 (None, _) => {}
@@ -104,8 +106,11 @@ impl Emulator<'_> {
     }
 }
 
-fn after_colon(text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!(": {text}") }
+/// The last lines that hold anything, indented.
+fn last_lines(text: &str, count: usize) -> Option<String> {
+    let lines: Vec<_> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(count)..];
+    (!last.is_empty()).then(|| last.join("\n  "))
 }
 
 /// What the machine wrote so far.
@@ -124,12 +129,8 @@ impl Console {
     }
 
     fn end(&self) -> String {
-        let lines: Vec<_> = self.0.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-        if lines.is_empty() {
-            return "; its console is empty".to_owned();
-        }
-        let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-        format!("; its console ends with\n  {}", last.join("\n  "))
+        let last = last_lines(&self.0, LAST_LINES);
+        last.map_or("; its console is empty".to_owned(), |lines| format!("; its console ends with\n  {lines}"))
     }
 }
 

@@ -22,18 +22,19 @@ pub struct Harvest {
     pages: Vec<(u32, PathBuf)>,
 }
 
-/// Unpacks a disk; pages go to files in `scratch`.
+/// Unpacks a disk; pages go to files in the new directory `pages`.
 ///
 /// # Errors
 /// If the disk holds no whole archive.
-pub fn unpack(disk: &Path, scratch: &Path) -> Result<Harvest, Error> {
+pub fn unpack(disk: &Path, pages: &Path) -> Result<Harvest, Error> {
+    std::fs::create_dir(pages).map_err(|error| Error::io(pages, error))?;
     let mut file = BufReader::new(File::open(disk).map_err(|error| Error::io(disk, error))?);
     let mut harvest = Harvest { texts: BTreeMap::new(), pages: Vec::new() };
     let unpacked = cpio::unpack(&mut file, &mut |name, _, body| {
         let name = name.strip_prefix(TRACE).unwrap_or(name);
         let cpu = name.strip_prefix("cpu").and_then(|name| name.strip_suffix(".raw")?.parse().ok());
         if let Some(cpu) = cpu {
-            let path = scratch.join(name);
+            let path = pages.join(name);
             std::io::copy(body, &mut File::create(&path)?)?;
             harvest.pages.push((cpu, path));
         } else {
@@ -51,9 +52,9 @@ pub fn unpack(disk: &Path, scratch: &Path) -> Result<Harvest, Error> {
 }
 
 impl Harvest {
-    /// The truth about the guests, as JSON.
-    pub fn truth(&self) -> &str {
-        self.text(TRUTH)
+    /// The truth about the guests, as JSON, where it is known.
+    pub fn truth(&self) -> Option<&str> {
+        self.texts.get(TRUTH).map(String::as_str)
     }
 
     /// The clock in use: the one in brackets of `local [mono] boot`.

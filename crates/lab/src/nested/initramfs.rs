@@ -20,22 +20,44 @@ pub const PROGRAM: &str = "/kvmscope";
 /// Where its orders lie.
 pub const JOB: &str = "/job.json";
 
-/// Writes the initramfs to `to`. `program` is this program's file.
+/// What goes into an initramfs.
+pub struct Contents<'a> {
+    /// This program's file.
+    pub program: &'a Path,
+    /// What it is to do there; the names of the modules are filled in.
+    pub job: Job,
+    /// Modules that are wanted; those that they need go along.
+    pub modules: &'a [&'a str],
+    /// Other programs, which keep their places.
+    pub programs: Vec<PathBuf>,
+    /// Other files: their places there, and where they lie here.
+    pub files: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Writes the initramfs to `to`.
 ///
 /// # Errors
-/// If something cannot be read or written, or if the program's libraries cannot be told.
-pub fn write(to: &Path, program: &Path, job: &Job, wanted: &[&str], modules: &Modules) -> Result<(), Error> {
+/// If something cannot be read or written, or if a program's libraries cannot be told.
+pub fn write(to: &Path, contents: Contents<'_>, modules: &Modules) -> Result<(), Error> {
     let mut archive = Tree::new(BufWriter::new(File::create(to).map_err(|error| Error::io(to, error))?));
     let io = |error| Error::io(to, error);
     for directory in ["proc", "sys", "dev", "tmp"] {
         archive.directory(Path::new(directory)).map_err(io)?;
     }
-    archive.copy(Path::new(PROGRAM), program).map_err(io)?;
-    for library in libraries(program)? {
-        archive.copy(&library, &library).map_err(io)?;
+    archive.copy(Path::new(PROGRAM), contents.program).map_err(io)?;
+    let mut all: BTreeSet<PathBuf> = libraries(contents.program)?.into_iter().collect();
+    for program in contents.programs {
+        all.extend(libraries(&program)?);
+        all.insert(program);
     }
-    let mut job = job.clone();
-    for (name, path) in modules.in_order(wanted)? {
+    for path in &all {
+        archive.copy(path, path).map_err(|error| Error::io(path, error))?;
+    }
+    for (place, from) in &contents.files {
+        archive.copy(place, from).map_err(|error| Error::io(from, error))?;
+    }
+    let mut job = contents.job;
+    for (name, path) in modules.in_order(contents.modules)? {
         archive.file(&PathBuf::from(format!("modules/{name}.ko")), &modules::content(&path)?).map_err(io)?;
         job.modules.push(name);
     }

@@ -11,6 +11,8 @@
 //! Order, counts and causes in it are real; nanoseconds are the emulator's. Nothing is installed or changed on this
 //! computer: packages lie in a cache, all else in a scratch directory.
 
+mod bochs;
+mod boot;
 pub mod cpio;
 pub mod emulator;
 pub mod harvest;
@@ -27,20 +29,15 @@ pub use settings::{Arch, Guest, Settings, Workload};
 
 use crate::Error;
 use base::recording::{self, Draft, Machine, Part, PartKind, PartState, Recording};
-use emulator::Emulator;
-use inside::Job;
+use boot::Boot;
 use scratch::Scratch;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 /// What every kernel of the lab is told: talk on the serial line, give up at once when something is wrong, and start
 /// this program with the words after the dashes.
 const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet mitigations=off nokaslr panic=-1 oops=panic \
     rdinit=/kvmscope -- lab inside";
-
-/// The disk grows as it is written; it is never this large.
-const DISK_BYTES: u64 = 4 << 30;
 
 /// Where things lie.
 #[derive(Debug, Clone)]
@@ -64,51 +61,45 @@ pub fn run(
     say: &mut dyn FnMut(&str),
     stop: &AtomicBool,
 ) -> Result<Recording, Error> {
-    if settings.arch == Arch::Vmx || settings.guest == Guest::Linux {
-        return Err(Error::Unable("the lab runs the toy guest under SVM so far".to_owned()));
-    }
     let draft = Draft::new(&places.output).map_err(of_recording)?;
     let kernel = packages::kernel(&places.cache, say)?;
     let scratch = Scratch::new(&places.cache)?;
-    let (initramfs, console, disk) = (scratch.join("initramfs"), scratch.join("console"), scratch.join("disk"));
-    let job = Job {
-        settings: settings.clone(),
-        modules: Vec::new(),
-        parameters: vec![("kvm_amd".to_owned(), "nested=1".to_owned())],
-        disk: qemu::DISK.to_owned(),
-        clock: "mono".to_owned(),
-    };
-    initramfs::write(&initramfs, &places.program, &job, qemu::MODULES, &modules::Modules::of(&kernel)?)?;
-    let file = std::fs::File::create(&disk).map_err(|error| Error::io(&disk, error))?;
-    file.set_len(DISK_BYTES).map_err(|error| Error::io(&disk, error))?;
-    say(&format!("booting L0, Linux {} in QEMU TCG with SVM", kernel.version));
-    let emulator = Emulator {
-        command: qemu::command(settings, &kernel, &initramfs, &console, &disk),
-        package: "qemu-system-x86",
-        console,
-        log: scratch.join("log"),
-        limit: Duration::from_secs(300),
-        stop,
-    };
-    emulator.run(say)?;
+    let boot = Boot { settings, program: &places.program, kernel: &kernel, scratch: &scratch };
+    let disks = boot.run(say, stop)?;
     say("putting the recording together");
-    let harvest = harvest::unpack(&disk, scratch.path())?;
-    let trace = PathBuf::from("L0/trace.dat");
-    harvest.write_trace(&draft.part(&trace).map_err(of_recording)?)?;
-    let truth = PathBuf::from("L0/truth.json");
-    let path = draft.part(&truth).map_err(of_recording)?;
-    std::fs::write(&path, harvest.truth()).map_err(|error| Error::io(path, error))?;
-    let part = |path, kind, clock| Part { path, machine: "L0".to_owned(), kind, clock, state: PartState::Complete };
+    let (mut machines, mut parts) = (Vec::new(), Vec::new());
+    for (level, disk) in (0..).zip(&disks) {
+        let id = format!("L{level}");
+        let harvest = harvest::unpack(disk, &scratch.join(&format!("pages-{id}")))?;
+        let part = |name: &str, kind, clock| Part {
+            path: Path::new(&id).join(name),
+            machine: id.clone(),
+            kind,
+            clock,
+            state: PartState::Complete,
+        };
+        let trace = part("trace.dat", PartKind::TraceDat, Some(harvest.clock().to_owned()));
+        harvest.write_trace(&draft.part(&trace.path).map_err(of_recording)?)?;
+        parts.push(trace);
+        if let Some(truth) = harvest.truth() {
+            let notes = part("truth.json", PartKind::Notes, None);
+            let path = draft.part(&notes.path).map_err(of_recording)?;
+            std::fs::write(&path, truth).map_err(|error| Error::io(path, error))?;
+            parts.push(notes);
+        }
+        let parent = machines.last().map(|outer: &Machine| outer.id.clone());
+        machines.push(Machine { id, level, parent, name: None });
+    }
     let recording = Recording {
         root: places.output.clone(),
         created: Some(created),
         tool: Some(format!("kvmscope lab nested {}: {settings}", env!("CARGO_PKG_VERSION"))),
-        emulated: Some(recording::Emulator::Tcg),
-        machines: vec![Machine { id: "L0".to_owned(), level: 0, parent: None, name: None }],
-        parts: vec![
-            part(trace, PartKind::TraceDat, Some(harvest.clock().to_owned())),
-            part(truth, PartKind::Notes, None),
-        ],
+        emulated: Some(match settings.arch {
+            Arch::Svm => recording::Emulator::Tcg,
+            Arch::Vmx => recording::Emulator::Bochs,
+        }),
+        machines,
+        parts,
         problems: Vec::new(),
     };
     draft.finish(recording).map_err(of_recording)

@@ -73,6 +73,10 @@ impl Settings {
             vgif: false,
             shadow_vmcs: true,
         };
+        if (arch, guest) == (Arch::Vmx, Guest::Linux) {
+            let sentence = "--guest linux takes --arch svm: Bochs would need hours for it";
+            return Err(Error::Unable(sentence.to_owned()));
+        }
         for set in sets {
             settings.set(set)?;
         }

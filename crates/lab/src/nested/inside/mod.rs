@@ -2,12 +2,15 @@
 //!
 //! ```text
 //! mount -> load modules -> start recording -> run the guest -> stop -> write everything to the disk -> power off
+//!                       \-> do the work, where it is the innermost of the Linux guests --------------^
 //! ```
 //! In: [`Job`], a file of the initramfs. Out: a cpio archive on the disk, which [`super::harvest`] reads, and lines on the
 //! console, which [`super::emulator`] shows. Whatever goes wrong is said there too.
 
 mod capture;
+mod linux;
 mod prepare;
+mod workload;
 
 use super::settings::{Guest, Settings};
 use super::{cpio, initramfs, toy};
@@ -23,14 +26,23 @@ pub const SAYS: &str = "kvmscope lab: ";
 pub const DONE: &str = "done";
 /// The beginning of the last such line of one that did not.
 pub const FAILED: &str = "failed: ";
+/// The level of the machine that has no guest.
+pub const INNERMOST: u8 = 2;
 /// What was recorded: names of files in the archive begin with it.
 pub const TRACE: &str = "trace/";
 /// What is known of the guests: the truth, as JSON.
 pub const TRUTH: &str = "truth.json";
 
+/// Where a machine with a Linux guest finds that guest's kernel.
+pub const GUEST_KERNEL: &str = "/guest/vmlinuz";
+/// Where it finds that guest's initramfs.
+pub const GUEST_INITRAMFS: &str = "/guest/initramfs";
+
 /// What the machine is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Job {
+    /// Which machine it is: 0 is the host.
+    pub level: u8,
     /// The run.
     pub settings: Settings,
     /// Modules in the order in which they are loaded.
@@ -67,27 +79,35 @@ fn say(line: &str) {
 fn work() -> Result<(), Error> {
     let text = std::fs::read(initramfs::JOB).map_err(|error| Error::io(initramfs::JOB, error))?;
     let job: Job = serde_json::from_slice(&text).map_err(|error| Error::io(initramfs::JOB, error.into()))?;
+    let level = job.level;
     prepare::mount_all()?;
-    say("L0 is up, loading modules");
+    say(&format!("L{level} is up"));
     prepare::load(&job)?;
-    say("recording, starting the guests");
+    if job.settings.guest == Guest::Linux && level == INNERMOST {
+        say(&format!("L{level} does its work"));
+        return workload::run(&job.settings);
+    }
+    say(&format!("L{level} records and starts its guest"));
     let recording = capture::start(Path::new("/sys/kernel/tracing"), &job.clock)?;
     let ran = match job.settings.guest {
-        Guest::Toy => toy::run(&job.settings),
-        Guest::Linux => Err(Error::Unable("no Linux guest is in this initramfs".to_owned())),
+        Guest::Toy => toy::run(&job.settings).map(Some),
+        Guest::Linux => linux::run(&job).map(|()| None),
     };
     let taken = Path::new("/tmp/trace");
     recording.stop(taken)?;
     let truth = ran?;
-    say("writing the trace to the disk");
-    hand_over(Path::new(&job.disk), taken, &serde_json::to_vec_pretty(&truth).unwrap_or_default())
+    say(&format!("L{level} writes its trace to the disk"));
+    let truth = truth.map(|truth| serde_json::to_vec_pretty(&truth)).transpose();
+    hand_over(Path::new(&job.disk), taken, truth.map_err(|error| Error::io(TRUTH, error.into()))?.as_deref())
 }
 
-/// Writes all files of `taken` and the truth to the disk.
-fn hand_over(disk: &Path, taken: &Path, truth: &[u8]) -> Result<(), Error> {
+/// Writes all files of `taken`, and the truth if it is known, to the disk.
+fn hand_over(disk: &Path, taken: &Path, truth: Option<&[u8]>) -> Result<(), Error> {
     let io = |error| Error::io(disk, error);
     let mut archive = cpio::Archive::new(BufWriter::with_capacity(1 << 20, File::create(disk).map_err(io)?));
-    archive.file(TRUTH, truth).map_err(io)?;
+    if let Some(truth) = truth {
+        archive.file(TRUTH, truth).map_err(io)?;
+    }
     let mut directories = vec![taken.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(&directory).map_err(|error| Error::io(&directory, error))? {

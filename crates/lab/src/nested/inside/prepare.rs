@@ -41,8 +41,10 @@ pub fn load(job: &Job) -> Result<(), Error> {
     Ok(())
 }
 
-/// Switches the machine off. A machine that cannot is stopped from outside.
+/// Switches the machine off, once its last words are out. A machine that cannot is stopped from outside.
 pub fn power_off() -> ! {
+    // A console that is no terminal has nothing to wait for.
+    let _ = rustix::termios::tcdrain(std::io::stdout());
     loop {
         let _ = reboot(RebootCommand::PowerOff);
         std::thread::sleep(std::time::Duration::from_secs(1));

@@ -3,7 +3,7 @@
 //! ```text
 //! 0x02000  page tables: the first 4 MiB, each address at itself        0x10000  L1's code
 //! 0x08000 + 8 v  rounds left of vCPU v                                 0x30000  L2's code
-//! 0x20000 + 0x2000 v  VMCB or VMCS of vCPU v, then its host save or VMXON area
+//! 0x20000 ..  per vCPU: VMCB and host save area, or VMCS, VMXON area and a table of fields
 //! 0x60000 - 0x1000 v  end of L1's stack; L2's lies 0x10000 lower
 //! ```
 //! Each round L2 does one thing that L1 handles, and L1 does the same for it. An exit with a guest RIP inside
@@ -13,6 +13,7 @@
 mod memory;
 mod svm;
 mod vmm;
+mod vmx;
 
 use super::settings::{Arch, Settings, Workload};
 use crate::Error;
@@ -65,6 +66,6 @@ fn l2_code(workload: Workload) -> Vec<u8> {
 pub fn run(settings: &Settings) -> Result<Truth, Error> {
     match settings.arch {
         Arch::Svm => vmm::run::<svm::Svm>(settings),
-        Arch::Vmx => Err(Error::Unable("no toy for VMX is built in".to_owned())),
+        Arch::Vmx => vmm::run::<vmx::Vmx>(settings),
     }
 }

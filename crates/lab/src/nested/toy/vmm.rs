@@ -6,7 +6,7 @@ use super::memory::Memory;
 use super::{L1_CODE, L1_STACK, L2_CODE, PAGE_TABLES, ROUNDS, Truth, l2_code};
 use crate::Error;
 use crate::nested::settings::{Settings, Workload};
-use kvm_bindings::{KVM_MAX_CPUID_ENTRIES, kvm_regs, kvm_segment, kvm_userspace_memory_region};
+use kvm_bindings::{KVM_MAX_CPUID_ENTRIES, Msrs, kvm_msr_entry, kvm_regs, kvm_segment, kvm_userspace_memory_region};
 use kvm_ioctls::{Kvm, VcpuExit, VcpuFd, VmFd};
 use std::thread::ScopedJoinHandle;
 
@@ -24,6 +24,8 @@ pub struct Start {
 pub trait Hypervisor {
     /// Bytes from one vCPU's control block to the next one's.
     const STRIDE: u64;
+    /// Registers of the machine that its firmware would have set.
+    const MSRS: &'static [(u32, u64)] = &[];
     /// Its code.
     fn code() -> &'static [u8];
     /// Writes the control block of a vCPU's L2.
@@ -47,13 +49,16 @@ pub fn run<H: Hypervisor>(settings: &Settings) -> Result<Truth, Error> {
         userspace_addr: memory.host_address(),
         ..Default::default()
     };
+    // Pages that KVM wants to have to itself on Intel's CPUs, outside our memory.
+    let set_aside = vm.set_tss_address(0xfffb_d000).and_then(|()| vm.set_identity_map_address(0xfffb_c000));
+    set_aside.map_err(|error| refused("setting pages aside", error))?;
     // SAFETY: the region is the whole mapping, and `vm` is dropped before `memory`.
     unsafe { vm.set_user_memory_region(region) }.map_err(|error| refused("giving the VM memory", error))?;
     fill(&memory, H::code(), settings);
     let mut vcpus = Vec::new();
     for index in 0..u64::from(settings.cpus) {
         let start = H::prepare(&memory, index, settings);
-        vcpus.push(vcpu(&kvm, &vm, index, &start)?);
+        vcpus.push(vcpu::<H>(&kvm, &vm, index, &start)?);
     }
     let ended: Vec<Result<(), Error>> = std::thread::scope(|scope| {
         // All of one name: threads of one name are one VM to whoever reads the trace.
@@ -101,10 +106,19 @@ fn fill(memory: &Memory, l1_code: &[u8], settings: &Settings) {
     }
 }
 
-fn vcpu(kvm: &Kvm, vm: &VmFd, index: u64, start: &Start) -> Result<VcpuFd, Error> {
+fn vcpu<H: Hypervisor>(kvm: &Kvm, vm: &VmFd, index: u64, start: &Start) -> Result<VcpuFd, Error> {
     let vcpu = vm.create_vcpu(index).map_err(|error| refused("creating a vCPU", error))?;
     let cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(|error| refused("asking for CPUID", error))?;
     vcpu.set_cpuid2(&cpuid).map_err(|error| refused("setting CPUID", error))?;
+    let entry = |(index, data): &(u32, u64)| kvm_msr_entry { index: *index, data: *data, ..Default::default() };
+    let entries: Vec<_> = H::MSRS.iter().map(entry).collect();
+    let no_room = |_| Error::Unable("the toy sets more MSRs than KVM takes at once".to_owned());
+    let set = vcpu.set_msrs(&Msrs::from_entries(&entries).map_err(no_room)?);
+    if set.map_err(|error| refused("setting MSRs", error))? < entries.len() {
+        return Err(Error::Unable(
+            "KVM of L0 does not let its guest have VMX: is kvm_intel loaded with nested=1?".to_owned(),
+        ));
+    }
     let mut special = vcpu.get_sregs().map_err(|error| refused("reading registers", error))?;
     let flat = kvm_segment { limit: u32::MAX, present: 1, s: 1, g: 1, ..Default::default() };
     special.cs = kvm_segment { selector: 0x08, type_: 11, l: 1, ..flat };
