@@ -77,6 +77,22 @@ pub fn score(directory: &Path) {
     }
 }
 
+/// Panics unless L1's own trace has exactly the exits, in the same order, that L0's trace has as chains.
+pub fn score_linux(directory: &Path) {
+    let recording = Recording::open(directory).unwrap();
+    let levels: Vec<_> = recording.machines.iter().map(|machine| (machine.level, machine.parent.as_deref())).collect();
+    assert_eq!(levels, [(0, None), (1, Some("L0"))]);
+    assert!(recording.parts.iter().all(|part| part.clock.as_deref() == Some("x86-tsc")), "{:?}", recording.parts);
+    let mut chains = told(&directory.join("L0/trace.dat")).chains;
+    let mut exits = told(&directory.join("L1/trace.dat")).exits;
+    chains.sort_by_key(|chain| chain.start_ns);
+    exits.sort_by_key(|exit| exit.at_ns);
+    let injected: Vec<_> = chains.iter().map(|chain| chain.reason.name()).collect();
+    let got: Vec<_> = exits.iter().map(|exit| exit.reason.name()).collect();
+    assert!(injected.len() > 10_000, "{} chains", injected.len());
+    assert!(injected == got, "L0 injects {} exits, L1 gets {}, in other order", injected.len(), got.len());
+}
+
 fn told(trace: &Path) -> Told {
     let trace = trace::open(trace).unwrap();
     assert!(trace.facts().losses.is_empty(), "{:?}", trace.facts().losses);

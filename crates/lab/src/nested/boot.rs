@@ -19,6 +19,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+/// The file that takes the console.
+const CONSOLE: &str = "console";
+
 /// What a boot needs beside its settings.
 pub struct Boot<'a> {
     /// The run.
@@ -38,7 +41,6 @@ impl Boot<'_> {
     /// If something is missing or goes wrong on the way; the sentence says what.
     pub fn run(&self, say: &mut dyn FnMut(&str), stop: &AtomicBool) -> Result<Vec<PathBuf>, Error> {
         let initramfs = self.initramfs()?;
-        let (console, log) = (self.scratch.join("console"), self.scratch.join("log"));
         let names: &[&str] = if self.settings.guest == Guest::Linux { &["disk-L0", "disk-L1"] } else { &["disk-L0"] };
         let disks: Vec<_> = names.iter().map(|name| self.scratch.join(name)).collect();
         let bytes = if self.settings.arch == Arch::Svm { qemu::DISK_BYTES } else { bochs::DISK_BYTES };
@@ -46,34 +48,35 @@ impl Boot<'_> {
             let made = std::fs::File::create(disk).and_then(|file| file.set_len(bytes));
             made.map_err(|error| Error::io(disk, error))?;
         }
-        let (command, package, limit_s, with) = match self.settings.arch {
+        let (mut command, package, limit_s, with) = match self.settings.arch {
             Arch::Svm => {
-                let disks: Vec<_> = disks.iter().map(PathBuf::as_path).collect();
-                let command = qemu::command(self.settings, self.kernel, &initramfs, &console, &disks);
+                let command = qemu::command(self.settings, self.kernel, &initramfs, CONSOLE, names);
                 let limit_s = if self.settings.guest == Guest::Linux { 1800 } else { 300 };
                 (command, "qemu-system-x86", limit_s, "QEMU TCG with SVM")
             }
             Arch::Vmx => {
-                let command = bochs::command(self.kernel, &initramfs, &console, &disks[0], self.scratch.path())?;
+                let command = bochs::command(self.kernel, &initramfs, CONSOLE, names[0], self.scratch.path())?;
                 (command, "bochs", 1800, "Bochs with VMX; this takes some minutes")
             }
         };
         say(&format!("booting L0, Linux {} in {with}", self.kernel.version));
+        command.current_dir(self.scratch.path());
+        let (console, log) = (self.scratch.join(CONSOLE), self.scratch.join("log"));
         Emulator { command, package, console, log, limit: Duration::from_secs(limit_s), stop }.run(say)?;
         Ok(disks)
     }
 
-    /// Makes L0's initramfs, with those of its guests inside.
-    fn initramfs(&self) -> Result<PathBuf, Error> {
+    /// Makes L0's initramfs, with those of its guests inside; gives its name.
+    fn initramfs(&self) -> Result<String, Error> {
         let modules = Modules::of(self.kernel)?;
         let (wanted, disk) = match self.settings.arch {
             Arch::Svm => (qemu::MODULES, qemu::DISK),
             Arch::Vmx => (bochs::MODULES, bochs::DISK),
         };
         let levels = if self.settings.guest == Guest::Linux { INNERMOST } else { 0 };
-        let mut inner: Option<PathBuf> = None;
+        let mut inner: Option<String> = None;
         for level in (0..=levels).rev() {
-            let initramfs = self.scratch.join(&format!("initramfs-L{level}"));
+            let initramfs = format!("initramfs-L{level}");
             let mut contents = Contents {
                 program: self.program,
                 job: self.job(level, disk),
@@ -88,9 +91,9 @@ impl Boot<'_> {
                 contents.programs.push(PathBuf::from(qemu::PROGRAM));
                 contents.files.extend(qemu::FIRMWARE.iter().map(|path| (PathBuf::from(path), PathBuf::from(path))));
                 contents.files.push((PathBuf::from(GUEST_KERNEL), self.kernel.image.clone()));
-                contents.files.push((PathBuf::from(GUEST_INITRAMFS), inner));
+                contents.files.push((PathBuf::from(GUEST_INITRAMFS), self.scratch.join(&inner)));
             }
-            initramfs::write(&initramfs, contents, &modules)?;
+            initramfs::write(&self.scratch.join(&initramfs), contents, &modules)?;
         }
         inner.ok_or_else(|| Error::Unable("no machine to boot".to_owned()))
     }

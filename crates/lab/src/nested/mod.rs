@@ -61,12 +61,15 @@ pub fn run(
     say: &mut dyn FnMut(&str),
     stop: &AtomicBool,
 ) -> Result<Recording, Error> {
-    let draft = Draft::new(&places.output).map_err(of_recording)?;
-    let kernel = packages::kernel(&places.cache, say)?;
-    let scratch = Scratch::new(&places.cache)?;
+    // Made and let go: a place that is taken is better said before the machine boots than after.
+    drop(Draft::new(&places.output).map_err(of_recording)?);
+    let cache = std::path::absolute(&places.cache).map_err(|error| Error::io(&places.cache, error))?;
+    let kernel = packages::kernel(&cache, say)?;
+    let scratch = Scratch::new(&cache)?;
     let boot = Boot { settings, program: &places.program, kernel: &kernel, scratch: &scratch };
     let disks = boot.run(say, stop)?;
     say("putting the recording together");
+    let draft = Draft::new(&places.output).map_err(of_recording)?;
     let (mut machines, mut parts) = (Vec::new(), Vec::new());
     for (level, disk) in (0..).zip(&disks) {
         let id = format!("L{level}");

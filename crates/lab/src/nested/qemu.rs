@@ -2,7 +2,6 @@
 
 use super::packages::Kernel;
 use super::settings::{Guest, Settings};
-use std::path::Path;
 use std::process::Command;
 
 /// The program, here and in machines that have guests of their own.
@@ -22,8 +21,8 @@ pub const DISK_BYTES: u64 = 4 << 30;
 
 /// The command that boots L0.
 ///
-/// `disks` are for L0 and, where L1 writes one, for L1.
-pub fn command(settings: &Settings, kernel: &Kernel, initramfs: &Path, console: &Path, disks: &[&Path]) -> Command {
+/// It runs in the directory of its files, which are then plain names. `disks` are for L0 and, where L1 writes one, for L1.
+pub fn command(settings: &Settings, kernel: &Kernel, initramfs: &str, console: &str, disks: &[&str]) -> Command {
     let mut command = Command::new("qemu-system-x86_64");
     let vgif = if settings.vgif { "+vgif" } else { "-vgif" };
     let (memory, least_cpus) = if settings.guest == Guest::Linux { ("4G", 2) } else { ("1G", 1) };
@@ -33,14 +32,14 @@ pub fn command(settings: &Settings, kernel: &Kernel, initramfs: &Path, console: 
         .arg(format!("EPYC,+svm,+npt,{vgif}"))
         .args(["-smp", &cpus.to_string(), "-m", memory, "-display", "none", "-no-reboot", "-nodefaults"])
         .arg("-serial")
-        .arg(format!("file:{}", console.display()))
+        .arg(format!("file:{console}"))
         .arg("-kernel")
         .arg(&kernel.image)
         .arg("-initrd")
         .arg(initramfs)
         .args(["-append", super::KERNEL_ARGUMENTS]);
     for disk in disks {
-        command.arg("-drive").arg(format!("if=virtio,format=raw,cache=unsafe,file={}", disk.display()));
+        command.arg("-drive").arg(format!("if=virtio,format=raw,cache=unsafe,file={disk}"));
     }
     command
 }
