@@ -27,3 +27,4 @@ pub use problem::{Problem, Problems};
 pub use section::{Section, Unknown};
 pub use table::{Cell, Column, ColumnType, Table};
 pub use time::{Clock, ClockSource, Span};
+pub use utc::Utc;

@@ -11,10 +11,14 @@
 
 mod draft;
 mod found;
+mod join;
+mod live;
 mod manifest;
 
 pub use draft::Draft;
 pub use found::Named;
+pub use join::{Joined, ParentLink, join};
+pub use live::Live;
 
 use crate::{Level, Problem};
 use serde::{Deserialize, Serialize};

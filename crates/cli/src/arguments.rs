@@ -1,9 +1,13 @@
 //! Arguments that several commands take.
 
+mod journal;
+mod machine;
 mod narrow;
 mod recordings;
 mod seconds;
 
+pub use journal::JournalPlace;
+pub use machine::machine;
 pub use narrow::Narrow;
 pub use recordings::Recordings;
 pub use seconds::nanoseconds;

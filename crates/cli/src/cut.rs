@@ -12,6 +12,7 @@
 
 use crate::arguments::{Recordings, nanoseconds};
 use crate::exit::{Exit, WrongUse, complain};
+use crate::tree;
 use anyhow::{Context, bail};
 use base::Span;
 use base::recording::{Draft, Part, PartKind, Recording};
@@ -65,7 +66,7 @@ impl Cut {
                     bail!("{}: cut takes trace.dat and CTF; a perf.data or text part cannot be cut", from.display())
                 }
                 PartKind::Host | PartKind::Bench | PartKind::Qmp | PartKind::Notes => {
-                    copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
+                    tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
                 }
             }
             parts.push(cut);
@@ -120,19 +121,4 @@ fn new_path(recording: &Recording, part: &Part) -> PathBuf {
     }
     let name = if part.kind == PartKind::Ctf { "ctf" } else { "trace.dat" };
     Path::new(&part.machine).join(name)
-}
-
-/// Copies a file, or a directory with all that is in it. Links are left out: they may lead anywhere.
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    let kind = std::fs::symlink_metadata(from)?.file_type();
-    if kind.is_file() {
-        std::fs::copy(from, to)?;
-    } else if kind.is_dir() {
-        std::fs::create_dir_all(to)?;
-        for entry in std::fs::read_dir(from)? {
-            let entry = entry?;
-            copy(&entry.path(), &to.join(entry.file_name()))?;
-        }
-    }
-    Ok(())
 }

@@ -1,5 +1,5 @@
-//! Exit codes: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as `--fail-on`,
-//! 130 ended by Ctrl-C.
+//! Exit codes: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as `--fail-on`;
+//! `record -- CMD` ends as CMD does, `lab` with 130 on Ctrl-C.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -12,6 +12,8 @@ pub enum Exit {
     WrongUse,
     FailOn,
     Interrupted,
+    /// What a command that ran under `record` ended with.
+    Of(u8),
 }
 
 /// The user asked for something that cannot be; the sentence says what to do instead.
@@ -27,6 +29,7 @@ impl From<Exit> for ExitCode {
             Exit::WrongUse => 2,
             Exit::FailOn => 3,
             Exit::Interrupted => 130,
+            Exit::Of(status) => status,
         })
     }
 }

@@ -7,11 +7,16 @@ mod arguments;
 mod completions;
 mod cut;
 mod exit;
+mod join;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod lab;
 mod page;
 mod progress;
+mod record;
 mod report;
+mod snapshot;
+mod tree;
+mod undo;
 
 use clap::{Parser, Subcommand};
 use exit::Exit;
@@ -20,8 +25,8 @@ use std::process::ExitCode;
 /// Where the time of every vCPU went, by level, and what to change.
 #[derive(Parser)]
 #[command(name = "kvmscope", version, max_term_width = 100)]
-#[command(after_help = "Begin with:\n  kvmscope report trace.dat\n\nA trace to begin with:\n  \
-    trace-cmd record -e kvm -e sched_switch -e sched_waking -o trace.dat sleep 10")]
+#[command(after_help = "Begin with:\n  kvmscope record --seconds 10 -o web\n  kvmscope report web\n\n\
+    A trace of trace-cmd, LTTng or perf will do as well:\n  kvmscope report trace.dat")]
 struct Program {
     #[command(subcommand)]
     command: Command,
@@ -31,6 +36,10 @@ struct Program {
 enum Command {
     Report(Box<report::Report>),
     Cut(cut::Cut),
+    Record(record::Record),
+    Undo(undo::Undo),
+    Snapshot(snapshot::Snapshot),
+    Join(join::Join),
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Lab(lab::Lab),
     Completions(completions::Completions),
@@ -40,6 +49,10 @@ fn main() -> ExitCode {
     let outcome = match Program::parse().command {
         Command::Report(report) => report.run(),
         Command::Cut(cut) => cut.run(),
+        Command::Record(record) => record.run(),
+        Command::Undo(undo) => undo.run(),
+        Command::Snapshot(snapshot) => snapshot.run(),
+        Command::Join(join) => join.run(),
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         Command::Lab(lab) => lab.run(),
         Command::Completions(completions) => completions.run(),

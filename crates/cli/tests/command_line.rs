@@ -33,7 +33,7 @@ fn utf8(path: &Path) -> &str {
 
 #[test]
 fn every_command_explains_itself_with_an_example() {
-    for command in ["report", "cut", "completions"] {
+    for command in ["report", "cut", "snapshot", "join", "completions"] {
         let (code, stdout, stderr) = run(&[command, "--help"]);
         assert_eq!((code, stderr.as_str()), (0, ""), "{command}");
         assert!(stdout.contains(&format!("kvmscope {command}")) && stdout.contains("Example"), "{command}: {stdout}");

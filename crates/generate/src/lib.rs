@@ -15,6 +15,7 @@
 //! In: a scenario of [`scenario::ALL`] or [`scenario::random`], and a seed. Out: a [`Story`]. Equal seeds give equal
 //! stories on every machine.
 
+pub mod guest;
 pub mod host;
 pub mod huge;
 pub mod kernel;
@@ -27,6 +28,7 @@ pub mod story;
 pub mod truth;
 pub mod vcpu;
 
+pub use guest::{GuestClock, Pair};
 pub use host::Host;
 pub use kernel::{Generation, Vendor};
 pub use random::Random;

@@ -2,3 +2,15 @@
 //!
 //! Everything is read from a snapshot, a directory that holds copies of `/proc` and `/sys` files. The live machine is a
 //! snapshot taken a moment ago.
+//!
+//! ```text
+//! FILES: which and why --> lab copies them --> <machine>/host/0/ --> Snapshot: what was there, what not, when
+//! ```
+
+pub mod cpuid;
+pub mod error;
+pub mod snapshot;
+
+pub use cpuid::Cpuid;
+pub use error::Error;
+pub use snapshot::Snapshot;

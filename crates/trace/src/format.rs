@@ -14,7 +14,7 @@
 
 use crate::batch::{Batch, store};
 use crate::facts::{EventType, FieldKind, FieldType};
-use crate::load::{LOAD_BYTES, Load};
+use crate::load::{Load, Window};
 use crate::request::Wanted;
 
 /// One event's format text, parsed.
@@ -218,7 +218,7 @@ pub struct Extract {
     loads: Option<Vec<Load>>,
     /// Mask of an event that is long enough for all steps.
     mask: u64,
-    /// Shortest record for which `mask` holds and `loads` can be done.
+    /// Shortest record for which `mask` holds.
     needs_bytes: usize,
 }
 
@@ -241,28 +241,24 @@ impl Extract {
             positions.iter().map(|at| at.map_or(Step::Absent, |at| step(&format.fields[at]))).collect();
         let mask = positions.iter().enumerate().fold(0, |mask, (bit, at)| mask | u64::from(at.is_some()) << bit);
         let needs_bytes = positions.iter().flatten().map(|at| &format.fields[*at]).map(Field::end).max().unwrap_or(0);
-        let needs_bytes = needs_bytes.max(LOAD_BYTES);
-        let loads = steps.iter().map(|step| step.load(endian, needs_bytes)).collect();
+        let loads = steps.iter().map(|step| step.load(endian)).collect();
         Self { endian, steps, loads, mask, needs_bytes }
     }
 
-    /// Adds mask and wanted values of `record` to `batch`, as those of the event begun last.
+    /// Adds mask and wanted values of the record with which `window` begins to `batch`, as those of the event begun last.
     #[inline]
-    pub fn values(&self, record: &[u8], batch: &mut Batch) {
-        match (&self.loads, record.get(..self.needs_bytes)) {
-            (Some(loads), Some(window)) => {
+    pub fn values<const BIG: bool>(&self, record: &[u8], window: Option<&Window>, batch: &mut Batch) {
+        match (&self.loads, window) {
+            (Some(loads), Some(window)) if record.len() >= self.needs_bytes => {
                 batch.values.push(self.mask);
-                match self.endian {
-                    Endian::Little => batch.values.extend(loads.iter().map(|load| load.value::<false>(window))),
-                    Endian::Big => batch.values.extend(loads.iter().map(|load| load.value::<true>(window))),
-                }
+                batch.values.extend(loads.iter().map(|load| load.value::<BIG>(window)));
             }
             _ => self.step_by_step(record, batch),
         }
     }
 
-    /// The same for text, and for a record that is too short.
-    fn step_by_step(&self, record: &[u8], batch: &mut Batch) {
+    /// The same for text, for a record that is too short, and for one with nothing behind it.
+    pub fn step_by_step(&self, record: &[u8], batch: &mut Batch) {
         let fits = |step: &Step| match *step {
             Step::Absent => false,
             Step::Integer { offset, size, .. } | Step::Fixed { offset, size, .. } => offset + size <= record.len(),
@@ -292,16 +288,13 @@ impl Extract {
 }
 
 impl Step {
-    /// The same as a load from a record of `bytes` bytes or more; `None` for what is no integer.
-    fn load(self, endian: Endian, bytes: usize) -> Option<Load> {
+    /// The same as a load; `None` for what is no integer, or lies too far from the record's start.
+    fn load(self, endian: Endian) -> Option<Load> {
         match self {
             Step::Absent => Some(Load::ABSENT),
             Step::Integer { offset, size, signed } => {
-                let byte = offset.min(bytes.checked_sub(LOAD_BYTES)?);
-                let before = (offset - byte) * 8;
-                let bits = size * 8;
-                let shift = if endian == Endian::Little { before } else { 64 - bits - before };
-                Some(Load::new(byte as u32, shift as u8, bits as u8, signed))
+                let bits = size as u8 * 8;
+                Load::new(offset, if endian == Endian::Little { 0 } else { 64 - bits }, bits, signed)
             }
             Step::Fixed { .. } | Step::Located { .. } => None,
         }
@@ -392,11 +385,11 @@ mod tests {
         record[28..32].copy_from_slice(&(3u32 << 16 | 42).to_le_bytes());
         record.extend_from_slice(b"ab\0");
         let mut batch = Batch::default();
-        extract.values(&record, &mut batch);
+        extract.step_by_step(&record, &mut batch);
         assert_eq!((batch.values[0], batch.values[1] as i64), (0b1101, -2));
         assert_eq!((batch.content(batch.values[3]), batch.content(batch.values[4])), (&b"idle"[..], &b"ab"[..]));
         batch.clear(0);
-        extract.values(&record[..26], &mut batch);
+        extract.step_by_step(&record[..26], &mut batch);
         assert_eq!(batch.values[0], 0b0100, "only comm fits");
     }
 }

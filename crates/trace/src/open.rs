@@ -10,7 +10,7 @@ use std::path::Path;
 /// How many bytes of a file are looked at: enough for the first lines of a text.
 const FIRST_BYTES: u64 = 64 << 10;
 
-/// Opens a trace file, or a directory that holds a CTF trace.
+/// Opens a trace file, a directory that holds a CTF trace, or one that a recorder did not finish.
 ///
 /// # Errors
 /// If nothing at `path` is a format we read, or its description of events is damaged.
@@ -20,6 +20,9 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
     if path.is_dir() {
         if ctf::sniff(path) {
             return ctf::open(path);
+        }
+        if tracedat::partial::sniff(path) {
+            return Ok(Box::new(tracedat::partial::open(path)?));
         }
         return Err(unknown("it is a directory without a CTF `metadata` file".into()));
     }

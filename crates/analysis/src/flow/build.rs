@@ -154,6 +154,7 @@ impl Listener for Feed<'_, '_> {
             Span { from_ns: window.from_ns.saturating_add(origin_ns), to_ns: window.to_ns.saturating_add(origin_ns) };
     }
 
+    #[inline]
     fn event(&mut self, event: &Event<'_>) {
         self.walk.event(event);
     }
@@ -177,6 +178,7 @@ pub fn build(ask: &mut Ask<'_>) -> Result<Flow, Error> {
         flow.clock_fitted_to = fitted_to;
         parts.push(flow);
     }
+    super::aligned::align(ask, &mut parts);
     Ok(Flow { parts, emulated: ask.input.recording.emulated })
 }
 
@@ -258,6 +260,7 @@ fn build_part(
         clock,
         clock_fitted_to: None,
         path,
+        aligned: None,
     }
 }
 

@@ -11,6 +11,7 @@
 //! [`answer`] is the entry. The walk over the events, which other questions share, lies in [`crate::shared`].
 
 pub mod advise;
+pub mod aligned;
 pub mod build;
 pub mod checks;
 pub mod figure;

@@ -1,5 +1,6 @@
 //! What the flow of a recording consists of.
 
+use crate::shared::align::Alignment;
 use crate::shared::details::Detail;
 use crate::shared::machine::{Context, Doubts, Handled, Seen};
 use crate::shared::reasons::Reason;
@@ -63,6 +64,19 @@ pub struct PartFlow {
     pub has_switches: bool,
     /// Damage.
     pub problems: Vec<Problem>,
+    /// The trace on the time line of the machine below, where that was recorded too.
+    pub aligned: Option<Aligned>,
+}
+
+/// A guest's trace on the time line of the machine below.
+#[derive(Debug)]
+pub struct Aligned {
+    /// How its clock is found, and what that gave.
+    pub alignment: Alignment,
+    /// VM names of its CPUs below, in the order of `alignment.cpus`.
+    pub vms: Vec<String>,
+    /// The machine below the one below, and the largest error on its time line, in ns: the two alignments joined.
+    pub joined: Option<(String, f64)>,
 }
 
 /// One vCPU thread.

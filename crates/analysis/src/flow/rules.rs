@@ -5,7 +5,7 @@
 //! would not be noticed.
 
 use super::checks::{
-    apic, ept_storm, halt_poll, level_conflicts, lost, preempted, shadow, stale, timer, userspace, vgif, vls,
+    aligned, apic, ept_storm, halt_poll, level_conflicts, lost, preempted, shadow, stale, timer, userspace, vgif, vls,
 };
 use super::measure::Measures;
 use base::{Change, Cost, Evidence, Needs, Severity};
@@ -186,5 +186,19 @@ pub const RULES: &[Rule] = &[
         needs: Needs::Nothing,
         above: 0,
         source: "docs/flow.md, two witnesses",
+    },
+    Rule {
+        id: "FLW-ALIGN",
+        check: aligned,
+        why: "A guest writes its trace itself, so its vCPU was running at each of its events, and each of its own exits is \
+              one that the machine below handed up. Where that does not hold, events were lost, the traces are not of \
+              one run, or the clocks are joined wrongly; times taken across both traces are then not to be trusted.",
+        fix: &[
+            "trace-cmd record -C x86-tsc -b 65536 -e kvm -e sched_switch -e sched_waking sleep 10   # at both levels",
+        ],
+        undo: &[],
+        needs: Needs::Nothing,
+        above: 0,
+        source: "docs/alignment.md; kvm_write_tsc_offset in arch/x86/kvm/trace.h, Linux 6.12",
     },
 ];

@@ -123,8 +123,9 @@ fn short_path(path: &str) -> &str {
 
 /// The answer as a person would say it.
 fn summary(measure: &Measures<'_>, findings: &[Finding]) -> String {
+    let aligned = measure.part.aligned.as_ref().map(super::aligned::sentence);
     if measure.vcpus.is_empty() {
-        return nothing_to_answer(measure);
+        return aligned.unwrap_or_else(|| nothing_to_answer(measure));
     }
     let mut sentences = Vec::new();
     if measure.exits == 0 {
@@ -143,6 +144,7 @@ fn summary(measure: &Measures<'_>, findings: &[Finding]) -> String {
     if let Some(finding) = worst {
         sentences.push(format!("{}.", finding.title));
     }
+    sentences.extend(aligned);
     let text = sentences.join(" ");
     // What is seen from above is told after what L0 saw, and said to be so.
     if measure.part.level == Level::L0 { text } else { format!("In the trace of {}: {text}", measure.part.machine) }

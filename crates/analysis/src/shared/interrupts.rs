@@ -65,7 +65,7 @@ impl Interrupts {
     }
 
     /// `thread` enters its guest: what was injected is delivered.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, thread: usize, entered_ns: u64, mut deliver: impl FnMut(Delivered)) {
         let Some(pending) = self.vcpus.get_mut(thread).filter(|pending| !pending.injected.is_empty()) else { return };
         for (vector, accepted_ns, injected_ns) in pending.injected.drain(..) {

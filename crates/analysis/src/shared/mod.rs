@@ -4,6 +4,7 @@
 //! trace events --roles--> walk (who is on which CPU) --> machine (one per thread) --> Sink (a question's sums)
 //! ```
 
+pub mod align;
 pub mod details;
 pub mod interrupts;
 pub mod machine;

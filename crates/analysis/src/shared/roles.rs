@@ -262,6 +262,17 @@ pub const ROWS: &[Row] = &[
     },
 ];
 
+/// The role of each row: a table small enough to stay at hand for every event.
+pub const ROLES: [Role; ROWS.len()] = {
+    let mut roles = [Role::HostWork; ROWS.len()];
+    let mut row = 0;
+    while row < ROWS.len() {
+        roles[row] = ROWS[row].role;
+        row += 1;
+    }
+    roles
+};
+
 /// The request for all rows but the ignored events; kind `i` has role `ROWS[i].role`.
 ///
 /// Where a kernel has no `sched_waking` (before 4.3), `sched_wakeup` takes its place.

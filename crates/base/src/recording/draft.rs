@@ -1,7 +1,7 @@
 //! A recording being made: beside its place until it is whole, gone if it never becomes so.
 //!
-//! For what is computed from other files (a cut, a join). A live recorder writes in place instead, so that what it has
-//! survives it.
+//! For what is computed from other files (a cut, a join). A live recorder writes in place instead ([`Live`](super::Live)),
+//! so that what it has survives it.
 
 use super::{Error, Recording};
 use std::path::{Path, PathBuf};
@@ -19,19 +19,8 @@ impl Draft {
     /// # Errors
     /// If something other than an empty directory is already there, or if the operating system refuses.
     pub fn new(place: &Path) -> Result<Self, Error> {
+        vacant(place)?;
         let io = |path: &Path, source| Error::Io { path: path.to_owned(), source };
-        match std::fs::read_dir(place) {
-            Ok(mut entries) => {
-                if entries.next().is_some() {
-                    return Err(Error::Taken { path: place.to_owned() });
-                }
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
-                return Err(Error::Taken { path: place.to_owned() });
-            }
-            Err(error) => return Err(io(place, error)),
-        }
         let place = std::path::absolute(place).map_err(|error| io(place, error))?;
         let mut name = std::ffi::OsString::from(".");
         name.push(place.file_name().unwrap_or_default());
@@ -60,6 +49,18 @@ impl Draft {
         Recording { root: self.beside.clone(), ..recording.clone() }.write()?;
         std::fs::rename(&self.beside, &self.place).map_err(|source| Error::Io { path: self.place.clone(), source })?;
         Ok(Recording { root: self.place.clone(), ..recording })
+    }
+}
+
+/// A new recording never goes where something is.
+pub(super) fn vacant(place: &Path) -> Result<(), Error> {
+    use std::io::ErrorKind;
+    match std::fs::read_dir(place).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => Err(Error::Taken { path: place.to_owned() }),
+        Ok(false) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => Err(Error::Taken { path: place.to_owned() }),
+        Err(source) => Err(Error::Io { path: place.to_owned(), source }),
     }
 }
 

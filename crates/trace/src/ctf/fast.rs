@@ -4,15 +4,15 @@
 //! header   | id | time |            LTTng's two headers, as long as the id needs no extension; plain id and time
 //! payload  | word | word | text |   integers at byte boundaries and characters, all of fixed size
 //! ```
-//! A shortcut is recognised in compiled steps and gives what the steps would give. Where a header, an alignment or the
-//! end of the packet does not fit, the steps themselves are done.
+//! A shortcut is recognised in compiled steps and gives what the steps would give. Where a header or an alignment does not
+//! fit, or the packet ends soon, the steps themselves are done.
 
 use super::bits::Shape;
 use super::model::Role;
 use super::program::{Op, To};
 use crate::Batch;
 use crate::batch::store;
-use crate::load::{LOAD_BYTES, Load};
+use crate::load::{Load, WINDOW_BYTES, Window};
 
 /// An event header of fixed length.
 #[derive(Debug, Clone)]
@@ -26,8 +26,6 @@ pub struct Header {
     ids: (u64, u64),
     /// Its length in bits.
     bits: u64,
-    /// See [`Payload`].
-    window: usize,
 }
 
 /// What an event header says.
@@ -51,8 +49,6 @@ pub struct Payload {
     tid: Option<Take>,
     mask: u64,
     bits: u64,
-    /// Bytes that must be there for every load to be one of 8 bytes.
-    window: usize,
 }
 
 /// One value, so many bytes from the start.
@@ -60,7 +56,7 @@ pub struct Payload {
 enum Take {
     Word { load: Load, big: bool },
     Single { load: Load, big: bool },
-    Bytes { byte: u32, count: u32, text: bool },
+    Bytes { byte: usize, count: usize, text: bool },
 }
 
 /// A list of steps up to where it stops being of fixed layout.
@@ -91,15 +87,13 @@ impl Header {
     pub fn recognise(ops: &[Op]) -> Option<Self> {
         let first = start(ops);
         let (align, bits) = (first.align, first.bits);
-        let mut header = Self { align, id: None, time: None, ids: (0, u64::MAX), bits, window: 0 };
+        let mut header = Self { align, id: None, time: None, ids: (0, u64::MAX), bits };
         let mut selector = None;
         for op in first.fixed {
             match op {
-                Op::Int { shape, to: To::Role(Role::EventId), .. } if !shape.signed => {
-                    header.id = Some(header.take(op)?)
-                }
-                Op::Int { shape, to: To::Time, .. } => header.time = Some((header.take(op)?, shape.bits)),
-                Op::Int { to: To::Register(register), .. } => selector = Some((header.take(op)?, *register)),
+                Op::Int { shape, to: To::Role(Role::EventId), .. } if !shape.signed => header.id = Some(take(op)?.0),
+                Op::Int { shape, to: To::Time, .. } => header.time = Some((take(op)?.0, shape.bits)),
+                Op::Int { to: To::Register(register), .. } => selector = Some((take(op)?.0, *register)),
                 _ => return None,
             }
         }
@@ -113,18 +107,12 @@ impl Header {
         match (arm.ranges.as_slice(), inner.fixed) {
             ([ids], [Op::Int { at, shape, to: To::Time }]) if follows && inner.rest.is_empty() && !arm.signed => {
                 let at = u32::try_from(header.bits).ok()?.checked_add(*at)?;
-                let time = header.take(&Op::Int { at, shape: *shape, to: To::Time })?;
+                let (time, _) = take(&Op::Int { at, shape: *shape, to: To::Time })?;
                 let bits = header.bits.checked_add(inner.bits)?;
                 Some(Self { ids: *ids, time: Some((time, shape.bits)), bits, ..header })
             }
             _ => None,
         }
-    }
-
-    fn take(&mut self, op: &Op) -> Option<Take> {
-        let (take, _, bytes) = take(op)?;
-        self.window = self.window.max(bytes);
-        Some(take)
     }
 
     /// What the header at `at` says; `None`: do the steps.
@@ -136,7 +124,7 @@ impl Header {
             return None;
         }
         let from = (at >> 3) as usize;
-        let window = data.get(from..from.checked_add(self.window)?)?;
+        let window = data.get(from..)?.first_chunk()?;
         let id = self.id.map(|take| take.number(window));
         if id.is_some_and(|id| !(self.ids.0..=self.ids.1).contains(&id)) {
             return None;
@@ -159,11 +147,9 @@ impl Payload {
             tid: None,
             mask: 0,
             bits: first.bits,
-            window: 0,
         };
         for op in first.fixed {
-            let (take, to, bytes) = take(op)?;
-            payload.window = payload.window.max(bytes);
+            let (take, to) = take(op)?;
             match to {
                 To::Field(field) => {
                     *payload.takes.get_mut(field as usize)? = take;
@@ -195,7 +181,7 @@ impl Payload {
             return None;
         }
         let from = (at >> 3) as usize;
-        let window = data.get(from..from.checked_add(self.window)?)?;
+        let window = data.get(from..)?.first_chunk()?;
         let Batch { values, bytes, .. } = batch;
         values.push(self.mask);
         match &self.loads {
@@ -206,24 +192,24 @@ impl Payload {
     }
 }
 
-/// What does the same as a step, what it is for, and how many bytes it needs.
-fn take(op: &Op) -> Option<(Take, To, usize)> {
+/// What does the same as a step, and what it is for; `None` if it does not fit into a window.
+fn take(op: &Op) -> Option<(Take, To)> {
     match *op {
-        Op::Int { at, shape, to } => Some((word(at, shape)?, to, (at / 8) as usize + LOAD_BYTES)),
+        Op::Int { at, shape, to } => Some((word(at, shape)?, to)),
         Op::Float { at, shape, to } if at.is_multiple_of(8) => {
             let take = if shape.bits == 32 && !shape.bytes_swapped {
                 let skip = if shape.high_first { 32 } else { 0 };
-                Take::Single { load: Load::new(at / 8, skip, 32, false), big: shape.high_first }
+                Take::Single { load: Load::new((at / 8) as usize, skip, 32, false)?, big: shape.high_first }
             } else if shape.bits == 64 {
                 word(at, shape)?
             } else {
                 return None;
             };
-            Some((take, to, (at / 8) as usize + LOAD_BYTES))
+            Some((take, to))
         }
         Op::Fixed { at, bytes, text, to } if at.is_multiple_of(8) => {
-            let take = Take::Bytes { byte: at / 8, count: bytes, text };
-            Some((take, to, (at / 8) as usize + bytes as usize))
+            let (byte, count) = ((at / 8) as usize, bytes as usize);
+            (byte + count <= WINDOW_BYTES).then_some((Take::Bytes { byte, count, text }, to))
         }
         _ => None,
     }
@@ -236,13 +222,13 @@ fn word(at: u32, shape: Shape) -> Option<Take> {
         return None;
     }
     let shift = if shape.high_first { 64 - shape.bits - skip } else { skip };
-    Some(Take::Word { load: Load::new(at / 8, shift, shape.bits, shape.signed), big: shape.high_first })
+    Some(Take::Word { load: Load::new((at / 8) as usize, shift, shape.bits, shape.signed)?, big: shape.high_first })
 }
 
 impl Take {
     /// The value of what is no text.
     #[inline]
-    fn number(self, window: &[u8]) -> u64 {
+    fn number(self, window: &Window) -> u64 {
         match self {
             Take::Word { load, big: false } => load.value::<false>(window),
             Take::Word { load, big: true } => load.value::<true>(window),
@@ -255,9 +241,9 @@ impl Take {
     }
 
     #[inline]
-    fn value(self, window: &[u8], bytes: &mut Vec<u8>) -> u64 {
+    fn value(self, window: &Window, bytes: &mut Vec<u8>) -> u64 {
         let Take::Bytes { byte, count, text } = self else { return self.number(window) };
-        let content = &window[byte as usize..byte as usize + count as usize];
+        let content = &window[byte..byte + count];
         let length = if text { content.iter().position(|byte| *byte == 0) } else { None };
         store(bytes, &content[..length.unwrap_or(content.len())])
     }

@@ -13,6 +13,9 @@ use std::sync::Arc;
 /// Events of one batch, wanted or not: about 100 KB once decoded, while LTTng's packets have up to some MB.
 const EVENTS_PER_BATCH: u64 = 1 << 11;
 
+/// Most bytes of a packet that are mapped at once.
+const MOST_READ_AHEAD: usize = 16 << 20;
+
 /// One stream, ready to be read.
 pub struct Reader<'t> {
     /// Its kind.
@@ -48,6 +51,27 @@ pub enum Mapped {
 }
 
 impl Mapped {
+    /// Maps the pages of `range` at once instead of one fault at a time. It is only a hint: kernels before 5.14 do not
+    /// know it, and a range that is too large for it is read as it comes.
+    fn will_be_read(&self, range: std::ops::Range<u64>) {
+        let (from, length) = (range.start as usize, (range.end - range.start) as usize);
+        if let Mapped::Map(map) = self
+            && length <= MOST_READ_AHEAD
+        {
+            let _ = map.advise_range(memmap2::Advice::PopulateRead, from, length);
+        }
+    }
+
+    /// Unmaps the pages of `range`, which will hardly be read again: here, beside the consumer, instead of all at the end.
+    fn was_read(&self, range: std::ops::Range<u64>) {
+        if let Mapped::Map(map) = self {
+            let (from, length) = (range.start as usize, (range.end - range.start) as usize);
+            // SAFETY: the mapping is shared, of a file, and never written, so pages that are given back come again with
+            // the same bytes when they are touched.
+            let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, length) };
+        }
+    }
+
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {
@@ -73,6 +97,9 @@ impl Reader<'_> {
         let name = &self.files[packet.file].name;
         let next = |ticks| Position { packet: position.packet + 1, at: 0, ticks };
         let ticks = packet.begin.filter(|_| position.at == 0).unwrap_or(position.ticks);
+        if position.at == 0 {
+            self.files[packet.file].content.will_be_read(packet.from..packet.to);
+        }
         let Ok(mut machine) = self.opened(packet, batch) else { return next(ticks) };
         machine.ticks = ticks;
         let cpu = packet.cpu.and_then(|cpu| u32::try_from(cpu).ok()).unwrap_or(0);
@@ -240,7 +267,12 @@ impl Iterator for InOrder<'_> {
         let packet = &self.reader.packets[self.position.packet];
         let before = self.position;
         self.position = self.reader.read(before, EVENTS_PER_BATCH, &mut batch);
-        let to = if self.position.packet == before.packet { self.position.at / 8 } else { packet.to - packet.from };
+        let to = if self.position.packet == before.packet {
+            self.position.at / 8
+        } else {
+            self.reader.files[packet.file].content.was_read(packet.from..packet.to);
+            packet.to - packet.from
+        };
         batch.read_bytes = to - before.at / 8;
         self.last = (batch.rows.len(), batch.values.len());
         Some(batch)

@@ -25,6 +25,8 @@ pub struct Place {
 pub struct Index {
     /// The CPU.
     pub cpu: u32,
+    /// Which of the trace's files holds them.
+    pub file: usize,
     /// Bytes of a page.
     pub page_size: usize,
     /// The pieces, in order.
@@ -35,8 +37,10 @@ pub struct Index {
 
 /// The file that is searched.
 pub struct Search<'t> {
+    /// Which of the trace's files it is.
+    pub file: usize,
     /// Its content.
-    pub file: &'t [u8],
+    pub bytes: &'t [u8],
     /// Its name in messages.
     pub name: &'t str,
     /// What it says of itself.
@@ -46,12 +50,12 @@ pub struct Search<'t> {
 impl Search<'_> {
     /// Finds the pieces of `cpu`.
     pub fn pieces(&self, buffer: &Buffer, cpu: CpuData) -> Index {
-        let start = usize::try_from(cpu.offset).unwrap_or(usize::MAX).min(self.file.len());
+        let start = usize::try_from(cpu.offset).unwrap_or(usize::MAX).min(self.bytes.len());
         let claimed = usize::try_from(cpu.size).unwrap_or(usize::MAX).saturating_add(start);
-        let end = claimed.min(self.file.len());
+        let end = claimed.min(self.bytes.len());
         let own = (64..=1 << 24).contains(&buffer.page_size);
         let page_size = if own { buffer.page_size } else { self.layout.page_size };
-        let mut index = Index { cpu: cpu.cpu, page_size, places: Vec::new(), problem: None };
+        let mut index = Index { cpu: cpu.cpu, file: self.file, page_size, places: Vec::new(), problem: None };
         // The size of packed data is not to be trusted: trace-cmd 3.1.6 leaves parts of the chunk heads out of it. The
         // list of chunks knows its own end.
         if claimed > end && !buffer.compressed {
@@ -67,8 +71,8 @@ impl Search<'_> {
     }
 
     fn chunks(&self, index: &mut Index, start: usize) {
-        let end = self.file.len();
-        let mut cursor = Cursor::new(self.file, start, self.layout.endian);
+        let end = self.bytes.len();
+        let mut cursor = Cursor::new(self.bytes, start, self.layout.endian);
         let Some(chunks) = cursor.u32() else {
             return self.complain(index, start, "the number of compressed chunks", "the end of the file", 0);
         };

@@ -4,6 +4,7 @@
 //! head: formats, options, places of the buffers     v6.rs, v7.rs -> layout.rs; options.rs
 //! buffer of a CPU: pages, in v7 packed in chunks    index.rs, pieces.rs
 //! page: time, commit, events                        page.rs
+//! a recording that was not finished: a directory    partial.rs
 //! ```
 //! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5) of trace-cmd 3.1.6.
 
@@ -13,6 +14,7 @@ mod index;
 mod layout;
 mod options;
 mod page;
+pub mod partial;
 mod pieces;
 mod v6;
 mod v7;
@@ -42,8 +44,8 @@ pub fn sniff(first: &[u8]) -> bool {
 
 /// An opened trace.dat file.
 pub struct TraceDat {
-    file: Mmap,
-    name: String,
+    /// The file; of a recording that was not finished, its head and then a file per CPU.
+    files: Vec<Content>,
     layout: Layout,
     shape: Shape,
     facts: Facts,
@@ -53,27 +55,48 @@ pub struct TraceDat {
     indexes: Vec<Vec<Index>>,
 }
 
+/// A mapped file and its name in messages.
+struct Content {
+    bytes: Mmap,
+    name: String,
+}
+
 /// Opens a trace.dat file.
 ///
 /// # Errors
 /// If it cannot be read, holds latency-tracer text instead of events, or lacks the descriptions of its events.
 pub fn open(path: &Path) -> Result<TraceDat, Error> {
+    let file = map(path)?;
+    let layout = described(path, &file)?;
+    let search = Search { file: 0, bytes: &file.bytes, name: &file.name, layout: &layout };
+    let index = |buffer: &Buffer| buffer.cpus.iter().map(|cpu| search.pieces(buffer, *cpu)).collect();
+    let indexes = layout.buffers.iter().map(index).collect();
+    Ok(opened(path, vec![file], layout, indexes))
+}
+
+fn map(path: &Path) -> Result<Content, Error> {
     let io = |source| Error::Io { file: path.to_owned(), source };
     let file = File::open(path).map_err(io)?;
     // SAFETY: the mapping is read only. A writer that truncates the file meanwhile ends us with SIGBUS, as it would any
     // program that maps it; trace-cmd writes its files once and recordings are not rewritten in place.
-    let file = unsafe { Mmap::map(&file) }.map_err(io)?;
-    let name = path.display().to_string();
-    let damaged = |(offset, expected): (usize, &'static str)| {
+    let bytes = unsafe { Mmap::map(&file) }.map_err(io)?;
+    Ok(Content { bytes, name: path.display().to_string() })
+}
+
+/// What the head of a file says.
+fn described(path: &Path, file: &Content) -> Result<Layout, Error> {
+    read_layout(&file.bytes, &file.name).map_err(|(offset, expected)| {
         if expected == v6::LATENCY {
             let reason = "this trace.dat holds the text of a latency tracer, not events; record events with \
                           `trace-cmd record -e kvm -e sched`, without `-p`";
             return Error::Unsupported { file: path.to_owned(), reason: reason.into() };
         }
-        let found = if offset >= file.len() { "the end of the file" } else { "something else" };
+        let found = if offset >= file.bytes.len() { "the end of the file" } else { "something else" };
         Error::Damaged { file: path.to_owned(), offset: offset as u64, expected: expected.into(), found: found.into() }
-    };
-    let layout = read_layout(&file, &name).map_err(damaged)?;
+    })
+}
+
+fn opened(path: &Path, files: Vec<Content>, layout: Layout, indexes: Vec<Vec<Index>>) -> TraceDat {
     let shape = Shape::parse(&layout.header_page, layout.endian);
     let mut facts =
         Facts::new(path.to_owned(), Format::TraceDat { version: layout.version }, Clock::nanoseconds("local"));
@@ -84,12 +107,9 @@ pub fn open(path: &Path) -> Result<TraceDat, Error> {
     facts.cpus = layout.cpus.max(lanes as u32);
     facts.event_types = layout.formats.iter().map(crate::format::EventFormat::event_type).collect();
     facts.comms = layout.cmdlines.lines().filter_map(command_line).collect();
-    facts.bytes = file.len() as u64;
+    facts.bytes = files.iter().map(|file| file.bytes.len() as u64).sum();
     facts.problems = layout.problems.clone();
-    let search = Search { file: &file, name: &name, layout: &layout };
-    let index = |buffer: &Buffer| buffer.cpus.iter().map(|cpu| search.pieces(buffer, *cpu)).collect();
-    let indexes = layout.buffers.iter().map(index).collect();
-    Ok(TraceDat { file, name, layout, shape, facts, clocks, indexes })
+    TraceDat { files, layout, shape, facts, clocks, indexes }
 }
 
 /// A line of `saved_cmdlines`: a pid and a name.
@@ -133,7 +153,7 @@ impl Trace for TraceDat {
             for index in indexes {
                 let pieces = CpuPieces::new(self, buffer, index, Arc::clone(&plan));
                 lanes.push(Lane {
-                    name: lane_name(&self.name, buffer, index.cpu),
+                    name: lane_name(&self.files[0].name, buffer, index.cpu),
                     cpu: Some(index.cpu),
                     bytes: pieces.stored_bytes(),
                     source: Source::Pieces(Box::new(pieces)),

@@ -11,6 +11,7 @@
 
 use super::Shape;
 use crate::format::Endian;
+use crate::load::Window;
 
 /// What kinds of record there are beside data (type_len 1 to 28: that many 32-bit words).
 const DATA_WITH_LENGTH: u32 = 0;
@@ -66,6 +67,8 @@ pub fn head(page: &[u8], shape: &Shape) -> Option<PageHead> {
 pub struct Records<'p, const BIG: bool> {
     events: &'p [u8],
     at: usize,
+    /// Where the record given last begins.
+    record_at: usize,
     ticks: u64,
     end: PageEnd,
 }
@@ -75,17 +78,24 @@ impl<'p, const BIG: bool> Records<'p, BIG> {
     pub fn new(page: &'p [u8], shape: &Shape) -> Self {
         let Some(head) = head(page, shape) else {
             let damage = Some((0, "a page header"));
-            return Self { events: &[], at: 0, ticks: 0, end: PageEnd { missed: None, damage } };
+            return Self { events: &[], at: 0, record_at: 0, ticks: 0, end: PageEnd { missed: None, damage } };
         };
         let claimed = shape.data_offset + head.length;
         let damage = (claimed > page.len()).then_some((page.len(), "the rest of a page"));
         let end = PageEnd { missed: head.missed, damage };
-        Self { events: &page[..claimed.min(page.len())], at: shape.data_offset, ticks: head.ticks, end }
+        let events = &page[..claimed.min(page.len())];
+        Self { events, at: shape.data_offset, record_at: 0, ticks: head.ticks, end }
     }
 
     /// What the page says beside its events; whole once the last of them was given.
     pub fn end(&self) -> PageEnd {
         self.end
+    }
+
+    /// The record given last, and what follows it on the page, if that is enough for a window.
+    #[inline(always)]
+    pub fn window(&self) -> Option<&'p Window> {
+        self.events.get(self.record_at..)?.first_chunk()
     }
 
     #[inline(always)]
@@ -114,6 +124,7 @@ impl<'p, const BIG: bool> Records<'p, BIG> {
                     self.stop(header_at, "a record inside its page");
                     return None;
                 };
+                self.record_at = self.at + 4;
                 self.at += length.next_multiple_of(4);
                 return Some((self.ticks, record));
             }
@@ -165,6 +176,7 @@ impl<'p, const BIG: bool> Iterator for Records<'p, BIG> {
                 self.stop(header_at, "a record inside its page");
                 return None;
             };
+            self.record_at = self.at;
             self.at = after;
             return Some((self.ticks, record));
         }

@@ -79,7 +79,8 @@ impl<'t> CpuPieces<'t> {
     /// The pieces of the CPU at `index`.
     pub fn new(trace: &'t TraceDat, buffer: &Buffer, index: &'t Index, plan: Arc<Plan>) -> Self {
         let packed = buffer.compressed.then_some(trace.layout.compression);
-        Self { file: &trace.file, name: &trace.name, shape: trace.shape, index, packed, plan }
+        let file = &trace.files[index.file];
+        Self { file: &file.bytes, name: &file.name, shape: trace.shape, index, packed, plan }
     }
 
     /// Bytes of all pieces as they are stored.
@@ -104,7 +105,7 @@ impl<'t> CpuPieces<'t> {
         if let Some(missed) = page::head(page, &self.shape).and_then(|head| head.missed.map(|n| (head.ticks, n))) {
             batch.lost(clock.ns(missed.0), self.index.cpu, missed.1, 0);
         }
-        for (ticks, record) in &mut records {
+        while let Some((ticks, record)) = records.next() {
             first = first.or(Some(ticks));
             last = Some(ticks);
             let id = word(record, id_offset).map_or(0, if BIG { u16::from_be_bytes } else { u16::from_le_bytes });
@@ -118,7 +119,7 @@ impl<'t> CpuPieces<'t> {
             let tid =
                 word(record, pid_offset).map_or(NO_TID, if BIG { i32::from_be_bytes } else { i32::from_le_bytes });
             batch.row(clock.ns(ticks), *kind, self.index.cpu, tid);
-            extract.values(record, batch);
+            extract.values::<BIG>(record, records.window(), batch);
         }
         let end = records.end();
         for ticks in [first, last].into_iter().flatten() {

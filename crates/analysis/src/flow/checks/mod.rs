@@ -2,6 +2,7 @@
 //!
 //! One file per subject; [`super::rules::RULES`] lists the checks.
 
+mod aligned;
 mod evidence;
 mod exits;
 mod nested;
@@ -10,6 +11,7 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
+pub use aligned::aligned;
 pub use evidence::{level_conflicts, lost, stale};
 pub use exits::{apic, ept_storm, timer, userspace};
 pub use nested::{shadow, vgif, vls};

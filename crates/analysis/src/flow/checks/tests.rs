@@ -2,8 +2,12 @@
 
 use crate::Options;
 use crate::flow::measure::Measures;
-use crate::flow::model::{ChainSums, ExitSums, Loss, PartFlow, PreemptSums, Sums, Vcpu};
+use crate::flow::model::{Aligned, ChainSums, ExitSums, Loss, PartFlow, PreemptSums, Sums, Vcpu};
 use crate::flow::rules::RULES;
+use crate::shared::align::above::{CpuAbove, OwnExit};
+use crate::shared::align::below::{Reflected, VcpuBelow, Window};
+use crate::shared::align::offsets::Offsets;
+use crate::shared::align::{Alignment, Axis, Cpu, Map, Outside};
 use crate::shared::details::Detail;
 use crate::shared::machine::{Doubts, Seen};
 use crate::shared::reasons::{Isa, Reason};
@@ -48,6 +52,7 @@ fn quiet(isa: Isa) -> PartFlow {
         cpus: 4,
         has_switches: true,
         problems: Vec::new(),
+        aligned: None,
     }
 }
 
@@ -217,4 +222,51 @@ fn the_recording_itself_is_judged() {
     assert_eq!(fired(&part), [""; 0]);
     part.doubts.level_conflicts = 200;
     assert_eq!(fired(&part), ["FLW-CONFLICT"]);
+}
+
+/// L1's own trace: `found` of its ten exits are among those that L0 handed up, and `outside` of its events are misplaced.
+fn aligned(found: usize, outside: u64) -> PartFlow {
+    let reason = Reason { isa: Isa::Svm, code: 0x60 };
+    let window = Window { from: 0, to: 1_000, cpu: 0 };
+    let handed = |place: u64| Reflected { at: 10 + 20 * place, reason, rip: place };
+    let own = |place: u64| OwnExit { at: 15 + 20 * place, reason, rip: place, entered: None };
+    let mut vcpu = VcpuBelow { tid: 100, vcpu: Some(0), windows: vec![window], ..VcpuBelow::default() };
+    vcpu.reflected = (0..10).map(handed).collect();
+    vcpu.steps.write(0, 0, 0);
+    let cpu = Cpu {
+        cpu: 0,
+        own: CpuAbove { exits: (0..10).map(own).collect() },
+        paired_by_exits: true,
+        map: Offsets::of(&vcpu).map(|offsets| Map::Offsets(offsets, 0)),
+        bounds: 1,
+        common: (10 - found..10).map(|place| (place, place)).collect(),
+        outside: Outside { events: 100, violations: outside, worst: 7, ..Outside::default() },
+        vcpu,
+    };
+    let clock = Clock::nanoseconds("mono");
+    let axis = Axis::new(&clock, &clock);
+    let alignment = Alignment {
+        below: "L0".into(),
+        machine: "L1".into(),
+        own_axis: axis.clone(),
+        axis,
+        cpus: vec![cpu],
+        unpaired: 0,
+    };
+    PartFlow {
+        aligned: Some(Aligned { alignment, vms: vec!["web".into()], joined: None }),
+        machine: "L1".into(),
+        level: Level::L1,
+        ..quiet(Isa::Svm)
+    }
+}
+
+#[test]
+fn a_guest_whose_exits_or_events_do_not_fit_is_told_and_one_that_fits_is_not() {
+    assert!(fired(&aligned(10, 0)).is_empty());
+    assert_eq!(fired(&aligned(9, 0)), ["FLW-ALIGN"]);
+    assert_eq!(fired(&aligned(10, 1)), ["FLW-ALIGN"]);
+    let mut broken = aligned(10, 0);
+    broken.aligned.as_mut().unwrap().alignment.cpus[0].vcpu.steps.breaks = 1;
+    assert_eq!(fired(&broken), ["FLW-ALIGN"]);
 }

@@ -1,5 +1,6 @@
 //! The tables of section `flow`, with the names and columns of CONTRACTS section 3.
 
+mod aligned;
 mod nested;
 mod waits;
 
@@ -32,6 +33,8 @@ pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
         threads(measures),
         losses(measures),
         events(measures),
+        aligned::alignment(measures, options),
+        aligned::matched_exits(measures, options),
     ];
     // An empty table is news only where it says that nothing is missing.
     for table in tables.iter_mut().filter(|table| table.rows.is_empty() && table.name != "losses") {

@@ -12,7 +12,7 @@ use super::details::Detail;
 use super::interrupts::{Delivered, Interrupts};
 use super::machine::{Chain, Cx, Doubts, Exit, Seen, Thread};
 use super::reasons::{Isa, Reason};
-use super::roles::{self, ROWS, Role};
+use super::roles::{self, ROLES, Role};
 use super::state::State;
 use cpus::Cpu;
 use rustc_hash::FxHashMap;
@@ -143,28 +143,24 @@ impl<S: Sink> Walk<S> {
     }
 
     /// Takes one event.
+    #[inline]
     pub fn event(&mut self, event: &Event<'_>) {
         let cpu = event.cpu as usize;
-        if cpu >= self.cpus.len() {
-            // CPU numbers come from the file; a damaged one must not size an allocation.
-            if cpu > MOST_CPUS {
-                self.unattributed += 1;
-                return;
-            }
-            self.cpus.resize(cpu + 1, Cpu::default());
+        if cpu >= self.cpus.len() && !self.meet_cpu(cpu) {
+            return;
         }
         let now_ns = self.plausible(event.time_ns);
         if event.is_loss() {
-            self.lost(cpu, event);
-            return;
+            return self.lost(cpu, event);
         }
-        self.cpus[cpu].last_ns = now_ns;
-        let role = ROWS[usize::from(event.kind)].role;
+        let here = &mut self.cpus[cpu];
+        here.last_ns = now_ns;
+        let role = ROLES[usize::from(event.kind)];
         if role == Role::Switch {
-            self.switch(cpu, event);
-            return;
+            return self.switch(cpu, event);
         }
-        let Some(me) = self.thread_of(cpu, event, role) else { return };
+        let known = here.thread.filter(|_| event.tid == trace::batch::NO_TID || here.current == Some(event.tid));
+        let Some(me) = known.or_else(|| self.thread_of(cpu, event, role)) else { return };
         let thread = &mut self.threads[me];
         let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
         match role {
@@ -272,14 +268,22 @@ impl<S: Sink> Walk<S> {
         }
     }
 
-    /// The thread an event belongs to. Only KVM events make a new one, and scheduler events in [`Walk::switch`].
-    #[inline]
-    fn thread_of(&mut self, cpu: usize, event: &Event<'_>, role: Role) -> Option<usize> {
-        let here = &self.cpus[cpu];
-        let tid = if event.tid == trace::batch::NO_TID { here.current } else { Some(event.tid) };
-        if here.thread.is_some() && here.current == tid {
-            return here.thread;
+    /// Makes room for a CPU not met before; false if the number can only be damage. It comes from the file, and must not
+    /// size an allocation.
+    #[cold]
+    fn meet_cpu(&mut self, cpu: usize) -> bool {
+        let plausible = cpu <= MOST_CPUS;
+        if plausible {
+            self.cpus.resize(cpu + 1, Cpu::default());
+        } else {
+            self.unattributed += 1;
         }
+        plausible
+    }
+
+    /// The thread an event belongs to, where its CPU does not know it. Only KVM events make a new one, and scheduler events in [`Walk::switch`].
+    fn thread_of(&mut self, cpu: usize, event: &Event<'_>, role: Role) -> Option<usize> {
+        let tid = if event.tid == trace::batch::NO_TID { self.cpus[cpu].current } else { Some(event.tid) };
         let tid = tid.or_else(|| self.tid_by_pointer(event, role));
         let tid = match tid {
             Some(0) | None => {
@@ -371,7 +375,7 @@ const MOST_CPUS: usize = 65_535;
 
 /// The reason in an event, by number or by name; `silent` is the instruction set where the event names none.
 #[inline]
-fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize, silent: Isa) -> Reason {
+pub(in crate::shared) fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize, silent: Isa) -> Reason {
     let isa = event.get(isa).map_or(silent, Isa::of);
     match event.get(number) {
         Some(code) => Reason::of(isa, code),

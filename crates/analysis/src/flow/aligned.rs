@@ -1,0 +1,103 @@
+//! Puts the traces of guests on the time line of the machines below them.
+//!
+//! In: the parts of a recording whose manifest names machines and their parents. Out: for each guest's trace its
+//! alignment, joined with that of the machine below where that is a guest itself. A recording of one machine costs
+//! nothing; each guest's trace costs a second reading of itself and of the trace below it.
+
+use super::model::{Aligned, PartFlow};
+use crate::Ask;
+use crate::shared::align::{self, Alignment, Map};
+use base::Level;
+use base::number::{duration, list, thousands};
+use base::recording::Recording;
+
+/// Aligns every guest's trace whose lower machine was recorded too.
+pub fn align(ask: &Ask<'_>, flows: &mut [PartFlow]) {
+    let lower: Vec<Option<usize>> = flows.iter().map(|flow| below(flow, flows, &ask.input.recording)).collect();
+    for (place, lower) in lower.iter().enumerate() {
+        let Some(lower) = *lower else { continue };
+        let vm_of = |tid: i32| {
+            let vcpu = flows[lower].vcpus.iter().find(|vcpu| vcpu.tid == tid);
+            vcpu.map(|vcpu| vcpu.vm.clone())
+        };
+        let parts = &ask.input.parts;
+        let alignment = align::align(
+            (&parts[lower], &flows[lower].clock),
+            (&parts[place], &flows[place].clock),
+            ask.options,
+            &vm_of,
+        );
+        let vms = alignment.cpus.iter().map(|cpu| vm_of(cpu.vcpu.tid).unwrap_or_default()).collect();
+        flows[place].aligned = Some(Aligned { alignment, vms, joined: None });
+    }
+    for (place, lower) in lower.iter().enumerate() {
+        let joined = lower.and_then(|lower| {
+            let (lower, upper) = (flows[lower].aligned.as_ref()?, flows[place].aligned.as_ref()?);
+            Some((lower.alignment.below.clone(), joined_error_ns(&lower.alignment, &upper.alignment)?))
+        });
+        if let Some(aligned) = &mut flows[place].aligned {
+            aligned.joined = joined;
+        }
+    }
+}
+
+/// What was done, and how well it fits, as a person would say it.
+pub fn sentence(aligned: &Aligned) -> String {
+    let Alignment { below, machine, cpus, .. } = &aligned.alignment;
+    let mut methods: Vec<&str> = cpus.iter().filter_map(|cpu| cpu.map.as_ref()).map(Map::in_words).collect();
+    methods.sort_unstable();
+    methods.dedup();
+    if methods.is_empty() {
+        return format!(
+            "{machine}'s clock could not be aligned to that of {below}: record both with -C x86-tsc and -e kvm, so that \
+             kvm_write_tsc_offset is there."
+        );
+    }
+    let methods: Vec<String> = methods.into_iter().map(str::to_owned).collect();
+    let errors: Vec<(f64, f64)> = cpus.iter().filter_map(|cpu| aligned.alignment.errors_ns(cpu)).collect();
+    let largest = |of: fn(&(f64, f64)) -> f64| errors.iter().map(of).fold(0.0, f64::max);
+    let (median, most) = (largest(|errors| errors.0), largest(|errors| errors.1));
+    let within = if median < most {
+        format!("within {} at most and {} in the median", duration(most), duration(median))
+    } else {
+        format!("within {}", duration(most))
+    };
+    let (own, found) = cpus.iter().fold((aligned.alignment.unpaired, 0), |(own, found), cpu| {
+        (own + cpu.own.exits.len() as u64, found + cpu.common.len() as u64)
+    });
+    let exits = match own {
+        0 => String::new(),
+        _ => format!("; {} of its {} exits were found in {below}'s trace", thousands(found), thousands(own)),
+    };
+    let joined = aligned.joined.as_ref().map_or(String::new(), |(outer, error_ns)| {
+        format!(" On the time line of {outer} its events lie within {}.", duration(*error_ns))
+    });
+    format!("{machine}'s clock was aligned by {}, {within}{exits}.{joined}", list(&methods))
+}
+
+/// The part of the machine that `flow`'s machine is a guest of: by the manifest, else the only machine one level below.
+fn below(flow: &PartFlow, flows: &[PartFlow], recording: &Recording) -> Option<usize> {
+    let machine = recording.machines.iter().find(|machine| machine.id == flow.machine)?;
+    if let Some(parent) = &machine.parent {
+        return flows.iter().position(|other| other.machine == *parent);
+    }
+    let Level::At(level) = flow.level else { return None };
+    let mut under = recording.machines.iter().filter(|other| other.level + 1 == level);
+    match (under.next(), under.next()) {
+        (Some(only), None) => flows.iter().position(|other| other.machine == only.id),
+        _ => None,
+    }
+}
+
+/// The largest error with which the exits and the first and last events of `upper` lie on the line below `lower`.
+fn joined_error_ns(lower: &Alignment, upper: &Alignment) -> Option<f64> {
+    let mut worst = None;
+    for cpu in &upper.cpus {
+        let ends = cpu.outside.ends.into_iter().flatten().map(|(at, _)| at);
+        for at in cpu.own.exits.iter().map(|exit| exit.at).chain(ends) {
+            let placed = align::compose::compose(lower, upper, cpu.cpu, at);
+            worst = worst.max(placed.map(|placed| placed.error()));
+        }
+    }
+    worst.map(|units| lower.axis.length_ns(units as f64))
+}

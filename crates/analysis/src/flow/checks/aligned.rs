@@ -1,0 +1,50 @@
+//! Does a guest's own trace fit what the machine below saw?
+
+use super::{hit, seen};
+use crate::flow::measure::Measures;
+use crate::flow::rules::Hit;
+use base::number::{duration, many, percent, thousands};
+use base::{Cost, CostKind, Evidence, Severity};
+
+/// Events where the guest cannot have run, exits that were not handed up, writes of offsets that are missing.
+pub fn aligned(measure: &Measures<'_>) -> Vec<Hit> {
+    let Some(aligned) = &measure.part.aligned else { return Vec::new() };
+    let (alignment, cpus) = (&aligned.alignment, &aligned.alignment.cpus);
+    let sum = |of: &dyn Fn(&crate::shared::align::Cpu) -> u64| -> u64 { cpus.iter().map(of).sum() };
+    let events = sum(&|cpu| cpu.outside.events);
+    let outside = sum(&|cpu| cpu.outside.violations);
+    let strangers = sum(&|cpu| cpu.strangers()) + alignment.unpaired;
+    let breaks = sum(&|cpu| cpu.vcpu.steps.breaks);
+    if outside + strangers + breaks == 0 {
+        return Vec::new();
+    }
+    let worst = cpus.iter().map(|cpu| cpu.outside.worst).max().unwrap_or(0);
+    let (below, machine) = (&alignment.below, &alignment.machine);
+    let rows: [(u64, String); 3] = [
+        (
+            outside,
+            format!(
+                "{} of {} events lie where the vCPU did not run, up to {} beyond the stated error",
+                thousands(outside),
+                thousands(events),
+                duration(alignment.axis.length_ns(worst as f64))
+            ),
+        ),
+        (strangers, format!("{} are not among those that {below} handed up", many(strangers, "exit"))),
+        (breaks, format!("{} of an offset by KVM are missing", many(breaks, "write"))),
+    ];
+    let evidence: Vec<Evidence> =
+        rows.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| seen(what, "table alignment")).collect();
+    let share = outside as f64 / events.max(1) as f64;
+    let severity = if share > 0.01 || strangers > 0 { Severity::Medium } else { Severity::Low };
+    let title = if outside > 0 {
+        format!("{} of {machine}'s events do not fit the time line of {below}", percent(share))
+    } else if strangers > 0 {
+        format!("{} of {machine} were not found in the trace of {below}", many(strangers, "exit"))
+    } else {
+        format!("The clock of {machine} has gaps: KVM's writes of its offset are not all there")
+    };
+    let mut hits = hit(measure, severity, title, evidence, Cost::of(CostKind::Measured, share, "share of its events"));
+    hits[0].subject = machine.clone();
+    hits
+}

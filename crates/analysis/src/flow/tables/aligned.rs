@@ -1,0 +1,154 @@
+//! Tables of guests' own traces on the time line of the machine below.
+
+use super::{U64, shown};
+use crate::Options;
+use crate::flow::measure::Measures;
+use crate::flow::model::Aligned;
+use crate::shared::align::{Alignment, Cpu, Map};
+use base::{Cell, Column, ColumnType, Histogram, Table};
+use std::collections::BTreeMap;
+
+const I64: ColumnType = ColumnType::I64;
+
+fn each_cpu<'m>(
+    measures: &'m [Measures<'m>],
+    options: &'m Options,
+) -> impl Iterator<Item = (&'m Aligned, &'m Cpu, &'m str)> {
+    let aligned = measures.iter().filter_map(|measure| measure.part.aligned.as_ref());
+    let cpus = aligned.flat_map(|aligned| {
+        let cpus = aligned.alignment.cpus.iter().zip(&aligned.vms);
+        cpus.map(move |(cpu, vm)| (aligned, cpu, vm.as_str()))
+    });
+    cpus.filter(|(_, cpu, vm)| {
+        options.vm.as_deref().is_none_or(|wanted| wanted == *vm)
+            && options.vcpu.is_none_or(|wanted| cpu.vcpu.vcpu == Some(wanted))
+    })
+}
+
+/// How the clock of each CPU of a guest is found on the clock of the machine below, and how well.
+///
+/// An offset is the time below minus the guest's, at the first and last event; what lies between needs the whole map.
+pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
+    let text = |name: &str| Column::value(name, "", ColumnType::Text);
+    let mut columns = vec![Column::key("machine"), Column::key_of("cpu", U64), Column::key("below")];
+    columns.extend([text("vm"), Column::value("vcpu", "", U64), Column::value("tid", "", I64)]);
+    columns.extend([text("paired_by"), text("method")]);
+    columns.extend(["bounds", "steps", "breaks"].map(|name| Column::value(name, "count", U64)));
+    columns.extend(["offset_first_ns", "offset_last_ns"].map(|name| Column::value(name, "ns", I64)));
+    columns.push(Column::value("drift_ppb", "", I64));
+    columns.extend(["error_p50_ns", "error_max_ns"].map(|name| Column::value(name, "ns", ColumnType::F64)));
+    columns.extend(["events", "unjudged", "violations"].map(|name| Column::value(name, "count", U64)));
+    columns.push(Column::value("worst_ns", "ns", ColumnType::F64));
+    columns.extend([text("joined_with"), Column::value("joined_error_ns", "ns", ColumnType::F64)]);
+    let mut table = Table::new("alignment", columns);
+    for (aligned, cpu, vm) in each_cpu(measures, options) {
+        let alignment = &aligned.alignment;
+        let outside = &cpu.outside;
+        let number: Cell = cpu.vcpu.vcpu.map(u64::from).into();
+        let mut row: Vec<Cell> = vec![alignment.machine.as_str().into(), u64::from(cpu.cpu).into()];
+        row.extend([alignment.below.as_str().into(), vm.into(), number, Cell::I64(cpu.vcpu.tid.into())]);
+        row.push(if cpu.paired_by_exits { "exits" } else { "number" }.into());
+        row.push(cpu.map.as_ref().map_or("none", Map::method).into());
+        row.push(cpu.bounds.into());
+        row.extend([cpu.vcpu.steps.changes().into(), cpu.vcpu.steps.breaks.into()]);
+        row.extend(offsets(alignment, cpu));
+        let errors = alignment.errors_ns(cpu);
+        row.extend([errors.map(|errors| errors.0).into(), errors.map(|errors| errors.1).into()]);
+        row.extend([outside.events.into(), outside.unjudged.into(), outside.violations.into()]);
+        row.push(alignment.axis.length_ns(outside.worst as f64).into());
+        let joined = aligned.joined.as_ref();
+        row.extend([joined.map(|joined| joined.0.as_str()).into(), joined.map(|joined| joined.1).into()]);
+        table.push(row);
+    }
+    let columns = [
+        ("machine", "machine"),
+        ("cpu", "CPU"),
+        ("vm", "its VM below"),
+        ("vcpu", "vCPU"),
+        ("method", "by"),
+        ("steps", "steps"),
+        ("error_p50_ns", "median error"),
+        ("error_max_ns", "largest"),
+        ("events", "events"),
+        ("violations", "outside"),
+    ];
+    table.shown = shown("Guests' own traces on the time line below", &columns, 20);
+    table
+}
+
+/// First and last offset in ns, and the drift between them.
+fn offsets(alignment: &Alignment, cpu: &Cpu) -> [Cell; 3] {
+    let Some([first, last]) = cpu.outside.ends else { return [const { Cell::Missing }; 3] };
+    let below = |units: f64| alignment.axis.length_ns(units);
+    let own = |units: f64| alignment.own_axis.length_ns(units);
+    let offset = |(at, placed): (u64, u64)| Cell::I64((below(placed as f64) - own(at as f64)) as i64);
+    let (below_ns, own_ns) = (below(last.1 as f64 - first.1 as f64), own(last.0 as f64 - first.0 as f64));
+    let known = alignment.own_axis.has_scale() && own_ns > 0.0;
+    let drift = known.then(|| Cell::I64(((below_ns / own_ns - 1.0) * 1e9) as i64));
+    [offset(first), offset(last), drift.unwrap_or(Cell::Missing)]
+}
+
+/// Exits that a machine handed up and exits that the guest wrote down, matched one to one, by reason.
+///
+/// `to_guest` is how long the guest took from its own guest's stop to writing it down, over the matched ones: the
+/// median, and the medians of the least and the most it can have been.
+pub fn matched_exits(measures: &[Measures<'_>], options: &Options) -> Table {
+    let mut columns = vec![Column::key("machine"), Column::key("vm"), Column::key_of("vcpu", U64)];
+    columns.push(Column::key("reason"));
+    let counts = ["handed_up", "seen_by_guest", "matched", "order_unknown"];
+    columns.extend(counts.map(|name| Column::value(name, "count", U64)));
+    let times = ["to_guest_p50_ns", "to_guest_low_ns", "to_guest_high_ns"];
+    columns.extend(times.map(|name| Column::value(name, "ns", U64)));
+    let mut table = Table::new("matched_exits", columns);
+    for (aligned, cpu, vm) in each_cpu(measures, options) {
+        for (reason, sums) in by_reason(&aligned.alignment, cpu) {
+            let mut row: Vec<Cell> = vec![aligned.alignment.machine.as_str().into(), vm.into()];
+            row.extend([cpu.vcpu.vcpu.map(u64::from).into(), reason.into()]);
+            row.extend(sums.counts.map(Cell::from));
+            row.extend(sums.to_guest_ns.iter().map(|histogram| histogram.quantile(0.5).into()));
+            table.push(row);
+        }
+    }
+    let columns = [
+        ("machine", "machine"),
+        ("vcpu", "vCPU"),
+        ("reason", "reason"),
+        ("handed_up", "handed up"),
+        ("seen_by_guest", "in its trace"),
+        ("matched", "matched"),
+        ("to_guest_p50_ns", "until it wrote"),
+        ("to_guest_low_ns", "at least"),
+        ("to_guest_high_ns", "at most"),
+    ];
+    table.shown = shown("Exits that a guest got, and wrote down itself", &columns, 12);
+    table
+}
+
+#[derive(Default)]
+struct Matched {
+    /// Handed up, in the guest's trace, matched, of unknown order.
+    counts: [u64; 4],
+    /// Value, least, most.
+    to_guest_ns: [Histogram; 3],
+}
+
+fn by_reason(alignment: &Alignment, cpu: &Cpu) -> BTreeMap<String, Matched> {
+    let mut rows: BTreeMap<String, Matched> = BTreeMap::new();
+    for handed in &cpu.vcpu.reflected {
+        rows.entry(handed.reason.name()).or_default().counts[0] += 1;
+    }
+    for own in &cpu.own.exits {
+        rows.entry(own.reason.name()).or_default().counts[1] += 1;
+    }
+    for (low, high) in &cpu.common {
+        let (handed, own) = (cpu.vcpu.reflected[*low], cpu.own.exits[*high]);
+        let row = rows.entry(own.reason.name()).or_default();
+        row.counts[2] += 1;
+        let Some(placed) = cpu.map.as_ref().and_then(|map| map.place(own.at)) else { continue };
+        row.counts[3] += u64::from(placed.low < handed.at);
+        for (histogram, at) in row.to_guest_ns.iter_mut().zip([placed.value, placed.low, placed.high]) {
+            histogram.record(alignment.axis.length_ns(at.saturating_sub(handed.at) as f64) as u64);
+        }
+    }
+    rows
+}

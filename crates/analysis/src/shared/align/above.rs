@@ -1,0 +1,77 @@
+//! What does a guest's own trace tell that the machine below saw as well?
+//!
+//! In: the guest's trace. Out: for each of its CPUs its own `kvm_exit` and `kvm_entry` events, in order. Each of those
+//! exits is one that the machine below handed up; each of those entries is a request that the machine below saw.
+
+use super::axis::Axis;
+use crate::Options;
+use crate::input::Part;
+use crate::shared::reasons::{Isa, Reason};
+use crate::shared::roles::{self, ROWS, Role};
+use crate::shared::vendor;
+use crate::shared::walk::reason;
+use std::collections::BTreeMap;
+use trace::replay::Listener;
+use trace::{Event, Reading, Request, Wanted};
+
+/// One CPU of the guest.
+#[derive(Debug, Clone, Default)]
+pub struct CpuAbove {
+    /// Its exits, in order.
+    pub exits: Vec<OwnExit>,
+}
+
+/// A `kvm_exit` of the guest's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnExit {
+    /// When the guest wrote it down, on its own clock.
+    pub at: u64,
+    /// Why its own guest stopped.
+    pub reason: Reason,
+    /// Where.
+    pub rip: u64,
+    /// The `kvm_entry` of the same CPU before it and after the exit before, if there is one.
+    pub entered: Option<u64>,
+}
+
+/// Reads it from a trace, by CPU.
+pub fn above(part: &Part, axis: &Axis, options: &Options) -> BTreeMap<u32, CpuAbove> {
+    let trace = part.trace.as_ref();
+    let rows = ROWS.iter().filter(|row| matches!(row.role, Role::Exit | Role::Entry));
+    let wanted = |row: &roles::Row| {
+        let names =
+            row.names.iter().map(|name| (*name).to_owned()).filter(|name| !options.ignore_events.contains(name));
+        let fields = row.fields.iter().map(|names| names.iter().map(|name| (*name).to_owned()).collect()).collect();
+        Wanted { names: names.collect(), fields }
+    };
+    let (roles, events): (Vec<Role>, Vec<Wanted>) = rows.map(|row| (row.role, wanted(row))).unzip();
+    let request = Request { events };
+    let mut keeper = Keeper { axis, roles, isa: vendor::of(trace), entered: BTreeMap::new(), cpus: BTreeMap::new() };
+    trace::replay(trace, &Reading { request: &request, fitted: None }, &mut keeper);
+    keeper.cpus
+}
+
+struct Keeper<'a> {
+    axis: &'a Axis,
+    roles: Vec<Role>,
+    isa: Isa,
+    entered: BTreeMap<u32, u64>,
+    cpus: BTreeMap<u32, CpuAbove>,
+}
+
+impl Listener for Keeper<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if event.is_loss() {
+            self.entered.remove(&event.cpu);
+            return;
+        }
+        let at = self.axis.of_event(event.time_ns);
+        if self.roles[usize::from(event.kind)] == Role::Entry {
+            self.entered.insert(event.cpu, at);
+            return;
+        }
+        let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME, self.isa);
+        let (rip, entered) = (event.or_zero(roles::exit::RIP), self.entered.remove(&event.cpu));
+        self.cpus.entry(event.cpu).or_default().exits.push(OwnExit { at, reason, rip, entered });
+    }
+}

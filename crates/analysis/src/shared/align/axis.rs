@@ -1,0 +1,44 @@
+//! In which unit do the events of a trace count time, and how long is one of it?
+//!
+//! Offsets that KVM writes are ticks of the time-stamp counter, so traces with clock `x86-tsc` are compared in ticks;
+//! all others in the nanoseconds of their clock.
+
+use base::{Clock, ClockSource};
+
+/// The unit of one trace's times.
+#[derive(Debug, Clone)]
+pub struct Axis {
+    /// True for ticks of the time-stamp counter.
+    pub tsc: bool,
+    /// Events were read as ticks already: their file states no scale.
+    raw: bool,
+    clock: Clock,
+}
+
+impl Axis {
+    /// The axis of a trace whose file gives `own`, and whose times are shown with `clock`.
+    pub fn new(own: &Clock, clock: &Clock) -> Self {
+        Self { tsc: own.name == "x86-tsc", raw: own.source == ClockSource::None, clock: clock.clone() }
+    }
+
+    /// The time of an event as it was read without a fitted clock.
+    #[inline]
+    pub fn of_event(&self, time: u64) -> u64 {
+        if self.tsc && !self.raw { self.clock.ticks(time) } else { time }
+    }
+
+    /// A length in ns.
+    pub fn length_ns(&self, units: f64) -> f64 {
+        if self.tsc || self.raw { units * self.clock.mult as f64 / 2f64.powi(self.clock.shift as i32) } else { units }
+    }
+
+    /// How far a time may lie from the true one because it was rounded to ns, in units.
+    pub fn rounding(&self) -> u64 {
+        if self.tsc && !self.raw { self.clock.ticks(1).max(1) } else { 0 }
+    }
+
+    /// True if something tells how long a unit is.
+    pub fn has_scale(&self) -> bool {
+        self.clock.source != ClockSource::None
+    }
+}

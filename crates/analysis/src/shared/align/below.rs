@@ -1,0 +1,218 @@
+//! What does the trace of the machine below tell of its guest's vCPUs?
+//!
+//! In:  the lower machine's trace. Out: per vCPU thread the windows in which its guest ran, the exits of a nested guest
+//! that were handed up, the guest's requests to enter one, and the offsets that KVM wrote.
+//!
+//! ```text
+//! window of L1 |--------|      |---|   |-----|            |----|
+//!                       request                  handed up
+//! ```
+//! The walk's rules decide which time was whose; here its answers are kept. Memory grows with the number of exits,
+//! some 24 bytes for each; it is paid only where a guest's own trace is there to be aligned.
+
+use super::axis::Axis;
+use super::steps::Steps;
+use crate::Options;
+use crate::input::Part;
+use crate::shared::machine::{Chain, Exit, Handled};
+use crate::shared::reasons::{Class, Reason};
+use crate::shared::roles::{self, ROWS};
+use crate::shared::state::{Lv, State};
+use crate::shared::vendor;
+use crate::shared::walk::{Preemptor, Sink, Walk};
+use trace::replay::Listener;
+use trace::{Event, Reading, Wanted};
+
+/// One vCPU thread.
+#[derive(Debug, Clone, Default)]
+pub struct VcpuBelow {
+    /// Its thread id.
+    pub tid: i32,
+    /// Its number, where an event told.
+    pub vcpu: Option<u32>,
+    /// Stretches in which the guest itself ran, in order, in units of the lower machine's axis.
+    pub windows: Vec<Window>,
+    /// Stretches in which a guest of it ran: its counter counts there too.
+    pub nested: Vec<Window>,
+    /// Stretches in which it may have run unseen.
+    pub unknown: Vec<Window>,
+    /// Exits of nested guests that the guest got, in order.
+    pub reflected: Vec<Reflected>,
+    /// When the guest asked to enter a nested guest, in order.
+    pub requests: Vec<u64>,
+    /// Offsets that KVM wrote.
+    pub steps: Steps,
+}
+
+/// A stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Window {
+    /// Its start.
+    pub from: u64,
+    /// Its end.
+    pub to: u64,
+    /// The CPU of the lower machine on which it ended.
+    pub cpu: u32,
+}
+
+/// An exit of a nested guest that its hypervisor got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reflected {
+    /// When the nested guest stopped.
+    pub at: u64,
+    /// Why, as the hypervisor is told.
+    pub reason: Reason,
+    /// Where it stopped.
+    pub rip: u64,
+}
+
+/// Everything of one lower machine.
+#[derive(Debug, Clone, Default)]
+pub struct Below {
+    /// Its vCPU threads.
+    pub vcpus: Vec<VcpuBelow>,
+    /// First and last event.
+    pub span: (u64, u64),
+}
+
+const EVENT: &str = "kvm_write_tsc_offset";
+
+/// Reads it from a trace.
+pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
+    let trace = part.trace.as_ref();
+    let facts = trace.facts();
+    let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
+    let mut request = roles::request(&options.ignore_events, has);
+    let mut names = vec![EVENT.to_owned(), "kvm_x86_write_tsc_offset".to_owned()];
+    names.retain(|name| !options.ignore_events.contains(name));
+    let fields = ["vcpu_id", "previous_tsc_offset", "next_tsc_offset"].map(|field| vec![field.to_owned()]);
+    request.events.push(Wanted { names, fields: fields.to_vec() });
+    let keeper = Keeper { axis: axis.clone(), cpu: 0, vcpus: Vec::new() };
+    let mut walk = Walk::new(keeper);
+    walk.isa = vendor::of(trace);
+    let mut feed = Feed { walk, writes: Vec::new() };
+    let totals = trace::replay(trace, &Reading { request: &request, fitted: None }, &mut feed);
+    let (first, last) = totals.span_ns.unwrap_or((0, 0));
+    feed.walk.end(last);
+    let Feed { walk, writes } = feed;
+    let mut vcpus = walk.sink.vcpus;
+    vcpus.resize_with(walk.threads.len(), VcpuBelow::default);
+    for (thread, vcpu) in walk.threads.iter().zip(&mut vcpus) {
+        vcpu.tid = thread.tid;
+        vcpu.vcpu = thread.vcpu_id;
+    }
+    let mut foreign = Vec::new();
+    for written in writes {
+        let own = |vcpu: &&mut VcpuBelow| vcpu.tid == written.tid && vcpu.vcpu == Some(written.number);
+        match vcpus.iter_mut().find(own) {
+            Some(vcpu) => vcpu.steps.write(written.at, written.previous, written.next),
+            None => foreign.push(written),
+        }
+    }
+    adopt(&mut vcpus, foreign);
+    vcpus.retain(|vcpu| !vcpu.windows.is_empty());
+    Below { vcpus, span: (axis.of_event(first), axis.of_event(last)) }
+}
+
+/// A VMM may set a vCPU's counter in a thread that never runs it, before the first run or later. Such a write belongs to
+/// the vCPU of its number whose offset it changed; if none had one yet, to the only vCPU of that number.
+fn adopt(vcpus: &mut [VcpuBelow], mut foreign: Vec<Written>) {
+    foreign.sort_unstable_by_key(|written| written.at);
+    for written in foreign {
+        let Written { number, at, previous, next, .. } = written;
+        let mut same: Vec<&mut VcpuBelow> =
+            vcpus.iter_mut().filter(|vcpu| vcpu.vcpu == Some(number) && !vcpu.windows.is_empty()).collect();
+        let taken = same.iter_mut().any(|vcpu| vcpu.steps.adopt(at, previous, next));
+        if let ([only], false) = (same.as_mut_slice(), taken)
+            && (only.steps.is_empty() || only.steps.is_all_before(at))
+        {
+            only.steps.write(at, previous, next);
+        }
+    }
+}
+
+/// One `kvm_write_tsc_offset`.
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    tid: i32,
+    number: u32,
+    at: u64,
+    previous: u64,
+    next: u64,
+}
+
+struct Feed {
+    walk: Walk<Keeper>,
+    writes: Vec<Written>,
+}
+
+impl Listener for Feed {
+    fn start(&mut self, origin_ns: u64) {
+        self.walk.start(origin_ns);
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        if usize::from(event.kind) == ROWS.len() {
+            let at = self.walk.sink.axis.of_event(event.time_ns);
+            let (number, previous, next) = (event.or_zero(0) as u32, event.or_zero(1), event.or_zero(2));
+            self.writes.push(Written { tid: event.tid, number, at, previous, next });
+            return;
+        }
+        self.walk.sink.cpu = event.cpu;
+        self.walk.event(event);
+    }
+}
+
+/// Keeps what the walk tells.
+struct Keeper {
+    axis: Axis,
+    /// CPU of the event that the walk looks at: a guest's stretch is ended by an event of its own CPU.
+    cpu: u32,
+    vcpus: Vec<VcpuBelow>,
+}
+
+impl Keeper {
+    #[inline]
+    fn of(&mut self, thread: usize) -> &mut VcpuBelow {
+        if thread >= self.vcpus.len() {
+            self.vcpus.resize_with(thread + 1, VcpuBelow::default);
+        }
+        &mut self.vcpus[thread]
+    }
+}
+
+impl Sink for Keeper {
+    #[inline]
+    fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
+        let window = Window { from: self.axis.of_event(from_ns), to: self.axis.of_event(to_ns), cpu: self.cpu };
+        match state {
+            State::Guest(Lv::L1 | Lv::Early) => self.of(thread).windows.push(window),
+            State::Guest(level) if level.is_nested() => self.of(thread).nested.push(window),
+            State::Guest(_) | State::Unknown => self.of(thread).unknown.push(window),
+            _ => {}
+        }
+    }
+
+    fn exit(&mut self, thread: usize, exit: &Exit) {
+        let at = self.axis.of_event(exit.at_ns);
+        if exit.handled == Handled::Reflected {
+            self.of(thread).reflected.push(Reflected { at, reason: exit.reason, rip: exit.rip });
+        }
+        if exit.reason.class() == Class::EntryRequest && !exit.level.is_nested() {
+            self.of(thread).requests.push(at);
+        }
+    }
+
+    /// The reason that the hypervisor is told can be another than the one before it.
+    fn chain(&mut self, thread: usize, chain: &Chain) {
+        let at = self.axis.of_event(chain.start_ns);
+        let reflected = &mut self.of(thread).reflected;
+        let place = reflected.partition_point(|known| known.at < at);
+        match reflected.get_mut(place).filter(|known| known.at == at) {
+            Some(known) => known.reason = chain.reason,
+            None => reflected.insert(place, Reflected { at, reason: chain.reason, rip: 0 }),
+        }
+    }
+
+    fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
+}

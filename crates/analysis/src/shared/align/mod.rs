@@ -1,0 +1,206 @@
+//! Where do the events of a guest's own trace lie on the time line of the machine below, and how sure is that?
+//!
+//! In:  the trace of a machine and the trace of a guest of it. Out: for each CPU of the guest its vCPU thread below, a
+//! [`Map`] from the guest's clock to the clock below, each of the guest's own `kvm_exit` events found among the exits
+//! that the machine below handed up, and the events that contradict the map.
+//!
+//! ```text
+//! below: windows of the guest, exits handed up, offsets   \                  offsets known: exact
+//!                                                          pairing --> map   samples of trace-cmd
+//! above: its own exits and entries, by CPU                /                  causal bounds: lines, order
+//! ```
+//! Causal bounds: the guest writes its `kvm_exit` after the first entry that follows the handing up, and its `kvm_entry`
+//! before it leaves for the request that this entry makes. Lines are believed until one of the guest's events
+//! contradicts them; then its clock wanders, and order alone is left. Levels are joined by [`compose`].
+
+pub mod above;
+pub mod axis;
+pub mod below;
+pub mod compose;
+pub mod hull;
+pub mod lines;
+pub mod matches;
+pub mod offsets;
+pub mod order;
+pub mod outside;
+pub mod pairing;
+pub mod place;
+pub mod shift;
+pub mod steps;
+
+pub use axis::Axis;
+pub use outside::Outside;
+pub use place::{Map, Placed};
+
+use crate::Options;
+use crate::input::Part;
+use above::{CpuAbove, OwnExit};
+use below::{Below, VcpuBelow};
+use lines::Bound;
+use matches::Pairs;
+use offsets::Offsets;
+use order::Order;
+use shift::Shift;
+
+/// One guest on the time line of the machine below.
+#[derive(Debug, Clone)]
+pub struct Alignment {
+    /// The machine below.
+    pub below: String,
+    /// The guest.
+    pub machine: String,
+    /// The clock of the machine below.
+    pub axis: Axis,
+    /// The guest's, with the scale of the one below where both count the same counter.
+    pub own_axis: Axis,
+    /// CPUs of the guest whose vCPU thread is known.
+    pub cpus: Vec<Cpu>,
+    /// Exits in the guest's trace on CPUs whose vCPU thread is not known.
+    pub unpaired: u64,
+}
+
+impl Alignment {
+    /// The median and the largest error of the events of `cpu`, in ns; `None` if none could be placed.
+    pub fn errors_ns(&self, cpu: &Cpu) -> Option<(f64, f64)> {
+        let errors = &cpu.outside.errors;
+        let ns = |units: u64| self.axis.length_ns(units as f64);
+        errors.quantile(0.5).map(|median| (ns(median), ns(errors.max())))
+    }
+}
+
+/// One CPU of the guest.
+#[derive(Debug, Clone)]
+pub struct Cpu {
+    /// Its number in the guest.
+    pub cpu: u32,
+    /// What the machine below tells of it.
+    pub vcpu: VcpuBelow,
+    /// What the guest tells.
+    pub own: CpuAbove,
+    /// True if the exits that both saw paired the two, false if only its number did.
+    pub paired_by_exits: bool,
+    /// How its times are found below; `None` if nothing tells.
+    pub map: Option<Map>,
+    /// Causal bounds or samples behind the map.
+    pub bounds: u64,
+    /// (place in `vcpu.reflected`, place in `own.exits`) of exits found in both.
+    pub common: Pairs,
+    /// Its events, held against the windows in which it ran.
+    pub outside: Outside,
+}
+
+impl Cpu {
+    /// Exits in the guest's trace that are not among those handed up, though the trace below tells of that time.
+    pub fn strangers(&self) -> u64 {
+        let (Some(map), Some(first), Some(last)) = (&self.map, self.vcpu.reflected.first(), self.vcpu.reflected.last())
+        else {
+            return 0;
+        };
+        let mut common = self.common.iter().map(|(_, own)| *own).peekable();
+        let mut strangers = 0;
+        for (place, exit) in self.own.exits.iter().enumerate() {
+            if common.next_if_eq(&place).is_some() {
+                continue;
+            }
+            let told = |placed: Placed| placed.low >= first.at && placed.high <= last.at;
+            strangers += u64::from(map.place(exit.at).is_some_and(told));
+        }
+        strangers
+    }
+}
+
+/// Aligns `guest` to `lower`; the clocks are those with which the two are shown.
+pub fn align(
+    (lower, lower_clock): (&Part, &base::Clock),
+    (guest, guest_clock): (&Part, &base::Clock),
+    options: &Options,
+    vm_of: pairing::VmOf<'_>,
+) -> Alignment {
+    let axis = Axis::new(&lower.trace.facts().clock, lower_clock);
+    let own_axis = Axis::new(&guest.trace.facts().clock, guest_clock);
+    let below = below::below(lower, &axis, options);
+    let mut above = above::above(guest, &own_axis, options);
+    let facts = (lower.trace.facts(), guest.trace.facts());
+    let named = facts.0.guests.iter().find(|named| Some(named.trace_id) == facts.1.trace_id);
+    let named = named.map_or(&[][..], |named| &named.vcpu_tids);
+    let pairs = pairing::pair(&below, &above, facts.1.cpus, named, vm_of);
+    let Below { mut vcpus, .. } = below;
+    let samples = facts.1.time_shifts.iter().find(|shift| Some(shift.peer) == facts.0.trace_id);
+    let units = Units { below: &axis, own: &own_axis };
+    let mut cpus: Vec<Cpu> = Vec::new();
+    for pair in pairs {
+        let vcpu = std::mem::take(&mut vcpus[pair.thread]);
+        let own = above.remove(&pair.cpu).unwrap_or_default();
+        let shift = samples.and_then(|samples| Shift::of(samples, pair.cpu));
+        cpus.push(one(pair, vcpu, own, shift, &units));
+    }
+    judge(&mut cpus, guest, &own_axis);
+    let refuted = |cpu: &Cpu| matches!(cpu.map, Some(Map::Lines(_))) && cpu.outside.violations > 0;
+    if cpus.iter().any(refuted) {
+        for cpu in cpus.iter_mut().filter(|cpu| refuted(cpu)) {
+            cpu.map = Order::between(&causal(&cpu.vcpu, &cpu.own.exits, &cpu.common)).map(Map::Order);
+        }
+        judge(&mut cpus, guest, &own_axis);
+    }
+    let unpaired = above.values().map(|own| own.exits.len() as u64).sum();
+    let own_axis = if axis.tsc && own_axis.tsc { axis.clone() } else { own_axis };
+    Alignment { below: lower.machine.clone(), machine: guest.machine.clone(), axis, own_axis, cpus, unpaired }
+}
+
+/// Holds all events of the guest against the windows in which it ran.
+fn judge(cpus: &mut [Cpu], guest: &Part, axis: &Axis) {
+    let maps = cpus.iter().filter_map(|cpu| Some((cpu.cpu, (cpu.map.as_ref()?, &cpu.vcpu)))).collect();
+    let mut told = outside::outside(guest, axis, &maps);
+    for cpu in cpus {
+        cpu.outside = told.remove(&cpu.cpu).unwrap_or_default();
+    }
+}
+
+/// The units of both clocks.
+struct Units<'a> {
+    below: &'a Axis,
+    own: &'a Axis,
+}
+
+/// Finds the map of one CPU, and the exits that both sides saw.
+fn one(pair: pairing::Pair, vcpu: VcpuBelow, own: CpuAbove, shift: Option<Shift>, units: &Units<'_>) -> Cpu {
+    let same = units.below.tsc && units.own.tsc;
+    let rounding = units.below.rounding() + units.own.rounding();
+    let paired_by_exits = !pair.common.is_empty();
+    let (map, bounds, common) = if let Some(offsets) = Offsets::of(&vcpu).filter(|_| same) {
+        let common = matches::by_time(&vcpu.reflected, &own.exits, |exit| Some(offsets.place(exit.at)));
+        (Some(Map::Offsets(offsets, rounding)), vcpu.steps.len() as u64, common)
+    } else if let Some(shift) = shift.filter(|_| same || !units.own.tsc) {
+        (Some(Map::Shift(shift.clone(), rounding)), shift.len() as u64, pair.common)
+    } else {
+        let scaled = units.below.has_scale() && units.own.has_scale();
+        let bounds = causal(&vcpu, &own.exits, &pair.common);
+        (place::through(&bounds, same, scaled), bounds.len() as u64, pair.common)
+    };
+    Cpu { cpu: pair.cpu, vcpu, own, paired_by_exits, map, bounds, common, outside: Outside::default() }
+}
+
+/// What the exits that both saw say of the two clocks, by time of the guest's.
+pub fn causal(vcpu: &VcpuBelow, own: &[OwnExit], common: &[(usize, usize)]) -> Vec<Bound> {
+    let mut bounds = Vec::new();
+    let mut last_request = None;
+    for (low, high) in common {
+        let (handed, exit) = (vcpu.reflected[*low], own[*high]);
+        // The nested guest that stopped here was entered by the last request before.
+        let request = vcpu.requests.partition_point(|at| *at <= handed.at).checked_sub(1);
+        if let (Some(place), Some(x)) = (request.filter(|_| request != last_request), exit.entered) {
+            let at = vcpu.requests[place];
+            let window = vcpu.windows.partition_point(|window| window.from < at).checked_sub(1);
+            let previous = low.checked_sub(1).map_or(0, |before| vcpu.reflected[before].at);
+            if let Some(y) = window.map(|last| vcpu.windows[last].to).filter(|_| at > previous) {
+                bounds.push(Bound { x, y, is_lower: false });
+            }
+        }
+        last_request = request;
+        if let Some(window) = vcpu.windows.get(vcpu.windows.partition_point(|window| window.from < handed.at)) {
+            bounds.push(Bound { x: exit.at, y: window.from, is_lower: true });
+        }
+    }
+    bounds.sort_by_key(|bound| bound.x);
+    bounds
+}

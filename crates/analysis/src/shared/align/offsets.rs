@@ -1,0 +1,95 @@
+//! A guest's clock from the offsets that KVM wrote: exact.
+//!
+//! ```text
+//! below   |--window--|        |--window--|      offset -10, then -14
+//! guest   |----------|    |----------|          its counter stood still in between
+//! ```
+//! Each window is shifted by the offset in force when it began; KVM cannot change it while the guest runs. So a guest's
+//! time is looked up among the shifted windows, which rise in the guest's clock too, unless the guest or its VMM set the
+//! counter back: there a new epoch begins. The ratio is 1: no event tells of TSC scaling.
+
+use super::below::{VcpuBelow, Window};
+
+/// Windows of a guest, and of its own guests, in the guest's clock.
+#[derive(Debug, Clone, Default)]
+pub struct Offsets {
+    /// First and last tick of each window, and the offset, modulo 2^64.
+    pieces: Vec<(u64, u64, u64)>,
+    /// Places in `pieces` at which the guest's counter was set back; the first is 0.
+    epochs: Vec<usize>,
+}
+
+impl Offsets {
+    /// The windows of `vcpu`; `None` if no write of an offset was seen.
+    pub fn of(vcpu: &VcpuBelow) -> Option<Self> {
+        let piece = |window: &Window| {
+            let offset = vcpu.steps.at(window.from)?;
+            let (from, to) = (window.from.wrapping_add(offset), window.to.wrapping_add(offset));
+            (from <= to).then_some((from, to, offset))
+        };
+        let mut windows: Vec<&Window> = vcpu.windows.iter().chain(&vcpu.nested).collect();
+        windows.sort_by_key(|window| window.from);
+        let pieces: Vec<(u64, u64, u64)> = windows.into_iter().filter_map(piece).collect();
+        let back = pieces.windows(2).enumerate().filter(|(_, two)| two[1].0 < two[0].1).map(|(place, _)| place + 1);
+        let epochs: Vec<usize> = std::iter::once(0).chain(back).collect();
+        (!vcpu.steps.is_empty() && !pieces.is_empty()).then_some(Self { pieces, epochs })
+    }
+
+    /// The time below of the guest's time `at`, by the window that holds it, else by the nearest.
+    pub fn place(&self, at: u64) -> u64 {
+        let ends = self.epochs.iter().skip(1).copied().chain([self.pieces.len()]);
+        let mut best = (u64::MAX, 0);
+        for (first, end) in self.epochs.iter().zip(ends) {
+            let (distance, offset) = nearest(&self.pieces[*first..end], at);
+            if distance < best.0 {
+                best = (distance, offset);
+            }
+            if distance == 0 {
+                break;
+            }
+        }
+        at.wrapping_sub(best.1)
+    }
+}
+
+/// How far the nearest of some rising pieces is from `at`, and its offset.
+fn nearest(pieces: &[(u64, u64, u64)], at: u64) -> (u64, u64) {
+    let next = pieces.partition_point(|(_, to, _)| *to < at);
+    let after = pieces.get(next).map(|(from, _, offset)| (from.saturating_sub(at), *offset));
+    let before = next.checked_sub(1).map(|last| (at - pieces[last].1, pieces[last].2));
+    before.into_iter().chain(after).min().unwrap_or((u64::MAX, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vcpu(windows: &[(u64, u64)], writes: &[(u64, i64, i64)]) -> VcpuBelow {
+        let windows = windows.iter().map(|(from, to)| Window { from: *from, to: *to, cpu: 0 }).collect();
+        let mut vcpu = VcpuBelow { windows, ..VcpuBelow::default() };
+        writes.iter().for_each(|(at, previous, next)| vcpu.steps.write(*at, *previous as u64, *next as u64));
+        vcpu
+    }
+
+    #[test]
+    fn a_counter_that_stood_still_is_placed_by_its_windows() {
+        let vcpu = vcpu(&[(1000, 1100), (1300, 1400)], &[(900, -5, -500), (1200, -500, -700)]);
+        let offsets = Offsets::of(&vcpu).unwrap();
+        assert_eq!(offsets.place(550), 1050, "in the first window");
+        assert_eq!(offsets.place(650), 1350, "in the second");
+        assert_eq!(offsets.place(495), 995, "before the first: its offset counts");
+        assert_eq!(offsets.place(705), 1405);
+    }
+
+    #[test]
+    fn a_counter_set_back_begins_anew() {
+        let vcpu = vcpu(&[(1000, 1100), (1300, 1400)], &[(900, 0, 0), (1200, 0, -1290)]);
+        let offsets = Offsets::of(&vcpu).unwrap();
+        assert_eq!((offsets.place(1050), offsets.place(20)), (1050, 1310));
+    }
+
+    #[test]
+    fn without_a_write_nothing_is_known() {
+        assert!(Offsets::of(&vcpu(&[(1, 2)], &[])).is_none());
+    }
+}

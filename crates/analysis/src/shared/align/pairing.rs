@@ -1,0 +1,80 @@
+//! Which CPU of a guest is which vCPU thread of the machine below?
+//!
+//! Evidence, best first: the exits of a nested guest, which the thread was handed and the CPU wrote down in the same
+//! order; then, for CPUs that ran no nested guest, the CPU's number, in the VM that the others belong to, or that the
+//! recording of the lower machine names, or that is the only one.
+
+use super::above::CpuAbove;
+use super::below::Below;
+use super::matches::{Pairs, by_order};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which VM a thread belongs to.
+pub type VmOf<'a> = &'a dyn Fn(i32) -> Option<String>;
+
+/// One pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// The guest's CPU.
+    pub cpu: u32,
+    /// Place of the thread in `Below::vcpus`.
+    pub thread: usize,
+    /// Exits that both saw, by order alone.
+    pub common: Pairs,
+}
+
+/// Pairs CPUs and threads; every one occurs once at most. `named` are the threads that the recording says are this
+/// guest's, with their CPUs.
+pub fn pair(
+    below: &Below,
+    above: &BTreeMap<u32, CpuAbove>,
+    cpus: u32,
+    named: &[(u32, i32)],
+    vm_of: VmOf<'_>,
+) -> Vec<Pair> {
+    let mut found: Vec<Pair> = Vec::new();
+    for (cpu, own) in above.iter().filter(|(_, own)| !own.exits.is_empty()) {
+        for (thread, vcpu) in below.vcpus.iter().enumerate().filter(|(_, vcpu)| !vcpu.reflected.is_empty()) {
+            let common = by_order(&vcpu.reflected, &own.exits);
+            if !common.is_empty() {
+                found.push(Pair { cpu: *cpu, thread, common });
+            }
+        }
+    }
+    let by_number = |pair: &Pair| below.vcpus[pair.thread].vcpu == Some(pair.cpu);
+    found.sort_by_key(|pair| std::cmp::Reverse((pair.common.len(), by_number(pair))));
+    let (mut cpus_done, mut threads_done) = (BTreeSet::new(), BTreeSet::new());
+    found.retain(|pair| {
+        let free = !cpus_done.contains(&pair.cpu) && !threads_done.contains(&pair.thread);
+        if free {
+            cpus_done.insert(pair.cpu);
+            threads_done.insert(pair.thread);
+        }
+        free
+    });
+    for (cpu, tid) in named {
+        let thread = below.vcpus.iter().position(|vcpu| vcpu.tid == *tid);
+        if let Some(thread) = thread.filter(|thread| !threads_done.contains(thread) && !cpus_done.contains(cpu)) {
+            cpus_done.insert(*cpu);
+            threads_done.insert(thread);
+            found.push(Pair { cpu: *cpu, thread, common: Pairs::new() });
+        }
+    }
+    let vms: BTreeSet<Option<String>> = match found.first() {
+        Some(_) => found.iter().map(|pair| vm_of(below.vcpus[pair.thread].tid)).collect(),
+        None => below.vcpus.iter().map(|vcpu| vm_of(vcpu.tid)).collect(),
+    };
+    let numbers_are_cpus = found.iter().all(by_number);
+    if vms.len() == 1 && numbers_are_cpus {
+        for cpu in (0..cpus).filter(|cpu| !cpus_done.contains(cpu)) {
+            let same = |(place, vcpu): &(usize, &super::below::VcpuBelow)| {
+                vcpu.vcpu == Some(cpu) && vms.contains(&vm_of(vcpu.tid)) && !threads_done.contains(place)
+            };
+            if let Some((thread, _)) = below.vcpus.iter().enumerate().find(same) {
+                found.push(Pair { cpu, thread, common: Pairs::new() });
+            }
+        }
+    }
+    found.sort_by_key(|pair| pair.cpu);
+    found
+}

@@ -1,0 +1,107 @@
+//! A time of a guest's clock on the clock of the machine below, with its error.
+
+use super::lines::{Bound, Lines};
+use super::offsets::Offsets;
+use super::order::Order;
+use super::shift::Shift;
+
+/// A time on another clock. The true one lies in `[low, high]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// The best guess, the middle.
+    pub value: u64,
+    /// The earliest it can be.
+    pub low: u64,
+    /// The latest it can be.
+    pub high: u64,
+}
+
+impl Placed {
+    /// A time known to lie between two others.
+    pub fn between(low: u64, high: u64) -> Self {
+        let high = high.max(low);
+        Self { value: low + (high - low) / 2, low, high }
+    }
+
+    /// Half of the distance in which the true time lies.
+    pub fn error(&self) -> u64 {
+        (self.high - self.low).div_ceil(2)
+    }
+}
+
+/// How one CPU's times are found on the clock below.
+#[derive(Debug, Clone)]
+pub enum Map {
+    /// By the offsets that KVM wrote; times are exact but for so many units that rounding takes.
+    Offsets(Offsets, u64),
+    /// By trace-cmd's samples, with the same rounding.
+    Shift(Shift, u64),
+    /// By lines between causal bounds.
+    Lines(Lines),
+    /// By the order of causal bounds alone: the clock wanders too much for lines.
+    Order(Order),
+}
+
+impl Map {
+    /// Where the guest's time `at` lies below; `None` where nothing bounds it.
+    pub fn place(&self, at: u64) -> Option<Placed> {
+        match self {
+            Map::Offsets(offsets, rounding) => {
+                let value = offsets.place(at);
+                Some(Placed { value, low: value.saturating_sub(*rounding), high: value.saturating_add(*rounding) })
+            }
+            Map::Shift(shift, rounding) => {
+                let (low, high) = shift.at(at);
+                Some(Placed::between(low.saturating_sub(*rounding), high.saturating_add(*rounding)))
+            }
+            Map::Lines(lines) => {
+                let (low, high) = lines.at(at);
+                // A float's conversion saturates; a line is right to a unit.
+                (low.is_finite() && high.is_finite()).then(|| Placed::between(low.floor() as u64, high.ceil() as u64))
+            }
+            Map::Order(order) => order.at(at).map(|(low, high)| Placed::between(low, high)),
+        }
+    }
+
+    /// The method as a sentence names it.
+    pub fn in_words(&self) -> &'static str {
+        match self {
+            Map::Offsets(..) => "the offsets KVM wrote",
+            Map::Shift(..) => "trace-cmd's samples",
+            Map::Lines(_) => "lines between causes and effects in both traces",
+            Map::Order(_) => "the order of causes and effects in both traces",
+        }
+    }
+
+    /// What the method is called in tables.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Map::Offsets(..) => "tsc_offset",
+            Map::Shift(..) => "time_shift",
+            Map::Lines(_) => "causal_lines",
+            Map::Order(_) => "causal_order",
+        }
+    }
+}
+
+/// Clocks of known scale drift less than this: each of two may be slewed by 500 ppm (MAXFREQ in include/linux/timex.h,
+/// Linux 6.12).
+const MOST_DRIFT: f64 = 1e-3;
+
+/// Slopes to try where a unit of one clock is not known.
+const ANY: (f64, f64) = (0.01, 100.0);
+
+/// A clock that is set is set rarely, and jumps. With fewer bounds than these for each line, or with lines that meet where
+/// one ends and the next begins, it wanders, and a line says nothing of what it did between two bounds.
+const RARE: usize = 100;
+
+/// The map through causal bounds, sorted by x. `same` if both clocks count the same counter, `scaled` if units of both
+/// are known.
+pub fn through(bounds: &[Bound], same: bool, scaled: bool) -> Option<Map> {
+    let slopes = if same || scaled { (1.0 - MOST_DRIFT, 1.0 + MOST_DRIFT) } else { ANY };
+    let lines = Lines::one(bounds, slopes).or_else(|| {
+        let lines = Lines::split(bounds, slopes)?;
+        (lines.len() * RARE <= bounds.len() && lines.jump()).then_some(lines)
+    });
+    lines.map(Map::Lines).or_else(|| Order::between(bounds).map(Map::Order))
+}

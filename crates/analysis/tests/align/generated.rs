@@ -1,0 +1,221 @@
+//! Pairs of traces whose clocks are known by construction: microseconds, drift, steps, parts that are missing.
+
+use base::Clock;
+use base::recording::{Named, Recording};
+use generate::guest::pair;
+use generate::scenario::Scenario;
+use generate::{GuestClock, Pair, Story, Target};
+use kvmscope_analysis::flow::build;
+use kvmscope_analysis::shared::align::compose::compose;
+use kvmscope_analysis::shared::align::{self, Alignment, Map};
+use kvmscope_analysis::{Ask, Input, Options};
+use std::path::Path;
+use trace::format::Endian;
+use trace::write::tracedat::Compression;
+use trace::write::{Record, Value};
+
+const TARGET: Target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8, compression: Compression::None };
+const SCENARIOS: [&str; 3] = ["svm-no-vls-vgif", "vmx-no-shadowing", "l2-moves"];
+
+fn story(name: &str, seed: u64) -> Story {
+    Scenario::named(name).unwrap().run(seed)
+}
+
+/// Writes stories as the traces of one recording, outermost first.
+fn input(directory: &Path, stories: &[&Story]) -> Input {
+    let write = |(level, story): (u8, &&Story)| {
+        let place = directory.join(format!("L{level}"));
+        std::fs::create_dir(&place).unwrap();
+        Named { level, name: None, path: story.write(TARGET, &place).unwrap() }
+    };
+    let named: Vec<Named> = (0..).zip(stories).map(write).collect();
+    Input::open(Recording::of_files(&named, None).unwrap()).unwrap()
+}
+
+/// Aligns the two stories as their files tell them.
+fn aligned(below: &Story, above: &Story) -> Alignment {
+    let directory = tempfile::tempdir().unwrap();
+    let input = input(directory.path(), &[below, above]);
+    let clocks: Vec<Clock> = input.parts.iter().map(|part| part.trace.facts().clock.clone()).collect();
+    let vm_of = |_| Some("L1".to_owned());
+    align::align((&input.parts[0], &clocks[0]), (&input.parts[1], &clocks[1]), &Options::default(), &vm_of)
+}
+
+/// Records of the guest that are placed wrong, those that are placed at all, and the largest error in ns.
+fn score(pair: &Pair, alignment: &Alignment) -> (Vec<(u64, i64, i64)>, usize, f64) {
+    let (mut wrong, mut placed, mut worst) = (Vec::new(), 0, 0);
+    for (record, true_ns) in pair.above.records.iter().zip(&pair.true_ns) {
+        let cpu = alignment.cpus.iter().find(|cpu| cpu.cpu == record.cpu);
+        let Some(found) = cpu.and_then(|cpu| cpu.map.as_ref()?.place(record.ticks)) else { continue };
+        placed += 1;
+        worst = worst.max(found.error());
+        if !(found.low..=found.high).contains(true_ns) {
+            wrong.push((*true_ns, (found.low as i64) - *true_ns as i64, *true_ns as i64 - found.high as i64));
+        }
+    }
+    (wrong, placed, alignment.axis.length_ns(worst as f64))
+}
+
+fn methods(alignment: &Alignment) -> Vec<&'static str> {
+    alignment.cpus.iter().map(|cpu| cpu.map.as_ref().map_or("none", Map::method)).collect()
+}
+
+/// Both stories on counters of which one tick is one ns, so that the truth stays what it is.
+fn on_tsc(pair: &Pair) -> Pair {
+    Pair {
+        below: pair.below.on_tsc(1_000_000_000, true),
+        above: pair.above.on_tsc(1_000_000_000, true),
+        ..pair.clone()
+    }
+}
+
+#[test]
+fn written_offsets_that_step_at_every_entry_are_exact() {
+    for (seed, name) in (1..).zip(SCENARIOS) {
+        let clock = GuestClock { offset: -60_000_000_000, step_every: 2, written: true, ..GuestClock::default() };
+        let pair = on_tsc(&pair(&story(name, seed), &clock, seed));
+        let alignment = aligned(&pair.below, &pair.above);
+        assert!(methods(&alignment).iter().all(|method| *method == "tsc_offset"), "{name}: {:?}", methods(&alignment));
+        let (wrong, placed, worst_ns) = score(&pair, &alignment);
+        assert_eq!((wrong.as_slice(), placed), (&[][..], pair.true_ns.len()), "{name}");
+        assert!(worst_ns <= 2.0, "{name}: {worst_ns} ns by rounding");
+        for cpu in &alignment.cpus {
+            assert_eq!(cpu.common.len(), cpu.own.exits.len(), "{name}: every exit is found");
+            assert_eq!((cpu.outside.violations, cpu.strangers()), (0, 0), "{name}");
+        }
+    }
+}
+
+#[test]
+fn offset_and_drift_are_found_from_causes_and_effects() {
+    for (seed, name) in (1..20).flat_map(|seed| SCENARIOS.map(|name| (seed, name))) {
+        let drift_ppb = (seed as i64 - 10) * 20_000;
+        let clock = GuestClock { offset: -31_000_000_000, drift_ppb, ..GuestClock::default() };
+        let pair = pair(&story(name, seed), &clock, seed);
+        let alignment = aligned(&pair.below, &pair.above);
+        assert!(
+            methods(&alignment).iter().all(|method| *method == "causal_lines"),
+            "{name}: {:?}",
+            methods(&alignment)
+        );
+        let (wrong, placed, worst_ns) = score(&pair, &alignment);
+        assert_eq!((wrong.as_slice(), placed), (&[][..], pair.true_ns.len()), "{name} {seed}");
+        assert!(worst_ns < 20_000.0, "{name} {seed}: {worst_ns} ns");
+        for cpu in &alignment.cpus {
+            let Some(Map::Lines(lines)) = &cpu.map else { panic!("{name}") };
+            let (flat, steep) = lines.slopes();
+            let slope = 1.0 / (1.0 + drift_ppb as f64 * 1e-9);
+            assert!(lines.len() == 1 && (flat..=steep).contains(&slope), "{name}: {slope} not in {flat} to {steep}");
+            assert_eq!(cpu.outside.violations, 0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_is_never_placed_wrong() {
+    for (seed, name) in (1..20).flat_map(|seed| SCENARIOS.map(|name| (seed, name))) {
+        for jump in [5_000_000, -3_000] {
+            let clock = GuestClock { offset: 7_000_000, jump, ..GuestClock::default() };
+            let pair = pair(&story(name, seed), &clock, seed);
+            // A counter set back writes its events in another order than they happened: nothing says so below.
+            if pair.above.records.windows(2).any(|two| two[0].cpu == two[1].cpu && two[0].ticks > two[1].ticks) {
+                continue;
+            }
+            let alignment = aligned(&pair.below, &pair.above);
+            let (wrong, placed, _) = score(&pair, &alignment);
+            assert!(wrong.is_empty(), "{name} {seed} {jump}: {:?} {:?}", methods(&alignment), wrong);
+            assert!(placed * 2 > pair.true_ns.len(), "{name} {seed}: {placed} placed");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_wanders_is_placed_by_order() {
+    for (seed, name) in (1..20).flat_map(|seed| SCENARIOS.map(|name| (seed, name))) {
+        let clock = GuestClock { offset: 7_000_000, step_every: 1, ..GuestClock::default() };
+        let pair = pair(&story(name, seed), &clock, seed);
+        let alignment = aligned(&pair.below, &pair.above);
+        let (wrong, ..) = score(&pair, &alignment);
+        assert!(wrong.is_empty(), "{name} {seed}: {:?} {:?}", methods(&alignment), wrong);
+    }
+}
+
+#[test]
+fn exits_that_one_side_lacks_do_not_shift_the_others() {
+    for (seed, name) in (1..20).flat_map(|seed| SCENARIOS.map(|name| (seed, name))) {
+        let clock = GuestClock { offset: 1_000, ..GuestClock::default() };
+        let mut pair = pair(&story(name, seed), &clock, seed);
+        // The guest's recorder starts late and stops early.
+        let third = pair.true_ns.len() / 5;
+        let kept = third..pair.true_ns.len() - third;
+        pair.above.records = pair.above.records[kept.clone()].to_vec();
+        pair.true_ns = pair.true_ns[kept].to_vec();
+        let alignment = aligned(&pair.below, &pair.above);
+        let (wrong, placed, _) = score(&pair, &alignment);
+        assert!(wrong.is_empty(), "{name} {seed}: {wrong:?}");
+        // A dozen exits of four kinds may hold no stretch that occurs once.
+        let none = name == "l2-moves" && placed == 0;
+        assert!(none || placed == pair.true_ns.len(), "{name} {seed}: {placed} of {} placed", pair.true_ns.len());
+    }
+}
+
+#[test]
+fn offsets_of_another_run_are_noticed() {
+    let clock = GuestClock { offset: -60_000_000_000, written: true, ..GuestClock::default() };
+    let one = on_tsc(&pair(&story("vmx-no-shadowing", 1), &clock, 1));
+    let other = on_tsc(&pair(&story("vmx-no-shadowing", 2), &clock, 2));
+    let alignment = aligned(&one.below, &other.above);
+    let violations: u64 = alignment.cpus.iter().map(|cpu| cpu.outside.violations).sum();
+    let strangers: u64 = alignment.cpus.iter().map(|cpu| cpu.strangers()).sum();
+    assert!(violations > 0 || strangers > 0 || alignment.unpaired > 0);
+}
+
+/// The trace of L2, whose events are the moments at which it ran, and L1's, in which KVM writes L2's offset.
+fn nested(pair: &Pair, offset: u64) -> (Story, Story) {
+    let (mut above, write) = (pair.above.clone(), pair.below.schema.events.len() - 1);
+    above.schema = pair.below.schema.clone();
+    let first = above.records.iter().find(|record| above.schema.events[record.event].name == "kvm_entry").unwrap();
+    let values = [0, 0, offset].map(Value::Integer).to_vec();
+    let written = Record { event: write, values, ..first.clone() };
+    above.records.insert(0, Record { ticks: above.records[0].ticks, ..written });
+    let softirq = above.schema.events.iter().position(|event| event.name == "softirq_entry").unwrap();
+    let record = |(_, at): &(u64, u64)| Record {
+        ticks: at.wrapping_add(offset),
+        cpu: 0,
+        tid: 7,
+        event: softirq,
+        values: vec![Value::Integer(1)],
+    };
+    let records = pair.nested.iter().map(record).collect();
+    (Story { records, cpus: 1, ..above.clone() }, above)
+}
+
+#[test]
+fn a_guest_of_a_guest_lies_on_the_outermost_line_within_the_errors_of_both() {
+    for written in [true, false] {
+        let offset = -40_000_000_000;
+        let clock = GuestClock { offset, step_every: if written { 3 } else { 0 }, written, ..GuestClock::default() };
+        let pair = pair(&story("vmx-no-shadowing", 5), &clock, 5);
+        let (deep, above) = nested(&pair, (-15_000_000_000i64) as u64);
+        let stories = [&pair.below, &above, &deep].map(|story| story.on_tsc(1_000_000_000, true));
+        let directory = tempfile::tempdir().unwrap();
+        let input = input(directory.path(), &stories.each_ref());
+        let mut ask = Ask { input: &input, options: &Options::default(), progress: &mut |_, _| {} };
+        let flow = build::build(&mut ask).unwrap();
+        let [lower, upper] = [1, 2].map(|place| flow.parts[place].aligned.as_ref().unwrap());
+        assert_eq!(lower.joined, None, "nothing lies below L0");
+        let (below, error_ns) = upper.joined.as_ref().unwrap();
+        assert_eq!((below.as_str(), methods(&upper.alignment)), ("L0", vec!["tsc_offset"]));
+        assert_eq!(upper.alignment.cpus[0].outside.violations, 0);
+        let expected = if written { "tsc_offset" } else { "causal_lines" };
+        assert_eq!(methods(&lower.alignment), [expected]);
+        assert!(if written { *error_ns <= 5.0 } else { *error_ns > 5.0 }, "{error_ns} ns");
+        let mut worst = 0;
+        for (record, (true_ns, _)) in deep.records.iter().zip(&pair.nested) {
+            let placed = compose(&lower.alignment, &upper.alignment, 0, record.ticks).unwrap();
+            assert!((placed.low..=placed.high).contains(true_ns), "{placed:?}, true {true_ns}");
+            worst = worst.max(placed.error());
+        }
+        assert!(worst as f64 <= *error_ns + 1.0 || !written, "{worst}");
+    }
+}

@@ -1,0 +1,5 @@
+//! Are guests' traces put on the right place of the time line below, within the error that is stated?
+
+mod generated;
+mod hull;
+mod linux;

@@ -1,0 +1,80 @@
+//! `kvmscope join`: parts made on different machines become one recording.
+//!
+//! In: recordings, each made where its machine is (`record` on the host, `record --as L1` in its guest). Out: a recording
+//! with all machines and parts, which `report` puts on one axis of time.
+
+use crate::exit::{Exit, WrongUse, complain};
+use crate::tree;
+use anyhow::{anyhow, bail};
+use base::number::many;
+use base::recording::{Draft, Error, Machine, ParentLink, PartState, Recording, join};
+use base::utc::Utc;
+use clap::Args;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// Put recordings of different machines, such as a host and its guest, into one
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope join host-recording guest-recording -o both\n  \
+    kvmscope join host web db --parent L1=L0 --parent L1-db=L0\n\n\
+    Files are linked where the file system allows it, else copied. A machine whose id is taken is\n\
+    called after its recording: L1 of `db` becomes L1-db.\n\
+    Exit status: 0 joined, 1 something could not be read, 2 they do not go together.")]
+pub struct Join {
+    /// Recording directories or bare trace files (taken as recorded at L0)
+    #[arg(value_name = "PATH", required = true, num_args = 2..)]
+    paths: Vec<PathBuf>,
+    /// Directory of the new recording [default: kvmscope-join-UTC]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Which machine hosts which; without it a machine is a guest of the one at the nearest outer level
+    #[arg(long, value_name = "GUEST=HOST", value_parser = parent)]
+    parent: Vec<ParentLink>,
+}
+
+impl Join {
+    /// Joins them and says what came of it.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let recordings = self.paths.iter().map(|path| Recording::open(path)).collect::<Result<Vec<_>, _>>()?;
+        let joined = join(&recordings, &self.parent).map_err(|error| match error {
+            Error::Named(sentence) => anyhow::Error::new(WrongUse(sentence)),
+            other => other.into(),
+        })?;
+        let notes = joined.recording.problems.iter().map(|problem| &problem.text).chain(&joined.notes);
+        notes.for_each(|note| complain(&anyhow::Error::msg(note.clone())));
+        if let Some(missing) = joined.from.iter().find(|from| !from.exists()) {
+            bail!("{} is named by its manifest and not there; the recording is not whole", missing.display());
+        }
+        let utc = Utc::of(SystemTime::now());
+        let place = self.output.clone().unwrap_or_else(|| format!("kvmscope-join-{}", utc.name()).into());
+        let draft = Draft::new(&place)?;
+        for (part, from) in joined.recording.parts.iter().zip(&joined.from) {
+            // What a recorder may still be writing is copied: a link would change with it.
+            let carry = if part.state == PartState::Complete { tree::link_or_copy } else { tree::copy };
+            carry(from, &draft.part(&part.path)?)
+                .map_err(|error| anyhow!("{} could not be copied: {error}", from.display()))?;
+        }
+        let titles: Vec<String> = recordings.iter().map(Recording::title).collect();
+        let tool = format!("kvmscope join {}: {}", env!("CARGO_PKG_VERSION"), titles.join(", "));
+        let recording = draft.finish(Recording { tool: Some(tool), problems: Vec::new(), ..joined.recording })?;
+        let machines: Vec<String> = recording.machines.iter().map(told).collect();
+        let parts = many(recording.parts.len() as u64, "part");
+        println!("{}: {parts} of {}", place.display(), machines.join(", "));
+        Ok(Exit::Answered)
+    }
+}
+
+fn told(machine: &Machine) -> String {
+    let Machine { id, parent, .. } = machine;
+    parent.as_ref().map_or_else(|| id.clone(), |parent| format!("{id} (a guest of {parent})"))
+}
+
+fn parent(text: &str) -> Result<ParentLink, String> {
+    match text.split_once('=') {
+        Some((child, parent)) if !child.is_empty() && !parent.is_empty() => {
+            Ok(ParentLink { child: child.to_owned(), parent: parent.to_owned() })
+        }
+        _ => Err("write GUEST=HOST with the ids of two machines, such as L1=L0".to_owned()),
+    }
+}

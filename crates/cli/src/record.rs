@@ -1,0 +1,177 @@
+//! `kvmscope record`: what happens on this host from now on, as a recording that `report` explains.
+//!
+//! ```text
+//! recording.json --> recorders start --> poll, several times a second --> stop, pack --> recording.json again
+//!                    partial parts       until time, CMD or Ctrl-C        whole parts
+//! ```
+//! All recorders run side by side; each names the parts it has made when it is stopped.
+
+mod check;
+mod status;
+mod until;
+
+use crate::arguments::{JournalPlace, machine, nanoseconds};
+use crate::exit::{Exit, WrongUse, complain};
+use anyhow::{anyhow, bail};
+use base::Utc;
+use base::recording::{Live, Machine, Part, Recording};
+use clap::Args;
+use lab::Recorder;
+use lab::tracefs::{Plan, Selection, Tracefs, TracefsRecorder, buffer_kib, find_vm};
+use status::Status;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use until::Until;
+
+/// How often recorders are asked to do what has piled up.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Record what the vCPUs of this host do
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope record --seconds 10\n  \
+    kvmscope record -o web --vm web --seconds 10\n  \
+    kvmscope record -o boot -- virsh start web\n  \
+    kvmscope record --as L1 --events msr:write_msr,workqueue --buffer-size 16M -o inside\n\n\
+    Without --seconds and CMD it records until Ctrl-C. Then: kvmscope report DIR\n\n\
+    Exit status: that of CMD if there is one; else 0 recorded, 1 not recorded, 2 wrong use.")]
+pub struct Record {
+    /// Directory of the recording; it must not be there yet, or be empty [default: ./kvmscope-record-UTC/]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Record for so long
+    #[arg(long, value_name = "SECONDS", value_parser = nanoseconds, conflicts_with = "command")]
+    seconds: Option<u64>,
+    /// The machine this is, where it is a guest: L1, L1:web
+    #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
+    machine: Machine,
+    /// Only the threads of this VM, and threads they start: its name, or the pid of its process
+    #[arg(long, value_name = "NAME|PID")]
+    vm: Option<String>,
+    /// More events, as system:name or system; may be repeated
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = selection)]
+    events: Vec<Selection>,
+    /// Trace clock [default: x86-tsc where the kernel has it, else mono]
+    #[arg(long, value_name = "CLOCK")]
+    clock: Option<String>,
+    /// Size of each CPU's ring buffer, such as 512K or 16M
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4M")]
+    buffer_size: u64,
+    #[command(flatten)]
+    place: JournalPlace,
+    /// Do not run a test guest to learn which kvm events fire here
+    #[arg(long)]
+    no_self_check: bool,
+    /// No line of progress on stderr
+    #[arg(long)]
+    no_progress: bool,
+    /// Record while this command runs
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+impl Record {
+    /// Records, and says where to.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let tracefs = Tracefs::find(Path::new("/"))?;
+        let plan = self.plan()?;
+        let now = Utc::of(SystemTime::now());
+        let output = self.output.clone().unwrap_or_else(|| format!("kvmscope-record-{}", now.name()).into());
+        let mut until = Until::new(self.seconds.map(Duration::from_nanos))?;
+        let mut live = Live::begin(&output, self.manifest(now))?;
+        let (journal, machine) = (self.place.journal(), self.machine.id.as_str());
+        let checked = (!self.no_self_check).then(|| check::check(&tracefs, &journal, &live, machine));
+        let tracing = TracefsRecorder::start(&tracefs, &journal, &plan, live.root(), machine);
+        let tracing = match tracing {
+            Ok(tracing) => tracing,
+            Err(error) => {
+                live.abandon()?;
+                return Err(error.into());
+            }
+        };
+        let mut notes: Vec<Part> = checked.iter().filter_map(|checked| checked.notes.clone()).collect();
+        live.with([notes.clone(), vec![tracing.partial()]].concat())?;
+        let status = Status::new(!self.no_progress, tracing.meter());
+        status.began(&tracing);
+        let mut recorders: Vec<Box<dyn Recorder>> = vec![Box::new(tracing)];
+        let ended = until.run(&self.command).and_then(|()| {
+            while !until.is_over()? {
+                recorders.iter_mut().try_for_each(|recorder| recorder.poll())?;
+                status.show(until.elapsed());
+                std::thread::sleep(POLL);
+            }
+            Ok(())
+        });
+        let recorded = until.elapsed();
+        status.packing();
+        let (mut parts, mut failed) = (Vec::new(), ended.err());
+        for recorder in recorders {
+            match recorder.stop() {
+                Ok(made) => parts.extend(made),
+                Err(error) => failed = failed.or(Some(error.into())),
+            }
+        }
+        status.wipe();
+        match failed {
+            None => {
+                parts.append(&mut notes);
+                live.finish(parts)?
+            }
+            Some(error) => return self.ended_early(live, error),
+        };
+        println!("{}", status.summary(recorded, &output));
+        if let Some(checked) = checked {
+            println!("{}", checked.sentence);
+        }
+        println!("explain it with: kvmscope report {}", output.display());
+        Ok(until.status().map_or(Exit::Answered, Exit::Of))
+    }
+
+    /// Says why, and what is there all the same. The manifest still names the partial parts.
+    fn ended_early(&self, live: Live, error: anyhow::Error) -> anyhow::Result<Exit> {
+        complain(&error);
+        bail!("the recording was not finished; what there is can be read: kvmscope report {}", live.root().display())
+    }
+
+    fn plan(&self) -> anyhow::Result<Plan> {
+        let mut plan = Plan { clock: self.clock.clone(), buffer_kib: self.buffer_size, ..Plan::default() };
+        plan.events.extend(self.events.iter().cloned());
+        if let Some(wanted) = &self.vm {
+            let vm = find_vm(Path::new("/proc"), wanted)?;
+            if vm.tids.is_empty() {
+                bail!(WrongUse(format!("process {} has no threads any more", vm.pid)));
+            }
+            plan.tids = vm.tids;
+        }
+        Ok(plan)
+    }
+
+    fn manifest(&self, now: Utc) -> Recording {
+        let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Recording {
+            root: PathBuf::new(),
+            created: Some(now.stamp()),
+            tool: Some(format!("kvmscope record {}", env!("CARGO_PKG_VERSION"))),
+            emulated: None,
+            machines: vec![Machine { name: self.machine.name.clone().or(Some(name)), ..self.machine.clone() }],
+            parts: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    buffer_kib(text).ok_or_else(|| "write a size such as 512K, 8M or 1G".to_owned())
+}
+
+fn selection(text: &str) -> Result<Selection, String> {
+    let parsed =
+        Selection::parse(text).ok_or_else(|| "write system:name, such as kvm:kvm_exit, or system".to_owned())?;
+    Ok(Selection { asked: true, ..parsed })
+}
+
+/// The command of the user that could not be run.
+fn not_run(program: &OsString, error: &std::io::Error) -> anyhow::Error {
+    anyhow!(WrongUse(format!("{}: {error}", program.display())))
+}

@@ -1,0 +1,112 @@
+//! `kvmscope snapshot`: what a machine says of itself, as a recording.
+//!
+//! In: `/proc` and `/sys` of this machine, or a tree that holds copies of them. Out: a recording whose parts are two
+//! samples, `host/0` and `host/1`, because most of what counts is a rate; a copied tree does not move and gives one.
+
+use crate::arguments::{machine, nanoseconds};
+use crate::exit::{Exit, WrongUse};
+use anyhow::bail;
+use base::number::{exact_bytes, many};
+use base::recording::{Draft, Machine, Part, PartKind, PartState, Recording};
+use base::utc::Utc;
+use clap::Args;
+use host::snapshot::{FILES, How};
+use lab::snapshot::{More, Taken, monotonic_ns, take_more};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Sampling closer than this measures the sampling: a sweep over a large host takes some 100 ms.
+const LEAST_SPAN_NS: u64 = 500_000_000;
+
+/// Copy what this host says of itself (/proc, /sys, CPUID, libvirt) into a recording
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope snapshot\n  \
+    kvmscope snapshot -o before --span 10\n  \
+    kvmscope snapshot --as L1:web -o web\n  \
+    kvmscope snapshot --root sosreport-host1 -o host1\n\n\
+    Passwords and other secrets on command lines are replaced by [redacted]; docs/snapshot.md has the rule.\n\
+    Exit status: 0 taken, 1 nothing could be read, 2 wrong use.")]
+pub struct Snapshot {
+    /// Directory of the new recording [default: kvmscope-snapshot-UTC]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// The directory that holds proc and sys; another than / is a copied tree, of which one sample is taken
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    root: PathBuf,
+    /// Seconds between the two samples; 0 takes only one
+    #[arg(long, value_name = "SECONDS", value_parser = nanoseconds, default_value = "2")]
+    span: u64,
+    /// The machine this is, where it is a guest: L1, L1:web
+    #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
+    machine: Machine,
+    /// Also read on which NUMA nodes the memory of VMs lies; large guests stand still meanwhile
+    #[arg(long)]
+    numa_maps: bool,
+    /// Also copy the names of the kernel's functions, which name what this machine did as a guest
+    #[arg(long)]
+    kallsyms: bool,
+}
+
+impl Snapshot {
+    /// Takes the samples and says what they hold.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        if self.span > 0 && self.span < LEAST_SPAN_NS {
+            bail!(WrongUse("samples closer than 0.5 s say little; --span 0 takes a single one".to_owned()));
+        }
+        let more = More { on_request: self.on_request(), ..More::of(&self.root) };
+        let samples = if self.span > 0 && more.here.is_some() { 2 } else { 1 };
+        let utc = Utc::of(SystemTime::now());
+        let place = self.output.clone().unwrap_or_else(|| format!("kvmscope-snapshot-{}", utc.name()).into());
+        let draft = Draft::new(&place)?;
+        let (mut parts, mut taken) = (Vec::new(), Taken::default());
+        let begin_ns = monotonic_ns();
+        for sample in 0..samples {
+            let next_ns = begin_ns + sample * self.span;
+            std::thread::sleep(Duration::from_nanos(next_ns.saturating_sub(monotonic_ns())));
+            let path = Path::new(&self.machine.id).join("host").join(sample.to_string());
+            taken = take_more(&self.root, &draft.part(&path)?, &more, &monotonic_ns)?;
+            parts.push(part(path, &self.machine));
+        }
+        if taken.files == 0 {
+            bail!("{}: none of the files of a snapshot is there", self.root.display());
+        }
+        draft.finish(Recording {
+            root: PathBuf::new(),
+            created: Some(utc.stamp()),
+            tool: Some(concat!("kvmscope snapshot ", env!("CARGO_PKG_VERSION")).to_owned()),
+            emulated: None,
+            machines: vec![self.machine.clone()],
+            parts,
+            problems: Vec::new(),
+        })?;
+        println!("{}", self.said(&place, samples, taken));
+        Ok(Exit::Answered)
+    }
+
+    /// The patterns of the list that the options ask for.
+    fn on_request(&self) -> std::collections::BTreeSet<&'static str> {
+        let asked = |pattern: &str| match pattern.rsplit('/').next() {
+            Some("numa_maps") => self.numa_maps,
+            Some("kallsyms") => self.kallsyms,
+            _ => false,
+        };
+        let on_request = FILES.iter().filter(|wanted| wanted.how == How::OnRequest).map(|wanted| wanted.pattern);
+        on_request.filter(|pattern| asked(pattern)).collect()
+    }
+
+    fn said(&self, place: &Path, samples: u64, taken: Taken) -> String {
+        let each = if samples > 1 { format!("{samples} samples of ") } else { String::new() };
+        let files = many(taken.files as u64, "file");
+        let missing = match taken.unreadable {
+            0 => String::new(),
+            count => format!("; {count} more could not be read, {}/host/0/unreadable.txt says why", self.machine.id),
+        };
+        format!("{}: {each}{files}, {}{missing}", place.display(), exact_bytes(taken.bytes))
+    }
+}
+
+fn part(path: PathBuf, machine: &Machine) -> Part {
+    let clock = Some("monotonic".to_owned());
+    Part { path, machine: machine.id.clone(), kind: PartKind::Host, clock, state: PartState::Complete }
+}

@@ -1,0 +1,85 @@
+//! `kvmscope undo`: put a host back as it was before commands that were killed, or whose changes were meant to stay.
+//!
+//! In: the journal. An entry whose process still runs is being worked on, and is left alone.
+
+use crate::arguments::JournalPlace;
+use crate::exit::{Exit, complain};
+use anyhow::{anyhow, bail};
+use clap::Args;
+use lab::journal::{Entry, Journal, Reverted};
+
+/// Put back what was changed on this host
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope undo --list\n  \
+    kvmscope undo\n  \
+    kvmscope undo record-4711-0\n\n\
+    Exit status: 0 all is as it was, 1 something could not be put back, 2 wrong use.")]
+pub struct Undo {
+    /// Undo this entry alone; without it all whose program no longer runs
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// Show what would be undone, and change nothing
+    #[arg(long, conflicts_with = "id")]
+    list: bool,
+    #[command(flatten)]
+    place: JournalPlace,
+}
+
+impl Undo {
+    /// Undoes, or lists.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let journal = self.place.journal();
+        let mut exit = Exit::Answered;
+        let mut entries = Vec::new();
+        for entry in journal.entries()? {
+            match entry {
+                Ok(entry) if self.id.as_ref().is_none_or(|id| *id == entry.id) => entries.push(entry),
+                Ok(_) => {}
+                Err(error) => {
+                    complain(&error.into());
+                    exit = Exit::NoAnswer;
+                }
+            }
+        }
+        if let (Some(id), []) = (&self.id, entries.as_slice()) {
+            bail!("the journal has no entry {id}; `kvmscope undo --list` shows what it has");
+        }
+        if entries.is_empty() {
+            println!("nothing to undo");
+        }
+        for entry in entries {
+            if self.list {
+                show(&journal, &entry);
+            } else if journal.is_owned(&entry) {
+                println!("{}: left alone, process {} is still at work", entry.id, entry.owner.pid);
+            } else if !undo(&journal, entry)? {
+                exit = Exit::NoAnswer;
+            }
+        }
+        Ok(exit)
+    }
+}
+
+fn show(journal: &Journal, entry: &Entry) {
+    let state = if journal.is_owned(entry) { "at work" } else { "left behind" };
+    println!("{}  {state}, process {}", entry.id, entry.owner.pid);
+    entry.steps.iter().for_each(|step| println!("  {step}"));
+}
+
+/// True if all of the entry is as it was.
+fn undo(journal: &Journal, entry: Entry) -> anyhow::Result<bool> {
+    let id = entry.id.clone();
+    let mut whole = true;
+    for (step, outcome) in entry.finish(journal.proc())? {
+        match outcome {
+            Reverted::Done => println!("{id}: undone: {step}"),
+            Reverted::LeftAlone(why) => println!("{id}: left alone: {step}: {why}"),
+            Reverted::Failed(why) => {
+                complain(&anyhow!("{id}: {step} could not be undone: {why}; it stays in the journal"));
+                whole = false;
+            }
+        }
+    }
+    Ok(whole)
+}

@@ -1,0 +1,277 @@
+//! Does `record` leave what it promises, and the host as it was? Live, on this machine's tracefs.
+//!
+//! Truth comes from others: `trace-cmd report` and `perf script` count the same events, the shell knows its status, and
+//! the kernel lists its instances.
+
+use assert_cmd::cargo::cargo_bin;
+use base::recording::{PartState, Recording};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+use trace::lane::Reading;
+use trace::replay::{Event, Listener, replay};
+use trace::request::Request;
+
+const INSTANCES: &str = "/sys/kernel/tracing/instances";
+
+/// A directory for one test, with a journal of its own. `None`, and the reason printed, where nothing can be recorded.
+fn place(test: &str) -> Option<tempfile::TempDir> {
+    let root = rustix::process::geteuid().is_root();
+    if !root || !Path::new(INSTANCES).is_dir() {
+        println!("skipped: {test}: recording needs root and {INSTANCES}");
+        return None;
+    }
+    Some(tempfile::tempdir().unwrap())
+}
+
+fn kvmscope(place: &Path) -> Command {
+    let mut command = Command::new(cargo_bin("kvmscope"));
+    command.current_dir(place).env("KVMSCOPE_JOURNAL", place.join("journal"));
+    command
+}
+
+fn record(place: &Path, arguments: &[&str]) -> Output {
+    kvmscope(place).arg("record").args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The output of a program that others made; `None`, and the reason printed, if it is not installed.
+fn oracle(program: &str, arguments: &[&str]) -> Option<Output> {
+    match Command::new(program).args(arguments).output() {
+        Ok(output) => Some(output),
+        Err(error) => {
+            println!("skipped: {program}: {error}");
+            None
+        }
+    }
+}
+
+/// Events by name, of those `tids` if any are named.
+fn counts(path: &Path, tids: &[i32]) -> BTreeMap<String, u64> {
+    struct Count<'a>(&'a [String], &'a [i32], BTreeMap<String, u64>);
+    impl Listener for Count<'_> {
+        fn event(&mut self, event: &Event<'_>) {
+            if !event.is_loss() && (self.1.is_empty() || self.1.contains(&event.tid)) {
+                *self.2.entry(self.0[usize::from(event.kind)].clone()).or_default() += 1;
+            }
+        }
+    }
+    let trace = trace::open(path).unwrap();
+    let types: Vec<String> = trace.facts().event_types.iter().map(|event| event.name.clone()).collect();
+    let request = Request::everything(trace.facts());
+    let mut count = Count(&types, tids, BTreeMap::new());
+    let totals = replay(trace.as_ref(), &Reading { request: &request, fitted: None }, &mut count);
+    assert_eq!(totals.unknown, 0, "every event is described");
+    count.2
+}
+
+fn instance_of(pid: u32) -> PathBuf {
+    Path::new(INSTANCES).join(format!("kvmscope-{pid}"))
+}
+
+#[test]
+fn trace_cmd_reads_the_same_events_and_the_command_decides_the_status() {
+    let Some(place) = place("record") else { return };
+    let place = place.path();
+    let work = "i=0; while [ $i -lt 30 ]; do sleep 0.01; i=$((i+1)); done; exit 7";
+    let output = record(place, &["--no-self-check", "-o", "new", "--", "sh", "-c", work]);
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("kvmscope report new"), "{}", text(&output.stdout));
+    let dat = place.join("new/L0/trace.dat");
+    let ours = counts(&dat, &[]);
+    assert!(ours["sched_switch"] > 60, "30 sleeps are 60 switches at least: {ours:?}");
+    let Some(theirs) = oracle("trace-cmd", &["report", "-R", dat.to_str().unwrap()]) else { return };
+    assert_eq!(text(&theirs.stderr), "", "trace-cmd complains");
+    let mut counted = BTreeMap::new();
+    for line in text(&theirs.stdout).lines().filter(|line| line.contains('[')) {
+        let name = line.split_once(']').unwrap().1.split_whitespace().nth(1).unwrap().trim_end_matches(':').to_owned();
+        *counted.entry(name).or_insert(0) += 1;
+    }
+    assert_eq!(ours, counted);
+    assert!(!place.join("new/L0/trace.partial").exists());
+    assert_eq!(std::fs::read_dir(place.join("journal")).unwrap().count(), 0, "nothing is left to undo");
+}
+
+/// Starts to record and waits until events are being recorded.
+fn begun(place: &Path, arguments: &[&str]) -> Child {
+    let mut command = kvmscope(place);
+    command.arg("record").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let on = instance_of(child.id()).join("tracing_on");
+    for _ in 0..500 {
+        if std::fs::read_to_string(&on).is_ok_and(|text| text.trim() == "1")
+            && place.join("new/recording.json").exists()
+        {
+            return child;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it does not begin: {}", text(&child.wait_with_output().unwrap().stderr));
+}
+
+fn signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+#[test]
+fn ctrl_c_is_a_normal_end_and_the_level_is_the_one_that_was_named() {
+    let Some(place) = place("ctrl-c") else { return };
+    let child = begun(place.path(), &["--no-self-check", "--as", "L1:web", "--clock", "mono", "-o", "new"]);
+    signal(&child, rustix::process::Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let recording = Recording::open(&place.path().join("new")).unwrap();
+    assert_eq!((recording.machines[0].id.as_str(), recording.machines[0].level), ("L1-web", 1));
+    assert_eq!(recording.parts[0].path, Path::new("L1-web/trace.dat"));
+    assert_eq!(recording.parts[0].clock.as_deref(), Some("mono"));
+}
+
+#[test]
+fn undo_leaves_alone_what_is_still_at_work() {
+    let Some(place) = place("undo") else { return };
+    let mut child = begun(place.path(), &["--no-self-check", "-o", "new"]);
+    let undo = |arguments: &[&str]| {
+        let output = kvmscope(place.path()).arg("undo").args(arguments).output().unwrap();
+        (output.status.code(), text(&output.stdout))
+    };
+    assert!(undo(&["--list"]).1.contains("at work"));
+    assert!(undo(&[]).1.contains("left alone"));
+    assert!(instance_of(child.id()).exists());
+    signal(&child, rustix::process::Signal::KILL);
+    child.wait().unwrap();
+    assert!(undo(&["--list"]).1.contains("left behind"));
+    assert_eq!(undo(&[&format!("record-{}-0", child.id())]).0, Some(0));
+    assert!(!instance_of(child.id()).exists());
+    assert_eq!(undo(&[]), (Some(0), "nothing to undo\n".to_owned()));
+}
+
+/// Milliseconds after which recorders are killed: the first ones while they prepare, then while they record (0.2 to
+/// 0.6 s), then while they pack. `make torture` asks for more of them.
+fn moments() -> Vec<u64> {
+    let kills = std::env::var("KVMSCOPE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    (0..kills).map(|number| number * 7919 % 797).collect()
+}
+
+#[test]
+fn after_a_kill_at_any_moment_the_directory_opens_and_undo_leaves_no_instance() {
+    let Some(place) = place("kills") else { return };
+    let (mut partial, mut whole) = (0, 0);
+    for (number, moment) in moments().into_iter().enumerate() {
+        let place = place.path().join(number.to_string());
+        std::fs::create_dir(&place).unwrap();
+        let mut command = kvmscope(&place);
+        command.args(["record", "--no-self-check", "--seconds", "0.4", "-o", "new"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(moment));
+        // It may have ended by itself.
+        let _ = child.kill();
+        child.wait().unwrap();
+        let undo = kvmscope(&place).arg("undo").output().unwrap();
+        assert_eq!(undo.status.code(), Some(0), "{moment} ms: {}", text(&undo.stderr));
+        assert!(!instance_of(child.id()).exists(), "{moment} ms: {}", text(&undo.stdout));
+        if !place.join("new/recording.json").exists() {
+            continue;
+        }
+        let recording = Recording::open(&place.join("new")).unwrap();
+        for part in recording.parts.iter().filter(|part| part.kind.is_trace()) {
+            let opened = trace::open(&recording.root.join(&part.path));
+            let opened = opened.unwrap_or_else(|error| panic!("{moment} ms: {error}"));
+            let problems = &opened.facts().problems;
+            match part.state {
+                PartState::Partial => partial += 1,
+                PartState::Complete => whole += 1,
+            }
+            let said = problems.iter().any(|problem| problem.text.contains("has not finished"));
+            assert_eq!(said, part.state == PartState::Partial, "{moment} ms: {problems:?}");
+        }
+    }
+    println!("killed recorders left {partial} partial and {whole} whole traces");
+    assert!(partial > 0);
+}
+
+#[test]
+fn a_full_disk_is_said_and_what_was_recorded_stays_readable() {
+    let Some(place) = place("full disk") else { return };
+    let disk = place.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(&disk).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        return println!("skipped: full disk: no tmpfs can be mounted here");
+    }
+    let busy = "dd if=/dev/zero of=/dev/null bs=1 count=400000 2>/dev/null; sleep 1";
+    let arguments = ["--no-self-check", "--events", "raw_syscalls", "-o", "disk/new", "--", "sh", "-c", busy];
+    let output = record(place.path(), &arguments);
+    let recording = Recording::open(&disk.join("new"));
+    let events: u64 = counts(&disk.join("new/L0/trace.partial"), &[]).values().sum();
+    let unmounted = Command::new("umount").arg(&disk).status().unwrap();
+    assert!(unmounted.success());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no space is left") && said.contains("kvmscope report"), "{said}");
+    assert_eq!(recording.unwrap().parts[0].state, PartState::Partial);
+    assert!(events > 1_000, "{events} events could be read");
+    assert_eq!(std::fs::read_dir(place.path().join("journal")).unwrap().count(), 0, "the instance is gone");
+}
+
+#[test]
+fn only_the_threads_of_one_process_and_its_children_are_recorded() {
+    let Some(place) = place("--vm") else { return };
+    let work = "while :; do /bin/sleep 0.01; done";
+    let mut other = Command::new("sh").args(["-c", work]).spawn().unwrap();
+    let mut wanted = Command::new("sh").args(["-c", work]).spawn().unwrap();
+    let pid = wanted.id();
+    let arguments = ["--no-self-check", "--vm", &pid.to_string(), "--events", "sched", "--seconds", "1", "-o", "new"];
+    let output = record(place.path(), &arguments);
+    for child in [&mut wanted, &mut other] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let dat = place.path().join("new/L0/trace.dat");
+    let forks = |pid: u32| counts(&dat, &[pid as i32]).get("sched_process_fork").copied().unwrap_or(0);
+    assert!(forks(pid) > 10, "{} forks of the process that was named", forks(pid));
+    assert_eq!(forks(other.id()), 0);
+    let children = counts(&dat, &[]).get("sched_process_exec").copied().unwrap_or(0);
+    assert!(children > 10, "{children} children of it were followed");
+}
+
+#[test]
+fn a_guest_causes_the_same_events_as_perf_counts() {
+    const EVENTS: [&str; 4] = ["kvm_userspace_exit", "kvm_pio", "kvm_mmio", "kvm_fpu"];
+    let Some(place) = place("perf") else { return };
+    let place = place.path();
+    // The self-check of another recorder is the guest; its pid tells its events from those of other guests.
+    let guest = format!("echo $$ > pid; exec {} record --seconds 0 -o inner", cargo_bin("kvmscope").display());
+    let events = EVENTS.map(|name| format!("kvm:{name}")).join(",");
+    let perf = ["perf", "record", "-a", "-m", "2M", "-e", &events, "-o", "perf.data", "--", "sh", "-c", &guest];
+    let arguments = [&["--no-self-check", "-o", "new", "--"], perf.as_slice()].concat();
+    let output = record(place, &arguments);
+    if !output.status.success() {
+        return println!("skipped: perf beside a guest: {}", text(&output.stderr));
+    }
+    let data = place.join("perf.data");
+    let Some(script) = oracle("perf", &["script", "-i", data.to_str().unwrap(), "-F", "pid,tid,event"]) else { return };
+    let wanted = std::fs::read_to_string(place.join("pid")).unwrap();
+    let (mut theirs, mut tids) = (BTreeMap::new(), Vec::new());
+    for line in text(&script.stdout).lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [process, event, ..] = words.as_slice() else { continue };
+        let (Some((pid, tid)), Some(name)) = (process.split_once('/'), event.strip_prefix("kvm:")) else { continue };
+        if pid == wanted.trim() {
+            *theirs.entry(name.trim_end_matches(':').to_owned()).or_insert(0) += 1;
+            tids.push(tid.parse().unwrap());
+        }
+    }
+    if theirs.is_empty() {
+        return println!("skipped: perf beside a guest: no guest runs here: {}", text(&output.stdout));
+    }
+    let mut ours = counts(&place.join("new/L0/trace.dat"), &tids);
+    ours.retain(|name, _| EVENTS.contains(&name.as_str()));
+    println!("perf and we counted {theirs:?}");
+    assert_eq!(ours, theirs);
+}

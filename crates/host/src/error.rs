@@ -1,0 +1,24 @@
+//! Why a machine could not be read, as sentences.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a snapshot could not be opened. What is missing inside of one is no error but a fact of its own.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{}: {source}", .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The refusal.
+        source: io::Error,
+    },
+    /// A directory that is no snapshot.
+    #[error("{} holds neither `proc` nor `sys`; name the directory above them, or take one: kvmscope snapshot", .path.display())]
+    NoSnapshot {
+        /// The directory.
+        path: PathBuf,
+    },
+}

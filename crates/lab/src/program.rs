@@ -1,0 +1,153 @@
+//! Runs other people's programs: with a time limit, their output kept, and a sentence when they are missing or fail.
+
+use crate::Error;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often a program that runs is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// More output than this is cut; domain descriptions are the longest we ask for.
+const MOST_OUTPUT_BYTES: u64 = 64 << 20;
+
+/// A program, and what brings it.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Its name, looked for in `PATH`, or a path.
+    pub path: PathBuf,
+    /// The Debian package that has it.
+    pub package: &'static str,
+}
+
+/// What a program left.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained about.
+    pub stderr: String,
+}
+
+impl Program {
+    /// A program of that name or path.
+    pub fn new(path: impl Into<PathBuf>, package: &'static str) -> Self {
+        Self { path: path.into(), package }
+    }
+
+    /// The program with these arguments, in a process group of its own: Ctrl-C is for us, and we end it as it wants.
+    pub fn command<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(arguments).env("LC_ALL", "C").process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs it to its end; it must say that all went well.
+    ///
+    /// # Errors
+    /// If it is not there, ends with another status than 0, or takes longer than `limit`; the sentence says which.
+    pub fn run<A: AsRef<OsStr>>(&self, arguments: &[A], limit: Duration) -> Result<Ran, Error> {
+        self.finish(self.command(arguments), limit)
+    }
+
+    /// The same for a [`Program::command`] that was changed.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn finish(&self, command: Command, limit: Duration) -> Result<Ran, Error> {
+        let mut child = self.start(command)?;
+        let (stdout, stderr) = (collect(child.stdout.take()), collect(child.stderr.take()));
+        let status = self.wait(&mut child, limit)?;
+        let text = |reader: JoinHandle<String>| reader.join().unwrap_or_default();
+        let ran = Ran { status, stdout: text(stdout), stderr: text(stderr) };
+        if ran.status.success() { Ok(ran) } else { Err(self.failed(ran.status, &ran.stderr)) }
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// If it is not there or cannot be run.
+    pub fn start(&self, mut command: Command) -> Result<Child, Error> {
+        command.spawn().map_err(|error| {
+            let (path, package) = (self.path.display(), self.package);
+            Error::Unable(if error.kind() == std::io::ErrorKind::NotFound {
+                format!("{path} is not installed; the Debian package {package} brings it")
+            } else {
+                format!("{path} could not be run: {error}")
+            })
+        })
+    }
+
+    /// Waits for its end, and kills it after `limit`.
+    ///
+    /// # Errors
+    /// If it took longer.
+    pub fn wait(&self, child: &mut Child, limit: Duration) -> Result<ExitStatus, Error> {
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait().map_err(|error| Error::io(&self.path, error))? {
+                return Ok(status);
+            }
+            if begin.elapsed() >= limit {
+                let _ = child.kill();
+                let _ = child.wait();
+                let (path, seconds) = (self.path.display(), limit.as_secs_f64());
+                return Err(Error::Unable(format!("{path} had not ended after {seconds} s and was killed")));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// The sentence for a program that failed; its own last words are part of it.
+    pub fn failed(&self, status: ExitStatus, stderr: &str) -> Error {
+        let words = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it gave no reason");
+        Error::Unable(format!("{} failed ({status}): {words}", self.path.display()))
+    }
+}
+
+/// Reads what a program prints, so that it never waits for us.
+pub fn collect(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(stream) = stream {
+            let mut stream = stream.take(MOST_OUTPUT_BYTES);
+            let _ = stream.read_to_end(&mut bytes); // what came before an error is kept
+            let _ = std::io::copy(&mut stream.into_inner(), &mut std::io::sink());
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn output_is_kept_and_failure_is_a_sentence() {
+        let shell = Program::new("sh", "dash");
+        assert_eq!(shell.run(&["-c", "echo yes; echo no >&2"], LIMIT).unwrap().stdout, "yes\n");
+        let error = shell.run(&["-c", "echo why >&2; exit 3"], LIMIT).unwrap_err().to_string();
+        assert_eq!(error, "sh failed (exit status: 3): why");
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_killed() {
+        let error = Program::new("sleep", "coreutils").run(&["60"], Duration::from_millis(20)).unwrap_err();
+        assert!(error.to_string().contains("had not ended after 0.02 s"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_program_names_its_package() {
+        let error = Program::new("/nonexistent/lttng", "lttng-tools").run(&[""], LIMIT).unwrap_err().to_string();
+        assert_eq!(error, "/nonexistent/lttng is not installed; the Debian package lttng-tools brings it");
+    }
+}

@@ -1,0 +1,232 @@
+//! Copies what a machine says of itself into a recording: `<machine>/host/0/`.
+//!
+//! In: a root that holds `/proc` and `/sys`, the list [`host::snapshot::FILES`]. Out: a tree of copies that
+//! [`host::Snapshot`] opens, without links, with the time at which each file was read.
+//!
+//! ```text
+//! root/proc/<pid>/task/*/stat --find, read, redact--> into/proc/...      times.json  links.json
+//! CPUID, virsh (of this machine only)             --> into/cpuid.json, into/libvirt/*.xml
+//! what was there and could not be read            --> into/unreadable.txt
+//! ```
+//! Files that vanish while they are read belong to tasks that ended: they are passed over. Nothing waits, and nothing
+//! grows without bound: see the limits below.
+
+mod cpuid;
+mod libvirt;
+pub mod redact;
+
+use crate::Error;
+use crate::program::Program;
+use host::Snapshot;
+use host::cpuid::CPUID_FILE;
+use host::snapshot::{FILES, How, LINKS, LINKS_FILE, MOST_BYTES, TIMES_FILE, Times, UNREADABLE_FILE, Wanted, is_gone};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// More files are not taken: a host with 256 CPUs, 100 VMs and 5,000 threads has some 60,000.
+const MOST_FILES: usize = 250_000;
+
+/// More bytes are not taken, all files together.
+const MOST_BYTES_TOGETHER: u64 = 512 << 20;
+
+/// What is taken beyond the list of every snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct More {
+    /// Patterns of the list that are taken on request only.
+    pub on_request: BTreeSet<&'static str>,
+    /// CPUID, and libvirt's domains by this `virsh`: of the machine that this runs on, so only where the root is its own.
+    pub here: Option<Program>,
+}
+
+/// What was taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Files copied.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Files that were there and could not be read, or were cut; `unreadable.txt` lists them.
+    pub unreadable: usize,
+}
+
+impl More {
+    /// What a snapshot of `root` takes unasked: the processor and libvirt, if it is this machine's own root.
+    pub fn of(root: &Path) -> Self {
+        let own = root.canonicalize().is_ok_and(|root| root == Path::new("/"));
+        Self { here: own.then(|| Program::new("virsh", "libvirt-clients")), ..Self::default() }
+    }
+}
+
+/// CLOCK_MONOTONIC in ns, for the times of files.
+pub fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Takes a snapshot of the machine at `root` into the directory `into`; `now` tells CLOCK_MONOTONIC in ns.
+///
+/// # Errors
+/// If `root` holds no machine, or if `into` cannot be written.
+pub fn take(root: &Path, into: &Path, now: &dyn Fn() -> u64) -> Result<Taken, Error> {
+    take_more(root, into, &More::of(root), now)
+}
+
+/// Takes a snapshot with what `more` asks for.
+///
+/// # Errors
+/// If `root` holds no machine, or if `into` cannot be written.
+pub fn take_more(root: &Path, into: &Path, more: &More, now: &dyn Fn() -> u64) -> Result<Taken, Error> {
+    let from = Snapshot::open(root).map_err(|error| Error::Unable(error.to_string()))?;
+    let mut copy = Copy::new(&from, into, now);
+    copy.make(into)?;
+    for wanted in FILES.iter().filter(|wanted| wanted.how != How::OnRequest || more.on_request.contains(wanted.pattern))
+    {
+        copy.take(wanted)?;
+    }
+    copy.links()?;
+    match &more.here {
+        Some(virsh) => copy.this_machine(virsh)?,
+        None => copy.what_another_snapshot_has()?,
+    }
+    copy.finish()
+}
+
+/// A snapshot being taken.
+struct Copy<'a> {
+    from: &'a Snapshot,
+    into: &'a Path,
+    now: &'a dyn Fn() -> u64,
+    times: BTreeMap<String, u64>,
+    unreadable: BTreeMap<String, String>,
+    made: BTreeSet<PathBuf>,
+    taken: Taken,
+}
+
+impl<'a> Copy<'a> {
+    fn new(from: &'a Snapshot, into: &'a Path, now: &'a dyn Fn() -> u64) -> Self {
+        let (times, unreadable, made) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        Self { from, into, now, times, unreadable, made, taken: Taken::default() }
+    }
+
+    /// Copies the files of one row of the list.
+    fn take(&mut self, wanted: &Wanted) -> Result<(), Error> {
+        let unreadable = &mut self.unreadable;
+        let paths = self.from.find_and_tell(wanted.pattern, &mut |path, error| {
+            unreadable.insert(path.to_owned(), error.to_string());
+        });
+        for path in paths {
+            if self.taken.files >= MOST_FILES || self.taken.bytes >= MOST_BYTES_TOGETHER {
+                let (files, bytes) = (self.taken.files, self.taken.bytes);
+                let full = format!("left out: the snapshot is full with {files} files and {bytes} bytes");
+                self.unreadable.insert(wanted.pattern.to_owned(), full);
+                break;
+            }
+            if !self.times.contains_key(&path) {
+                self.file(&path, wanted.how)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &str, how: How) -> Result<(), Error> {
+        let at_ns = (self.now)();
+        let mut bytes = match self.from.bytes(path, MOST_BYTES) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                if !is_gone(&error) && self.is_meant_to_be_read(path) {
+                    self.unreadable.insert(path.to_owned(), error.to_string());
+                }
+                return Ok(());
+            }
+        };
+        if bytes.len() as u64 == MOST_BYTES {
+            self.unreadable.insert(path.to_owned(), format!("cut after {MOST_BYTES} bytes"));
+        }
+        if how == How::Redact {
+            let text = String::from_utf8_lossy(&bytes);
+            let of_kernel = path == "proc/cmdline";
+            bytes = if of_kernel { redact::words(&text) } else { redact::arguments(&text) }.into_bytes();
+        }
+        self.write(path, &bytes)?;
+        self.taken.files += 1;
+        self.taken.bytes += bytes.len() as u64;
+        self.times.insert(path.to_owned(), self.from.read_at_ns(path).unwrap_or(at_ns));
+        Ok(())
+    }
+
+    /// False for switches that can only be written, such as `microcode/reload`.
+    fn is_meant_to_be_read(&self, path: &str) -> bool {
+        use std::os::unix::fs::PermissionsExt;
+        fs::metadata(self.from.root().join(path)).map_or(true, |about| about.permissions().mode() & 0o444 != 0)
+    }
+
+    fn links(&mut self) -> Result<(), Error> {
+        let mut links: BTreeMap<String, String> = self
+            .from
+            .links_below("sys")
+            .chain(self.from.links_below("proc"))
+            .map(|(a, b)| (a.into(), b.into()))
+            .collect();
+        for (pattern, _) in LINKS {
+            let found = self.from.find(pattern).into_iter().take(MOST_FILES);
+            links.extend(found.filter_map(|path| Some((path.clone(), self.from.link(&path)?))));
+        }
+        self.write(LINKS_FILE, json(&links).as_bytes())
+    }
+
+    fn this_machine(&mut self, virsh: &Program) -> Result<(), Error> {
+        self.write(CPUID_FILE, cpuid::here().to_json().as_bytes())?;
+        for (name, described) in libvirt::domains(virsh) {
+            let path = format!("libvirt/{name}");
+            match described {
+                Ok(text) => self.write(&path, text.as_bytes())?,
+                Err(error) => {
+                    self.unreadable.insert(path, error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A snapshot of a snapshot keeps what only the first could know.
+    fn what_another_snapshot_has(&mut self) -> Result<(), Error> {
+        for path in [vec![CPUID_FILE.to_owned()], self.from.find("libvirt/*.xml")].concat() {
+            if let Ok(bytes) = self.from.bytes(&path, MOST_BYTES) {
+                self.write(&path, redact::xml(&String::from_utf8_lossy(&bytes)).as_bytes())?;
+            }
+        }
+        let known = self.from.unreadable().iter();
+        let missing = known.filter(|(path, _)| !self.times.contains_key(*path));
+        self.unreadable.extend(missing.map(|(path, reason)| (path.clone(), reason.clone())));
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Taken, Error> {
+        let times = Times { clock: "monotonic".to_owned(), files: std::mem::take(&mut self.times) };
+        self.write(TIMES_FILE, json(&times).as_bytes())?;
+        let line = |(path, reason): (&String, &String)| format!("{path}: {}\n", reason.replace('\n', " "));
+        let unreadable: String = self.unreadable.iter().map(line).collect();
+        self.write(UNREADABLE_FILE, unreadable.as_bytes())?;
+        Ok(Taken { unreadable: self.unreadable.len(), ..self.taken })
+    }
+
+    fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), Error> {
+        let whole = self.into.join(path);
+        if let Some(above) = whole.parent() {
+            self.make(above)?;
+        }
+        fs::write(&whole, bytes).map_err(|error| Error::io(whole, error))
+    }
+
+    fn make(&mut self, directory: &Path) -> Result<(), Error> {
+        if self.made.insert(directory.to_owned()) {
+            fs::create_dir_all(directory).map_err(|error| Error::io(directory, error))?;
+        }
+        Ok(())
+    }
+}
+
+fn json(what: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(what).unwrap_or_default()
+}

@@ -1,0 +1,32 @@
+//! What the kernel's tracepoints say, recorded by an instance of our own.
+//!
+//! ```text
+//! plan.rs      what is wanted: events, clock, buffer, threads
+//! vm.rs        the threads of one VM
+//! instance.rs  <tracefs>/instances/kvmscope-PID, in the journal before it is made
+//! clock.rs     x86-tsc and CLOCK_MONOTONIC read together, at the start and at the end
+//! describe.rs  formats, thread names, clock, losses ----------------> trace.partial/head.dat
+//! drain.rs     per_cpu/cpuN/trace_pipe_raw --splice, whole pages---> trace.partial/cpuN.raw
+//! pack.rs      trace.partial/ -------------------------------------> trace.dat
+//! recorder.rs  all of it, from start to stop
+//! probe.rs     which kvm events fire here when a guest runs
+//! ```
+//! A private instance has its own buffers, events and clock: what others trace is neither seen nor disturbed, and events
+//! work where the function tracer is locked. Sources: Documentation/trace/ftrace.rst and ring-buffer-design.rst of
+//! Linux 6.12.
+
+mod clock;
+mod describe;
+mod drain;
+mod instance;
+mod pack;
+mod plan;
+pub mod probe;
+mod recorder;
+mod vm;
+
+pub use drain::Meter;
+pub use instance::Tracefs;
+pub use plan::{Plan, Selection, buffer_kib};
+pub use recorder::TracefsRecorder;
+pub use vm::{Vm, find as find_vm};

@@ -1,0 +1,61 @@
+//! What lies in `trace.partial/` becomes `trace.dat`.
+//!
+//! ```text
+//! trace.partial/{head.dat, cpuN.raw} --> trace.dat.new --fsync--> trace.dat --> trace.partial removed
+//! ```
+//! At every moment one of the two is whole: the partial directory changes its name before its files go.
+
+use super::drain::full;
+use crate::Error;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read};
+use std::path::Path;
+use trace::tracedat::partial;
+use trace::write::tracedat::{Instance, TraceDat};
+
+/// Writes `head.dat`, the description without events, whole or not at all.
+pub fn write_head(directory: &Path, dat: &TraceDat, clock: &str) -> Result<(), Error> {
+    let path = directory.join(partial::HEAD);
+    let beside = directory.join("head.new");
+    let instance = Instance { name: String::new(), clock: clock.to_owned(), cpus: Vec::new() };
+    write(&beside, dat, vec![instance]).map_err(|error| full(&path, error))?;
+    std::fs::rename(&beside, &path).map_err(|error| Error::io(&path, error))
+}
+
+/// Packs `directory` into `whole` and removes it.
+pub fn pack(directory: &Path, whole: &Path, dat: &TraceDat, clock: &str, cpus: &[u32]) -> Result<(), Error> {
+    let beside = whole.with_extension("dat.new");
+    let packed = read_cpus(directory, cpus, dat.page_bytes).and_then(|cpus| {
+        let instance = Instance { name: String::new(), clock: clock.to_owned(), cpus };
+        write(&beside, dat, vec![instance])
+    });
+    if let Err(error) = packed {
+        // Half a file only takes room on a disk that may be full; the pages are still in the partial directory.
+        let _ = std::fs::remove_file(&beside);
+        return Err(full(whole, error));
+    }
+    let io = |error| Error::io(whole, error);
+    std::fs::rename(&beside, whole).map_err(io)?;
+    let above = whole.parent().unwrap_or(whole);
+    File::open(above).and_then(|above| above.sync_all()).map_err(io)?;
+    let old = directory.with_extension("old");
+    std::fs::rename(directory, &old).and_then(|()| std::fs::remove_dir_all(&old)).map_err(io)
+}
+
+/// Pages of each CPU; a part of a page at the end, as a full disk leaves it, is left out.
+fn read_cpus(directory: &Path, cpus: &[u32], page_bytes: u32) -> io::Result<Vec<(u32, Box<dyn Read>)>> {
+    let mut read: Vec<(u32, Box<dyn Read>)> = Vec::new();
+    for cpu in cpus {
+        let file = File::open(directory.join(partial::raw_name(*cpu)))?;
+        let bytes = file.metadata()?.len();
+        let whole = bytes - bytes % u64::from(page_bytes);
+        read.push((*cpu, Box::new(BufReader::with_capacity(1 << 20, file).take(whole))));
+    }
+    Ok(read)
+}
+
+fn write(path: &Path, dat: &TraceDat, instances: Vec<Instance<'_>>) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    dat.write_to(&mut out, instances)?;
+    out.into_inner().map_err(|error| error.into_error())?.sync_all()
+}

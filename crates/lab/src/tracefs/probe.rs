@@ -1,0 +1,117 @@
+//! Which kvm events fire here?
+//!
+//! That an event is there does not mean that it fires: under `kvm_pvm` a guest runs without one `kvm_entry` or `kvm_exit`.
+//! So a small guest is run once, and a throw-away instance that hears only this process and its threads counts what it
+//! caused. In: a closure that runs a guest. Out: counts, and the names that stayed silent.
+
+use super::instance::Tracefs;
+use super::plan::{Plan, Selection};
+use super::recorder::TracefsRecorder;
+use crate::journal::Journal;
+use crate::{Error, Recorder};
+use std::fmt::Write;
+use std::path::Path;
+use trace::lane::Reading;
+use trace::replay::{Event, Listener, replay};
+use trace::request::Request;
+
+/// The events without which exits cannot be told, and levels of nested guests cannot either.
+const NEEDED: &[&str] = &["kvm_entry", "kvm_exit"];
+
+/// What a guest has caused.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fired {
+    /// Events of group `kvm` that fired, and how often; most often first.
+    pub counts: Vec<(String, u64)>,
+    /// Events of the group that this kernel has and that did not.
+    pub silent: Vec<String>,
+}
+
+/// Runs a guest and tells which kvm events it has caused. `scratch` is an empty directory that may be filled.
+///
+/// # Errors
+/// If nothing can be recorded here, or if the guest fails.
+pub fn what_fires(
+    tracefs: &Tracefs,
+    journal: &Journal,
+    scratch: &Path,
+    run: impl FnOnce() -> Result<(), Error>,
+) -> Result<Fired, Error> {
+    let kvm = Selection { system: "kvm".to_owned(), name: None, asked: true };
+    let plan = Plan { events: vec![kvm], clock: None, buffer_kib: 1 << 10, tids: vec![std::process::id()] };
+    let recorder = Box::new(TracefsRecorder::start(tracefs, journal, &plan, scratch, "probe")?);
+    let ran = run();
+    let parts = recorder.stop()?;
+    ran?;
+    let mut fired = Fired::default();
+    for part in parts.iter().filter(|part| part.kind.is_trace()) {
+        let path = scratch.join(&part.path);
+        let trace = trace::open(&path).map_err(|error| Error::Unable(error.to_string()))?;
+        let request = Request::default();
+        let totals = replay(trace.as_ref(), &Reading { request: &request, fitted: None }, &mut Deaf);
+        for (event, count) in trace.facts().event_types.iter().zip(totals.tally) {
+            match (event.system.as_str(), count) {
+                ("kvm", 0) => fired.silent.push(event.name.clone()),
+                ("kvm", _) => fired.counts.push((event.name.clone(), count)),
+                _ => {}
+            }
+        }
+    }
+    fired.counts.sort_by(|(a, most), (b, more)| more.cmp(most).then_with(|| a.cmp(b)));
+    Ok(fired)
+}
+
+/// The totals are all that is wanted.
+struct Deaf;
+
+impl Listener for Deaf {
+    fn event(&mut self, _: &Event<'_>) {}
+}
+
+impl Fired {
+    /// The needed events that did not fire.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let fired = |name: &str| self.counts.iter().any(|(known, _)| known == name);
+        NEEDED.iter().copied().filter(|name| !fired(name)).collect()
+    }
+
+    /// In a sentence, for the user.
+    pub fn sentence(&self) -> String {
+        let kinds = self.counts.len();
+        match self.missing().as_slice() {
+            [] => format!(
+                "self-check: a test guest caused {kinds} kinds of kvm events, kvm_entry and kvm_exit among them"
+            ),
+            missing => {
+                let seen: Vec<&str> = self.counts.iter().take(4).map(|(name, _)| name.as_str()).collect();
+                let seen = if seen.is_empty() { "no kvm event".to_owned() } else { seen.join(", ") };
+                format!("self-check: {} do not fire here; a test guest caused {seen}", missing.join(" and "))
+            }
+        }
+    }
+
+    /// All of it, for the recording.
+    pub fn notes(&self) -> String {
+        let mut text = format!("{}\n\nA test guest was run before recording. Events it caused:\n", self.sentence());
+        for (name, count) in &self.counts {
+            let _ = writeln!(text, "{count:>8}  {name}");
+        }
+        let _ = writeln!(text, "\nEvents of this kernel that it did not cause:\n{}", self.silent.join(" "));
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fire_is_said_by_name() {
+        let counts = vec![("kvm_userspace_exit".to_owned(), 9), ("kvm_pio".to_owned(), 3)];
+        let fired = Fired { counts, silent: vec!["kvm_exit".into()] };
+        assert_eq!(fired.missing(), ["kvm_entry", "kvm_exit"]);
+        let sentence = fired.sentence();
+        assert!(sentence.contains("kvm_entry and kvm_exit do not fire here"), "{sentence}");
+        assert!(sentence.contains("kvm_userspace_exit, kvm_pio"), "{sentence}");
+    }
+}

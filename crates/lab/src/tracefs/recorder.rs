@@ -1,0 +1,287 @@
+//! The tracefs recorder: from a plan to a trace.dat.
+
+use super::clock::{self, Calibration, Pair, Scale};
+use super::drain::{Drain, Meter};
+use super::instance::{Instance, Tracefs};
+use super::plan::Plan;
+use super::{describe, pack};
+use crate::journal::{Entry, Journal, Reverted};
+use crate::{Error, Recorder};
+use base::recording::{Part, PartKind, PartState};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use trace::write::tracedat::TraceDat;
+
+/// How long the clocks run between the first two pairs: the scale that a killed recording has.
+const FIRST_SCALE: Duration = Duration::from_millis(50);
+/// How often thread names and the scale are written again, so that a killed recording has them.
+const REFRESH: Duration = Duration::from_secs(1);
+/// How full a buffer is, in percent, when the thread that empties it wakes up.
+const WAKE_PERCENT: &str = "25";
+
+/// Records the kernel's events through a tracing instance of its own.
+pub struct TracefsRecorder {
+    tracefs: Tracefs,
+    proc: PathBuf,
+    instance: Instance,
+    entry: Option<Entry>,
+    drain: Option<Drain>,
+    meter: Arc<Meter>,
+    dat: TraceDat,
+    clock: String,
+    cpus: Vec<u32>,
+    first: Pair,
+    calibration: Option<Calibration>,
+    comms: BTreeMap<i32, String>,
+    refreshed: Instant,
+    /// The recording's directory.
+    root: PathBuf,
+    /// Id of the machine in it.
+    machine: String,
+    events: usize,
+}
+
+impl TracefsRecorder {
+    /// Begins to record into `root/machine/trace.partial/`.
+    ///
+    /// On return events are being recorded. If it fails, the host is as it was.
+    ///
+    /// # Errors
+    /// If the kernel lacks what the plan asks for, if we are not root, or if the disk refuses.
+    pub fn start(tracefs: &Tracefs, journal: &Journal, plan: &Plan, root: &Path, machine: &str) -> Result<Self, Error> {
+        let mut entry = journal.begin("record")?;
+        match Self::prepare(tracefs, journal.proc(), plan, root, machine, &mut entry) {
+            Ok(recorder) => Ok(Self { entry: Some(entry), ..recorder }),
+            Err(error) => {
+                undone(entry, journal.proc())?;
+                Err(error)
+            }
+        }
+    }
+
+    fn prepare(
+        tracefs: &Tracefs,
+        proc: &Path,
+        plan: &Plan,
+        root: &Path,
+        machine: &str,
+        entry: &mut Entry,
+    ) -> Result<Self, Error> {
+        let clock = clock::choose(&tracefs.text("trace_clock"), plan.clock.as_deref())?;
+        let names = wanted(tracefs, plan)?;
+        let instance = Instance::create(tracefs, &format!("kvmscope-{}", entry.owner.pid), entry)?;
+        instance.set("trace_clock", &clock)?;
+        instance.set("buffer_size_kb", &plan.buffer_kib.to_string())?;
+        instance.set_if_there("buffer_percent", WAKE_PERCENT)?;
+        if !plan.tids.is_empty() {
+            let tids: Vec<String> = plan.tids.iter().map(u32::to_string).collect();
+            instance.set_if_there("options/event-fork", "1")?;
+            instance.set("set_event_pid", &tids.join(" "))?;
+        }
+        let first = clock::pair();
+        let enabled = enable(&instance, &names)?;
+        let cpus = instance.cpus()?;
+        let dat = describe::describe(tracefs, &instance, &enabled)?;
+        std::thread::sleep(FIRST_SCALE);
+        let directory = root.join(machine).join(PARTIAL);
+        std::fs::create_dir_all(&directory).map_err(|error| Error::io(&directory, error))?;
+        let mut recorder = Self {
+            tracefs: tracefs.clone(),
+            proc: proc.to_owned(),
+            instance,
+            entry: None,
+            drain: None,
+            meter: Arc::default(),
+            dat,
+            clock,
+            cpus,
+            first,
+            calibration: None,
+            comms: BTreeMap::new(),
+            refreshed: Instant::now(),
+            root: root.to_owned(),
+            machine: machine.to_owned(),
+            events: enabled.len(),
+        };
+        let page_bytes = recorder.dat.page_bytes as usize;
+        let drain = Drain::start(&recorder.instance, &recorder.cpus, &directory, page_bytes)?;
+        recorder.meter = drain.meter();
+        recorder.drain = Some(drain);
+        recorder.write_head()?;
+        recorder.instance.set("tracing_on", "1")?;
+        Ok(recorder)
+    }
+
+    /// What lies on disk from now on, until [`Recorder::stop`] makes it whole.
+    pub fn partial(&self) -> Part {
+        self.part(PARTIAL, PartState::Partial)
+    }
+
+    /// How much has been written so far, to be asked while it records.
+    pub fn meter(&self) -> Arc<Meter> {
+        Arc::clone(&self.meter)
+    }
+
+    /// How many kinds of events are recorded.
+    pub fn events(&self) -> usize {
+        self.events
+    }
+
+    /// The trace clock.
+    pub fn clock(&self) -> &str {
+        &self.clock
+    }
+
+    fn part(&self, name: &str, state: PartState) -> Part {
+        Part {
+            path: Path::new(&self.machine).join(name),
+            machine: self.machine.clone(),
+            kind: PartKind::TraceDat,
+            clock: Some(self.clock.clone()),
+            state,
+        }
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.root.join(&self.machine).join(PARTIAL)
+    }
+
+    /// The clock's scale as far as it is known by now.
+    fn scale(&mut self) -> Option<Scale> {
+        if self.clock == clock::TSC {
+            self.calibration = clock::calibrate(self.first, clock::pair());
+        }
+        self.calibration.as_ref().map(|calibration| calibration.scale)
+    }
+
+    fn write_head(&mut self) -> Result<(), Error> {
+        self.describe_now(Vec::new());
+        pack::write_head(&self.directory(), &self.dat, &self.clock)
+    }
+
+    /// Keeps what ties the counter to CLOCK_MONOTONIC, which is the clock of perf's and LTTng's parts.
+    fn write_pairs(&self) -> Result<Option<Part>, Error> {
+        let Some(calibration) = &self.calibration else { return Ok(None) };
+        let part = Part { kind: PartKind::Notes, ..self.part("clock.json", PartState::Complete) };
+        let path = self.root.join(&part.path);
+        let io = |error| Error::io(&path, error);
+        let text = serde_json::to_string_pretty(calibration).map_err(|error| io(error.into()))?;
+        std::fs::write(&path, text).map_err(io)?;
+        Ok(Some(part))
+    }
+
+    fn describe_now(&mut self, losses: Vec<String>) {
+        describe::comms(&self.tracefs, &self.proc, &mut self.comms);
+        self.dat.comms = self.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).collect();
+        let scale = self.scale();
+        self.dat.options = describe::options(&self.instance, scale, self.cpus.len(), losses);
+    }
+
+    /// Ends tracing and takes the rest out of the buffers; then the instance is removed, come what may.
+    fn complete(&mut self) -> Result<(), Error> {
+        self.instance.set("tracing_on", "0")?;
+        if let Some(drain) = self.drain.take() {
+            drain.finish()?;
+        }
+        let stats: Vec<String> =
+            self.cpus.iter().map(|cpu| format!("CPU: {cpu}\n{}", self.instance.stats(*cpu))).collect();
+        self.meter.note_lost(stats.iter().map(|text| losses(text)).sum());
+        self.describe_now(stats);
+        pack::write_head(&self.directory(), &self.dat, &self.clock)
+    }
+}
+
+/// What a part being recorded is called.
+const PARTIAL: &str = "trace.partial";
+
+impl Recorder for TracefsRecorder {
+    fn name(&self) -> &str {
+        "tracefs"
+    }
+
+    fn poll(&mut self) -> Result<(), Error> {
+        if let Some(drain) = &mut self.drain {
+            drain.check()?;
+        }
+        if self.refreshed.elapsed() >= REFRESH {
+            self.refreshed = Instant::now();
+            self.meter.note_lost(self.cpus.iter().map(|cpu| losses(&self.instance.stats(*cpu))).sum());
+            self.write_head()?;
+        }
+        Ok(())
+    }
+
+    fn stop(mut self: Box<Self>) -> Result<Vec<Part>, Error> {
+        let completed = self.complete();
+        self.drain = None;
+        if let Some(entry) = self.entry.take() {
+            undone(entry, &self.proc)?;
+        }
+        completed?;
+        let part = self.part("trace.dat", PartState::Complete);
+        pack::pack(&self.directory(), &self.root.join(&part.path), &self.dat, &self.clock, &self.cpus)?;
+        Ok([Some(part), self.write_pairs()?].into_iter().flatten().collect())
+    }
+}
+
+/// The events of the plan that this kernel has.
+fn wanted(tracefs: &Tracefs, plan: &Plan) -> Result<Vec<(String, String)>, Error> {
+    let events = tracefs.path("events");
+    let mut names = Vec::new();
+    for selection in &plan.events {
+        for name in selection.names(&events)? {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// Switches events on, and returns those that the kernel let us have.
+fn enable(instance: &Instance, names: &[(String, String)]) -> Result<Vec<(String, String)>, Error> {
+    let mut enabled = Vec::new();
+    let mut refused = None;
+    for (system, name) in names {
+        match instance.set(&format!("events/{system}/{name}/enable"), "1") {
+            Ok(()) => enabled.push((system.clone(), name.clone())),
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    match refused {
+        Some(error) if enabled.is_empty() => Err(error),
+        _ if enabled.is_empty() => Err(Error::Unable("this kernel has none of the events to record".to_owned())),
+        _ => Ok(enabled),
+    }
+}
+
+/// Events lost, in the text of `per_cpu/cpuN/stats`: overwritten, or dropped while the buffer was being written.
+fn losses(stats: &str) -> u64 {
+    let value = |line: &str| line.split_once(':').and_then(|(_, value)| value.trim().parse::<u64>().ok());
+    let lost = |line: &&str| ["overrun:", "commit overrun:", "dropped events:"].iter().any(|key| line.starts_with(key));
+    stats.lines().filter(lost).filter_map(value).sum()
+}
+
+/// Reverts an entry; what stays changed is an error.
+fn undone(entry: Entry, proc: &Path) -> Result<(), Error> {
+    let id = entry.id.clone();
+    for (step, outcome) in entry.finish(proc)? {
+        if let Reverted::Failed(why) = outcome {
+            return Err(Error::Unable(format!("{step} could not be removed: {why}; try `kvmscope undo {id}`")));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::losses;
+
+    #[test]
+    fn all_kinds_of_losses_are_added() {
+        let text = "entries: 5\noverrun: 7\ncommit overrun: 1\nbytes: 9\ndropped events: 2\nread events: 3\n";
+        assert_eq!(losses(text), 10);
+    }
+}
