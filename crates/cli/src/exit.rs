@@ -1,5 +1,5 @@
 //! Exit codes: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as `--fail-on`;
-//! `record -- CMD` ends as CMD does.
+//! `record -- CMD` ends as CMD does, `lab` with 130 on Ctrl-C.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -11,6 +11,7 @@ pub enum Exit {
     NoAnswer,
     WrongUse,
     FailOn,
+    Interrupted,
     /// What a command that ran under `record` ended with.
     Of(u8),
 }
@@ -27,6 +28,7 @@ impl From<Exit> for ExitCode {
             Exit::NoAnswer => 1,
             Exit::WrongUse => 2,
             Exit::FailOn => 3,
+            Exit::Interrupted => 130,
             Exit::Of(status) => status,
         })
     }

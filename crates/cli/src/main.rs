@@ -8,6 +8,8 @@ mod completions;
 mod cut;
 mod exit;
 mod join;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod lab;
 mod page;
 mod progress;
 mod record;
@@ -38,6 +40,8 @@ enum Command {
     Undo(undo::Undo),
     Snapshot(snapshot::Snapshot),
     Join(join::Join),
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    Lab(lab::Lab),
     Completions(completions::Completions),
 }
 
@@ -49,6 +53,8 @@ fn main() -> ExitCode {
         Command::Undo(undo) => undo.run(),
         Command::Snapshot(snapshot) => snapshot.run(),
         Command::Join(join) => join.run(),
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        Command::Lab(lab) => lab.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()

@@ -12,9 +12,10 @@ use analysis::{Ask, Input, Options, QUESTIONS};
 use anyhow::{anyhow, bail};
 use base::recording::Recording;
 use base::{Problem, Problems, Section, Severity};
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
+use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Say what happened in a recording and what to change
 #[derive(Args)]
@@ -44,6 +45,18 @@ pub struct Report {
     narrow: Narrow,
     #[command(flatten)]
     page: PageOptions,
+}
+
+/// The report by itself, as if it were the whole program.
+#[derive(Parser)]
+struct Alone {
+    #[command(flatten)]
+    report: Report,
+}
+
+/// What `kvmscope report PATH` does.
+pub fn of(path: &Path) -> anyhow::Result<Exit> {
+    Alone::try_parse_from([OsStr::new("report"), OsStr::new("--"), path.as_os_str()])?.report.run()
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -180,13 +193,6 @@ mod tests {
     use super::*;
     use base::recording::Named;
     use base::{Cost, Evidence, Finding, Level, Needs};
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Only {
-        #[command(flatten)]
-        report: Report,
-    }
 
     fn answered_with(severity: Severity) -> Answered {
         let mut section = Section::new("flow", "?");
@@ -212,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_finding_at_or_above_the_limit_decides_the_exit_status() {
-        let report = |arguments: &[&str]| Only::parse_from([&["report", "x"], arguments].concat()).report;
+        let report = |arguments: &[&str]| Alone::parse_from([&["report", "x"], arguments].concat()).report;
         let low = [answered_with(Severity::Info), answered_with(Severity::Low)];
         assert_eq!(report(&[]).verdict(&low), Exit::Answered);
         assert_eq!(report(&["--fail-on", "medium"]).verdict(&low), Exit::Answered);

@@ -39,6 +39,9 @@ fn every_command_explains_itself_with_an_example() {
         assert!(stdout.contains(&format!("kvmscope {command}")) && stdout.contains("Example"), "{command}: {stdout}");
         assert!(stdout.lines().all(|line| line.chars().count() <= 100), "{command} fits a terminal");
     }
+    let (code, stdout, _) = run(&["lab", "nested", "--help"]);
+    assert!(code == 0 && stdout.contains("Examples:\n  kvmscope lab nested"), "{stdout}");
+    assert!(stdout.lines().all(|line| line.chars().count() <= 100), "{stdout}");
     assert_eq!(run(&["--version"]).1, concat!("kvmscope ", env!("CARGO_PKG_VERSION"), "\n"));
     let (code, help, _) = run(&["--help"]);
     assert_eq!(code, 0);
@@ -151,4 +154,11 @@ fn a_reader_that_went_away_is_no_error() {
 fn messages_carry_no_colour_where_no_terminal_is() {
     let output = kvmscope(&["report", "--width", "1"]).output().unwrap();
     assert!(!output.stderr.contains(&0x1b), "clap's own messages too");
+}
+
+#[test]
+fn a_lab_is_asked_for_in_words_that_it_knows() {
+    fails(&["lab", "nested", "--arch", "svm", "--set", "colour=blue"], 2, &["colour=blue", "can be set"]);
+    fails(&["lab", "nested", "--arch", "mips"], 2, &["svm"]);
+    fails(&["lab", "inside"], 1, &["first process"]);
 }

@@ -6,6 +6,7 @@
 //! guest     guests of a few bytes, to see which events fire ------------------> what userspace saw
 //! recorder  tracefs, perf, LTTng: start -> stop -> parts of a recording
 //! snapshot  copies of /proc and /sys, CPUID, domains --------------------------> host/0, host/1 of a recording
+//! nested    a host, its guest and the guest's guest, emulated -> a recording
 //! ```
 //! Nothing here explains anything: what was recorded is read back by `trace` and `host` and answered by `analysis`.
 
@@ -14,6 +15,8 @@ pub mod error;
 #[cfg(target_arch = "x86_64")]
 pub mod guest;
 pub mod journal;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub mod nested;
 pub mod program;
 pub mod recorder;
 pub mod snapshot;

@@ -1,0 +1,117 @@
+//! `kvmscope lab`: a reproducible experiment on any computer; the result is a recording.
+
+use crate::exit::{Exit, WrongUse};
+use anyhow::bail;
+use base::utc::Utc;
+use clap::{Args, Subcommand, ValueEnum};
+use lab::nested::{self, Arch, Guest, Places, Settings};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime};
+
+/// Run an experiment and record it
+#[derive(Args)]
+pub struct Lab {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Subcommand)]
+enum Experiment {
+    Nested(Nested),
+    /// The first process of a machine of the lab
+    #[command(hide = true)]
+    Inside,
+}
+
+/// Boot a host with KVM, its guest and the guest's guest, without any virtualization hardware
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope lab nested --arch svm\n  \
+    kvmscope lab nested --arch svm --set vgif=on --set loops=1000 -o vgif-on\n  \
+    kvmscope lab nested --arch svm --guest linux --set workload=disk\n  \
+    kvmscope lab nested --arch vmx --set shadow_vmcs=off\n\n\
+    Times in the recording are the emulator's; counts and order are real.")]
+pub struct Nested {
+    /// The virtualization extension: AMD's, or Intel's
+    #[arg(long, value_enum)]
+    arch: ArchName,
+    /// What runs as L1 and L2
+    #[arg(long, value_enum, default_value = "toy")]
+    guest: GuestName,
+    /// Vary the experiment: loops=N, workload=cpuid|pio (linux also idle|timer|disk); for svm cpus=N and
+    /// vgif=on|off; for vmx shadow_vmcs=on|off
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Directory of the recording; it must not be there yet, or be empty [default: kvmscope-nested-UTC]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Where Debian's packages are kept [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ArchName {
+    Svm,
+    Vmx,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum GuestName {
+    Toy,
+    Linux,
+}
+
+impl Lab {
+    /// Runs the experiment, then reports on it.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        match &self.experiment {
+            Experiment::Nested(nested) => nested.run(),
+            Experiment::Inside => {
+                nested::inside::run()?;
+                Ok(Exit::Answered)
+            }
+        }
+    }
+}
+
+impl Nested {
+    fn run(&self) -> anyhow::Result<Exit> {
+        let arch = match self.arch {
+            ArchName::Svm => Arch::Svm,
+            ArchName::Vmx => Arch::Vmx,
+        };
+        let guest = match self.guest {
+            GuestName::Toy => Guest::Toy,
+            GuestName::Linux => Guest::Linux,
+        };
+        let settings = Settings::new(arch, guest, &self.set).map_err(|error| WrongUse(error.to_string()))?;
+        let Some(cache) = self.cache.clone().or_else(|| nested::default_cache(|name| std::env::var_os(name))) else {
+            bail!(WrongUse("neither $XDG_CACHE_HOME nor $HOME names a directory; use --cache DIR".to_owned()));
+        };
+        let output = self
+            .output
+            .clone()
+            .unwrap_or_else(|| PathBuf::from(format!("kvmscope-nested-{}", Utc::of(SystemTime::now()).name())));
+        let places = Places { program: std::env::current_exe()?, cache, output };
+        let created = Utc::of(SystemTime::now()).stamp();
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&stop))?;
+        }
+        let began = Instant::now();
+        let mut say = |line: &str| {
+            // If stderr is closed nobody wants to know.
+            let _ = writeln!(std::io::stderr(), "lab: {:3} s  {line}", began.elapsed().as_secs());
+        };
+        let recording = match nested::run(&settings, &places, created, &mut say, &stop) {
+            Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exit::Interrupted),
+            recorded => recorded?,
+        };
+        say(&format!("the recording is {}", recording.root.display()));
+        crate::report::of(&recording.root)
+    }
+}

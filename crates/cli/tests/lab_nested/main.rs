@@ -1,0 +1,187 @@
+//! Does the nested lab make recordings that are answered right, and does it leave nothing behind?
+//!
+//! The machines are emulated: each boot takes some ten seconds of a core. Without QEMU or without Debian's kernel there
+//! is nothing to boot, and the tests say so.
+
+mod score;
+
+use lab::nested::{default_cache, packages};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+const SVM: [&str; 2] = ["--arch", "svm"];
+
+/// One emulator at a time: each takes a core or two.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// A place to run labs in, with the kernels of the user's own cache.
+struct Bench {
+    directory: tempfile::TempDir,
+    kernels: PathBuf,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Bench {
+    /// Nothing, and a reason on stdout, where the lab cannot run: without `emulator`, or without a kernel.
+    fn new(emulator: &str, package: &str) -> Option<Self> {
+        let alone = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let directory = tempfile::tempdir().unwrap();
+        let kernels = default_cache(|name| std::env::var_os(name)).unwrap_or_else(|| directory.path().join("kernels"));
+        let tried = Command::new(emulator).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if let Err(error) = tried {
+            println!("skipped: {emulator}: {error}; the Debian package {package} brings it");
+            return None;
+        }
+        if let Err(error) = packages::kernel(&kernels, &mut |_| {}) {
+            println!("skipped: {emulator}: there is no kernel to boot: {error}");
+            return None;
+        }
+        Some(Self { directory, kernels, _alone: alone })
+    }
+
+    fn output(&self) -> PathBuf {
+        self.directory.path().join("recording")
+    }
+
+    fn lab(&self, arguments: &[&str], sets: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
+        command.args(["lab", "nested"]).args(arguments).arg("--cache").arg(&self.kernels).arg("-o").arg(self.output());
+        sets.iter().for_each(|set| {
+            command.args(["--set", set]);
+        });
+        command
+    }
+
+    /// Panics if a lab of process `pid` left anything.
+    fn assert_clean(&self, pid: u32) {
+        let left: Vec<_> =
+            std::fs::read_dir(self.directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+        assert!(!self.kernels.join(format!("scratch-{pid}")).exists());
+    }
+}
+
+fn with_qemu() -> Option<Bench> {
+    Bench::new("qemu-system-x86_64", "qemu-system-x86")
+}
+
+/// Runs a lab in which `score` finds its recording right; gives what it printed.
+fn scored(arguments: &[&str], sets: &[&str], score: impl Fn(&Path)) -> Option<String> {
+    let bench = if arguments.contains(&"vmx") { Bench::new("bochs", "bochs") } else { with_qemu() }?;
+    let output = bench.lab(arguments, sets).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert!(errors.contains(&format!("the recording is {}", bench.output().display())), "{errors}");
+    score(&bench.output());
+    trace_cmd_reads(&bench.output().join("L0/trace.dat"));
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+/// Whether tests of minutes are wanted; says so if not.
+fn long_trials(what: &str) -> bool {
+    let wanted = std::env::var_os("KVMSCOPE_TORTURE").is_some();
+    if !wanted {
+        println!("skipped: {what}: it takes minutes; make torture runs it");
+    }
+    wanted
+}
+
+fn trace_cmd_reads(trace: &Path) {
+    let Ok(output) = Command::new("trace-cmd").args(["report", "-i"]).arg(trace).output() else {
+        println!("skipped: trace-cmd does not start; the Debian package trace-cmd brings it");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.lines().filter(|line| line.contains("kvm_nested_vmenter")).count() >= 50);
+}
+
+#[test]
+fn every_level_and_chain_of_the_svm_toy_is_told_right() {
+    let Some(report) = scored(&SVM, &["loops=100"], score::score) else { return };
+    assert!(report.contains("EMULATED by QEMU TCG"), "{report}");
+    assert!(report.contains("costs 6 exits of L1 to L0"), "{report}");
+}
+
+#[test]
+fn virtual_gif_takes_two_exits_out_of_each_chain() {
+    let Some(report) = scored(&SVM, &["loops=50", "vgif=on", "cpus=2", "workload=pio"], score::score) else { return };
+    assert!(report.contains("costs 4 exits of L1 to L0"), "{report}");
+}
+
+#[test]
+fn shadowing_takes_twelve_of_fifteen_exits_out_of_each_chain() {
+    if !long_trials("Bochs") {
+        return;
+    }
+    for (shadow, exits) in [("on", "costs 3 exits"), ("off", "costs 15 exits")] {
+        let set = format!("shadow_vmcs={shadow}");
+        let Some(report) = scored(&["--arch", "vmx"], &["loops=50", &set], score::score) else { return };
+        assert!(report.contains("EMULATED by Bochs") && report.contains(exits), "{report}");
+    }
+}
+
+#[test]
+fn a_linux_l1_has_the_exits_that_l0_gave_it() {
+    if !long_trials("Linux as L1 and L2") {
+        return;
+    }
+    let arguments = ["--arch", "svm", "--guest", "linux"];
+    let Some(report) = scored(&arguments, &["loops=5"], score::score_linux) else { return };
+    assert!(report.contains("L1/trace.dat: recorded at L1"), "{report}");
+}
+
+/// A lab whose machine is booting.
+fn booting(bench: &Bench) -> Child {
+    let mut child = bench.lab(&SVM, &[]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("booting L0")), "the machine starts");
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn a_lab_that_is_interrupted_leaves_nothing() {
+    let Some(bench) = with_qemu() else { return };
+    let mut child = booting(&bench);
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    bench.assert_clean(child.id());
+}
+
+#[test]
+fn a_lab_that_is_killed_takes_its_emulator_with_it_and_the_next_one_clears_up() {
+    let Some(bench) = with_qemu() else { return };
+    let mut child = booting(&bench);
+    let scratch = format!("scratch-{}", child.id());
+    until("the emulator runs", || processes_in(&scratch) == 1);
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    until("the emulator is gone", || processes_in(&scratch) == 0);
+    let mut next = booting(&bench);
+    signal(&next, "-TERM");
+    next.wait().unwrap();
+    bench.assert_clean(child.id());
+}
+
+/// How many processes work in a directory of that name.
+fn processes_in(directory: &str) -> usize {
+    let entries = std::fs::read_dir("/proc").unwrap();
+    let places = entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path().join("cwd")).ok());
+    places.filter(|place| place.to_string_lossy().contains(directory)).count()
+}
+
+/// Waits for something that is to come about soon.
+fn until(what: &str, there: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !there() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,128 @@
+//! How does L0 boot, with everything that it and its guests need?
+//!
+//! ```text
+//! toy     L0's initramfs: this program
+//! Linux   L0's initramfs: this program, QEMU, the kernel, L1's initramfs: the same again, L2's initramfs: this program
+//! ```
+//! In: settings and a kernel. Out: the disks that L0, and L1 if it is Linux, have written.
+
+use super::emulator::Emulator;
+use super::initramfs::{self, Contents};
+use super::inside::{GUEST_INITRAMFS, GUEST_KERNEL, INNERMOST, Job};
+use super::modules::Modules;
+use super::packages::Kernel;
+use super::scratch::Scratch;
+use super::settings::{Arch, Guest, Settings};
+use super::{bochs, qemu};
+use crate::Error;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// The file that takes the console.
+const CONSOLE: &str = "console";
+
+/// What a boot needs beside its settings.
+pub struct Boot<'a> {
+    /// The run.
+    pub settings: &'a Settings,
+    /// This program's file.
+    pub program: &'a Path,
+    /// The kernel of all machines.
+    pub kernel: &'a Kernel,
+    /// Where files go meanwhile.
+    pub scratch: &'a Scratch,
+}
+
+impl Boot<'_> {
+    /// Boots L0 and waits for its end; gives the disks, L0's first.
+    ///
+    /// # Errors
+    /// If something is missing or goes wrong on the way; the sentence says what.
+    pub fn run(&self, say: &mut dyn FnMut(&str), stop: &AtomicBool) -> Result<Vec<PathBuf>, Error> {
+        let initramfs = self.initramfs()?;
+        let names: &[&str] = if self.settings.guest == Guest::Linux { &["disk-L0", "disk-L1"] } else { &["disk-L0"] };
+        let disks: Vec<_> = names.iter().map(|name| self.scratch.join(name)).collect();
+        let bytes = if self.settings.arch == Arch::Svm { qemu::DISK_BYTES } else { bochs::DISK_BYTES };
+        for disk in &disks {
+            let made = std::fs::File::create(disk).and_then(|file| file.set_len(bytes));
+            made.map_err(|error| Error::io(disk, error))?;
+        }
+        let (mut command, package, limit_s, with) = match self.settings.arch {
+            Arch::Svm => {
+                let command = qemu::command(self.settings, self.kernel, &initramfs, CONSOLE, names);
+                let limit_s = if self.settings.guest == Guest::Linux { 1800 } else { 300 };
+                (command, "qemu-system-x86", limit_s, "QEMU TCG with SVM")
+            }
+            Arch::Vmx => {
+                let command = bochs::command(self.kernel, &initramfs, CONSOLE, names[0], self.scratch.path())?;
+                (command, "bochs", 1800, "Bochs with VMX; this takes some minutes")
+            }
+        };
+        say(&format!("booting L0, Linux {} in {with}", self.kernel.version));
+        command.current_dir(self.scratch.path());
+        let (console, log) = (self.scratch.join(CONSOLE), self.scratch.join("log"));
+        Emulator { command, package, console, log, limit: Duration::from_secs(limit_s), stop }.run(say)?;
+        Ok(disks)
+    }
+
+    /// Makes L0's initramfs, with those of its guests inside; gives its name.
+    fn initramfs(&self) -> Result<String, Error> {
+        let modules = Modules::of(self.kernel)?;
+        let (wanted, disk) = match self.settings.arch {
+            Arch::Svm => (qemu::MODULES, qemu::DISK),
+            Arch::Vmx => (bochs::MODULES, bochs::DISK),
+        };
+        let levels = if self.settings.guest == Guest::Linux { INNERMOST } else { 0 };
+        let mut inner: Option<String> = None;
+        for level in (0..=levels).rev() {
+            let initramfs = format!("initramfs-L{level}");
+            let mut contents = Contents {
+                program: self.program,
+                job: self.job(level, disk),
+                modules: if level == INNERMOST { qemu::DISK_MODULES } else { wanted },
+                programs: Vec::new(),
+                files: Vec::new(),
+            };
+            if level < levels {
+                there()?;
+            }
+            if let Some(inner) = inner.replace(initramfs.clone()) {
+                contents.programs.push(PathBuf::from(qemu::PROGRAM));
+                contents.files.extend(qemu::FIRMWARE.iter().map(|path| (PathBuf::from(path), PathBuf::from(path))));
+                contents.files.push((PathBuf::from(GUEST_KERNEL), self.kernel.image.clone()));
+                contents.files.push((PathBuf::from(GUEST_INITRAMFS), self.scratch.join(&inner)));
+            }
+            initramfs::write(&self.scratch.join(&initramfs), contents, &modules)?;
+        }
+        inner.ok_or_else(|| Error::Unable("no machine to boot".to_owned()))
+    }
+
+    fn job(&self, level: u8, disk: &str) -> Job {
+        let shadow = u8::from(self.settings.shadow_vmcs);
+        Job {
+            level,
+            settings: self.settings.clone(),
+            modules: Vec::new(),
+            parameters: vec![
+                ("kvm_amd".to_owned(), "nested=1".to_owned()),
+                ("kvm_intel".to_owned(), format!("nested=1 enable_shadow_vmcs={shadow}")),
+            ],
+            disk: disk.to_owned(),
+            // The one clock that levels share.
+            clock: if self.settings.guest == Guest::Linux { "x86-tsc" } else { "mono" }.to_owned(),
+        }
+    }
+}
+
+/// Whether QEMU lies where machines with guests of their own will look for it.
+fn there() -> Result<(), Error> {
+    let needed = [(qemu::PROGRAM, "qemu-system-x86")].into_iter();
+    for (path, package) in needed.chain(qemu::FIRMWARE.iter().map(|path| (*path, "qemu-system-data or seabios"))) {
+        if !Path::new(path).exists() {
+            let sentence = format!("--guest linux takes {path} into L0 and L1: the Debian package {package} brings it");
+            return Err(Error::Unable(sentence));
+        }
+    }
+    Ok(())
+}

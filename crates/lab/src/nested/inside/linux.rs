@@ -1,0 +1,66 @@
+//! How does a machine of the lab run a Linux guest? By the QEMU that came with it, on its own KVM.
+//!
+//! What the guest says on its console is passed on, so that whoever started the lab hears all levels. The last disk of the
+//! machine becomes the guest's, so that the guest's trace leaves as ours does.
+
+use super::{DONE, FAILED, GUEST_INITRAMFS, GUEST_KERNEL, INNERMOST, Job, SAYS};
+use crate::Error;
+use crate::nested::settings::Workload;
+use crate::nested::{KERNEL_ARGUMENTS, qemu};
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+/// The disk that L1 gets from L0, which L0 does not touch.
+const SECOND_DISK: &str = "/dev/vdb";
+/// The disk that L2 reads.
+const L2_DISK: &str = "/tmp/l2.disk";
+const L2_DISK_BYTES: u64 = 16 << 20;
+/// Lines of the guest's console that an error shows.
+const LAST_LINES: usize = 8;
+
+/// Runs the guest to its end.
+pub fn run(job: &Job) -> Result<(), Error> {
+    let guest = job.level + 1;
+    let (memory, disk) = if guest == INNERMOST { ("384M", L2_DISK) } else { ("1536M", SECOND_DISK) };
+    if guest == INNERMOST {
+        let made = std::fs::File::create(L2_DISK).and_then(|file| file.set_len(L2_DISK_BYTES));
+        made.map_err(|error| Error::io(L2_DISK, error))?;
+    }
+    let cpus = if guest == INNERMOST { 1 } else { job.settings.cpus };
+    let mut command = Command::new(qemu::PROGRAM);
+    command
+        .args(["-name", &format!("L{guest},debug-threads=on"), "-accel", "kvm", "-cpu", "host"])
+        .args(["-smp", &cpus.to_string(), "-m", memory, "-display", "none", "-no-reboot", "-nodefaults"])
+        .args(["-serial", "stdio", "-kernel", GUEST_KERNEL, "-initrd", GUEST_INITRAMFS, "-append", KERNEL_ARGUMENTS]);
+    if guest != INNERMOST || job.settings.workload == Workload::Disk {
+        command.args(["-drive", &format!("if=virtio,format=raw,cache=unsafe,file={disk}")]);
+    }
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| Error::io(qemu::PROGRAM, error))?;
+    let mut last = VecDeque::new();
+    let (mut done, mut failed) = (false, None);
+    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).split(b'\n')) {
+        let line = line.map_err(|error| Error::io(qemu::PROGRAM, error))?;
+        let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+        match line.split_once(SAYS).map(|(_, said)| said) {
+            Some(DONE) => done = true,
+            Some(said) => match said.strip_prefix(FAILED) {
+                Some(why) => failed = Some(why.to_owned()),
+                None => super::say(said),
+            },
+            None => {}
+        }
+        last.push_back(line);
+        last.drain(..last.len().saturating_sub(LAST_LINES));
+    }
+    let status = child.wait().map_err(|error| Error::io(qemu::PROGRAM, error))?;
+    match failed {
+        Some(why) => Err(Error::Unable(format!("L{guest}: {why}"))),
+        None if done => Ok(()),
+        None => {
+            let last: Vec<_> = last.into_iter().collect();
+            Err(Error::Unable(format!("L{guest} ended without being done ({status}): {}", last.join(" | "))))
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What does this program do when it is the first process of the lab's machine?
+//!
+//! ```text
+//! mount -> load modules -> start recording -> run the guest -> stop -> write everything to the disk -> power off
+//!                       \-> do the work, where it is the innermost of the Linux guests --------------^
+//! ```
+//! In: [`Job`], a file of the initramfs. Out: a cpio archive on the disk, which [`super::harvest`] reads, and lines on the
+//! console, which [`super::emulator`] shows. Whatever goes wrong is said there too.
+
+mod capture;
+mod linux;
+mod prepare;
+mod workload;
+
+use super::settings::{Guest, Settings};
+use super::{cpio, initramfs, toy};
+use crate::Error;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// Before each line that is meant for whoever started the lab.
+pub const SAYS: &str = "kvmscope lab: ";
+/// The last such line of a machine that did its work.
+pub const DONE: &str = "done";
+/// The beginning of the last such line of one that did not.
+pub const FAILED: &str = "failed: ";
+/// The level of the machine that has no guest.
+pub const INNERMOST: u8 = 2;
+/// What was recorded: names of files in the archive begin with it.
+pub const TRACE: &str = "trace/";
+/// What is known of the guests: the truth, as JSON.
+pub const TRUTH: &str = "truth.json";
+
+/// Where a machine with a Linux guest finds that guest's kernel.
+pub const GUEST_KERNEL: &str = "/guest/vmlinuz";
+/// Where it finds that guest's initramfs.
+pub const GUEST_INITRAMFS: &str = "/guest/initramfs";
+
+/// What the machine is to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Job {
+    /// Which machine it is: 0 is the host.
+    pub level: u8,
+    /// The run.
+    pub settings: Settings,
+    /// Modules in the order in which they are loaded.
+    pub modules: Vec<String>,
+    /// Parameters of modules.
+    pub parameters: Vec<(String, String)>,
+    /// The disk that takes what was recorded.
+    pub disk: String,
+    /// The clock of the trace.
+    pub clock: String,
+}
+
+/// Does the job and switches the machine off. Never returns a success: the machine is gone then.
+///
+/// # Errors
+/// If this process is not the first one of a machine.
+pub fn run() -> Result<(), Error> {
+    if std::process::id() != 1 {
+        let sentence = "this runs as the first process of a machine of the lab, and nowhere else";
+        return Err(Error::Unable(sentence.to_owned()));
+    }
+    match work() {
+        Ok(()) => say(DONE),
+        Err(error) => say(&format!("{FAILED}{error}")),
+    }
+    rustix::fs::sync();
+    prepare::power_off()
+}
+
+fn say(line: &str) {
+    println!("{SAYS}{line}");
+}
+
+fn work() -> Result<(), Error> {
+    let text = std::fs::read(initramfs::JOB).map_err(|error| Error::io(initramfs::JOB, error))?;
+    let job: Job = serde_json::from_slice(&text).map_err(|error| Error::io(initramfs::JOB, error.into()))?;
+    let level = job.level;
+    prepare::mount_all()?;
+    say(&format!("L{level} is up"));
+    prepare::load(&job)?;
+    if job.settings.guest == Guest::Linux && level == INNERMOST {
+        say(&format!("L{level} does its work"));
+        return workload::run(&job.settings);
+    }
+    say(&format!("L{level} records and starts its guest"));
+    let recording = capture::start(Path::new("/sys/kernel/tracing"), &job.clock)?;
+    let ran = match job.settings.guest {
+        Guest::Toy => toy::run(&job.settings).map(Some),
+        Guest::Linux => linux::run(&job).map(|()| None),
+    };
+    let taken = Path::new("/tmp/trace");
+    recording.stop(taken)?;
+    let truth = ran?;
+    say(&format!("L{level} writes its trace to the disk"));
+    let truth = truth.map(|truth| serde_json::to_vec_pretty(&truth)).transpose();
+    hand_over(Path::new(&job.disk), taken, truth.map_err(|error| Error::io(TRUTH, error.into()))?.as_deref())
+}
+
+/// Writes all files of `taken`, and the truth if it is known, to the disk.
+fn hand_over(disk: &Path, taken: &Path, truth: Option<&[u8]>) -> Result<(), Error> {
+    let io = |error| Error::io(disk, error);
+    let mut archive = cpio::Archive::new(BufWriter::with_capacity(1 << 20, File::create(disk).map_err(io)?));
+    if let Some(truth) = truth {
+        archive.file(TRUTH, truth).map_err(io)?;
+    }
+    let mut directories = vec![taken.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).map_err(|error| Error::io(&directory, error))? {
+            let path = entry.map_err(|error| Error::io(&directory, error))?.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if let Ok(name) = path.strip_prefix(taken) {
+                archive.copy(&format!("{TRACE}{}", name.display()), &path).map_err(io)?;
+            }
+        }
+    }
+    let mut out = archive.finish().map_err(io)?;
+    out.flush().map_err(io)?;
+    out.get_ref().sync_all().map_err(io)
+}

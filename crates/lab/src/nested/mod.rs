@@ -1,0 +1,120 @@
+//! What happens when a guest runs guests? A machine of our own shows it, on any computer.
+//!
+//! ```text
+//! this computer   packages -> modules, initramfs -> emulator ---------------> harvest -> recording
+//!                                                      |  console, disk          |
+//! L0, emulated                     a stock Debian kernel, KVM, tracefs, this very program as its first process
+//! L1                               a guest with a hypervisor: toy, or Linux
+//! L2                               the guest's guest
+//! ```
+//! In: [`Settings`]. Out: a recording directory, marked as emulated, with the truth about the guests beside the trace.
+//! Order, counts and causes in it are real; nanoseconds are the emulator's. Nothing is installed or changed on this
+//! computer: packages lie in a cache, all else in a scratch directory.
+
+mod bochs;
+mod boot;
+pub mod cpio;
+pub mod emulator;
+pub mod harvest;
+pub mod initramfs;
+pub mod inside;
+pub mod modules;
+pub mod packages;
+mod qemu;
+pub mod scratch;
+pub mod settings;
+pub mod toy;
+
+pub use settings::{Arch, Guest, Settings, Workload};
+
+use crate::Error;
+use base::recording::{self, Draft, Machine, Part, PartKind, PartState, Recording};
+use boot::Boot;
+use scratch::Scratch;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// What every kernel of the lab is told: talk on the serial line, give up at once when something is wrong, and start
+/// this program with the words after the dashes.
+const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet mitigations=off nokaslr panic=-1 oops=panic \
+    rdinit=/kvmscope -- lab inside";
+
+/// Where things lie.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// This program's file, which becomes the first process of the machines.
+    pub program: PathBuf,
+    /// Packages and scratch files.
+    pub cache: PathBuf,
+    /// The recording to be.
+    pub output: PathBuf,
+}
+
+/// Runs the lab once. `created` is when, for the manifest; `say` hears what is going on, `stop` ends it early.
+///
+/// # Errors
+/// If something is missing or goes wrong on the way; the sentence says what. Nothing is left behind then.
+pub fn run(
+    settings: &Settings,
+    places: &Places,
+    created: String,
+    say: &mut dyn FnMut(&str),
+    stop: &AtomicBool,
+) -> Result<Recording, Error> {
+    // Made and let go: a place that is taken is better said before the machine boots than after.
+    drop(Draft::new(&places.output).map_err(of_recording)?);
+    let cache = std::path::absolute(&places.cache).map_err(|error| Error::io(&places.cache, error))?;
+    let kernel = packages::kernel(&cache, say)?;
+    let scratch = Scratch::new(&cache)?;
+    let boot = Boot { settings, program: &places.program, kernel: &kernel, scratch: &scratch };
+    let disks = boot.run(say, stop)?;
+    say("putting the recording together");
+    let draft = Draft::new(&places.output).map_err(of_recording)?;
+    let (mut machines, mut parts) = (Vec::new(), Vec::new());
+    for (level, disk) in (0..).zip(&disks) {
+        let id = format!("L{level}");
+        let harvest = harvest::unpack(disk, &scratch.join(&format!("pages-{id}")))?;
+        let part = |name: &str, kind, clock| Part {
+            path: Path::new(&id).join(name),
+            machine: id.clone(),
+            kind,
+            clock,
+            state: PartState::Complete,
+        };
+        let trace = part("trace.dat", PartKind::TraceDat, Some(harvest.clock().to_owned()));
+        harvest.write_trace(&draft.part(&trace.path).map_err(of_recording)?)?;
+        parts.push(trace);
+        if let Some(truth) = harvest.truth() {
+            let notes = part("truth.json", PartKind::Notes, None);
+            let path = draft.part(&notes.path).map_err(of_recording)?;
+            std::fs::write(&path, truth).map_err(|error| Error::io(path, error))?;
+            parts.push(notes);
+        }
+        let parent = machines.last().map(|outer: &Machine| outer.id.clone());
+        machines.push(Machine { id, level, parent, name: None });
+    }
+    let recording = Recording {
+        root: places.output.clone(),
+        created: Some(created),
+        tool: Some(format!("kvmscope lab nested {}: {settings}", env!("CARGO_PKG_VERSION"))),
+        emulated: Some(match settings.arch {
+            Arch::Svm => recording::Emulator::Tcg,
+            Arch::Vmx => recording::Emulator::Bochs,
+        }),
+        machines,
+        parts,
+        problems: Vec::new(),
+    };
+    draft.finish(recording).map_err(of_recording)
+}
+
+fn of_recording(error: recording::Error) -> Error {
+    Error::Unable(error.to_string())
+}
+
+/// Where packages are kept when the user names no place: `$XDG_CACHE_HOME/kvmscope` or `$HOME/.cache/kvmscope`.
+pub fn default_cache(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Option<PathBuf> {
+    let named = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(Path::new(".cache"))))?;
+    Some(cache.join("kvmscope"))
+}

@@ -1,0 +1,139 @@
+//! Where does the kernel of the lab's machines come from?
+//!
+//! From Debian's package of its kernel: `apt-get download` brings it, `dpkg-deb -x` unpacks it into a cache directory.
+//! Nothing is installed, and what lies in the cache is not fetched again.
+//!
+//! ```text
+//! <cache>/linux-image-6.1.0-56-amd64/boot/vmlinuz-6.1.0-56-amd64
+//!                                   /lib/modules/6.1.0-56-amd64/kernel/...
+//! ```
+
+use crate::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A kernel, unpacked.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// Its version, such as `6.1.0-56-amd64`.
+    pub version: String,
+    /// The bootable image.
+    pub image: PathBuf,
+    /// The directory of its modules.
+    pub modules: PathBuf,
+}
+
+/// The kernel that Debian's package `linux-image-amd64` stands for; a newer one than that in the cache is not looked
+/// for when apt cannot tell.
+///
+/// # Errors
+/// If there is none in the cache and apt cannot bring one; the sentence says what is missing.
+pub fn kernel(cache: &Path, say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> {
+    std::fs::create_dir_all(cache).map_err(|error| Error::io(cache, error))?;
+    let package = match current() {
+        Some(package) => package,
+        None => newest_in(cache).ok_or_else(|| {
+            Error::Unable(format!(
+                "the lab boots Debian's kernel: apt-cache knows no package linux-image-amd64, and {} holds none; on \
+                 Debian, run `apt-get update` first",
+                cache.display()
+            ))
+        })?,
+    };
+    let place = cache.join(&package);
+    if !place.is_dir() {
+        say(&format!("fetching {package} into {}", cache.display()));
+        fetch(&package, cache, &place)?;
+    }
+    let version = package.trim_start_matches("linux-image-").to_owned();
+    let kernel = Kernel {
+        image: place.join(format!("boot/vmlinuz-{version}")),
+        modules: [place.join("lib/modules").join(&version), place.join("usr/lib/modules").join(&version)]
+            .into_iter()
+            .find(|modules| modules.is_dir())
+            .unwrap_or_else(|| place.join("lib/modules")),
+        version,
+    };
+    for needed in [&kernel.image, &kernel.modules] {
+        if !needed.exists() {
+            return Err(Error::Unable(format!(
+                "{} is missing; remove {} to fetch it again",
+                needed.display(),
+                place.display()
+            )));
+        }
+    }
+    Ok(kernel)
+}
+
+/// What `linux-image-amd64` depends on today.
+fn current() -> Option<String> {
+    let output = Command::new("apt-cache").args(["depends", "linux-image-amd64"]).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let package = text.lines().find_map(|line| line.trim().strip_prefix("Depends: "))?;
+    package.starts_with("linux-image-").then(|| package.trim_end_matches("-unsigned").to_owned())
+}
+
+fn newest_in(cache: &Path) -> Option<String> {
+    let entries = std::fs::read_dir(cache).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter(|name| name.starts_with("linux-image-")).max()
+}
+
+/// Downloads and unpacks beside the place, then renames: what lies in its place is whole.
+fn fetch(package: &str, cache: &Path, place: &Path) -> Result<(), Error> {
+    let beside = cache.join(format!(".{package}.{}", std::process::id()));
+    let fetched = download_and_unpack(package, &beside)
+        .and_then(|()| std::fs::rename(beside.join("root"), place).map_err(|error| Error::io(place, error)));
+    // What is left is the package itself; if it cannot be removed it only takes space.
+    let _ = std::fs::remove_dir_all(&beside);
+    fetched
+}
+
+fn download_and_unpack(package: &str, beside: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(beside).map_err(|error| Error::io(beside, error))?;
+    run(Command::new("apt-get").args(["-qq", "download", package]).current_dir(beside), "apt")?;
+    let entries = std::fs::read_dir(beside).map_err(|error| Error::io(beside, error))?;
+    let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let archive = paths.find(|path| path.extension().is_some_and(|extension| extension == "deb"));
+    let archive = archive.ok_or_else(|| Error::Unable(format!("apt-get download {package} left no package behind")))?;
+    run(Command::new("dpkg-deb").arg("-x").arg(archive).arg(beside.join("root")), "dpkg")
+}
+
+/// Runs a program of a Debian package; what it says is shown if it fails.
+fn run(command: &mut Command, package: &str) -> Result<(), Error> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| {
+        Error::Unable(format!("{name} does not start ({error}); the Debian package {package} brings it"))
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().find(|line| line.starts_with("E:")).or(said.lines().last()).unwrap_or("without a word");
+    let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
+    Err(Error::Unable(format!("`{name} {}` failed: {said}", arguments.join(" "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_kernel_of_the_cache_stands_in() {
+        let cache = tempfile::tempdir().unwrap();
+        assert_eq!(newest_in(cache.path()), None);
+        for name in ["linux-image-6.1.0-50-amd64", "linux-image-6.1.0-56-amd64", "other", ".linux-image-9.12"] {
+            std::fs::create_dir(cache.path().join(name)).unwrap();
+        }
+        assert_eq!(newest_in(cache.path()).as_deref(), Some("linux-image-6.1.0-56-amd64"));
+    }
+
+    #[test]
+    fn a_program_that_fails_or_is_missing_is_said() {
+        let error = run(&mut Command::new("no-such-program"), "somewhere").unwrap_err().to_string();
+        assert!(error.contains("no-such-program") && error.contains("package somewhere"), "{error}");
+        let error = run(Command::new("sh").args(["-c", "echo 'E: why' >&2; exit 3"]), "dash").unwrap_err().to_string();
+        assert!(error.contains("E: why"), "{error}");
+    }
+}

@@ -1,0 +1,45 @@
+//! A machine with SVM and nested paging, without any virtualization hardware: QEMU's TCG.
+
+use super::packages::Kernel;
+use super::settings::{Guest, Settings};
+use std::process::Command;
+
+/// The program, here and in machines that have guests of their own.
+pub const PROGRAM: &str = "/usr/bin/qemu-system-x86_64";
+/// What it needs to boot a kernel (searched for in `/usr/share/qemu` and `/usr/share/seabios`).
+pub const FIRMWARE: &[&str] =
+    &["/usr/share/seabios/bios-256k.bin", "/usr/share/qemu/linuxboot_dma.bin", "/usr/share/qemu/kvmvapic.bin"];
+/// Modules of L0: the disk that takes the trace, and KVM.
+pub const MODULES: &[&str] = &["virtio_pci", "virtio_blk", "kvm_amd"];
+/// Modules of a machine without guests.
+pub const DISK_MODULES: &[&str] = &["virtio_pci", "virtio_blk"];
+/// The disk that takes the trace.
+pub const DISK: &str = "/dev/vda";
+
+/// Its size. It takes space as it is written, so it may be larger than any recording.
+pub const DISK_BYTES: u64 = 4 << 30;
+
+/// The command that boots L0.
+///
+/// It runs in the directory of its files, which are then plain names. `disks` are for L0 and, where L1 writes one, for L1.
+pub fn command(settings: &Settings, kernel: &Kernel, initramfs: &str, console: &str, disks: &[&str]) -> Command {
+    let mut command = Command::new("qemu-system-x86_64");
+    let vgif = if settings.vgif { "+vgif" } else { "-vgif" };
+    let (memory, least_cpus) = if settings.guest == Guest::Linux { ("4G", 2) } else { ("1G", 1) };
+    let cpus = settings.cpus.max(least_cpus);
+    command
+        .args(["-accel", "tcg,thread=multi", "-cpu"])
+        .arg(format!("EPYC,+svm,+npt,{vgif}"))
+        .args(["-smp", &cpus.to_string(), "-m", memory, "-display", "none", "-no-reboot", "-nodefaults"])
+        .arg("-serial")
+        .arg(format!("file:{console}"))
+        .arg("-kernel")
+        .arg(&kernel.image)
+        .arg("-initrd")
+        .arg(initramfs)
+        .args(["-append", super::KERNEL_ARGUMENTS]);
+    for disk in disks {
+        command.arg("-drive").arg(format!("if=virtio,format=raw,cache=unsafe,file={disk}"));
+    }
+    command
+}
