@@ -164,9 +164,10 @@ impl Trace for TraceDat {
     }
 
     fn kallsyms(&self) -> Option<String> {
+        let head = &self.files[0].bytes;
         let text = match self.layout.version {
-            6 => self.file.get(self.layout.kallsyms.clone())?.to_vec(),
-            _ => v7::kallsyms(&self.file, &self.layout)?,
+            6 => head.get(self.layout.kallsyms.clone())?.to_vec(),
+            _ => v7::kallsyms(head, &self.layout)?,
         };
         Some(String::from_utf8_lossy(&text).into_owned()).filter(|text| !text.is_empty())
     }
