@@ -87,6 +87,8 @@ struct Stream {
     pipe: (OwnedFd, OwnedFd),
     /// False once the kernel or the file system has refused to splice.
     splices: bool,
+    /// False if the kernel refuses to wait for it: the CPU is offline. It is looked after all the same, now and then.
+    polls: bool,
     page: Vec<u8>,
 }
 
@@ -176,9 +178,18 @@ fn work(streams: &mut [Stream], meter: &Meter) -> Result<(), Error> {
 }
 
 /// Waits for a buffer to fill; true if one says it has.
-fn wait(streams: &[Stream]) -> bool {
-    let mut waiting: Vec<_> = streams.iter().map(|stream| PollFd::new(&stream.raw, PollFlags::IN)).collect();
-    poll(&mut waiting, Some(&WAIT)).is_ok_and(|ready| ready > 0)
+fn wait(streams: &mut [Stream]) -> bool {
+    let (mut waiting, mut places) = (Vec::new(), Vec::new());
+    for (place, stream) in streams.iter().enumerate().filter(|(_, stream)| stream.polls) {
+        waiting.push(PollFd::new(&stream.raw, PollFlags::IN));
+        places.push(place);
+    }
+    let ready = poll(&mut waiting, Some(&WAIT)).is_ok_and(|ready| ready > 0);
+    let refused: Vec<bool> = waiting.iter().map(|waiting| waiting.revents().contains(PollFlags::ERR)).collect();
+    for (place, refused) in places.into_iter().zip(refused) {
+        streams[place].polls = !refused;
+    }
+    ready
 }
 
 impl Stream {
@@ -189,7 +200,15 @@ impl Stream {
         let pipe = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC).map_err(io)?;
         // A smaller pipe only takes more calls.
         let _ = fcntl_setpipe_size(&pipe.1, PIPE_BYTES);
-        Ok(Self { raw: instance.open_raw(cpu)?, file, pipe, splices: true, page: vec![0; page_bytes], path })
+        Ok(Self {
+            raw: instance.open_raw(cpu)?,
+            file,
+            pipe,
+            splices: true,
+            polls: true,
+            page: vec![0; page_bytes],
+            path,
+        })
     }
 
     /// Moves what is there, and returns the bytes.
