@@ -31,6 +31,8 @@ const PIPE_BYTES: usize = 1 << 20;
 const SWEEP: Duration = Duration::from_secs(1);
 /// How long a thread waits for a buffer before it looks for the end of the recording.
 const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// What is taken of one CPU before the next one has its turn: four of its buffers as they are by default.
+const TURN_BYTES: u64 = 16 << 20;
 /// Pause after a poll that promised a page and had none.
 const BREATH: Duration = Duration::from_millis(5);
 
@@ -63,6 +65,18 @@ impl Meter {
 pub struct Drain {
     meter: Arc<Meter>,
     threads: Vec<JoinHandle<Result<(), Error>>>,
+}
+
+/// How much of a CPU's buffer is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Take {
+    /// Full pages.
+    Full,
+    /// And the page that is being filled. Not more than that one: taking it may cause events of its own, which begin the
+    /// next page, without end.
+    Begun,
+    /// All there is, tracing having been turned off.
+    Rest,
 }
 
 /// One CPU's way to its file.
@@ -138,13 +152,17 @@ fn work(streams: &mut [Stream], meter: &Meter) -> Result<(), Error> {
     let mut swept = Instant::now();
     loop {
         let last = meter.stop.load(Ordering::Acquire);
-        let sweep = last || swept.elapsed() >= SWEEP;
-        if sweep {
+        let take = match swept.elapsed() >= SWEEP {
+            _ if last => Take::Rest,
+            true => Take::Begun,
+            false => Take::Full,
+        };
+        if take == Take::Begun {
             swept = Instant::now();
         }
         let mut moved = 0;
         for stream in streams.iter_mut() {
-            let bytes = stream.take(sweep)?;
+            let bytes = stream.take(take)?;
             meter.bytes.fetch_add(bytes, Ordering::Relaxed);
             moved += bytes;
         }
@@ -174,10 +192,10 @@ impl Stream {
         Ok(Self { raw: instance.open_raw(cpu)?, file, pipe, splices: true, page: vec![0; page_bytes], path })
     }
 
-    /// Moves what is there: full pages, with `all` the others too. Returns the bytes.
-    fn take(&mut self, all: bool) -> Result<u64, Error> {
+    /// Moves what is there, and returns the bytes.
+    fn take(&mut self, take: Take) -> Result<u64, Error> {
         let mut moved = 0;
-        while self.splices {
+        while self.splices && (moved < TURN_BYTES || take == Take::Rest) {
             match splice(&self.raw, None, &self.pipe.1, None, PIPE_BYTES, SpliceFlags::NONBLOCK | SpliceFlags::MOVE) {
                 Ok(0) | Err(Errno::AGAIN) => break,
                 Ok(bytes) => {
@@ -189,7 +207,13 @@ impl Stream {
                 Err(error) => return Err(Error::io(&self.path, error.into())),
             }
         }
-        while all || !self.splices {
+        let pages = match take {
+            Take::Rest => u64::MAX,
+            Take::Begun => 1,
+            Take::Full => 0,
+        };
+        let unspliced = if self.splices { 0 } else { TURN_BYTES / self.page.len() as u64 };
+        for _ in 0..pages.max(unspliced) {
             match self.raw.read(&mut self.page) {
                 Ok(0) => break,
                 Ok(bytes) => {
