@@ -5,8 +5,8 @@
 //! what       |      4 buffers of 4 MiB     what is wanted and offered,  |
 //! there is   noted in the journal          tid of each event            <machine>/ctf/
 //! ```
-//! The user's current session stays as it is: `lttng create` notes the new one in a file below `LTTNG_HOME`, which is the
-//! recording's directory here. The session daemon is used, never started. Source: lttng(1) and its commands, 2.13.
+//! The user's current session stays as it is: `lttng create` notes the new one in a file below `LTTNG_HOME`, which is
+//! the recording's directory here. The session daemon is used, never started. Source: lttng(1) and its commands, 2.13.
 
 use crate::journal::{Entry, Journal, Step};
 use crate::program::{Program, Ran};

@@ -35,7 +35,8 @@ const MOST_WORDS_BYTES: usize = 64 << 10;
 /// How often its answer is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// Events that the kernel refuses perf: its own interrupt ends in them (arch/x86/include/asm/trace/irq_vectors.h, 6.12).
+/// Events that the kernel refuses perf: its own interrupt ends in them (arch/x86/include/asm/trace/irq_vectors.h,
+/// Linux 6.12).
 const REFUSED: &[(&str, &str)] = &[("irq_vectors", "irq_work_exit")];
 
 /// The file, and the two pipes by which perf is told to begin; in the machine's directory.
@@ -90,8 +91,8 @@ pub struct PerfRecorder {
 }
 
 impl PerfRecorder {
-    /// Starts perf, writing to `root/machine/perf.data`; `host` is the host's root directory. On return events are being
-    /// recorded.
+    /// Starts perf, writing to `root/machine/perf.data`; `host` is the host's root directory. On return events are
+    /// being recorded.
     ///
     /// # Errors
     /// If perf is not installed, or refuses; its own words are in the sentence.
