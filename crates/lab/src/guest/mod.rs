@@ -10,7 +10,7 @@
 //! hangs in hypercalls. What does not run is part of the outcome, not an error.
 //! Source: Documentation/virt/kvm/api.rst (Linux 6.12), sections 4.1 to 4.10 and 5 (`kvm_run`).
 
-mod memory;
+pub(crate) mod memory;
 pub mod programs;
 mod run;
 mod seen;

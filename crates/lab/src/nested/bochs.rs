@@ -5,9 +5,12 @@
 
 use super::packages::Kernel;
 use crate::Error;
+use crate::program::Program;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// Modules of L0 beside KVM: the disk that takes the trace.
 pub const MODULES: &[&str] = &["ata_piix", "sd_mod", "kvm_intel"];
@@ -56,6 +59,8 @@ pub fn command(kernel: &Kernel, initramfs: &str, console: &str, disk: &str, scra
     Ok(command)
 }
 
+/// It copies some ten megabytes.
+const TO_MAKE_A_CD: Duration = Duration::from_secs(120);
 const CD: &str = "cd.iso";
 const SETTINGS: &str = "bochsrc";
 const DEBUGGER: &str = "debugger";
@@ -74,14 +79,11 @@ fn make_cd(kernel: &Kernel, initramfs: &Path, scratch: &Path) -> Result<(), Erro
         let to = tree.join(name);
         fs::copy(from, &to).map_err(|error| Error::io(from, error))?;
     }
-    let packages = "the Debian packages grub-common, grub-pc-bin, xorriso and mtools make it";
-    let output = Command::new("grub-mkrescue").arg("-o").arg(&cd).arg(&tree).output();
-    let output = output
-        .map_err(|error| Error::Unable(format!("no boot CD: grub-mkrescue does not start ({error}); {packages}")))?;
-    if output.status.success() && cd.exists() {
+    let grub = Program::new("grub-mkrescue", "grub-common (with grub-pc-bin, xorriso and mtools)");
+    grub.run(&[OsStr::new("-o"), cd.as_os_str(), tree.as_os_str()], TO_MAKE_A_CD).map(drop)?;
+    if cd.exists() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let last = said.lines().last().unwrap_or("no reason given");
-    Err(Error::Unable(format!("grub-mkrescue made no boot CD: {last}; {packages}")))
+    let sentence = "grub-mkrescue made no boot CD; the Debian packages grub-pc-bin, xorriso and mtools let it";
+    Err(Error::Unable(sentence.to_owned()))
 }

@@ -1,107 +1,75 @@
 //! How does what a machine left on its disk become a part of a recording?
 //!
 //! ```text
-//! disk: cpio { trace/cpuN.raw, format texts, .. , truth.json } --> L0/trace.dat (v7, zstd), L0/truth.json
+//! disk: cpio { parts.json, recording/L0/trace.dat, recording/L0/truth.json, .. } --> L0/trace.dat, L0/truth.json, ..
 //! ```
+//! The machine has recorded and packed its trace with the same recorder that `kvmscope record` uses.
 
 use super::cpio;
-use super::inside::{TRACE, TRUTH};
+use super::inside::{FILES, PARTS};
 use crate::Error;
-use std::collections::BTreeMap;
+use base::recording::{Draft, Part};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read};
-use std::path::{Path, PathBuf};
-use trace::write::layout::Machine;
-use trace::write::tracedat::{Compression, FileOption, Instance, TraceDat, Version};
+use std::io::{self, BufReader, ErrorKind};
+use std::path::{Component, Path};
 
-/// All that a machine left.
-pub struct Harvest {
-    /// Small files, by name.
-    texts: BTreeMap<String, String>,
-    /// Pages of each CPU.
-    pages: Vec<(u32, PathBuf)>,
-}
-
-/// Unpacks a disk; pages go to files in the new directory `pages`.
+/// Unpacks a disk into a recording, and says what the files are.
 ///
 /// # Errors
-/// If the disk holds no whole archive.
-pub fn unpack(disk: &Path, pages: &Path) -> Result<Harvest, Error> {
-    std::fs::create_dir(pages).map_err(|error| Error::io(pages, error))?;
+/// If the disk holds no whole archive, or one of something else.
+pub fn harvest(disk: &Path, draft: &Draft) -> Result<Vec<Part>, Error> {
     let mut file = BufReader::new(File::open(disk).map_err(|error| Error::io(disk, error))?);
-    let mut harvest = Harvest { texts: BTreeMap::new(), pages: Vec::new() };
+    let mut parts: Option<Vec<Part>> = None;
     let unpacked = cpio::unpack(&mut file, &mut |name, _, body| {
-        let name = name.strip_prefix(TRACE).unwrap_or(name);
-        let cpu = name.strip_prefix("cpu").and_then(|name| name.strip_suffix(".raw")?.parse().ok());
-        if let Some(cpu) = cpu {
-            let path = pages.join(name);
-            std::io::copy(body, &mut File::create(&path)?)?;
-            harvest.pages.push((cpu, path));
-        } else {
-            let mut text = Vec::new();
-            body.read_to_end(&mut text)?;
-            harvest.texts.insert(name.to_owned(), String::from_utf8_lossy(&text).into_owned());
+        if name == PARTS {
+            parts = Some(serde_json::from_reader(body)?);
+            return Ok(());
         }
-        Ok(())
+        let path = name.strip_prefix(FILES).map(Path::new);
+        let inside = |path: &&Path| path.components().all(|part| matches!(part, Component::Normal(_)));
+        let path = path.filter(inside).ok_or_else(|| io::Error::new(ErrorKind::InvalidData, format!("`{name}`")))?;
+        let to = draft.part(path).map_err(io::Error::other)?;
+        io::copy(body, &mut File::create(to)?).map(drop)
     });
-    unpacked.map_err(|error| {
-        Error::Unable(format!("the machine's disk {} holds no whole recording: {error}", disk.display()))
-    })?;
-    harvest.pages.sort();
-    Ok(harvest)
+    let unable = |why: String| Error::Unable(format!("the machine's disk holds no whole recording: {why}"));
+    unpacked.map_err(|error| unable(error.to_string()))?;
+    parts.ok_or_else(|| unable(format!("{PARTS} is missing")))
 }
 
-impl Harvest {
-    /// The truth about the guests, as JSON, where it is known.
-    pub fn truth(&self) -> Option<&str> {
-        self.texts.get(TRUTH).map(String::as_str)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nested::cpio::Archive;
+
+    fn harvested(files: &[(&str, &str)]) -> (tempfile::TempDir, Result<usize, String>) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut archive = Archive::new(Vec::new());
+        files.iter().for_each(|(name, text)| archive.file(name, text.as_bytes()).unwrap());
+        let disk = directory.path().join("disk");
+        std::fs::write(&disk, [archive.finish().unwrap(), vec![0; 4096]].concat()).unwrap();
+        let draft = Draft::new(&directory.path().join("recording")).unwrap();
+        let parts = harvest(&disk, &draft).map(|parts| parts.len()).map_err(|error| error.to_string());
+        if parts.is_ok() {
+            assert_eq!(std::fs::read_to_string(draft.part(Path::new("L0/trace.dat")).unwrap()).unwrap(), "events");
+        }
+        (directory, parts)
     }
 
-    /// The clock in use: the one in brackets of `local [mono] boot`.
-    pub fn clock(&self) -> &str {
-        let clocks = self.text("trace_clock");
-        clocks.split(['[', ']']).nth(1).unwrap_or("local")
-    }
-
-    fn text(&self, name: &str) -> &str {
-        self.texts.get(name).map_or("", String::as_str)
-    }
-
-    /// Writes the trace as trace.dat.
-    ///
-    /// # Errors
-    /// If a file cannot be read or written.
-    pub fn write_trace(&self, to: &Path) -> Result<(), Error> {
-        let mut dat = TraceDat::new(Version::V7, Machine::X86_64);
-        dat.compression = Compression::Zstd;
-        dat.header_page = self.text("header_page").to_owned();
-        dat.header_event = self.text("header_event").to_owned();
-        dat.kallsyms = self.text("kallsyms").to_owned();
-        dat.printk = self.text("printk_formats").to_owned();
-        let comms = self.text("saved_cmdlines").lines().filter_map(|line| line.split_once(' '));
-        dat.comms = comms.filter_map(|(tid, comm)| Some((tid.parse().ok()?, comm.to_owned()))).collect();
-        for (name, text) in &self.texts {
-            let Some((group, _)) = name.strip_prefix("events/").and_then(|name| name.split_once('/')) else { continue };
-            match dat.formats.last_mut() {
-                _ if group == "ftrace" => dat.ftrace_formats.push(text.clone()),
-                Some((last, texts)) if last == group => texts.push(text.clone()),
-                _ => dat.formats.push((group.to_owned(), vec![text.clone()])),
-            }
+    #[test]
+    fn files_come_to_their_places_and_nowhere_else() {
+        let parts = r#"[{"path":"L0/trace.dat","machine":"L0","kind":"trace.dat","clock":"mono","state":"complete"}]"#;
+        let trace = ("recording/L0/trace.dat", "events");
+        assert_eq!(harvested(&[("parts.json", parts), trace]).1, Ok(1));
+        for (files, words) in [
+            (vec![trace], "parts.json is missing"),
+            (vec![("parts.json", "{"), trace], "no whole recording"),
+            (vec![("parts.json", parts), ("recording/../x", "x")], "recording/../x"),
+            (vec![("parts.json", parts), ("etc/passwd", "x")], "etc/passwd"),
+        ] {
+            let (directory, result) = harvested(&files);
+            let error = result.unwrap_err();
+            assert!(error.contains(words), "{error}");
+            assert!(!directory.path().join("x").exists());
         }
-        dat.options.push(FileOption::TraceClock(self.text("trace_clock").to_owned()));
-        dat.options.push(FileOption::Uname(self.text("uname").to_owned()));
-        dat.options.push(FileOption::Program(format!("kvmscope lab {}", env!("CARGO_PKG_VERSION"))));
-        dat.options.push(FileOption::CpuCount(self.pages.len() as u32));
-        for (cpu, _) in &self.pages {
-            let stats = self.text(&format!("stats/cpu{cpu}"));
-            dat.options.push(FileOption::CpuStat(format!("CPU: {cpu}\n{stats}")));
-        }
-        let mut cpus: Vec<(u32, Box<dyn Read>)> = Vec::new();
-        for (cpu, path) in &self.pages {
-            cpus.push((*cpu, Box::new(BufReader::new(File::open(path).map_err(|error| Error::io(path, error))?))));
-        }
-        let mut out = BufWriter::new(File::create(to).map_err(|error| Error::io(to, error))?);
-        let instance = Instance { name: String::new(), clock: self.clock().to_owned(), cpus };
-        dat.write_to(&mut out, vec![instance]).map_err(|error| Error::io(to, error))
     }
 }

@@ -28,7 +28,7 @@ pub mod toy;
 pub use settings::{Arch, Guest, Settings, Workload};
 
 use crate::Error;
-use base::recording::{self, Draft, Machine, Part, PartKind, PartState, Recording};
+use base::recording::{self, Draft, Machine, Recording};
 use boot::Boot;
 use scratch::Scratch;
 use std::path::{Path, PathBuf};
@@ -73,23 +73,7 @@ pub fn run(
     let (mut machines, mut parts) = (Vec::new(), Vec::new());
     for (level, disk) in (0..).zip(&disks) {
         let id = format!("L{level}");
-        let harvest = harvest::unpack(disk, &scratch.join(&format!("pages-{id}")))?;
-        let part = |name: &str, kind, clock| Part {
-            path: Path::new(&id).join(name),
-            machine: id.clone(),
-            kind,
-            clock,
-            state: PartState::Complete,
-        };
-        let trace = part("trace.dat", PartKind::TraceDat, Some(harvest.clock().to_owned()));
-        harvest.write_trace(&draft.part(&trace.path).map_err(of_recording)?)?;
-        parts.push(trace);
-        if let Some(truth) = harvest.truth() {
-            let notes = part("truth.json", PartKind::Notes, None);
-            let path = draft.part(&notes.path).map_err(of_recording)?;
-            std::fs::write(&path, truth).map_err(|error| Error::io(path, error))?;
-            parts.push(notes);
-        }
+        parts.extend(harvest::harvest(disk, &draft)?);
         let parent = machines.last().map(|outer: &Machine| outer.id.clone());
         machines.push(Machine { id, level, parent, name: None });
     }

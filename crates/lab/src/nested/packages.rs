@@ -9,8 +9,9 @@
 //! ```
 
 use crate::Error;
+use crate::program::Program;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A kernel, unpacked.
 #[derive(Debug, Clone)]
@@ -92,27 +93,27 @@ fn fetch(package: &str, cache: &Path, place: &Path) -> Result<(), Error> {
 
 fn download_and_unpack(package: &str, beside: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(beside).map_err(|error| Error::io(beside, error))?;
-    run(Command::new("apt-get").args(["-qq", "download", package]).current_dir(beside), "apt")?;
+    let mut download = Command::new("apt-get");
+    download.args(["-qq", "download", package]).current_dir(beside);
+    run(download, "apt")?;
     let entries = std::fs::read_dir(beside).map_err(|error| Error::io(beside, error))?;
     let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let archive = paths.find(|path| path.extension().is_some_and(|extension| extension == "deb"));
     let archive = archive.ok_or_else(|| Error::Unable(format!("apt-get download {package} left no package behind")))?;
-    run(Command::new("dpkg-deb").arg("-x").arg(archive).arg(beside.join("root")), "dpkg")
+    let mut unpack = Command::new("dpkg-deb");
+    unpack.arg("-x").arg(archive).arg(beside.join("root"));
+    run(unpack, "dpkg")
 }
 
-/// Runs a program of a Debian package; what it says is shown if it fails.
-fn run(command: &mut Command, package: &str) -> Result<(), Error> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|error| {
-        Error::Unable(format!("{name} does not start ({error}); the Debian package {package} brings it"))
-    })?;
+/// Runs a program of a Debian package, in our own process group: Ctrl-C ends a download too.
+fn run(mut command: Command, package: &'static str) -> Result<(), Error> {
+    let program = Program::new(command.get_program(), package);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let output = program.start(command)?.wait_with_output().map_err(|error| Error::io(&program.path, error))?;
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().find(|line| line.starts_with("E:")).or(said.lines().last()).unwrap_or("without a word");
-    let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
-    Err(Error::Unable(format!("`{name} {}` failed: {said}", arguments.join(" "))))
+    Err(program.failed(output.status, &String::from_utf8_lossy(&output.stderr)))
 }
 
 #[cfg(test)]
@@ -130,10 +131,11 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_fails_or_is_missing_is_said() {
-        let error = run(&mut Command::new("no-such-program"), "somewhere").unwrap_err().to_string();
-        assert!(error.contains("no-such-program") && error.contains("package somewhere"), "{error}");
-        let error = run(Command::new("sh").args(["-c", "echo 'E: why' >&2; exit 3"]), "dash").unwrap_err().to_string();
-        assert!(error.contains("E: why"), "{error}");
+    fn what_cannot_be_fetched_is_said_and_nothing_is_left() {
+        let cache = tempfile::tempdir().unwrap();
+        let place = cache.path().join("linux-image-none");
+        let error = fetch("linux-image-none", cache.path(), &place).unwrap_err().to_string();
+        assert!(error.contains("apt-get"), "{error}");
+        assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0);
     }
 }

@@ -1,24 +1,28 @@
 //! What does this program do when it is the first process of the lab's machine?
 //!
 //! ```text
-//! mount -> load modules -> start recording -> run the guest -> stop -> write everything to the disk -> power off
+//! mount -> load modules -> start recording -> run the guest -> stop -> pack, write it to the disk -> power off
 //!                       \-> do the work, where it is the innermost of the Linux guests --------------^
 //! ```
 //! In: [`Job`], a file of the initramfs. Out: a cpio archive on the disk, which [`super::harvest`] reads, and lines on the
 //! console, which [`super::emulator`] shows. Whatever goes wrong is said there too.
 
-mod capture;
 mod linux;
 mod prepare;
 mod workload;
 
 use super::settings::{Guest, Settings};
+use super::toy::Truth;
 use super::{cpio, initramfs, toy};
-use crate::Error;
+use crate::journal::Journal;
+use crate::tracefs::{Plan, Tracefs, TracefsRecorder};
+use crate::{Error, Recorder};
+use base::recording::{Part, PartKind, PartState};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::time::Duration;
 
 /// Before each line that is meant for whoever started the lab.
 pub const SAYS: &str = "kvmscope lab: ";
@@ -28,10 +32,18 @@ pub const DONE: &str = "done";
 pub const FAILED: &str = "failed: ";
 /// The level of the machine that has no guest.
 pub const INNERMOST: u8 = 2;
-/// What was recorded: names of files in the archive begin with it.
-pub const TRACE: &str = "trace/";
-/// What is known of the guests: the truth, as JSON.
-pub const TRUTH: &str = "truth.json";
+/// Names of the recording's files in the archive begin with it.
+pub const FILES: &str = "recording/";
+/// What those files are: parts of a recording, as JSON.
+pub const PARTS: &str = "parts.json";
+/// What is known of toy guests, as JSON: a part of the recording.
+const TRUTH: &str = "truth.json";
+/// Where the recording lies meanwhile.
+const RECORDING: &str = "/tmp/recording";
+/// Of each CPU. An emulated machine is slow to empty it.
+const BUFFER_KIB: u64 = 16 << 10;
+/// How often the recorder is asked to do what has piled up.
+const POLL: Duration = Duration::from_millis(200);
 
 /// Where a machine with a Linux guest finds that guest's kernel.
 pub const GUEST_KERNEL: &str = "/guest/vmlinuz";
@@ -88,34 +100,52 @@ fn work() -> Result<(), Error> {
         return workload::run(&job.settings);
     }
     say(&format!("L{level} records and starts its guest"));
-    let recording = capture::start(Path::new("/sys/kernel/tracing"), &job.clock)?;
-    let ran = match job.settings.guest {
-        Guest::Toy => toy::run(&job.settings).map(Some),
-        Guest::Linux => linux::run(&job).map(|()| None),
-    };
-    let taken = Path::new("/tmp/trace");
-    recording.stop(taken)?;
-    let truth = ran?;
-    say(&format!("L{level} writes its trace to the disk"));
-    let truth = truth.map(|truth| serde_json::to_vec_pretty(&truth)).transpose();
-    hand_over(Path::new(&job.disk), taken, truth.map_err(|error| Error::io(TRUTH, error.into()))?.as_deref())
+    let mut parts = Vec::new();
+    let tracefs = Tracefs::find(Path::new("/"))?;
+    let plan = Plan { clock: Some(job.clock.clone()), buffer_kib: BUFFER_KIB, ..Plan::default() };
+    let (root, id) = (Path::new(RECORDING), format!("L{level}"));
+    let journal = Journal::new("/tmp/journal", "/proc");
+    let mut recorder = TracefsRecorder::start(&tracefs, &journal, &plan, root, &id)?;
+    let ran = run_guest(&job, &mut recorder);
+    say(&format!("L{level} packs its trace"));
+    parts.extend(Box::new(recorder).stop()?);
+    if let Some(truth) = ran? {
+        let path = Path::new(&id).join(TRUTH);
+        let text = serde_json::to_vec_pretty(&truth).map_err(|error| Error::io(TRUTH, error.into()))?;
+        std::fs::write(root.join(&path), text).map_err(|error| Error::io(&path, error))?;
+        parts.push(Part { path, machine: id, kind: PartKind::Notes, clock: None, state: PartState::Complete });
+    }
+    hand_over(Path::new(&job.disk), root, &parts)
 }
 
-/// Writes all files of `taken`, and the truth if it is known, to the disk.
-fn hand_over(disk: &Path, taken: &Path, truth: Option<&[u8]>) -> Result<(), Error> {
+/// Runs the guest to its end while the recorder records.
+fn run_guest(job: &Job, recorder: &mut TracefsRecorder) -> Result<Option<Truth>, Error> {
+    std::thread::scope(|scope| {
+        let guest = scope.spawn(|| match job.settings.guest {
+            Guest::Toy => toy::run(&job.settings).map(Some),
+            Guest::Linux => linux::run(job).map(|()| None),
+        });
+        while !guest.is_finished() {
+            recorder.poll()?;
+            std::thread::sleep(POLL);
+        }
+        guest.join().unwrap_or_else(|_| Err(Error::Unable("the thread of the guest died".to_owned())))
+    })
+}
+
+/// Writes all files below `root`, and what they are, to the disk.
+fn hand_over(disk: &Path, root: &Path, parts: &[Part]) -> Result<(), Error> {
     let io = |error| Error::io(disk, error);
     let mut archive = cpio::Archive::new(BufWriter::with_capacity(1 << 20, File::create(disk).map_err(io)?));
-    if let Some(truth) = truth {
-        archive.file(TRUTH, truth).map_err(io)?;
-    }
-    let mut directories = vec![taken.to_owned()];
+    archive.file(PARTS, &serde_json::to_vec(parts).map_err(|error| io(error.into()))?).map_err(io)?;
+    let mut directories = vec![root.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(&directory).map_err(|error| Error::io(&directory, error))? {
             let path = entry.map_err(|error| Error::io(&directory, error))?.path();
             if path.is_dir() {
                 directories.push(path);
-            } else if let Ok(name) = path.strip_prefix(taken) {
-                archive.copy(&format!("{TRACE}{}", name.display()), &path).map_err(io)?;
+            } else if let Ok(name) = path.strip_prefix(root) {
+                archive.copy(&format!("{FILES}{}", name.display()), &path).map_err(io)?;
             }
         }
     }

@@ -68,7 +68,7 @@ impl Hypervisor for Svm {
         unsafe { std::slice::from_raw_parts(start, end.offset_from(start) as usize) }
     }
 
-    fn prepare(memory: &Memory, vcpu: u64, settings: &Settings) -> Start {
+    fn prepare(memory: &mut Memory, vcpu: u64, settings: &Settings) -> Start {
         let vmcb = CONTROL_BLOCKS + vcpu * Self::STRIDE;
         // Intercepts: CPUID (18), HLT (24) and, for ports, IOIO (27); then VMRUN and VMMCALL.
         let ports = settings.workload == Workload::Pio;
@@ -80,7 +80,7 @@ impl Hypervisor for Svm {
         }
         memory.write_u32(vmcb + 0x58, 1); // ASID
         let save = vmcb + 0x400;
-        let segment = |offset, selector, attributes, limit| {
+        let mut segment = |offset, selector, attributes, limit| {
             memory.write_u16(save + offset, selector);
             memory.write_u16(save + offset + 2, attributes);
             memory.write_u32(save + offset + 4, limit);

@@ -29,7 +29,7 @@ pub trait Hypervisor {
     /// Its code.
     fn code() -> &'static [u8];
     /// Writes the control block of a vCPU's L2.
-    fn prepare(memory: &Memory, vcpu: u64, settings: &Settings) -> Start;
+    fn prepare(memory: &mut Memory, vcpu: u64, settings: &Settings) -> Start;
     /// The reason with which L1 gets L2's exit.
     fn reflected(workload: Workload) -> &'static str;
     /// The exit of L2 that L0 keeps.
@@ -42,7 +42,7 @@ pub trait Hypervisor {
 pub fn run<H: Hypervisor>(settings: &Settings) -> Result<Truth, Error> {
     let kvm = Kvm::new().map_err(|error| refused("opening /dev/kvm", error))?;
     // Dropped after the VM: KVM uses it as long as that lives.
-    let memory = Memory::new()?;
+    let mut memory = Memory::new()?;
     let vm = kvm.create_vm().map_err(|error| refused("creating a VM", error))?;
     let region = kvm_userspace_memory_region {
         memory_size: Memory::BYTES as u64,
@@ -54,10 +54,10 @@ pub fn run<H: Hypervisor>(settings: &Settings) -> Result<Truth, Error> {
     set_aside.map_err(|error| refused("setting pages aside", error))?;
     // SAFETY: the region is the whole mapping, and `vm` is dropped before `memory`.
     unsafe { vm.set_user_memory_region(region) }.map_err(|error| refused("giving the VM memory", error))?;
-    fill(&memory, H::code(), settings);
+    fill(&mut memory, H::code(), settings);
     let mut vcpus = Vec::new();
     for index in 0..u64::from(settings.cpus) {
-        let start = H::prepare(&memory, index, settings);
+        let start = H::prepare(&mut memory, index, settings);
         vcpus.push(vcpu::<H>(&kvm, &vm, index, &start)?);
     }
     let ended: Vec<Result<(), Error>> = std::thread::scope(|scope| {
@@ -91,7 +91,7 @@ pub fn run<H: Hypervisor>(settings: &Settings) -> Result<Truth, Error> {
 }
 
 /// Page tables, code and counters.
-fn fill(memory: &Memory, l1_code: &[u8], settings: &Settings) {
+fn fill(memory: &mut Memory, l1_code: &[u8], settings: &Settings) {
     const PRESENT_WRITABLE_USER: u64 = 0x7;
     const LARGE: u64 = 0x80;
     memory.write_u64(PAGE_TABLES, (PAGE_TABLES + 0x1000) | PRESENT_WRITABLE_USER);

@@ -143,7 +143,7 @@ impl Hypervisor for Vmx {
         unsafe { std::slice::from_raw_parts(start, end.offset_from(start) as usize) }
     }
 
-    fn prepare(memory: &Memory, vcpu: u64, settings: &Settings) -> Start {
+    fn prepare(memory: &mut Memory, vcpu: u64, settings: &Settings) -> Start {
         let block = CONTROL_BLOCKS + vcpu * Self::STRIDE;
         let table = block + 0x2000;
         let ports = u32::from(settings.workload == Workload::Pio);
