@@ -15,10 +15,10 @@ use trace::format::Endian;
 use trace::write::tracedat::Compression;
 use trace::write::{Record, Value};
 
-const TARGET: Target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8, compression: Compression::None };
+pub const TARGET: Target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8, compression: Compression::None };
 const SCENARIOS: [&str; 3] = ["svm-no-vls-vgif", "vmx-no-shadowing", "l2-moves"];
 
-fn story(name: &str, seed: u64) -> Story {
+pub fn story(name: &str, seed: u64) -> Story {
     Scenario::named(name).unwrap().run(seed)
 }
 
@@ -43,7 +43,7 @@ fn aligned(below: &Story, above: &Story) -> Alignment {
 }
 
 /// Records of the guest that are placed wrong, those that are placed at all, and the largest error in ns.
-fn score(pair: &Pair, alignment: &Alignment) -> (Vec<(u64, i64, i64)>, usize, f64) {
+pub fn score(pair: &Pair, alignment: &Alignment) -> (Vec<(u64, i64, i64)>, usize, f64) {
     let (mut wrong, mut placed, mut worst) = (Vec::new(), 0, 0);
     for (record, true_ns) in pair.above.records.iter().zip(&pair.true_ns) {
         let cpu = alignment.cpus.iter().find(|cpu| cpu.cpu == record.cpu);
@@ -62,7 +62,7 @@ fn methods(alignment: &Alignment) -> Vec<&'static str> {
 }
 
 /// Both stories on counters of which one tick is one ns, so that the truth stays what it is.
-fn on_tsc(pair: &Pair) -> Pair {
+pub fn on_tsc(pair: &Pair) -> Pair {
     Pair {
         below: pair.below.on_tsc(1_000_000_000, true),
         above: pair.above.on_tsc(1_000_000_000, true),

@@ -53,6 +53,7 @@ fn quiet(isa: Isa) -> PartFlow {
         has_switches: true,
         problems: Vec::new(),
         aligned: None,
+        profile: Vec::new(),
     }
 }
 
