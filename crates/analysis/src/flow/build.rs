@@ -181,6 +181,7 @@ pub fn build(ask: &mut Ask<'_>) -> Result<Flow, Error> {
     }
     super::aligned::align(ask, &mut parts);
     super::profile::add(ask, &mut parts);
+    super::twins::settle(&mut parts);
     Ok(Flow { parts, emulated: ask.input.recording.emulated })
 }
 
@@ -264,6 +265,7 @@ fn build_part(
         path,
         aligned: None,
         profile: Vec::new(),
+        twin_of: None,
     }
 }
 

@@ -234,7 +234,8 @@ pub fn grouped(sequence: &[Reason]) -> Vec<(String, usize)> {
     groups
 }
 
-/// All traces' numbers; the same narrowing for each.
+/// The numbers of all traces that answer for a machine; the same narrowing for each.
 pub fn measure<'f>(flow: &'f Flow, options: &Options) -> Vec<Measures<'f>> {
-    flow.parts.iter().map(|part| Measures::of(part, options)).collect()
+    let answering = flow.parts.iter().filter(|part| part.twin_of.is_none());
+    answering.map(|part| Measures::of(part, options)).collect()
 }

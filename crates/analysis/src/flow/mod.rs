@@ -22,5 +22,6 @@ pub mod profile;
 pub mod rules;
 pub mod section;
 pub mod tables;
+mod twins;
 
 pub use section::{QUESTION, answer};

@@ -69,6 +69,8 @@ pub struct PartFlow {
     pub aligned: Option<Aligned>,
     /// Samples of counters by state, where the trace has such.
     pub profile: Vec<Sampled>,
+    /// The trace of the same machine that answers instead, so that nothing counts twice.
+    pub twin_of: Option<String>,
 }
 
 /// Samples that landed in one state of a vCPU, in one function.

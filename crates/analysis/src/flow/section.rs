@@ -2,7 +2,7 @@
 
 use super::advise::advise;
 use super::measure::{Measures, grouped, measure};
-use super::model::{Flow, Vcpu};
+use super::model::{Flow, PartFlow, Vcpu};
 use super::tables::tables;
 use crate::shared::reasons::{Class, Isa};
 use crate::shared::state::State;
@@ -64,6 +64,7 @@ pub fn section(flow: &Flow, options: &Options) -> Section {
         section.figures.extend(super::figure::where_the_time_went(measure));
         section.unknown.extend(unknown(measure));
     }
+    section.about.extend(flow.parts.iter().filter_map(twin));
     if let Some(emulator) = flow.emulated {
         let name = emulator_name(emulator);
         section.about.push(format!("EMULATED by {name}: counts and order are real, times are not."));
@@ -107,6 +108,18 @@ fn about(measure: &Measures<'_>) -> String {
         thousands(lost),
         duration(part.window.length_ns() as f64)
     )
+}
+
+/// A trace that another one of its machine answers for.
+fn twin(part: &PartFlow) -> Option<String> {
+    let answering = part.twin_of.as_ref()?;
+    Some(format!(
+        "{}: the same machine by {}, {} events; {} answers, so that nothing counts twice",
+        short_path(&part.path),
+        part.format,
+        thousands(part.events),
+        short_path(answering)
+    ))
 }
 
 /// The release in `Linux (none) 6.1.0-56-amd64 x86_64`, or in a bare `6.1.0-56-amd64`.

@@ -27,10 +27,35 @@ pub fn flow(story: &Story, target: Target) -> PartFlow {
     flow_of(&story.write(target, directory.path()).unwrap())
 }
 
-fn flow_of(path: &Path) -> PartFlow {
-    let input = Input::open(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).unwrap();
+/// What the analysis makes of a file.
+pub fn flow_of(path: &Path) -> PartFlow {
+    parts_of(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).remove(0)
+}
+
+fn parts_of(recording: Recording) -> Vec<PartFlow> {
+    let input = Input::open(recording).unwrap();
     let mut ask = Ask { input: &input, options: &Options::default(), progress: &mut |_, _| {} };
-    build::build(&mut ask).unwrap().parts.remove(0)
+    build::build(&mut ask).unwrap().parts
+}
+
+#[test]
+fn two_traces_of_one_machine_count_once() {
+    let (kernel, perf) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let story = scenario::random(1);
+    let files = [
+        story.write(PLAIN, kernel.path()).unwrap(),
+        story.write(Target::PerfData { endian: Endian::Little }, perf.path()).unwrap(),
+    ];
+    let named = |path, name: &str| Named { name: Some(name.into()), ..Named::at_l0(path) };
+    let mut recording = Recording::of_files(&[named(&files[0], "a"), named(&files[1], "b")], None).unwrap();
+    let apart = parts_of(recording.clone());
+    recording.parts[1].machine = recording.parts[0].machine.clone();
+    let together = parts_of(recording);
+    let vcpus = |parts: &[PartFlow]| parts.iter().map(|part| part.vcpus.len()).collect::<Vec<_>>();
+    let count = vcpus(&apart)[0];
+    assert!(count > 0);
+    assert_eq!((vcpus(&apart), vcpus(&together)), (vec![count, count], vec![count, 0]));
+    assert_eq!(together[1].twin_of.as_ref(), Some(&together[0].path));
 }
 
 /// Where the analysis of `story` as `target` is not true.

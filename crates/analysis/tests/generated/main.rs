@@ -7,3 +7,4 @@ mod answer;
 mod equal;
 mod limits;
 mod losses;
+mod unseen;

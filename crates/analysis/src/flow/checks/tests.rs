@@ -54,6 +54,7 @@ fn quiet(isa: Isa) -> PartFlow {
         problems: Vec::new(),
         aligned: None,
         profile: Vec::new(),
+        twin_of: None,
     }
 }
 

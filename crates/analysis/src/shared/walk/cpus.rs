@@ -94,6 +94,10 @@ impl<S: Sink> Walk<S> {
     /// Thread `me` runs on `cpu`, and no longer where it was.
     pub(super) fn arrives_on(&mut self, me: usize, cpu: usize) {
         let thread = &mut self.threads[me];
+        if let Some(waited) = thread.waits_on.take() {
+            // It runs, and no switch told since when: who ran instead of it is no longer known.
+            self.cpus[waited].waiting.retain(|(waiting, _)| *waiting != me);
+        }
         if let Some(old) = thread.cpu.replace(cpu).filter(|old| *old != cpu) {
             let left = &mut self.cpus[old];
             if left.thread == Some(me) {
