@@ -14,6 +14,7 @@ use crate::Error;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
@@ -25,6 +26,8 @@ use std::time::{Duration, Instant};
 
 /// CPUs that one thread serves.
 const CPUS_A_THREAD: usize = 8;
+/// Files that are open beside those of the CPUs.
+const SPARE_FILES: u64 = 256;
 /// Room of a pipe: what one splice moves. The kernel grants root more than the 64 KiB of a new pipe.
 const PIPE_BYTES: usize = 1 << 20;
 /// How often pages are taken that are not full.
@@ -79,12 +82,17 @@ enum Take {
     Rest,
 }
 
+/// The way from a buffer to a file; a thread's CPUs take turns, and each leaves it empty.
+struct Pipe {
+    start: OwnedFd,
+    end: OwnedFd,
+}
+
 /// One CPU's way to its file.
 struct Stream {
     raw: File,
     file: File,
     path: PathBuf,
-    pipe: (OwnedFd, OwnedFd),
     /// False once the kernel or the file system has refused to splice.
     splices: bool,
     /// False if the kernel refuses to wait for it: the CPU is offline. It is looked after all the same, now and then.
@@ -98,6 +106,7 @@ impl Drain {
     /// # Errors
     /// If a pipe or a file cannot be opened.
     pub fn start(instance: &Instance, cpus: &[u32], directory: &Path, page_bytes: usize) -> Result<Self, Error> {
+        allow_files(2 * cpus.len() as u64 + SPARE_FILES);
         let mut streams = Vec::new();
         for cpu in cpus {
             streams.push(Stream::open(instance, *cpu, directory, page_bytes)?);
@@ -106,7 +115,8 @@ impl Drain {
         while !streams.is_empty() {
             let mut some: Vec<Stream> = streams.drain(..CPUS_A_THREAD.min(streams.len())).collect();
             let meter = Arc::clone(&drain.meter);
-            let work = move || work(&mut some, &meter);
+            let pipe = Pipe::new().map_err(|error| Error::io(directory, error.into()))?;
+            let work = move || work(&mut some, &pipe, &meter);
             let thread = std::thread::Builder::new().name("kvmscope-drain".into()).spawn(work);
             drain.threads.push(thread.map_err(|error| Error::io(directory, error))?);
         }
@@ -146,11 +156,19 @@ impl Drop for Drain {
     }
 }
 
+/// Raises the limit of open files, if it is lower and may be higher. If it stays too low, opening a file says so.
+fn allow_files(wanted: u64) {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < wanted) && limit.maximum.is_none_or(|most| most >= wanted) {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit });
+    }
+}
+
 fn joined(thread: JoinHandle<Result<(), Error>>) -> Result<(), Error> {
     thread.join().unwrap_or_else(|_| Err(Error::Unable("the thread that moves trace pages has failed".to_owned())))
 }
 
-fn work(streams: &mut [Stream], meter: &Meter) -> Result<(), Error> {
+fn work(streams: &mut [Stream], pipe: &Pipe, meter: &Meter) -> Result<(), Error> {
     let mut swept = Instant::now();
     loop {
         let last = meter.stop.load(Ordering::Acquire);
@@ -164,7 +182,7 @@ fn work(streams: &mut [Stream], meter: &Meter) -> Result<(), Error> {
         }
         let mut moved = 0;
         for stream in streams.iter_mut() {
-            let bytes = stream.take(take)?;
+            let bytes = stream.take(take, pipe)?;
             meter.bytes.fetch_add(bytes, Ordering::Relaxed);
             moved += bytes;
         }
@@ -192,33 +210,30 @@ fn wait(streams: &mut [Stream]) -> bool {
     ready
 }
 
+impl Pipe {
+    fn new() -> Result<Self, Errno> {
+        let (start, end) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
+        // A smaller pipe only takes more calls.
+        let _ = fcntl_setpipe_size(&end, PIPE_BYTES);
+        Ok(Self { start, end })
+    }
+}
+
 impl Stream {
     fn open(instance: &Instance, cpu: u32, directory: &Path, page_bytes: usize) -> Result<Self, Error> {
         let path = directory.join(trace::tracedat::partial::raw_name(cpu));
-        let io = |error: Errno| Error::io(&path, error.into());
         let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
-        let pipe = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC).map_err(io)?;
-        // A smaller pipe only takes more calls.
-        let _ = fcntl_setpipe_size(&pipe.1, PIPE_BYTES);
-        Ok(Self {
-            raw: instance.open_raw(cpu)?,
-            file,
-            pipe,
-            splices: true,
-            polls: true,
-            page: vec![0; page_bytes],
-            path,
-        })
+        Ok(Self { raw: instance.open_raw(cpu)?, file, splices: true, polls: true, page: vec![0; page_bytes], path })
     }
 
     /// Moves what is there, and returns the bytes.
-    fn take(&mut self, take: Take) -> Result<u64, Error> {
+    fn take(&mut self, take: Take, pipe: &Pipe) -> Result<u64, Error> {
         let mut moved = 0;
         while self.splices && (moved < TURN_BYTES || take == Take::Rest) {
-            match splice(&self.raw, None, &self.pipe.1, None, PIPE_BYTES, SpliceFlags::NONBLOCK | SpliceFlags::MOVE) {
+            match splice(&self.raw, None, &pipe.end, None, PIPE_BYTES, SpliceFlags::NONBLOCK | SpliceFlags::MOVE) {
                 Ok(0) | Err(Errno::AGAIN) => break,
                 Ok(bytes) => {
-                    self.empty_pipe(bytes)?;
+                    self.empty(pipe, bytes)?;
                     moved += bytes as u64;
                 }
                 Err(Errno::INTR) => {}
@@ -249,16 +264,16 @@ impl Stream {
     }
 
     /// Moves `bytes` from the pipe into the file, by copying where the file system cannot splice.
-    fn empty_pipe(&mut self, mut bytes: usize) -> Result<(), Error> {
+    fn empty(&mut self, pipe: &Pipe, mut bytes: usize) -> Result<(), Error> {
         while bytes > 0 {
-            match splice(&self.pipe.0, None, &self.file, None, bytes, SpliceFlags::MOVE) {
+            match splice(&pipe.start, None, &self.file, None, bytes, SpliceFlags::MOVE) {
                 Ok(0) => break,
                 Ok(done) => bytes -= done,
                 Err(Errno::INTR) => {}
                 Err(Errno::INVAL) => {
                     self.splices = false;
                     let mut page = vec![0; bytes];
-                    let read = rustix::io::read(&self.pipe.0, &mut page);
+                    let read = rustix::io::read(&pipe.start, &mut page);
                     let read = read.map_err(|error| Error::io(&self.path, error.into()))?;
                     self.file.write_all(&page[..read]).map_err(|error| full(&self.path, error))?;
                     bytes -= read;
