@@ -5,7 +5,7 @@
 //! ```
 //! At every moment one of the two is whole: the partial directory changes its name before its files go.
 
-use super::drain::full;
+use super::stream::full;
 use crate::Error;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read};
