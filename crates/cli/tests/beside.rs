@@ -3,7 +3,8 @@
 use assert_cmd::cargo::cargo_bin;
 use base::recording::{PartKind, PartState, Recording};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 /// A directory for one test. `None`, and the reason printed, where nothing can be recorded.
 fn place(test: &str) -> Option<tempfile::TempDir> {
@@ -65,4 +66,29 @@ fn what_cannot_be_driven_is_said_and_nothing_is_left_behind() {
     assert!(!place.path().join("new").exists());
     assert_eq!(std::fs::read_dir(place.path().join("journal")).map_or(0, |entries| entries.count()), 0);
     assert_eq!(record(place.path(), &["--sample", "99"]).status.code(), Some(2), "--sample goes with --perf");
+}
+
+#[test]
+fn a_perf_whose_recorder_was_killed_ends_with_a_whole_file() {
+    let Some(place) = place("perf after a kill") else { return };
+    let mut command = Command::new(cargo_bin("kvmscope"));
+    command.current_dir(place.path()).env("KVMSCOPE_JOURNAL", place.path().join("journal"));
+    command.args(["record", "--no-self-check", "--no-snapshot", "--perf", "--seconds", "60", "-o", "new"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let manifest = place.path().join("new/recording.json");
+    let begun = || std::fs::read_to_string(&manifest).is_ok_and(|text| text.contains("perf.data"));
+    while !begun() {
+        if child.try_wait().unwrap().is_some() {
+            return println!("skipped: perf after a kill: nothing can be recorded here");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut undo = Command::new(cargo_bin("kvmscope"));
+    let undone = undo.env("KVMSCOPE_JOURNAL", place.path().join("journal")).arg("undo").output().unwrap();
+    assert!(undone.status.success(), "{}", complaints(&undone));
+    let data = place.path().join("new/L0/perf.data");
+    let opened = trace::open(&data).unwrap();
+    assert!(opened.facts().event_types.iter().any(|event| event.name == "sched_switch"), "the head was written");
 }
