@@ -6,7 +6,8 @@
 //! instance.rs  <tracefs>/instances/kvmscope-PID, in the journal before it is made
 //! clock.rs     x86-tsc and CLOCK_MONOTONIC read together, at the start and at the end
 //! describe.rs  formats, thread names, clock, losses ----------------> trace.partial/head.dat
-//! drain.rs     per_cpu/cpuN/trace_pipe_raw --splice, whole pages---> trace.partial/cpuN.raw
+//! stream.rs    per_cpu/cpuN/trace_pipe_raw --splice, whole pages---> trace.partial/cpuN.raw
+//! drain.rs     the threads that do it for all CPUs
 //! pack.rs      trace.partial/ -------------------------------------> trace.dat
 //! recorder.rs  all of it, from start to stop
 //! probe.rs     which kvm events fire here when a guest runs
@@ -23,6 +24,7 @@ mod pack;
 mod plan;
 pub mod probe;
 mod recorder;
+mod stream;
 mod vm;
 
 pub use drain::Meter;

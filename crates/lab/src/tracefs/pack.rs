@@ -5,13 +5,16 @@
 //! ```
 //! At every moment one of the two is whole: the partial directory changes its name before its files go.
 
-use super::drain::full;
+use super::stream::full;
 use crate::Error;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read};
 use std::path::Path;
 use trace::tracedat::partial;
 use trace::write::tracedat::{Instance, TraceDat};
+
+/// Room to read each CPU's file; on a large host there are hundreds of them.
+const READ_BYTES: usize = 64 << 10;
 
 /// Writes `head.dat`, the description without events, whole or not at all.
 pub fn write_head(directory: &Path, dat: &TraceDat, clock: &str) -> Result<(), Error> {
@@ -49,7 +52,7 @@ fn read_cpus(directory: &Path, cpus: &[u32], page_bytes: u32) -> io::Result<Vec<
         let file = File::open(directory.join(partial::raw_name(*cpu)))?;
         let bytes = file.metadata()?.len();
         let whole = bytes - bytes % u64::from(page_bytes);
-        read.push((*cpu, Box::new(BufReader::with_capacity(1 << 20, file).take(whole))));
+        read.push((*cpu, Box::new(BufReader::with_capacity(READ_BYTES, file).take(whole))));
     }
     Ok(read)
 }
