@@ -86,3 +86,4 @@ if have babeltrace2 babeltrace2; then
 fi
 
 tools/memory.sh "${BENCH_GB:-1}"
+tools/bench-record.sh "$kvmscope"

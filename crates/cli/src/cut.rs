@@ -15,7 +15,7 @@ use crate::exit::{Exit, WrongUse, complain};
 use crate::tree;
 use anyhow::{Context, bail};
 use base::Span;
-use base::recording::{Draft, Part, PartKind, Recording};
+use base::recording::{Draft, Part, PartKind, PartState, Recording};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl Cut {
         let axes = Axes::of(&recording)?;
         for (index, part) in recording.parts.iter().enumerate() {
             let window = axes.window(index, window);
-            let cut = Part { path: new_path(&recording, part), ..part.clone() };
+            let cut = Part { path: new_path(&recording, part), state: PartState::Complete, ..part.clone() };
             let (from, to) = (recording.root.join(&part.path), draft.part(&cut.path)?);
             match part.kind {
                 PartKind::TraceDat => trace::tracedat::cut(&from, &to, window)?,
@@ -114,8 +114,12 @@ impl Axes {
     }
 }
 
-/// Where a part lies in the new recording: where it lay, or at its default place if it was a bare file.
+/// Where a part lies in the new recording: where it lay, or at its default place if it was a bare file. What a killed
+/// recorder left becomes whole.
 fn new_path(recording: &Recording, part: &Part) -> PathBuf {
+    if part.kind == PartKind::TraceDat && part.state == PartState::Partial {
+        return part.path.with_file_name("trace.dat");
+    }
     if !recording.root.as_os_str().is_empty() {
         return part.path.clone();
     }

@@ -6,6 +6,7 @@
 //! ```
 //! All recorders run side by side; each names the parts it has made when it is stopped.
 
+mod beside;
 mod check;
 mod status;
 mod until;
@@ -15,6 +16,7 @@ use crate::exit::{Exit, WrongUse, complain};
 use anyhow::{anyhow, bail};
 use base::Utc;
 use base::recording::{Live, Machine, Part, Recording};
+use beside::Beside;
 use clap::Args;
 use lab::Recorder;
 use lab::tracefs::{Plan, Selection, Tracefs, TracefsRecorder, buffer_kib, find_vm};
@@ -33,7 +35,8 @@ const POLL: Duration = Duration::from_millis(100);
     kvmscope record --seconds 10\n  \
     kvmscope record -o web --vm web --seconds 10\n  \
     kvmscope record -o boot -- virsh start web\n  \
-    kvmscope record --as L1 --events msr:write_msr,workqueue --buffer-size 16M -o inside\n\n\
+    kvmscope record --as L1 --events msr:write_msr,workqueue --buffer-size 16M -o inside\n  \
+    kvmscope record --perf --sample 199 --seconds 10\n\n\
     Without --seconds and CMD it records until Ctrl-C. Then: kvmscope report DIR\n\n\
     Exit status: that of CMD if there is one; else 0 recorded, 1 not recorded, 2 wrong use.")]
 pub struct Record {
@@ -69,6 +72,8 @@ pub struct Record {
     /// Record while this command runs
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
+    #[command(flatten)]
+    beside: Beside,
 }
 
 impl Record {
@@ -82,19 +87,27 @@ impl Record {
         let mut live = Live::begin(&output, self.manifest(now))?;
         let (journal, machine) = (self.place.journal(), self.machine.id.as_str());
         let checked = (!self.no_self_check).then(|| check::check(&tracefs, &journal, &live, machine));
-        let tracing = TracefsRecorder::start(&tracefs, &journal, &plan, live.root(), machine);
-        let tracing = match tracing {
-            Ok(tracing) => tracing,
+        let begun = self.beside.before(live.root(), machine).and_then(|before| {
+            let beside = self.beside.start(&journal, &plan, live.root(), machine)?;
+            match TracefsRecorder::start(&tracefs, &journal, &plan, live.root(), machine) {
+                Ok(tracing) => Ok((before, beside, tracing)),
+                Err(error) => Err(beside.stopped(error)),
+            }
+        });
+        let (before, beside, tracing) = match begun {
+            Ok(begun) => begun,
             Err(error) => {
                 live.abandon()?;
                 return Err(error.into());
             }
         };
         let mut notes: Vec<Part> = checked.iter().filter_map(|checked| checked.notes.clone()).collect();
-        live.with([notes.clone(), vec![tracing.partial()]].concat())?;
+        live.with([notes.clone(), vec![tracing.partial()], beside.parts, before.parts].concat())?;
         let status = Status::new(!self.no_progress, tracing.meter());
         status.began(&tracing);
         let mut recorders: Vec<Box<dyn Recorder>> = vec![Box::new(tracing)];
+        recorders.extend(beside.recorders);
+        recorders.extend(before.recorders);
         let ended = until.run(&self.command).and_then(|()| {
             while !until.is_over()? {
                 recorders.iter_mut().try_for_each(|recorder| recorder.poll())?;
@@ -117,6 +130,10 @@ impl Record {
             None => {
                 parts.append(&mut notes);
                 live.finish(parts)?
+            }
+            Some(error) if error.is::<WrongUse>() => {
+                live.abandon()?;
+                return Err(error);
             }
             Some(error) => return self.ended_early(live, error),
         };

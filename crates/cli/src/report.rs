@@ -127,7 +127,7 @@ impl Report {
             return Err(failed.into_iter().next().unwrap_or_else(|| {
                 anyhow!(
                     "{title} holds no events that a question could use; record some with \
-                     `trace-cmd record -e kvm -e sched_switch -e sched_waking -o trace.dat sleep 10`"
+                     `kvmscope record --seconds 10`"
                 )
             }));
         }

@@ -9,6 +9,8 @@
 //! and reason, chains with their lengths. What the numbers mean exactly, also where the contract leaves a choice, stands
 //! in [`truth`].
 //!
+//! [`guest::pair`] derives a guest's own trace from a story, on a clock of known offset, drift and steps.
+//!
 //! The program `generate` does the same from a command line: `--list`, `SCENARIO --format F --seed N -o DIR`, `--truth`,
 //! `--all` for fuzzing seeds, `--huge 10GB -o FILE` for the bar on memory.
 //!

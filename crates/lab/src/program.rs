@@ -113,7 +113,7 @@ impl Program {
 }
 
 /// Reads what a program prints, so that it never waits for us.
-pub fn collect(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+fn collect(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(stream) = stream {

@@ -136,3 +136,36 @@ fn this_machine_has_cpus_tasks_and_a_processor() {
     assert_eq!(copy.read(&format!("proc/{me}/cmdline")), None);
     assert!(host::Cpuid::of(&copy).and_then(|cpuid| cpuid.vendor()).is_some());
 }
+
+#[test]
+fn a_real_qemu_is_a_vm_and_its_secrets_stay_with_it() {
+    let options = ["-display", "none", "-S", "-m", "16", "-accel", "tcg", "-name", "guest=web,debug-threads=on"];
+    let secret = ["-object", "secret,id=s0,data=hunter2"];
+    let mut qemu = std::process::Command::new("qemu-system-x86_64");
+    let mut qemu = match qemu.args(options).args(secret).stderr(std::process::Stdio::null()).spawn() {
+        Ok(qemu) => qemu,
+        Err(error) => return println!("skipped: qemu-system-x86_64: {error}"),
+    };
+    let pid = qemu.id();
+    let vcpu = || {
+        let live = Snapshot::open(Path::new("/")).unwrap();
+        let comm = |tid: &String| live.line(&format!("proc/{pid}/task/{tid}/comm"));
+        live.names(&format!("proc/{pid}/task")).iter().filter_map(comm).any(|comm| comm == "CPU 0/TCG")
+    };
+    let mut looks = 0;
+    while !vcpu() && looks < 1_000 {
+        looks += 1;
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let into = tempfile::tempdir().unwrap();
+    let taken = take(Path::new("/"), into.path(), &counting());
+    qemu.kill().unwrap();
+    qemu.wait().unwrap();
+    taken.unwrap();
+    let copy = Snapshot::open(into.path()).unwrap();
+    assert!(copy.vms().contains(&pid.to_string()), "{:?}", copy.vms());
+    let command = copy.read(&format!("proc/{pid}/cmdline")).unwrap();
+    assert!(command.contains("guest=web,debug-threads=on") && command.contains("data=[redacted]"), "{command}");
+    let fds = format!("proc/{pid}/fd");
+    assert!(copy.links_below(&fds).any(|(_, target)| target == "/dev/null"));
+}

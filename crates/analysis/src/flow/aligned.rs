@@ -4,12 +4,15 @@
 //! alignment, joined with that of the machine below where that is a guest itself. A recording of one machine costs
 //! nothing; each guest's trace costs a second reading of itself and of the trace below it.
 
-use super::model::{Aligned, PartFlow};
+use super::model::{Aligned, PartFlow, Site};
 use crate::Ask;
+use crate::shared::align::symbols::Symbols;
 use crate::shared::align::{self, Alignment, Map};
+use crate::shared::reasons::Reason;
 use base::Level;
 use base::number::{duration, list, thousands};
 use base::recording::Recording;
+use std::collections::BTreeMap;
 
 /// Aligns every guest's trace whose lower machine was recorded too.
 pub fn align(ask: &Ask<'_>, flows: &mut [PartFlow]) {
@@ -20,15 +23,18 @@ pub fn align(ask: &Ask<'_>, flows: &mut [PartFlow]) {
             let vcpu = flows[lower].vcpus.iter().find(|vcpu| vcpu.tid == tid);
             vcpu.map(|vcpu| vcpu.vm.clone())
         };
-        let parts = &ask.input.parts;
+        let (parts, machines) = (&ask.input.parts, &ask.input.recording.machines);
         let alignment = align::align(
             (&parts[lower], &flows[lower].clock),
             (&parts[place], &flows[place].clock),
             ask.options,
+            machines.iter().find(|machine| machine.id == flows[place].machine).and_then(|known| known.name.as_deref()),
             &vm_of,
         );
-        let vms = alignment.cpus.iter().map(|cpu| vm_of(cpu.vcpu.tid).unwrap_or_default()).collect();
-        flows[place].aligned = Some(Aligned { alignment, vms, joined: None });
+        let vms: Vec<String> = alignment.cpus.iter().map(|cpu| vm_of(cpu.vcpu.tid).unwrap_or_default()).collect();
+        let symbols = parts[place].trace.kallsyms().and_then(Symbols::parse);
+        let sites = symbols.map_or_else(Vec::new, |symbols| sites(&alignment, &vms, &symbols));
+        flows[place].aligned = Some(Aligned { alignment, vms, joined: None, sites });
     }
     for (place, lower) in lower.iter().enumerate() {
         let joined = lower.and_then(|lower| {
@@ -47,6 +53,12 @@ pub fn sentence(aligned: &Aligned) -> String {
     let mut methods: Vec<&str> = cpus.iter().filter_map(|cpu| cpu.map.as_ref()).map(Map::in_words).collect();
     methods.sort_unstable();
     methods.dedup();
+    if cpus.is_empty() {
+        return format!(
+            "Nothing tells which vCPUs of {below} are {machine}'s, so its times stay on its own clock; a recording.json whose \
+             machine has the VM's name tells it, and so do exits of a nested guest in both traces."
+        );
+    }
     if methods.is_empty() {
         return format!(
             "{machine}'s clock could not be aligned to that of {below}: record both with -C x86-tsc and -e kvm, so that \
@@ -73,6 +85,27 @@ pub fn sentence(aligned: &Aligned) -> String {
         format!(" On the time line of {outer} its events lie within {}.", duration(*error_ns))
     });
     format!("{machine}'s clock was aligned by {}, {within}{exits}.{joined}", list(&methods))
+}
+
+/// Exits by VM, reason and function, most frequent first.
+fn sites(alignment: &Alignment, vms: &[String], symbols: &Symbols) -> Vec<Site> {
+    let mut sums: BTreeMap<(&str, Reason, Option<String>), (u64, u64)> = BTreeMap::new();
+    for (cpu, vm) in alignment.cpus.iter().zip(vms) {
+        for ((reason, rip), (count, cost)) in &cpu.vcpu.sites {
+            let sum = sums.entry((vm, *reason, symbols.name(*rip))).or_default();
+            *sum = (sum.0 + count, sum.1 + cost);
+        }
+    }
+    let site = |((vm, reason, symbol), (count, cost)): ((&str, Reason, Option<String>), (u64, u64))| Site {
+        vm: vm.to_owned(),
+        reason,
+        symbol,
+        count,
+        total_ns: alignment.axis.length_ns(cost as f64),
+    };
+    let mut sites: Vec<Site> = sums.into_iter().map(site).collect();
+    sites.sort_by_key(|site| std::cmp::Reverse(site.count));
+    sites
 }
 
 /// The part of the machine that `flow`'s machine is a guest of: by the manifest, else the only machine one level below.

@@ -10,7 +10,8 @@ use crate::shared::details::Detail;
 use crate::shared::interrupts::Delivered;
 use crate::shared::machine::{Chain, Exit, KEPT};
 use crate::shared::roles;
-use crate::shared::state::{Lv, State};
+use crate::shared::settle::settled;
+use crate::shared::state::{LEVELS, Lv, State};
 use crate::shared::vendor;
 use crate::shared::walk::{Preemptor, Sink, Walk};
 use crate::{Ask, Error};
@@ -179,6 +180,7 @@ pub fn build(ask: &mut Ask<'_>) -> Result<Flow, Error> {
         parts.push(flow);
     }
     super::aligned::align(ask, &mut parts);
+    super::profile::add(ask, &mut parts);
     Ok(Flow { parts, emulated: ask.input.recording.emulated })
 }
 
@@ -261,6 +263,7 @@ fn build_part(
         clock_fitted_to: None,
         path,
         aligned: None,
+        profile: Vec::new(),
     }
 }
 
@@ -269,16 +272,11 @@ fn settle_levels(walk: &mut Walk<Tally>) {
     let seen = walk.seen;
     walk.sink.sums.resize_with(walk.threads.len(), Sums::default);
     for (thread, sums) in walk.threads.iter().zip(&mut walk.sink.sums) {
-        sums.relevel(Lv::Asked, if seen.nested_vmexit { Lv::L1 } else { Lv::L2 });
-        let never_nested = thread.first_nested_sign.is_none();
-        if never_nested {
-            sums.relevel(Lv::Early, Lv::L1);
-            sums.relevel(Lv::Lost, Lv::L1);
-        } else if !seen.nested_vmexit && !seen.inject {
-            // Entries and exits alone: whoever guesses from them is wrong in two of three exits.
-            sums.forget_levels();
-        } else if seen.nested_vmexit || thread.first_nested_sign == Some(true) {
-            sums.relevel(Lv::Early, Lv::L1);
+        for from in (0..LEVELS).map(Lv::of_index) {
+            let to = settled(from, thread, &seen);
+            if from != to {
+                sums.relevel(from, to);
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ pub mod figure;
 pub mod identity;
 pub mod measure;
 pub mod model;
+pub mod profile;
 pub mod rules;
 pub mod section;
 pub mod tables;

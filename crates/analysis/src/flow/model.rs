@@ -3,8 +3,9 @@
 use crate::shared::align::Alignment;
 use crate::shared::details::Detail;
 use crate::shared::machine::{Context, Doubts, Handled, Seen};
+use crate::shared::profile::Mode;
 use crate::shared::reasons::Reason;
-use crate::shared::state::{LEVELS, Lv, STATES, State};
+use crate::shared::state::{Lv, STATES, State};
 use base::{Clock, Histogram, Level, Problem};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -66,6 +67,27 @@ pub struct PartFlow {
     pub problems: Vec<Problem>,
     /// The trace on the time line of the machine below, where that was recorded too.
     pub aligned: Option<Aligned>,
+    /// Samples of counters by state, where the trace has such.
+    pub profile: Vec<Sampled>,
+}
+
+/// Samples that landed in one state of a vCPU, in one function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sampled {
+    /// VM.
+    pub vm: String,
+    /// Its vCPU.
+    pub vcpu: u32,
+    /// The state; its level is counted from the recorded machine.
+    pub state: State,
+    /// Whose code ran.
+    pub mode: Mode,
+    /// The function, or the address in hexadecimal where no symbols tell.
+    pub symbol: String,
+    /// Samples.
+    pub samples: u64,
+    /// Sum of their periods.
+    pub period: u64,
 }
 
 /// A guest's trace on the time line of the machine below.
@@ -77,6 +99,23 @@ pub struct Aligned {
     pub vms: Vec<String>,
     /// The machine below the one below, and the largest error on its time line, in ns: the two alignments joined.
     pub joined: Option<(String, f64)>,
+    /// Functions of the guest at which it was left, if its trace carries its symbols.
+    pub sites: Vec<Site>,
+}
+
+/// Exits of a guest in one of its functions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Site {
+    /// VM below.
+    pub vm: String,
+    /// Why it was left.
+    pub reason: Reason,
+    /// The function; `None` where the symbols name none.
+    pub symbol: Option<String>,
+    /// How often.
+    pub count: u64,
+    /// Time until it ran again.
+    pub total_ns: f64,
 }
 
 /// One vCPU thread.
@@ -230,16 +269,6 @@ impl Sums {
             match self.exits.entry((to, key.1)) {
                 Entry::Occupied(mut known) => known.get_mut().merge(exits),
                 Entry::Vacant(none) => drop(none.insert(exits)),
-            }
-        }
-    }
-
-    /// Forgets all levels: nothing in the trace supports them.
-    pub fn forget_levels(&mut self) {
-        for index in 0..LEVELS {
-            let level = Lv::of_index(index);
-            if level != Lv::Lost {
-                self.relevel(level, Lv::Lost);
             }
         }
     }

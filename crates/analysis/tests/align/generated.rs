@@ -4,20 +4,21 @@ use base::Clock;
 use base::recording::{Named, Recording};
 use generate::guest::pair;
 use generate::scenario::Scenario;
-use generate::{GuestClock, Pair, Story, Target};
+use generate::{GuestClock, Pair, Random, Story, Target};
 use kvmscope_analysis::flow::build;
 use kvmscope_analysis::shared::align::compose::compose;
 use kvmscope_analysis::shared::align::{self, Alignment, Map};
 use kvmscope_analysis::{Ask, Input, Options};
+use std::collections::BTreeMap;
 use std::path::Path;
 use trace::format::Endian;
 use trace::write::tracedat::Compression;
 use trace::write::{Record, Value};
 
-const TARGET: Target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8, compression: Compression::None };
+pub const TARGET: Target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8, compression: Compression::None };
 const SCENARIOS: [&str; 3] = ["svm-no-vls-vgif", "vmx-no-shadowing", "l2-moves"];
 
-fn story(name: &str, seed: u64) -> Story {
+pub fn story(name: &str, seed: u64) -> Story {
     Scenario::named(name).unwrap().run(seed)
 }
 
@@ -38,11 +39,11 @@ fn aligned(below: &Story, above: &Story) -> Alignment {
     let input = input(directory.path(), &[below, above]);
     let clocks: Vec<Clock> = input.parts.iter().map(|part| part.trace.facts().clock.clone()).collect();
     let vm_of = |_| Some("L1".to_owned());
-    align::align((&input.parts[0], &clocks[0]), (&input.parts[1], &clocks[1]), &Options::default(), &vm_of)
+    align::align((&input.parts[0], &clocks[0]), (&input.parts[1], &clocks[1]), &Options::default(), None, &vm_of)
 }
 
 /// Records of the guest that are placed wrong, those that are placed at all, and the largest error in ns.
-fn score(pair: &Pair, alignment: &Alignment) -> (Vec<(u64, i64, i64)>, usize, f64) {
+pub fn score(pair: &Pair, alignment: &Alignment) -> (Vec<(u64, i64, i64)>, usize, f64) {
     let (mut wrong, mut placed, mut worst) = (Vec::new(), 0, 0);
     for (record, true_ns) in pair.above.records.iter().zip(&pair.true_ns) {
         let cpu = alignment.cpus.iter().find(|cpu| cpu.cpu == record.cpu);
@@ -61,7 +62,7 @@ fn methods(alignment: &Alignment) -> Vec<&'static str> {
 }
 
 /// Both stories on counters of which one tick is one ns, so that the truth stays what it is.
-fn on_tsc(pair: &Pair) -> Pair {
+pub fn on_tsc(pair: &Pair) -> Pair {
     Pair {
         below: pair.below.on_tsc(1_000_000_000, true),
         above: pair.above.on_tsc(1_000_000_000, true),
@@ -170,6 +171,42 @@ fn offsets_of_another_run_are_noticed() {
     assert!(violations > 0 || strangers > 0 || alignment.unpaired > 0);
 }
 
+#[test]
+fn exits_belong_to_the_task_of_the_guest_that_ran() {
+    for (seed, name) in (1..6).flat_map(|seed| SCENARIOS.map(|name| (seed, name))) {
+        let clock = GuestClock { offset: -60_000_000_000, step_every: 2, written: true, ..GuestClock::default() };
+        let mut pair = on_tsc(&pair(&story(name, seed), &clock, seed));
+        let switch = pair.above.schema.events.iter().position(|event| event.name == "sched_switch").unwrap();
+        // Every third event of a CPU becomes a switch from one of two tasks to the other.
+        let mut switches: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        for (place, (record, true_ns)) in pair.above.records.iter_mut().zip(&pair.true_ns).enumerate() {
+            if pair.above.schema.events[record.event].name == "softirq_entry" && place % 3 == 0 {
+                let known = switches.entry(record.cpu).or_default();
+                let tids = if known.len().is_multiple_of(2) { [11, 12] } else { [12, 11] };
+                let comm = |tid: u64| Value::Text(format!("task{tid}"));
+                let number = Value::Integer;
+                let [prev, next] = tids;
+                let zero = || number(0);
+                record.event = switch;
+                record.values = vec![comm(prev), number(prev), zero(), zero(), comm(next), number(next), zero()];
+                known.push(*true_ns);
+            }
+        }
+        let alignment = aligned(&pair.below, &pair.above);
+        let mut expected: BTreeMap<(u32, Option<i32>), u64> = BTreeMap::new();
+        for cpu in &alignment.cpus {
+            let [first, last] = cpu.outside.ends.unwrap();
+            for (at, _) in cpu.vcpu.exits.iter().filter(|(at, _)| (first.1..last.1).contains(at)) {
+                let before = switches[&cpu.cpu].iter().filter(|switch| *switch <= at).count();
+                *expected.entry((cpu.cpu, Some(11 + (before % 2) as i32))).or_default() += 1;
+            }
+        }
+        let found = alignment.tasks.iter().map(|(key, sums)| (*key, sums.exits)).collect();
+        assert_eq!(expected, found, "{name} {seed}");
+        assert!(alignment.tasks.iter().all(|((_, tid), sums)| sums.comm == format!("task{}", tid.unwrap())));
+    }
+}
+
 /// The trace of L2, whose events are the moments at which it ran, and L1's, in which KVM writes L2's offset.
 fn nested(pair: &Pair, offset: u64) -> (Story, Story) {
     let (mut above, write) = (pair.above.clone(), pair.below.schema.events.len() - 1);
@@ -218,4 +255,62 @@ fn a_guest_of_a_guest_lies_on_the_outermost_line_within_the_errors_of_both() {
         }
         assert!(worst as f64 <= *error_ns + 1.0 || !written, "{worst}");
     }
+}
+
+#[test]
+fn damaged_traces_are_survived() {
+    let clock = GuestClock { offset: -60_000_000_000, step_every: 2, written: true, ..GuestClock::default() };
+    let pair = on_tsc(&pair(&story("svm-no-vls-vgif", 3), &clock, 3));
+    let directory = tempfile::tempdir().unwrap();
+    let whole = input(directory.path(), &[&pair.below, &pair.above]);
+    let paths: Vec<_> = whole.recording.parts.iter().map(|part| whole.recording.root.join(&part.path)).collect();
+    let bytes: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    let mut random = Random::new(11);
+    let mut answered = 0;
+    for round in 0..120 {
+        for (level, bytes) in bytes.iter().enumerate() {
+            let mut bytes = bytes.clone();
+            // Descriptions stand in front; events are what alignment reads.
+            for _ in 0..1 + round % 8 {
+                let at = random.between(bytes.len() as u64 / 3, bytes.len() as u64) as usize;
+                bytes[at] ^= 1 << random.between(0, 8);
+            }
+            std::fs::write(directory.path().join(format!("damaged{level}")), bytes).unwrap();
+        }
+        let named =
+            [0, 1].map(|level| Named { level, name: None, path: directory.path().join(format!("damaged{level}")) });
+        let Ok(input) = Input::open(Recording::of_files(&named, None).unwrap()) else { continue };
+        for ignored in [vec![], vec!["kvm_write_tsc_offset".to_owned()]] {
+            let options = Options { ignore_events: ignored, ..Options::default() };
+            let mut ask = Ask { input: &input, options: &options, progress: &mut |_, _| {} };
+            answered += u32::from(kvmscope_analysis::flow::answer(&mut ask).is_ok());
+        }
+    }
+    assert!(answered > 100, "{answered} of 240 could be answered");
+}
+
+#[test]
+fn a_guest_without_guests_is_paired_by_its_name_or_not_at_all() {
+    let story = story("two-vms", 4);
+    let clock = GuestClock { offset: -60_000_000_000, written: true, ..GuestClock::default() };
+    let first: Vec<_> = story.truth.vcpus.iter().filter(|vcpu| vcpu.vm == story.truth.vcpus[0].vm).cloned().collect();
+    let tids: Vec<i32> = first.iter().map(|vcpu| vcpu.tid).collect();
+    assert!(tids.len() == 2 && story.truth.vcpus.len() == 4);
+    let mut of_first = story.clone();
+    of_first.truth.vcpus = first;
+    let pair = on_tsc(&pair(&of_first, &clock, 4));
+    let directory = tempfile::tempdir().unwrap();
+    let input = input(directory.path(), &[&pair.below, &pair.above]);
+    let clocks: Vec<Clock> = input.parts.iter().map(|part| part.trace.facts().clock.clone()).collect();
+    let vm_of = |tid: i32| Some(if tids.contains(&tid) { "web" } else { "db" }.to_owned());
+    let align = |name| {
+        let [below, above] = [0, 1].map(|place| (&input.parts[place], &clocks[place]));
+        align::align(below, above, &Options::default(), name, &vm_of)
+    };
+    assert!(align(None).cpus.is_empty() && align(Some("mail")).cpus.is_empty());
+    let alignment = align(Some("web"));
+    assert_eq!(alignment.cpus.iter().map(|cpu| cpu.vcpu.tid).collect::<Vec<_>>(), tids);
+    let (wrong, placed, _) = score(&pair, &alignment);
+    assert_eq!((wrong.as_slice(), placed), (&[][..], pair.true_ns.len()));
+    assert!(alignment.cpus.iter().all(|cpu| !cpu.paired_by_exits && cpu.outside.violations == 0));
 }

@@ -98,7 +98,19 @@ fn a_step_splits_the_bounds_where_it_is() {
     let lines = Lines::split(&bounds, (0.999, 1.001)).unwrap();
     assert_eq!((lines.len(), lines.jump()), (2, true));
     let (low, high) = lines.at(10_000);
-    assert!(low >= 10_006.0 && high <= 10_018.0, "{low} to {high}");
+    assert!(low >= 10_006 && high <= 10_018, "{low} to {high}");
     let (low, high) = lines.at(24_950);
-    assert!(low < 25_000.0 && high > 124_000.0, "between the two either may hold: {low} to {high}");
+    assert!(low < 25_000 && high > 124_000, "between the two either may hold: {low} to {high}");
+}
+
+#[test]
+fn the_counter_of_a_host_up_for_years_is_placed_to_the_tick() {
+    let (x0, y0) = (1u64 << 60, (1u64 << 61) + 12_345);
+    let bound = |n: u64, is_lower: bool| {
+        let y = if is_lower { y0 + 1_000 * n - 2 } else { y0 + 1_000 * n + 2 };
+        Bound { x: x0 + 1_000 * n, y, is_lower }
+    };
+    let bounds: Vec<Bound> = (0..500).map(|n| bound(n, n % 2 == 0)).collect();
+    let (low, high) = Lines::one(&bounds, (0.999, 1.001)).unwrap().at(x0 + 250_000);
+    assert!(low >= y0 + 250_000 - 4 && high <= y0 + 250_000 + 4 && low <= high, "{low} to {high}");
 }

@@ -3,3 +3,4 @@
 mod generated;
 mod hull;
 mod linux;
+mod options;

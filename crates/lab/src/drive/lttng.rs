@@ -5,8 +5,8 @@
 //! what       |      4 buffers of 4 MiB     what is wanted and offered,  |
 //! there is   noted in the journal          tid of each event            <machine>/ctf/
 //! ```
-//! The user's current session stays as it is: `lttng create` notes the new one in a file below `LTTNG_HOME`, which is the
-//! recording's directory here. The session daemon is used, never started. Source: lttng(1) and its commands, 2.13.
+//! The user's current session stays as it is: `lttng create` notes the new one in a file below `LTTNG_HOME`, which is
+//! the recording's directory here. The session daemon is used, never started. Source: lttng(1) and its commands, 2.13.
 
 use crate::journal::{Entry, Journal, Step};
 use crate::program::{Program, Ran};
@@ -50,6 +50,12 @@ const WANTED: &[&str] = &[
 
 /// Never taken: the probe of LTTng 2.13 reads through a pointer that Linux 6.1 leaves empty, and the kernel crashes.
 const NEVER: &[&str] = &["kvm_mmio"];
+
+const NO_DAEMON: &str =
+    "LTTng's session daemon does not run; start it: systemctl start lttng-sessiond, or lttng-sessiond --daemonize";
+
+const NO_MODULES: &str = "LTTng offers no kernel events here; the Debian package lttng-modules-dkms brings its modules: \
+                          install it, then modprobe lttng-tracer and restart lttng-sessiond";
 
 /// What LTTng records, and how.
 #[derive(Debug, Clone)]
@@ -163,13 +169,11 @@ impl Lttng {
         let mut command = self.program.command(&[&["--no-sessiond"], arguments].concat());
         command.env("LTTNG_HOME", &self.home);
         self.program.finish(command, LIMIT).map_err(|error| {
+            // What lttng 2.13 says, and what helps.
+            let helps = [("No session daemon", NO_DAEMON), ("Kernel tracer not available", NO_MODULES)];
             let said = error.to_string();
-            if said.to_ascii_lowercase().contains("no session daemon") {
-                let sentence = "LTTng's session daemon does not run; start it: systemctl start lttng-sessiond, or \
-                                lttng-sessiond --daemonize";
-                return Error::Unable(sentence.to_owned());
-            }
-            error
+            let found = helps.iter().find(|(words, _)| said.contains(words));
+            found.map_or(error, |(_, sentence)| Error::Unable((*sentence).to_owned()))
         })
     }
 
@@ -194,9 +198,7 @@ fn chosen(list: &str, more: &[String]) -> Result<Vec<String>, Error> {
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     if offered.is_empty() {
-        let sentence = "LTTng offers no kernel events here; the Debian package lttng-modules-dkms brings its modules: \
-                        install it, then modprobe lttng-tracer";
-        return Err(Error::Unable(sentence.to_owned()));
+        return Err(Error::Unable(NO_MODULES.to_owned()));
     }
     if let Some(refused) = more.iter().find(|name| NEVER.contains(&name.as_str())) {
         return Err(Error::Unable(format!("LTTng's event {refused} has crashed kernels (Linux 6.1); leave it out")));

@@ -9,19 +9,18 @@
 //! Source: perf-record(1) and perf-kvm(1), perf 6.1; the control file came with perf 5.9.
 
 use crate::journal::{Entry, Journal, Owner, Step};
-use crate::program::{Program, collect};
+use crate::program::Program;
 use crate::tracefs::{Plan, Selection, Tracefs};
 use crate::{Error, Recorder};
 use base::recording::{Part, PartKind, PartState};
-use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::fs::{CWD, FileType, MemfdFlags, Mode, memfd_create, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus};
-use std::thread::JoinHandle;
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// perf opens a counter per event and CPU before it says that it records: on large hosts that takes seconds.
@@ -30,10 +29,14 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// Until it has written what was in its buffers.
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
+/// Its complaints are some lines; more is not looked at.
+const MOST_WORDS_BYTES: usize = 64 << 10;
+
 /// How often its answer is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// Events that the kernel refuses perf: its own interrupt ends in them (arch/x86/include/asm/trace/irq_vectors.h, 6.12).
+/// Events that the kernel refuses perf: its own interrupt ends in them (arch/x86/include/asm/trace/irq_vectors.h,
+/// Linux 6.12).
 const REFUSED: &[(&str, &str)] = &[("irq_vectors", "irq_work_exit")];
 
 /// The file, and the two pipes by which perf is told to begin; in the machine's directory.
@@ -81,15 +84,15 @@ impl Default for PerfOptions {
 pub struct PerfRecorder {
     program: Program,
     child: Child,
-    complaints: Option<JoinHandle<String>>,
+    said: File,
     entry: Option<Entry>,
     proc: PathBuf,
     machine: String,
 }
 
 impl PerfRecorder {
-    /// Starts perf, writing to `root/machine/perf.data`; `host` is the host's root directory. On return events are being
-    /// recorded.
+    /// Starts perf, writing to `root/machine/perf.data`; `host` is the host's root directory. On return events are
+    /// being recorded.
     ///
     /// # Errors
     /// If perf is not installed, or refuses; its own words are in the sentence.
@@ -107,17 +110,17 @@ impl PerfRecorder {
         let mut entry = journal.begin("record")?;
         let mut command = options.program.command(&arguments);
         // The names of the pipes must not hold a comma, so they are relative.
-        command.current_dir(&directory).stdout(std::process::Stdio::null());
-        let mut child = match options.program.start(command) {
+        let (said, ours) = log()?;
+        command.current_dir(&directory).stdout(Stdio::null()).stderr(said);
+        let child = match options.program.start(command) {
             Ok(child) => child,
             Err(error) => return Err(entry.finish(journal.proc()).map_or_else(|other| other, |_| error)),
         };
-        let complaints = Some(collect(child.stderr.take()));
         // Only now has it a pid to note; as it waits to be enabled, it changes nothing before.
         let noted = Owner::of(journal.proc(), child.id()).and_then(|owner| entry.intend(Step::Process(owner)));
         let (program, proc) = (options.program.clone(), journal.proc().to_owned());
         let machine = machine.to_owned();
-        let mut perf = Self { program, child, complaints, entry: Some(entry), proc, machine };
+        let mut perf = Self { program, child, said: ours, entry: Some(entry), proc, machine };
         match noted.and_then(|()| perf.enable(&mut pipes)) {
             Ok(()) => Ok(perf),
             Err(error) => {
@@ -167,8 +170,11 @@ impl PerfRecorder {
     }
 
     /// The sentence for a perf that ended by itself.
-    fn ended(&mut self, status: ExitStatus) -> Error {
-        let said = self.complaints.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
+    fn ended(&self, status: ExitStatus) -> Error {
+        let mut said = vec![0; MOST_WORDS_BYTES];
+        let length = self.said.read_at(&mut said, 0).unwrap_or(0);
+        said.truncate(length);
+        let said = String::from_utf8_lossy(&said);
         let complaint = said.lines().find(|line| line.contains("Error:") || line.contains("ermission"));
         self.program.failed(status, complaint.unwrap_or(&said))
     }
@@ -249,6 +255,15 @@ fn arguments(host: &Path, options: &PerfOptions) -> Result<Vec<String>, Error> {
     let control = format!("fifo:{CONTROL},{ANSWER}");
     arguments.extend(["-D", "-1", "--control", &control, "-o", OUTPUT].map(str::to_owned));
     Ok(arguments)
+}
+
+/// Where perf complains: memory, for perf to write to and for us to read. Not a pipe, which would end perf before its
+/// file is whole if we are killed.
+fn log() -> Result<(Stdio, File), Error> {
+    let memory = memfd_create("perf", MemfdFlags::CLOEXEC).map_err(|error| Error::io("memfd", error.into()))?;
+    let ours = File::from(memory);
+    let perfs = ours.try_clone().map_err(|error| Error::io("memfd", error))?;
+    Ok((perfs.into(), ours))
 }
 
 /// Two pipes with names, gone when dropped.

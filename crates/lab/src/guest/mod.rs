@@ -77,7 +77,8 @@ impl Guest {
             userspace_addr: memory.address(),
             ..Default::default()
         };
-        // SAFETY: the region is exactly the mapping, which outlives VM and vCPU (see the order of the fields, and `run`).
+        // SAFETY: the region is exactly the mapping, which outlives VM and vCPU: see the order of the fields, and
+        // `run`.
         unsafe { vm.set_user_memory_region(region) }.map_err(step("take guest memory"))?;
         let vcpu = vm.create_vcpu(0).map_err(step("make a vCPU"))?;
         let mut registers = vcpu.get_sregs().map_err(step("tell segment registers"))?;

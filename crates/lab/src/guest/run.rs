@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 use vmm_sys_util::signal::{Killable, SIGRTMIN, register_signal_handler};
 
@@ -47,18 +46,15 @@ pub(super) fn run<M: Send + 'static>(mut vcpu: VcpuFd, memory: M, limit: Duratio
     let vcpu_thread = vcpu_thread.map_err(|error| refused("no thread for the test guest's vCPU", &error))?;
     if ends.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
         stop.store(true, Ordering::Relaxed);
-        let stopped = (0..MOST_SIGNALS).any(|_| interrupt(&vcpu_thread) && ends.recv_timeout(SIGNAL_EVERY).is_ok());
+        let stopped = (0..MOST_SIGNALS).any(|_| {
+            let _ = vcpu_thread.kill(SIGRTMIN()); // one that has just ended takes none, and says so by itself
+            ends.recv_timeout(SIGNAL_EVERY).is_ok()
+        });
         if !stopped {
             return Ok(Seen { exits: BTreeMap::new(), ended: Ended::Stuck });
         }
     }
     vcpu_thread.join().map_err(|_| Error::Unable("the test guest's thread panicked; please report it".to_owned()))
-}
-
-/// Makes KVM_RUN return. Always true: a thread that has just ended takes no signal, and says so by itself.
-fn interrupt<T>(thread: &JoinHandle<T>) -> bool {
-    let _ = thread.kill(SIGRTMIN());
-    true
 }
 
 /// Enters the guest again and again, and counts why it came back.

@@ -15,6 +15,10 @@ use std::time::Duration;
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// How often we look whether a process that was asked to end has done so, 20 s in all: perf closes a file per event and
+/// CPU, each of which waits for the kernel, before its recording is whole.
+const TRIES_TO_END: u32 = 1_000;
+
 /// One change of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -117,8 +121,8 @@ fn end(owner: Owner, proc: &Path) -> Reverted {
     let Some(pid) = i32::try_from(owner.pid).ok().and_then(Pid::from_raw) else {
         return Reverted::Failed(format!("{} is no pid", owner.pid));
     };
-    for signal in [Signal::TERM, Signal::KILL] {
-        for attempt in 0..TRIES {
+    for (signal, tries) in [(Signal::TERM, TRIES_TO_END), (Signal::KILL, TRIES)] {
+        for attempt in 0..tries {
             if !owner.is_alive(proc) {
                 return Reverted::Done;
             }

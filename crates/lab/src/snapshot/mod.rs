@@ -5,15 +5,21 @@
 //!
 //! ```text
 //! root/proc/<pid>/task/*/stat --find, read, redact--> into/proc/...      times.json  links.json
-//! CPUID, virsh (of this machine only)             --> into/cpuid.json, into/libvirt/*.xml
+//! CPUID, KVM, virsh (of this machine only)        --> into/cpuid.json, into/kvm.json, into/libvirt/*.xml
 //! what was there and could not be read            --> into/unreadable.txt
 //! ```
 //! Files that vanish while they are read belong to tasks that ended: they are passed over. Nothing waits, and nothing
 //! grows without bound: see the limits below.
 
+mod around;
+#[cfg(target_arch = "x86_64")]
 mod cpuid;
+#[cfg(target_arch = "x86_64")]
+mod kvm;
 mod libvirt;
 pub mod redact;
+
+pub use around::Around;
 
 use crate::Error;
 use crate::program::Program;
@@ -23,6 +29,9 @@ use host::snapshot::{FILES, How, LINKS, LINKS_FILE, MOST_BYTES, TIMES_FILE, Time
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// What KVM says that it can do.
+const KVM_FILE: &str = "kvm.json";
 
 /// More files are not taken: a host with 256 CPUs, 100 VMs and 5,000 threads has some 60,000.
 const MOST_FILES: usize = 250_000;
@@ -35,7 +44,7 @@ const MOST_BYTES_TOGETHER: u64 = 512 << 20;
 pub struct More {
     /// Patterns of the list that are taken on request only.
     pub on_request: BTreeSet<&'static str>,
-    /// CPUID, and libvirt's domains by this `virsh`: of the machine that this runs on, so only where the root is its own.
+    /// CPUID, KVM's extensions, and libvirt's domains by this `virsh`: of the machine that this runs on, so only where the root is its own.
     pub here: Option<Program>,
 }
 
@@ -176,7 +185,8 @@ impl<'a> Copy<'a> {
     }
 
     fn this_machine(&mut self, virsh: &Program) -> Result<(), Error> {
-        self.write(CPUID_FILE, cpuid::here().to_json().as_bytes())?;
+        #[cfg(target_arch = "x86_64")]
+        self.this_processor()?;
         for (name, described) in libvirt::domains(virsh) {
             let path = format!("libvirt/{name}");
             match described {
@@ -189,9 +199,21 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
+    #[cfg(target_arch = "x86_64")]
+    fn this_processor(&mut self) -> Result<(), Error> {
+        self.write(CPUID_FILE, cpuid::here().to_json().as_bytes())?;
+        match kvm::extensions(Path::new("/dev/kvm")) {
+            Ok(answers) => self.write(KVM_FILE, json(&answers).as_bytes()),
+            Err(why) => {
+                self.unreadable.insert(KVM_FILE.to_owned(), why);
+                Ok(())
+            }
+        }
+    }
+
     /// A snapshot of a snapshot keeps what only the first could know.
     fn what_another_snapshot_has(&mut self) -> Result<(), Error> {
-        for path in [vec![CPUID_FILE.to_owned()], self.from.find("libvirt/*.xml")].concat() {
+        for path in [vec![CPUID_FILE.to_owned(), KVM_FILE.to_owned()], self.from.find("libvirt/*.xml")].concat() {
             if let Ok(bytes) = self.from.bytes(&path, MOST_BYTES) {
                 self.write(&path, redact::xml(&String::from_utf8_lossy(&bytes)).as_bytes())?;
             }

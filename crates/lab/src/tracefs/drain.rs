@@ -31,6 +31,8 @@ const PIPE_BYTES: usize = 1 << 20;
 const SWEEP: Duration = Duration::from_secs(1);
 /// How long a thread waits for a buffer before it looks for the end of the recording.
 const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// What is taken of one CPU before the next one has its turn: four of its buffers as they are by default.
+const TURN_BYTES: u64 = 16 << 20;
 /// Pause after a poll that promised a page and had none.
 const BREATH: Duration = Duration::from_millis(5);
 
@@ -65,6 +67,18 @@ pub struct Drain {
     threads: Vec<JoinHandle<Result<(), Error>>>,
 }
 
+/// How much of a CPU's buffer is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Take {
+    /// Full pages.
+    Full,
+    /// And the page that is being filled. Not more than that one: taking it may cause events of its own, which begin the
+    /// next page, without end.
+    Begun,
+    /// All there is, tracing having been turned off.
+    Rest,
+}
+
 /// One CPU's way to its file.
 struct Stream {
     raw: File,
@@ -73,6 +87,8 @@ struct Stream {
     pipe: (OwnedFd, OwnedFd),
     /// False once the kernel or the file system has refused to splice.
     splices: bool,
+    /// False if the kernel refuses to wait for it: the CPU is offline. It is looked after all the same, now and then.
+    polls: bool,
     page: Vec<u8>,
 }
 
@@ -138,13 +154,17 @@ fn work(streams: &mut [Stream], meter: &Meter) -> Result<(), Error> {
     let mut swept = Instant::now();
     loop {
         let last = meter.stop.load(Ordering::Acquire);
-        let sweep = last || swept.elapsed() >= SWEEP;
-        if sweep {
+        let take = match swept.elapsed() >= SWEEP {
+            _ if last => Take::Rest,
+            true => Take::Begun,
+            false => Take::Full,
+        };
+        if take == Take::Begun {
             swept = Instant::now();
         }
         let mut moved = 0;
         for stream in streams.iter_mut() {
-            let bytes = stream.take(sweep)?;
+            let bytes = stream.take(take)?;
             meter.bytes.fetch_add(bytes, Ordering::Relaxed);
             moved += bytes;
         }
@@ -158,9 +178,18 @@ fn work(streams: &mut [Stream], meter: &Meter) -> Result<(), Error> {
 }
 
 /// Waits for a buffer to fill; true if one says it has.
-fn wait(streams: &[Stream]) -> bool {
-    let mut waiting: Vec<_> = streams.iter().map(|stream| PollFd::new(&stream.raw, PollFlags::IN)).collect();
-    poll(&mut waiting, Some(&WAIT)).is_ok_and(|ready| ready > 0)
+fn wait(streams: &mut [Stream]) -> bool {
+    let (mut waiting, mut places) = (Vec::new(), Vec::new());
+    for (place, stream) in streams.iter().enumerate().filter(|(_, stream)| stream.polls) {
+        waiting.push(PollFd::new(&stream.raw, PollFlags::IN));
+        places.push(place);
+    }
+    let ready = poll(&mut waiting, Some(&WAIT)).is_ok_and(|ready| ready > 0);
+    let refused: Vec<bool> = waiting.iter().map(|waiting| waiting.revents().contains(PollFlags::ERR)).collect();
+    for (place, refused) in places.into_iter().zip(refused) {
+        streams[place].polls = !refused;
+    }
+    ready
 }
 
 impl Stream {
@@ -171,13 +200,21 @@ impl Stream {
         let pipe = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC).map_err(io)?;
         // A smaller pipe only takes more calls.
         let _ = fcntl_setpipe_size(&pipe.1, PIPE_BYTES);
-        Ok(Self { raw: instance.open_raw(cpu)?, file, pipe, splices: true, page: vec![0; page_bytes], path })
+        Ok(Self {
+            raw: instance.open_raw(cpu)?,
+            file,
+            pipe,
+            splices: true,
+            polls: true,
+            page: vec![0; page_bytes],
+            path,
+        })
     }
 
-    /// Moves what is there: full pages, with `all` the others too. Returns the bytes.
-    fn take(&mut self, all: bool) -> Result<u64, Error> {
+    /// Moves what is there, and returns the bytes.
+    fn take(&mut self, take: Take) -> Result<u64, Error> {
         let mut moved = 0;
-        while self.splices {
+        while self.splices && (moved < TURN_BYTES || take == Take::Rest) {
             match splice(&self.raw, None, &self.pipe.1, None, PIPE_BYTES, SpliceFlags::NONBLOCK | SpliceFlags::MOVE) {
                 Ok(0) | Err(Errno::AGAIN) => break,
                 Ok(bytes) => {
@@ -189,7 +226,13 @@ impl Stream {
                 Err(error) => return Err(Error::io(&self.path, error.into())),
             }
         }
-        while all || !self.splices {
+        let pages = match take {
+            Take::Rest => u64::MAX,
+            Take::Begun => 1,
+            Take::Full => 0,
+        };
+        let unspliced = if self.splices { 0 } else { TURN_BYTES / self.page.len() as u64 };
+        for _ in 0..pages.max(unspliced) {
             match self.raw.read(&mut self.page) {
                 Ok(0) => break,
                 Ok(bytes) => {

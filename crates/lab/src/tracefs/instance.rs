@@ -48,12 +48,16 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Makes an instance called `name` with tracing off, noted in `entry` first.
+    /// Makes an instance called `name` with tracing off, noted in `entry` first. If somebody who had our pid before has
+    /// left one behind, the name gets a number: what we note is ours.
     ///
     /// # Errors
     /// If the journal cannot be written or the kernel refuses.
     pub fn create(tracefs: &Tracefs, name: &str, entry: &mut Entry) -> Result<Self, Error> {
-        let path = tracefs.path("instances").join(name);
+        let above = tracefs.path("instances");
+        let numbered = (1..).map(|number: u32| above.join(format!("{name}-{number}")));
+        let mut names = std::iter::once(above.join(name)).chain(numbered);
+        let path = names.find(|path| !path.exists()).unwrap_or_else(|| above.join(name));
         entry.intend(Step::TracefsInstance { path: path.clone() })?;
         std::fs::create_dir(&path).map_err(|error| {
             Error::Unable(format!(

@@ -18,6 +18,9 @@ use trace::request::Request;
 /// The events without which exits cannot be told, and levels of nested guests cannot either.
 const NEEDED: &[&str] = &["kvm_entry", "kvm_exit"];
 
+/// Events that are named in the sentence for the user, which is to fit a line.
+const NAMED: usize = 2;
+
 /// What a guest has caused.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fired {
@@ -25,6 +28,8 @@ pub struct Fired {
     pub counts: Vec<(String, u64)>,
     /// Events of the group that this kernel has and that did not.
     pub silent: Vec<String>,
+    /// Events that a full buffer cost; the counts are too low by as many, all kinds together.
+    pub lost: u64,
 }
 
 /// Runs a guest and tells which kvm events it has caused. `scratch` is an empty directory that may be filled.
@@ -38,12 +43,13 @@ pub fn what_fires(
     run: impl FnOnce() -> Result<(), Error>,
 ) -> Result<Fired, Error> {
     let kvm = Selection { system: "kvm".to_owned(), name: None, asked: true };
-    let plan = Plan { events: vec![kvm], clock: None, buffer_kib: 1 << 10, tids: vec![std::process::id()] };
+    let plan = Plan { events: vec![kvm], clock: None, buffer_kib: 8 << 10, tids: vec![std::process::id()] };
     let recorder = Box::new(TracefsRecorder::start(tracefs, journal, &plan, scratch, "probe")?);
+    let meter = recorder.meter();
     let ran = run();
     let parts = recorder.stop()?;
     ran?;
-    let mut fired = Fired::default();
+    let mut fired = Fired { lost: meter.lost(), ..Fired::default() };
     for part in parts.iter().filter(|part| part.kind.is_trace()) {
         let path = scratch.join(&part.path);
         let trace = trace::open(&path).map_err(|error| Error::Unable(error.to_string()))?;
@@ -83,9 +89,13 @@ impl Fired {
                 "self-check: a test guest caused {kinds} kinds of kvm events, kvm_entry and kvm_exit among them"
             ),
             missing => {
-                let seen: Vec<&str> = self.counts.iter().take(4).map(|(name, _)| name.as_str()).collect();
-                let seen = if seen.is_empty() { "no kvm event".to_owned() } else { seen.join(", ") };
-                format!("self-check: {} do not fire here; a test guest caused {seen}", missing.join(" and "))
+                let seen: Vec<&str> = self.counts.iter().take(NAMED).map(|(name, _)| name.as_str()).collect();
+                let seen = match kinds.saturating_sub(NAMED) {
+                    _ if seen.is_empty() => "a test guest caused no kvm event".to_owned(),
+                    0 => format!("{} do", seen.join(", ")),
+                    more => format!("{} and {more} more do", seen.join(", ")),
+                };
+                format!("self-check: {} do not fire here; {seen}", missing.join(" and "))
             }
         }
     }
@@ -95,6 +105,9 @@ impl Fired {
         let mut text = format!("{}\n\nA test guest was run before recording. Events it caused:\n", self.sentence());
         for (name, count) in &self.counts {
             let _ = writeln!(text, "{count:>8}  {name}");
+        }
+        if self.lost > 0 {
+            let _ = writeln!(text, "{:>8}  events of any kind were lost: a buffer was full", self.lost);
         }
         let _ = writeln!(text, "\nEvents of this kernel that it did not cause:\n{}", self.silent.join(" "));
         text
@@ -108,10 +121,11 @@ mod tests {
     #[test]
     fn what_does_not_fire_is_said_by_name() {
         let counts = vec![("kvm_userspace_exit".to_owned(), 9), ("kvm_pio".to_owned(), 3)];
-        let fired = Fired { counts, silent: vec!["kvm_exit".into()] };
+        let fired = Fired { counts, silent: vec!["kvm_exit".into()], lost: 0 };
         assert_eq!(fired.missing(), ["kvm_entry", "kvm_exit"]);
         let sentence = fired.sentence();
         assert!(sentence.contains("kvm_entry and kvm_exit do not fire here"), "{sentence}");
-        assert!(sentence.contains("kvm_userspace_exit, kvm_pio"), "{sentence}");
+        assert!(sentence.ends_with("; kvm_userspace_exit, kvm_pio do"), "{sentence}");
+        assert!(Fired::default().sentence().ends_with("caused no kvm event"), "{}", Fired::default().sentence());
     }
 }

@@ -12,7 +12,7 @@
 
 use super::page::{self, PageEnd};
 use super::pieces::{CpuPieces, Plan};
-use super::{Shape, TraceDat, options as id};
+use super::{Shape, TraceDat, options as id, partial};
 use crate::error::Error;
 use crate::lane::{Pieces, Reading, Scratch};
 use crate::request::Request;
@@ -37,7 +37,7 @@ const NOT_KEPT: &[u16] = &[
     id::CMDLINES,
 ];
 
-/// Writes the events of `from` that lie in `window` (ns since the file's first event) to a new file `to`.
+/// Writes the events of `from`, a file or what a killed recorder left, that lie in `window` (ns since the file's first event) to a new file `to`.
 ///
 /// A clock whose ticks the file gives no length is read as [`calibrate::fit`](crate::calibrate::fit) finds it, or as
 /// one nanosecond a tick.
@@ -45,7 +45,7 @@ const NOT_KEPT: &[u16] = &[
 /// # Errors
 /// If `from` cannot be opened as a trace.dat, or if `to` is already there or cannot be written.
 pub fn cut(from: &Path, to: &Path, window: Span) -> Result<(), Error> {
-    let trace = super::open(from)?;
+    let trace = if partial::sniff(from) { partial::open(from)? } else { super::open(from)? };
     let request = Request::default();
     let reading = Reading { request: &request, fitted: crate::calibrate::fit(&trace) };
     let origin_ns = crate::replay::origin_ns(&trace, reading.fitted.clone());

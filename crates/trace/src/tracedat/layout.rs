@@ -25,6 +25,8 @@ pub struct Layout {
     pub formats: Vec<EventFormat>,
     /// Text of `printk_formats`.
     pub printk: String,
+    /// Version 6: where the text of `/proc/kallsyms` stands in the file. Version 7 has an option for it.
+    pub kallsyms: std::ops::Range<usize>,
     /// Text of `saved_cmdlines`: a pid and a name per line.
     pub cmdlines: String,
     /// Options as they stand: id and content.
@@ -50,6 +52,7 @@ impl Layout {
             texts: Vec::new(),
             formats: Vec::new(),
             printk: String::new(),
+            kallsyms: 0..0,
             cmdlines: String::new(),
             options: Vec::new(),
             buffers: Vec::new(),

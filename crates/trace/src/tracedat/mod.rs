@@ -162,6 +162,15 @@ impl Trace for TraceDat {
         }
         lanes
     }
+
+    fn kallsyms(&self) -> Option<String> {
+        let head = &self.files[0].bytes;
+        let text = match self.layout.version {
+            6 => head.get(self.layout.kallsyms.clone())?.to_vec(),
+            _ => v7::kallsyms(head, &self.layout)?,
+        };
+        Some(String::from_utf8_lossy(&text).into_owned()).filter(|text| !text.is_empty())
+    }
 }
 
 fn lane_name(file: &str, buffer: &Buffer, cpu: u32) -> String {

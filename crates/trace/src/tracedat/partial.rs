@@ -74,3 +74,107 @@ fn unfinished(directory: &Path, cut_bytes: u64) -> Problem {
     );
     Problem::at(name, None, "a finished trace.dat", "a partial one", cut_bytes, text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lane::{Reading, Trace};
+    use crate::replay::{Event, Listener, replay};
+    use crate::request::Request;
+    use crate::write::layout::Machine;
+    use crate::write::page::{PageBuilder, PageStyle};
+    use crate::write::tracedat::{Compression, FileOption, Instance, TraceDat as Written, Version};
+    use std::fs;
+    use std::io::Cursor;
+
+    const FORMAT: &str = "name: kvm_entry\nID: 700\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:unsigned int vcpu_id;\toffset:8;\tsize:4;\tsigned:0;\n\nprint fmt: \"\"\n";
+    const PAGE_BYTES: u32 = 4096;
+
+    fn head() -> Written {
+        Written {
+            compression: Compression::Zstd,
+            formats: vec![("kvm".to_owned(), vec![FORMAT.to_owned()])],
+            options: vec![FileOption::Tsc2Nsec { mult: 1 << 31, shift: 32, offset: 0 }],
+            comms: vec![(7, "CPU 0/KVM".to_owned())],
+            ..Written::new(Version::V7, Machine::X86_64)
+        }
+    }
+
+    fn pages(events: u64) -> Vec<u8> {
+        let (mut pages, mut out) = (PageBuilder::new(Machine::X86_64, PAGE_BYTES, PageStyle::default()), Vec::new());
+        for number in 0..events {
+            let record = [700u32.to_le_bytes(), 7u32.to_le_bytes(), 0u32.to_le_bytes()].concat();
+            pages.event(1_000 + 2 * number, &record, &mut out).unwrap();
+        }
+        pages.finish(&mut out).unwrap();
+        out
+    }
+
+    fn left_behind(cpus: &[(u32, Vec<u8>)]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let instance = Instance { name: String::new(), clock: "x86-tsc".to_owned(), cpus: Vec::new() };
+        let mut out = Cursor::new(Vec::new());
+        head().write_to(&mut out, vec![instance]).unwrap();
+        fs::write(directory.path().join(HEAD), out.into_inner()).unwrap();
+        cpus.iter().for_each(|(cpu, pages)| fs::write(directory.path().join(raw_name(*cpu)), pages).unwrap());
+        directory
+    }
+
+    #[derive(Default)]
+    struct Heard(Vec<(u64, u32)>);
+
+    impl Listener for Heard {
+        fn event(&mut self, event: &Event<'_>) {
+            self.0.push((event.time_ns, event.cpu));
+        }
+    }
+
+    fn heard(trace: &dyn Trace) -> (Vec<(u64, u32)>, usize) {
+        let request = Request::everything(trace.facts());
+        let mut heard = Heard::default();
+        let totals = replay(trace, &Reading { request: &request, fitted: None }, &mut heard);
+        (heard.0, totals.problems.list().len())
+    }
+
+    #[test]
+    fn whole_pages_of_all_cpus_are_read_and_a_cut_page_is_said() {
+        let mut cut = pages(600);
+        cut.truncate(2 * PAGE_BYTES as usize + 100);
+        // An event takes 16 bytes with its header, and `commit`, behind the time, says how many bytes are in use.
+        let commit = |page: &[u8]| usize::from(u16::from_le_bytes([page[8], page[9]]));
+        let in_two_pages: usize = cut.chunks(PAGE_BYTES as usize).take(2).map(|page| commit(page) / 16).sum();
+        let directory = left_behind(&[(0, pages(3)), (5, cut), (6, Vec::new())]);
+        let trace = crate::open(directory.path()).unwrap();
+        let (events, damaged) = heard(trace.as_ref());
+        assert_eq!(&events[..2], &[(500, 0), (500, 5)], "ticks are halved by the scale");
+        assert_eq!(events.iter().filter(|(_, cpu)| *cpu == 0).count(), 3);
+        assert_eq!(events.iter().filter(|(_, cpu)| *cpu == 5).count(), in_two_pages);
+        assert_eq!(damaged, 0, "what is cut short is no damage of its own");
+        let problem = &trace.facts().problems[0];
+        assert!(problem.text.contains("has not finished") && problem.text.contains("100 bytes"), "{}", problem.text);
+        assert_eq!(trace.facts().comms[&7], "CPU 0/KVM");
+    }
+
+    #[test]
+    fn it_can_be_cut_to_a_trace_of_its_own() {
+        let directory = left_behind(&[(0, pages(300))]);
+        let whole = directory.path().join("whole.dat");
+        let window = base::Span { from_ns: 0, to_ns: 100 };
+        crate::tracedat::cut(directory.path(), &whole, window).unwrap();
+        let trace = crate::open(&whole).unwrap();
+        assert_eq!(heard(trace.as_ref()).0.len(), 100);
+    }
+
+    #[test]
+    fn without_its_head_it_is_nothing() {
+        let directory = left_behind(&[(0, pages(3))]);
+        fs::remove_file(directory.path().join(HEAD)).unwrap();
+        assert!(!sniff(directory.path()));
+        assert!(crate::open(directory.path()).is_err());
+        fs::write(directory.path().join(HEAD), b"\x17\x08\x44tracing7\0").unwrap();
+        assert!(crate::open(directory.path()).is_err());
+    }
+}

@@ -15,7 +15,8 @@ pub fn read(file: &[u8], at: usize, endian: Endian, page_size: usize) -> Result<
     format_list(&mut cursor, "ftrace", &mut layout.texts).ok_or((cursor.at(), "ftrace event formats"))?;
     event_formats(&mut cursor, &mut layout.texts).ok_or((cursor.at(), "event formats"))?;
     layout.parse_formats();
-    block(&mut cursor).ok_or((cursor.at(), "kallsyms"))?;
+    let kallsyms = block(&mut cursor).ok_or((cursor.at(), "kallsyms"))?.len();
+    layout.kallsyms = cursor.at() - kallsyms..cursor.at();
     let printk = block(&mut cursor).ok_or((cursor.at(), "printk formats"))?;
     layout.printk = String::from_utf8_lossy(printk).into_owned();
     layout.cmdlines = sized_text(&mut cursor).ok_or((cursor.at(), "saved command lines"))?;

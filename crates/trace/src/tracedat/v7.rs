@@ -54,6 +54,18 @@ pub fn read(
     Ok(layout)
 }
 
+/// The text of `/proc/kallsyms`, if an option names a section with it that can be read.
+pub fn kallsyms(file: &[u8], layout: &Layout) -> Option<Vec<u8>> {
+    let reader = Reader { file, name: "", endian: layout.endian, compression: layout.compression };
+    let (_, data) = layout.options.iter().find(|(option, _)| *option == id::KALLSYMS)?;
+    let offset = layout.endian.unsigned(&data[..data.len().min(8)]);
+    let section = reader.section(offset).filter(|section| section.id == id::KALLSYMS)?;
+    let content = reader.content(&section).ok()?;
+    let mut cursor = Cursor::new(&content, 0, layout.endian);
+    let size = cursor.u32()?;
+    cursor.take(u64::from(size)).map(<[u8]>::to_vec)
+}
+
 struct Reader<'a> {
     file: &'a [u8],
     name: &'a str,

@@ -204,3 +204,21 @@ fn a_section_packed_with_zlib_unpacks_to_the_plain_one() {
     std::io::copy(&mut flate2::read::ZlibDecoder::new(&packed[8..]), &mut unpacked).unwrap();
     assert_eq!(unpacked, plain);
 }
+
+#[test]
+fn the_symbols_of_the_traced_kernel_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.dat");
+    let text = "ffffffff81000000 T _stext\nffffffffc05c2780 t svm_vcpu_run\t[kvm_amd]\n";
+    for (version, compression) in
+        [(Version::V6, Compression::None), (Version::V7, Compression::None), (Version::V7, Compression::Zstd)]
+    {
+        for kallsyms in [text, ""] {
+            let mut dat = description(version, machine(Endian::Big, 4), compression);
+            dat.kallsyms = kallsyms.to_owned();
+            write(&path, dat, PageStyle::default(), &records(10));
+            let found = kvmscope_trace::open(&path).unwrap().kallsyms();
+            assert_eq!(found.as_deref(), Some(kallsyms).filter(|text| !text.is_empty()), "{version:?} {compression:?}");
+        }
+    }
+}

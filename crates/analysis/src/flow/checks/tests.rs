@@ -53,6 +53,7 @@ fn quiet(isa: Isa) -> PartFlow {
         has_switches: true,
         problems: Vec::new(),
         aligned: None,
+        profile: Vec::new(),
     }
 }
 
@@ -252,9 +253,10 @@ fn aligned(found: usize, outside: u64) -> PartFlow {
         axis,
         cpus: vec![cpu],
         unpaired: 0,
+        tasks: Default::default(),
     };
     PartFlow {
-        aligned: Some(Aligned { alignment, vms: vec!["web".into()], joined: None }),
+        aligned: Some(Aligned { alignment, vms: vec!["web".into()], joined: None, sites: Vec::new() }),
         machine: "L1".into(),
         level: Level::L1,
         ..quiet(Isa::Svm)

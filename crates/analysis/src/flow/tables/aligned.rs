@@ -5,21 +5,26 @@ use crate::Options;
 use crate::flow::measure::Measures;
 use crate::flow::model::Aligned;
 use crate::shared::align::{Alignment, Cpu, Map};
-use base::{Cell, Column, ColumnType, Histogram, Table};
+use base::{Cell, Column, ColumnType, Histogram, Level, Table};
 use std::collections::BTreeMap;
 
 const I64: ColumnType = ColumnType::I64;
 
+/// Guests whose traces are aligned.
+fn each_guest<'m>(measures: &'m [Measures<'m>]) -> impl Iterator<Item = (Level, &'m Aligned)> {
+    measures.iter().filter_map(|measure| Some((measure.part.level, measure.part.aligned.as_ref()?)))
+}
+
+/// Their CPUs, with the names of their VMs.
 fn each_cpu<'m>(
     measures: &'m [Measures<'m>],
     options: &'m Options,
-) -> impl Iterator<Item = (&'m Aligned, &'m Cpu, &'m str)> {
-    let aligned = measures.iter().filter_map(|measure| measure.part.aligned.as_ref());
-    let cpus = aligned.flat_map(|aligned| {
+) -> impl Iterator<Item = (Level, &'m Aligned, &'m Cpu, &'m str)> {
+    let cpus = each_guest(measures).flat_map(|(level, aligned)| {
         let cpus = aligned.alignment.cpus.iter().zip(&aligned.vms);
-        cpus.map(move |(cpu, vm)| (aligned, cpu, vm.as_str()))
+        cpus.map(move |(cpu, vm)| (level, aligned, cpu, vm.as_str()))
     });
-    cpus.filter(|(_, cpu, vm)| {
+    cpus.filter(|(_, _, cpu, vm)| {
         options.vm.as_deref().is_none_or(|wanted| wanted == *vm)
             && options.vcpu.is_none_or(|wanted| cpu.vcpu.vcpu == Some(wanted))
     })
@@ -41,7 +46,7 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
     columns.push(Column::value("worst_ns", "ns", ColumnType::F64));
     columns.extend([text("joined_with"), Column::value("joined_error_ns", "ns", ColumnType::F64)]);
     let mut table = Table::new("alignment", columns);
-    for (aligned, cpu, vm) in each_cpu(measures, options) {
+    for (_, aligned, cpu, vm) in each_cpu(measures, options) {
         let alignment = &aligned.alignment;
         let outside = &cpu.outside;
         let number: Cell = cpu.vcpu.vcpu.map(u64::from).into();
@@ -100,7 +105,7 @@ pub fn matched_exits(measures: &[Measures<'_>], options: &Options) -> Table {
     let times = ["to_guest_p50_ns", "to_guest_low_ns", "to_guest_high_ns"];
     columns.extend(times.map(|name| Column::value(name, "ns", U64)));
     let mut table = Table::new("matched_exits", columns);
-    for (aligned, cpu, vm) in each_cpu(measures, options) {
+    for (_, aligned, cpu, vm) in each_cpu(measures, options) {
         for (reason, sums) in by_reason(&aligned.alignment, cpu) {
             let mut row: Vec<Cell> = vec![aligned.alignment.machine.as_str().into(), vm.into()];
             row.extend([cpu.vcpu.vcpu.map(u64::from).into(), reason.into()]);
@@ -121,6 +126,61 @@ pub fn matched_exits(measures: &[Measures<'_>], options: &Options) -> Table {
         ("to_guest_high_ns", "at most"),
     ];
     table.shown = shown("Exits that a guest got, and wrote down itself", &columns, 12);
+    table
+}
+
+/// Functions of a guest at which it was left, where its trace carries its symbols.
+pub fn exit_sites(measures: &[Measures<'_>], options: &Options) -> Table {
+    let mut columns = ["vm", "level", "reason", "symbol"].map(Column::key).to_vec();
+    columns.extend([Column::value("count", "count", U64), Column::value("total_ns", "ns", U64)]);
+    let mut table = Table::new("exit_sites", columns);
+    let wanted = |level: Level| options.level.is_none_or(|wanted| wanted == level);
+    for (level, aligned) in each_guest(measures).filter(|(level, _)| wanted(*level)) {
+        for site in aligned.sites.iter().filter(|site| options.vm.as_ref().is_none_or(|vm| *vm == site.vm)) {
+            let mut row: Vec<Cell> = vec![site.vm.as_str().into(), level.to_string().into(), site.reason.name().into()];
+            row.extend([site.symbol.as_deref().into(), site.count.into(), (site.total_ns as u64).into()]);
+            table.push(row);
+        }
+    }
+    let columns = [
+        ("level", "level"),
+        ("reason", "reason"),
+        ("symbol", "in function"),
+        ("count", "exits"),
+        ("total_ns", "until it ran again"),
+    ];
+    table.shown = shown("Where in the guest's code it was left", &columns, 12);
+    table
+}
+
+/// The guest's tasks that ran when it was left. Exits that fall together with a switch have no task.
+pub fn guest_tasks(measures: &[Measures<'_>], options: &Options) -> Table {
+    let mut columns = vec![Column::key("vm"), Column::key_of("vcpu", U64), Column::key("level")];
+    columns.extend([Column::key("task"), Column::key_of("tid", I64)]);
+    columns.extend([Column::value("exits", "count", U64), Column::value("total_ns", "ns", U64)]);
+    let mut table = Table::new("guest_tasks", columns);
+    let wanted = |level: Level| options.level.is_none_or(|wanted| wanted == level);
+    for (level, aligned, cpu, vm) in each_cpu(measures, options).filter(|(level, ..)| wanted(*level)) {
+        let own = aligned.alignment.tasks.range((cpu.cpu, None)..=(cpu.cpu, Some(i32::MAX)));
+        let mut own: Vec<_> = own.map(|((_, tid), sums)| (*tid, sums)).collect();
+        own.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.exits));
+        for (tid, sums) in own {
+            let mut row: Vec<Cell> = vec![vm.into(), cpu.vcpu.vcpu.map(u64::from).into(), level.to_string().into()];
+            row.push(tid.map(|_| sums.comm.as_str()).into());
+            row.push(tid.map_or(Cell::Missing, |tid| Cell::I64(tid.into())));
+            row.extend([sums.exits.into(), (aligned.alignment.axis.length_ns(sums.cost as f64) as u64).into()]);
+            table.push(row);
+        }
+    }
+    let columns = [
+        ("vcpu", "vCPU"),
+        ("level", "level"),
+        ("task", "task of the guest"),
+        ("tid", "tid"),
+        ("exits", "exits"),
+        ("total_ns", "until it ran again"),
+    ];
+    table.shown = shown("Which of the guest's tasks ran when it was left", &columns, 12);
     table
 }
 

@@ -2,6 +2,7 @@
 
 mod aligned;
 mod nested;
+mod profile;
 mod waits;
 
 pub use waits::task_name;
@@ -35,6 +36,9 @@ pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
         events(measures),
         aligned::alignment(measures, options),
         aligned::matched_exits(measures, options),
+        aligned::exit_sites(measures, options),
+        aligned::guest_tasks(measures, options),
+        profile::profile(measures, options),
     ];
     // An empty table is news only where it says that nothing is missing.
     for table in tables.iter_mut().filter(|table| table.rows.is_empty() && table.name != "losses") {

@@ -20,6 +20,7 @@ use crate::shared::roles::{self, ROWS};
 use crate::shared::state::{Lv, State};
 use crate::shared::vendor;
 use crate::shared::walk::{Preemptor, Sink, Walk};
+use rustc_hash::FxHashMap;
 use trace::replay::Listener;
 use trace::{Event, Reading, Wanted};
 
@@ -42,7 +43,14 @@ pub struct VcpuBelow {
     pub requests: Vec<u64>,
     /// Offsets that KVM wrote.
     pub steps: Steps,
+    /// When the guest itself was left, in order, and how long until it ran again.
+    pub exits: Vec<(u64, u64)>,
+    /// The same by reason and instruction pointer: count and cost.
+    pub sites: FxHashMap<(Reason, u64), (u64, u64)>,
 }
+
+/// Different sites kept per vCPU; exits at others are not named.
+const MOST_SITES: usize = 65_536;
 
 /// A stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -198,8 +206,19 @@ impl Sink for Keeper {
         if exit.handled == Handled::Reflected {
             self.of(thread).reflected.push(Reflected { at, reason: exit.reason, rip: exit.rip });
         }
-        if exit.reason.class() == Class::EntryRequest && !exit.level.is_nested() {
-            self.of(thread).requests.push(at);
+        if exit.level.is_nested() || exit.level == Lv::Lost {
+            return;
+        }
+        let cost = self.axis.of_event(exit.cost_ns.unwrap_or(0));
+        let vcpu = self.of(thread);
+        vcpu.exits.push((at, cost));
+        if exit.reason.class() == Class::EntryRequest {
+            vcpu.requests.push(at);
+        }
+        let site = (exit.reason, exit.rip);
+        if vcpu.sites.len() < MOST_SITES || vcpu.sites.contains_key(&site) {
+            let sums = vcpu.sites.entry(site).or_default();
+            *sums = (sums.0 + 1, sums.1 + cost);
         }
     }
 

@@ -98,10 +98,10 @@ fn hull(points: &[Point]) -> Vec<Point> {
             hull.pop();
         }
         while let [.., first, middle] = hull[..] {
-            // Products of differences below 2^53 do not fit a f64.
-            let wide = |value: f64| value as i128;
-            let (dx, dy) = (wide(middle.0 - first.0), wide(middle.1 - first.1));
-            if dy * wide(x - first.0) > wide(y - first.1) * dx {
+            // Products of differences below 2^53 do not fit a f64; those of damaged times fit nothing.
+            let product = |one: f64, other: f64| (one as i128).saturating_mul(other as i128);
+            let (dx, dy) = (middle.0 - first.0, middle.1 - first.1);
+            if product(dy, x - first.0) > product(y - first.1, dx) {
                 break;
             }
             hull.pop();

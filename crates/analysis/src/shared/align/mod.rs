@@ -27,6 +27,8 @@ pub mod pairing;
 pub mod place;
 pub mod shift;
 pub mod steps;
+pub mod symbols;
+pub mod tasks;
 
 pub use axis::Axis;
 pub use outside::Outside;
@@ -41,6 +43,7 @@ use matches::Pairs;
 use offsets::Offsets;
 use order::Order;
 use shift::Shift;
+use tasks::Tasks;
 
 /// One guest on the time line of the machine below.
 #[derive(Debug, Clone)]
@@ -57,6 +60,8 @@ pub struct Alignment {
     pub cpus: Vec<Cpu>,
     /// Exits in the guest's trace on CPUs whose vCPU thread is not known.
     pub unpaired: u64,
+    /// The guest's tasks, and the exits that the machine below saw while they ran.
+    pub tasks: Tasks,
 }
 
 impl Alignment {
@@ -109,11 +114,12 @@ impl Cpu {
     }
 }
 
-/// Aligns `guest` to `lower`; the clocks are those with which the two are shown.
+/// Aligns `guest`, which may have a name, to `lower`; the clocks are those with which the two are shown.
 pub fn align(
     (lower, lower_clock): (&Part, &base::Clock),
     (guest, guest_clock): (&Part, &base::Clock),
     options: &Options,
+    name: Option<&str>,
     vm_of: pairing::VmOf<'_>,
 ) -> Alignment {
     let axis = Axis::new(&lower.trace.facts().clock, lower_clock);
@@ -123,7 +129,8 @@ pub fn align(
     let facts = (lower.trace.facts(), guest.trace.facts());
     let named = facts.0.guests.iter().find(|named| Some(named.trace_id) == facts.1.trace_id);
     let named = named.map_or(&[][..], |named| &named.vcpu_tids);
-    let pairs = pairing::pair(&below, &above, facts.1.cpus, named, vm_of);
+    let said = pairing::Said { cpus: facts.1.cpus, threads: named, name };
+    let pairs = pairing::pair(&below, &above, &said, vm_of);
     let Below { mut vcpus, .. } = below;
     let samples = facts.1.time_shifts.iter().find(|shift| Some(shift.peer) == facts.0.trace_id);
     let units = Units { below: &axis, own: &own_axis };
@@ -142,9 +149,10 @@ pub fn align(
         }
         judge(&mut cpus, guest, &own_axis);
     }
+    let tasks = tasks::tasks(guest, &own_axis, options, &cpus);
     let unpaired = above.values().map(|own| own.exits.len() as u64).sum();
     let own_axis = if axis.tsc && own_axis.tsc { axis.clone() } else { own_axis };
-    Alignment { below: lower.machine.clone(), machine: guest.machine.clone(), axis, own_axis, cpus, unpaired }
+    Alignment { below: lower.machine.clone(), machine: guest.machine.clone(), axis, own_axis, cpus, unpaired, tasks }
 }
 
 /// Holds all events of the guest against the windows in which it ran.
@@ -170,7 +178,7 @@ fn one(pair: pairing::Pair, vcpu: VcpuBelow, own: CpuAbove, shift: Option<Shift>
     let (map, bounds, common) = if let Some(offsets) = Offsets::of(&vcpu).filter(|_| same) {
         let common = matches::by_time(&vcpu.reflected, &own.exits, |exit| Some(offsets.place(exit.at)));
         (Some(Map::Offsets(offsets, rounding)), vcpu.steps.len() as u64, common)
-    } else if let Some(shift) = shift.filter(|_| same || !units.own.tsc) {
+    } else if let Some(shift) = shift.filter(|_| units.below.tsc == units.own.tsc) {
         (Some(Map::Shift(shift.clone(), rounding)), shift.len() as u64, pair.common)
     } else {
         let scaled = units.below.has_scale() && units.own.has_scale();

@@ -1,8 +1,8 @@
 //! Which CPU of a guest is which vCPU thread of the machine below?
 //!
 //! Evidence, best first: the exits of a nested guest, which the thread was handed and the CPU wrote down in the same
-//! order; then, for CPUs that ran no nested guest, the CPU's number, in the VM that the others belong to, or that the
-//! recording of the lower machine names, or that is the only one.
+//! order; then, for CPUs that ran no nested guest, the CPU's number, in the VM that the others belong to, or whose threads
+//! the lower machine's trace names, or that is called as the guest is, or that is the only one.
 
 use super::above::CpuAbove;
 use super::below::Below;
@@ -23,15 +23,18 @@ pub struct Pair {
     pub common: Pairs,
 }
 
-/// Pairs CPUs and threads; every one occurs once at most. `named` are the threads that the recording says are this
-/// guest's, with their CPUs.
-pub fn pair(
-    below: &Below,
-    above: &BTreeMap<u32, CpuAbove>,
-    cpus: u32,
-    named: &[(u32, i32)],
-    vm_of: VmOf<'_>,
-) -> Vec<Pair> {
+/// What is said of the guest beside its events.
+pub struct Said<'a> {
+    /// Its number of CPUs.
+    pub cpus: u32,
+    /// Its CPUs and their threads below.
+    pub threads: &'a [(u32, i32)],
+    /// Its name.
+    pub name: Option<&'a str>,
+}
+
+/// Pairs CPUs and threads; every one occurs once at most.
+pub fn pair(below: &Below, above: &BTreeMap<u32, CpuAbove>, said: &Said<'_>, vm_of: VmOf<'_>) -> Vec<Pair> {
     let mut found: Vec<Pair> = Vec::new();
     for (cpu, own) in above.iter().filter(|(_, own)| !own.exits.is_empty()) {
         for (thread, vcpu) in below.vcpus.iter().enumerate().filter(|(_, vcpu)| !vcpu.reflected.is_empty()) {
@@ -52,7 +55,7 @@ pub fn pair(
         }
         free
     });
-    for (cpu, tid) in named {
+    for (cpu, tid) in said.threads {
         let thread = below.vcpus.iter().position(|vcpu| vcpu.tid == *tid);
         if let Some(thread) = thread.filter(|thread| !threads_done.contains(thread) && !cpus_done.contains(cpu)) {
             cpus_done.insert(*cpu);
@@ -60,13 +63,17 @@ pub fn pair(
             found.push(Pair { cpu: *cpu, thread, common: Pairs::new() });
         }
     }
-    let vms: BTreeSet<Option<String>> = match found.first() {
+    let mut vms: BTreeSet<Option<String>> = match found.first() {
         Some(_) => found.iter().map(|pair| vm_of(below.vcpus[pair.thread].tid)).collect(),
         None => below.vcpus.iter().map(|vcpu| vm_of(vcpu.tid)).collect(),
     };
+    let own = said.name.map(|name| Some(name.to_owned())).filter(|own| vms.contains(own));
+    if let (Some(own), true) = (own, found.is_empty()) {
+        vms = BTreeSet::from([own]);
+    }
     let numbers_are_cpus = found.iter().all(by_number);
     if vms.len() == 1 && numbers_are_cpus {
-        for cpu in (0..cpus).filter(|cpu| !cpus_done.contains(cpu)) {
+        for cpu in (0..said.cpus).filter(|cpu| !cpus_done.contains(cpu)) {
             let same = |(place, vcpu): &(usize, &super::below::VcpuBelow)| {
                 vcpu.vcpu == Some(cpu) && vms.contains(&vm_of(vcpu.tid)) && !threads_done.contains(place)
             };

@@ -56,8 +56,7 @@ impl Map {
             }
             Map::Lines(lines) => {
                 let (low, high) = lines.at(at);
-                // A float's conversion saturates; a line is right to a unit.
-                (low.is_finite() && high.is_finite()).then(|| Placed::between(low.floor() as u64, high.ceil() as u64))
+                Some(Placed::between(low, high))
             }
             Map::Order(order) => order.at(at).map(|(low, high)| Placed::between(low, high)),
         }

@@ -1,0 +1,65 @@
+//! Samples of counters, by vCPU, state and function.
+//!
+//! In: what [`crate::shared::profile`] counted. Out: rows, with functions named by the symbols of the machine whose code
+//! ran: the recorded machine's own, or the guest's where the guest's trace carries them. Addresses without a symbol stay
+//! addresses; those of programs are one row, because nothing here knows where a program's functions lie.
+
+use super::model::{PartFlow, Sampled};
+use crate::Ask;
+use crate::shared::align::symbols::Symbols;
+use crate::shared::profile::{Mode, Place, profile};
+use crate::shared::state::State;
+use std::collections::BTreeMap;
+
+/// Adds the samples of every part that has some.
+pub fn add(ask: &Ask<'_>, flows: &mut [PartFlow]) {
+    for place in 0..flows.len() {
+        let counted = profile(&ask.input.parts[place], ask.options);
+        if counted.is_empty() {
+            continue;
+        }
+        let own = ask.input.parts[place].trace.kallsyms().and_then(Symbols::parse);
+        let guest = guest_symbols(ask, flows, place);
+        let mut rows: BTreeMap<(usize, usize, Mode, String), (u64, u64)> = BTreeMap::new();
+        for (sampled, (samples, period)) in counted {
+            let Some(vcpu) = flows[place].vcpus.iter().position(|vcpu| vcpu.tid == sampled.tid) else { continue };
+            let symbol = symbol(&sampled, own.as_ref(), guest.as_ref());
+            let sums = rows.entry((vcpu, sampled.state.index(), sampled.mode, symbol)).or_default();
+            *sums = (sums.0 + samples, sums.1.saturating_add(period));
+        }
+        let flow = &flows[place];
+        let row =
+            |((vcpu, state, mode, symbol), (samples, period)): ((usize, usize, Mode, String), (u64, u64))| Sampled {
+                vm: flow.vcpus[vcpu].vm.clone(),
+                vcpu: flow.vcpus[vcpu].vcpu,
+                state: State::of_index(state),
+                mode,
+                symbol,
+                samples,
+                period,
+            };
+        let mut sampled: Vec<Sampled> = rows.into_iter().map(row).collect();
+        sampled.sort_by_key(|row| std::cmp::Reverse(row.samples));
+        flows[place].profile = sampled;
+    }
+}
+
+/// Symbols of the only guest of this machine whose trace carries some: a host's samples do not say which VM it was.
+fn guest_symbols(ask: &Ask<'_>, flows: &[PartFlow], place: usize) -> Option<Symbols> {
+    let machine = &flows[place].machine;
+    let above = |flow: &PartFlow| flow.aligned.as_ref().is_some_and(|aligned| aligned.alignment.below == *machine);
+    let mut guests = flows.iter().enumerate().filter(|(_, flow)| above(flow));
+    let (only, None) = (guests.next()?, guests.next()) else { return None };
+    ask.input.parts[only.0].trace.kallsyms().and_then(Symbols::parse)
+}
+
+fn symbol(sampled: &Place, own: Option<&Symbols>, guest: Option<&Symbols>) -> String {
+    let symbols = match (sampled.mode, sampled.state) {
+        (Mode::User | Mode::GuestUser, _) => return "user code".to_owned(),
+        // Deeper guests are other machines.
+        (Mode::GuestKernel, State::Guest(level)) if level.is_nested() => None,
+        (Mode::GuestKernel, _) => guest,
+        _ => own,
+    };
+    symbols.and_then(|symbols| symbols.name(sampled.ip)).unwrap_or_else(|| format!("{:#x}", sampled.ip))
+}

@@ -1,0 +1,102 @@
+//! What is recorded beside our own trace: perf, LTTng, and the machine itself before and after.
+
+use base::recording::Part;
+use clap::Args;
+use lab::drive::{LttngOptions, LttngRecorder, PerfOptions, PerfRecorder, Samples};
+use lab::journal::Journal;
+use lab::snapshot::{Around, More};
+use lab::tracefs::Plan;
+use lab::{Error, Recorder};
+use std::path::{Path, PathBuf};
+
+/// The host whose files are read.
+const HOST: &str = "/";
+
+/// Options of what is recorded beside.
+#[derive(Args)]
+#[command(next_help_heading = "Beside our own trace")]
+pub struct Beside {
+    /// Let perf record the same events as well
+    #[arg(long)]
+    perf: bool,
+    /// With --perf: look so many times a second what each CPU runs, for a profile
+    #[arg(long, value_name = "HZ", requires = "perf", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    sample: Option<u32>,
+    /// With --sample: the guest's /proc/kallsyms, copied from it, which names what it ran
+    #[arg(long, value_name = "FILE", requires_all = ["sample", "guest_modules"])]
+    guest_kallsyms: Option<PathBuf>,
+    /// With --sample: the guest's /proc/modules, copied from it
+    #[arg(long, value_name = "FILE", requires_all = ["sample", "guest_kallsyms"])]
+    guest_modules: Option<PathBuf>,
+    /// Let LTTng record its KVM and scheduler events as well
+    #[arg(long)]
+    lttng: bool,
+    /// Do not copy what this host says of itself before and after
+    #[arg(long)]
+    no_snapshot: bool,
+}
+
+/// Recorders that run, and the parts that are there from the beginning.
+#[derive(Default)]
+pub struct Running {
+    pub recorders: Vec<Box<dyn Recorder>>,
+    pub parts: Vec<Part>,
+}
+
+impl Running {
+    /// Stops all, because of `error`, which is what the user should hear.
+    pub fn stopped(self, error: Error) -> Error {
+        self.recorders.into_iter().for_each(|recorder| drop(recorder.stop()));
+        error
+    }
+}
+
+impl Beside {
+    /// The first look at the machine, before anything is recorded.
+    pub fn before(&self, root: &Path, machine: &str) -> Result<Running, Error> {
+        let mut running = Running::default();
+        if !self.no_snapshot {
+            let around = Around::begin(Path::new(HOST), More::of(Path::new(HOST)), root, machine)?;
+            running.parts.push(around.first());
+            running.recorders.push(Box::new(around));
+        }
+        Ok(running)
+    }
+
+    /// Starts perf and LTTng; if one cannot start, those that could are stopped again.
+    pub fn start(&self, journal: &Journal, plan: &Plan, root: &Path, machine: &str) -> Result<Running, Error> {
+        let mut running = Running::default();
+        match self.try_start(&mut running, journal, plan, root, machine) {
+            Ok(()) => Ok(running),
+            Err(error) => Err(running.stopped(error)),
+        }
+    }
+
+    fn try_start(
+        &self,
+        running: &mut Running,
+        journal: &Journal,
+        plan: &Plan,
+        root: &Path,
+        machine: &str,
+    ) -> Result<(), Error> {
+        if self.perf {
+            let options = self.perf_options(plan);
+            let perf = PerfRecorder::start(Path::new(HOST), journal, &options, root, machine)?;
+            running.parts.push(perf.partial());
+            running.recorders.push(Box::new(perf));
+        }
+        if self.lttng {
+            let lttng = LttngRecorder::start(journal, &LttngOptions::default(), root, machine)?;
+            running.parts.push(lttng.partial());
+            running.recorders.push(Box::new(lttng));
+        }
+        Ok(())
+    }
+
+    fn perf_options(&self, plan: &Plan) -> PerfOptions {
+        let guest_symbols = self.guest_kallsyms.clone().zip(self.guest_modules.clone());
+        let samples = self.sample.map(|frequency_hz| Samples { frequency_hz, guest_symbols });
+        PerfOptions { events: plan.events.clone(), tids: plan.tids.clone(), samples, ..PerfOptions::default() }
+    }
+}
