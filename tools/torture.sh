@@ -1,6 +1,6 @@
 #!/bin/bash
 # Long trials: each parser fuzzed for ten minutes (TORTURE_FUZZ_SECONDS), property tests with 5,000 cases each,
-# forty times as many generated traces (KVMSCOPE_TORTURE)
+# forty times as many generated traces and the slow nested labs, VMX and Linux (KVMSCOPE_TORTURE)
 # (TORTURE_CASES), 200 recorders killed (TORTURE_KILLS), and the memory of a report on 10 GB (TORTURE_GB).
 set -euo pipefail
 cd "$(dirname "$0")/.."

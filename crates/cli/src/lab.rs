@@ -96,7 +96,8 @@ impl Nested {
             .output
             .clone()
             .unwrap_or_else(|| PathBuf::from(format!("kvmscope-nested-{}", Utc::of(SystemTime::now()).name())));
-        let places = Places { program: std::env::current_exe()?, cache, output };
+        let programs = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
+        let places = Places { program: std::env::current_exe()?, cache, programs, output };
         let created = Utc::of(SystemTime::now()).stamp();
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {

@@ -19,6 +19,7 @@ pub mod harvest;
 pub mod initramfs;
 pub mod inside;
 pub mod modules;
+pub mod needs;
 pub mod packages;
 mod qemu;
 pub mod scratch;
@@ -46,6 +47,8 @@ pub struct Places {
     pub program: PathBuf,
     /// Packages and scratch files.
     pub cache: PathBuf,
+    /// Directories in which programs are looked for.
+    pub programs: Vec<PathBuf>,
     /// The recording to be.
     pub output: PathBuf,
 }
@@ -61,6 +64,7 @@ pub fn run(
     say: &mut dyn FnMut(&str),
     stop: &AtomicBool,
 ) -> Result<Recording, Error> {
+    needs::check(settings, &places.programs, Path::new("/"))?;
     // Made and let go: a place that is taken is better said before the machine boots than after.
     drop(Draft::new(&places.output).map_err(of_recording)?);
     let cache = std::path::absolute(&places.cache).map_err(|error| Error::io(&places.cache, error))?;

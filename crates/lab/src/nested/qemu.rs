@@ -6,9 +6,12 @@ use std::process::Command;
 
 /// The program, here and in machines that have guests of their own.
 pub const PROGRAM: &str = "/usr/bin/qemu-system-x86_64";
-/// What it needs to boot a kernel (searched for in `/usr/share/qemu` and `/usr/share/seabios`).
-pub const FIRMWARE: &[&str] =
-    &["/usr/share/seabios/bios-256k.bin", "/usr/share/qemu/linuxboot_dma.bin", "/usr/share/qemu/kvmvapic.bin"];
+/// The firmware of its machines.
+pub const BIOS: &str = "/usr/share/seabios/bios-256k.bin";
+/// What boots a kernel that QEMU was given.
+pub const BOOT_ROM: &str = "/usr/share/qemu/linuxboot_dma.bin";
+/// What old Windows guests need for their task priority; QEMU's PC looks for it whatever it boots.
+pub const APIC_ROM: &str = "/usr/share/qemu/kvmvapic.bin";
 /// Modules of L0: the disk that takes the trace, and KVM.
 pub const MODULES: &[&str] = &["virtio_pci", "virtio_blk", "kvm_amd"];
 /// Modules of a machine without guests.

@@ -74,7 +74,7 @@ impl Settings {
             shadow_vmcs: true,
         };
         if (arch, guest) == (Arch::Vmx, Guest::Linux) {
-            let sentence = "--guest linux takes --arch svm: Bochs would need hours for it";
+            let sentence = "--guest linux takes --arch svm: in Bochs the lab runs toys alone";
             return Err(Error::Unable(sentence.to_owned()));
         }
         for set in sets {
