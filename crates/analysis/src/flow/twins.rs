@@ -1,7 +1,8 @@
 //! Which of several traces of one machine answers?
 //!
 //! perf or LTTng beside the kernel's own trace record the same events once more. One trace answers for the machine, so
-//! that nothing counts twice: the one with most exits, the first of equals. What only another one has, samples of counters, it takes over.
+//! that nothing counts twice: the one with most exits, the first of equals. What only another one has, samples of
+//! counters, it takes over.
 
 use super::model::PartFlow;
 use std::cmp::Reverse;
