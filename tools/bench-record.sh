@@ -1,12 +1,18 @@
 #!/bin/bash
-# What does recording cost the CPU that is recorded? Microseconds per event, against `perf record` of the same events in
-# the same run. `perf bench sched pipe` on one CPU makes four events a round, two switches and two wake-ups; its CPU time
-# is taken, and the least of five counts, because whatever else runs here only adds. RECORD_ROUNDS is how many rounds
-# (200,000). Usage: tools/bench-record.sh KVMSCOPE
+# What does recording cost the CPU that is recorded? Against `perf record` of the same events in the same run; CPU time
+# is taken, and the least of five counts, because whatever else runs here only adds.
+#
+#   per event   `perf bench sched pipe` on one CPU makes four events a round, two switches and two wake-ups:
+#               microseconds per event. RECORD_ROUNDS is how many rounds (200,000).
+#   of a guest  a guest of ours that writes a port, which its VMM takes: how much more CPU time it needs, as a share.
+#               RECORD_EXITS is how many exits (50,000).
+# Usage: tools/bench-record.sh KVMSCOPE GUEST
 set -euo pipefail
 
 kvmscope=$1
+guest=$2
 rounds=${RECORD_ROUNDS:-200000}
+exits=${RECORD_EXITS:-50000}
 what="cost of recording, against perf record"
 if [ "$(id -u)" != 0 ] || [ ! -d /sys/kernel/tracing/instances ]; then
     echo "left out: $what: it needs root and /sys/kernel/tracing"
@@ -18,14 +24,7 @@ if ! command -v perf >/dev/null || ! command -v taskset >/dev/null; then
 fi
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/kvmscope-bench.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
-
-work="taskset -c $(($(nproc) - 1)) perf bench -f simple sched pipe -l $rounds"
-cat >"$scratch/work" <<END
-#!/bin/bash
-TIMEFORMAT='%3U %3S'
-{ time $work >/dev/null 2>&1; } 2>"$scratch/cpu"
-END
-chmod +x "$scratch/work"
+pinned="taskset -c $(($(nproc) - 1))"
 
 # CPU seconds, user and system, of the work below COMMAND...
 seconds() {
@@ -35,6 +34,7 @@ seconds() {
     }
     awk '{ printf "%.3f", $1 + $2 }' "$scratch/cpu"
 }
+
 least() {
     printf '%s\n' "$@" | sort -n | head -1
 }
@@ -44,22 +44,49 @@ events=(-e sched:sched_switch -e sched:sched_waking -e irq:irq_handler_entry -e 
     -e irq:softirq_exit -e 'irq_vectors:local_timer_*' -e 'irq_vectors:reschedule_*' -e timer:hrtimer_expire_entry)
 [ -d /sys/kernel/tracing/events/kvm ] && events+=(-e 'kvm:*')
 
-alone=() ours=() perfs=()
-for round in 1 2 3 4 5; do
-    alone+=("$(seconds "$scratch/work")")
-    ours+=("$(seconds "$kvmscope" record --no-self-check --buffer-size 16M --journal "$scratch/journal" \
-        -o "$scratch/new$round" -- "$scratch/work")")
-    perfs+=("$(seconds perf record -a -k mono -m 16M "${events[@]}" -o "$scratch/perf.data" -- "$scratch/work")")
-done
-echo "$what"
-echo "  alone     ${alone[*]} CPU s   $work"
-echo "  perf      ${perfs[*]} CPU s   perf record -a -k mono -m 16M, the same events"
-echo "  kvmscope  ${ours[*]} CPU s   kvmscope record --buffer-size 16M"
-awk -v alone="$(least "${alone[@]}")" -v ours="$(least "${ours[@]}")" -v perf="$(least "${perfs[@]}")" \
-    -v events=$((4 * rounds)) 'BEGIN {
-    ours = (ours - alone) * 1e6 / events
-    perf = (perf - alone) * 1e6 / events
-    printf "  cost      kvmscope %.2f us per event, perf %.2f us per event", ours, perf
-    if (ours <= 0 || perf <= 0) printf "\n            less than the noise of this run: repeat it on an idle machine"
-    printf "\n\n"
-}'
+# measure WORK: sets alone, perfs and ours, the CPU seconds of each run, and prints them.
+measure() {
+    local work=$1 round
+    cat >"$scratch/work" <<END
+#!/bin/bash
+TIMEFORMAT='%3U %3S'
+{ time $work >/dev/null 2>&1; } 2>"$scratch/cpu"
+END
+    chmod +x "$scratch/work"
+    alone=() ours=() perfs=()
+    for round in 1 2 3 4 5; do
+        alone+=("$(seconds "$scratch/work")")
+        ours+=("$(seconds "$kvmscope" record --no-self-check --no-snapshot --buffer-size 16M \
+            --journal "$scratch/journal" -o "$scratch/new" -- "$scratch/work")")
+        rm -rf "$scratch/new"
+        perfs+=("$(seconds perf record -a -k mono -m 16M "${events[@]}" -o "$scratch/perf.data" -- "$scratch/work")")
+    done
+    echo "  alone     ${alone[*]} CPU s   $work"
+    echo "  perf      ${perfs[*]} CPU s   perf record -a -k mono -m 16M, the same events"
+    echo "  kvmscope  ${ours[*]} CPU s   kvmscope record --buffer-size 16M"
+}
+
+# cost UNIT FACTOR: what each recorder added, times FACTOR (which may name `alone`, the time without any).
+cost() {
+    awk -v alone="$(least "${alone[@]}")" -v ours="$(least "${ours[@]}")" -v perf="$(least "${perfs[@]}")" \
+        -v unit="$1" 'BEGIN {
+        ours = (ours - alone) * '"$2"'
+        perf = (perf - alone) * '"$2"'
+        printf "  cost      kvmscope %.2f %s, perf %.2f %s", ours, unit, perf, unit
+        if (ours <= 0 || perf <= 0) printf "\n            less than the noise of this run: repeat it on an idle machine"
+        printf "\n\n"
+    }'
+}
+
+echo "$what: per event"
+measure "$pinned perf bench -f simple sched pipe -l $rounds"
+cost "us per event" "1e6 / (4 * $rounds)"
+
+if [ -w /dev/kvm ]; then
+    echo "$what: of a guest with kvm events on"
+    measure "$pinned $guest port-out $exits"
+    cost "% of the guest's CPU time" "100 / alone"
+else
+    echo "left out: $what: of a guest: /dev/kvm is not there or may not be opened"
+    echo
+fi

@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 shared=${KVMSCOPE_SHARED:-../shared}/traces
 cargo build --release --locked --quiet --package kvmscope
 cargo build --release --locked --quiet --package kvmscope-trace --example unpack
+cargo build --release --locked --quiet --package kvmscope-lab --example guest
 kvmscope=target/release/kvmscope
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/kvmscope-bench.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
@@ -86,4 +87,4 @@ if have babeltrace2 babeltrace2; then
 fi
 
 tools/memory.sh "${BENCH_GB:-1}"
-tools/bench-record.sh "$kvmscope"
+tools/bench-record.sh "$kvmscope" target/release/examples/guest

@@ -17,9 +17,13 @@ fuzz_target!(|bytes: &[u8]| {
     let wanted = Wanted { names: vec![event.name], fields };
     for endian in [Endian::Little, Endian::Big] {
         let extract = Extract::compile(&format, &wanted, endian);
-        let mut batch = Batch::default();
-        batch.begin(1, 0, 0, 0, extract.mask(record));
-        extract.values(record, &mut batch);
-        assert_eq!(batch.values.len(), wanted.fields.len() + 1, "one value per field, and the mask");
+        let (mut quick, mut plain) = (Batch::default(), Batch::default());
+        match endian {
+            Endian::Little => extract.values::<false>(record, record.first_chunk(), &mut quick),
+            Endian::Big => extract.values::<true>(record, record.first_chunk(), &mut quick),
+        }
+        extract.step_by_step(record, &mut plain);
+        assert!(quick.values.len() <= wanted.fields.len() + 1, "at most one value per field, and the mask");
+        assert_eq!((quick.values, quick.bytes), (plain.values, plain.bytes), "both ways find the same");
     }
 });

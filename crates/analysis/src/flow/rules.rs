@@ -158,7 +158,7 @@ pub const RULES: &[Rule] = &[
         check: stale,
         why: "LTTng's KVM probes copy the kernel's event prototypes by hand, and the kernel changed them in 5.10 and \
               5.16. These fields were left out and the levels found without them.",
-        fix: &["trace-cmd record -C mono -b 65536 -e kvm -e sched_switch -e sched_waking -e irq -e timer sleep 10"],
+        fix: &["kvmscope record --seconds 10"],
         undo: &[],
         needs: Needs::Nothing,
         above: 0,
@@ -170,7 +170,7 @@ pub const RULES: &[Rule] = &[
         check: lost,
         why: "The recorder's buffers ran over, so parts of the story are missing. Times around the gaps are unknown, \
               chains across them are left out of the statistics, and shares are of what was seen.",
-        fix: &["trace-cmd record -C mono -b 65536 -e kvm -e sched_switch -e sched_waking sleep 10"],
+        fix: &["kvmscope record --seconds 10 --buffer-size 64M"],
         undo: &[],
         needs: Needs::Nothing,
         above: 0,
@@ -194,7 +194,9 @@ pub const RULES: &[Rule] = &[
               one that the machine below handed up. Where that does not hold, events were lost, the traces are not of \
               one run, or the clocks are joined wrongly; times taken across both traces are then not to be trusted.",
         fix: &[
-            "trace-cmd record -C x86-tsc -b 65536 -e kvm -e sched_switch -e sched_waking sleep 10   # at both levels",
+            "kvmscope record --seconds 10 -o host   # on the host",
+            "kvmscope record --seconds 10 -o guest --as L1   # in the guest, at the same time",
+            "kvmscope join host guest -o both",
         ],
         undo: &[],
         needs: Needs::Nothing,

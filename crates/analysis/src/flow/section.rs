@@ -343,8 +343,8 @@ fn clock_fitted(clock: &Clock, witness: &str) -> Unknown {
 fn next(measures: &[Measures<'_>]) -> Vec<String> {
     if measures.iter().all(|measure| measure.vcpus.is_empty()) {
         return vec![
-            "trace-cmd record -C mono -b 65536 -e kvm -e sched_switch -e sched_waking -e irq -e timer sleep 10".into(),
-            "kvmscope report trace.dat".into(),
+            "kvmscope record --seconds 10 -o again   # on the host, while its guests run".into(),
+            "kvmscope report again".into(),
         ];
     }
     Vec::new()

@@ -79,6 +79,14 @@ pub fn comms(tracefs: &Tracefs, proc: &Path, known: &mut BTreeMap<i32, String>) 
     }
 }
 
+/// Addresses of the kernel's functions, which name the places where a guest was left; empty where the kernel hides them
+/// (all are 0 then: kernel.kptr_restrict in Documentation/admin-guide/sysctl/kernel.rst, Linux 6.12).
+pub fn kallsyms(proc: &Path) -> String {
+    let text = std::fs::read_to_string(proc.join("kallsyms")).unwrap_or_default();
+    let hidden = |line: &str| line.split(' ').next().is_none_or(|address| address.bytes().all(|digit| digit == b'0'));
+    if text.lines().all(hidden) { String::new() } else { text }
+}
+
 /// Since sub-buffers may differ in size (Linux 6.8), an instance describes its pages itself.
 fn instance_or_top(tracefs: &Tracefs, instance: &Instance, name: &str) -> String {
     let own = instance.text(name);
@@ -108,7 +116,18 @@ fn own_formats(tracefs: &Tracefs) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::page_bytes;
+    use super::{kallsyms, page_bytes};
+
+    #[test]
+    fn addresses_that_the_kernel_hides_are_not_stored() {
+        let proc = tempfile::tempdir().unwrap();
+        assert_eq!(kallsyms(proc.path()), "");
+        let write = |text: &str| std::fs::write(proc.path().join("kallsyms"), text).unwrap();
+        write("0000000000000000 T _stext\n0000000000000000 T do_one_initcall\n");
+        assert_eq!(kallsyms(proc.path()), "");
+        write("0000000000000000 A fixed_percpu_data\nffffffff81000000 T _stext\n");
+        assert!(kallsyms(proc.path()).ends_with("_stext\n"));
+    }
 
     #[test]
     fn the_header_says_how_long_a_page_is() {

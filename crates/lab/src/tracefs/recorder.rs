@@ -221,6 +221,8 @@ impl Recorder for TracefsRecorder {
         }
         completed?;
         let part = self.part("trace.dat", PartState::Complete);
+        // Megabytes of text: not for the head, which is renewed every second.
+        self.dat.kallsyms = describe::kallsyms(&self.proc);
         pack::pack(&self.directory(), &self.root.join(&part.path), &self.dat, &self.clock, &self.cpus)?;
         Ok([Some(part), self.write_pairs()?].into_iter().flatten().collect())
     }
