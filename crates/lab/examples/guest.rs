@@ -17,8 +17,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let program = arguments.next().and_then(|name| programs::named(&name)).ok_or(usage.as_str())?;
     let rounds = arguments.next().and_then(|rounds| rounds.parse().ok()).ok_or(usage.as_str())?;
     let outcome = Guest::new(&open(Path::new("/dev/kvm"))?)?.run(program, rounds, LIMIT)?;
-    match outcome.ended {
-        Ended::Whole => Ok(println!("{rounds} rounds of {}: {:?}", program.name, outcome.exits)),
-        other => Err(format!("the guest did not come to its end: {other:?}").into()),
+    if outcome.ended != Ended::Whole {
+        return Err(format!("the guest did not come to its end: {:?}", outcome.ended).into());
     }
+    println!("{rounds} rounds of {}: {:?}", program.name, outcome.exits);
+    Ok(())
 }
