@@ -9,6 +9,7 @@ trace-cmd   trace-cmd    trace.dat: every event and field against trace-cmd repo
 babeltrace2 babeltrace2  CTF: every event and field against babeltrace2
 perf        linux-perf   perf.data: every event and field against perf script
 zstd        zstd         unpacking the large recordings
+cpio        cpio         the archive that a lab machine boots from
 qemu-system-x86_64 qemu-system-x86 the nested lab: SVM toys, booted, recorded and scored
 '
 missing=()
