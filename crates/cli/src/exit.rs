@@ -45,7 +45,8 @@ impl Exit {
             return Exit::Answered;
         }
         complain(&error);
-        if error.is::<WrongUse>() { Exit::WrongUse } else { Exit::NoAnswer }
+        let no_such = matches!(error.downcast_ref::<lab::Error>(), Some(lab::Error::NoSuch(_)));
+        if no_such || error.is::<WrongUse>() { Exit::WrongUse } else { Exit::NoAnswer }
     }
 }
 

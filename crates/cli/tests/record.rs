@@ -205,6 +205,18 @@ fn a_command_that_cannot_run_is_wrong_use_and_leaves_nothing() {
     assert_eq!(std::fs::read_dir(place.path().join("journal")).unwrap().count(), 0);
 }
 
+#[test]
+fn a_name_that_this_host_does_not_have_is_wrong_use_and_leaves_nothing() {
+    let Some(place) = place("names") else { return };
+    let names = [["--events", "no_such:event"], ["--clock", "sundial"], ["--vm", "no such vm"]];
+    for asked in names {
+        let output = record(place.path(), &[&asked[..], &["-o", "new", "--no-self-check", "--seconds", "1"]].concat());
+        assert_eq!(output.status.code(), Some(2), "{asked:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(asked[1]), "{asked:?}: {}", text(&output.stderr));
+        assert!(!place.path().join("new").exists(), "{asked:?}");
+    }
+}
+
 /// Milliseconds after which recorders are killed: while they prepare, while they record, while they pack, and when they
 /// have ended by themselves. `make torture` asks for more of them.
 fn moments() -> Vec<u64> {

@@ -14,6 +14,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// Something was asked for by a name that this host does not have. The sentence says which there are.
+    #[error("{0}")]
+    NoSuch(String),
     /// The host lacks something, or forbids it. The sentence says what brings it.
     #[error("{0}")]
     Unable(String),

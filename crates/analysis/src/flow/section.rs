@@ -252,7 +252,12 @@ fn plain_sentence(measure: &Measures<'_>) -> String {
         .map(|total| format!("{} {}", thousands(total.count), total.reason.name()))
         .collect();
     format!(
-        "No nested guest was seen. The {} spent {} of the time in the guest and {} in KVM, over {} exits, most of them {}.",
+        "No {} was seen. The {} spent {} of the time in the guest and {} in KVM, over {} exits, most of them {}.",
+        match measure.level_above(1) {
+            // In a guest's own trace its guests are nested for everybody else.
+            Level::At(level) if level > 1 => format!("guest inside L{level}"),
+            _ => "nested guest".to_owned(),
+        },
         if measure.vcpus.len() == 1 { "vCPU".to_owned() } else { format!("{} vCPUs", measure.vcpus.len()) },
         percent(guest),
         percent(handling),

@@ -81,7 +81,7 @@ impl Selection {
                 self.system,
                 if group.is_dir() { group.display() } else { events.display() }
             );
-            return Err(Error::Unable(text));
+            return Err(Error::NoSuch(text));
         }
         Ok(names.into_iter().map(|name| (self.system.clone(), name)).collect())
     }
