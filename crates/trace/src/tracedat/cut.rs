@@ -11,7 +11,8 @@
 //! stays if it lies in the window; a damaged page becomes what could be read of it and a mark.
 
 use super::page::{self, PageEnd};
-use super::pieces::{CpuPieces, Plan};
+use super::pieces::CpuPieces;
+use super::plan::Plan;
 use super::{Shape, TraceDat, options as id, partial};
 use crate::error::Error;
 use crate::lane::{Pieces, Reading, Scratch};

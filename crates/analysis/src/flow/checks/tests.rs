@@ -20,7 +20,7 @@ fn quiet(isa: Isa) -> PartFlow {
     let mut sums = Sums::default();
     sums.states_ns[State::Guest(Lv::L1).index()] = 1_000_000_000;
     let hlt = if isa == Isa::Vmx { 12 } else { 0x78 };
-    sums.exits.insert((Lv::L1, Reason { isa, code: hlt }), exits(10_000, Detail::None));
+    *sums.exits.at((Lv::L1, Reason { isa, code: hlt })) = exits(10_000, Detail::None);
     let vcpu = Vcpu {
         vm: "web".into(),
         vm_assumed: false,
@@ -62,7 +62,7 @@ fn exits(count: u64, detail: Detail) -> ExitSums {
     let mut sums = ExitSums { count, handled: [count, 0, 0], ..ExitSums::default() };
     sums.cost_ns.record(2_000);
     if detail != Detail::None {
-        sums.details.insert(detail, (count, 2_000 * count));
+        *sums.details.at(detail) = (count, 2_000 * count);
     }
     sums
 }
@@ -73,7 +73,7 @@ fn sums(part: &mut PartFlow) -> &mut Sums {
 
 fn add(part: &mut PartFlow, code: u32, count: u64, detail: Detail) {
     let isa = sums(part).exits.keys().next().map_or(Isa::Vmx, |(_, reason)| reason.isa);
-    sums(part).exits.insert((Lv::L1, Reason { isa, code }), exits(count, detail));
+    *sums(part).exits.at((Lv::L1, Reason { isa, code })) = exits(count, detail);
 }
 
 /// Moves time from the guest to `state`.
@@ -91,7 +91,7 @@ fn chain(part: &mut PartFlow, isa: Isa, codes: &[u32]) {
         chains.cost_ns.record(50_000);
     }
     chains.sequences.insert(sequence, 100);
-    sums(part).chains.insert(Reason { isa, code: 10 }, chains);
+    *sums(part).chains.at(Reason { isa, code: 10 }) = chains;
 }
 
 /// Ids of the rules that fire.
@@ -164,7 +164,7 @@ fn a_flood_of_56_never_means_that_apicv_is_off() {
 fn devices_in_the_vmm_are_seen_by_count_or_by_time() {
     let mut part = quiet(Isa::Vmx);
     let io = ExitSums { handled: [0, 3_000, 0], ..exits(3_000, Detail::Port(0x3f8, true)) };
-    sums(&mut part).exits.insert((Lv::L1, Reason { isa: Isa::Vmx, code: 30 }), io);
+    *sums(&mut part).exits.at((Lv::L1, Reason { isa: Isa::Vmx, code: 30 })) = io;
     assert_eq!(fired(&part), ["FLW-USERSPACE"]);
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 30, 3_000, Detail::Port(0x3f8, true));
