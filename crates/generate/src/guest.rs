@@ -24,6 +24,8 @@ pub struct GuestClock {
     pub offset: i64,
     /// What the guest's clock gains, in 10^-9 of the host's.
     pub drift_ppb: i64,
+    /// The guest's counter makes so many 2^-32 of a tick for each of the host's; 0: as many.
+    pub ratio: u64,
     /// The offset changes at every so many entries, by less than the vCPU was out of its guest; 0: never.
     pub step_every: u64,
     /// A single step, in the middle of the story.
@@ -154,6 +156,13 @@ fn at_once(from_ns: u64) -> bool {
     !from_ns.is_multiple_of(3)
 }
 
+impl GuestClock {
+    /// The host's time as the guest's counter counts it, without the offset.
+    fn scaled(&self, host_ns: u64) -> u64 {
+        if self.ratio == 0 { host_ns } else { ((u128::from(host_ns) * u128::from(self.ratio)) >> 32) as u64 }
+    }
+}
+
 impl Reader {
     /// At an entry KVM may change the offset: the guest's clock never runs back.
     fn step(&mut self, clock: &GuestClock, now_ns: u64, middle_ns: u64, random: &mut Random) {
@@ -170,6 +179,6 @@ impl Reader {
 
     fn guest_time(&self, clock: &GuestClock, from_ns: u64, at_ns: u64) -> u64 {
         let drift = i128::from(at_ns - from_ns) * i128::from(clock.drift_ppb) / 1_000_000_000;
-        at_ns.wrapping_add_signed(self.offset).wrapping_add_signed(drift as i64)
+        clock.scaled(at_ns).wrapping_add_signed(self.offset).wrapping_add_signed(drift as i64)
     }
 }

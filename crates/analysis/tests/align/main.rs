@@ -1,5 +1,6 @@
 //! Are guests' traces put on the right place of the time line below, within the error that is stated?
 
+mod counters;
 mod generated;
 mod hull;
 mod linux;

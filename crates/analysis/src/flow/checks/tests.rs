@@ -7,6 +7,7 @@ use crate::flow::rules::RULES;
 use crate::shared::align::above::{CpuAbove, OwnExit};
 use crate::shared::align::below::{Reflected, VcpuBelow, Window};
 use crate::shared::align::offsets::Offsets;
+use crate::shared::align::readings::Counter;
 use crate::shared::align::{Alignment, Axis, Cpu, Map, Outside};
 use crate::shared::details::Detail;
 use crate::shared::machine::{Doubts, Seen};
@@ -239,7 +240,9 @@ fn aligned(found: usize, outside: u64) -> PartFlow {
         cpu: 0,
         own: CpuAbove { exits: (0..10).map(own).collect() },
         paired_by_exits: true,
-        map: Offsets::of(&vcpu).map(|offsets| Map::Offsets(offsets, 0)),
+        one_counter: false,
+        counter: Counter::default(),
+        map: Offsets::of(&vcpu, &Counter::default()).map(|offsets| Map::Offsets(offsets, 0)),
         bounds: 1,
         common: (10 - found..10).map(|place| (place, place)).collect(),
         outside: Outside { events: 100, violations: outside, worst: 7, ..Outside::default() },

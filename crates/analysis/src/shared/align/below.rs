@@ -81,6 +81,8 @@ pub struct Below {
     pub vcpus: Vec<VcpuBelow>,
     /// First and last event.
     pub span: (u64, u64),
+    /// Writes of offsets are among the events that were recorded.
+    pub writes_are_recorded: bool,
 }
 
 const EVENT: &str = "kvm_write_tsc_offset";
@@ -94,6 +96,7 @@ pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
     let mut names = vec![EVENT.to_owned(), "kvm_x86_write_tsc_offset".to_owned()];
     names.retain(|name| !options.ignore_events.contains(name));
     let fields = ["vcpu_id", "previous_tsc_offset", "next_tsc_offset"].map(|field| vec![field.to_owned()]);
+    let written = names.clone();
     request.events.push(Wanted { names, fields: fields.to_vec() });
     let keeper = Keeper { axis: axis.clone(), cpu: 0, vcpus: Vec::new() };
     let mut walk = Walk::new(keeper);
@@ -119,7 +122,8 @@ pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
     }
     adopt(&mut vcpus, foreign);
     vcpus.retain(|vcpu| !vcpu.windows.is_empty());
-    Below { vcpus, span: (axis.of_event(first), axis.of_event(last)) }
+    let writes_are_recorded = written.iter().any(|name| has(name));
+    Below { vcpus, span: (axis.of_event(first), axis.of_event(last)), writes_are_recorded }
 }
 
 /// A VMM may set a vCPU's counter in a thread that never runs it, before the first run or later. Such a write belongs to

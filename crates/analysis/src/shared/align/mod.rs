@@ -25,6 +25,8 @@ pub mod order;
 pub mod outside;
 pub mod pairing;
 pub mod place;
+pub mod readings;
+pub mod scaling;
 pub mod shift;
 pub mod steps;
 pub mod symbols;
@@ -37,11 +39,14 @@ pub use place::{Map, Placed};
 use crate::Options;
 use crate::input::Part;
 use above::{CpuAbove, OwnExit};
-use below::{Below, VcpuBelow};
+use below::VcpuBelow;
 use lines::Bound;
 use matches::Pairs;
 use offsets::Offsets;
 use order::Order;
+use place::Scale;
+use readings::Counter;
+use scaling::Scaling;
 use shift::Shift;
 use tasks::Tasks;
 
@@ -84,6 +89,10 @@ pub struct Cpu {
     pub own: CpuAbove,
     /// True if the exits that both saw paired the two, false if only its number did.
     pub paired_by_exits: bool,
+    /// Both traces have the ticks of one counter as their times.
+    pub one_counter: bool,
+    /// What debugfs told of its counter.
+    pub counter: Counter,
     /// How its times are found below; `None` if nothing tells.
     pub map: Option<Map>,
     /// Causal bounds or samples behind the map.
@@ -95,6 +104,23 @@ pub struct Cpu {
 }
 
 impl Cpu {
+    /// Ticks of the guest for each tick below, where a file tells it, and what tells it.
+    pub fn told_ratio(&self) -> Option<(f64, &'static str)> {
+        match &self.map {
+            Some(Map::Shift(shift, _)) => Some((shift.ratio(), "time_shift")),
+            _ => self.counter.scaling.map(|scaling| (scaling.ratio(), "debugfs")),
+        }
+    }
+
+    /// Ticks of the guest for each tick below, where both count the same counter, a line says that they differ by more than
+    /// clocks drift, and nothing else does.
+    pub fn untold_ratio(&self) -> Option<f64> {
+        let Some(Map::Lines(lines)) = &self.map else { return None };
+        let (flat, steep) = lines.slopes();
+        let ratio = 2.0 / (flat + steep);
+        (self.one_counter && self.counter.scaling.is_none() && (ratio - 1.0).abs() > place::MOST_DRIFT).then_some(ratio)
+    }
+
     /// Exits in the guest's trace that are not among those handed up, though the trace below tells of that time.
     pub fn strangers(&self) -> u64 {
         let (Some(map), Some(first), Some(last)) = (&self.map, self.vcpu.reflected.first(), self.vcpu.reflected.last())
@@ -124,22 +150,23 @@ pub fn align(
 ) -> Alignment {
     let axis = Axis::new(&lower.trace.facts().clock, lower_clock);
     let own_axis = Axis::new(&guest.trace.facts().clock, guest_clock);
-    let below = below::below(lower, &axis, options);
+    let mut below = below::below(lower, &axis, options);
     let mut above = above::above(guest, &own_axis, options);
     let facts = (lower.trace.facts(), guest.trace.facts());
     let named = facts.0.guests.iter().find(|named| Some(named.trace_id) == facts.1.trace_id);
     let named = named.map_or(&[][..], |named| &named.vcpu_tids);
     let said = pairing::Said { cpus: facts.1.cpus, threads: named, name };
     let pairs = pairing::pair(&below, &above, &said, vm_of);
-    let Below { mut vcpus, .. } = below;
     let samples = facts.1.time_shifts.iter().find(|shift| Some(shift.peer) == facts.0.trace_id);
-    let units = Units { below: &axis, own: &own_axis };
+    let readings = lower.tsc.clone().unwrap_or_default();
+    let units = Units { below: &axis, own: &own_axis, recorded: below.writes_are_recorded };
     let mut cpus: Vec<Cpu> = Vec::new();
     for pair in pairs {
-        let vcpu = std::mem::take(&mut vcpus[pair.thread]);
+        let vcpu = std::mem::take(&mut below.vcpus[pair.thread]);
         let own = above.remove(&pair.cpu).unwrap_or_default();
         let shift = samples.and_then(|samples| Shift::of(samples, pair.cpu));
-        cpus.push(one(pair, vcpu, own, shift, &units));
+        let counter = readings::of(&vcpu, &readings, units.recorded);
+        cpus.push(one(pair, vcpu, own, shift, counter, &units));
     }
     judge(&mut cpus, guest, &own_axis);
     let refuted = |cpu: &Cpu| matches!(cpu.map, Some(Map::Lines(_))) && cpu.outside.violations > 0;
@@ -151,7 +178,8 @@ pub fn align(
     }
     let tasks = tasks::tasks(guest, &own_axis, options, &cpus);
     let unpaired = above.values().map(|own| own.exits.len() as u64).sum();
-    let own_axis = if axis.tsc && own_axis.tsc { axis.clone() } else { own_axis };
+    let ratio = cpus.iter().find_map(|cpu| cpu.told_ratio()).map_or(1.0, |(ratio, _)| ratio);
+    let own_axis = if axis.tsc && own_axis.tsc { axis.scaled(ratio) } else { own_axis };
     Alignment { below: lower.machine.clone(), machine: guest.machine.clone(), axis, own_axis, cpus, unpaired, tasks }
 }
 
@@ -168,24 +196,53 @@ fn judge(cpus: &mut [Cpu], guest: &Part, axis: &Axis) {
 struct Units<'a> {
     below: &'a Axis,
     own: &'a Axis,
+    /// Writes of offsets are events of the trace below.
+    recorded: bool,
 }
 
 /// Finds the map of one CPU, and the exits that both sides saw.
-fn one(pair: pairing::Pair, vcpu: VcpuBelow, own: CpuAbove, shift: Option<Shift>, units: &Units<'_>) -> Cpu {
+fn one(
+    pair: pairing::Pair,
+    vcpu: VcpuBelow,
+    own: CpuAbove,
+    shift: Option<Shift>,
+    counter: Counter,
+    units: &Units<'_>,
+) -> Cpu {
     let same = units.below.tsc && units.own.tsc;
-    let rounding = units.below.rounding() + units.own.rounding();
+    let ratio = counter.scaling.map_or(1.0, Scaling::ratio);
+    let rounding = units.below.rounding() + (units.own.rounding() as f64 / ratio).ceil() as u64;
     let paired_by_exits = !pair.common.is_empty();
-    let (map, bounds, common) = if let Some(offsets) = Offsets::of(&vcpu).filter(|_| same) {
-        let common = matches::by_time(&vcpu.reflected, &own.exits, |exit| Some(offsets.place(exit.at)));
-        (Some(Map::Offsets(offsets, rounding)), vcpu.steps.len() as u64, common)
+    let most_match = pair.common.len() * 2 > own.exits.len();
+    let bounds = || causal(&vcpu, &own.exits, &pair.common);
+    // Where one offset held all the time and contradicts the exits that both saw, the counter is scaled, untold.
+    let scaled = |offsets: &Offsets| {
+        let doubted = counter.scaling.is_none() && most_match && offsets.are_one();
+        let bounds = if doubted { bounds() } else { Vec::new() };
+        offsets.contradict(&bounds).then(|| place::scaled(&bounds)).flatten().map(|map| (map, bounds.len() as u64))
+    };
+    let (map, bounds, common) = if let Some(offsets) = Offsets::of(&vcpu, &counter).filter(|_| same) {
+        match scaled(&offsets) {
+            Some((map, bounds)) => (Some(map), bounds, pair.common),
+            None => {
+                let common = matches::by_time(&vcpu.reflected, &own.exits, |exit| Some(offsets.place(exit.at).1));
+                (Some(Map::Offsets(offsets, rounding)), vcpu.steps.len() as u64, common)
+            }
+        }
     } else if let Some(shift) = shift.filter(|_| units.below.tsc == units.own.tsc) {
         (Some(Map::Shift(shift.clone(), rounding)), shift.len() as u64, pair.common)
     } else {
-        let scaled = units.below.has_scale() && units.own.has_scale();
-        let bounds = causal(&vcpu, &own.exits, &pair.common);
-        (place::through(&bounds, same, scaled), bounds.len() as u64, pair.common)
+        let scale = match counter.scaling {
+            Some(scaling) if same => Scale::Known(scaling.ratio()),
+            None if same && units.recorded && vcpu.steps.is_empty() => Scale::Held,
+            _ if same || (units.below.has_scale() && units.own.has_scale()) => Scale::Known(1.0),
+            _ => Scale::Unknown,
+        };
+        let bounds = bounds();
+        (place::through(&bounds, scale), bounds.len() as u64, pair.common)
     };
-    Cpu { cpu: pair.cpu, vcpu, own, paired_by_exits, map, bounds, common, outside: Outside::default() }
+    let (cpu, outside) = (pair.cpu, Outside::default());
+    Cpu { cpu, vcpu, own, paired_by_exits, one_counter: same, counter, map, bounds, common, outside }
 }
 
 /// What the exits that both saw say of the two clocks, by time of the guest's.
