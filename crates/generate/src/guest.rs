@@ -5,7 +5,8 @@
 //! guest                kvm_exit       kvm_entry
 //! ```
 //! Wherever the story hands an exit to L1, L1 writes its own `kvm_exit` in one of the stretches in which it runs next, and
-//! its own `kvm_entry` before it asks for its guest again. Other events lie in between. Each of them has a true time on
+//! its own `kvm_entry` before it asks for its guest again. An interrupt that the host injects is handled first of all in the
+//! stretch that follows. Other events lie in between. Each of them has a true time on
 //! the host's clock, and one on the guest's, by a [`GuestClock`]: an offset, a drift, and steps, which the host's trace
 //! tells in `kvm_write_tsc_offset` if asked to.
 
@@ -58,6 +59,8 @@ struct Reader {
     entered_ns: Option<u64>,
     nested: bool,
     last: Option<(u32, u64)>,
+    /// An interrupt that L1 will handle when it runs next.
+    injected: Option<u64>,
     /// An exit that L1 has got and not written down.
     pending: Option<(u32, u64)>,
     /// Time of its last own event.
@@ -104,6 +107,7 @@ pub fn pair(story: &Story, clock: &GuestClock, seed: u64) -> Pair {
                 }
                 reader.entered_ns = Some(record.ticks);
             }
+            "kvm_inj_virq" if !reader.nested => reader.injected = Some(value("vector").max(value("irq"))),
             "kvm_nested_vmenter" | "kvm_nested_vmrun" => reader.nested = true,
             "kvm_nested_vmexit_inject" => {
                 reader.nested = false;
@@ -127,6 +131,9 @@ pub fn pair(story: &Story, clock: &GuestClock, seed: u64) -> Pair {
                             kernel.record(at, vcpu, 1_000 + vcpu as i32, name, given).map(|said| (at_ns, said)),
                         );
                     };
+                    if let Some(vector) = reader.injected.take() {
+                        say(reader, "local_timer_entry", &[("vector", vector.into())]);
+                    }
                     let last = request(reason);
                     if let Some((code, rip)) = reader.pending.take_if(|_| last || at_once(from_ns)) {
                         let given = [("exit_reason", u64::from(code).into()), ("guest_rip", rip.into())];

@@ -40,12 +40,19 @@ fn aligned(below: &Story, above: &Story) -> Alignment {
 
 /// The same with what the recorder read from debugfs.
 pub fn aligned_with(below: &Story, above: &Story, tsc: Option<TscReadings>) -> Alignment {
+    aligned_but(below, above, tsc, &[])
+}
+
+/// The same without some events.
+pub fn aligned_but(below: &Story, above: &Story, tsc: Option<TscReadings>, hidden: &[&str]) -> Alignment {
+    let ignore_events = hidden.iter().map(|name| (*name).to_owned()).collect();
+    let options = Options { ignore_events, ..Options::default() };
     let directory = tempfile::tempdir().unwrap();
     let mut input = input(directory.path(), &[below, above]);
     input.parts[0].tsc = tsc;
     let clocks: Vec<Clock> = input.parts.iter().map(|part| part.trace.facts().clock.clone()).collect();
     let vm_of = |_| Some("L1".to_owned());
-    align::align((&input.parts[0], &clocks[0]), (&input.parts[1], &clocks[1]), &Options::default(), None, &vm_of)
+    align::align((&input.parts[0], &clocks[0]), (&input.parts[1], &clocks[1]), &options, None, &vm_of)
 }
 
 /// Records of the guest that are placed wrong, those that are placed at all, and the largest error in ns.

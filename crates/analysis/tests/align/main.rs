@@ -3,5 +3,6 @@
 mod counters;
 mod generated;
 mod hull;
+mod interrupts;
 mod linux;
 mod options;

@@ -238,7 +238,7 @@ fn aligned(found: usize, outside: u64) -> PartFlow {
     vcpu.steps.write(0, 0, 0);
     let cpu = Cpu {
         cpu: 0,
-        own: CpuAbove { exits: (0..10).map(own).collect() },
+        own: CpuAbove { exits: (0..10).map(own).collect(), handlers: Vec::new() },
         paired_by_exits: true,
         one_counter: false,
         counter: Counter::default(),

@@ -11,12 +11,13 @@
 //! some 24 bytes for each; it is paid only where a guest's own trace is there to be aligned.
 
 use super::axis::Axis;
+use super::interrupts::Injection;
 use super::steps::Steps;
 use crate::Options;
 use crate::input::Part;
 use crate::shared::machine::{Chain, Exit, Handled};
 use crate::shared::reasons::{Class, Reason};
-use crate::shared::roles::{self, ROWS};
+use crate::shared::roles::{self, ROWS, Role};
 use crate::shared::state::{Lv, State};
 use crate::shared::vendor;
 use crate::shared::walk::{Preemptor, Sink, Walk};
@@ -41,6 +42,10 @@ pub struct VcpuBelow {
     pub reflected: Vec<Reflected>,
     /// When the guest asked to enter a nested guest, in order.
     pub requests: Vec<u64>,
+    /// When the guest halted, in order.
+    pub halts: Vec<u64>,
+    /// Interrupts that KVM injected, in order.
+    pub injections: Vec<Injection>,
     /// Offsets that KVM wrote.
     pub steps: Steps,
     /// When the guest itself was left, in order, and how long until it ran again.
@@ -101,16 +106,17 @@ pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
     let keeper = Keeper { axis: axis.clone(), cpu: 0, vcpus: Vec::new() };
     let mut walk = Walk::new(keeper);
     walk.isa = vendor::of(trace);
-    let mut feed = Feed { walk, writes: Vec::new() };
+    let mut feed = Feed { walk, writes: Vec::new(), injections: FxHashMap::default() };
     let totals = trace::replay(trace, &Reading { request: &request, fitted: None }, &mut feed);
     let (first, last) = totals.span_ns.unwrap_or((0, 0));
     feed.walk.end(last);
-    let Feed { walk, writes } = feed;
+    let Feed { walk, writes, mut injections } = feed;
     let mut vcpus = walk.sink.vcpus;
     vcpus.resize_with(walk.threads.len(), VcpuBelow::default);
     for (thread, vcpu) in walk.threads.iter().zip(&mut vcpus) {
         vcpu.tid = thread.tid;
         vcpu.vcpu = thread.vcpu_id;
+        vcpu.injections = injections.remove(&thread.tid).unwrap_or_default();
     }
     let mut foreign = Vec::new();
     for written in writes {
@@ -156,6 +162,7 @@ struct Written {
 struct Feed {
     walk: Walk<Keeper>,
     writes: Vec<Written>,
+    injections: FxHashMap<i32, Vec<Injection>>,
 }
 
 impl Listener for Feed {
@@ -171,6 +178,15 @@ impl Listener for Feed {
             return;
         }
         self.walk.sink.cpu = event.cpu;
+        if !event.is_loss() && roles::ROLES[usize::from(event.kind)] == Role::InjectVirq {
+            let at = self.walk.sink.axis.of_event(event.time_ns);
+            let injected = Injection { at, vector: event.or_zero(0) as u8 };
+            let known = self.injections.entry(event.tid).or_default();
+            // What could not be delivered is injected again: only then it reaches its handler.
+            let again = event.or_zero(1) != 0 && known.last().is_some_and(|last| last.vector == injected.vector);
+            known.truncate(known.len() - usize::from(again));
+            known.push(injected);
+        }
         self.walk.event(event);
     }
 }
@@ -218,6 +234,9 @@ impl Sink for Keeper {
         vcpu.exits.push((at, cost));
         if exit.reason.class() == Class::EntryRequest {
             vcpu.requests.push(at);
+        }
+        if exit.reason.class() == Class::Halt {
+            vcpu.halts.push(at);
         }
         let site = (exit.reason, exit.rip);
         if vcpu.sites.len() < MOST_SITES || vcpu.sites.contains_key(&site) {

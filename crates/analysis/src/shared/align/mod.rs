@@ -9,15 +9,17 @@
 //!                                                          pairing --> map   samples of trace-cmd
 //! above: its own exits and entries, by CPU                /                  causal bounds: lines, order
 //! ```
-//! Causal bounds: the guest writes its `kvm_exit` after the first entry that follows the handing up, and its `kvm_entry`
-//! before it leaves for the request that this entry makes. Lines are believed until one of the guest's events
-//! contradicts them; then its clock wanders, and order alone is left. Levels are joined by [`compose`].
+//! Causal bounds are those of [`causes`]. Lines are believed until one of the guest's events contradicts them; then its
+//! clock wanders, and order alone is left. Levels are joined by [`compose`].
 
 pub mod above;
 pub mod axis;
 pub mod below;
+pub mod causes;
 pub mod compose;
 pub mod hull;
+pub mod inside;
+pub mod interrupts;
 pub mod lines;
 pub mod matches;
 pub mod offsets;
@@ -38,12 +40,11 @@ pub use place::{Map, Placed};
 
 use crate::Options;
 use crate::input::Part;
-use above::{CpuAbove, OwnExit};
+use above::CpuAbove;
 use below::VcpuBelow;
-use lines::Bound;
+use causes::Causes;
 use matches::Pairs;
 use offsets::Offsets;
-use order::Order;
 use place::Scale;
 use readings::Counter;
 use scaling::Scaling;
@@ -169,10 +170,17 @@ pub fn align(
         cpus.push(one(pair, vcpu, own, shift, counter, &units));
     }
     judge(&mut cpus, guest, &own_axis);
-    let refuted = |cpu: &Cpu| matches!(cpu.map, Some(Map::Lines(_))) && cpu.outside.violations > 0;
-    if cpus.iter().any(refuted) {
+    // What every event of the guest was asked of, one may contradict: a clock can wander between the exits.
+    for in_order in [false, true] {
+        let refuted = |cpu: &Cpu| matches!(cpu.map, Some(Map::Lines(_))) && cpu.outside.violations > 0;
+        if !cpus.iter().any(refuted) {
+            break;
+        }
         for cpu in cpus.iter_mut().filter(|cpu| refuted(cpu)) {
-            cpu.map = Order::between(&causal(&cpu.vcpu, &cpu.own.exits, &cpu.common)).map(Map::Order);
+            let causes =
+                Causes { vcpu: &cpu.vcpu, own: &cpu.own, common: &cpu.common, slack: units.rounding(cpu.counter) };
+            let scale = units.scale(&cpu.vcpu, cpu.counter);
+            (cpu.map, cpu.bounds) = if in_order { causes.order() } else { causes.exits_alone(scale) };
         }
         judge(&mut cpus, guest, &own_axis);
     }
@@ -200,6 +208,29 @@ struct Units<'a> {
     recorded: bool,
 }
 
+impl Units<'_> {
+    /// True if both traces have the ticks of one counter as their times.
+    fn same(&self) -> bool {
+        self.below.tsc && self.own.tsc
+    }
+
+    /// How far a time may lie from the true one because files round, in units of the machine below.
+    fn rounding(&self, counter: Counter) -> u64 {
+        let ratio = counter.scaling.map_or(1.0, Scaling::ratio);
+        self.below.rounding() + (self.own.rounding() as f64 / ratio).ceil() as u64
+    }
+
+    /// What is known of the two clocks beside causes and effects.
+    fn scale(&self, vcpu: &VcpuBelow, counter: Counter) -> Scale {
+        match counter.scaling {
+            Some(scaling) if self.same() => Scale::Known(scaling.ratio()),
+            None if self.same() && self.recorded && vcpu.steps.is_empty() => Scale::Held,
+            _ if self.same() || (self.below.has_scale() && self.own.has_scale()) => Scale::Known(1.0),
+            _ => Scale::Unknown,
+        }
+    }
+}
+
 /// Finds the map of one CPU, and the exits that both sides saw.
 fn one(
     pair: pairing::Pair,
@@ -209,16 +240,14 @@ fn one(
     counter: Counter,
     units: &Units<'_>,
 ) -> Cpu {
-    let same = units.below.tsc && units.own.tsc;
-    let ratio = counter.scaling.map_or(1.0, Scaling::ratio);
-    let rounding = units.below.rounding() + (units.own.rounding() as f64 / ratio).ceil() as u64;
+    let (same, rounding) = (units.same(), units.rounding(counter));
     let paired_by_exits = !pair.common.is_empty();
     let most_match = pair.common.len() * 2 > own.exits.len();
-    let bounds = || causal(&vcpu, &own.exits, &pair.common);
+    let causes = Causes { vcpu: &vcpu, own: &own, common: &pair.common, slack: rounding };
     // Where one offset held all the time and contradicts the exits that both saw, the counter is scaled, untold.
     let scaled = |offsets: &Offsets| {
         let doubted = counter.scaling.is_none() && most_match && offsets.are_one();
-        let bounds = if doubted { bounds() } else { Vec::new() };
+        let bounds = if doubted { causes.exits() } else { Vec::new() };
         offsets.contradict(&bounds).then(|| place::scaled(&bounds)).flatten().map(|map| (map, bounds.len() as u64))
     };
     let (map, bounds, common) = if let Some(offsets) = Offsets::of(&vcpu, &counter).filter(|_| same) {
@@ -232,40 +261,10 @@ fn one(
     } else if let Some(shift) = shift.filter(|_| units.below.tsc == units.own.tsc) {
         (Some(Map::Shift(shift.clone(), rounding)), shift.len() as u64, pair.common)
     } else {
-        let scale = match counter.scaling {
-            Some(scaling) if same => Scale::Known(scaling.ratio()),
-            None if same && units.recorded && vcpu.steps.is_empty() => Scale::Held,
-            _ if same || (units.below.has_scale() && units.own.has_scale()) => Scale::Known(1.0),
-            _ => Scale::Unknown,
-        };
-        let bounds = bounds();
-        (place::through(&bounds, scale), bounds.len() as u64, pair.common)
+        let scale = units.scale(&vcpu, counter);
+        let (map, bounds) = causes.map(scale);
+        (map, bounds, pair.common)
     };
     let (cpu, outside) = (pair.cpu, Outside::default());
     Cpu { cpu, vcpu, own, paired_by_exits, one_counter: same, counter, map, bounds, common, outside }
-}
-
-/// What the exits that both saw say of the two clocks, by time of the guest's.
-pub fn causal(vcpu: &VcpuBelow, own: &[OwnExit], common: &[(usize, usize)]) -> Vec<Bound> {
-    let mut bounds = Vec::new();
-    let mut last_request = None;
-    for (low, high) in common {
-        let (handed, exit) = (vcpu.reflected[*low], own[*high]);
-        // The nested guest that stopped here was entered by the last request before.
-        let request = vcpu.requests.partition_point(|at| *at <= handed.at).checked_sub(1);
-        if let (Some(place), Some(x)) = (request.filter(|_| request != last_request), exit.entered) {
-            let at = vcpu.requests[place];
-            let window = vcpu.windows.partition_point(|window| window.from < at).checked_sub(1);
-            let previous = low.checked_sub(1).map_or(0, |before| vcpu.reflected[before].at);
-            if let Some(y) = window.map(|last| vcpu.windows[last].to).filter(|_| at > previous) {
-                bounds.push(Bound { x, y, is_lower: false });
-            }
-        }
-        last_request = request;
-        if let Some(window) = vcpu.windows.get(vcpu.windows.partition_point(|window| window.from < handed.at)) {
-            bounds.push(Bound { x: exit.at, y: window.from, is_lower: true });
-        }
-    }
-    bounds.sort_by_key(|bound| bound.x);
-    bounds
 }

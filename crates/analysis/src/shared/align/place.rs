@@ -106,13 +106,20 @@ pub enum Scale {
     Unknown,
 }
 
+impl Scale {
+    /// The slopes that a line can have, where anything is known of them.
+    pub fn slopes(self) -> Option<(f64, f64)> {
+        match self {
+            Scale::Known(ratio) => Some(((1.0 - MOST_DRIFT) / ratio, (1.0 + MOST_DRIFT) / ratio)),
+            Scale::Held => Some((1.0 - MOST_DRIFT, 1.0 + MOST_DRIFT)),
+            Scale::Unknown => None,
+        }
+    }
+}
+
 /// The map through causal bounds, sorted by x.
 pub fn through(bounds: &[Bound], scale: Scale) -> Option<Map> {
-    let slopes = match scale {
-        Scale::Known(ratio) => ((1.0 - MOST_DRIFT) / ratio, (1.0 + MOST_DRIFT) / ratio),
-        Scale::Held => (1.0 - MOST_DRIFT, 1.0 + MOST_DRIFT),
-        Scale::Unknown => ANY,
-    };
+    let slopes = scale.slopes().unwrap_or(ANY);
     let lines = Lines::one(bounds, slopes).or_else(|| {
         let lines = Lines::split(bounds, slopes)?;
         (lines.len() * RARE <= bounds.len() && lines.jump()).then_some(lines)
