@@ -1,6 +1,7 @@
 //! A recording with its traces opened: what every question is asked of.
 
 use crate::Error;
+use crate::shared::align::names::Given;
 use base::recording::{Recording, TscReadings};
 use base::{Level, Problem, Span};
 use trace::Trace;
@@ -44,6 +45,8 @@ pub struct Options {
     pub ignore_events: Vec<String>,
     /// VM names by thread id, over what the trace says.
     pub vm_map: Vec<(i32, String)>,
+    /// Symbols of machines, over what their traces carry.
+    pub symbols: Vec<Given>,
 }
 
 impl Input {

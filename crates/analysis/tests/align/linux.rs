@@ -16,7 +16,7 @@ fn fixture() -> Recording {
 }
 
 /// The whole recording, which is too large to be kept here.
-fn whole() -> Option<Recording> {
+pub fn whole() -> Option<Recording> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let traces = std::env::var_os("KVMSCOPE_SHARED").map_or(beside, PathBuf::from).join("traces");
     let files = [(0, "svm_linux_l0.dat"), (1, "svm_linux_l1.dat")];
@@ -28,7 +28,7 @@ fn whole() -> Option<Recording> {
     Some(Recording::of_files(&named, None).unwrap())
 }
 
-fn align(input: &Input, hidden: &[&str]) -> Alignment {
+pub fn align(input: &Input, hidden: &[&str]) -> Alignment {
     let ignore_events = hidden.iter().map(|name| (*name).to_owned()).collect();
     let options = Options { ignore_events, ..Options::default() };
     let clock = trace::calibrate::fit(input.parts[0].trace.as_ref()).unwrap();

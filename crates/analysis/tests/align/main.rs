@@ -5,4 +5,5 @@ mod generated;
 mod hull;
 mod interrupts;
 mod linux;
+mod names;
 mod options;

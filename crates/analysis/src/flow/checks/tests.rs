@@ -260,7 +260,7 @@ fn aligned(found: usize, outside: u64) -> PartFlow {
         tasks: Default::default(),
     };
     PartFlow {
-        aligned: Some(Aligned { alignment, vms: vec!["web".into()], joined: None, sites: Vec::new() }),
+        aligned: Some(Aligned { alignment, vms: vec!["web".into()], joined: None, sites: Vec::new(), symbols: None }),
         machine: "L1".into(),
         level: Level::L1,
         ..quiet(Isa::Svm)

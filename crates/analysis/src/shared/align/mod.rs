@@ -22,6 +22,7 @@ pub mod inside;
 pub mod interrupts;
 pub mod lines;
 pub mod matches;
+pub mod names;
 pub mod offsets;
 pub mod order;
 pub mod outside;
