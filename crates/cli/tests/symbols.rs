@@ -19,6 +19,12 @@ fn report(symbols: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// True if a problem has these words.
+fn says(report: &Value, words: &str) -> bool {
+    let mut texts = report["problems"].as_array().unwrap().iter().filter_map(|problem| problem["text"].as_str());
+    texts.any(|text| text.contains(words))
+}
+
 /// Functions in which L1 was left by HLT.
 fn halting(report: &Value) -> Vec<(String, u64)> {
     let rows = report["sections"][0]["tables"]["exit_sites"]["rows"].as_array().unwrap();
@@ -44,10 +50,18 @@ fn the_slide_of_a_kernel_is_told_by_where_it_halts_or_by_the_user() {
     let path = map(directory.path(), "my_own_halt");
     let told = report(&format!("L1={}", path.display()));
     assert!(halting(&told).is_empty());
-    let said: Vec<&str> = told["problems"].as_array().unwrap().iter().filter_map(|one| one["text"].as_str()).collect();
-    assert!(said.iter().any(|text| text.contains("System.map,0x1c000000")), "{said:?}");
+    assert!(says(&told, "System.map,0x1c000000"));
     let found = halting(&report(&format!("L1={},{:#x}", path.display(), HALT - LINKED)));
     assert_eq!(found, [("my_own_halt".to_owned(), 627)]);
+}
+
+#[test]
+fn a_file_that_names_nothing_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = map(directory.path(), "native_safe_halt");
+    assert!(says(&report(&format!("L2={}", path.display())), "no trace of L2"));
+    std::fs::write(&path, "0000000000000000 T _stext\n").unwrap();
+    assert!(says(&report(&format!("L1={}", path.display())), "hides them"));
 }
 
 #[test]

@@ -17,6 +17,11 @@ use std::collections::BTreeMap;
 
 /// Aligns every guest's trace whose lower machine was recorded too.
 pub fn align(ask: &Ask<'_>, flows: &mut [PartFlow]) {
+    if let Some(first) = flows.first_mut() {
+        let unused = names::unused(ask.input, ask.options).into_iter();
+        let problem = |(file, why)| Problem::at(file, None, "names of functions", "none", 0, why);
+        first.problems.extend(unused.map(problem));
+    }
     let lower: Vec<Option<usize>> = flows.iter().map(|flow| below(flow, flows, &ask.input.recording)).collect();
     for (place, lower) in lower.iter().enumerate() {
         let Some(lower) = *lower else { continue };

@@ -29,6 +29,44 @@ pub struct Given {
     pub slide: Option<u64>,
 }
 
+impl Given {
+    /// True if it names the code of `part`'s machine.
+    fn is_of(&self, input: &Input, part: &Part) -> bool {
+        let machine = input.recording.machines.iter().find(|machine| machine.id == part.machine);
+        let name = machine.and_then(|machine| machine.name.as_deref());
+        [Some(part.machine.as_str()), name, Some(&part.level.to_string())].contains(&Some(&self.machine))
+    }
+
+    /// True if the text names a function or a module.
+    fn names_something(&self) -> bool {
+        let any = Symbols::parse(self.text.clone()).is_some();
+        any || Symbols::default().with_modules(&self.text).has_modules()
+    }
+}
+
+/// What cannot be used of that which the user gave, each with its file.
+pub fn unused(input: &Input, options: &Options) -> Vec<(String, String)> {
+    let why = |given: &Given| {
+        let file = given.file.display().to_string();
+        let Given { machine, .. } = given;
+        if !input.parts.iter().any(|part| given.is_of(input, part)) {
+            let why = format!(
+                "{file} is not used: the recording has no trace of {machine} itself; add one, --part {machine}=FILE, \
+                 or join a recording made inside it"
+            );
+            return Some((file, why));
+        }
+        (!given.names_something()).then(|| {
+            let why = format!(
+                "{file} names no function at a kernel's address; a kernel hides them from all but root: copy \
+                 /proc/kallsyms as root in {machine}"
+            );
+            (file, why)
+        })
+    };
+    options.symbols.iter().filter_map(why).collect()
+}
+
 /// A symbol file longer than this is something else; kallsyms of large kernels have 20 MB.
 const MOST_BYTES: u64 = 256 << 20;
 
@@ -37,12 +75,7 @@ const MOST_BYTES: u64 = 256 << 20;
 /// # Errors
 /// If there are some that cannot be used: a sentence that says what to do.
 pub fn symbols(input: &Input, options: &Options, part: &Part, halts: &[u64]) -> Result<Option<Symbols>, String> {
-    let machines = &input.recording.machines;
-    let machine = machines.iter().find(|machine| machine.id == part.machine);
-    let name = machine.and_then(|machine| machine.name.as_deref());
-    let level = part.level.to_string();
-    let is_it = |given: &&Given| [Some(part.machine.as_str()), name, Some(&level)].contains(&Some(&given.machine));
-    let given: Vec<&Given> = options.symbols.iter().filter(is_it).collect();
+    let given: Vec<&Given> = options.symbols.iter().filter(|given| given.is_of(input, part)).collect();
     let beside = |name: &str| read(&input.recording.root.join(&part.machine).join(name));
     let hosts = input.recording.parts.iter().filter(|other| other.kind == PartKind::Host);
     let hosts = hosts.filter(|other| other.machine == part.machine).map(|other| input.recording.root.join(&other.path));

@@ -85,6 +85,11 @@ impl Symbols {
         Self { modules, ..self }
     }
 
+    /// True if a module's place is known.
+    pub fn has_modules(&self) -> bool {
+        !self.modules.is_empty()
+    }
+
     /// The slide at which the places where the guest halted lie in functions that halt; `None` if none does, or several.
     pub fn slide_by(&self, halts: &[u64]) -> Option<u64> {
         let halting = |place: u64| self.function(place).is_some_and(|name| HALTING.contains(&name));
