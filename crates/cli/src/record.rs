@@ -102,7 +102,7 @@ impl Record {
             }
         };
         let mut notes: Vec<Part> = checked.iter().filter_map(|checked| checked.notes.clone()).collect();
-        live.with([notes.clone(), vec![tracing.partial()], beside.parts, before.parts].concat())?;
+        live.with([notes.clone(), tracing.partial(), beside.parts, before.parts].concat())?;
         let status = Status::new(!self.no_progress, tracing.meter());
         status.began(&tracing);
         let mut recorders: Vec<Box<dyn Recorder>> = vec![Box::new(tracing)];

@@ -1,6 +1,7 @@
 //! What the flow of a recording consists of.
 
 use crate::shared::align::Alignment;
+use crate::shared::align::symbols::Symbols;
 use crate::shared::details::Detail;
 use crate::shared::keyed::Keyed;
 use crate::shared::machine::{Context, Doubts, Handled, Seen};
@@ -103,6 +104,8 @@ pub struct Aligned {
     pub joined: Option<(String, f64)>,
     /// Functions of the guest at which it was left, if its trace carries its symbols.
     pub sites: Vec<Site>,
+    /// Names of the guest's functions.
+    pub symbols: Option<Symbols>,
 }
 
 /// Exits of a guest in one of its functions.

@@ -7,6 +7,7 @@ use crate::flow::rules::RULES;
 use crate::shared::align::above::{CpuAbove, OwnExit};
 use crate::shared::align::below::{Reflected, VcpuBelow, Window};
 use crate::shared::align::offsets::Offsets;
+use crate::shared::align::readings::Counter;
 use crate::shared::align::{Alignment, Axis, Cpu, Map, Outside};
 use crate::shared::details::Detail;
 use crate::shared::machine::{Doubts, Seen};
@@ -237,9 +238,11 @@ fn aligned(found: usize, outside: u64) -> PartFlow {
     vcpu.steps.write(0, 0, 0);
     let cpu = Cpu {
         cpu: 0,
-        own: CpuAbove { exits: (0..10).map(own).collect() },
+        own: CpuAbove { exits: (0..10).map(own).collect(), handlers: Vec::new() },
         paired_by_exits: true,
-        map: Offsets::of(&vcpu).map(|offsets| Map::Offsets(offsets, 0)),
+        one_counter: false,
+        counter: Counter::default(),
+        map: Offsets::of(&vcpu, &Counter::default()).map(|offsets| Map::Offsets(offsets, 0)),
         bounds: 1,
         common: (10 - found..10).map(|place| (place, place)).collect(),
         outside: Outside { events: 100, violations: outside, worst: 7, ..Outside::default() },
@@ -257,7 +260,7 @@ fn aligned(found: usize, outside: u64) -> PartFlow {
         tasks: Default::default(),
     };
     PartFlow {
-        aligned: Some(Aligned { alignment, vms: vec!["web".into()], joined: None, sites: Vec::new() }),
+        aligned: Some(Aligned { alignment, vms: vec!["web".into()], joined: None, sites: Vec::new(), symbols: None }),
         machine: "L1".into(),
         level: Level::L1,
         ..quiet(Isa::Svm)

@@ -37,7 +37,8 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
     let text = |name: &str| Column::value(name, "", ColumnType::Text);
     let mut columns = vec![Column::key("machine"), Column::key_of("cpu", U64), Column::key("below")];
     columns.extend([text("vm"), Column::value("vcpu", "", U64), Column::value("tid", "", I64)]);
-    columns.extend([text("paired_by"), text("method")]);
+    columns.extend([text("paired_by"), text("method"), text("offset_from")]);
+    columns.extend([Column::value("ratio", "", ColumnType::F64), text("ratio_from")]);
     columns.extend(["bounds", "steps", "breaks"].map(|name| Column::value(name, "count", U64)));
     columns.extend(["offset_first_ns", "offset_last_ns"].map(|name| Column::value(name, "ns", I64)));
     columns.push(Column::value("drift_ppb", "", I64));
@@ -54,6 +55,7 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
         row.extend([alignment.below.as_str().into(), vm.into(), number, Cell::I64(cpu.vcpu.tid.into())]);
         row.push(if cpu.paired_by_exits { "exits" } else { "number" }.into());
         row.push(cpu.map.as_ref().map_or("none", Map::method).into());
+        row.extend(counter(cpu));
         row.push(cpu.bounds.into());
         row.extend([cpu.vcpu.steps.changes().into(), cpu.vcpu.steps.breaks.into()]);
         row.extend(offsets(alignment, cpu));
@@ -79,6 +81,24 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
     ];
     table.shown = shown("Guests' own traces on the time line below", &columns, 20);
     table
+}
+
+/// Where the offset comes from; the guest's ticks for each tick below, and where that comes from.
+fn counter(cpu: &Cpu) -> [Cell; 3] {
+    let told = cpu.told_ratio();
+    let (offset, ratio) = match &cpu.map {
+        Some(Map::Offsets(offsets, _)) => {
+            let from = if offsets.is_held { "debugfs" } else { "kvm_write_tsc_offset" };
+            (Some(from), told.or(Some((1.0, "assumed"))))
+        }
+        Some(Map::Lines(lines)) => {
+            let (flat, steep) = lines.slopes();
+            (None, Some((2.0 / (flat + steep), "causes")).filter(|_| cpu.one_counter))
+        }
+        Some(Map::Shift(..)) => (Some("time_shift"), told.filter(|_| cpu.one_counter)),
+        Some(Map::Order(_)) | None => (None, told.filter(|_| cpu.one_counter)),
+    };
+    [offset.into(), ratio.map(|ratio| ratio.0).into(), ratio.map(|ratio| ratio.1).into()]
 }
 
 /// First and last offset in ns, and the drift between them.
