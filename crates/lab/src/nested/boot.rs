@@ -4,7 +4,7 @@
 //! toy     L0's initramfs: this program
 //! Linux   L0's initramfs: this program, QEMU, the kernel, L1's initramfs: the same again, L2's initramfs: this program
 //! ```
-//! In: settings and a kernel. Out: the disks that L0, and L1 if it is Linux, have written.
+//! In: settings and a kernel. Out: the disks that L0, and L1 and L2 if they are Linux, have written.
 
 use super::emulator::Emulator;
 use super::initramfs::{self, Contents};
@@ -41,7 +41,7 @@ impl Boot<'_> {
     /// If something is missing or goes wrong on the way; the sentence says what.
     pub fn run(&self, say: &mut dyn FnMut(&str), stop: &AtomicBool) -> Result<Vec<PathBuf>, Error> {
         let initramfs = self.initramfs()?;
-        let names: &[&str] = if self.settings.guest == Guest::Linux { &["disk-L0", "disk-L1"] } else { &["disk-L0"] };
+        let names: Vec<_> = (0..=self.innermost()).map(|level| format!("disk-L{level}")).collect();
         let disks: Vec<_> = names.iter().map(|name| self.scratch.join(name)).collect();
         let bytes = if self.settings.arch == Arch::Svm { qemu::DISK_BYTES } else { bochs::DISK_BYTES };
         for disk in &disks {
@@ -50,12 +50,12 @@ impl Boot<'_> {
         }
         let (mut command, package, limit_s, with) = match self.settings.arch {
             Arch::Svm => {
-                let command = qemu::command(self.settings, self.kernel, &initramfs, CONSOLE, names);
+                let command = qemu::command(self.settings, self.kernel, &initramfs, CONSOLE, &names);
                 let limit_s = if self.settings.guest == Guest::Linux { 1800 } else { 300 };
                 (command, "qemu-system-x86", limit_s, "QEMU TCG with SVM")
             }
             Arch::Vmx => {
-                let command = bochs::command(self.kernel, &initramfs, CONSOLE, names[0], self.scratch.path())?;
+                let command = bochs::command(self.kernel, &initramfs, CONSOLE, &names[0], self.scratch.path())?;
                 (command, "bochs", 1800, "Bochs with VMX; this takes some minutes")
             }
         };
@@ -73,9 +73,8 @@ impl Boot<'_> {
             Arch::Svm => (qemu::MODULES, qemu::DISK),
             Arch::Vmx => (bochs::MODULES, bochs::DISK),
         };
-        let levels = if self.settings.guest == Guest::Linux { INNERMOST } else { 0 };
         let mut inner: Option<String> = None;
-        for level in (0..=levels).rev() {
+        for level in (0..=self.innermost()).rev() {
             let initramfs = format!("initramfs-L{level}");
             let mut contents = Contents {
                 program: self.program,
@@ -95,6 +94,11 @@ impl Boot<'_> {
             initramfs::write(&self.scratch.join(&initramfs), contents, &modules)?;
         }
         inner.ok_or_else(|| Error::Unable("no machine to boot".to_owned()))
+    }
+
+    /// The innermost machine that this program runs in.
+    fn innermost(&self) -> u8 {
+        if self.settings.guest == Guest::Linux { INNERMOST } else { 0 }
     }
 
     fn job(&self, level: u8, disk: &str) -> Job {
