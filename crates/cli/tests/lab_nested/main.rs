@@ -167,6 +167,7 @@ fn aligned(recording: &Path) {
         tasks.iter().any(|row| row[0] == level && row[1] == task && row[2].as_u64().unwrap() > 0)
     };
     assert!(has_exits("L1", "CPU 0/KVM") && has_exits("L2", "workload"), "{tasks:?}");
+    assert_eq!(tasks[0][0], "L2", "the innermost guest's tasks come first");
 }
 
 /// A lab whose machine is booting.
