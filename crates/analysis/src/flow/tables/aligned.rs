@@ -173,14 +173,17 @@ pub fn exit_sites(measures: &[Measures<'_>], options: &Options) -> Table {
     table
 }
 
-/// The guest's tasks that ran when it was left. Exits that fall together with a switch have no task.
+/// The guest's tasks that ran when it was left, the innermost guest's first: there the work is. Exits that fall together
+/// with a switch have no task.
 pub fn guest_tasks(measures: &[Measures<'_>], options: &Options) -> Table {
     let mut columns = vec![Column::key("vm"), Column::key_of("vcpu", U64), Column::key("level")];
     columns.extend([Column::key("task"), Column::key_of("tid", I64)]);
     columns.extend([Column::value("exits", "count", U64), Column::value("total_ns", "ns", U64)]);
     let mut table = Table::new("guest_tasks", columns);
     let wanted = |level: Level| options.level.is_none_or(|wanted| wanted == level);
-    for (level, aligned, cpu, vm) in each_cpu(measures, options).filter(|(level, ..)| wanted(*level)) {
+    let mut cpus: Vec<_> = each_cpu(measures, options).filter(|(level, ..)| wanted(*level)).collect();
+    cpus.sort_by_key(|(level, ..)| std::cmp::Reverse(*level));
+    for (level, aligned, cpu, vm) in cpus {
         let own = aligned.alignment.tasks.range((cpu.cpu, None)..=(cpu.cpu, Some(i32::MAX)));
         let mut own: Vec<_> = own.map(|((_, tid), sums)| (*tid, sums)).collect();
         own.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.exits));
@@ -200,7 +203,7 @@ pub fn guest_tasks(measures: &[Measures<'_>], options: &Options) -> Table {
         ("exits", "exits"),
         ("total_ns", "until it ran again"),
     ];
-    table.shown = shown("Which of the guest's tasks ran when it was left", &columns, 12);
+    table.shown = shown("Which of the guest's tasks ran when it was left", &columns, 20);
     table
 }
 
