@@ -213,11 +213,7 @@ impl PartFlow {
 
     /// A level as everybody counts it: the trace's own guests are one above the machine it was recorded on.
     pub fn level_of(&self, level: Lv) -> Level {
-        let base = match self.level {
-            Level::At(base) => base,
-            Level::Unknown => 0,
-        };
-        level.depth().map_or(Level::Unknown, |depth| Level::At(depth + base))
+        super::states::level_of(self.level, level)
     }
 }
 

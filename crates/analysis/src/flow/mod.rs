@@ -21,7 +21,9 @@ pub mod model;
 pub mod profile;
 pub mod rules;
 pub mod section;
+mod states;
 pub mod tables;
+pub mod timeline;
 mod twins;
 
 pub use section::{QUESTION, answer};

@@ -47,7 +47,7 @@ impl Lv {
     /// The depth, if the trace has told.
     #[inline]
     pub fn depth(self) -> Option<u8> {
-        (self > Lv::Lost).then_some(self as u8 - Lv::Lost as u8)
+        (self > Lv::Lost).then(|| self as u8 - Lv::Lost as u8)
     }
 
     /// True if the trace has not told.

@@ -22,7 +22,9 @@ pub struct Chain {
     pub exits: u64,
     /// The first of them in order, up to [`KEPT`].
     pub sequence: SmallVec<[Reason; 16]>,
-    /// Until the nested guest ran again, without time off the CPU; `None` for a censored chain.
+    /// When the nested guest ran again; `None` for a censored chain.
+    pub closed_ns: Option<u64>,
+    /// Until then, without time off the CPU; `None` for a censored chain.
     pub cost_ns: Option<u64>,
     /// The guest hypervisor halted inside.
     pub interrupted: bool,
@@ -59,6 +61,7 @@ impl OpenChain {
             start_ns,
             exits: 0,
             sequence: SmallVec::new(),
+            closed_ns: None,
             cost_ns: None,
             interrupted: false,
             migrated: false,
@@ -82,6 +85,7 @@ impl OpenChain {
     pub fn close(&mut self, now_ns: u64, now: &Sums, entered: Option<u64>, guessed: bool) {
         self.guessed = guessed;
         let off_ns = now.off_ns - self.before.off_ns;
+        self.chain.closed_ns = Some(now_ns);
         self.chain.cost_ns = Some(now_ns.saturating_sub(self.chain.start_ns).saturating_sub(off_ns));
         self.chain.guest_ns = now.guest1_ns - self.before.guest1_ns;
         self.chain.userspace_ns = now.user_ns - self.before.user_ns;
@@ -90,6 +94,7 @@ impl OpenChain {
 
     /// The entry that seemed to close it was refused.
     pub fn reopen(&mut self) {
+        self.chain.closed_ns = None;
         self.chain.cost_ns = None;
         self.entered_other = false;
     }
