@@ -130,8 +130,21 @@ fn a_linux_l1_has_the_exits_that_l0_gave_it() {
         return;
     }
     let arguments = ["--arch", "svm", "--guest", "linux"];
-    let Some(report) = scored(&arguments, &["loops=5"], score::score_linux) else { return };
+    let right = |recording: &Path| score::score_linux(recording, 10_000);
+    let Some(report) = scored(&arguments, &["loops=5"], right) else { return };
     assert!(report.contains("L1/trace.dat: recorded at L1"), "{report}");
+}
+
+#[test]
+fn a_linux_l1_on_vmx_has_the_exits_that_l0_gave_it() {
+    if !long_trials("Linux as L1 and L2 in Bochs") {
+        return;
+    }
+    for shadow in ["shadow_vmcs=on", "shadow_vmcs=off"] {
+        let right = |recording: &Path| score::score_linux(recording, 1_000);
+        let Some(report) = scored(&["--arch", "vmx", "--guest", "linux"], &[shadow], right) else { return };
+        assert!(report.contains("EMULATED by Bochs"), "{report}");
+    }
 }
 
 /// A lab whose machine is booting.

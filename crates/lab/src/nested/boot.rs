@@ -3,6 +3,7 @@
 //! ```text
 //! toy     L0's initramfs: this program
 //! Linux   L0's initramfs: this program, QEMU, the kernel, L1's initramfs: the same again, L2's initramfs: this program
+//! Linux in Bochs          this program, the kernel unpacked; out of that each machine makes the initramfs of its guest
 //! ```
 //! In: settings and a kernel. Out: the disks that L0, and L1 if it is Linux, have written.
 
@@ -13,7 +14,7 @@ use super::modules::Modules;
 use super::packages::Kernel;
 use super::scratch::Scratch;
 use super::settings::{Arch, Guest, Settings};
-use super::{bochs, qemu};
+use super::{bochs, pc, qemu, vmlinux};
 use crate::Error;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -55,8 +56,14 @@ impl Boot<'_> {
                 (command, "qemu-system-x86", limit_s, "QEMU TCG with SVM")
             }
             Arch::Vmx => {
-                let command = bochs::command(self.kernel, &initramfs, CONSOLE, names[0], self.scratch.path())?;
-                (command, "bochs", 1800, "Bochs with VMX; this takes some minutes")
+                let command =
+                    bochs::command(self.settings.guest, self.kernel, &initramfs, CONSOLE, names, self.scratch.path())?;
+                (
+                    command,
+                    "bochs",
+                    if self.settings.guest == Guest::Linux { 3600 } else { 1800 },
+                    "Bochs with VMX; this takes some minutes",
+                )
             }
         };
         say(&format!("booting L0, Linux {} in {with}", self.kernel.version));
@@ -73,6 +80,9 @@ impl Boot<'_> {
             Arch::Svm => (qemu::MODULES, qemu::DISK),
             Arch::Vmx => (bochs::MODULES, bochs::DISK),
         };
+        if (self.settings.arch, self.settings.guest) == (Arch::Vmx, Guest::Linux) {
+            return self.one_initramfs_for_all(&modules);
+        }
         let levels = if self.settings.guest == Guest::Linux { INNERMOST } else { 0 };
         let mut inner: Option<String> = None;
         for level in (0..=levels).rev() {
@@ -97,6 +107,28 @@ impl Boot<'_> {
         inner.ok_or_else(|| Error::Unable("no machine to boot".to_owned()))
     }
 
+    /// Makes an initramfs out of which L0 makes those of its guests, who have all of it in common.
+    fn one_initramfs_for_all(&self, modules: &Modules) -> Result<String, Error> {
+        let kernel = self.scratch.join("vmlinux");
+        let flat = vmlinux::flat(&self.kernel.image)?;
+        std::fs::write(&kernel, flat).map_err(|error| Error::io(&kernel, error))?;
+        let (mut l0, mut l1, l2) = (self.job(0, bochs::DISK), self.job(1, pc::STORE_DEVICE), self.job(INNERMOST, ""));
+        l1.disk_offset = pc::STORE;
+        l1.modules = modules.in_order(bochs::GUEST_MODULES)?.into_iter().map(|(name, _)| name).collect();
+        l1.guest = Some(Box::new(l2));
+        l0.guest = Some(Box::new(l1));
+        let contents = Contents {
+            program: self.program,
+            job: l0,
+            modules: bochs::MODULES,
+            programs: Vec::new(),
+            files: vec![(PathBuf::from(GUEST_KERNEL), kernel)],
+        };
+        let name = "initramfs-L0".to_owned();
+        initramfs::write(&self.scratch.join(&name), contents, modules)?;
+        Ok(name)
+    }
+
     fn job(&self, level: u8, disk: &str) -> Job {
         let shadow = u8::from(self.settings.shadow_vmcs);
         Job {
@@ -108,6 +140,8 @@ impl Boot<'_> {
                 ("kvm_intel".to_owned(), format!("nested=1 enable_shadow_vmcs={shadow}")),
             ],
             disk: disk.to_owned(),
+            disk_offset: 0,
+            guest: None,
             // The one clock that levels share.
             clock: if self.settings.guest == Guest::Linux { "x86-tsc" } else { "mono" }.to_owned(),
         }
