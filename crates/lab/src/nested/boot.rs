@@ -58,12 +58,7 @@ impl Boot<'_> {
             Arch::Vmx => {
                 let command =
                     bochs::command(self.settings.guest, self.kernel, &initramfs, CONSOLE, names, self.scratch.path())?;
-                (
-                    command,
-                    "bochs",
-                    if self.settings.guest == Guest::Linux { 3600 } else { 1800 },
-                    "Bochs with VMX; this takes some minutes",
-                )
+                (command, "bochs", 1800, "Bochs with VMX; this takes some minutes")
             }
         };
         say(&format!("booting L0, Linux {} in {with}", self.kernel.version));
