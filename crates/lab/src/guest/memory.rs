@@ -94,4 +94,15 @@ mod tests {
         assert!(memory.load(4095, &[1, 2]).is_err());
         assert!(memory.load(usize::MAX, &[1, 2]).is_err());
     }
+
+    #[test]
+    fn large_memory_begins_like_a_large_page_and_all_of_it_is_there() {
+        let bytes = 2 * LARGE_PAGE + 4096;
+        let mut memory = Memory::new(bytes).unwrap();
+        assert_eq!((memory.address() as usize % LARGE_PAGE, memory.bytes()), (0, bytes));
+        memory.load(bytes - 2, &[7, 8]).unwrap();
+        let mut end = [0; 3];
+        memory.copy(bytes - 3, &mut end);
+        assert_eq!(end, [0, 7, 8]);
+    }
 }
