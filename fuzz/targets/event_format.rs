@@ -5,7 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trace::format::{Endian, EventFormat, Extract};
+use trace::extract::Extract;
+use trace::format::{Endian, EventFormat};
 use trace::{Batch, Wanted};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -17,13 +18,13 @@ fuzz_target!(|bytes: &[u8]| {
     let wanted = Wanted { names: vec![event.name], fields };
     for endian in [Endian::Little, Endian::Big] {
         let extract = Extract::compile(&format, &wanted, endian);
-        let (mut quick, mut plain) = (Batch::default(), Batch::default());
+        let (mut words, mut contents, mut plain) = (vec![0; extract.words()], Vec::new(), Batch::default());
         match endian {
-            Endian::Little => extract.values::<false>(record, record.first_chunk(), &mut quick),
-            Endian::Big => extract.values::<true>(record, record.first_chunk(), &mut quick),
+            Endian::Little => extract.fill::<false>(record, record.first_chunk(), &mut words, &mut contents),
+            Endian::Big => extract.fill::<true>(record, record.first_chunk(), &mut words, &mut contents),
         }
-        extract.step_by_step(record, &mut plain);
-        assert!(quick.values.len() <= wanted.fields.len() + 1, "at most one value per field, and the mask");
-        assert_eq!((quick.values, quick.bytes), (plain.values, plain.bytes), "both ways find the same");
+        extract.add(record, &mut plain);
+        assert!(words.len() <= wanted.fields.len() + 1, "at most one value per field, and the mask");
+        assert_eq!((&words[..], contents), (&plain.values[..], plain.bytes), "both ways find the same");
     }
 });

@@ -1,7 +1,8 @@
 //! A recording with its traces opened: what every question is asked of.
 
 use crate::Error;
-use base::recording::Recording;
+use crate::shared::align::names::Given;
+use base::recording::{Recording, TscReadings};
 use base::{Level, Problem, Span};
 use trace::Trace;
 
@@ -25,6 +26,8 @@ pub struct Part {
     pub machine: String,
     /// The trace.
     pub trace: Box<dyn Trace>,
+    /// What KVM said there of the counters of its guests, where the recorder kept it.
+    pub tsc: Option<TscReadings>,
 }
 
 /// How the user narrowed a question.
@@ -42,6 +45,8 @@ pub struct Options {
     pub ignore_events: Vec<String>,
     /// VM names by thread id, over what the trace says.
     pub vm_map: Vec<(i32, String)>,
+    /// Symbols of machines, over what their traces carry.
+    pub symbols: Vec<Given>,
 }
 
 impl Input {
@@ -63,7 +68,15 @@ impl Input {
                 Ok(trace) => {
                     input.problems.extend(trace.facts().problems.iter().cloned());
                     let level = input.recording.level_of(&part.machine);
-                    input.parts.push(Part { index, level, machine: part.machine.clone(), trace });
+                    let machine = part.machine.clone();
+                    let tsc = input.recording.tsc_readings(&machine).and_then(|readings| {
+                        let damaged = |error: base::recording::Error| {
+                            let file = part.path.display().to_string();
+                            Problem::at(file, None, "offsets of guests' counters", "none", 0, error.to_string())
+                        };
+                        readings.map_err(|error| input.problems.push(damaged(error))).ok()
+                    });
+                    input.parts.push(Part { index, level, machine, trace, tsc });
                 }
                 Err(error) => {
                     let file = part.path.display().to_string();

@@ -6,13 +6,14 @@
 use base::recording::{Named, Recording};
 use generate::guest::pair;
 use generate::scenario::Scenario;
-use generate::{GuestClock, Target};
+use generate::{GuestClock, Story, Target};
 use kvmscope_analysis::flow::{answer, build};
 use kvmscope_analysis::shared::profile::{Mode, profile};
 use kvmscope_analysis::shared::{Lv, State};
 use kvmscope_analysis::{Ask, Input, Options};
 use std::collections::BTreeMap;
 use trace::format::Endian;
+use trace::write::Record;
 use trace::write::tracedat::Compression;
 use trace::{Batch, EventType, Facts, FieldKind, FieldType, Lane, Reading, Source, Trace};
 
@@ -69,6 +70,10 @@ fn samples_land_in_the_guest_that_ran() {
         let nested = pair.nested.iter().map(|(at, _)| (*at, tid, 5, 0x20));
         let mut samples: Vec<(u64, i32, u64, u64)> = own.chain(nested).collect();
         samples.push((story.truth.to_ns - 1, 1, 1, kernel));
+        // A timer's sample is taken when the exit has been written already.
+        let late = behind_exits(&story, tid);
+        samples.extend(late.iter().map(|at| (*at, tid, 4, 0x10)));
+        assert!(!late.is_empty());
         samples.push((samples[0].0, tid, 1, kernel));
         samples.sort_unstable();
         let part = &mut input.parts[0];
@@ -86,7 +91,7 @@ fn samples_land_in_the_guest_that_ran() {
         }
         let guest = |level: Lv, mode| (format!("{:?}", State::Guest(level)), mode);
         let expected = BTreeMap::from([
-            (guest(Lv::L1, Mode::GuestKernel), pair.true_ns.len() as u64),
+            (guest(Lv::L1, Mode::GuestKernel), (pair.true_ns.len() + late.len()) as u64),
             (guest(Lv::L2, Mode::GuestUser), pair.nested.len() as u64),
             (guest(Lv::L1, Mode::Kernel), 1),
         ]);
@@ -100,4 +105,12 @@ fn samples_land_in_the_guest_that_ran() {
         assert!(stacks.iter().any(|stack| stack.ends_with("L1;guest;kernel;vcpu_enter_guest\")")), "{stacks:?}");
         assert!(stacks.iter().any(|stack| stack.ends_with("L2;guest;guest_user;user_code\")")), "{stacks:?}");
     }
+}
+
+/// Moments just behind exits of L1 itself: those before its first guest.
+fn behind_exits(story: &Story, tid: i32) -> Vec<u64> {
+    let name = |record: &Record| story.schema.events[record.event].name.as_str();
+    let own = story.records.iter().filter(|record| record.tid == tid);
+    let before = own.take_while(|record| !name(record).starts_with("kvm_nested"));
+    before.filter(|record| name(record) == "kvm_exit").map(|record| record.ticks + 1).collect()
 }

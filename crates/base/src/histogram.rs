@@ -11,8 +11,8 @@
 /// Samples of an unsigned quantity.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram {
-    /// Grows up to the largest sample's counter.
-    counts: Vec<u32>,
+    /// For each doubling its counters; empty where no sample lies.
+    doublings: Vec<Vec<u32>>,
     sum: u128,
     max: u64,
     count: u64,
@@ -21,8 +21,14 @@ pub struct Histogram {
 /// Binary digits of the counters for one doubling of the value.
 const DIGITS: u32 = 10;
 
+/// Counters for one doubling; the first two have one each for every value.
+const COUNTERS: usize = 1 << DIGITS;
+
 /// Counters that are looked over at once for a quantile: nearly all are 0.
 const STRIDE: usize = 64;
+
+/// So many for a doubling.
+const STRIDES: usize = COUNTERS / STRIDE;
 
 impl Histogram {
     /// An empty distribution.
@@ -34,28 +40,32 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value: u64) {
         let place = place(value);
-        if place >= self.counts.len() {
-            self.grow(place);
+        let (doubling, counter) = (place >> DIGITS, place & (COUNTERS - 1));
+        match self.doublings.get_mut(doubling).and_then(|counts| counts.get_mut(counter)) {
+            Some(count) => *count = count.saturating_add(1),
+            None => self.begin(doubling)[counter] = 1,
         }
-        self.counts[place] = self.counts[place].saturating_add(1);
         self.sum += u128::from(value);
         self.max = self.max.max(value);
         self.count += 1;
     }
 
-    /// Makes room for the counter at `place`, and for those of the same doubling.
+    /// The counters of a doubling, made if there are none.
     #[cold]
-    fn grow(&mut self, place: usize) {
-        self.counts.resize((place + 1).next_multiple_of(1 << DIGITS), 0);
+    fn begin(&mut self, doubling: usize) -> &mut [u32] {
+        if doubling >= self.doublings.len() {
+            self.doublings.resize(doubling + 1, Vec::new());
+        }
+        self.doublings[doubling].resize(COUNTERS, 0);
+        &mut self.doublings[doubling]
     }
 
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Histogram) {
-        if self.counts.len() < other.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
-        }
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count = count.saturating_add(*more);
+        for (doubling, counts) in other.doublings.iter().enumerate().filter(|(_, counts)| !counts.is_empty()) {
+            for (count, more) in self.begin(doubling).iter_mut().zip(counts) {
+                *count = count.saturating_add(*more);
+            }
         }
         self.sum += other.sum;
         self.max = self.max.max(other.max);
@@ -93,7 +103,9 @@ impl Histogram {
         let mut values = [self.max; N];
         let mut wanted = shares.iter().zip(&mut values).peekable();
         let mut below = 0;
-        for (number, counts) in self.counts.chunks(STRIDE).enumerate() {
+        let met = self.doublings.iter().enumerate().filter(|(_, counts)| !counts.is_empty());
+        let strides = met.flat_map(|(doubling, counts)| (doubling * STRIDES..).zip(counts.chunks(STRIDE)));
+        for (number, counts) in strides {
             let here: u64 = counts.iter().map(|count| u64::from(*count)).sum();
             if wanted.peek().is_some_and(|(share, _)| below + here >= self.rank(**share)) {
                 let mut upto = below;

@@ -14,11 +14,13 @@ mod found;
 mod join;
 mod live;
 mod manifest;
+mod tsc;
 
 pub use draft::Draft;
 pub use found::Named;
 pub use join::{Joined, ParentLink, join};
 pub use live::Live;
+pub use tsc::{TSC_FILE, TscReading, TscReadings, TscScaling};
 
 use crate::{Level, Problem};
 use serde::{Deserialize, Serialize};

@@ -5,9 +5,11 @@ mod machine;
 mod narrow;
 mod recordings;
 mod seconds;
+mod symbols;
 
 pub use journal::JournalPlace;
 pub use machine::machine;
 pub use narrow::Narrow;
 pub use recordings::Recordings;
 pub use seconds::nanoseconds;
+pub use symbols::SymbolFiles;

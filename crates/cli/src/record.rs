@@ -29,6 +29,9 @@ use until::Until;
 /// How often recorders are asked to do what has piled up.
 const POLL: Duration = Duration::from_millis(100);
 
+/// What the kernel calls a machine that nobody has named (CONFIG_DEFAULT_HOSTNAME of Linux 6.12).
+const UNNAMED: &str = "(none)";
+
 /// Record what the vCPUs of this host do
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
@@ -102,7 +105,7 @@ impl Record {
             }
         };
         let mut notes: Vec<Part> = checked.iter().filter_map(|checked| checked.notes.clone()).collect();
-        live.with([notes.clone(), vec![tracing.partial()], beside.parts, before.parts].concat())?;
+        live.with([notes.clone(), tracing.partial(), beside.parts, before.parts].concat())?;
         let status = Status::new(!self.no_progress, tracing.meter());
         status.began(&tracing);
         let mut recorders: Vec<Box<dyn Recorder>> = vec![Box::new(tracing)];
@@ -166,12 +169,13 @@ impl Record {
 
     fn manifest(&self, now: Utc) -> Recording {
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let name = self.machine.name.clone().or_else(|| (name != UNNAMED).then_some(name));
         Recording {
             root: PathBuf::new(),
             created: Some(now.stamp()),
             tool: Some(format!("kvmscope record {}", env!("CARGO_PKG_VERSION"))),
             emulated: None,
-            machines: vec![Machine { name: self.machine.name.clone().or(Some(name)), ..self.machine.clone() }],
+            machines: vec![Machine { name, ..self.machine.clone() }],
             parts: Vec::new(),
             problems: Vec::new(),
         }

@@ -4,7 +4,7 @@
 //! one object whose sections say whose they are. Traces of several machines that belong together are one recording
 //! directory, or are put together by `--part`.
 
-use crate::arguments::{Narrow, Recordings};
+use crate::arguments::{Narrow, Recordings, SymbolFiles};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::page::PageOptions;
 use crate::progress::Progress;
@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
     kvmscope report trace.dat\n  \
     kvmscope report --part L0=host.dat --part L1:web=guest.dat\n  \
     kvmscope report --json trace.dat | jq '.sections[].tables.exits'\n  \
+    kvmscope report --part L0=host.dat --part L1=guest.dat --symbols L1=System.map\n  \
     kvmscope report --from 1.5 --to 2 --vm web --vcpu 0 trace.dat\n  \
     kvmscope report --fail-on high trace.dat\n\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as --fail-on.")]
@@ -43,6 +44,8 @@ pub struct Report {
     no_progress: bool,
     #[command(flatten)]
     narrow: Narrow,
+    #[command(flatten)]
+    symbols: SymbolFiles,
     #[command(flatten)]
     page: PageOptions,
 }
@@ -77,7 +80,7 @@ struct Answered {
 impl Report {
     /// Answers all questions about all recordings.
     pub fn run(&self) -> anyhow::Result<Exit> {
-        let options = self.narrow.options()?;
+        let options = Options { symbols: self.symbols.read()?, ..self.narrow.options()? };
         let wanted = self.recordings.wanted();
         if self.csv.is_some() && wanted.len() > 1 {
             bail!(WrongUse("--csv writes the tables of one recording; name one PATH".to_owned()));

@@ -141,6 +141,28 @@ fn the_scale_of_the_counter_is_that_of_the_kernel() {
     assert!(*least < 1_000_000, "the axes are the same: {least} ns");
 }
 
+#[test]
+fn what_kvm_says_of_the_counters_of_guests_that_ran_before_goes_along() {
+    let Some(place) = place("counters of guests") else { return };
+    let this_thread = rustix::thread::gettid().as_raw_nonzero().get();
+    let own = |reading: &&base::recording::TscReading| reading.pid == this_thread;
+    let guest = match lab::guest::open(Path::new("/dev/kvm")).and_then(|kvm| lab::guest::Guest::new(&kvm)) {
+        Ok(guest) => guest,
+        Err(error) => return println!("skipped: counters of guests: {error}"),
+    };
+    if !Path::new("/sys/kernel/debug/kvm").is_dir() {
+        return println!("skipped: counters of guests: debugfs is not mounted");
+    }
+    let output = record(place.path(), &["--no-self-check", "--no-snapshot", "--seconds", "0.1", "-o", "new"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let recording = Recording::open(&place.path().join("new")).unwrap();
+    let readings = recording.tsc_readings("L0").unwrap().unwrap();
+    let [first, last] = [&readings.first, &readings.last].map(|readings| readings.iter().find(own).unwrap());
+    assert_eq!((first.vcpu, first), (0, last), "nobody changes the offset of a guest that does not run");
+    assert!(first.offset.is_some());
+    drop(guest);
+}
+
 /// Starts to record and waits until events are being recorded.
 fn begun(place: &Path, arguments: &[&str]) -> Child {
     let mut command = kvmscope(place);

@@ -5,7 +5,8 @@
 //! guest                kvm_exit       kvm_entry
 //! ```
 //! Wherever the story hands an exit to L1, L1 writes its own `kvm_exit` in one of the stretches in which it runs next, and
-//! its own `kvm_entry` before it asks for its guest again. Other events lie in between. Each of them has a true time on
+//! its own `kvm_entry` before it asks for its guest again. An interrupt that the host injects is handled first of all in the
+//! stretch that follows. Other events lie in between. Each of them has a true time on
 //! the host's clock, and one on the guest's, by a [`GuestClock`]: an offset, a drift, and steps, which the host's trace
 //! tells in `kvm_write_tsc_offset` if asked to.
 
@@ -24,6 +25,8 @@ pub struct GuestClock {
     pub offset: i64,
     /// What the guest's clock gains, in 10^-9 of the host's.
     pub drift_ppb: i64,
+    /// The guest's counter makes so many 2^-32 of a tick for each of the host's; 0: as many.
+    pub ratio: u64,
     /// The offset changes at every so many entries, by less than the vCPU was out of its guest; 0: never.
     pub step_every: u64,
     /// A single step, in the middle of the story.
@@ -56,6 +59,8 @@ struct Reader {
     entered_ns: Option<u64>,
     nested: bool,
     last: Option<(u32, u64)>,
+    /// An interrupt that L1 will handle when it runs next.
+    injected: Option<u64>,
     /// An exit that L1 has got and not written down.
     pending: Option<(u32, u64)>,
     /// Time of its last own event.
@@ -102,6 +107,7 @@ pub fn pair(story: &Story, clock: &GuestClock, seed: u64) -> Pair {
                 }
                 reader.entered_ns = Some(record.ticks);
             }
+            "kvm_inj_virq" if !reader.nested => reader.injected = Some(value("vector").max(value("irq"))),
             "kvm_nested_vmenter" | "kvm_nested_vmrun" => reader.nested = true,
             "kvm_nested_vmexit_inject" => {
                 reader.nested = false;
@@ -125,6 +131,9 @@ pub fn pair(story: &Story, clock: &GuestClock, seed: u64) -> Pair {
                             kernel.record(at, vcpu, 1_000 + vcpu as i32, name, given).map(|said| (at_ns, said)),
                         );
                     };
+                    if let Some(vector) = reader.injected.take() {
+                        say(reader, "local_timer_entry", &[("vector", vector.into())]);
+                    }
                     let last = request(reason);
                     if let Some((code, rip)) = reader.pending.take_if(|_| last || at_once(from_ns)) {
                         let given = [("exit_reason", u64::from(code).into()), ("guest_rip", rip.into())];
@@ -154,6 +163,13 @@ fn at_once(from_ns: u64) -> bool {
     !from_ns.is_multiple_of(3)
 }
 
+impl GuestClock {
+    /// The host's time as the guest's counter counts it, without the offset.
+    fn scaled(&self, host_ns: u64) -> u64 {
+        if self.ratio == 0 { host_ns } else { ((u128::from(host_ns) * u128::from(self.ratio)) >> 32) as u64 }
+    }
+}
+
 impl Reader {
     /// At an entry KVM may change the offset: the guest's clock never runs back.
     fn step(&mut self, clock: &GuestClock, now_ns: u64, middle_ns: u64, random: &mut Random) {
@@ -170,6 +186,6 @@ impl Reader {
 
     fn guest_time(&self, clock: &GuestClock, from_ns: u64, at_ns: u64) -> u64 {
         let drift = i128::from(at_ns - from_ns) * i128::from(clock.drift_ppb) / 1_000_000_000;
-        at_ns.wrapping_add_signed(self.offset).wrapping_add_signed(drift as i64)
+        clock.scaled(at_ns).wrapping_add_signed(self.offset).wrapping_add_signed(drift as i64)
     }
 }

@@ -11,6 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use trace::replay::Listener;
+use trace::{Event, Reading, Request, Wanted};
 
 fn journal(directory: &Path) -> Journal {
     Journal::new(directory.join("journal"), "/proc")
@@ -97,6 +99,58 @@ fn perf_samples_beside_the_tracepoints_and_keeps_them_all() {
     );
     let sampled = ["cycles/freq=200/", "cpu-clock/freq=200/"].map(|event| counted(&data, event));
     assert!(sampled.iter().any(|count| *count > 0), "{sampled:?}");
+}
+
+/// Samples of this process whose code was a guest's kernel, by `perf report -D`, with their addresses.
+fn in_guest(data: &Path) -> Vec<u64> {
+    let output = Command::new("perf").args(["report", "-D", "-i"]).arg(data).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let ours = format!("PERF_RECORD_SAMPLE(IP, 0x4): {}/", std::process::id());
+    let address = |line: &str| {
+        let ip = line.split_once(&ours)?.1.split_once(": 0x")?.1;
+        u64::from_str_radix(ip.split(' ').next()?, 16).ok()
+    };
+    text.lines().filter_map(address).collect()
+}
+
+#[test]
+fn samples_taken_while_a_guest_ran_are_the_guests() {
+    let Ok(kvm) = guest::open(Path::new("/dev/kvm")) else { return println!("skipped: kvm: no /dev/kvm") };
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        fs::write(directory.path().join(name), text).unwrap();
+        directory.path().join(name)
+    };
+    let symbols = (file("kallsyms", "0000000000001000 T in_the_guest\n"), file("modules", ""));
+    let samples = Some(Samples { frequency_hz: 10_000, guest_symbols: Some(symbols) });
+    let options = PerfOptions { events: Vec::new(), samples, ..PerfOptions::default() };
+    let Some(perf) = perf(&options, directory.path()) else { return };
+    // One that computes, and one that leaves all the time: kvm_pvm interprets most of the first, and runs the other.
+    for program in ["empty", "hlt"] {
+        let run = Guest::new(&kvm).unwrap().run(programs::named(program).unwrap(), u32::MAX, Duration::from_secs(1));
+        assert_eq!(run.unwrap().ended, Ended::Stuck, "{program} would take minutes");
+    }
+    Box::new(perf).stop().unwrap();
+    let data = directory.path().join("L0/perf.data");
+    let theirs = in_guest(&data);
+    assert!(!theirs.is_empty(), "no sample hit the guest");
+    let code = programs::CODE..programs::CODE + 0x100;
+    assert!(theirs.iter().all(|ip| code.contains(ip)), "{theirs:x?}");
+    struct Count(u64);
+    impl Listener for Count {
+        fn event(&mut self, event: &Event<'_>) {
+            let ours = event.get(2) == Some(std::process::id().into());
+            self.0 += u64::from(ours && event.get(1) == Some(4) && (0x1000..0x1100).contains(&event.or_zero(0)));
+        }
+    }
+    let trace = trace::open(&data).unwrap();
+    let sampled = trace.facts().event_types.iter().filter(|event| event.system == "perf");
+    let names = sampled.map(|event| format!("perf:{}", event.name)).collect();
+    let fields = ["ip", "cpumode", "pid"].map(|field| vec![field.to_owned()]).to_vec();
+    let request = Request { events: vec![Wanted { names, fields }] };
+    let mut count = Count(0);
+    trace::replay(trace.as_ref(), &Reading { request: &request, fitted: None }, &mut count);
+    assert_eq!(count.0, theirs.len() as u64, "we read what perf reads");
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! `mask` has bit i set if the event has the i-th wanted field; an absent field's value is 0. Text and byte arrays are
 //! handles into `bytes`. A batch is filled by one thread, read by another, and used again.
 
+use crate::column::Column;
 use base::Problem;
 
 /// Position of an event's kind in the [`Request`](crate::Request).
@@ -21,7 +22,7 @@ pub const LOST: Kind = Kind::MAX;
 pub const NO_TID: i32 = -1;
 
 /// What every event has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Row {
     /// Time in ns on the trace's clock (in ticks if the reading asked for ticks).
     pub time_ns: u64,
@@ -39,9 +40,9 @@ pub struct Row {
 #[derive(Debug, Default)]
 pub struct Batch {
     /// What every event has.
-    pub rows: Vec<Row>,
+    pub rows: Column<Row>,
     /// Masks and values.
-    pub values: Vec<u64>,
+    pub values: Column<u64>,
     /// Contents of text and byte fields.
     pub bytes: Vec<u8>,
     /// How many events of each of `Facts::event_types` the piece holds, wanted or not.

@@ -48,7 +48,10 @@ pub fn fit(trace: &dyn Trace) -> Option<Clock> {
                     collect(&batch, &mut points);
                 }
             }
-            Source::Sequence(batches) => batches.take(PIECES).for_each(|batch| collect(&batch, &mut points)),
+            sequence => {
+                let batches = sequence.batches(facts.event_types.len()).take(PIECES);
+                batches.for_each(|batch| collect(&batch, &mut points));
+            }
         }
     }
     let ns_per_tick = slope(&mut points)?;

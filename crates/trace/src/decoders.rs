@@ -8,7 +8,7 @@
 //! once; a sequence by one at a time, and its next batch becomes a job when the one before is finished.
 
 use crate::batch::Batch;
-use crate::lane::{Lane, Pieces, Scratch, Source};
+use crate::lane::{Lane, Pieces, Scratch, Sequence, Source};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
@@ -45,7 +45,7 @@ struct Shop {
 enum Decoder<'t> {
     Pieces(Box<dyn Pieces + 't>),
     /// Locked only by who has the sequence's one job.
-    Sequence(Mutex<Box<dyn Iterator<Item = Batch> + Send + 't>>),
+    Sequence(Mutex<Box<dyn Sequence + 't>>),
 }
 
 struct Shared<'t> {
@@ -119,7 +119,7 @@ impl<'t> From<Source<'t>> for Decoder<'t> {
     fn from(source: Source<'t>) -> Self {
         match source {
             Source::Pieces(pieces) => Decoder::Pieces(pieces),
-            Source::Sequence(batches) => Decoder::Sequence(Mutex::new(batches)),
+            Source::Sequence(sequence) => Decoder::Sequence(Mutex::new(sequence)),
         }
     }
 }
@@ -153,17 +153,17 @@ impl Shared<'_> {
 
     /// Does `job` without holding `shop`, then makes what follows of it a job.
     fn do_job<'m>(&'m self, mut shop: MutexGuard<'m, Shop>, job: Job, scratch: &mut Scratch) -> MutexGuard<'m, Shop> {
+        let mut batch = shop.spares.pop().unwrap_or_default();
+        drop(shop);
+        batch.clear(self.event_types);
         let batch = match &self.decoders[job.lane] {
             Decoder::Pieces(pieces) => {
-                let mut batch = shop.spares.pop().unwrap_or_default();
-                drop(shop);
-                batch.clear(self.event_types);
                 pieces.decode(job.number, scratch, &mut batch);
                 Some(batch)
             }
-            Decoder::Sequence(batches) => {
-                drop(shop);
-                batches.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next()
+            Decoder::Sequence(sequence) => {
+                let mut sequence = sequence.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                sequence.decode_next(&mut batch).then_some(batch)
             }
         };
         shop = self.lock();

@@ -10,12 +10,9 @@
 //!     ...
 //!     field:char comm[16];                offset:8;   size:16; signed:0;
 //! ```
-//! A text is parsed once, compiled for the wanted fields, and then applied to every record without a lookup.
+//! A text is parsed once; `extract.rs` compiles it for the wanted fields.
 
-use crate::batch::{Batch, store};
 use crate::facts::{EventType, FieldKind, FieldType};
-use crate::load::{Load, Window};
-use crate::request::Wanted;
 
 /// One event's format text, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -209,141 +206,18 @@ fn is_char(type_text: &str) -> bool {
     element == "char" || element == "const char"
 }
 
-/// A format compiled for the fields somebody wants.
-#[derive(Debug, Clone)]
-pub struct Extract {
-    endian: Endian,
-    steps: Vec<Step>,
-    /// The steps as loads, where all are integers.
-    loads: Option<Vec<Load>>,
-    /// Mask of an event that is long enough for all steps.
-    mask: u64,
-    /// Shortest record for which `mask` holds.
-    needs_bytes: usize,
-}
-
-/// How one value is taken out of a record.
-#[derive(Debug, Clone, Copy)]
-enum Step {
-    Absent,
-    Integer { offset: usize, size: usize, signed: bool },
-    Fixed { offset: usize, size: usize, chars: bool },
-    Located { offset: usize, relative: bool, chars: bool },
-}
-
-impl Extract {
-    /// Compiles `format` for `wanted`.
-    pub fn compile(format: &EventFormat, wanted: &Wanted, endian: Endian) -> Self {
-        let mut positions = wanted.positions(&format.event_type());
-        // Values behind the last one that is there are not stored: the mask tells that they are absent.
-        positions.truncate(positions.iter().rposition(Option::is_some).map_or(0, |last| last + 1));
-        let steps: Vec<Step> =
-            positions.iter().map(|at| at.map_or(Step::Absent, |at| step(&format.fields[at]))).collect();
-        let mask = positions.iter().enumerate().fold(0, |mask, (bit, at)| mask | u64::from(at.is_some()) << bit);
-        let needs_bytes = positions.iter().flatten().map(|at| &format.fields[*at]).map(Field::end).max().unwrap_or(0);
-        let loads = steps.iter().map(|step| step.load(endian)).collect();
-        Self { endian, steps, loads, mask, needs_bytes }
-    }
-
-    /// Adds mask and wanted values of the record with which `window` begins to `batch`, as those of the event begun last.
-    #[inline]
-    pub fn values<const BIG: bool>(&self, record: &[u8], window: Option<&Window>, batch: &mut Batch) {
-        match (&self.loads, window) {
-            (Some(loads), Some(window)) if record.len() >= self.needs_bytes => {
-                batch.values.push(self.mask);
-                batch.values.extend(loads.iter().map(|load| load.value::<BIG>(window)));
-            }
-            _ => self.step_by_step(record, batch),
-        }
-    }
-
-    /// The same for text, for a record that is too short, and for one with nothing behind it.
-    pub fn step_by_step(&self, record: &[u8], batch: &mut Batch) {
-        let fits = |step: &Step| match *step {
-            Step::Absent => false,
-            Step::Integer { offset, size, .. } | Step::Fixed { offset, size, .. } => offset + size <= record.len(),
-            Step::Located { offset, .. } => offset + 4 <= record.len(),
-        };
-        let mask = self.steps.iter().enumerate().fold(0, |mask, (bit, step)| mask | u64::from(fits(step)) << bit);
-        let Batch { values, bytes, .. } = batch;
-        values.push(mask);
-        values.extend(self.steps.iter().map(|step| match *step {
-            Step::Absent => 0,
-            Step::Integer { offset, size, signed } => {
-                record.get(offset..offset + size).map_or(0, |bytes| integer(self.endian, bytes, signed))
-            }
-            Step::Fixed { offset, size, chars } => {
-                let content = record.get(offset..offset + size).unwrap_or_default();
-                store(bytes, if chars { up_to_nul(content) } else { content })
-            }
-            Step::Located { offset, relative, chars } => {
-                let place = record.get(offset..offset + 4).map_or(0, |bytes| self.endian.unsigned(bytes) as usize);
-                let (from, length) = (place & 0xffff, place >> 16);
-                let from = if relative { from + offset + 4 } else { from };
-                let content = record.get(from..from + length).unwrap_or_default();
-                store(bytes, if chars { up_to_nul(content) } else { content })
-            }
-        }));
-    }
-}
-
-impl Step {
-    /// The same as a load; `None` for what is no integer, or lies too far from the record's start.
-    fn load(self, endian: Endian) -> Option<Load> {
-        match self {
-            Step::Absent => Some(Load::ABSENT),
-            Step::Integer { offset, size, signed } => {
-                let bits = size as u8 * 8;
-                Load::new(offset, if endian == Endian::Little { 0 } else { 64 - bits }, bits, signed)
-            }
-            Step::Fixed { .. } | Step::Located { .. } => None,
-        }
-    }
-}
-
-/// The `N` bytes at `offset`.
-#[inline]
-pub(crate) fn word<const N: usize>(record: &[u8], offset: usize) -> Option<[u8; N]> {
-    record.get(offset..)?.first_chunk().copied()
-}
-
 impl Field {
-    fn end(&self) -> usize {
+    /// Byte behind it.
+    pub fn end(&self) -> usize {
         self.offset as usize + self.size as usize
     }
 }
 
-fn step(field: &Field) -> Step {
-    let (offset, size) = (field.offset as usize, field.size as usize);
-    match field.storage {
-        Storage::Integer => Step::Integer { offset, size, signed: field.signed },
-        Storage::Chars => Step::Fixed { offset, size, chars: true },
-        Storage::Bytes => Step::Fixed { offset, size, chars: false },
-        Storage::DataLoc(chars) => Step::Located { offset, relative: false, chars },
-        Storage::RelLoc(chars) => Step::Located { offset, relative: true, chars },
-    }
-}
-
-#[inline]
-fn integer(endian: Endian, bytes: &[u8], signed: bool) -> u64 {
-    let value = endian.unsigned(bytes);
-    if signed {
-        let unused = 64 - 8 * bytes.len().min(8) as u32;
-        ((value << unused) as i64 >> unused) as u64
-    } else {
-        value
-    }
-}
-
-fn up_to_nul(bytes: &[u8]) -> &[u8] {
-    memchr::memchr(0, bytes).map_or(bytes, |end| &bytes[..end])
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    const WAKING: &str = "name: sched_waking\nID: 318\nformat:\n\
+    pub const WAKING: &str = "name: sched_waking\nID: 318\nformat:\n\
         \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
         \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
         \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
@@ -368,28 +242,5 @@ mod tests {
                 ("insn", 40, FieldKind::Bytes),
             ]
         );
-    }
-
-    #[test]
-    fn values_come_in_the_order_asked_for_and_short_records_lose_only_what_they_lack() {
-        let format = EventFormat::parse("sched", WAKING).unwrap();
-        let field = |name: &str| vec![name.to_owned()];
-        let wanted = Wanted {
-            names: vec!["sched_waking".into()],
-            fields: vec![field("pid"), field("absent"), field("comm"), field("note")],
-        };
-        let extract = Extract::compile(&format, &wanted, Endian::Little);
-        let mut record = vec![0; 42];
-        record[8..12].copy_from_slice(b"idle");
-        record[24..28].copy_from_slice(&(-2i32).to_le_bytes());
-        record[28..32].copy_from_slice(&(3u32 << 16 | 42).to_le_bytes());
-        record.extend_from_slice(b"ab\0");
-        let mut batch = Batch::default();
-        extract.step_by_step(&record, &mut batch);
-        assert_eq!((batch.values[0], batch.values[1] as i64), (0b1101, -2));
-        assert_eq!((batch.content(batch.values[3]), batch.content(batch.values[4])), (&b"idle"[..], &b"ab"[..]));
-        batch.clear(0);
-        extract.step_by_step(&record[..26], &mut batch);
-        assert_eq!(batch.values[0], 0b0100, "only comm fits");
     }
 }

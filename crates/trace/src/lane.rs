@@ -55,7 +55,44 @@ pub enum Source<'t> {
     /// Pieces that can be decoded in any order.
     Pieces(Box<dyn Pieces + 't>),
     /// Batches that only come one after the other.
-    Sequence(Box<dyn Iterator<Item = Batch> + Send + 't>),
+    Sequence(Box<dyn Sequence + 't>),
+}
+
+impl<'t> Source<'t> {
+    /// All batches in order, decoded by the calling thread; `event_types` is the number of `Facts::event_types`.
+    pub fn batches(self, event_types: usize) -> impl Iterator<Item = Batch> + 't {
+        let (mut source, mut number, mut scratch) = (self, 0, Scratch::default());
+        std::iter::from_fn(move || {
+            let mut batch = Batch::default();
+            batch.clear(event_types);
+            let more = match &mut source {
+                Source::Pieces(pieces) => {
+                    let more = number < pieces.count();
+                    if more {
+                        pieces.decode(number, &mut scratch, &mut batch);
+                    }
+                    more
+                }
+                Source::Sequence(sequence) => sequence.decode_next(&mut batch),
+            };
+            number += 1;
+            more.then_some(batch)
+        })
+    }
+}
+
+/// A stream whose batches depend on those before.
+pub trait Sequence: Send {
+    /// Decodes the next batch into `batch`, which the caller has cleared; false at the end. Damage goes into
+    /// `batch.problems`.
+    fn decode_next(&mut self, batch: &mut Batch) -> bool;
+}
+
+/// Batches that somebody has made already.
+impl<I: Iterator<Item = Batch> + Send> Sequence for I {
+    fn decode_next(&mut self, batch: &mut Batch) -> bool {
+        self.next().map(|next| *batch = next).is_some()
+    }
 }
 
 /// A stream whose pieces (pages, compressed chunks, packets) can be decoded in any order.

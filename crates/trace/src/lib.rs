@@ -12,13 +12,15 @@
 
 pub mod batch;
 pub mod calibrate;
+mod column;
 pub mod ctf;
 mod decoders;
 pub mod error;
+pub mod extract;
 pub mod facts;
 pub mod format;
 pub mod lane;
-mod load;
+pub mod load;
 pub mod open;
 pub mod perfdata;
 pub mod replay;

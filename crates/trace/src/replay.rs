@@ -39,13 +39,13 @@ pub struct Event<'b> {
 
 impl<'b> Event<'b> {
     /// Value of the `field`-th wanted field, if the event has it.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, field: usize) -> Option<u64> {
         (self.mask >> field & 1 == 1).then(|| self.values[field])
     }
 
     /// Value of the `field`-th wanted field, 0 if the event does not have it.
-    #[inline]
+    #[inline(always)]
     pub fn or_zero(&self, field: usize) -> u64 {
         self.get(field).unwrap_or(0)
     }
@@ -205,34 +205,40 @@ impl Head {
         if row.kind == LOST { self.last_ns } else { row.time_ns }
     }
 
-    /// When the loss at the head was over: as its reader says, else by the next event of the lane.
-    fn lost_until_ns(&self) -> u64 {
-        let told = self.batch.rows[self.at].time_ns;
-        let next = self.batch.rows.get(self.at + 1).map_or(told, |row| row.time_ns);
-        if told > self.last_ns { told } else { next.max(self.last_ns) }
-    }
-
     /// Tells the events before `end_ns`.
-    #[inline]
+    #[inline(always)]
     fn tell_until(&mut self, end_ns: u64, lane: usize, listener: &mut impl Listener) {
-        let Batch { rows, values, .. } = &self.batch;
-        while let Some(row) = rows.get(self.at) {
+        let Self { batch, at, last_ns } = self;
+        let (rows, values) = (&batch.rows[*at..], &batch.values[..]);
+        let mut before_ns = *last_ns;
+        let mut told = 0;
+        for row in rows {
             let mut time_ns = row.time_ns;
             let mut until_ns = time_ns;
             if row.kind == LOST {
-                time_ns = self.last_ns;
-                until_ns = self.lost_until_ns();
+                until_ns = lost_until_ns(before_ns, &rows[told..]);
+                time_ns = before_ns;
             }
             // An event at the very end of time is told all the same.
             if time_ns >= end_ns && time_ns != u64::MAX {
-                return;
+                break;
             }
-            self.last_ns = time_ns;
-            self.at += 1;
+            before_ns = time_ns;
+            told += 1;
             let (mask, values) =
                 values[row.start as usize..].split_first().map_or((0, &[][..]), |(mask, rest)| (*mask, rest));
             let Row { kind, cpu, tid, .. } = *row;
-            listener.event(&Event { time_ns, until_ns, kind, cpu, tid, lane, mask, values, batch: &self.batch });
+            listener.event(&Event { time_ns, until_ns, kind, cpu, tid, lane, mask, values, batch });
         }
+        *at += told;
+        *last_ns = before_ns;
     }
+}
+
+/// When the loss that `rows` begin with was over: as its reader says, else by the next event of the lane.
+#[cold]
+fn lost_until_ns(before_ns: u64, rows: &[Row]) -> u64 {
+    let told = rows[0].time_ns;
+    let next = rows.get(1).map_or(told, |row| row.time_ns);
+    if told > before_ns { told } else { next.max(before_ns) }
 }

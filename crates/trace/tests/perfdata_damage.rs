@@ -3,7 +3,7 @@
 //! The files are built here byte by byte, in both byte orders and both forms, so that the truth is known exactly.
 
 use kvmscope_trace::batch::LOST;
-use kvmscope_trace::{Batch, Error, Reading, Request, Source, Trace, perfdata};
+use kvmscope_trace::{Batch, Error, Reading, Request, Trace, perfdata};
 use linux_perf_data::linux_perf_event_reader::EventRecord;
 use proptest::prelude::*;
 use std::io::Write;
@@ -171,8 +171,7 @@ fn see(trace: &dyn Trace) -> Seen {
     let problems = trace.facts().problems.len();
     let mut seen = Seen { times: vec![], rips: vec![], places: vec![], lost: 0, problems, tally: 0 };
     for lane in trace.lanes(&reading) {
-        let Source::Sequence(batches) = lane.source else { panic!("perf.data comes as a sequence") };
-        for batch in batches {
+        for batch in lane.source.batches(trace.facts().event_types.len()) {
             take_in(&mut seen, &batch, kvm_exit);
         }
     }

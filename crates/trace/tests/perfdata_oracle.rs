@@ -3,7 +3,7 @@
 //! `perf script -s` hands each sample to a Python function, which prints it as a line of JSON; its field values come
 //! from libtraceevent. Skipped, with the reason, where perf cannot record tracepoints or has no Python.
 
-use kvmscope_trace::{Batch, EventType, FieldKind, Reading, Request, Source, Trace, perfdata};
+use kvmscope_trace::{Batch, EventType, FieldKind, Reading, Request, Trace, perfdata};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -73,8 +73,7 @@ fn ours(trace: &dyn Trace) -> Vec<Ours> {
     let reading = Reading { request: &request, fitted: None };
     let mut events = Vec::new();
     for lane in trace.lanes(&reading) {
-        let Source::Sequence(batches) = lane.source else { panic!("perf.data comes as a sequence") };
-        for batch in batches {
+        for batch in lane.source.batches(trace.facts().event_types.len()) {
             assert!(batch.problems.is_empty(), "{:?}", batch.problems);
             let wanted = (0..batch.len()).filter(|at| batch.rows[*at].kind != kvmscope_trace::batch::LOST);
             events.extend(wanted.map(|at| one(&batch, at, &trace.facts().event_types)));

@@ -1,7 +1,7 @@
 //! Whatever a text holds: nothing panics, nothing is buffered without bound, what is no trace is said.
 
 use kvmscope_trace::batch::LOST;
-use kvmscope_trace::{Batch, Error, Reading, Request, Scratch, Source, Trace, text};
+use kvmscope_trace::{Error, Reading, Request, Trace, text};
 use proptest::prelude::*;
 use std::io::Write;
 
@@ -17,11 +17,7 @@ fn see(trace: &dyn Trace) -> (Vec<u64>, Vec<(u32, u64)>, Vec<base::Problem>) {
     let reading = Reading { request: &request, fitted: None };
     let (mut times, mut losses, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for lane in trace.lanes(&reading) {
-        let Source::Pieces(pieces) = lane.source else { panic!("text comes in pieces") };
-        for index in 0..pieces.count() {
-            let mut batch = Batch::default();
-            batch.clear(trace.facts().event_types.len());
-            pieces.decode(index, &mut Scratch::default(), &mut batch);
+        for mut batch in lane.source.batches(trace.facts().event_types.len()) {
             for at in 0..batch.len() {
                 let values = &batch.values[batch.rows[at].start as usize..];
                 match batch.rows[at].kind {

@@ -5,7 +5,7 @@
 //! and the counts must be those known of the recordings. Skipped, with the reason, where file or trace-cmd are missing.
 
 use kvmscope_trace::batch::LOST;
-use kvmscope_trace::{Batch, FieldKind, Reading, Request, Scratch, Source, Trace, text};
+use kvmscope_trace::{Batch, FieldKind, Reading, Request, Trace, text};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -60,11 +60,7 @@ fn ours(file: &Path) -> Vec<Event> {
     let reading = Reading { request: &request, fitted: None };
     let mut events = Vec::new();
     for lane in trace.lanes(&reading) {
-        let Source::Pieces(pieces) = lane.source else { panic!("text comes in pieces") };
-        let mut batch = Batch::default();
-        for index in 0..pieces.count() {
-            batch.clear(trace.facts().event_types.len());
-            pieces.decode(index, &mut Scratch::default(), &mut batch);
+        for batch in lane.source.batches(trace.facts().event_types.len()) {
             assert!(batch.problems.is_empty(), "{:?}", batch.problems);
             events
                 .extend((0..batch.len()).filter(|at| batch.rows[*at].kind != LOST).map(|at| one(&*trace, &batch, at)));

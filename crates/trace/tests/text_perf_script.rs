@@ -2,7 +2,7 @@
 //!
 //! Skipped, with the reason, where perf cannot record tracepoints.
 
-use kvmscope_trace::{Batch, FieldKind, Reading, Request, Scratch, Source, Trace, perfdata, text};
+use kvmscope_trace::{Batch, FieldKind, Reading, Request, Trace, perfdata, text};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -15,17 +15,8 @@ fn events(trace: &dyn Trace) -> Vec<Event> {
     let reading = Reading { request: &request, fitted: None };
     let mut events = Vec::new();
     for lane in trace.lanes(&reading) {
-        match lane.source {
-            Source::Sequence(batches) => batches.for_each(|batch| take_in(&mut events, trace, &batch)),
-            Source::Pieces(pieces) => {
-                for index in 0..pieces.count() {
-                    let mut batch = Batch::default();
-                    batch.clear(trace.facts().event_types.len());
-                    pieces.decode(index, &mut Scratch::default(), &mut batch);
-                    take_in(&mut events, trace, &batch);
-                }
-            }
-        }
+        let batches = lane.source.batches(trace.facts().event_types.len());
+        batches.for_each(|batch| take_in(&mut events, trace, &batch));
     }
     events.sort_by_key(|(name, time, cpu, ..)| (*time, *cpu, name.clone()));
     events

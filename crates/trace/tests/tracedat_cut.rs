@@ -9,6 +9,9 @@ use kvmscope_trace::{self as trace, Event, Facts, FieldKind, Listener, Reading, 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// What trace-cmd stores of `/proc/kallsyms`.
+const SYMBOLS: &str = "ffffffff81000000 T _stext\nffffffffc05c2780 t svm_vcpu_run\t[kvm_amd]\n";
+
 /// Everything that can be said of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
@@ -153,6 +156,7 @@ fn both_versions_all_compressions_and_marks_of_lost_events_can_be_cut() {
         let path = directory.path().join(format!("{number}.dat"));
         let mut dat = TraceDat::new(version, Machine::X86_64);
         dat.compression = compression;
+        dat.kallsyms = SYMBOLS.to_owned();
         dat.comms = vec![(170, "CPU 0/KVM".into())];
         dat.options = vec![
             FileOption::TraceClock("local [mono] boot\n".into()),
@@ -179,6 +183,7 @@ fn both_versions_all_compressions_and_marks_of_lost_events_can_be_cut() {
         let facts = cut.facts();
         assert_eq!((facts.trace_id, facts.clock.name.as_str()), (Some(77), "mono"));
         assert_eq!(facts.comms[&170], "CPU 0/KVM");
+        assert_eq!(cut.kallsyms().as_deref(), Some(SYMBOLS), "they name where a guest was left");
         assert!(facts.losses.is_empty(), "statistics of the whole recording do not hold for the cut");
     }
 }

@@ -6,16 +6,22 @@
 
 use super::model::{Aligned, PartFlow, Site};
 use crate::Ask;
+use crate::shared::align::names;
 use crate::shared::align::symbols::Symbols;
 use crate::shared::align::{self, Alignment, Map};
 use crate::shared::reasons::Reason;
-use base::Level;
 use base::number::{duration, list, thousands};
 use base::recording::Recording;
+use base::{Level, Problem};
 use std::collections::BTreeMap;
 
 /// Aligns every guest's trace whose lower machine was recorded too.
 pub fn align(ask: &Ask<'_>, flows: &mut [PartFlow]) {
+    if let Some(first) = flows.first_mut() {
+        let unused = names::unused(ask.input, ask.options).into_iter();
+        let problem = |(file, why)| Problem::at(file, None, "names of functions", "none", 0, why);
+        first.problems.extend(unused.map(problem));
+    }
     let lower: Vec<Option<usize>> = flows.iter().map(|flow| below(flow, flows, &ask.input.recording)).collect();
     for (place, lower) in lower.iter().enumerate() {
         let Some(lower) = *lower else { continue };
@@ -32,9 +38,14 @@ pub fn align(ask: &Ask<'_>, flows: &mut [PartFlow]) {
             &vm_of,
         );
         let vms: Vec<String> = alignment.cpus.iter().map(|cpu| vm_of(cpu.vcpu.tid).unwrap_or_default()).collect();
-        let symbols = parts[place].trace.kallsyms().and_then(Symbols::parse);
-        let sites = symbols.map_or_else(Vec::new, |symbols| sites(&alignment, &vms, &symbols));
-        flows[place].aligned = Some(Aligned { alignment, vms, joined: None, sites });
+        let symbols = names::symbols(ask.input, ask.options, &parts[place], &names::halts(&alignment));
+        let symbols = symbols.unwrap_or_else(|sentence| {
+            let path = flows[place].path.clone();
+            flows[place].problems.push(Problem::at(path, None, "the kernel's slide", "none", 0, sentence));
+            None
+        });
+        let sites = symbols.as_ref().map_or_else(Vec::new, |symbols| sites(&alignment, &vms, symbols));
+        flows[place].aligned = Some(Aligned { alignment, vms, joined: None, sites, symbols });
     }
     for (place, lower) in lower.iter().enumerate() {
         let joined = lower.and_then(|lower| {

@@ -98,7 +98,7 @@ impl<'f> Measures<'f> {
         let mut by_reason: FxHashMap<(Level, Reason), ReasonTotal> = FxHashMap::default();
         let mut chains = ChainTotal::default();
         for vcpu in &vcpus {
-            for ((level, reason), sums) in &vcpu.sums.exits {
+            for ((level, reason), sums) in vcpu.sums.exits.iter() {
                 let level = part.level_of(*level);
                 let total = by_reason.entry((level, *reason)).or_insert_with(|| ReasonTotal::new(level, *reason));
                 total.add(sums);

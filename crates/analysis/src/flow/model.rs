@@ -1,7 +1,9 @@
 //! What the flow of a recording consists of.
 
 use crate::shared::align::Alignment;
+use crate::shared::align::symbols::Symbols;
 use crate::shared::details::Detail;
+use crate::shared::keyed::Keyed;
 use crate::shared::machine::{Context, Doubts, Handled, Seen};
 use crate::shared::profile::Mode;
 use crate::shared::reasons::Reason;
@@ -9,7 +11,6 @@ use crate::shared::state::{Lv, STATES, State};
 use base::{Clock, Histogram, Level, Problem};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::collections::hash_map::Entry;
 
 /// The flow of one recording: one entry per trace.
 #[derive(Debug)]
@@ -103,6 +104,8 @@ pub struct Aligned {
     pub joined: Option<(String, f64)>,
     /// Functions of the guest at which it was left, if its trace carries its symbols.
     pub sites: Vec<Site>,
+    /// Names of the guest's functions.
+    pub symbols: Option<Symbols>,
 }
 
 /// Exits of a guest in one of its functions.
@@ -145,9 +148,9 @@ pub struct Sums {
     /// Time in each state, by [`State::index`].
     pub states_ns: [u64; STATES],
     /// Exits by level and reason.
-    pub exits: FxHashMap<(Lv, Reason), ExitSums>,
+    pub exits: Keyed<(Lv, Reason), ExitSums>,
     /// Chains by the reason that the guest hypervisor was told.
-    pub chains: FxHashMap<Reason, ChainSums>,
+    pub chains: Keyed<Reason, ChainSums>,
     /// Who ran while the thread was pre-empted.
     pub preemptors: BTreeMap<i32, PreemptSums>,
     /// Virtual interrupts that reached the guest, by vector.
@@ -162,8 +165,8 @@ impl Default for Sums {
     fn default() -> Self {
         Self {
             states_ns: [0; STATES],
-            exits: FxHashMap::default(),
-            chains: FxHashMap::default(),
+            exits: Keyed::default(),
+            chains: Keyed::default(),
             preemptors: BTreeMap::new(),
             interrupts: BTreeMap::new(),
             wake_to_run: Histogram::new(),
@@ -182,7 +185,7 @@ pub struct ExitSums {
     /// Who handled them: kernel, userspace, the guest hypervisor.
     pub handled: [u64; 3],
     /// What they were about: count and cost.
-    pub details: FxHashMap<Detail, (u64, u64)>,
+    pub details: Keyed<Detail, (u64, u64)>,
 }
 
 /// Chains of one reason.
@@ -265,14 +268,8 @@ impl Sums {
             let moved_ns = std::mem::take(&mut self.states_ns[old.index()]);
             self.states_ns[new.index()] += moved_ns;
         }
-        let moved: Vec<(Lv, Reason)> = self.exits.keys().filter(|(level, _)| *level == from).copied().collect();
-        for key in moved {
-            let Some(exits) = self.exits.remove(&key) else { continue };
-            match self.exits.entry((to, key.1)) {
-                Entry::Occupied(mut known) => known.get_mut().merge(exits),
-                Entry::Vacant(none) => drop(none.insert(exits)),
-            }
-        }
+        let moved = |(level, reason)| (if level == from { to } else { level }, reason);
+        self.exits = std::mem::take(&mut self.exits).rekeyed(moved, ExitSums::merge);
     }
 }
 
@@ -283,8 +280,8 @@ impl ExitSums {
         for (sum, more) in self.handled.iter_mut().zip(other.handled) {
             *sum += more;
         }
-        for (detail, (count, total_ns)) in other.details {
-            let sums = self.details.entry(detail).or_default();
+        for (detail, (count, total_ns)) in other.details.iter() {
+            let sums = self.details.at(*detail);
             sums.0 += count;
             sums.1 += total_ns;
         }

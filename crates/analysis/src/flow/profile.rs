@@ -6,6 +6,7 @@
 
 use super::model::{PartFlow, Sampled};
 use crate::Ask;
+use crate::shared::align::names;
 use crate::shared::align::symbols::Symbols;
 use crate::shared::profile::{Mode, Place, profile};
 use crate::shared::state::State;
@@ -18,8 +19,9 @@ pub fn add(ask: &Ask<'_>, flows: &mut [PartFlow]) {
         if counted.is_empty() {
             continue;
         }
-        let own = ask.input.parts[place].trace.kallsyms().and_then(Symbols::parse);
-        let guest = guest_symbols(ask, flows, place);
+        // Why a guest's symbols cannot be used was said when it was aligned; a machine's own need no slide.
+        let own = names::symbols(ask.input, ask.options, &ask.input.parts[place], &[]).unwrap_or(None);
+        let guest = guest_symbols(flows, place).cloned();
         let mut rows: BTreeMap<(usize, usize, Mode, String), (u64, u64)> = BTreeMap::new();
         for (sampled, (samples, period)) in counted {
             let Some(vcpu) = flows[place].vcpus.iter().position(|vcpu| vcpu.tid == sampled.tid) else { continue };
@@ -45,12 +47,12 @@ pub fn add(ask: &Ask<'_>, flows: &mut [PartFlow]) {
 }
 
 /// Symbols of the only guest of this machine whose trace carries some: a host's samples do not say which VM it was.
-fn guest_symbols(ask: &Ask<'_>, flows: &[PartFlow], place: usize) -> Option<Symbols> {
+fn guest_symbols(flows: &[PartFlow], place: usize) -> Option<&Symbols> {
     let machine = &flows[place].machine;
-    let above = |flow: &PartFlow| flow.aligned.as_ref().is_some_and(|aligned| aligned.alignment.below == *machine);
-    let mut guests = flows.iter().enumerate().filter(|(_, flow)| above(flow));
+    let mut guests = flows.iter().filter_map(|flow| flow.aligned.as_ref());
+    let mut guests = guests.by_ref().filter(|aligned| aligned.alignment.below == *machine);
     let (only, None) = (guests.next()?, guests.next()) else { return None };
-    ask.input.parts[only.0].trace.kallsyms().and_then(Symbols::parse)
+    only.symbols.as_ref()
 }
 
 fn symbol(sampled: &Place, own: Option<&Symbols>, guest: Option<&Symbols>) -> String {

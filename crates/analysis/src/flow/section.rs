@@ -160,7 +160,7 @@ fn summary(measure: &Measures<'_>, findings: &[Finding]) -> String {
     sentences.extend(aligned);
     let text = sentences.join(" ");
     // What is seen from above is told after what L0 saw, and said to be so.
-    if measure.part.level == Level::L0 { text } else { format!("In the trace of {}: {text}", measure.part.machine) }
+    said_of(measure.part, &text)
 }
 
 fn nothing_to_answer(measure: &Measures<'_>) -> String {
@@ -329,7 +329,13 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
     };
     let mut list: Vec<Unknown> = amounts.map(note).collect();
     list.extend(part.clock_fitted_to.as_ref().map(|witness| clock_fitted(&part.clock, witness)));
+    list.iter_mut().for_each(|unknown| unknown.text = said_of(part, &unknown.text));
     list
+}
+
+/// A sentence about a trace, which says so where it is not the host's.
+fn said_of(part: &PartFlow, text: &str) -> String {
+    if part.level == Level::L0 { text.to_owned() } else { format!("In the trace of {}: {text}", part.machine) }
 }
 
 fn clock_fitted(clock: &Clock, witness: &str) -> Unknown {

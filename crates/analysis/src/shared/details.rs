@@ -5,6 +5,7 @@
 //! AMD APM vol. 2, 15.10.2 (EXITINFO1 for IOIO) and 15.29.9 (AVIC); arch/x86/include/asm/msr-index.h and
 //! uapi/asm/kvm_para.h, Linux 6.12.
 
+use super::keyed::Key;
 use super::reasons::{Isa, Reason};
 use std::hash::{Hash, Hasher};
 
@@ -32,6 +33,13 @@ pub enum Detail {
 impl Hash for Detail {
     /// One word instead of a field at a time: nearly every exit looks its detail up.
     fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.word());
+    }
+}
+
+impl Key for Detail {
+    #[inline]
+    fn word(&self) -> u64 {
         let (kind, number, write) = match *self {
             Detail::None => (0, 0, false),
             Detail::Msr(msr, write) => (1, u64::from(msr), write),
@@ -42,7 +50,7 @@ impl Hash for Detail {
             Detail::Ipi(icr) => (6, u64::from(icr), false),
             Detail::Rip(rip) => (7, rip, false),
         };
-        state.write_u64(number.rotate_left(4) ^ (kind << 1 | u64::from(write)));
+        number.rotate_left(4) ^ (kind << 1 | u64::from(write))
     }
 }
 

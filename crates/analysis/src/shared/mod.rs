@@ -7,6 +7,7 @@
 pub mod align;
 pub mod details;
 pub mod interrupts;
+pub mod keyed;
 pub mod machine;
 pub mod profile;
 pub mod reasons;

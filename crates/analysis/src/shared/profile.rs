@@ -7,8 +7,10 @@
 //! state of thread 170    |--- guest L2 ---|- handling L2 -|--- guest L1 ---|
 //! samples of thread 170       x     x           x             x
 //! ```
-//! A sample's state is the one that the walk gives to its thread at its time. A sample in a guest is an NMI's: it ends the
-//! guest's stretch, and comes before `kvm_exit` is written (vmx_vcpu_enter_exit in arch/x86/kvm/vmx/vmx.c, Linux 6.12).
+//! A sample's state is the one that the walk gives to its thread at its time. A counter's sample in a guest is an NMI's: it
+//! ends the guest's stretch, and comes before `kvm_exit` is written (vmx_vcpu_enter_exit in arch/x86/kvm/vmx/vmx.c, Linux
+//! 6.12). One by a timer (`cpu-clock`) is an interrupt's, served after it: the kernel says that the code was the guest's
+//! (`kvm_arch_pmi_in_guest` in arch/x86/include/asm/kvm_host.h), so it belongs to the stretch that the interrupt ended.
 //! Threads that are no vCPU are left out. Memory grows with the number of different instruction pointers, up to a bound.
 
 use crate::Options;
@@ -82,7 +84,8 @@ pub fn profile(part: &Part, options: &Options) -> Profile {
     request.events.push(Wanted { names, fields });
     let mut walk = Walk::new(Pieces::default());
     walk.isa = vendor::of(trace);
-    let mut feed = Feed { walk, waiting: FxHashMap::default(), profile: Profile::default() };
+    let mut feed =
+        Feed { walk, waiting: FxHashMap::default(), guests: FxHashMap::default(), profile: Profile::default() };
     let totals = trace::replay(trace, &Reading { request: &request, fitted: None }, &mut feed);
     feed.walk.end(totals.span_ns.map_or(0, |(_, last)| last.saturating_add(1)));
     feed.settle();
@@ -115,6 +118,8 @@ struct Sample {
 struct Feed {
     walk: Walk<Pieces>,
     waiting: FxHashMap<i32, VecDeque<Sample>>,
+    /// The guest that each thread ran last.
+    guests: FxHashMap<usize, State>,
     profile: Profile,
 }
 
@@ -149,10 +154,15 @@ impl Feed {
     /// Gives waiting samples to the pieces that were told.
     fn settle(&mut self) {
         for (thread, state, to_ns) in std::mem::take(&mut self.walk.sink.told) {
+            if matches!(state, State::Guest(_)) {
+                self.guests.insert(thread, state);
+            }
+            let guest = self.guests.get(&thread).copied().unwrap_or(state);
             let tid = self.walk.threads[thread].tid;
             let Some(waiting) = self.waiting.get_mut(&tid) else { continue };
             while waiting.front().is_some_and(|sample| sample.at_ns < to_ns) {
                 let Some(sample) = waiting.pop_front() else { break };
+                let state = if matches!(sample.mode, Mode::GuestKernel | Mode::GuestUser) { guest } else { state };
                 let mut place = Place { tid, state, mode: sample.mode, ip: sample.ip };
                 if self.profile.len() >= MOST_PLACES && !self.profile.contains_key(&place) {
                     place.ip = 0;

@@ -5,6 +5,8 @@
 //! (arch/x86/include/uapi/asm/vmx.h and svm.h, Linux 6.18), with the short forms of the field: `IO`, `MSR`, `CR`, and
 //! `VMXON`/`VMXOFF` where the kernel prints `VMON`/`VMOFF`.
 
+use super::keyed::Key;
+use super::state::Lv;
 use std::hash::{Hash, Hasher};
 
 /// The virtualization instruction set that an event's `isa` field names.
@@ -106,6 +108,20 @@ impl Hash for Reason {
             Isa::Other(number) => 3 + u64::from(number),
         };
         state.write_u64(isa << 32 | u64::from(self.code));
+    }
+}
+
+impl Key for Reason {
+    #[inline]
+    fn word(&self) -> u64 {
+        u64::from(self.code)
+    }
+}
+
+impl Key for (Lv, Reason) {
+    #[inline]
+    fn word(&self) -> u64 {
+        u64::from(self.1.code) << 3 | self.0.index() as u64
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::reasons::Isa;
 use super::roles::{ROWS, Role, exit};
-use trace::{Batch, Reading, Request, Scratch, Source, Trace, Wanted};
+use trace::{Batch, Reading, Request, Trace, Wanted};
 
 /// The instruction set of a trace's exits. VMX where nothing tells, or where the events say it themselves.
 pub fn of(trace: &dyn Trace) -> Isa {
@@ -21,21 +21,8 @@ pub fn of(trace: &dyn Trace) -> Isa {
     }
     let request = Request { events: vec![exits] };
     let reading = Reading { request: &request, fitted: None };
-    trace.lanes(&reading).into_iter().find_map(|lane| in_lane(lane.source, facts.event_types.len())).unwrap_or(Isa::Vmx)
-}
-
-fn in_lane(source: Source<'_>, event_types: usize) -> Option<Isa> {
-    match source {
-        Source::Pieces(pieces) => {
-            let (mut batch, mut scratch) = (Batch::default(), Scratch::default());
-            (0..pieces.count()).find_map(|index| {
-                batch.clear(event_types);
-                pieces.decode(index, &mut scratch, &mut batch);
-                in_batch(&batch)
-            })
-        }
-        Source::Sequence(batches) => batches.into_iter().find_map(|batch| in_batch(&batch)),
-    }
+    let mut batches = trace.lanes(&reading).into_iter().flat_map(|lane| lane.source.batches(facts.event_types.len()));
+    batches.find_map(|batch| in_batch(&batch)).unwrap_or(Isa::Vmx)
 }
 
 fn in_batch(batch: &Batch) -> Option<Isa> {

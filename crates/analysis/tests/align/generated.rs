@@ -1,7 +1,7 @@
 //! Pairs of traces whose clocks are known by construction: microseconds, drift, steps, parts that are missing.
 
 use base::Clock;
-use base::recording::{Named, Recording};
+use base::recording::{Named, Recording, TscReadings};
 use generate::guest::pair;
 use generate::scenario::Scenario;
 use generate::{GuestClock, Pair, Random, Story, Target};
@@ -23,7 +23,7 @@ pub fn story(name: &str, seed: u64) -> Story {
 }
 
 /// Writes stories as the traces of one recording, outermost first.
-fn input(directory: &Path, stories: &[&Story]) -> Input {
+pub fn input(directory: &Path, stories: &[&Story]) -> Input {
     let write = |(level, story): (u8, &&Story)| {
         let place = directory.join(format!("L{level}"));
         std::fs::create_dir(&place).unwrap();
@@ -35,11 +35,24 @@ fn input(directory: &Path, stories: &[&Story]) -> Input {
 
 /// Aligns the two stories as their files tell them.
 fn aligned(below: &Story, above: &Story) -> Alignment {
+    aligned_with(below, above, None)
+}
+
+/// The same with what the recorder read from debugfs.
+pub fn aligned_with(below: &Story, above: &Story, tsc: Option<TscReadings>) -> Alignment {
+    aligned_but(below, above, tsc, &[])
+}
+
+/// The same without some events.
+pub fn aligned_but(below: &Story, above: &Story, tsc: Option<TscReadings>, hidden: &[&str]) -> Alignment {
+    let ignore_events = hidden.iter().map(|name| (*name).to_owned()).collect();
+    let options = Options { ignore_events, ..Options::default() };
     let directory = tempfile::tempdir().unwrap();
-    let input = input(directory.path(), &[below, above]);
+    let mut input = input(directory.path(), &[below, above]);
+    input.parts[0].tsc = tsc;
     let clocks: Vec<Clock> = input.parts.iter().map(|part| part.trace.facts().clock.clone()).collect();
     let vm_of = |_| Some("L1".to_owned());
-    align::align((&input.parts[0], &clocks[0]), (&input.parts[1], &clocks[1]), &Options::default(), None, &vm_of)
+    align::align((&input.parts[0], &clocks[0]), (&input.parts[1], &clocks[1]), &options, None, &vm_of)
 }
 
 /// Records of the guest that are placed wrong, those that are placed at all, and the largest error in ns.
@@ -57,7 +70,7 @@ pub fn score(pair: &Pair, alignment: &Alignment) -> (Vec<(u64, i64, i64)>, usize
     (wrong, placed, alignment.axis.length_ns(worst as f64))
 }
 
-fn methods(alignment: &Alignment) -> Vec<&'static str> {
+pub fn methods(alignment: &Alignment) -> Vec<&'static str> {
     alignment.cpus.iter().map(|cpu| cpu.map.as_ref().map_or("none", Map::method)).collect()
 }
 
@@ -208,7 +221,7 @@ fn exits_belong_to_the_task_of_the_guest_that_ran() {
 }
 
 /// The trace of L2, whose events are the moments at which it ran, and L1's, in which KVM writes L2's offset.
-fn nested(pair: &Pair, offset: u64) -> (Story, Story) {
+pub fn nested(pair: &Pair, offset: u64) -> (Story, Story) {
     let (mut above, write) = (pair.above.clone(), pair.below.schema.events.len() - 1);
     above.schema = pair.below.schema.clone();
     let first = above.records.iter().find(|record| above.schema.events[record.event].name == "kvm_entry").unwrap();

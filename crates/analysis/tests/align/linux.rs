@@ -1,6 +1,8 @@
 //! A Linux guest inside a Linux guest, recorded at both levels with the same counter: KVM's own offsets are the truth.
 
 use base::recording::{Named, Recording};
+use kvmscope_analysis::shared::align::causes::Causes;
+use kvmscope_analysis::shared::align::place::Scale;
 use kvmscope_analysis::shared::align::symbols::Symbols;
 use kvmscope_analysis::shared::align::{self, Alignment, Map, Placed};
 use kvmscope_analysis::{Input, Options};
@@ -14,7 +16,7 @@ fn fixture() -> Recording {
 }
 
 /// The whole recording, which is too large to be kept here.
-fn whole() -> Option<Recording> {
+pub fn whole() -> Option<Recording> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let traces = std::env::var_os("KVMSCOPE_SHARED").map_or(beside, PathBuf::from).join("traces");
     let files = [(0, "svm_linux_l0.dat"), (1, "svm_linux_l1.dat")];
@@ -26,7 +28,7 @@ fn whole() -> Option<Recording> {
     Some(Recording::of_files(&named, None).unwrap())
 }
 
-fn align(input: &Input, hidden: &[&str]) -> Alignment {
+pub fn align(input: &Input, hidden: &[&str]) -> Alignment {
     let ignore_events = hidden.iter().map(|name| (*name).to_owned()).collect();
     let options = Options { ignore_events, ..Options::default() };
     let clock = trace::calibrate::fit(input.parts[0].trace.as_ref()).unwrap();
@@ -85,6 +87,15 @@ fn the_cut_is_placed_by_kvms_offsets_and_without_them_within_the_stated_error() 
     assert_eq!(exits_and_events_by_offsets(&exact), (900, 13_995));
     let (placed, worst_ns) = pairs_agree_with_offsets(&exact, &paired);
     assert!(placed == 900 && worst_ns < 1e6, "{placed} exits placed, error at most {worst_ns} ns");
+    // CPU 0's clock is a line while this lasted, so that windows narrow it; CPU 1's wanders in between its exits.
+    let [narrowed, wide] = [0, 1].map(|cpu| {
+        let cpu = &paired.cpus[cpu];
+        let causes = Causes { vcpu: &cpu.vcpu, own: &cpu.own, common: &cpu.common, slack: 0 };
+        let (alone, _) = causes.exits_alone(Scale::Known(1.0));
+        let worst = |map: &Map| cpu.own.exits.iter().filter_map(|exit| Some(map.place(exit.at)?.error())).max();
+        worst(cpu.map.as_ref().unwrap()).unwrap() as f64 / worst(&alone.unwrap()).unwrap() as f64
+    });
+    assert!(narrowed < 0.25 && wide == 1.0, "{narrowed} and {wide} of what exits tell");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Are guests' traces put on the right place of the time line below, within the error that is stated?
 
+mod counters;
 mod generated;
 mod hull;
+mod interrupts;
 mod linux;
+mod names;
 mod options;

@@ -35,6 +35,7 @@ fn part(inner: Box<dyn Trace>, machine: &str, level: u8, say: impl Fn(&mut Facts
         level,
         machine: machine.into(),
         trace: Box::new(Says { inner, facts }),
+        tsc: None,
     }
 }
 

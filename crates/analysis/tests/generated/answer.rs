@@ -85,11 +85,11 @@ impl Answer {
         for (index, ns) in vcpu.sums.states_ns.iter().enumerate().filter(|(_, ns)| **ns > 0) {
             add(&mut answer.ledger, column(State::of_index(index)), *ns);
         }
-        for ((level, reason), exits) in &vcpu.sums.exits {
+        for ((level, reason), exits) in vcpu.sums.exits.iter() {
             let sum = answer.exits.entry((part.level_of(*level).to_string(), reason.name())).or_default();
             *sum = (sum.0 + exits.count, sum.1 + exits.cost_ns.sum());
         }
-        for (reason, sums) in &vcpu.sums.chains {
+        for (reason, sums) in vcpu.sums.chains.iter() {
             answer.chains.insert(reason.name(), Chains::of_sums(sums));
         }
         for (tid, sums) in &vcpu.sums.preemptors {

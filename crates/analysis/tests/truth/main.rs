@@ -271,6 +271,19 @@ fn chains_are_the_exits_of_l1(l0: &Path, l1: &Path) -> usize {
 }
 
 #[test]
+fn two_tracers_of_one_run_tell_the_same_exits_and_chains() {
+    let told = ["L0/trace.dat", "L0/ctf"].map(|part| {
+        let walk = walk(trace::open(&fixture("two-tracers").join(part)).unwrap().as_ref());
+        assert_eq!(wrong_and_unknown(&walk.sink.exits, toy_level), (0, 0), "{part}: wrong and unknown");
+        let exits: Vec<_> = walk.sink.exits.iter().map(|exit| (exit.reason, exit.rip)).collect();
+        let chains = walk.sink.chains.iter().map(|chain| (chain.reason, chain.exits, chain.cost_ns.is_some()));
+        (exits, chains.collect::<Vec<_>>())
+    });
+    assert_eq!(told[0], told[1]);
+    assert_eq!((told[0].0.len(), told[0].1.len()), (620, 100), "exits and chains");
+}
+
+#[test]
 fn the_linux_stacks_chains_are_l1s_own_exits() {
     let recording = fixture("svm-linux");
     let chains = chains_are_the_exits_of_l1(&recording.join("L0/trace.dat"), &recording.join("L1/trace.dat"));

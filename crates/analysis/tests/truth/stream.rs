@@ -4,7 +4,7 @@
 use kvmscope_analysis::shared::roles;
 use std::path::{Path, PathBuf};
 use trace::batch::Batch;
-use trace::lane::{Lane, Scratch, Source};
+use trace::lane::{Lane, Source};
 use trace::{Facts, Reading, Trace};
 
 /// Events of a trace in the roles of the state machine.
@@ -27,18 +27,7 @@ impl Stream {
         let ignored: Vec<String> = ignored.iter().map(|name| (*name).to_owned()).collect();
         let request = roles::request(&ignored, |_| true);
         let reading = Reading { request: &request, fitted: trace::calibrate::fit(trace.as_ref()) };
-        let batches = |lane: Lane<'_>| match lane.source {
-            Source::Pieces(pieces) => {
-                let decode = |index| {
-                    let (mut batch, mut scratch) = (Batch::default(), Scratch::default());
-                    batch.clear(facts.event_types.len());
-                    pieces.decode(index, &mut scratch, &mut batch);
-                    batch
-                };
-                (0..pieces.count()).map(decode).collect()
-            }
-            Source::Sequence(batches) => batches.collect(),
-        };
+        let batches = |lane: Lane<'_>| lane.source.batches(facts.event_types.len()).collect();
         let lanes = trace.lanes(&reading).into_iter().map(batches).collect();
         Self { facts, lanes }
     }

@@ -125,14 +125,49 @@ fn shadowing_takes_twelve_of_fifteen_exits_out_of_each_chain() {
 }
 
 #[test]
-fn a_linux_l1_has_the_exits_that_l0_gave_it() {
+fn linux_at_every_level_records_what_the_level_below_saw() {
     if !long_trials("Linux as L1 and L2") {
         return;
     }
     let arguments = ["--arch", "svm", "--guest", "linux"];
-    let right = |recording: &Path| score::score_linux(recording, 10_000);
-    let Some(report) = scored(&arguments, &["loops=5"], right) else { return };
-    assert!(report.contains("L1/trace.dat: recorded at L1"), "{report}");
+    let score = |recording: &Path| {
+        score::score_linux(recording, 3, 10_000);
+        aligned(recording);
+    };
+    let Some(report) = scored(&arguments, &["loops=5"], score) else { return };
+    for words in ["L1/trace.dat: recorded at L1", "L2/trace.dat: recorded at L2", "On the time line of L0 its events"] {
+        assert!(report.contains(words), "{words}: {report}");
+    }
+}
+
+/// Panics unless both guests' events lie on the time line of L0, in their windows, and L2's workload has its exits.
+fn aligned(recording: &Path) {
+    let output = Command::new(env!("CARGO_BIN_EXE_kvmscope")).args(["report", "--json"]).arg(recording).output();
+    let answer: serde_json::Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+    let rows = |table: &str, columns: &[&str]| -> Vec<Vec<serde_json::Value>> {
+        let table = &answer["sections"][0]["tables"][table];
+        let places = columns.iter().map(|name| {
+            let mut all = table["columns"].as_array().unwrap().iter();
+            all.position(|column| column["name"] == *name).unwrap()
+        });
+        let places: Vec<usize> = places.collect();
+        let rows = table["rows"].as_array().unwrap().iter();
+        rows.map(|row| places.iter().map(|place| row[place].clone()).collect()).collect()
+    };
+    let lines = rows("alignment", &["machine", "method", "events", "violations", "joined_with", "joined_error_ns"]);
+    let machines: Vec<_> = lines.iter().filter_map(|row| row[0].as_str()).collect();
+    assert_eq!(machines, ["L1", "L2"], "{lines:?}");
+    for row in &lines {
+        let count = |place: usize| row[place].as_u64().unwrap();
+        assert!(row[1] == "tsc_offset" && count(2) > 0 && count(3) * 1000 <= count(2), "{row:?}");
+    }
+    assert!(lines[1][4] == "L0" && lines[1][5].as_f64().unwrap() < 1000.0, "{lines:?}");
+    let tasks = rows("guest_tasks", &["level", "task", "exits"]);
+    let has_exits = |level: &str, task: &str| {
+        tasks.iter().any(|row| row[0] == level && row[1] == task && row[2].as_u64().unwrap() > 0)
+    };
+    assert!(has_exits("L1", "CPU 0/KVM") && has_exits("L2", "workload"), "{tasks:?}");
+    assert_eq!(tasks[0][0], "L2", "the innermost guest's tasks come first");
 }
 
 #[test]
@@ -141,7 +176,7 @@ fn a_linux_l1_on_vmx_has_the_exits_that_l0_gave_it() {
         return;
     }
     for shadow in ["shadow_vmcs=on", "shadow_vmcs=off"] {
-        let right = |recording: &Path| score::score_linux(recording, 1_000);
+        let right = |recording: &Path| score::score_linux(recording, 2, 1_000);
         let Some(report) = scored(&["--arch", "vmx", "--guest", "linux"], &[shadow], right) else { return };
         assert!(report.contains("EMULATED by Bochs"), "{report}");
     }

@@ -52,7 +52,7 @@ pub fn command(
     kernel: &Kernel,
     initramfs: &str,
     console: &str,
-    disks: &[&str],
+    disks: &[String],
     scratch: &Path,
 ) -> Result<Command, Error> {
     let Variant { memory_mb, speed, arguments } = if guest == Guest::Linux { LINUX } else { TOY };

@@ -31,6 +31,8 @@ pub struct Emulator<'a> {
     pub log: PathBuf,
     /// How long it may run.
     pub limit: Duration,
+    /// How long its machine may say nothing.
+    pub silence: Duration,
     /// Set from outside to end it early.
     pub stop: &'a AtomicBool,
 }
@@ -51,7 +53,7 @@ impl Emulator<'_> {
     ///
     /// # Errors
     /// If the emulator does not start, if the machine says that it failed or ends without saying anything, if it takes
-    /// longer than the limit, or if it was stopped.
+    /// longer than the limit or is silent for too long, or if it was stopped.
     pub fn run(mut self, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
         let log = std::fs::File::create(&self.log).map_err(|error| Error::io(&self.log, error))?;
         self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
@@ -68,11 +70,13 @@ impl Emulator<'_> {
         let mut running = Running(child);
         let began = Instant::now();
         let (mut heard, mut done_since) = (0, None);
+        let (mut last, mut last_heard) = ("its start".to_owned(), began);
         loop {
             let ended = running.0.try_wait().map_err(|error| Error::io(&name, error))?;
             let console = Console::read(&self.console);
             for line in console.said().skip(heard) {
                 heard += 1;
+                (last, last_heard) = (format!("\"{line}\""), Instant::now());
                 if let Some(why) = line.strip_prefix(inside::FAILED) {
                     return Err(Error::Unable(format!("the lab's machine says: {why}")));
                 }
@@ -100,6 +104,11 @@ impl Emulator<'_> {
             if began.elapsed() > self.limit {
                 let limit = self.limit.as_secs();
                 return Err(Error::Unable(format!("{name} was not done after {limit} s{}", console.end())));
+            }
+            if last_heard.elapsed() > self.silence {
+                let silence = self.silence.as_secs();
+                let why = format!("{name}'s machine said nothing for {silence} s after {last}");
+                return Err(Error::Unable(format!("{why}{}", console.end())));
             }
             std::thread::sleep(EVERY);
         }
@@ -139,7 +148,7 @@ mod tests {
     use super::*;
 
     /// A shell that plays a machine: `script` writes to the console, `$C`.
-    fn played(script: &str, limit_ms: u64, stop: bool) -> (Result<(), String>, Vec<String>) {
+    fn played(script: &str, limit_ms: u64, silence_ms: u64, stop: bool) -> (Result<(), String>, Vec<String>) {
         let directory = tempfile::tempdir().unwrap();
         let console = directory.path().join("console");
         let mut command = Command::new("sh");
@@ -150,6 +159,7 @@ mod tests {
             console,
             log: directory.path().join("log"),
             limit: Duration::from_millis(limit_ms),
+            silence: Duration::from_millis(silence_ms),
             stop: &AtomicBool::new(stop),
         };
         let mut said = Vec::new();
@@ -162,6 +172,7 @@ mod tests {
         let (result, said) = played(
             "echo noise >$C; echo '[ 1.0] kvmscope lab: up\r' >>$C; echo 'kvmscope lab: done' >>$C",
             9000,
+            9000,
             false,
         );
         assert_eq!((result, said), (Ok(()), vec!["up".to_owned()]));
@@ -169,19 +180,18 @@ mod tests {
 
     #[test]
     fn every_other_end_is_a_sentence_with_the_last_lines() {
-        for (script, limit_ms, stop, words) in [
-            ("echo 'kvmscope lab: failed: no kvm' >$C; sleep 60", 9000, false, vec!["says: no kvm"]),
-            (
-                "echo Panic >$C; echo wrong option >&2; exit 3",
-                9000,
-                false,
-                vec!["exit status: 3", "wrong option", "Panic"],
-            ),
-            ("echo booting >$C; sleep 60", 300, false, vec!["was not done", "booting"]),
-            ("sleep 60", 300, false, vec!["console is empty"]),
-            ("sleep 60", 9000, true, vec!["stopped"]),
+        let (early, silent) =
+            ("echo Panic >$C; echo wrong option >&2; exit 3", "echo 'kvmscope lab: up' >$C; echo x >>$C; sleep 60");
+        for (script, limit_ms, silence_ms, stop, words) in [
+            ("echo 'kvmscope lab: failed: no kvm' >$C; sleep 60", 9000, 9000, false, &["says: no kvm"][..]),
+            (early, 9000, 9000, false, &["exit status: 3", "wrong option", "Panic"]),
+            ("echo booting >$C; sleep 60", 300, 9000, false, &["was not done", "booting"]),
+            ("sleep 60", 300, 9000, false, &["console is empty"]),
+            (silent, 9000, 300, false, &["said nothing for 0 s after \"up\"", "ends with", "x"]),
+            ("sleep 60", 9000, 300, false, &["after its start"]),
+            ("sleep 60", 9000, 9000, true, &["stopped"]),
         ] {
-            let (result, _) = played(script, limit_ms, stop);
+            let (result, _) = played(script, limit_ms, silence_ms, stop);
             let error = result.unwrap_err();
             assert!(words.iter().all(|word| error.contains(word)), "{script}: {error}");
         }

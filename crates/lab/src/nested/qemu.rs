@@ -24,8 +24,8 @@ pub const DISK_BYTES: u64 = 4 << 30;
 
 /// The command that boots L0.
 ///
-/// It runs in the directory of its files, which are then plain names. `disks` are for L0 and, where L1 writes one, for L1.
-pub fn command(settings: &Settings, kernel: &Kernel, initramfs: &str, console: &str, disks: &[&str]) -> Command {
+/// It runs in the directory of its files, which are then plain names. `disks` are one for each level that records, L0's first.
+pub fn command(settings: &Settings, kernel: &Kernel, initramfs: &str, console: &str, disks: &[String]) -> Command {
     let mut command = Command::new("qemu-system-x86_64");
     let vgif = if settings.vgif { "+vgif" } else { "-vgif" };
     let (memory, least_cpus) = if settings.guest == Guest::Linux { ("4G", 2) } else { ("1G", 1) };

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 /// The tracing file system of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracefs {
+    host: PathBuf,
     root: PathBuf,
 }
 
@@ -18,16 +19,21 @@ impl Tracefs {
     ///
     /// # Errors
     /// If it is not mounted, or not for us.
-    pub fn find(root: &Path) -> Result<Self, Error> {
-        let places = ["sys/kernel/tracing", "sys/kernel/debug/tracing"].map(|place| root.join(place));
+    pub fn find(host: &Path) -> Result<Self, Error> {
+        let places = ["sys/kernel/tracing", "sys/kernel/debug/tracing"].map(|place| host.join(place));
         let found = places.iter().find(|place| place.join("instances").is_dir());
-        found.map(|root| Self { root: root.clone() }).ok_or_else(|| {
+        found.map(|root| Self { host: host.to_owned(), root: root.clone() }).ok_or_else(|| {
             Error::Unable(format!(
                 "no tracing file system below {}: run as root, and if it is not mounted: mount -t tracefs none {}",
                 places[0].display(),
                 places[0].display()
             ))
         })
+    }
+
+    /// The host's root directory.
+    pub fn host(&self) -> &Path {
+        &self.host
     }
 
     /// A file or directory in it.

@@ -5,6 +5,7 @@
 //! vm.rs        the threads of one VM
 //! instance.rs  <tracefs>/instances/kvmscope-PID, in the journal before it is made
 //! clock.rs     x86-tsc and CLOCK_MONOTONIC read together, at the start and at the end
+//! tsc.rs       offsets and ratios of guests' counters -------------> tsc.json
 //! describe.rs  formats, thread names, clock, losses ----------------> trace.partial/head.dat
 //! stream.rs    per_cpu/cpuN/trace_pipe_raw --splice, whole pages---> trace.partial/cpuN.raw
 //! drain.rs     the threads that do it for all CPUs
@@ -25,6 +26,7 @@ mod plan;
 pub mod probe;
 mod recorder;
 mod stream;
+mod tsc;
 mod vm;
 
 pub use drain::Meter;

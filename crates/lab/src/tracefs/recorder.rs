@@ -4,10 +4,10 @@ use super::clock::{self, Calibration, Pair, Scale};
 use super::drain::{Drain, Meter};
 use super::instance::{Instance, Tracefs};
 use super::plan::Plan;
-use super::{describe, pack};
+use super::{describe, pack, tsc};
 use crate::journal::{Entry, Journal, Reverted};
 use crate::{Error, Recorder};
-use base::recording::{Part, PartKind, PartState};
+use base::recording::{Part, PartKind, PartState, TSC_FILE, TscReadings};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,6 +33,7 @@ pub struct TracefsRecorder {
     clock: String,
     cpus: Vec<u32>,
     first: Pair,
+    readings: TscReadings,
     calibration: Option<Calibration>,
     comms: BTreeMap<i32, String>,
     refreshed: Instant,
@@ -98,6 +99,7 @@ impl TracefsRecorder {
             clock,
             cpus,
             first,
+            readings: TscReadings::default(),
             calibration: None,
             comms: BTreeMap::new(),
             refreshed: Instant::now(),
@@ -111,12 +113,15 @@ impl TracefsRecorder {
         recorder.drain = Some(drain);
         recorder.write_head()?;
         recorder.instance.set("tracing_on", "1")?;
+        // Only now: what KVM writes from here on is an event.
+        recorder.readings.first = tsc::read(recorder.tracefs.host(), &recorder.proc);
+        recorder.write_readings()?;
         Ok(recorder)
     }
 
     /// What lies on disk from now on, until [`Recorder::stop`] makes it whole.
-    pub fn partial(&self) -> Part {
-        self.part(PARTIAL, PartState::Partial)
+    pub fn partial(&self) -> Vec<Part> {
+        [Some(self.part(PARTIAL, PartState::Partial)), self.tsc_part()].into_iter().flatten().collect()
     }
 
     /// How much has been written so far, to be asked while it records.
@@ -172,6 +177,18 @@ impl TracefsRecorder {
         Ok(Some(part))
     }
 
+    /// The file that holds what KVM says of its guests' counters, if there are any.
+    fn tsc_part(&self) -> Option<Part> {
+        let any = !(self.readings.first.is_empty() && self.readings.last.is_empty());
+        any.then(|| Part { kind: PartKind::Notes, ..self.part(TSC_FILE, PartState::Complete) })
+    }
+
+    fn write_readings(&self) -> Result<Option<Part>, Error> {
+        let Some(part) = self.tsc_part() else { return Ok(None) };
+        self.readings.write(&self.root.join(&part.path)).map_err(|error| Error::Unable(error.to_string()))?;
+        Ok(Some(part))
+    }
+
     fn describe_now(&mut self, losses: Vec<String>) {
         describe::comms(&self.tracefs, &self.proc, &mut self.comms);
         self.dat.comms = self.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).collect();
@@ -181,6 +198,7 @@ impl TracefsRecorder {
 
     /// Ends tracing and takes the rest out of the buffers; then the instance is removed, come what may.
     fn complete(&mut self) -> Result<(), Error> {
+        self.readings.last = tsc::read(self.tracefs.host(), &self.proc);
         self.instance.set("tracing_on", "0")?;
         if let Some(drain) = self.drain.take() {
             drain.finish()?;
@@ -224,7 +242,7 @@ impl Recorder for TracefsRecorder {
         // Megabytes of text: not for the head, which is renewed every second.
         self.dat.kallsyms = describe::kallsyms(&self.proc);
         pack::pack(&self.directory(), &self.root.join(&part.path), &self.dat, &self.clock, &self.cpus)?;
-        Ok([Some(part), self.write_pairs()?].into_iter().flatten().collect())
+        Ok([Some(part), self.write_pairs()?, self.write_readings()?].into_iter().flatten().collect())
     }
 }
 

@@ -183,11 +183,20 @@ impl Payload {
         let from = (at >> 3) as usize;
         let window = data.get(from..)?.first_chunk()?;
         let Batch { values, bytes, .. } = batch;
-        values.push(self.mask);
-        match &self.loads {
-            Some(loads) => values.extend(loads.iter().map(|load| load.value::<false>(window))),
-            None => values.extend(self.takes.iter().map(|take| take.value(window, bytes))),
+        let room = values.room(1 + self.takes.len());
+        if let Some((mask, room)) = room.split_first_mut() {
+            *mask = self.mask;
+            match &self.loads {
+                Some(loads) => {
+                    room.iter_mut().zip(loads).for_each(|(value, load)| *value = load.value::<false>(window));
+                }
+                None => {
+                    let takes = room.iter_mut().zip(&self.takes);
+                    takes.for_each(|(value, take)| *value = take.value(window, bytes));
+                }
+            }
         }
+        values.advance(1 + self.takes.len());
         Some(self.tid.map(|tid| tid.number(window) as i32))
     }
 }

@@ -114,9 +114,9 @@ impl<'d> Machine<'d> {
     /// Makes room for the mask and `fields` values of an event.
     #[inline]
     pub fn begin(&mut self, batch: &mut Batch, fields: usize) {
-        batch.values.push(0);
-        self.values_at = batch.values.len();
-        batch.values.resize(self.values_at + fields, 0);
+        batch.values.room(1 + fields)[..=fields].fill(0);
+        batch.values.advance(1 + fields);
+        self.values_at = batch.values.len() - fields;
         self.mask = 0;
     }
 

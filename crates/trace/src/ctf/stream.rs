@@ -6,6 +6,7 @@ use super::model::Role;
 use super::packet::Packet;
 use crate::Batch;
 use crate::batch::{NO_TID, Row};
+use crate::lane::Sequence;
 use base::{Clock, Problem};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -242,31 +243,23 @@ impl From<Stop> for Bad {
 pub struct InOrder<'t> {
     reader: Reader<'t>,
     position: Position,
-    /// How much the last batch held: its successor will hold as much.
-    last: (usize, usize),
 }
 
 impl<'t> InOrder<'t> {
     /// All batches of a stream.
     pub fn new(reader: Reader<'t>) -> Self {
-        Self { reader, position: Position::default(), last: (0, 0) }
+        Self { reader, position: Position::default() }
     }
 }
 
-impl Iterator for InOrder<'_> {
-    type Item = Batch;
-
-    fn next(&mut self) -> Option<Batch> {
+impl Sequence for InOrder<'_> {
+    fn decode_next(&mut self, batch: &mut Batch) -> bool {
         if self.position.packet >= self.reader.packets.len() {
-            return None;
+            return false;
         }
-        let mut batch = Batch::default();
-        batch.clear(self.reader.event_types);
-        batch.rows.reserve(self.last.0);
-        batch.values.reserve(self.last.1);
         let packet = &self.reader.packets[self.position.packet];
         let before = self.position;
-        self.position = self.reader.read(before, EVENTS_PER_BATCH, &mut batch);
+        self.position = self.reader.read(before, EVENTS_PER_BATCH, batch);
         let to = if self.position.packet == before.packet {
             self.position.at / 8
         } else {
@@ -274,7 +267,6 @@ impl Iterator for InOrder<'_> {
             packet.to - packet.from
         };
         batch.read_bytes = to - before.at / 8;
-        self.last = (batch.rows.len(), batch.values.len());
-        Some(batch)
+        true
     }
 }

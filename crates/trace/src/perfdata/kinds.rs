@@ -7,7 +7,8 @@
 //! | `comm`: a thread got a name while perf was recording | `pid`, `tid`, `comm` |
 
 use super::attr::{Attr, Sample, TRACEPOINT};
-use crate::format::{Endian, EventFormat, Extract};
+use crate::extract::Extract;
+use crate::format::{Endian, EventFormat};
 use crate::{Batch, EventType, FieldKind, FieldType, Kind, Request};
 use rustc_hash::FxHashMap;
 

@@ -9,6 +9,7 @@ use super::order::{Attrs, Ordered, Timed};
 use super::records::RecordKind;
 use crate::batch::NO_TID;
 use crate::format::Endian;
+use crate::lane::Sequence;
 use crate::{Batch, Kind, Reading};
 use base::{Problem, Problems};
 
@@ -90,7 +91,7 @@ impl<'t> Batches<'t> {
                 let own = common_pid.and_then(|at| raw.get(at..at + 4)).map(|tid| self.endian.unsigned(tid) as i32);
                 let tid = sample.pid_tid.map(|(_, tid)| tid).filter(|tid| *tid != NO_TID).or(own).unwrap_or(NO_TID);
                 batch.row(time, *kind, cpu, tid);
-                extract.step_by_step(raw, batch);
+                extract.add(raw, batch);
             }
             (How::Tracepoint { .. }, None) => return Err("a tracepoint sample without its record"),
             (How::Own(positions), _) => {
@@ -139,15 +140,11 @@ impl<'t> Batches<'t> {
     }
 }
 
-impl Iterator for Batches<'_> {
-    type Item = Batch;
-
-    fn next(&mut self) -> Option<Batch> {
+impl Sequence for Batches<'_> {
+    fn decode_next(&mut self, batch: &mut Batch) -> bool {
         if self.ended {
-            return None;
+            return false;
         }
-        let mut batch = Batch::default();
-        batch.clear(self.kinds.types.len());
         for _ in 0..RECORDS_PER_BATCH {
             let Some(record) = self.ordered.next(&mut self.problems) else {
                 self.ended = true;
@@ -156,11 +153,11 @@ impl Iterator for Batches<'_> {
                 }
                 break;
             };
-            self.add(&record, &mut batch);
+            self.add(&record, batch);
             batch.read_bytes += record.offset.saturating_sub(self.furthest);
             self.furthest = self.furthest.max(record.offset);
         }
         batch.problems = std::mem::take(&mut self.problems).list().to_vec();
-        Some(batch)
+        true
     }
 }

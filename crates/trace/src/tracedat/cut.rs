@@ -5,16 +5,17 @@
 //!                   dropped    rebuilt    as they stand      rebuilt   dropped
 //! ```
 //! In: a file and a window on the axis that starts at its first event. Out: a version 7 file, compressed with zstd, that
-//! holds exactly the events of the window, each byte for byte as it was. Descriptions, thread names and options are kept
-//! but for two: the symbols of the kernel (the largest part of most files; programs then print addresses as numbers) and
-//! the per-CPU statistics (CPUSTAT), whose losses are counted over a time that is no longer there. A mark of lost events
-//! stays if it lies in the window; a damaged page becomes what could be read of it and a mark.
+//! holds exactly the events of the window, each byte for byte as it was. Descriptions, thread names, options and the
+//! kernel's symbols, often the largest part, are kept but for the per-CPU statistics (CPUSTAT), whose losses are counted
+//! over a time that is no longer there. A mark of lost events stays if it lies in the window; a damaged page becomes what
+//! could be read of it and a mark.
 
 use super::page::{self, PageEnd};
-use super::pieces::{CpuPieces, Plan};
+use super::pieces::CpuPieces;
+use super::plan::Plan;
 use super::{Shape, TraceDat, options as id, partial};
 use crate::error::Error;
-use crate::lane::{Pieces, Reading, Scratch};
+use crate::lane::{Pieces, Reading, Scratch, Trace};
 use crate::request::Request;
 use crate::write::layout::Machine;
 use crate::write::page::{HEADER_EVENT, PageBuilder, PageStyle, header_page};
@@ -80,6 +81,7 @@ fn description(trace: &TraceDat) -> Written {
         header_event: or(&layout.header_event, HEADER_EVENT.to_owned()),
         ftrace_formats: ftrace.into_iter().flat_map(|(_, texts)| texts).collect(),
         formats: others,
+        kallsyms: trace.kallsyms().unwrap_or_default(),
         printk: layout.printk.clone(),
         comms: trace.facts.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).collect(),
         options: kept.map(|(id, data)| FileOption::Raw { id: *id, data: data.clone() }).collect(),

@@ -16,6 +16,7 @@ mod options;
 mod page;
 pub mod partial;
 mod pieces;
+mod plan;
 mod v6;
 mod v7;
 
@@ -30,7 +31,8 @@ use base::Clock;
 use index::{Index, Search};
 use layout::{Buffer, Layout};
 use memmap2::Mmap;
-use pieces::{CpuPieces, Plan};
+use pieces::CpuPieces;
+use plan::Plan;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;

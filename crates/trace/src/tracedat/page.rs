@@ -11,13 +11,15 @@
 
 use super::Shape;
 use crate::format::Endian;
-use crate::load::Window;
 
 /// What kinds of record there are beside data (type_len 1 to 28: that many 32-bit words).
 const DATA_WITH_LENGTH: u32 = 0;
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
+
+/// No data record takes less: a header, and a word of data.
+pub const LEAST_RECORD_BYTES: usize = 8;
 
 /// The bits of `commit`.
 const COMMIT_LENGTH: u64 = 0xf_ffff;
@@ -34,6 +36,8 @@ pub struct PageEnd {
     pub missed: Option<u64>,
     /// Where in the page its events stopped making sense, if they did, and why.
     pub damage: Option<(usize, &'static str)>,
+    /// Where in the page its events end, by its own account.
+    pub events_end: usize,
 }
 
 /// Time and loss mark of a page, read before its events.
@@ -61,14 +65,32 @@ pub fn head(page: &[u8], shape: &Shape) -> Option<PageHead> {
     Some(PageHead { ticks, length, missed })
 }
 
-/// The data records of one page, in order, each with its time in ticks.
+/// One data record of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record<'p> {
+    /// When, in ticks.
+    pub ticks: u64,
+    /// Its bytes, and whatever follows them on the page.
+    pub rest: &'p [u8],
+    /// How many of them are its own.
+    pub length: usize,
+}
+
+impl<'p> Record<'p> {
+    /// Its own bytes.
+    #[inline(always)]
+    pub fn bytes(&self) -> &'p [u8] {
+        &self.rest[..self.length]
+    }
+}
+
+/// The data records of one page, in order.
 ///
 /// `BIG`: the page was written by a big-endian kernel.
+#[derive(Clone, Copy)]
 pub struct Records<'p, const BIG: bool> {
-    events: &'p [u8],
-    at: usize,
-    /// Where the record given last begins.
-    record_at: usize,
+    /// The page from the next record on.
+    left: &'p [u8],
     ticks: u64,
     end: PageEnd,
 }
@@ -78,13 +100,13 @@ impl<'p, const BIG: bool> Records<'p, BIG> {
     pub fn new(page: &'p [u8], shape: &Shape) -> Self {
         let Some(head) = head(page, shape) else {
             let damage = Some((0, "a page header"));
-            return Self { events: &[], at: 0, record_at: 0, ticks: 0, end: PageEnd { missed: None, damage } };
+            return Self { left: &[], ticks: 0, end: PageEnd { damage, events_end: page.len(), ..PageEnd::default() } };
         };
         let claimed = shape.data_offset + head.length;
         let damage = (claimed > page.len()).then_some((page.len(), "the rest of a page"));
-        let end = PageEnd { missed: head.missed, damage };
-        let events = &page[..claimed.min(page.len())];
-        Self { events, at: shape.data_offset, record_at: 0, ticks: head.ticks, end }
+        let end = PageEnd { missed: head.missed, damage, events_end: claimed.min(page.len()) };
+        let left = page[..end.events_end].get(shape.data_offset..).unwrap_or_default();
+        Self { left, ticks: head.ticks, end }
     }
 
     /// What the page says beside its events; whole once the last of them was given.
@@ -92,41 +114,30 @@ impl<'p, const BIG: bool> Records<'p, BIG> {
         self.end
     }
 
-    /// The record given last, and what follows it on the page, if that is enough for a window.
-    #[inline(always)]
-    pub fn window(&self) -> Option<&'p Window> {
-        self.events.get(self.record_at..)?.first_chunk()
-    }
-
-    #[inline(always)]
-    fn word(&self, at: usize) -> Option<u32> {
-        let word = *self.events.get(at..)?.first_chunk()?;
-        Some(if BIG { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) })
-    }
-
-    /// Ends the page where its events stop making sense.
+    /// The page ends here, where its events stop making sense: `back` bytes before what is left.
     #[cold]
-    fn stop(&mut self, header_at: usize, expected: &'static str) {
-        self.end.damage = Some((header_at, expected));
-        self.at = self.events.len();
+    fn stopped(self, back: usize, expected: &'static str) -> Self {
+        let damage = Some((self.end.events_end - self.left.len() - back, expected));
+        Self { left: &[], end: PageEnd { damage, ..self.end }, ..self }
     }
 
-    /// A record that is not data of a length in its header: time goes on, or the page ends. Gives a long record.
-    fn special(&mut self, header_at: usize, type_len: u32, delta: u32) -> Option<(u64, &'p [u8])> {
-        let (delta, second) = (u64::from(delta), self.word(self.at));
+    /// Passes over a record that is not data of a length in its header: time goes on, or the page ends. Gives a long
+    /// record.
+    ///
+    /// Takes and returns the position as a whole: behind a reference it could not stay in registers.
+    #[cold]
+    fn behind_special(mut self, type_len: u32, delta: u32) -> (Self, Option<Record<'p>>) {
+        let (delta, second) = (u64::from(delta), word::<BIG>(self.left));
         match (type_len, second) {
             (DATA_WITH_LENGTH, second) => {
                 self.ticks = self.ticks.wrapping_add(delta);
                 // The length counts its own four bytes and is rounded up to whole words.
                 let length = second.unwrap_or(0) as usize;
-                let (Some(record), true) = (self.events.get(self.at + 4..self.at.saturating_add(length)), length >= 4)
-                else {
-                    self.stop(header_at, "a record inside its page");
-                    return None;
-                };
-                self.record_at = self.at + 4;
-                self.at += length.next_multiple_of(4);
-                return Some((self.ticks, record));
+                if length < 4 || length > self.left.len() {
+                    return (self.stopped(HEADER_BYTES, "a record inside its page"), None);
+                }
+                let record = Record { ticks: self.ticks, rest: &self.left[4..], length: length - 4 };
+                (self.behind(length), Some(record))
             }
             (PADDING, Some(length)) if delta != 0 => {
                 // Delta 1 marks a discarded event that had none of its own (rb_event_discard).
@@ -134,51 +145,63 @@ impl<'p, const BIG: bool> Records<'p, BIG> {
                     self.ticks = self.ticks.wrapping_add(delta);
                 }
                 if length < 4 {
-                    self.stop(header_at, "padding of at least four bytes");
-                    return None;
+                    return (self.stopped(HEADER_BYTES, "padding of at least four bytes"), None);
                 }
-                self.at = self.at.saturating_add((length as usize).next_multiple_of(4));
+                (self.behind(length as usize), None)
             }
-            (PADDING, _) => self.at = self.events.len(),
-            (_, None) => self.stop(header_at, "the second word of a time record"),
+            (PADDING, _) => (Self { left: &[], ..self }, None),
+            (_, None) => (self.stopped(HEADER_BYTES, "the second word of a time record"), None),
             (..=TIME_EXTEND, Some(high)) => {
                 self.ticks = self.ticks.wrapping_add((u64::from(high) << 27) + delta);
-                self.at += 4;
+                (self.behind(4), None)
             }
             (TIME_STAMP.., Some(high)) => {
                 self.ticks = full_stamp(self.ticks, (u64::from(high) << 27) | delta);
-                self.at += 4;
+                (self.behind(4), None)
             }
         }
-        None
+    }
+
+    /// The position behind `bytes`, rounded up to whole words.
+    fn behind(self, bytes: usize) -> Self {
+        Self { left: self.left.get(bytes.next_multiple_of(4)..).unwrap_or_default(), ..self }
     }
 }
 
+/// Bytes of a record's header.
+const HEADER_BYTES: usize = 4;
+
+#[inline(always)]
+fn word<const BIG: bool>(bytes: &[u8]) -> Option<u32> {
+    let word = *bytes.first_chunk()?;
+    Some(if BIG { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) })
+}
+
 impl<'p, const BIG: bool> Iterator for Records<'p, BIG> {
-    type Item = (u64, &'p [u8]);
+    type Item = Record<'p>;
 
     #[inline(always)]
-    fn next(&mut self) -> Option<Self::Item> {
+    fn next(&mut self) -> Option<Record<'p>> {
         loop {
-            let header_at = self.at;
-            let header = self.word(header_at)?;
+            let header = word::<BIG>(self.left)?;
             let (type_len, delta) = if BIG { (header >> 27, header & 0x07ff_ffff) } else { (header & 31, header >> 5) };
-            self.at = header_at + 4;
+            self.left = &self.left[HEADER_BYTES..];
             if !(1..PADDING).contains(&type_len) {
-                match self.special(header_at, type_len, delta) {
+                let (behind, long) = self.behind_special(type_len, delta);
+                *self = behind;
+                match long {
                     None => continue,
                     long => return long,
                 }
             }
             self.ticks = self.ticks.wrapping_add(u64::from(delta));
-            let after = self.at + 4 * type_len as usize;
-            let Some(record) = self.events.get(self.at..after) else {
-                self.stop(header_at, "a record inside its page");
+            let (rest, length) = (self.left, 4 * type_len as usize);
+            let Some(left) = rest.get(length..) else {
+                *self = self.stopped(HEADER_BYTES, "a record inside its page");
                 return None;
             };
-            self.record_at = self.at;
-            self.at = after;
-            return Some((self.ticks, record));
+            self.left = left;
+            return Some(Record { ticks: self.ticks, rest, length });
         }
     }
 }
@@ -192,8 +215,8 @@ pub fn walk(page: &[u8], shape: &Shape, on_event: impl FnMut(u64, &[u8])) -> Pag
 }
 
 fn walk_records<const BIG: bool>(mut records: Records<'_, BIG>, mut on_event: impl FnMut(u64, &[u8])) -> PageEnd {
-    for (ticks, record) in &mut records {
-        on_event(ticks, record);
+    for record in &mut records {
+        on_event(record.ticks, record.bytes());
     }
     records.end()
 }
@@ -256,7 +279,7 @@ mod tests {
         let (events, end) = seen(&page(words.len() as u64 * 4, &words));
         let extended = 1005 + 3 + (1 << 27);
         assert_eq!(events, [(1005, 8), (extended + 7, 8), (9 + (4 << 27) + 1, 4)]);
-        assert_eq!(end, PageEnd::default());
+        assert_eq!((end.missed, end.damage), (None, None));
     }
 
     #[test]

@@ -4,65 +4,16 @@
 
 use super::TraceDat;
 use super::index::Index;
-use super::layout::{Buffer, Compression, Layout, Shape};
-use super::page::{self, Records};
-use crate::batch::{Batch, Kind, NO_TID};
-use crate::facts::Facts;
-use crate::format::{Endian, Extract, word};
+use super::layout::{Buffer, Compression, Shape};
+use super::page;
+use super::plan::{Found, Plan, Survey};
+use crate::batch::Batch;
+use crate::column::Column;
+use crate::format::Endian;
 use crate::lane::{Pieces, Scratch};
-use crate::request::Request;
-use base::{Clock, Problem};
+use base::Problem;
 use std::slice::Chunks;
 use std::sync::Arc;
-
-/// An event that the file describes.
-#[derive(Clone, Copy)]
-struct Entry {
-    /// Position in `Facts::event_types`.
-    event_type: u16,
-    /// Position in [`Plan::wanted`], if it is wanted.
-    wanted: Option<u16>,
-}
-
-/// A request, compiled for the streams of one buffer.
-pub struct Plan {
-    clock: Clock,
-    /// By event id; `None` for ids that no format describes.
-    events: Vec<Option<Entry>>,
-    /// What to take out of wanted records.
-    wanted: Vec<(Kind, Extract)>,
-    /// Place of `common_pid`.
-    pid_offset: usize,
-    /// Place of `common_type`, which has had two bytes in every kernel that has ring-buffer pages.
-    id_offset: usize,
-}
-
-impl Plan {
-    /// Compiles `request` for the events that `layout` describes.
-    pub fn compile(layout: &Layout, facts: &Facts, request: &Request, clock: Clock) -> Self {
-        let ids = layout.formats.iter().map(|format| format.id as usize).filter(|id| *id <= usize::from(u16::MAX));
-        let mut events = vec![None; ids.max().map_or(0, |most| most + 1)];
-        let mut wanted = Vec::new();
-        for (position, (format, event)) in layout.formats.iter().zip(&facts.event_types).enumerate() {
-            let (Some(slot), Ok(event_type)) = (events.get_mut(format.id as usize), u16::try_from(position)) else {
-                continue;
-            };
-            let kind = request.kind_of(event);
-            *slot = Some(Entry { event_type, wanted: kind.map(|_| wanted.len() as u16) });
-            wanted.extend(
-                kind.map(|kind| (kind as Kind, Extract::compile(format, &request.events[kind], layout.endian))),
-            );
-        }
-        let common = |name| layout.formats.iter().find_map(|format| format.common(name));
-        Self {
-            clock,
-            events,
-            wanted,
-            pid_offset: common("common_pid").map_or(4, |field| field.offset as usize),
-            id_offset: common("common_type").map_or(0, |field| field.offset as usize),
-        }
-    }
-}
 
 /// The pieces of one CPU.
 pub struct CpuPieces<'t> {
@@ -97,33 +48,15 @@ impl<'t> CpuPieces<'t> {
         Ok(scratch.bytes.chunks(self.index.page_size))
     }
 
-    fn decode_page<const BIG: bool>(&self, page: &[u8], place: usize, batch: &mut Batch) {
-        let Plan { clock, events, wanted, .. } = &*self.plan;
-        let (id_offset, pid_offset) = (self.plan.id_offset, self.plan.pid_offset);
-        let mut records = Records::<BIG>::new(page, &self.shape);
-        let (mut first, mut last) = (None, None);
+    fn decode_page<const BIG: bool>(&self, page: &[u8], place: usize, found: &mut Column<Found>, batch: &mut Batch) {
+        let plan = &*self.plan;
         if let Some(missed) = page::head(page, &self.shape).and_then(|head| head.missed.map(|n| (head.ticks, n))) {
-            batch.lost(clock.ns(missed.0), self.index.cpu, missed.1, 0);
+            batch.lost(plan.ns(missed.0), self.index.cpu, missed.1, 0);
         }
-        while let Some((ticks, record)) = records.next() {
-            first = first.or(Some(ticks));
-            last = Some(ticks);
-            let id = word(record, id_offset).map_or(0, if BIG { u16::from_be_bytes } else { u16::from_le_bytes });
-            let Some(Some(entry)) = events.get(usize::from(id)) else {
-                batch.unknown += 1;
-                continue;
-            };
-            batch.tally[usize::from(entry.event_type)] += 1;
-            let Some(at) = entry.wanted else { continue };
-            let (kind, extract) = &wanted[usize::from(at)];
-            let tid =
-                word(record, pid_offset).map_or(NO_TID, if BIG { i32::from_be_bytes } else { i32::from_le_bytes });
-            batch.row(clock.ns(ticks), *kind, self.index.cpu, tid);
-            extract.values::<BIG>(record, records.window(), batch);
-        }
-        let end = records.end();
-        for ticks in [first, last].into_iter().flatten() {
-            batch.saw_time(clock.ns(ticks));
+        let Survey { found: count, span, end } = plan.survey::<BIG>(page, &self.shape, found, batch);
+        plan.take::<BIG>(&page[..end.events_end], &found.room(count)[..count], self.index.cpu, batch);
+        for ticks in span.into_iter().flat_map(|(first, last)| [first, last]) {
+            batch.saw_time(plan.ns(ticks));
         }
         if let Some((at, expected)) = end.damage {
             let offset = if self.packed.is_some() { place } else { place + at };
@@ -134,7 +67,7 @@ impl<'t> CpuPieces<'t> {
                 self.name, self.index.cpu
             );
             batch.problems.push(Problem::at(self.name, offset as u64, expected, "damaged bytes", skipped, text));
-            batch.lost(last.map_or(0, |ticks| clock.ns(ticks)), self.index.cpu, 0, skipped);
+            batch.lost(span.map_or(0, |(_, last)| plan.ns(last)), self.index.cpu, 0, skipped);
         }
     }
 }
@@ -155,14 +88,15 @@ impl Pieces for CpuPieces<'_> {
         }
         let Some(place) = self.index.places.get(index) else { return };
         batch.read_bytes = place.stored as u64;
+        let mut found = Column::default();
         match self.pages(index, scratch) {
             Ok(pages) => {
                 for (number, page) in pages.enumerate() {
                     let page_offset = if self.packed.is_some() { 0 } else { number * self.index.page_size };
                     let place = place.offset + page_offset;
                     match self.shape.endian {
-                        Endian::Little => self.decode_page::<false>(page, place, batch),
-                        Endian::Big => self.decode_page::<true>(page, place, batch),
+                        Endian::Little => self.decode_page::<false>(page, place, &mut found, batch),
+                        Endian::Big => self.decode_page::<true>(page, place, &mut found, batch),
                     }
                 }
             }

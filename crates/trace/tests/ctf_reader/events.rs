@@ -2,7 +2,7 @@
 
 use base::Problem;
 use kvmscope_trace::batch::LOST;
-use kvmscope_trace::{Batch, EventType, FieldKind, Lane, Reading, Request, Scratch, Source, Trace};
+use kvmscope_trace::{Batch, EventType, FieldKind, Lane, Reading, Request, Trace};
 use std::path::Path;
 
 /// A field's value.
@@ -57,19 +57,8 @@ impl Seen {
 }
 
 /// Calls `take` with each batch of a lane.
-pub fn each_batch(lane: Lane<'_>, event_types: usize, mut take: impl FnMut(Batch)) {
-    match lane.source {
-        Source::Pieces(pieces) => {
-            let mut scratch = Scratch::default();
-            for index in 0..pieces.count() {
-                let mut batch = Batch::default();
-                batch.clear(event_types);
-                pieces.decode(index, &mut scratch, &mut batch);
-                take(batch);
-            }
-        }
-        Source::Sequence(batches) => batches.for_each(take),
-    }
+pub fn each_batch(lane: Lane<'_>, event_types: usize, take: impl FnMut(Batch)) {
+    lane.source.batches(event_types).for_each(take);
 }
 
 /// The `at`-th event of a batch that was read with [`Request::everything`].

@@ -15,12 +15,14 @@ pub fn aligned(measure: &Measures<'_>) -> Vec<Hit> {
     let outside = sum(&|cpu| cpu.outside.violations);
     let strangers = sum(&|cpu| cpu.strangers()) + alignment.unpaired;
     let breaks = sum(&|cpu| cpu.vcpu.steps.breaks);
-    if outside + strangers + breaks == 0 {
+    let changed = sum(&|cpu| u64::from(cpu.counter.changed && cpu.vcpu.steps.is_empty()));
+    let ratio = cpus.iter().find_map(|cpu| cpu.untold_ratio());
+    if outside + strangers + breaks + changed == 0 && ratio.is_none() {
         return Vec::new();
     }
     let worst = cpus.iter().map(|cpu| cpu.outside.worst).max().unwrap_or(0);
     let (below, machine) = (&alignment.below, &alignment.machine);
-    let rows: [(u64, String); 3] = [
+    let rows: [(u64, String); 5] = [
         (
             outside,
             format!(
@@ -32,6 +34,17 @@ pub fn aligned(measure: &Measures<'_>) -> Vec<Hit> {
         ),
         (strangers, format!("{} are not among those that {below} handed up", many(strangers, "exit"))),
         (breaks, format!("{} of an offset by KVM are missing", many(breaks, "write"))),
+        (
+            changed,
+            format!("debugfs showed other offsets of {} at the end, and no event tells when", many(changed, "vCPU")),
+        ),
+        (
+            u64::from(ratio.is_some()),
+            format!(
+                "causes and effects say that its counter makes {:.4} ticks for each of {below}'s; no file tells",
+                ratio.unwrap_or(1.0)
+            ),
+        ),
     ];
     let evidence: Vec<Evidence> =
         rows.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| seen(what, "table alignment")).collect();
@@ -41,6 +54,8 @@ pub fn aligned(measure: &Measures<'_>) -> Vec<Hit> {
         format!("{} of {machine}'s events do not fit the time line of {below}", percent(share))
     } else if strangers > 0 {
         format!("{} of {machine} were not found in the trace of {below}", many(strangers, "exit"))
+    } else if ratio.is_some() {
+        format!("The counter of {machine} is scaled by KVM, and the recording does not say how")
     } else {
         format!("The clock of {machine} has gaps: KVM's writes of its offset are not all there")
     };

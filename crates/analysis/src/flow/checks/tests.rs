@@ -7,6 +7,7 @@ use crate::flow::rules::RULES;
 use crate::shared::align::above::{CpuAbove, OwnExit};
 use crate::shared::align::below::{Reflected, VcpuBelow, Window};
 use crate::shared::align::offsets::Offsets;
+use crate::shared::align::readings::Counter;
 use crate::shared::align::{Alignment, Axis, Cpu, Map, Outside};
 use crate::shared::details::Detail;
 use crate::shared::machine::{Doubts, Seen};
@@ -20,7 +21,7 @@ fn quiet(isa: Isa) -> PartFlow {
     let mut sums = Sums::default();
     sums.states_ns[State::Guest(Lv::L1).index()] = 1_000_000_000;
     let hlt = if isa == Isa::Vmx { 12 } else { 0x78 };
-    sums.exits.insert((Lv::L1, Reason { isa, code: hlt }), exits(10_000, Detail::None));
+    *sums.exits.at((Lv::L1, Reason { isa, code: hlt })) = exits(10_000, Detail::None);
     let vcpu = Vcpu {
         vm: "web".into(),
         vm_assumed: false,
@@ -62,7 +63,7 @@ fn exits(count: u64, detail: Detail) -> ExitSums {
     let mut sums = ExitSums { count, handled: [count, 0, 0], ..ExitSums::default() };
     sums.cost_ns.record(2_000);
     if detail != Detail::None {
-        sums.details.insert(detail, (count, 2_000 * count));
+        *sums.details.at(detail) = (count, 2_000 * count);
     }
     sums
 }
@@ -73,7 +74,7 @@ fn sums(part: &mut PartFlow) -> &mut Sums {
 
 fn add(part: &mut PartFlow, code: u32, count: u64, detail: Detail) {
     let isa = sums(part).exits.keys().next().map_or(Isa::Vmx, |(_, reason)| reason.isa);
-    sums(part).exits.insert((Lv::L1, Reason { isa, code }), exits(count, detail));
+    *sums(part).exits.at((Lv::L1, Reason { isa, code })) = exits(count, detail);
 }
 
 /// Moves time from the guest to `state`.
@@ -91,7 +92,7 @@ fn chain(part: &mut PartFlow, isa: Isa, codes: &[u32]) {
         chains.cost_ns.record(50_000);
     }
     chains.sequences.insert(sequence, 100);
-    sums(part).chains.insert(Reason { isa, code: 10 }, chains);
+    *sums(part).chains.at(Reason { isa, code: 10 }) = chains;
 }
 
 /// Ids of the rules that fire.
@@ -164,7 +165,7 @@ fn a_flood_of_56_never_means_that_apicv_is_off() {
 fn devices_in_the_vmm_are_seen_by_count_or_by_time() {
     let mut part = quiet(Isa::Vmx);
     let io = ExitSums { handled: [0, 3_000, 0], ..exits(3_000, Detail::Port(0x3f8, true)) };
-    sums(&mut part).exits.insert((Lv::L1, Reason { isa: Isa::Vmx, code: 30 }), io);
+    *sums(&mut part).exits.at((Lv::L1, Reason { isa: Isa::Vmx, code: 30 })) = io;
     assert_eq!(fired(&part), ["FLW-USERSPACE"]);
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 30, 3_000, Detail::Port(0x3f8, true));
@@ -237,9 +238,11 @@ fn aligned(found: usize, outside: u64) -> PartFlow {
     vcpu.steps.write(0, 0, 0);
     let cpu = Cpu {
         cpu: 0,
-        own: CpuAbove { exits: (0..10).map(own).collect() },
+        own: CpuAbove { exits: (0..10).map(own).collect(), handlers: Vec::new() },
         paired_by_exits: true,
-        map: Offsets::of(&vcpu).map(|offsets| Map::Offsets(offsets, 0)),
+        one_counter: false,
+        counter: Counter::default(),
+        map: Offsets::of(&vcpu, &Counter::default()).map(|offsets| Map::Offsets(offsets, 0)),
         bounds: 1,
         common: (10 - found..10).map(|place| (place, place)).collect(),
         outside: Outside { events: 100, violations: outside, worst: 7, ..Outside::default() },
@@ -257,7 +260,7 @@ fn aligned(found: usize, outside: u64) -> PartFlow {
         tasks: Default::default(),
     };
     PartFlow {
-        aligned: Some(Aligned { alignment, vms: vec!["web".into()], joined: None, sites: Vec::new() }),
+        aligned: Some(Aligned { alignment, vms: vec!["web".into()], joined: None, sites: Vec::new(), symbols: None }),
         machine: "L1".into(),
         level: Level::L1,
         ..quiet(Isa::Svm)

@@ -37,7 +37,8 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
     let text = |name: &str| Column::value(name, "", ColumnType::Text);
     let mut columns = vec![Column::key("machine"), Column::key_of("cpu", U64), Column::key("below")];
     columns.extend([text("vm"), Column::value("vcpu", "", U64), Column::value("tid", "", I64)]);
-    columns.extend([text("paired_by"), text("method")]);
+    columns.extend([text("paired_by"), text("method"), text("offset_from")]);
+    columns.extend([Column::value("ratio", "", ColumnType::F64), text("ratio_from")]);
     columns.extend(["bounds", "steps", "breaks"].map(|name| Column::value(name, "count", U64)));
     columns.extend(["offset_first_ns", "offset_last_ns"].map(|name| Column::value(name, "ns", I64)));
     columns.push(Column::value("drift_ppb", "", I64));
@@ -54,6 +55,7 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
         row.extend([alignment.below.as_str().into(), vm.into(), number, Cell::I64(cpu.vcpu.tid.into())]);
         row.push(if cpu.paired_by_exits { "exits" } else { "number" }.into());
         row.push(cpu.map.as_ref().map_or("none", Map::method).into());
+        row.extend(counter(cpu));
         row.push(cpu.bounds.into());
         row.extend([cpu.vcpu.steps.changes().into(), cpu.vcpu.steps.breaks.into()]);
         row.extend(offsets(alignment, cpu));
@@ -79,6 +81,24 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
     ];
     table.shown = shown("Guests' own traces on the time line below", &columns, 20);
     table
+}
+
+/// Where the offset comes from; the guest's ticks for each tick below, and where that comes from.
+fn counter(cpu: &Cpu) -> [Cell; 3] {
+    let told = cpu.told_ratio();
+    let (offset, ratio) = match &cpu.map {
+        Some(Map::Offsets(offsets, _)) => {
+            let from = if offsets.is_held { "debugfs" } else { "kvm_write_tsc_offset" };
+            (Some(from), told.or(Some((1.0, "assumed"))))
+        }
+        Some(Map::Lines(lines)) => {
+            let (flat, steep) = lines.slopes();
+            (None, Some((2.0 / (flat + steep), "causes")).filter(|_| cpu.one_counter))
+        }
+        Some(Map::Shift(..)) => (Some("time_shift"), told.filter(|_| cpu.one_counter)),
+        Some(Map::Order(_)) | None => (None, told.filter(|_| cpu.one_counter)),
+    };
+    [offset.into(), ratio.map(|ratio| ratio.0).into(), ratio.map(|ratio| ratio.1).into()]
 }
 
 /// First and last offset in ns, and the drift between them.
@@ -153,14 +173,17 @@ pub fn exit_sites(measures: &[Measures<'_>], options: &Options) -> Table {
     table
 }
 
-/// The guest's tasks that ran when it was left. Exits that fall together with a switch have no task.
+/// The guest's tasks that ran when it was left, the innermost guest's first: there the work is. Exits that fall together
+/// with a switch have no task.
 pub fn guest_tasks(measures: &[Measures<'_>], options: &Options) -> Table {
     let mut columns = vec![Column::key("vm"), Column::key_of("vcpu", U64), Column::key("level")];
     columns.extend([Column::key("task"), Column::key_of("tid", I64)]);
     columns.extend([Column::value("exits", "count", U64), Column::value("total_ns", "ns", U64)]);
     let mut table = Table::new("guest_tasks", columns);
     let wanted = |level: Level| options.level.is_none_or(|wanted| wanted == level);
-    for (level, aligned, cpu, vm) in each_cpu(measures, options).filter(|(level, ..)| wanted(*level)) {
+    let mut cpus: Vec<_> = each_cpu(measures, options).filter(|(level, ..)| wanted(*level)).collect();
+    cpus.sort_by_key(|(level, ..)| std::cmp::Reverse(*level));
+    for (level, aligned, cpu, vm) in cpus {
         let own = aligned.alignment.tasks.range((cpu.cpu, None)..=(cpu.cpu, Some(i32::MAX)));
         let mut own: Vec<_> = own.map(|((_, tid), sums)| (*tid, sums)).collect();
         own.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.exits));
@@ -180,7 +203,7 @@ pub fn guest_tasks(measures: &[Measures<'_>], options: &Options) -> Table {
         ("exits", "exits"),
         ("total_ns", "until it ran again"),
     ];
-    table.shown = shown("Which of the guest's tasks ran when it was left", &columns, 12);
+    table.shown = shown("Which of the guest's tasks ran when it was left", &columns, 20);
     table
 }
 

@@ -128,7 +128,7 @@ fn by_name<'v>(
     options: &Options,
 ) -> BTreeMap<(Level, String), Vec<&'v ExitSums>> {
     let mut rows: BTreeMap<(Level, String), Vec<&ExitSums>> = BTreeMap::new();
-    for ((level, reason), sums) in &vcpu.sums.exits {
+    for ((level, reason), sums) in vcpu.sums.exits.iter() {
         let level = measure.part.level_of(*level);
         if options.level.is_none_or(|wanted| wanted == level) {
             rows.entry((level, reason.name())).or_default().push(sums);
@@ -213,7 +213,7 @@ fn exit_details(measures: &[Measures<'_>], options: &Options) -> Table {
     for (measure, vcpu) in each_vcpu(measures) {
         for ((level, reason), sums) in by_name(measure, vcpu, options) {
             let mut rows: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-            for (detail, (count, total_ns)) in sums.iter().flat_map(|sums| &sums.details) {
+            for (detail, (count, total_ns)) in sums.iter().flat_map(|sums| sums.details.iter()) {
                 let row = rows.entry(detail.text()).or_default();
                 *row = (row.0 + count, row.1 + total_ns);
             }

@@ -22,7 +22,7 @@ pub fn chains(measures: &[Measures<'_>], options: &Options) -> Table {
     }
     let mut rows: BTreeMap<(&str, String), Vec<&ChainSums>> = BTreeMap::new();
     for (_, vcpu) in each_vcpu(measures) {
-        for (reason, sums) in &vcpu.sums.chains {
+        for (reason, sums) in vcpu.sums.chains.iter() {
             rows.entry((&vcpu.vm, reason.name())).or_default().push(sums);
         }
     }
@@ -63,7 +63,7 @@ pub fn chain_sequences(measures: &[Measures<'_>], options: &Options) -> Table {
     }
     let mut rows: BTreeMap<(&str, Reason, &[Reason]), u64> = BTreeMap::new();
     for (_, vcpu) in each_vcpu(measures) {
-        for (reason, sums) in &vcpu.sums.chains {
+        for (reason, sums) in vcpu.sums.chains.iter() {
             for (sequence, count) in &sums.sequences {
                 *rows.entry((&vcpu.vm, *reason, sequence)).or_default() += count;
             }

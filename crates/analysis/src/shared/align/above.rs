@@ -1,9 +1,11 @@
 //! What does a guest's own trace tell that the machine below saw as well?
 //!
-//! In: the guest's trace. Out: for each of its CPUs its own `kvm_exit` and `kvm_entry` events, in order. Each of those
-//! exits is one that the machine below handed up; each of those entries is a request that the machine below saw.
+//! In: the guest's trace. Out: for each of its CPUs its own `kvm_exit` and `kvm_entry` events and the entries of its
+//! interrupt handlers, in order. Each of those exits is one that the machine below handed up; each of those entries is a
+//! request that the machine below saw; a handler follows an injection.
 
 use super::axis::Axis;
+use super::interrupts::Handler;
 use crate::Options;
 use crate::input::Part;
 use crate::shared::reasons::{Isa, Reason};
@@ -11,14 +13,17 @@ use crate::shared::roles::{self, ROWS, Role};
 use crate::shared::vendor;
 use crate::shared::walk::reason;
 use std::collections::BTreeMap;
+use trace::facts::EventType;
 use trace::replay::Listener;
-use trace::{Event, Reading, Request, Wanted};
+use trace::{Event, Facts, Reading, Request, Wanted};
 
 /// One CPU of the guest.
 #[derive(Debug, Clone, Default)]
 pub struct CpuAbove {
     /// Its exits, in order.
     pub exits: Vec<OwnExit>,
+    /// Beginnings of its interrupt handlers, in order.
+    pub handlers: Vec<Handler>,
 }
 
 /// A `kvm_exit` of the guest's own.
@@ -44,11 +49,23 @@ pub fn above(part: &Part, axis: &Axis, options: &Options) -> BTreeMap<u32, CpuAb
         let fields = row.fields.iter().map(|names| names.iter().map(|name| (*name).to_owned()).collect()).collect();
         Wanted { names: names.collect(), fields }
     };
-    let (roles, events): (Vec<Role>, Vec<Wanted>) = rows.map(|row| (row.role, wanted(row))).unzip();
+    let (roles, mut events): (Vec<Role>, Vec<Wanted>) = rows.map(|row| (row.role, wanted(row))).unzip();
+    events.push(Wanted { names: handlers(trace.facts(), options), fields: vec![vec!["vector".to_owned()]] });
     let request = Request { events };
     let mut keeper = Keeper { axis, roles, isa: vendor::of(trace), entered: BTreeMap::new(), cpus: BTreeMap::new() };
     trace::replay(trace, &Reading { request: &request, fitted: None }, &mut keeper);
     keeper.cpus
+}
+
+/// Events that begin a handler of a known vector: `irq_vectors:local_timer_entry`, LTTng's `x86_irq_vectors_..`.
+fn handlers(facts: &Facts, options: &Options) -> Vec<String> {
+    let begins = |event: &&EventType| {
+        (event.system == "irq_vectors" || event.name.starts_with("x86_irq_vectors_"))
+            && event.name.ends_with("_entry")
+            && event.fields.iter().any(|field| field.name == "vector")
+            && !options.ignore_events.contains(&event.name)
+    };
+    facts.event_types.iter().filter(begins).map(|event| event.name.clone()).collect()
 }
 
 struct Keeper<'a> {
@@ -66,7 +83,12 @@ impl Listener for Keeper<'_> {
             return;
         }
         let at = self.axis.of_event(event.time_ns);
-        if self.roles[usize::from(event.kind)] == Role::Entry {
+        let Some(role) = self.roles.get(usize::from(event.kind)) else {
+            let handler = Handler { at, vector: event.or_zero(0) as u8 };
+            self.cpus.entry(event.cpu).or_default().handlers.push(handler);
+            return;
+        };
+        if *role == Role::Entry {
             self.entered.insert(event.cpu, at);
             return;
         }

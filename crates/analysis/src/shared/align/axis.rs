@@ -12,13 +12,15 @@ pub struct Axis {
     pub tsc: bool,
     /// Events were read as ticks already: their file states no scale.
     raw: bool,
+    /// How many of the clock's units are one of this axis.
+    stretch: f64,
     clock: Clock,
 }
 
 impl Axis {
     /// The axis of a trace whose file gives `own`, and whose times are shown with `clock`.
     pub fn new(own: &Clock, clock: &Clock) -> Self {
-        Self { tsc: own.name == "x86-tsc", raw: own.source == ClockSource::None, clock: clock.clone() }
+        Self { tsc: own.name == "x86-tsc", raw: own.source == ClockSource::None, stretch: 1.0, clock: clock.clone() }
     }
 
     /// The time of an event as it was read without a fitted clock.
@@ -27,8 +29,14 @@ impl Axis {
         if self.tsc && !self.raw { self.clock.ticks(time) } else { time }
     }
 
+    /// The axis of a counter that makes `ratio` ticks for each tick of this one.
+    pub fn scaled(&self, ratio: f64) -> Self {
+        Self { stretch: 1.0 / ratio, ..self.clone() }
+    }
+
     /// A length in ns.
     pub fn length_ns(&self, units: f64) -> f64 {
+        let units = units * self.stretch;
         if self.tsc || self.raw { units * self.clock.mult as f64 / 2f64.powi(self.clock.shift as i32) } else { units }
     }
 

@@ -11,12 +11,13 @@
 //! some 24 bytes for each; it is paid only where a guest's own trace is there to be aligned.
 
 use super::axis::Axis;
+use super::interrupts::Injection;
 use super::steps::Steps;
 use crate::Options;
 use crate::input::Part;
 use crate::shared::machine::{Chain, Exit, Handled};
 use crate::shared::reasons::{Class, Reason};
-use crate::shared::roles::{self, ROWS};
+use crate::shared::roles::{self, ROWS, Role};
 use crate::shared::state::{Lv, State};
 use crate::shared::vendor;
 use crate::shared::walk::{Preemptor, Sink, Walk};
@@ -41,6 +42,10 @@ pub struct VcpuBelow {
     pub reflected: Vec<Reflected>,
     /// When the guest asked to enter a nested guest, in order.
     pub requests: Vec<u64>,
+    /// When the guest halted, in order.
+    pub halts: Vec<u64>,
+    /// Interrupts that KVM injected, in order.
+    pub injections: Vec<Injection>,
     /// Offsets that KVM wrote.
     pub steps: Steps,
     /// When the guest itself was left, in order, and how long until it ran again.
@@ -81,6 +86,8 @@ pub struct Below {
     pub vcpus: Vec<VcpuBelow>,
     /// First and last event.
     pub span: (u64, u64),
+    /// Writes of offsets are among the events that were recorded.
+    pub writes_are_recorded: bool,
 }
 
 const EVENT: &str = "kvm_write_tsc_offset";
@@ -94,20 +101,22 @@ pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
     let mut names = vec![EVENT.to_owned(), "kvm_x86_write_tsc_offset".to_owned()];
     names.retain(|name| !options.ignore_events.contains(name));
     let fields = ["vcpu_id", "previous_tsc_offset", "next_tsc_offset"].map(|field| vec![field.to_owned()]);
+    let written = names.clone();
     request.events.push(Wanted { names, fields: fields.to_vec() });
     let keeper = Keeper { axis: axis.clone(), cpu: 0, vcpus: Vec::new() };
     let mut walk = Walk::new(keeper);
     walk.isa = vendor::of(trace);
-    let mut feed = Feed { walk, writes: Vec::new() };
+    let mut feed = Feed { walk, writes: Vec::new(), injections: FxHashMap::default() };
     let totals = trace::replay(trace, &Reading { request: &request, fitted: None }, &mut feed);
     let (first, last) = totals.span_ns.unwrap_or((0, 0));
     feed.walk.end(last);
-    let Feed { walk, writes } = feed;
+    let Feed { walk, writes, mut injections } = feed;
     let mut vcpus = walk.sink.vcpus;
     vcpus.resize_with(walk.threads.len(), VcpuBelow::default);
     for (thread, vcpu) in walk.threads.iter().zip(&mut vcpus) {
         vcpu.tid = thread.tid;
         vcpu.vcpu = thread.vcpu_id;
+        vcpu.injections = injections.remove(&thread.tid).unwrap_or_default();
     }
     let mut foreign = Vec::new();
     for written in writes {
@@ -119,7 +128,8 @@ pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
     }
     adopt(&mut vcpus, foreign);
     vcpus.retain(|vcpu| !vcpu.windows.is_empty());
-    Below { vcpus, span: (axis.of_event(first), axis.of_event(last)) }
+    let writes_are_recorded = written.iter().any(|name| has(name));
+    Below { vcpus, span: (axis.of_event(first), axis.of_event(last)), writes_are_recorded }
 }
 
 /// A VMM may set a vCPU's counter in a thread that never runs it, before the first run or later. Such a write belongs to
@@ -152,6 +162,7 @@ struct Written {
 struct Feed {
     walk: Walk<Keeper>,
     writes: Vec<Written>,
+    injections: FxHashMap<i32, Vec<Injection>>,
 }
 
 impl Listener for Feed {
@@ -167,6 +178,15 @@ impl Listener for Feed {
             return;
         }
         self.walk.sink.cpu = event.cpu;
+        if !event.is_loss() && roles::ROLES[usize::from(event.kind)] == Role::InjectVirq {
+            let at = self.walk.sink.axis.of_event(event.time_ns);
+            let injected = Injection { at, vector: event.or_zero(0) as u8 };
+            let known = self.injections.entry(event.tid).or_default();
+            // What could not be delivered is injected again: only then it reaches its handler.
+            let again = event.or_zero(1) != 0 && known.last().is_some_and(|last| last.vector == injected.vector);
+            known.truncate(known.len() - usize::from(again));
+            known.push(injected);
+        }
         self.walk.event(event);
     }
 }
@@ -214,6 +234,9 @@ impl Sink for Keeper {
         vcpu.exits.push((at, cost));
         if exit.reason.class() == Class::EntryRequest {
             vcpu.requests.push(at);
+        }
+        if exit.reason.class() == Class::Halt {
+            vcpu.halts.push(at);
         }
         let site = (exit.reason, exit.rip);
         if vcpu.sites.len() < MOST_SITES || vcpu.sites.contains_key(&site) {

@@ -9,22 +9,27 @@
 //!                                                          pairing --> map   samples of trace-cmd
 //! above: its own exits and entries, by CPU                /                  causal bounds: lines, order
 //! ```
-//! Causal bounds: the guest writes its `kvm_exit` after the first entry that follows the handing up, and its `kvm_entry`
-//! before it leaves for the request that this entry makes. Lines are believed until one of the guest's events
-//! contradicts them; then its clock wanders, and order alone is left. Levels are joined by [`compose`].
+//! Causal bounds are those of [`causes`]. Lines are believed until one of the guest's events contradicts them; then its
+//! clock wanders, and order alone is left. Levels are joined by [`compose`].
 
 pub mod above;
 pub mod axis;
 pub mod below;
+pub mod causes;
 pub mod compose;
 pub mod hull;
+pub mod inside;
+pub mod interrupts;
 pub mod lines;
 pub mod matches;
+pub mod names;
 pub mod offsets;
 pub mod order;
 pub mod outside;
 pub mod pairing;
 pub mod place;
+pub mod readings;
+pub mod scaling;
 pub mod shift;
 pub mod steps;
 pub mod symbols;
@@ -36,12 +41,14 @@ pub use place::{Map, Placed};
 
 use crate::Options;
 use crate::input::Part;
-use above::{CpuAbove, OwnExit};
-use below::{Below, VcpuBelow};
-use lines::Bound;
+use above::CpuAbove;
+use below::VcpuBelow;
+use causes::Causes;
 use matches::Pairs;
 use offsets::Offsets;
-use order::Order;
+use place::Scale;
+use readings::Counter;
+use scaling::Scaling;
 use shift::Shift;
 use tasks::Tasks;
 
@@ -84,6 +91,10 @@ pub struct Cpu {
     pub own: CpuAbove,
     /// True if the exits that both saw paired the two, false if only its number did.
     pub paired_by_exits: bool,
+    /// Both traces have the ticks of one counter as their times.
+    pub one_counter: bool,
+    /// What debugfs told of its counter.
+    pub counter: Counter,
     /// How its times are found below; `None` if nothing tells.
     pub map: Option<Map>,
     /// Causal bounds or samples behind the map.
@@ -95,6 +106,23 @@ pub struct Cpu {
 }
 
 impl Cpu {
+    /// Ticks of the guest for each tick below, where a file tells it, and what tells it.
+    pub fn told_ratio(&self) -> Option<(f64, &'static str)> {
+        match &self.map {
+            Some(Map::Shift(shift, _)) => Some((shift.ratio(), "time_shift")),
+            _ => self.counter.scaling.map(|scaling| (scaling.ratio(), "debugfs")),
+        }
+    }
+
+    /// Ticks of the guest for each tick below, where both count the same counter, a line says that they differ by more than
+    /// clocks drift, and nothing else does.
+    pub fn untold_ratio(&self) -> Option<f64> {
+        let Some(Map::Lines(lines)) = &self.map else { return None };
+        let (flat, steep) = lines.slopes();
+        let ratio = 2.0 / (flat + steep);
+        (self.one_counter && self.counter.scaling.is_none() && (ratio - 1.0).abs() > place::MOST_DRIFT).then_some(ratio)
+    }
+
     /// Exits in the guest's trace that are not among those handed up, though the trace below tells of that time.
     pub fn strangers(&self) -> u64 {
         let (Some(map), Some(first), Some(last)) = (&self.map, self.vcpu.reflected.first(), self.vcpu.reflected.last())
@@ -124,34 +152,43 @@ pub fn align(
 ) -> Alignment {
     let axis = Axis::new(&lower.trace.facts().clock, lower_clock);
     let own_axis = Axis::new(&guest.trace.facts().clock, guest_clock);
-    let below = below::below(lower, &axis, options);
+    let mut below = below::below(lower, &axis, options);
     let mut above = above::above(guest, &own_axis, options);
     let facts = (lower.trace.facts(), guest.trace.facts());
     let named = facts.0.guests.iter().find(|named| Some(named.trace_id) == facts.1.trace_id);
     let named = named.map_or(&[][..], |named| &named.vcpu_tids);
     let said = pairing::Said { cpus: facts.1.cpus, threads: named, name };
     let pairs = pairing::pair(&below, &above, &said, vm_of);
-    let Below { mut vcpus, .. } = below;
     let samples = facts.1.time_shifts.iter().find(|shift| Some(shift.peer) == facts.0.trace_id);
-    let units = Units { below: &axis, own: &own_axis };
+    let readings = lower.tsc.clone().unwrap_or_default();
+    let units = Units { below: &axis, own: &own_axis, recorded: below.writes_are_recorded };
     let mut cpus: Vec<Cpu> = Vec::new();
     for pair in pairs {
-        let vcpu = std::mem::take(&mut vcpus[pair.thread]);
+        let vcpu = std::mem::take(&mut below.vcpus[pair.thread]);
         let own = above.remove(&pair.cpu).unwrap_or_default();
         let shift = samples.and_then(|samples| Shift::of(samples, pair.cpu));
-        cpus.push(one(pair, vcpu, own, shift, &units));
+        let counter = readings::of(&vcpu, &readings, units.recorded);
+        cpus.push(one(pair, vcpu, own, shift, counter, &units));
     }
     judge(&mut cpus, guest, &own_axis);
-    let refuted = |cpu: &Cpu| matches!(cpu.map, Some(Map::Lines(_))) && cpu.outside.violations > 0;
-    if cpus.iter().any(refuted) {
+    // What every event of the guest was asked of, one may contradict: a clock can wander between the exits.
+    for in_order in [false, true] {
+        let refuted = |cpu: &Cpu| matches!(cpu.map, Some(Map::Lines(_))) && cpu.outside.violations > 0;
+        if !cpus.iter().any(refuted) {
+            break;
+        }
         for cpu in cpus.iter_mut().filter(|cpu| refuted(cpu)) {
-            cpu.map = Order::between(&causal(&cpu.vcpu, &cpu.own.exits, &cpu.common)).map(Map::Order);
+            let causes =
+                Causes { vcpu: &cpu.vcpu, own: &cpu.own, common: &cpu.common, slack: units.rounding(cpu.counter) };
+            let scale = units.scale(&cpu.vcpu, cpu.counter);
+            (cpu.map, cpu.bounds) = if in_order { causes.order() } else { causes.exits_alone(scale) };
         }
         judge(&mut cpus, guest, &own_axis);
     }
     let tasks = tasks::tasks(guest, &own_axis, options, &cpus);
     let unpaired = above.values().map(|own| own.exits.len() as u64).sum();
-    let own_axis = if axis.tsc && own_axis.tsc { axis.clone() } else { own_axis };
+    let ratio = cpus.iter().find_map(|cpu| cpu.told_ratio()).map_or(1.0, |(ratio, _)| ratio);
+    let own_axis = if axis.tsc && own_axis.tsc { axis.scaled(ratio) } else { own_axis };
     Alignment { below: lower.machine.clone(), machine: guest.machine.clone(), axis, own_axis, cpus, unpaired, tasks }
 }
 
@@ -168,47 +205,67 @@ fn judge(cpus: &mut [Cpu], guest: &Part, axis: &Axis) {
 struct Units<'a> {
     below: &'a Axis,
     own: &'a Axis,
+    /// Writes of offsets are events of the trace below.
+    recorded: bool,
+}
+
+impl Units<'_> {
+    /// True if both traces have the ticks of one counter as their times.
+    fn same(&self) -> bool {
+        self.below.tsc && self.own.tsc
+    }
+
+    /// How far a time may lie from the true one because files round, in units of the machine below.
+    fn rounding(&self, counter: Counter) -> u64 {
+        let ratio = counter.scaling.map_or(1.0, Scaling::ratio);
+        self.below.rounding() + (self.own.rounding() as f64 / ratio).ceil() as u64
+    }
+
+    /// What is known of the two clocks beside causes and effects.
+    fn scale(&self, vcpu: &VcpuBelow, counter: Counter) -> Scale {
+        match counter.scaling {
+            Some(scaling) if self.same() => Scale::Known(scaling.ratio()),
+            None if self.same() && self.recorded && vcpu.steps.is_empty() => Scale::Held,
+            _ if self.same() || (self.below.has_scale() && self.own.has_scale()) => Scale::Known(1.0),
+            _ => Scale::Unknown,
+        }
+    }
 }
 
 /// Finds the map of one CPU, and the exits that both sides saw.
-fn one(pair: pairing::Pair, vcpu: VcpuBelow, own: CpuAbove, shift: Option<Shift>, units: &Units<'_>) -> Cpu {
-    let same = units.below.tsc && units.own.tsc;
-    let rounding = units.below.rounding() + units.own.rounding();
+fn one(
+    pair: pairing::Pair,
+    vcpu: VcpuBelow,
+    own: CpuAbove,
+    shift: Option<Shift>,
+    counter: Counter,
+    units: &Units<'_>,
+) -> Cpu {
+    let (same, rounding) = (units.same(), units.rounding(counter));
     let paired_by_exits = !pair.common.is_empty();
-    let (map, bounds, common) = if let Some(offsets) = Offsets::of(&vcpu).filter(|_| same) {
-        let common = matches::by_time(&vcpu.reflected, &own.exits, |exit| Some(offsets.place(exit.at)));
-        (Some(Map::Offsets(offsets, rounding)), vcpu.steps.len() as u64, common)
+    let most_match = pair.common.len() * 2 > own.exits.len();
+    let causes = Causes { vcpu: &vcpu, own: &own, common: &pair.common, slack: rounding };
+    // Where one offset held all the time and contradicts the exits that both saw, the counter is scaled, untold.
+    let scaled = |offsets: &Offsets| {
+        let doubted = counter.scaling.is_none() && most_match && offsets.are_one();
+        let bounds = if doubted { causes.exits() } else { Vec::new() };
+        offsets.contradict(&bounds).then(|| place::scaled(&bounds)).flatten().map(|map| (map, bounds.len() as u64))
+    };
+    let (map, bounds, common) = if let Some(offsets) = Offsets::of(&vcpu, &counter).filter(|_| same) {
+        match scaled(&offsets) {
+            Some((map, bounds)) => (Some(map), bounds, pair.common),
+            None => {
+                let common = matches::by_time(&vcpu.reflected, &own.exits, |exit| Some(offsets.place(exit.at).1));
+                (Some(Map::Offsets(offsets, rounding)), vcpu.steps.len() as u64, common)
+            }
+        }
     } else if let Some(shift) = shift.filter(|_| units.below.tsc == units.own.tsc) {
         (Some(Map::Shift(shift.clone(), rounding)), shift.len() as u64, pair.common)
     } else {
-        let scaled = units.below.has_scale() && units.own.has_scale();
-        let bounds = causal(&vcpu, &own.exits, &pair.common);
-        (place::through(&bounds, same, scaled), bounds.len() as u64, pair.common)
+        let scale = units.scale(&vcpu, counter);
+        let (map, bounds) = causes.map(scale);
+        (map, bounds, pair.common)
     };
-    Cpu { cpu: pair.cpu, vcpu, own, paired_by_exits, map, bounds, common, outside: Outside::default() }
-}
-
-/// What the exits that both saw say of the two clocks, by time of the guest's.
-pub fn causal(vcpu: &VcpuBelow, own: &[OwnExit], common: &[(usize, usize)]) -> Vec<Bound> {
-    let mut bounds = Vec::new();
-    let mut last_request = None;
-    for (low, high) in common {
-        let (handed, exit) = (vcpu.reflected[*low], own[*high]);
-        // The nested guest that stopped here was entered by the last request before.
-        let request = vcpu.requests.partition_point(|at| *at <= handed.at).checked_sub(1);
-        if let (Some(place), Some(x)) = (request.filter(|_| request != last_request), exit.entered) {
-            let at = vcpu.requests[place];
-            let window = vcpu.windows.partition_point(|window| window.from < at).checked_sub(1);
-            let previous = low.checked_sub(1).map_or(0, |before| vcpu.reflected[before].at);
-            if let Some(y) = window.map(|last| vcpu.windows[last].to).filter(|_| at > previous) {
-                bounds.push(Bound { x, y, is_lower: false });
-            }
-        }
-        last_request = request;
-        if let Some(window) = vcpu.windows.get(vcpu.windows.partition_point(|window| window.from < handed.at)) {
-            bounds.push(Bound { x: exit.at, y: window.from, is_lower: true });
-        }
-    }
-    bounds.sort_by_key(|bound| bound.x);
-    bounds
+    let (cpu, outside) = (pair.cpu, Outside::default());
+    Cpu { cpu, vcpu, own, paired_by_exits, one_counter: same, counter, map, bounds, common, outside }
 }

@@ -1,4 +1,4 @@
-//! A guest's clock from the offsets that KVM wrote: exact.
+//! A guest's clock from the offsets that KVM wrote, or that its debugfs showed: exact.
 //!
 //! ```text
 //! below   |--window--|        |--window--|      offset -10, then -14
@@ -6,25 +6,37 @@
 //! ```
 //! Each window is shifted by the offset in force when it began; KVM cannot change it while the guest runs. So a guest's
 //! time is looked up among the shifted windows, which rise in the guest's clock too, unless the guest or its VMM set the
-//! counter back: there a new epoch begins. The ratio is 1: no event tells of TSC scaling.
+//! counter back: there a new epoch begins. No event tells of TSC scaling: without debugfs a ratio of 1 is assumed.
 
 use super::below::{VcpuBelow, Window};
+use super::lines::Bound;
+use super::readings::Counter;
+use super::scaling::Scaling;
+use super::steps::Steps;
 
 /// Windows of a guest, and of its own guests, in the guest's clock.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Offsets {
     /// First and last tick of each window, and the offset, modulo 2^64.
     pieces: Vec<(u64, u64, u64)>,
     /// Places in `pieces` at which the guest's counter was set back; the first is 0.
     epochs: Vec<usize>,
+    /// How the counter is scaled.
+    pub scaling: Scaling,
+    /// No write was seen: the offset is the one that debugfs showed.
+    pub is_held: bool,
 }
 
 impl Offsets {
-    /// The windows of `vcpu`; `None` if no write of an offset was seen.
-    pub fn of(vcpu: &VcpuBelow) -> Option<Self> {
+    /// The windows of `vcpu`; `None` if neither a write nor debugfs told an offset.
+    pub fn of(vcpu: &VcpuBelow, counter: &Counter) -> Option<Self> {
+        let scaling = counter.scaling.unwrap_or(Scaling::NONE);
+        let is_held = vcpu.steps.is_empty();
+        let held = counter.offset.filter(|_| is_held).map(Steps::held);
+        let steps = held.as_ref().unwrap_or(&vcpu.steps);
         let piece = |window: &Window| {
-            let offset = vcpu.steps.at(window.from)?;
-            let (from, to) = (window.from.wrapping_add(offset), window.to.wrapping_add(offset));
+            let offset = steps.at(window.from)?;
+            let (from, to) = (scaling.guest(window.from, offset), scaling.guest(window.to, offset));
             (from <= to).then_some((from, to, offset))
         };
         let mut windows: Vec<&Window> = vcpu.windows.iter().chain(&vcpu.nested).collect();
@@ -32,11 +44,29 @@ impl Offsets {
         let pieces: Vec<(u64, u64, u64)> = windows.into_iter().filter_map(piece).collect();
         let back = pieces.windows(2).enumerate().filter(|(_, two)| two[1].0 < two[0].1).map(|(place, _)| place + 1);
         let epochs: Vec<usize> = std::iter::once(0).chain(back).collect();
-        (!vcpu.steps.is_empty() && !pieces.is_empty()).then_some(Self { pieces, epochs })
+        (!pieces.is_empty()).then_some(Self { pieces, epochs, scaling, is_held })
     }
 
-    /// The time below of the guest's time `at`, by the window that holds it, else by the nearest.
-    pub fn place(&self, at: u64) -> u64 {
+    /// True if one offset held all the time.
+    pub fn are_one(&self) -> bool {
+        self.pieces.windows(2).all(|two| two[0].2 == two[1].2)
+    }
+
+    /// True if a time that they give contradicts causes and effects.
+    pub fn contradict(&self, bounds: &[Bound]) -> bool {
+        bounds.iter().any(|bound| {
+            let (low, high) = self.place(bound.x);
+            if bound.is_lower { high < bound.y } else { low > bound.y }
+        })
+    }
+
+    /// The first and the last time below that the guest's time `at` can be.
+    pub fn place(&self, at: u64) -> (u64, u64) {
+        self.scaling.below(at, self.offset_at(at))
+    }
+
+    /// The offset at the guest's time `at`, by the window that holds it, else by the nearest.
+    pub fn offset_at(&self, at: u64) -> u64 {
         let ends = self.epochs.iter().skip(1).copied().chain([self.pieces.len()]);
         let mut best = (u64::MAX, 0);
         for (first, end) in self.epochs.iter().zip(ends) {
@@ -48,7 +78,7 @@ impl Offsets {
                 break;
             }
         }
-        at.wrapping_sub(best.1)
+        best.1
     }
 }
 
@@ -63,6 +93,7 @@ fn nearest(pieces: &[(u64, u64, u64)], at: u64) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::recording::TscScaling;
 
     fn vcpu(windows: &[(u64, u64)], writes: &[(u64, i64, i64)]) -> VcpuBelow {
         let windows = windows.iter().map(|(from, to)| Window { from: *from, to: *to, cpu: 0 }).collect();
@@ -74,22 +105,28 @@ mod tests {
     #[test]
     fn a_counter_that_stood_still_is_placed_by_its_windows() {
         let vcpu = vcpu(&[(1000, 1100), (1300, 1400)], &[(900, -5, -500), (1200, -500, -700)]);
-        let offsets = Offsets::of(&vcpu).unwrap();
-        assert_eq!(offsets.place(550), 1050, "in the first window");
-        assert_eq!(offsets.place(650), 1350, "in the second");
-        assert_eq!(offsets.place(495), 995, "before the first: its offset counts");
-        assert_eq!(offsets.place(705), 1405);
+        let offsets = Offsets::of(&vcpu, &Counter::default()).unwrap();
+        let place = |at| offsets.place(at).0;
+        assert_eq!(place(550), 1050, "in the first window");
+        assert_eq!(place(650), 1350, "in the second");
+        assert_eq!(place(495), 995, "before the first: its offset counts");
+        assert_eq!(place(705), 1405);
     }
 
     #[test]
     fn a_counter_set_back_begins_anew() {
         let vcpu = vcpu(&[(1000, 1100), (1300, 1400)], &[(900, 0, 0), (1200, 0, -1290)]);
-        let offsets = Offsets::of(&vcpu).unwrap();
-        assert_eq!((offsets.place(1050), offsets.place(20)), (1050, 1310));
+        let offsets = Offsets::of(&vcpu, &Counter::default()).unwrap();
+        assert_eq!((offsets.place(1050), offsets.place(20)), ((1050, 1050), (1310, 1310)));
     }
 
     #[test]
-    fn without_a_write_nothing_is_known() {
-        assert!(Offsets::of(&vcpu(&[(1, 2)], &[])).is_none());
+    fn without_a_write_debugfs_counts() {
+        let vcpu = vcpu(&[(100, 200)], &[]);
+        assert!(Offsets::of(&vcpu, &Counter::default()).is_none());
+        let scaling = Scaling::new(TscScaling { ratio: 1, frac_bits: 1 });
+        let told = Counter { offset: Some(1_000), scaling, changed: false };
+        let offsets = Offsets::of(&vcpu, &told).unwrap();
+        assert_eq!((offsets.place(1_075), offsets.is_held), ((150, 151), true), "half as fast");
     }
 }

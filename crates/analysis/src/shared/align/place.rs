@@ -32,7 +32,7 @@ impl Placed {
 /// How one CPU's times are found on the clock below.
 #[derive(Debug, Clone)]
 pub enum Map {
-    /// By the offsets that KVM wrote; times are exact but for so many units that rounding takes.
+    /// By the offsets that KVM wrote or showed; times are exact but for so many units that rounding takes.
     Offsets(Offsets, u64),
     /// By trace-cmd's samples, with the same rounding.
     Shift(Shift, u64),
@@ -47,8 +47,8 @@ impl Map {
     pub fn place(&self, at: u64) -> Option<Placed> {
         match self {
             Map::Offsets(offsets, rounding) => {
-                let value = offsets.place(at);
-                Some(Placed { value, low: value.saturating_sub(*rounding), high: value.saturating_add(*rounding) })
+                let (low, high) = offsets.place(at);
+                Some(Placed::between(low.saturating_sub(*rounding), high.saturating_add(*rounding)))
             }
             Map::Shift(shift, rounding) => {
                 let (low, high) = shift.at(at);
@@ -65,6 +65,7 @@ impl Map {
     /// The method as a sentence names it.
     pub fn in_words(&self) -> &'static str {
         match self {
+            Map::Offsets(offsets, _) if offsets.is_held => "the offsets that KVM's debugfs showed",
             Map::Offsets(..) => "the offsets KVM wrote",
             Map::Shift(..) => "trace-cmd's samples",
             Map::Lines(_) => "lines between causes and effects in both traces",
@@ -85,7 +86,7 @@ impl Map {
 
 /// Clocks of known scale drift less than this: each of two may be slewed by 500 ppm (MAXFREQ in include/linux/timex.h,
 /// Linux 6.12).
-const MOST_DRIFT: f64 = 1e-3;
+pub const MOST_DRIFT: f64 = 1e-3;
 
 /// Slopes to try where a unit of one clock is not known.
 const ANY: (f64, f64) = (0.01, 100.0);
@@ -94,13 +95,41 @@ const ANY: (f64, f64) = (0.01, 100.0);
 /// one ends and the next begins, it wanders, and a line says nothing of what it did between two bounds.
 const RARE: usize = 100;
 
-/// The map through causal bounds, sorted by x. `same` if both clocks count the same counter, `scaled` if units of both
-/// are known.
-pub fn through(bounds: &[Bound], same: bool, scaled: bool) -> Option<Map> {
-    let slopes = if same || scaled { (1.0 - MOST_DRIFT, 1.0 + MOST_DRIFT) } else { ANY };
+/// What is known of two clocks beside their bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scale {
+    /// Both units are known: so many of the guest's are one below, but they may drift.
+    Known(f64),
+    /// Both count the same counter, one of them perhaps scaled, and nobody wrote an offset.
+    Held,
+    /// Nothing.
+    Unknown,
+}
+
+impl Scale {
+    /// The slopes that a line can have, where anything is known of them.
+    pub fn slopes(self) -> Option<(f64, f64)> {
+        match self {
+            Scale::Known(ratio) => Some(((1.0 - MOST_DRIFT) / ratio, (1.0 + MOST_DRIFT) / ratio)),
+            Scale::Held => Some((1.0 - MOST_DRIFT, 1.0 + MOST_DRIFT)),
+            Scale::Unknown => None,
+        }
+    }
+}
+
+/// The map through causal bounds, sorted by x.
+pub fn through(bounds: &[Bound], scale: Scale) -> Option<Map> {
+    let slopes = scale.slopes().unwrap_or(ANY);
     let lines = Lines::one(bounds, slopes).or_else(|| {
         let lines = Lines::split(bounds, slopes)?;
         (lines.len() * RARE <= bounds.len() && lines.jump()).then_some(lines)
     });
-    lines.map(Map::Lines).or_else(|| Order::between(bounds).map(Map::Order))
+    // A ratio that nothing tells is the slope of one line through everything.
+    let scaled = || scaled(bounds).filter(|_| scale == Scale::Held);
+    lines.map(Map::Lines).or_else(scaled).or_else(|| Order::between(bounds).map(Map::Order))
+}
+
+/// The map of a counter that is scaled by nobody knows how much, and whose offset held: one line of any slope.
+pub fn scaled(bounds: &[Bound]) -> Option<Map> {
+    Lines::one(bounds, ANY).map(Map::Lines)
 }

@@ -5,6 +5,8 @@
 //! trace-cmd 3.1.6). KVM scales first and adds then, guest = (host x ratio >> bits) + offset, so the way back divides:
 //! host = ((guest + sample) << bits) / ratio. What happened between two samples is not known; they bound it.
 
+use super::scaling::Scaling;
+use base::recording::TscScaling;
 use trace::facts::TimeShift;
 
 /// Samples of one CPU: the guest's time, what to add, the ratio.
@@ -38,16 +40,22 @@ impl Shift {
     pub fn at(&self, at: u64) -> (u64, u64) {
         let next = self.samples.partition_point(|(time, ..)| *time <= at);
         let last = self.samples.len() - 1;
-        let around = [next.saturating_sub(1), next.min(last)].map(|place| self.back(at, &self.samples[place]));
-        (around[0].min(around[1]), around[0].max(around[1]))
+        let [one, other] = [next.saturating_sub(1), next.min(last)].map(|place| self.back(at, &self.samples[place]));
+        (one.0.min(other.0), one.1.max(other.1))
     }
 
-    fn back(&self, at: u64, (_, add, ratio): &(u64, i64, u64)) -> u64 {
-        let shifted = at.wrapping_add_signed(*add);
-        if *ratio <= 1 || self.bits == 0 {
-            return shifted;
-        }
-        u64::try_from((u128::from(shifted) << self.bits) / u128::from(*ratio)).unwrap_or(u64::MAX)
+    fn back(&self, at: u64, (_, add, ratio): &(u64, i64, u64)) -> (u64, u64) {
+        self.scaling(*ratio).below(at, add.wrapping_neg() as u64)
+    }
+
+    fn scaling(&self, ratio: u64) -> Scaling {
+        let told = TscScaling { ratio, frac_bits: self.bits as u32 };
+        Some(told).filter(|told| told.ratio > 1 && told.frac_bits > 0).and_then(Scaling::new).unwrap_or(Scaling::NONE)
+    }
+
+    /// Ticks of the guest for each tick below, by the first sample.
+    pub fn ratio(&self) -> f64 {
+        self.samples.first().map_or(1.0, |(.., ratio)| self.scaling(*ratio).ratio())
     }
 }
 
@@ -64,7 +72,7 @@ mod tests {
     fn a_scaled_guest_is_divided_back() {
         // Guest = host x 1.5 + 100; the file holds -100 as what KVM added, negated.
         let shift = shift(&[(0, -100, 3 << 31)], 32);
-        assert_eq!(shift.at(1_600), (1_000, 1_000));
+        assert_eq!((shift.at(1_600), shift.ratio()), ((1_000, 1_000), 1.5));
     }
 
     #[test]

@@ -14,8 +14,8 @@ pub type Write = (u64, u64);
 /// The offsets of one vCPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Steps {
-    /// In force before the first write.
-    first: u64,
+    /// In force before the first write, where something tells.
+    first: Option<u64>,
     /// When each write happened, and the offset from then on.
     writes: Vec<Write>,
     /// Writes whose previous offset is not the last next one: some write in between was not recorded.
@@ -23,10 +23,15 @@ pub struct Steps {
 }
 
 impl Steps {
+    /// One offset, as read from debugfs, without a write.
+    pub fn held(offset: u64) -> Self {
+        Self { first: Some(offset), ..Self::default() }
+    }
+
     /// An event tells of a write.
     pub fn write(&mut self, at: u64, previous: u64, next: u64) {
         match self.writes.last() {
-            None => self.first = previous,
+            None => self.first = Some(previous),
             Some((_, last)) => self.breaks += u64::from(*last != previous),
         }
         self.writes.push((at, next));
@@ -36,27 +41,24 @@ impl Steps {
     /// counter from outside too. Says whether it did.
     pub fn adopt(&mut self, at: u64, previous: u64, next: u64) -> bool {
         let place = self.writes.partition_point(|(written, _)| *written <= at);
-        let last = if place == 0 { self.first } else { self.writes[place - 1].1 };
-        let follows = last == previous && (place > 0 || !self.writes.is_empty());
-        if follows && last != next {
+        let last = if place == 0 { self.first } else { Some(self.writes[place - 1].1) };
+        let follows = last == Some(previous);
+        if follows && previous != next {
             self.writes.insert(place, (at, next));
             self.breaks = self.breaks.saturating_sub(1);
         }
         follows
     }
 
-    /// The offset in force at `time`, modulo 2^64; `None` if no write was seen at all.
+    /// The offset in force at `time`, modulo 2^64; `None` if nothing tells.
     pub fn at(&self, time: u64) -> Option<u64> {
         let after = self.writes.partition_point(|(at, _)| *at <= time);
-        match after.checked_sub(1) {
-            Some(last) => Some(self.writes[last].1),
-            None => (!self.writes.is_empty()).then_some(self.first),
-        }
+        after.checked_sub(1).map_or(self.first, |last| Some(self.writes[last].1))
     }
 
     /// Writes that changed the offset.
     pub fn changes(&self) -> u64 {
-        let before = std::iter::once(self.first).chain(self.writes.iter().map(|(_, next)| *next));
+        let before = self.first.into_iter().chain(self.writes.iter().map(|(_, next)| *next));
         before.zip(&self.writes).filter(|(before, (_, next))| before != next).count() as u64
     }
 

@@ -81,11 +81,11 @@ impl Ledger {
     #[inline]
     pub fn settle(&mut self, level: Lv, cx: &mut Cx<'_, impl Sink>) {
         self.settled = Some(level);
-        for place in 0..self.open.len() {
-            let (label, from_ns, to_ns) = self.open[place];
+        let mut open = std::mem::take(&mut self.open);
+        for (label, from_ns, to_ns) in open.drain(..) {
             self.give(label, level, (from_ns, to_ns), cx);
         }
-        self.open.clear();
+        self.open = open;
     }
 
     /// True if nothing waits for its level.
@@ -94,17 +94,18 @@ impl Ledger {
         self.open.is_empty()
     }
 
-    #[inline]
+    #[inline(always)]
     fn give(&mut self, label: Label, level: Lv, (from_ns, to_ns): (u64, u64), cx: &mut Cx<'_, impl Sink>) {
-        let state = match label {
-            Label::Guest => State::Guest(level),
-            Label::Handling => State::Handling(level),
-            Label::Plain(state) => state,
-        };
-        if state == State::Guest(Lv::L1) {
-            self.sums.guest1_ns += to_ns - from_ns;
+        match label {
+            Label::Guest => {
+                if level == Lv::L1 {
+                    self.sums.guest1_ns += to_ns - from_ns;
+                }
+                cx.sink.interval(cx.me, State::Guest(level), from_ns, to_ns);
+            }
+            Label::Handling => cx.sink.interval(cx.me, State::Handling(level), from_ns, to_ns),
+            Label::Plain(state) => cx.sink.interval(cx.me, state, from_ns, to_ns),
         }
-        cx.sink.interval(cx.me, state, from_ns, to_ns);
     }
 
     /// The guest never ran: the hardware had refused the entry.

@@ -414,7 +414,7 @@ impl Thread {
 
     #[inline]
     fn finish_exit(&mut self, entered_ns: Option<u64>, cx: &mut Cx<'_, impl Sink>) {
-        let Some(mut open) = self.xit.take() else { return };
+        let Some(open) = &mut self.xit else { return };
         if !self.ledger.is_settled() {
             self.ledger.settle(open.exit.level, cx);
         }
@@ -423,6 +423,7 @@ impl Thread {
             (now_ns - open.exit.at_ns).saturating_sub(off_ns)
         });
         cx.sink.exit(cx.me, &open.exit);
+        self.xit = None;
     }
 
     /// Ends the chain, closed or censored.

@@ -25,7 +25,7 @@ const TASK_REPORT: u64 = 0xff;
 
 impl<S: Sink> Walk<S> {
     /// One task leaves `cpu`, another comes.
-    pub(super) fn switch(&mut self, cpu: usize, event: &Event<'_>) {
+    pub(super) fn switch(&mut self, cpu: usize, event: Event<'_>) {
         self.switches = true;
         let now_ns = self.plausible(event.time_ns);
         let prev = event.or_zero(roles::switch::PREV_TID) as i32;
@@ -115,7 +115,7 @@ impl<S: Sink> Walk<S> {
     }
 
     /// Events of `cpu` were lost from its last event on.
-    pub(super) fn lost(&mut self, cpu: usize, event: &Event<'_>) {
+    pub(super) fn lost(&mut self, cpu: usize, event: Event<'_>) {
         self.losses.push((cpu as u32, self.plausible(event.time_ns), event.or_zero(0), event.or_zero(1)));
         self.interrupts.forget();
         let from_ns = self.cpus[cpu].last_ns.max(self.origin_ns);

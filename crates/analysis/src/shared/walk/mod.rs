@@ -142,8 +142,8 @@ impl<S: Sink> Walk<S> {
         time_ns.min(self.latest_ns)
     }
 
-    /// Takes one event.
-    #[inline]
+    /// Takes one event. What is rare is called with a copy of it, so that an event as such need not lie in memory.
+    #[inline(always)]
     pub fn event(&mut self, event: &Event<'_>) {
         let cpu = event.cpu as usize;
         if cpu >= self.cpus.len() && !self.meet_cpu(cpu) {
@@ -151,22 +151,22 @@ impl<S: Sink> Walk<S> {
         }
         let now_ns = self.plausible(event.time_ns);
         if event.is_loss() {
-            return self.lost(cpu, event);
+            return self.lost(cpu, *event);
         }
         let here = &mut self.cpus[cpu];
         here.last_ns = now_ns;
         let role = ROLES[usize::from(event.kind)];
         if role == Role::Switch {
-            return self.switch(cpu, event);
+            return self.switch(cpu, *event);
         }
         let known = here.thread.filter(|_| event.tid == trace::batch::NO_TID || here.current == Some(event.tid));
-        let Some(me) = known.or_else(|| self.thread_of(cpu, event, role)) else { return };
+        let Some(me) = known.or_else(|| self.thread_of(cpu, *event, role)) else { return };
         let thread = &mut self.threads[me];
         let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
         match role {
             Role::Entry => {
                 if thread.vcpu_id.is_none() || event.get(roles::entry::VCPU).is_some_and(|vcpu| vcpu >= NO_VCPU) {
-                    self.number_by_entry(me, event);
+                    self.number_by_entry(me, event.get(roles::entry::VCPU));
                 }
                 let thread = &mut self.threads[me];
                 let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
@@ -235,7 +235,7 @@ impl<S: Sink> Walk<S> {
             Role::Apic => thread.detail(now_ns, Detail::Apic(event.or_zero(0) as u16, event.or_zero(1) != 0)),
             // One injected again is the same interrupt, whose entry was cut short.
             Role::InjectVirq if event.or_zero(1) == 0 => self.interrupts.inject(me, event.or_zero(0) as u8, now_ns),
-            Role::AcceptIrq => self.accept_irq(event),
+            Role::AcceptIrq => self.accept_irq(event.or_zero(0), event.or_zero(1), now_ns),
             Role::Switch | Role::HaltPollWindow | Role::PageFault | Role::InjectVirq => {}
         }
     }
@@ -282,16 +282,16 @@ impl<S: Sink> Walk<S> {
     }
 
     /// The thread an event belongs to, where its CPU does not know it. Only KVM events make a new one, and scheduler events in [`Walk::switch`].
-    fn thread_of(&mut self, cpu: usize, event: &Event<'_>, role: Role) -> Option<usize> {
+    fn thread_of(&mut self, cpu: usize, event: Event<'_>, role: Role) -> Option<usize> {
         let tid = if event.tid == trace::batch::NO_TID { self.cpus[cpu].current } else { Some(event.tid) };
-        let tid = tid.or_else(|| self.tid_by_pointer(event, role));
+        let tid = tid.or_else(|| self.tid_by_pointer(&event, role));
         let tid = match tid {
             Some(0) | None => {
                 // The idle task is no thread; what it does to others still counts.
                 if role == Role::Waking {
                     self.waking(event.or_zero(0) as i32, self.plausible(event.time_ns));
                 } else if role == Role::AcceptIrq {
-                    self.accept_irq(event);
+                    self.accept_irq(event.or_zero(0), event.or_zero(1), self.plausible(event.time_ns));
                 } else if tid.is_none() && role.is_positional() {
                     self.unattributed += 1;
                 }
@@ -306,7 +306,7 @@ impl<S: Sink> Walk<S> {
                 if role == Role::Waking {
                     self.waking(event.or_zero(0) as i32, self.plausible(event.time_ns));
                 } else if role == Role::AcceptIrq {
-                    self.accept_irq(event);
+                    self.accept_irq(event.or_zero(0), event.or_zero(1), self.plausible(event.time_ns));
                 }
                 return None;
             }
@@ -329,8 +329,8 @@ impl<S: Sink> Walk<S> {
     }
 
     /// A `kvm_entry` of thread `me` says which vCPU it runs, if its field is not stale.
-    fn number_by_entry(&mut self, me: usize, event: &Event<'_>) {
-        let Some(vcpu) = event.get(roles::entry::VCPU) else { return };
+    fn number_by_entry(&mut self, me: usize, vcpu: Option<u64>) {
+        let Some(vcpu) = vcpu else { return };
         if vcpu < NO_VCPU {
             return self.number(me, vcpu as u32);
         }
@@ -357,11 +357,9 @@ impl<S: Sink> Walk<S> {
     }
 
     /// A local APIC takes an interrupt; the event names its vCPU by number alone.
-    fn accept_irq(&mut self, event: &Event<'_>) {
-        match self.by_vcpu.get(event.or_zero(0) as usize) {
-            Some(Owner::Thread(me)) => {
-                self.interrupts.accept(*me, event.or_zero(1) as u8, self.plausible(event.time_ns));
-            }
+    fn accept_irq(&mut self, vcpu: u64, vector: u64, now_ns: u64) {
+        match self.by_vcpu.get(vcpu as usize) {
+            Some(Owner::Thread(me)) => self.interrupts.accept(*me, vector as u8, now_ns),
             _ => self.interrupts.ambiguous += 1,
         }
     }
@@ -374,16 +372,19 @@ const LONGEST_NS: u64 = 1 << 52;
 const MOST_CPUS: usize = 65_535;
 
 /// The reason in an event, by number or by name; `silent` is the instruction set where the event names none.
-#[inline]
+#[inline(always)]
 pub(in crate::shared) fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize, silent: Isa) -> Reason {
     let isa = event.get(isa).map_or(silent, Isa::of);
     match event.get(number) {
         Some(code) => Reason::of(isa, code),
-        None => {
-            let name = event.content(name).map(String::from_utf8_lossy).unwrap_or_default();
-            Reason::named(&name, isa).unwrap_or(Reason { isa: Isa::Other(0), code: u32::MAX })
-        }
+        None => named(*event, name, isa),
     }
+}
+
+#[cold]
+fn named(event: Event<'_>, name: usize, isa: Isa) -> Reason {
+    let name = event.content(name).map(String::from_utf8_lossy).unwrap_or_default();
+    Reason::named(&name, isa).unwrap_or(Reason { isa: Isa::Other(0), code: u32::MAX })
 }
 
 impl Role {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! mount -> load modules -> start recording -> run the guest -> stop -> pack, write it to the disk -> power off
-//!                       \-> do the work, where it is the innermost of the Linux guests --------------^
+//!                                         \-> do the work --^   where it is the innermost of the Linux guests
 //! ```
 //! In: [`Job`], a file of the initramfs. Out: a cpio archive on the disk, which [`super::harvest`] reads, and lines on the
 //! console, which [`super::emulator`] shows. Whatever goes wrong is said there too.
@@ -63,7 +63,7 @@ pub struct Job {
     pub modules: Vec<String>,
     /// Parameters of modules.
     pub parameters: Vec<(String, String)>,
-    /// The disk that takes what was recorded.
+    /// The disk that takes what was recorded; a machine without one does not record.
     pub disk: String,
     /// Where on the disk; beside it there is something else.
     pub disk_offset: u64,
@@ -101,18 +101,18 @@ fn work() -> Result<(), Error> {
     prepare::mount_all()?;
     say(&format!("L{level} is up"));
     prepare::load(&job)?;
-    if job.settings.guest == Guest::Linux && level == INNERMOST {
+    if job.disk.is_empty() {
         say(&format!("L{level} does its work"));
         return workload::run(&job.settings);
     }
-    say(&format!("L{level} records and starts its guest"));
+    say(&format!("L{level} records and {}", if level == INNERMOST { "does its work" } else { "starts its guest" }));
     let mut parts = Vec::new();
     let tracefs = Tracefs::find(Path::new("/"))?;
     let plan = Plan { clock: Some(job.clock.clone()), buffer_kib: BUFFER_KIB, ..Plan::default() };
     let (root, id) = (Path::new(RECORDING), format!("L{level}"));
     let journal = Journal::new("/tmp/journal", "/proc");
     let mut recorder = TracefsRecorder::start(&tracefs, &journal, &plan, root, &id)?;
-    let ran = run_guest(&job, &mut recorder);
+    let ran = run_recorded(&job, &mut recorder);
     say(&format!("L{level} packs its trace"));
     parts.extend(Box::new(recorder).stop()?);
     if let Some(truth) = ran? {
@@ -124,21 +124,26 @@ fn work() -> Result<(), Error> {
     hand_over(&job, root, &parts)
 }
 
-/// Runs the guest to its end while the recorder records.
-fn run_guest(job: &Job, recorder: &mut TracefsRecorder) -> Result<Option<Truth>, Error> {
+/// Runs the guest, or does the work, to its end while the recorder records. The thread's name is what traces show.
+fn run_recorded(job: &Job, recorder: &mut TracefsRecorder) -> Result<Option<Truth>, Error> {
+    let innermost = job.level == INNERMOST;
+    let name = if innermost { "workload" } else { "hypervisor" };
+    let run = || match job.settings.guest {
+        Guest::Toy => toy::run(&job.settings).map(Some),
+        Guest::Linux if innermost => workload::run(&job.settings).map(|()| None),
+        Guest::Linux => match &job.guest {
+            Some(guest) => offspring::run(job, guest).map(|()| None),
+            None => linux::run(job).map(|()| None),
+        },
+    };
     std::thread::scope(|scope| {
-        let guest = scope.spawn(|| match job.settings.guest {
-            Guest::Toy => toy::run(&job.settings).map(Some),
-            Guest::Linux => match &job.guest {
-                Some(guest) => offspring::run(job, guest).map(|()| None),
-                None => linux::run(job).map(|()| None),
-            },
-        });
-        while !guest.is_finished() {
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, run);
+        let thread = thread.map_err(|error| Error::Unable(format!("no thread for the {name}: {error}")))?;
+        while !thread.is_finished() {
             recorder.poll()?;
             std::thread::sleep(POLL);
         }
-        guest.join().unwrap_or_else(|_| Err(Error::Unable("the thread of the guest died".to_owned())))
+        thread.join().unwrap_or_else(|_| Err(Error::Unable(format!("the {name}'s thread died"))))
     })
 }
 

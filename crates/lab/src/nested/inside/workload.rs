@@ -16,7 +16,8 @@ const IN_A_ROUND: u64 = 20;
 /// POST codes go there, which nobody hears (IBM PC AT; also what Linux uses to wait for a microsecond).
 const POST_PORT: u64 = 0x80;
 const BLOCK_BYTES: usize = 4096;
-const DISK: &str = "/dev/vda";
+/// The first takes the trace.
+const DISK: &str = "/dev/vdb";
 
 /// Does it all.
 pub fn run(settings: &Settings) -> Result<(), Error> {
