@@ -32,7 +32,8 @@ enum Experiment {
     kvmscope lab nested --arch svm\n  \
     kvmscope lab nested --arch svm --set vgif=on --set loops=1000 -o vgif-on\n  \
     kvmscope lab nested --arch svm --guest linux --set workload=disk\n  \
-    kvmscope lab nested --arch vmx --set shadow_vmcs=off\n\n\
+    kvmscope lab nested --arch vmx --set shadow_vmcs=off\n  \
+    kvmscope lab nested --arch vmx --guest linux\n\n\
     Times in the recording are the emulator's; counts and order are real.")]
 pub struct Nested {
     /// The virtualization extension: AMD's, or Intel's
@@ -41,7 +42,7 @@ pub struct Nested {
     /// What runs as L1 and L2
     #[arg(long, value_enum, default_value = "toy")]
     guest: GuestName,
-    /// Vary the experiment: loops=N, workload=cpuid|pio (linux also idle|timer|disk); for svm cpus=N and
+    /// Vary the experiment: loops=N, workload=cpuid|pio (linux also idle|timer, and disk for svm); for svm cpus=N and
     /// vgif=on|off; for vmx shadow_vmcs=on|off
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,

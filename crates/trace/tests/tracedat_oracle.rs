@@ -231,6 +231,10 @@ fn the_fixtures_decode_as_trace_cmd_prints_them() {
         ("nested-vmx-shadow-off-hog/L0", 6_644),
         ("svm-linux/L0", 62_839),
         ("svm-linux/L1", 13_995),
+        ("vmx-linux-shadow-on/L0", 19_730),
+        ("vmx-linux-shadow-on/L1", 4_074),
+        ("vmx-linux-shadow-off/L0", 39_717),
+        ("vmx-linux-shadow-off/L1", 4_184),
     ] {
         let compared = compare(&fixture(name));
         assert_eq!(compared.events, events, "{name}");

@@ -218,7 +218,8 @@ fn a_gap_makes_no_level_wrong_or_unknown() {
 
 #[test]
 fn the_ledger_of_every_fixture_closes() {
-    for name in ["nested-svm-toy", "nested-vmx-shadow-on", "nested-vmx-shadow-off-hog", "svm-linux", "lttng-svm-l0"] {
+    let toys = TOYS.map(|toy| toy.name);
+    for name in toys.into_iter().chain(["svm-linux", "lttng-svm-l0", "vmx-linux-shadow-on", "vmx-linux-shadow-off"]) {
         for part in &flow(&fixture(name), &[]).parts {
             assert!(!part.vcpus.is_empty(), "{name}: {}", part.path);
             for vcpu in &part.vcpus {
@@ -287,6 +288,20 @@ fn the_linux_stacks_chains_are_l1s_own_exits() {
     let recording = fixture("svm-linux");
     let chains = chains_are_the_exits_of_l1(&recording.join("L0/trace.dat"), &recording.join("L1/trace.dat"));
     assert_eq!(chains, 900);
+}
+
+#[test]
+fn a_linux_l1_on_vmx_has_the_exits_that_l0_gave_it_and_shadowing_takes_its_vmreads_away() {
+    let of_vmcs = ["vmx-linux-shadow-on", "vmx-linux-shadow-off"].map(|name| {
+        let l0 = fixture(name).join("L0/trace.dat");
+        assert_eq!(chains_are_the_exits_of_l1(&l0, &fixture(name).join("L1/trace.dat")), 1_000, "{name}");
+        let told = walk(trace::open(&l0).unwrap().as_ref()).sink;
+        let closed = told.chains.iter().filter(|chain| chain.cost_ns.is_some());
+        assert_eq!(closed.count(), 1_000, "{name}: every chain ends with an entry of L2");
+        let of_l1 = told.exits.iter().filter(|exit| exit.level == Lv::L1);
+        of_l1.filter(|exit| ["VMREAD", "VMWRITE"].contains(&exit.reason.name().as_str())).count()
+    });
+    assert_eq!(of_vmcs, [1_249, 10_767], "VMREADs and VMWRITEs of L1 that L0 carries out for 1,000 exits of L2");
 }
 
 #[test]

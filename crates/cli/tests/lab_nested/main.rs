@@ -131,7 +131,7 @@ fn linux_at_every_level_records_what_the_level_below_saw() {
     }
     let arguments = ["--arch", "svm", "--guest", "linux"];
     let score = |recording: &Path| {
-        score::score_linux(recording);
+        score::score_linux(recording, 3, 10_000);
         aligned(recording);
     };
     let Some(report) = scored(&arguments, &["loops=5"], score) else { return };
@@ -168,6 +168,18 @@ fn aligned(recording: &Path) {
     };
     assert!(has_exits("L1", "CPU 0/KVM") && has_exits("L2", "workload"), "{tasks:?}");
     assert_eq!(tasks[0][0], "L2", "the innermost guest's tasks come first");
+}
+
+#[test]
+fn a_linux_l1_on_vmx_has_the_exits_that_l0_gave_it() {
+    if !long_trials("Linux as L1 and L2 in Bochs") {
+        return;
+    }
+    for shadow in ["shadow_vmcs=on", "shadow_vmcs=off"] {
+        let right = |recording: &Path| score::score_linux(recording, 2, 1_000);
+        let Some(report) = scored(&["--arch", "vmx", "--guest", "linux"], &[shadow], right) else { return };
+        assert!(report.contains("EMULATED by Bochs"), "{report}");
+    }
 }
 
 /// A lab whose machine is booting.

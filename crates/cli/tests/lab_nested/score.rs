@@ -78,10 +78,10 @@ pub fn score(directory: &Path) {
 }
 
 /// Panics unless L1's own trace has exactly the exits, in the same order, that L0's trace has as chains.
-pub fn score_linux(directory: &Path) {
+pub fn score_linux(directory: &Path, machines: usize, least: usize) {
     let recording = Recording::open(directory).unwrap();
     let levels: Vec<_> = recording.machines.iter().map(|machine| (machine.level, machine.parent.as_deref())).collect();
-    assert_eq!(levels, [(0, None), (1, Some("L0")), (2, Some("L1"))]);
+    assert_eq!(levels, [(0, None), (1, Some("L0")), (2, Some("L1"))][..machines]);
     assert!(recording.parts.iter().all(|part| part.clock.as_deref() == Some("x86-tsc")), "{:?}", recording.parts);
     let mut chains = told(&directory.join("L0/trace.dat")).chains;
     let mut exits = told(&directory.join("L1/trace.dat")).exits;
@@ -89,7 +89,7 @@ pub fn score_linux(directory: &Path) {
     exits.sort_by_key(|exit| exit.at_ns);
     let injected: Vec<_> = chains.iter().map(|chain| chain.reason.name()).collect();
     let got: Vec<_> = exits.iter().map(|exit| exit.reason.name()).collect();
-    assert!(injected.len() > 10_000, "{} chains", injected.len());
+    assert!(injected.len() >= least, "{} chains", injected.len());
     assert!(injected == got, "L0 injects {} exits, L1 gets {}, in other order", injected.len(), got.len());
 }
 

@@ -9,8 +9,12 @@ use std::ptr::{NonNull, null_mut};
 #[derive(Debug)]
 pub struct Memory {
     start: NonNull<c_void>,
+    mapped: (NonNull<c_void>, usize),
     bytes: usize,
 }
+
+/// Memory of a guest that begins like a large page of ours can be made of such pages.
+const LARGE_PAGE: usize = 2 << 20;
 
 // SAFETY: the mapping belongs to this value alone and is not bound to a thread.
 unsafe impl Send for Memory {}
@@ -22,13 +26,18 @@ impl Memory {
     /// If the kernel has no room.
     pub fn new(bytes: usize) -> Result<Self, Error> {
         let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        let mapped_bytes = if bytes < LARGE_PAGE { bytes } else { bytes.saturating_add(LARGE_PAGE) };
         // SAFETY: a new anonymous mapping at a place of the kernel's choice overlaps nothing.
-        let start = unsafe { mmap_anonymous(null_mut(), bytes, access, kind) };
-        let start =
-            start.map_err(|error| Error::Unable(format!("no room for {bytes} bytes of guest memory: {error}")))?;
-        let start =
-            NonNull::new(start).ok_or_else(|| Error::Unable("guest memory was mapped at address 0".to_owned()))?;
-        Ok(Self { start, bytes })
+        let mapped = unsafe { mmap_anonymous(null_mut(), mapped_bytes, access, kind) };
+        let mapped =
+            mapped.map_err(|error| Error::Unable(format!("no room for {bytes} bytes of guest memory: {error}")))?;
+        let mapped =
+            NonNull::new(mapped).ok_or_else(|| Error::Unable("guest memory was mapped at address 0".to_owned()))?;
+        let begins = mapped.addr().get();
+        let skipped = if bytes < LARGE_PAGE { 0 } else { begins.next_multiple_of(LARGE_PAGE) - begins };
+        // SAFETY: less than a large page is skipped, which is what was mapped beyond `bytes`.
+        let start = unsafe { mapped.byte_add(skipped) };
+        Ok(Self { start, mapped: (mapped, mapped_bytes), bytes })
     }
 
     /// Where it lies in this process.
@@ -56,12 +65,21 @@ impl Memory {
         unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), self.start.as_ptr().cast::<u8>().add(at), code.len()) };
         Ok(())
     }
+
+    /// Copies what lies at the guest's physical address `at` to `into`.
+    pub fn copy(&self, at: usize, into: &mut [u8]) {
+        assert!(at.checked_add(into.len()).is_some_and(|end| end <= self.bytes), "{at:#x} lies outside guest memory");
+        // SAFETY: the range was checked to lie inside the mapping, and `into` is not part of it: nothing refers there.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.start.as_ptr().cast::<u8>().add(at), into.as_mut_ptr(), into.len())
+        };
+    }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, of that size, and nothing refers to it any more.
-        let _ = unsafe { munmap(self.start.as_ptr(), self.bytes) };
+        let _ = unsafe { munmap(self.mapped.0.as_ptr(), self.mapped.1) };
     }
 }
 
@@ -75,5 +93,16 @@ mod tests {
         assert!(memory.load(4094, &[1, 2]).is_ok());
         assert!(memory.load(4095, &[1, 2]).is_err());
         assert!(memory.load(usize::MAX, &[1, 2]).is_err());
+    }
+
+    #[test]
+    fn large_memory_begins_like_a_large_page_and_all_of_it_is_there() {
+        let bytes = 2 * LARGE_PAGE + 4096;
+        let mut memory = Memory::new(bytes).unwrap();
+        assert_eq!((memory.address() as usize % LARGE_PAGE, memory.bytes()), (0, bytes));
+        memory.load(bytes - 2, &[7, 8]).unwrap();
+        let mut end = [0; 3];
+        memory.copy(bytes - 3, &mut end);
+        assert_eq!(end, [0, 7, 8]);
     }
 }

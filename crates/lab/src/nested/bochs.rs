@@ -4,6 +4,7 @@
 //! disk. Where its console goes is a file. The CPU model is a Haswell, the first with VMCS shadowing.
 
 use super::packages::Kernel;
+use super::settings::Guest;
 use crate::Error;
 use crate::program::Program;
 use std::ffi::OsStr;
@@ -14,30 +15,63 @@ use std::time::Duration;
 
 /// Modules of L0 beside KVM: the disk that takes the trace.
 pub const MODULES: &[&str] = &["ata_piix", "sd_mod", "kvm_intel"];
+/// Modules of a guest, which has no disk.
+pub const GUEST_MODULES: &[&str] = &["kvm_intel"];
 /// The disk that takes the trace.
 pub const DISK: &str = "/dev/sda";
+/// The disk that takes what a guest has recorded.
+pub const GUESTS_DISK: &str = "/dev/sdb";
 /// Its size: 16 heads of 63 sectors, as IDE counts them, and enough cylinders for 128 MB.
 pub const DISK_BYTES: u64 = CYLINDERS * 16 * 63 * 512;
 const CYLINDERS: u64 = 260;
 
-/// One CPU: Bochs emulates several in turn. Its delay loop is not measured, for its timer is not real.
-const KERNEL_ARGUMENTS: &str = "nosmp tsc=unstable lpj=1000000";
+/// What differs between guests.
+struct Variant {
+    memory_mb: u32,
+    /// Instructions in an emulated second, which are also ticks of the TSC. Between two ticks of L2's timer there must be
+    /// many more of them than L0 and L1 need to hand L2 such a tick: without shadowing some hundred thousand.
+    speed: u32,
+    /// One CPU: Bochs emulates several in turn. The delay loop is not measured, for the timer is not real. A Linux guest
+    /// takes its clock from the TSC.
+    arguments: &'static str,
+}
+
+const TOY: Variant = Variant { memory_mb: 512, speed: 40_000_000, arguments: "nosmp tsc=unstable lpj=1000000" };
+const LINUX: Variant = Variant {
+    memory_mb: 1536,
+    speed: 400_000_000,
+    arguments: "nosmp tsc=reliable tsc_early_khz=400000 lpj=1600000 rcupdate.rcu_expedited=1",
+};
 
 /// The command that boots L0 from a CD made in `scratch`. It runs there, and its files are plain names.
 ///
 /// # Errors
 /// If the CD cannot be made; the sentence says which packages do that.
-pub fn command(kernel: &Kernel, initramfs: &str, console: &str, disk: &str, scratch: &Path) -> Result<Command, Error> {
-    make_cd(kernel, &scratch.join(initramfs), scratch)?;
+pub fn command(
+    guest: Guest,
+    kernel: &Kernel,
+    initramfs: &str,
+    console: &str,
+    disks: &[String],
+    scratch: &Path,
+) -> Result<Command, Error> {
+    let Variant { memory_mb, speed, arguments } = if guest == Guest::Linux { LINUX } else { TOY };
+    let places = ["ata0-master", "ata0-slave"].iter().zip(disks);
+    let disks: String = places
+        .map(|(place, path)| {
+            format!("{place}: type=disk, mode=flat, path={path}, cylinders={CYLINDERS}, heads=16, spt=63\n")
+        })
+        .collect();
+    make_cd(kernel, arguments, &scratch.join(initramfs), scratch)?;
     let settings = scratch.join(SETTINGS);
     let text = format!(
         "display_library: rfb, options=\"timeout=0\"\n\
-         cpu: model=corei7_haswell_4770, count=1, ips=40000000, reset_on_triple_fault=0, ignore_bad_msrs=1\n\
-         memory: guest=512, host=512\n\
+         cpu: model=corei7_haswell_4770, count=1, ips={speed}, reset_on_triple_fault=0, ignore_bad_msrs=1\n\
+         memory: guest={memory_mb}, host={memory_mb}\n\
          romimage: file=/usr/share/bochs/BIOS-bochs-latest\n\
          vgaromimage: file=/usr/share/bochs/VGABIOS-lgpl-latest\n\
          ata0: enabled=1, ioaddr1=0x1f0, ioaddr2=0x3f0, irq=14\n\
-         ata0-master: type=disk, mode=flat, path={disk}, cylinders={CYLINDERS}, heads=16, spt=63\n\
+         {disks}\
          ata1: enabled=1, ioaddr1=0x170, ioaddr2=0x370, irq=15\n\
          ata1-master: type=cdrom, path={CD}, status=inserted\n\
          boot: cdrom\n\
@@ -66,13 +100,13 @@ const SETTINGS: &str = "bochsrc";
 const DEBUGGER: &str = "debugger";
 
 /// A bootable CD with GRUB, the kernel and the initramfs.
-fn make_cd(kernel: &Kernel, initramfs: &Path, scratch: &Path) -> Result<(), Error> {
+fn make_cd(kernel: &Kernel, arguments: &str, initramfs: &Path, scratch: &Path) -> Result<(), Error> {
     let (tree, cd) = (scratch.join("cd"), scratch.join(CD));
     let grub = tree.join("boot/grub");
     fs::create_dir_all(&grub).map_err(|error| Error::io(&grub, error))?;
     let menu = format!(
         "set timeout=0\nmenuentry lab {{\n  linux /boot/vmlinuz {}\n  initrd /boot/initramfs\n}}\n",
-        super::KERNEL_ARGUMENTS.replacen("quiet", &format!("quiet {KERNEL_ARGUMENTS}"), 1)
+        super::KERNEL_ARGUMENTS.replacen("quiet", &format!("quiet {arguments}"), 1)
     );
     fs::write(grub.join("grub.cfg"), menu).map_err(|error| Error::io(&grub, error))?;
     for (from, name) in [(kernel.image.as_path(), "boot/vmlinuz"), (initramfs, "boot/initramfs")] {

@@ -3,8 +3,9 @@
 //! ```text
 //! toy     L0's initramfs: this program
 //! Linux   L0's initramfs: this program, QEMU, the kernel, L1's initramfs: the same again, L2's initramfs: this program
+//! Linux in Bochs          this program, the kernel unpacked; out of that each machine makes the initramfs of its guest
 //! ```
-//! In: settings and a kernel. Out: the disks that L0, and L1 and L2 if they are Linux, have written.
+//! In: settings and a kernel. Out: the disks that L0, and L1 and L2 if they are Linux, have written; in Bochs L2 writes none.
 
 use super::emulator::Emulator;
 use super::initramfs::{self, Contents};
@@ -13,7 +14,7 @@ use super::modules::Modules;
 use super::packages::Kernel;
 use super::scratch::Scratch;
 use super::settings::{Arch, Guest, Settings};
-use super::{bochs, qemu};
+use super::{bochs, pc, qemu, vmlinux};
 use crate::Error;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -45,7 +46,7 @@ impl Boot<'_> {
     /// If something is missing or goes wrong on the way; the sentence says what.
     pub fn run(&self, say: &mut dyn FnMut(&str), stop: &AtomicBool) -> Result<Vec<PathBuf>, Error> {
         let initramfs = self.initramfs()?;
-        let names: Vec<_> = (0..=self.innermost()).map(|level| format!("disk-L{level}")).collect();
+        let names: Vec<_> = (0..=self.last_to_record()).map(|level| format!("disk-L{level}")).collect();
         let disks: Vec<_> = names.iter().map(|name| self.scratch.join(name)).collect();
         let bytes = if self.settings.arch == Arch::Svm { qemu::DISK_BYTES } else { bochs::DISK_BYTES };
         for disk in &disks {
@@ -59,7 +60,8 @@ impl Boot<'_> {
                 (command, "qemu-system-x86", limit_s, "QEMU TCG with SVM")
             }
             Arch::Vmx => {
-                let command = bochs::command(self.kernel, &initramfs, CONSOLE, &names[0], self.scratch.path())?;
+                let command =
+                    bochs::command(self.settings.guest, self.kernel, &initramfs, CONSOLE, &names, self.scratch.path())?;
                 (command, "bochs", 1800, "Bochs with VMX; this takes some minutes")
             }
         };
@@ -79,6 +81,9 @@ impl Boot<'_> {
             Arch::Svm => (qemu::MODULES, qemu::DISK),
             Arch::Vmx => (bochs::MODULES, bochs::DISK),
         };
+        if (self.settings.arch, self.settings.guest) == (Arch::Vmx, Guest::Linux) {
+            return self.one_initramfs_for_all(&modules);
+        }
         let mut inner: Option<String> = None;
         for level in (0..=self.innermost()).rev() {
             let initramfs = format!("initramfs-L{level}");
@@ -102,6 +107,33 @@ impl Boot<'_> {
         inner.ok_or_else(|| Error::Unable("no machine to boot".to_owned()))
     }
 
+    /// Makes an initramfs out of which L0 makes those of its guests, who have all of it in common.
+    fn one_initramfs_for_all(&self, modules: &Modules) -> Result<String, Error> {
+        let kernel = self.scratch.join("vmlinux");
+        let flat = vmlinux::flat(&self.kernel.image)?;
+        std::fs::write(&kernel, flat).map_err(|error| Error::io(&kernel, error))?;
+        let (mut l0, mut l1, l2) = (self.job(0, bochs::DISK), self.job(1, pc::STORE_DEVICE), self.job(INNERMOST, ""));
+        l1.disk_offset = pc::STORE;
+        l1.modules = modules.in_order(bochs::GUEST_MODULES)?.into_iter().map(|(name, _)| name).collect();
+        l1.guest = Some(Box::new(l2));
+        l0.guest = Some(Box::new(l1));
+        let contents = Contents {
+            program: self.program,
+            job: l0,
+            modules: bochs::MODULES,
+            programs: Vec::new(),
+            files: vec![(PathBuf::from(GUEST_KERNEL), kernel)],
+        };
+        let name = "initramfs-L0".to_owned();
+        initramfs::write(&self.scratch.join(&name), contents, modules)?;
+        Ok(name)
+    }
+
+    /// The innermost machine that records: L2 in Bochs has nothing to write to.
+    fn last_to_record(&self) -> u8 {
+        if self.settings.arch == Arch::Vmx { self.innermost().min(1) } else { self.innermost() }
+    }
+
     /// The innermost machine that this program runs in.
     fn innermost(&self) -> u8 {
         if self.settings.guest == Guest::Linux { INNERMOST } else { 0 }
@@ -118,6 +150,8 @@ impl Boot<'_> {
                 ("kvm_intel".to_owned(), format!("nested=1 enable_shadow_vmcs={shadow}")),
             ],
             disk: disk.to_owned(),
+            disk_offset: 0,
+            guest: None,
             // The one clock that levels share.
             clock: if self.settings.guest == Guest::Linux { "x86-tsc" } else { "mono" }.to_owned(),
         }

@@ -21,10 +21,12 @@ pub mod inside;
 pub mod modules;
 pub mod needs;
 pub mod packages;
+mod pc;
 mod qemu;
 pub mod scratch;
 pub mod settings;
 pub mod toy;
+pub mod vmlinux;
 
 pub use settings::{Arch, Guest, Settings, Workload};
 

@@ -19,6 +19,8 @@ const QEMU_INSIDE: &[Need] = &[
     (qemu::BOOT_ROM, "qemu-system-data"),
     (qemu::APIC_ROM, "qemu-system-data"),
 ];
+/// Debian packs its kernel with it.
+const UNPACK: Need = ("xz", "xz-utils");
 const BOCHS: &[Need] = &[
     ("bochs", "bochs"),
     ("/usr/share/bochs/BIOS-bochs-latest", "bochsbios"),
@@ -38,8 +40,10 @@ pub fn check(settings: &Settings, programs: &[PathBuf], root: &Path) -> Result<(
         Arch::Svm => QEMU.to_vec(),
         Arch::Vmx => BOCHS.to_vec(),
     };
-    if settings.guest == Guest::Linux {
-        needs.extend(QEMU_INSIDE);
+    match (settings.guest, settings.arch) {
+        (Guest::Linux, Arch::Svm) => needs.extend(QEMU_INSIDE),
+        (Guest::Linux, Arch::Vmx) => needs.push(UNPACK),
+        (Guest::Toy, _) => {}
     }
     let there = |name: &str| match name.strip_prefix('/') {
         Some(file) => root.join(file).exists(),
@@ -84,5 +88,7 @@ mod tests {
         ["bochs", "grub-mkrescue", "mformat"].into_iter().for_each(|name| put(&format!("usr/bin/{name}")));
         let one = missing(Arch::Vmx, Guest::Toy).unwrap_err();
         assert_eq!(one, "the lab needs xorriso; on Debian: apt-get install xorriso");
+        let two = missing(Arch::Vmx, Guest::Linux).unwrap_err();
+        assert!(two.ends_with("apt-get install xorriso xz-utils"), "no QEMU goes along: {two}");
     }
 }

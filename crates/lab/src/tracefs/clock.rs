@@ -95,8 +95,8 @@ pub fn calibrate(first: Pair, last: Pair) -> Option<Calibration> {
 fn scale(first: Pair, last: Pair) -> Option<Scale> {
     let ticks = last.ticks.checked_sub(first.ticks).filter(|ticks| *ticks > 0)?;
     let ns = last.monotonic_ns.checked_sub(first.monotonic_ns).filter(|ns| *ns > 0)?;
-    // trace-cmd multiplies 32 x 32 bits at a time, which allows a shift of 32 at most.
-    let fits = |shift: &u32| (u128::from(ns) << shift) / u128::from(ticks) <= u128::from(u32::MAX);
+    // trace-cmd multiplies 32 x 32 bits at a time, which allows a shift of 32 at most, and keeps `mult` in an int.
+    let fits = |shift: &u32| (u128::from(ns) << shift) / u128::from(ticks) <= i32::MAX as u128;
     let shift = (0..=32).rev().find(fits)?;
     let mult = u32::try_from((u128::from(ns) << shift) / u128::from(ticks)).ok()?;
     let scaled = i64::try_from((u128::from(first.ticks) * u128::from(mult)) >> shift).ok()?;
@@ -134,14 +134,14 @@ mod tests {
 
     #[test]
     fn both_pairs_lie_on_the_scale_and_a_slow_counter_fits_too() {
-        for hz in [24_000_000u128, 1_000_000_000, 2_250_000_000, 5_000_000_000] {
+        for hz in [24_000_000u128, 400_000_000, 1_000_000_000, 1_900_000_000, 2_250_000_000, 5_000_000_000] {
             let at = |seconds: u128| Pair {
                 ticks: (seconds * hz) as u64,
                 monotonic_ns: (seconds * 1_000_000_000) as u64 + 77,
                 width_ticks: 0,
             };
             let scale = scale(at(1_000), at(1_010)).unwrap();
-            assert!(scale.shift <= 32);
+            assert!(scale.shift <= 32 && i32::try_from(scale.mult).is_ok(), "{hz} Hz: {scale:?}");
             let last = at(1_010);
             let ns = ((u128::from(last.ticks) * u128::from(scale.mult)) >> scale.shift) as i64 + scale.offset_ns;
             assert!((ns - last.monotonic_ns as i64).abs() < 500, "{hz} Hz: {ns}");

@@ -3,19 +3,17 @@
 //! What the guest says on its console is passed on, so that whoever started the lab hears all levels. All disks of the
 //! machine but its first become the guest's, so that the guest's trace leaves as ours does.
 
-use super::{DONE, FAILED, GUEST_INITRAMFS, GUEST_KERNEL, INNERMOST, Job, SAYS};
+use super::heard::Heard;
+use super::{GUEST_INITRAMFS, GUEST_KERNEL, INNERMOST, Job};
 use crate::Error;
 use crate::nested::settings::Workload;
 use crate::nested::{KERNEL_ARGUMENTS, qemu};
-use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 /// What becomes the disk that L2 reads.
 const L2_DISK: &str = "/tmp/l2.disk";
 const L2_DISK_BYTES: u64 = 16 << 20;
-/// Lines of the guest's console that an error shows.
-const LAST_LINES: usize = 8;
 
 /// Runs the guest to its end.
 pub fn run(job: &Job) -> Result<(), Error> {
@@ -38,29 +36,12 @@ pub fn run(job: &Job) -> Result<(), Error> {
     }
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| Error::io(qemu::PROGRAM, error))?;
-    let mut last = VecDeque::new();
-    let (mut done, mut failed) = (false, None);
+    let mut heard = Heard::default();
     for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).split(b'\n')) {
         let line = line.map_err(|error| Error::io(qemu::PROGRAM, error))?;
-        let line = String::from_utf8_lossy(&line).trim_end().to_owned();
-        match line.split_once(SAYS).map(|(_, said)| said) {
-            Some(DONE) => done = true,
-            Some(said) => match said.strip_prefix(FAILED) {
-                Some(why) => failed = Some(why.to_owned()),
-                None => super::say(said),
-            },
-            None => {}
-        }
-        last.push_back(line);
-        last.drain(..last.len().saturating_sub(LAST_LINES));
+        // A guest that has said its last word switches itself off, and QEMU ends.
+        let _ = heard.hear(String::from_utf8_lossy(&line).trim_end());
     }
     let status = child.wait().map_err(|error| Error::io(qemu::PROGRAM, error))?;
-    match failed {
-        Some(why) => Err(Error::Unable(format!("L{guest}: {why}"))),
-        None if done => Ok(()),
-        None => {
-            let last: Vec<_> = last.into_iter().collect();
-            Err(Error::Unable(format!("L{guest} ended without being done ({status}): {}", last.join(" | "))))
-        }
-    }
+    heard.end(guest, status)
 }

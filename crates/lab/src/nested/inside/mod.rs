@@ -7,7 +7,9 @@
 //! In: [`Job`], a file of the initramfs. Out: a cpio archive on the disk, which [`super::harvest`] reads, and lines on the
 //! console, which [`super::emulator`] shows. Whatever goes wrong is said there too.
 
+mod heard;
 mod linux;
+mod offspring;
 mod prepare;
 mod workload;
 
@@ -20,7 +22,7 @@ use crate::{Error, Recorder};
 use base::recording::{Part, PartKind, PartState};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -61,10 +63,14 @@ pub struct Job {
     pub modules: Vec<String>,
     /// Parameters of modules.
     pub parameters: Vec<(String, String)>,
-    /// The disk that takes what was recorded.
+    /// The disk that takes what was recorded; a machine without one does not record.
     pub disk: String,
+    /// Where on the disk; beside it there is something else.
+    pub disk_offset: u64,
     /// The clock of the trace.
     pub clock: String,
+    /// What its guest is to do, where that boots into what this machine booted into.
+    pub guest: Option<Box<Job>>,
 }
 
 /// Does the job and switches the machine off. Never returns a success: the machine is gone then.
@@ -95,6 +101,10 @@ fn work() -> Result<(), Error> {
     prepare::mount_all()?;
     say(&format!("L{level} is up"));
     prepare::load(&job)?;
+    if job.disk.is_empty() {
+        say(&format!("L{level} does its work"));
+        return workload::run(&job.settings);
+    }
     say(&format!("L{level} records and {}", if level == INNERMOST { "does its work" } else { "starts its guest" }));
     let mut parts = Vec::new();
     let tracefs = Tracefs::find(Path::new("/"))?;
@@ -111,7 +121,7 @@ fn work() -> Result<(), Error> {
         std::fs::write(root.join(&path), text).map_err(|error| Error::io(&path, error))?;
         parts.push(Part { path, machine: id, kind: PartKind::Notes, clock: None, state: PartState::Complete });
     }
-    hand_over(Path::new(&job.disk), root, &parts)
+    hand_over(&job, root, &parts)
 }
 
 /// Runs the guest, or does the work, to its end while the recorder records. The thread's name is what traces show.
@@ -121,7 +131,10 @@ fn run_recorded(job: &Job, recorder: &mut TracefsRecorder) -> Result<Option<Trut
     let run = || match job.settings.guest {
         Guest::Toy => toy::run(&job.settings).map(Some),
         Guest::Linux if innermost => workload::run(&job.settings).map(|()| None),
-        Guest::Linux => linux::run(job).map(|()| None),
+        Guest::Linux => match &job.guest {
+            Some(guest) => offspring::run(job, guest).map(|()| None),
+            None => linux::run(job).map(|()| None),
+        },
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, run);
@@ -135,9 +148,11 @@ fn run_recorded(job: &Job, recorder: &mut TracefsRecorder) -> Result<Option<Trut
 }
 
 /// Writes all files below `root`, and what they are, to the disk.
-fn hand_over(disk: &Path, root: &Path, parts: &[Part]) -> Result<(), Error> {
-    let io = |error| Error::io(disk, error);
-    let mut archive = cpio::Archive::new(BufWriter::with_capacity(1 << 20, File::create(disk).map_err(io)?));
+fn hand_over(job: &Job, root: &Path, parts: &[Part]) -> Result<(), Error> {
+    let io = |error| Error::io(&job.disk, error);
+    let mut disk = File::options().write(true).open(&job.disk).map_err(io)?;
+    disk.seek(SeekFrom::Start(job.disk_offset)).map_err(io)?;
+    let mut archive = cpio::Archive::new(BufWriter::with_capacity(1 << 20, &disk));
     archive.file(PARTS, &serde_json::to_vec(parts).map_err(|error| io(error.into()))?).map_err(io)?;
     let mut directories = vec![root.to_owned()];
     while let Some(directory) = directories.pop() {
@@ -150,7 +165,10 @@ fn hand_over(disk: &Path, root: &Path, parts: &[Part]) -> Result<(), Error> {
             }
         }
     }
-    let mut out = archive.finish().map_err(io)?;
-    out.flush().map_err(io)?;
-    out.get_ref().sync_all().map_err(io)
+    archive.finish().and_then(|mut out| out.flush()).map_err(io)?;
+    match disk.sync_all() {
+        // Memory has nothing to wait for.
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        written => written.map_err(io),
+    }
 }
