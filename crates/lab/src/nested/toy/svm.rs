@@ -17,6 +17,9 @@ use crate::nested::settings::{Settings, Workload};
 // r12: VMCB; r13: rounds left; r14: host save area.
 std::arch::global_asm!(
     ".pushsection .rodata",
+    // The compiler may put the code that names them into another object file.
+    ".globl kvmscope_toy_svm, kvmscope_toy_svm_end",
+    ".hidden kvmscope_toy_svm, kvmscope_toy_svm_end",
     "kvmscope_toy_svm:",
     "    mov ecx, 0xc0000080", // EFER
     "    rdmsr",

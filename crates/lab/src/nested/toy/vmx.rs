@@ -18,6 +18,9 @@ use crate::nested::settings::{Settings, Workload};
 // r12: VMCS, then VMXON area; r13: rounds left; r14: table of controls, then of fields; r15: launched.
 std::arch::global_asm!(
     ".pushsection .rodata",
+    // The compiler may put the code that names them into another object file.
+    ".globl kvmscope_toy_vmx, kvmscope_toy_vmx_exit, kvmscope_toy_vmx_end",
+    ".hidden kvmscope_toy_vmx, kvmscope_toy_vmx_exit, kvmscope_toy_vmx_end",
     "kvmscope_toy_vmx:",
     "    mov rax, cr4",
     "    or eax, 0x2000", // VMXE
