@@ -8,9 +8,10 @@
 //! slopes between points far apart (Theil, 1950; Sen, JASA 63, 1968): late stragglers do not move it.
 
 use crate::batch::Batch;
-use crate::lane::{Reading, Scratch, Source, Trace};
+use crate::lane::{Pieces, Reading, Scratch, Source, Trace};
 use crate::request::{Request, Wanted};
 use base::{Clock, ClockSource};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Events whose field is CLOCK_MONOTONIC in ns.
 const WITNESSES: &[(&str, &str)] = &[("hrtimer_expire_entry", "now")];
@@ -37,23 +38,17 @@ pub fn fit(trace: &dyn Trace) -> Option<Clock> {
     let request = Request { events: WITNESSES.iter().map(wanted).collect() };
     let reading = Reading { request: &request, fitted: None };
     let mut points = Vec::new();
+    let mut pieces: Vec<Box<dyn Pieces + '_>> = Vec::new();
     for lane in trace.lanes(&reading) {
         match lane.source {
-            Source::Pieces(pieces) => {
-                let (mut batch, mut scratch) = (Batch::default(), Scratch::default());
-                let count = pieces.count();
-                for index in spread(count) {
-                    batch.clear(facts.event_types.len());
-                    pieces.decode(index, &mut scratch, &mut batch);
-                    collect(&batch, &mut points);
-                }
-            }
+            Source::Pieces(lane) => pieces.push(lane),
             sequence => {
                 let batches = sequence.batches(facts.event_types.len()).take(PIECES);
                 batches.for_each(|batch| collect(&batch, &mut points));
             }
         }
     }
+    points.extend(of_pieces(&pieces, facts.event_types.len()));
     let ns_per_tick = slope(&mut points)?;
     let mult = (ns_per_tick * (1u64 << SHIFT) as f64).round();
     (mult >= 1.0 && mult < u64::MAX as f64).then(|| Clock {
@@ -61,6 +56,29 @@ pub fn fit(trace: &dyn Trace) -> Option<Clock> {
         shift: SHIFT,
         source: ClockSource::Fitted,
         ..facts.clock.clone()
+    })
+}
+
+/// The points of some pieces of each lane, which all CPUs decode together: nothing else can begin before.
+fn of_pieces(lanes: &[Box<dyn Pieces + '_>], event_types: usize) -> Vec<(u64, u64)> {
+    let jobs: Vec<(usize, usize)> =
+        lanes.iter().enumerate().flat_map(|(lane, pieces)| spread(pieces.count()).map(move |at| (lane, at))).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let (mut batch, mut scratch, mut points) = (Batch::default(), Scratch::default(), Vec::new());
+        while let Some((lane, at)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            batch.clear(event_types);
+            lanes[*lane].decode(*at, &mut scratch, &mut batch);
+            collect(&batch, &mut points);
+        }
+        points
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
+    std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut points = work();
+        points.extend(helpers.into_iter().filter_map(|helper| helper.join().ok()).flatten());
+        points
     })
 }
 

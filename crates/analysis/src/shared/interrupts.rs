@@ -51,7 +51,9 @@ impl Interrupts {
             self.vcpus.resize_with(thread + 1, Pending::default);
         }
         let accepted = &mut self.vcpus[thread].accepted;
-        accepted.resize(VECTORS, None);
+        if accepted.is_empty() {
+            accepted.resize(VECTORS, None);
+        }
         let pending = &mut accepted[usize::from(vector)];
         self.merged += u64::from(pending.is_some());
         pending.get_or_insert(now_ns);

@@ -7,6 +7,7 @@ use crate::flow::model::ChainSums;
 use crate::shared::reasons::Reason;
 use crate::shared::state::Lv;
 use base::{Cell, Column, ColumnType, Level, Table};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Chains by VM and reason, as CONTRACTS section 3 names the columns.
@@ -61,7 +62,7 @@ pub fn chain_sequences(measures: &[Measures<'_>], options: &Options) -> Table {
     if options.level.is_some_and(|level| level != Level::L2) {
         return table;
     }
-    let mut rows: BTreeMap<(&str, Reason, &[Reason]), u64> = BTreeMap::new();
+    let mut rows: FxHashMap<(&str, Reason, &[Reason]), u64> = FxHashMap::default();
     for (_, vcpu) in each_vcpu(measures) {
         for (reason, sums) in vcpu.sums.chains.iter() {
             for (sequence, count) in &sums.sequences {
@@ -70,7 +71,8 @@ pub fn chain_sequences(measures: &[Measures<'_>], options: &Options) -> Table {
         }
     }
     let mut rows: Vec<_> = rows.into_iter().collect();
-    rows.sort_by_key(|((vm, ..), count)| (*vm, std::cmp::Reverse(*count)));
+    // Of equals the first by reason and sequence. Thousands of sequences differ in their counts, so few are compared.
+    rows.sort_unstable_by(|(a, a_count), (b, b_count)| a.0.cmp(b.0).then(b_count.cmp(a_count)).then_with(|| a.cmp(b)));
     rows.truncate(MOST_SEQUENCES);
     for ((vm, reason, sequence), count) in rows {
         let name = |(name, times): (String, usize)| if times == 1 { name } else { format!("{name} x{times}") };

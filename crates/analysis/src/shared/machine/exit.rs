@@ -1,7 +1,7 @@
 //! One exit of a guest, from its `kvm_exit` to the next `kvm_entry`.
 
 use crate::shared::details::Detail;
-use crate::shared::reasons::Reason;
+use crate::shared::reasons::{Class, Reason};
 use crate::shared::state::Lv;
 
 /// A finished exit.
@@ -38,6 +38,8 @@ pub enum Handled {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenExit {
     pub exit: Exit,
+    /// What its reason tells.
+    pub class: Class,
     /// Time off the CPU before it.
     pub off_before_ns: u64,
     /// No positional event has followed yet.

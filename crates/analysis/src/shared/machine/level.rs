@@ -44,7 +44,7 @@ impl Thread {
             cx.doubts.level_conflicts += 1;
         }
         open.exit.level = level;
-        let reason = open.exit.reason;
+        let (reason, class) = (open.exit.reason, open.class);
         if !level.is_open() {
             self.lvl = level;
             self.tell_chain(reason, cx);
@@ -53,7 +53,7 @@ impl Thread {
             // A nested hypervisor asked, and its own hypervisor will be told.
             self.pend = Pend::None;
         }
-        if reason.class() != Class::Halt {
+        if class != Class::Halt {
             self.ledger.settle(level, cx);
         }
     }

@@ -173,8 +173,15 @@ impl Thread {
         }
     }
 
-    /// `kvm_exit` (T6, T7).
-    pub fn exit(&mut self, now_ns: u64, reason: Reason, rip: u64, detail: Detail, cx: &mut Cx<'_, impl Sink>) {
+    /// `kvm_exit` (T6, T7); `class` is that of `reason`.
+    pub fn exit(
+        &mut self,
+        now_ns: u64,
+        (reason, class): (Reason, Class),
+        rip: u64,
+        detail: Detail,
+        cx: &mut Cx<'_, impl Sink>,
+    ) {
         let known = self.off.is_none() && (self.mode == Mode::Guest || self.exit_pending);
         if !known && self.off.is_none() && self.mode != Mode::Unknown {
             // T7: an entry was not seen, so nothing tells when the guest began to run.
@@ -191,11 +198,11 @@ impl Thread {
         }
         let exit =
             Exit { at_ns: now_ns, reason, level: self.lvl, rip, detail, cost_ns: None, handled: Handled::Kernel };
-        self.xit = Some(OpenExit { exit, off_before_ns: self.ledger.sums.off_ns, unresolved: true });
+        self.xit = Some(OpenExit { exit, class, off_before_ns: self.ledger.sums.off_ns, unresolved: true });
         self.last_exit = Some((reason, rip));
         self.mode = Mode::Kvm;
         self.exit_pending = false;
-        match reason.class() {
+        match class {
             Class::EntryRequest => {
                 self.first_nested_sign.get_or_insert(!self.lossy);
                 if !cx.seen.nested_entry {
@@ -228,7 +235,7 @@ impl Thread {
         let (start_ns, off_ns) = match &mut self.xit {
             Some(open) => {
                 open.exit.handled = Handled::Reflected;
-                if open.exit.level.is_nested() && open.exit.reason.class() == Class::EntryRequest {
+                if open.exit.level.is_nested() && open.class == Class::EntryRequest {
                     self.contexts.asks_for_child();
                 }
                 (open.exit.at_ns, open.off_before_ns)

@@ -73,7 +73,7 @@ impl Script {
 
     fn exit(&mut self, now_ns: u64, code: u32) -> &mut Self {
         let reason = Reason { isa: Isa::Vmx, code };
-        self.tell(|thread, cx| thread.exit(now_ns, reason, L1_RIP, Detail::None, cx))
+        self.tell(|thread, cx| thread.exit(now_ns, (reason, reason.class()), L1_RIP, Detail::None, cx))
     }
 
     fn nested_vmexit(&mut self, now_ns: u64) -> &mut Self {

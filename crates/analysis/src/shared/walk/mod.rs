@@ -161,33 +161,14 @@ impl<S: Sink> Walk<S> {
         }
         let known = here.thread.filter(|_| event.tid == trace::batch::NO_TID || here.current == Some(event.tid));
         let Some(me) = known.or_else(|| self.thread_of(cpu, *event, role)) else { return };
+        match role {
+            Role::Entry => return self.entry(me, now_ns, event),
+            Role::Exit => return self.exit(me, now_ns, event),
+            _ => {}
+        }
         let thread = &mut self.threads[me];
         let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
         match role {
-            Role::Entry => {
-                if thread.vcpu_id.is_none() || event.get(roles::entry::VCPU).is_some_and(|vcpu| vcpu >= NO_VCPU) {
-                    self.number_by_entry(me, event.get(roles::entry::VCPU));
-                }
-                let thread = &mut self.threads[me];
-                let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
-                thread.entry(now_ns, event.get(roles::entry::RIP), cx);
-                self.interrupts.enter(me, now_ns, |interrupt| self.sink.delivered(me, &interrupt));
-            }
-            Role::Exit => {
-                let (rip, info1) = (event.or_zero(roles::exit::RIP), event.or_zero(roles::exit::INFO1));
-                let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME, self.isa);
-                if let Some(vcpu) = event.get(roles::exit::VCPU)
-                    && vcpu < NO_VCPU
-                    && thread.vcpu_id != Some(vcpu as u32)
-                {
-                    self.number(me, vcpu as u32);
-                }
-                let thread = &mut self.threads[me];
-                let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
-                let detail = Detail::of_exit(reason, rip, info1);
-                thread.exit(now_ns, reason, rip, detail, cx);
-                self.seen.virtualization |= reason.class().is_nested_sign();
-            }
             Role::NestedVmexit => {
                 let seen = Seen { nested_vmexit: true, ..self.seen };
                 let cx = &mut Cx { sink: &mut self.sink, seen: &seen, doubts: &mut self.doubts, me };
@@ -236,8 +217,39 @@ impl<S: Sink> Walk<S> {
             // One injected again is the same interrupt, whose entry was cut short.
             Role::InjectVirq if event.or_zero(1) == 0 => self.interrupts.inject(me, event.or_zero(0) as u8, now_ns),
             Role::AcceptIrq => self.accept_irq(event.or_zero(0), event.or_zero(1), now_ns),
-            Role::Switch | Role::HaltPollWindow | Role::PageFault | Role::InjectVirq => {}
+            Role::Entry | Role::Exit | Role::Switch => {}
+            Role::HaltPollWindow | Role::PageFault | Role::InjectVirq => {}
         }
+    }
+
+    /// `kvm_entry` on thread `me`.
+    #[inline(always)]
+    fn entry(&mut self, me: usize, now_ns: u64, event: &Event<'_>) {
+        let vcpu = event.get(roles::entry::VCPU);
+        if self.threads[me].vcpu_id.is_none() || vcpu.is_some_and(|vcpu| vcpu >= NO_VCPU) {
+            self.number_by_entry(me, vcpu);
+        }
+        let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+        self.threads[me].entry(now_ns, event.get(roles::entry::RIP), cx);
+        self.interrupts.enter(me, now_ns, |interrupt| self.sink.delivered(me, &interrupt));
+    }
+
+    /// `kvm_exit` on thread `me`.
+    #[inline(always)]
+    fn exit(&mut self, me: usize, now_ns: u64, event: &Event<'_>) {
+        let (rip, info1) = (event.or_zero(roles::exit::RIP), event.or_zero(roles::exit::INFO1));
+        let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME, self.isa);
+        if let Some(vcpu) = event.get(roles::exit::VCPU)
+            && vcpu < NO_VCPU
+            && self.threads[me].vcpu_id != Some(vcpu as u32)
+        {
+            self.number(me, vcpu as u32);
+        }
+        let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+        let detail = Detail::of_exit(reason, rip, info1);
+        let class = reason.class();
+        self.threads[me].exit(now_ns, (reason, class), rip, detail, cx);
+        self.seen.virtualization |= class.is_nested_sign();
     }
 
     /// Thread `me` enters the nested guest behind `vmcb`: chains of it that are open elsewhere have migrated.
@@ -329,6 +341,7 @@ impl<S: Sink> Walk<S> {
     }
 
     /// A `kvm_entry` of thread `me` says which vCPU it runs, if its field is not stale.
+    #[inline(never)]
     fn number_by_entry(&mut self, me: usize, vcpu: Option<u64>) {
         let Some(vcpu) = vcpu else { return };
         if vcpu < NO_VCPU {
@@ -341,6 +354,7 @@ impl<S: Sink> Walk<S> {
     }
 
     /// An event says the number of the vCPU that thread `me` runs.
+    #[inline(never)]
     fn number(&mut self, me: usize, vcpu: u32) {
         if self.threads[me].vcpu_id.replace(vcpu) == Some(vcpu) {
             return;
