@@ -45,7 +45,7 @@ pub fn align(ask: &Ask<'_>, flows: &mut [PartFlow]) {
             None
         });
         let sites = symbols.as_ref().map_or_else(Vec::new, |symbols| sites(&alignment, &vms, symbols));
-        flows[place].aligned = Some(Aligned { alignment, vms, joined: None, sites, symbols });
+        flows[place].aligned = Some(Aligned { alignment, vms, lies: None, joined: None, sites, symbols });
     }
     for (place, lower) in lower.iter().enumerate() {
         let joined = lower.and_then(|lower| {
@@ -95,7 +95,11 @@ pub fn sentence(aligned: &Aligned) -> String {
     let joined = aligned.joined.as_ref().map_or(String::new(), |(outer, error_ns)| {
         format!(" On the time line of {outer} its events lie within {}.", duration(*error_ns))
     });
-    format!("{machine}'s clock was aligned by {}, {within}{exits}.{joined}", list(&methods))
+    let lies = aligned.lies.as_ref().map_or(String::new(), |(outermost, span)| {
+        let second = |ns: u64| format!("{:.3} s", ns as f64 / 1e9);
+        format!(" It covers {} to {} of {outermost}'s trace.", second(span.from_ns), second(span.to_ns))
+    });
+    format!("{machine}'s clock was aligned by {}, {within}{exits}.{lies}{joined}", list(&methods))
 }
 
 /// Exits by VM, reason and function, most frequent first.
@@ -120,7 +124,7 @@ fn sites(alignment: &Alignment, vms: &[String], symbols: &Symbols) -> Vec<Site> 
 }
 
 /// The part of the machine that `flow`'s machine is a guest of: by the manifest, else the only machine one level below.
-fn below(flow: &PartFlow, flows: &[PartFlow], recording: &Recording) -> Option<usize> {
+pub(super) fn below(flow: &PartFlow, flows: &[PartFlow], recording: &Recording) -> Option<usize> {
     let machine = recording.machines.iter().find(|machine| machine.id == flow.machine)?;
     if let Some(parent) = &machine.parent {
         return flows.iter().position(|other| other.machine == *parent);

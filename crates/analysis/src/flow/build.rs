@@ -4,6 +4,7 @@
 //! Nothing is kept per event: memory grows with the number of vCPUs, reasons and details.
 
 use super::identity;
+use super::line::TimeLine;
 use super::model::{Flow, Loss, PartFlow, Sums};
 use crate::input::Part;
 use crate::shared::details::Detail;
@@ -172,9 +173,29 @@ pub fn build(ask: &mut Ask<'_>) -> Result<Flow, Error> {
         parts.push(flow);
     }
     super::aligned::align(ask, &mut parts);
+    narrow_guests(ask, &mut parts);
     super::profile::add(ask, &mut parts);
     super::twins::settle(&mut parts);
-    Ok(Flow { parts, emulated: ask.input.recording.emulated })
+    let mut flow = Flow { parts, emulated: ask.input.recording.emulated };
+    super::line::say(ask.input, &mut flow);
+    Ok(flow)
+}
+
+/// A window is one of the outermost machine's line: guests' traces, which were read by their own, are read again.
+fn narrow_guests(ask: &mut Ask<'_>, parts: &mut [PartFlow]) {
+    let Some(window) = ask.options.window else { return };
+    let line = TimeLine::new(ask.input, parts);
+    let windows: Vec<Option<Span>> = (0..parts.len()).map(|place| line.own_window(place, window)).collect();
+    for ((part, flow), window) in ask.input.parts.iter().zip(parts).zip(windows) {
+        if window.is_none() {
+            continue;
+        }
+        let options = crate::Options { window, ..ask.options.clone() };
+        let again = build_part(part, Some(flow.clock.clone()), &options, ask.progress);
+        let known = std::mem::replace(flow, again);
+        let PartFlow { clock_fitted_to, aligned, problems, .. } = known;
+        (flow.clock_fitted_to, flow.aligned, flow.problems) = (clock_fitted_to, aligned, problems);
+    }
 }
 
 /// The scale of a time-stamp counter that another trace of the recording tells: guests count the same counter, unless
@@ -234,6 +255,7 @@ fn build_part(
     }
     let vhost = comms.iter().filter(|(_, comm)| comm.starts_with("vhost-")).map(|(tid, comm)| (comm.clone(), *tid));
     PartFlow {
+        span: Span { from_ns: origin_ns, to_ns: end_ns },
         machine: part.machine.clone(),
         level: part.level,
         format: facts.format,

@@ -16,6 +16,7 @@ pub mod build;
 pub mod checks;
 pub mod figure;
 pub mod identity;
+mod line;
 pub mod measure;
 pub mod model;
 pub mod profile;

@@ -38,7 +38,9 @@ pub struct PartFlow {
     pub clock: Clock,
     /// What its scale was fitted to, where the file does not state one.
     pub clock_fitted_to: Option<String>,
-    /// Window that was looked at, ns since the recording's first event.
+    /// First and last event, on the trace's own clock.
+    pub span: base::Span,
+    /// Window that was looked at, ns since the trace's first event.
     pub window: base::Span,
     /// Events in the whole trace, by name; only those that occur.
     pub tally: Vec<(String, u64)>,
@@ -100,6 +102,8 @@ pub struct Aligned {
     pub alignment: Alignment,
     /// VM names of its CPUs below, in the order of `alignment.cpus`.
     pub vms: Vec<String>,
+    /// The outermost machine, and where the trace lies on its line, since its first event.
+    pub lies: Option<(String, base::Span)>,
     /// The machine below the one below, and the largest error on its time line, in ns: the two alignments joined.
     pub joined: Option<(String, f64)>,
     /// Functions of the guest at which it was left, if its trace carries its symbols.

@@ -39,6 +39,7 @@ fn quiet(isa: Isa) -> PartFlow {
         kernel: None,
         clock: Clock::nanoseconds("mono"),
         clock_fitted_to: None,
+        span: Span { from_ns: 0, to_ns: 1_000_000_000 },
         window: Span { from_ns: 0, to_ns: 1_000_000_000 },
         tally: Vec::new(),
         events: 100_000,
@@ -260,7 +261,14 @@ fn aligned(found: usize, outside: u64) -> PartFlow {
         tasks: Default::default(),
     };
     PartFlow {
-        aligned: Some(Aligned { alignment, vms: vec!["web".into()], joined: None, sites: Vec::new(), symbols: None }),
+        aligned: Some(Aligned {
+            alignment,
+            vms: vec!["web".into()],
+            lies: None,
+            joined: None,
+            sites: Vec::new(),
+            symbols: None,
+        }),
         machine: "L1".into(),
         level: Level::L1,
         ..quiet(Isa::Svm)

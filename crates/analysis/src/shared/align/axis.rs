@@ -29,6 +29,16 @@ impl Axis {
         if self.tsc && !self.raw { self.clock.ticks(time) } else { time }
     }
 
+    /// The time of an event as it is shown, in ns.
+    pub fn of_shown(&self, shown_ns: u64) -> u64 {
+        if self.tsc || self.raw { self.clock.ticks(shown_ns) } else { shown_ns }
+    }
+
+    /// A time of this axis as it is shown, in ns.
+    pub fn shown_ns(&self, units: u64) -> u64 {
+        if self.tsc || self.raw { self.clock.ns(units) } else { units }
+    }
+
     /// The axis of a counter that makes `ratio` ticks for each tick of this one.
     pub fn scaled(&self, ratio: f64) -> Self {
         Self { stretch: 1.0 / ratio, ..self.clone() }
