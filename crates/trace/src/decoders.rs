@@ -4,6 +4,9 @@
 //! consumer --wants the next AHEAD batches of each lane--> queue --> workers --> finished batches --> consumer
 //!     \___ takes a job itself when the batch it needs is not ready and nobody has begun it
 //! ```
+//! A worker that has nothing to do sleeps until half of what may be in flight waits for it, or the consumer decodes
+//! itself: to wake it for every batch would cost as much as decoding one.
+//!
 //! As many threads as there are CPUs, the consumer being one of them. Pieces of a lane are decoded by several threads at
 //! once; a sequence by one at a time, and its next batch becomes a job when the one before is finished.
 
@@ -14,7 +17,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// How many batches are in flight over all lanes, at least two per lane. Few, so that they are still in the CPU's cache
 /// when they are consumed: a piece of trace.dat unpacks to 40 KB and decodes to about as much.
-const AHEAD: usize = 8;
+const AHEAD: usize = 16;
 
 /// How many bytes are in flight over all lanes, at least two pieces per lane.
 const AHEAD_BYTES: usize = 8 << 20;
@@ -53,6 +56,8 @@ struct Shared<'t> {
     event_types: usize,
     /// Batches in flight per lane.
     ahead: usize,
+    /// So many jobs are worth waking a worker.
+    wake_at: usize,
     shop: Mutex<Shop>,
     work: Condvar,
     done: Condvar,
@@ -90,8 +95,9 @@ pub fn run(lanes: Vec<Lane<'_>>, event_types: usize, consume: impl FnOnce(&mut D
         resting: vec![None; decoders.len()],
         ..Shop::default()
     };
-    let shared =
-        Shared { decoders, event_types, ahead, shop: Mutex::new(shop), work: Condvar::new(), done: Condvar::new() };
+    let wake_at = (ahead * lanes.iter().filter(|lane| lane.count.is_some()).count() / 2).max(1);
+    let shop = Mutex::new(shop);
+    let shared = Shared { decoders, event_types, ahead, wake_at, shop, work: Condvar::new(), done: Condvar::new() };
     let shared = &shared;
     let jobs = lanes.iter().map(|lane| lane.count.unwrap_or(usize::MAX)).fold(0, usize::saturating_add);
     let helpers = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.max(1)) - 1;
@@ -225,12 +231,17 @@ impl Decoders<'_, '_> {
         let mut shop = self.shared.lock();
         let until = progress.count.map_or(1, |count| (wanted.number + self.shared.ahead).min(count));
         for number in progress.queued..until {
-            self.shared.queue(&mut shop, Job { lane, number });
+            shop.queue.push_back(Job { lane, number });
+            if shop.queue.len() >= self.shared.wake_at {
+                self.shared.work.notify_one();
+            }
         }
         progress.queued = progress.queued.max(until);
         progress.next += 1;
         loop {
-            if let Some(job) = shop.resting[lane].take() {
+            if shop.ready[lane].len() <= self.shared.ahead / 2
+                && let Some(job) = shop.resting[lane].take()
+            {
                 self.shared.queue(&mut shop, job);
             }
             let ready = &mut shop.ready[lane];
@@ -241,7 +252,12 @@ impl Decoders<'_, '_> {
             }
             let own = shop.queue.iter().position(|job| *job == wanted).unwrap_or(0);
             shop = match shop.queue.remove(own) {
-                Some(job) => self.shared.do_job(shop, job, &mut self.scratch),
+                Some(job) => {
+                    if !shop.queue.is_empty() {
+                        self.shared.work.notify_one();
+                    }
+                    self.shared.do_job(shop, job, &mut self.scratch)
+                }
                 None => self.shared.done.wait(shop).unwrap_or_else(|poisoned| poisoned.into_inner()),
             };
         }
