@@ -9,26 +9,30 @@ mod staging;
 use crate::arguments::{Narrow, Recordings, SymbolFiles};
 use crate::exit::{Exit, WrongUse};
 use crate::progress::Progress;
-use analysis::flow::section::emulator_name;
+use analysis::flow::section::{emulator_name, section};
 use analysis::flow::timeline::{Drawn, draw};
 use analysis::flow::{build, model::Flow};
 use analysis::{Ask, Input, Options};
 use anyhow::bail;
 use base::Level;
 use base::number::{exact_bytes, many, thousands};
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
+use show::folded::{self, Stacks};
 use show::perfetto;
 use show::picture::{Fit, Picture};
+use show::speedscope;
 use staging::Staging;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Write a recording as files for other viewers and tools: Perfetto, CSV
+/// Write a recording as files for other viewers and tools: Perfetto, flame graphs, speedscope, CSV
 #[derive(Args)]
 #[command(group(ArgGroup::new("format").required(true).multiple(true)))]
 #[command(after_help = "Examples:\n  \
     kvmscope export trace.dat --perfetto web.pftrace\n  \
     kvmscope export trace.dat --from 1.5 --to 2 --vm web --perfetto short.pftrace\n  \
+    kvmscope export trace.dat --folded - | flamegraph.pl > web.svg\n  \
+    kvmscope export trace.dat --folded exits.txt --weight count --speedscope web.speedscope.json\n  \
     kvmscope export trace.dat --csv tables\n\n\
     docs/export.md says what each format holds.\n\
     Exit status: 0 written, 1 nothing could be written, 2 wrong use, 130 Ctrl-C; then nothing is left behind.")]
@@ -38,6 +42,15 @@ pub struct Export {
     /// Every vCPU, level and exit on a time line, for ui.perfetto.dev; - is stdout
     #[arg(long, value_name = "FILE", group = "format")]
     perfetto: Option<PathBuf>,
+    /// Stacks of VM, vCPU, level, state and reason, for flamegraph.pl, inferno and speedscope; - is stdout
+    #[arg(long, value_name = "FILE", group = "format")]
+    folded: Option<PathBuf>,
+    /// What the stacks of --folded weigh: time, stays, or samples of counters
+    #[arg(long, value_name = "WHAT", default_value = "ns", requires = "folded")]
+    weight: Weight,
+    /// Every vCPU in time order, and the sums of all, for speedscope; - is stdout
+    #[arg(long, value_name = "FILE", group = "format")]
+    speedscope: Option<PathBuf>,
     /// Every table as a CSV file in DIR, and findings.csv
     #[arg(long, value_name = "DIR", group = "format")]
     csv: Option<PathBuf>,
@@ -56,6 +69,13 @@ pub struct Export {
     symbols: SymbolFiles,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Weight {
+    Ns,
+    Count,
+    Samples,
+}
+
 impl Export {
     /// Writes all files that are asked for.
     pub fn run(&self) -> anyhow::Result<Exit> {
@@ -67,15 +87,19 @@ impl Export {
             ));
         };
         let staging = Staging::new(self.force)?;
-        for file in [&self.perfetto].into_iter().flatten().filter(|file| !is_stdout(file)) {
+        let pictures = self.pictured();
+        if pictures.iter().filter(|file| is_stdout(file)).count() > 1 {
+            bail!(WrongUse("only one format fits on stdout; name files for the others".to_owned()));
+        }
+        for file in pictures.iter().filter(|file| !is_stdout(file)) {
             staging.check_file(file)?;
         }
         for directory in [&self.csv].into_iter().flatten() {
             staging.check_directory(directory)?;
         }
         let input = Input::open(self.recordings.open(wanted)?)?;
-        if self.perfetto.is_some() {
-            self.pictures(&staging, &input, &options)?;
+        if !pictures.is_empty() {
+            self.draw(&staging, &input, &options)?;
         }
         if self.csv.is_some() {
             self.tables(&staging, &input, &options)?;
@@ -83,7 +107,25 @@ impl Export {
         Ok(Exit::Answered)
     }
 
-    fn pictures(&self, staging: &Staging, input: &Input, options: &Options) -> anyhow::Result<()> {
+    /// Files that are drawn.
+    fn pictured(&self) -> Vec<&Path> {
+        [&self.perfetto, &self.folded, &self.speedscope].into_iter().flatten().map(PathBuf::as_path).collect()
+    }
+
+    /// Says what was written: on stdout, unless a file goes there.
+    fn say(&self, place: &Path, length: Option<u64>, what: &str) {
+        let length = length.map_or(String::new(), |length| format!("{}, ", exact_bytes(length)));
+        if self.pictured().into_iter().any(is_stdout) {
+            eprintln!(
+                "{}: {length}{what}",
+                if is_stdout(place) { "stdout".into() } else { place.display().to_string() }
+            );
+        } else {
+            println!("{}: {length}{what}", place.display());
+        }
+    }
+
+    fn draw(&self, staging: &Staging, input: &Input, options: &Options) -> anyhow::Result<()> {
         let mut progress = Progress::new(!self.no_progress);
         let mut hear = |done, all| progress.at(done, all);
         let flow = build::build(&mut Ask { input, options, progress: &mut hear })?;
@@ -92,10 +134,26 @@ impl Export {
         let emulated = input.recording.emulated.map(emulator_name);
         let picture = Picture { drawn: &drawn, host: host(&flow), emulated, options };
         check_lanes(&drawn, &picture)?;
+        let samples = folded::samples(&[section(&flow, options)]);
         if let Some(file) = &self.perfetto {
             let fit = picture.fit(self.most_slices.unwrap_or(perfetto::MOST_SLICES));
             let length = put(staging, file, |out| perfetto::write(out, &picture, &fit).map(drop))?;
-            say(file, length, &format!("{}; open it in ui.perfetto.dev", drawn_of(&picture, &fit)));
+            self.say(file, length, &format!("{}; open it in ui.perfetto.dev", drawn_of(&picture, &fit)));
+        }
+        if let Some(file) = &self.folded {
+            let stacks = match self.weight {
+                Weight::Ns => folded::stacks(&picture, folded::Weight::Time),
+                Weight::Count => folded::stacks(&picture, folded::Weight::Count),
+                Weight::Samples => sampled(&samples)?.clone(),
+            };
+            let length = put(staging, file, |out| folded::write(out, &stacks))?;
+            self.say(file, length, &format!("{}; flamegraph.pl draws them", many(stacks.len() as u64, "stack")));
+        }
+        if let Some(file) = &self.speedscope {
+            let fit = picture.fit(self.most_slices.unwrap_or(speedscope::MOST_SLICES));
+            let title = input.recording.title();
+            let length = put(staging, file, |out| speedscope::write(out, &picture, &fit, &title, &samples))?;
+            self.say(file, length, &format!("{}; open it in speedscope", drawn_of(&picture, &fit)));
         }
         Ok(())
     }
@@ -104,7 +162,7 @@ impl Export {
         let sections = answers::answers(input, options, !self.no_progress)?;
         if let Some(directory) = &self.csv {
             let files = staging.directory(directory, |partial| show::csv::write_csv(&sections, partial))?;
-            println!("{}: {}", directory.display(), many(files, "table"));
+            self.say(directory, None, &many(files, "table"));
         }
         Ok(())
     }
@@ -128,6 +186,17 @@ fn check_lanes(drawn: &Drawn, picture: &Picture<'_>) -> anyhow::Result<()> {
     bail!("nothing has that name in this recording; it has {}", known.join(", "))
 }
 
+/// Samples, if there are any.
+fn sampled(samples: &Stacks) -> anyhow::Result<&Stacks> {
+    if samples.is_empty() {
+        bail!(
+            "the recording holds no samples of counters; record some beside KVM's events: \
+             perf record -a -k mono -e cycles -e 'kvm:*' -e sched:sched_switch -o perf.data sleep 10"
+        );
+    }
+    Ok(samples)
+}
+
 fn is_stdout(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
@@ -145,14 +214,6 @@ fn put(
     fill(&mut out)?;
     out.flush()?;
     Ok(None)
-}
-
-/// Says what was written: on stdout, unless that is what was written.
-fn say(file: &Path, length: Option<u64>, what: &str) {
-    match length {
-        Some(length) => println!("{}: {}, {what}", file.display(), exact_bytes(length)),
-        None => eprintln!("kvmscope: {what}"),
-    }
 }
 
 /// What of the picture was drawn, and what was left out.

@@ -56,6 +56,23 @@ fn stdout_is_the_file_alone() {
 }
 
 #[test]
+fn stacks_and_time_lines_are_written_in_one_go() {
+    let place = tempfile::tempdir().unwrap();
+    let both = export(place.path(), &["--folded", "-", "--speedscope", "x.json", "--from", "0.5", "--vcpu", "0"]);
+    assert!(both.status.success(), "{}", text(&both.stderr));
+    let folded = text(&both.stdout);
+    assert!(folded.lines().any(|line| line.contains(";vCPU_0;L2;guest ")), "{folded}");
+    assert!(folded.lines().all(|line| line.contains("emulated_by_QEMU_TCG")));
+    let file: serde_json::Value = serde_json::from_slice(&std::fs::read(place.path().join("x.json")).unwrap()).unwrap();
+    assert_eq!(file["profiles"].as_array().unwrap().len(), 2);
+    let none = export(place.path(), &["--folded", "y", "--weight", "samples"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(text(&none.stderr).contains("-e cycles"), "{}", text(&none.stderr));
+    assert_eq!(export(place.path(), &["--folded", "-", "--perfetto", "-"]).status.code(), Some(2));
+    assert_eq!(names(place.path()), ["x.json"]);
+}
+
+#[test]
 fn tables_of_an_export_are_those_of_a_report() {
     let place = tempfile::tempdir().unwrap();
     assert!(export(place.path(), &["--csv", "tables"]).status.success());

@@ -1,7 +1,7 @@
 //! What of a drawn flow is wanted, and how its states are arranged for people.
 //!
-//! In: a drawn flow, and how the user narrowed it. Out: lanes, slices cut to the window, and for every state the row of a
-//! staircase it stands in, by its name, which is that of the ledger's column:
+//! In: a drawn flow, and how the user narrowed it. Out: lanes, slices cut to the window, and for every state the row of
+//! a staircase it stands in, by its name, which is that of the ledger's column:
 //!
 //! ```text
 //! L2        ____      ____      guest_l2                              the deeper the guest, the higher the row
@@ -68,8 +68,10 @@ pub struct Piece<'a> {
     pub span: Span,
     /// Its state.
     pub state: StateId,
-    /// Why, such as an exit's reason; empty where nothing tells.
+    /// Why it began, such as an exit's reason; empty where nothing tells.
     pub why: &'a str,
+    /// The exit that KVM or the VMM still works on, after an interrupt perhaps; empty for all else.
+    pub cause: &'a str,
 }
 
 /// As much of a picture as an output has room for.
@@ -147,16 +149,23 @@ impl<'a> Picture<'a> {
     pub fn pieces(&self, lane: LaneId, window: Span) -> Vec<Piece<'a>> {
         let kinds = self.kinds();
         let timeline = &self.drawn.timeline;
-        let wanted = |state: StateId| self.options.level.is_none_or(|level| kinds[usize::from(state.0)].level == level);
-        let slices = timeline.slices(lane, window, usize::MAX).slices.into_iter();
-        let piece = |slice: base::timeline::Slice| Piece {
-            id: slice.id,
-            began_ns: slice.span.from_ns,
-            span: Span { from_ns: slice.span.from_ns.max(window.from_ns), to_ns: slice.span.to_ns.min(window.to_ns) },
-            state: slice.state,
-            why: timeline.detail(slice.id).map_or("", |(_, why)| why),
-        };
-        slices.filter(|slice| wanted(slice.state)).map(piece).collect()
+        let mut pieces = Vec::new();
+        let mut exit = "";
+        for slice in timeline.slices(lane, window, usize::MAX).slices {
+            let kind = &kinds[usize::from(slice.state.0)];
+            let why = timeline.detail(slice.id).map_or("", |(_, why)| why);
+            // A guest that runs ends the exit before.
+            if !why.is_empty() || kind.state == "guest" {
+                exit = why;
+            }
+            let cause = if ["handling", "userspace"].contains(&kind.state) { exit } else { "" };
+            let (began_ns, end_ns) = (slice.span.from_ns, slice.span.to_ns);
+            let span = Span { from_ns: began_ns.max(window.from_ns), to_ns: end_ns.min(window.to_ns) };
+            if self.options.level.is_none_or(|level| kind.level == level) {
+                pieces.push(Piece { id: slice.id, began_ns, span, state: slice.state, why, cause });
+            }
+        }
+        pieces
     }
 
     /// The chains of `lane` that begin in `window`, in time order, with their place among all chains.

@@ -1,8 +1,10 @@
 //! What the tests of drawn outputs share: flows drawn from bundled recordings, and Python with other people's readers.
 
 use analysis::flow::build;
+use analysis::flow::section::section;
 use analysis::flow::timeline::{Drawn, draw};
 use analysis::{Ask, Input, Options};
+use base::Section;
 use base::recording::Recording;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,10 +19,15 @@ pub fn root() -> PathBuf {
 
 /// A bundled recording, drawn.
 pub fn drawn(name: &str) -> Drawn {
+    answered(name).0
+}
+
+/// A bundled recording, drawn, and what its Section says.
+pub fn answered(name: &str) -> (Drawn, Section) {
     let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
     let options = Options::default();
     let flow = build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap();
-    draw(&input, &options, &flow, &mut |_, _| {})
+    (draw(&input, &options, &flow, &mut |_, _| {}), section(&flow, &options))
 }
 
 /// What a Python script prints, given `arguments`; `None` where Python or a package of `needs` is missing, which is
