@@ -22,15 +22,15 @@ while read -r program package what; do
 done <<<"$oracles"
 # Readers of exported files are Python packages, in an environment of their own.
 python=target/oracles/bin/python3
-packages='perfetto==0.59.1 protobuf'
+packages='perfetto==0.59.1 protobuf pyarrow'
 if ! command -v python3 >/dev/null || ! python3 -c 'import ensurepip' 2>/dev/null; then
     missing+=(python3-venv)
 fi
 python_packages() {
-    "$python" -c 'import perfetto.protos' 2>/dev/null && return
+    "$python" -c 'import perfetto.protos, pyarrow' 2>/dev/null && return
     # shellcheck disable=SC2086
     if ! { python3 -m venv target/oracles && "$python" -m pip install --quiet $packages; } </dev/null; then
-        echo "missing: Python packages $packages - exports: every slice; the tests that need them are skipped"
+        echo "missing: Python packages $packages - exports: every slice and cell; the tests that need them are skipped"
     fi
 }
 if [ ${#missing[@]} -eq 0 ]; then

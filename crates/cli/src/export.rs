@@ -4,6 +4,7 @@
 //! tables from the answers to all questions.
 
 mod answers;
+mod columns;
 mod staging;
 
 use crate::arguments::{Narrow, Recordings, SymbolFiles};
@@ -25,7 +26,7 @@ use staging::Staging;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Write a recording as files for other viewers and tools: Perfetto, flame graphs, speedscope, CSV
+/// Write a recording as files for other viewers and tools: Perfetto, flame graphs, speedscope, CSV, Parquet, Arrow
 #[derive(Args)]
 #[command(group(ArgGroup::new("format").required(true).multiple(true)))]
 #[command(after_help = "Examples:\n  \
@@ -33,7 +34,8 @@ use std::path::{Path, PathBuf};
     kvmscope export trace.dat --from 1.5 --to 2 --vm web --perfetto short.pftrace\n  \
     kvmscope export trace.dat --folded - | flamegraph.pl > web.svg\n  \
     kvmscope export trace.dat --folded exits.txt --weight count --speedscope web.speedscope.json\n  \
-    kvmscope export trace.dat --csv tables\n\n\
+    kvmscope export trace.dat --csv tables\n  \
+    kvmscope export trace.dat --parquet columns\n\n\
     docs/export.md says what each format holds.\n\
     Exit status: 0 written, 1 nothing could be written, 2 wrong use, 130 Ctrl-C; then nothing is left behind.")]
 pub struct Export {
@@ -54,6 +56,12 @@ pub struct Export {
     /// Every table as a CSV file in DIR, and findings.csv
     #[arg(long, value_name = "DIR", group = "format")]
     csv: Option<PathBuf>,
+    /// Every table as a Parquet file in DIR, and findings.parquet (the full build has it)
+    #[arg(long, value_name = "DIR", group = "format")]
+    parquet: Option<PathBuf>,
+    /// Every table as an Arrow IPC file in DIR, and findings.arrow (the full build has it)
+    #[arg(long, value_name = "DIR", group = "format")]
+    arrow: Option<PathBuf>,
     /// Replace what is there already
     #[arg(long)]
     force: bool,
@@ -94,14 +102,18 @@ impl Export {
         for file in pictures.iter().filter(|file| !is_stdout(file)) {
             staging.check_file(file)?;
         }
-        for directory in [&self.csv].into_iter().flatten() {
+        if self.parquet.is_some() || self.arrow.is_some() {
+            columns::check()?;
+        }
+        let tabled: Vec<&PathBuf> = [&self.csv, &self.parquet, &self.arrow].into_iter().flatten().collect();
+        for directory in &tabled {
             staging.check_directory(directory)?;
         }
         let input = Input::open(self.recordings.open(wanted)?)?;
         if !pictures.is_empty() {
             self.draw(&staging, &input, &options)?;
         }
-        if self.csv.is_some() {
+        if !tabled.is_empty() {
             self.tables(&staging, &input, &options)?;
         }
         Ok(Exit::Answered)
@@ -162,6 +174,13 @@ impl Export {
         let sections = answers::answers(input, options, !self.no_progress)?;
         if let Some(directory) = &self.csv {
             let files = staging.directory(directory, |partial| show::csv::write_csv(&sections, partial))?;
+            self.say(directory, None, &many(files, "table"));
+        }
+        let emulated = input.recording.emulated.map(emulator_name);
+        for (directory, format) in [(&self.parquet, columns::Format::Parquet), (&self.arrow, columns::Format::Arrow)] {
+            let Some(directory) = directory else { continue };
+            let fill = |partial: &Path| columns::write(&sections, emulated, partial, format);
+            let files = staging.directory(directory, fill)?;
             self.say(directory, None, &many(files, "table"));
         }
         Ok(())

@@ -153,3 +153,29 @@ fn ctrl_c_in_the_midst_of_a_file_leaves_nothing() {
     });
     assert!(interrupted);
 }
+
+#[test]
+#[cfg(not(feature = "full"))]
+fn the_slim_build_says_which_one_has_columns() {
+    let place = tempfile::tempdir().unwrap();
+    for format in ["--parquet", "--arrow"] {
+        let refused = export(place.path(), &[format, "columns"]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused.stderr).contains("make full"), "{}", text(&refused.stderr));
+    }
+    assert!(names(place.path()).is_empty());
+}
+
+#[test]
+#[cfg(feature = "full")]
+fn every_table_becomes_a_file_of_columns() {
+    let place = tempfile::tempdir().unwrap();
+    let written = export(place.path(), &["--parquet", "p", "--arrow", "a", "--csv", "c"]);
+    assert!(written.status.success(), "{}", text(&written.stderr));
+    let stems = |directory: &str, extension: &str| -> Vec<String> {
+        let names = names(&place.path().join(directory)).into_iter();
+        names.map(|name| name.strip_suffix(extension).unwrap().to_owned()).collect()
+    };
+    assert_eq!(stems("p", ".parquet"), stems("c", ".csv"));
+    assert_eq!(stems("a", ".arrow"), stems("c", ".csv"));
+}
