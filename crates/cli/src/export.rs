@@ -110,6 +110,10 @@ impl Export {
             staging.check_directory(directory)?;
         }
         let input = Input::open(self.recordings.open(wanted)?)?;
+        if !input.problems.is_empty() {
+            let problems = many(input.problems.len() as u64, "problem");
+            eprintln!("kvmscope: {problems} in the recording; `kvmscope report` says which");
+        }
         if !pictures.is_empty() {
             self.draw(&staging, &input, &options)?;
         }

@@ -127,22 +127,33 @@ impl<'a> Picture<'a> {
 
     /// The longest window from the start of the one asked for that holds at most `most` slices.
     pub fn fit(&self, most: u64) -> Fit {
-        let asked = self.window();
-        let count = |to_ns: u64| {
-            let window = Span { to_ns, ..asked };
-            self.lanes().into_iter().map(|lane| self.drawn.timeline.slices(lane, window, 0).left_out).sum::<u64>()
-        };
-        let all = count(asked.to_ns);
-        let (mut fits_ns, mut beyond_ns) = (asked.from_ns, asked.to_ns + 1);
-        if all <= most {
-            fits_ns = asked.to_ns;
+        let window = self.window();
+        let mut starts: Vec<u64> = self.lanes().into_iter().flat_map(|lane| self.starts(lane, window)).collect();
+        starts.sort_unstable();
+        let all = starts.len() as u64;
+        let first_out = usize::try_from(most).ok().and_then(|most| starts.get(most).copied());
+        let to_ns = first_out.unwrap_or(window.to_ns);
+        let slices = first_out.map_or(all, |out_ns| starts.partition_point(|start| *start < out_ns) as u64);
+        Fit { window: Span { to_ns, ..window }, slices, left_out: all - slices }
+    }
+
+    /// Where the wanted slices of `lane` start; read by and by, because a lane may have millions.
+    fn starts(&self, lane: LaneId, window: Span) -> Vec<u64> {
+        let kinds = self.kinds();
+        let (mut starts, mut rest) = (Vec::new(), window);
+        loop {
+            let read = self.drawn.timeline.slices(lane, rest, READ_AT_ONCE);
+            let wanted = read.slices.iter().filter(|slice| self.is_wanted(&kinds[usize::from(slice.state.0)]));
+            starts.extend(wanted.map(|slice| slice.span.from_ns));
+            match read.slices.last() {
+                Some(last) if read.left_out > 0 => rest.from_ns = last.span.to_ns,
+                _ => return starts,
+            }
         }
-        while fits_ns + 1 < beyond_ns && all > most {
-            let middle_ns = fits_ns + (beyond_ns - fits_ns) / 2;
-            if count(middle_ns) <= most { fits_ns = middle_ns } else { beyond_ns = middle_ns }
-        }
-        let slices = count(fits_ns);
-        Fit { window: Span { to_ns: fits_ns, ..asked }, slices, left_out: all - slices }
+    }
+
+    fn is_wanted(&self, kind: &Kind) -> bool {
+        self.options.level.is_none_or(|level| kind.level == level)
     }
 
     /// The slices of `lane` in `window` whose level is wanted, in time order.
@@ -161,7 +172,7 @@ impl<'a> Picture<'a> {
             let cause = if ["handling", "userspace"].contains(&kind.state) { exit } else { "" };
             let (began_ns, end_ns) = (slice.span.from_ns, slice.span.to_ns);
             let span = Span { from_ns: began_ns.max(window.from_ns), to_ns: end_ns.min(window.to_ns) };
-            if self.options.level.is_none_or(|level| kind.level == level) {
+            if self.is_wanted(kind) {
                 pieces.push(Piece { id: slice.id, began_ns, span, state: slice.state, why, cause });
             }
         }
@@ -216,6 +227,9 @@ impl<'a> Picture<'a> {
         Kind { row, level: self.host, state }
     }
 }
+
+/// Slices taken out of the timeline in one go where only their number counts.
+const READ_AT_ONCE: usize = 1 << 16;
 
 /// Room for levels in [`Row::Guest`].
 const DEEPEST: u8 = u8::MAX;
