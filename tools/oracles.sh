@@ -2,6 +2,7 @@
 # Programs that tests compare with. As root on Debian those that are missing are installed; elsewhere this says which
 # tests will be skipped.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 # program, Debian package, what is compared with it
 oracles='
@@ -19,13 +20,28 @@ while read -r program package what; do
         echo "missing: $program (Debian: $package) - $what"
     fi
 done <<<"$oracles"
+# Readers of exported files are Python packages, in an environment of their own.
+python=target/oracles/bin/python3
+packages='perfetto==0.59.1 protobuf pyarrow'
+if ! command -v python3 >/dev/null || ! python3 -c 'import ensurepip' 2>/dev/null; then
+    missing+=(python3-venv)
+fi
+python_packages() {
+    "$python" -c 'import perfetto.protos, pyarrow' 2>/dev/null && return
+    # shellcheck disable=SC2086
+    if ! { python3 -m venv target/oracles && "$python" -m pip install --quiet $packages; } </dev/null; then
+        echo "missing: Python packages $packages - exports: every slice and cell; the tests that need them are skipped"
+    fi
+}
 if [ ${#missing[@]} -eq 0 ]; then
+    python_packages
     exit 0
 fi
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     apt-get update -qq </dev/null || true
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" </dev/null ||
         echo "some could not be installed; the tests that need them are skipped"
+    python_packages
 else
     echo "The tests that need them are skipped. To run them: sudo apt-get install ${missing[*]}"
 fi

@@ -7,6 +7,7 @@ mod arguments;
 mod completions;
 mod cut;
 mod exit;
+mod export;
 mod join;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod lab;
@@ -42,6 +43,7 @@ enum Command {
     Join(join::Join),
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Lab(lab::Lab),
+    Export(Box<export::Export>),
     Completions(completions::Completions),
 }
 
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Command::Join(join) => join.run(),
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         Command::Lab(lab) => lab.run(),
+        Command::Export(export) => export.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()

@@ -3,6 +3,7 @@
 //! A missing value is an empty field. Each file is written under another name and renamed, so that a reader sees it
 //! whole or not at all.
 
+use base::section::named_tables;
 use base::{Cell, Finding, Section, Table};
 use csv::Writer;
 use std::fs::File;
@@ -26,15 +27,9 @@ pub struct Error {
 /// If the operating system refuses; files written before then stay.
 pub fn write_csv(sections: &[Section], directory: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(directory).map_err(|source| Error { path: directory.to_owned(), source })?;
-    let mut taken = vec!["findings"];
-    for section in sections {
-        for table in &section.tables {
-            let first = !taken.contains(&table.name);
-            taken.push(table.name);
-            let name = if first { table.name.to_owned() } else { format!("{}.{}", section.id, table.name) };
-            let path = directory.join(format!("{name}.csv"));
-            whole_file(&path, |out| write_table(table, out))?;
-        }
+    for (name, _, table) in named_tables(sections) {
+        let path = directory.join(format!("{name}.csv"));
+        whole_file(&path, |out| write_table(table, out))?;
     }
     whole_file(&directory.join("findings.csv"), |out| write_findings(sections, out))
 }

@@ -1,12 +1,21 @@
-//! Answers become text, JSON and CSV.
+//! Answers become text, JSON and CSV; drawn flows become files for other viewers.
 //!
 //! ```text
 //! [Section] + [Problem]  --text::render-->    for people: paragraphs, findings, bars, tables that fit the page
 //!                        --json::write-->     for programs: everything, numbers exact
 //!                        --csv::write_csv-->  for spreadsheets: a file per table
+//! Drawn -> Picture       --perfetto::write-->  for ui.perfetto.dev
+//!                        --folded::write-->    stacks for flame graphs
+//!                        --speedscope::write-> for speedscope
 //! ```
 //! Renderers know no question by name and add no words of their own to findings.
 
 pub mod csv;
+pub mod folded;
 pub mod json;
+pub mod perfetto;
+pub mod picture;
+pub mod speedscope;
 pub mod text;
+#[cfg(test)]
+mod witness;

@@ -81,7 +81,8 @@ pub fn mark(emulator: Emulator) -> String {
     format!("emulated by {}", emulator_name(emulator))
 }
 
-fn emulator_name(emulator: Emulator) -> &'static str {
+/// What people call it.
+pub fn emulator_name(emulator: Emulator) -> &'static str {
     match emulator {
         Emulator::Tcg => "QEMU TCG",
         Emulator::Bochs => "Bochs",

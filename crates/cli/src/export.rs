@@ -1,0 +1,253 @@
+//! `kvmscope export`: a recording for the viewers and tools that people have.
+//!
+//! In: a recording and how it is narrowed. Out: files, each whole or not there. Pictures come from a flow that is drawn,
+//! tables from the answers to all questions.
+
+mod answers;
+mod columns;
+mod staging;
+
+use crate::arguments::{Narrow, Recordings, SymbolFiles};
+use crate::exit::{Exit, WrongUse};
+use crate::progress::Progress;
+use analysis::flow::section::{emulator_name, section};
+use analysis::flow::timeline::{Drawn, draw};
+use analysis::flow::{build, model::Flow};
+use analysis::{Ask, Input, Options};
+use anyhow::bail;
+use base::Level;
+use base::number::{exact_bytes, many, thousands};
+use clap::{ArgGroup, Args, ValueEnum};
+use show::folded::{self, Stacks};
+use show::perfetto;
+use show::picture::{Fit, Picture};
+use show::speedscope;
+use staging::Staging;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Write a recording as files for other viewers and tools: Perfetto, flame graphs, speedscope, CSV, Parquet, Arrow
+#[derive(Args)]
+#[command(group(ArgGroup::new("format").required(true).multiple(true)))]
+#[command(after_help = "Examples:\n  \
+    kvmscope export trace.dat --perfetto web.pftrace\n  \
+    kvmscope export trace.dat --from 1.5 --to 2 --vm web --perfetto short.pftrace\n  \
+    kvmscope export trace.dat --folded - | flamegraph.pl > web.svg\n  \
+    kvmscope export trace.dat --folded exits.txt --weight count --speedscope web.speedscope.json\n  \
+    kvmscope export trace.dat --csv tables\n  \
+    kvmscope export trace.dat --parquet columns\n\n\
+    docs/export.md says what each format holds.\n\
+    Exit status: 0 written, 1 nothing could be written, 2 wrong use, 130 Ctrl-C; then nothing is left behind.")]
+pub struct Export {
+    #[command(flatten)]
+    recordings: Recordings,
+    /// Every vCPU, level and exit on a time line, for ui.perfetto.dev; - is stdout
+    #[arg(long, value_name = "FILE", group = "format")]
+    perfetto: Option<PathBuf>,
+    /// Stacks of VM, vCPU, level, state and reason, for flamegraph.pl, inferno and speedscope; - is stdout
+    #[arg(long, value_name = "FILE", group = "format")]
+    folded: Option<PathBuf>,
+    /// What the stacks of --folded weigh: time, stays, or samples of counters
+    #[arg(long, value_name = "WHAT", default_value = "ns", requires = "folded")]
+    weight: Weight,
+    /// Every vCPU in time order, and the sums of all, for speedscope; - is stdout
+    #[arg(long, value_name = "FILE", group = "format")]
+    speedscope: Option<PathBuf>,
+    /// Every table as a CSV file in DIR, and findings.csv
+    #[arg(long, value_name = "DIR", group = "format")]
+    csv: Option<PathBuf>,
+    /// Every table as a Parquet file in DIR, and findings.parquet (the full build has it)
+    #[arg(long, value_name = "DIR", group = "format")]
+    parquet: Option<PathBuf>,
+    /// Every table as an Arrow IPC file in DIR, and findings.arrow (the full build has it)
+    #[arg(long, value_name = "DIR", group = "format")]
+    arrow: Option<PathBuf>,
+    /// Replace what is there already
+    #[arg(long)]
+    force: bool,
+    /// Draw at most so many slices, the earliest [default: what the viewer opens well]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    most_slices: Option<u64>,
+    /// No progress bar on stderr
+    #[arg(long)]
+    no_progress: bool,
+    #[command(flatten)]
+    narrow: Narrow,
+    #[command(flatten)]
+    symbols: SymbolFiles,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Weight {
+    Ns,
+    Count,
+    Samples,
+}
+
+impl Export {
+    /// Writes all files that are asked for.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let options = Options { symbols: self.symbols.read()?, ..self.narrow.options()? };
+        let wanted = self.recordings.wanted();
+        let [wanted] = wanted.as_slice() else {
+            bail!(WrongUse(
+                "export writes one recording; put traces of several machines together by --part".to_owned()
+            ));
+        };
+        let staging = Staging::new(self.force)?;
+        let pictures = self.pictured();
+        if pictures.iter().filter(|file| is_stdout(file)).count() > 1 {
+            bail!(WrongUse("only one format fits on stdout; name files for the others".to_owned()));
+        }
+        for file in pictures.iter().filter(|file| !is_stdout(file)) {
+            staging.check_file(file)?;
+        }
+        if self.parquet.is_some() || self.arrow.is_some() {
+            columns::check()?;
+        }
+        let tabled: Vec<&PathBuf> = [&self.csv, &self.parquet, &self.arrow].into_iter().flatten().collect();
+        for directory in &tabled {
+            staging.check_directory(directory)?;
+        }
+        let input = Input::open(self.recordings.open(wanted)?)?;
+        if !input.problems.is_empty() {
+            let problems = many(input.problems.len() as u64, "problem");
+            eprintln!("kvmscope: {problems} in the recording; `kvmscope report` says which");
+        }
+        if !pictures.is_empty() {
+            self.draw(&staging, &input, &options)?;
+        }
+        if !tabled.is_empty() {
+            self.tables(&staging, &input, &options)?;
+        }
+        Ok(Exit::Answered)
+    }
+
+    /// Files that are drawn.
+    fn pictured(&self) -> Vec<&Path> {
+        [&self.perfetto, &self.folded, &self.speedscope].into_iter().flatten().map(PathBuf::as_path).collect()
+    }
+
+    /// Says what was written: on stdout, unless a file goes there.
+    fn say(&self, place: &Path, length: Option<u64>, what: &str) {
+        let length = length.map_or(String::new(), |length| format!("{}, ", exact_bytes(length)));
+        if self.pictured().into_iter().any(is_stdout) {
+            eprintln!(
+                "{}: {length}{what}",
+                if is_stdout(place) { "stdout".into() } else { place.display().to_string() }
+            );
+        } else {
+            println!("{}: {length}{what}", place.display());
+        }
+    }
+
+    fn draw(&self, staging: &Staging, input: &Input, options: &Options) -> anyhow::Result<()> {
+        let mut progress = Progress::new(!self.no_progress);
+        let mut hear = |done, all| progress.at(done, all);
+        let flow = build::build(&mut Ask { input, options, progress: &mut hear })?;
+        let drawn = draw(input, options, &flow, &mut hear);
+        drop(progress);
+        let emulated = input.recording.emulated.map(emulator_name);
+        let picture = Picture { drawn: &drawn, host: host(&flow), emulated, options };
+        check_lanes(&drawn, &picture)?;
+        let samples = folded::samples(&[section(&flow, options)]);
+        if let Some(file) = &self.perfetto {
+            let fit = picture.fit(self.most_slices.unwrap_or(perfetto::MOST_SLICES));
+            let length = put(staging, file, |out| perfetto::write(out, &picture, &fit).map(drop))?;
+            self.say(file, length, &format!("{}; open it in ui.perfetto.dev", drawn_of(&picture, &fit)));
+        }
+        if let Some(file) = &self.folded {
+            let stacks = match self.weight {
+                Weight::Ns => folded::stacks(&picture, folded::Weight::Time),
+                Weight::Count => folded::stacks(&picture, folded::Weight::Count),
+                Weight::Samples => sampled(&samples)?.clone(),
+            };
+            let length = put(staging, file, |out| folded::write(out, &stacks))?;
+            self.say(file, length, &format!("{}; flamegraph.pl draws them", many(stacks.len() as u64, "stack")));
+        }
+        if let Some(file) = &self.speedscope {
+            let fit = picture.fit(self.most_slices.unwrap_or(speedscope::MOST_SLICES));
+            let title = input.recording.title();
+            let length = put(staging, file, |out| speedscope::write(out, &picture, &fit, &title, &samples))?;
+            self.say(file, length, &format!("{}; open it in speedscope", drawn_of(&picture, &fit)));
+        }
+        Ok(())
+    }
+
+    fn tables(&self, staging: &Staging, input: &Input, options: &Options) -> anyhow::Result<()> {
+        let sections = answers::answers(input, options, !self.no_progress)?;
+        if let Some(directory) = &self.csv {
+            let files = staging.directory(directory, |partial| show::csv::write_csv(&sections, partial))?;
+            self.say(directory, None, &many(files, "table"));
+        }
+        let emulated = input.recording.emulated.map(emulator_name);
+        for (directory, format) in [(&self.parquet, columns::Format::Parquet), (&self.arrow, columns::Format::Arrow)] {
+            let Some(directory) = directory else { continue };
+            let fill = |partial: &Path| columns::write(&sections, emulated, partial, format);
+            let files = staging.directory(directory, fill)?;
+            self.say(directory, None, &many(files, "table"));
+        }
+        Ok(())
+    }
+}
+
+/// The recorded machine whose vCPUs are drawn.
+fn host(flow: &Flow) -> Level {
+    let drawn = flow.parts.iter().filter(|part| part.twin_of.is_none() && part.aligned.is_none());
+    drawn.map(|part| part.level).min().unwrap_or(Level::L0)
+}
+
+/// A picture without lanes is no answer.
+fn check_lanes(drawn: &Drawn, picture: &Picture<'_>) -> anyhow::Result<()> {
+    if !picture.lanes().is_empty() {
+        return Ok(());
+    }
+    let known: Vec<String> = drawn.vcpus.iter().map(|of| format!("{} vCPU {}", of.vm, of.vcpu)).collect();
+    if known.is_empty() {
+        bail!("no vCPU ran in this recording; record while one does: kvmscope record --seconds 10");
+    }
+    bail!("nothing has that name in this recording; it has {}", known.join(", "))
+}
+
+/// Samples, if there are any.
+fn sampled(samples: &Stacks) -> anyhow::Result<&Stacks> {
+    if samples.is_empty() {
+        bail!(
+            "the recording holds no samples of counters; record some beside KVM's events: \
+             perf record -a -k mono -e cycles -e 'kvm:*' -e sched:sched_switch -o perf.data sleep 10"
+        );
+    }
+    Ok(samples)
+}
+
+fn is_stdout(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
+/// Fills a file, or stdout; returns its length where it is a file.
+fn put(
+    staging: &Staging,
+    file: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> anyhow::Result<Option<u64>> {
+    if !is_stdout(file) {
+        return staging.file(file, fill).map(Some);
+    }
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    fill(&mut out)?;
+    out.flush()?;
+    Ok(None)
+}
+
+/// What of the picture was drawn, and what was left out.
+fn drawn_of(picture: &Picture<'_>, fit: &Fit) -> String {
+    let vcpus = many(picture.lanes().len() as u64, "vCPU");
+    let left_out = match fit.left_out {
+        0 => String::new(),
+        count => {
+            let end_s = fit.window.to_ns as f64 / 1e9;
+            format!(", {} more after {end_s:.6} s left out (--from, --to, --most-slices)", thousands(count))
+        }
+    };
+    format!("{} of {vcpus}{left_out}", many(fit.slices, "slice"))
+}

@@ -1,0 +1,39 @@
+//! Parquet and Arrow, which only the full build has: the slim one answers soon after a checkout.
+
+use crate::exit::WrongUse;
+use base::Section;
+use std::path::Path;
+
+/// A file of columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Parquet.
+    Parquet,
+    /// Arrow's IPC file format.
+    Arrow,
+}
+
+/// Refuses, where this build has no columns.
+pub fn check() -> Result<(), WrongUse> {
+    if cfg!(feature = "full") {
+        return Ok(());
+    }
+    let sentence = "this is the slim build, without Parquet and Arrow; `make full` builds the one that has them";
+    Err(WrongUse(sentence.to_owned()))
+}
+
+/// Writes every table into `directory`.
+#[cfg(feature = "full")]
+pub fn write(sections: &[Section], emulated: Option<&str>, directory: &Path, format: Format) -> anyhow::Result<()> {
+    let format = match format {
+        Format::Parquet => columnar::Format::Parquet,
+        Format::Arrow => columnar::Format::Arrow,
+    };
+    Ok(columnar::write(sections, emulated, directory, format)?)
+}
+
+/// Refuses.
+#[cfg(not(feature = "full"))]
+pub fn write(_: &[Section], _: Option<&str>, _: &Path, _: Format) -> anyhow::Result<()> {
+    Ok(check()?)
+}

@@ -1,0 +1,158 @@
+//! Files that appear whole or not at all.
+//!
+//! ```text
+//! check --> .NAME.partial-PID is filled --> renamed to NAME
+//!              on an error, a full disk, Ctrl-C: removed
+//! ```
+//! What is there already is kept, unless the user said `--force`.
+
+use crate::exit::WrongUse;
+use anyhow::{anyhow, bail};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What is being filled; a signal removes it and ends the program.
+pub struct Staging {
+    partial: Arc<Mutex<Vec<PathBuf>>>,
+    force: bool,
+}
+
+impl Staging {
+    /// From now on a signal ends the program with status 130 and leaves nothing half-written.
+    pub fn new(force: bool) -> anyhow::Result<Self> {
+        let partial: Arc<Mutex<Vec<PathBuf>>> = Arc::default();
+        let seen = Arc::clone(&partial);
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        std::thread::spawn(move || {
+            if signals.forever().next().is_some() {
+                // Held until the end: nobody renames or adds a file meanwhile.
+                let partial = held(&seen);
+                partial.iter().for_each(|path| remove(path));
+                std::process::exit(130);
+            }
+        });
+        Ok(Self { partial, force })
+    }
+
+    /// Refuses a file that is there, and one that cannot be.
+    pub fn check_file(&self, target: &Path) -> Result<(), WrongUse> {
+        let there = fs::metadata(target);
+        if there.as_ref().is_ok_and(|there| !there.is_file()) {
+            return Err(WrongUse(format!("{} is no regular file; name another", target.display())));
+        }
+        self.check(target, there.is_ok())
+    }
+
+    /// Refuses a directory that holds something, and one that cannot be.
+    pub fn check_directory(&self, target: &Path) -> Result<(), WrongUse> {
+        let holds = fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some());
+        if target.exists() && !target.is_dir() {
+            return Err(WrongUse(format!("{} is no directory; name another", target.display())));
+        }
+        self.check(target, holds)
+    }
+
+    fn check(&self, target: &Path, there: bool) -> Result<(), WrongUse> {
+        if there && !self.force {
+            return Err(WrongUse(format!("{} is there already; --force replaces it", target.display())));
+        }
+        if !parent(target).is_dir() {
+            let parent = parent(target).display();
+            return Err(WrongUse(format!("{parent} is no directory; make it first: mkdir -p {parent}")));
+        }
+        Ok(())
+    }
+
+    /// Fills a file and puts it in its place; returns its length in bytes.
+    pub fn file<E: Into<anyhow::Error>>(
+        &self,
+        target: &Path,
+        fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+    ) -> anyhow::Result<u64> {
+        let partial = self.begin(target, |path| File::create(path).map(drop))?;
+        let filled = || -> anyhow::Result<u64> {
+            let mut out = BufWriter::new(File::create(&partial)?);
+            fill(&mut out).map_err(Into::into)?;
+            out.flush()?;
+            Ok(out.get_ref().metadata()?.len())
+        };
+        let filled = filled().map_err(|error| anyhow!("{}: {error}; nothing is left of it", target.display()));
+        self.end(&partial, filled, |partial| fs::rename(partial, target))
+    }
+
+    /// Fills a directory and puts it in its place. With `--force` its files replace those of the same name, and others
+    /// stay; returns how many there are.
+    pub fn directory<E: Into<anyhow::Error>>(
+        &self,
+        target: &Path,
+        fill: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> anyhow::Result<u64> {
+        let partial = self.begin(target, |path| fs::create_dir(path))?;
+        let filled = || -> anyhow::Result<u64> {
+            fill(&partial).map_err(Into::into)?;
+            Ok(fs::read_dir(&partial)?.count() as u64)
+        };
+        let filled = filled().map_err(|error| anyhow!("{}: {error}; nothing is left of it", target.display()));
+        self.end(&partial, filled, |partial| {
+            if fs::rename(partial, target).is_ok() {
+                return Ok(());
+            }
+            for entry in fs::read_dir(partial)? {
+                let entry = entry?;
+                fs::rename(entry.path(), target.join(entry.file_name()))?;
+            }
+            fs::remove_dir(partial)
+        })
+    }
+
+    fn begin(&self, target: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> anyhow::Result<PathBuf> {
+        let Some(name) = target.file_name() else { bail!(WrongUse(format!("{} names no file", target.display()))) };
+        let partial = parent(target).join(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id()));
+        let mut known = held(&self.partial);
+        make(&partial).map_err(|error| anyhow!("{} cannot be made: {error}", partial.display()))?;
+        known.push(partial.clone());
+        Ok(partial)
+    }
+
+    fn end<T>(
+        &self,
+        partial: &Path,
+        filled: anyhow::Result<T>,
+        place: impl FnOnce(&Path) -> std::io::Result<()>,
+    ) -> anyhow::Result<T> {
+        let mut known = held(&self.partial);
+        let placed = filled.and_then(|filled| {
+            place(partial).map_err(|error| anyhow!("{} cannot be renamed: {error}", partial.display()))?;
+            Ok(filled)
+        });
+        if placed.is_err() {
+            remove(partial);
+        }
+        known.retain(|path| path != partial);
+        placed
+    }
+}
+
+fn held(partial: &Mutex<Vec<PathBuf>>) -> MutexGuard<'_, Vec<PathBuf>> {
+    partial.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The directory a path lies in.
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// What cannot be removed is beyond us: the disk is gone or read-only.
+fn remove(path: &Path) {
+    // A file that is still being filled may add to a directory while it is emptied.
+    for _ in 0..100 {
+        let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        if removed.is_ok() || !path.exists() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Tables of answers become Arrow and Parquet, for pandas, Polars, DuckDB and everything else that reads them.
+//!
+//! ```text
+//! [Section] --batch--> RecordBatch per table --write--> DIR/<table>.parquet or .arrow (IPC file)
+//! ```
+//! Types are those of the columns, missing is null. A field's metadata has its `unit` and whether it is a `key`; a
+//! schema's has `kvmscope.schema` (`kvmscope/1`, the version of the JSON whose tables these are), `kvmscope.section`,
+//! `kvmscope.table`, and `kvmscope.emulated` where the hardware was emulated, so that times are not real.
+
+mod batch;
+mod findings;
+mod write;
+
+pub use batch::batch;
+pub use findings::findings;
+pub use write::{Format, write};
+
+use std::path::PathBuf;
+
+/// Version of the tables: that of `--json`.
+pub const SCHEMA: &str = "kvmscope/1";
+
+/// Why no file could be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refuses.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The refusal.
+        source: std::io::Error,
+    },
+    /// Arrow refuses.
+    #[error("table {table} cannot be written as Arrow: {source}")]
+    Arrow {
+        /// The table.
+        table: String,
+        /// Its reason.
+        source: arrow_schema::ArrowError,
+    },
+    /// Parquet refuses.
+    #[error("table {table} cannot be written as Parquet: {source}")]
+    Parquet {
+        /// The table.
+        table: String,
+        /// Its reason.
+        source: parquet::errors::ParquetError,
+    },
+}

@@ -1,0 +1,146 @@
+//! Every table of real answers reads back cell by cell: by pyarrow, and by the crates that wrote it.
+
+use analysis::{Ask, Input, Options, QUESTIONS};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use arrow_ipc::reader::FileReader;
+use base::recording::Recording;
+use base::section::named_tables;
+use base::{Cell, ColumnType, Section, Table};
+use kvmscope_columnar::{Format, findings, write};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const FIXTURES: [&str; 2] = ["nested-vmx-shadow-off-hog", "svm-linux"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn answers(name: &str) -> Vec<Section> {
+    let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
+    let options = Options::default();
+    let mut sections = Vec::new();
+    for question in QUESTIONS {
+        let mut ask = Ask { input: &input, options: &options, progress: &mut |_, _| {} };
+        sections.extend((question.answer)(&mut ask).unwrap().map(|answer| answer.section));
+    }
+    sections
+}
+
+/// All tables with the names of their files, findings too.
+fn tables(sections: &[Section]) -> Vec<(String, Table)> {
+    let named = named_tables(sections).into_iter().map(|(name, _, table)| (name, table.clone()));
+    named.chain([("findings".to_owned(), findings(sections))]).collect()
+}
+
+fn extension(format: Format) -> &'static str {
+    if format == Format::Parquet { "parquet" } else { "arrow" }
+}
+
+fn cell(batch: &RecordBatch, column: usize, row: usize, kind: ColumnType) -> Cell {
+    let array = batch.column(column);
+    if array.is_null(row) {
+        return Cell::Missing;
+    }
+    match kind {
+        ColumnType::Text => array.as_string::<i32>().value(row).into(),
+        ColumnType::U64 => array.as_primitive::<UInt64Type>().value(row).into(),
+        ColumnType::I64 => Cell::I64(array.as_primitive::<Int64Type>().value(row)),
+        ColumnType::F64 => array.as_primitive::<Float64Type>().value(row).into(),
+        ColumnType::Bool => array.as_boolean().value(row).into(),
+    }
+}
+
+fn rows(batches: &[RecordBatch], table: &Table) -> Vec<Vec<Cell>> {
+    let of = |batch: &RecordBatch, row| {
+        table.columns.iter().enumerate().map(|(place, column)| cell(batch, place, row, column.kind)).collect()
+    };
+    batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| of(batch, row))).collect()
+}
+
+#[test]
+fn the_crates_read_every_cell() {
+    for name in FIXTURES {
+        let sections = answers(name);
+        for format in [Format::Parquet, Format::Arrow] {
+            let place = tempfile::tempdir().unwrap();
+            write(&sections, None, place.path(), format).unwrap();
+            let tables = tables(&sections);
+            assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), tables.len());
+            for (file, table) in tables {
+                let file = File::open(place.path().join(format!("{file}.{}", extension(format)))).unwrap();
+                let batches: Vec<RecordBatch> = match format {
+                    Format::Parquet => {
+                        let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+                        reader.map(Result::unwrap).collect()
+                    }
+                    Format::Arrow => FileReader::try_new(file, None).unwrap().map(Result::unwrap).collect(),
+                };
+                assert_eq!(rows(&batches, &table), table.rows, "{name}: {}", table.name);
+            }
+        }
+    }
+}
+
+/// What pyarrow reads; `None` where it is missing, which is said. `tools/oracles.sh` installs it.
+fn pyarrow(paths: &[PathBuf]) -> Option<Vec<Value>> {
+    let installed = root().join("target/oracles/bin/python3");
+    let python = std::env::var_os("KVMSCOPE_PYTHON").map_or(installed, PathBuf::from);
+    let python = if python.exists() { python } else { "python3".into() };
+    let found = Command::new(&python).args(["-c", "import pyarrow.parquet"]).output();
+    if !found.is_ok_and(|output| output.status.success()) {
+        println!("skipped: python: package pyarrow is missing; tools/oracles.sh installs it");
+        return None;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_columns.py");
+    let output = Command::new(&python).arg(script).args(paths).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+fn expected(table: &Table) -> Value {
+    let kind = |kind: ColumnType| match kind {
+        ColumnType::Text => "string",
+        ColumnType::U64 => "uint64",
+        ColumnType::I64 => "int64",
+        ColumnType::F64 => "double",
+        ColumnType::Bool => "bool",
+    };
+    let cell = |cell: &Cell| match cell {
+        Cell::Missing => Value::Null,
+        Cell::Text(text) => json!(text),
+        Cell::U64(value) => json!(value),
+        Cell::I64(value) => json!(value),
+        Cell::F64(value) => json!(value.to_bits()),
+        Cell::Bool(value) => json!(value),
+    };
+    let columns = table.columns.iter();
+    let columns: Vec<Value> =
+        columns.map(|column| json!([column.name, kind(column.kind), column.unit, column.key.to_string()])).collect();
+    let rows: Vec<Vec<Value>> = table.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+    json!({ "columns": columns, "rows": rows })
+}
+
+#[test]
+fn pyarrow_reads_every_cell_type_unit_and_key() {
+    let sections = answers("nested-vmx-shadow-off-hog");
+    for format in [Format::Parquet, Format::Arrow] {
+        let place = tempfile::tempdir().unwrap();
+        write(&sections, Some("Bochs"), place.path(), format).unwrap();
+        let tables = tables(&sections);
+        let path = |(file, _): &(String, Table)| place.path().join(format!("{file}.{}", extension(format)));
+        let Some(read) = pyarrow(&tables.iter().map(path).collect::<Vec<_>>()) else { return };
+        assert_eq!(read.len(), tables.len());
+        for ((file, table), read) in tables.iter().zip(read) {
+            let about = &read["metadata"];
+            assert_eq!(json!({ "columns": read["columns"], "rows": read["rows"] }), expected(table), "{file}");
+            assert_eq!(about["kvmscope.schema"], "kvmscope/1");
+            assert_eq!((&about["kvmscope.table"], &about["kvmscope.emulated"]), (&json!(table.name), &json!("Bochs")));
+        }
+    }
+}

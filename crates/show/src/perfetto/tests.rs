@@ -1,0 +1,187 @@
+//! Every slice, arrow, chain and counter of the picture stands in the file: read back by us, and by Perfetto's protos.
+
+use super::messages::{Trace, TracePacket};
+use super::*;
+use crate::witness::{FIXTURES, drawn, python};
+use analysis::Options;
+use analysis::flow::timeline::Drawn;
+use base::Level;
+use prost::Message;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+fn picture<'a>(drawn: &'a Drawn, options: &'a Options) -> Picture<'a> {
+    Picture { drawn, host: Level::L0, emulated: None, options }
+}
+
+fn written(picture: &Picture<'_>, most: u64) -> (Fit, Vec<u8>) {
+    let fit = picture.fit(most);
+    (fit, write(Vec::new(), picture, &fit).unwrap())
+}
+
+/// VM, vCPU, row, name, category, start, end of a slice.
+type Row7 = (String, String, String, String, String, u64, u64);
+
+/// Taken from the timeline itself.
+fn expected(drawn: &Drawn) -> Vec<Row7> {
+    let rows: BTreeMap<&str, &str> = [
+        ("userspace", "VMM"),
+        ("halted", "off CPU"),
+        ("wake_delay", "off CPU"),
+        ("preempted", "off CPU"),
+        ("blocked", "off CPU"),
+        ("unknown", "unknown"),
+        ("guest_l1", "L1"),
+        ("guest_l2", "L2"),
+    ]
+    .into();
+    let timeline = &drawn.timeline;
+    let mut all = Vec::new();
+    for (place, lane) in timeline.lanes().iter().enumerate() {
+        for slice in timeline.slices(LaneId(place as u32), timeline.span(), usize::MAX).slices {
+            let (state, why) = (&timeline.states()[slice.state.0 as usize], timeline.detail(slice.id).unwrap().1);
+            let name = if why.is_empty() { state.title.clone() } else { why.to_owned() };
+            let row = rows.get(state.name.as_str()).unwrap_or(&"L0");
+            let (group, title, row) = (lane.group.clone(), lane.title.clone(), (*row).to_owned());
+            all.push((group, title, row, name, state.name.clone(), slice.span.from_ns, slice.span.to_ns));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn perfettos_own_protos_read_every_slice_chain_and_arrow() {
+    for name in FIXTURES {
+        let drawn = drawn(name);
+        let options = Options::default();
+        let (fit, bytes) = written(&picture(&drawn, &options), MOST_SLICES);
+        assert_eq!(fit.left_out, 0);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.pftrace");
+        std::fs::write(&path, bytes).unwrap();
+        let Some(said) = python("decode_perfetto.py", "perfetto.protos", &[&path]) else { return };
+        let said: Value = serde_json::from_slice(&said).unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let slices = said["slices"].as_array().unwrap();
+        let (chains, slices): (Vec<&Value>, Vec<&Value>) = slices.iter().partition(|slice| slice[2] == "chains");
+        let row7 = |s: &&Value| {
+            let (from_ns, to_ns) = (s[5].as_u64().unwrap(), s[6].as_u64().unwrap());
+            (text(&s[0]), text(&s[1]), text(&s[2]), text(&s[3]), text(&s[4]), from_ns, to_ns)
+        };
+        let mut found: Vec<Row7> = slices.iter().map(row7).collect();
+        found.sort();
+        assert!(found == expected(&drawn), "{name}: {} slices, {} expected", found.len(), expected(&drawn).len());
+        assert_eq!(fit.slices, found.len() as u64, "{name}");
+        check_chains(&drawn, &chains, &said);
+        check_counters(&drawn, &said);
+    }
+}
+
+fn check_chains(drawn: &Drawn, chains: &[&Value], said: &Value) {
+    let closed: Vec<_> = drawn.chains.iter().filter(|chain| chain.cost_ns.is_some()).collect();
+    assert_eq!(chains.len(), closed.len());
+    let mut expected: Vec<_> =
+        closed.iter().map(|c| (c.span.from_ns, c.span.to_ns, c.reason.clone(), c.exits, c.cost_ns)).collect();
+    let mut found: Vec<_> = chains
+        .iter()
+        .map(|c| {
+            let (exits, cost_ns) = (c[7]["exits"].as_u64().unwrap(), c[7]["cost_ns"].as_u64());
+            (c[5].as_u64().unwrap(), c[6].as_u64().unwrap(), c[3].as_str().unwrap().to_owned(), exits, cost_ns)
+        })
+        .collect();
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected);
+    let arrows = said["arrows"].as_object().unwrap();
+    for (number, chain) in drawn.chains.iter().enumerate().filter(|(_, chain)| chain.cost_ns.is_some()) {
+        let ends = arrows[&(number + 1).to_string()].as_array().unwrap();
+        let exit = ends.iter().find(|end| end[2] == chain.span.from_ns).unwrap();
+        // By its own reason; the chain's is what its hypervisor is told, which may be an interrupt instead.
+        assert_eq!(exit[0], "L0", "{chain:?}");
+        let last: Vec<_> = ends.iter().filter(|end| end[3] == "last").collect();
+        assert!(last.iter().all(|end| end[0] == "L2" && end[2] == chain.span.to_ns), "{last:?}");
+        assert!(!last.is_empty() && ends.iter().any(|end| end[0] == "L1"), "{ends:?}");
+    }
+}
+
+/// Shares add up to all of the time, exits to all that say why.
+fn check_counters(drawn: &Drawn, said: &Value) {
+    let counters = said["counters"].as_array().unwrap();
+    let (from_ns, to_ns) = (drawn.timeline.span().from_ns, drawn.timeline.span().to_ns);
+    let mut exits = 0.0;
+    let mut shares = 0.0;
+    for counter in counters {
+        let samples: Vec<(u64, f64)> = serde_json::from_value(counter[3].clone()).unwrap();
+        let ends = samples.iter().skip(1).map(|(at_ns, _)| *at_ns).chain([to_ns]);
+        let integral: f64 = samples.iter().zip(ends).map(|((at_ns, value), end)| value * (end - at_ns) as f64).sum();
+        if counter[2] == "exits/s" { exits += integral / 1e9 } else { shares += integral / (to_ns - from_ns) as f64 }
+    }
+    let vms: std::collections::BTreeSet<_> = drawn.vcpus.iter().map(|vcpu| &vcpu.vm).collect();
+    let covered = expected(drawn).iter().map(|slice| (slice.6 - slice.5) as f64).sum::<f64>();
+    let whole = (to_ns - from_ns) as f64 * drawn.vcpus.len() as f64 / vms.len() as f64;
+    if vms.len() == 1 {
+        assert!((shares - 100.0 * covered / whole).abs() < 0.01, "{shares} %");
+    }
+    let with_reason =
+        expected(drawn).iter().filter(|slice| slice.4.starts_with("handling") && !slice.3.contains(' ')).count();
+    assert!((exits - with_reason as f64).abs() < 0.5, "{exits} exits, {with_reason} slices");
+}
+
+/// Begin and end of slices, by our own decoder.
+fn ends(bytes: &[u8]) -> Vec<TracePacket> {
+    let trace = Trace::decode(bytes).unwrap();
+    trace.packet.into_iter().filter(|packet| packet.track_event.is_some()).collect()
+}
+
+#[test]
+fn what_is_written_reads_back_and_lies_in_the_window() {
+    let drawn = drawn("nested-vmx-shadow-off-hog");
+    let options = Options {
+        window: Some(Span { from_ns: 100_000_000, to_ns: 200_000_000 }),
+        level: Some(Level::At(2)),
+        ..Options::default()
+    };
+    let picture = picture(&drawn, &options);
+    let (fit, bytes) = written(&picture, MOST_SLICES);
+    let packets = ends(&bytes);
+    let begun = |packet: &&TracePacket| {
+        let event = packet.track_event.as_ref().unwrap();
+        event.r#type == i32::from(EventType::SliceBegin) && event.debug_annotations.is_empty()
+    };
+    assert_eq!(packets.iter().filter(begun).count() as u64, fit.slices, "chains apart, which have annotations");
+    assert!(fit.slices > 100);
+    assert!(packets.iter().all(|packet| (100_000_000..=200_000_000).contains(&packet.timestamp.unwrap())));
+    let introduced = Trace::decode(bytes.as_slice()).unwrap().packet;
+    let categories: Vec<String> = introduced
+        .iter()
+        .filter_map(|packet| packet.interned_data.as_ref())
+        .flat_map(|data| data.event_categories.iter().map(|name| name.name.clone()))
+        .collect();
+    assert!(categories.iter().all(|name| ["guest_l2", "handling_l2", "chain"].contains(&name.as_str())));
+}
+
+#[test]
+fn a_cap_ends_the_window_early_and_counts_what_is_left_out() {
+    let drawn = drawn("nested-svm-toy");
+    let options = Options::default();
+    let picture = picture(&drawn, &options);
+    let all = picture.fit(u64::MAX);
+    let (fit, bytes) = written(&picture, 1_000);
+    assert!((900..=1_000).contains(&fit.slices), "{fit:?}");
+    assert_eq!(fit.slices + fit.left_out, all.slices);
+    assert!(ends(&bytes).iter().all(|packet| packet.timestamp.unwrap() <= fit.window.to_ns));
+}
+
+#[test]
+fn emulated_times_are_marked_in_every_vms_name() {
+    let drawn = drawn("nested-svm-toy");
+    let options = Options::default();
+    let picture = Picture { emulated: Some("QEMU TCG"), ..picture(&drawn, &options) };
+    let (_, bytes) = written(&picture, MOST_SLICES);
+    let packets = Trace::decode(bytes.as_slice()).unwrap().packet;
+    let processes: Vec<_> =
+        packets.iter().filter_map(|packet| packet.track_descriptor.as_ref()?.process.as_ref()).collect();
+    assert!(!processes.is_empty());
+    assert!(processes.iter().all(|process| process.process_name.contains("emulated by QEMU TCG")));
+}

@@ -1,0 +1,48 @@
+//! What the tests of drawn outputs share: flows drawn from bundled recordings, and Python with other people's readers.
+
+use analysis::flow::build;
+use analysis::flow::section::section;
+use analysis::flow::timeline::{Drawn, draw};
+use analysis::{Ask, Input, Options};
+use base::Section;
+use base::recording::Recording;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Recordings with and without nested guests, pre-emption and details.
+pub const FIXTURES: [&str; 3] = ["nested-svm-toy", "nested-vmx-shadow-off-hog", "svm-linux"];
+
+/// Root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A bundled recording, drawn.
+pub fn drawn(name: &str) -> Drawn {
+    answered(name).0
+}
+
+/// A bundled recording, drawn, and what its Section says.
+pub fn answered(name: &str) -> (Drawn, Section) {
+    let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
+    let options = Options::default();
+    let flow = build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap();
+    (draw(&input, &options, &flow, &mut |_, _| {}), section(&flow, &options))
+}
+
+/// What a Python script prints, given `arguments`; `None` where Python or a package of `needs` is missing, which is
+/// said. `tools/oracles.sh` installs them below `target/oracles`.
+pub fn python(script: &str, needs: &str, arguments: &[&Path]) -> Option<Vec<u8>> {
+    let installed = root().join("target/oracles/bin/python3");
+    let python = std::env::var_os("KVMSCOPE_PYTHON").map_or(installed, PathBuf::from);
+    let python = if python.exists() { python } else { "python3".into() };
+    let found = Command::new(&python).args(["-c", &format!("import {needs}")]).output();
+    if !found.is_ok_and(|output| output.status.success()) {
+        println!("skipped: python: package {needs} is missing; tools/oracles.sh installs it");
+        return None;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(script);
+    let output = Command::new(&python).arg(script).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(output.stdout)
+}
