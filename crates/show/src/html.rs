@@ -25,6 +25,7 @@ mod timeline;
 use crate::json::Answered;
 use crate::text;
 use analysis::flow::timeline::Drawn;
+use base::recording::Emulator;
 use base::{Finding, Section, Severity, number};
 use data::Data;
 use escape::Safe;
@@ -168,12 +169,12 @@ fn head(page: &Page<'_>, out: &mut String) -> std::fmt::Result {
         "<header class=\"top\">\n<p class=\"brand\">kvmscope report</p>\n<h1>{}</h1>\n",
         Safe(recording.title())
     )?;
-    if let Some(emulator) = serde_json::to_value(recording.emulated).ok().as_ref().and_then(|name| name.as_str()) {
-        writeln!(
-            out,
-            "<p class=\"emulated\">Emulated by {}: counts and order are real, times are not.</p>",
-            Safe(emulator)
-        )?;
+    let emulator = recording.emulated.map(|emulator| match emulator {
+        Emulator::Tcg => "QEMU TCG",
+        Emulator::Bochs => "Bochs",
+    });
+    if let Some(emulator) = emulator {
+        writeln!(out, "<p class=\"emulated\">Emulated by {}: counts and order are real, times are not.</p>", emulator)?;
     }
     for about in page.answered.sections.iter().flat_map(|section| &section.about) {
         // The mark above says it once for the whole page.

@@ -18,30 +18,46 @@ fn marks(from_ns: u64, length_ns: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Draws the axis as a drawing of its own, below what it measures.
-pub fn render(from_ns: u64, length_ns: u64, out: &mut String) -> Result {
-    write!(out, "<svg class=\"axis\" aria-hidden=\"true\">")?;
-    for at in marks(from_ns, length_ns) {
-        let x = 100.0 * (at - from_ns) as f64 / length_ns.max(1) as f64;
-        let end = if x < 3.0 {
-            " class=\"first\""
-        } else if x > 97.0 {
-            " class=\"last\""
-        } else {
-            ""
-        };
-        write!(
-            out,
-            "<line x1=\"{x:.3}%\" x2=\"{x:.3}%\" y1=\"0\" y2=\"5\"/><text{end} x=\"{x:.3}%\" y=\"18\">{}</text>",
-            Safe(short(at))
-        )?;
+/// A time axis across a drawing.
+#[derive(Debug, Clone, Copy)]
+pub struct Axis {
+    /// What the first mark could say.
+    pub from_ns: u64,
+    /// Time before that, which is drawn and has no marks.
+    pub lead_ns: u64,
+    /// The whole drawing's length.
+    pub length_ns: u64,
+}
+
+impl Axis {
+    /// Where an instant of the drawing is, in percent of its width.
+    pub fn percent(&self, ns: u64) -> f64 {
+        100.0 * ns as f64 / self.length_ns.max(1) as f64
     }
-    out.write_str("</svg>\n")
+
+    /// Draws it, below what it measures.
+    pub fn render(&self, out: &mut String) -> Result {
+        write!(out, "<svg class=\"axis\" aria-hidden=\"true\">")?;
+        for at in marks(self.from_ns, self.length_ns.saturating_sub(self.lead_ns)) {
+            let x = self.percent(at - self.from_ns + self.lead_ns);
+            let end = match x {
+                x if x < 2.0 => " class=\"first\"",
+                x if x > 97.0 => " class=\"last\"",
+                _ => "",
+            };
+            write!(
+                out,
+                "<line x1=\"{x:.3}%\" x2=\"{x:.3}%\" y1=\"0\" y2=\"5\"/><text{end} x=\"{x:.3}%\" y=\"18\">{}</text>",
+                Safe(short(at))
+            )?;
+        }
+        out.write_str("</svg>\n")
+    }
 }
 
 /// `200 us` and not `200.0 us`.
 fn short(ns: u64) -> String {
-    number::duration(ns as f64).replace(".0 ", " ")
+    if ns == 0 { "0".to_owned() } else { number::duration(ns as f64).replace(".0 ", " ") }
 }
 
 #[cfg(test)]
@@ -57,6 +73,6 @@ mod tests {
         assert_eq!(marks(7, 10), [8, 10, 12, 14, 16]);
         assert_eq!(marks(0, 0), [0]);
         assert!(marks(u64::MAX - 5, 5).len() <= 10);
-        assert_eq!([0, 200_000, 1_500].map(short), ["0 ns", "200 us", "1.5 us"]);
+        assert_eq!([0, 200_000, 1_500].map(short), ["0", "200 us", "1.5 us"]);
     }
 }

@@ -6,8 +6,8 @@
 use super::escape::Safe;
 use super::ladder::{self, Step};
 use analysis::flow::timeline::{Drawn, DrawnChain};
-use base::number;
-use base::timeline::Timeline;
+use base::timeline::{Slice, Timeline};
+use base::{Span, number};
 use std::collections::BTreeMap;
 use std::fmt::{Result, Write};
 
@@ -94,7 +94,8 @@ fn one(drawn: &Drawn, reason: &ByReason<'_>, (name, place): (&str, usize), open:
         Safe(&vcpu.vm),
         vcpu.vcpu
     )?;
-    ladder::render(&steps(drawn, chain), out)?;
+    let (steps, lead_ns) = steps(drawn, chain);
+    ladder::render(&steps, lead_ns, out)?;
     out.write_str("</figure></details>\n")
 }
 
@@ -122,13 +123,15 @@ fn costs(chain: &DrawnChain) -> String {
     format!("{}{away}", number::duration(cost_ns as f64))
 }
 
-/// The slices of the chain's lane while it was open. A handling is what the recorded host does; a guest runs on its level.
-fn steps(drawn: &Drawn, chain: &DrawnChain) -> Vec<Step> {
+/// The slices of the chain's lane while it was open, and a little of what was before and after, `lead_ns` long each. A
+/// handling is what the recorded host does; a guest runs on its level.
+fn steps(drawn: &Drawn, chain: &DrawnChain) -> (Vec<Step>, u64) {
     let timeline = &drawn.timeline;
     let titles = timeline.states().iter().filter_map(|state| state.title.split_once(" working for "));
     let host = titles.map(|(host, _)| host).next().unwrap_or("L0");
-    let found = timeline.slices(chain.lane, chain.span, MOST_SLICES);
-    let step = |slice: &base::timeline::Slice| {
+    let lead_ns = (chain.span.length_ns() / 30).min(chain.span.from_ns);
+    let window = Span { from_ns: chain.span.from_ns - lead_ns, to_ns: chain.span.to_ns.saturating_add(lead_ns) };
+    let step = |slice: Slice| {
         let state = &timeline.states()[usize::from(slice.state.0)];
         let detail = timeline.detail(slice.id).map_or("", |(_, detail)| detail);
         let lane = match state.title.strip_suffix(" guest") {
@@ -136,22 +139,23 @@ fn steps(drawn: &Drawn, chain: &DrawnChain) -> Vec<Step> {
             None if state.name == "userspace" => "VMM".to_owned(),
             None => host.to_owned(),
         };
-        let (from, to) = (slice.span.from_ns.max(chain.span.from_ns), slice.span.to_ns.min(chain.span.to_ns));
+        let (from_ns, to_ns) = (slice.span.from_ns.max(window.from_ns), slice.span.to_ns.min(window.to_ns));
         Step {
             lane,
             label: if detail.is_empty() { state.title.clone() } else { detail.to_owned() },
             hue: state.name.clone(),
-            at_ns: from - chain.span.from_ns,
-            length_ns: to.saturating_sub(from),
+            at_ns: from_ns - window.from_ns,
+            length_ns: to_ns.saturating_sub(from_ns),
+            around: to_ns <= chain.span.from_ns || from_ns >= chain.span.to_ns,
         }
     };
-    found.slices.iter().map(step).collect()
+    let found = timeline.slices(chain.lane, window, MOST_SLICES);
+    (found.slices.into_iter().map(step).collect(), lead_ns)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Span;
     use base::timeline::LaneId;
 
     fn chain(exits: u64, sequence: &[&str]) -> DrawnChain {

@@ -20,7 +20,7 @@ pub fn render(section: &str, figure: &Figure, out: &mut String) -> Result {
     }
     match &figure.drawing {
         Drawing::Bars(groups) => bars(groups, out)?,
-        Drawing::Ladder(rungs) => ladder::render(&rungs.iter().map(ladder::Step::of).collect::<Vec<_>>(), out)?,
+        Drawing::Ladder(rungs) => ladder::render(&rungs.iter().map(ladder::Step::of).collect::<Vec<_>>(), 0, out)?,
         Drawing::Histogram(bins) => histogram(bins, out)?,
     }
     out.write_str("</figure>\n")

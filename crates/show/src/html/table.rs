@@ -12,13 +12,20 @@ use std::fmt::{Result, Write};
 /// Rows on the page at most; a reader who wants more of them wants the data.
 const MOST_ROWS: usize = 500;
 
+/// A table of more columns than this wants the page's whole width.
+const WIDE: usize = 7;
+
 /// Renders a table if people are to see it.
 pub fn render(section: &str, table: &Table, out: &mut String) -> Result {
     let Some(shown) = &table.shown else { return Ok(()) };
-    let columns: Vec<(usize, &str)> =
-        shown.columns.iter().filter_map(|(name, title)| Some((table.column(name)?, title.as_str()))).collect();
+    let (columns, same) = columns(table, shown);
     let id = format!("{section}-{}", table.name);
-    writeln!(out, "<section class=\"table\" id=\"{}\">\n<h3>{}</h3>", Safe(&id), Safe(sentence_case(&shown.title)))?;
+    let wide = if columns.len() > WIDE { " wide" } else { "" };
+    write!(out, "<section class=\"table{wide}\" id=\"{}\">\n<h3>{}", Safe(&id), Safe(sentence_case(&shown.title)))?;
+    if !same.is_empty() {
+        write!(out, " <span class=\"quiet\">{}</span>", Safe(same.join(", ")))?;
+    }
+    out.push_str("</h3>\n");
     if table.rows.is_empty() {
         return out.write_str("<p class=\"quiet\">none</p>\n</section>\n");
     }
@@ -96,6 +103,27 @@ fn cell(table: &Table, index: usize, cell: &Cell, out: &mut String) -> Result {
 
 fn numeric(table: &Table, index: usize) -> bool {
     table.columns[index].kind != ColumnType::Text
+}
+
+/// The columns to show, and the keys that are the same in all rows, as `vm web`: these move into the heading, all but one.
+fn columns<'a>(table: &Table, shown: &'a Shown) -> (Vec<(usize, &'a str)>, Vec<String>) {
+    let wanted = shown.columns.iter().filter_map(|(name, title)| Some((table.column(name)?, title.as_str())));
+    let mut columns: Vec<(usize, &str)> = wanted.collect();
+    let mut keys = columns.iter().filter(|(index, _)| table.columns[*index].key).count();
+    let mut same = Vec::new();
+    if table.rows.len() > 1 {
+        columns.retain(|(index, title)| {
+            let column = &table.columns[*index];
+            let all = |row: &Vec<Cell>| row[*index] == table.rows[0][*index];
+            let moves = column.key && keys > 1 && table.rows.iter().all(all);
+            if moves {
+                keys -= 1;
+                same.push(format!("{title} {}", shown_cell(&table.rows[0][*index], column)));
+            }
+            !moves
+        });
+    }
+    (columns, same)
 }
 
 /// Each row's share of the bar column's total.

@@ -9,8 +9,9 @@
 //! └──────────────────────────┘
 //! ```
 
+use super::axis::Axis;
 use super::escape::Safe;
-use super::{axis, look};
+use super::look;
 use analysis::flow::timeline::Drawn;
 use base::number;
 use base::timeline::{Coverage, LaneId, Timeline};
@@ -65,7 +66,7 @@ pub fn render(drawn: &Drawn, out: &mut String) -> Result {
         out.push_str("</svg></div>\n");
     }
     out.push_str("<div class=\"lane\"><span></span>");
-    axis::render(span.from_ns, span.length_ns(), out)?;
+    Axis { from_ns: span.from_ns, lead_ns: 0, length_ns: span.length_ns() }.render(out)?;
     out.push_str("</div>\n</div></div>\n");
     legend(drawn, &totals, &order, out)?;
     if timeline.lanes().len() > lanes {
