@@ -58,6 +58,7 @@ impl Step {
 
 /// Draws the steps, and lists them in words below. The episode begins `lead_ns` after the drawing does.
 pub fn render(steps: &[Step], lead_ns: u64, out: &mut String) -> Result {
+    let (all, steps) = (steps.len(), &steps[..steps.len().min(MOST_STEPS)]);
     let length_ns = steps.iter().map(|step| step.at_ns.saturating_add(step.length_ns)).max().unwrap_or(0);
     let axis = Axis { from_ns: 0, lead_ns, length_ns };
     let mut lanes: Vec<&str> = Vec::new();
@@ -83,23 +84,23 @@ pub fn render(steps: &[Step], lead_ns: u64, out: &mut String) -> Result {
         let y = index * ROW + ROW / 2;
         write!(out, "<line class=\"level\" x1=\"0\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>")?;
     }
-    for pair in steps[..steps.len().min(MOST_STEPS)].windows(2) {
+    for pair in steps.windows(2) {
         let (x, from, to) = (axis.percent(pair[1].at_ns), row(&pair[0]) + ROW / 2, row(&pair[1]) + ROW / 2);
         if from != to {
             write!(out, "<line class=\"join\" x1=\"{x:.3}%\" x2=\"{x:.3}%\" y1=\"{from}\" y2=\"{to}\"/>")?;
         }
     }
-    for step in steps.iter().take(MOST_STEPS) {
+    for step in steps {
         step_box(step, row(step) + (ROW - BOX) / 2, axis, out)?;
     }
     out.push_str("</svg>");
     axis.render(out)?;
     out.push_str("</div></div></div>\n");
-    if steps.len() > MOST_STEPS {
+    if all > MOST_STEPS {
         writeln!(
             out,
             "<p class=\"quiet\">The first {MOST_STEPS} of {} steps are drawn.</p>",
-            number::thousands(steps.len() as u64)
+            number::thousands(all as u64)
         )?;
     }
     in_words(steps, lead_ns, out)
@@ -132,7 +133,7 @@ fn step_box(step: &Step, y: usize, axis: Axis, out: &mut String) -> Result {
 /// The same for those who read, search or cannot see it.
 fn in_words(steps: &[Step], lead_ns: u64, out: &mut String) -> Result {
     out.push_str("<details><summary>step by step</summary><div class=\"scroll\"><table><thead><tr><th class=\"n\">at</th><th class=\"n\">lasts</th><th>level</th><th>what</th></tr></thead><tbody>\n");
-    for step in steps.iter().filter(|step| !step.around).take(MOST_STEPS) {
+    for step in steps.iter().filter(|step| !step.around) {
         let at_ns = step.at_ns.saturating_sub(lead_ns);
         writeln!(
             out,
