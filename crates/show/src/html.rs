@@ -17,6 +17,7 @@ mod finding;
 mod ladder;
 mod look;
 mod policy;
+mod program;
 mod pyramid;
 mod table;
 mod tile;
@@ -37,10 +38,6 @@ pub const MOST_BYTES: u64 = 8_000_000;
 
 /// The page's style.
 const STYLE: &str = include_str!("html/style.css");
-
-/// The script that makes the page interactive, where this build has it: the dashboard's own, with the page's data in
-/// place of a server.
-const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/report.js"));
 
 /// What goes on the page.
 #[derive(Clone, Copy)]
@@ -117,7 +114,6 @@ pub fn render(page: &Page<'_>) -> Result<String, Error> {
 }
 
 fn whole(page: &Page<'_>, body: &str, left_out: &[&str], data: &str) -> String {
-    let scripts: &[&str] = if SCRIPT.is_empty() { &[] } else { &[SCRIPT] };
     let title = page.answered.recording.title();
     let left_out: Vec<String> = left_out.iter().map(|what| what.to_string()).collect();
     let note = if left_out.is_empty() {
@@ -125,17 +121,18 @@ fn whole(page: &Page<'_>, body: &str, left_out: &[&str], data: &str) -> String {
     } else {
         format!("<p>Left out to keep the page short: {}.</p>\n", number::list(&left_out))
     };
-    let script = if SCRIPT.is_empty() { String::new() } else { format!("<script>{SCRIPT}</script>\n") };
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{} - kvmscope</title>\n<style>{STYLE}</style>\n\
-         </head>\n<body>\n{body}<footer>\n{note}<p>Written by kvmscope {}. Numbers are measured in this recording unless \
-         they say modelled or published.</p>\n</footer>\n{data}{script}</body>\n</html>\n",
-        policy::policy(&[STYLE], scripts),
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{} - kvmscope</title>\n<style id=\"static-style\">{STYLE}</style>\n\
+         {}</head>\n<body>\n{body}<footer>\n{note}<p>Written by kvmscope {}. Numbers are measured in this recording unless \
+         they say modelled or published.</p>\n</footer>\n{data}{}</body>\n</html>\n",
+        policy::policy(&[&[STYLE], program::styles()].concat(), program::scripts()),
         Safe(title),
-        env!("CARGO_PKG_VERSION")
+        program::style_elements(),
+        env!("CARGO_PKG_VERSION"),
+        program::script_elements()
     )
 }
 

@@ -10,7 +10,7 @@
 //! with `DecompressionStream`; the compressor's header carries no time, so equal input gives equal bytes.
 
 use super::chains::{ByReason, MOST_SLICES, by_reason};
-use super::pyramid::{self, Tile};
+use super::pyramid::{self, Level};
 use crate::json::{self, Answered};
 use analysis::flow::timeline::Drawn;
 use base::timeline::{LaneId, Timeline};
@@ -31,7 +31,7 @@ const DEAREST: usize = 40;
 pub struct Data {
     report: Value,
     timeline: Value,
-    levels: Vec<Vec<Tile>>,
+    levels: Vec<Level>,
     chains: Vec<Value>,
 }
 
@@ -66,11 +66,11 @@ impl Data {
 
     /// The element that holds the data.
     pub fn element(&self) -> io::Result<String> {
-        let tile = |tile: &Tile| {
-            json!({"t0_ns": tile.window.from_ns, "t1_ns": tile.window.to_ns, "width": tile.width,
-                   "tile": STANDARD.encode(&tile.bytes)})
+        let level = |level: &Level| {
+            json!({"t0_ns": level.window.from_ns, "t1_ns": level.window.to_ns, "width": level.width,
+                   "tile": STANDARD.encode(&level.bytes)})
         };
-        let pyramid: Vec<Value> = self.levels.iter().flatten().map(tile).collect();
+        let pyramid: Vec<Value> = self.levels.iter().map(level).collect();
         let object =
             json!({"report": self.report, "timeline": self.timeline, "pyramid": pyramid, "chains": self.chains});
         let text = serde_json::to_string(&object)?;

@@ -1,32 +1,33 @@
 //! The timeline at several zooms, for a page that has no server to ask.
 //!
 //! ```text
-//! level 0   [ 2,000 pixels or fewer, 2^k ns each                    ]   one tile
-//! level 1   [ 8 times as many           ][                          ]   tiles of 8,192 pixels at most
-//! level 2   [            ][            ][            ][             ]
+//! level 0   [ 2,000 pixels or fewer, 2^k ns each                    ]
+//! level 1   [ the same window, 4 times as many                      ]
+//! level 2   [ 16 times as many                                      ]
 //! ```
-//! Pixels of all levels start at multiples of their own length, so every pixel is eight whole ones of the next level.
-//! Levels end where pixels are about as short as slices, or where the page would hold too much.
+//! Each level is one tile of the whole recording. Pixels of all levels start at multiples of their own length, so every
+//! pixel is four whole ones of the next level. Levels end where a lane's coverage does, where pixels are about as short
+//! as slices, or where the page would hold too much; the chains on the page have their slices in full.
 
 use super::tile;
 use base::Span;
-use base::timeline::Timeline;
+use base::timeline::{Timeline, WIDEST};
 
 /// Pixels of the coarsest level.
 const COARSEST: u64 = 2_000;
 
 /// Each level has this many times the pixels of the one above, as a power of two.
-const FINER: u32 = 3;
+const FINER: u32 = 2;
 
 /// Pixels shorter than this show nothing more: the fastest exits take about half a microsecond.
 const SHORTEST_NS: u64 = 512;
 
-/// Bytes that a level may have; a longer recording is zoomed into with a server.
-const MOST_BYTES: u64 = 24 << 20;
+/// Bytes that a level may have before it is packed; a recording of many vCPUs is zoomed into with a server.
+const MOST_BYTES: u64 = 16 << 20;
 
-/// One tile.
-pub struct Tile {
-    /// Its window.
+/// One level.
+pub struct Level {
+    /// Its window, the recording's rounded outwards to whole pixels.
     pub window: Span,
     /// Its pixels.
     pub width: u32,
@@ -34,8 +35,8 @@ pub struct Tile {
     pub bytes: Vec<u8>,
 }
 
-/// All levels, coarse to fine, each as its tiles from left to right.
-pub fn levels(timeline: &dyn Timeline) -> Vec<Vec<Tile>> {
+/// All levels, coarse to fine.
+pub fn levels(timeline: &dyn Timeline) -> Vec<Level> {
     let span = timeline.span();
     if span.length_ns() == 0 {
         return Vec::new();
@@ -45,7 +46,8 @@ pub fn levels(timeline: &dyn Timeline) -> Vec<Vec<Tile>> {
     let mut levels = vec![level(timeline, span, shift)];
     while shift >= FINER && 1 << (shift - FINER) >= SHORTEST_NS {
         shift -= FINER;
-        if pixels(span, shift).saturating_mul(pixel_bytes) > MOST_BYTES {
+        let pixels = pixels(span, shift);
+        if pixels > u64::from(WIDEST) || pixels.saturating_mul(pixel_bytes) > MOST_BYTES {
             break;
         }
         levels.push(level(timeline, span, shift));
@@ -58,16 +60,11 @@ fn pixels(span: Span, shift: u32) -> u64 {
     ((span.to_ns - 1) >> shift) - (span.from_ns >> shift) + 1
 }
 
-fn level(timeline: &dyn Timeline, span: Span, shift: u32) -> Vec<Tile> {
-    let (first, all) = (span.from_ns >> shift, pixels(span, shift));
-    let starts = (0..all).step_by(tile::WIDEST as usize);
-    let tile = |start: u64| {
-        let width = (all - start).min(u64::from(tile::WIDEST)) as u32;
-        let from_ns = (first + start) << shift;
-        let window = Span { from_ns, to_ns: from_ns.saturating_add(u64::from(width) << shift) };
-        Tile { window, width, bytes: tile::encode(timeline, window, width) }
-    };
-    starts.map(tile).collect()
+fn level(timeline: &dyn Timeline, span: Span, shift: u32) -> Level {
+    let (from_ns, pixels) = ((span.from_ns >> shift) << shift, pixels(span, shift));
+    let window = Span { from_ns, to_ns: from_ns.saturating_add(pixels << shift) };
+    // No more than WIDEST, which fits.
+    Level { window, width: pixels as u32, bytes: tile::encode(timeline, window, pixels as u32) }
 }
 
 #[cfg(test)]
@@ -85,14 +82,13 @@ mod tests {
         }
         timeline.end(lane, 77_789_345);
         let levels = levels(&timeline);
-        assert_eq!(levels.len(), 3, "65,536, 8,192 and 1,024 ns");
-        for (level, pixel_ns) in levels.iter().zip([65_536, 8_192, 1_024]) {
-            assert!(level[0].window.from_ns <= 12_345 && level.last().unwrap().window.to_ns >= 77_789_345);
-            assert!(level.windows(2).all(|pair| pair[0].window.to_ns == pair[1].window.from_ns));
-            assert!(level.iter().all(|tile| tile.window.length_ns() == u64::from(tile.width) * pixel_ns));
-            assert!(level.iter().all(|tile| tile.window.from_ns % pixel_ns == 0 && tile.width <= tile::WIDEST));
+        assert_eq!(levels.len(), 3);
+        for (level, pixel_ns) in levels.iter().zip([65_536, 16_384, 4_096]) {
+            assert!(level.window.from_ns <= 12_345 && level.window.to_ns >= 77_789_345);
+            assert_eq!(level.window.length_ns(), u64::from(level.width) * pixel_ns);
+            assert_eq!(level.window.from_ns % pixel_ns, 0);
         }
-        assert!(levels[0].len() == 1 && u64::from(levels[0][0].width) <= COARSEST);
+        assert!(u64::from(levels[0].width) <= COARSEST && levels[2].width <= WIDEST);
     }
 
     #[test]

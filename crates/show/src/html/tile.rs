@@ -9,14 +9,11 @@
 //! occurs at all, also where its share rounds to nothing.
 
 use base::Span;
-use base::timeline::{LaneId, Timeline, pixel_start};
+use base::timeline::{LaneId, Timeline, WIDEST, pixel_start};
 
 /// `KVTL` as the bytes stand in the file.
 const MAGIC: [u8; 4] = *b"KVTL";
 const VERSION: u16 = 1;
-
-/// The most pixels of one tile.
-pub const WIDEST: u32 = 8_192;
 
 /// No slice.
 const NONE: u32 = u32::MAX;
