@@ -10,12 +10,9 @@ fn marks(from_ns: u64, length_ns: u64) -> Vec<u64> {
         .flat_map(|power| [1, 2, 5].map(|times| times * 10u64.pow(power)))
         .find(|step| length_ns / step <= 8)
         .unwrap_or(u64::MAX);
-    let first = from_ns.div_ceil(step);
-    (first..)
-        .map(|index| index.saturating_mul(step))
-        .take_while(|at| *at <= from_ns.saturating_add(length_ns))
-        .take(10)
-        .collect()
+    let end = from_ns.saturating_add(length_ns);
+    let first = from_ns.div_ceil(step).checked_mul(step);
+    std::iter::successors(first, |at| at.checked_add(step)).take_while(|at| *at <= end).take(10).collect()
 }
 
 /// A time axis across a drawing.

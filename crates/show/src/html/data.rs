@@ -29,7 +29,8 @@ const DEAREST: usize = 40;
 
 /// The page's data, before it is decided how much of it fits.
 pub struct Data {
-    report: Value,
+    /// As it is printed: parsed and written again, a number could change in its last digit.
+    report: String,
     timeline: Value,
     levels: Vec<Level>,
     chains: Vec<Value>,
@@ -44,7 +45,7 @@ impl Data {
         let mut report = Vec::new();
         json::write(&mut report, "report", &[*answered])?;
         Ok(Self {
-            report: serde_json::from_slice(&report)?,
+            report: String::from_utf8_lossy(&report).trim_end().to_owned(),
             timeline: drawn.map_or(Value::Null, timeline),
             levels: drawn.map_or_else(Vec::new, |drawn| pyramid::levels(&drawn.timeline)),
             chains: drawn.map_or_else(Vec::new, chains),
@@ -71,9 +72,8 @@ impl Data {
                    "tile": STANDARD.encode(&level.bytes)})
         };
         let pyramid: Vec<Value> = self.levels.iter().map(level).collect();
-        let object =
-            json!({"report": self.report, "timeline": self.timeline, "pyramid": pyramid, "chains": self.chains});
-        let text = serde_json::to_string(&object)?;
+        let rest = json!({"timeline": self.timeline, "pyramid": pyramid, "chains": self.chains}).to_string();
+        let text = format!("{{\"report\":{},{}", self.report, &rest[1..]);
         if text.len() <= READABLE_BYTES {
             // Inside JSON `<` only stands in strings, where an escape says the same and ends no element.
             let text = text.replace('<', "\\u003c");

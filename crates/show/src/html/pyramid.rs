@@ -62,7 +62,7 @@ fn pixels(span: Span, shift: u32) -> u64 {
 
 fn level(timeline: &dyn Timeline, span: Span, shift: u32) -> Level {
     let (from_ns, pixels) = ((span.from_ns >> shift) << shift, pixels(span, shift));
-    let window = Span { from_ns, to_ns: from_ns.saturating_add(pixels << shift) };
+    let window = Span { from_ns, to_ns: from_ns.saturating_add(pixels.saturating_mul(1 << shift)) };
     // No more than WIDEST, which fits.
     Level { window, width: pixels as u32, bytes: tile::encode(timeline, window, pixels as u32) }
 }
