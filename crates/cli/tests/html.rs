@@ -125,7 +125,7 @@ fn a_browser_opens_the_page_without_complaint() {
         return println!("skipped: chromium: the page in a browser: it is not installed");
     };
     let directory = tempfile::tempdir().unwrap();
-    let page = directory.path().join("out.html");
+    let page = directory.path().join("report.html");
     let (text, _) = page_and_json(&fixture("nested-vmx-shadow-off-hog"));
     std::fs::write(&page, text).unwrap();
     let mut command = Command::new(browser);
@@ -136,6 +136,14 @@ fn a_browser_opens_the_page_without_complaint() {
     let (dom, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(dom.contains("FLW-SHADOW") && dom.contains("1 L2 exit = 15 L1 exits, 8 of them VMREAD"), "{said}");
     assert!(!said.contains("CONSOLE") && !said.contains("Refused"), "{said}");
+    if let Some(pictures) = std::env::var_os("KVMSCOPE_PICTURES") {
+        let picture = Path::new(&pictures).join("report.png");
+        let mut command = Command::new(browser);
+        command.args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1200,1500"]);
+        command.arg(format!("--user-data-dir={}", directory.path().join("profile").display()));
+        command.arg(format!("--screenshot={}", picture.display())).arg(format!("file://{}", page.display()));
+        command.timeout(std::time::Duration::from_secs(50)).assert().success();
+    }
 }
 
 fn which(program: &str) -> bool {

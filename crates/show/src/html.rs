@@ -140,7 +140,8 @@ fn body(page: &Page<'_>) -> Result<String, std::fmt::Error> {
     let sections = page.answered.sections;
     let mut out = look::definitions();
     head(page, &mut out)?;
-    out.push_str("<main id=\"report\">\n");
+    let emulated = if page.answered.recording.emulated.is_some() { " class=\"emulated-times\"" } else { "" };
+    writeln!(out, "<main id=\"report\"{emulated}>")?;
     for section in sections {
         answer(section, &mut out)?;
     }
@@ -213,7 +214,10 @@ fn numbers(section: &Section, out: &mut String) -> std::fmt::Result {
     for figure in &section.figures {
         figure::render(section.id, figure, out)?;
     }
-    out.push_str("<div class=\"tables\">\n");
+    if section.tables.iter().all(|table| table.shown.is_none()) {
+        return Ok(());
+    }
+    out.push_str("<div class=\"tables\">\n<h2>Numbers</h2>\n");
     for table in &section.tables {
         table::render(section.id, table, out)?;
     }

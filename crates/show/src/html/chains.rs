@@ -59,8 +59,9 @@ pub fn render(drawn: &Drawn, out: &mut String) -> Result {
     }
     out.push_str("<section id=\"chains\">\n<h2>Inside one exit of a nested guest</h2>\n");
     out.push_str(
-        "<p class=\"caption\">From the stop of the nested guest until it runs again, to scale. Each box in the lowest \
-         level is an exit that its guest hypervisor caused while it handled one exit of its own guest.</p>\n",
+        "<p class=\"caption\">From the stop of the nested guest until it runs again, to scale. Boxes in the host's row are \
+         its work: first on the nested guest's exit, then on every exit of the guest hypervisor, named by its \
+         reason.</p>\n",
     );
     for (index, reason) in reasons.iter().take(MOST_REASONS).enumerate() {
         for (name, share) in [("median", 0.5), ("p99", 0.99), ("worst", 1.0)] {
