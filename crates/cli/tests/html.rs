@@ -139,7 +139,7 @@ fn a_browser_opens_the_page_without_complaint() {
     if let Some(pictures) = std::env::var_os("KVMSCOPE_PICTURES") {
         let picture = Path::new(&pictures).join("report.png");
         let mut command = Command::new(browser);
-        command.args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1200,1500"]);
+        command.args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1400,1640"]);
         command.arg(format!("--user-data-dir={}", directory.path().join("profile").display()));
         command.arg(format!("--screenshot={}", picture.display())).arg(format!("file://{}", page.display()));
         command.timeout(std::time::Duration::from_secs(50)).assert().success();

@@ -150,7 +150,7 @@ fn body(page: &Page<'_>) -> Result<String, std::fmt::Error> {
         chains::render(drawn, &mut out)?;
     }
     for section in sections {
-        numbers(section, &mut out)?;
+        numbers(section, sections.len() > 1, &mut out)?;
     }
     not_known(page, &mut out)?;
     let steps = text::next_steps(sections);
@@ -209,15 +209,16 @@ fn answer(section: &Section, out: &mut String) -> std::fmt::Result {
     out.write_str("</section>\n")
 }
 
-/// Figures and tables.
-fn numbers(section: &Section, out: &mut String) -> std::fmt::Result {
+/// Figures and tables; where several questions were answered, those of which.
+fn numbers(section: &Section, several: bool, out: &mut String) -> std::fmt::Result {
     for figure in &section.figures {
         figure::render(section.id, figure, out)?;
     }
     if section.tables.iter().all(|table| table.shown.is_none()) {
         return Ok(());
     }
-    out.push_str("<div class=\"tables\">\n<h2>Numbers</h2>\n");
+    let of = if several { section.question } else { "" };
+    writeln!(out, "<div class=\"tables\">\n<h2>Numbers <span class=\"quiet\">{}</span></h2>", Safe(of))?;
     for table in &section.tables {
         table::render(section.id, table, out)?;
     }
