@@ -123,6 +123,7 @@ fn chains(drawn: &Drawn) -> Vec<Value> {
     chosen.iter().map(|place| chain(drawn, *place, &reasons, &chosen)).collect()
 }
 
+/// A chain with its slices, and its neighbours by cost among those on the page.
 fn chain(drawn: &Drawn, place: usize, reasons: &[ByReason<'_>], chosen: &BTreeSet<usize>) -> Value {
     let chain = &drawn.chains[place];
     let found = drawn.timeline.slices(chain.lane, chain.span, MOST_SLICES);
@@ -131,10 +132,12 @@ fn chain(drawn: &Drawn, place: usize, reasons: &[ByReason<'_>], chosen: &BTreeSe
         json!({"index": slice.id.index, "from_ns": slice.span.from_ns, "to_ns": slice.span.to_ns,
                "state": slice.state.0, "detail": detail})
     });
-    let same = |other: &&usize| drawn.chains[**other].reason == chain.reason;
     let picks = reasons.iter().find(|reason| reason.reason == chain.reason).map(|reason| {
+        let here: Vec<usize> = reason.by_cost.iter().copied().filter(|place| chosen.contains(place)).collect();
+        let at = here.iter().position(|other| *other == place);
+        let beside = |step: isize| at.and_then(|at| here.get(at.checked_add_signed(step)?));
         json!({"median": reason.at(0.5), "p99": reason.at(0.99), "worst": reason.at(1.0),
-               "next": chosen.range(place + 1..).find(same), "previous": chosen.range(..place).rev().find(same)})
+               "next": beside(1), "previous": beside(-1)})
     });
     json!({"id": place, "lane": chain.lane.0, "reason": chain.reason, "from_ns": chain.span.from_ns,
            "to_ns": chain.span.to_ns, "exits": chain.exits, "cost_ns": chain.cost_ns, "sequence": chain.sequence,
