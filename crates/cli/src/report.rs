@@ -4,15 +4,19 @@
 //! one object whose sections say whose they are. Traces of several machines that belong together are one recording
 //! directory, or are put together by `--part`.
 
+mod html;
+
 use crate::arguments::{Narrow, Recordings, SymbolFiles};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::page::PageOptions;
 use crate::progress::Progress;
+use analysis::flow::timeline::Drawn;
 use analysis::{Ask, Input, Options, QUESTIONS};
 use anyhow::{anyhow, bail};
 use base::recording::Recording;
 use base::{Problem, Problems, Section, Severity};
 use clap::{Args, Parser, ValueEnum};
+use html::HtmlOptions;
 use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -25,6 +29,7 @@ use std::path::{Path, PathBuf};
     kvmscope report --json trace.dat | jq '.sections[].tables.exits'\n  \
     kvmscope report --part L0=host.dat --part L1=guest.dat --symbols L1=System.map\n  \
     kvmscope report --from 1.5 --to 2 --vm web --vcpu 0 trace.dat\n  \
+    kvmscope report --html out.html trace.dat\n  \
     kvmscope report --fail-on high trace.dat\n\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as --fail-on.")]
 pub struct Report {
@@ -36,6 +41,8 @@ pub struct Report {
     /// Also write each table as a CSV file into DIR
     #[arg(long, value_name = "DIR")]
     csv: Option<PathBuf>,
+    #[command(flatten)]
+    html: HtmlOptions,
     /// End with status 3 if a finding is as bad as this or worse
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
@@ -75,6 +82,8 @@ struct Answered {
     recording: Recording,
     sections: Vec<Section>,
     problems: Vec<Problem>,
+    /// Its vCPUs over time, where a page wants them.
+    drawn: Option<Drawn>,
 }
 
 impl Report {
@@ -84,6 +93,9 @@ impl Report {
         let wanted = self.recordings.wanted();
         if self.csv.is_some() && wanted.len() > 1 {
             bail!(WrongUse("--csv writes the tables of one recording; name one PATH".to_owned()));
+        }
+        if self.html.wanted() && wanted.len() > 1 {
+            bail!(WrongUse("--html writes the page of one recording; name one PATH".to_owned()));
         }
         let mut answers = Vec::new();
         for wanted in &wanted {
@@ -100,6 +112,9 @@ impl Report {
         // Files first: they are wanted whole even if whoever reads the text goes away.
         if let (Some(directory), [answered]) = (&self.csv, answers.as_slice()) {
             show::csv::write_csv(&answered.sections, directory)?;
+        }
+        if let [answered] = answers.as_slice() {
+            self.html.write(answered.for_programs(), answered.drawn.as_ref())?;
         }
         self.print(&answers)?;
         Ok(self.verdict(&answers))
@@ -125,6 +140,11 @@ impl Report {
                 Err(error) => failed.push(anyhow!("{error}")),
             }
         }
+        let drawn = if self.html.wanted() && !sections.is_empty() {
+            html::draw(&input, options, &mut |done, all| progress.at(done, all))
+        } else {
+            None
+        };
         drop(progress);
         if sections.is_empty() {
             return Err(failed.into_iter().next().unwrap_or_else(|| {
@@ -135,7 +155,7 @@ impl Report {
             }));
         }
         failed.iter().for_each(complain);
-        Ok(Answered { recording: input.recording, sections, problems: told(&title, &problems) })
+        Ok(Answered { recording: input.recording, sections, problems: told(&title, &problems), drawn })
     }
 
     fn print(&self, answers: &[Answered]) -> anyhow::Result<()> {
@@ -216,7 +236,7 @@ mod tests {
         });
         let here = Named::at_l0(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
         let recording = Recording::of_files(&[here], None).unwrap();
-        Answered { recording, sections: vec![section], problems: Vec::new() }
+        Answered { recording, sections: vec![section], problems: Vec::new(), drawn: None }
     }
 
     #[test]

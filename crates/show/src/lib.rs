@@ -1,4 +1,4 @@
-//! Answers become text, JSON and CSV; drawn flows become files for other viewers.
+//! Answers become text, JSON, CSV and a page; drawn flows become files for other viewers.
 //!
 //! ```text
 //! [Section] + [Problem]  --text::render-->    for people: paragraphs, findings, bars, tables that fit the page
@@ -7,11 +7,13 @@
 //! Drawn -> Picture       --perfetto::write-->  for ui.perfetto.dev
 //!                        --folded::write-->    stacks for flame graphs
 //!                        --speedscope::write-> for speedscope
+//!                        --html::write-->     for colleagues: one file with words, drawings and data
 //! ```
 //! Renderers know no question by name and add no words of their own to findings.
 
 pub mod csv;
 pub mod folded;
+pub mod html;
 pub mod json;
 pub mod perfetto;
 pub mod picture;

@@ -14,6 +14,10 @@ use base::{Problem, Section, Unknown, number};
 use line::{Lines, heading};
 use paint::{Paint, Role};
 
+// What pages in HTML say in the same words.
+pub(crate) use finding::cost;
+pub(crate) use table::shown_cell;
+
 /// The page a text is rendered for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
@@ -87,16 +91,19 @@ fn render_unknown(unknown: &[Unknown], out: &mut Lines) {
     out.gap();
     heading("NOT KNOWN", "", out);
     for item in unknown {
-        // The sentence usually says the amount itself, with its unit or with words around it.
-        let said = |amount: f64| {
-            let spellings = [number::amount(amount, &item.unit), number::plain(amount)];
-            spellings.iter().any(|spelling| item.text.contains(spelling.as_str()))
-        };
-        let text = match item.amount {
-            Some(amount) if !said(amount) => format!("{}: {}", number::amount(amount, &item.unit), item.text),
-            _ => item.text.clone(),
-        };
-        out.wrapped("   ", "     ", &text, out.page.width.min(WIDEST_PROSE));
+        out.wrapped("   ", "     ", &unknown_sentence(item), out.page.width.min(WIDEST_PROSE));
+    }
+}
+
+/// What is not known, with its amount: the sentence usually says it itself, with its unit or with words around it.
+pub(crate) fn unknown_sentence(item: &Unknown) -> String {
+    let said = |amount: f64| {
+        let spellings = [number::amount(amount, &item.unit), number::plain(amount)];
+        spellings.iter().any(|spelling| item.text.contains(spelling.as_str()))
+    };
+    match item.amount {
+        Some(amount) if !said(amount) => format!("{}: {}", number::amount(amount, &item.unit), item.text),
+        _ => item.text.clone(),
     }
 }
 
@@ -116,34 +123,34 @@ fn render_problems(problems: &[Problem], out: &mut Lines) {
     out.gap();
     heading("DAMAGE IN THE INPUT", "", out);
     for problem in problems.iter().take(MOST_PROBLEMS) {
-        let place = problem.offset.map_or(String::new(), |offset| format!(" at byte {offset:#x}"));
-        let mut text = problem.text.clone();
-        if text.is_empty() {
-            text = format!("expected {}, found {}", problem.expected, problem.found);
-        }
-        let mut counts = Vec::new();
-        if problem.count > 1 {
-            counts.push(format!("{} times", number::thousands(problem.count)));
-        }
-        if problem.bytes_skipped > 0 {
-            counts.push(format!("{} passed over", number::exact_bytes(problem.bytes_skipped)));
-        }
-        let counts = if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) };
-        out.wrapped("   ", "     ", &located(problem, &place, &text, &counts), out.page.width);
+        out.wrapped("   ", "     ", &problem_sentence(problem), out.page.width);
     }
     if let Some(more) = problems.len().checked_sub(MOST_PROBLEMS).filter(|more| *more > 0) {
         out.line(&format!("   + {more} more kinds, see --json"));
     }
 }
 
+/// Damage as one sentence: which file, where in it, what, how often, how much of it was passed over.
+pub(crate) fn problem_sentence(problem: &Problem) -> String {
+    let place = problem.offset.map_or(String::new(), |offset| format!(" at byte {offset:#x}"));
+    let mut text = problem.text.clone();
+    if text.is_empty() {
+        text = format!("expected {}, found {}", problem.expected, problem.found);
+    }
+    let mut counts = Vec::new();
+    if problem.count > 1 {
+        counts.push(format!("{} times", number::thousands(problem.count)));
+    }
+    if problem.bytes_skipped > 0 {
+        counts.push(format!("{} passed over", number::exact_bytes(problem.bytes_skipped)));
+    }
+    let counts = if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) };
+    located(problem, &place, &text, &counts)
+}
+
 /// The last lines say what to do next, once, whichever section said it first.
 fn render_next(sections: &[Section], out: &mut Lines) {
-    let mut steps: Vec<&str> = Vec::new();
-    for step in sections.iter().flat_map(|section| &section.next) {
-        if !steps.contains(&step.as_str()) {
-            steps.push(step);
-        }
-    }
+    let steps = next_steps(sections);
     if steps.is_empty() {
         return;
     }
@@ -159,6 +166,17 @@ fn render_next(sections: &[Section], out: &mut Lines) {
             out.line(&format!("   {step}"));
         }
     }
+}
+
+/// What to do next, each once.
+pub(crate) fn next_steps(sections: &[Section]) -> Vec<&str> {
+    let mut steps: Vec<&str> = Vec::new();
+    for step in sections.iter().flat_map(|section| &section.next) {
+        if !steps.contains(&step.as_str()) {
+            steps.push(step);
+        }
+    }
+    steps
 }
 
 impl Page {

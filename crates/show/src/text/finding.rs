@@ -84,7 +84,7 @@ impl Said<'_> {
 }
 
 /// `76.6 % of all exits (measured, 70 % to 80 % ...)`.
-fn cost(cost: &Cost) -> String {
+pub fn cost(cost: &Cost) -> String {
     let Some(value) = cost.value else { return "not known".to_owned() };
     let said = number::amount(value, &cost.unit);
     let short = cost.unit.split(' ').next().filter(|unit| matches!(*unit, "ns" | "bytes" | "share")).unwrap_or("count");

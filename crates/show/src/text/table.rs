@@ -108,7 +108,7 @@ fn shaped(table: &Table, shown: &Shown, rows: usize) -> (Vec<String>, Vec<Shaped
 }
 
 /// A cell as people read it. Numbers without a unit are names (a vCPU, a thread) and stay ungrouped.
-fn shown_cell(cell: &Cell, column: &Column) -> String {
+pub fn shown_cell(cell: &Cell, column: &Column) -> String {
     match (cell, column.unit) {
         (Cell::Missing, _) => "-".to_owned(),
         (Cell::Text(text), _) => harmless(text).into_owned(),

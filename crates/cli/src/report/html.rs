@@ -1,0 +1,69 @@
+//! `--html FILE`: the answer as one page, with the vCPUs drawn over time.
+
+use analysis::flow::{build, timeline};
+use analysis::{Ask, Input, Options};
+use clap::Args;
+use show::html::{MOST_BYTES, Page};
+use show::json::Answered;
+use std::path::PathBuf;
+
+/// Options of the page.
+#[derive(Args)]
+pub struct HtmlOptions {
+    /// Also write one self-contained page into FILE, to open offline or to send to a colleague
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// The page's length at most, such as 2MB; data for zooming is left out first [default: 8MB]
+    #[arg(long, value_name = "SIZE", requires = "html", value_parser = size)]
+    html_max: Option<u64>,
+}
+
+impl HtmlOptions {
+    /// Whether a page is wanted.
+    pub fn wanted(&self) -> bool {
+        self.html.is_some()
+    }
+
+    /// Writes the page, if it is wanted.
+    pub fn write(&self, answered: Answered<'_>, drawn: Option<&timeline::Drawn>) -> anyhow::Result<()> {
+        let Some(path) = &self.html else { return Ok(()) };
+        let page = Page { answered, drawn, most_bytes: self.html_max.unwrap_or(MOST_BYTES) };
+        Ok(show::html::write(&page, path)?)
+    }
+}
+
+/// The vCPUs over time, or nothing where the recording holds none: the page then has the answers alone.
+pub fn draw(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Option<timeline::Drawn> {
+    let flow = build::build(&mut Ask { input, options, progress }).ok()?;
+    Some(timeline::draw(input, options, &flow, progress))
+}
+
+/// `500kB`, `8MB`, `1GB`, or bytes.
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "write a number of bytes, such as 8MB or 500kB".to_owned();
+    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let times = match unit.trim_end_matches(['B', 'b']) {
+        "" => 1,
+        "k" | "K" => 1_000,
+        "m" | "M" => 1_000_000,
+        "g" | "G" => 1_000_000_000,
+        _ => return Err(wrong()),
+    };
+    number.parse::<u64>().ok().and_then(|number| number.checked_mul(times)).filter(|size| *size > 0).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_a_number_with_a_unit_or_without() {
+        assert_eq!(["8MB", "500kB", "1G", "4096"].map(size), [Ok(8_000_000), Ok(500_000), Ok(1_000_000_000), Ok(4096)]);
+        assert!(
+            ["", "MB", "8 apples", "0", "-1", "99999999999999999999", "9999999999999GB"]
+                .iter()
+                .all(|text| size(text).is_err())
+        );
+    }
+}

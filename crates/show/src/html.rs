@@ -1,0 +1,246 @@
+//! One file that a colleague opens from a mail: an answer as a page that needs nothing else.
+//!
+//! ```text
+//! [Section] + [Problem] + Drawn  -->  policy, style, words, tables, drawings    complete without any script
+//!                                -->  data: report, timeline, pyramid, chains   for the script, and for programs
+//! ```
+//! The page loads nothing and sends nothing; its policy forbids both. The same input gives the same bytes: the only
+//! times in it are the recording's own. Sections, figures and tables are rendered as they come; no question is known by
+//! name. [docs/report.md](../../../docs/report.md) describes the page for its readers.
+
+mod axis;
+mod chains;
+mod data;
+mod escape;
+mod figure;
+mod finding;
+mod ladder;
+mod look;
+mod policy;
+mod program;
+mod pyramid;
+mod table;
+mod tile;
+mod timeline;
+
+use crate::json::Answered;
+use crate::text;
+use analysis::flow::timeline::Drawn;
+use base::recording::Emulator;
+use base::{Finding, Section, Severity, number};
+use data::Data;
+use escape::Safe;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// How long a page may become unless the user says otherwise: mail servers take it.
+pub const MOST_BYTES: u64 = 8_000_000;
+
+/// The page's style.
+const STYLE: &str = include_str!("html/style.css");
+
+/// What goes on the page.
+#[derive(Clone, Copy)]
+pub struct Page<'a> {
+    /// A recording and what it answered.
+    pub answered: Answered<'a>,
+    /// Its vCPUs over time, if it has any.
+    pub drawn: Option<&'a Drawn>,
+    /// The page's length at most.
+    pub most_bytes: u64,
+}
+
+/// Why a page could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The refusal.
+        source: std::io::Error,
+    },
+    /// Words and drawings alone are longer than allowed.
+    #[error(
+        "the page has {needed} without any data, more than --html-max allows; give it more, or narrow the report with --from and --to or --vm"
+    )]
+    TooLong {
+        /// Its length in words.
+        needed: String,
+    },
+    /// The report could not be put on the page.
+    #[error("the page's data: {0}")]
+    Data(#[from] std::io::Error),
+}
+
+/// Writes the page beside its place and renames it, so that a reader sees it whole or not at all.
+///
+/// # Errors
+/// If the operating system refuses, or if the page cannot be as short as wanted.
+pub fn write(page: &Page<'_>, path: &Path) -> Result<(), Error> {
+    let text = render(page)?;
+    let refused = |source| Error::Io { path: path.to_owned(), source };
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
+    if written.is_err() {
+        // It is ours, and half of it helps nobody; whether it could be removed changes nothing for the user.
+        let _ = std::fs::remove_file(&beside);
+    }
+    written.map_err(refused)
+}
+
+/// The page. What does not fit is left out, the data of the finest zooms first, and the page says so.
+///
+/// # Errors
+/// [`Error::TooLong`] if it would be too long without any data.
+pub fn render(page: &Page<'_>) -> Result<String, Error> {
+    let mut data = Data::new(&page.answered, page.drawn)?;
+    let mut left_out: Vec<&str> = Vec::new();
+    let body = body(page).expect("a String takes all that is written");
+    loop {
+        let text = whole(page, &body, &left_out, &data.element()?);
+        if text.len() as u64 <= page.most_bytes {
+            return Ok(text);
+        }
+        match data.shrink() {
+            Some(what) if !left_out.contains(&what) => left_out.push(what),
+            Some(_) => {}
+            None => return Err(Error::TooLong { needed: number::bytes(text.len() as f64) }),
+        }
+    }
+}
+
+fn whole(page: &Page<'_>, body: &str, left_out: &[&str], data: &str) -> String {
+    let title = page.answered.recording.title();
+    let left_out: Vec<String> = left_out.iter().map(|what| what.to_string()).collect();
+    let note = if left_out.is_empty() {
+        String::new()
+    } else {
+        format!("<p>Left out to keep the page short: {}.</p>\n", number::list(&left_out))
+    };
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{} - kvmscope</title>\n<style id=\"static-style\">{STYLE}</style>\n\
+         {}</head>\n<body>\n{body}<footer>\n{note}<p>Written by kvmscope {}. Numbers are measured in this recording unless \
+         they say modelled or published.</p>\n</footer>\n{data}{}</body>\n</html>\n",
+        policy::policy(&[&[STYLE], program::styles()].concat(), program::scripts()),
+        Safe(title),
+        program::style_elements(),
+        env!("CARGO_PKG_VERSION"),
+        program::script_elements()
+    )
+}
+
+fn body(page: &Page<'_>) -> Result<String, std::fmt::Error> {
+    let sections = page.answered.sections;
+    let mut out = look::definitions();
+    head(page, &mut out)?;
+    let emulated = if page.answered.recording.emulated.is_some() { " class=\"emulated-times\"" } else { "" };
+    writeln!(out, "<main id=\"report\"{emulated}>")?;
+    for section in sections {
+        answer(section, &mut out)?;
+    }
+    if let Some(drawn) = page.drawn {
+        timeline::render(drawn, &mut out)?;
+        chains::render(drawn, &mut out)?;
+    }
+    for section in sections {
+        numbers(section, sections.len() > 1, &mut out)?;
+    }
+    not_known(page, &mut out)?;
+    let steps = text::next_steps(sections);
+    list("next", "Next", &steps, &mut out)?;
+    out.push_str("</main>\n");
+    Ok(out)
+}
+
+/// What was recorded, where, and the mark of emulated time.
+fn head(page: &Page<'_>, out: &mut String) -> std::fmt::Result {
+    let recording = page.answered.recording;
+    write!(
+        out,
+        "<header class=\"top\">\n<p class=\"brand\">kvmscope report</p>\n<h1>{}</h1>\n",
+        Safe(recording.title())
+    )?;
+    let emulator = recording.emulated.map(|emulator| match emulator {
+        Emulator::Tcg => "QEMU TCG",
+        Emulator::Bochs => "Bochs",
+    });
+    if let Some(emulator) = emulator {
+        writeln!(out, "<p class=\"emulated\">Emulated by {}: counts and order are real, times are not.</p>", emulator)?;
+    }
+    for about in page.answered.sections.iter().flat_map(|section| &section.about) {
+        // The mark above says it once for the whole page.
+        if recording.emulated.is_none() || !about.starts_with("EMULATED") {
+            writeln!(out, "<p class=\"quiet\">{}</p>", Safe(about))?;
+        }
+    }
+    if let Some(created) = &recording.created {
+        writeln!(out, "<p class=\"quiet\">recorded {}</p>", Safe(created))?;
+    }
+    out.write_str("</header>\n")
+}
+
+/// The question, its answer, and what to change.
+fn answer(section: &Section, out: &mut String) -> std::fmt::Result {
+    write!(
+        out,
+        "<section class=\"answer\" id=\"{}\">\n<h2>{}</h2>\n<p class=\"summary\">{}</p>\n",
+        Safe(section.id),
+        Safe(section.question),
+        Safe(&section.summary)
+    )?;
+    if !section.findings.is_empty() {
+        let findings: Vec<&Finding> = section.findings.iter().collect();
+        let counts = [Severity::High, Severity::Medium, Severity::Low, Severity::Info].map(|severity| {
+            let count = findings.iter().filter(|finding| finding.severity == severity).count();
+            (count > 0).then(|| format!("{count} {}", severity.name()))
+        });
+        let counts: Vec<String> = counts.into_iter().flatten().collect();
+        writeln!(out, "<h2>Findings <span class=\"quiet\">{}</span></h2>\n<div class=\"cards\">", counts.join(", "))?;
+        finding::render(&findings, out)?;
+        out.push_str("</div>\n");
+    }
+    out.write_str("</section>\n")
+}
+
+/// Figures and tables; where several questions were answered, those of which.
+fn numbers(section: &Section, several: bool, out: &mut String) -> std::fmt::Result {
+    for figure in &section.figures {
+        figure::render(section.id, figure, out)?;
+    }
+    if section.tables.iter().all(|table| table.shown.is_none()) {
+        return Ok(());
+    }
+    let of = if several { section.question } else { "" };
+    writeln!(out, "<div class=\"tables\">\n<h2>Numbers <span class=\"quiet\">{}</span></h2>", Safe(of))?;
+    for table in &section.tables {
+        table::render(section.id, table, out)?;
+    }
+    out.write_str("</div>\n")
+}
+
+/// What is not known, what was lost, what was damaged.
+fn not_known(page: &Page<'_>, out: &mut String) -> std::fmt::Result {
+    let unknown: Vec<String> =
+        page.answered.sections.iter().flat_map(|section| &section.unknown).map(text::unknown_sentence).collect();
+    list("unknown", "Not known", &unknown, out)?;
+    let damage: Vec<String> = page.answered.problems.iter().map(text::problem_sentence).collect();
+    list("damage", "Damage in the input", &damage, out)
+}
+
+fn list(id: &str, title: &str, items: &[impl std::fmt::Display], out: &mut String) -> std::fmt::Result {
+    if items.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n<ul class=\"said\">")?;
+    for item in items {
+        writeln!(out, "<li>{}</li>", Safe(item))?;
+    }
+    out.write_str("</ul>\n</section>\n")
+}

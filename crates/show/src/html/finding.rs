@@ -1,0 +1,66 @@
+//! A finding as a card: how bad, what, how we know, what it costs, what to type, the way back.
+
+use super::escape::Safe;
+use crate::text;
+use base::Finding;
+use std::fmt::Write;
+
+/// The cards, worst first as the section has them.
+pub fn render(findings: &[&Finding], out: &mut String) -> std::fmt::Result {
+    for finding in findings {
+        card(finding, out)?;
+    }
+    Ok(())
+}
+
+fn card(finding: &Finding, out: &mut String) -> std::fmt::Result {
+    let severity = finding.severity.name();
+    write!(
+        out,
+        "<article class=\"card {severity}\" id=\"{}\">\n<header><span class=\"severity\">{severity}</span>\
+         <code class=\"rule\">{}</code><span class=\"about\">{}</span></header>\n<h3>{}</h3>\n<dl>\n",
+        Safe(finding.id()),
+        Safe(finding.rule),
+        Safe(&finding.subject),
+        Safe(&finding.title)
+    )?;
+    write!(out, "<dt>seen</dt><dd><ul>")?;
+    for seen in &finding.evidence {
+        write!(out, "<li>{}", Safe(&seen.what))?;
+        if !seen.place.is_empty() {
+            write!(out, " <span class=\"place\">{}</span>", Safe(&seen.place))?;
+        }
+        out.push_str("</li>");
+    }
+    writeln!(out, "</ul></dd>")?;
+    writeln!(
+        out,
+        "<dt>costs</dt><dd class=\"cost {}\">{}</dd>",
+        finding.cost.kind.name(),
+        Safe(text::cost(&finding.cost))
+    )?;
+    if !finding.why.is_empty() {
+        writeln!(out, "<dt>why</dt><dd>{}</dd>", Safe(&finding.why))?;
+    }
+    if !finding.fix.is_empty() {
+        commands(&format!("at {}, type", finding.level), &finding.fix, out)?;
+        writeln!(out, "<dt>needs</dt><dd>{}</dd>", Safe(finding.needs.words()))?;
+    }
+    if !finding.undo.is_empty() {
+        commands("undo", &finding.undo, out)?;
+    }
+    if !finding.source.is_empty() {
+        writeln!(out, "<dt>source</dt><dd class=\"quiet\">{}</dd>", Safe(finding.source))?;
+    }
+    out.push_str("</dl>\n</article>\n");
+    Ok(())
+}
+
+/// A command per line, each selected whole by one click (`user-select: all`), so that it is copied without a script.
+fn commands(label: &str, commands: &[String], out: &mut String) -> std::fmt::Result {
+    write!(out, "<dt>{}</dt><dd>", Safe(label))?;
+    for command in commands {
+        write!(out, "<pre><code>{}</code></pre>", Safe(command))?;
+    }
+    writeln!(out, "</dd>")
+}

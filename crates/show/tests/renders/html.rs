@@ -1,0 +1,130 @@
+//! The page: its bytes for a made-up answer, what hostile names become, and what a short page leaves out.
+
+use crate::sample;
+use analysis::flow::timeline::{Drawn, DrawnChain, DrawnVcpu};
+use base::timeline::{Columns, Lane, Marker, State, StateId};
+use base::{Problem, Section, Span};
+use kvmscope_show::html::{Error, MOST_BYTES, Page, render, write};
+use kvmscope_show::json::Answered;
+
+/// Two exits of L2, the second one dearer, under a VM of the given name.
+fn drawn(vm: &str) -> Drawn {
+    let state = |name: &str, title: &str| State { name: name.into(), title: title.into() };
+    let mut timeline = Columns::new(vec![
+        state("guest_l1", "L1 guest"),
+        state("guest_l2", "L2 guest"),
+        state("handling_l1", "L0 working for L1"),
+        state("handling_l2", "L0 working for L2"),
+    ]);
+    let lane = timeline.add_lane(Lane { group: vm.into(), title: "vCPU 0".into() });
+    let mut chains = Vec::new();
+    for (start, factor) in [(0u64, 1u64), (20_000, 3)] {
+        timeline.push(lane, start, StateId(1), "");
+        for (after, state, detail) in
+            [(1_000, 3, "CPUID"), (1_500, 0, ""), (2_000, 2, "VMREAD"), (3_000, 0, ""), (3_500, 2, "VMRESUME")]
+        {
+            timeline.push(lane, start + after * factor, StateId(state), detail);
+        }
+        timeline.push(lane, start + 5_000 * factor, StateId(1), "");
+        chains.push(DrawnChain {
+            lane,
+            reason: "CPUID".into(),
+            span: Span { from_ns: start + 1_000 * factor, to_ns: start + 5_000 * factor },
+            exits: 2,
+            sequence: vec!["VMREAD".into(), "VMRESUME".into()],
+            cost_ns: Some(4_000 * factor),
+        });
+    }
+    timeline.end(lane, 40_000);
+    timeline.markers.push(Marker { lane: None, at_ns: 10_000, label: format!("3 events lost on CPU 1 of {vm}") });
+    Drawn { timeline, chains, vcpus: vec![DrawnVcpu { vm: vm.into(), vcpu: 0, tid: 98 }] }
+}
+
+fn page(sections: &[Section], problems: &[Problem], drawn: &Drawn, most_bytes: u64) -> Result<String, Error> {
+    let recording = sample::recording();
+    let answered = Answered { recording: &recording, sections, problems };
+    render(&Page { answered, drawn: Some(drawn), most_bytes })
+}
+
+#[test]
+fn the_page_is_the_same_every_time() {
+    let (sections, problems, drawn) = ([sample::section()], sample::problems(), drawn("nestv-98"));
+    let first = page(&sections, &problems, &drawn, MOST_BYTES).unwrap();
+    assert_eq!(first, page(&sections, &problems, &drawn, MOST_BYTES).unwrap());
+    if first.contains("app-style") {
+        return println!("skipped: golden page: this build has the dashboard's script on it");
+    }
+    // The style is its own file, and its hash follows it.
+    let style = &first[first.find("<style").unwrap()..first.find("</style>").unwrap()];
+    let hash = &first[first.find("'sha256-").unwrap()..][..53];
+    let golden = first.replace(style, "<style>...").replace(hash, "'sha256-...'");
+    insta::assert_snapshot!("page", golden);
+}
+
+#[test]
+fn names_of_others_are_text_and_stay_whole_in_the_data() {
+    let evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&";
+    let mut section = sample::section();
+    section.summary = evil.into();
+    section.about.push(evil.into());
+    section.next.push(evil.into());
+    section.unknown[0].text = evil.into();
+    let finding = &mut section.findings[0];
+    (finding.title, finding.subject, finding.why) = (evil.into(), evil.into(), evil.into());
+    finding.fix.push(evil.into());
+    finding.evidence[0].what = evil.into();
+    finding.evidence[0].place = evil.into();
+    let cost = &mut finding.cost;
+    cost.unit = evil.into();
+    section.figures[0].title = evil.into();
+    section.figures[0].caption = evil.into();
+    for table in &mut section.tables {
+        for row in &mut table.rows {
+            row[0] = evil.into();
+        }
+        if let Some(shown) = &mut table.shown {
+            shown.title = evil.into();
+            shown.columns[0].1 = evil.into();
+        }
+    }
+    let problems = [Problem::at(evil, 7, evil, evil, 1, evil)];
+    let mut drawn = drawn(evil);
+    drawn.chains[0].reason = evil.into();
+    drawn.chains[0].sequence[0] = evil.into();
+    let page = page(&[section], &problems, &drawn, MOST_BYTES).unwrap();
+    assert!(!page.contains("<img") && !page.contains("<script>alert"));
+    let data = page.find("<script type=\"application/json\" id=\"kvmscope-data\">").unwrap();
+    assert_eq!(page[..data].matches("<script").count(), 0, "no script stands before the data");
+    let json = &page[data..][page[data..].find('>').unwrap() + 1..];
+    let json: serde_json::Value = serde_json::from_str(&json[..json.find("</script>").unwrap()]).unwrap();
+    assert_eq!(json["report"]["sections"][0]["summary"], evil);
+    assert_eq!(json["timeline"]["lanes"][0]["group"], evil);
+    assert!(page.matches("&lt;/script&gt;&lt;script&gt;alert(1)").count() > 20);
+}
+
+#[test]
+fn a_short_page_leaves_data_out_and_says_so() {
+    let (sections, drawn) = ([sample::section()], drawn("nestv-98"));
+    let whole = page(&sections, &[], &drawn, MOST_BYTES).unwrap();
+    assert!(!whole.contains("Left out"));
+    let short = page(&sections, &[], &drawn, whole.len() as u64 - 1).unwrap();
+    assert!(short.len() < whole.len() && short.contains("Left out to keep the page short: single chains"), "{short}");
+    let refused = page(&sections, &[], &drawn, 1_000).unwrap_err();
+    assert!(refused.to_string().contains("more than --html-max allows"), "{refused}");
+}
+
+#[test]
+fn a_page_is_written_whole_or_not_at_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let (recording, sections) = (sample::recording(), [sample::section()]);
+    let answered = Answered { recording: &recording, sections: &sections, problems: &[] };
+    let page = Page { answered, drawn: None, most_bytes: MOST_BYTES };
+    let path = directory.path().join("out.html");
+    write(&page, &path).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), render(&page).unwrap());
+    write(&Page { most_bytes: 10, ..page }, &path).unwrap_err();
+    assert!(std::fs::metadata(&path).unwrap().len() > 1_000, "what was there stays");
+    let error = write(&page, &directory.path().join("missing/out.html")).unwrap_err();
+    assert!(error.to_string().contains("missing/out.html: No such file"), "{error}");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing half written is left");
+}
