@@ -14,6 +14,7 @@ mod page;
 mod progress;
 mod record;
 mod report;
+mod serve;
 mod snapshot;
 mod tree;
 mod undo;
@@ -42,6 +43,7 @@ enum Command {
     Join(join::Join),
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Lab(lab::Lab),
+    Serve(serve::Serve),
     Completions(completions::Completions),
 }
 
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Command::Join(join) => join.run(),
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         Command::Lab(lab) => lab.run(),
+        Command::Serve(serve) => serve.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()
