@@ -100,7 +100,7 @@ fn shares_round_by_largest_remainder() {
     assert_eq!(cover(&[1, 1, 1], 3), [85, 85, 85]);
     assert_eq!(cover(&[1, 1], 2), [128, 127], "of equals the first");
     assert_eq!(cover(&[999, 1], 1_000), [255, 0], "too short to be seen, which is what `present` is for");
-    assert_eq!(cover(&[0, 5], 10), [0, 127], "the half that nothing fills rounds as well");
+    assert_eq!(cover(&[0, 5], 10), [0, 128], "what nothing fills takes its share behind the states");
     assert_eq!(cover(&[u64::MAX - 1, 1], u64::MAX), [255, 0]);
     assert_eq!(cover(&[0, 0], 0), [0, 0]);
 }
