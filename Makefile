@@ -14,9 +14,11 @@ run: ## Build the slim program and answer for the bundled recordings
 	cargo build --release --locked --package kvmscope
 	@tools/first-answer.sh
 
-full: ## Build everything there is, with all features
+full: ## Build the dashboard (needs npm), then the program with all features
 	@tools/need-build.sh
-	cargo build --release --locked --workspace --all-features
+	@tools/dashboard.sh
+	KVMSCOPE_UI_STAMP=$$(tools/dashboard.sh --stamp) \
+		cargo build --release --locked --package kvmscope --features full
 
 test: ## Install what tests compare with (root on Debian), run all tests, list those that were skipped
 	@tools/need-build.sh

@@ -88,3 +88,7 @@ fi
 
 tools/memory.sh "${BENCH_GB:-1}"
 tools/bench-record.sh "$kvmscope" target/release/examples/guest
+
+echo
+echo "== timeline tiles: 12.5 million slices, against a scan of all of them"
+cargo run --release --locked --quiet --package kvmscope-serve --example tiles

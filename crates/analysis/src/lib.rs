@@ -4,10 +4,12 @@
 //! list of them. Questions never import each other; what several need lies in `shared/`. Everything here is pure: it
 //! reads a [`Recording`](base::recording::Recording) and nothing else, and needs no root.
 
+pub mod answers;
 pub mod flow;
 pub mod input;
 pub mod shared;
 
+pub use answers::Answers;
 pub use input::{Input, Options, Part};
 
 use base::{Problem, Section};

@@ -15,6 +15,7 @@ mod page;
 mod progress;
 mod record;
 mod report;
+mod serve;
 mod snapshot;
 mod tree;
 mod undo;
@@ -44,6 +45,7 @@ enum Command {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Lab(lab::Lab),
     Export(Box<export::Export>),
+    Serve(serve::Serve),
     Completions(completions::Completions),
 }
 
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         Command::Lab(lab) => lab.run(),
         Command::Export(export) => export.run(),
+        Command::Serve(serve) => serve.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()

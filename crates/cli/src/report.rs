@@ -11,10 +11,10 @@ use crate::exit::{Exit, WrongUse, complain};
 use crate::page::PageOptions;
 use crate::progress::Progress;
 use analysis::flow::timeline::Drawn;
-use analysis::{Ask, Input, Options, QUESTIONS};
+use analysis::{Answers, Input, Options};
 use anyhow::{anyhow, bail};
 use base::recording::Recording;
-use base::{Problem, Problems, Section, Severity};
+use base::{Problem, Section, Severity};
 use clap::{Args, Parser, ValueEnum};
 use html::HtmlOptions;
 use std::ffi::OsStr;
@@ -125,21 +125,8 @@ impl Report {
         let title = recording.title();
         let input = Input::open(recording)?;
         let mut progress = Progress::new(!self.no_progress);
-        let mut problems = Problems::default();
-        problems.extend(input.problems.iter().cloned());
-        let mut sections = Vec::new();
-        let mut failed = Vec::new();
-        for question in QUESTIONS {
-            let mut hear = |done, all| progress.at(done, all);
-            match (question.answer)(&mut Ask { input: &input, options, progress: &mut hear }) {
-                Ok(Some(answer)) => {
-                    problems.extend(answer.problems);
-                    sections.push(answer.section);
-                }
-                Ok(None) => {}
-                Err(error) => failed.push(anyhow!("{error}")),
-            }
-        }
+        let Answers { sections, problems, failed } =
+            Answers::of(&input, options, &mut |done, all| progress.at(done, all));
         let drawn = if self.html.wanted() && !sections.is_empty() {
             html::draw(&input, options, &mut |done, all| progress.at(done, all))
         } else {
@@ -147,15 +134,18 @@ impl Report {
         };
         drop(progress);
         if sections.is_empty() {
-            return Err(failed.into_iter().next().unwrap_or_else(|| {
-                anyhow!(
-                    "{title} holds no events that a question could use; record some with \
-                     `kvmscope record --seconds 10`"
-                )
-            }));
+            return Err(failed.into_iter().next().map_or_else(
+                || {
+                    anyhow!(
+                        "{title} holds no events that a question could use; record some with \
+                         `kvmscope record --seconds 10`"
+                    )
+                },
+                Into::into,
+            ));
         }
-        failed.iter().for_each(complain);
-        Ok(Answered { recording: input.recording, sections, problems: told(&title, &problems), drawn })
+        failed.into_iter().for_each(|error| complain(&error.into()));
+        Ok(Answered { recording: input.recording, sections, problems, drawn })
     }
 
     fn print(&self, answers: &[Answered]) -> anyhow::Result<()> {
@@ -181,17 +171,6 @@ impl Report {
         let mut findings = answers.iter().flat_map(|answered| &answered.sections).flat_map(|section| &section.findings);
         if findings.any(|finding| finding.severity >= limit) { Exit::FailOn } else { Exit::Answered }
     }
-}
-
-/// All problems that were kept, and how many were not.
-fn told(title: &str, problems: &Problems) -> Vec<Problem> {
-    let mut told = problems.list().to_vec();
-    if problems.beyond_cap() > 0 {
-        let text = "further problems of other kinds, not listed";
-        let more = Problem::at(title, None, "", "", 0, text);
-        told.push(Problem { count: problems.beyond_cap(), ..more });
-    }
-    told
 }
 
 impl Answered {

@@ -6,7 +6,7 @@
 mod section;
 
 use base::recording::Recording;
-use base::{Problem, Section};
+use base::{Problem, Section, Table};
 use section::Shown;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::io::{self, Write};
@@ -36,6 +36,14 @@ pub fn write(out: impl Write, command: &str, answers: &[Answered<'_>]) -> io::Re
     let mut out = out;
     serde_json::to_writer(&mut out, &Document { command, answers })?;
     out.write_all(b"\n")
+}
+
+/// Writes one table as it stands in `--json`: `{columns, rows}`.
+///
+/// # Errors
+/// If `out` refuses.
+pub fn write_table(out: impl Write, table: &Table) -> io::Result<()> {
+    Ok(serde_json::to_writer(out, &section::TableShown(table))?)
 }
 
 struct Document<'a> {

@@ -33,6 +33,6 @@ pub use batch::{Batch, Kind};
 pub use error::Error;
 pub use facts::{EventType, Facts, FieldKind, FieldType, Format};
 pub use lane::{Lane, Pieces, Reading, Scratch, Source, Trace};
-pub use open::open;
+pub use open::{looks_like_trace, open};
 pub use replay::{Event, Listener, Totals, replay};
 pub use request::{Request, Wanted};

@@ -46,3 +46,10 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
     let shown: Vec<String> = first.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     Err(unknown(format!("it starts with the bytes {}", shown.join(" "))))
 }
+
+/// Do the first bytes look like a trace that [`open`] reads? Nothing more is read, so a damaged trace looks like one.
+pub fn looks_like_trace(path: &Path) -> bool {
+    let mut first = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(FIRST_BYTES).read_to_end(&mut first));
+    read.is_ok() && (tracedat::sniff(&first) || perfdata::sniff(&first) || text::sniff(&first))
+}

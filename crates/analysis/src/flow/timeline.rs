@@ -68,7 +68,8 @@ pub fn draw(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn Fn
     let parts: Vec<(&Part, &PartFlow)> = answering.filter(|(_, flow)| flow.aligned.is_none()).collect();
     let mut table = StateTable::default();
     let drafts: Vec<Draft> = parts.iter().map(|(part, flow)| draft(part, flow, options, progress)).collect();
-    let numbers: Vec<Vec<StateId>> = parts.iter().map(|(_, flow)| table.add(flow)).collect();
+    let numbers: Vec<Vec<StateId>> =
+        parts.iter().zip(&drafts).map(|((_, flow), draft)| table.add(flow, draft)).collect();
     let mut drawn = Drawn { timeline: Columns::new(table.states), chains: Vec::new(), vcpus: Vec::new() };
     for (((_, flow), draft), numbers) in parts.iter().zip(&drafts).zip(&numbers) {
         for vcpu in &flow.vcpus {
@@ -89,7 +90,7 @@ pub fn draw(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn Fn
     drawn
 }
 
-/// The names of all states that parts of different levels have.
+/// The names of all states that occur; parts of different levels have different ones.
 #[derive(Default)]
 struct StateTable {
     states: Vec<base::timeline::State>,
@@ -97,7 +98,10 @@ struct StateTable {
 
 impl StateTable {
     /// Adds what is missing of a part's states; returns their numbers by [`State::index`].
-    fn add(&mut self, flow: &PartFlow) -> Vec<StateId> {
+    fn add(&mut self, flow: &PartFlow, draft: &Draft) -> Vec<StateId> {
+        let mut occurs = [false; STATES];
+        let pieces = draft.threads.iter().flat_map(|thread| &thread.pieces);
+        pieces.for_each(|(_, state)| occurs[state.index()] = true);
         let mut number = |state: State| {
             let name = states::name(flow.level, state);
             let known = self.states.iter().position(|known| known.name == name);
@@ -107,7 +111,8 @@ impl StateTable {
             });
             StateId(place as u8)
         };
-        (0..STATES).map(|index| number(State::of_index(index))).collect()
+        // A state that does not occur is never asked for its number.
+        (0..STATES).map(|index| if occurs[index] { number(State::of_index(index)) } else { StateId(0) }).collect()
     }
 }
 

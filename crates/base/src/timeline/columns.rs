@@ -4,20 +4,23 @@
 //! starts   | 0 7 9 ... | 812 ... | 1633 ...      8 bytes per slice; a slice ends where the next one starts
 //! states   | 2 0 2 ... |   1 ... |    2 ...      1 byte per slice
 //! sums     | 0 0 0     | 70 9 733| ...           per block of 64 slices: time in each state before the block
-//! longest  |   63      |   70    | ...           and the block's longest slice
+//! longest  |   63      |   70    | ...           and the block's longest slice, with its length
+//! details  | 0 VMREAD, 2 CPUID, ...               8 bytes per slice of which more is known; each text is kept once
 //! ```
 //! The time in a state up to an instant is its block's sum and a walk of at most 64 slices; a pixel's time is the
 //! difference of two of them, exact to the nanosecond. The pixels of a window touch each block once or twice, so the
-//! longest slice needs no tree above the blocks.
+//! longest slice needs no tree above the blocks. One cursor sweeps over a window: where a pixel ends, the next begins,
+//! so the slice there is looked up once, and from the last one on.
 
 use super::{
     Counter, Coverage, Lane, LaneId, Link, Marker, Slice, SliceId, Slices, State, StateId, Timeline, WIDEST,
     pixel_start,
 };
 use crate::Span;
+use std::collections::HashMap;
 use std::ops::Range;
 
-/// Slices per block: with 8 states and 9 bytes per slice the sums add 1.1 bytes to each.
+/// Slices per block: with 8 states sums and longest slices add 1.25 bytes to the 9 of each slice.
 const BLOCK: usize = 64;
 
 /// A timeline that is filled slice by slice.
@@ -26,6 +29,8 @@ pub struct Columns {
     states: Vec<State>,
     lanes: Vec<Lane>,
     tracks: Vec<Track>,
+    /// What is known of slices, each text once.
+    details: Details,
     /// Slices that belong together.
     pub links: Vec<Link>,
     /// Named instants, in time order.
@@ -45,10 +50,33 @@ struct Track {
     sums: Vec<u64>,
     /// Time in each state before the last slice.
     so_far: Vec<u64>,
-    /// The longest slice of each block, as far as its slices have ended.
-    longest: Vec<u32>,
-    /// What is known of some slices, by position.
-    details: Vec<(u32, String)>,
+    /// The longest slice of each block and how long it is, as far as its slices have ended.
+    longest: Vec<(u64, u32)>,
+    /// What is known of some slices, by position: a number of [`Details`].
+    details: Vec<(u32, u32)>,
+}
+
+/// Texts, each once.
+#[derive(Debug, Clone, Default)]
+struct Details {
+    texts: Vec<String>,
+    numbers: HashMap<String, u32>,
+    /// The one asked for last: exits of one reason come in runs.
+    last: u32,
+}
+
+impl Details {
+    fn number(&mut self, text: &str) -> u32 {
+        if self.texts.get(self.last as usize).is_none_or(|last| last != text) {
+            self.last = self.numbers.get(text).copied().unwrap_or_else(|| {
+                let number = self.texts.len() as u32;
+                self.texts.push(text.to_owned());
+                self.numbers.insert(text.to_owned(), number);
+                number
+            });
+        }
+        self.last
+    }
 }
 
 impl Columns {
@@ -82,7 +110,7 @@ impl Columns {
         let index = track.states.len() as u32 - 1;
         track.details.pop_if(|(of, _)| *of == index);
         if !detail.is_empty() {
-            track.details.push((index, detail.to_owned()));
+            track.details.push((index, self.details.number(detail)));
         }
         SliceId { lane, index }
     }
@@ -94,6 +122,12 @@ impl Columns {
     pub fn end(&mut self, lane: LaneId, at_ns: u64) {
         let track = &mut self.tracks[lane.0 as usize];
         track.end_ns = track.end_ns.max(at_ns);
+    }
+
+    /// Bytes that the sums and longest slices take, beyond the slices themselves.
+    pub fn index_bytes(&self) -> usize {
+        let of = |track: &Track| size_of_val(&track.sums[..]) + size_of_val(&track.longest[..]);
+        self.tracks.iter().map(of).sum()
     }
 
     fn track(&self, lane: LaneId) -> Option<&Track> {
@@ -108,16 +142,15 @@ impl Track {
                 *last = state;
                 return;
             }
-            self.so_far[usize::from(*last)] += at_ns - start;
-            let ended = self.states.len() - 1;
-            let longest = self.longest[ended / BLOCK] as usize;
-            if longest == ended || at_ns - start > self.length(longest) {
-                self.longest[ended / BLOCK] = ended as u32;
+            let length = at_ns - start;
+            self.so_far[usize::from(*last)] += length;
+            if let Some(longest) = self.longest.last_mut().filter(|(longest, _)| length > *longest) {
+                *longest = (length, self.starts.len() as u32 - 1);
             }
         }
         if self.starts.len().is_multiple_of(BLOCK) {
             self.sums.extend(&self.so_far);
-            self.longest.push(self.starts.len() as u32);
+            self.longest.push((0, self.starts.len() as u32));
         }
         self.starts.push(at_ns);
         self.states.push(state);
@@ -132,61 +165,89 @@ impl Track {
         self.slice_end(index) - self.starts[index]
     }
 
-    /// The time in each state before `at_ns`, into `sums`.
-    fn time_before(&self, at_ns: u64, sums: &mut [u64]) {
-        sums.fill(0);
-        let Some(last) = self.starts.partition_point(|start| *start < at_ns).checked_sub(1) else { return };
+    /// How many slices start before `at_ns`; it is known that `least` do.
+    fn started(&self, at_ns: u64, least: usize) -> usize {
+        // Leaps of doubling length, because pixels are narrow against the track; then the last leap is searched.
+        let (mut from, mut leap) = (least, 1);
+        while self.starts.get(from + leap - 1).is_some_and(|start| *start < at_ns) {
+            from += leap;
+            leap *= 2;
+        }
+        let to = (from + leap - 1).min(self.starts.len());
+        from + self.starts[from..to].partition_point(|start| *start < at_ns)
+    }
+
+    /// The time in each state before `at_ns`, into `sums`; `started` slices start before it.
+    fn time_before(&self, at_ns: u64, started: usize, sums: &mut [u64]) {
+        let Some(last) = started.checked_sub(1) else { return sums.fill(0) };
         let block = last / BLOCK;
         sums.copy_from_slice(&self.sums[block * sums.len()..][..sums.len()]);
-        for index in block * BLOCK..last {
-            sums[usize::from(self.states[index])] += self.starts[index + 1] - self.starts[index];
+        let (starts, states) = (&self.starts[block * BLOCK..=last], &self.states[block * BLOCK..last]);
+        for (touching, state) in starts.windows(2).zip(states) {
+            sums[usize::from(*state)] += touching[1] - touching[0];
         }
         sums[usize::from(self.states[last])] += at_ns.min(self.slice_end(last)) - self.starts[last];
     }
 
-    /// The slices that share at least a nanosecond with `window`.
-    fn touching(&self, window: Span) -> Range<usize> {
+    /// The slices that share at least a nanosecond with `window`; so many start before its ends.
+    fn touching(&self, window: Span, started: Range<usize>) -> Range<usize> {
         if window.length_ns() == 0 || self.end_ns <= window.from_ns {
             return 0..0;
         }
-        let first = self.starts.partition_point(|start| *start <= window.from_ns).saturating_sub(1);
-        let after = self.starts.partition_point(|start| *start < window.to_ns);
+        // A slice that starts where the window does is its first; else the one before reaches into it.
+        let starts_there = self.starts.get(started.start) == Some(&window.from_ns);
+        let first = if starts_there { started.start } else { started.start.saturating_sub(1) };
         // A slice that has not ended yet has no time in it.
+        let after = started.end;
         let after = if after > 0 && self.length(after - 1) == 0 { after - 1 } else { after };
         first..after.max(first)
     }
 
     /// The longest of `slices`, the first of equals. Blocks that lie inside whole answer with their own longest.
     fn longest_of(&self, slices: Range<usize>) -> Option<u32> {
-        let mut best: Option<usize> = None;
-        let mut take = |index: usize| {
-            if best.is_none_or(|best| self.length(index) > self.length(best)) {
-                best = Some(index);
+        let mut best: Option<(u64, u32)> = None;
+        let mut take = |length: u64, index: u32| {
+            if best.is_none_or(|(longest, _)| length > longest) {
+                best = Some((length, index));
             }
         };
         let mut index = slices.start;
         while index < slices.end {
             // The last block's longest may still be open, so it is walked through.
-            let whole = index.is_multiple_of(BLOCK) && index + BLOCK <= slices.end && index + BLOCK < self.starts.len();
-            take(if whole { self.longest[index / BLOCK] as usize } else { index });
-            index += if whole { BLOCK } else { 1 };
+            if index.is_multiple_of(BLOCK) && index + BLOCK <= slices.end && index + BLOCK < self.starts.len() {
+                let (length, longest) = self.longest[index / BLOCK];
+                take(length, longest);
+                index += BLOCK;
+            } else {
+                take(self.length(index), index as u32);
+                index += 1;
+            }
         }
-        best.map(|best| best as u32)
+        best.map(|(_, index)| index)
     }
 
     fn coverage(&self, window: Span, width: u32, states: usize) -> Coverage {
-        let mut coverage = Coverage { states, ..Coverage::default() };
+        let pixels = width as usize;
+        let mut coverage = Coverage {
+            states,
+            time_ns: Vec::with_capacity(pixels * states),
+            longest: Vec::with_capacity(pixels),
+            count: Vec::with_capacity(pixels),
+        };
         let (mut before, mut after) = (vec![0; states], vec![0; states]);
-        self.time_before(window.from_ns, &mut before);
+        let mut from_ns = window.from_ns;
+        let mut begun = self.starts.partition_point(|start| *start < from_ns);
+        self.time_before(from_ns, begun, &mut before);
         for pixel in 0..width {
-            let span =
-                Span { from_ns: pixel_start(window, pixel, width), to_ns: pixel_start(window, pixel + 1, width) };
-            self.time_before(span.to_ns, &mut after);
+            let to_ns = pixel_start(window, pixel + 1, width);
+            let started = self.started(to_ns, begun);
+            self.time_before(to_ns, started, &mut after);
             coverage.time_ns.extend(after.iter().zip(&before).map(|(after, before)| after - before));
             std::mem::swap(&mut before, &mut after);
-            let slices = self.touching(span);
+            let slices = self.touching(Span { from_ns, to_ns }, begun..started);
             coverage.count.push(slices.len() as u32);
             coverage.longest.push(self.longest_of(slices));
+            (from_ns, begun) = (to_ns, started);
         }
         coverage
     }
@@ -222,7 +283,10 @@ impl Timeline for Columns {
     }
 
     fn slices(&self, lane: LaneId, window: Span, most: usize) -> Slices {
-        let touching = self.track(lane).map_or(0..0, |track| track.touching(window));
+        let touching = self.track(lane).map_or(0..0, |track| {
+            let started = |at_ns| track.starts.partition_point(|start| *start < at_ns);
+            track.touching(window, started(window.from_ns)..started(window.to_ns))
+        });
         let found = touching.len();
         let ids = touching.take(most).map(|index| SliceId { lane, index: index as u32 });
         let slices: Vec<Slice> = ids.filter_map(|id| self.detail(id)).map(|(slice, _)| slice).collect();
@@ -241,7 +305,7 @@ impl Timeline for Columns {
         let index = id.index as usize;
         let span = Span { from_ns: *track.starts.get(index)?, to_ns: track.slice_end(index) };
         let known = track.details.binary_search_by_key(&id.index, |(of, _)| *of).ok();
-        let detail = known.map_or("", |at| track.details[at].1.as_str());
+        let detail = known.map_or("", |at| self.details.texts[track.details[at].1 as usize].as_str());
         Some((Slice { id, span, state: StateId(track.states[index]) }, detail))
     }
 }

@@ -110,7 +110,8 @@ impl Serialize for Tables<'_> {
     }
 }
 
-struct TableShown<'a>(&'a Table);
+/// A table, as an object of its columns and rows.
+pub struct TableShown<'a>(pub &'a Table);
 
 impl Serialize for TableShown<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,0 +1,48 @@
+//! All questions, asked of one recording.
+//!
+//! What every output begins with: the Sections of all questions that the recording can answer, what was wrong with it,
+//! and which questions failed; one that fails does not cost the others.
+
+use crate::{Ask, Error, Input, Options, QUESTIONS};
+use base::{Problem, Problems, Section};
+
+/// What a recording answered.
+pub struct Answers {
+    /// Of the questions that it could answer, in their order.
+    pub sections: Vec<Section>,
+    /// Damage met while opening and answering; the last one says how many more there are, if any.
+    pub problems: Vec<Problem>,
+    /// Why the other questions have no answer.
+    pub failed: Vec<Error>,
+}
+
+impl Answers {
+    /// Asks every question; `progress` hears of bytes done and bytes in all, for each question anew.
+    pub fn of(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Self {
+        let mut problems = Problems::default();
+        problems.extend(input.problems.iter().cloned());
+        let (mut sections, mut failed) = (Vec::new(), Vec::new());
+        for question in QUESTIONS {
+            match (question.answer)(&mut Ask { input, options, progress: &mut *progress }) {
+                Ok(Some(answer)) => {
+                    problems.extend(answer.problems);
+                    sections.push(answer.section);
+                }
+                Ok(None) => {}
+                Err(error) => failed.push(error),
+            }
+        }
+        Self { sections, problems: told(&input.recording.title(), &problems), failed }
+    }
+}
+
+/// All problems that were kept, and how many were not.
+fn told(title: &str, problems: &Problems) -> Vec<Problem> {
+    let mut told = problems.list().to_vec();
+    if problems.beyond_cap() > 0 {
+        let text = "further problems of other kinds, not listed";
+        let more = Problem::at(title, None, "", "", 0, text);
+        told.push(Problem { count: problems.beyond_cap(), ..more });
+    }
+    told
+}

@@ -1,0 +1,134 @@
+//! Chains, found by reason and time, and those worth looking at.
+//!
+//! A chain's id is its place among all chains of the recording, which are ordered by lane and time.
+
+use crate::error::Refused;
+use analysis::flow::timeline::{Drawn, DrawnChain};
+use serde::{Deserialize, Serialize};
+
+/// The most chains or slices of one answer.
+pub const MOST: usize = 100_000;
+
+/// Which chains are wanted.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Wanted {
+    lane: Option<u32>,
+    reason: Option<String>,
+    t0: Option<u64>,
+    t1: Option<u64>,
+    #[serde(default)]
+    sort: Sort,
+    #[serde(default)]
+    descending: u8,
+    #[serde(default)]
+    offset: usize,
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Sort {
+    #[default]
+    Time,
+    Cost,
+    Exits,
+}
+
+/// Some chains, and how many there are.
+#[derive(Debug, Serialize)]
+pub struct Found<'a> {
+    chains: Vec<Shown<'a>>,
+    total: usize,
+}
+
+/// One chain.
+#[derive(Debug, Serialize)]
+pub struct Shown<'a> {
+    id: usize,
+    lane: u32,
+    reason: &'a str,
+    from_ns: u64,
+    to_ns: u64,
+    exits: u64,
+    cost_ns: Option<u64>,
+    sequence: &'a [String],
+}
+
+/// Chains of one reason that stand for the others, by cost; chains whose end was not seen have none.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Picks {
+    median: Option<usize>,
+    p99: Option<usize>,
+    worst: Option<usize>,
+    /// Of the same lane and reason, in time.
+    next: Option<usize>,
+    previous: Option<usize>,
+}
+
+/// Chains as `wanted`.
+///
+/// # Errors
+/// If the window ends before it begins.
+pub fn find<'a>(drawn: &'a Drawn, wanted: &Wanted) -> Result<Found<'a>, Refused> {
+    let (t0, t1) = (wanted.t0.unwrap_or(0), wanted.t1.unwrap_or(u64::MAX));
+    if t0 >= t1 {
+        return Err(Refused::wrong("t0 must lie before t1, both in ns since the first event"));
+    }
+    let matches = |chain: &DrawnChain| {
+        wanted.lane.is_none_or(|lane| chain.lane.0 == lane)
+            && wanted.reason.as_ref().is_none_or(|reason| *reason == chain.reason)
+            && chain.span.from_ns < t1
+            && chain.span.to_ns.max(chain.span.from_ns + 1) > t0
+    };
+    let mut ids: Vec<usize> = (0..drawn.chains.len()).filter(|id| matches(&drawn.chains[*id])).collect();
+    // Sorting is stable: of equals the earlier comes first, in both directions.
+    let mut by = |key: fn(&DrawnChain) -> Option<u64>| {
+        ids.sort_by(|a, b| {
+            let (a, b) = (key(&drawn.chains[*a]), key(&drawn.chains[*b]));
+            // What is not known stands last in both directions.
+            a.is_none().cmp(&b.is_none()).then(if wanted.descending != 0 { b.cmp(&a) } else { a.cmp(&b) })
+        });
+    };
+    match wanted.sort {
+        Sort::Time => by(|chain| Some(chain.span.from_ns)),
+        Sort::Cost => by(|chain| chain.cost_ns),
+        Sort::Exits => by(|chain| Some(chain.exits)),
+    }
+    let limit = wanted.limit.unwrap_or(100).min(MOST);
+    let chains = ids.iter().skip(wanted.offset).take(limit).map(|id| shown(drawn, *id)).collect();
+    Ok(Found { chains, total: ids.len() })
+}
+
+/// One chain by its id, which must be there.
+pub fn shown(drawn: &Drawn, id: usize) -> Shown<'_> {
+    let chain = &drawn.chains[id];
+    Shown {
+        id,
+        lane: chain.lane.0,
+        reason: &chain.reason,
+        from_ns: chain.span.from_ns,
+        to_ns: chain.span.to_ns,
+        exits: chain.exits,
+        cost_ns: chain.cost_ns,
+        sequence: &chain.sequence,
+    }
+}
+
+/// The chains to look at beside chain `id`. Percentiles are those of the nearest rank: the least cost that at least
+/// the wanted share of the chains does not exceed.
+pub fn picks(drawn: &Drawn, id: usize) -> Picks {
+    let chain = &drawn.chains[id];
+    let same = |other: &usize| drawn.chains[*other].reason == chain.reason;
+    let mut by_cost: Vec<(u64, usize)> =
+        (0..drawn.chains.len()).filter(same).filter_map(|id| Some((drawn.chains[id].cost_ns?, id))).collect();
+    by_cost.sort_unstable();
+    let rank = |percent: usize| by_cost.get((by_cost.len() * percent).div_ceil(100).max(1) - 1).map(|(_, id)| *id);
+    let same_lane = |other: &usize| same(other) && drawn.chains[*other].lane == chain.lane;
+    Picks {
+        median: rank(50),
+        p99: rank(99),
+        worst: by_cost.last().map(|(_, id)| *id),
+        next: (id + 1..drawn.chains.len()).find(same_lane),
+        previous: (0..id).rev().find(same_lane),
+    }
+}

@@ -1,0 +1,79 @@
+//! Why the server could not start, and why a request was refused: sentences.
+
+use axum::body::Body;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Why the server could not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The folder is not there.
+    #[error("{}: {source}; name a folder of recordings", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// It is a file.
+    #[error("{} is a file; name the folder that holds it", .0.display())]
+    NoFolder(PathBuf),
+    /// The address is taken, or is none of this machine's.
+    #[error("cannot listen on {address}: {source}; --port 0 takes any free port")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// Others could read the recordings.
+    #[error("{0} can be reached from other machines: a token is needed")]
+    NeedsToken(SocketAddr),
+    /// Threads, sockets.
+    #[error("the server cannot run: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// Why a request has no other answer: a status and `{"error": "a sentence"}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// HTTP's status.
+    pub status: StatusCode,
+    /// What is wrong, and what to do.
+    pub sentence: String,
+}
+
+impl Refused {
+    /// The request makes no sense as it is.
+    pub fn wrong(sentence: impl Into<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, sentence: sentence.into() }
+    }
+
+    /// There is nothing by that name.
+    pub fn missing(sentence: impl Into<String>) -> Self {
+        Self { status: StatusCode::NOT_FOUND, sentence: sentence.into() }
+    }
+
+    /// It is there and holds no answer.
+    pub fn unanswered(sentence: impl Into<String>) -> Self {
+        Self { status: StatusCode::UNPROCESSABLE_ENTITY, sentence: sentence.into() }
+    }
+
+    /// Whoever asks may not.
+    pub fn forbidden(sentence: impl Into<String>) -> Self {
+        Self { status: StatusCode::FORBIDDEN, sentence: sentence.into() }
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let body = serde_json::json!({ "error": self.sentence }).to_string();
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = self.status;
+        response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+        response
+    }
+}

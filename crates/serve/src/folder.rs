@@ -1,0 +1,255 @@
+//! Which recordings lie in the folder, and where does an id of one lead?
+//!
+//! ```text
+//! folder/web/recording.json    id `web`         an id is the path below the folder in letters that a URL takes as
+//! folder/a/b/trace.dat         id `a~2Fb~2Ftrace.dat`     they are: all else is `~` and two hex digits a byte
+//! folder itself                id `~`
+//! ```
+//! An id cannot lead out: its path may have only plain names, and what it names is looked up with all links followed
+//! and must still lie in the folder, each file of the recording too.
+
+use crate::error::{Error, Refused};
+use base::recording::{MANIFEST, Recording};
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+/// How deep recordings are looked for.
+const DEPTH: u32 = 6;
+
+/// How many files and directories a listing looks at; a folder of more is not one of recordings.
+const MOST_ENTRIES: usize = 20_000;
+
+/// The id of the folder, where it is a recording itself.
+const ITSELF: &str = "~";
+
+/// The folder that is served.
+#[derive(Debug)]
+pub struct Folder {
+    /// As the user named it.
+    root: PathBuf,
+    /// Without links.
+    canonical: PathBuf,
+}
+
+/// A recording of the folder.
+#[derive(Debug)]
+pub struct Found {
+    /// By which it is asked for.
+    pub id: String,
+    /// Its manifest.
+    pub recording: Recording,
+    /// Bytes of its parts.
+    pub bytes: u64,
+}
+
+impl Folder {
+    /// Looks whether it is one.
+    pub fn open(root: &Path) -> Result<Self, Error> {
+        let refused = |source| Error::Folder { folder: root.to_owned(), source };
+        let canonical = root.canonicalize().map_err(refused)?;
+        if !canonical.is_dir() {
+            return Err(Error::NoFolder(root.to_owned()));
+        }
+        Ok(Self { root: root.to_owned(), canonical })
+    }
+
+    /// All recordings, by path. Hidden files and links are passed over.
+    pub fn list(&self) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut left = MOST_ENTRIES;
+        self.walk(Path::new(""), DEPTH, &mut left, &mut found);
+        found.sort_by(|a, b| a.id.cmp(&b.id));
+        found
+    }
+
+    fn walk(&self, below: &Path, depth: u32, left: &mut usize, found: &mut Vec<Found>) {
+        let path = self.root.join(below);
+        if path.join(MANIFEST).is_file() || is_recording_by_names(&path) {
+            found.extend(self.found(below));
+            return;
+        }
+        let Ok(entries) = std::fs::read_dir(&path) else { return };
+        for entry in entries.flatten() {
+            let Some(fewer) = left.checked_sub(1) else { return };
+            *left = fewer;
+            let Ok(kind) = entry.file_type() else { continue };
+            let inner = below.join(entry.file_name());
+            if entry.file_name().as_bytes().starts_with(b".") {
+                continue;
+            }
+            if kind.is_dir() && depth > 0 {
+                self.walk(&inner, depth - 1, left, found);
+            } else if kind.is_file() && trace::looks_like_trace(&entry.path()) {
+                found.extend(self.found(&inner));
+            }
+        }
+    }
+
+    fn found(&self, below: &Path) -> Option<Found> {
+        let recording = self.recording(below).ok()?;
+        let bytes = recording.parts.iter().map(|part| bytes_of(&recording.root.join(&part.path), DEPTH)).sum();
+        Some(Found { id: id_of(below), recording, bytes })
+    }
+
+    /// The recording called `id`.
+    ///
+    /// # Errors
+    /// If there is none in the folder, or if a link in it leads out of the folder.
+    pub fn open_recording(&self, id: &str) -> Result<Recording, Refused> {
+        let missing = || Refused::missing(format!("no recording is called `{id}`; /api/recordings lists them"));
+        let below = path_of(id).ok_or_else(missing)?;
+        if !self.root.join(&below).exists() {
+            return Err(missing());
+        }
+        self.recording(&below)
+    }
+
+    fn recording(&self, below: &Path) -> Result<Recording, Refused> {
+        let path = self.root.join(below);
+        self.check_inside(&path)?;
+        self.check_below(&path)?;
+        let recording = Recording::open(&path).map_err(|error| Refused::unanswered(error.to_string()))?;
+        for part in &recording.parts {
+            self.check_inside(&recording.root.join(&part.path))?;
+        }
+        Ok(recording)
+    }
+
+    /// Refuses a path that leads out of the folder.
+    fn check_inside(&self, path: &Path) -> Result<(), Refused> {
+        match path.canonicalize() {
+            Ok(canonical) if !canonical.starts_with(&self.canonical) => Err(self.leads_out(path)),
+            // A link to nothing leads nowhere; whoever needs the file says that it is missing.
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a directory that holds a link out of the folder, or to a directory: links could go in circles.
+    fn check_below(&self, path: &Path) -> Result<(), Refused> {
+        if !path.is_dir() {
+            return Ok(());
+        }
+        for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+            let (inner, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
+            if kind.is_dir() {
+                self.check_below(&inner)?;
+            } else if kind.is_symlink() {
+                self.check_inside(&inner)?;
+                if inner.is_dir() {
+                    return Err(self.leads_out(&inner));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn leads_out(&self, path: &Path) -> Refused {
+        let shown = path.strip_prefix(&self.root).unwrap_or(path).display();
+        Refused::forbidden(format!("{shown} is a link out of its recording; it is not followed"))
+    }
+
+    /// The folder as the user named it.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+/// True for a CTF trace's directory, and for one whose parts go by their default names.
+fn is_recording_by_names(path: &Path) -> bool {
+    let named = |name: &str| path.join("L0").join(name).exists();
+    path.join("metadata").is_file() || ["trace.dat", "trace.partial", "ctf", "perf.data"].into_iter().any(named)
+}
+
+fn bytes_of(path: &Path, depth: u32) -> u64 {
+    let Ok(about) = path.symlink_metadata() else { return 0 };
+    if !about.is_dir() {
+        return about.len();
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    if depth == 0 { 0 } else { entries.map(|entry| bytes_of(&entry.path(), depth - 1)).sum() }
+}
+
+/// The id of the recording at `below`.
+pub fn id_of(below: &Path) -> String {
+    if below.as_os_str().is_empty() {
+        return ITSELF.to_owned();
+    }
+    let mut id = String::new();
+    for byte in below.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"._-".contains(byte) {
+            id.push(char::from(*byte));
+        } else {
+            let _ = write!(id, "~{byte:02X}");
+        }
+    }
+    id
+}
+
+/// The path below the folder that `id` stands for; `None` for what is no id, or would leave the folder.
+fn path_of(id: &str) -> Option<PathBuf> {
+    if id == ITSELF {
+        return Some(PathBuf::new());
+    }
+    let mut bytes = Vec::with_capacity(id.len());
+    let mut rest = id.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        if *first == b'~' {
+            let hex = std::str::from_utf8(rest.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(hex, 16).ok()?);
+            rest = &rest[2..];
+        } else {
+            bytes.push(*first);
+        }
+    }
+    let path = PathBuf::from(OsString::from_vec(bytes));
+    let plain = |component: Component| match component {
+        Component::Normal(name) => !name.as_bytes().starts_with(b".") && !name.as_bytes().contains(&0),
+        _ => false,
+    };
+    (path.components().count() > 0 && path.components().all(plain)).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_plain_in_a_url_and_lead_back() {
+        for path in ["web", "a/b/trace.dat", "with space/ümläut~", "100%", "~"] {
+            let id = id_of(Path::new(path));
+            assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-~".contains(&byte)), "{id}");
+            assert_eq!(path_of(&id).as_deref(), Some(Path::new(path)), "{id}");
+        }
+        assert_eq!(path_of(ITSELF), Some(PathBuf::new()));
+    }
+
+    #[test]
+    fn no_id_leads_out() {
+        for id in
+            ["", "..", ".", "~2F", "~2Fetc~2Fpasswd", "a~2F..~2F..~2Fb", "/etc", "../x", ".hidden", "~2", "~zz", "a~00"]
+        {
+            assert_eq!(path_of(id), None, "{id}");
+        }
+    }
+
+    #[test]
+    fn links_out_of_the_folder_are_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let (folder, outside) = (place.path().join("in"), place.path().join("out"));
+        std::fs::create_dir_all(folder.join("web/L0")).unwrap();
+        std::fs::create_dir_all(&outside).unwrap();
+        std::fs::write(outside.join("trace.dat"), b"\x17\x08\x44tracing7").unwrap();
+        std::os::unix::fs::symlink(outside.join("trace.dat"), folder.join("web/L0/trace.dat")).unwrap();
+        std::os::unix::fs::symlink(&outside, folder.join("link")).unwrap();
+        std::os::unix::fs::symlink(outside.join("trace.dat"), folder.join("bare.dat")).unwrap();
+        let folder = Folder::open(&folder).unwrap();
+        for id in ["web", "link", "bare.dat", "link~2Ftrace.dat"] {
+            let refused = folder.open_recording(id).unwrap_err();
+            assert_eq!(refused.status, axum::http::StatusCode::FORBIDDEN, "{id}: {}", refused.sentence);
+        }
+        assert!(folder.list().is_empty());
+    }
+}

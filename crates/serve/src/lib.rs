@@ -1,0 +1,29 @@
+//! Recordings of a folder, over HTTP: what the dashboard shows and other programs ask for.
+//!
+//! ```text
+//! request --guard--> may it ask? --routes--> what does it ask?
+//!                                    |  folder: which recording is that, and does it lie in the folder?
+//!                                    |  cache, opened: its answers and its timeline, computed once
+//!                                    v
+//!                                  tile | chains | events | metrics | page      pure: numbers become bytes
+//! ```
+//! In: a folder, an address, perhaps a token ([`Options`]). Out: a [`Server`] that answers until it is stopped. Nothing
+//! but `--allow-upload` writes, and nothing outside the folder is read. No other crate is asynchronous: what computes
+//! runs on threads of its own.
+
+mod cache;
+mod chains;
+mod error;
+mod events;
+mod folder;
+mod guard;
+mod metrics;
+mod opened;
+mod page;
+mod routes;
+mod server;
+pub mod tile;
+mod upload;
+
+pub use error::Error;
+pub use server::{Options, Server};

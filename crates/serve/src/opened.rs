@@ -1,0 +1,105 @@
+//! One recording with what was asked of it so far.
+//!
+//! Nothing is computed before somebody asks, and nothing twice: the answers of all questions, and the timeline, which
+//! takes a walk over the trace of its own. Whoever asks for what is being computed waits for it.
+
+use crate::error::Refused;
+use crate::events::{self, Rows};
+use analysis::flow::timeline::{Drawn, draw};
+use analysis::flow::{build, model::Flow};
+use analysis::{Answers, Ask, Input, Options};
+use base::recording::Recording;
+use base::{Clock, Section};
+use std::sync::OnceLock;
+use trace::Trace;
+
+/// An opened recording.
+pub struct Opened {
+    /// Its traces.
+    pub input: Input,
+    answered: OnceLock<Result<Answered, String>>,
+    drawn: OnceLock<Result<Drawn, String>>,
+    /// How many rows each trace has, and the clock that its events tell, once somebody asked.
+    rows: Vec<OnceLock<(u64, Option<Clock>)>>,
+}
+
+/// What it answered.
+pub struct Answered {
+    /// The Sections.
+    pub sections: Vec<Section>,
+    /// What `kvmscope report --json` prints.
+    pub json: Vec<u8>,
+}
+
+impl Opened {
+    /// Opens the traces.
+    ///
+    /// # Errors
+    /// If none of them can be opened.
+    pub fn new(recording: Recording) -> Result<Self, Refused> {
+        let input = Input::open(recording).map_err(|error| Refused::unanswered(error.to_string()))?;
+        let rows = input.parts.iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { input, answered: OnceLock::new(), drawn: OnceLock::new(), rows })
+    }
+
+    /// The answers.
+    ///
+    /// # Errors
+    /// If no question has one.
+    pub fn answered(&self) -> Result<&Answered, Refused> {
+        let answered = self.answered.get_or_init(|| answer(&self.input));
+        answered.as_ref().map_err(|sentence| Refused::unanswered(sentence.clone()))
+    }
+
+    /// The answers, where somebody has asked for them already.
+    pub fn answered_before(&self) -> Option<&Answered> {
+        self.answered.get()?.as_ref().ok()
+    }
+
+    /// The timeline and the chains.
+    ///
+    /// # Errors
+    /// If the traces hold no event.
+    pub fn drawn(&self) -> Result<&Drawn, Refused> {
+        let drawn = self.drawn.get_or_init(|| {
+            let options = Options::default();
+            let flow = flow(&self.input, &options)?;
+            Ok(draw(&self.input, &options, &flow, &mut |_, _| {}))
+        });
+        drawn.as_ref().map_err(|sentence| Refused::unanswered(sentence.clone()))
+    }
+
+    /// `limit` rows of events of trace `part`, from row `offset` on, and how many it has.
+    ///
+    /// # Errors
+    /// If there is no such part.
+    pub fn events(&self, part: usize, offset: u64, limit: usize) -> Result<Rows, Refused> {
+        let trace = self.trace(part)?;
+        let (total, clock) = self.rows[part].get_or_init(|| (events::count(trace), trace::calibrate::fit(trace)));
+        let wanted = offset < *total && limit > 0;
+        let events = if wanted { events::rows(trace, clock.clone(), offset, limit) } else { Vec::new() };
+        Ok(Rows { events, total: *total })
+    }
+
+    fn trace(&self, part: usize) -> Result<&dyn Trace, Refused> {
+        let traces = self.input.parts.len();
+        let missing = || Refused::missing(format!("there is no part {part}; this recording has {traces} traces"));
+        Ok(self.input.parts.get(part).ok_or_else(missing)?.trace.as_ref())
+    }
+}
+
+fn flow(input: &Input, options: &Options) -> Result<Flow, String> {
+    build::build(&mut Ask { input, options, progress: &mut |_, _| {} }).map_err(|error| error.to_string())
+}
+
+fn answer(input: &Input) -> Result<Answered, String> {
+    let Answers { sections, problems, failed } = Answers::of(input, &Options::default(), &mut |_, _| {});
+    if sections.is_empty() {
+        let nothing = || format!("{} holds no events that a question could use", input.recording.title());
+        return Err(failed.first().map_or_else(nothing, ToString::to_string));
+    }
+    let mut json = Vec::new();
+    let shown = show::json::Answered { recording: &input.recording, sections: &sections, problems: &problems };
+    show::json::write(&mut json, "report", &[shown]).map_err(|error| error.to_string())?;
+    Ok(Answered { sections, json })
+}

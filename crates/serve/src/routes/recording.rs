@@ -1,0 +1,109 @@
+//! What lies in the folder, and what one recording answers.
+
+use super::asked::{Asked, Named};
+use super::{Answer, Served, at_work, json};
+use crate::chains::MOST;
+use crate::error::Refused;
+use crate::page::with_type;
+use axum::extract::State;
+use axum::http::StatusCode;
+use base::Level;
+use base::recording::Emulator;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize)]
+struct Listed {
+    id: String,
+    title: String,
+    created: Option<String>,
+    emulated: Option<Emulator>,
+    levels: Vec<String>,
+    bytes: u64,
+}
+
+pub async fn list(State(shared): Served) -> Answer {
+    at_work(move || {
+        let listed = shared.folder.list().into_iter().map(|found| {
+            let mut levels: Vec<u8> = found.recording.machines.iter().map(|machine| machine.level).collect();
+            levels.sort_unstable();
+            levels.dedup();
+            Listed {
+                title: found.recording.title(),
+                levels: levels.into_iter().map(|level| Level::At(level).to_string()).collect(),
+                created: found.recording.created,
+                emulated: found.recording.emulated,
+                id: found.id,
+                bytes: found.bytes,
+            }
+        });
+        json(&serde_json::json!({ "recordings": listed.collect::<Vec<_>>() }))
+    })
+    .await
+}
+
+pub async fn report(State(shared): Served, Named(id): Named<String>) -> Answer {
+    at_work(move || Ok(with_type(shared.open(&id)?.answered()?.json.clone(), "application/json"))).await
+}
+
+#[derive(Deserialize)]
+pub struct As {
+    #[serde(default)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    #[default]
+    Json,
+    Arrow,
+}
+
+pub async fn table(
+    State(shared): Served,
+    Named((id, section, table)): Named<(String, String, String)>,
+    Asked(As { format }): Asked<As>,
+) -> Answer {
+    at_work(move || {
+        let opened = shared.open(&id)?;
+        let sections = &opened.answered()?.sections;
+        let found = sections.iter().find(|known| known.id == section).ok_or_else(|| {
+            let known: Vec<&str> = sections.iter().map(|section| section.id).collect();
+            Refused::missing(format!("no section is called `{section}`; there is {}", known.join(", ")))
+        })?;
+        let found = found.table(&table).ok_or_else(|| {
+            let known: Vec<&str> = found.tables.iter().map(|table| table.name).collect();
+            Refused::missing(format!("no table of {section} is called `{table}`; there is {}", known.join(", ")))
+        })?;
+        match format {
+            Format::Json => {
+                let mut bytes = Vec::new();
+                show::json::write_table(&mut bytes, found).map_err(|error| Refused::unanswered(error.to_string()))?;
+                Ok(with_type(bytes, "application/json"))
+            }
+            Format::Arrow => Err(Refused {
+                status: StatusCode::NOT_IMPLEMENTED,
+                sentence: "this program writes no Arrow; ask for format=json".to_owned(),
+            }),
+        }
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+pub struct Page {
+    #[serde(default)]
+    offset: u64,
+    limit: Option<usize>,
+    /// Which of the recording's traces, by its place.
+    #[serde(default)]
+    part: usize,
+}
+
+pub async fn events(State(shared): Served, Named(id): Named<String>, Asked(page): Asked<Page>) -> Answer {
+    at_work(move || {
+        let limit = page.limit.unwrap_or(1_000).min(MOST);
+        json(&shared.open(&id)?.events(page.part, page.offset, limit)?)
+    })
+    .await
+}

@@ -1,0 +1,118 @@
+//! The socket and the threads.
+
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::folder::Folder;
+use crate::guard::Guard;
+use crate::routes::{Shared, router};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tower_http::compression::CompressionLayer;
+
+/// How long answers that are being given may take after the end was asked for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is served, and to whom.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The folder of recordings.
+    pub folder: PathBuf,
+    /// Where to listen; port 0 is any free one.
+    pub address: SocketAddr,
+    /// What everybody who asks has to know; needed where others can reach the address.
+    pub token: Option<String>,
+    /// The most bytes of an uploaded trace; `None`: uploads are refused.
+    pub upload_bytes: Option<u64>,
+}
+
+/// A server that runs until it is dropped, or until the user has had enough.
+pub struct Server {
+    address: SocketAddr,
+    token: Option<String>,
+    stop: Option<oneshot::Sender<()>>,
+    serving: Option<JoinHandle<std::io::Result<()>>>,
+    runtime: Option<Runtime>,
+}
+
+impl Server {
+    /// Starts to serve.
+    ///
+    /// # Errors
+    /// If there is no such folder, if the address is taken, or if others could reach it and no token is given.
+    pub fn start(options: &Options) -> Result<Self, Error> {
+        if !options.address.ip().is_loopback() && options.token.is_none() {
+            return Err(Error::NeedsToken(options.address));
+        }
+        let folder = Folder::open(&options.folder)?;
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let listen = |source| Error::Listen { address: options.address, source };
+        let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(listen)?;
+        let address = listener.local_addr()?;
+        let rules =
+            Guard { token: options.token.as_deref().map(Arc::from), cookie: format!("kvmscope_{}", address.port()) };
+        let shared = Shared { folder, cache: Cache::default(), upload_bytes: options.upload_bytes };
+        let mut router = router(Arc::new(shared), rules);
+        if !address.ip().is_loopback() {
+            router = router.layer(CompressionLayer::new());
+        }
+        let (stop, stopped) = oneshot::channel();
+        let serving = runtime.spawn(
+            axum::serve(listener, router)
+                .with_graceful_shutdown(async {
+                    // A sender that is gone asks for the end as well.
+                    let _ = stopped.await;
+                })
+                .into_future(),
+        );
+        let token = options.token.clone();
+        Ok(Self { address, token, stop: Some(stop), serving: Some(serving), runtime: Some(runtime) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What to open in a browser.
+    pub fn url(&self) -> String {
+        let token = self.token.as_ref().map_or(String::new(), |token| format!("?token={token}"));
+        format!("http://{}/{token}", self.address)
+    }
+
+    /// Serves until Ctrl-C or SIGTERM, then ends: at once for who is idle, in 2 s for who is not.
+    ///
+    /// # Errors
+    /// If signals cannot be heard, or if the socket fails.
+    pub fn until_interrupted(mut self) -> Result<(), Error> {
+        let (Some(runtime), Some(mut serving)) = (self.runtime.take(), self.serving.take()) else { return Ok(()) };
+        let ended = runtime.block_on(async {
+            let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+            tokio::select! {
+                ended = &mut serving => return ended.map_err(std::io::Error::other)?,
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            self.stop.take();
+            // Whoever is not done by then is cut off.
+            let _ = tokio::time::timeout(PATIENCE, serving).await;
+            Ok(())
+        });
+        runtime.shutdown_timeout(Duration::ZERO);
+        Ok(ended?)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What does a window look like, pixel by pixel, in as few bytes as a browser can draw from?
+//!
+//! ```text
+//! "KVTL" | version u16 | flags u16 | t0 u64 | t1 u64 | width u32 | tracks u16 | states u16        little-endian, packed
+//! per track: lane u32 | cover u8[width][states] | present u32[width] | count u16[width] | longest u32[width]
+//! ```
+//! `cover` says how much of a pixel each state takes, 255 being all of it; what is missing to 255 lies before the lane's
+//! first slice or after its last. A state shorter than 1/510 of a pixel rounds to nothing, and its bit in `present` tells
+//! that it is there. Exact times never come from a tile but from `/states`.
+
+use base::Span;
+use base::timeline::{Coverage, LaneId, Timeline, pixel_start};
+
+/// The bytes `KVTL`.
+pub const MAGIC: u32 = 0x4c54_564b;
+
+/// Version of the layout above.
+pub const VERSION: u16 = 1;
+
+/// The most pixels of a tile: more than any screen has.
+pub const WIDEST: u32 = 8_192;
+
+/// The most lanes of a tile.
+pub const MOST_LANES: usize = 64;
+
+/// The most states: `present` has so many bits.
+pub const MOST_STATES: usize = 32;
+
+/// All of a pixel.
+const WHOLE: u64 = 255;
+
+/// In `longest`: no slice.
+const NONE: u32 = u32::MAX;
+
+/// What `lanes` did in `window`, as a tile of `width` pixels.
+pub fn tile(timeline: &impl Timeline, lanes: &[LaneId], window: Span, width: u32) -> Vec<u8> {
+    let states = timeline.states().len();
+    let mut bytes = Vec::with_capacity(32 + lanes.len() * (4 + width as usize * (states + 10)));
+    bytes.extend(MAGIC.to_le_bytes());
+    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend(0u16.to_le_bytes());
+    bytes.extend(window.from_ns.to_le_bytes());
+    bytes.extend(window.to_ns.to_le_bytes());
+    bytes.extend(width.to_le_bytes());
+    bytes.extend((lanes.len() as u16).to_le_bytes());
+    bytes.extend((states as u16).to_le_bytes());
+    for lane in lanes {
+        bytes.extend(lane.0.to_le_bytes());
+        track(&timeline.coverage(*lane, window, width), window, &mut bytes);
+    }
+    bytes
+}
+
+fn track(coverage: &Coverage, window: Span, bytes: &mut Vec<u8>) {
+    let width = coverage.count.len() as u32;
+    let pixels = || coverage.time_ns.chunks_exact(coverage.states.max(1));
+    let mut shares = Vec::with_capacity(coverage.states + 1);
+    for (pixel, times_ns) in (0..).zip(pixels()) {
+        let length_ns = pixel_start(window, pixel + 1, width) - pixel_start(window, pixel, width);
+        cover(times_ns, length_ns, &mut shares, bytes);
+    }
+    for times_ns in pixels() {
+        let bit = |(state, time_ns): (usize, &u64)| u32::from(*time_ns > 0) << state;
+        let present = times_ns.iter().take(MOST_STATES).enumerate().map(bit).fold(0, |all, bit| all | bit);
+        bytes.extend(present.to_le_bytes());
+    }
+    bytes.extend(coverage.count.iter().flat_map(|count| u16::try_from(*count).unwrap_or(u16::MAX).to_le_bytes()));
+    bytes.extend(coverage.longest.iter().flat_map(|longest| longest.unwrap_or(NONE).to_le_bytes()));
+}
+
+/// Shares of a pixel in 255ths that sum to what they should: rounded down, and the rest goes to the largest remainders,
+/// the first of equals. What no state fills takes part in it and is not written.
+fn cover(times_ns: &[u64], length_ns: u64, shares: &mut Vec<(u64, u64)>, bytes: &mut Vec<u8>) {
+    if length_ns == 0 {
+        bytes.extend(times_ns.iter().map(|_| 0));
+        return;
+    }
+    let known_ns: u64 = times_ns.iter().sum();
+    let share = |time_ns: u64| {
+        // 255 times a time fits 64 bits in any pixel below two years.
+        match time_ns.checked_mul(WHOLE) {
+            Some(product) => (product / length_ns, product % length_ns),
+            None => {
+                let product = u128::from(time_ns) * u128::from(WHOLE);
+                ((product / u128::from(length_ns)) as u64, (product % u128::from(length_ns)) as u64)
+            }
+        }
+    };
+    shares.clear();
+    shares.extend(times_ns.iter().map(|time_ns| if *time_ns == 0 { (0, 0) } else { share(*time_ns) }));
+    shares.push(share(length_ns - known_ns));
+    let given: u64 = shares.iter().map(|(share, _)| share).sum();
+    for _ in given..WHOLE {
+        let largest = shares.iter_mut().rev().max_by_key(|(_, remainder)| *remainder);
+        if let Some((share, remainder)) = largest {
+            *share += 1;
+            *remainder = 0;
+        }
+    }
+    bytes.extend(shares.iter().take(times_ns.len()).map(|(share, _)| *share as u8));
+}
+
+#[cfg(test)]
+mod tests;

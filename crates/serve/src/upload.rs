@@ -1,0 +1,92 @@
+//! A trace sent by drag and drop, kept in the folder: only where the user allowed it, and not above a size.
+//!
+//! ```text
+//! body --> .NAME.partial --looks like a trace--> NAME      never over a file that is there
+//!             | too long, cut off, no trace: removed
+//! ```
+
+use crate::error::Refused;
+use axum::body::Body;
+use axum::http::StatusCode;
+use base::number::exact_bytes;
+use http_body_util::BodyExt;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The longest name.
+const MOST_LETTERS: usize = 100;
+
+/// A file that is removed unless it was kept.
+struct Partial {
+    path: PathBuf,
+    file: File,
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Gone already where it was kept.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Writes `body` as `name` into `folder`.
+///
+/// # Errors
+/// If the name is none, or is taken; if the body is longer than `most_bytes`, breaks off, or is no trace.
+pub async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: u64) -> Result<PathBuf, Refused> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if name.is_empty() || name.len() > MOST_LETTERS || name.starts_with('.') || !name.bytes().all(plain) {
+        return Err(Refused::wrong("name the file by letters, digits, `.`, `_` and `-`, as in ?name=trace.dat"));
+    }
+    let refused = |error: std::io::Error| Refused {
+        status: StatusCode::INTERNAL_SERVER_ERROR,
+        sentence: format!("{name} cannot be written: {error}"),
+    };
+    let taken = || Refused {
+        status: StatusCode::CONFLICT,
+        sentence: format!("{name} is there already, or is being sent; send it under another name"),
+    };
+    let place = folder.join(name);
+    if place.symlink_metadata().is_ok() {
+        return Err(taken());
+    }
+    let path = folder.join(format!(".{name}.partial"));
+    let file = File::create_new(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => taken(),
+        _ => refused(error),
+    })?;
+    let mut partial = Partial { path, file };
+    let mut bytes = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Refused::wrong(format!("{name} broke off after {}", exact_bytes(bytes))))?;
+        let Ok(data) = frame.into_data() else { continue };
+        bytes += data.len() as u64;
+        if bytes > most_bytes {
+            return Err(too_large(most_bytes));
+        }
+        partial.file.write_all(&data).map_err(refused)?;
+    }
+    if !trace::looks_like_trace(&partial.path) {
+        return Err(Refused::unanswered(format!(
+            "{name} is no trace of trace-cmd, perf, or text of theirs; a directory (CTF, a recording) cannot be sent"
+        )));
+    }
+    // A second name and not a rename, which would replace what came meanwhile; the first goes with `partial`.
+    std::fs::hard_link(&partial.path, &place).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => taken(),
+        _ => refused(error),
+    })?;
+    Ok(PathBuf::from(name))
+}
+
+/// Said of a body that is longer than allowed.
+pub fn too_large(most_bytes: u64) -> Refused {
+    Refused {
+        status: StatusCode::PAYLOAD_TOO_LARGE,
+        sentence: format!(
+            "at most {} are taken; `kvmscope cut` makes a trace smaller, --upload-limit raises the limit",
+            exact_bytes(most_bytes)
+        ),
+    }
+}

@@ -1,0 +1,218 @@
+//! The API as a client on the network sees it: right answers, a golden file, and hostile requests.
+
+mod client;
+
+use analysis::{Answers, Input, Options as Narrowed};
+use base::recording::Recording;
+use client::{Client, fixtures};
+use kvmscope_serve::{Error, Options, Server};
+use serde_json::{Value, json};
+
+const HOG: &str = "/api/recordings/nested-vmx-shadow-off-hog";
+
+#[test]
+fn the_report_is_what_report_json_prints() {
+    let client = Client::of_fixtures();
+    let path = fixtures().join("nested-vmx-shadow-off-hog");
+    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
+    let answers = Answers::of(&input, &Narrowed::default(), &mut |_, _| {});
+    let mut expected = Vec::new();
+    let shown =
+        show::json::Answered { recording: &input.recording, sections: &answers.sections, problems: &answers.problems };
+    show::json::write(&mut expected, "report", &[shown]).unwrap();
+    assert_eq!(client.get(&format!("{HOG}/report")).body, expected);
+    let report: Value = serde_json::from_slice(&expected).unwrap();
+    let table = client.json(&format!("{HOG}/tables/flow/chains?format=json"));
+    assert_eq!(table, report["sections"][0]["tables"]["chains"]);
+}
+
+/// Every address once, cut to what a person can review. Set UPDATE_GOLDEN=1 to write the file anew.
+#[test]
+fn the_api_answers_as_its_golden_file_says() {
+    let client = Client::of_fixtures();
+    let asked = [
+        "/timeline",
+        "/states?lane=0",
+        "/states?lane=0&t0=121422570&t1=122714820",
+        "/slices?lane=0&t0=121422570&t1=122714820&limit=3",
+        "/chains?reason=CPUID&sort=cost&descending=1&limit=2",
+        "/chains?t0=121422570&t1=122714820&sort=time",
+        "/events?offset=100&limit=2",
+        "/tables/flow/chains",
+        "/tables/flow/chains?format=arrow",
+        "/tables/flow/none",
+        "/tile?w=0",
+        "/slices?lane=7",
+        "/chains/100000",
+    ];
+    let mut golden = serde_json::Map::new();
+    for asked in asked {
+        let reply = client.get(&format!("{HOG}{asked}"));
+        let answer: Value = serde_json::from_slice(&reply.body).unwrap();
+        golden.insert(asked.to_owned(), json!({ "status": reply.status, "answer": answer }));
+    }
+    let text = serde_json::to_string_pretty(&Value::Object(golden)).unwrap() + "\n";
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api.golden.json");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(file, &text).unwrap();
+    }
+    assert_eq!(text, std::fs::read_to_string(file).unwrap(), "UPDATE_GOLDEN=1 writes {file} anew");
+}
+
+#[test]
+fn a_tile_sums_to_the_exact_states() {
+    let client = Client::of_fixtures();
+    let timeline = client.json(&format!("{HOG}/timeline"));
+    let states = timeline["states"].as_array().unwrap().len();
+    let tile = client.get(&format!("{HOG}/tile?lanes=0&w=1")).body;
+    assert_eq!((&tile[..4], tile.len()), (&b"KVTL"[..], 32 + 4 + states + 4 + 2 + 4));
+    let exact = client.json(&format!("{HOG}/states?lane=0"));
+    let exact: Vec<u64> = exact["time_ns"].as_array().unwrap().iter().map(|time| time.as_u64().unwrap()).collect();
+    let whole: u64 = exact.iter().sum();
+    assert_eq!(whole, timeline["span"]["to_ns"].as_u64().unwrap(), "the ledger closes");
+    for (cover, time) in tile[36..].iter().zip(&exact) {
+        assert!((f64::from(*cover) - 255.0 * *time as f64 / whole as f64).abs() < 1.0);
+    }
+    assert_eq!(tile[36..36 + states].iter().map(|cover| u32::from(*cover)).sum::<u32>(), 255);
+}
+
+#[test]
+fn a_chain_comes_with_its_slices_and_those_to_compare_it_with() {
+    let client = Client::of_fixtures();
+    let chain = client.json(&format!("{HOG}/chains/5"));
+    let slices = chain["slices"].as_array().unwrap();
+    let why: Vec<&str> =
+        slices.iter().filter_map(|slice| slice["detail"].as_str()).filter(|why| !why.is_empty()).collect();
+    let sequence: Vec<&str> = chain["sequence"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!((why[0], &why[1..]), ("CPUID", &sequence[..]));
+    assert_eq!((&chain["picks"]["previous"], &chain["picks"]["next"]), (&json!(4), &json!(6)));
+    let worst = client.json(&format!("{HOG}/chains?reason=CPUID&sort=cost&descending=1&limit=1"));
+    assert_eq!(chain["picks"]["worst"], worst["chains"][0]["id"]);
+}
+
+#[test]
+fn nonsense_is_refused_with_a_sentence() {
+    let client = Client::of_fixtures();
+    for (asked, status) in [
+        ("/tile?w=1000000000", 400),
+        ("/tile?w=-1", 400),
+        ("/tile?w=99999999999999999999", 400),
+        ("/tile", 400),
+        ("/tile?w=10&t0=9&t1=3", 400),
+        ("/tile?w=10&t0=5&t1=5", 400),
+        ("/tile?w=10&lanes=", 400),
+        ("/tile?w=10&lanes=0,1", 404),
+        ("/tile?w=10&lanes=4294967295", 404),
+        ("/states?lane=0&t0=x", 400),
+        ("/states", 400),
+        ("/chains?sort=colour", 400),
+        ("/chains?t0=2&t1=1", 400),
+        ("/chains/-1", 400),
+        ("/events?part=9", 404),
+        ("/tables/none/chains", 404),
+        ("/nothing", 404),
+    ] {
+        let reply = client.get(&format!("{HOG}{asked}"));
+        assert_eq!(reply.status, status, "{asked}: {}", reply.text());
+        let answer: Value = serde_json::from_slice(&reply.body).unwrap();
+        assert!(answer["error"].as_str().unwrap().len() > 10, "{asked}");
+    }
+    let far = client.get(&format!("{HOG}/tile?w=8192&t0=0&t1=18446744073709551615&lanes={}", ["0"; 64].join(",")));
+    assert_eq!(far.status, 200);
+    assert_eq!(client.get(&format!("{HOG}/tile?w=1&lanes={}", ["0"; 65].join(","))).status, 400);
+    assert_eq!(client.json(&format!("{HOG}/chains?offset=18446744073709551615"))["chains"], json!([]));
+    assert_eq!(client.json(&format!("{HOG}/events?offset=18446744073709551615"))["events"], json!([]));
+}
+
+#[test]
+fn nothing_outside_the_folder_is_reached() {
+    let client = Client::of_fixtures();
+    for path in [
+        "/api/recordings/../Cargo.toml/report",
+        "/api/recordings/..%2FCargo.toml/report",
+        "/api/recordings/~2E~2E~2FCargo.toml/report",
+        "/api/recordings/~2Fetc~2Fpasswd/report",
+        "/api/recordings/%00/report",
+        "/api/recordings/nested-vmx-shadow-on~2F..~2F..~2FCargo.toml/report",
+        "/..%2f..%2fCargo.toml",
+        "/../Cargo.toml",
+    ] {
+        let reply = client.get(path);
+        assert!((400..500).contains(&reply.status), "{path}: {} {}", reply.status, reply.text());
+        assert!(!reply.text().contains("[workspace]"), "{path}");
+    }
+}
+
+#[test]
+fn only_this_machine_and_pages_of_this_server_are_answered() {
+    let client = Client::of_fixtures();
+    let host = |host: &str| client.send(&format!("GET /api/recordings HTTP/1.1\r\nHost: {host}\r\n\r\n")).status;
+    assert_eq!((host("localhost:1"), host("[::1]")), (200, 200));
+    assert_eq!((host("evil.example"), host("127.0.0.1.evil.example:80"), host("")), (403, 403, 403));
+    let elsewhere = "POST /api/upload?name=x HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n";
+    assert_eq!(client.send(elsewhere).status, 403);
+    let reply = client.get("/");
+    assert_eq!(reply.status, 200);
+    assert!(reply.head.contains("default-src 'none'") && reply.head.contains("nosniff"), "{}", reply.head);
+}
+
+#[test]
+fn a_server_for_others_needs_a_token() {
+    let options = Options { folder: fixtures(), address: ([0, 0, 0, 0], 0).into(), token: None, upload_bytes: None };
+    assert!(matches!(Server::start(&options), Err(Error::NeedsToken(_))));
+    let client = Client::new(&Options { token: Some("s3cret".into()), ..options });
+    let with = |line: &str| client.send(&format!("GET /api/recordings HTTP/1.1\r\nHost: localhost\r\n{line}\r\n"));
+    assert_eq!((with("").status, with("Authorization: Bearer s3cre\r\n").status), (401, 401));
+    assert_eq!(with("Authorization: Bearer s3cret\r\n").status, 200);
+    assert_eq!(client.get("/api/recordings?token=s3cret").status, 200);
+    assert_eq!(client.get("/api/recordings?token=s3cre").status, 401);
+    let entered = client.get("/?token=s3cret");
+    assert_eq!(entered.status, 303);
+    let cookie = entered.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    assert!(cookie.contains("HttpOnly") && entered.head.contains("location: /\r\n"), "{}", entered.head);
+    let cookie = cookie.split(';').next().unwrap();
+    assert_eq!(with(&format!("Cookie: a=b; {cookie}\r\n")).status, 200);
+}
+
+#[test]
+fn uploads_are_traces_of_a_bounded_size_and_replace_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let options = Options {
+        folder: place.path().to_owned(),
+        address: ([127, 0, 0, 1], 0).into(),
+        token: None,
+        upload_bytes: Some(2 << 20),
+    };
+    let refused = Client::new(&Options { upload_bytes: None, ..options.clone() });
+    let trace = std::fs::read(fixtures().join("nested-vmx-shadow-on/L0/trace.dat")).unwrap();
+    assert_eq!(refused.post("/api/upload?name=a.dat", b"x").status, 403);
+    let client = Client::new(&options);
+    assert_eq!(client.post("/api/upload?name=a.dat", &trace).status, 200);
+    for (name, status) in [("a.dat", 409), ("..%2fb", 400), (".c", 400), ("", 400)] {
+        let reply = client.post(&format!("/api/upload?name={name}"), b"x");
+        assert_eq!(reply.status, status, "{name}: {}", reply.text());
+    }
+    assert_eq!(client.post("/api/upload?name=d", b"no trace at all").status, 422);
+    assert_eq!(
+        client.send("POST /api/upload?name=e HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2097153\r\n\r\n").status,
+        413
+    );
+    let chunked = format!("{:x}\r\n{}\r\n", (2 << 20) + 1, "x".repeat((2 << 20) + 1));
+    let head = "POST /api/upload?name=f HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert_eq!(client.send(&format!("{head}{chunked}0\r\n\r\n")).status, 413);
+    let files: Vec<_> = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(files, ["a.dat"], "nothing half-done is left");
+    assert_eq!(client.json("/api/recordings/a.dat/timeline")["lanes"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn metrics_are_those_of_the_tables() {
+    let client = Client::of_fixtures();
+    assert_eq!(client.get("/metrics").text(), "# EOF\n", "nothing was asked for yet");
+    let reply = client.get("/metrics?recording=nested-vmx-shadow-off-hog");
+    assert!(reply.head.contains("application/openmetrics-text; version=1.0.0"), "{}", reply.head);
+    let sample =
+        "kvmscope_flow_chains_count{recording=\"nested-vmx-shadow-off-hog\",vm=\"nestv-98\",reason=\"CPUID\"} 149\n";
+    assert!(reply.text().contains(sample) && reply.text().ends_with("# EOF\n"), "{}", reply.text());
+    assert_eq!(client.get("/metrics").text(), reply.text(), "now it was");
+}
