@@ -4,7 +4,10 @@ import type { Source } from "./data/source";
 import { themeSheet } from "./draw/tokens";
 import { listen } from "./state/keys";
 import { start } from "./state/store";
-import "./style.css";
+import "./style/page.css";
+import "./style/findings.css";
+import "./style/figures.css";
+import "./style/media.css";
 import { App } from "./views/App";
 
 export function mount(source: Source, root: Element): void {

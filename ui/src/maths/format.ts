@@ -14,8 +14,8 @@ export function duration(ns: number): string {
   return `${figures(ns / size, unit === "ns")} ${unit}`;
 }
 
-/** A time on the axis, in seconds with as many digits as `step` needs. */
-export function instant(ns: number, step = 1): string {
+/** A time on the axis, in seconds with as many digits as `step` needs; without one, to the microsecond. */
+export function instant(ns: number, step = 1e3): string {
   const digits = Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(Math.max(1, step)))));
   return `${(ns / 1e9).toFixed(digits)} s`;
 }

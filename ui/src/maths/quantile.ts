@@ -25,6 +25,14 @@ export function decades(from: number, to: number): number[] {
   return out;
 }
 
+/** Powers of ten, with 2 and 5 times them where there are few. */
+export function marks(from: number, to: number): number[] {
+  const tens = decades(from, to);
+  if (tens.length > 3) return tens;
+  const all = decades(from / 10, to).flatMap((ten) => [ten, 2 * ten, 5 * ten]);
+  return all.filter((mark) => mark >= from && mark <= to);
+}
+
 export interface Grid {
   columns: number;
   rows: number;

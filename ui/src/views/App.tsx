@@ -176,7 +176,7 @@ function Emulated({ by }: { by: string }) {
   const name = by === "bochs" ? "Bochs" : by === "tcg" ? "QEMU TCG" : by;
   return (
     <span class="emulated" title="Counts and order are real, times are not.">
-      Emulated by {name}: counts are real, times are not
+      Emulated ({name}): times are not real
     </span>
   );
 }

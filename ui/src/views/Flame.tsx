@@ -96,7 +96,7 @@ export function Flame({ recording }: { recording: Recording }) {
                   stroke="var(--line)"
                   stroke-width="0.5"
                 />
-                {wide > 46 && (
+                {wide > 26 && (
                   <Name
                     text={`${name} ${wide > 150 ? percent(it.node.ns / top.node.ns) : ""}`}
                     x={left}
@@ -128,7 +128,7 @@ function Name({
   wide: number;
   plain: boolean;
 }) {
-  const room = Math.floor((wide - 14) / 6.6);
+  const room = Math.floor((wide - 10) / 6.8);
   const shown = text.trim().length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text.trim();
   return (
     <>

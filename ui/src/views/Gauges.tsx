@@ -178,8 +178,8 @@ function Dial({ series, index }: { series: Series; index: number }) {
         );
       })}
       <line
-        x1={tip.x * 0.72}
-        y1={tip.y * 0.72}
+        x1={tip.x * 0.9}
+        y1={tip.y * 0.9}
         x2={tip.x * 1.24}
         y2={tip.y * 1.24}
         stroke="var(--ink)"

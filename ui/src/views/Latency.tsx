@@ -4,7 +4,7 @@ import type { Recording } from "../data/source";
 import type { Chain } from "../data/types";
 import { token } from "../draw/tokens";
 import { counted, duration, instant } from "../maths/format";
-import { decades, heat, logPlace, ninesPlace, quantile } from "../maths/quantile";
+import { decades, heat, logPlace, marks, ninesPlace, quantile } from "../maths/quantile";
 import { csv, number, rowsOf, sorted, text } from "../maths/rows";
 import { go, show, shown, theme } from "../state/store";
 import { tableOf } from "./Exits";
@@ -96,7 +96,7 @@ function Heat({ chains, left }: { chains: Chain[]; left: number }) {
           chains.map((chain) => [chain.from_ns, chain.cost_ns, chain.reason]),
         )
       }
-      caption={`${counted(inside.length, "chain")} between ${instant(window.t0)} and ${instant(window.t1)}: half cost ${duration(quantile(inside, 0.5))} or less, 1 % more than ${duration(quantile(inside, 0.99))}. Darker means more chains in that cell; click opens the nearest chain.${left > 0 ? ` ${counted(left, "later chain")} are not shown.` : ""}`}
+      caption={`${counted(inside.length, "chain")} between ${instant(window.t0, 1e6)} and ${instant(window.t1, 1e6)}: half cost ${duration(quantile(inside, 0.5))} or less, 1 % more than ${duration(quantile(inside, 0.99))}. Darker means more chains in that cell; click opens the nearest chain.${left > 0 ? ` ${counted(left, "later chain")} are not shown.` : ""}`}
       tools={
         <button
           type="button"
@@ -110,7 +110,7 @@ function Heat({ chains, left }: { chains: Chain[]; left: number }) {
       }
     >
       <div class="heat" ref={box} style={{ paddingLeft: `${LEFT}px` }}>
-        {decades(grid.from, grid.to).map((size) => (
+        {marks(grid.from, grid.to).map((size) => (
           <span
             class="heat-label"
             key={size}

@@ -13,15 +13,6 @@ const SHOWN = 200;
 export function Sections({ recording }: { recording: Recording }) {
   return (
     <div>
-      <div class="tools filter">
-        <input
-          type="search"
-          value={hash.value.q ?? ""}
-          placeholder="Filter rows"
-          aria-label="Filter rows"
-          onInput={(event) => go({ q: event.currentTarget.value })}
-        />
-      </div>
       {recording.report.sections.map((section) => (
         <Whole key={section.id} section={section} recording={recording} />
       ))}
@@ -103,11 +94,20 @@ function Numbers({
         )
       }
       tools={
-        arrow && (
-          <a class="link" href={arrow} download={`${name}.arrow`}>
-            Arrow
-          </a>
-        )
+        <>
+          <input
+            type="search"
+            value={filter}
+            placeholder="Filter rows"
+            aria-label="Filter rows"
+            onInput={(event) => go({ q: event.currentTarget.value })}
+          />
+          {arrow && (
+            <a class="link" href={arrow} download={`${name}.arrow`}>
+              Arrow
+            </a>
+          )}
+        </>
       }
       caption={`${counted(kept.length, "row")}${filter ? ` of ${table.rows.length} with "${filter}"` : ""}${rows.length > SHOWN ? `; the first ${SHOWN} are shown, CSV has all` : ""}.${columns.length < table.columns.length ? ` ${counted(table.columns.length - columns.length, "column")} without a value are left out.` : ""}`}
     >

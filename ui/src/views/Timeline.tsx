@@ -65,6 +65,7 @@ function Lanes({
     timeline,
     lanes.map((lane) => lane.id),
     stairs,
+    innerHeight - 330,
   );
   const scale = Math.max(1, Math.min(3, Math.round(devicePixelRatio)));
   const tiles = cache.window(window.t0, window.t1, (window.t1 - window.t0) / (width * scale));
@@ -91,7 +92,6 @@ function Lanes({
       );
     }, SETTLE_MS);
     return () => clearTimeout(timer);
-    // biome-ignore lint/correctness/useExhaustiveDependencies: the window names what is asked for.
   }, [recording, window.t0, window.t1, width, onlyLane, turn]);
 
   useEffect(() => {
@@ -323,7 +323,6 @@ function useExact(recording: Recording, lanes: number[], window: Window): number
       current = false;
       clearTimeout(timer);
     };
-    // biome-ignore lint/correctness/useExhaustiveDependencies: lanes are named by their numbers.
   }, [recording, window.t0, window.t1, lanes.join()]);
   return sums;
 }
@@ -352,7 +351,7 @@ function caption(
     .filter(({ ns }) => ns > 0)
     .sort((a, b) => b.ns - a.ns)
     .slice(0, 3);
-  const span = `${duration(window.t1 - window.t0)} from ${instant(window.t0)}`;
+  const span = `${duration(window.t1 - window.t0)} from ${instant(window.t0, (window.t1 - window.t0) / 100)}`;
   if (most.length === 0) return `${span}: nothing was recorded here.`;
   const parts = most.map(({ ns, s }) => `${percent(ns / total)} ${titles[s]}`);
   return `${span}, ${counted(lanes, "vCPU")}: ${exact ? "" : "about "}${parts.join(", ")}. Heights are shares of time, the same at every zoom.`;

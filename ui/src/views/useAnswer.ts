@@ -19,7 +19,6 @@ export function useAnswer<T>(ask: () => Promise<T>, keys: unknown[]): Answer<T> 
     return () => {
       current = false;
     };
-    // biome-ignore lint/correctness/useExhaustiveDependencies: the question is named by its keys.
   }, keys);
   return answer;
 }

@@ -17,8 +17,8 @@ import { ticks, type Window } from "../../maths/window";
 export const AXIS_HEIGHT = 26;
 export const LANE_GAP = 10;
 export const STEPS = ["L3", "L2", "L1", "L0", "VMM", "off"] as const;
-const STEP_HEIGHT = 15;
-const COVER_HEIGHT = 64;
+const STEP_HEIGHT = { least: 15, most: 26 };
+const COVER_HEIGHT = { least: 48, most: 150 };
 const TEXT_FROM_PIXELS = 40;
 
 export interface Layout {
@@ -27,18 +27,31 @@ export interface Layout {
 }
 
 /** Where each lane lies; lanes with slices at hand are staircases. */
-export function layout(timeline: Timeline, shown: number[], stairs: Map<number, Slices>): Layout {
+export function layout(
+  timeline: Timeline,
+  shown: number[],
+  stairs: Map<number, Slices>,
+  room: number,
+): Layout {
   let top = AXIS_HEIGHT + 4;
   const used = new Set(timeline.states.map((state) => lookOf(state.name).step));
   const steps = STEPS.filter((step) => step !== "L3" || used.has("L3"));
+  // Few lanes share the height of the screen, many are as low as still reads.
+  const fair = room / Math.max(1, shown.length) - LANE_GAP;
   const lanes = shown.map((id) => {
     const stair = stairs.has(id);
-    const height = stair ? steps.length * STEP_HEIGHT : COVER_HEIGHT;
+    const height = stair
+      ? steps.length * within(STEP_HEIGHT, fair / steps.length)
+      : within(COVER_HEIGHT, fair);
     const place = { id, top, height, steps: stair ? steps : null };
     top += height + LANE_GAP;
     return place;
   });
   return { lanes, height: top };
+}
+
+function within({ least, most }: { least: number; most: number }, height: number): number {
+  return Math.round(Math.min(most, Math.max(least, height)));
 }
 
 export interface Scene {
