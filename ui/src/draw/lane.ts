@@ -57,6 +57,21 @@ export function coverageOf(tiles: Tile[], lane: number, t0: number, t1: number, 
   return { share, present, count };
 }
 
+/** About how many slices of a lane the window touches, from the finest tiles. */
+export function slicesIn(tiles: Tile[], lane: number, t0: number, t1: number): number {
+  const fine = Math.min(...tiles.map((tile) => (tile.t1 - tile.t0) / tile.width));
+  let slices = 1;
+  for (const tile of tiles) {
+    const source = tile.lanes.find((candidate) => candidate.lane === lane);
+    if (!source || (tile.t1 - tile.t0) / tile.width > fine) continue;
+    const first = Math.max(0, Math.floor((t0 - tile.t0) / fine));
+    const last = Math.min(tile.width, Math.ceil((t1 - tile.t0) / fine));
+    // A slice that spans two pixels is counted in both.
+    for (let p = first; p < last; p++) slices += Math.max(0, source.count[p]! - 1);
+  }
+  return slices;
+}
+
 /** Rows of a column for each share, in `order`: whole rows that sum to at most `height`, by largest remainder. */
 export function rowsFor(
   shares: ArrayLike<number>,

@@ -60,7 +60,13 @@ export function App({ inlined }: { inlined: boolean }) {
             </p>
           </div>
         ) : open ? (
-          <View recording={open} id={(hash.value.view ?? "findings") as ViewId} />
+          <>
+            <h1 class="hidden">
+              {VIEWS.find((view) => view.id === hash.value.view)?.title ?? "Findings"} of{" "}
+              {open.report.recording.path}
+            </h1>
+            <View recording={open} id={(hash.value.view ?? "findings") as ViewId} />
+          </>
         ) : hash.value.r ? (
           <p class="loading" role="status">
             Reading {hash.value.r} …
@@ -137,7 +143,7 @@ function Top({ inlined }: { inlined: boolean }) {
             value={hash.value.b ?? ""}
             onChange={(event) => go({ b: event.currentTarget.value, chain2: null }, true)}
           >
-            <option value="">nothing</option>
+            <option value="">compare with …</option>
             {list
               .filter((it) => it.id !== open.id)
               .map((it) => (

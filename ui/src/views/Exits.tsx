@@ -19,7 +19,7 @@ const COLUMNS: [string, string][] = [
   ["p99_ns", "p99"],
   ["max_ns", "Max"],
 ];
-const WORDS = 4;
+const WORDS = ["vm", "vcpu", "level", "reason"];
 
 export function tableOf(report: Report, name: string): Table | undefined {
   return report.sections.map((section) => section.tables[name]).find((table) => table !== undefined);
@@ -44,6 +44,8 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
   );
   const total = rows.reduce((sum, row) => sum + number(row, "total_ns"), 0);
   const exits = rows.reduce((sum, row) => sum + number(row, "count"), 0);
+  const oneVm = new Set(all.map((row) => text(row, "vm"))).size === 1;
+  const columns = COLUMNS.filter(([name]) => name !== "vm" || !oneVm);
   const second = other ? byReason(rowsOf(tableOf(other.report, "exits"))) : null;
   const here = byReason(all);
   const findings = recording.report.sections.flatMap((section) => section.findings);
@@ -80,10 +82,10 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
         <table class="numbers">
           <thead>
             <tr>
-              {COLUMNS.map(([name, title], i) => (
+              {columns.map(([name, title]) => (
                 <th
                   key={name}
-                  class={i >= WORDS ? "number" : ""}
+                  class={WORDS.includes(name) ? "" : "number"}
                   aria-sort={sort === name ? (descending ? "descending" : "ascending") : "none"}
                 >
                   <button
@@ -111,9 +113,11 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
               );
               return (
                 <tr key={`${text(row, "vm")}/${text(row, "vcpu")}/${key}`}>
-                  <td class="vm" title={text(row, "vm")}>
-                    {text(row, "vm")}
-                  </td>
+                  {!oneVm && (
+                    <td class="vm" title={text(row, "vm")}>
+                      {text(row, "vm")}
+                    </td>
+                  )}
                   <td>{text(row, "vcpu")}</td>
                   <td class="level">
                     <Swatch state={levelState(text(row, "level"))} /> {text(row, "level")}

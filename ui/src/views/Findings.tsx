@@ -42,7 +42,7 @@ export function Findings({ recording }: { recording: Recording }) {
 function Answer({ section }: { section: Section }) {
   return (
     <section class="answer">
-      <h1>{section.question}</h1>
+      <h2 class="question">{section.question}</h2>
       {section.summary.split(/\n\n+/).map((paragraph) => (
         <p class="summary" key={paragraph}>
           {paragraph}

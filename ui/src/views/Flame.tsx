@@ -10,6 +10,7 @@ import { useWidth } from "./useSize";
 
 const ROW = 30;
 const CULL_PIXELS = 1;
+const TEXT_PIXELS = 26;
 const LEVELS = ["everything", "VM", "vCPU", "level", "state", "reason"];
 
 export function Flame({ recording }: { recording: Recording }) {
@@ -74,13 +75,13 @@ export function Flame({ recording }: { recording: Recording }) {
             const left = it.from * width;
             const wide = (it.to - it.from) * width;
             const name = it.path.at(-1) ?? (focus.length === 0 ? "all vCPUs" : "");
+            const able = it.node.children.length > 0 && wide > TEXT_PIXELS;
             const dim = search !== "" && !it.node.name.toLowerCase().includes(search);
             return (
               <g
                 key={it.path.join("/")}
-                role="button"
-                tabIndex={it.node.children.length > 0 && wide > 8 ? 0 : -1}
-                aria-label={`${name}, ${duration(Math.round(it.node.ns))}`}
+                role={able ? "button" : undefined}
+                tabIndex={able ? 0 : undefined}
                 onClick={() => open(it.path)}
                 onKeyDown={(event) => event.key === "Enter" && open(it.path)}
                 opacity={dim ? 0.3 : 1}
@@ -96,7 +97,7 @@ export function Flame({ recording }: { recording: Recording }) {
                   stroke="var(--line)"
                   stroke-width="0.5"
                 />
-                {wide > 26 && (
+                {wide > TEXT_PIXELS && (
                   <Name
                     text={`${name} ${wide > 150 ? percent(it.node.ns / top.node.ns) : ""}`}
                     x={left}

@@ -104,8 +104,8 @@ export function Gauges({ recording }: { recording: Recording }) {
             min="0"
             max="1"
             step="0.001"
-            value={at}
             aria-label="Place in the recording"
+            value={at}
             onInput={(event) => seek(Number(event.currentTarget.value))}
           />
           <button

@@ -27,7 +27,7 @@ function Whole({ section, recording }: { section: Section; recording: Recording 
   const chosen = filled.includes(hash.value.table ?? "") ? hash.value.table! : filled[0];
   return (
     <section>
-      <h1 class="heading">{section.question}</h1>
+      <h2 class="heading">{section.question}</h2>
       {section.figures.map((figure) => (
         <Figure
           key={figure.id}

@@ -5,7 +5,7 @@ import type { Recording } from "../data/source";
 import type { Tile } from "../data/tile";
 import { TileCache } from "../data/tiles";
 import type { Slice, Slices } from "../data/types";
-import { coverageOf } from "../draw/lane";
+import { coverageOf, slicesIn } from "../draw/lane";
 import { stackOrder } from "../draw/tokens";
 import { counted, duration, instant, percent } from "../maths/format";
 import { csv } from "../maths/rows";
@@ -18,7 +18,7 @@ import { useWidth } from "./useSize";
 
 const SETTLE_MS = 120;
 const STAIR_SLICES = 1000;
-const STAIR_PIXELS = 6;
+const STAIR_PIXELS = 3;
 
 /** Frame times of the drawing, for the end-to-end test. */
 export const frames: number[] = [];
@@ -296,10 +296,7 @@ function sliceAt(slices: Slices | undefined, ns: number): Slice | null {
 /** Slices are worth asking for once they are several pixels wide. */
 function mayBeStairs(tiles: Tile[], lane: number, window: Window, width: number): boolean {
   if (tiles.length === 0) return false;
-  const { count } = coverageOf(tiles, lane, window.t0, window.t1, 64);
-  let touched = 0;
-  for (const n of count) touched += Math.max(0, n - 1);
-  return touched * STAIR_PIXELS < width * 8 && window.t1 - window.t0 < (whole.value.t1 - whole.value.t0) / 2;
+  return slicesIn(tiles, lane, window.t0, window.t1) * STAIR_PIXELS < width;
 }
 
 /** The exact sums of the window over all lanes, 150 ms after it came to rest. */
