@@ -21,9 +21,11 @@ function skip(reason) {
 }
 
 function start() {
-  if (spawnSync(program, ["serve", "--help"]).status === 0) {
-    const args = ["serve", fixtures, "--listen", `127.0.0.1:${PORT}`];
-    return { real: true, child: spawn(program, args, { stdio: "ignore" }) };
+  // The slim program knows the command and has no server: it says so and ends.
+  const tried = spawnSync(program, ["serve", fixtures, "--port", "0"], { timeout: 3000, encoding: "utf8" });
+  if (tried.error?.code === "ETIMEDOUT") {
+    const child = spawn(program, ["serve", fixtures, "--port", String(PORT)], { stdio: "ignore" });
+    return { real: true, child };
   }
   const args = [resolve(here, "../mock/server.mjs"), fixtures, String(PORT)];
   const env = { ...process.env, KVMSCOPE: program };

@@ -1,7 +1,10 @@
 // What a person does with the dashboard, as a list of steps. Each throws a sentence where something is wrong.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { gzipSync } from "node:zlib";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 export const NESTED = "nested-vmx-shadow-off-hog";
@@ -28,6 +31,33 @@ async function clean(page, base, hash) {
     ({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`,
   );
   assert.deepEqual(said, [], `axe-core on ${hash}`);
+}
+
+/** A report file as `report --html` makes it, from what the server answers. */
+async function reportFile(base, folder) {
+  const at = `${base}/api/recordings/${NESTED}`;
+  const json = async (path) => (await fetch(`${at}/${path}`)).json();
+  const [report, timeline, top] = await Promise.all([
+    json("report"),
+    json("timeline"),
+    json("chains?sort=cost&descending=1&limit=8"),
+  ]);
+  const { from_ns, to_ns } = timeline.span;
+  const tile = Buffer.from(
+    await (await fetch(`${at}/tile?lanes=0&t0=${from_ns}&t1=${to_ns}&w=2000`)).arrayBuffer(),
+  );
+  const pyramid = [{ t0_ns: from_ns, t1_ns: to_ns, width: 2000, tile: tile.toString("base64") }];
+  const chains = await Promise.all(top.chains.map((chain) => json(`chains/${chain.id}`)));
+  const data = gzipSync(JSON.stringify({ report, timeline, pyramid, chains })).toString("base64");
+  const built = resolve(import.meta.dirname, "../dist-report");
+  const script = readFileSync(join(built, "report.js"), "utf8").replaceAll("</script", "<\\/script");
+  const page = `<!doctype html><html lang="en"><meta charset="utf-8"><title>report</title>
+    <meta http-equiv="content-security-policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:">
+    <style>${readFileSync(join(built, "report.css"), "utf8")}</style><body>
+    <script type="application/octet-stream" id="kvmscope-data">${data}</script><script>${script}</script>`;
+  const path = join(folder, "report.html");
+  writeFileSync(path, page);
+  return { path, report };
 }
 
 export const steps = [
@@ -203,6 +233,31 @@ export const steps = [
       expectErrors();
       await open(page, base, "r=nothing-of-this-name");
       await page.getByText("That could not be opened").waitFor();
+    },
+  ],
+  [
+    "a report file opens without a server, with the same numbers",
+    async ({ page, base }) => {
+      const folder = mkdtempSync(join(tmpdir(), "kvmscope-report-"));
+      try {
+        const { path, report } = await reportFile(base, folder);
+        await page.goto(`file://${path}`);
+        await page.waitForSelector("html[data-kvmscope=mounted]");
+        await page.waitForSelector(".summary");
+        assert.equal(
+          await page.locator(".summary").first().textContent(),
+          report.sections[0].summary.split("\n\n")[0],
+        );
+        await page.keyboard.press("2");
+        await page.waitForSelector("canvas[data-drawn]");
+        assert.match(await page.locator("figcaption").textContent(), /1 vCPU: about \d/);
+        await page.keyboard.press("4");
+        await page.waitForSelector("svg.ladder");
+        await page.keyboard.press("9");
+        await page.getByText("A report file holds no single events").waitFor();
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
     },
   ],
   [

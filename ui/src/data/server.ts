@@ -14,12 +14,12 @@ import type {
 
 const LANES_PER_TILE = 64;
 
-async function answer(path: string, signal?: AbortSignal): Promise<Response> {
+async function answer(path: string, how: RequestInit = {}): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(path, signal ? { signal } : {});
+    response = await fetch(path, how);
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (how.signal?.aborted) throw error;
     throw new Error("The server does not answer. Is `kvmscope serve` still running?");
   }
   if (response.ok) return response;
@@ -60,7 +60,10 @@ class ServedRecording implements Recording {
     const parts: Tile[] = [];
     for (let at = 0; at < lanes.length; at += LANES_PER_TILE) {
       const some = lanes.slice(at, at + LANES_PER_TILE).join(",");
-      const reply = await answer(`${this.base}/tile?lanes=${some}&t0=${t0}&t1=${t1}&w=${width}`, signal);
+      const reply = await answer(
+        `${this.base}/tile?lanes=${some}&t0=${t0}&t1=${t1}&w=${width}`,
+        signal ? { signal } : {},
+      );
       parts.push(decodeTile(await reply.arrayBuffer()));
     }
     return { ...parts[0]!, lanes: parts.flatMap((part) => part.lanes) };
@@ -103,5 +106,9 @@ export const server: Source = {
       json<Timeline>(`${base}/timeline`),
     ]);
     return new ServedRecording(id, report, timeline.lanes.length > 0 ? timeline : null);
+  },
+  async upload(file) {
+    const sent = await answer(`api/upload?${query({ name: file.name })}`, { method: "POST", body: file });
+    return ((await sent.json()) as { id: string }).id;
   },
 };

@@ -21,6 +21,8 @@ export interface Source {
   readonly inlined: boolean;
   recordings(): Promise<RecordingInfo[]>;
   open(id: string): Promise<Recording>;
+  /** Sends a trace to the server, where it takes any; answers the recording's id. */
+  upload?(file: File): Promise<string>;
 }
 
 export interface Recording {

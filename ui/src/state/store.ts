@@ -54,6 +54,20 @@ export const theme = computed<Theme>(() => {
   return asked === "dark" || asked === "light" ? asked : system.value;
 });
 
+/** Takes a dropped trace to the server and opens it. */
+export async function take(source: Source, file: File): Promise<void> {
+  if (!source.upload) return;
+  notice.value = `Sending ${file.name} …`;
+  try {
+    const id = await source.upload(file);
+    recordings.value = await source.recordings();
+    notice.value = `${file.name} was taken.`;
+    go({ r: id }, true);
+  } catch (error) {
+    notice.value = (error as Error).message;
+  }
+}
+
 /** Follows the address: opens what it names. */
 export function start(source: Source): void {
   addEventListener("hashchange", () => {
@@ -64,6 +78,12 @@ export function start(source: Source): void {
   });
   effect(() => {
     document.documentElement.dataset.theme = theme.value;
+  });
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    const file = event.dataTransfer?.files[0];
+    if (file) void take(source, file);
   });
   source.recordings().then(
     (list) => {

@@ -21,8 +21,8 @@ export function Drawing({ figure }: { figure: FigureData }) {
 }
 
 function fill(hue: string): string {
-  if (STATE_NAMES.includes(hue)) return `url(#p-${hue})`;
-  return /^(L\d|VMM)$/.test(hue) ? `url(#p-${levelState(hue)})` : "var(--soft)";
+  if (STATE_NAMES.includes(hue)) return `url(#pat-${hue})`;
+  return /^(L\d|VMM)$/.test(hue) ? `url(#pat-${levelState(hue)})` : "var(--soft)";
 }
 
 function Bars({ group }: { group: BarGroup }) {
@@ -129,7 +129,7 @@ function Rungs({ rungs }: { rungs: NonNullable<FigureData["rungs"]> }) {
             y={lanes.indexOf(rung.lane) * 40 + 6}
             width={Math.max(1, x(rung.at_ns + rung.length_ns) - x(rung.at_ns))}
             height="28"
-            fill={`url(#p-${levelState(rung.lane)})`}
+            fill={`url(#pat-${levelState(rung.lane)})`}
           >
             <title>{`${rung.label}${rung.repeat > 1 ? ` ×${rung.repeat}` : ""}: ${duration(rung.length_ns)}`}</title>
           </rect>

@@ -78,7 +78,7 @@ export function Empty({ title, children }: { title: string; children: ComponentC
 export function Swatch({ state }: { state: string }) {
   return (
     <svg class="swatch" width="14" height="14" aria-hidden="true">
-      <rect width="14" height="14" fill={`url(#p-${state})`} stroke="var(--soft)" stroke-width="0.5" />
+      <rect width="14" height="14" fill={`url(#pat-${state})`} stroke="var(--soft)" stroke-width="0.5" />
     </svg>
   );
 }

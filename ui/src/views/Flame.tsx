@@ -93,7 +93,7 @@ export function Flame({ recording }: { recording: Recording }) {
                   width={Math.max(0.5, wide - 1)}
                   height={ROW - 2}
                   rx="2"
-                  fill={it.node.state ? `url(#p-${it.node.state})` : "var(--panel)"}
+                  fill={it.node.state ? `url(#pat-${it.node.state})` : "var(--panel)"}
                   stroke="var(--line)"
                   stroke-width="0.5"
                 />

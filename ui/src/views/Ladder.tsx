@@ -85,7 +85,7 @@ export function Ladder({ chain, states, full_ns, height }: Props) {
               width={COLUMN - 12}
               y={y(span.from_ns)}
               height={Math.max(1, y(span.to_ns) - y(span.from_ns))}
-              fill={`url(#p-${span.name})`}
+              fill={`url(#pat-${span.name})`}
             >
               <title>{`${span.title}${span.detail ? `, ${span.detail}` : ""}: ${duration(span.to_ns - span.from_ns)}`}</title>
             </rect>

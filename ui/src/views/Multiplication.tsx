@@ -106,7 +106,7 @@ export function Multiplication({ recording }: { recording: Recording }) {
           })}
           {[...left.values()].map((stop) => (
             <g key={stop.name}>
-              <rect x={x0} y={stop.top} width={NODE} height={stop.height} fill="url(#p-guest_l2)" />
+              <rect x={x0} y={stop.top} width={NODE} height={stop.height} fill="url(#pat-guest_l2)" />
               <text x={x0 - 8} y={stop.top + stop.height / 2 + 4} text-anchor="end">
                 {stop.name}{" "}
                 <tspan class="faint">
@@ -117,7 +117,7 @@ export function Multiplication({ recording }: { recording: Recording }) {
           ))}
           {[...right.values()].map((stop) => (
             <g key={stop.name}>
-              <rect x={x1 - NODE} y={stop.top} width={NODE} height={stop.height} fill="url(#p-guest_l1)" />
+              <rect x={x1 - NODE} y={stop.top} width={NODE} height={stop.height} fill="url(#pat-guest_l1)" />
               <text x={x1 + 8} y={stop.top + stop.height / 2 + 4}>
                 {stop.name}{" "}
                 <tspan class="faint">

@@ -11,7 +11,7 @@ export function Patterns() {
           const { path, width } = PATTERNS[lookOf(name).pattern];
           return (
             <pattern
-              id={`p-${name}`}
+              id={`pat-${name}`}
               key={name}
               width={PATTERN_SIZE}
               height={PATTERN_SIZE}

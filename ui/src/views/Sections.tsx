@@ -6,6 +6,7 @@ import { amount, counted } from "../maths/format";
 import { csv, matches, rowsOf, sorted } from "../maths/rows";
 import { go, hash } from "../state/store";
 import { Drawing } from "./Drawing";
+import { Events } from "./Events";
 import { Figure } from "./Figure";
 
 const SHOWN = 200;
@@ -16,6 +17,7 @@ export function Sections({ recording }: { recording: Recording }) {
       {recording.report.sections.map((section) => (
         <Whole key={section.id} section={section} recording={recording} />
       ))}
+      <Events recording={recording} />
     </div>
   );
 }
