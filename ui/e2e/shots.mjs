@@ -6,7 +6,7 @@ import { LINUX, NESTED, open, SHADOWED } from "./steps.mjs";
 const SHOTS = [
   ["findings", `r=${NESTED}&theme=light`],
   ["timeline", `r=${LINUX}&view=timeline&theme=light`],
-  ["staircase", `r=${LINUX}&view=timeline&theme=light&chain-window=1`],
+  ["staircase", `r=${LINUX}&view=timeline&theme=light`],
   ["exits", `r=${NESTED}&view=exits&b=${SHADOWED}&theme=light`],
   ["chains", `r=${NESTED}&view=chains&b=${SHADOWED}&theme=light`],
   ["latency", `r=${LINUX}&view=latency&theme=light`],

@@ -110,7 +110,7 @@ export const steps = [
     "the timeline zooms by key and wheel, pans by drag, brushes with shift, and shows all again",
     async ({ page, base }) => {
       await open(page, base, `r=${LINUX}&view=timeline`);
-      await page.waitForSelector("canvas[data-drawn='1']");
+      await page.waitForSelector("canvas[data-drawn]:not([data-drawn='0'])");
       for (let i = 0; i < 3; i++) await page.keyboard.press("w");
       const first = await length(page);
       const box = await page.locator(".lane-canvas canvas").boundingBox();

@@ -122,7 +122,7 @@ export function paintCoverage(
 ): void {
   const states = order.length;
   const rows = new Uint16Array(states);
-  const tick = Math.max(2, Math.round(height / 14));
+  const tick = Math.min(4, Math.max(2, Math.round(height / 20)));
   const { size } = textures;
   for (let x = 0; x < width; x++) {
     rowsFor(coverage.share, x * states, order, height, rows);

@@ -82,7 +82,7 @@ export function Multiplication({ recording }: { recording: Recording }) {
           aria-label="Exits of L2 by reason, and the exits of L1 they became"
         >
           <text x={x0} y={-12} text-anchor="end" font-weight="600">
-            L2 left because of
+            {width < 600 ? "L2 left for" : "L2 left because of"}
           </text>
           <text x={x1} y={-12} font-weight="600">
             L1 then left for
