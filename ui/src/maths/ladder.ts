@@ -41,9 +41,16 @@ export function rails(chain: ChainInFull, states: State[]): Rail[] {
 /** Neighbouring exits of one reason share a label; spans without a reason between them do not part them. */
 export function labels(spans: Rail[]): Label[] {
   const out: Label[] = [];
-  for (const span of spans) {
-    if (!span.detail) continue;
+  for (const [i, span] of spans.entries()) {
     const last = out.at(-1);
+    if (!span.detail) {
+      // L0 goes on with the same exit: only its first slice carries the reason.
+      if (last && span.lane === "L0" && spans[i - 1]?.lane === "L0") {
+        last.spent_ns += span.to_ns - span.from_ns;
+        last.to_ns = span.to_ns;
+      }
+      continue;
+    }
     if (last?.text === span.detail) {
       last.count++;
       last.spent_ns += span.to_ns - span.from_ns;

@@ -3,7 +3,7 @@ import type { Table } from "../data/types";
 import { bandsOf, stops } from "./flow";
 import { duration, instant, percent, runs } from "./format";
 import { arc, nice } from "./gauges";
-import { heading, spread } from "./ladder";
+import { heading, labels, spread } from "./ladder";
 import { heat, marks, ninesPlace, quantile } from "./quantile";
 import { csv, matches, sorted } from "./rows";
 import { icicle, timeTree } from "./tree";
@@ -53,6 +53,27 @@ describe("a chain", () => {
     expect(heading({ exits: 15, sequence })).toBe("1 L2 exit = 15 L1 exits, 8 of them VMREAD");
     expect(heading({ exits: 1, sequence: ["VMRUN"] })).toBe("1 L2 exit = 1 L1 exit");
     expect(runs(sequence).map((run) => run.count)).toEqual([8, 1, 5, 1]);
+  });
+
+  it("gives an exit all of L0's time for it", () => {
+    const span = (lane: string, detail: string, from_ns: number, to_ns: number) => ({
+      name: "",
+      title: "",
+      lane,
+      detail,
+      from_ns,
+      to_ns,
+    });
+    const spans = [
+      span("L0", "CPUID", 0, 20),
+      span("L0", "", 20, 50),
+      span("L1", "", 50, 60),
+      span("L0", "VMREAD", 60, 70),
+    ];
+    expect(labels(spans).map((it) => [it.text, it.spent_ns])).toEqual([
+      ["CPUID", 50],
+      ["VMREAD", 10],
+    ]);
   });
 
   it("has labels that do not lie on each other", () => {
