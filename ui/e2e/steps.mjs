@@ -1,0 +1,282 @@
+// What a person does with the dashboard, as a list of steps. Each throws a sentence where something is wrong.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { gzipSync } from "node:zlib";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+export const NESTED = "nested-vmx-shadow-off-hog";
+export const SHADOWED = "nested-vmx-shadow-on";
+export const LINUX = "svm-linux";
+const VIEWS = ["findings", "timeline", "exits", "chains", "latency", "flame", "flow", "gauges", "sections"];
+
+const param = (page, key) =>
+  page.evaluate((key) => new URLSearchParams(location.hash.slice(1)).get(key), key);
+const length = async (page) => Number(await param(page, "t1")) - Number(await param(page, "t0"));
+
+export async function open(page, base, hash) {
+  await page.goto("about:blank");
+  await page.goto(`${base}/#${hash}`);
+  await page.waitForSelector(".figure figcaption, .page, .recordings, .empty");
+}
+
+async function clean(page, base, hash) {
+  await open(page, base, hash);
+  await page.waitForTimeout(500);
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
+  const said = violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`,
+  );
+  assert.deepEqual(said, [], `axe-core on ${hash}`);
+}
+
+/** A report file as `report --html` makes it, from what the server answers. */
+async function reportFile(base, folder) {
+  const at = `${base}/api/recordings/${NESTED}`;
+  const json = async (path) => (await fetch(`${at}/${path}`)).json();
+  const [report, timeline, top] = await Promise.all([
+    json("report"),
+    json("timeline"),
+    json("chains?sort=cost&descending=1&limit=8"),
+  ]);
+  const { from_ns, to_ns } = timeline.span;
+  const tile = Buffer.from(
+    await (await fetch(`${at}/tile?lanes=0&t0=${from_ns}&t1=${to_ns}&w=2000`)).arrayBuffer(),
+  );
+  const pyramid = [{ t0_ns: from_ns, t1_ns: to_ns, width: 2000, tile: tile.toString("base64") }];
+  const chains = await Promise.all(top.chains.map((chain) => json(`chains/${chain.id}`)));
+  const data = gzipSync(JSON.stringify({ report, timeline, pyramid, chains })).toString("base64");
+  const built = resolve(import.meta.dirname, "../dist-report");
+  const script = readFileSync(join(built, "report.js"), "utf8").replaceAll("</script", "<\\/script");
+  const page = `<!doctype html><html lang="en"><meta charset="utf-8"><title>report</title>
+    <meta http-equiv="content-security-policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:">
+    <style>${readFileSync(join(built, "report.css"), "utf8")}</style><body>
+    <script type="application/octet-stream" id="kvmscope-data">${data}</script><script>${script}</script>`;
+  const path = join(folder, "report.html");
+  writeFileSync(path, page);
+  return { path, report };
+}
+
+export const steps = [
+  [
+    "the first page lists the recordings",
+    async ({ page, base }) => {
+      await open(page, base, "");
+      await page.getByText(LINUX, { exact: true }).click();
+      await page.waitForSelector(".summary");
+    },
+  ],
+  [
+    "findings say what report --json says",
+    async ({ page, base }) => {
+      await open(page, base, `r=${NESTED}`);
+      const report = await (await fetch(`${base}/api/recordings/${NESTED}/report`)).json();
+      const titles = report.sections.flatMap((section) => section.findings.map((finding) => finding.title));
+      assert.ok(titles.length > 0, "the fixture has findings");
+      assert.deepEqual((await page.locator(".finding h3").allTextContents()).sort(), titles.sort());
+      assert.equal(
+        await page.locator(".summary").first().textContent(),
+        report.sections[0].summary.split("\n\n")[0],
+      );
+    },
+  ],
+  [
+    "exits on screen are the rows of the table, sorted and filtered",
+    async ({ page, base }) => {
+      await open(page, base, `r=${NESTED}&view=exits`);
+      const report = await (await fetch(`${base}/api/recordings/${NESTED}/report`)).json();
+      const { columns, rows } = report.sections[0].tables.exits;
+      const at = (name) => columns.findIndex((column) => column.name === name);
+      const expected = rows
+        .toSorted((a, b) => b[at("total_ns")] - a[at("total_ns")])
+        .map((row) => row[at("reason")]);
+      assert.deepEqual(await page.locator("td b").allTextContents(), expected);
+      await page.keyboard.press("/");
+      await page.keyboard.type("l1 vmread");
+      assert.deepEqual(await page.locator("td b").allTextContents(), ["VMREAD"]);
+      const count = rows.find((row) => row[at("reason")] === "VMREAD")[at("count")];
+      assert.match(
+        await page.locator("tbody tr").first().textContent(),
+        new RegExp(count.toLocaleString("en-US")),
+      );
+      await page.keyboard.press("Escape");
+      assert.equal(await page.locator("td b").count(), expected.length);
+    },
+  ],
+  [
+    "the timeline zooms by key and wheel, pans by drag, brushes with shift, and shows all again",
+    async ({ page, base }) => {
+      await open(page, base, `r=${LINUX}&view=timeline`);
+      await page.waitForSelector("canvas[data-drawn]:not([data-drawn='0'])");
+      for (let i = 0; i < 3; i++) await page.keyboard.press("w");
+      const first = await length(page);
+      const box = await page.locator(".lane-canvas canvas").boundingBox();
+      await page.mouse.move(box.x + box.width / 3, box.y + 60);
+      await page.mouse.wheel(0, -400);
+      await page.waitForTimeout(100);
+      const second = await length(page);
+      assert.ok(second < first, `the wheel zooms in: ${second} < ${first}`);
+      const before = Number(await param(page, "t0"));
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width / 3 + 120, box.y + 60, { steps: 5 });
+      await page.mouse.up();
+      assert.ok(Number(await param(page, "t0")) < before, "dragging to the right shows earlier time");
+      assert.ok(Math.abs((await length(page)) - second) <= 1, "dragging keeps the length");
+      await page.keyboard.down("Shift");
+      await page.mouse.move(box.x + 200, box.y + 60);
+      await page.mouse.down();
+      await page.mouse.move(box.x + 300, box.y + 60, { steps: 5 });
+      await page.mouse.up();
+      await page.keyboard.up("Shift");
+      assert.ok((await length(page)) < second / 4, "a brush shows what it covered");
+      await page.keyboard.press("f");
+      assert.equal(await param(page, "t0"), null);
+    },
+  ],
+  [
+    "shares below the timeline are exact",
+    async ({ page, base }) => {
+      await open(page, base, `r=${LINUX}&view=timeline&lane=0`);
+      const timeline = await (await fetch(`${base}/api/recordings/${LINUX}/timeline`)).json();
+      const { from_ns, to_ns } = timeline.span;
+      const answer = await fetch(`${base}/api/recordings/${LINUX}/states?lane=0&t0=${from_ns}&t1=${to_ns}`);
+      const { time_ns } = await answer.json();
+      const total = time_ns.reduce((a, b) => a + b, 0);
+      const guest = timeline.states.findIndex((state) => state.name === "guest_l1");
+      const expected = `${((100 * time_ns[guest]) / total).toFixed(1)} %`;
+      await page.waitForFunction(() => !document.querySelector("figcaption").textContent.includes("about"));
+      const legend = await page.locator(".legend li").allTextContents();
+      assert.ok(
+        legend.some((line) => line.includes(`L1 guest ${expected}`)),
+        `${expected} in ${legend}`,
+      );
+    },
+  ],
+  [
+    "a click on the staircase opens a chain, keys walk the chains",
+    async ({ page, base }) => {
+      const first = (await (await fetch(`${base}/api/recordings/${LINUX}/chains?limit=1`)).json()).chains[0];
+      const rim = first.to_ns - first.from_ns;
+      const window = `t0=${Math.max(0, first.from_ns - rim)}&t1=${first.to_ns + rim}`;
+      await open(page, base, `r=${LINUX}&view=timeline&lane=${first.lane}&${window}`);
+      await page.waitForSelector(".step");
+      const box = await page.locator(".lane-canvas canvas").boundingBox();
+      const t0 = Number(await param(page, "t0"));
+      const x = ((first.from_ns + rim / 2 - t0) / (await length(page))) * box.width;
+      await page.mouse.click(box.x + x, box.y + 70);
+      await page.waitForSelector("svg.ladder");
+      assert.equal(await param(page, "chain"), String(first.id));
+      await page.keyboard.press("]");
+      await page.waitForFunction(
+        (id) => new URLSearchParams(location.hash.slice(1)).get("chain") === id,
+        String(first.id + 1),
+      );
+    },
+  ],
+  [
+    "one exit of L2 is a ladder, beside that of another recording",
+    async ({ page, base }) => {
+      await open(page, base, `r=${NESTED}&view=chains&b=${SHADOWED}`);
+      await page.waitForFunction(() => document.querySelectorAll("svg.ladder").length === 2);
+      const titles = await page.locator(".figure h2").allTextContents();
+      assert.equal(titles[0], "1 L2 exit = 15 L1 exits, 8 of them VMREAD");
+      assert.match(titles[1], /^1 L2 exit = \d+ L1 exits?/);
+    },
+  ],
+  [
+    "exits of two recordings have a difference",
+    async ({ page, base }) => {
+      await open(page, base, `r=${NESTED}&view=exits&b=${SHADOWED}`);
+      await page.getByText("Difference", { exact: true }).waitFor();
+      assert.match(
+        await page.locator("tbody tr", { hasText: "VMREAD" }).first().textContent(),
+        /−1,192 \(-100 %\)/,
+      );
+    },
+  ],
+  [
+    "gauges play the recording back",
+    async ({ page, base }) => {
+      await open(page, base, `r=${LINUX}&view=gauges&at=0.2&speed=1`);
+      await page.waitForSelector("svg.dial");
+      const before = await page.locator("figcaption").textContent();
+      await page.getByRole("button", { name: "Play" }).click();
+      await page.waitForTimeout(400);
+      assert.notEqual(await page.locator("figcaption").textContent(), before);
+      await page.getByRole("button", { name: "Pause" }).click();
+    },
+  ],
+  [
+    "number keys open every view, ? the keys, t the other theme, and the address keeps all of it",
+    async ({ page, base }) => {
+      await open(page, base, `r=${LINUX}&theme=light&later=kept`);
+      for (const [i, view] of VIEWS.entries()) {
+        await page.keyboard.press(String(i + 1));
+        assert.equal(await param(page, "view"), view);
+        await page.waitForSelector(".figure figcaption, .page");
+      }
+      await page.keyboard.press("?");
+      await page.waitForSelector("dialog[open]");
+      await page.keyboard.press("Escape");
+      await page.waitForSelector("dialog[open]", { state: "detached" });
+      await page.keyboard.press("t");
+      assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+      assert.equal(await param(page, "later"), "kept");
+    },
+  ],
+  [
+    "a recording that is not there is said in a sentence",
+    async ({ page, base, expectErrors }) => {
+      expectErrors();
+      await open(page, base, "r=nothing-of-this-name");
+      await page.getByText("That could not be opened").waitFor();
+    },
+  ],
+  [
+    "a report file opens without a server, with the same numbers",
+    async ({ page, base }) => {
+      const folder = mkdtempSync(join(tmpdir(), "kvmscope-report-"));
+      try {
+        const { path, report } = await reportFile(base, folder);
+        await page.goto(`file://${path}`);
+        await page.waitForSelector("html[data-kvmscope=mounted]");
+        await page.waitForSelector(".summary");
+        assert.equal(
+          await page.locator(".summary").first().textContent(),
+          report.sections[0].summary.split("\n\n")[0],
+        );
+        await page.keyboard.press("2");
+        await page.waitForSelector("canvas[data-drawn]");
+        assert.match(await page.locator("figcaption").textContent(), /1 vCPU: about \d/);
+        await page.keyboard.press("4");
+        await page.waitForSelector("svg.ladder");
+        await page.keyboard.press("9");
+        await page.getByText("A report file holds no single events").waitFor();
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    },
+  ],
+  [
+    "nothing is wider than a screen of 360 pixels",
+    async ({ page, base }) => {
+      await page.setViewportSize({ width: 360, height: 740 });
+      for (const view of VIEWS) {
+        await open(page, base, `r=${LINUX}&view=${view}`);
+        await page.waitForTimeout(250);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(wide <= 360, `${view} is ${wide} pixels wide`);
+      }
+    },
+  ],
+  ...VIEWS.map((view) => [
+    `axe-core finds nothing in ${view}, light and dark`,
+    async ({ page, base }) => {
+      for (const theme of ["light", "dark"])
+        await clean(page, base, `r=${NESTED}&view=${view}&theme=${theme}`);
+    },
+  ]),
+];

@@ -1,0 +1,86 @@
+// A stand-in for `kvmscope serve` while the dashboard is worked on: reports are real (`kvmscope report --json`),
+// the timeline between them is invented from their chain sequences. Never used for a picture in the docs.
+//
+//   KVMSCOPE=../target/release/kvmscope node mock/server.mjs [folder of recordings] [port]
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { extname, join, resolve } from "node:path";
+import { chainInFull, invent, query, tile } from "./invent.mjs";
+
+const folder = resolve(process.argv[2] ?? "../fixtures");
+const port = Number(process.argv[3] ?? 8787);
+const program = process.env.KVMSCOPE ?? "../target/release/kvmscope";
+const dist = resolve(import.meta.dirname, "../dist");
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
+const opened = new Map();
+
+function open(id) {
+  if (!opened.has(id)) {
+    const printed = execFileSync(program, ["report", "--json", "--no-progress", join(folder, id)]);
+    const report = JSON.parse(printed);
+    opened.set(id, { report, ...invent(report) });
+  }
+  return opened.get(id);
+}
+
+function recordings() {
+  const ids = readdirSync(folder).filter((id) => existsSync(join(folder, id, "recording.json")));
+  return ids.map((id) => {
+    const manifest = JSON.parse(readFileSync(join(folder, id, "recording.json")));
+    const levels = manifest.machines.map((machine) => machine.id);
+    return { id, title: id, created: manifest.created, emulated: manifest.emulated, levels, bytes: 0 };
+  });
+}
+
+function api(path, ask) {
+  if (path === "/api/recordings") return { recordings: recordings() };
+  const [, id, what, more] = path.match(/^\/api\/recordings\/([^/]+)\/([a-z]+)(?:\/(.+))?$/) ?? [];
+  if (!id || !recordings().some((known) => known.id === decodeURIComponent(id))) return null;
+  const it = open(decodeURIComponent(id));
+  const n = (key, other) => (ask.has(key) ? Number(ask.get(key)) : other);
+  const slices = () => it.slices[n("lane", 0)].filter((s) => s.to_ns > n("t0", 0) && s.from_ns < n("t1", 0));
+  switch (what) {
+    case "report":
+      return it.report;
+    case "timeline":
+      return it.timeline;
+    case "tile":
+      return tile(it, ask.get("lanes").split(",").filter(Boolean).map(Number), n("t0"), n("t1"), n("w"));
+    case "states": {
+      const time_ns = it.timeline.states.map(() => 0);
+      for (const s of slices()) time_ns[s.state] += Math.min(s.to_ns, n("t1")) - Math.max(s.from_ns, n("t0"));
+      return { time_ns };
+    }
+    case "slices": {
+      const all = slices();
+      return { slices: all.slice(0, n("limit", 1000)), left_out: Math.max(0, all.length - n("limit", 1000)) };
+    }
+    case "chains":
+      return more === undefined ? query(it, ask) : chainInFull(it, Number(more));
+    case "events":
+      return { events: [], total: 0 };
+    default:
+      return null;
+  }
+}
+
+createServer((request, reply) => {
+  const address = new URL(request.url, "http://localhost");
+  const send = (status, type, body) => reply.writeHead(status, { "content-type": type }).end(body);
+  try {
+    if (address.pathname.startsWith("/api/")) {
+      const answer = api(address.pathname, address.searchParams);
+      if (answer === null)
+        send(404, "application/json", JSON.stringify({ error: "There is no such thing here." }));
+      else if (Buffer.isBuffer(answer)) send(200, "application/octet-stream", answer);
+      else send(200, "application/json", JSON.stringify(answer));
+      return;
+    }
+    const file = join(dist, address.pathname === "/" ? "index.html" : address.pathname);
+    if (!file.startsWith(dist) || !existsSync(file)) send(404, "text/plain", "not found");
+    else send(200, TYPES[extname(file)] ?? "application/octet-stream", readFileSync(file));
+  } catch (error) {
+    send(500, "application/json", JSON.stringify({ error: String(error) }));
+  }
+}).listen(port, "127.0.0.1", () => console.log(`http://127.0.0.1:${port}/`));

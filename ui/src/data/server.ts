@@ -1,0 +1,114 @@
+/** The server's API as a source. */
+import type { Recording, Source } from "./source";
+import { decodeTile, type Tile } from "./tile";
+import type {
+  ChainInFull,
+  ChainPage,
+  ChainQuery,
+  EventPage,
+  RecordingInfo,
+  Report,
+  Slices,
+  Timeline,
+} from "./types";
+
+const LANES_PER_TILE = 64;
+
+async function answer(path: string, how: RequestInit = {}): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, how);
+  } catch (error) {
+    if (how.signal?.aborted) throw error;
+    throw new Error("The server does not answer. Is `kvmscope serve` still running?");
+  }
+  if (response.ok) return response;
+  const text = await response.text();
+  let sentence = `The server answered ${response.status} for ${path}.`;
+  try {
+    sentence = (JSON.parse(text) as { error?: string }).error ?? sentence;
+  } catch {
+    // A body that is not JSON came from something else than the server; its status says enough.
+  }
+  throw new Error(sentence);
+}
+
+async function json<T>(path: string): Promise<T> {
+  return (await answer(path)).json() as Promise<T>;
+}
+
+function query(values: object): string {
+  const pairs = Object.entries(values).filter(([, value]) => value !== undefined && value !== "");
+  return new URLSearchParams(
+    pairs.map(([key, value]) => [key, typeof value === "boolean" ? String(Number(value)) : String(value)]),
+  ).toString();
+}
+
+class ServedRecording implements Recording {
+  private readonly base: string;
+
+  constructor(
+    readonly id: string,
+    readonly report: Report,
+    readonly timeline: Timeline | null,
+  ) {
+    this.base = `api/recordings/${encodeURIComponent(id)}`;
+  }
+
+  async tile(t0: number, t1: number, width: number, signal?: AbortSignal): Promise<Tile> {
+    const lanes = this.timeline?.lanes.map((lane) => lane.id) ?? [];
+    const parts: Tile[] = [];
+    for (let at = 0; at < lanes.length; at += LANES_PER_TILE) {
+      const some = lanes.slice(at, at + LANES_PER_TILE).join(",");
+      const reply = await answer(
+        `${this.base}/tile?lanes=${some}&t0=${t0}&t1=${t1}&w=${width}`,
+        signal ? { signal } : {},
+      );
+      parts.push(decodeTile(await reply.arrayBuffer()));
+    }
+    return { ...parts[0]!, lanes: parts.flatMap((part) => part.lanes) };
+  }
+
+  async states(lane: number, t0: number, t1: number): Promise<number[]> {
+    return (await json<{ time_ns: number[] }>(`${this.base}/states?${query({ lane, t0, t1 })}`)).time_ns;
+  }
+
+  slices(lane: number, t0: number, t1: number, limit: number): Promise<Slices> {
+    return json(`${this.base}/slices?${query({ lane, t0, t1, limit })}`);
+  }
+
+  chains(asked: ChainQuery): Promise<ChainPage> {
+    return json(`${this.base}/chains?${query(asked)}`);
+  }
+
+  chain(id: number): Promise<ChainInFull> {
+    return json(`${this.base}/chains/${id}`);
+  }
+
+  events(offset: number, limit: number): Promise<EventPage> {
+    return json(`${this.base}/events?${query({ offset, limit })}`);
+  }
+
+  tableAddress(section: string, table: string, format: "json" | "arrow"): string {
+    return `${this.base}/tables/${section}/${table}?format=${format}`;
+  }
+}
+
+export const server: Source = {
+  inlined: false,
+  async recordings() {
+    return (await json<{ recordings: RecordingInfo[] }>("api/recordings")).recordings;
+  },
+  async open(id) {
+    const base = `api/recordings/${encodeURIComponent(id)}`;
+    const [report, timeline] = await Promise.all([
+      json<Report>(`${base}/report`),
+      json<Timeline>(`${base}/timeline`),
+    ]);
+    return new ServedRecording(id, report, timeline.lanes.length > 0 ? timeline : null);
+  },
+  async upload(file) {
+    const sent = await answer(`api/upload?${query({ name: file.name })}`, { method: "POST", body: file });
+    return ((await sent.json()) as { id: string }).id;
+  },
+};

@@ -1,0 +1,43 @@
+/**
+ * Where the numbers come from: a server, or the page itself. Views know only these two interfaces.
+ *
+ * A method answers `null` where this source can never know, such as single events in a report file; the view then
+ * says so. What failed throws an `Error` whose message is a sentence.
+ */
+import type { Tile } from "./tile";
+import type {
+  ChainInFull,
+  ChainPage,
+  ChainQuery,
+  EventPage,
+  RecordingInfo,
+  Report,
+  Slices,
+  Timeline,
+} from "./types";
+
+export interface Source {
+  /** True where everything lies in the page. */
+  readonly inlined: boolean;
+  recordings(): Promise<RecordingInfo[]>;
+  open(id: string): Promise<Recording>;
+  /** Sends a trace to the server, where it takes any; answers the recording's id. */
+  upload?(file: File): Promise<string>;
+}
+
+export interface Recording {
+  readonly id: string;
+  readonly report: Report;
+  /** Null where the recording holds no vCPU to draw. */
+  readonly timeline: Timeline | null;
+  /** All lanes over `[t0, t1)` in `width` pixels. */
+  tile(t0: number, t1: number, width: number, signal?: AbortSignal): Promise<Tile>;
+  /** Exact time in each state. */
+  states(lane: number, t0: number, t1: number): Promise<number[] | null>;
+  slices(lane: number, t0: number, t1: number, limit: number): Promise<Slices | null>;
+  chains(query: ChainQuery): Promise<ChainPage>;
+  chain(id: number): Promise<ChainInFull>;
+  events(offset: number, limit: number): Promise<EventPage | null>;
+  /** Address of a table as Arrow or JSON, where a server has one. */
+  tableAddress(section: string, table: string, format: "json" | "arrow"): string | null;
+}

@@ -1,0 +1,190 @@
+/** What the server and a report file answer. Times are integer nanoseconds since the recording's first event. */
+
+export type Cell = string | number | boolean | null;
+
+export interface Column {
+  name: string;
+  unit: string;
+  type: string;
+  key: boolean;
+}
+
+export interface Table {
+  columns: Column[];
+  rows: Cell[][];
+}
+
+export interface Cost {
+  value: number | null;
+  unit: string;
+  kind: "measured" | "modelled" | "published" | "none";
+  low: number | null;
+  high: number | null;
+}
+
+export interface Finding {
+  id: string;
+  rule: string;
+  subject: string;
+  severity: "info" | "low" | "medium" | "high";
+  level: string;
+  title: string;
+  evidence: { what: string; where: string }[];
+  cost: Cost;
+  why?: string;
+  fix: string[];
+  undo: string[];
+  needs: string;
+  source: string;
+}
+
+export interface Bar {
+  label: string;
+  value: number;
+  note: string;
+  hue: string;
+}
+
+export interface BarGroup {
+  title: string;
+  unit: string;
+  total: number;
+  bars: Bar[];
+}
+
+export interface Rung {
+  lane: string;
+  label: string;
+  at_ns: number;
+  length_ns: number;
+  repeat: number;
+}
+
+export interface Bin {
+  from: number;
+  to: number;
+  count: number;
+}
+
+export interface FigureData {
+  id: string;
+  title: string;
+  caption: string;
+  drawing: string;
+  groups?: BarGroup[];
+  rungs?: Rung[];
+  bins?: Bin[];
+}
+
+export interface Section {
+  id: string;
+  question: string;
+  about?: string[];
+  summary: string;
+  findings: Finding[];
+  tables: Record<string, Table>;
+  figures: FigureData[];
+  unknown: { what: string; amount: number; unit: string; text: string }[];
+  next?: unknown;
+}
+
+export interface Report {
+  schema: string;
+  recording: {
+    path: string;
+    tool?: string | null;
+    emulated: string | null;
+    machines?: { id: string; level: number; name: string | null }[];
+  };
+  sections: Section[];
+  problems: { text: string }[];
+}
+
+export interface RecordingInfo {
+  id: string;
+  title: string;
+  created: string | null;
+  emulated: string | null;
+  levels: string[];
+  bytes: number;
+}
+
+export interface State {
+  name: string;
+  title: string;
+}
+
+export interface Lane {
+  id: number;
+  group: string;
+  title: string;
+  tid: number;
+  slices: number;
+  chains: number;
+}
+
+export interface Timeline {
+  span: { from_ns: number; to_ns: number };
+  states: State[];
+  lanes: Lane[];
+  markers: { lane: number | null; at_ns: number; label: string }[];
+  counters: { title: string; unit: string; samples: [number, number][] }[];
+}
+
+export interface Slice {
+  index: number;
+  from_ns: number;
+  to_ns: number;
+  state: number;
+  detail: string;
+}
+
+export interface Slices {
+  slices: Slice[];
+  left_out: number;
+}
+
+export interface Chain {
+  id: number;
+  lane: number;
+  reason: string;
+  from_ns: number;
+  to_ns: number;
+  exits: number;
+  cost_ns: number | null;
+  sequence: string[];
+}
+
+export interface Picks {
+  median: number | null;
+  p99: number | null;
+  worst: number | null;
+  next: number | null;
+  previous: number | null;
+}
+
+export interface ChainInFull extends Chain {
+  slices: Slice[];
+  picks: Picks;
+}
+
+export interface ChainQuery {
+  lane?: number;
+  reason?: string;
+  t0?: number;
+  t1?: number;
+  sort?: "time" | "cost" | "exits";
+  descending?: boolean;
+  offset?: number;
+  limit?: number;
+}
+
+export interface ChainPage {
+  chains: Chain[];
+  total: number;
+}
+
+export interface EventPage {
+  events: { time_ns: number; cpu: number; tid: number; name: string; fields: string }[];
+  total: number;
+}

@@ -1,0 +1,94 @@
+/**
+ * All colours, light and dark, in one table. Hue means level and nothing else; everything that is not a level is grey.
+ *
+ * Hues follow the Okabe-Ito set, which keeps apart under the common colour-vision deficiencies; each state also has a
+ * pattern (patterns.ts), so that a greyscale print still reads.
+ */
+import type { PatternName } from "./patterns";
+
+export type Theme = "light" | "dark";
+
+/** Name, light, dark. The page takes them as `--name`. */
+const PAGE: [string, string, string][] = [
+  ["page", "#ffffff", "#15171a"],
+  ["panel", "#f5f5f3", "#1d2024"],
+  ["raised", "#ffffff", "#24282d"],
+  ["ink", "#191b1e", "#eceef0"],
+  ["soft", "#53585e", "#a9b0b7"],
+  ["line", "#dcdcd7", "#353a40"],
+  ["grid", "#ebebe7", "#292d32"],
+  ["strong", "#191b1e", "#f2f3f4"],
+  ["on-strong", "#ffffff", "#15171a"],
+  ["ramp-0", "#ffffff", "#15171a"],
+  ["ramp-1", "#191b1e", "#f2f3f4"],
+];
+
+export interface StateLook {
+  light: string;
+  dark: string;
+  pattern: PatternName;
+  /** Place in a stack, from the top: the deeper the level, the higher. */
+  rank: number;
+  /** Row of the staircase. */
+  step: "L3" | "L2" | "L1" | "L0" | "VMM" | "off";
+}
+
+const LOOKS: Record<string, StateLook> = {
+  guest_l3: { light: "#56b4e9", dark: "#7cc8f2", pattern: "dots", rank: 0, step: "L3" },
+  guest_l2: { light: "#009e73", dark: "#1fb98c", pattern: "solid", rank: 1, step: "L2" },
+  guest_l1: { light: "#0072b2", dark: "#3b9bd6", pattern: "solid", rank: 2, step: "L1" },
+  guest_unknown_level: { light: "#6f8795", dark: "#8aa3b2", pattern: "cross", rank: 3, step: "L1" },
+  handling_l3: { light: "#d55e00", dark: "#ee7d2b", pattern: "cross", rank: 4, step: "L0" },
+  handling_l2: { light: "#d55e00", dark: "#ee7d2b", pattern: "lines", rank: 5, step: "L0" },
+  handling_l1: { light: "#e69f00", dark: "#f0b430", pattern: "solid", rank: 6, step: "L0" },
+  handling_unknown_level: { light: "#b98a3c", dark: "#c99c52", pattern: "cross", rank: 7, step: "L0" },
+  irq: { light: "#d8c71f", dark: "#e6d84a", pattern: "bars", rank: 8, step: "L0" },
+  softirq: { light: "#d8c71f", dark: "#e6d84a", pattern: "dots", rank: 9, step: "L0" },
+  nmi: { light: "#d8c71f", dark: "#e6d84a", pattern: "cross", rank: 10, step: "L0" },
+  userspace: { light: "#cc79a7", dark: "#dc92bb", pattern: "dots", rank: 11, step: "VMM" },
+  preempted: { light: "#8a1c1c", dark: "#c14b4b", pattern: "diagonal", rank: 12, step: "off" },
+  wake_delay: { light: "#b3645f", dark: "#a8625e", pattern: "back", rank: 13, step: "off" },
+  blocked: { light: "#8d8d88", dark: "#74797f", pattern: "cross", rank: 14, step: "off" },
+  halt_poll: { light: "#d3d3cf", dark: "#5d6268", pattern: "sparse", rank: 15, step: "off" },
+  halted: { light: "#b7b7b2", dark: "#4a4f55", pattern: "solid", rank: 16, step: "off" },
+  unknown: { light: "#f0f0ed", dark: "#202428", pattern: "hatch", rank: 17, step: "off" },
+};
+
+/** How a state is drawn; a state this page does not know looks unknown. */
+export function lookOf(name: string): StateLook {
+  return LOOKS[name] ?? LOOKS.unknown!;
+}
+
+export function colourOf(name: string, theme: Theme): string {
+  return lookOf(name)[theme];
+}
+
+/** States from the top of a stack to its bottom. */
+export function stackOrder(names: string[]): number[] {
+  return names.map((_, i) => i).sort((a, b) => lookOf(names[a]!).rank - lookOf(names[b]!).rank);
+}
+
+export const STATE_NAMES = Object.keys(LOOKS);
+
+/** A level's own colour: that of its guest, L0's work and the VMM's. */
+export function levelState(level: string): string {
+  const guests: Record<string, string> = { L3: "guest_l3", L2: "guest_l2", L1: "guest_l1", VMM: "userspace" };
+  return level === "L0" ? "handling_l1" : (guests[level] ?? "unknown");
+}
+
+export function token(name: string, theme: Theme): string {
+  const found = PAGE.find(([known]) => known === name);
+  if (found) return theme === "light" ? found[1] : found[2];
+  return colourOf(name.replace(/^state-/, ""), theme);
+}
+
+/** Every token as custom properties of both themes. */
+export function themeSheet(): string {
+  const of = (theme: Theme) =>
+    [
+      ...PAGE.map(([name]) => `--${name}:${token(name, theme)}`),
+      ...STATE_NAMES.map((name) => `--state-${name}:${colourOf(name, theme)}`),
+      `color-scheme:${theme}`,
+    ].join(";");
+  return `:root{${of("light")}}:root[data-theme=dark]{${of("dark")}}@media print{:root,:root[data-theme=dark]{${of("light")}}}`;
+}

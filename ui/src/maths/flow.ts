@@ -1,0 +1,57 @@
+/** Reasons at L2 on the left, the exits of L1 that they cause on the right, joined by bands. */
+import type { Table } from "../data/types";
+import { number, rowsOf, text } from "./rows";
+
+export interface Band {
+  from: string;
+  to: string;
+  value: number;
+}
+
+/** Exits of L1 by the reason of the L2 exit that caused them, from the table of chain sequences. */
+export function bandsOf(sequences: Table | undefined): Band[] {
+  const sums = new Map<string, Band>();
+  for (const row of rowsOf(sequences)) {
+    const from = text(row, "reason");
+    for (const word of text(row, "sequence").split(", ")) {
+      const [, to, times] = word.match(/^(.+?)(?: x(\d+))?$/) ?? [];
+      if (!to) continue;
+      const key = `${from}\t${to}`;
+      const band = sums.get(key) ?? { from, to, value: 0 };
+      band.value += Number(times ?? 1) * number(row, "count");
+      sums.set(key, band);
+    }
+  }
+  return [...sums.values()].sort((a, b) => b.value - a.value);
+}
+
+export interface Stop {
+  name: string;
+  value: number;
+  top: number;
+  height: number;
+}
+
+/** Places the names of one side from top to bottom, the largest first, `gap` apart, inside `height`. */
+export function stops(bands: Band[], side: "from" | "to", height: number, gap: number): Map<string, Stop> {
+  const sums = new Map<string, number>();
+  for (const band of bands) sums.set(band[side], (sums.get(band[side]) ?? 0) + band.value);
+  const ordered = [...sums].sort((a, b) => b[1] - a[1]);
+  const total = ordered.reduce((sum, [, value]) => sum + value, 0);
+  const least = 3;
+  const room = height - gap * Math.max(0, ordered.length - 1) - least * ordered.length;
+  const out = new Map<string, Stop>();
+  let top = 0;
+  for (const [name, value] of ordered) {
+    const size = least + (room * value) / Math.max(1, total);
+    out.set(name, { name, value, top, height: size });
+    top += size + gap;
+  }
+  return out;
+}
+
+/** A band of constant meaning: its thickness at either end is its share of the stop there. */
+export function ribbon(x0: number, a0: number, a1: number, x1: number, b0: number, b1: number): string {
+  const middle = (x0 + x1) / 2;
+  return `M${x0} ${a0}C${middle} ${a0} ${middle} ${b0} ${x1} ${b0}V${b1}C${middle} ${b1} ${middle} ${a1} ${x0} ${a1}Z`;
+}

@@ -1,0 +1,106 @@
+/** What the gauge wall shows at an instant, from a tile and the chains of the whole recording. */
+import type { Tile } from "../data/tile";
+import type { Chain, State } from "../data/types";
+import { lookOf } from "../draw/tokens";
+import { quantile } from "./quantile";
+
+export interface Series {
+  title: string;
+  unit: "share" | "per second" | "exits" | "ns";
+  /** State whose colour it has, or empty. */
+  state: string;
+  values: number[];
+  most: number;
+}
+
+const SHARES: [string, string, string][] = [
+  ["L2 guest", "L2", "guest_l2"],
+  ["L1 guest", "L1", "guest_l1"],
+  ["L0, KVM's work", "L0", "handling_l1"],
+  ["VMM in userspace", "VMM", "userspace"],
+  ["not running", "off", "halted"],
+];
+
+/** A series per gauge, a value per pixel of the tile, each over the last `back` pixels. */
+export function seriesOf(tile: Tile, states: State[], chains: Chain[], back: number): Series[] {
+  const pixelNs = (tile.t1 - tile.t0) / tile.width;
+  const steps = states.map((state) => lookOf(state.name).step as string);
+  const out: Series[] = [];
+  for (const [title, step, state] of SHARES) {
+    const values = Array.from({ length: tile.width }, (_, pixel) => {
+      let sum = 0;
+      for (const lane of tile.lanes) {
+        for (let s = 0; s < tile.states; s++)
+          if (steps[s] === step) sum += lane.cover[pixel * tile.states + s]!;
+      }
+      return sum / 255 / Math.max(1, tile.lanes.length);
+    });
+    if (values.some((value) => value > 0))
+      out.push({ title, unit: "share", state, values: trailing(values, back), most: 1 });
+  }
+  if (chains.length > 0) out.push(...ofChains(tile, chains, pixelNs, back));
+  return out;
+}
+
+function ofChains(tile: Tile, chains: Chain[], pixelNs: number, back: number): Series[] {
+  const rate: number[] = [];
+  const multiplication: number[] = [];
+  const tail: number[] = [];
+  const ordered = [...chains].sort((a, b) => a.from_ns - b.from_ns);
+  let first = 0;
+  let next = 0;
+  for (let pixel = 0; pixel < tile.width; pixel++) {
+    const end = tile.t0 + (pixel + 1) * pixelNs;
+    const length = pixelNs * Math.min(back, pixel + 1);
+    while (next < ordered.length && ordered[next]!.from_ns < end) next++;
+    while (first < next && ordered[first]!.from_ns < end - length) first++;
+    const inside = ordered.slice(first, next);
+    rate.push(inside.length / (length / 1e9));
+    multiplication.push(
+      inside.length > 0 ? inside.reduce((sum, chain) => sum + chain.exits, 0) / inside.length : 0,
+    );
+    const costs = inside
+      .flatMap((chain) => (chain.cost_ns === null ? [] : [chain.cost_ns]))
+      .sort((a, b) => a - b);
+    tail.push(quantile(costs, 0.99));
+  }
+  const series = (title: string, unit: Series["unit"], values: number[]): Series => ({
+    title,
+    unit,
+    state: "",
+    values,
+    most: nice(Math.max(...values)),
+  });
+  return [
+    series("exits of L2 that L1 handles", "per second", rate),
+    series("exits of L1 for each of them", "exits", multiplication),
+    series("cost of a chain, p99", "ns", tail),
+  ];
+}
+
+function trailing(values: number[], back: number): number[] {
+  let sum = 0;
+  return values.map((value, i) => {
+    sum += value - (i >= back ? values[i - back]! : 0);
+    return Math.max(0, sum / Math.min(back, i + 1));
+  });
+}
+
+/** The next 1, 2 or 5 times a power of ten. */
+export function nice(value: number): number {
+  if (value <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= value) ?? value;
+}
+
+/** A point of a dial that sweeps 270 degrees, from lower left over the top. */
+export function onDial(share: number, radius: number): { x: number; y: number } {
+  const angle = ((135 + 270 * Math.min(1, Math.max(0, share))) * Math.PI) / 180;
+  return { x: Math.cos(angle) * radius, y: Math.sin(angle) * radius };
+}
+
+export function arc(from: number, to: number, radius: number): string {
+  const a = onDial(from, radius);
+  const b = onDial(to, radius);
+  return `M${a.x.toFixed(2)} ${a.y.toFixed(2)}A${radius} ${radius} 0 ${(to - from) * 270 > 180 ? 1 : 0} 1 ${b.x.toFixed(2)} ${b.y.toFixed(2)}`;
+}

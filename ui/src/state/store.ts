@@ -1,0 +1,120 @@
+/** What is open and what is shown: signals over the address, one cursor and one window for all views. */
+import { computed, effect, signal } from "@preact/signals";
+import type { Recording, Source } from "../data/source";
+import type { RecordingInfo } from "../data/types";
+import type { Theme } from "../draw/tokens";
+import { clamp, type Window } from "../maths/window";
+import { type Hash, numberOf, parseHash, patched, printHash } from "./hash";
+
+export const hash = signal<Hash>(parseHash(location.hash));
+export const recordings = signal<RecordingInfo[] | null>(null);
+export const recording = signal<Recording | null>(null);
+/** The second recording, for differences. */
+export const other = signal<Recording | null>(null);
+export const failure = signal<string | null>(null);
+export const helpOpen = signal(false);
+/** Time under the pointer, shared by all views. */
+export const cursor = signal<number | null>(null);
+/** What was just done, said aloud by a live region. */
+export const notice = signal("");
+
+/** Puts a patch into the address; `push` makes it a step of the browser's history. */
+export function go(patch: Parameters<typeof patched>[1], push = false): void {
+  hash.value = patched(hash.value, patch);
+  const address = `${location.pathname}${location.search}${printHash(hash.value)}`;
+  history[push ? "pushState" : "replaceState"](null, "", address);
+}
+
+export const whole = computed<Window>(() => {
+  const span = recording.value?.timeline?.span;
+  return span ? { t0: span.from_ns, t1: Math.max(span.from_ns + 1, span.to_ns) } : { t0: 0, t1: 1 };
+});
+
+export const shown = computed<Window>(() => {
+  const t0 = numberOf(hash.value, "t0");
+  const t1 = numberOf(hash.value, "t1");
+  return t0 !== null && t1 !== null && t1 > t0 ? clamp({ t0, t1 }, whole.value) : whole.value;
+});
+
+export const zoomed = computed(() => shown.value.t0 > whole.value.t0 || shown.value.t1 < whole.value.t1);
+
+export function show(window: Window): void {
+  const next = clamp(window, whole.value);
+  const all = next.t0 <= whole.value.t0 && next.t1 >= whole.value.t1;
+  go(all ? { t0: null, t1: null } : { t0: next.t0, t1: next.t1 });
+}
+
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+const system = signal<Theme>(systemDark.matches ? "dark" : "light");
+systemDark.addEventListener("change", () => {
+  system.value = systemDark.matches ? "dark" : "light";
+});
+export const theme = computed<Theme>(() => {
+  const asked = hash.value.theme;
+  return asked === "dark" || asked === "light" ? asked : system.value;
+});
+
+/** Takes a dropped trace to the server and opens it. */
+export async function take(source: Source, file: File): Promise<void> {
+  if (!source.upload) return;
+  notice.value = `Sending ${file.name} …`;
+  try {
+    const id = await source.upload(file);
+    recordings.value = await source.recordings();
+    notice.value = `${file.name} was taken.`;
+    go({ r: id }, true);
+  } catch (error) {
+    notice.value = (error as Error).message;
+  }
+}
+
+/** Follows the address: opens what it names. */
+export function start(source: Source): void {
+  addEventListener("hashchange", () => {
+    hash.value = parseHash(location.hash);
+  });
+  addEventListener("popstate", () => {
+    hash.value = parseHash(location.hash);
+  });
+  effect(() => {
+    document.documentElement.dataset.theme = theme.value;
+  });
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    const file = event.dataTransfer?.files[0];
+    if (file) void take(source, file);
+  });
+  source.recordings().then(
+    (list) => {
+      recordings.value = list;
+      if (source.inlined && list[0]) go({ r: list[0].id });
+    },
+    (error: Error) => {
+      failure.value = error.message;
+    },
+  );
+  const wanted = computed(() => hash.value.r);
+  const second = computed(() => hash.value.b);
+  follow(source, () => wanted.value, recording);
+  follow(source, () => second.value, other);
+}
+
+function follow(source: Source, wanted: () => string | undefined, into: typeof recording): void {
+  let turn = 0;
+  effect(() => {
+    const id = wanted();
+    const mine = ++turn;
+    into.value = null;
+    failure.value = null;
+    if (!id) return;
+    source.open(id).then(
+      (opened) => {
+        if (mine === turn) into.value = opened;
+      },
+      (error: Error) => {
+        if (mine === turn) failure.value = error.message;
+      },
+    );
+  });
+}

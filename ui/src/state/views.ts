@@ -1,0 +1,14 @@
+/** The views in the order of their number keys. */
+export const VIEWS = [
+  { id: "findings", title: "Findings" },
+  { id: "timeline", title: "Timeline" },
+  { id: "exits", title: "Exits" },
+  { id: "chains", title: "Chains" },
+  { id: "latency", title: "Latency" },
+  { id: "flame", title: "Flame" },
+  { id: "flow", title: "Multiplication" },
+  { id: "gauges", title: "Gauges" },
+  { id: "sections", title: "All numbers" },
+] as const;
+
+export type ViewId = (typeof VIEWS)[number]["id"];

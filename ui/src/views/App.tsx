@@ -1,0 +1,232 @@
+/** The page: what is open at the top, the views at the side, one view in the middle. */
+import type { Recording } from "../data/source";
+import { duration } from "../maths/format";
+import {
+  failure,
+  go,
+  hash,
+  helpOpen,
+  notice,
+  other,
+  recording,
+  recordings,
+  show,
+  shown,
+  theme,
+  whole,
+  zoomed,
+} from "../state/store";
+import { VIEWS, type ViewId } from "../state/views";
+import { Chains } from "./Chains";
+import { Exits } from "./Exits";
+import { Findings } from "./Findings";
+import { Flame } from "./Flame";
+import { Gauges } from "./Gauges";
+import { Help } from "./Help";
+import { Latency } from "./Latency";
+import { Multiplication } from "./Multiplication";
+import { Patterns } from "./Patterns";
+import { Recordings } from "./Recordings";
+import { Sections } from "./Sections";
+import { TimelineView } from "./Timeline";
+
+export function App({ inlined }: { inlined: boolean }) {
+  const open = recording.value;
+  const wall = hash.value.wall === "1";
+  return (
+    <div class={wall ? "app wall" : "app"}>
+      <Patterns />
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
+        Skip to the view
+      </a>
+      <Top inlined={inlined} />
+      {open && <Views />}
+      <main id="main" tabIndex={-1}>
+        {failure.value ? (
+          <div class="empty" role="alert">
+            <h2>That could not be opened</h2>
+            <p>{failure.value}</p>
+            <p>
+              <button type="button" onClick={() => go({ r: null }, true)}>
+                All recordings
+              </button>
+            </p>
+          </div>
+        ) : open ? (
+          <>
+            <h1 class="hidden">
+              {VIEWS.find((view) => view.id === hash.value.view)?.title ?? "Findings"} of{" "}
+              {open.report.recording.path}
+            </h1>
+            <View recording={open} id={(hash.value.view ?? "findings") as ViewId} />
+          </>
+        ) : hash.value.r ? (
+          <p class="loading" role="status">
+            Reading {hash.value.r} …
+          </p>
+        ) : (
+          <Recordings />
+        )}
+      </main>
+      {helpOpen.value && <Help />}
+      <p class="notice" role="status">
+        {notice.value}
+      </p>
+    </div>
+  );
+}
+
+function Top({ inlined }: { inlined: boolean }) {
+  const open = recording.value;
+  const list = recordings.value ?? [];
+  return (
+    <header class="top">
+      {inlined ? (
+        <span class="brand">kvmscope</span>
+      ) : (
+        <a
+          class="brand"
+          href="#"
+          onClick={(event) => {
+            event.preventDefault();
+            go(
+              {
+                r: null,
+                b: null,
+                view: null,
+                t0: null,
+                t1: null,
+                chain: null,
+                chain2: null,
+                lane: null,
+                q: null,
+              },
+              true,
+            );
+          }}
+        >
+          kvmscope
+        </a>
+      )}
+      {open && !inlined && (
+        <label>
+          <span class="label">Recording</span>
+          <select
+            value={open.id}
+            onChange={(event) =>
+              go(
+                { r: event.currentTarget.value, t0: null, t1: null, chain: null, chain2: null, lane: null },
+                true,
+              )
+            }
+          >
+            {list.map((it) => (
+              <option key={it.id} value={it.id}>
+                {it.title}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {open && inlined && <span class="path">{open.report.recording.path}</span>}
+      {open && list.length > 1 && (
+        <label>
+          <span class="label">Compare with</span>
+          <select
+            value={hash.value.b ?? ""}
+            onChange={(event) => go({ b: event.currentTarget.value, chain2: null }, true)}
+          >
+            <option value="">compare with …</option>
+            {list
+              .filter((it) => it.id !== open.id)
+              .map((it) => (
+                <option key={it.id} value={it.id}>
+                  {it.title}
+                </option>
+              ))}
+          </select>
+        </label>
+      )}
+      {open?.report.recording.emulated && <Emulated by={open.report.recording.emulated} />}
+      <span class="space" />
+      {open && zoomed.value && (
+        <button type="button" class="chip" onClick={() => show(whole.value)} title="Show the whole recording">
+          {duration(shown.value.t1 - shown.value.t0)} of {duration(whole.value.t1 - whole.value.t0)} ×
+        </button>
+      )}
+      <button type="button" onClick={() => go({ theme: theme.value === "dark" ? "light" : "dark" })}>
+        {theme.value === "dark" ? "Light" : "Dark"}
+      </button>
+      <button
+        type="button"
+        aria-label="Keyboard help"
+        onClick={() => {
+          helpOpen.value = true;
+        }}
+      >
+        ?
+      </button>
+    </header>
+  );
+}
+
+/** Times of an emulated machine are never shown without this. */
+function Emulated({ by }: { by: string }) {
+  const name = by === "bochs" ? "Bochs" : by === "tcg" ? "QEMU TCG" : by;
+  return (
+    <span class="emulated" title="Counts and order are real, times are not.">
+      Emulated ({name}): times are not real
+    </span>
+  );
+}
+
+function Views() {
+  const current = hash.value.view ?? "findings";
+  return (
+    <nav class="views" aria-label="Views">
+      {VIEWS.map((view, i) => (
+        <a
+          key={view.id}
+          href={`#view=${view.id}`}
+          aria-current={view.id === current ? "page" : undefined}
+          onClick={(event) => {
+            event.preventDefault();
+            go({ view: view.id }, true);
+          }}
+        >
+          <kbd>{i + 1}</kbd> {view.title}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function View({ recording, id }: { recording: Recording; id: ViewId }) {
+  switch (id) {
+    case "timeline":
+      return <TimelineView recording={recording} />;
+    case "exits":
+      return <Exits recording={recording} other={other.value} />;
+    case "chains":
+      return <Chains recording={recording} other={other.value} />;
+    case "latency":
+      return <Latency recording={recording} />;
+    case "flame":
+      return <Flame recording={recording} />;
+    case "flow":
+      return <Multiplication recording={recording} />;
+    case "gauges":
+      return <Gauges recording={recording} />;
+    case "sections":
+      return <Sections recording={recording} />;
+    default:
+      return <Findings recording={recording} />;
+  }
+}

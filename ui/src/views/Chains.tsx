@@ -1,0 +1,178 @@
+/** View 'Chains': what happens inside one exit of L2, to scale; the usual one, the bad ones, and two side by side. */
+import type { Recording } from "../data/source";
+import type { ChainInFull } from "../data/types";
+import { counted, duration, instant, runs } from "../maths/format";
+import { heading } from "../maths/ladder";
+import { csv } from "../maths/rows";
+import { go, hash, show } from "../state/store";
+import { Empty, Figure } from "./Figure";
+import { Ladder, ladderHeight } from "./Ladder";
+import { useAnswer } from "./useAnswer";
+
+const LISTED = 60;
+
+export function Chains({ recording, other }: { recording: Recording; other: Recording | null }) {
+  const { reason = "", order = "cost" } = hash.value;
+  const sort = order === "time" || order === "exits" ? order : "cost";
+  const page = useAnswer(
+    () => recording.chains({ reason, sort, descending: sort !== "time", limit: LISTED }),
+    [recording, reason, sort],
+  );
+  const asked = hash.value.chain === undefined ? page.value?.chains[0]?.id : Number(hash.value.chain);
+  const open = useAnswer(async () => {
+    if (asked === undefined) return null;
+    const worst = await recording.chain(asked);
+    // Nothing was chosen yet: the usual chain tells more than the worst one.
+    if (hash.value.chain !== undefined || worst.picks.median === null || worst.picks.median === worst.id)
+      return worst;
+    return recording.chain(worst.picks.median).catch(() => worst);
+  }, [recording, asked, hash.value.chain]);
+  const second = useAnswer(async () => {
+    if (hash.value.chain2 !== undefined) return (other ?? recording).chain(Number(hash.value.chain2));
+    if (!other || !open.value) return null;
+    const alike = (await other.chains({ reason: open.value.reason, limit: 1 })).chains[0];
+    const any = alike ?? (await other.chains({ limit: 1 })).chains[0];
+    if (!any) return null;
+    const full = await other.chain(any.id);
+    return full.picks.median === null ? full : other.chain(full.picks.median);
+  }, [recording, other, hash.value.chain2, open.value?.id]);
+  const error = page.error ?? open.error;
+  if (error) return <Empty title="No chain was read">{error}</Empty>;
+  if (page.value && page.value.total === 0 && !reason) {
+    return (
+      <Empty title="No chain in this recording">
+        No exit of a nested guest was handed to its hypervisor. Record at L0 while an L2 guest runs:{" "}
+        <code>kvmscope record</code> takes kvm_nested_vmexit_inject and kvm_nested_vmenter, which chains are
+        made of.
+      </Empty>
+    );
+  }
+  const all = [open.value, second.value].filter((chain): chain is ChainInFull => chain !== null);
+  const states = recording.timeline?.states ?? [];
+  const statesOf = (i: number) => (i === 1 && other ? (other.timeline?.states ?? states) : states);
+  const full = Math.max(1, ...all.map((chain) => chain.to_ns - chain.from_ns));
+  const height = Math.max(0, ...all.map((chain, i) => ladderHeight(chain, statesOf(i))));
+  const reasons = [...new Set(page.value?.chains.map((chain) => chain.reason) ?? [])];
+  return (
+    <div class="chains">
+      {all.map((chain, i) => (
+        <Figure
+          key={`${i}/${chain.id}`}
+          id={`chain-${chain.id}`}
+          title={heading(chain)}
+          csv={() =>
+            csv(
+              ["from_ns", "to_ns", "state", "detail"],
+              chain.slices.map((s) => [s.from_ns, s.to_ns, statesOf(i)[s.state]?.name ?? "", s.detail]),
+            )
+          }
+          tools={<Picks chain={chain} to={i === 0 ? "chain" : "chain2"} alone={all.length === 1} />}
+          caption={sentence(chain, i === 1 && other ? other.id : null, all.length > 1)}
+        >
+          <Ladder chain={chain} states={statesOf(i)} full_ns={full} height={height} />
+        </Figure>
+      ))}
+      <section class="chain-list" aria-label="Chains">
+        <header>
+          <h2>{page.value ? counted(page.value.total, "chain") : "Chains"}</h2>
+          <div class="tools">
+            <select
+              aria-label="Reason"
+              value={reason}
+              onChange={(event) => go({ reason: event.currentTarget.value, chain: null })}
+            >
+              <option value="">every reason</option>
+              {[...new Set([...reasons, ...(reason ? [reason] : [])])].map((it) => (
+                <option key={it}>{it}</option>
+              ))}
+            </select>
+            <select
+              aria-label="Order"
+              value={sort}
+              onChange={(event) => go({ order: event.currentTarget.value })}
+            >
+              <option value="cost">dearest first</option>
+              <option value="exits">most exits first</option>
+              <option value="time">by time</option>
+            </select>
+          </div>
+        </header>
+        <ol>
+          {page.value?.chains.map((chain) => (
+            <li key={chain.id}>
+              <button
+                type="button"
+                aria-pressed={open.value?.id === chain.id}
+                onClick={() => go({ chain: chain.id }, true)}
+              >
+                <b>{chain.reason}</b>
+                <span>{chain.cost_ns === null ? "not closed" : duration(chain.cost_ns)}</span>
+                <span>{counted(chain.exits, "exit")}</span>
+                <span>{instant(chain.from_ns, 1e5)}</span>
+              </button>
+            </li>
+          ))}
+        </ol>
+        {page.value && page.value.total > LISTED && <p class="soft">The first {LISTED} are listed.</p>}
+      </section>
+    </div>
+  );
+}
+
+function Picks({ chain, to, alone }: { chain: ChainInFull; to: "chain" | "chain2"; alone: boolean }) {
+  const { picks } = chain;
+  const button = (title: string, id: number | null) => (
+    <button
+      type="button"
+      key={title}
+      disabled={id === null}
+      aria-pressed={id === chain.id}
+      onClick={() => go({ [to]: id })}
+    >
+      {title}
+    </button>
+  );
+  return (
+    <>
+      {button("median", picks.median)}
+      {button("p99", picks.p99)}
+      {button("worst", picks.worst)}
+      {button("cheaper", picks.previous)}
+      {button("dearer", picks.next)}
+      {alone && (
+        <button
+          type="button"
+          disabled={picks.worst === null}
+          onClick={() => go({ chain: chain.id, chain2: picks.worst })}
+        >
+          beside the worst
+        </button>
+      )}
+      {to === "chain2" && (
+        <button type="button" onClick={() => go({ chain2: null, b: null })}>
+          close
+        </button>
+      )}
+      <button
+        type="button"
+        onClick={() => {
+          const rim = (chain.to_ns - chain.from_ns) * 0.1;
+          go({ view: "timeline" }, true);
+          show({ t0: chain.from_ns - rim, t1: chain.to_ns + rim });
+        }}
+      >
+        timeline
+      </button>
+    </>
+  );
+}
+
+function sentence(chain: ChainInFull, of: string | null, scaled: boolean): string {
+  const steps = runs(chain.sequence)
+    .map(({ name, count }) => (count > 1 ? `${name} ×${count}` : name))
+    .join(", ");
+  const cost =
+    chain.cost_ns === null ? "It did not end inside the recording" : `It cost ${duration(chain.cost_ns)}`;
+  const place = `${of ? `In ${of}: ` : ""}L2 left with ${chain.reason} at ${instant(chain.from_ns)}.`;
+  return `${place} ${cost}, and L1 took ${counted(chain.exits, "exit")} of its own to handle it${steps ? `: ${steps}` : ""}.${scaled ? " Both ladders have one time scale." : ""}`;
+}

@@ -1,0 +1,81 @@
+/** The events themselves, a page at a time. */
+import { useState } from "preact/hooks";
+import type { Recording } from "../data/source";
+import { grouped, instant } from "../maths/format";
+import { csv } from "../maths/rows";
+import { Figure } from "./Figure";
+import { useAnswer } from "./useAnswer";
+
+const ROWS = 100;
+
+export function Events({ recording }: { recording: Recording }) {
+  const [offset, setOffset] = useState(0);
+  const { value, error, loading } = useAnswer(() => recording.events(offset, ROWS), [recording, offset]);
+  if (error) return <p class="error">{error}</p>;
+  if (!value) {
+    return (
+      <p class="soft">
+        {loading
+          ? "Reading events …"
+          : "A report file holds no single events: open the recording with kvmscope serve to read them."}
+      </p>
+    );
+  }
+  const last = Math.min(value.total, offset + ROWS);
+  const columns = ["time_ns", "cpu", "tid", "name", "fields"] as const;
+  return (
+    <Figure
+      id="events-list"
+      title="Events as recorded"
+      picture={false}
+      csv={() =>
+        csv(
+          [...columns],
+          value.events.map((event) => columns.map((column) => event[column])),
+        )
+      }
+      tools={
+        <>
+          <button type="button" disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - ROWS))}>
+            earlier
+          </button>
+          <button type="button" disabled={last >= value.total} onClick={() => setOffset(offset + ROWS)}>
+            later
+          </button>
+        </>
+      }
+      caption={
+        value.total === 0
+          ? "No event can be listed."
+          : `Events ${grouped(offset + 1)} to ${grouped(last)} of ${grouped(value.total)}, with the names and fields of the kernel.`
+      }
+    >
+      <div class="table-box" tabIndex={0} role="region" aria-label="Events">
+        <table class="numbers">
+          <thead>
+            <tr>
+              <th class="number">time</th>
+              <th class="number">CPU</th>
+              <th class="number">tid</th>
+              <th>event</th>
+              <th>fields</th>
+            </tr>
+          </thead>
+          <tbody>
+            {value.events.map((event, i) => (
+              <tr key={`${offset + i}`}>
+                <td class="number">{instant(event.time_ns, 1)}</td>
+                <td class="number">{event.cpu}</td>
+                <td class="number">{event.tid}</td>
+                <td>
+                  <b>{event.name}</b>
+                </td>
+                <td>{event.fields}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Figure>
+  );
+}

@@ -1,0 +1,84 @@
+/** The frame of every picture: a title, the answer in words, the picture, and ways to take it along. */
+import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
+import { hand, pngOf, pngOfSvg, svgOfCanvas, svgText } from "../draw/export";
+import { notice } from "../state/store";
+
+interface Props {
+  id: string;
+  title: string;
+  caption: ComponentChildren;
+  /** The numbers behind the picture. */
+  csv?: () => string;
+  tools?: ComponentChildren;
+  children: ComponentChildren;
+  /** False where there is nothing to take along. */
+  picture?: boolean;
+}
+
+export function Figure({ id, title, caption, csv, tools, children, picture = true }: Props) {
+  const body = useRef<HTMLDivElement>(null);
+  const copy = async (kind: "png" | "svg" | "csv") => {
+    const svg = body.current?.querySelector<SVGSVGElement>("svg.picture");
+    const canvas = body.current?.querySelector("canvas");
+    try {
+      let blob: Blob | null = null;
+      if (kind === "csv" && csv) blob = new Blob([csv()], { type: "text/csv" });
+      else if (kind === "svg" && (svg || canvas)) {
+        blob = new Blob([svg ? svgText(svg) : svgOfCanvas(canvas!)], { type: "image/svg+xml" });
+      } else if (svg) blob = await pngOfSvg(svgText(svg));
+      else if (canvas) blob = await pngOf(canvas);
+      if (blob) notice.value = await hand(blob, `${id}.${kind}`);
+    } catch (error) {
+      notice.value = `That did not work: ${(error as Error).message}`;
+    }
+  };
+  return (
+    <figure class="figure" aria-labelledby={`${id}-title`}>
+      <header>
+        <h2 id={`${id}-title`}>{title}</h2>
+        <div class="tools">
+          {tools}
+          {picture && (
+            <>
+              <button type="button" onClick={() => copy("png")} aria-label={`Copy ${title} as PNG`}>
+                PNG
+              </button>
+              <button type="button" onClick={() => copy("svg")} aria-label={`Copy ${title} as SVG`}>
+                SVG
+              </button>
+            </>
+          )}
+          {csv && (
+            <button type="button" onClick={() => copy("csv")} aria-label={`Copy ${title} as CSV`}>
+              CSV
+            </button>
+          )}
+        </div>
+      </header>
+      <div class="figure-body" ref={body}>
+        {children}
+      </div>
+      <figcaption>{caption}</figcaption>
+    </figure>
+  );
+}
+
+/** Nothing to draw, and what would bring it. */
+export function Empty({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      <p>{children}</p>
+    </div>
+  );
+}
+
+/** A patch of a state's colour and pattern with its name. */
+export function Swatch({ state }: { state: string }) {
+  return (
+    <svg class="swatch" width="14" height="14" aria-hidden="true">
+      <rect width="14" height="14" fill={`url(#pat-${state})`} stroke="var(--soft)" stroke-width="0.5" />
+    </svg>
+  );
+}

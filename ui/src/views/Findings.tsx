@@ -1,0 +1,163 @@
+/** View 'Findings': the answer in words, then what to change, how that is known, and what it costs. */
+import type { Recording } from "../data/source";
+import type { Finding, Section } from "../data/types";
+import { amount } from "../maths/format";
+import { go, notice } from "../state/store";
+
+const SEVERITIES = ["high", "medium", "low", "info"] as const;
+/** Severity is a shape and a word: hue means level and nothing else. */
+const MARKS = { high: "■", medium: "◧", low: "□", info: "○" };
+
+export function Findings({ recording }: { recording: Recording }) {
+  const { sections, problems } = recording.report;
+  const findings = sections.flatMap((section) => section.findings);
+  return (
+    <div class="page">
+      {sections.map((section) => (
+        <Answer key={section.id} section={section} />
+      ))}
+      <h2 class="heading">
+        {findings.length === 0 ? "Nothing to change was found" : `What to change: ${findings.length}`}
+      </h2>
+      {findings.length === 0 && <p>Every rule that this recording can answer was tried, and none applies.</p>}
+      {SEVERITIES.flatMap((severity) =>
+        findings
+          .filter((finding) => finding.severity === severity)
+          .map((finding) => <Card key={finding.id} finding={finding} />),
+      )}
+      {problems.length > 0 && (
+        <>
+          <h2 class="heading">Problems of the input: {problems.length}</h2>
+          <ul>
+            {problems.map((problem) => (
+              <li key={problem.text}>{problem.text}</li>
+            ))}
+          </ul>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Answer({ section }: { section: Section }) {
+  return (
+    <section class="answer">
+      <h2 class="question">{section.question}</h2>
+      {section.summary.split(/\n\n+/).map((paragraph) => (
+        <p class="summary" key={paragraph}>
+          {paragraph}
+        </p>
+      ))}
+      {section.about && (
+        <ul class="about">
+          {section.about.map((line) => (
+            <li key={line}>{line}</li>
+          ))}
+        </ul>
+      )}
+      {section.unknown.length > 0 && (
+        <details>
+          <summary>What this recording cannot tell: {section.unknown.length}</summary>
+          <ul>
+            {section.unknown.map((unknown) => (
+              <li key={unknown.text}>{unknown.text}</li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </section>
+  );
+}
+
+/** The address of the place an evidence names: a table's rows, or where it can be seen. */
+function jump(finding: Finding, where: string): Record<string, string> {
+  const table = where.match(/table (\w+)/)?.[1];
+  const subject = finding.subject.split("/")[0] ?? "";
+  if (table === "exits" || table === "exit_rates") return { view: "exits", q: subject };
+  if (table === "chains" || table === "chain_sequences") return { view: "chains" };
+  return { view: "sections", table: table ?? "", q: "" };
+}
+
+function Card({ finding }: { finding: Finding }) {
+  const { cost } = finding;
+  return (
+    <article class={`finding ${finding.severity}`} id={finding.id}>
+      <header>
+        <span class="severity">
+          <i aria-hidden="true">{MARKS[finding.severity]}</i> {finding.severity}
+        </span>
+        <h3>{finding.title}</h3>
+        <code class="rule">{finding.rule}</code>
+      </header>
+      {finding.why && <p>{finding.why}</p>}
+      <div class="columns">
+        <div>
+          <h4>Seen</h4>
+          <ul>
+            {finding.evidence.map((evidence) => (
+              <li key={evidence.what}>
+                {evidence.what}{" "}
+                <button type="button" class="link" onClick={() => go(jump(finding, evidence.where), true)}>
+                  {evidence.where}
+                </button>
+              </li>
+            ))}
+          </ul>
+          <button type="button" class="link" onClick={() => go({ view: "timeline" }, true)}>
+            show on the timeline
+          </button>
+        </div>
+        <div>
+          <h4>{cost.kind === "modelled" ? "Would save" : "Costs"}</h4>
+          {cost.value === null ? (
+            <p>No cost is known.</p>
+          ) : (
+            <p class={`cost ${cost.kind}`}>
+              <b>
+                {cost.unit.startsWith("share")
+                  ? `${(cost.value * 100).toFixed(1)} %`
+                  : amount(cost.value, cost.unit)}
+              </b>{" "}
+              {cost.unit.replace(/^share/, "").trim()}
+              <span class="kind">
+                {cost.kind}
+                {cost.low !== null && cost.high !== null
+                  ? `, between ${amount(cost.low, "")} and ${amount(cost.high, "")}`
+                  : ""}
+              </span>
+            </p>
+          )}
+          <p class="soft">
+            At {finding.level}. Needs{" "}
+            {finding.needs === "nothing" ? "nothing else: it works at once" : finding.needs}.
+          </p>
+        </div>
+      </div>
+      <Commands title="Type" commands={finding.fix} />
+      <Commands title="To undo" commands={finding.undo} />
+      <p class="source">{finding.source}</p>
+    </article>
+  );
+}
+
+function Commands({ title, commands }: { title: string; commands: string[] }) {
+  if (commands.length === 0) return null;
+  const text = commands.join("\n");
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      notice.value = "The commands are on the clipboard.";
+    } catch {
+      notice.value = "This browser does not let the page copy: select the text instead.";
+    }
+  };
+  return (
+    <div class="commands">
+      <h4>{title}</h4>
+      <pre tabIndex={0}>{text}</pre>
+      <button type="button" onClick={copy} aria-label={`Copy: ${title}`}>
+        Copy
+      </button>
+    </div>
+  );
+}

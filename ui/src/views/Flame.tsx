@@ -1,0 +1,158 @@
+/** View 'Flame': where does time go, from the VM down to the reason? An icicle: width is time. */
+import { useMemo, useRef } from "preact/hooks";
+import type { Recording } from "../data/source";
+import { duration, percent } from "../maths/format";
+import { csv } from "../maths/rows";
+import { icicle, type Node, timeTree } from "../maths/tree";
+import { go, hash } from "../state/store";
+import { Empty, Figure } from "./Figure";
+import { useWidth } from "./useSize";
+
+const ROW = 30;
+const CULL_PIXELS = 1;
+const TEXT_PIXELS = 26;
+const LEVELS = ["everything", "VM", "vCPU", "level", "state", "reason"];
+
+export function Flame({ recording }: { recording: Recording }) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
+  const tree = useMemo(() => {
+    const titles = new Map(recording.timeline?.states.map((state) => [state.name, state.title]));
+    return timeTree(recording.report, (state) => titles.get(state) ?? state.replaceAll("_", " "));
+  }, [recording]);
+  if (tree.ns === 0) {
+    return (
+      <Empty title="No time to divide">
+        No vCPU's time could be told. <code>kvmscope record</code> on the host brings kvm_entry and kvm_exit.
+      </Empty>
+    );
+  }
+  const focus = (hash.value.focus ?? "").split("\t").filter(Boolean);
+  const search = (hash.value.q ?? "").toLowerCase();
+  const placed = icicle(tree, focus, CULL_PIXELS / width);
+  const depth = Math.max(...placed.map((it) => it.depth)) + 1;
+  const top = placed[0]!;
+  const found = search ? placed.filter((it) => it.node.name.toLowerCase().includes(search)) : [];
+  const open = (path: string[]) => go({ focus: path.join("\t") });
+  const dearest = largest(top.node);
+  return (
+    <Figure
+      id="flame"
+      title="Where does the time go, level by level?"
+      csv={() =>
+        csv(
+          ["path", "ns"],
+          icicle(tree, [], 0).map((it) => [it.path.join(" > "), Math.round(it.node.ns)]),
+        )
+      }
+      caption={`Width is time, ${duration(top.node.ns)} in all; rows from ${LEVELS[Math.min(focus.length, 5)]} down. The largest part is "${dearest.name}", ${percent(dearest.ns / top.node.ns)}. Reasons share the state that handles them in proportion to their time from exit to entry. Click or Enter opens a part.${search ? ` ${found.length} parts match.` : ""}`}
+      tools={
+        <>
+          {focus.length > 0 && (
+            <button type="button" onClick={() => open(focus.slice(0, -1))}>
+              up
+            </button>
+          )}
+          <input
+            type="search"
+            value={hash.value.q ?? ""}
+            placeholder="Find: vmread"
+            aria-label="Find in the picture"
+            onInput={(event) => go({ q: event.currentTarget.value })}
+          />
+        </>
+      }
+    >
+      <div ref={box}>
+        <svg
+          class="picture flame"
+          viewBox={`0 0 ${width} ${depth * ROW}`}
+          height={depth * ROW}
+          role="group"
+          aria-label="Time by VM, vCPU, level, state and reason"
+        >
+          {placed.map((it) => {
+            const left = it.from * width;
+            const wide = (it.to - it.from) * width;
+            const name = it.path.at(-1) ?? (focus.length === 0 ? "all vCPUs" : "");
+            const able = it.node.children.length > 0 && wide > TEXT_PIXELS;
+            const dim = search !== "" && !it.node.name.toLowerCase().includes(search);
+            return (
+              <g
+                key={it.path.join("/")}
+                role={able ? "button" : undefined}
+                tabIndex={able ? 0 : undefined}
+                onClick={() => open(it.path)}
+                onKeyDown={(event) => event.key === "Enter" && open(it.path)}
+                opacity={dim ? 0.3 : 1}
+              >
+                <title>{`${it.path.join(" > ") || "all vCPUs"}: ${duration(Math.round(it.node.ns))}, ${percent(it.node.ns / top.node.ns)}${it.node.note ? `\n${it.node.note}` : ""}`}</title>
+                <rect
+                  x={left}
+                  y={it.depth * ROW}
+                  width={Math.max(0.5, wide - 1)}
+                  height={ROW - 2}
+                  rx="2"
+                  fill={it.node.state ? `url(#pat-${it.node.state})` : "var(--panel)"}
+                  stroke="var(--line)"
+                  stroke-width="0.5"
+                />
+                {wide > TEXT_PIXELS && (
+                  <Name
+                    text={`${name} ${wide > 150 ? percent(it.node.ns / top.node.ns) : ""}`}
+                    x={left}
+                    y={it.depth * ROW}
+                    wide={wide}
+                    plain={!it.node.state}
+                  />
+                )}
+              </g>
+            );
+          })}
+        </svg>
+      </div>
+    </Figure>
+  );
+}
+
+/** A name on its own ground, so that it reads on every hue and pattern. */
+function Name({
+  text,
+  x,
+  y,
+  wide,
+  plain,
+}: {
+  text: string;
+  x: number;
+  y: number;
+  wide: number;
+  plain: boolean;
+}) {
+  const room = Math.floor((wide - 10) / 6.8);
+  const shown = text.trim().length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text.trim();
+  return (
+    <>
+      {!plain && (
+        <rect
+          x={x + 4}
+          y={y + 6}
+          width={Math.min(wide - 9, shown.length * 6.5 + 8)}
+          height={ROW - 14}
+          rx="2"
+          fill="var(--page)"
+          opacity="0.88"
+        />
+      )}
+      <text x={x + 8} y={y + ROW / 2 + 3}>
+        {shown}
+      </text>
+    </>
+  );
+}
+
+function largest(node: Node): Node {
+  const leaves = (it: Node): Node[] =>
+    it.children.length === 0 || it.children[0]?.note ? [it] : it.children.flatMap(leaves);
+  return leaves(node).reduce((a, b) => (b.ns > a.ns ? b : a));
+}

@@ -1,0 +1,35 @@
+/** The sheet of keys. */
+import { useEffect, useRef } from "preact/hooks";
+import { KEYS } from "../state/keys";
+import { helpOpen } from "../state/store";
+
+export function Help() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog
+      ref={dialog}
+      class="help"
+      aria-label="Keyboard"
+      onClose={() => {
+        helpOpen.value = false;
+      }}
+    >
+      <h2>Keyboard</h2>
+      <dl>
+        {KEYS.map(([key, what]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <p>The address holds the whole view: copy it, and it reopens what you see.</p>
+      <button type="button" onClick={() => dialog.current?.close()}>
+        Close
+      </button>
+    </dialog>
+  );
+}

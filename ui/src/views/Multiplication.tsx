@@ -1,0 +1,133 @@
+/** View 'Multiplication': one exit of L2 becomes which exits of L1? */
+import { useRef, useState } from "preact/hooks";
+import type { Recording } from "../data/source";
+import { type Band, bandsOf, ribbon, stops } from "../maths/flow";
+import { grouped, percent } from "../maths/format";
+import { csv, number, rowsOf, text } from "../maths/rows";
+import { tableOf } from "./Exits";
+import { Empty, Figure } from "./Figure";
+import { useWidth } from "./useSize";
+
+const GAP = 12;
+const NODE = 14;
+
+export function Multiplication({ recording }: { recording: Recording }) {
+  const bands = bandsOf(tableOf(recording.report, "chain_sequences"));
+  const [hover, setHover] = useState<Band | null>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
+  if (bands.length === 0) {
+    return (
+      <Empty title="No exit was multiplied here">
+        This picture needs exits of a nested guest that its hypervisor handled. Record at L0 while an L2 guest
+        runs: <code>kvmscope record</code> takes kvm_nested_vmexit_inject, which names them.
+      </Empty>
+    );
+  }
+  const chains = new Map<string, number>();
+  for (const row of rowsOf(tableOf(recording.report, "chain_sequences"))) {
+    chains.set(text(row, "reason"), (chains.get(text(row, "reason")) ?? 0) + number(row, "count"));
+  }
+  const names = Math.max(
+    new Set(bands.map((band) => band.from)).size,
+    new Set(bands.map((band) => band.to)).size,
+  );
+  const height = Math.max(300, names * 30 + 120);
+  const left = stops(bands, "from", height, GAP);
+  const right = stops(bands, "to", height, GAP);
+  const label = width < 600 ? 108 : 230;
+  const x0 = label;
+  const x1 = width - label;
+  const out = new Map<string, number>();
+  const into = new Map<string, number>();
+  const slice = (
+    used: Map<string, number>,
+    stop: { name: string; top: number; height: number; value: number },
+    value: number,
+  ) => {
+    const from = used.get(stop.name) ?? stop.top;
+    const to = from + (stop.height * value) / stop.value;
+    used.set(stop.name, to);
+    return [from, to] as const;
+  };
+  const ordered = [...bands].sort(
+    (a, b) => left.get(a.from)!.top - left.get(b.from)!.top || right.get(a.to)!.top - right.get(b.to)!.top,
+  );
+  const total = bands.reduce((sum, band) => sum + band.value, 0);
+  const all = [...chains.values()].reduce((a, b) => a + b, 0);
+  const most = bands[0]!;
+  const ratio = (band: Band) => (band.value / Math.max(1, chains.get(band.from) ?? 1)).toFixed(1);
+  return (
+    <Figure
+      id="multiplication"
+      title="What does one exit of L2 become?"
+      csv={() =>
+        csv(
+          ["l2_reason", "l1_exit", "count"],
+          bands.map((band) => [band.from, band.to, band.value]),
+        )
+      }
+      caption={
+        hover
+          ? `${hover.from} at L2 led to ${grouped(hover.value)} ${hover.to} exits of L1: ${ratio(hover)} for each.`
+          : `${grouped(all)} exits of L2 that L1 handled became ${grouped(total)} exits of L1, ${(total / Math.max(1, all)).toFixed(1)} for each. The widest band: ${most.from} at L2 to ${most.to}, ${percent(most.value / total)} of them. Measured, from the chains of this recording.`
+      }
+    >
+      <div ref={box}>
+        <svg
+          class="picture"
+          viewBox={`0 -26 ${width} ${height + 34}`}
+          height={height + 34}
+          role="img"
+          aria-label="Exits of L2 by reason, and the exits of L1 they became"
+        >
+          <text x={x0} y={-12} text-anchor="end" font-weight="600">
+            {width < 600 ? "L2 left for" : "L2 left because of"}
+          </text>
+          <text x={x1} y={-12} font-weight="600">
+            L1 then left for
+          </text>
+          {ordered.map((band) => {
+            const [a0, a1] = slice(out, left.get(band.from)!, band.value);
+            const [b0, b1] = slice(into, right.get(band.to)!, band.value);
+            const on = hover === band || (hover?.from === band.from && hover.to === band.to);
+            return (
+              <path
+                key={`${band.from}/${band.to}`}
+                d={ribbon(x0 + NODE, a0, a1, x1 - NODE, b0, b1)}
+                fill={on ? "var(--ink)" : "var(--soft)"}
+                opacity={on ? 0.55 : 0.24}
+                onMouseEnter={() => setHover(band)}
+                onMouseLeave={() => setHover(null)}
+              >
+                <title>{`${band.from} → ${band.to}: ${grouped(band.value)}, ${ratio(band)} for each`}</title>
+              </path>
+            );
+          })}
+          {[...left.values()].map((stop) => (
+            <g key={stop.name}>
+              <rect x={x0} y={stop.top} width={NODE} height={stop.height} fill="url(#pat-guest_l2)" />
+              <text x={x0 - 8} y={stop.top + stop.height / 2 + 4} text-anchor="end">
+                {stop.name}{" "}
+                <tspan class="faint">
+                  {width < 600 ? "" : `${grouped(chains.get(stop.name) ?? 0)} → ${grouped(stop.value)}`}
+                </tspan>
+              </text>
+            </g>
+          ))}
+          {[...right.values()].map((stop) => (
+            <g key={stop.name}>
+              <rect x={x1 - NODE} y={stop.top} width={NODE} height={stop.height} fill="url(#pat-guest_l1)" />
+              <text x={x1 + 8} y={stop.top + stop.height / 2 + 4}>
+                {stop.name}{" "}
+                <tspan class="faint">
+                  {width < 600 ? "" : `${grouped(stop.value)}, ${percent(stop.value / total)}`}
+                </tspan>
+              </text>
+            </g>
+          ))}
+        </svg>
+      </div>
+    </Figure>
+  );
+}

@@ -1,0 +1,170 @@
+/** View 'All numbers': every Section's summary, figures and tables as they come; no question is known by name. */
+import { useState } from "preact/hooks";
+import type { Recording } from "../data/source";
+import type { Cell, Column, Section, Table } from "../data/types";
+import { amount, counted } from "../maths/format";
+import { csv, matches, rowsOf, sorted } from "../maths/rows";
+import { go, hash } from "../state/store";
+import { Drawing } from "./Drawing";
+import { Events } from "./Events";
+import { Figure } from "./Figure";
+
+const SHOWN = 200;
+
+export function Sections({ recording }: { recording: Recording }) {
+  return (
+    <div>
+      {recording.report.sections.map((section) => (
+        <Whole key={section.id} section={section} recording={recording} />
+      ))}
+      <Events recording={recording} />
+    </div>
+  );
+}
+
+function Whole({ section, recording }: { section: Section; recording: Recording }) {
+  const names = Object.keys(section.tables);
+  const filled = names.filter((name) => section.tables[name]!.rows.length > 0);
+  const empty = names.filter((name) => section.tables[name]!.rows.length === 0);
+  const chosen = filled.includes(hash.value.table ?? "") ? hash.value.table! : filled[0];
+  return (
+    <section>
+      <h2 class="heading">{section.question}</h2>
+      {section.figures.map((figure) => (
+        <Figure
+          key={figure.id}
+          id={`${section.id}-${figure.id}`}
+          title={figure.title}
+          caption={figure.caption}
+        >
+          <Drawing figure={figure} />
+        </Figure>
+      ))}
+      <div class="tabs" role="group" aria-label="Tables">
+        {filled.map((name) => (
+          <button type="button" key={name} aria-pressed={name === chosen} onClick={() => go({ table: name })}>
+            {name.replaceAll("_", " ")} <span>{section.tables[name]!.rows.length}</span>
+          </button>
+        ))}
+      </div>
+      {chosen && (
+        <Numbers
+          key={chosen}
+          name={chosen}
+          table={section.tables[chosen]!}
+          recording={recording}
+          section={section.id}
+        />
+      )}
+      {empty.length > 0 && (
+        <p class="soft">
+          Without rows in this recording: {empty.map((name) => name.replaceAll("_", " ")).join(", ")}.
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Numbers({
+  name,
+  table,
+  recording,
+  section,
+}: {
+  name: string;
+  table: Table;
+  recording: Recording;
+  section: string;
+}) {
+  const [sort, setSort] = useState<{ column: string; descending: boolean } | null>(null);
+  const filter = hash.value.q ?? "";
+  const kept = rowsOf(table).filter((row) => matches(row, filter));
+  const rows = sort ? sorted(kept, sort.column, sort.descending) : kept;
+  const columns = table.columns.filter(
+    (column) => kept.some((row) => row[column.name] !== 0 && row[column.name] !== null) || column.key,
+  );
+  const arrow = recording.tableAddress(section, name, "arrow");
+  return (
+    <Figure
+      id={name}
+      title={name.replaceAll("_", " ")}
+      picture={false}
+      csv={() =>
+        csv(
+          table.columns.map((column) => column.name),
+          kept.map((row) => table.columns.map((column) => row[column.name] ?? null)),
+        )
+      }
+      tools={
+        <>
+          <input
+            type="search"
+            value={filter}
+            placeholder="Filter rows"
+            aria-label="Filter rows"
+            onInput={(event) => go({ q: event.currentTarget.value })}
+          />
+          {arrow && (
+            <a class="link" href={arrow} download={`${name}.arrow`}>
+              Arrow
+            </a>
+          )}
+        </>
+      }
+      caption={`${counted(kept.length, "row")}${filter ? ` of ${table.rows.length} with "${filter}"` : ""}${rows.length > SHOWN ? `; the first ${SHOWN} are shown, CSV has all` : ""}.${columns.length < table.columns.length ? ` ${counted(table.columns.length - columns.length, "column")} without a value are left out.` : ""}`}
+    >
+      <div class="table-box" tabIndex={0} role="region" aria-label={`Table ${name}`}>
+        <table class="numbers">
+          <thead>
+            <tr>
+              {columns.map((column) => {
+                const on = sort?.column === column.name;
+                return (
+                  <th
+                    key={column.name}
+                    class={wordy(column) ? "" : "number"}
+                    aria-sort={on ? (sort.descending ? "descending" : "ascending") : "none"}
+                  >
+                    <button
+                      type="button"
+                      onClick={() =>
+                        setSort({
+                          column: column.name,
+                          descending: !wordy(column) !== (on && sort.descending),
+                        })
+                      }
+                    >
+                      {column.name.replace(/_ns$/, "").replaceAll("_", " ")}
+                      {on ? (sort.descending ? " ▾" : " ▴") : ""}
+                    </button>
+                  </th>
+                );
+              })}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, SHOWN).map((row) => (
+              <tr key={table.columns.map((column) => row[column.name]).join("\t")}>
+                {columns.map((column) => (
+                  <td key={column.name} class={wordy(column) ? "" : "number"}>
+                    {print(row[column.name] ?? null, column)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Figure>
+  );
+}
+
+function wordy(column: Column): boolean {
+  return column.type === "text" || column.type === "bool";
+}
+
+function print(cell: Cell, column: Column): string {
+  if (cell === null) return "–";
+  if (typeof cell !== "number") return String(cell);
+  return column.key || column.name === "tid" ? String(cell) : amount(cell, column.unit);
+}

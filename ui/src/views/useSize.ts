@@ -1,0 +1,16 @@
+/** The width that an element was given, in CSS pixels. */
+import type { RefObject } from "preact";
+import { useLayoutEffect, useState } from "preact/hooks";
+
+export function useWidth(element: RefObject<HTMLElement | null>, first = 800): number {
+  const [width, setWidth] = useState(first);
+  useLayoutEffect(() => {
+    const it = element.current;
+    if (!it) return;
+    const observer = new ResizeObserver(() => setWidth(Math.max(200, Math.floor(it.clientWidth))));
+    setWidth(Math.max(200, Math.floor(it.clientWidth)));
+    observer.observe(it);
+    return () => observer.disconnect();
+  }, [element]);
+  return width;
+}
