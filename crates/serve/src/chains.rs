@@ -60,7 +60,7 @@ pub struct Picks {
     median: Option<usize>,
     p99: Option<usize>,
     worst: Option<usize>,
-    /// Of the same lane and reason, in time.
+    /// The next dearer one of the reason, and the next cheaper one.
     next: Option<usize>,
     previous: Option<usize>,
 }
@@ -123,12 +123,13 @@ pub fn picks(drawn: &Drawn, id: usize) -> Picks {
         (0..drawn.chains.len()).filter(same).filter_map(|id| Some((drawn.chains[id].cost_ns?, id))).collect();
     by_cost.sort_unstable();
     let rank = |percent: usize| by_cost.get((by_cost.len() * percent).div_ceil(100).max(1) - 1).map(|(_, id)| *id);
-    let same_lane = |other: &usize| same(other) && drawn.chains[*other].lane == chain.lane;
+    let place = by_cost.iter().position(|(_, known)| *known == id);
+    let at = |place: Option<usize>| Some(by_cost.get(place?)?.1);
     Picks {
         median: rank(50),
         p99: rank(99),
         worst: by_cost.last().map(|(_, id)| *id),
-        next: (id + 1..drawn.chains.len()).find(same_lane),
-        previous: (0..id).rev().find(same_lane),
+        next: at(place.map(|place| place + 1)),
+        previous: at(place.and_then(|place| place.checked_sub(1))),
     }
 }
