@@ -20,5 +20,6 @@ if ! command -v npm >/dev/null; then
     exit 1
 fi
 cd ui
-npm ci --no-audit --no-fund
+# Not `npm ci`: it wants a line for every platform of every optional tool, and registries may lack some.
+npm install --no-save --no-audit --no-fund
 npm run build
