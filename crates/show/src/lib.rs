@@ -17,6 +17,7 @@ pub mod html;
 pub mod json;
 pub mod perfetto;
 pub mod picture;
+mod shares;
 pub mod speedscope;
 pub mod text;
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! shown are there too, behind a box to tick, which needs no script.
 
 use super::escape::Safe;
+use crate::shares::shares;
 use crate::text::shown_cell;
 use base::table::Shown;
 use base::{Cell, ColumnType, Table, number};
@@ -124,19 +125,6 @@ fn columns<'a>(table: &Table, shown: &'a Shown) -> (Vec<(usize, &'a str)>, Vec<S
         });
     }
     (columns, same)
-}
-
-/// Each row's share of the bar column's total.
-fn shares(table: &Table, shown: &Shown) -> Option<Vec<f64>> {
-    let index = table.column(shown.bar.as_deref()?)?;
-    let value = |row: &Vec<Cell>| match row[index] {
-        Cell::U64(value) => value as f64,
-        Cell::I64(value) => value as f64,
-        Cell::F64(value) if value.is_finite() => value,
-        _ => 0.0,
-    };
-    let whole: f64 = table.rows.iter().map(value).sum();
-    (whole > 0.0).then(|| table.rows.iter().map(|row| value(row) / whole).collect())
 }
 
 /// A heading as a sentence begins.

@@ -6,6 +6,7 @@
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width, wrap};
 use super::paint::{Role, harmless};
+use crate::shares::shares;
 use base::number::{self, SHARE_COLUMNS};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Table};
@@ -45,7 +46,7 @@ pub fn render(table: &Table, out: &mut Lines) {
         return;
     }
     let page = out.page.width;
-    let shares = shares(table, shown, rows);
+    let shares = shares(table, shown);
     let share_room = if shares.is_some() { GAP + SHARE_COLUMNS } else { 0 };
     let left_out = fit(&mut columns, page.saturating_sub(INDENT + share_room));
     let used = INDENT + total(&columns) + share_room;
@@ -120,19 +121,6 @@ pub fn shown_cell(cell: &Cell, column: &Column) -> String {
         (Cell::I64(value), unit) => number::amount(*value as f64, unit),
         (Cell::F64(value), unit) => number::amount(*value, unit),
     }
-}
-
-/// Each printed row's share of the bar column's total over all rows, printed or not.
-fn shares(table: &Table, shown: &Shown, rows: usize) -> Option<Vec<f64>> {
-    let index = table.column(shown.bar.as_deref()?)?;
-    let value = |row: &Vec<Cell>| match row[index] {
-        Cell::U64(value) => value as f64,
-        Cell::I64(value) => value as f64,
-        Cell::F64(value) if value.is_finite() => value,
-        _ => 0.0,
-    };
-    let whole: f64 = table.rows.iter().map(value).sum();
-    (whole > 0.0).then(|| table.rows[..rows].iter().map(|row| value(row) / whole).collect())
 }
 
 /// Makes the columns fit into `room`; returns the headings of those that had to go.
