@@ -6,8 +6,8 @@ use crate::chains::MOST;
 use crate::error::Refused;
 use crate::live;
 use crate::page::with_type;
+use analysis::flow::section::emulator_name;
 use axum::extract::State;
-use axum::http::StatusCode;
 use base::Level;
 use base::recording::Emulator;
 use serde::{Deserialize, Serialize};
@@ -85,10 +85,12 @@ pub async fn table(
                 show::json::write_table(&mut bytes, found).map_err(|error| Refused::unanswered(error.to_string()))?;
                 Ok(with_type(bytes, "application/json"))
             }
-            Format::Arrow => Err(Refused {
-                status: StatusCode::NOT_IMPLEMENTED,
-                sentence: "this program writes no Arrow; ask for format=json".to_owned(),
-            }),
+            Format::Arrow => {
+                let emulated = opened.input.recording.emulated.map(emulator_name);
+                let bytes = columnar::bytes(&section, found, emulated, columnar::Format::Arrow)
+                    .map_err(|error| Refused::unanswered(error.to_string()))?;
+                Ok(with_type(bytes, "application/vnd.apache.arrow.file"))
+            }
         }
     })
     .await
