@@ -222,8 +222,9 @@ fn exits_belong_to_the_task_of_the_guest_that_ran() {
 
 /// The trace of L2, whose events are the moments at which it ran, and L1's, in which KVM writes L2's offset.
 pub fn nested(pair: &Pair, offset: u64) -> (Story, Story) {
-    let (mut above, write) = (pair.above.clone(), pair.below.schema.events.len() - 1);
-    above.schema = pair.below.schema.clone();
+    let mut above = pair.above.clone();
+    let write = above.schema.events.len();
+    above.schema.events.extend(pair.below.schema.events.last().cloned());
     let first = above.records.iter().find(|record| above.schema.events[record.event].name == "kvm_entry").unwrap();
     let values = [0, 0, offset].map(Value::Integer).to_vec();
     let written = Record { event: write, values, ..first.clone() };

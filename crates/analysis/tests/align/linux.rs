@@ -90,8 +90,8 @@ fn the_cut_is_placed_by_kvms_offsets_and_without_them_within_the_stated_error() 
     // CPU 0's clock is a line while this lasted, so that windows narrow it; CPU 1's wanders in between its exits.
     let [narrowed, wide] = [0, 1].map(|cpu| {
         let cpu = &paired.cpus[cpu];
-        let causes = Causes { vcpu: &cpu.vcpu, own: &cpu.own, common: &cpu.common, slack: 0 };
-        let (alone, _) = causes.exits_alone(Scale::Known(1.0));
+        let causes = Causes { vcpu: &cpu.vcpu, own: &cpu.own, common: &cpu.common, accesses: &cpu.accesses, slack: 0 };
+        let alone = causes.paired(Scale::Known(1.0)).map;
         let worst = |map: &Map| cpu.own.exits.iter().filter_map(|exit| Some(map.place(exit.at)?.error())).max();
         worst(cpu.map.as_ref().unwrap()).unwrap() as f64 / worst(&alone.unwrap()).unwrap() as f64
     });

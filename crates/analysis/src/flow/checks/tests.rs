@@ -239,13 +239,15 @@ fn aligned(found: usize, outside: u64) -> PartFlow {
     vcpu.steps.write(0, 0, 0);
     let cpu = Cpu {
         cpu: 0,
-        own: CpuAbove { exits: (0..10).map(own).collect(), handlers: Vec::new() },
+        own: CpuAbove { exits: (0..10).map(own).collect(), ..CpuAbove::default() },
         paired_by_exits: true,
         one_counter: false,
         counter: Counter::default(),
         map: Offsets::of(&vcpu, &Counter::default()).map(|offsets| Map::Offsets(offsets, 0)),
         bounds: 1,
+        interrupts: 0,
         common: (10 - found..10).map(|place| (place, place)).collect(),
+        accesses: Vec::new(),
         outside: Outside { events: 100, violations: outside, worst: 7, ..Outside::default() },
         vcpu,
     };

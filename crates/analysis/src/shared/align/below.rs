@@ -12,6 +12,7 @@
 
 use super::axis::Axis;
 use super::interrupts::Injection;
+use super::registers::Access;
 use super::steps::Steps;
 use crate::Options;
 use crate::input::Part;
@@ -46,12 +47,25 @@ pub struct VcpuBelow {
     pub halts: Vec<u64>,
     /// Interrupts that KVM injected, in order.
     pub injections: Vec<Injection>,
+    /// Accesses to MSRs that KVM served, in order.
+    pub accesses: Vec<Access>,
     /// Offsets that KVM wrote.
     pub steps: Steps,
     /// When the guest itself was left, in order, and how long until it ran again.
     pub exits: Vec<(u64, u64)>,
     /// The same by reason and instruction pointer: count and cost.
     pub sites: FxHashMap<(Reason, u64), (u64, u64)>,
+}
+
+impl VcpuBelow {
+    /// True if KVM serves the guest itself at `at`, and no guest of it: it ran last.
+    fn is_of_the_guest(&self, at: u64) -> bool {
+        let left = |windows: &[Window]| {
+            let last = windows.partition_point(|window| window.to <= at).checked_sub(1);
+            last.map_or(0, |last| windows[last].to)
+        };
+        left(&self.windows) >= left(&self.nested)
+    }
 }
 
 /// Different sites kept per vCPU; exits at others are not named.
@@ -106,17 +120,20 @@ pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
     let keeper = Keeper { axis: axis.clone(), cpu: 0, vcpus: Vec::new() };
     let mut walk = Walk::new(keeper);
     walk.isa = vendor::of(trace);
-    let mut feed = Feed { walk, writes: Vec::new(), injections: FxHashMap::default() };
+    let (injections, accesses) = (FxHashMap::default(), FxHashMap::default());
+    let mut feed = Feed { walk, writes: Vec::new(), injections, accesses };
     let totals = trace::replay(trace, &Reading { request: &request, fitted: None }, &mut feed);
     let (first, last) = totals.span_ns.unwrap_or((0, 0));
     feed.walk.end(last);
-    let Feed { walk, writes, mut injections } = feed;
+    let Feed { walk, writes, mut injections, mut accesses } = feed;
     let mut vcpus = walk.sink.vcpus;
     vcpus.resize_with(walk.threads.len(), VcpuBelow::default);
     for (thread, vcpu) in walk.threads.iter().zip(&mut vcpus) {
         vcpu.tid = thread.tid;
         vcpu.vcpu = thread.vcpu_id;
         vcpu.injections = injections.remove(&thread.tid).unwrap_or_default();
+        let accesses: Vec<Access> = accesses.remove(&thread.tid).unwrap_or_default();
+        vcpu.accesses = accesses.into_iter().filter(|access| vcpu.is_of_the_guest(access.at)).collect();
     }
     let mut foreign = Vec::new();
     for written in writes {
@@ -163,6 +180,7 @@ struct Feed {
     walk: Walk<Keeper>,
     writes: Vec<Written>,
     injections: FxHashMap<i32, Vec<Injection>>,
+    accesses: FxHashMap<i32, Vec<Access>>,
 }
 
 impl Listener for Feed {
@@ -178,16 +196,35 @@ impl Listener for Feed {
             return;
         }
         self.walk.sink.cpu = event.cpu;
-        if !event.is_loss() && roles::ROLES[usize::from(event.kind)] == Role::InjectVirq {
-            let at = self.walk.sink.axis.of_event(event.time_ns);
-            let injected = Injection { at, vector: event.or_zero(0) as u8 };
-            let known = self.injections.entry(event.tid).or_default();
-            // What could not be delivered is injected again: only then it reaches its handler.
-            let again = event.or_zero(1) != 0 && known.last().is_some_and(|last| last.vector == injected.vector);
-            known.truncate(known.len() - usize::from(again));
-            known.push(injected);
+        if !event.is_loss() {
+            match roles::ROLES[usize::from(event.kind)] {
+                Role::InjectVirq => self.injected(event),
+                Role::Msr => self.accessed(event),
+                _ => {}
+            }
         }
         self.walk.event(event);
+    }
+}
+
+impl Feed {
+    fn injected(&mut self, event: &Event<'_>) {
+        let at = self.walk.sink.axis.of_event(event.time_ns);
+        let injected = Injection { at, vector: event.or_zero(0) as u8 };
+        let known = self.injections.entry(event.tid).or_default();
+        // What could not be delivered is injected again: only then it reaches its handler.
+        let again = event.or_zero(1) != 0 && known.last().is_some_and(|last| last.vector == injected.vector);
+        known.truncate(known.len() - usize::from(again));
+        known.push(injected);
+    }
+
+    fn accessed(&mut self, event: &Event<'_>) {
+        let at = self.walk.sink.axis.of_event(event.time_ns);
+        let what = (event.get(roles::msr::NUMBER), event.get(roles::msr::VALUE));
+        if let (Some(msr), Some(value)) = what {
+            let write = event.or_zero(roles::msr::WRITE) != 0;
+            self.accesses.entry(event.tid).or_default().push(Access { at, msr: msr as u32, write, value });
+        }
     }
 }
 
