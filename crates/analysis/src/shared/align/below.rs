@@ -18,13 +18,12 @@ use crate::Options;
 use crate::input::Part;
 use crate::shared::machine::{Chain, Exit, Handled};
 use crate::shared::reasons::{Class, Reason};
-use crate::shared::roles::{self, ROWS, Role};
+use crate::shared::roles::{self, Role};
 use crate::shared::state::{Lv, State};
-use crate::shared::vendor;
+use crate::shared::walk::replay::{Besides, Ear, walked};
 use crate::shared::walk::{Preemptor, Sink, Walk};
 use rustc_hash::FxHashMap;
-use trace::replay::Listener;
-use trace::{Event, Reading, Wanted};
+use trace::{Event, Wanted};
 
 /// One vCPU thread.
 #[derive(Debug, Clone, Default)]
@@ -108,24 +107,17 @@ const EVENT: &str = "kvm_write_tsc_offset";
 
 /// Reads it from a trace.
 pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
-    let trace = part.trace.as_ref();
-    let facts = trace.facts();
-    let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
-    let mut request = roles::request(&options.ignore_events, has);
+    let has = |name: &str| part.trace.facts().event_types.iter().any(|event| event.name == name);
     let mut names = vec![EVENT.to_owned(), "kvm_x86_write_tsc_offset".to_owned()];
     names.retain(|name| !options.ignore_events.contains(name));
+    let writes_are_recorded = names.iter().any(|name| has(name));
     let fields = ["vcpu_id", "previous_tsc_offset", "next_tsc_offset"].map(|field| vec![field.to_owned()]);
-    let written = names.clone();
-    request.events.push(Wanted { names, fields: fields.to_vec() });
+    let besides = Besides { fitted: None, events: Some(Wanted { names, fields: fields.to_vec() }) };
     let keeper = Keeper { axis: axis.clone(), cpu: 0, vcpus: Vec::new() };
-    let mut walk = Walk::new(keeper);
-    walk.isa = vendor::of(trace);
-    let (injections, accesses) = (FxHashMap::default(), FxHashMap::default());
-    let mut feed = Feed { walk, writes: Vec::new(), injections, accesses };
-    let totals = trace::replay(trace, &Reading { request: &request, fitted: None }, &mut feed);
+    let mut heard = Heard::default();
+    let (walk, totals) = walked(part, options, besides, keeper, &mut heard);
     let (first, last) = totals.span_ns.unwrap_or((0, 0));
-    feed.walk.end(last);
-    let Feed { walk, writes, mut injections, mut accesses } = feed;
+    let Heard { writes, mut injections, mut accesses } = heard;
     let mut vcpus = walk.sink.vcpus;
     vcpus.resize_with(walk.threads.len(), VcpuBelow::default);
     for (thread, vcpu) in walk.threads.iter().zip(&mut vcpus) {
@@ -145,7 +137,6 @@ pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
     }
     adopt(&mut vcpus, foreign);
     vcpus.retain(|vcpu| !vcpu.windows.is_empty());
-    let writes_are_recorded = written.iter().any(|name| has(name));
     Below { vcpus, span: (axis.of_event(first), axis.of_event(last)), writes_are_recorded }
 }
 
@@ -176,40 +167,36 @@ struct Written {
     next: u64,
 }
 
-struct Feed {
-    walk: Walk<Keeper>,
+/// Events that tell more than the walk keeps.
+#[derive(Default)]
+struct Heard {
     writes: Vec<Written>,
     injections: FxHashMap<i32, Vec<Injection>>,
     accesses: FxHashMap<i32, Vec<Access>>,
 }
 
-impl Listener for Feed {
-    fn start(&mut self, origin_ns: u64) {
-        self.walk.start(origin_ns);
+impl Ear<Keeper> for Heard {
+    fn other(&mut self, walk: &mut Walk<Keeper>, event: &Event<'_>) {
+        let at = walk.sink.axis.of_event(event.time_ns);
+        let (number, previous, next) = (event.or_zero(0) as u32, event.or_zero(1), event.or_zero(2));
+        self.writes.push(Written { tid: event.tid, number, at, previous, next });
     }
 
-    fn event(&mut self, event: &Event<'_>) {
-        if usize::from(event.kind) == ROWS.len() {
-            let at = self.walk.sink.axis.of_event(event.time_ns);
-            let (number, previous, next) = (event.or_zero(0) as u32, event.or_zero(1), event.or_zero(2));
-            self.writes.push(Written { tid: event.tid, number, at, previous, next });
-            return;
-        }
-        self.walk.sink.cpu = event.cpu;
+    fn event(&mut self, walk: &mut Walk<Keeper>, event: &Event<'_>) {
+        walk.sink.cpu = event.cpu;
         if !event.is_loss() {
             match roles::ROLES[usize::from(event.kind)] {
-                Role::InjectVirq => self.injected(event),
-                Role::Msr => self.accessed(event),
+                Role::InjectVirq => self.injected(walk.sink.axis.of_event(event.time_ns), event),
+                Role::Msr => self.accessed(walk.sink.axis.of_event(event.time_ns), event),
                 _ => {}
             }
         }
-        self.walk.event(event);
+        walk.event(event);
     }
 }
 
-impl Feed {
-    fn injected(&mut self, event: &Event<'_>) {
-        let at = self.walk.sink.axis.of_event(event.time_ns);
+impl Heard {
+    fn injected(&mut self, at: u64, event: &Event<'_>) {
         let injected = Injection { at, vector: event.or_zero(0) as u8 };
         let known = self.injections.entry(event.tid).or_default();
         // What could not be delivered is injected again: only then it reaches its handler.
@@ -218,8 +205,7 @@ impl Feed {
         known.push(injected);
     }
 
-    fn accessed(&mut self, event: &Event<'_>) {
-        let at = self.walk.sink.axis.of_event(event.time_ns);
+    fn accessed(&mut self, at: u64, event: &Event<'_>) {
         let what = (event.get(roles::msr::NUMBER), event.get(roles::msr::VALUE));
         if let (Some(msr), Some(value)) = what {
             let write = event.or_zero(roles::msr::WRITE) != 0;
