@@ -67,7 +67,7 @@ pub fn sentence(aligned: &Aligned) -> String {
     if cpus.is_empty() {
         return format!(
             "Nothing tells which vCPUs of {below} are {machine}'s, so its times stay on its own clock; a recording.json whose \
-             machine has the VM's name tells it, and so do exits of a nested guest in both traces."
+             machine has the VM's name tells it, and so do exits of a nested guest or accesses to MSRs in both traces."
         );
     }
     if methods.is_empty() {

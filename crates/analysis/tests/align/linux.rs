@@ -2,6 +2,7 @@
 
 use base::recording::{Named, Recording};
 use kvmscope_analysis::shared::align::causes::Causes;
+use kvmscope_analysis::shared::align::pairing::By;
 use kvmscope_analysis::shared::align::place::Scale;
 use kvmscope_analysis::shared::align::symbols::Symbols;
 use kvmscope_analysis::shared::align::{self, Alignment, Map, Placed};
@@ -41,7 +42,7 @@ fn exits_and_events_by_offsets(alignment: &Alignment) -> (usize, u64) {
     assert_eq!(alignment.cpus.iter().map(|cpu| (cpu.cpu, cpu.vcpu.tid)).collect::<Vec<_>>(), [(0, 170), (1, 171)]);
     let (mut exits, mut events) = (0, 0);
     for cpu in &alignment.cpus {
-        assert!(matches!(cpu.map, Some(Map::Offsets(_, 0))) && cpu.paired_by_exits);
+        assert!(matches!(cpu.map, Some(Map::Offsets(_, 0))) && cpu.paired_by == By::Exits);
         let all: Vec<(usize, usize)> = (0..cpu.own.exits.len()).map(|place| (place, place)).collect();
         assert_eq!(cpu.common, all, "the k-th is the k-th");
         assert_eq!(cpu.vcpu.reflected.len(), cpu.own.exits.len(), "none is left over");

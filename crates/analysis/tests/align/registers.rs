@@ -1,10 +1,12 @@
 //! MSRs that a guest reads and writes, and what the machine below did for it: clocks by equal values alone.
 
 use super::generated::{TARGET, aligned_but, input, methods, score};
+use base::Clock;
 use generate::guest::pair;
 use generate::scenario::Scenario;
 use generate::{Generation, GuestClock, Pair, Vendor};
-use kvmscope_analysis::shared::align::{Alignment, Map};
+use kvmscope_analysis::shared::align::pairing::By;
+use kvmscope_analysis::shared::align::{self, Alignment, Map};
 use kvmscope_analysis::{Ask, Options};
 use trace::write::Value;
 
@@ -91,6 +93,35 @@ fn values_of_another_run_or_changed_ones_give_no_pair() {
         }
         let alignment = aligned(&changed, &[]);
         assert_eq!((methods(&alignment), alignment.cpus[0].accesses.len()), (vec!["none"], 0), "{vendor:?} {seed}");
+    }
+}
+
+#[test]
+fn cpus_of_a_guest_without_a_name_are_paired_by_their_msrs() {
+    for (vendor, seed) in vendors() {
+        let story = Scenario::named("registers-of-two").unwrap().run_on(vendor, Generation::V6_12, seed).unwrap();
+        let vm_of = |tid: i32| Some(if tid < 3_000 { "web" } else { "db" }.to_owned());
+        for vm in ["web", "db"] {
+            let mut of_one = story.clone();
+            of_one.truth.vcpus.retain(|vcpu| vcpu.vm == vm);
+            let tids: Vec<i32> = of_one.truth.vcpus.iter().map(|vcpu| vcpu.tid).collect();
+            let pair =
+                pair(&of_one, &GuestClock { offset: 3_000_000, drift_ppb: 200_000, ..GuestClock::default() }, seed);
+            let directory = tempfile::tempdir().unwrap();
+            let input = input(directory.path(), &[&pair.below, &pair.above]);
+            let clocks: Vec<Clock> = input.parts.iter().map(|part| part.trace.facts().clock.clone()).collect();
+            let aligned = |hidden: &[&str]| {
+                let [below, above] = [0, 1].map(|place| (&input.parts[place], &clocks[place]));
+                let ignore_events = hidden.iter().map(|name| (*name).to_owned()).collect();
+                align::align(below, above, &Options { ignore_events, ..Options::default() }, None, &vm_of)
+            };
+            assert!(aligned(&ACCESSES).cpus.is_empty(), "two VMs have such CPUs");
+            let alignment = aligned(&[]);
+            let found: Vec<(i32, By)> = alignment.cpus.iter().map(|cpu| (cpu.vcpu.tid, cpu.paired_by)).collect();
+            assert_eq!(found, [(tids[0], By::Registers), (tids[1], By::Registers)], "{vendor:?} {seed} {vm}");
+            let (wrong, placed, _) = score(&pair, &alignment);
+            assert_eq!((wrong.as_slice(), placed), (&[][..], pair.true_ns.len()));
+        }
     }
 }
 

@@ -220,6 +220,15 @@ pub const ALL: &[Scenario] = &[
         act: registers::act,
     },
     Scenario {
+        name: "registers-of-two",
+        about: "the same in two VMs with two vCPUs each",
+        vendors: BOTH,
+        since: Generation::V3_10,
+        usual: Generation::V6_12,
+        cpus: 5,
+        act: registers::act_in_two_vms,
+    },
+    Scenario {
         name: "losses",
         about: "marked gaps, with and without a count of what is missing",
         vendors: BOTH,

@@ -54,7 +54,7 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
         let number: Cell = cpu.vcpu.vcpu.map(u64::from).into();
         let mut row: Vec<Cell> = vec![alignment.machine.as_str().into(), u64::from(cpu.cpu).into()];
         row.extend([alignment.below.as_str().into(), vm.into(), number, Cell::I64(cpu.vcpu.tid.into())]);
-        row.push(if cpu.paired_by_exits { "exits" } else { "number" }.into());
+        row.push(cpu.paired_by.name().into());
         row.push(cpu.map.as_ref().map_or("none", Map::method).into());
         row.extend(counter(cpu));
         row.push(cpu.bounds.into());

@@ -92,8 +92,8 @@ pub struct Cpu {
     pub vcpu: VcpuBelow,
     /// What the guest tells.
     pub own: CpuAbove,
-    /// True if the exits that both saw paired the two, false if only its number did.
-    pub paired_by_exits: bool,
+    /// What paired the two.
+    pub paired_by: pairing::By,
     /// Both traces have the ticks of one counter as their times.
     pub one_counter: bool,
     /// What debugfs told of its counter.
@@ -263,7 +263,7 @@ fn one(
     units: &Units<'_>,
 ) -> Cpu {
     let (same, rounding) = (units.same(), units.rounding(counter));
-    let paired_by_exits = !pair.common.is_empty();
+    let paired_by = pair.by;
     let most_match = pair.common.len() * 2 > own.exits.len();
     let offsets = Offsets::of(&vcpu, &counter).filter(|_| same);
     let shift = shift.filter(|_| units.below.tsc == units.own.tsc);
@@ -294,5 +294,5 @@ fn one(
     let Found { map, bounds, interrupts } = found;
     let (cpu, common, outside) = (pair.cpu, common.unwrap_or(pair.common), Outside::default());
     let one_counter = same;
-    Cpu { cpu, vcpu, own, paired_by_exits, one_counter, counter, map, bounds, interrupts, common, accesses, outside }
+    Cpu { cpu, vcpu, own, paired_by, one_counter, counter, map, bounds, interrupts, common, accesses, outside }
 }

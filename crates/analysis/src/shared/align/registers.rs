@@ -13,10 +13,13 @@
 //! of an interrupt (`native_apic_msr_eoi` in arch/x86/include/asm/apic.h), stand in one list only: what has no equal in the
 //! other is left out. The rest is matched by its order. Values of 0 and 1 come again and again, those of deadlines never.
 
+use super::above::CpuAbove;
+use super::below::VcpuBelow;
 use super::inside::Inside;
 use super::lines::Bound;
 use super::matches::{Pairs, in_order};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 
 /// An access to an MSR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +65,29 @@ pub fn pairs(below: &[Access], above: &[Access]) -> Pairs {
     pairs.into_iter().map(|pair| (low[pair.0], high[pair.1])).collect()
 }
 
+/// CPUs of a guest and places of the threads that served their accesses, best first: those with enough values that came
+/// once on any thread.
+pub fn pairing(below: &[VcpuBelow], above: &BTreeMap<u32, CpuAbove>) -> Vec<(u32, usize)> {
+    let mut served: FxHashMap<What, Option<usize>> = FxHashMap::default();
+    for (thread, vcpu) in below.iter().enumerate() {
+        for access in &vcpu.accesses {
+            served.entry(access.what()).and_modify(|known| *known = None).or_insert(Some(thread));
+        }
+    }
+    let mut counts: BTreeMap<(u32, usize), FxHashSet<What>> = BTreeMap::new();
+    for (cpu, own) in above {
+        for what in own.accesses.iter().map(Access::what) {
+            if let Some(Some(thread)) = served.get(&what) {
+                counts.entry((*cpu, *thread)).or_default().insert(what);
+            }
+        }
+    }
+    let mut found: Vec<((u32, usize), usize)> =
+        counts.into_iter().map(|(pair, whats)| (pair, whats.len())).filter(|(_, count)| *count >= TELLING).collect();
+    found.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    found.into_iter().map(|(pair, _)| pair).collect()
+}
+
 /// Places of the accesses of `one` that have an equal in `other`.
 fn shared(one: &[Access], other: &[Access]) -> Vec<usize> {
     let known: FxHashSet<What> = other.iter().map(Access::what).collect();
@@ -83,7 +109,7 @@ pub fn bounds((below, above): (&[Access], &[Access]), pairs: &Pairs, inside: &In
 
 #[cfg(test)]
 mod tests {
-    use super::super::below::{VcpuBelow, Window};
+    use super::super::below::Window;
     use super::*;
 
     fn access(at: u64, msr: u32, value: u64) -> Access {
