@@ -5,11 +5,11 @@
 
 mod answers;
 mod columns;
-mod staging;
 
 use crate::arguments::{Narrow, Recordings, SymbolFiles};
 use crate::exit::{Exit, WrongUse};
 use crate::progress::Progress;
+use crate::staging::Staging;
 use analysis::flow::section::{emulator_name, section};
 use analysis::flow::timeline::{Drawn, draw};
 use analysis::flow::{build, model::Flow};
@@ -22,7 +22,6 @@ use show::folded::{self, Stacks};
 use show::perfetto;
 use show::picture::{Fit, Picture};
 use show::speedscope;
-use staging::Staging;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

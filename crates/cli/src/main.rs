@@ -17,6 +17,7 @@ mod record;
 mod report;
 mod serve;
 mod snapshot;
+mod staging;
 mod tree;
 mod undo;
 

@@ -97,6 +97,7 @@ impl Report {
         if self.html.wanted() && wanted.len() > 1 {
             bail!(WrongUse("--html writes the page of one recording; name one PATH".to_owned()));
         }
+        self.html.check()?;
         let mut answers = Vec::new();
         for wanted in &wanted {
             let answered = self.recordings.open(wanted).and_then(|recording| self.answer(recording, &options));

@@ -12,16 +12,13 @@ use super::model::{Flow, PartFlow, Vcpu};
 use super::states;
 use crate::shared::machine::{Chain, Exit};
 use crate::shared::reasons::Reason;
-use crate::shared::roles;
 use crate::shared::settle::settled;
 use crate::shared::state::{STATES, State};
-use crate::shared::vendor;
-use crate::shared::walk::{Preemptor, Sink, Walk};
+use crate::shared::walk::replay::{Besides, Progress, walked};
+use crate::shared::walk::{Preemptor, Sink};
 use crate::{Input, Options, Part};
+use base::Span;
 use base::timeline::{Columns, Lane, LaneId, Marker, StateId};
-use base::{Clock, Span};
-use trace::replay::Listener;
-use trace::{Event, Reading};
 
 /// A flow to be drawn.
 #[derive(Debug, Clone)]
@@ -174,19 +171,9 @@ struct ChainPiece {
 }
 
 fn draft(part: &Part, flow: &PartFlow, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Draft {
-    let trace = part.trace.as_ref();
-    let facts = trace.facts();
-    let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
-    let request = roles::request(&options.ignore_events, has);
-    let mut walk = Walk::new(Keeper::default());
-    walk.isa = vendor::of(trace);
-    walk.seen.wakeup = has("kvm_vcpu_wakeup");
-    let mut feed = Feed { walk, progress };
-    let fitted: Option<Clock> = Some(flow.clock.clone());
-    let totals = trace::replay(trace, &Reading { request: &request, fitted }, &mut feed);
-    let mut walk = feed.walk;
-    let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
-    walk.end(end_ns);
+    let besides = Besides { fitted: Some(flow.clock.clone()), events: None };
+    let (mut walk, totals) = walked(part, options, besides, Keeper::default(), &mut Progress(progress));
+    let origin_ns = totals.span_ns.map_or(0, |(first, _)| first);
     let seen = walk.seen;
     let mut threads = std::mem::take(&mut walk.sink.threads);
     threads.resize_with(walk.threads.len(), Thread::default);
@@ -202,25 +189,6 @@ fn draft(part: &Part, flow: &PartFlow, options: &Options, progress: &mut dyn FnM
     }
     let losses = walk.losses.iter().map(|(cpu, at_ns, events, _)| (*cpu, *at_ns, *events)).collect();
     Draft { threads, origin_ns, losses }
-}
-
-struct Feed<'a, 'p> {
-    walk: Walk<Keeper>,
-    progress: &'p mut (dyn FnMut(u64, u64) + 'a),
-}
-
-impl Listener for Feed<'_, '_> {
-    fn start(&mut self, origin_ns: u64) {
-        self.walk.start(origin_ns);
-    }
-
-    fn event(&mut self, event: &Event<'_>) {
-        self.walk.event(event);
-    }
-
-    fn progress(&mut self, done: u64, all: u64) {
-        (self.progress)(done, all);
-    }
 }
 
 /// Keeps what the walk tells.

@@ -4,7 +4,7 @@ use crate::sample;
 use analysis::flow::timeline::{Drawn, DrawnChain, DrawnVcpu};
 use base::timeline::{Columns, Lane, Marker, State, StateId};
 use base::{Problem, Section, Span};
-use kvmscope_show::html::{Error, MOST_BYTES, Page, render, write};
+use kvmscope_show::html::{Error, MOST_BYTES, Page, render};
 use kvmscope_show::json::Answered;
 
 /// Two exits of L2, the second one dearer, under a VM of the given name.
@@ -111,20 +111,4 @@ fn a_short_page_leaves_data_out_and_says_so() {
     assert!(short.len() < whole.len() && short.contains("Left out to keep the page short: single chains"), "{short}");
     let refused = page(&sections, &[], &drawn, 1_000).unwrap_err();
     assert!(refused.to_string().contains("more than --html-max allows"), "{refused}");
-}
-
-#[test]
-fn a_page_is_written_whole_or_not_at_all() {
-    let directory = tempfile::tempdir().unwrap();
-    let (recording, sections) = (sample::recording(), [sample::section()]);
-    let answered = Answered { recording: &recording, sections: &sections, problems: &[] };
-    let page = Page { answered, drawn: None, most_bytes: MOST_BYTES };
-    let path = directory.path().join("out.html");
-    write(&page, &path).unwrap();
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), render(&page).unwrap());
-    write(&Page { most_bytes: 10, ..page }, &path).unwrap_err();
-    assert!(std::fs::metadata(&path).unwrap().len() > 1_000, "what was there stays");
-    let error = write(&page, &directory.path().join("missing/out.html")).unwrap_err();
-    assert!(error.to_string().contains("missing/out.html: No such file"), "{error}");
-    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing half written is left");
 }
