@@ -49,11 +49,16 @@ pub fn parameters(snapshot: &Snapshot) -> Vec<Parameter> {
 
 /// Whether a module is loaded or built in; `None` if the snapshot does not tell.
 pub fn is_loaded(snapshot: &Snapshot, module: &str) -> Option<bool> {
-    if snapshot.names("sys/module").iter().any(|name| name == module) {
+    let listed = snapshot.names("sys/module");
+    if listed.iter().any(|name| name == module) {
         return Some(true);
     }
-    let listed = snapshot.read("proc/modules")?;
-    Some(listed.lines().any(|line| line.split_whitespace().next() == Some(module)))
+    match snapshot.read("proc/modules") {
+        Some(text) => Some(text.lines().any(|line| line.split_whitespace().next() == Some(module))),
+        // KVM's modules all have parameters, so a list without them is a machine without them, also if they were built in.
+        None if listed.is_empty() => None,
+        None => Some(false),
+    }
 }
 
 /// The setting of one parameter.
