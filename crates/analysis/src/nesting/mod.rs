@@ -13,6 +13,7 @@ pub mod checks;
 pub mod features;
 pub mod known;
 pub mod model;
+pub mod published;
 pub mod rules;
 pub mod section;
 pub mod tables;
