@@ -11,6 +11,8 @@ pub mod advise;
 pub mod build;
 pub mod checks;
 pub mod features;
+pub mod flags;
+pub mod kernels;
 pub mod known;
 pub mod model;
 pub mod published;

@@ -1,0 +1,5 @@
+//! Setup of machines: the bundled hosts, and the same with one file changed.
+
+mod hosts;
+mod rules;
+mod tree;
