@@ -15,6 +15,8 @@ pub mod flags;
 pub mod kernels;
 pub mod known;
 pub mod model;
+pub mod observed;
+pub mod price;
 pub mod published;
 pub mod rules;
 pub mod section;

@@ -61,6 +61,11 @@ impl Tree {
         self
     }
 
+    /// Where it lies.
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
     /// The machine that it is.
     pub fn machine(&self) -> Machine {
         let snapshot = Snapshot::open(self.root.path()).unwrap();
