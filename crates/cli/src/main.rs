@@ -4,6 +4,7 @@
 //! exit codes in `exit.rs`. stdout is the answer alone; everything else goes to stderr.
 
 mod arguments;
+mod check;
 mod completions;
 mod cut;
 mod exit;
@@ -46,6 +47,7 @@ enum Command {
     Lab(lab::Lab),
     Export(Box<export::Export>),
     Serve(serve::Serve),
+    Check(check::Check),
     Completions(completions::Completions),
 }
 
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::Lab(lab) => lab.run(),
         Command::Export(export) => export.run(),
         Command::Serve(serve) => serve.run(),
+        Command::Check(check) => check.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()
