@@ -5,7 +5,9 @@
 //! macro -- CMD   the command, again and again --------------------------------> a recording --> its answer
 //! ```
 
+mod clock;
 mod exits;
+mod launches;
 mod place;
 mod status;
 
@@ -22,6 +24,7 @@ pub struct Bench {
 #[derive(Subcommand)]
 enum What {
     Exits(exits::Exits),
+    Clock(clock::Clock),
     /// One launch of a bench, its orders on standard input
     #[command(hide = true)]
     Launch,
@@ -35,6 +38,7 @@ impl Bench {
     pub fn run(&self) -> anyhow::Result<Exit> {
         match &self.what {
             What::Exits(exits) => exits.run(),
+            What::Clock(clock) => clock.run(),
             What::Launch => {
                 lab::bench::launch::inside()?;
                 Ok(Exit::Answered)

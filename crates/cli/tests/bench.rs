@@ -77,3 +77,18 @@ fn an_unknown_test_is_wrong_use() {
     assert_eq!(status, Some(2));
     assert!(complaint.contains("nonsense") && complaint.contains("inl_from_kernel"), "{complaint}");
 }
+
+#[test]
+fn every_clock_is_told_with_its_clocksource() {
+    let (status, json, _) = kvmscope(&["bench", "clock", "--json", "--launches", "1", "--seconds", "0.005"]);
+    assert_eq!(status, Some(0));
+    let rows = rows(&json, "clocks");
+    let find = |clock: &str| rows.iter().find(|row| row["clock"] == clock).unwrap();
+    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    if let Ok(current) = std::fs::read_to_string(source) {
+        assert_eq!(find("REALTIME")["source"], current.trim());
+    }
+    // Every kernel keeps this one ready in the vDSO, and never that one: vdso(7).
+    assert_eq!((&find("REALTIME_COARSE")["vdso"], &find("THREAD_CPUTIME_ID")["vdso"]), (&true.into(), &false.into()));
+    assert!(find("rdtsc")["p50_cycles"].as_f64().unwrap() < find("THREAD_CPUTIME_ID")["p50_cycles"].as_f64().unwrap());
+}

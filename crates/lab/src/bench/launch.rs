@@ -7,7 +7,7 @@
 //! One process measures a little fast or slow for all of its life: where its pages lie and how its branches alias does
 //! not change. Only the spread between processes says how far a number can be trusted.
 
-use super::exits;
+use super::{clock, exits};
 use crate::Error;
 use base::bench::Measured;
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -27,12 +27,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 pub enum Job {
     /// Exits.
     Exits(exits::Plan),
+    /// Clocks.
+    Clock(clock::Plan),
 }
 
 impl Job {
     fn cpu(&self) -> usize {
         match self {
             Job::Exits(plan) => plan.cpu,
+            Job::Clock(plan) => plan.cpu,
         }
     }
 }
@@ -108,6 +111,7 @@ pub fn inside() -> Result<(), Error> {
     };
     match &job {
         Job::Exits(plan) => exits::run(plan, &mut tell),
+        Job::Clock(plan) => clock::run(plan, &mut tell),
     }
 }
 

@@ -9,7 +9,9 @@
 //! better than with the next one. Nothing is computed here beyond the samples: `analysis::nesting` does that.
 
 pub mod audit;
+pub mod clock;
 pub mod environment;
 pub mod exits;
 pub mod launch;
+mod sizing;
 pub mod stats;

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! <machine>/bench/*.json --> Measurements --exits-->   table `exits`:  a row per test, over all launches
-//!                                         --spread-->  its interval, out of the spread between launches
+//!                                         --clocks-->  table `clocks`: a row per clock
+//!                                         --spread-->  their intervals, out of the spread between launches
 //! ```
 //! Numbers of an emulated machine stay marked: counts in them are real, cycles are the emulator's.
 
+pub mod clocks;
 pub mod exits;
 pub mod spread;
 
@@ -71,6 +73,11 @@ impl Measurements {
             section.tables.push(exits::table(&rows));
             section.unknown.extend(exits::unknown(&rows));
         }
+        let rows = clocks::rows(self);
+        if !rows.is_empty() {
+            sentences.extend(clocks::summary(&rows));
+            section.tables.push(clocks::table(&rows));
+        }
         if !section.summary.is_empty() && !sentences.is_empty() {
             section.summary.push_str("\n\n");
         }
@@ -92,3 +99,6 @@ fn about(run: &Run) -> String {
     };
     format!("{}: bench {}, {cpu}, {kernel}{below}", run.machine, run.bench.bench)
 }
+
+#[cfg(test)]
+mod tests;

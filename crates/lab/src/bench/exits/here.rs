@@ -4,7 +4,7 @@
 //! hypervisors below: that is how the seed of this bench, a CPUID loop on bare metal, at L1 and at L2, was measured.
 
 use super::payload;
-use super::sizing::Run;
+use crate::bench::sizing::Run;
 
 /// Those of the guest's tests that can be measured here too.
 pub const NAMES: &[&str] = &["empty", "rdtsc", "rdtscp", "cpuid", "syscall"];

@@ -8,10 +8,10 @@
 use super::catalogue::{self, Test};
 use super::layout::{MOST_SAMPLES, NEW_BYTES};
 use super::machine::{Machine, Stop, Turn};
-use super::sizing::{FIRST, Run, median, warm};
 use super::{Plan, here as native, payload};
 use crate::Error;
 use crate::bench::audit::Audit;
+use crate::bench::sizing::{FIRST, Run, median, warm};
 use crate::guest::{self, watchdog::watched};
 use base::bench::{Measured, Params};
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 //! ```text
 //! catalogue  which tests there are           payload  their code          layout  where it lies in the guest
 //! here       the same code in this process   machine  a guest that runs it, and KVM's counters around the run
-//! sizing     how often                       measure  one test --> base::Measured
+//! measure    one test --> base::Measured
 //! ```
 //! Ring 3 with I/O privilege is the rule: some hypervisors (`kvm_pvm`) run it natively and interpret ring 0.
 
@@ -13,7 +13,6 @@ mod layout;
 mod machine;
 mod measure;
 pub mod payload;
-mod sizing;
 
 pub use catalogue::{TESTS, Test};
 pub use measure::{guest, here, names};
