@@ -8,6 +8,7 @@ pub mod bench;
 pub mod change;
 pub mod figure;
 pub mod finding;
+pub mod gauges;
 pub mod histogram;
 pub mod level;
 pub mod number;
