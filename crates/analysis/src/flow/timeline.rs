@@ -18,7 +18,7 @@ use crate::shared::state::{STATES, State};
 use crate::shared::vendor;
 use crate::shared::walk::{Preemptor, Sink, Walk};
 use crate::{Input, Options, Part};
-use base::timeline::{Columns, Lane, LaneId, Marker, StateId};
+use base::timeline::{Columns, Lane, LaneId, LaneKind, Marker, StateId};
 use base::{Clock, Span};
 use trace::replay::Listener;
 use trace::{Event, Reading};
@@ -30,8 +30,10 @@ pub struct Drawn {
     pub timeline: Columns,
     /// All chains, by lane and time.
     pub chains: Vec<DrawnChain>,
-    /// Their vCPUs, by lane.
+    /// The vCPUs of the first lanes, by lane.
     pub vcpus: Vec<DrawnVcpu>,
+    /// What is not drawn, and why, in sentences.
+    pub notes: Vec<String>,
 }
 
 /// Whose lane it is.
@@ -70,7 +72,8 @@ pub fn draw(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn Fn
     let drafts: Vec<Draft> = parts.iter().map(|(part, flow)| draft(part, flow, options, progress)).collect();
     let numbers: Vec<Vec<StateId>> =
         parts.iter().zip(&drafts).map(|((_, flow), draft)| table.add(flow, draft)).collect();
-    let mut drawn = Drawn { timeline: Columns::new(table.states), chains: Vec::new(), vcpus: Vec::new() };
+    let mut drawn =
+        Drawn { timeline: Columns::new(table.states), chains: Vec::new(), vcpus: Vec::new(), notes: Vec::new() };
     for (((_, flow), draft), numbers) in parts.iter().zip(&drafts).zip(&numbers) {
         for vcpu in &flow.vcpus {
             let Some(thread) = draft.threads.iter().find(|thread| thread.tid == vcpu.tid) else { continue };
@@ -118,7 +121,8 @@ impl StateTable {
 
 impl Drawn {
     fn add(&mut self, vcpu: &Vcpu, thread: &Thread, (origin_ns, numbers): (u64, &[StateId])) {
-        let lane = Lane { group: vcpu.vm.clone(), title: format!("vCPU {}", vcpu.vcpu) };
+        let title = format!("vCPU {}", vcpu.vcpu);
+        let lane = Lane { kind: LaneKind::Vcpu, group: vcpu.vm.clone(), title, tid: Some(vcpu.tid) };
         let lane = self.timeline.add_lane(lane);
         self.vcpus.push(DrawnVcpu { vm: vcpu.vm.clone(), vcpu: vcpu.vcpu, tid: vcpu.tid });
         let mut exits = thread.exits.iter().peekable();
