@@ -38,11 +38,14 @@ const LOOKS: &[Look] = &[
     Look { names: &["handling_"], key: "for-any", pattern: Pattern::Slanted },
     Look { names: &["userspace", "VMM"], key: "vmm", pattern: Pattern::Dots },
     Look { names: &["irq", "softirq", "nmi"], key: "irq", pattern: Pattern::Bars },
-    Look { names: &["preempted"], key: "preempted", pattern: Pattern::Slanted },
+    Look { names: &["preempted", "runnable"], key: "preempted", pattern: Pattern::Slanted },
     Look { names: &["wake_delay"], key: "wake", pattern: Pattern::Bars },
     Look { names: &["halt_poll"], key: "poll", pattern: Pattern::FewDots },
     Look { names: &["blocked"], key: "blocked", pattern: Pattern::Rows },
-    Look { names: &["halted"], key: "halted", pattern: Pattern::Solid },
+    Look { names: &["halted", "sleeping"], key: "halted", pattern: Pattern::Solid },
+    Look { names: &["running"], key: "running", pattern: Pattern::Solid },
+    Look { names: &["task"], key: "task", pattern: Pattern::Rows },
+    Look { names: &["idle"], key: "idle", pattern: Pattern::Solid },
     Look { names: &["unknown"], key: "unknown", pattern: Pattern::Hatched },
 ];
 
@@ -120,6 +123,11 @@ mod tests {
             "preempted",
             "blocked",
             "unknown",
+            "task",
+            "idle",
+            "running",
+            "runnable",
+            "sleeping",
         ];
         for state in states {
             assert!(place(state).is_some(), "{state}");
