@@ -53,7 +53,7 @@ pub fn render(drawn: &Drawn, beside: bool, out: &mut String) -> Result {
         figure.left_out("lane", out)?;
         out.push_str("</figure>\n</section>\n");
     }
-    drawn.notes.iter().try_for_each(|note| writeln!(out, "<p class=\"quiet\">{}</p>", Safe(note)))
+    drawn.notes.iter().try_for_each(|note| writeln!(out, "<p class=\"quiet note\">{}</p>", Safe(note)))
 }
 
 /// Some lanes, and what they show.

@@ -65,7 +65,11 @@ fn vcpus(place: usize, part: &Part<'_>, kind: LaneKind, group: Option<&str>) -> 
     let source = |vcpu: &crate::flow::model::Vcpu| {
         let title = match group {
             None => format!("vCPU {}", vcpu.vcpu),
-            Some(_) => format!("{} vCPU {}", vcpu.vm, vcpu.vcpu),
+            // The group names the machine already.
+            Some(_) => {
+                let vm = vcpu.vm.strip_prefix(&format!("{}/", part.flow.machine)).unwrap_or(&vcpu.vm);
+                format!("{vm} vCPU {}", vcpu.vcpu)
+            }
         };
         let group = group.map_or_else(|| vcpu.vm.clone(), str::to_owned);
         Source { lane: Lane { kind, group, title, tid: Some(vcpu.tid) }, part: place, number: vcpu.vcpu }
