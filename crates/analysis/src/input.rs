@@ -47,6 +47,8 @@ pub struct Options {
     pub vm_map: Vec<(i32, String)>,
     /// Symbols of machines, over what their traces carry.
     pub symbols: Vec<Given>,
+    /// Show every feature of every machine, not only those with a finding.
+    pub all_features: bool,
 }
 
 impl Input {

@@ -5,11 +5,11 @@
 
 mod answers;
 mod columns;
-mod staging;
 
 use crate::arguments::{Narrow, Recordings, SymbolFiles};
 use crate::exit::{Exit, WrongUse};
 use crate::progress::Progress;
+use crate::staging::Staging;
 use analysis::flow::build;
 use analysis::flow::section::{emulator_name, section};
 use analysis::flow::timeline::{Drawn, draw};
@@ -21,7 +21,6 @@ use show::folded::{self, Stacks};
 use show::perfetto;
 use show::picture::{Fit, Picture, host};
 use show::speedscope;
-use staging::Staging;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -151,7 +150,7 @@ impl Export {
         check_lanes(&drawn, &picture)?;
         let samples = folded::samples(&[section(&flow, options)]);
         if let Some(file) = &self.perfetto {
-            let fit = picture.fit(self.most_slices.unwrap_or(perfetto::MOST_SLICES));
+            let fit = picture.fit_all(self.most_slices.unwrap_or(perfetto::MOST_SLICES));
             let length = put(staging, file, |out| perfetto::write(out, &picture, &fit).map(drop))?;
             self.say(file, length, &format!("{}; open it in ui.perfetto.dev", drawn_of(&picture, &fit)));
         }

@@ -4,6 +4,9 @@
 //! exit codes in `exit.rs`. stdout is the answer alone; everything else goes to stderr.
 
 mod arguments;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod bench;
+mod check;
 mod completions;
 mod cut;
 mod exit;
@@ -18,6 +21,7 @@ mod record;
 mod report;
 mod serve;
 mod snapshot;
+mod staging;
 mod tree;
 mod undo;
 
@@ -45,8 +49,11 @@ enum Command {
     Join(join::Join),
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Lab(lab::Lab),
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    Bench(bench::Bench),
     Export(Box<export::Export>),
     Serve(serve::Serve),
+    Check(check::Check),
     Completions(completions::Completions),
 }
 
@@ -60,8 +67,11 @@ fn main() -> ExitCode {
         Command::Join(join) => join.run(),
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         Command::Lab(lab) => lab.run(),
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        Command::Bench(bench) => bench.run(),
         Command::Export(export) => export.run(),
         Command::Serve(serve) => serve.run(),
+        Command::Check(check) => check.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()

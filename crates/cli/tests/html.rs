@@ -120,6 +120,28 @@ fn wrong_use_is_said() {
 }
 
 #[test]
+fn a_page_is_written_whole_or_not_at_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let (page, of) = (directory.path().join("out.html"), fixture("nested-vmx-shadow-on"));
+    let write = |page: &Path, more: &[&str]| {
+        let mut command = Command::cargo_bin("kvmscope").unwrap();
+        let output = command.args(["report", "--html"]).arg(page).arg(&of).args(more).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    std::fs::write(&page, "an older page").unwrap();
+    let (code, said) = write(&page, &["--html-max", "9kB"]);
+    assert!(code == 1 && said.contains("--html-max"), "{said}");
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "an older page", "what was there stays");
+    assert_eq!(write(&page, &[]).0, 0);
+    assert!(std::fs::read_to_string(&page).unwrap().ends_with("</html>\n"), "what was there is replaced");
+    let (code, said) = write(&directory.path().join("missing/out.html"), &[]);
+    assert!(code == 2 && said.contains("mkdir -p"), "{said}");
+    let (code, said) = write(directory.path(), &[]);
+    assert!(code == 2 && said.contains("no regular file"), "{said}");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing half written is left");
+}
+
+#[test]
 fn a_browser_opens_the_page_without_complaint() {
     let Some(browser) = ["chromium", "chromium-browser"].into_iter().find(|name| which(name)) else {
         return println!("skipped: chromium: the page in a browser: it is not installed");

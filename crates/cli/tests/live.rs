@@ -59,7 +59,7 @@ fn samples_that_were_taken_meanwhile_count_what_the_recording_holds() {
     }
     assert_eq!(gauges.samples[0].from_ns, 0);
     assert!(gauges.samples.iter().zip(gauges.samples.iter().skip(1)).all(|(one, next)| one.to_ns == next.from_ns));
-    if guest.is_some_and(AtWork::has_worked) {
+    if guest.is_some_and(AtWork::ends_well) {
         assert!(last.vms.iter().any(|vm| vm.userspace_exits_per_second > Some(0.0)), "{last:?}");
         let report = kvmscope(place).args(["report", "--json", "web"]).output().unwrap();
         let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
@@ -112,7 +112,7 @@ impl AtWork {
         None
     }
 
-    fn has_worked(self) -> bool {
+    fn ends_well(self) -> bool {
         self.enough.store(true, Ordering::Relaxed);
         self.thread.join().is_ok()
     }
@@ -183,5 +183,5 @@ fn a_server_tells_the_samples_while_they_are_taken() {
     assert!(recorder.wait().unwrap().success());
     server.kill().unwrap();
     server.wait().unwrap();
-    assert!(guest.is_none_or(AtWork::has_worked));
+    assert!(guest.is_none_or(AtWork::ends_well));
 }

@@ -5,7 +5,7 @@
 //! here and nowhere else. LTTng calls x86 events `kvm_x86_*` and `x86_irq_vectors_*`, and fields `tid` where the kernel
 //! says `pid`.
 
-use trace::{Request, Wanted};
+use trace::{Event, Request, Wanted};
 
 /// What an event means to the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -134,6 +134,27 @@ pub mod switch {
     pub const PREV_STATE_TEXT: usize = 5;
 }
 
+/// Places of the fields of `kvm_msr`.
+pub mod msr {
+    /// Which register.
+    pub const NUMBER: usize = 0;
+    /// Whether it was written.
+    pub const WRITE: usize = 1;
+    /// Its value.
+    pub const VALUE: usize = 2;
+}
+
+/// States that mean "ready to run": no bit of `TASK_REPORT` (include/linux/sched.h) is set. `R+` has only a bit above.
+const TASK_REPORT: u64 = 0xff;
+
+/// True if the task that a `sched_switch` takes off its CPU is still ready to run.
+pub fn stays_ready(event: &Event<'_>) -> bool {
+    match event.get(switch::PREV_STATE) {
+        Some(state) => state & TASK_REPORT == 0,
+        None => event.content(switch::PREV_STATE_TEXT).is_some_and(|text| text.starts_with(b"R")),
+    }
+}
+
 /// All events that matter.
 pub const ROWS: &[Row] = &[
     Row {
@@ -248,7 +269,7 @@ pub const ROWS: &[Row] = &[
     Row { role: Role::VcpuWakeup, names: &["kvm_vcpu_wakeup"], fields: &[&["ns"], &["waited"]] },
     Row { role: Role::HaltPollWindow, names: &["kvm_halt_poll_ns"], fields: &[&["new"]] },
     Row { role: Role::Smm, names: &["kvm_smm_transition", "kvm_enter_smm"], fields: &[] },
-    Row { role: Role::Msr, names: &["kvm_msr", "kvm_x86_msr"], fields: &[&["ecx"], &["write"]] },
+    Row { role: Role::Msr, names: &["kvm_msr", "kvm_x86_msr"], fields: &[&["ecx"], &["write"], &["data"]] },
     Row { role: Role::Pio, names: &["kvm_pio", "kvm_x86_pio"], fields: &[&["port"], &["rw"]] },
     Row { role: Role::Mmio, names: &["kvm_mmio"], fields: &[&["gpa"], &["type"]] },
     Row { role: Role::FastMmio, names: &["kvm_fast_mmio"], fields: &[&["gpa"]] },

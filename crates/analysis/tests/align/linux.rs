@@ -2,6 +2,7 @@
 
 use base::recording::{Named, Recording};
 use kvmscope_analysis::shared::align::causes::Causes;
+use kvmscope_analysis::shared::align::pairing::By;
 use kvmscope_analysis::shared::align::place::Scale;
 use kvmscope_analysis::shared::align::symbols::Symbols;
 use kvmscope_analysis::shared::align::{self, Alignment, Map, Placed};
@@ -41,7 +42,7 @@ fn exits_and_events_by_offsets(alignment: &Alignment) -> (usize, u64) {
     assert_eq!(alignment.cpus.iter().map(|cpu| (cpu.cpu, cpu.vcpu.tid)).collect::<Vec<_>>(), [(0, 170), (1, 171)]);
     let (mut exits, mut events) = (0, 0);
     for cpu in &alignment.cpus {
-        assert!(matches!(cpu.map, Some(Map::Offsets(_, 0))) && cpu.paired_by_exits);
+        assert!(matches!(cpu.map, Some(Map::Offsets(_, 0))) && cpu.paired_by == By::Exits);
         let all: Vec<(usize, usize)> = (0..cpu.own.exits.len()).map(|place| (place, place)).collect();
         assert_eq!(cpu.common, all, "the k-th is the k-th");
         assert_eq!(cpu.vcpu.reflected.len(), cpu.own.exits.len(), "none is left over");
@@ -90,8 +91,8 @@ fn the_cut_is_placed_by_kvms_offsets_and_without_them_within_the_stated_error() 
     // CPU 0's clock is a line while this lasted, so that windows narrow it; CPU 1's wanders in between its exits.
     let [narrowed, wide] = [0, 1].map(|cpu| {
         let cpu = &paired.cpus[cpu];
-        let causes = Causes { vcpu: &cpu.vcpu, own: &cpu.own, common: &cpu.common, slack: 0 };
-        let (alone, _) = causes.exits_alone(Scale::Known(1.0));
+        let causes = Causes { vcpu: &cpu.vcpu, own: &cpu.own, common: &cpu.common, accesses: &cpu.accesses, slack: 0 };
+        let alone = causes.paired(Scale::Known(1.0)).map;
         let worst = |map: &Map| cpu.own.exits.iter().filter_map(|exit| Some(map.place(exit.at)?.error())).max();
         worst(cpu.map.as_ref().unwrap()).unwrap() as f64 / worst(&alone.unwrap()).unwrap() as f64
     });

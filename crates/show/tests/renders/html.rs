@@ -2,9 +2,9 @@
 
 use crate::sample;
 use analysis::flow::timeline::{Drawn, DrawnChain, DrawnVcpu};
-use base::timeline::{Columns, Lane, Marker, State, StateId};
+use base::timeline::{Columns, Lane, LaneKind, Marker, State, StateId};
 use base::{Problem, Section, Span};
-use kvmscope_show::html::{Error, MOST_BYTES, Page, render, write};
+use kvmscope_show::html::{Error, MOST_BYTES, Page, render};
 use kvmscope_show::json::Answered;
 
 /// Two exits of L2, the second one dearer, under a VM of the given name.
@@ -16,7 +16,8 @@ fn drawn(vm: &str) -> Drawn {
         state("handling_l1", "L0 working for L1"),
         state("handling_l2", "L0 working for L2"),
     ]);
-    let lane = timeline.add_lane(Lane { group: vm.into(), title: "vCPU 0".into() });
+    let lane = Lane { kind: LaneKind::Vcpu, group: vm.into(), title: "vCPU 0".into(), tid: Some(98) };
+    let lane = timeline.add_lane(lane);
     let mut chains = Vec::new();
     for (start, factor) in [(0u64, 1u64), (20_000, 3)] {
         timeline.push(lane, start, StateId(1), "");
@@ -37,7 +38,7 @@ fn drawn(vm: &str) -> Drawn {
     }
     timeline.end(lane, 40_000);
     timeline.markers.push(Marker { lane: None, at_ns: 10_000, label: format!("3 events lost on CPU 1 of {vm}") });
-    Drawn { timeline, chains, vcpus: vec![DrawnVcpu { vm: vm.into(), vcpu: 0, tid: 98 }] }
+    Drawn { timeline, chains, vcpus: vec![DrawnVcpu { vm: vm.into(), vcpu: 0, tid: 98 }], notes: Vec::new() }
 }
 
 fn page(sections: &[Section], problems: &[Problem], drawn: &Drawn, most_bytes: u64) -> Result<String, Error> {
@@ -114,17 +115,26 @@ fn a_short_page_leaves_data_out_and_says_so() {
 }
 
 #[test]
-fn a_page_is_written_whole_or_not_at_all() {
-    let directory = tempfile::tempdir().unwrap();
-    let (recording, sections) = (sample::recording(), [sample::section()]);
-    let answered = Answered { recording: &recording, sections: &sections, problems: &[] };
-    let page = Page { answered, drawn: None, most_bytes: MOST_BYTES };
-    let path = directory.path().join("out.html");
-    write(&page, &path).unwrap();
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), render(&page).unwrap());
-    write(&Page { most_bytes: 10, ..page }, &path).unwrap_err();
-    assert!(std::fs::metadata(&path).unwrap().len() > 1_000, "what was there stays");
-    let error = write(&page, &directory.path().join("missing/out.html")).unwrap_err();
-    assert!(error.to_string().contains("missing/out.html: No such file"), "{error}");
-    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing half written is left");
+fn lanes_beside_the_vcpus_are_shown_where_they_fit() {
+    let (sections, mut drawn) = ([sample::section()], drawn("nestv-98"));
+    let without = page(&sections, &[], &drawn, MOST_BYTES).unwrap();
+    assert!(!without.contains("What CPUs and other threads did"));
+    let lane = Lane { kind: LaneKind::Cpu, group: "host CPUs".into(), title: "CPU 0".into(), tid: None };
+    let lane = drawn.timeline.add_lane(lane);
+    drawn.timeline.push(lane, 0, StateId(1), "nestv (98)");
+    drawn.timeline.end(lane, 40_000);
+    drawn.notes.push("L1's clock <wanders>.".into());
+    let whole = page(&sections, &[], &drawn, MOST_BYTES).unwrap();
+    let shown = |page: &str| {
+        let data = page.split("id=\"kvmscope-data\">").nth(1).unwrap();
+        let data: serde_json::Value = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();
+        (data["timeline"]["lanes"].as_array().unwrap().len(), page.contains("What CPUs and other threads did"))
+    };
+    assert_eq!(shown(&whole), (2, true));
+    assert!(whole.contains("clock &lt;wanders&gt;") && !whole.contains("Left out"));
+    let legend = |page: &str| page.split("class=\"legend\"").nth(1).unwrap().split("</ul>").next().unwrap().to_owned();
+    assert_eq!(legend(&whole), legend(&without), "sums of vCPUs hold no CPU's time");
+    let short = page(&sections, &[], &drawn, whole.len() as u64 - 1).unwrap();
+    assert_eq!(shown(&short), (1, false));
+    assert!(short.contains("Left out to keep the page short: the lanes of CPUs and other threads."), "{short}");
 }

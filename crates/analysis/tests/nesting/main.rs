@@ -1,0 +1,6 @@
+//! Setup of machines: the bundled hosts, and the same with one file changed.
+
+mod hosts;
+mod price;
+mod rules;
+mod tree;
