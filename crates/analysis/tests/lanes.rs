@@ -341,3 +341,25 @@ fn lost_events_leave_cpus_and_workers_unknown() {
     );
     assert_eq!(of(LaneKind::Iothread, "IO iothread1 (4240)"), "0 unknown, 55 running CPU 1");
 }
+
+#[test]
+fn of_very_many_workers_those_that_ran_longest_are_drawn() {
+    let mut text = String::from("  CPU 0/KVM-4220 [000] 1.000000: kvm_entry: vcpu 0, rip 0x1000\n");
+    let mut at_us = 10;
+    for worker in 0..140u64 {
+        // The later ones run longer.
+        let (idle, own) = ((0, "idle"), (9_000 + worker, "vhost-7"));
+        for (from, to, us) in [(idle, own, worker), (own, idle, 1)] {
+            text += &format!(
+                "  {}-{} [001] 1.{at_us:06}: sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state=S ==> \
+                 next_comm={} next_pid={} next_prio=120\n",
+                from.1, from.0, from.1, from.0, to.1, to.0
+            );
+            at_us += us + 1;
+        }
+    }
+    let lanes = lanes_of(&text);
+    let workers: Vec<&String> =
+        lanes.keys().filter(|(kind, _)| *kind == LaneKind::Vhost).map(|(_, title)| title).collect();
+    assert_eq!((workers.len(), workers[0].as_str()), (128, "vhost-7 (9012)"));
+}
