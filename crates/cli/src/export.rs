@@ -159,7 +159,7 @@ impl Export {
         if let Some(file) = &targets.perfetto {
             let fit = picture.fit_all(self.most_slices.unwrap_or(perfetto::MOST_SLICES));
             let length = put(staging, file, |out| perfetto::write(out, &picture, &fit).map(drop))?;
-            self.say(file, length, &format!("{}; open it in ui.perfetto.dev", drawn_of(&picture, &fit)));
+            self.say(file, length, &format!("{}; open it in ui.perfetto.dev", drawn_of(&picture, &fit, true)));
         }
         if let Some(file) = &targets.folded {
             let stacks = match self.weight {
@@ -174,7 +174,7 @@ impl Export {
             let fit = picture.fit(self.most_slices.unwrap_or(speedscope::MOST_SLICES));
             let title = input.recording.title();
             let length = put(staging, file, |out| speedscope::write(out, &picture, &fit, &title, &samples))?;
-            self.say(file, length, &format!("{}; open it in speedscope", drawn_of(&picture, &fit)));
+            self.say(file, length, &format!("{}; open it in speedscope", drawn_of(&picture, &fit, false)));
         }
         Ok(())
     }
@@ -236,9 +236,13 @@ fn put(
     Ok(None)
 }
 
-/// What of the picture was drawn, and what was left out.
-fn drawn_of(picture: &Picture<'_>, fit: &Fit) -> String {
-    let vcpus = many(picture.lanes().len() as u64, "vCPU");
+/// What of the picture was drawn, with the lanes `beside` those of the vCPUs or without, and what was left out.
+fn drawn_of(picture: &Picture<'_>, fit: &Fit, beside: bool) -> String {
+    let mut lanes = many(picture.lanes().len() as u64, "vCPU");
+    let others: usize = picture.beside().iter().map(|(_, lanes)| lanes.len()).sum();
+    if beside && others > 0 {
+        lanes = format!("{lanes} and {}", many(others as u64, "other lane"));
+    }
     let left_out = match fit.left_out {
         0 => String::new(),
         count => {
@@ -246,5 +250,5 @@ fn drawn_of(picture: &Picture<'_>, fit: &Fit) -> String {
             format!(", {} more after {end_s:.6} s left out (--from, --to, --most-slices)", thousands(count))
         }
     };
-    format!("{} of {vcpus}{left_out}", many(fit.slices, "slice"))
+    format!("{} of {lanes}{left_out}", many(fit.slices, "slice"))
 }
