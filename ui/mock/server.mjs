@@ -65,7 +65,7 @@ function api(path, ask) {
   }
 }
 
-createServer((request, reply) => {
+const server = createServer((request, reply) => {
   const address = new URL(request.url, "http://localhost");
   const send = (status, type, body) => reply.writeHead(status, { "content-type": type }).end(body);
   try {
@@ -83,4 +83,5 @@ createServer((request, reply) => {
   } catch (error) {
     send(500, "application/json", JSON.stringify({ error: String(error) }));
   }
-}).listen(port, "127.0.0.1", () => console.log(`http://127.0.0.1:${port}/`));
+});
+server.listen(port, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/`));
