@@ -6,22 +6,10 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 
+import { LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
+import { span } from "./span.mjs";
+
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-export const NESTED = "nested-vmx-shadow-off-hog";
-export const SHADOWED = "nested-vmx-shadow-on";
-export const LINUX = "svm-linux";
-const VIEWS = ["findings", "timeline", "exits", "chains", "latency", "flame", "flow", "gauges", "sections"];
-
-const param = (page, key) =>
-  page.evaluate((key) => new URLSearchParams(location.hash.slice(1)).get(key), key);
-const length = async (page) => Number(await param(page, "t1")) - Number(await param(page, "t0"));
-
-export async function open(page, base, hash) {
-  await page.goto("about:blank");
-  await page.goto(`${base}/#${hash}`);
-  await page.waitForSelector(".figure figcaption, .page, .recordings, .empty");
-}
-
 async function clean(page, base, hash) {
   await open(page, base, hash);
   await page.waitForTimeout(500);
@@ -272,6 +260,7 @@ export const steps = [
       }
     },
   ],
+  ...span,
   ...VIEWS.map((view) => [
     `axe-core finds nothing in ${view}, light and dark`,
     async ({ page, base }) => {

@@ -15,10 +15,15 @@ const dist = resolve(import.meta.dirname, "../dist");
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 const opened = new Map();
 
+function reportOf(id, narrow = []) {
+  return JSON.parse(
+    execFileSync(program, ["report", "--json", "--no-progress", ...narrow, join(folder, id)]),
+  );
+}
+
 function open(id) {
   if (!opened.has(id)) {
-    const printed = execFileSync(program, ["report", "--json", "--no-progress", join(folder, id)]);
-    const report = JSON.parse(printed);
+    const report = reportOf(id);
     opened.set(id, { report, ...invent(report) });
   }
   return opened.get(id);
@@ -42,7 +47,8 @@ function api(path, ask) {
   const slices = () => it.slices[n("lane", 0)].filter((s) => s.to_ns > n("t0", 0) && s.from_ns < n("t1", 0));
   switch (what) {
     case "report":
-      return it.report;
+      if (!ask.has("t0")) return it.report;
+      return reportOf(decodeURIComponent(id), ["--from", `${ask.get("t0")}ns`, "--to", `${ask.get("t1")}ns`]);
     case "timeline":
       return it.timeline;
     case "tile":

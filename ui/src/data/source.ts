@@ -37,7 +37,14 @@ export interface Recording {
   slices(lane: number, t0: number, t1: number, limit: number): Promise<Slices | null>;
   chains(query: ChainQuery): Promise<ChainPage>;
   chain(id: number): Promise<ChainInFull>;
+  /** The report of a window alone. */
+  reportOf(t0: number, t1: number): Promise<Report | null>;
   events(offset: number, limit: number): Promise<EventPage | null>;
   /** Address of a table as Arrow or JSON, where a server has one. */
-  tableAddress(section: string, table: string, format: "json" | "arrow"): string | null;
+  tableAddress(
+    section: string,
+    table: string,
+    format: "json" | "arrow",
+    window: { t0: number; t1: number } | null,
+  ): string | null;
 }

@@ -1,21 +1,6 @@
 /** The page: what is open at the top, the views at the side, one view in the middle. */
 import type { Recording } from "../data/source";
-import { duration } from "../maths/format";
-import {
-  failure,
-  go,
-  hash,
-  helpOpen,
-  notice,
-  other,
-  recording,
-  recordings,
-  show,
-  shown,
-  theme,
-  whole,
-  zoomed,
-} from "../state/store";
+import { failure, go, hash, helpOpen, notice, other, recording, recordings, theme } from "../state/store";
 import { VIEWS, type ViewId } from "../state/views";
 import { Chains } from "./Chains";
 import { Exits } from "./Exits";
@@ -25,6 +10,7 @@ import { Gauges } from "./Gauges";
 import { Help } from "./Help";
 import { Latency } from "./Latency";
 import { Multiplication } from "./Multiplication";
+import { Overview } from "./Overview";
 import { Patterns } from "./Patterns";
 import { Recordings } from "./Recordings";
 import { Sections } from "./Sections";
@@ -65,6 +51,9 @@ export function App({ inlined }: { inlined: boolean }) {
               {VIEWS.find((view) => view.id === hash.value.view)?.title ?? "Findings"} of{" "}
               {open.report.recording.path}
             </h1>
+            {open.timeline && (
+              <Overview recording={open} fixed={(hash.value.view ?? "findings") === "findings"} />
+            )}
             <View recording={open} id={(hash.value.view ?? "findings") as ViewId} />
           </>
         ) : hash.value.r ? (
@@ -156,11 +145,6 @@ function Top({ inlined }: { inlined: boolean }) {
       )}
       {open?.report.recording.emulated && <Emulated by={open.report.recording.emulated} />}
       <span class="space" />
-      {open && zoomed.value && (
-        <button type="button" class="chip" onClick={() => show(whole.value)} title="Show the whole recording">
-          {duration(shown.value.t1 - shown.value.t0)} of {duration(whole.value.t1 - whole.value.t0)} ×
-        </button>
-      )}
       <button type="button" onClick={() => go({ theme: theme.value === "dark" ? "light" : "dark" })}>
         {theme.value === "dark" ? "Light" : "Dark"}
       </button>

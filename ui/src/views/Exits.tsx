@@ -6,6 +6,7 @@ import { counted, duration, grouped, percent } from "../maths/format";
 import { byReason, csv, matches, number, type Row, rowsOf, sorted, text } from "../maths/rows";
 import { go, hash } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
+import { useReport } from "./useReport";
 
 const COLUMNS: [string, string][] = [
   ["vm", "VM"],
@@ -26,11 +27,14 @@ export function tableOf(report: Report, name: string): Table | undefined {
 }
 
 export function Exits({ recording, other }: { recording: Recording; other: Recording | null }) {
-  const all = rowsOf(tableOf(recording.report, "exits"));
+  const { report, note, window } = useReport(recording);
+  const all = rowsOf(tableOf(report, "exits"));
   if (all.length === 0) {
     return (
       <Empty title="No exits">
-        The recording holds no kvm_exit events. <code>kvmscope record</code> on the host brings them.
+        {window
+          ? "Nothing left the guest in this span of time."
+          : "The recording holds no kvm_exit events. Record on the host, at L0, to get them: kvmscope record."}
       </Empty>
     );
   }
@@ -47,7 +51,8 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
   const oneVm = new Set(all.map((row) => text(row, "vm"))).size === 1;
   const columns = COLUMNS.filter(([name]) => name !== "vm" || !oneVm);
   const second = other ? byReason(rowsOf(tableOf(other.report, "exits"))) : null;
-  const here = byReason(all);
+  // The other recording has a time of its own: what is compared is all of both.
+  const here = byReason(rowsOf(tableOf(recording.report, "exits")));
   const findings = recording.report.sections.flatMap((section) => section.findings);
   const most = Math.max(1, ...rows.map((row) => number(row, "total_ns")));
   const slowest = Math.max(2, ...all.map((row) => number(row, "max_ns")));
@@ -56,6 +61,7 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
     <Figure
       id="exits"
       title="Which exits cost most?"
+      note={note}
       picture={false}
       csv={() =>
         csv(
@@ -65,7 +71,7 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
       }
       caption={
         top
-          ? `${counted(exits, "exit")} took ${duration(total)}; ${text(top, "reason")} at ${text(top, "level")} most of it, ${percent(number(top, "total_ns") / Math.max(1, total))}. Total is from exit to next entry, less time off the CPU. The strip shows p50, p90, p99 and the maximum on one log scale.${second ? " Differences compare level and reason, summed over VMs and vCPUs." : ""}`
+          ? `${counted(exits, "exit")} took ${duration(total)}; ${text(top, "reason")} at ${text(top, "level")} most of it, ${percent(number(top, "total_ns") / Math.max(1, total))}. Total is from exit to next entry, less time off the CPU. The strip shows p50, p90, p99 and the maximum on one log scale.${second ? " Differences compare level and reason over both whole recordings, summed over VMs and vCPUs." : ""}`
           : "No row has all of these words."
       }
       tools={

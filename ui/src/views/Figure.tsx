@@ -7,6 +7,8 @@ import { notice } from "../state/store";
 interface Props {
   id: string;
   title: string;
+  /** What is not as one would think: still being read, or of another span. */
+  note?: string;
   caption: ComponentChildren;
   /** The numbers behind the picture. */
   csv?: () => string;
@@ -16,7 +18,7 @@ interface Props {
   picture?: boolean;
 }
 
-export function Figure({ id, title, caption, csv, tools, children, picture = true }: Props) {
+export function Figure({ id, title, note, caption, csv, tools, children, picture = true }: Props) {
   const body = useRef<HTMLDivElement>(null);
   const copy = async (kind: "png" | "svg" | "csv") => {
     const svg = body.current?.querySelector<SVGSVGElement>("svg.picture");
@@ -56,6 +58,11 @@ export function Figure({ id, title, caption, csv, tools, children, picture = tru
           )}
         </div>
       </header>
+      {note && (
+        <p class="note" role="status">
+          {note}
+        </p>
+      )}
       <div class="figure-body" ref={body}>
         {children}
       </div>

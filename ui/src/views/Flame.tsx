@@ -6,6 +6,7 @@ import { csv } from "../maths/rows";
 import { icicle, type Node, timeTree } from "../maths/tree";
 import { go, hash } from "../state/store";
 import { Empty, Figure } from "./Figure";
+import { useReport } from "./useReport";
 import { useWidth } from "./useSize";
 
 const ROW = 30;
@@ -16,14 +17,17 @@ const LEVELS = ["everything", "VM", "vCPU", "level", "state", "reason"];
 export function Flame({ recording }: { recording: Recording }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
+  const { report, note, window } = useReport(recording);
   const tree = useMemo(() => {
     const titles = new Map(recording.timeline?.states.map((state) => [state.name, state.title]));
-    return timeTree(recording.report, (state) => titles.get(state) ?? state.replaceAll("_", " "));
-  }, [recording]);
+    return timeTree(report, (state) => titles.get(state) ?? state.replaceAll("_", " "));
+  }, [recording, report]);
   if (tree.ns === 0) {
     return (
       <Empty title="No time to divide">
-        No vCPU's time could be told. <code>kvmscope record</code> on the host brings kvm_entry and kvm_exit.
+        {window
+          ? "No vCPU's time could be told in this span."
+          : "No vCPU's time could be told. Record on the host to get kvm_entry and kvm_exit: kvmscope record."}
       </Empty>
     );
   }
@@ -39,6 +43,7 @@ export function Flame({ recording }: { recording: Recording }) {
     <Figure
       id="flame"
       title="Where does the time go, level by level?"
+      note={note}
       csv={() =>
         csv(
           ["path", "ns"],

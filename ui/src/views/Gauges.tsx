@@ -8,6 +8,7 @@ import { go, hash, whole } from "../state/store";
 import { Empty, Figure } from "./Figure";
 import { useAnswer } from "./useAnswer";
 import { allChains } from "./useChains";
+import { useWindow } from "./useReport";
 
 const SAMPLES = 600;
 const BACK = 24;
@@ -15,18 +16,20 @@ const SPEEDS = [0.01, 0.1, 0.25, 1, 4];
 
 export function Gauges({ recording }: { recording: Recording }) {
   const timeline = recording.timeline;
+  const narrow = useWindow();
+  const span = narrow ?? whole.value;
   const { value: series, error } = useAnswer(async () => {
     if (!timeline) return [];
     const [tile, all] = await Promise.all([
-      recording.tile(timeline.span.from_ns, timeline.span.to_ns, SAMPLES),
-      allChains(recording),
+      recording.tile(span.t0, span.t1, SAMPLES),
+      allChains(recording, narrow),
     ]);
     return seriesOf(tile, timeline.states, all.chains, BACK);
-  }, [recording]);
+  }, [recording, span.t0, span.t1]);
   const [at, setAt] = useState(Number(hash.value.at ?? 1));
   const [playing, setPlaying] = useState(false);
   const speed = Number(hash.value.speed ?? 0.25);
-  const length = whole.value.t1 - whole.value.t0;
+  const length = span.t1 - span.t0;
   const last = useRef(0);
   useEffect(() => {
     if (!playing) return;
@@ -70,12 +73,12 @@ export function Gauges({ recording }: { recording: Recording }) {
         csv(
           ["time_ns", ...series.map((it) => it.title)],
           Array.from({ length: SAMPLES }, (_, i) => [
-            Math.round(((i + 1) / SAMPLES) * length),
+            Math.round(span.t0 + ((i + 1) / SAMPLES) * length),
             ...series.map((it) => it.values[i] ?? null),
           ]),
         )
       }
-      caption={`At ${instant(Math.round(at * length), 1e6)}, each value over the ${duration((length / SAMPLES) * BACK)} before it. The thin marks on a dial are the lowest and highest values of the recording; the line below shows all of it. Shares are of all vCPUs' time.`}
+      caption={`At ${instant(Math.round(span.t0 + at * length), Math.min(1e6, length / 100))}, each value over the ${duration((length / SAMPLES) * BACK)} before it. The thin marks on a dial are the lowest and highest values of what is shown; the line below shows all of it. Shares are of all vCPUs' time.`}
       tools={
         <>
           <button

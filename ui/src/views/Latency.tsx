@@ -1,7 +1,7 @@
 /** View 'Latency': does the cost move with time, and how bad are the tails? */
 import { useEffect, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
-import type { Chain } from "../data/types";
+import type { Chain, Report } from "../data/types";
 import { token } from "../draw/tokens";
 import { counted, duration, instant } from "../maths/format";
 import { decades, heat, logPlace, marks, ninesPlace, quantile } from "../maths/quantile";
@@ -10,6 +10,7 @@ import { go, show, shown, theme } from "../state/store";
 import { tableOf } from "./Exits";
 import { Empty, Figure } from "./Figure";
 import { useChains } from "./useChains";
+import { useReport } from "./useReport";
 import { useWidth } from "./useSize";
 
 const ROW_PIXELS = 6;
@@ -18,7 +19,8 @@ const LEFT = 62;
 const CURVES = 5;
 
 export function Latency({ recording }: { recording: Recording }) {
-  const { value, error } = useChains(recording);
+  const { report, note, window } = useReport(recording);
+  const { value, error } = useChains(recording, window);
   if (error) return <Empty title="No chain was read">{error}</Empty>;
   const closed = value?.chains.filter((chain) => chain.cost_ns !== null) ?? [];
   return (
@@ -28,11 +30,12 @@ export function Latency({ recording }: { recording: Recording }) {
           <Heat chains={closed} left={value.total - value.chains.length} />
         ) : (
           <Empty title="No chain to plot over time">
-            The heat map shows what each reflected exit of L2 cost. Record at L0 while a nested guest runs to
-            get them.
+            {window
+              ? "No chain lies in this span of time."
+              : "The heat map shows what each reflected exit of L2 cost. Record at L0 while a nested guest runs to get them."}
           </Empty>
         ))}
-      <Percentiles recording={recording} chains={closed} />
+      <Percentiles report={report} note={note} chains={closed} />
     </>
   );
 }
@@ -155,8 +158,8 @@ function curveOf(title: string, values: number[]): Curve {
   return { title, count: values.length, points, whole: true };
 }
 
-function Percentiles({ recording, chains }: { recording: Recording; chains: Chain[] }) {
-  const rows = sorted(rowsOf(tableOf(recording.report, "exits")), "total_ns", true).slice(0, CURVES);
+function Percentiles({ report, note, chains }: { report: Report; note: string; chains: Chain[] }) {
+  const rows = sorted(rowsOf(tableOf(report, "exits")), "total_ns", true).slice(0, CURVES);
   const curves: Curve[] = rows.map((row) => ({
     title: `${text(row, "level")} ${text(row, "reason")}${number(row, "vcpu") > 0 ? `, vCPU ${text(row, "vcpu")}` : ""}`,
     count: number(row, "count"),
@@ -179,10 +182,10 @@ function Percentiles({ recording, chains }: { recording: Recording; chains: Chai
         chains.map((chain) => chain.cost_ns!),
       ),
     );
-  return curves.length > 0 ? <Curves curves={curves} chains={chains.length > 1} /> : null;
+  return curves.length > 0 ? <Curves curves={curves} note={note} chains={chains.length > 1} /> : null;
 }
 
-function Curves({ curves, chains }: { curves: Curve[]; chains: boolean }) {
+function Curves({ curves, note, chains }: { curves: Curve[]; note: string; chains: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const nines = Math.max(2, Math.ceil(Math.log10(2 * Math.max(...curves.map((curve) => curve.count)))));
@@ -209,6 +212,7 @@ function Curves({ curves, chains }: { curves: Curve[]; chains: boolean }) {
     <Figure
       id="percentiles"
       title="How bad are the tails?"
+      note={note}
       csv={() =>
         csv(
           ["curve", "quantile", "ns"],
