@@ -18,6 +18,17 @@ pub struct Histogram {
     count: u64,
 }
 
+/// Samples of similar size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bin {
+    /// Lower bound, inside.
+    pub from: u64,
+    /// Upper bound, outside; the largest value there is lies inside all the same.
+    pub to: u64,
+    /// How many.
+    pub count: u64,
+}
+
 /// Binary digits of the counters for one doubling of the value.
 const DIGITS: u32 = 10;
 
@@ -121,6 +132,22 @@ impl Histogram {
         (self.count > 0).then_some(values)
     }
 
+    /// The samples as a picture draws them: each doubling in two halves, exact, those without a sample left out.
+    pub fn bins(&self) -> Vec<Bin> {
+        let mut bins: Vec<Bin> = Vec::new();
+        for (doubling, counts) in self.doublings.iter().enumerate() {
+            let met = (doubling * COUNTERS..).zip(counts).filter(|(_, count)| **count > 0);
+            for (place, count) in met {
+                let (from, to) = half_doubling(largest(place));
+                match bins.last_mut() {
+                    Some(last) if last.from == from => last.count += u64::from(*count),
+                    _ => bins.push(Bin { from, to, count: u64::from(*count) }),
+                }
+            }
+        }
+        bins
+    }
+
     /// How many samples lie at or below the one wanted.
     fn rank(&self, share: f64) -> u64 {
         ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1)
@@ -139,6 +166,13 @@ fn largest(place: usize) -> u64 {
     let shift = (place >> DIGITS).saturating_sub(1);
     let above = (place - (shift << DIGITS)) as u128 + 1;
     u64::try_from((above << shift) - 1).unwrap_or(u64::MAX)
+}
+
+/// The bounds of the half of a doubling that `value` lies in: 4 to 6, 6 to 8, 8 to 12, .. No counter crosses one.
+fn half_doubling(value: u64) -> (u64, u64) {
+    let width = 1 << value.checked_ilog2().map_or(0, |digits| digits.saturating_sub(1));
+    let from = value - value % width;
+    (from, from.saturating_add(width))
 }
 
 #[cfg(test)]
@@ -171,6 +205,25 @@ mod tests {
             assert_eq!((ours.quantile(q), merged.quantile(q)), (expected, expected), "at {q}");
         }
         assert_eq!((ours.count(), ours.sum(), ours.max()), (merged.count(), merged.sum(), merged.max()));
+    }
+
+    #[test]
+    fn bins_hold_each_sample_once_where_it_belongs() {
+        let mut histogram = Histogram::new();
+        let values: Vec<u64> = samples().chain([0, 1, 2, 3, 4, 6, 2047, 2048, 3071, 3072, u64::MAX]).collect();
+        values.iter().for_each(|value| histogram.record(*value));
+        let bins = histogram.bins();
+        for Bin { from, to, count } in &bins {
+            let inside =
+                values.iter().filter(|value| (from..to).contains(value) || (*to, **value) == (u64::MAX, u64::MAX));
+            assert_eq!(inside.count() as u64, *count, "from {from} to {to}");
+        }
+        assert_eq!(bins.iter().map(|bin| bin.count).sum::<u64>(), histogram.count());
+        assert!(bins.is_sorted_by(|one, next| one.to <= next.from));
+        assert_eq!(
+            [0, 1, 2, 3, 4, 6, 11].map(half_doubling),
+            [(0, 1), (1, 2), (2, 3), (3, 4), (4, 6), (6, 8), (8, 12)]
+        );
     }
 
     #[test]

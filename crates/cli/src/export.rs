@@ -10,17 +10,16 @@ mod staging;
 use crate::arguments::{Narrow, Recordings, SymbolFiles};
 use crate::exit::{Exit, WrongUse};
 use crate::progress::Progress;
+use analysis::flow::build;
 use analysis::flow::section::{emulator_name, section};
 use analysis::flow::timeline::{Drawn, draw};
-use analysis::flow::{build, model::Flow};
 use analysis::{Ask, Input, Options};
 use anyhow::bail;
-use base::Level;
 use base::number::{exact_bytes, many, thousands};
 use clap::{ArgGroup, Args, ValueEnum};
 use show::folded::{self, Stacks};
 use show::perfetto;
-use show::picture::{Fit, Picture};
+use show::picture::{Fit, Picture, host};
 use show::speedscope;
 use staging::Staging;
 use std::io::Write;
@@ -189,12 +188,6 @@ impl Export {
         }
         Ok(())
     }
-}
-
-/// The recorded machine whose vCPUs are drawn.
-fn host(flow: &Flow) -> Level {
-    let drawn = flow.parts.iter().filter(|part| part.twin_of.is_none() && part.aligned.is_none());
-    drawn.map(|part| part.level).min().unwrap_or(Level::L0)
 }
 
 /// A picture without lanes is no answer.

@@ -10,7 +10,7 @@ use analysis::flow::timeline::{Drawn, draw};
 use analysis::flow::{build, model::Flow};
 use analysis::{Answers, Ask, Input, Options};
 use base::recording::Recording;
-use base::{Clock, Section, Span};
+use base::{Clock, Level, Section, Span};
 use std::sync::{Arc, OnceLock};
 use trace::Trace;
 
@@ -20,7 +20,7 @@ pub struct Opened {
     pub input: Input,
     answered: OnceLock<Result<Arc<Answered>, String>>,
     narrowed: Narrowed,
-    drawn: OnceLock<Result<Drawn, String>>,
+    drawn: OnceLock<Result<(Drawn, Level), String>>,
     /// How many rows each trace has, and the clock that its events tell, once somebody asked.
     rows: Vec<OnceLock<(u64, Option<Clock>)>>,
 }
@@ -67,10 +67,18 @@ impl Opened {
     /// # Errors
     /// If the traces hold no event.
     pub fn drawn(&self) -> Result<&Drawn, Refused> {
+        self.drawn_at().map(|(drawn, _)| drawn)
+    }
+
+    /// The same, and the machine whose vCPUs they are.
+    ///
+    /// # Errors
+    /// If the traces hold no event.
+    pub fn drawn_at(&self) -> Result<&(Drawn, Level), Refused> {
         let drawn = self.drawn.get_or_init(|| {
             let options = Options::default();
             let flow = flow(&self.input, &options)?;
-            Ok(draw(&self.input, &options, &flow, &mut |_, _| {}))
+            Ok((draw(&self.input, &options, &flow, &mut |_, _| {}), show::picture::host(&flow)))
         });
         drawn.as_ref().map_err(|sentence| Refused::unanswered(sentence.clone()))
     }

@@ -4,6 +4,7 @@
 //! Everything that opens or computes runs on a thread of its own, so that one large recording does not stop the others.
 
 mod asked;
+mod perfetto;
 mod recording;
 mod timeline;
 
@@ -51,6 +52,7 @@ pub fn router(shared: Arc<Shared>, rules: Guard) -> Router {
         .route("/api/recordings/{id}/slices", get(timeline::slices))
         .route("/api/recordings/{id}/chains", get(timeline::chains))
         .route("/api/recordings/{id}/chains/{chain}", get(timeline::chain))
+        .route("/api/recordings/{id}/perfetto", get(perfetto::perfetto))
         .route("/api/upload", post(take))
         .route("/api/{*rest}", get(no_such))
         .route("/metrics", get(measures))

@@ -2,7 +2,7 @@
 
 mod client;
 
-use analysis::{Answers, Input, Options as Narrowed};
+use analysis::{Answers, Ask, Input, Options as Narrowed};
 use base::recording::Recording;
 use client::{Client, fixtures};
 use kvmscope_serve::{Error, Options, Server};
@@ -76,6 +76,49 @@ fn the_api_answers_as_its_golden_file_says() {
         std::fs::write(file, &text).unwrap();
     }
     assert_eq!(text, std::fs::read_to_string(file).unwrap(), "UPDATE_GOLDEN=1 writes {file} anew");
+}
+
+#[test]
+fn the_picture_for_perfetto_is_what_export_writes() {
+    let client = Client::of_fixtures();
+    let reply = client.get(&format!("{HOG}/perfetto"));
+    assert!(reply.head.contains("filename=\"nested-vmx-shadow-off-hog.pftrace\""), "{}", reply.head);
+    assert!(reply.head.contains("application/octet-stream") && reply.head.contains("x-kvmscope-left-out: 0\r\n"));
+    let input = Input::open(Recording::open(&fixtures().join("nested-vmx-shadow-off-hog")).unwrap()).unwrap();
+    let options = Narrowed::default();
+    let flow =
+        analysis::flow::build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap();
+    let drawn = analysis::flow::timeline::draw(&input, &options, &flow, &mut |_, _| {});
+    let host = show::picture::host(&flow);
+    let picture = show::picture::Picture { drawn: &drawn, host, emulated: Some("Bochs"), options: &options };
+    let fit = picture.fit(show::perfetto::MOST_SLICES);
+    assert!(reply.body == show::perfetto::write(Vec::new(), &picture, &fit).unwrap());
+    let some = client.get(&format!("{HOG}/perfetto?t0=121422570&t1=122714820&most_slices=10"));
+    assert!(some.body.len() < reply.body.len() / 10 && !some.head.contains("left-out: 0\r\n"), "{}", some.head);
+}
+
+/// The bins of `exit_bins` that belong to a row of `exits` hold each of its exits that has a cost once.
+#[test]
+fn bins_sum_to_the_exits_they_belong_to() {
+    let client = Client::of_fixtures();
+    let table = |name: &str| client.json(&format!("{HOG}/tables/flow/{name}"))["rows"].as_array().unwrap().clone();
+    let (exits, bins) = (table("exits"), table("exit_bins"));
+    let mut without_cost = 0;
+    for row in &exits {
+        let mine: Vec<&Value> =
+            bins.iter().filter(|bin| bin.as_array().unwrap()[..4] == row.as_array().unwrap()[..4]).collect();
+        let binned: u64 = mine.iter().map(|bin| bin[6].as_u64().unwrap()).sum();
+        without_cost += row[4].as_u64().unwrap() - binned;
+        let median = row[6].as_u64().unwrap();
+        let upto = |limit: u64| -> u64 {
+            mine.iter().filter(|bin| bin[4].as_u64().unwrap() <= limit).map(|bin| bin[6].as_u64().unwrap()).sum::<u64>()
+        };
+        assert!(2 * upto(median) >= binned, "{row}");
+    }
+    assert_eq!(
+        without_cost,
+        table("vcpus").iter().map(|row| row.as_array().unwrap().last().unwrap().as_u64().unwrap()).sum::<u64>()
+    );
 }
 
 #[test]

@@ -12,9 +12,16 @@
 //! ```
 
 use analysis::Options;
+use analysis::flow::model::Flow;
 use analysis::flow::timeline::{Drawn, DrawnChain};
 use base::timeline::{LaneId, SliceId, StateId, Timeline};
 use base::{Level, Span};
+
+/// The machine whose vCPUs are drawn of `flow`: the outermost one that was recorded.
+pub fn host(flow: &Flow) -> Level {
+    let drawn = flow.parts.iter().filter(|part| part.twin_of.is_none() && part.aligned.is_none());
+    drawn.map(|part| part.level).min().unwrap_or(Level::L0)
+}
 
 /// A drawn flow, and what of it to show.
 #[derive(Clone, Copy)]

@@ -1,6 +1,7 @@
 //! The tables of section `flow`, with the names and columns of CONTRACTS section 3.
 
 mod aligned;
+mod bins;
 mod nested;
 mod profile;
 mod waits;
@@ -23,6 +24,7 @@ pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
         nested::chains(measures, options),
         exits(measures, options),
         exit_rates(measures, options),
+        bins::exit_bins(measures, options),
         exit_details(measures, options),
         waits::preemptors(measures),
         waits::wakeups(measures),
