@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 
+import { findings } from "./findings.mjs";
 import { LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
 import { span } from "./span.mjs";
 
@@ -261,6 +262,7 @@ export const steps = [
     },
   ],
   ...span,
+  ...findings,
   ...VIEWS.map((view) => [
     `axe-core finds nothing in ${view}, light and dark`,
     async ({ page, base }) => {

@@ -3,6 +3,7 @@ import type { Recording } from "../data/source";
 import type { Report, Table } from "../data/types";
 import { levelState } from "../draw/tokens";
 import { counted, duration, grouped, percent } from "../maths/format";
+import { findingFor } from "../maths/named";
 import { byReason, csv, matches, number, type Row, rowsOf, sorted, text } from "../maths/rows";
 import { go, hash } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
@@ -53,7 +54,6 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
   const second = other ? byReason(rowsOf(tableOf(other.report, "exits"))) : null;
   // The other recording has a time of its own: what is compared is all of both.
   const here = byReason(rowsOf(tableOf(recording.report, "exits")));
-  const findings = recording.report.sections.flatMap((section) => section.findings);
   const most = Math.max(1, ...rows.map((row) => number(row, "total_ns")));
   const slowest = Math.max(2, ...all.map((row) => number(row, "max_ns")));
   const top = sorted(rows, "total_ns", true)[0];
@@ -113,10 +113,7 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
             {rows.map((row) => {
               const reason = text(row, "reason");
               const key = `${text(row, "level")} ${reason}`;
-              const finding = findings.find(
-                (it) =>
-                  it.subject.startsWith(text(row, "vm")) && new RegExp(`\\b${reason}\\b`).test(it.title),
-              );
+              const finding = findingFor(recording.report, text(row, "vm"), reason);
               return (
                 <tr key={`${text(row, "vm")}/${text(row, "vcpu")}/${key}`}>
                   {!oneVm && (
@@ -150,10 +147,8 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
                       <button
                         type="button"
                         class="link"
-                        onClick={() => {
-                          go({ view: "findings" }, true);
-                          setTimeout(() => document.getElementById(finding.id)?.scrollIntoView(), 60);
-                        }}
+                        title={finding.title}
+                        onClick={() => go({ view: "findings", finding: finding.id }, true)}
                       >
                         {finding.rule}
                       </button>

@@ -22,8 +22,10 @@ export function Overview({ recording, fixed }: { recording: Recording; fixed: bo
         {zoomed.value ? (
           <>
             <span class="span-chip">
-              showing <b>{spanOf(shown.value)}</b>, {duration(shown.value.t1 - shown.value.t0)} of{" "}
-              {duration(whole.value.t1 - whole.value.t0)}
+              <span>
+                showing <b>{spanOf(shown.value)}</b>, {duration(shown.value.t1 - shown.value.t0)} of{" "}
+                {duration(whole.value.t1 - whole.value.t0)}
+              </span>
               <button type="button" onClick={() => show(whole.value)} title="Show the whole recording (f)">
                 clear
               </button>

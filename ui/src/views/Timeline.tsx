@@ -10,6 +10,7 @@ import { stackOrder } from "../draw/tokens";
 import { counted, duration, instant, percent } from "../maths/format";
 import { csv } from "../maths/rows";
 import { pan, type Window, zoom } from "../maths/window";
+import { numberOf } from "../state/hash";
 import { cursor, go, hash, show, shown, theme, whole, zoomed } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
 import { attach } from "./timeline/gestures";
@@ -107,6 +108,7 @@ function Lanes({
         theme: theme.value,
         cursor: cursor.value,
         brush: brush.value,
+        mark: numberOf(hash.value, "mark"),
       };
       drawScene(canvas.current, width, scene);
       frames.push(performance.now() - start);

@@ -63,6 +63,8 @@ export interface Scene {
   theme: Theme;
   cursor: number | null;
   brush: Window | null;
+  /** An instant that something led to. */
+  mark: number | null;
 }
 
 const textures = new Map<string, Textures>();
@@ -218,6 +220,22 @@ function drawMarks(context: CanvasRenderingContext2D, scene: Scene, width: numbe
     context.moveTo(x, AXIS_HEIGHT);
     context.lineTo(x - 4, AXIS_HEIGHT - 6);
     context.lineTo(x + 4, AXIS_HEIGHT - 6);
+    context.fill();
+  }
+  if (scene.mark !== null) {
+    const x = Math.round(timeToX(scene.mark, scene.window, width)) + 0.5;
+    context.lineWidth = 2;
+    context.setLineDash([6, 4]);
+    context.beginPath();
+    context.moveTo(x, AXIS_HEIGHT - 4);
+    context.lineTo(x, bottom);
+    context.stroke();
+    context.setLineDash([]);
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(x, AXIS_HEIGHT + 1);
+    context.lineTo(x - 6, AXIS_HEIGHT - 8);
+    context.lineTo(x + 6, AXIS_HEIGHT - 8);
     context.fill();
   }
   if (scene.brush) {
