@@ -1,6 +1,6 @@
 // Drives the built dashboard in Chromium: `npm run e2e`. It needs a build, Chromium and a full `kvmscope` program.
 //
-//   KVMSCOPE=PROGRAM   the program (default ../target/release/kvmscope)
+//   KVMSCOPE=PROGRAM   the program (default ../target/release/kvmscope, or the debug build)
 //   E2E_URL=ADDRESS    a server that runs already, over the folder fixtures/
 //   --mock             the stand-in mock/ in place of the program's server
 //   --shots            also writes the pictures of docs/screenshots; not with the stand-in
@@ -13,7 +13,8 @@ import { shoot } from "./shots.mjs";
 import { steps } from "./steps.mjs";
 
 const here = import.meta.dirname;
-const program = resolve(process.env.KVMSCOPE ?? resolve(here, "../../target/release/kvmscope"));
+const built = ["release", "debug"].map((kind) => resolve(here, `../../target/${kind}/kvmscope`));
+const program = resolve(process.env.KVMSCOPE ?? built.find(existsSync) ?? built[0]);
 const fixtures = resolve(here, "../../fixtures");
 const mock = process.argv.includes("--mock");
 const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));

@@ -179,10 +179,10 @@ export const steps = [
     "exits of two recordings have a difference",
     async ({ page, base }) => {
       await open(page, base, `r=${NESTED}&view=exits&b=${SHADOWED}`);
-      await page.getByText("Difference", { exact: true }).waitFor();
+      await page.getByText("Difference", { exact: true }).first().waitFor();
       assert.match(
         await page.locator("tbody tr", { hasText: "VMREAD" }).first().textContent(),
-        /−1,192 \(-100 %\)/,
+        /−1,192 \(−100 %\)/,
       );
     },
   ],
