@@ -7,6 +7,7 @@
 pub mod change;
 pub mod figure;
 pub mod finding;
+pub mod gauges;
 pub mod histogram;
 pub mod level;
 pub mod number;

@@ -17,6 +17,7 @@ pub mod checks;
 pub mod figure;
 pub mod identity;
 mod line;
+pub mod live;
 pub mod measure;
 pub mod model;
 pub mod profile;

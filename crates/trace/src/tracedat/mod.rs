@@ -4,12 +4,13 @@
 //! head: formats, options, places of the buffers     v6.rs, v7.rs -> layout.rs; options.rs
 //! buffer of a CPU: pages, in v7 packed in chunks    index.rs, pieces.rs
 //! page: time, commit, events                        page.rs
-//! a recording that was not finished: a directory    partial.rs
+//! a recording that was not finished: a directory    partial.rs; while it grows: growing.rs
 //! ```
 //! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5) of trace-cmd 3.1.6.
 
 mod cursor;
 mod cut;
+pub mod growing;
 mod index;
 mod layout;
 mod options;

@@ -8,10 +8,11 @@
 //! there is told as a problem: the end, and with it the kernel's counters of lost events.
 
 use super::index::Search;
-use super::layout::CpuData;
-use super::{TraceDat, described, map, opened};
+use super::layout::{CpuData, Layout};
+use super::{Content, TraceDat, described, map, opened};
 use crate::error::Error;
 use base::Problem;
+use std::ops::Range;
 use std::path::Path;
 
 /// The description of the recording.
@@ -32,35 +33,110 @@ pub fn sniff(directory: &Path) -> bool {
 /// # Errors
 /// If the description cannot be read.
 pub fn open(directory: &Path) -> Result<TraceDat, Error> {
-    let head = map(&directory.join(HEAD))?;
-    let mut layout = described(directory, &head)?;
+    Ok(Mapped::of(directory)?.open(directory, |pages| 0..pages.count()))
+}
+
+/// What is there, mapped.
+pub(super) struct Mapped {
+    head: Content,
+    layout: Layout,
+    /// By CPU.
+    files: Vec<(u32, Content)>,
+    /// Bytes of a page.
+    page_bytes: usize,
+}
+
+/// The whole pages of one CPU.
+#[derive(Clone, Copy)]
+pub(super) struct Pages<'m> {
+    /// The CPU.
+    pub cpu: u32,
+    bytes: &'m [u8],
+    page_bytes: usize,
+}
+
+impl<'m> Pages<'m> {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.bytes.len() / self.page_bytes
+    }
+
+    /// One of them.
+    pub fn page(&self, number: usize) -> Option<&'m [u8]> {
+        self.bytes.chunks_exact(self.page_bytes).nth(number)
+    }
+}
+
+impl Mapped {
+    /// Maps what lies in `directory`.
+    ///
+    /// # Errors
+    /// If the description cannot be read.
+    pub fn of(directory: &Path) -> Result<Self, Error> {
+        let head = map(&directory.join(HEAD))?;
+        let layout = described(directory, &head)?;
+        let own = layout.buffers.last().map_or(0, |buffer| buffer.page_size);
+        let page_bytes = if own == 0 { layout.page_size } else { own };
+        let mut files = Vec::new();
+        if !layout.buffers.is_empty() {
+            for cpu in cpus(directory)? {
+                files.push((cpu, map(&directory.join(raw_name(cpu)))?));
+            }
+        }
+        Ok(Self { head, layout, files, page_bytes })
+    }
+
+    /// What the description says.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> usize {
+        self.page_bytes
+    }
+
+    /// The pages of each CPU.
+    pub fn pages(&self) -> impl Iterator<Item = Pages<'_>> {
+        let page_bytes = self.page_bytes;
+        self.files.iter().map(move |(cpu, file)| Pages { cpu: *cpu, bytes: &file.bytes, page_bytes })
+    }
+
+    /// Opens those pages of each CPU that `wanted` says.
+    pub fn open(self, directory: &Path, mut wanted: impl FnMut(Pages<'_>) -> Range<usize>) -> TraceDat {
+        let Self { head, mut layout, files: raw, page_bytes } = self;
+        let mut files = vec![head];
+        let mut indexes = Vec::new();
+        let mut cut_bytes = 0;
+        if let Some(mut buffer) = layout.buffers.pop() {
+            layout.buffers.clear();
+            buffer.compressed = false;
+            for (cpu, file) in raw {
+                cut_bytes += (file.bytes.len() % page_bytes) as u64;
+                let wanted = wanted(Pages { cpu, bytes: &file.bytes, page_bytes });
+                let (offset, size) = (wanted.start * page_bytes, wanted.len() * page_bytes);
+                let data = CpuData { cpu, offset: offset as u64, size: size as u64 };
+                buffer.cpus.push(data);
+                let search = Search { file: files.len(), bytes: &file.bytes, name: &file.name, layout: &layout };
+                indexes.push(search.pieces(&buffer, data));
+                files.push(file);
+            }
+            layout.buffers.push(buffer);
+        }
+        layout.problems.push(unfinished(directory, cut_bytes));
+        opened(directory, files, layout, vec![indexes])
+    }
+}
+
+/// The CPUs whose pages lie in `directory`, in order.
+fn cpus(directory: &Path) -> Result<Vec<u32>, Error> {
     let io = |source| Error::Io { file: directory.to_owned(), source };
     let mut cpus: Vec<u32> = std::fs::read_dir(directory)
         .map_err(io)?
         .filter_map(|file| file.ok()?.file_name().to_str()?.strip_prefix("cpu")?.strip_suffix(".raw")?.parse().ok())
         .collect();
     cpus.sort_unstable();
-    let mut files = vec![head];
-    let mut indexes = Vec::new();
-    let mut cut_bytes = 0;
-    if let Some(mut buffer) = layout.buffers.pop() {
-        layout.buffers.clear();
-        buffer.compressed = false;
-        for cpu in cpus {
-            let file = map(&directory.join(raw_name(cpu)))?;
-            let page = if buffer.page_size == 0 { layout.page_size } else { buffer.page_size };
-            let rest = file.bytes.len() % page;
-            cut_bytes += rest as u64;
-            let data = CpuData { cpu, offset: 0, size: (file.bytes.len() - rest) as u64 };
-            buffer.cpus.push(data);
-            let search = Search { file: files.len(), bytes: &file.bytes, name: &file.name, layout: &layout };
-            indexes.push(search.pieces(&buffer, data));
-            files.push(file);
-        }
-        layout.buffers.push(buffer);
-    }
-    layout.problems.push(unfinished(directory, cut_bytes));
-    Ok(opened(directory, files, layout, vec![indexes]))
+    Ok(cpus)
 }
 
 /// What can be missing of a recording that has no end.
@@ -76,7 +152,7 @@ fn unfinished(directory: &Path, cut_bytes: u64) -> Problem {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::lane::{Reading, Trace};
     use crate::replay::{Event, Listener, replay};
@@ -104,16 +180,22 @@ mod tests {
     }
 
     fn pages(events: u64) -> Vec<u8> {
+        pages_at((0..events).map(|number| 1_000 + 2 * number))
+    }
+
+    /// Pages with an event at each of these ticks.
+    pub(in crate::tracedat) fn pages_at(ticks: impl Iterator<Item = u64>) -> Vec<u8> {
         let (mut pages, mut out) = (PageBuilder::new(Machine::X86_64, PAGE_BYTES, PageStyle::default()), Vec::new());
-        for number in 0..events {
+        for ticks in ticks {
             let record = [700u32.to_le_bytes(), 7u32.to_le_bytes(), 0u32.to_le_bytes()].concat();
-            pages.event(1_000 + 2 * number, &record, &mut out).unwrap();
+            pages.event(ticks, &record, &mut out).unwrap();
         }
         pages.finish(&mut out).unwrap();
         out
     }
 
-    fn left_behind(cpus: &[(u32, Vec<u8>)]) -> tempfile::TempDir {
+    /// A recorder's directory with these pages.
+    pub(in crate::tracedat) fn left_behind(cpus: &[(u32, Vec<u8>)]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         let instance = Instance { name: String::new(), clock: "x86-tsc".to_owned(), cpus: Vec::new() };
         let mut out = Cursor::new(Vec::new());
@@ -132,7 +214,8 @@ mod tests {
         }
     }
 
-    fn heard(trace: &dyn Trace) -> (Vec<(u64, u32)>, usize) {
+    /// Time and CPU of each event, and how much damage was met.
+    pub(in crate::tracedat) fn heard(trace: &dyn Trace) -> (Vec<(u64, u32)>, usize) {
         let request = Request::everything(trace.facts());
         let mut heard = Heard::default();
         let totals = replay(trace, &Reading { request: &request, fitted: None }, &mut heard);

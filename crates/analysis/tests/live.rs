@@ -1,0 +1,99 @@
+//! Do samples taken while a recording grows add up to what a report says of the whole?
+
+use base::gauges::Sample;
+use base::recording::Recording;
+use base::{Level, Span};
+use kvmscope_analysis::flow::build;
+use kvmscope_analysis::flow::live::LiveFlow;
+use kvmscope_analysis::flow::model::PartFlow;
+use kvmscope_analysis::shared::State;
+use kvmscope_analysis::{Ask, Input, Options};
+use std::path::Path;
+
+fn input(name: &str) -> Input {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
+    Input::open(Recording::open(&path).unwrap()).unwrap()
+}
+
+fn whole(input: &Input) -> PartFlow {
+    let options = Options::default();
+    build::build(&mut Ask { input, options: &options, progress: &mut |_, _| {} }).unwrap().parts.remove(0)
+}
+
+/// The recording in `pieces` equal spans; its last event lies behind the last.
+fn samples(input: &Input, part: &PartFlow, pieces: u64) -> Vec<Sample> {
+    let mut flow = LiveFlow::new(Level::L0);
+    let at = |piece: u64| part.span.from_ns + part.span.length_ns() * piece / pieces;
+    let span = |piece| Span { from_ns: at(piece), to_ns: at(piece + 1) + u64::from(piece + 1 == pieces) };
+    (0..pieces).map(|piece| flow.sample(input.parts[0].trace.as_ref(), span(piece), 0)).collect()
+}
+
+fn seconds(sample: &Sample) -> f64 {
+    (sample.to_ns - sample.from_ns) as f64 / 1e9
+}
+
+fn near(found: f64, expected: f64, share: f64) -> bool {
+    (found - expected).abs() <= share * expected.abs() + 1e-9
+}
+
+#[test]
+fn samples_add_up_to_the_report() {
+    for name in ["nested-vmx-shadow-off-hog", "nested-svm-toy", "nested-vmx-shadow-on"] {
+        let input = input(name);
+        let part = whole(&input);
+        let samples = samples(&input, &part, 40);
+        let exits: u64 = part.vcpus.iter().map(|vcpu| vcpu.sums.exit_count()).sum();
+        let rate = |sample: &Sample| sample.exits_per_second.unwrap_or(0.0) * seconds(sample);
+        // An exit is told when it is over: one may be under way at the end.
+        let sampled: f64 = samples.iter().map(rate).sum();
+        assert!((exits as f64 - sampled).abs() < 0.5 + part.vcpus.len() as f64, "{name}: {sampled} of {exits}");
+        let events: f64 = samples.iter().map(|sample| sample.events_per_second * seconds(sample)).sum();
+        assert!((events - part.events as f64).abs() < 0.5, "{name}: {events} of {} events", part.events);
+        let chains: f64 = samples.iter().filter_map(|sample| Some(sample.chains_per_second? * seconds(sample))).sum();
+        let closed: u64 =
+            part.vcpus.iter().flat_map(|vcpu| vcpu.sums.chains.values()).map(|sums| sums.exits.count()).sum();
+        assert!((chains - closed as f64).abs() < 0.5, "{name}: {chains} of {closed} chains");
+        for sample in samples.iter().filter(|sample| sample.vcpus > 0) {
+            let sum: f64 = sample.shares.values().flatten().sum();
+            assert!(near(sum, 1.0, 1e-9), "{name}: {sample:?}");
+        }
+    }
+}
+
+#[test]
+fn shares_of_the_samples_are_those_of_the_ledger() {
+    let input = input("nested-svm-toy");
+    let part = whole(&input);
+    let samples = samples(&input, &part, 25);
+    for (key, wanted) in [
+        (
+            "guest_l2",
+            &(|state: State| matches!(state, State::Guest(level) if level.is_nested())) as &dyn Fn(State) -> bool,
+        ),
+        ("vmm", &|state| state == State::Userspace),
+        ("halted", &|state| matches!(state, State::Halted | State::HaltPoll)),
+    ] {
+        let of = |sample: &Sample| sample.shares.get(key).copied().flatten().unwrap_or(0.0);
+        let sampled: f64 = samples.iter().map(|sample| of(sample) * seconds(sample) * sample.vcpus as f64).sum();
+        let states = part.vcpus.iter().flat_map(|vcpu| vcpu.sums.states_ns.iter().enumerate());
+        let ns: u64 = states.filter(|(index, _)| wanted(State::of_index(*index))).map(|(_, ns)| ns).sum();
+        // At the edges of samples the level of the last exit is not settled yet.
+        assert!(near(sampled, ns as f64 / 1e9, 0.05), "{key}: {sampled} of {} s", ns as f64 / 1e9);
+    }
+}
+
+#[test]
+fn time_that_was_passed_over_is_said_and_the_walk_starts_anew() {
+    let input = input("nested-svm-toy");
+    let part = whole(&input);
+    let mut flow = LiveFlow::new(Level::L0);
+    let trace = input.parts[0].trace.as_ref();
+    let (from_ns, length_ns) = (part.span.from_ns, part.span.length_ns());
+    let span =
+        |from: u64, to: u64| Span { from_ns: from_ns + length_ns * from / 10, to_ns: from_ns + length_ns * to / 10 };
+    flow.sample(trace, span(0, 2), 0);
+    let later = flow.sample(trace, span(8, 10), length_ns * 8 / 10 - length_ns * 2 / 10);
+    assert!(near(later.seen_share, 0.25, 1e-6) && later.number == 1, "{later:?}");
+    assert_eq!(later.from_ns, length_ns * 2 / 10);
+    assert!(later.exits_per_second.unwrap() > 0.0);
+}

@@ -1,0 +1,188 @@
+//! Numbers of a recording while it is made: what a wall of gauges shows.
+//!
+//! ```text
+//! record --live --once a second--> DIR/live.json, whole or not at all --> serve --> whoever watches
+//! ```
+//! The file holds the last samples. What cannot be known is missing, never 0.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::Duration;
+
+/// Name of the file in a recording's directory.
+pub const LIVE_FILE: &str = "live.json";
+
+/// How many samples are kept.
+pub const MOST_SAMPLES: usize = 300;
+
+/// Version of the file.
+const SCHEMA: &str = "kvmscope-live/1";
+
+/// A longer file is none of ours: 300 samples of a thousand VMs take less.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// How much later than its rhythm a writer may be before it counts as gone: a busy host has other things to do.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The last samples of a recording.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gauges {
+    schema: String,
+    /// How often the file is written.
+    pub every_ns: u64,
+    /// The recording has ended as it should. One that was killed never says so; the file's age does.
+    pub ended: bool,
+    /// The samples, the latest at the end.
+    pub samples: VecDeque<Sample>,
+}
+
+/// What happened between two moments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Its number in the recording, from 0.
+    pub number: u64,
+    /// From then, in ns since the recording's first event,
+    pub from_ns: u64,
+    /// until then.
+    pub to_ns: u64,
+    /// The share of that time that was looked at, its end: below 1 where more was recorded than could be.
+    pub seen_share: f64,
+    /// All events that were recorded.
+    pub events_per_second: f64,
+    /// `kvm_exit`; missing as long as none has fired, for there are hosts on which it never does.
+    pub exits_per_second: Option<f64>,
+    /// `kvm_userspace_exit`.
+    pub userspace_exits_per_second: Option<f64>,
+    /// Exits of nested guests that a guest hypervisor has handled.
+    pub chains_per_second: Option<f64>,
+    /// What such an exit multiplies into: exits of the guest hypervisor for each.
+    pub exits_per_chain: Option<f64>,
+    /// From being woken to running, of vCPUs: 99 % wait at most so long.
+    pub wakeup_p99_ns: Option<u64>,
+    /// vCPUs that did anything but sleep for another reason than a halted guest.
+    pub vcpus: u64,
+    /// Shares of these vCPUs' time, by state. They add up to 1.
+    pub shares: Shares,
+    /// The same by VM.
+    pub vms: Vec<VmSample>,
+    /// Events lost since the recording began, by the kernel's counters.
+    pub lost_events: u64,
+    /// Bytes recorded since it began.
+    pub bytes: u64,
+}
+
+/// Shares of time by state: `guest_l1`, `guest_l2` (deeper ones where seen), `guest_unknown_level`, `kvm`, `vmm`,
+/// `halted`, `preempted`, `blocked`, `unknown`.
+pub type Shares = BTreeMap<String, Option<f64>>;
+
+/// One VM.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VmSample {
+    /// Its name.
+    pub vm: String,
+    /// As of all VMs.
+    pub vcpus: u64,
+    /// As of all VMs.
+    pub exits_per_second: Option<f64>,
+    /// As of all VMs.
+    pub userspace_exits_per_second: Option<f64>,
+    /// As of all VMs.
+    pub shares: Shares,
+}
+
+impl Gauges {
+    /// No sample yet.
+    pub fn new(every: Duration) -> Self {
+        let every_ns = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
+        Self { schema: SCHEMA.to_owned(), every_ns, ended: false, samples: VecDeque::new() }
+    }
+
+    /// Adds a sample; the oldest goes when there are too many.
+    pub fn push(&mut self, sample: Sample) {
+        if self.samples.len() == MOST_SAMPLES {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(sample);
+    }
+
+    /// Writes the file of the recording at `root`, whole or not at all.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn write(&self, root: &Path) -> io::Result<()> {
+        let beside = root.join(format!("{LIVE_FILE}.new"));
+        std::fs::write(&beside, serde_json::to_vec(self)?)?;
+        std::fs::rename(&beside, root.join(LIVE_FILE))
+    }
+
+    /// Reads the file of the recording at `root`.
+    ///
+    /// # Errors
+    /// If it is not there, or holds something else.
+    pub fn read(root: &Path) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        std::fs::File::open(root.join(LIVE_FILE))?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        let gauges: Self = serde_json::from_slice(&bytes)?;
+        if gauges.schema != SCHEMA {
+            return Err(io::Error::other(format!("{LIVE_FILE} is of version {}, not {SCHEMA}", gauges.schema)));
+        }
+        Ok(gauges)
+    }
+
+    /// True if whoever writes the file is still at it; `age` is how long ago it was written.
+    pub fn is_live(&self, age: Duration) -> bool {
+        !self.ended && age < Duration::from_nanos(self.every_ns).saturating_mul(3).saturating_add(PATIENCE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(number: u64) -> Sample {
+        Sample {
+            number,
+            from_ns: number * 10,
+            to_ns: number * 10 + 10,
+            seen_share: 1.0,
+            events_per_second: 5.0,
+            exits_per_second: None,
+            userspace_exits_per_second: Some(0.0),
+            chains_per_second: None,
+            exits_per_chain: None,
+            wakeup_p99_ns: None,
+            vcpus: 1,
+            shares: BTreeMap::from([("unknown".to_owned(), Some(1.0)), ("kvm".to_owned(), None)]),
+            vms: Vec::new(),
+            lost_events: 0,
+            bytes: 0,
+        }
+    }
+
+    #[test]
+    fn the_last_samples_are_kept_and_what_is_missing_stays_missing() {
+        let place = tempfile::tempdir().unwrap();
+        let mut gauges = Gauges::new(Duration::from_secs(1));
+        (0..MOST_SAMPLES as u64 + 2).for_each(|number| gauges.push(sample(number)));
+        gauges.write(place.path()).unwrap();
+        assert_eq!(Gauges::read(place.path()).unwrap(), gauges);
+        assert_eq!((gauges.samples.len(), gauges.samples[0].number), (MOST_SAMPLES, 2));
+        let text = std::fs::read_to_string(place.path().join(LIVE_FILE)).unwrap();
+        assert!(text.contains("\"exits_per_second\":null") && text.contains("\"kvm\":null"), "{text}");
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn a_writer_that_is_silent_for_long_is_gone() {
+        let mut gauges = Gauges::new(Duration::from_secs(1));
+        assert!(gauges.is_live(Duration::from_secs(2)) && !gauges.is_live(Duration::from_secs(9)));
+        gauges.ended = true;
+        assert!(!gauges.is_live(Duration::ZERO));
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join(LIVE_FILE), r#"{"schema":"x/9","every_ns":1,"ended":true,"samples":[]}"#)
+            .unwrap();
+        assert!(Gauges::read(place.path()).unwrap_err().to_string().contains("x/9"));
+    }
+}
