@@ -46,10 +46,48 @@ pub struct State {
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lane {
+    /// Whose time it shows.
+    pub kind: LaneKind,
     /// What it stands below, such as a VM.
     pub group: String,
     /// What it is, such as a vCPU.
     pub title: String,
+    /// The thread whose time it is, if it is one's.
+    pub tid: Option<i32>,
+}
+
+/// Whose time a lane shows. Lanes of one time line overlap: a vCPU's time is a CPU's time too, so nobody adds them up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LaneKind {
+    /// A vCPU thread of the recorded machine.
+    Vcpu,
+    /// A CPU of the recorded machine.
+    Cpu,
+    /// A vhost worker.
+    Vhost,
+    /// The VMM's main thread.
+    Emulator,
+    /// A thread on which the VMM serves devices.
+    Iothread,
+    /// A vCPU that a guest runs, as the guest's own trace tells.
+    GuestVcpu,
+    /// A CPU of a guest, as the guest's own trace tells.
+    GuestCpu,
+}
+
+impl LaneKind {
+    /// The name that programs know it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            LaneKind::Vcpu => "vcpu",
+            LaneKind::Cpu => "cpu",
+            LaneKind::Vhost => "vhost",
+            LaneKind::Emulator => "emulator",
+            LaneKind::Iothread => "iothread",
+            LaneKind::GuestVcpu => "guest_vcpu",
+            LaneKind::GuestCpu => "guest_cpu",
+        }
+    }
 }
 
 /// One stay in one state.

@@ -7,7 +7,7 @@
 //! `cargo run --release -p kvmscope-serve --example tiles [MILLIONS OF SLICES]`
 
 use base::Span;
-use base::timeline::{Columns, Lane, LaneId, State, StateId, Timeline, pixel_start};
+use base::timeline::{Columns, Lane, LaneId, LaneKind, State, StateId, Timeline, pixel_start};
 use kvmscope_serve::tile::tile;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -74,7 +74,8 @@ fn build(tracks: &[Track], detail: &str) -> Columns {
     let state = |number| State { name: format!("state {number}"), title: String::new() };
     let mut columns = Columns::new((0..STATES).map(state).collect());
     for track in tracks {
-        let lane = columns.add_lane(Lane { group: String::new(), title: String::new() });
+        let lane =
+            columns.add_lane(Lane { kind: LaneKind::Vcpu, group: String::new(), title: String::new(), tid: None });
         let Some(((end_ns, _), slices)) = track.split_last() else { continue };
         for (start_ns, state) in slices {
             let detail = if state & 1 == 0 { detail } else { "" };

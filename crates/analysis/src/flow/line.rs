@@ -57,7 +57,7 @@ impl<'a> TimeLine<'a> {
     }
 
     /// The outermost machine and the time there, since its first event; 0 for what lies before that.
-    fn outermost(&self, place: usize, at_ns: u64) -> Option<(usize, u64)> {
+    pub fn outermost(&self, place: usize, at_ns: u64) -> Option<(usize, u64)> {
         let (mut place, mut at_ns) = (place, at_ns);
         // As many steps as there are machines, whatever a manifest says of their parents.
         for _ in 0..self.flows.len() {

@@ -1,37 +1,40 @@
-//! Where was every vCPU at every instant, and which chain was open?
+//! Where was every vCPU, every CPU and every thread of the VMM's side at every instant, and which chain was open?
 //!
 //! ```text
-//! walk --interval--> pieces of each thread --end of trace settles levels--> slices of a lane
-//!      --exit------> why, joined with the handling that begins at the same instant
-//!      --chain-----> [stop of L2 ... L2 runs again), with the lane's slices in between
+//! lowest machines   --Draft--> lanes of vCPUs, CPUs, vhost workers, emulator threads, iothreads
+//! guests' own traces --Draft--> lanes of their vCPUs and CPUs, moved to the line of the lowest machine below
 //! ```
-//! Built on request only; times count from the first event of the recording's lowest machine. Traces of guests have no
-//! lanes here: what they did stands in the lanes of the machine below.
+//! Built on request only; times count from the first event of the recording's lowest machine. What a guest did stands in the
+//! lanes of the machine below already; its own trace shows how it looked from inside, so its lanes repeat that time.
 
-use super::model::{Flow, PartFlow, Vcpu};
-use super::states;
-use crate::shared::machine::{Chain, Exit};
-use crate::shared::reasons::Reason;
-use crate::shared::roles;
-use crate::shared::settle::settled;
-use crate::shared::state::{STATES, State};
-use crate::shared::vendor;
-use crate::shared::walk::{Preemptor, Sink, Walk};
-use crate::{Input, Options, Part};
-use base::timeline::{Columns, Lane, LaneId, Marker, StateId};
-use base::{Clock, Span};
-use trace::replay::Listener;
-use trace::{Event, Reading};
+mod draft;
+mod lanes;
+mod source;
+mod tasks;
+mod watch;
+mod workers;
+
+use super::aligned;
+use super::line::TimeLine;
+use super::model::{Flow, PartFlow};
+use crate::{Input, Options};
+use base::Span;
+use base::timeline::{Columns, LaneId, LaneKind, Marker, StateId};
+use draft::{ChainPiece, Draft};
+use lanes::{LOOKS, Look};
+use source::{Source, sources};
 
 /// A flow to be drawn.
 #[derive(Debug, Clone)]
 pub struct Drawn {
-    /// A lane for each vCPU, in the order of VM and vCPU.
+    /// A lane for each vCPU, in the order of VM and vCPU; then those of other kinds.
     pub timeline: Columns,
     /// All chains, by lane and time.
     pub chains: Vec<DrawnChain>,
-    /// Their vCPUs, by lane.
+    /// The vCPUs of the first lanes, by lane.
     pub vcpus: Vec<DrawnVcpu>,
+    /// What is not drawn and why, and how far guests' lanes may be off, in sentences.
+    pub notes: Vec<String>,
 }
 
 /// Whose lane it is.
@@ -62,23 +65,48 @@ pub struct DrawnChain {
     pub cost_ns: Option<u64>,
 }
 
-/// Draws the lowest machines of `flow`, which was built from `input` with the same `options`.
+/// One trace that is drawn.
+struct Part<'a> {
+    flow: &'a PartFlow,
+    draft: Draft,
+    /// Its place among the parts, if it is a guest's that lies on the line of a machine below; and where that line ends.
+    inside: Option<(usize, u64)>,
+}
+
+/// Draws `flow`, which was built from `input` with the same `options`.
 pub fn draw(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn FnMut(u64, u64)) -> Drawn {
-    let answering = input.parts.iter().zip(&flow.parts).filter(|(_, flow)| flow.twin_of.is_none());
-    let parts: Vec<(&Part, &PartFlow)> = answering.filter(|(_, flow)| flow.aligned.is_none()).collect();
-    let mut table = StateTable::default();
-    let drafts: Vec<Draft> = parts.iter().map(|(part, flow)| draft(part, flow, options, progress)).collect();
-    let numbers: Vec<Vec<StateId>> =
-        parts.iter().zip(&drafts).map(|((_, flow), draft)| table.add(flow, draft)).collect();
-    let mut drawn = Drawn { timeline: Columns::new(table.states), chains: Vec::new(), vcpus: Vec::new() };
-    for (((_, flow), draft), numbers) in parts.iter().zip(&drafts).zip(&numbers) {
-        for vcpu in &flow.vcpus {
-            let Some(thread) = draft.threads.iter().find(|thread| thread.tid == vcpu.tid) else { continue };
-            drawn.add(vcpu, thread, (draft.origin_ns, numbers));
+    let line = TimeLine::new(input, &flow.parts);
+    let mut notes = Vec::new();
+    let mut parts: Vec<Part<'_>> = Vec::new();
+    let answering = |(_, part): &(usize, &PartFlow)| part.twin_of.is_none();
+    let (guests, lowest): (Vec<_>, Vec<_>) =
+        flow.parts.iter().enumerate().filter(answering).partition(|(_, part)| part.aligned.is_some());
+    for (place, part) in lowest {
+        let draft = Draft::of(&input.parts[place], part, options, progress);
+        if !part.has_switches {
+            notes.push(format!(
+                "{} recorded no sched_switch, so its CPUs and threads are known only where a vCPU ran; record with -e sched.",
+                part.machine
+            ));
         }
-        drawn.timeline.markers.extend(draft.losses.iter().map(|(cpu, at_ns, events)| Marker {
+        parts.push(Part { flow: part, draft, inside: None });
+    }
+    for (place, part) in guests {
+        notes.extend(part.aligned.as_ref().map(aligned::sentence));
+        let Some((below, _)) = line.lies(place) else { continue };
+        let draft = Draft::of(&input.parts[place], part, options, progress);
+        parts.push(Part { flow: part, draft, inside: Some((place, flow.parts[below].span.length_ns())) });
+    }
+    let sources: Vec<Source> = sources(&parts);
+    let (states, numbers) = states(&parts, &sources);
+    let mut drawn = Drawn { timeline: Columns::new(states), chains: Vec::new(), vcpus: Vec::new(), notes };
+    for source in &sources {
+        drawn.add(&parts[source.part], source, (&line, &numbers[source.part]));
+    }
+    for part in parts.iter().filter(|part| part.inside.is_none()) {
+        drawn.timeline.markers.extend(part.draft.losses.iter().map(|(cpu, at_ns, events)| Marker {
             lane: None,
-            at_ns: at_ns.saturating_sub(draft.origin_ns),
+            at_ns: at_ns.saturating_sub(part.draft.span.from_ns),
             label: if *events > 0 {
                 format!("{events} events lost on CPU {cpu}")
             } else {
@@ -90,175 +118,60 @@ pub fn draw(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn Fn
     drawn
 }
 
-/// The names of all states that occur; parts of different levels have different ones.
-#[derive(Default)]
-struct StateTable {
-    states: Vec<base::timeline::State>,
-}
-
-impl StateTable {
-    /// Adds what is missing of a part's states; returns their numbers by [`State::index`].
-    fn add(&mut self, flow: &PartFlow, draft: &Draft) -> Vec<StateId> {
-        let mut occurs = [false; STATES];
-        let pieces = draft.threads.iter().flat_map(|thread| &thread.pieces);
-        pieces.for_each(|(_, state)| occurs[state.index()] = true);
-        let mut number = |state: State| {
-            let name = states::name(flow.level, state);
-            let known = self.states.iter().position(|known| known.name == name);
-            let place = known.unwrap_or_else(|| {
-                self.states.push(base::timeline::State { name, title: states::title(flow.level, state) });
-                self.states.len() - 1
-            });
-            StateId(place as u8)
-        };
+/// The states that occur in any lane, and their numbers for each part by [`Look::index`]. Machines of different levels call
+/// some of them differently.
+fn states(parts: &[Part<'_>], sources: &[Source]) -> (Vec<base::timeline::State>, Vec<[StateId; LOOKS]>) {
+    let mut states: Vec<base::timeline::State> = Vec::new();
+    let numbers = parts.iter().enumerate().map(|(place, part)| {
+        let mut occurs = [false; LOOKS];
+        for source in sources.iter().filter(|source| source.part == place) {
+            source.pieces(part, &mut |_, look, _| occurs[look.index()] = true);
+        }
         // A state that does not occur is never asked for its number.
-        (0..STATES).map(|index| if occurs[index] { number(State::of_index(index)) } else { StateId(0) }).collect()
-    }
+        let mut numbers = [StateId(0); LOOKS];
+        for index in (0..LOOKS).filter(|index| occurs[*index]) {
+            let state = Look::named(index, part.flow.level, part.inside.is_some());
+            let known = states.iter().position(|known| known.name == state.name);
+            let place = known.unwrap_or_else(|| {
+                states.push(state);
+                states.len() - 1
+            });
+            numbers[index] = StateId(place as u8);
+        }
+        numbers
+    });
+    let numbers = numbers.collect();
+    (states, numbers)
 }
 
 impl Drawn {
-    fn add(&mut self, vcpu: &Vcpu, thread: &Thread, (origin_ns, numbers): (u64, &[StateId])) {
-        let lane = Lane { group: vcpu.vm.clone(), title: format!("vCPU {}", vcpu.vcpu) };
-        let lane = self.timeline.add_lane(lane);
-        self.vcpus.push(DrawnVcpu { vm: vcpu.vm.clone(), vcpu: vcpu.vcpu, tid: vcpu.tid });
-        let mut exits = thread.exits.iter().peekable();
-        for (from_ns, state) in &thread.pieces {
-            while exits.next_if(|(at_ns, ..)| at_ns < from_ns).is_some() {}
-            let detail = match (state, exits.peek()) {
-                (State::Handling(_), Some((at_ns, reason))) if at_ns == from_ns => reason.name(),
-                _ => String::new(),
-            };
-            self.timeline.push(lane, from_ns.saturating_sub(origin_ns), numbers[state.index()], &detail);
+    fn add(&mut self, part: &Part<'_>, source: &Source, (line, numbers): (&TimeLine<'_>, &[StateId; LOOKS])) {
+        let lane = self.timeline.add_lane(source.lane.clone());
+        let on_line = |at_ns: u64| match part.inside {
+            None => Some(at_ns.saturating_sub(part.draft.span.from_ns)),
+            Some((place, end_ns)) => line.outermost(place, at_ns).map(|(_, at_ns)| at_ns.min(end_ns)),
+        };
+        source.pieces(part, &mut |at_ns, look, detail| {
+            if let Some(at_ns) = on_line(at_ns) {
+                self.timeline.push(lane, at_ns, numbers[look.index()], detail);
+            }
+        });
+        if let Some(end_ns) = on_line(part.draft.span.to_ns) {
+            self.timeline.end(lane, end_ns);
         }
-        self.timeline.end(lane, thread.end_ns.saturating_sub(origin_ns));
-        self.chains.extend(thread.chains.iter().map(|chain| DrawnChain {
+        let (LaneKind::Vcpu, Some(tid)) = (source.lane.kind, source.lane.tid) else { return };
+        self.vcpus.push(DrawnVcpu { vm: source.lane.group.clone(), vcpu: source.number, tid });
+        let chain = |chain: &ChainPiece| DrawnChain {
             lane,
             reason: chain.reason.name(),
             span: Span {
-                from_ns: chain.start_ns.saturating_sub(origin_ns),
-                to_ns: chain.end_ns.saturating_sub(origin_ns),
+                from_ns: chain.span.from_ns.saturating_sub(part.draft.span.from_ns),
+                to_ns: chain.span.to_ns.saturating_sub(part.draft.span.from_ns),
             },
             exits: chain.exits,
             sequence: chain.sequence.iter().map(|reason| reason.name()).collect(),
             cost_ns: chain.cost_ns,
-        }));
+        };
+        self.chains.extend(part.draft.thread(tid).into_iter().flat_map(|thread| &thread.chains).map(chain));
     }
-}
-
-/// What the walk told of one part.
-struct Draft {
-    threads: Vec<Thread>,
-    origin_ns: u64,
-    /// CPU, when, how many events.
-    losses: Vec<(u32, u64, u64)>,
-}
-
-/// What the walk told of one thread, in absolute time.
-#[derive(Default)]
-struct Thread {
-    tid: i32,
-    /// When a piece begins, and its state; pieces touch.
-    pieces: Vec<(u64, State)>,
-    end_ns: u64,
-    exits: Vec<(u64, Reason)>,
-    chains: Vec<ChainPiece>,
-}
-
-struct ChainPiece {
-    reason: Reason,
-    start_ns: u64,
-    end_ns: u64,
-    exits: u64,
-    sequence: Vec<Reason>,
-    cost_ns: Option<u64>,
-}
-
-fn draft(part: &Part, flow: &PartFlow, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Draft {
-    let trace = part.trace.as_ref();
-    let facts = trace.facts();
-    let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
-    let request = roles::request(&options.ignore_events, has);
-    let mut walk = Walk::new(Keeper::default());
-    walk.isa = vendor::of(trace);
-    walk.seen.wakeup = has("kvm_vcpu_wakeup");
-    let mut feed = Feed { walk, progress };
-    let fitted: Option<Clock> = Some(flow.clock.clone());
-    let totals = trace::replay(trace, &Reading { request: &request, fitted }, &mut feed);
-    let mut walk = feed.walk;
-    let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
-    walk.end(end_ns);
-    let seen = walk.seen;
-    let mut threads = std::mem::take(&mut walk.sink.threads);
-    threads.resize_with(walk.threads.len(), Thread::default);
-    for (kept, thread) in threads.iter_mut().zip(&walk.threads) {
-        kept.tid = thread.tid;
-        for (_, state) in &mut kept.pieces {
-            *state = match *state {
-                State::Guest(level) => State::Guest(settled(level, thread, &seen)),
-                State::Handling(level) => State::Handling(settled(level, thread, &seen)),
-                plain => plain,
-            };
-        }
-    }
-    let losses = walk.losses.iter().map(|(cpu, at_ns, events, _)| (*cpu, *at_ns, *events)).collect();
-    Draft { threads, origin_ns, losses }
-}
-
-struct Feed<'a, 'p> {
-    walk: Walk<Keeper>,
-    progress: &'p mut (dyn FnMut(u64, u64) + 'a),
-}
-
-impl Listener for Feed<'_, '_> {
-    fn start(&mut self, origin_ns: u64) {
-        self.walk.start(origin_ns);
-    }
-
-    fn event(&mut self, event: &Event<'_>) {
-        self.walk.event(event);
-    }
-
-    fn progress(&mut self, done: u64, all: u64) {
-        (self.progress)(done, all);
-    }
-}
-
-/// Keeps what the walk tells.
-#[derive(Default)]
-struct Keeper {
-    threads: Vec<Thread>,
-}
-
-impl Keeper {
-    fn of(&mut self, thread: usize) -> &mut Thread {
-        if thread >= self.threads.len() {
-            self.threads.resize_with(thread + 1, Thread::default);
-        }
-        &mut self.threads[thread]
-    }
-}
-
-impl Sink for Keeper {
-    fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
-        let thread = self.of(thread);
-        thread.pieces.push((from_ns, state));
-        thread.end_ns = thread.end_ns.max(to_ns);
-    }
-
-    fn exit(&mut self, thread: usize, exit: &Exit) {
-        self.of(thread).exits.push((exit.at_ns, exit.reason));
-    }
-
-    fn chain(&mut self, thread: usize, chain: &Chain) {
-        self.of(thread).chains.push(ChainPiece {
-            reason: chain.reason,
-            start_ns: chain.start_ns,
-            end_ns: chain.closed_ns.unwrap_or(chain.start_ns),
-            exits: chain.exits,
-            sequence: chain.sequence.to_vec(),
-            cost_ns: chain.cost_ns,
-        });
-    }
-
-    fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
 }

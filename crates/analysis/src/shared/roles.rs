@@ -5,7 +5,7 @@
 //! here and nowhere else. LTTng calls x86 events `kvm_x86_*` and `x86_irq_vectors_*`, and fields `tid` where the kernel
 //! says `pid`.
 
-use trace::{Request, Wanted};
+use trace::{Event, Request, Wanted};
 
 /// What an event means to the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -132,6 +132,17 @@ pub mod switch {
     pub const PREV_COMM: usize = 4;
     /// State as letters, from text traces.
     pub const PREV_STATE_TEXT: usize = 5;
+}
+
+/// States that mean "ready to run": no bit of `TASK_REPORT` (include/linux/sched.h) is set. `R+` has only a bit above.
+const TASK_REPORT: u64 = 0xff;
+
+/// True if the task that a `sched_switch` takes off its CPU is still ready to run.
+pub fn stays_ready(event: &Event<'_>) -> bool {
+    match event.get(switch::PREV_STATE) {
+        Some(state) => state & TASK_REPORT == 0,
+        None => event.content(switch::PREV_STATE_TEXT).is_some_and(|text| text.starts_with(b"R")),
+    }
 }
 
 /// All events that matter.

@@ -35,7 +35,7 @@ fn described(drawn: &Drawn) -> Value {
         let (lane, id) = (&timeline.lanes()[place], LaneId(place as u32));
         let slices = timeline.slices(id, span, 0).left_out;
         let chains = drawn.chains.iter().filter(|chain| chain.lane == id).count();
-        json!({ "id": place, "group": lane.group, "title": lane.title, "tid": drawn.vcpus.get(place).map(|vcpu| vcpu.tid),
+        json!({ "id": place, "kind": lane.kind.name(), "group": lane.group, "title": lane.title, "tid": lane.tid,
                 "slices": slices, "chains": chains })
     };
     let marker = |marker: &Marker| json!({ "lane": marker.lane.map(|lane| lane.0), "at_ns": marker.at_ns, "label": marker.label });
@@ -47,6 +47,7 @@ fn described(drawn: &Drawn) -> Value {
         "lanes": (0..timeline.lanes().len()).map(lane).collect::<Vec<_>>(),
         "markers": timeline.markers().iter().map(marker).collect::<Vec<_>>(),
         "counters": timeline.counters().iter().map(counter).collect::<Vec<_>>(),
+        "notes": drawn.notes,
     })
 }
 

@@ -1,7 +1,7 @@
 //! A tile, decoded by hand, against a scan that walks through every slice for every pixel.
 
 use super::*;
-use base::timeline::{Columns, Lane, State, StateId};
+use base::timeline::{Columns, Lane, LaneKind, State, StateId};
 use proptest::prelude::*;
 
 const STATES: usize = 5;
@@ -14,7 +14,8 @@ fn filled(lanes: &[(u64, Vec<(u8, u64)>)]) -> (Columns, Vec<Truth>) {
     let mut columns = Columns::new((0..STATES).map(state).collect());
     let mut truths = Vec::new();
     for (first_ns, slices) in lanes {
-        let lane = columns.add_lane(Lane { group: "web".into(), title: "vCPU".into() });
+        let lane =
+            columns.add_lane(Lane { kind: LaneKind::Vcpu, group: "web".into(), title: "vCPU".into(), tid: None });
         let (mut at, mut truth) = (*first_ns, Truth::new());
         for (state, length) in slices {
             columns.push(lane, at, StateId(*state), "");

@@ -93,10 +93,10 @@ fn timeline(drawn: &Drawn) -> Value {
     let span = timeline.span();
     let states: Vec<Value> =
         timeline.states().iter().map(|state| json!({"name": state.name, "title": state.title})).collect();
-    let lanes = timeline.lanes().iter().zip(&drawn.vcpus).enumerate().map(|(id, (lane, vcpu))| {
+    let lanes = timeline.lanes().iter().enumerate().map(|(id, lane)| {
         let place = LaneId(id as u32);
         let chains = drawn.chains.iter().filter(|chain| chain.lane == place).count();
-        json!({"id": id, "group": lane.group, "title": lane.title, "tid": vcpu.tid,
+        json!({"id": id, "kind": lane.kind.name(), "group": lane.group, "title": lane.title, "tid": lane.tid,
                "slices": timeline.slices(place, span, 0).left_out, "chains": chains})
     });
     let markers = timeline
@@ -109,7 +109,7 @@ fn timeline(drawn: &Drawn) -> Value {
         .map(|counter| json!({"title": counter.title, "unit": counter.unit, "samples": counter.samples}));
     json!({"span": {"from_ns": span.from_ns, "to_ns": span.to_ns}, "states": states,
            "lanes": lanes.collect::<Vec<_>>(), "markers": markers.collect::<Vec<_>>(),
-           "counters": counters.collect::<Vec<_>>()})
+           "counters": counters.collect::<Vec<_>>(), "notes": drawn.notes})
 }
 
 /// The chains that stand for the others, in the order of the timeline.

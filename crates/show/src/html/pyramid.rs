@@ -70,13 +70,14 @@ fn level(timeline: &dyn Timeline, span: Span, shift: u32) -> Level {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::timeline::{Columns, Lane, State, StateId};
+    use base::timeline::{Columns, Lane, LaneKind, State, StateId};
 
     #[test]
     fn levels_cover_the_span_with_aligned_pixels() {
         let state = |name: &str| State { name: name.into(), title: name.into() };
         let mut timeline = Columns::new(vec![state("a"), state("b")]);
-        let lane = timeline.add_lane(Lane { group: "vm".into(), title: "vCPU 0".into() });
+        let lane =
+            timeline.add_lane(Lane { kind: LaneKind::Vcpu, group: "vm".into(), title: "vCPU 0".into(), tid: None });
         for index in 0..1_000u64 {
             timeline.push(lane, 12_345 + index * 77_777, StateId((index % 2) as u8), "");
         }

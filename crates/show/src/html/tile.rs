@@ -72,7 +72,7 @@ fn shares(times: &[u64], length_ns: u64) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::timeline::{Columns, Lane, State, StateId};
+    use base::timeline::{Columns, Lane, LaneKind, State, StateId};
     use proptest::prelude::*;
 
     proptest! {
@@ -92,7 +92,8 @@ mod tests {
     fn the_bytes_are_those_of_the_description() {
         let state = |name: &str| State { name: name.into(), title: name.into() };
         let mut timeline = Columns::new(vec![state("a"), state("b")]);
-        let lane = timeline.add_lane(Lane { group: "vm".into(), title: "vCPU 0".into() });
+        let lane =
+            timeline.add_lane(Lane { kind: LaneKind::Vcpu, group: "vm".into(), title: "vCPU 0".into(), tid: None });
         timeline.push(lane, 0, StateId(0), "");
         timeline.push(lane, 9_999, StateId(1), "");
         timeline.end(lane, 10_000);

@@ -2,7 +2,7 @@
 
 use crate::sample;
 use analysis::flow::timeline::{Drawn, DrawnChain, DrawnVcpu};
-use base::timeline::{Columns, Lane, Marker, State, StateId};
+use base::timeline::{Columns, Lane, LaneKind, Marker, State, StateId};
 use base::{Problem, Section, Span};
 use kvmscope_show::html::{Error, MOST_BYTES, Page, render, write};
 use kvmscope_show::json::Answered;
@@ -16,7 +16,8 @@ fn drawn(vm: &str) -> Drawn {
         state("handling_l1", "L0 working for L1"),
         state("handling_l2", "L0 working for L2"),
     ]);
-    let lane = timeline.add_lane(Lane { group: vm.into(), title: "vCPU 0".into() });
+    let lane = Lane { kind: LaneKind::Vcpu, group: vm.into(), title: "vCPU 0".into(), tid: Some(98) };
+    let lane = timeline.add_lane(lane);
     let mut chains = Vec::new();
     for (start, factor) in [(0u64, 1u64), (20_000, 3)] {
         timeline.push(lane, start, StateId(1), "");
@@ -37,7 +38,7 @@ fn drawn(vm: &str) -> Drawn {
     }
     timeline.end(lane, 40_000);
     timeline.markers.push(Marker { lane: None, at_ns: 10_000, label: format!("3 events lost on CPU 1 of {vm}") });
-    Drawn { timeline, chains, vcpus: vec![DrawnVcpu { vm: vm.into(), vcpu: 0, tid: 98 }] }
+    Drawn { timeline, chains, vcpus: vec![DrawnVcpu { vm: vm.into(), vcpu: 0, tid: 98 }], notes: Vec::new() }
 }
 
 fn page(sections: &[Section], problems: &[Problem], drawn: &Drawn, most_bytes: u64) -> Result<String, Error> {

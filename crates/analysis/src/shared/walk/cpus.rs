@@ -1,4 +1,4 @@
-//! Who is on which CPU: task switches, wakings, losses.
+//! Who is on which CPU: task switches, wakings, losses. The sink hears of each change, see [`Sink::has_cpu`].
 
 use super::{Preemptor, Sink, Walk};
 use crate::shared::machine::Cx;
@@ -20,9 +20,6 @@ pub(super) struct Cpu {
     waiting: Vec<(usize, bool)>,
 }
 
-/// States that mean "ready to run": no bit of `TASK_REPORT` (include/linux/sched.h) is set. `R+` has only a bit above.
-const TASK_REPORT: u64 = 0xff;
-
 impl<S: Sink> Walk<S> {
     /// One task leaves `cpu`, another comes.
     pub(super) fn switch(&mut self, cpu: usize, event: Event<'_>) {
@@ -30,10 +27,7 @@ impl<S: Sink> Walk<S> {
         let now_ns = self.plausible(event.time_ns);
         let prev = event.or_zero(roles::switch::PREV_TID) as i32;
         let next = event.or_zero(roles::switch::NEXT_TID) as i32;
-        let ready = match event.get(roles::switch::PREV_STATE) {
-            Some(state) => state & TASK_REPORT == 0,
-            None => event.content(roles::switch::PREV_STATE_TEXT).is_some_and(|text| text.starts_with(b"R")),
-        };
+        let ready = roles::stays_ready(&event);
         self.charge(cpu, prev, now_ns);
         if prev != 0 {
             let me = self.task(cpu, prev, event.content(roles::switch::PREV_COMM), now_ns);
@@ -51,10 +45,11 @@ impl<S: Sink> Walk<S> {
         here.since_ns = now_ns;
         here.current = Some(next);
         here.thread = None;
+        self.sink.has_cpu(cpu, Some(next), now_ns);
         if next != 0 {
             let me = self.task(cpu, next, event.content(roles::switch::NEXT_COMM), now_ns);
             self.stop_waiting(me, now_ns);
-            self.arrives_on(me, cpu);
+            self.arrives_on(me, cpu, now_ns);
             let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
             self.threads[me].switch_in(now_ns, cx);
         }
@@ -92,7 +87,7 @@ impl<S: Sink> Walk<S> {
     }
 
     /// Thread `me` runs on `cpu`, and no longer where it was.
-    pub(super) fn arrives_on(&mut self, me: usize, cpu: usize) {
+    pub(super) fn arrives_on(&mut self, me: usize, cpu: usize, now_ns: u64) {
         let thread = &mut self.threads[me];
         if let Some(waited) = thread.waits_on.take() {
             // It runs, and no switch told since when: who ran instead of it is no longer known.
@@ -103,6 +98,7 @@ impl<S: Sink> Walk<S> {
             if left.thread == Some(me) {
                 left.current = None;
                 left.thread = None;
+                self.sink.has_cpu(old, None, now_ns);
                 if self.switches {
                     let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
                     thread.missed_switch(cx);
@@ -112,6 +108,7 @@ impl<S: Sink> Walk<S> {
         let here = &mut self.cpus[cpu];
         here.current = Some(thread.tid);
         here.thread = Some(me);
+        self.sink.has_cpu(cpu, Some(thread.tid), now_ns);
     }
 
     /// Events of `cpu` were lost from its last event on.
@@ -134,6 +131,7 @@ impl<S: Sink> Walk<S> {
         let here = &mut self.cpus[cpu];
         here.current = None;
         here.thread = None;
+        self.sink.has_cpu(cpu, None, from_ns);
     }
 
     /// The thread of a task on `cpu`, which is called `comm` now.

@@ -29,6 +29,8 @@ pub trait Sink {
     fn chain(&mut self, thread: usize, chain: &Chain);
     /// While `thread` was pre-empted, a task ran on its CPU.
     fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64);
+    /// From `at_ns` on task `tid` has `cpu`; `None` if from then on nothing tells which one has it.
+    fn has_cpu(&mut self, _cpu: usize, _tid: Option<i32>, _at_ns: u64) {}
     /// A virtual interrupt reached the guest of `thread`.
     fn delivered(&mut self, _thread: usize, _interrupt: &Delivered) {}
     /// A woken thread got a CPU.
@@ -323,7 +325,7 @@ impl<S: Sink> Walk<S> {
                 return None;
             }
         };
-        self.arrives_on(me, cpu);
+        self.arrives_on(me, cpu, self.plausible(event.time_ns));
         Some(me)
     }
 

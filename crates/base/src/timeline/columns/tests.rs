@@ -1,6 +1,7 @@
 //! The store against a scan that walks through every slice for every pixel.
 
 use super::*;
+use crate::timeline::LaneKind;
 use proptest::prelude::*;
 
 const STATES: u8 = 3;
@@ -8,7 +9,7 @@ const STATES: u8 = 3;
 fn empty() -> (Columns, LaneId) {
     let state = |n: u8| State { name: format!("s{n}"), title: String::new() };
     let mut columns = Columns::new((0..STATES).map(state).collect());
-    let lane = columns.add_lane(Lane { group: "web".into(), title: "vCPU 0".into() });
+    let lane = columns.add_lane(Lane { kind: LaneKind::Vcpu, group: "web".into(), title: "vCPU 0".into(), tid: None });
     (columns, lane)
 }
 

@@ -1,0 +1,90 @@
+//! Which lanes are there, in which order, and where do their pieces come from?
+//!
+//! ```text
+//! vcpu of all lowest machines | their cpu | vhost, emulator, iothread | guests' own: vcpu, cpu
+//! ```
+//! vCPUs stand first, so that a lane's number does not depend on what else a recording tells.
+
+use super::lanes::{self, Put};
+use super::{Part, workers};
+use base::timeline::{Lane, LaneKind};
+use std::collections::BTreeMap;
+
+/// One lane to be drawn.
+pub struct Source {
+    /// The lane.
+    pub lane: Lane,
+    /// Its part's place among those that are drawn.
+    pub part: usize,
+    /// Number of the vCPU or the CPU.
+    pub number: u32,
+}
+
+/// The lanes of all `parts`.
+pub fn sources(parts: &[Part<'_>]) -> Vec<Source> {
+    let lowest = || parts.iter().enumerate().filter(|(_, part)| part.inside.is_none());
+    let several = lowest().count() > 1;
+    let mut sources: Vec<Source> = Vec::new();
+    for (place, part) in lowest() {
+        sources.extend(vcpus(place, part, LaneKind::Vcpu, None));
+    }
+    for (place, part) in lowest() {
+        let of = |what: &str| if several { format!("{} {what}", part.flow.machine) } else { format!("host {what}") };
+        sources.extend(cpus(place, part, LaneKind::Cpu, &of("CPUs")));
+        let worker = |(kind, tid, comm): (LaneKind, i32, &str)| Source {
+            lane: Lane { kind, group: of("threads"), title: format!("{comm} ({tid})"), tid: Some(tid) },
+            part: place,
+            number: 0,
+        };
+        let seen = workers::of(part.flow).into_iter().filter(|(_, tid, _)| part.draft.tasks.by_tid.contains_key(tid));
+        sources.extend(seen.map(worker));
+    }
+    for (place, part) in parts.iter().enumerate().filter(|(_, part)| part.inside.is_some()) {
+        let group = format!("{} (own trace)", part.flow.machine);
+        sources.extend(vcpus(place, part, LaneKind::GuestVcpu, Some(&group)));
+        sources.extend(cpus(place, part, LaneKind::GuestCpu, &group));
+    }
+    sources
+}
+
+fn vcpus(place: usize, part: &Part<'_>, kind: LaneKind, group: Option<&str>) -> Vec<Source> {
+    let seen = part.flow.vcpus.iter().filter(|vcpu| part.draft.thread(vcpu.tid).is_some());
+    let source = |vcpu: &crate::flow::model::Vcpu| {
+        let title = match group {
+            None => format!("vCPU {}", vcpu.vcpu),
+            Some(_) => format!("{} vCPU {}", vcpu.vm, vcpu.vcpu),
+        };
+        let group = group.map_or_else(|| vcpu.vm.clone(), str::to_owned);
+        Source { lane: Lane { kind, group, title, tid: Some(vcpu.tid) }, part: place, number: vcpu.vcpu }
+    };
+    seen.map(source).collect()
+}
+
+fn cpus(place: usize, part: &Part<'_>, kind: LaneKind, group: &str) -> Vec<Source> {
+    let seen = part.draft.watch.cpus.iter().enumerate().filter(|(_, cpu)| !cpu.holders.is_empty());
+    let source = |(number, _)| Source {
+        lane: Lane { kind, group: group.to_owned(), title: format!("CPU {number}"), tid: None },
+        part: place,
+        number: number as u32,
+    };
+    seen.map(source).collect()
+}
+
+impl Source {
+    /// Tells the lane's pieces in order, in the time of its trace.
+    pub fn pieces(&self, part: &Part<'_>, put: &mut Put<'_>) {
+        match (self.lane.kind, self.lane.tid) {
+            (LaneKind::Vcpu | LaneKind::GuestVcpu, Some(tid)) => {
+                if let Some(thread) = part.draft.thread(tid) {
+                    lanes::vcpu(thread, put);
+                }
+            }
+            (_, Some(tid)) => lanes::thread(&part.draft, tid, put),
+            (_, None) => {
+                let name = |(tid, comm): (&i32, &String)| (*tid, format!("{comm} ({tid})"));
+                let names: BTreeMap<i32, String> = part.flow.comms.iter().map(name).collect();
+                lanes::cpu(&part.draft, self.number as usize, &names, put);
+            }
+        }
+    }
+}

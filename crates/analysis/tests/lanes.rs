@@ -1,0 +1,218 @@
+//! Do the lanes of CPUs and threads say what the ledger and the events say?
+
+use base::Span;
+use base::recording::{Named, Recording};
+use base::timeline::{LaneId, LaneKind, Timeline};
+use generate::scenario::{self, ALL};
+use generate::{Story, Target};
+use kvmscope_analysis::flow::timeline::{Drawn, draw};
+use kvmscope_analysis::flow::{build, model::Flow};
+use kvmscope_analysis::shared::State;
+use kvmscope_analysis::{Ask, Input, Options};
+use std::collections::BTreeMap;
+use std::path::Path;
+use trace::format::Endian;
+use trace::write::Record;
+use trace::write::tracedat::Compression;
+
+const FIXTURES: [&str; 8] = [
+    "nested-svm-toy",
+    "nested-vmx-shadow-on",
+    "nested-vmx-shadow-off-hog",
+    "svm-linux",
+    "vmx-linux-shadow-on",
+    "vmx-linux-shadow-off",
+    "lttng-svm-l0",
+    "two-tracers",
+];
+
+const PLAIN: Target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8, compression: Compression::None };
+
+fn drawn_of(recording: Recording) -> (Flow, Drawn) {
+    let (input, options) = (Input::open(recording).unwrap(), Options::default());
+    let flow = build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap();
+    let drawn = draw(&input, &options, &flow, &mut |_, _| {});
+    (flow, drawn)
+}
+
+fn fixture(name: &str) -> (Flow, Drawn) {
+    drawn_of(Recording::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)).unwrap())
+}
+
+fn story_drawn(story: &Story, target: Target) -> (Flow, Drawn) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = story.write(target, directory.path()).unwrap();
+    drawn_of(Recording::of_files(&[Named::at_l0(&path)], None).unwrap())
+}
+
+fn of_kind(drawn: &Drawn, kind: LaneKind) -> Vec<LaneId> {
+    let lanes = drawn.timeline.lanes().iter().enumerate();
+    lanes.filter(|(_, lane)| lane.kind == kind).map(|(place, _)| LaneId(place as u32)).collect()
+}
+
+/// Time by state and detail, by walking through every slice; they must touch and fill `span`.
+fn times(drawn: &Drawn, lane: LaneId, span: Span, case: &str) -> BTreeMap<(String, String), u64> {
+    let timeline = &drawn.timeline;
+    let mut times = BTreeMap::new();
+    let mut at_ns = span.from_ns;
+    for slice in timeline.slices(lane, timeline.span(), usize::MAX).slices {
+        assert_eq!(slice.span.from_ns, at_ns, "{case}: {lane:?} has a gap");
+        at_ns = slice.span.to_ns;
+        let state = timeline.states()[usize::from(slice.state.0)].name.clone();
+        let detail = timeline.detail(slice.id).unwrap().1.to_owned();
+        *times.entry((state, detail)).or_default() += slice.span.length_ns();
+    }
+    assert_eq!(at_ns, span.to_ns, "{case}: {lane:?} ends early");
+    let covered: u64 = timeline.coverage(lane, timeline.span(), 1).time_ns.iter().sum();
+    assert_eq!(covered, span.length_ns(), "{case}: {lane:?} counts time twice or never");
+    times
+}
+
+/// Each vCPU's states in which it needs a CPU, summed over the lanes of all CPUs, are those of its ledger.
+fn cpus_agree_with_ledgers(flow: &Flow, drawn: &Drawn, case: &str) -> usize {
+    let part = flow.parts.iter().find(|part| part.aligned.is_none() && part.twin_of.is_none()).unwrap();
+    let span = Span { from_ns: 0, to_ns: part.span.length_ns() };
+    let cpus: Vec<_> = of_kind(drawn, LaneKind::Cpu).into_iter().map(|lane| times(drawn, lane, span, case)).collect();
+    assert!(!cpus.is_empty(), "{case}");
+    let mut compared = 0;
+    for vcpu in &part.vcpus {
+        let lane = drawn.vcpus.iter().position(|drawn| drawn.tid == vcpu.tid).unwrap();
+        let mut own: BTreeMap<String, u64> = BTreeMap::new();
+        for ((state, _), ns) in times(drawn, LaneId(lane as u32), span, case) {
+            *own.entry(state).or_default() += ns;
+        }
+        let of_thread = format!("{} ({})", vcpu.comm, vcpu.tid);
+        for (state, ns) in own {
+            let needs_cpu =
+                ["guest_", "handling_", "userspace", "halt_poll"].iter().any(|begin| state.starts_with(begin));
+            if needs_cpu {
+                let on_cpus: u64 = cpus.iter().filter_map(|cpu| cpu.get(&(state.clone(), of_thread.clone()))).sum();
+                assert_eq!(on_cpus, ns, "{case}: {of_thread} in {state}");
+                compared += 1;
+            }
+        }
+    }
+    let interrupts = |state: State| part.vcpus.iter().map(|vcpu| vcpu.sums.ns(state)).sum::<u64>();
+    for (name, state) in [("irq", State::Irq), ("softirq", State::Softirq), ("nmi", State::Nmi)] {
+        let on_cpus: u64 = cpus.iter().flatten().filter(|((state, _), _)| state == name).map(|(_, ns)| *ns).sum();
+        assert!(on_cpus >= interrupts(state), "{case}: {name}");
+    }
+    compared
+}
+
+#[test]
+fn cpus_of_the_fixtures_agree_with_the_ledgers() {
+    for name in FIXTURES {
+        let (flow, drawn) = fixture(name);
+        assert!(cpus_agree_with_ledgers(&flow, &drawn, name) >= 3, "{name}");
+        let first: Vec<LaneKind> =
+            drawn.timeline.lanes().iter().map(|lane| lane.kind).take(drawn.vcpus.len()).collect();
+        assert!(first.iter().all(|kind| *kind == LaneKind::Vcpu), "{name}: vCPUs stand first");
+        assert!(drawn.timeline.lanes()[first.len()..].iter().all(|lane| lane.kind != LaneKind::Vcpu), "{name}");
+    }
+}
+
+/// What the records themselves say of CPUs and of a task: which one had the CPU, and what it did.
+struct Recount<'s> {
+    story: &'s Story,
+}
+
+impl Recount<'_> {
+    fn field(&self, record: &Record, field: &str) -> Option<u64> {
+        let fields = &self.story.schema.events[record.event].fields;
+        Some(record.value(fields.iter().position(|known| known.name == field)?).integer())
+    }
+
+    fn named(&self, name: &str) -> impl Iterator<Item = &Record> {
+        self.story.records.iter().filter(move |record| self.story.schema.events[record.event].name == name)
+    }
+
+    /// Time in which the idle task had `cpu`, from the first event that says so.
+    fn idle_ns(&self, cpu: u32) -> u64 {
+        let on_cpu = || self.story.records.iter().filter(move |record| record.cpu == cpu);
+        let Some(first) = on_cpu().next() else { return 0 };
+        let mut idle_since = (first.tid == 0).then_some(first.ticks);
+        let mut idle_ns = 0;
+        for record in self.named("sched_switch").filter(|record| record.cpu == cpu) {
+            idle_ns += idle_since.take().map_or(0, |since| record.ticks - since);
+            idle_since = (self.field(record, "next_pid") == Some(0)).then_some(record.ticks);
+        }
+        idle_ns + idle_since.map_or(0, |since| self.story.truth.to_ns - since)
+    }
+
+    /// Time in which `tid` ran, stood ready, slept.
+    fn of_task(&self, tid: i32) -> [u64; 3] {
+        let tid = Some(tid as u64);
+        let (mut sums, mut doing) = ([0; 3], None);
+        for record in &self.story.records {
+            let name = self.story.schema.events[record.event].name.as_str();
+            let now = match name {
+                "sched_switch" if self.field(record, "next_pid") == tid => Some(0),
+                "sched_switch" if self.field(record, "prev_pid") == tid => {
+                    Some(if self.field(record, "prev_state") == Some(0) { 1 } else { 2 })
+                }
+                "sched_waking" if self.field(record, "pid") == tid && doing.is_none_or(|(_, doing)| doing == 2) => {
+                    Some(1)
+                }
+                _ => None,
+            };
+            if let Some(now) = now {
+                if let Some((since, doing)) = doing.replace((record.ticks, now)) {
+                    let _: u64 = since;
+                    sums[doing] += record.ticks - since;
+                }
+            }
+        }
+        if let Some((since, doing)) = doing {
+            sums[doing] += self.story.truth.to_ns - since;
+        }
+        sums
+    }
+}
+
+/// Idle time and workers of the lanes against the records; how many workers there were.
+fn lanes_agree_with_records(story: &Story, drawn: &Drawn, case: &str) -> usize {
+    let recount = Recount { story };
+    let span = Span { from_ns: 0, to_ns: story.truth.wall_ns() };
+    for lane in of_kind(drawn, LaneKind::Cpu) {
+        let number = drawn.timeline.lanes()[lane.0 as usize].title.strip_prefix("CPU ").unwrap().parse().unwrap();
+        let times = times(drawn, lane, span, case);
+        let idle: u64 = times.iter().filter(|((state, _), _)| state == "idle").map(|(_, ns)| ns).sum();
+        // Interrupts that met the idle task are counted as interrupts.
+        let above: u64 =
+            times.iter().filter(|((state, _), _)| state == "irq" || state == "softirq").map(|(_, ns)| ns).sum();
+        let truth = recount.idle_ns(number);
+        assert!(idle <= truth && truth <= idle + above, "{case}: CPU {number}: {idle} of {truth}, {above} above");
+    }
+    let mut workers = 0;
+    for lane in of_kind(drawn, LaneKind::Vhost) {
+        let tid = drawn.timeline.lanes()[lane.0 as usize].tid.unwrap();
+        let times = times(drawn, lane, span, case);
+        let in_state = |name: &str| times.iter().filter(|((state, _), _)| state == name).map(|(_, ns)| ns).sum::<u64>();
+        let found = ["running", "runnable", "sleeping"].map(in_state);
+        assert_eq!(found, recount.of_task(tid), "{case}: thread {tid}");
+        workers += 1;
+    }
+    workers
+}
+
+#[test]
+fn lanes_of_stories_agree_with_their_records() {
+    let mut workers = 0;
+    for scenario in ALL.iter().filter(|scenario| scenario.name != "losses") {
+        for seed in 1..3 {
+            let story = scenario.run(seed);
+            let (flow, drawn) = story_drawn(&story, PLAIN);
+            cpus_agree_with_ledgers(&flow, &drawn, scenario.name);
+            workers += lanes_agree_with_records(&story, &drawn, scenario.name);
+        }
+    }
+    assert!(workers >= 4, "{workers} vhost workers");
+    for seed in 0..60 {
+        let story = scenario::random(seed);
+        for target in [PLAIN, Target::Ctf1 { endian: Endian::Little, lttng: true }] {
+            let (flow, drawn) = story_drawn(&story, target);
+            cpus_agree_with_ledgers(&flow, &drawn, &format!("random {seed} as {}", target.name()));
+        }
+    }
+}
