@@ -126,6 +126,19 @@ export const steps = [
     },
   ],
   [
+    "groups of lanes unfold by their names, and the address keeps that",
+    async ({ page, base }) => {
+      await open(page, base, `r=${LINUX}&view=timeline`);
+      const cpus = page.getByRole("button", { name: /host CPUs/ });
+      assert.equal(await cpus.getAttribute("aria-expanded"), "false");
+      await cpus.click();
+      const { lanes } = await (await fetch(`${base}/api/recordings/${LINUX}/timeline`)).json();
+      for (const lane of lanes.filter((lane) => lane.kind === "cpu"))
+        await page.locator(".lane-names strong", { hasText: lane.title }).last().waitFor();
+      assert.equal(await param(page, "groups"), "host CPUs");
+    },
+  ],
+  [
     "shares below the timeline are exact",
     async ({ page, base }) => {
       await open(page, base, `r=${LINUX}&view=timeline&lane=0`);

@@ -9,7 +9,7 @@
 import { duration, instant } from "../maths/format";
 import { reasonsIn, statesIn } from "../maths/named";
 import type { Recording } from "./source";
-import type { Slice } from "./types";
+import { type Slice, vcpuLanes } from "./types";
 
 const CHAINS = 200;
 const SLICES = 10_000;
@@ -70,28 +70,30 @@ function longest(slices: Slice[], wanted: (slice: Slice) => boolean): Slice | nu
 }
 
 async function inSlices(recording: Recording, reasons: string[]): Promise<Place | null> {
-  const { span, lanes } = recording.timeline!;
-  for (const lane of lanes) {
-    const found = await recording.slices(lane.id, span.from_ns, span.to_ns, SLICES);
+  const { span } = recording.timeline!;
+  for (const lane of vcpuLanes(recording.timeline)) {
+    const found = await recording.slices(lane, span.from_ns, span.to_ns, SLICES);
     const slice = longest(found?.slices ?? [], ({ detail }) =>
       reasons.some((reason) => detail.startsWith(reason)),
     );
-    if (slice) return placeAt(slice, lane.id, `${slice.detail} for`);
+    if (slice) return placeAt(slice, lane, `${slice.detail} for`);
   }
   return null;
 }
 
 async function inState(recording: Recording, state: number): Promise<Place | null> {
-  const { span, lanes, states } = recording.timeline!;
+  const { span, states } = recording.timeline!;
   const tile = await recording.tile(span.from_ns, span.to_ns, PIXELS);
   let best = { lane: -1, pixel: 0, cover: 0 };
+  const vcpus = vcpuLanes(recording.timeline);
   for (const { lane, cover } of tile.lanes) {
+    if (!vcpus.includes(lane)) continue;
     for (let pixel = 0; pixel < tile.width; pixel++) {
       const here = cover[pixel * tile.states + state]!;
       if (here > best.cover) best = { lane, pixel, cover: here };
     }
   }
-  if (best.lane < 0 || !lanes.some((lane) => lane.id === best.lane)) return null;
+  if (best.lane < 0) return null;
   const wide = (tile.t1 - tile.t0) / tile.width;
   const t0 = Math.floor(tile.t0 + best.pixel * wide);
   const t1 = Math.ceil(t0 + wide);

@@ -86,14 +86,15 @@ export function emptyTile(t0: number, t1: number, width: number, states: number,
   };
 }
 
-/** All lanes as one, lane 0, each with an equal share of it. */
-export function meanLane(tile: Tile): Tile {
+/** Some lanes as one, lane 0, each with an equal share of it. */
+export function meanLane(tile: Tile, some: number[]): Tile {
   const mean = emptyTile(tile.t0, tile.t1, tile.width, tile.states, [0]);
   const into = mean.lanes[0]!;
+  const lanes = tile.lanes.filter((lane) => some.includes(lane.lane));
   for (let i = 0; i < into.cover.length; i++) {
     let sum = 0;
-    for (const lane of tile.lanes) sum += lane.cover[i]!;
-    into.cover[i] = Math.round(sum / Math.max(1, tile.lanes.length));
+    for (const lane of lanes) sum += lane.cover[i]!;
+    into.cover[i] = Math.round(sum / Math.max(1, lanes.length));
   }
   return mean;
 }

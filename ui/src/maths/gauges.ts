@@ -22,18 +22,25 @@ const SHARES: [string, string, string][] = [
 ];
 
 /** A series per gauge, a value per pixel of the tile, each over the last `back` pixels. */
-export function seriesOf(tile: Tile, states: State[], chains: Chain[], back: number): Series[] {
+export function seriesOf(
+  tile: Tile,
+  vcpus: number[],
+  states: State[],
+  chains: Chain[],
+  back: number,
+): Series[] {
+  const lanes = tile.lanes.filter((lane) => vcpus.includes(lane.lane));
   const pixelNs = (tile.t1 - tile.t0) / tile.width;
   const steps = states.map((state) => lookOf(state.name).step as string);
   const out: Series[] = [];
   for (const [title, step, state] of SHARES) {
     const values = Array.from({ length: tile.width }, (_, pixel) => {
       let sum = 0;
-      for (const lane of tile.lanes) {
+      for (const lane of lanes) {
         for (let s = 0; s < tile.states; s++)
           if (steps[s] === step) sum += lane.cover[pixel * tile.states + s]!;
       }
-      return sum / 255 / Math.max(1, tile.lanes.length);
+      return sum / 255 / Math.max(1, lanes.length);
     });
     if (values.some((value) => value > 0))
       out.push({ title, unit: "share", state, values: trailing(values, back), most: 1 });

@@ -1,6 +1,7 @@
 /** View 'Gauges': the recording played back on dials, as on a wall beside the test. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Recording } from "../data/source";
+import { vcpuLanes } from "../data/types";
 import { duration, grouped, instant, percent } from "../maths/format";
 import { arc, onDial, type Series, seriesOf } from "../maths/gauges";
 import { csv } from "../maths/rows";
@@ -24,7 +25,7 @@ export function Gauges({ recording }: { recording: Recording }) {
       recording.tile(span.t0, span.t1, SAMPLES),
       allChains(recording, narrow),
     ]);
-    return seriesOf(tile, timeline.states, all.chains, BACK);
+    return seriesOf(tile, vcpuLanes(timeline), timeline.states, all.chains, BACK);
   }, [recording, span.t0, span.t1]);
   const [at, setAt] = useState(Number(hash.value.at ?? 1));
   const [playing, setPlaying] = useState(false);

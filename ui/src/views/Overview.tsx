@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Recording } from "../data/source";
 import { meanLane } from "../data/tile";
+import { vcpuLanes } from "../data/types";
 import { coverageOf, paintCoverage } from "../draw/lane";
 import { PATTERN_SIZE, texture } from "../draw/patterns";
 import { stackOrder } from "../draw/tokens";
@@ -57,7 +58,7 @@ function Strip({ recording }: { recording: Recording }) {
     const context = canvas.current?.getContext("2d");
     if (!context || !tile || !recording.timeline) return;
     const names = recording.timeline.states.map((state) => state.name);
-    const mean = meanLane(tile);
+    const mean = meanLane(tile, vcpuLanes(recording.timeline));
     const image = context.createImageData(PIXELS, HEIGHT);
     paintCoverage(
       new Uint32Array(image.data.buffer),
