@@ -89,6 +89,15 @@ class ServedRecording implements Recording {
     return json(`${this.base}/report?${query({ t0: Math.floor(t0), t1: Math.ceil(t1) })}`);
   }
 
+  async perfetto(t0: number, t1: number): Promise<{ buffer: ArrayBuffer; left_out: number }> {
+    const range = query({ t0: Math.floor(t0), t1: Math.ceil(t1) });
+    const reply = await answer(`${this.base}/perfetto?${range}`);
+    return {
+      buffer: await reply.arrayBuffer(),
+      left_out: Number(reply.headers.get("x-kvmscope-left-out") ?? 0),
+    };
+  }
+
   events(offset: number, limit: number): Promise<EventPage> {
     return json(`${this.base}/events?${query({ offset, limit })}`);
   }

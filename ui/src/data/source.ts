@@ -39,6 +39,8 @@ export interface Recording {
   chain(id: number): Promise<ChainInFull>;
   /** The report of a window alone. */
   reportOf(t0: number, t1: number): Promise<Report | null>;
+  /** A window as the Perfetto UI reads it, and how many slices did not fit; only a server has it. */
+  perfetto?(t0: number, t1: number): Promise<{ buffer: ArrayBuffer; left_out: number }>;
   events(offset: number, limit: number): Promise<EventPage | null>;
   /** Address of a table as Arrow or JSON, where a server has one. */
   tableAddress(

@@ -17,7 +17,7 @@ import { attach } from "./timeline/gestures";
 import { layout } from "./timeline/layout";
 import { drawScene, timeToX } from "./timeline/picture";
 import { approximate, caption, SETTLE_MS, useExact } from "./timeline/sums";
-import { Names, Tip, turnedGroups, Zoom } from "./timeline/Tools";
+import { Names, Perfetto, Tip, turnedGroups, Zoom } from "./timeline/Tools";
 import { useWidth } from "./useSize";
 
 const STAIR_SLICES = 1000;
@@ -167,7 +167,12 @@ function Lanes({
         counted(counts.length, vcpus.length > 0 || open.length === 0 ? "vCPU" : "lane"),
         exact !== null,
       )}
-      tools={<Zoom />}
+      tools={
+        <>
+          <Zoom />
+          <Perfetto recording={recording} />
+        </>
+      }
     >
       {error && <p class="error">{error}</p>}
       <div class="lanes">

@@ -1,8 +1,10 @@
 /** What lies around the lanes: zoom buttons, the names and groups at the left, what the pointer is over. */
+import { openInPerfetto } from "../../data/perfetto";
+import type { Recording } from "../../data/source";
 import type { Slice, Timeline } from "../../data/types";
 import { counted, duration, instant } from "../../maths/format";
 import { pan, zoom } from "../../maths/window";
-import { go, hash, show, shown, whole, zoomed } from "../../state/store";
+import { go, hash, notice, show, shown, whole, zoomed } from "../../state/store";
 import type { Layout } from "./layout";
 
 export function Zoom() {
@@ -32,6 +34,36 @@ export function Zoom() {
         All
       </button>
     </>
+  );
+}
+
+/** What is shown, in the Perfetto UI; nothing where no server has it. */
+export function Perfetto({ recording }: { recording: Recording }) {
+  if (!recording.perfetto) return null;
+  const open = async () => {
+    const { t0, t1 } = shown.value;
+    notice.value = "Opening ui.perfetto.dev …";
+    try {
+      const made = recording.perfetto!(t0, t1);
+      await openInPerfetto(
+        made.then((it) => it.buffer),
+        `${recording.id}, ${instant(t0)} to ${instant(t1)}`,
+      );
+      const { left_out } = await made;
+      notice.value =
+        left_out > 0 ? `Perfetto has it without the last ${counted(left_out, "slice")}.` : "Perfetto has it.";
+    } catch (error) {
+      notice.value = (error as Error).message;
+    }
+  };
+  return (
+    <button
+      type="button"
+      onClick={() => void open()}
+      title="Opens ui.perfetto.dev in another tab, which needs the network, and hands it what is shown. It stays in the browser."
+    >
+      Perfetto ↗
+    </button>
   );
 }
 
