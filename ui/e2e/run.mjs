@@ -5,10 +5,10 @@
 //   --mock             the stand-in mock/ in place of the program's server
 //   --shots            also writes the pictures of docs/screenshots; not with the stand-in
 //   WORD ...           only the steps whose names have it
-import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { EXECUTABLE, launch } from "./browser.mjs";
+import { start } from "./serve.mjs";
 import { shoot } from "./shots.mjs";
 import { steps } from "./steps.mjs";
 
@@ -25,32 +25,13 @@ function skip(what, reason) {
   process.exit(0);
 }
 
-/** A server on a free port, and the address that it prints. */
-async function start() {
-  const [command, args] = mock
-    ? [process.execPath, [resolve(here, "../mock/server.mjs"), fixtures, "0"]]
-    : [program, ["serve", fixtures, "--port", "0"]];
-  const child = spawn(command, args, { env: { ...process.env, KVMSCOPE: program } });
-  let said = "";
-  const address = new Promise((found, failed) => {
-    child.stdout.on("data", (bytes) => {
-      said += bytes;
-      const at = said.match(/http:\/\/\S+/)?.[0];
-      if (at) found(at);
-    });
-    child.stderr.on("data", (bytes) => {
-      said += bytes;
-    });
-    child.on("exit", (code) => failed(new Error(`${command} ended with ${code}: ${said}`)));
-  });
-  return { child, base: await address };
-}
-
 if (!existsSync(resolve(here, "../dist/index.html"))) skip("npm", "no ui/dist; run `npm run build` first");
 if (!existsSync(EXECUTABLE)) skip("chromium", `no ${EXECUTABLE}; apt-get install chromium`);
 if (!process.env.E2E_URL && !existsSync(program)) skip("kvmscope", `no ${program}; run \`make full\` first`);
 
-const server = process.env.E2E_URL ? { child: null, base: process.env.E2E_URL } : await start();
+const server = process.env.E2E_URL
+  ? { child: null, base: process.env.E2E_URL }
+  : await start({ program, folder: fixtures, mock });
 const base = server.base.replace(/\/$/, "");
 let failed = 0;
 try {
@@ -62,7 +43,7 @@ try {
     page.on("pageerror", (error) => wrong.push(error.message));
     let tolerant = false;
     try {
-      await run({ page, base, expectErrors: () => (tolerant = true) });
+      await run({ page, base, program, mock, expectErrors: () => (tolerant = true) });
       if (tolerant) wrong = [];
       if (wrong.length > 0) throw new Error(`the console says: ${wrong.join("; ")}`);
       console.log(`ok    ${name}`);

@@ -7,6 +7,7 @@ import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 
 import { findings } from "./findings.mjs";
+import { live } from "./live.mjs";
 import { perfetto } from "./perfetto.mjs";
 import { LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
 import { span } from "./span.mjs";
@@ -278,6 +279,7 @@ export const steps = [
   ...span,
   ...findings,
   ...perfetto,
+  ...live,
   ...VIEWS.map((view) => [
     `axe-core finds nothing in ${view}, light and dark`,
     async ({ page, base }) => {

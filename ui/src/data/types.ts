@@ -107,6 +107,8 @@ export interface RecordingInfo {
   emulated: string | null;
   levels: string[];
   bytes: number;
+  /** It is being made right now. */
+  live?: boolean;
 }
 
 export interface State {

@@ -9,9 +9,13 @@ export interface Series {
   unit: "share" | "per second" | "exits" | "ns";
   /** State whose colour it has, or empty. */
   state: string;
-  values: number[];
+  /** Null where nothing tells. */
+  values: (number | null)[];
   most: number;
 }
+
+/** Width of a dial by its height. */
+const DIAL_RATIO = 200 / 240;
 
 const SHARES: [string, string, string][] = [
   ["L2 guest", "L2", "guest_l2"],
@@ -98,6 +102,15 @@ export function nice(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= value) ?? value;
+}
+
+/** Into how many columns dials go so that all fit into a wall and are as large as they can be. */
+export function fitColumns(dials: number, width: number, height: number): number {
+  const size = (columns: number) =>
+    Math.min(width / columns, (height / Math.ceil(dials / columns)) * DIAL_RATIO);
+  let best = 1;
+  for (let columns = 2; columns <= dials; columns++) if (size(columns) > size(best)) best = columns;
+  return best;
 }
 
 /** A point of a dial that sweeps 270 degrees, from lower left over the top. */

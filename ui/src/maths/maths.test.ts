@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Table } from "../data/types";
 import { bandsOf, stops } from "./flow";
 import { duration, instant, percent, runs } from "./format";
-import { arc, nice } from "./gauges";
+import { arc, fitColumns, nice } from "./gauges";
 import { heading, labels, spread } from "./ladder";
 import { heat, marks, ninesPlace, quantile } from "./quantile";
 import { csv, matches, sorted } from "./rows";
@@ -149,5 +149,11 @@ describe("dials", () => {
   it("end at a round number and sweep 270 degrees", () => {
     expect([0, 0.3, 7, 41, 600].map(nice)).toEqual([1, 0.5, 10, 50, 1000]);
     expect(arc(0, 1, 10)).toContain("A10 10 0 1 1");
+  });
+
+  it("fill a wall of any shape", () => {
+    expect(fitColumns(12, 1600, 750)).toBe(6);
+    expect(fitColumns(12, 400, 2000)).toBe(2);
+    expect(fitColumns(1, 400, 300)).toBe(1);
   });
 });

@@ -9,6 +9,7 @@ import { Flame } from "./Flame";
 import { Gauges } from "./Gauges";
 import { Help } from "./Help";
 import { Latency } from "./Latency";
+import { Live } from "./Live";
 import { Multiplication } from "./Multiplication";
 import { Overview } from "./Overview";
 import { Patterns } from "./Patterns";
@@ -33,9 +34,11 @@ export function App({ inlined }: { inlined: boolean }) {
         Skip to the view
       </a>
       <Top inlined={inlined} />
-      {open && <Views />}
+      {open && !hash.value.live && <Views />}
       <main id="main" tabIndex={-1}>
-        {failure.value ? (
+        {hash.value.live && !inlined ? (
+          <Live id={hash.value.live} />
+        ) : failure.value ? (
           <div class="empty" role="alert">
             <h2>That could not be opened</h2>
             <p>{failure.value}</p>
@@ -96,6 +99,8 @@ function Top({ inlined }: { inlined: boolean }) {
                 chain2: null,
                 lane: null,
                 q: null,
+                live: null,
+                wall: null,
               },
               true,
             );
