@@ -5,8 +5,8 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
-
 import { findings } from "./findings.mjs";
+import { frames } from "./frames.mjs";
 import { live } from "./live.mjs";
 import { perfetto } from "./perfetto.mjs";
 import { LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
@@ -279,6 +279,7 @@ export const steps = [
   ...span,
   ...findings,
   ...perfetto,
+  ...frames,
   ...live,
   ...VIEWS.map((view) => [
     `axe-core finds nothing in ${view}, light and dark`,
