@@ -73,7 +73,7 @@ pub struct Sample {
     pub bytes: u64,
 }
 
-/// Shares of time by state: `guest_l1`, `guest_l2` (deeper ones where seen), `guest_unknown_level`, `kvm`, `vmm`,
+/// Shares of time by state, missing where nothing tells: `guest_l1`, `guest_l2` (deeper ones where seen), `guest_unknown_level`, `kvm`, `vmm`,
 /// `halted`, `preempted`, `blocked`, `unknown`.
 pub type Shares = BTreeMap<String, Option<f64>>;
 

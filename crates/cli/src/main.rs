@@ -12,6 +12,7 @@ mod join;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod lab;
 mod page;
+mod plays;
 mod progress;
 mod record;
 mod report;

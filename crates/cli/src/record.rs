@@ -13,9 +13,10 @@ mod until;
 
 use crate::arguments::{JournalPlace, machine, nanoseconds};
 use crate::exit::{Exit, WrongUse, complain};
+use crate::plays::live::{Watch, sweep};
 use anyhow::{anyhow, bail};
-use base::Utc;
 use base::recording::{Live, Machine, Part, Recording};
+use base::{Level, Utc};
 use beside::Beside;
 use clap::Args;
 use lab::Recorder;
@@ -23,7 +24,7 @@ use lab::tracefs::{Plan, Selection, Tracefs, TracefsRecorder, buffer_kib, find_v
 use status::Status;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use until::Until;
 
 /// How often recorders are asked to do what has piled up.
@@ -39,7 +40,8 @@ const UNNAMED: &str = "(none)";
     kvmscope record -o web --vm web --seconds 10\n  \
     kvmscope record -o boot -- virsh start web\n  \
     kvmscope record --as L1 --events msr:write_msr,workqueue --buffer-size 16M -o inside\n  \
-    kvmscope record --perf --sample 199 --seconds 10\n\n\
+    kvmscope record --perf --sample 199 --seconds 10\n  \
+    kvmscope record --live -o recordings/now\n\n\
     Without --seconds and CMD it records until Ctrl-C. Then: kvmscope report DIR\n\n\
     Exit status: that of CMD if there is one; else 0 recorded, 1 not recorded, 2 wrong use.")]
 pub struct Record {
@@ -69,6 +71,12 @@ pub struct Record {
     /// Do not run a test guest to learn which kvm events fire here
     #[arg(long)]
     no_self_check: bool,
+    /// Look at what is recorded while it is: DIR/live.json has the last 300 samples, for `kvmscope serve DIR`
+    #[arg(long)]
+    live: bool,
+    /// With --live: a sample each so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = rhythm, default_value = "1", requires = "live")]
+    live_every: Duration,
     /// No line of progress on stderr
     #[arg(long)]
     no_progress: bool,
@@ -108,19 +116,34 @@ impl Record {
         live.with([notes.clone(), tracing.partial(), beside.parts, before.parts].concat())?;
         let status = Status::new(!self.no_progress, tracing.meter());
         status.began(&tracing);
+        let level = Level::At(self.machine.level);
+        let watch = || {
+            let (directory, meter) = (tracing.directory(), tracing.meter());
+            Watch::new(live.root(), &directory, level, meter, self.live_every, Instant::now())
+        };
+        let mut watch = self.live.then(watch);
         let mut recorders: Vec<Box<dyn Recorder>> = vec![Box::new(tracing)];
         recorders.extend(beside.recorders);
         recorders.extend(before.recorders);
         let ended = until.run(&self.command).and_then(|()| {
             while !until.is_over()? {
                 recorders.iter_mut().try_for_each(|recorder| recorder.poll())?;
-                status.show(until.elapsed());
+                // A recording that cannot be watched is made all the same.
+                if let Some(Err(error)) = watch.as_mut().map(|watch| watch.look(Instant::now())) {
+                    status.wipe();
+                    complain(&error.context("the recording goes on, without --live"));
+                    watch = None;
+                }
+                status.show(until.elapsed(), watch.as_ref().map_or_else(String::new, Watch::line));
                 std::thread::sleep(POLL);
             }
             Ok(())
         });
         let recorded = until.elapsed();
         status.packing();
+        if let Some(Err(error)) = watch.as_mut().map(Watch::end) {
+            complain(&error);
+        }
         let (mut parts, mut failed) = (Vec::new(), ended.err());
         for recorder in recorders {
             match recorder.stop() {
@@ -156,6 +179,9 @@ impl Record {
 
     fn plan(&self) -> anyhow::Result<Plan> {
         let mut plan = Plan { clock: self.clock.clone(), buffer_kib: self.buffer_size, ..Plan::default() };
+        if self.live {
+            plan.sweep = sweep(self.live_every);
+        }
         plan.events.extend(self.events.iter().cloned());
         if let Some(wanted) = &self.vm {
             let vm = find_vm(Path::new("/proc"), wanted)?;
@@ -184,6 +210,14 @@ impl Record {
 
 fn size(text: &str) -> Result<u64, String> {
     buffer_kib(text).ok_or_else(|| "write a size such as 512K, 8M or 1G".to_owned())
+}
+
+/// A look more often than this would see little but itself.
+const FASTEST: Duration = Duration::from_millis(100);
+
+fn rhythm(text: &str) -> Result<Duration, String> {
+    let every = Duration::from_nanos(nanoseconds(text)?);
+    if every < FASTEST { Err("0.1 s is the fastest".to_owned()) } else { Ok(every) }
 }
 
 fn selection(text: &str) -> Result<Selection, String> {

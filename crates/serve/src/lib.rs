@@ -5,6 +5,7 @@
 //!                                    |  folder: which recording is that, and does it lie in the folder?
 //!                                    |  cache, opened, narrowed: its answers and its timeline, computed once
 //!                                    v
+//!                                  live: a recording that is being made, until it ends
 //!                                  tile | chains | events | metrics | page      pure: numbers become bytes
 //! ```
 //! In: a folder, an address, perhaps a token ([`Options`]). Out: a [`Server`] that answers until it is stopped. Nothing
@@ -17,6 +18,7 @@ mod error;
 mod events;
 mod folder;
 mod guard;
+mod live;
 mod metrics;
 mod narrowed;
 mod opened;

@@ -4,6 +4,7 @@
 //! Everything that opens or computes runs on a thread of its own, so that one large recording does not stop the others.
 
 mod asked;
+mod live;
 mod perfetto;
 mod recording;
 mod timeline;
@@ -53,6 +54,7 @@ pub fn router(shared: Arc<Shared>, rules: Guard) -> Router {
         .route("/api/recordings/{id}/chains", get(timeline::chains))
         .route("/api/recordings/{id}/chains/{chain}", get(timeline::chain))
         .route("/api/recordings/{id}/perfetto", get(perfetto::perfetto))
+        .route("/api/live", get(live::live))
         .route("/api/upload", post(take))
         .route("/api/{*rest}", get(no_such))
         .route("/metrics", get(measures))

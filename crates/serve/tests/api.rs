@@ -1,6 +1,7 @@
 //! The API as a client on the network sees it: right answers, a golden file, and hostile requests.
 
 mod client;
+mod live;
 
 use analysis::{Answers, Ask, Input, Options as Narrowed};
 use base::recording::Recording;

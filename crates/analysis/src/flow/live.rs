@@ -281,7 +281,8 @@ impl Said {
         }
     }
 
-    /// Where no `kvm_exit` fires, nothing tells a guest's time from KVM's: both are unknown.
+    /// Where no `kvm_exit` fires, nothing tells the time of the guest, of KVM and of the VMM from each other: all are
+    /// unknown.
     fn shares(&self, vcpus: &[&OfVcpu]) -> Shares {
         let all_ns: u64 = vcpus.iter().flat_map(|vcpu| vcpu.states_ns).sum();
         if all_ns == 0 {
@@ -299,7 +300,7 @@ impl Said {
             }
         }
         let share = |ns: u64| ns as f64 / all_ns as f64;
-        let unknown = |name: &str| !self.exits_fire && (name.starts_with("guest_") || name == "kvm");
+        let unknown = |name: &str| !self.exits_fire && (name.starts_with("guest_") || name == "kvm" || name == "vmm");
         let mut shares: Shares =
             sums.into_iter().map(|(name, ns)| (name.clone(), (!unknown(&name)).then(|| share(ns)))).collect();
         shares.insert("unknown".to_owned(), Some(share(unknown_ns)));
@@ -319,5 +320,6 @@ impl Said {
 }
 
 fn needs_exits(state: State) -> bool {
-    matches!(state, State::Guest(_) | State::Handling(_) | State::Irq | State::Softirq | State::Nmi)
+    let of_kvm = matches!(state, State::Handling(_) | State::Irq | State::Softirq | State::Nmi);
+    of_kvm || matches!(state, State::Guest(_) | State::Userspace)
 }

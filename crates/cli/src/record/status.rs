@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use terminal_size::terminal_size_of;
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -27,9 +28,14 @@ impl Status {
         }
     }
 
-    /// Writes the line anew.
-    pub fn show(&self, elapsed: Duration) {
-        self.line(&format!("{:.1} s  {}", elapsed.as_secs_f64(), self.amount()));
+    /// Writes the line anew; `live` is what was seen last, or empty.
+    pub fn show(&self, elapsed: Duration, live: String) {
+        let what = if live.is_empty() { self.amount() } else { live };
+        let line = format!("{:.1} s  {what}", elapsed.as_secs_f64());
+        // A line that wraps could not be written anew.
+        let width = terminal_size_of(std::io::stderr()).map_or(usize::MAX, |(width, _)| usize::from(width.0));
+        let end = line.char_indices().nth(width.saturating_sub(1)).map_or(line.len(), |(end, _)| end);
+        self.line(&line[..end]);
     }
 
     /// Says that the end has begun, which takes a moment for a large recording.

@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 const CPUS_A_THREAD: usize = 8;
 /// Files that are open beside those of the CPUs.
 const SPARE_FILES: u64 = 256;
-/// How often pages are taken that are not full.
-const SWEEP: Duration = Duration::from_secs(1);
 /// How long a thread waits for a buffer before it looks for the end of the recording.
 const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// How much later than it was due a page may lie on disk: the wait above, and as much again for a busy host.
+pub const LATE: Duration = Duration::from_millis(200);
 /// Pause after a poll that promised a page and had none.
 const BREATH: Duration = Duration::from_millis(5);
 
@@ -60,11 +60,17 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Begins to move the pages of all CPUs into `directory`.
+    /// Begins to move the pages of all CPUs into `directory`, those that are not full once in `sweep`.
     ///
     /// # Errors
     /// If a pipe or a file cannot be opened.
-    pub fn start(instance: &Instance, cpus: &[u32], directory: &Path, page_bytes: usize) -> Result<Self, Error> {
+    pub fn start(
+        instance: &Instance,
+        cpus: &[u32],
+        directory: &Path,
+        page_bytes: usize,
+        sweep: Duration,
+    ) -> Result<Self, Error> {
         allow_files(2 * cpus.len() as u64 + SPARE_FILES);
         let mut streams = Vec::new();
         for cpu in cpus {
@@ -75,7 +81,7 @@ impl Drain {
             let mut some: Vec<Stream> = streams.drain(..CPUS_A_THREAD.min(streams.len())).collect();
             let meter = Arc::clone(&drain.meter);
             let pipe = Pipe::new().map_err(|error| Error::io(directory, error.into()))?;
-            let work = move || work(&mut some, &pipe, &meter);
+            let work = move || work(&mut some, &pipe, &meter, sweep);
             let thread = std::thread::Builder::new().name("kvmscope-drain".into()).spawn(work);
             drain.threads.push(thread.map_err(|error| Error::io(directory, error))?);
         }
@@ -127,11 +133,11 @@ fn joined(thread: JoinHandle<Result<(), Error>>) -> Result<(), Error> {
     thread.join().unwrap_or_else(|_| Err(Error::Unable("the thread that moves trace pages has failed".to_owned())))
 }
 
-fn work(streams: &mut [Stream], pipe: &Pipe, meter: &Meter) -> Result<(), Error> {
+fn work(streams: &mut [Stream], pipe: &Pipe, meter: &Meter, sweep: Duration) -> Result<(), Error> {
     let mut swept = Instant::now();
     loop {
         let last = meter.stop.load(Ordering::Acquire);
-        let take = match swept.elapsed() >= SWEEP {
+        let take = match swept.elapsed() >= sweep {
             _ if last => Take::Rest,
             true => Take::Begun,
             false => Take::Full,

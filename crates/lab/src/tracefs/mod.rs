@@ -29,7 +29,7 @@ mod stream;
 mod tsc;
 mod vm;
 
-pub use drain::Meter;
+pub use drain::{LATE, Meter};
 pub use instance::Tracefs;
 pub use plan::{Plan, Selection, buffer_kib};
 pub use recorder::TracefsRecorder;

@@ -2,6 +2,10 @@
 
 use crate::Error;
 use std::path::Path;
+use std::time::Duration;
+
+/// Once a second a page of each CPU is rarely full, and costs little.
+const SWEEP: Duration = Duration::from_secs(1);
 
 /// What `kvmscope record` records unless more is asked for: the events that the flow of a vCPU is told from. All of
 /// group `kvm` is taken, because kernels rename single events.
@@ -28,6 +32,8 @@ pub struct Plan {
     pub buffer_kib: u64,
     /// Only events of these threads and of threads they start; empty: all.
     pub tids: Vec<u32>,
+    /// How often pages are taken that are not full: what a kill costs, and how far behind whoever reads along is.
+    pub sweep: Duration,
 }
 
 /// Events by name.
@@ -44,7 +50,7 @@ pub struct Selection {
 impl Default for Plan {
     fn default() -> Self {
         let events = DEFAULT.iter().filter_map(|text| Selection::parse(text)).collect();
-        Self { events, clock: None, buffer_kib: 4 << 10, tids: Vec::new() }
+        Self { events, clock: None, buffer_kib: 4 << 10, tids: Vec::new(), sweep: SWEEP }
     }
 }
 

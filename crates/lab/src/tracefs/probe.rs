@@ -43,7 +43,7 @@ pub fn what_fires(
     run: impl FnOnce() -> Result<(), Error>,
 ) -> Result<Fired, Error> {
     let kvm = Selection { system: "kvm".to_owned(), name: None, asked: true };
-    let plan = Plan { events: vec![kvm], clock: None, buffer_kib: 8 << 10, tids: vec![std::process::id()] };
+    let plan = Plan { events: vec![kvm], buffer_kib: 8 << 10, tids: vec![std::process::id()], ..Plan::default() };
     let recorder = Box::new(TracefsRecorder::start(tracefs, journal, &plan, scratch, "probe")?);
     let meter = recorder.meter();
     let ran = run();

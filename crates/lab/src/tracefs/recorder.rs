@@ -108,7 +108,7 @@ impl TracefsRecorder {
             events: enabled.len(),
         };
         let page_bytes = recorder.dat.page_bytes as usize;
-        let drain = Drain::start(&recorder.instance, &recorder.cpus, &directory, page_bytes)?;
+        let drain = Drain::start(&recorder.instance, &recorder.cpus, &directory, page_bytes, plan.sweep)?;
         recorder.meter = drain.meter();
         recorder.drain = Some(drain);
         recorder.write_head()?;
@@ -149,7 +149,8 @@ impl TracefsRecorder {
         }
     }
 
-    fn directory(&self) -> PathBuf {
+    /// Where its pages lie while it records.
+    pub fn directory(&self) -> PathBuf {
         self.root.join(&self.machine).join(PARTIAL)
     }
 

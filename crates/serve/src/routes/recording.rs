@@ -4,6 +4,7 @@ use super::asked::{Asked, Named};
 use super::{Answer, Served, at_work, json};
 use crate::chains::MOST;
 use crate::error::Refused;
+use crate::live;
 use crate::page::with_type;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -19,6 +20,8 @@ struct Listed {
     emulated: Option<Emulator>,
     levels: Vec<String>,
     bytes: u64,
+    /// It is being made, and `/api/live` tells how it goes.
+    live: bool,
 }
 
 pub async fn list(State(shared): Served) -> Answer {
@@ -29,6 +32,7 @@ pub async fn list(State(shared): Served) -> Answer {
             levels.dedup();
             Listed {
                 title: found.recording.title(),
+                live: live::read(&found.recording.root).is_some_and(|(_, live)| live),
                 levels: levels.into_iter().map(|level| Level::At(level).to_string()).collect(),
                 created: found.recording.created,
                 emulated: found.recording.emulated,

@@ -54,7 +54,7 @@ impl Growing {
     ///
     /// # Errors
     /// If the recording cannot be read, or if its clock has no scale.
-    pub fn next(&mut self) -> Result<Option<Grown>, Error> {
+    pub fn look(&mut self) -> Result<Option<Grown>, Error> {
         let clock = self.clock()?;
         let mapped = Mapped::of(&self.directory)?;
         let shape = Shape::parse(&mapped.layout().header_page, mapped.layout().endian);
@@ -169,14 +169,14 @@ mod tests {
         let (mut busy, mut quiet) = (Vec::new(), Vec::new());
         let place = left_behind(&[(0, Vec::new()), (3, Vec::new())]);
         let mut growing = Growing::new(place.path(), 1_000, u64::MAX);
-        assert!(growing.next().unwrap().is_none());
+        assert!(growing.look().unwrap().is_none());
         let (mut seen, mut bytes) = ([Vec::new(), Vec::new()], Vec::new());
         for turn in 0..10 {
             busy.extend(events(turn * 10_000, (turn + 1) * 10_000, 2));
             quiet.extend(events(turn * 10_000, (turn + 1) * 10_000, 700));
             fs::write(place.path().join(raw_name(0)), &busy).unwrap();
             fs::write(place.path().join(raw_name(3)), &quiet).unwrap();
-            let grown = growing.next().unwrap().unwrap();
+            let grown = growing.look().unwrap().unwrap();
             assert_eq!(grown.skipped_ns, 0);
             seen[0].extend(inside(&grown, 0));
             seen[1].extend(inside(&grown, 3));
@@ -189,14 +189,14 @@ mod tests {
         let quiet = (0..10).flat_map(|turn| (turn * 10_000..(turn + 1) * 10_000).step_by(700));
         assert_eq!(seen[1], quiet.filter(|ns| *ns < until).collect::<Vec<_>>());
         assert!(bytes[9] <= bytes[1] + 2 * 4096, "{bytes:?}");
-        assert!(growing.next().unwrap().is_none(), "nothing has come since");
+        assert!(growing.look().unwrap().is_none(), "nothing has come since");
     }
 
     #[test]
     fn of_too_much_the_latest_is_given_and_the_rest_is_said() {
         let place = left_behind(&[(0, events(0, 100_000, 2)), (1, events(0, 100_000, 2))]);
         let mut growing = Growing::new(place.path(), 1_000, 10 * 4096);
-        let grown = growing.next().unwrap().unwrap();
+        let grown = growing.look().unwrap().unwrap();
         let places = grown.trace.indexes[0].iter().flat_map(|cpu| &cpu.places);
         let given: usize = places.map(|place| place.size).sum();
         assert!((8 * 4096..=10 * 4096).contains(&given), "{given}");

@@ -1,0 +1,180 @@
+//! A recording that is being made, as a stream of events: its last samples, each new one, and the end.
+//!
+//! ```text
+//! event: recording   {"recording": id, "every_ns": ..}
+//! event: sample      one of live.json; its id is the sample's number, so whoever comes back gets what is new
+//! event: end         {"reason": "ended" | "silent"}
+//! ```
+//! The file is looked at as often as it is written: the recorder knows of no server.
+
+use crate::folder::Folder;
+use axum::response::sse::Event;
+use base::gauges::{Gauges, LIVE_FILE, Sample};
+use futures_util::stream::{Stream, unfold};
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// The file is looked at twice for each time it is written, but not more or less often than this.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+
+/// What `live.json` of the recording at `root` holds, and whether it is still written; `None` where there is none.
+pub fn read(root: &Path) -> Option<(Gauges, bool)> {
+    let gauges = Gauges::read(root).ok()?;
+    let age = SystemTime::now().duration_since(written(root)?).unwrap_or_default();
+    let live = gauges.is_live(age);
+    Some((gauges, live))
+}
+
+fn written(root: &Path) -> Option<SystemTime> {
+    root.join(LIVE_FILE).metadata().ok()?.modified().ok()
+}
+
+/// The recording of the folder whose `live.json` was written last: its id and its directory.
+pub fn latest(folder: &Folder) -> Option<(String, PathBuf)> {
+    let found = folder.list().into_iter().filter_map(|found| Some((written(&found.recording.root)?, found)));
+    let (_, latest) = found.max_by_key(|(written, _)| *written)?;
+    Some((latest.id, latest.recording.root))
+}
+
+/// Who watches a recording.
+struct Watcher {
+    root: PathBuf,
+    sent: Option<u64>,
+    to_send: VecDeque<Said>,
+    pause: Duration,
+    looked: bool,
+    over: bool,
+}
+
+enum Said {
+    Recording(String),
+    Sample(Box<Sample>),
+    End(&'static str),
+}
+
+/// What is said of the recording called `id` at `root`, from behind sample `sent` on.
+pub fn events(
+    id: &str,
+    root: PathBuf,
+    gauges: &Gauges,
+    sent: Option<u64>,
+) -> impl Stream<Item = Result<Event, Infallible>> + use<> {
+    let (fastest, slowest) = LOOKS;
+    let pause = Duration::from_nanos(gauges.every_ns / 2).clamp(fastest, slowest);
+    let recording = serde_json::json!({ "recording": id, "every_ns": gauges.every_ns });
+    let to_send = VecDeque::from([Said::Recording(recording.to_string())]);
+    let watcher = Watcher { root, sent, to_send, pause, looked: false, over: false };
+    unfold(watcher, |mut watcher| async move {
+        let said = watcher.next().await?;
+        Some((Ok(event(said)), watcher))
+    })
+}
+
+impl Watcher {
+    async fn next(&mut self) -> Option<Said> {
+        loop {
+            if let Some(said) = self.to_send.pop_front() {
+                return Some(said);
+            }
+            if self.over {
+                return None;
+            }
+            if std::mem::replace(&mut self.looked, true) {
+                tokio::time::sleep(self.pause).await;
+            }
+            let root = self.root.clone();
+            let read = tokio::task::spawn_blocking(move || read(&root)).await;
+            self.hear(read.ok().flatten());
+        }
+    }
+
+    fn hear(&mut self, read: Option<(Gauges, bool)>) {
+        let (gauges, live) = read.map_or((None, false), |(gauges, live)| (Some(gauges), live));
+        let ended = gauges.as_ref().is_some_and(|gauges| gauges.ended);
+        for sample in gauges.into_iter().flat_map(|gauges| gauges.samples) {
+            if self.sent.is_none_or(|sent| sample.number > sent) {
+                self.sent = Some(sample.number);
+                self.to_send.push_back(Said::Sample(Box::new(sample)));
+            }
+        }
+        if !live {
+            self.to_send.push_back(Said::End(if ended { "ended" } else { "silent" }));
+            self.over = true;
+        }
+    }
+}
+
+fn event(said: Said) -> Event {
+    match said {
+        Said::Recording(text) => Event::default().event("recording").data(text),
+        Said::Sample(sample) => Event::default().event("sample").id(sample.number.to_string()).data(json(&*sample)),
+        Said::End(reason) => Event::default().event("end").data(json(&serde_json::json!({ "reason": reason }))),
+    }
+}
+
+/// A sample is numbers and names, which JSON has room for.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said until the end.
+    async fn heard(root: &Path, sent: Option<u64>) -> Vec<String> {
+        let to_send = VecDeque::new();
+        let pause = Duration::from_millis(5);
+        let mut watcher = Watcher { root: root.to_owned(), sent, to_send, pause, looked: false, over: false };
+        let mut all = Vec::new();
+        while let Some(said) = watcher.next().await {
+            all.push(match said {
+                Said::Recording(text) => text,
+                Said::Sample(sample) => sample.number.to_string(),
+                Said::End(reason) => reason.to_owned(),
+            });
+        }
+        all
+    }
+
+    fn gauges(numbers: std::ops::Range<u64>, ended: bool) -> String {
+        let sample = |number| {
+            format!(
+                r#"{{"number":{number},"from_ns":0,"to_ns":1,"seen_share":1,"events_per_second":1,"vcpus":0,
+                    "shares":{{}},"vms":[],"lost_events":0,"bytes":0}}"#
+            )
+        };
+        let samples: Vec<String> = numbers.map(sample).collect();
+        let samples = samples.join(",");
+        format!(r#"{{"schema":"kvmscope-live/1","every_ns":1000000,"ended":{ended},"samples":[{samples}]}}"#)
+    }
+
+    #[tokio::test]
+    async fn each_sample_is_said_once_and_then_the_end() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join(LIVE_FILE);
+        std::fs::write(&file, gauges(0..3, false)).unwrap();
+        let writer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            let beside = file.with_extension("new");
+            std::fs::write(&beside, gauges(2..5, true)).unwrap();
+            std::fs::rename(beside, file).unwrap();
+        });
+        assert_eq!(heard(place.path(), Some(0)).await, ["1", "2", "3", "4", "ended"]);
+        writer.join().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_recorder_that_was_killed_falls_silent() {
+        let place = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(place.path().join(LIVE_FILE)).unwrap();
+        std::fs::write(place.path().join(LIVE_FILE), gauges(0..2, false)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+        assert_eq!(heard(place.path(), None).await, ["0", "1", "silent"]);
+        std::fs::remove_file(place.path().join(LIVE_FILE)).unwrap();
+        assert_eq!(heard(place.path(), None).await, ["silent"]);
+    }
+}

@@ -1,0 +1,42 @@
+//! The recording that is being made, while it is.
+
+use super::asked::Asked;
+use super::{Served, at_work};
+use crate::error::Refused;
+use crate::live;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::sse::{KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+/// Which recording; without one, the one that was written last.
+#[derive(Deserialize)]
+pub struct Wanted {
+    recording: Option<String>,
+}
+
+pub async fn live(
+    State(shared): Served,
+    Asked(wanted): Asked<Wanted>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    // What a browser sends that has lost the connection and comes back.
+    let sent = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    let (id, root, gauges) = at_work(move || {
+        let found = match wanted.recording {
+            Some(id) => {
+                let root = shared.folder.open_recording(&id)?.root;
+                Some((id, root))
+            }
+            None => live::latest(&shared.folder),
+        };
+        let found = found.and_then(|(id, root)| Some((id, live::read(&root)?.0, root)));
+        found.map(|(id, gauges, root)| (id, root, gauges)).ok_or_else(|| {
+            Refused::missing("no samples are here; `kvmscope record --live -o DIR/now`, in this folder, takes some")
+        })
+    })
+    .await?;
+    let events = live::events(&id, root, &gauges, sent);
+    Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
+}
