@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { findings } from "./findings.mjs";
 import { frames } from "./frames.mjs";
-import { live } from "./live.mjs";
+import { growing, live } from "./live.mjs";
 import { perfetto } from "./perfetto.mjs";
 import { LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
 import { span } from "./span.mjs";
@@ -281,6 +281,7 @@ export const steps = [
   ...perfetto,
   ...frames,
   ...live,
+  ...growing,
   ...VIEWS.map((view) => [
     `axe-core finds nothing in ${view}, light and dark`,
     async ({ page, base }) => {

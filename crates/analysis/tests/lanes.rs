@@ -143,7 +143,7 @@ impl Recount<'_> {
     /// Time in which `tid` ran, stood ready, slept.
     fn of_task(&self, tid: i32) -> [u64; 3] {
         let tid = Some(tid as u64);
-        let (mut sums, mut doing) = ([0; 3], None);
+        let (mut sums, mut doing): ([u64; 3], Option<(u64, usize)>) = ([0; 3], None);
         for record in &self.story.records {
             let name = self.story.schema.events[record.event].name.as_str();
             let now = match name {
@@ -156,11 +156,9 @@ impl Recount<'_> {
                 }
                 _ => None,
             };
-            if let Some(now) = now {
-                if let Some((since, doing)) = doing.replace((record.ticks, now)) {
-                    let _: u64 = since;
-                    sums[doing] += record.ticks - since;
-                }
+            let ended = now.and_then(|now| doing.replace((record.ticks, now)));
+            if let Some((since, doing)) = ended {
+                sums[doing] += record.ticks - since;
             }
         }
         if let Some((since, doing)) = doing {
@@ -208,6 +206,11 @@ fn lanes_of_stories_agree_with_their_records() {
         }
     }
     assert!(workers >= 4, "{workers} vhost workers");
+    let losses = ALL.iter().find(|scenario| scenario.name == "losses").unwrap();
+    for seed in 0..20 {
+        let (flow, drawn) = story_drawn(&losses.run(seed), PLAIN);
+        cpus_agree_with_ledgers(&flow, &drawn, &format!("losses {seed}"));
+    }
     for seed in 0..60 {
         let story = scenario::random(seed);
         for target in [PLAIN, Target::Ctf1 { endian: Endian::Little, lttng: true }] {
@@ -215,4 +218,47 @@ fn lanes_of_stories_agree_with_their_records() {
             cpus_agree_with_ledgers(&flow, &drawn, &format!("random {seed} as {}", target.name()));
         }
     }
+}
+
+/// While L0 ran L2, L1 was waiting for L2 to come back: its own trace, moved to L0's line, has to say so.
+#[test]
+fn a_guests_own_lanes_lie_where_the_machine_below_ran_its_guest() {
+    let (_, drawn) = fixture("svm-linux");
+    let timeline = &drawn.timeline;
+    let state = timeline.states().iter().position(|state| state.name == "guest_l2").unwrap();
+    let (own, cpus) = (of_kind(&drawn, LaneKind::GuestVcpu), of_kind(&drawn, LaneKind::GuestCpu));
+    assert_eq!((own.len(), cpus.len()), (1, 2));
+    assert!(timeline.lanes()[own[0].0 as usize].group == "L1 (own trace)");
+    assert!(
+        timeline.states().iter().any(|state| state.name == "handling_l2_by_l1" && state.title == "L1 working for L2")
+    );
+    assert!(drawn.notes.iter().any(|note| note.starts_with("L1's clock was aligned by")), "{:?}", drawn.notes);
+    let ns = |lane: &LaneId, window: Span| timeline.coverage(*lane, window, 1).time_ns[state];
+    assert_eq!(ns(&own[0], timeline.span()), cpus.iter().map(|lane| ns(lane, timeline.span())).sum::<u64>());
+    let mut seen_ns = 0;
+    for lane in of_kind(&drawn, LaneKind::Vcpu) {
+        let slices = timeline.slices(lane, timeline.span(), usize::MAX).slices;
+        for slice in slices.iter().filter(|slice| usize::from(slice.state.0) == state) {
+            let inside = ns(&own[0], slice.span);
+            // Ends are rounded to nanoseconds on two clocks.
+            assert!(inside + 2 >= slice.span.length_ns(), "{:?}: {inside}", slice.span);
+            seen_ns += inside;
+        }
+    }
+    assert!(seen_ns > 400_000_000, "{seen_ns}");
+}
+
+/// A guest whose vCPUs are not among those below has no place on the line, and the notes say so.
+#[test]
+fn a_guest_that_cannot_be_aligned_is_left_out_with_the_reason() {
+    let (below, above) = (scenario::random(1), scenario::random(2));
+    let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let path = |story: &Story, place: usize| story.write(PLAIN, directories[place].path()).unwrap();
+    let named = |level, path| Named { level, name: None, path };
+    let files = [named(0, path(&below, 0)), named(1, path(&above, 1))];
+    let (_, drawn) = drawn_of(Recording::of_files(&files, None).unwrap());
+    let kinds: Vec<LaneKind> = drawn.timeline.lanes().iter().map(|lane| lane.kind).collect();
+    assert!(kinds.contains(&LaneKind::Cpu), "{kinds:?}");
+    assert!(!kinds.contains(&LaneKind::GuestVcpu) && !kinds.contains(&LaneKind::GuestCpu), "{kinds:?}");
+    assert!(drawn.notes.iter().any(|note| note.contains("L1")), "{:?}", drawn.notes);
 }

@@ -151,7 +151,7 @@ impl Export {
         check_lanes(&drawn, &picture)?;
         let samples = folded::samples(&[section(&flow, options)]);
         if let Some(file) = &self.perfetto {
-            let fit = picture.fit(self.most_slices.unwrap_or(perfetto::MOST_SLICES));
+            let fit = picture.fit_all(self.most_slices.unwrap_or(perfetto::MOST_SLICES));
             let length = put(staging, file, |out| perfetto::write(out, &picture, &fit).map(drop))?;
             self.say(file, length, &format!("{}; open it in ui.perfetto.dev", drawn_of(&picture, &fit)));
         }

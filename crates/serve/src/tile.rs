@@ -20,8 +20,11 @@ pub const VERSION: u16 = 1;
 /// The most pixels of a tile: more than any screen has.
 pub const WIDEST: u32 = 8_192;
 
-/// The most lanes of a tile.
-pub const MOST_LANES: usize = 64;
+/// The most lanes of a tile: vCPUs and CPUs of a large host.
+pub const MOST_LANES: usize = 512;
+
+/// The most bytes of a tile.
+pub const MOST_BYTES: usize = 64 << 20;
 
 /// The most states: `present` has so many bits.
 pub const MOST_STATES: usize = 32;
@@ -32,10 +35,15 @@ const WHOLE: u64 = 255;
 /// In `longest`: no slice.
 const NONE: u32 = u32::MAX;
 
+/// Bytes of a tile.
+pub fn length(lanes: usize, states: usize, width: u32) -> usize {
+    32 + lanes * (4 + width as usize * (states + 10))
+}
+
 /// What `lanes` did in `window`, as a tile of `width` pixels.
 pub fn tile(timeline: &impl Timeline, lanes: &[LaneId], window: Span, width: u32) -> Vec<u8> {
     let states = timeline.states().len();
-    let mut bytes = Vec::with_capacity(32 + lanes.len() * (4 + width as usize * (states + 10)));
+    let mut bytes = Vec::with_capacity(length(lanes.len(), states, width));
     bytes.extend(MAGIC.to_le_bytes());
     bytes.extend(VERSION.to_le_bytes());
     bytes.extend(0u16.to_le_bytes());

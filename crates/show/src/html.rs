@@ -19,6 +19,7 @@ mod look;
 mod policy;
 mod program;
 mod pyramid;
+mod stack;
 mod table;
 mod tile;
 mod timeline;
@@ -27,6 +28,7 @@ use crate::json::Answered;
 use crate::text;
 use analysis::flow::timeline::Drawn;
 use base::recording::Emulator;
+use base::timeline::Timeline;
 use base::{Finding, Section, Severity, number};
 use data::Data;
 use escape::Safe;
@@ -92,18 +94,27 @@ pub fn write(page: &Page<'_>, path: &Path) -> Result<(), Error> {
     written.map_err(refused)
 }
 
-/// The page. What does not fit is left out, the data of the finest zooms first, and the page says so.
+/// The page. What does not fit is left out, first the lanes beside those of the vCPUs, then the data of the finest zooms,
+/// and the page says so.
 ///
 /// # Errors
 /// [`Error::TooLong`] if it would be too long without any data.
 pub fn render(page: &Page<'_>) -> Result<String, Error> {
-    let mut data = Data::new(&page.answered, page.drawn)?;
+    let mut beside = page.drawn.is_some_and(|drawn| drawn.timeline.lanes().len() > drawn.vcpus.len());
+    let mut data = Data::new(&page.answered, page.drawn, beside)?;
     let mut left_out: Vec<&str> = Vec::new();
-    let body = body(page).expect("a String takes all that is written");
+    let written = |beside| body(page, beside).expect("a String takes all that is written");
+    let mut body = written(beside);
     loop {
         let text = whole(page, &body, &left_out, &data.element()?);
         if text.len() as u64 <= page.most_bytes {
             return Ok(text);
+        }
+        if beside {
+            beside = false;
+            (body, data) = (written(false), Data::new(&page.answered, page.drawn, false)?);
+            left_out.push("the lanes of CPUs and other threads");
+            continue;
         }
         match data.shrink() {
             Some(what) if !left_out.contains(&what) => left_out.push(what),
@@ -136,7 +147,7 @@ fn whole(page: &Page<'_>, body: &str, left_out: &[&str], data: &str) -> String {
     )
 }
 
-fn body(page: &Page<'_>) -> Result<String, std::fmt::Error> {
+fn body(page: &Page<'_>, beside: bool) -> Result<String, std::fmt::Error> {
     let sections = page.answered.sections;
     let mut out = look::definitions();
     head(page, &mut out)?;
@@ -146,7 +157,7 @@ fn body(page: &Page<'_>) -> Result<String, std::fmt::Error> {
         answer(section, &mut out)?;
     }
     if let Some(drawn) = page.drawn {
-        timeline::render(drawn, &mut out)?;
+        timeline::render(drawn, beside, &mut out)?;
         chains::render(drawn, &mut out)?;
     }
     for section in sections {

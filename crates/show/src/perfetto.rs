@@ -7,6 +7,7 @@
 //!     track    L2, L1         guests, the deepest first
 //!     track    L0             KVM and interrupts; the slice of an exit is called by its reason
 //!     track    VMM, off CPU, unknown
+//! process  host CPUs          a track for each CPU; likewise threads of the VMM's side, and guests' own traces
 //! track    lost events        an instant for each gap
 //! ```
 //! Arrows (flows) lead from an exit to its handling and its re-entry. Times are ns since the recording's first event. A
@@ -48,6 +49,14 @@ pub fn write<W: Write>(out: W, picture: &Picture<'_>, fit: &Fit) -> io::Result<W
         }
         counters.write(&mut file.stream, picture, (parent, &lanes))?;
     }
+    // They have no process of their own; numbers of real ones end far below (`PID_MAX_LIMIT`, include/linux/threads.h).
+    for ((group, lanes), pid) in picture.beside().into_iter().zip((0..i32::MAX).rev()) {
+        let process = Some(ProcessDescriptor { pid, process_name: picture.vm_title(group) });
+        let parent = file.stream.track(TrackDescriptor { process, ..TrackDescriptor::default() })?;
+        for (lane, rank) in lanes.into_iter().zip(0..) {
+            file.beside(lane, (parent, rank))?;
+        }
+    }
     file.markers()?;
     file.stream.finish()
 }
@@ -87,6 +96,29 @@ impl<W: Write> File<'_, W> {
             let arrows =
                 TrackEvent { flow_ids: ends.through, terminating_flow_ids: ends.last, ..TrackEvent::default() };
             self.slice(tracks[&self.row(piece)], piece, arrows)?;
+        }
+        Ok(())
+    }
+
+    /// A lane that is one track: what a CPU ran, what a thread did.
+    fn beside(&mut self, lane: LaneId, (parent, rank): (u64, i32)) -> io::Result<()> {
+        let timeline = &self.picture.drawn.timeline;
+        let track = self.child(timeline.lanes()[lane.0 as usize].title.clone(), parent, rank)?;
+        for piece in self.picture.pieces(lane, self.window) {
+            let state = &timeline.states()[usize::from(piece.state.0)];
+            let name = match piece.why {
+                "" => state.title.clone(),
+                why if state.name == "task" => why.to_owned(),
+                why => format!("{}: {why}", state.title),
+            };
+            let said = Said {
+                kind: EventType::SliceBegin,
+                track,
+                at_ns: piece.span.from_ns,
+                name: Some((&name, &state.name)),
+            };
+            self.stream.event(&said)?;
+            self.end(track, piece.span.to_ns)?;
         }
         Ok(())
     }

@@ -116,6 +116,25 @@ impl<'a> Picture<'a> {
         vms
     }
 
+    /// Lanes beside those of the vCPUs by what they stand below, in order: CPUs, other threads, guests' own traces. They
+    /// show the vCPUs' time once more, so a picture of some VM or level alone has none.
+    pub fn beside(&self) -> Vec<(&'a str, Vec<LaneId>)> {
+        let Options { vm, vcpu, level, .. } = self.options;
+        let mut groups: Vec<(&str, Vec<LaneId>)> = Vec::new();
+        if vm.is_some() || vcpu.is_some() || level.is_some() {
+            return groups;
+        }
+        let lanes = self.drawn.timeline.lanes().iter().enumerate().skip(self.drawn.vcpus.len());
+        for (place, lane) in lanes {
+            let id = LaneId(place as u32);
+            match groups.iter_mut().find(|(group, _)| *group == lane.group) {
+                Some((_, lanes)) => lanes.push(id),
+                None => groups.push((&lane.group, vec![id])),
+            }
+        }
+        groups
+    }
+
     /// The VM's name for people, with the mark of emulation.
     pub fn vm_title(&self, vm: &str) -> String {
         match self.emulated {
@@ -132,10 +151,20 @@ impl<'a> Picture<'a> {
         Span { from_ns, to_ns: asked.to_ns.clamp(from_ns, all.to_ns) }
     }
 
-    /// The longest window from the start of the one asked for that holds at most `most` slices.
+    /// The longest window from the start of the one asked for that holds at most `most` slices of vCPUs.
     pub fn fit(&self, most: u64) -> Fit {
+        self.fit_of(self.lanes(), most)
+    }
+
+    /// The same for slices of all lanes.
+    pub fn fit_all(&self, most: u64) -> Fit {
+        let beside = self.beside().into_iter().flat_map(|(_, lanes)| lanes);
+        self.fit_of(self.lanes().into_iter().chain(beside).collect(), most)
+    }
+
+    fn fit_of(&self, lanes: Vec<LaneId>, most: u64) -> Fit {
         let window = self.window();
-        let mut starts: Vec<u64> = self.lanes().into_iter().flat_map(|lane| self.starts(lane, window)).collect();
+        let mut starts: Vec<u64> = lanes.into_iter().flat_map(|lane| self.starts(lane, window)).collect();
         starts.sort_unstable();
         let all = starts.len() as u64;
         let first_out = usize::try_from(most).ok().and_then(|most| starts.get(most).copied());

@@ -22,7 +22,8 @@ use base::Span;
 use base::timeline::{Columns, LaneId, LaneKind, Marker, StateId};
 use draft::{ChainPiece, Draft};
 use lanes::{LOOKS, Look};
-use source::{Source, sources};
+use source::{Source, names, sources};
+use std::collections::BTreeMap;
 
 /// A flow to be drawn.
 #[derive(Debug, Clone)]
@@ -69,6 +70,8 @@ pub struct DrawnChain {
 struct Part<'a> {
     flow: &'a PartFlow,
     draft: Draft,
+    /// Its tasks by thread.
+    names: BTreeMap<i32, String>,
     /// Its place among the parts, if it is a guest's that lies on the line of a machine below; and where that line ends.
     inside: Option<(usize, u64)>,
 }
@@ -89,13 +92,14 @@ pub fn draw(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn Fn
                 part.machine
             ));
         }
-        parts.push(Part { flow: part, draft, inside: None });
+        parts.push(Part { flow: part, names: names(part, &draft), draft, inside: None });
     }
     for (place, part) in guests {
         notes.extend(part.aligned.as_ref().map(aligned::sentence));
         let Some((below, _)) = line.lies(place) else { continue };
         let draft = Draft::of(&input.parts[place], part, options, progress);
-        parts.push(Part { flow: part, draft, inside: Some((place, flow.parts[below].span.length_ns())) });
+        let inside = Some((place, flow.parts[below].span.length_ns()));
+        parts.push(Part { flow: part, names: names(part, &draft), draft, inside });
     }
     let sources: Vec<Source> = sources(&parts);
     let (states, numbers) = states(&parts, &sources);

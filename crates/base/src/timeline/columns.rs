@@ -3,7 +3,7 @@
 //! ```text
 //! starts   | 0 7 9 ... | 812 ... | 1633 ...      8 bytes per slice; a slice ends where the next one starts
 //! states   | 2 0 2 ... |   1 ... |    2 ...      1 byte per slice
-//! sums     | 0 0 0     | 70 9 733| ...           per block of 64 slices: time in each state before the block
+//! sums     | 0 0 0     | 70 9 733| ...           per block of 64 slices: time in each of the lane's states before it
 //! longest  |   63      |   70    | ...           and the block's longest slice, with its length
 //! details  | 0 VMREAD, 2 CPUID, ...               8 bytes per slice of which more is known; each text is kept once
 //! ```
@@ -20,7 +20,7 @@ use crate::Span;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Slices per block: with 8 states sums and longest slices add 1.25 bytes to the 9 of each slice.
+/// Slices per block: with 8 states in a lane sums and longest slices add 1.25 bytes to the 9 of each slice.
 const BLOCK: usize = 64;
 
 /// A timeline that is filled slice by slice.
@@ -43,12 +43,17 @@ pub struct Columns {
 #[derive(Debug, Clone, Default)]
 struct Track {
     starts: Vec<u64>,
+    /// Positions in `kinds`.
     states: Vec<u8>,
+    /// The states that occur in this lane: few of all, so sums are of these alone.
+    kinds: Vec<u8>,
+    /// For every state of the timeline its position in `kinds`.
+    places: Vec<Option<u8>>,
     /// Where the last slice ends.
     end_ns: u64,
-    /// Time in each state before each block.
+    /// Time in each of `kinds` before each block.
     sums: Vec<u64>,
-    /// Time in each state before the last slice.
+    /// Time in each of `kinds` before the last slice.
     so_far: Vec<u64>,
     /// The longest slice of each block and how long it is, as far as its slices have ended.
     longest: Vec<(u64, u32)>,
@@ -92,7 +97,7 @@ impl Columns {
     /// Adds a lane.
     pub fn add_lane(&mut self, lane: Lane) -> LaneId {
         self.lanes.push(lane);
-        self.tracks.push(Track { so_far: vec![0; self.states.len()], ..Track::default() });
+        self.tracks.push(Track { places: vec![None; self.states.len()], ..Track::default() });
         LaneId(self.tracks.len() as u32 - 1)
     }
 
@@ -106,9 +111,11 @@ impl Columns {
     pub fn push(&mut self, lane: LaneId, at_ns: u64, state: StateId, detail: &str) -> SliceId {
         assert!(usize::from(state.0) < self.states.len(), "state {} was not declared", state.0);
         let track = &mut self.tracks[lane.0 as usize];
-        track.push(at_ns, state.0);
+        let replaces = track.push(at_ns, state.0);
         let index = track.states.len() as u32 - 1;
-        track.details.pop_if(|(of, _)| *of == index);
+        if replaces {
+            track.details.pop_if(|(of, _)| *of == index);
+        }
         if !detail.is_empty() {
             track.details.push((index, self.details.number(detail)));
         }
@@ -136,11 +143,14 @@ impl Columns {
 }
 
 impl Track {
-    fn push(&mut self, at_ns: u64, state: u8) {
+    /// Adds a slice; true if it took the place of the last one.
+    #[inline]
+    fn push(&mut self, at_ns: u64, state: u8) -> bool {
+        let state = self.places[usize::from(state)].unwrap_or_else(|| self.meet(state));
         if let (Some(start), Some(last)) = (self.starts.last().copied(), self.states.last_mut()) {
             if at_ns <= start {
                 *last = state;
-                return;
+                return true;
             }
             let length = at_ns - start;
             self.so_far[usize::from(*last)] += length;
@@ -155,6 +165,24 @@ impl Track {
         self.starts.push(at_ns);
         self.states.push(state);
         self.end_ns = self.end_ns.max(at_ns);
+        false
+    }
+
+    /// A state that the lane did not have so far: the sums get a column more.
+    #[cold]
+    fn meet(&mut self, state: u8) -> u8 {
+        let before = self.kinds.len();
+        let place = before as u8; // There are no more states than that has values.
+        self.places[usize::from(state)] = Some(place);
+        self.kinds.push(state);
+        self.so_far.push(0);
+        let mut sums = Vec::with_capacity(self.longest.len() * self.kinds.len());
+        for block in 0..self.longest.len() {
+            sums.extend(&self.sums[block * before..][..before]);
+            sums.push(0);
+        }
+        self.sums = sums;
+        place
     }
 
     fn slice_end(&self, index: usize) -> u64 {
@@ -234,7 +262,7 @@ impl Track {
             longest: Vec::with_capacity(pixels),
             count: Vec::with_capacity(pixels),
         };
-        let (mut before, mut after) = (vec![0; states], vec![0; states]);
+        let (mut before, mut after) = (vec![0; self.kinds.len()], vec![0; self.kinds.len()]);
         let mut from_ns = window.from_ns;
         let mut begun = self.starts.partition_point(|start| *start < from_ns);
         self.time_before(from_ns, begun, &mut before);
@@ -242,7 +270,11 @@ impl Track {
             let to_ns = pixel_start(window, pixel + 1, width);
             let started = self.started(to_ns, begun);
             self.time_before(to_ns, started, &mut after);
-            coverage.time_ns.extend(after.iter().zip(&before).map(|(after, before)| after - before));
+            let pixel = coverage.time_ns.len();
+            coverage.time_ns.resize(pixel + states, 0);
+            for ((after, before), kind) in after.iter().zip(&before).zip(&self.kinds) {
+                coverage.time_ns[pixel + usize::from(*kind)] = after - before;
+            }
             std::mem::swap(&mut before, &mut after);
             let slices = self.touching(Span { from_ns, to_ns }, begun..started);
             coverage.count.push(slices.len() as u32);
@@ -306,7 +338,7 @@ impl Timeline for Columns {
         let span = Span { from_ns: *track.starts.get(index)?, to_ns: track.slice_end(index) };
         let known = track.details.binary_search_by_key(&id.index, |(of, _)| *of).ok();
         let detail = known.map_or("", |at| self.details.texts[track.details[at].1 as usize].as_str());
-        Some((Slice { id, span, state: StateId(track.states[index]) }, detail))
+        Some((Slice { id, span, state: StateId(track.kinds[usize::from(track.states[index])]) }, detail))
     }
 }
 

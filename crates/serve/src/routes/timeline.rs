@@ -70,6 +70,10 @@ pub async fn tile(shared: Served, Named(id): Named<String>, Asked(asked): Asked<
             return Err(Refused::unanswered(format!("the timeline has {states} states; a tile holds {most}")));
         }
         let lanes = wanted_lanes(timeline, asked.lanes.as_deref())?;
+        if tile::length(lanes.len(), timeline.states().len(), asked.w) > tile::MOST_BYTES {
+            let most = tile::MOST_BYTES >> 20;
+            return Err(Refused::wrong(format!("a tile has at most {most} MiB; ask for fewer lanes or pixels")));
+        }
         let window = window(timeline, asked.t0, asked.t1)?;
         Ok(with_type(tile::tile(timeline, &lanes, window, asked.w), "application/octet-stream"))
     })

@@ -88,6 +88,7 @@ proptest! {
             }
         }
         prop_assert!(rest.is_empty());
+        prop_assert_eq!(bytes.len(), super::length(lanes.len(), STATES, width));
     }
 }
 

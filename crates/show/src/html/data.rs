@@ -37,17 +37,18 @@ pub struct Data {
 }
 
 impl Data {
-    /// Everything there is.
+    /// Everything there is; `beside` tells whether the lanes beside those of the vCPUs belong to it.
     ///
     /// # Errors
     /// If the report cannot be written as JSON.
-    pub fn new(answered: &Answered<'_>, drawn: Option<&Drawn>) -> io::Result<Self> {
+    pub fn new(answered: &Answered<'_>, drawn: Option<&Drawn>, beside: bool) -> io::Result<Self> {
+        let lanes = |drawn: &Drawn| if beside { drawn.timeline.lanes().len() } else { drawn.vcpus.len() };
         let mut report = Vec::new();
         json::write(&mut report, "report", &[*answered])?;
         Ok(Self {
             report: String::from_utf8_lossy(&report).trim_end().to_owned(),
-            timeline: drawn.map_or(Value::Null, timeline),
-            levels: drawn.map_or_else(Vec::new, |drawn| pyramid::levels(&drawn.timeline)),
+            timeline: drawn.map_or(Value::Null, |drawn| timeline(drawn, lanes(drawn))),
+            levels: drawn.map_or_else(Vec::new, |drawn| pyramid::levels(&drawn.timeline, lanes(drawn))),
             chains: drawn.map_or_else(Vec::new, chains),
         })
     }
@@ -88,12 +89,13 @@ impl Data {
     }
 }
 
-fn timeline(drawn: &Drawn) -> Value {
+/// The timeline, of which the first `lanes` are told.
+fn timeline(drawn: &Drawn, lanes: usize) -> Value {
     let timeline = &drawn.timeline;
     let span = timeline.span();
     let states: Vec<Value> =
         timeline.states().iter().map(|state| json!({"name": state.name, "title": state.title})).collect();
-    let lanes = timeline.lanes().iter().enumerate().map(|(id, lane)| {
+    let lanes = timeline.lanes().iter().take(lanes).enumerate().map(|(id, lane)| {
         let place = LaneId(id as u32);
         let chains = drawn.chains.iter().filter(|chain| chain.lane == place).count();
         json!({"id": id, "kind": lane.kind.name(), "group": lane.group, "title": lane.title, "tid": lane.tid,

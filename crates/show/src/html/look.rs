@@ -33,16 +33,20 @@ const LOOKS: &[Look] = &[
     Look { names: &["guest_l3", "guest_l4", "L3", "L4"], key: "l3", pattern: Pattern::Bars },
     Look { names: &["guest_l1", "L1"], key: "l1", pattern: Pattern::Solid },
     Look { names: &["guest_"], key: "guest", pattern: Pattern::Slanted },
+    Look { names: &["handling_l2_by", "handling_l3_by"], key: "by-guest", pattern: Pattern::Rows },
     Look { names: &["handling_l1", "L0"], key: "for-l1", pattern: Pattern::Solid },
     Look { names: &["handling_l2", "handling_l3"], key: "for-l2", pattern: Pattern::Rows },
     Look { names: &["handling_"], key: "for-any", pattern: Pattern::Slanted },
     Look { names: &["userspace", "VMM"], key: "vmm", pattern: Pattern::Dots },
     Look { names: &["irq", "softirq", "nmi"], key: "irq", pattern: Pattern::Bars },
-    Look { names: &["preempted"], key: "preempted", pattern: Pattern::Slanted },
+    Look { names: &["preempted", "runnable"], key: "preempted", pattern: Pattern::Slanted },
     Look { names: &["wake_delay"], key: "wake", pattern: Pattern::Bars },
     Look { names: &["halt_poll"], key: "poll", pattern: Pattern::FewDots },
     Look { names: &["blocked"], key: "blocked", pattern: Pattern::Rows },
-    Look { names: &["halted"], key: "halted", pattern: Pattern::Solid },
+    Look { names: &["halted", "sleeping"], key: "halted", pattern: Pattern::Solid },
+    Look { names: &["running"], key: "running", pattern: Pattern::Solid },
+    Look { names: &["task"], key: "task", pattern: Pattern::Rows },
+    Look { names: &["idle"], key: "idle", pattern: Pattern::Solid },
     Look { names: &["unknown"], key: "unknown", pattern: Pattern::Hatched },
 ];
 
@@ -110,6 +114,7 @@ mod tests {
             "handling_l1",
             "handling_l2",
             "handling_unknown_level",
+            "handling_l2_by_l1",
             "userspace",
             "irq",
             "softirq",
@@ -120,6 +125,11 @@ mod tests {
             "preempted",
             "blocked",
             "unknown",
+            "task",
+            "idle",
+            "running",
+            "runnable",
+            "sleeping",
         ];
         for state in states {
             assert!(place(state).is_some(), "{state}");

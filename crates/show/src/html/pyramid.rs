@@ -35,22 +35,22 @@ pub struct Level {
     pub bytes: Vec<u8>,
 }
 
-/// All levels, coarse to fine.
-pub fn levels(timeline: &dyn Timeline) -> Vec<Level> {
+/// All levels of the first `lanes` lanes, coarse to fine.
+pub fn levels(timeline: &dyn Timeline, lanes: usize) -> Vec<Level> {
     let span = timeline.span();
     if span.length_ns() == 0 {
         return Vec::new();
     }
     let mut shift = (0..63).find(|shift| pixels(span, *shift) <= COARSEST).unwrap_or(63);
-    let pixel_bytes = (timeline.states().len() as u64 + 10) * timeline.lanes().len() as u64;
-    let mut levels = vec![level(timeline, span, shift)];
+    let pixel_bytes = (timeline.states().len() as u64 + 10) * lanes as u64;
+    let mut levels = vec![level(timeline, lanes, span, shift)];
     while shift >= FINER && 1 << (shift - FINER) >= SHORTEST_NS {
         shift -= FINER;
         let pixels = pixels(span, shift);
         if pixels > u64::from(WIDEST) || pixels.saturating_mul(pixel_bytes) > MOST_BYTES {
             break;
         }
-        levels.push(level(timeline, span, shift));
+        levels.push(level(timeline, lanes, span, shift));
     }
     levels
 }
@@ -60,11 +60,11 @@ fn pixels(span: Span, shift: u32) -> u64 {
     ((span.to_ns - 1) >> shift) - (span.from_ns >> shift) + 1
 }
 
-fn level(timeline: &dyn Timeline, span: Span, shift: u32) -> Level {
+fn level(timeline: &dyn Timeline, lanes: usize, span: Span, shift: u32) -> Level {
     let (from_ns, pixels) = ((span.from_ns >> shift) << shift, pixels(span, shift));
     let window = Span { from_ns, to_ns: from_ns.saturating_add(pixels.saturating_mul(1 << shift)) };
     // No more than WIDEST, which fits.
-    Level { window, width: pixels as u32, bytes: tile::encode(timeline, window, pixels as u32) }
+    Level { window, width: pixels as u32, bytes: tile::encode(timeline, lanes, window, pixels as u32) }
 }
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
             timeline.push(lane, 12_345 + index * 77_777, StateId((index % 2) as u8), "");
         }
         timeline.end(lane, 77_789_345);
-        let levels = levels(&timeline);
+        let levels = levels(&timeline, 1);
         assert_eq!(levels.len(), 3);
         for (level, pixel_ns) in levels.iter().zip([65_536, 16_384, 4_096]) {
             assert!(level.window.from_ns <= 12_345 && level.window.to_ns >= 77_789_345);
@@ -94,6 +94,6 @@ mod tests {
 
     #[test]
     fn an_empty_timeline_has_no_levels() {
-        assert!(levels(&Columns::new(Vec::new())).is_empty());
+        assert!(levels(&Columns::new(Vec::new()), 0).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! A window of all lanes as bytes: what a drawing program needs for each pixel, and no more.
+//! A window of lanes as bytes: what a drawing program needs for each pixel, and no more.
 //!
 //! ```text
 //! u32 magic "KVTL" | u16 version | u16 flags | u64 t0_ns | u64 t1_ns | u32 width | u16 tracks | u16 states
@@ -18,10 +18,10 @@ const VERSION: u16 = 1;
 /// No slice.
 const NONE: u32 = u32::MAX;
 
-/// The tile of all lanes of `timeline` over `window`, `width` pixels wide (at most [`WIDEST`]).
-pub fn encode(timeline: &dyn Timeline, window: Span, width: u32) -> Vec<u8> {
+/// The tile of the first `lanes` lanes of `timeline` over `window`, `width` pixels wide (at most [`WIDEST`]).
+pub fn encode(timeline: &dyn Timeline, lanes: usize, window: Span, width: u32) -> Vec<u8> {
     let width = width.min(WIDEST);
-    let (lanes, states) = (timeline.lanes().len() as u16, timeline.states().len() as u16);
+    let (lanes, states) = (lanes.min(timeline.lanes().len()) as u16, timeline.states().len() as u16);
     let mut out = Vec::new();
     out.extend(MAGIC);
     out.extend(VERSION.to_le_bytes());
@@ -97,7 +97,7 @@ mod tests {
         timeline.push(lane, 0, StateId(0), "");
         timeline.push(lane, 9_999, StateId(1), "");
         timeline.end(lane, 10_000);
-        let tile = encode(&timeline, Span { from_ns: 0, to_ns: 20_000 }, 2);
+        let tile = encode(&timeline, 1, Span { from_ns: 0, to_ns: 20_000 }, 2);
         let mut wanted = b"KVTL\x01\0\0\0".to_vec();
         wanted.extend([0u64, 20_000].map(u64::to_le_bytes).concat());
         wanted.extend([2, 0, 0, 0, 1, 0, 2, 0]);

@@ -1,110 +1,195 @@
-//! Where every vCPU was, as one picture: exact shares of time, column by column.
+//! Where every vCPU was, and every CPU and thread beside it, as pictures: exact shares of time, column by column.
 //!
 //! A lane is cut into columns of equal time. In each column the states stand on each other, as high as their exact share
-//! of it, guests at the bottom; so nothing is sampled, and the area of a colour is the time in its state.
-//! ```text
-//! ┌──────────────────────────┐   each state is one path: the upper edge of everything up to it, drawn from the top
-//! │▒▒▒▒▓▓▓▓▒▒▒▒▒▒▒▒▓▓▓▓▓▓▓▓▓▓│   state down, so that the next path covers what lies below its own edge
-//! │████████████████████▇▇▇███│
-//! └──────────────────────────┘
-//! ```
+//! of it, guests at the bottom; so nothing is sampled, and the area of a colour is the time in its state. vCPUs have a
+//! figure of their own, whose sums are the ledger's: what a CPU or a guest's own trace shows is that time once more.
 
 use super::axis::Axis;
 use super::escape::Safe;
 use super::look;
+use super::stack::{HEIGHT, Stack, TICKS};
 use analysis::flow::timeline::Drawn;
 use base::number;
-use base::timeline::{Coverage, LaneId, Timeline};
+use base::timeline::{Coverage, LaneId, LaneKind, Timeline};
+use std::collections::BTreeSet;
 use std::fmt::{Result, Write};
+use std::ops::Range;
 
-/// Columns of a lane. A page is seldom wider than this in pixels, and paper prints no more.
+/// Columns of a vCPU's lane. A page is seldom wider than this in pixels, and paper prints no more.
 const COLUMNS: u32 = 1_200;
 
-/// Units of a lane's height in its path.
-const HEIGHT: u64 = 200;
+/// Columns of other lanes, which are lower too.
+const COLUMNS_BESIDE: u32 = 600;
 
-/// Lanes drawn; a machine of hundreds of vCPUs would be a page of megabytes.
+/// Heights of lanes on a screen, as style.css has them.
+const PIXELS: u64 = 72;
+const PIXELS_BESIDE: u64 = 36;
+
+/// Lanes drawn in a figure; a machine of hundreds of vCPUs would be a page of megabytes.
 const MOST_LANES: usize = 32;
 
-/// Draws the timeline, unless there is none.
-pub fn render(drawn: &Drawn, out: &mut String) -> Result {
+/// Draws the timeline, unless there is none; with the lanes beside those of the vCPUs if they are wanted.
+pub fn render(drawn: &Drawn, beside: bool, out: &mut String) -> Result {
     let timeline = &drawn.timeline;
-    let span = timeline.span();
-    let lanes = timeline.lanes().len().min(MOST_LANES);
-    if lanes == 0 || span.length_ns() == 0 {
+    let (vcpus, lanes) = (drawn.vcpus.len(), timeline.lanes().len());
+    if lanes == 0 || timeline.span().length_ns() == 0 {
         return Ok(());
     }
-    let columns = u64::from(COLUMNS).min(span.length_ns()) as u32;
-    let cover: Vec<Coverage> = (0..lanes).map(|lane| timeline.coverage(LaneId(lane as u32), span, columns)).collect();
-    let totals = totals(drawn);
-    let mut order: Vec<usize> = (0..totals.len()).filter(|state| totals[*state] > 0).collect();
-    order.sort_by_key(|state| (look::rank(&timeline.states()[*state].name), *state));
-
-    out.push_str("<section id=\"timeline\">\n<h2>Where every vCPU was</h2>\n<figure>\n");
-    caption(drawn, &totals, columns, out)?;
-    out.push_str(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Timeline\"><div class=\"timeline\">\n",
-    );
-    let mut group = None;
-    for (lane, cover) in timeline.lanes().iter().zip(&cover) {
-        if group != Some(&lane.group) {
-            writeln!(out, "<h3 class=\"vm\">vm {}</h3>", Safe(&lane.group))?;
-            group = Some(&lane.group);
-        }
-        write!(
-            out,
-            "<div class=\"lane\"><span>{}</span><svg viewBox=\"0 0 {columns} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
-            Safe(&lane.title),
-            Safe(spoken(drawn, cover))
-        )?;
-        paths(drawn, cover, &order, columns, out)?;
-        for marker in timeline.markers().iter().filter(|marker| marker.lane.is_none()).take(100) {
-            let x = u128::from(marker.at_ns.saturating_sub(span.from_ns)) * u128::from(columns)
-                / u128::from(span.length_ns());
-            write!(out, "<path class=\"marker\" d=\"M{x} 0v{HEIGHT}\"><title>{}</title></path>", Safe(&marker.label))?;
-        }
-        out.push_str("</svg></div>\n");
+    if vcpus > 0 {
+        let figure = Figure::of(drawn, 0..vcpus, COLUMNS, PIXELS);
+        out.push_str("<section id=\"timeline\">\n<h2>Where every vCPU was</h2>\n<figure>\n");
+        figure.caption(out)?;
+        figure.lanes(out)?;
+        figure.legend(true, out)?;
+        figure.left_out("vCPU", out)?;
+        out.push_str("</figure>\n</section>\n");
     }
-    out.push_str("<div class=\"lane\"><span></span>");
-    Axis { from_ns: span.from_ns, lead_ns: 0, length_ns: span.length_ns() }.render(out)?;
-    out.push_str("</div>\n</div></div>\n");
-    legend(drawn, &totals, &order, out)?;
-    if timeline.lanes().len() > lanes {
+    if beside && lanes > vcpus {
+        let figure = Figure::of(drawn, vcpus..lanes, COLUMNS_BESIDE, PIXELS_BESIDE);
+        out.push_str("<section id=\"beside\">\n<h2>What CPUs and other threads did</h2>\n<figure class=\"beside\">\n");
+        writeln!(out, "<figcaption>{}</figcaption>", figure.what())?;
+        figure.lanes(out)?;
+        figure.legend(false, out)?;
+        figure.left_out("lane", out)?;
+        out.push_str("</figure>\n</section>\n");
+    }
+    drawn.notes.iter().try_for_each(|note| writeln!(out, "<p class=\"quiet note\">{}</p>", Safe(note)))
+}
+
+/// Some lanes, and what they show.
+struct Figure<'a> {
+    drawn: &'a Drawn,
+    /// All of its lanes; the first of them are drawn.
+    range: Range<usize>,
+    columns: u32,
+    pixels: u64,
+    cover: Vec<Coverage>,
+    /// Time in each state over all of its lanes.
+    totals: Vec<u64>,
+    /// States that occur, in the order of a stack from below.
+    order: Vec<usize>,
+}
+
+impl<'a> Figure<'a> {
+    fn of(drawn: &'a Drawn, range: Range<usize>, columns: u32, pixels: u64) -> Self {
+        let timeline = &drawn.timeline;
+        let span = timeline.span();
+        let columns = u64::from(columns).min(span.length_ns()) as u32;
+        let lane = |lane: usize| LaneId(lane as u32);
+        let cover = range.clone().take(MOST_LANES).map(|place| timeline.coverage(lane(place), span, columns)).collect();
+        let mut totals = vec![0; timeline.states().len()];
+        for place in range.clone() {
+            let whole = timeline.coverage(lane(place), span, 1);
+            totals.iter_mut().zip(whole.time_ns).for_each(|(total, ns)| *total += ns);
+        }
+        let mut order: Vec<usize> = (0..totals.len()).filter(|state| totals[*state] > 0).collect();
+        order.sort_by_key(|state| (look::rank(&timeline.states()[*state].name), *state));
+        Self { drawn, range, columns, pixels, cover, totals, order }
+    }
+
+    fn caption(&self, out: &mut String) -> Result {
+        let timeline = &self.drawn.timeline;
+        let whole: u64 = self.totals.iter().sum();
+        let Some(most) = (0..self.totals.len()).max_by_key(|state| self.totals[*state]) else { return Ok(()) };
         writeln!(
             out,
-            "<p class=\"quiet\">The first {lanes} of {} are drawn.</p>",
-            number::many(timeline.lanes().len() as u64, "vCPU")
-        )?;
+            "<figcaption>{} over {}: most of the time, {}, is \"{}\". Each column is {} wide and shows the exact share of \
+             every state in it; a tick above it marks a state that is too short there to be seen.</figcaption>",
+            number::many(self.range.len() as u64, "vCPU"),
+            Safe(number::duration(timeline.span().length_ns() as f64)),
+            number::percent(self.totals[most] as f64 / whole.max(1) as f64),
+            Safe(&timeline.states()[most].title),
+            Safe(number::duration((timeline.span().length_ns() / u64::from(self.columns)) as f64))
+        )
     }
-    out.write_str("</figure>\n</section>\n")
-}
 
-/// Time in each state over all lanes.
-fn totals(drawn: &Drawn) -> Vec<u64> {
-    let timeline = &drawn.timeline;
-    let mut totals = vec![0; timeline.states().len()];
-    for lane in 0..timeline.lanes().len() {
-        for (total, ns) in totals.iter_mut().zip(timeline.coverage(LaneId(lane as u32), timeline.span(), 1).time_ns) {
-            *total += ns;
+    /// Which kinds of lanes are here, in a sentence.
+    fn what(&self) -> String {
+        let kinds: BTreeSet<LaneKind> =
+            self.drawn.timeline.lanes()[self.range.clone()].iter().map(|lane| lane.kind).collect();
+        let has = |kind: &LaneKind| kinds.contains(kind);
+        let mut what: Vec<String> = Vec::new();
+        if has(&LaneKind::Cpu) {
+            what.push("the CPUs of the recorded machine".into());
         }
+        if [LaneKind::Vhost, LaneKind::Emulator, LaneKind::Iothread].iter().any(has) {
+            what.push("threads that work for its VMs".into());
+        }
+        if [LaneKind::GuestVcpu, LaneKind::GuestCpu].iter().any(has) {
+            what.push("guests as their own traces show them".into());
+        }
+        format!("The same time once more, by {}; the colours are those above.", number::list(&what))
     }
-    totals
-}
 
-fn caption(drawn: &Drawn, totals: &[u64], columns: u32, out: &mut String) -> Result {
-    let timeline = &drawn.timeline;
-    let whole: u64 = totals.iter().sum();
-    let Some(most) = (0..totals.len()).max_by_key(|state| totals[*state]) else { return Ok(()) };
-    writeln!(
-        out,
-        "<figcaption>{} over {}: most of the time, {}, is \"{}\". Each column is {} wide and shows the exact share of \
-         every state in it.</figcaption>",
-        number::many(timeline.lanes().len() as u64, "vCPU"),
-        Safe(number::duration(timeline.span().length_ns() as f64)),
-        number::percent(totals[most] as f64 / whole.max(1) as f64),
-        Safe(&timeline.states()[most].title),
-        Safe(number::duration((timeline.span().length_ns() / u64::from(columns)) as f64))
-    )
+    fn lanes(&self, out: &mut String) -> Result {
+        let timeline = &self.drawn.timeline;
+        let span = timeline.span();
+        let columns = self.columns;
+        out.push_str(
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Timeline\"><div class=\"timeline\">\n",
+        );
+        let mut group = None;
+        for (lane, cover) in timeline.lanes()[self.range.clone()].iter().zip(&self.cover) {
+            if group != Some(&lane.group) {
+                let vm = if lane.kind == LaneKind::Vcpu { "vm " } else { "" };
+                writeln!(out, "<h3 class=\"vm\">{vm}{}</h3>", Safe(&lane.group))?;
+                group = Some(&lane.group);
+            }
+            let height = HEIGHT + TICKS;
+            write!(
+                out,
+                "<div class=\"lane\"><span>{}</span><svg viewBox=\"0 -{TICKS} {columns} {height}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
+                Safe(&lane.title),
+                Safe(spoken(self.drawn, cover))
+            )?;
+            Stack { states: timeline.states(), order: &self.order, cover, span, pixels: self.pixels }.render(out)?;
+            for marker in timeline.markers().iter().filter(|marker| marker.lane.is_none()).take(100) {
+                let x = u128::from(marker.at_ns.saturating_sub(span.from_ns)) * u128::from(columns)
+                    / u128::from(span.length_ns());
+                write!(
+                    out,
+                    "<path class=\"marker\" d=\"M{x} 0v{HEIGHT}\"><title>{}</title></path>",
+                    Safe(&marker.label)
+                )?;
+            }
+            out.push_str("</svg></div>\n");
+        }
+        out.push_str("<div class=\"lane\"><span></span>");
+        Axis { from_ns: span.from_ns, lead_ns: 0, length_ns: span.length_ns() }.render(out)?;
+        out.write_str("</div>\n</div></div>\n")
+    }
+
+    /// The states with their sums; those of the `ledger` can be looked up there.
+    fn legend(&self, ledger: bool, out: &mut String) -> Result {
+        let whole: u64 = self.totals.iter().sum();
+        out.push_str("<ul class=\"legend\">\n");
+        for state in self.order.iter().rev() {
+            let (total, state) = (self.totals[*state], &self.drawn.timeline.states()[*state]);
+            let data = if ledger {
+                format!(" data-state=\"{}\" data-v=\"{total}\"", Safe(&state.name))
+            } else {
+                String::new()
+            };
+            writeln!(
+                out,
+                "<li{data}><svg aria-hidden=\"true\"><rect width=\"100%\" height=\"100%\" fill=\"{}\"/></svg>{} <span class=\"quiet\">{}, {}</span></li>",
+                look::fill(&state.name),
+                Safe(&state.title),
+                Safe(number::duration(total as f64)),
+                number::percent(total as f64 / whole.max(1) as f64)
+            )?;
+        }
+        out.write_str("</ul>\n")
+    }
+
+    fn left_out(&self, what: &str, out: &mut String) -> Result {
+        let (drawn, all) = (self.cover.len(), self.range.len());
+        if all > drawn {
+            let all = number::many(all as u64, what);
+            writeln!(out, "<p class=\"quiet\">The first {drawn} of {all} are drawn.</p>")?;
+        }
+        Ok(())
+    }
 }
 
 /// A lane in words, for those who hear the page.
@@ -121,57 +206,4 @@ fn spoken(drawn: &Drawn, cover: &Coverage) -> String {
         format!("{share} {}", drawn.timeline.states()[*state].title)
     });
     words.collect::<Vec<_>>().join(", ")
-}
-
-/// One path per state, the top of the stack first.
-fn paths(drawn: &Drawn, cover: &Coverage, order: &[usize], columns: u32, out: &mut String) -> Result {
-    let span_ns = drawn.timeline.span().length_ns();
-    for top in (0..order.len()).rev() {
-        let mut path = String::new();
-        let (mut level, mut run) = (0u64, 0u32);
-        for (column, times) in cover.time_ns.chunks(cover.states).enumerate() {
-            let length_ns =
-                base::timeline::pixel_start(base::Span { from_ns: 0, to_ns: span_ns }, column as u32 + 1, columns)
-                    - base::timeline::pixel_start(base::Span { from_ns: 0, to_ns: span_ns }, column as u32, columns);
-            let below: u64 = order[..=top].iter().map(|state| times[*state]).sum();
-            let height = ((u128::from(below) * u128::from(HEIGHT) + u128::from(length_ns / 2))
-                / u128::from(length_ns.max(1))) as u64;
-            if height != level {
-                if run > 0 {
-                    write!(path, "h{run}")?;
-                }
-                write!(path, "v{}", level as i64 - height as i64)?;
-                (level, run) = (height, 0);
-            }
-            run += 1;
-        }
-        if !path.is_empty() {
-            let state = &drawn.timeline.states()[order[top]];
-            write!(
-                out,
-                "<path fill=\"{}\" d=\"M0 {HEIGHT}{path}h{run}V{HEIGHT}z\"><title>{}</title></path>",
-                look::fill(&state.name),
-                Safe(&state.title)
-            )?;
-        }
-    }
-    Ok(())
-}
-
-fn legend(drawn: &Drawn, totals: &[u64], order: &[usize], out: &mut String) -> Result {
-    let whole: u64 = totals.iter().sum();
-    out.push_str("<ul class=\"legend\">\n");
-    for state in order.iter().rev() {
-        let (total, state) = (totals[*state], &drawn.timeline.states()[*state]);
-        writeln!(
-            out,
-            "<li data-state=\"{}\" data-v=\"{total}\"><svg aria-hidden=\"true\"><rect width=\"100%\" height=\"100%\" fill=\"{}\"/></svg>{} <span class=\"quiet\">{}, {}</span></li>",
-            Safe(&state.name),
-            look::fill(&state.name),
-            Safe(&state.title),
-            Safe(number::duration(total as f64)),
-            number::percent(total as f64 / whole.max(1) as f64)
-        )?;
-    }
-    out.write_str("</ul>\n")
 }

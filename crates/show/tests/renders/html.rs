@@ -115,6 +115,31 @@ fn a_short_page_leaves_data_out_and_says_so() {
 }
 
 #[test]
+fn lanes_beside_the_vcpus_are_shown_where_they_fit() {
+    let (sections, mut drawn) = ([sample::section()], drawn("nestv-98"));
+    let without = page(&sections, &[], &drawn, MOST_BYTES).unwrap();
+    assert!(!without.contains("What CPUs and other threads did"));
+    let lane = Lane { kind: LaneKind::Cpu, group: "host CPUs".into(), title: "CPU 0".into(), tid: None };
+    let lane = drawn.timeline.add_lane(lane);
+    drawn.timeline.push(lane, 0, StateId(1), "nestv (98)");
+    drawn.timeline.end(lane, 40_000);
+    drawn.notes.push("L1's clock <wanders>.".into());
+    let whole = page(&sections, &[], &drawn, MOST_BYTES).unwrap();
+    let shown = |page: &str| {
+        let data = page.split("id=\"kvmscope-data\">").nth(1).unwrap();
+        let data: serde_json::Value = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();
+        (data["timeline"]["lanes"].as_array().unwrap().len(), page.contains("What CPUs and other threads did"))
+    };
+    assert_eq!(shown(&whole), (2, true));
+    assert!(whole.contains("clock &lt;wanders&gt;") && !whole.contains("Left out"));
+    let legend = |page: &str| page.split("class=\"legend\"").nth(1).unwrap().split("</ul>").next().unwrap().to_owned();
+    assert_eq!(legend(&whole), legend(&without), "sums of vCPUs hold no CPU's time");
+    let short = page(&sections, &[], &drawn, whole.len() as u64 - 1).unwrap();
+    assert_eq!(shown(&short), (1, false));
+    assert!(short.contains("Left out to keep the page short: the lanes of CPUs and other threads."), "{short}");
+}
+
+#[test]
 fn a_page_is_written_whole_or_not_at_all() {
     let directory = tempfile::tempdir().unwrap();
     let (recording, sections) = (sample::recording(), [sample::section()]);

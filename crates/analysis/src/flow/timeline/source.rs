@@ -5,8 +5,10 @@
 //! ```
 //! vCPUs stand first, so that a lane's number does not depend on what else a recording tells.
 
+use super::draft::Draft;
 use super::lanes::{self, Put};
 use super::{Part, workers};
+use crate::flow::model::PartFlow;
 use base::timeline::{Lane, LaneKind};
 use std::collections::BTreeMap;
 
@@ -18,6 +20,17 @@ pub struct Source {
     pub part: usize,
     /// Number of the vCPU or the CPU.
     pub number: u32,
+}
+
+/// The tasks that had a CPU, by thread, as slices name them.
+pub fn names(flow: &PartFlow, draft: &Draft) -> BTreeMap<i32, String> {
+    let holders = draft.watch.cpus.iter().flat_map(|cpu| &cpu.holders).filter_map(|(_, holder)| *holder);
+    let mut names = BTreeMap::new();
+    for tid in holders {
+        let name = || flow.comms.get(&tid).map_or_else(|| format!("thread {tid}"), |comm| format!("{comm} ({tid})"));
+        names.entry(tid).or_insert_with(name);
+    }
+    names
 }
 
 /// The lanes of all `parts`.
@@ -52,7 +65,11 @@ fn vcpus(place: usize, part: &Part<'_>, kind: LaneKind, group: Option<&str>) -> 
     let source = |vcpu: &crate::flow::model::Vcpu| {
         let title = match group {
             None => format!("vCPU {}", vcpu.vcpu),
-            Some(_) => format!("{} vCPU {}", vcpu.vm, vcpu.vcpu),
+            // The group names the machine already.
+            Some(_) => {
+                let vm = vcpu.vm.strip_prefix(&format!("{}/", part.flow.machine)).unwrap_or(&vcpu.vm);
+                format!("{vm} vCPU {}", vcpu.vcpu)
+            }
         };
         let group = group.map_or_else(|| vcpu.vm.clone(), str::to_owned);
         Source { lane: Lane { kind, group, title, tid: Some(vcpu.tid) }, part: place, number: vcpu.vcpu }
@@ -80,11 +97,7 @@ impl Source {
                 }
             }
             (_, Some(tid)) => lanes::thread(&part.draft, tid, put),
-            (_, None) => {
-                let name = |(tid, comm): (&i32, &String)| (*tid, format!("{comm} ({tid})"));
-                let names: BTreeMap<i32, String> = part.flow.comms.iter().map(name).collect();
-                lanes::cpu(&part.draft, self.number as usize, &names, put);
-            }
+            (_, None) => lanes::cpu(&part.draft, self.number as usize, &part.names, put),
         }
     }
 }
