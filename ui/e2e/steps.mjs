@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
+import { copies } from "./copies.mjs";
 import { findings } from "./findings.mjs";
 import { frames } from "./frames.mjs";
 import { growing, live } from "./live.mjs";
@@ -279,6 +280,7 @@ export const steps = [
   ...span,
   ...findings,
   ...perfetto,
+  ...copies,
   ...frames,
   ...live,
   ...growing,

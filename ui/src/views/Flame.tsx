@@ -1,6 +1,8 @@
 /** View 'Flame': where does time go, from the VM down to the reason? An icicle: width is time. */
+
 import { useMemo, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
+import { fillOf } from "../draw/tokens";
 import { counted, duration, percent } from "../maths/format";
 import { csv } from "../maths/rows";
 import { icicle, type Node, sampleTree, timeTree } from "../maths/tree";
@@ -113,7 +115,7 @@ export function Flame({ recording }: { recording: Recording }) {
                   width={Math.max(0.5, wide - 1)}
                   height={ROW - 2}
                   rx="2"
-                  fill={it.node.state ? `url(#pat-${it.node.state})` : "var(--panel)"}
+                  fill={it.node.state ? fillOf(it.node.state) : "var(--panel)"}
                   stroke="var(--line)"
                   stroke-width="0.5"
                 />

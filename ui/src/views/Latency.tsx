@@ -2,6 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
 import type { Chain, Report } from "../data/types";
+import { standalone } from "../draw/export";
 import { token } from "../draw/tokens";
 import { counted, duration, instant } from "../maths/format";
 import { decades, heat, logPlace, marks, ninesPlace, quantile } from "../maths/quantile";
@@ -40,6 +41,11 @@ export function Latency({ recording }: { recording: Recording }) {
   );
 }
 
+/** Brendan Gregg's heat maps raise counts to 0.4 or so: single outliers stay visible beside the bulk. */
+function strength(count: number, most: number): number {
+  return Math.max(0.16, (count / most) ** 0.4);
+}
+
 function Heat({ chains, left }: { chains: Chain[]; left: number }) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -65,8 +71,7 @@ function Heat({ chains, left }: { chains: Chain[]; left: number }) {
       for (let column = 0; column < columns; column++) {
         const count = grid.counts[row * columns + column]!;
         if (count === 0) continue;
-        // Brendan Gregg's heat maps raise counts to 0.4 or so: single outliers stay visible beside the bulk.
-        context.globalAlpha = Math.max(0.16, (count / grid.most) ** 0.4);
+        context.globalAlpha = strength(count, grid.most);
         context.fillRect(
           column * ROW_PIXELS,
           height - (row + 1) * ROW_PIXELS,
@@ -93,6 +98,25 @@ function Heat({ chains, left }: { chains: Chain[]; left: number }) {
     <Figure
       id="heat"
       title="Does the cost of a chain move with time?"
+      svg={() => {
+        const labels = marks(grid.from, grid.to).map(
+          (size) =>
+            `<text x="${LEFT - 8}" y="${(height - logPlace(size, grid.from, grid.to) * height + 4).toFixed(1)}" text-anchor="end" font-size="11" fill="var(--soft)">${duration(size)}</text>`,
+        );
+        const ends = [
+          `<text x="${LEFT}" y="${height + 16}" font-size="11" fill="var(--soft)">${instant(window.t0, 1e6)}</text>`,
+          `<text x="${LEFT + columns * ROW_PIXELS}" y="${height + 16}" text-anchor="end" font-size="11" fill="var(--soft)">${instant(window.t1, 1e6)}</text>`,
+        ];
+        const cells: string[] = [];
+        for (const [i, count] of grid.counts.entries()) {
+          if (count === 0) continue;
+          const y = height - (Math.floor(i / columns) + 1) * ROW_PIXELS;
+          cells.push(
+            `<rect x="${LEFT + (i % columns) * ROW_PIXELS}" y="${y}" width="${ROW_PIXELS - 1}" height="${ROW_PIXELS - 1}" fill="var(--ramp-1)" opacity="${strength(count, grid.most).toFixed(2)}"/>`,
+          );
+        }
+        return standalone([...labels, ...ends, ...cells].join(""), LEFT + columns * ROW_PIXELS, height + 24);
+      }}
       csv={() =>
         csv(
           ["from_ns", "cost_ns", "reason"],

@@ -1,6 +1,8 @@
 /** The gauge wall of a recording that is being made: `#live=ID`. It needs no report, so it works from the first second. */
+
 import { useEffect, useState } from "preact/hooks";
 import { follow, type LiveState, type Sample, withSample } from "../data/live";
+import { fillOf } from "../draw/tokens";
 import { bytes, counted, duration, grouped, instant, percent } from "../maths/format";
 import { liveSeries, pieces } from "../maths/live";
 import { csv } from "../maths/rows";
@@ -133,7 +135,7 @@ function Vms({ sample }: { sample: Sample }) {
                     x={piece.from * 1000}
                     width={piece.size * 1000}
                     height="16"
-                    fill={`url(#pat-${piece.state})`}
+                    fill={fillOf(piece.state)}
                   >
                     <title>{`${piece.title}: ${percent(piece.size)}`}</title>
                   </rect>

@@ -5,6 +5,7 @@ import type { Recording } from "../data/source";
 import type { Tile } from "../data/tile";
 import { TileCache } from "../data/tiles";
 import { type Slice, type Slices, vcpuLanes } from "../data/types";
+import { standalone } from "../draw/export";
 import { slicesIn } from "../draw/lane";
 import { stackOrder } from "../draw/tokens";
 import { counted, duration, instant, percent } from "../maths/format";
@@ -15,9 +16,10 @@ import { cursor, go, hash, show, shown, theme, whole } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
 import { attach } from "./timeline/gestures";
 import { layout } from "./timeline/layout";
-import { drawScene, timeToX } from "./timeline/picture";
+import { drawScene, type Scene, timeToX } from "./timeline/picture";
 import { approximate, caption, SETTLE_MS, useExact } from "./timeline/sums";
 import { Names, Perfetto, Tip, turnedGroups, Zoom } from "./timeline/Tools";
+import { vectorScene } from "./timeline/vector";
 import { useWidth } from "./useSize";
 
 const DRAWING = "timeline";
@@ -91,21 +93,21 @@ function Lanes({
     return () => clearTimeout(timer);
   }, [recording, window.t0, window.t1, width, open.join(), turn]);
 
+  const scene: Scene = {
+    timeline,
+    window,
+    tiles,
+    stairs,
+    layout: place,
+    theme: theme.value,
+    cursor: cursor.value,
+    brush: brush.value,
+    mark: numberOf(hash.value, "mark"),
+  };
   useEffect(() => {
     const handle = requestAnimationFrame(() => {
       if (!canvas.current) return;
       const start = performance.now();
-      const scene = {
-        timeline,
-        window,
-        tiles,
-        stairs,
-        layout: place,
-        theme: theme.value,
-        cursor: cursor.value,
-        brush: brush.value,
-        mark: numberOf(hash.value, "mark"),
-      };
       drawScene(canvas.current, width, scene);
       // The end-to-end test reads these; a browser keeps no endless list of them for us.
       performance.clearMeasures(DRAWING);
@@ -153,6 +155,10 @@ function Lanes({
     <Figure
       id="timeline"
       title="Where was each vCPU?"
+      svg={() => {
+        const drawn = vectorScene(scene, width);
+        return standalone(drawn.inside, drawn.width, drawn.height);
+      }}
       csv={() =>
         csv(
           ["state", "time_ns"],
