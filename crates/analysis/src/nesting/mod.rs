@@ -16,6 +16,7 @@ pub mod kernels;
 pub mod known;
 pub mod model;
 pub mod observed;
+pub mod plan;
 pub mod price;
 pub mod published;
 pub mod rules;
