@@ -4,6 +4,8 @@
 //! exit codes in `exit.rs`. stdout is the answer alone; everything else goes to stderr.
 
 mod arguments;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod bench;
 mod check;
 mod completions;
 mod cut;
@@ -46,6 +48,8 @@ enum Command {
     Join(join::Join),
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Lab(lab::Lab),
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    Bench(bench::Bench),
     Export(Box<export::Export>),
     Serve(serve::Serve),
     Check(check::Check),
@@ -63,6 +67,8 @@ fn main() -> ExitCode {
         Command::Join(join) => join.run(),
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         Command::Lab(lab) => lab.run(),
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        Command::Bench(bench) => bench.run(),
         Command::Export(export) => export.run(),
         Command::Serve(serve) => serve.run(),
         Command::Check(check) => check.run(),

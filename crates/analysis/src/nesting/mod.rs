@@ -1,9 +1,10 @@
 //! What does an exit cost at every level, and what would make it cheaper?
 //!
-//! In:  snapshots of machines. Out: one Section with the features of every level and findings.
+//! In:  snapshots of machines and benches. Out: one Section with the features of every level, findings, and costs.
 //! ```text
 //! snapshot --host--> facts --features/--> on | off | absent | unknown --rules, checks/--> findings
 //!                          --known------> what each parameter of KVM's modules means
+//! benches --measured/--> what exits and clock reads cost
 //! ```
 //! [`answer`] is the entry. What only another level can tell is listed as such (`untold`), never guessed.
 
@@ -14,6 +15,7 @@ pub mod features;
 pub mod flags;
 pub mod kernels;
 pub mod known;
+pub mod measured;
 pub mod model;
 pub mod observed;
 pub mod plan;

@@ -2,6 +2,7 @@
 
 use super::advise::advise;
 use super::build::build;
+use super::measured::Measurements;
 use super::model::{Machine, Model, State};
 use super::tables;
 use crate::{Answer, Ask, Error, Options};
@@ -11,16 +12,21 @@ use base::{Section, Unknown};
 /// The question this folder answers.
 pub const QUESTION: &str = "What does an exit cost at every level, and what would make it cheaper?";
 
-/// Answers it; `None` if the recording has no snapshot.
+/// Answers it; `None` if the recording has no snapshot and no bench.
 ///
 /// # Errors
 /// None today: a snapshot that cannot be read is a problem and costs nobody else's answer.
 pub fn answer(ask: &mut Ask<'_>) -> Result<Option<Answer>, Error> {
-    let (model, problems) = build(&ask.input.recording);
-    if model.machines.is_empty() && problems.is_empty() {
+    let (model, mut problems) = build(&ask.input.recording);
+    let (measured, unread) = Measurements::of(&ask.input.recording);
+    problems.extend(unread);
+    if model.machines.is_empty() && measured.is_empty() && problems.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Answer { section: section(&model, ask.options), problems }))
+    let only_measured = model.machines.is_empty() && !measured.is_empty();
+    let mut section = if only_measured { Section::new("nesting", QUESTION) } else { section(&model, ask.options) };
+    measured.tell(&mut section);
+    Ok(Some(Answer { section, problems }))
 }
 
 /// The Section of these machines.

@@ -1,0 +1,183 @@
+//! What can be measured: a row per test, with the work it does and the exits it should take.
+//!
+//! Names are those of kvm-unit-tests' `x86/vmexit.c` where it has the test, and the work is the same, so that its means
+//! can stand beside ours; the doorbells of its PCI test device carry the device's names for their kinds.
+
+use super::layout::{COALESCED, DEVICE, DEVICE_DATAMATCH, DEVICE_WILDCARD, NEW_PAGES};
+use super::payload;
+
+/// The in-kernel interrupt controller's edge/level register: KVM answers without leaving the kernel.
+const KERNEL_PORT: u64 = 0x4d0;
+/// A port that nobody has.
+const USER_PORT: u64 = 0x1234;
+/// Doorbells by port: nobody's, one of any value, one of the value 0 alone.
+pub const DOORBELL: u64 = 0x600;
+/// See [`DOORBELL`].
+pub const DOORBELL_WILDCARD: u64 = 0x604;
+/// See [`DOORBELL`].
+pub const DOORBELL_DATAMATCH: u64 = 0x608;
+
+/// One test of a guest.
+#[derive(Debug, Clone, Copy)]
+pub struct Test {
+    /// Its name.
+    pub name: &'static str,
+    /// What one operation does, for people.
+    pub does: &'static str,
+    /// Privilege level.
+    pub ring: u8,
+    /// Where its body lies in the payload.
+    pub body: fn() -> u64,
+    /// What the body finds in r15: a port or an address.
+    pub r15: u64,
+    /// What it finds in rbx.
+    pub rbx: u64,
+    /// Fewest and most exits of an operation on VMX and SVM.
+    pub exits: (u32, u32),
+    /// New memory that an operation takes; what there is of it limits how often.
+    pub takes_bytes: u64,
+}
+
+const RING_3: Test =
+    Test { name: "", does: "", ring: 3, body: payload::empty, r15: 0, rbx: 0, exits: (0, 0), takes_bytes: 0 };
+
+/// The loop around all others; measured like them.
+pub const EMPTY: Test = Test { name: "empty", does: "nothing", ..RING_3 };
+
+/// A test that never ends: the watchdog must stop it.
+pub const SPIN: Test = Test { name: "spin", does: "jumps to itself", body: payload::spin, ..RING_3 };
+
+/// All tests, in the order in which they run.
+pub const TESTS: &[Test] = &[
+    EMPTY,
+    Test { name: "rdtsc", does: "reads the time-stamp counter", body: payload::rdtsc, ..RING_3 },
+    Test { name: "rdtscp", does: "reads it with the CPU's number", body: payload::rdtscp, ..RING_3 },
+    Test { name: "cpuid", does: "asks the CPU what it is", body: payload::cpuid, exits: (1, 1), ..RING_3 },
+    Test {
+        name: "inl_from_kernel",
+        does: "reads a port of KVM's own device",
+        body: payload::in8,
+        r15: KERNEL_PORT,
+        exits: (1, 1),
+        ..RING_3
+    },
+    Test {
+        name: "outl_to_kernel",
+        does: "writes a port of KVM's own device",
+        body: payload::out8,
+        r15: KERNEL_PORT,
+        exits: (1, 1),
+        ..RING_3
+    },
+    Test {
+        name: "inl_from_qemu",
+        does: "reads a port that the VMM answers",
+        body: payload::in32,
+        r15: USER_PORT,
+        exits: (1, 1),
+        ..RING_3
+    },
+    Test {
+        name: "pci-io-no-eventfd",
+        does: "writes a port that the VMM answers",
+        body: payload::out8,
+        r15: DOORBELL,
+        exits: (1, 1),
+        ..RING_3
+    },
+    Test {
+        name: "pci-io-wildcard-eventfd",
+        does: "writes a port that signals an eventfd, whatever the value",
+        body: payload::out8,
+        r15: DOORBELL_WILDCARD,
+        exits: (1, 1),
+        ..RING_3
+    },
+    Test {
+        name: "pci-io-datamatch-eventfd",
+        does: "writes a port that signals an eventfd for this value",
+        body: payload::out8,
+        r15: DOORBELL_DATAMATCH,
+        exits: (1, 1),
+        ..RING_3
+    },
+    Test {
+        name: "pci-mem-no-eventfd",
+        does: "writes a device's memory that the VMM answers",
+        body: payload::store8,
+        r15: DEVICE,
+        exits: (1, 1),
+        ..RING_3
+    },
+    Test {
+        name: "pci-mem-wildcard-eventfd",
+        does: "writes a device's memory that signals an eventfd, whatever the value",
+        body: payload::store8,
+        r15: DEVICE_WILDCARD,
+        exits: (1, 1),
+        ..RING_3
+    },
+    Test {
+        name: "pci-mem-datamatch-eventfd",
+        does: "writes a device's memory that signals an eventfd for this value",
+        body: payload::store8,
+        r15: DEVICE_DATAMATCH,
+        exits: (1, 1),
+        ..RING_3
+    },
+    Test {
+        name: "mmio_user",
+        does: "reads a device's memory that the VMM answers",
+        body: payload::load32,
+        r15: DEVICE,
+        exits: (1, 1),
+        ..RING_3
+    },
+    Test {
+        name: "coalesced_mmio",
+        does: "writes a device's memory that KVM collects for the VMM",
+        body: payload::store8,
+        r15: COALESCED,
+        exits: (1, 1),
+        ..RING_3
+    },
+    Test {
+        name: "touch_4k",
+        does: "touches a small page for the first time",
+        body: payload::touch,
+        r15: NEW_PAGES,
+        rbx: 4096,
+        exits: (1, 8),
+        takes_bytes: 4096,
+        ..RING_3
+    },
+    Test {
+        name: "touch_2m",
+        does: "touches a large page for the first time",
+        body: payload::touch,
+        r15: NEW_PAGES,
+        rbx: 2 << 20,
+        exits: (1, 8),
+        takes_bytes: 2 << 20,
+        ..RING_3
+    },
+    Test { name: "ud2", does: "raises an exception that KVM reflects", body: payload::ud2, exits: (1, 1), ..RING_3 },
+    Test { name: "syscall", does: "calls the guest's kernel and returns", body: payload::syscall, ..RING_3 },
+    Test { name: "pause", does: "says that it spins", body: payload::pause, exits: (0, 1), ..RING_3 },
+    Test { name: "fpu_touch", does: "uses the x87 and the SSE unit", body: payload::fpu, ..RING_3 },
+];
+
+/// The test of that name.
+pub fn named(name: &str) -> Option<&'static Test> {
+    TESTS.iter().find(|test| test.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        assert!(TESTS.iter().enumerate().all(|(at, test)| TESTS.iter().position(|t| t.name == test.name) == Some(at)));
+    }
+}

@@ -1,0 +1,79 @@
+//! What does each kind of exit cost, and who handles it?
+//!
+//! ```text
+//! catalogue  which tests there are           payload  their code          layout  where it lies in the guest
+//! here       the same code in this process   machine  a guest that runs it, and KVM's counters around the run
+//! measure    one test --> base::Measured
+//! ```
+//! Ring 3 with I/O privilege is the rule: some hypervisors (`kvm_pvm`) run it natively and interpret ring 0.
+
+pub mod catalogue;
+mod here;
+mod layout;
+mod machine;
+mod measure;
+pub mod payload;
+
+pub use catalogue::{TESTS, Test};
+pub use measure::{guest, here, names};
+
+use crate::Error;
+use crate::bench::launch::Job;
+use base::bench::Measured;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a launch measures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// KVM's device.
+    pub device: PathBuf,
+    /// Where the machine's files are.
+    pub root: PathBuf,
+    /// The CPU to stay on.
+    pub cpu: usize,
+    /// Nanoseconds of a tick of the time-stamp counter; only for sizing.
+    pub ns_per_tick: f64,
+    /// How long the samples of a test may take.
+    pub target: Duration,
+    /// When the watchdog comes.
+    pub limit: Duration,
+    /// Which launch of the process it is.
+    pub launch: u32,
+    /// Only tests of these names; all if empty.
+    pub only: Vec<String>,
+}
+
+impl Plan {
+    /// Whether a test of that name is wanted.
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == name)
+    }
+
+    /// How many results a launch gives.
+    pub fn results(&self) -> usize {
+        names().filter(|(_, name)| self.wants(name)).count()
+    }
+
+    /// The plan of launch `number`.
+    #[must_use]
+    pub fn launch(&self, number: u32) -> Job {
+        Job::Exits(Self { launch: number, ..self.clone() })
+    }
+}
+
+/// Measures all that is wanted, and tells each result as it comes.
+///
+/// # Errors
+/// If `tell` fails.
+pub fn run(plan: &Plan, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> Result<(), Error> {
+    for (place, name) in names().filter(|(_, name)| plan.wants(name)) {
+        let measured = match (place, catalogue::named(name)) {
+            ("guest", Some(test)) => measure::guest(test, plan),
+            _ => measure::here(name, plan),
+        };
+        tell(measured)?;
+    }
+    Ok(())
+}
