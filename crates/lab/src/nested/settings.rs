@@ -22,6 +22,8 @@ pub enum Guest {
     Toy,
     /// Linux in both.
     Linux,
+    /// The guests of `bench exits`, which are timed and not traced.
+    Bench,
 }
 
 /// What L2 does.
@@ -68,7 +70,11 @@ impl Settings {
             arch,
             guest,
             workload: if guest == Guest::Toy { Workload::Cpuid } else { Workload::Timer },
-            loops: if guest == Guest::Toy { 300 } else { 20 },
+            loops: match guest {
+                Guest::Toy => 300,
+                Guest::Linux => 20,
+                Guest::Bench => 1,
+            },
             cpus: 1,
             vgif: false,
             shadow_vmcs: true,
@@ -87,6 +93,9 @@ impl Settings {
                 let loops = value.parse().ok().filter(|loops| (1..=1_000_000).contains(loops));
                 self.loops = loops.ok_or_else(|| wrong("1 to 1000000"))?;
             }
+            (_, _, Guest::Bench) => {
+                return Err(Error::Unable(format!("--set {set}: loops can be set here, the launches of the bench")));
+            }
             ("cpus", Arch::Svm, _) => {
                 let cpus = value.parse().ok().filter(|cpus| (1..=8).contains(cpus));
                 self.cpus = cpus.ok_or_else(|| wrong("1 to 8"))?;
@@ -102,7 +111,7 @@ impl Settings {
                     ("disk", Workload::Disk),
                 ];
                 let can = match (guest, arch) {
-                    (Guest::Toy, _) => &all[..2],
+                    (Guest::Toy | Guest::Bench, _) => &all[..2],
                     // The PC that is L2 there has no disk.
                     (Guest::Linux, Arch::Vmx) => &all[..4],
                     (Guest::Linux, Arch::Svm) => &all[..],
@@ -127,6 +136,9 @@ impl fmt::Display for Settings {
     /// The command's own words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (arch, guest) = (format!("{:?}", self.arch).to_lowercase(), format!("{:?}", self.guest).to_lowercase());
+        if self.guest == Guest::Bench {
+            return write!(f, "--arch {arch} --guest {guest} --set loops={}", self.loops);
+        }
         let workload = format!("{:?}", self.workload).to_lowercase();
         write!(f, "--arch {arch} --guest {guest} --set workload={workload} --set loops={}", self.loops)?;
         let on = |on| if on { "on" } else { "off" };

@@ -79,7 +79,7 @@ fn an_interpreted_guest_is_emulated_and_a_skipped_test_has_its_reason() {
     let rows = exits_of(vec![test("empty", 0, 7_500, 0, &[]), test("rdtsc", 0, 9_000, 0, &[]), spin]);
     assert_eq!(rows[1].handled_by, Some("emulated"));
     assert_eq!((rows[2].launches, rows[2].p50(), rows[2].note.as_str()), (0, None, why));
-    assert!(exits::unknown(&rows)[0].text.contains("ud2: it did not end"));
+    assert!(exits::unknown(&rows)[0].text.contains("the watchdog stopped it: ud2"));
 }
 
 #[test]
