@@ -4,7 +4,7 @@
 //! can stand beside ours; the doorbells of its PCI test device carry the device's names for their kinds.
 
 use super::layout::{COALESCED, DEVICE, DEVICE_DATAMATCH, DEVICE_WILDCARD, NEW_PAGES, VECTOR};
-use super::{payload, privileged};
+use super::{payload, privileged, svm};
 
 /// The in-kernel interrupt controller's edge/level register: KVM answers without leaving the kernel.
 const KERNEL_PORT: u64 = 0x4d0;
@@ -16,6 +16,17 @@ pub const DOORBELL: u64 = 0x600;
 pub const DOORBELL_WILDCARD: u64 = 0x604;
 /// See [`DOORBELL`].
 pub const DOORBELL_DATAMATCH: u64 = 0x608;
+
+/// Who runs a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// The guest.
+    Guest,
+    /// The guest, as a hypervisor.
+    Hypervisor,
+    /// The guest's guest.
+    Nested,
+}
 
 /// One test of a guest.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +45,8 @@ pub struct Test {
     pub rbx: u64,
     /// Fewest and most exits of an operation on VMX and SVM.
     pub exits: (u32, u32),
+    /// Who runs it.
+    pub at: At,
     /// Whether each operation takes one interrupt, which is then counted.
     pub interrupts: bool,
     /// New memory that an operation takes; what there is of it limits how often.
@@ -48,11 +61,14 @@ const RING_3: Test = Test {
     r15: 0,
     rbx: 0,
     exits: (0, 0),
+    at: At::Guest,
     interrupts: false,
     takes_bytes: 0,
 };
 
 const RING_0: Test = Test { ring: 0, ..RING_3 };
+
+const L2: Test = Test { at: At::Nested, ..RING_0 };
 
 /// The loop around all others; measured like them.
 pub const EMPTY: Test = Test { name: "empty", does: "nothing", ..RING_3 };
@@ -208,6 +224,27 @@ pub const TESTS: &[Test] = &[
     Test { name: "pause_loop", does: "spins 10,000 turns", body: privileged::pauses, exits: (0, 8), ..RING_0 },
     Test { name: "rdpmc", does: "reads a counter of the PMU", body: privileged::rdpmc, exits: (0, 1), ..RING_0 },
     Test { name: "xsetbv", does: "writes XCR0 as it is", body: privileged::xsetbv, exits: (0, 1), ..RING_0 },
+    Test {
+        name: "vmrun",
+        does: "enters an L2 that leaves at once",
+        body: svm::vmrun,
+        exits: (2, 2),
+        at: At::Hypervisor,
+        ..RING_0
+    },
+    Test { name: "l2_cpuid", does: "asks the CPU, in L2", body: payload::cpuid, exits: (5, 7), ..L2 },
+    Test { name: "l2_vmcall", does: "calls L1, in L2", body: privileged::amd_call, exits: (4, 6), ..L2 },
+    Test { name: "l2_rdmsr_kgs", does: "reads its own MSR, in L2", body: privileged::rdmsr, r15: 0xc000_0102, ..L2 },
+    Test {
+        name: "l2_touch_4k",
+        does: "touches a small page for the first time, in L2",
+        body: payload::touch,
+        r15: NEW_PAGES,
+        rbx: 4096,
+        exits: (1, 8),
+        takes_bytes: 4096,
+        ..L2
+    },
 ];
 
 /// The interrupt command register of the x2APIC, and the register that interrupts the CPU itself.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! 0x0_1000  GDT   0x0_2000  IDT   0x0_3000  page tables: 4 GiB, each address at itself
-//! 0x0_9000  code  0x0_a000  stubs that tell of exceptions  0x0_b000  code of ring 0  0x1_0000, 0x1_8000  ends of stacks
+//! 0x0_9000  code  0x0_a000  stubs that tell of exceptions  0x0_b000  code of ring 0  0x0_c000  a hypervisor
+//! 0x1_0000, 0x1_4000, 0x1_8000  ends of stacks                                             0x4_0000  what SVM needs
 //! 0x2_0000  TSS, with a map of ports that allows all      0x3_0000  what the interrupt handler tells
 //! 0x10_0000 .. 0x40_0000   samples                                 0x4000_0000  pages that nobody has touched
 //! 0xd000_0000 ..           no memory: devices
@@ -20,6 +21,8 @@ pub const MEMORY_BYTES: usize = 4 << 20;
 pub const CODE: u64 = 0x9000;
 /// Code that only ring 0 runs.
 pub const PRIVILEGED: u64 = 0xb000;
+/// Code of a hypervisor inside the guest.
+pub const HYPERVISOR: u64 = 0xc000;
 /// 1 once the interrupt handler ran.
 pub const INTERRUPTED: u64 = 0x3_0000;
 /// How often it ran.

@@ -5,9 +5,9 @@
 //!                  go(Turn)     again, in the same guest
 //! ```
 
-use super::catalogue::{DOORBELL_DATAMATCH, DOORBELL_WILDCARD};
+use super::catalogue::{At, DOORBELL_DATAMATCH, DOORBELL_WILDCARD};
 use super::layout::{self, COALESCED, DEVICE_DATAMATCH, DEVICE_WILDCARD, END_PORT, EXCEPTION_PORT, NEW_BYTES};
-use super::payload;
+use super::{payload, svm};
 use crate::Error;
 use crate::bench::stats::{Counted, Stats, growth};
 use crate::guest::memory::Memory;
@@ -63,11 +63,12 @@ pub enum Stop {
 }
 
 impl Machine {
-    /// Makes a guest at privilege level `ring`. `large` is whether its new pages may be large ones.
+    /// Makes a guest at privilege level `ring`, a hypervisor if `at` says so. `large` is whether its new pages may be large
+    /// ones.
     ///
     /// # Errors
     /// If KVM refuses; the sentence names the step.
-    pub fn new(kvm: &Kvm, ring: u8, large: bool) -> Result<Self, Error> {
+    pub fn new(kvm: &Kvm, ring: u8, at: At, large: bool) -> Result<Self, Error> {
         let step = |what: &'static str| move |error| Error::Unable(format!("KVM refused to {what}: {error}"));
         let vm = kvm.create_vm().map_err(step("make a VM"))?;
         let mut memory = Memory::new(layout::MEMORY_BYTES)?;
@@ -99,8 +100,18 @@ impl Machine {
         if features & XSAVE != 0 {
             registers.cr4 |= CR4_OSXSAVE;
         }
+        if at != At::Guest {
+            if !offers_svm(&cpuid) {
+                return Err(Error::Unable(NO_SVM.to_owned()));
+            }
+            registers.efer |= EFER_SVME;
+            svm::fill(&mut memory, &registers)?;
+        }
         vcpu.set_sregs(&registers).map_err(step("set segment registers"))?;
         set_msrs(&vcpu, &layout::system_call_registers())?;
+        if at != At::Guest {
+            set_msrs(&vcpu, &svm::registers())?;
+        }
         if ring == 0 {
             set_msrs(&vcpu, &layout::interrupt_registers())?;
         }
@@ -185,6 +196,16 @@ impl Machine {
             }
         }
     }
+}
+
+/// Why there is no L2.
+const NO_SVM: &str = "KVM offers its guests no SVM here, which needs an AMD processor and kvm_amd with nested=1";
+/// The bit of EFER that switches SVM on, and that of leaf 0x80000001's ecx that offers it.
+const EFER_SVME: u64 = 1 << 12;
+const SVM: u32 = 1 << 2;
+
+fn offers_svm(cpuid: &CpuId) -> bool {
+    cpuid.as_slice().iter().any(|entry| entry.function == 0x8000_0001 && entry.ecx & SVM != 0)
 }
 
 /// Bits of ecx of leaf 1, and the control register's bit that the first one allows (Intel SDM volume 2, CPUID).

@@ -5,10 +5,10 @@
 //!                             sizing                       control: what to subtract    samples, KVM's counters
 //! ```
 
-use super::catalogue::{self, Test};
+use super::catalogue::{self, At, Test};
 use super::layout::{MOST_SAMPLES, NEW_BYTES};
 use super::machine::{Machine, Stop, Turn};
-use super::{Plan, here as native, payload};
+use super::{Plan, here as native, payload, svm};
 use crate::Error;
 use crate::bench::audit::Audit;
 use crate::bench::sizing::{FIRST, Run, median, warm};
@@ -65,7 +65,7 @@ pub fn guest(test: &'static Test, plan: &Plan) -> Measured {
     let own = plan.clone();
     let done = guest::open(&plan.device).and_then(|kvm| {
         watched(plan.limit, move |stop| -> Result<Result<Taken, Stop>, Error> {
-            let mut machine = Machine::new(&kvm, test.ring, test.takes_bytes >= 2 << 20)?;
+            let mut machine = Machine::new(&kvm, test.ring, test.at, test.takes_bytes >= 2 << 20)?;
             Ok(take(&mut machine, test, &own, stop))
         })
     });
@@ -87,7 +87,7 @@ pub fn guest(test: &'static Test, plan: &Plan) -> Measured {
 pub fn interpreted(plan: &Plan) -> Result<Option<String>, Error> {
     let kvm = guest::open(&plan.device)?;
     let took = watched(plan.limit, move |stop| -> Result<Result<u64, Stop>, Error> {
-        let mut machine = Machine::new(&kvm, 0, false)?;
+        let mut machine = Machine::new(&kvm, 0, At::Guest, false)?;
         let mut least = |turns: u64| {
             let turn = Turn { entry: payload::turns(), samples: turns, ..Turn::default() };
             let once = |machine: &mut Machine| {
@@ -120,6 +120,10 @@ fn ticks() -> u64 {
 
 fn take(machine: &mut Machine, test: &Test, plan: &Plan, stop: &AtomicBool) -> Result<Taken, Stop> {
     let audit = Audit::begin(&plan.root, plan.cpu);
+    if test.at == At::Nested {
+        // L1 starts L2, whose port write comes straight here; whatever is run from now on, L2 runs.
+        machine.go(&Turn { entry: svm::begin(), samples: 1, ..Turn::default() }, stop)?;
+    }
     let pages = MOST_SAMPLES * 8 / 4096;
     machine.go(&Turn { entry: payload::touch_pages(), samples: pages, ..Turn::default() }, stop)?;
     let of = |body: u64, run: Run| Turn {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! catalogue  which tests there are           payload  their code, privileged  that of ring 0, layout  where it lies
+//! svm        a hypervisor inside the guest, whose guest runs the same code
 //! here       the same code in this process   machine  a guest that runs it, and KVM's counters around the run
 //! measure    one test --> base::Measured
 //! ```
@@ -14,6 +15,7 @@ mod machine;
 mod measure;
 pub mod payload;
 mod privileged;
+mod svm;
 
 pub use catalogue::{TESTS, Test};
 pub use measure::{guest, here, names};

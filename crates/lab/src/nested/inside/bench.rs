@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Samples of a test may take so long: an emulated exit takes a hundred times what a real one does.
 const TARGET: Duration = Duration::from_millis(50);
 /// A first touch of thousands of pages takes long here.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(20);
 
 /// Measures everything; the result becomes a part of the recording in `root`.
 pub fn run(settings: &Settings, root: &Path, id: &str, say: &mut dyn FnMut(&str)) -> Result<Vec<Part>, Error> {
