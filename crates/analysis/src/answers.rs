@@ -3,7 +3,7 @@
 //! What every output begins with: the Sections of all questions that the recording can answer, what was wrong with it,
 //! and which questions failed; one that fails does not cost the others.
 
-use crate::{Ask, Error, Input, Options, QUESTIONS, Question};
+use crate::{Ask, Error, Input, Options, QUESTIONS};
 use base::{Problem, Problems, Section};
 
 /// What a recording answered.
@@ -19,20 +19,10 @@ pub struct Answers {
 impl Answers {
     /// Asks every question; `progress` hears of bytes done and bytes in all, for each question anew.
     pub fn of(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Self {
-        Self::to(&|_| true, input, options, progress)
-    }
-
-    /// Asks the questions that are `wanted`.
-    pub fn to(
-        wanted: &dyn Fn(&Question) -> bool,
-        input: &Input,
-        options: &Options,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Self {
         let mut problems = Problems::default();
         problems.extend(input.problems.iter().cloned());
         let (mut sections, mut failed) = (Vec::new(), Vec::new());
-        for question in QUESTIONS.iter().filter(|question| wanted(question)) {
+        for question in QUESTIONS {
             match (question.answer)(&mut Ask { input, options, progress: &mut *progress }) {
                 Ok(Some(answer)) => {
                     problems.extend(answer.problems);
@@ -42,6 +32,7 @@ impl Answers {
                 Err(error) => failed.push(error),
             }
         }
+        crate::nesting::price::price(&mut sections, input.recording.emulated);
         Self { sections, problems: told(&input.recording.title(), &problems), failed }
     }
 }

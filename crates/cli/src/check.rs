@@ -68,10 +68,12 @@ impl Check {
         let input = Input::open(recording)?;
         let options = Options { all_features: true, ..Options::default() };
         let mut progress = Progress::new(true);
-        let setup = |question: &analysis::Question| question.setup;
-        let answers = Answers::to(&setup, &input, &options, &mut |done, all| progress.at(done, all));
+        // What happened is asked too, where there are traces: it prices what is found.
+        let answers = Answers::of(&input, &options, &mut |done, all| progress.at(done, all));
         drop(progress);
-        let Answers { sections, problems, failed } = answers;
+        let Answers { mut sections, problems, failed } = answers;
+        let setup = |id: &str| analysis::QUESTIONS.iter().any(|question| question.id == id && question.setup);
+        sections.retain(|section| setup(section.id));
         failed.into_iter().for_each(|error| complain(&error.into()));
         if sections.is_empty() {
             bail!("{title} holds no snapshot of a machine; take one there with `kvmscope snapshot`");

@@ -15,6 +15,7 @@ mod join;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod lab;
 mod page;
+mod plan;
 mod progress;
 mod record;
 mod report;
@@ -52,6 +53,7 @@ enum Command {
     Export(Box<export::Export>),
     Serve(serve::Serve),
     Check(check::Check),
+    Plan(plan::Plan),
     Completions(completions::Completions),
 }
 
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Command::Export(export) => export.run(),
         Command::Serve(serve) => serve.run(),
         Command::Check(check) => check.run(),
+        Command::Plan(plan) => plan.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()

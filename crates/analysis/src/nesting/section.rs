@@ -39,6 +39,7 @@ pub fn section(model: &Model, options: &Options) -> Section {
         tables::features(model, options.all_features),
         tables::matrix(model, options.all_features),
         tables::parameters(model),
+        super::flags::table(model),
     ];
     section.unknown = unknown(model);
     section

@@ -3,7 +3,11 @@
 //! One file per subject; [`super::rules::RULES`] lists the checks. A check speaks only of what is known: a feature that is
 //! unknown fires nothing.
 
+pub mod clock;
+pub mod hyperv;
 pub mod identity;
+pub mod kernel;
+pub mod settings;
 pub mod vmx;
 
 use super::model::{Machine, State};
