@@ -1,7 +1,7 @@
 // The pictures of the documentation, from a real server.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { LINUX, NESTED, open, SHADOWED } from "./steps.mjs";
+import { LINUX, NESTED, open, SHADOWED } from "./shared.mjs";
 
 const SHOTS = [
   ["findings", `r=${NESTED}&theme=light`],

@@ -15,6 +15,7 @@ mod join;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod lab;
 mod page;
+mod plan;
 mod plays;
 mod progress;
 mod record;
@@ -54,6 +55,7 @@ enum Command {
     Export(Box<export::Export>),
     Serve(serve::Serve),
     Check(check::Check),
+    Plan(plan::Plan),
     Completions(completions::Completions),
 }
 
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         Command::Export(export) => export.run(),
         Command::Serve(serve) => serve.run(),
         Command::Check(check) => check.run(),
+        Command::Plan(plan) => plan.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()

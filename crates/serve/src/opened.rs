@@ -5,11 +5,12 @@
 
 use crate::error::Refused;
 use crate::events::{self, Rows};
+use crate::narrowed::Narrowed;
 use analysis::flow::timeline::{Drawn, draw};
 use analysis::flow::{build, model::Flow};
 use analysis::{Answers, Ask, Input, Options};
 use base::recording::Recording;
-use base::{Clock, Level, Section};
+use base::{Clock, Level, Section, Span};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use trace::Trace;
@@ -18,7 +19,8 @@ use trace::Trace;
 pub struct Opened {
     /// Its traces.
     pub input: Input,
-    answered: OnceLock<Result<Answered, String>>,
+    answered: OnceLock<Result<Arc<Answered>, String>>,
+    narrowed: Narrowed,
     drawn: OnceLock<Result<(Drawn, Level), String>>,
     /// What is known of the rows of each trace.
     rows: Vec<Known>,
@@ -51,21 +53,25 @@ impl Opened {
     pub fn new(recording: Recording) -> Result<Self, Refused> {
         let input = Input::open(recording).map_err(|error| Refused::unanswered(error.to_string()))?;
         let rows = input.parts.iter().map(|_| Known::default()).collect();
-        Ok(Self { input, answered: OnceLock::new(), drawn: OnceLock::new(), rows })
+        let (answered, narrowed) = (OnceLock::new(), Narrowed::default());
+        Ok(Self { input, answered, narrowed, drawn: OnceLock::new(), rows })
     }
 
-    /// The answers.
+    /// The answers, of all of it or of a window.
     ///
     /// # Errors
     /// If no question has one.
-    pub fn answered(&self) -> Result<&Answered, Refused> {
-        let answered = self.answered.get_or_init(|| answer(&self.input));
-        answered.as_ref().map_err(|sentence| Refused::unanswered(sentence.clone()))
+    pub fn answered(&self, window: Option<Span>) -> Result<Arc<Answered>, Refused> {
+        if let Some(window) = window {
+            return self.narrowed.get(window, || answer(&self.input, Some(window)));
+        }
+        let answered = self.answered.get_or_init(|| answer(&self.input, None).map(Arc::new));
+        answered.clone().map_err(Refused::unanswered)
     }
 
-    /// The answers, where somebody has asked for them already.
+    /// The answers of all of it, where somebody has asked for them already.
     pub fn answered_before(&self) -> Option<&Answered> {
-        self.answered.get()?.as_ref().ok()
+        self.answered.get()?.as_deref().ok()
     }
 
     /// The timeline and the chains.
@@ -130,8 +136,9 @@ fn flow(input: &Input, options: &Options) -> Result<Flow, String> {
     build::build(&mut Ask { input, options, progress: &mut |_, _| {} }).map_err(|error| error.to_string())
 }
 
-fn answer(input: &Input) -> Result<Answered, String> {
-    let Answers { sections, problems, failed } = Answers::of(input, &Options::default(), &mut |_, _| {});
+fn answer(input: &Input, window: Option<Span>) -> Result<Answered, String> {
+    let options = Options { window, ..Options::default() };
+    let Answers { sections, problems, failed } = Answers::of(input, &options, &mut |_, _| {});
     if sections.is_empty() {
         let nothing = || format!("{} holds no events that a question could use", input.recording.title());
         return Err(failed.first().map_or_else(nothing, ToString::to_string));

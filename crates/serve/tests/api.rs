@@ -19,17 +19,36 @@ const HOG: &str = "/api/recordings/nested-vmx-shadow-off-hog";
 #[test]
 fn the_report_is_what_report_json_prints() {
     let client = Client::of_fixtures();
-    let path = fixtures().join("nested-vmx-shadow-off-hog");
-    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
-    let answers = Answers::of(&input, &Narrowed::default(), &mut |_, _| {});
-    let mut expected = Vec::new();
-    let shown =
-        show::json::Answered { recording: &input.recording, sections: &answers.sections, problems: &answers.problems };
-    show::json::write(&mut expected, "report", &[shown]).unwrap();
+    let expected = printed(&Narrowed::default());
     assert_eq!(client.get(&format!("{HOG}/report")).body, expected);
     let report: Value = serde_json::from_slice(&expected).unwrap();
     let table = client.json(&format!("{HOG}/tables/flow/chains?format=json"));
     assert_eq!(table, report["sections"][0]["tables"]["chains"]);
+}
+
+/// What `report --json` prints of the recording at [`HOG`].
+fn printed(narrowed: &Narrowed) -> Vec<u8> {
+    let path = fixtures().join("nested-vmx-shadow-off-hog");
+    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
+    let answers = Answers::of(&input, narrowed, &mut |_, _| {});
+    let mut bytes = Vec::new();
+    let shown =
+        show::json::Answered { recording: &input.recording, sections: &answers.sections, problems: &answers.problems };
+    show::json::write(&mut bytes, "report", &[shown]).unwrap();
+    bytes
+}
+
+#[test]
+fn a_window_has_the_report_that_from_and_to_print() {
+    let client = Client::of_fixtures();
+    let window = base::Span { from_ns: 100_000_000, to_ns: 130_000_000 };
+    let expected = printed(&Narrowed { window: Some(window), ..Narrowed::default() });
+    let asked = format!("t0={}&t1={}", window.from_ns, window.to_ns);
+    assert_eq!(client.get(&format!("{HOG}/report?{asked}")).body, expected);
+    assert_ne!(client.get(&format!("{HOG}/report")).body, expected);
+    let report: Value = serde_json::from_slice(&expected).unwrap();
+    assert_eq!(client.json(&format!("{HOG}/tables/flow/exits?{asked}")), report["sections"][0]["tables"]["exits"]);
+    assert_eq!(client.get(&format!("{HOG}/report?t0=9&t1=9")).status, 400);
 }
 
 /// Every address once, cut to what a person can review. Set UPDATE_GOLDEN=1 to write the file anew.

@@ -1,6 +1,6 @@
 /** A Section's figure, by its kind: bars, a ladder, a histogram. */
 import type { Bar, BarGroup, FigureData } from "../data/types";
-import { levelState, STATE_NAMES } from "../draw/tokens";
+import { fillOf, levelState, STATE_NAMES } from "../draw/tokens";
 import { amount, duration, percent } from "../maths/format";
 
 const ROW = 24;
@@ -129,7 +129,7 @@ function Rungs({ rungs }: { rungs: NonNullable<FigureData["rungs"]> }) {
             y={lanes.indexOf(rung.lane) * 40 + 6}
             width={Math.max(1, x(rung.at_ns + rung.length_ns) - x(rung.at_ns))}
             height="28"
-            fill={`url(#pat-${levelState(rung.lane)})`}
+            fill={fillOf(levelState(rung.lane))}
           >
             <title>{`${rung.label}${rung.repeat > 1 ? ` ×${rung.repeat}` : ""}: ${duration(rung.length_ns)}`}</title>
           </rect>

@@ -18,6 +18,7 @@ pub mod known;
 pub mod measured;
 pub mod model;
 pub mod observed;
+pub mod plan;
 pub mod price;
 pub mod published;
 pub mod rules;

@@ -7,7 +7,7 @@
 //! Both together tell what neither tells alone: CPUID with 0 exits and 2,600 cycles was answered by an outer hypervisor.
 
 use super::{Measurements, Run, spread};
-use base::number::{list, plain, thousands};
+use base::number::{list, many, plain, thousands};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Histogram, Measured, Table, Unknown};
 
@@ -284,7 +284,8 @@ pub fn unknown(rows: &[Row]) -> Vec<Unknown> {
     reasons.dedup();
     for reason in reasons {
         let names: Vec<String> = without.iter().filter(|row| row.note == reason).map(|row| row.name.clone()).collect();
-        let text = format!("Without a number: {}: {reason}.", list(&names));
+        let count = many(names.len() as u64, "test");
+        let text = format!("{count} without a number, {reason}: {}.", list(&names));
         unknown.push(Unknown {
             what: "not_measured".to_owned(),
             amount: Some(names.len() as f64),

@@ -3,12 +3,14 @@
 //! ```text
 //! <machine>/bench/*.json --> Measurements --exits-->   table `exits`:  a row per test, over all launches
 //!                                         --clocks-->  table `clocks`: a row per clock
+//!                                         --programs-->  tables `programs`, `program_runs`: what whole programs took
 //!                                         --spread-->  their intervals, out of the spread between launches
 //! ```
 //! Numbers of an emulated machine stay marked: counts in them are real, cycles are the emulator's.
 
 pub mod clocks;
 pub mod exits;
+pub mod programs;
 pub mod spread;
 
 use base::recording::{Emulator, PartKind, Recording};
@@ -77,6 +79,12 @@ impl Measurements {
         if !rows.is_empty() {
             sentences.extend(clocks::summary(&rows));
             section.tables.push(clocks::table(&rows));
+        }
+        let programs = programs::programs(self);
+        if !programs.is_empty() {
+            sentences.extend(programs::summary(&programs));
+            section.tables.push(programs::table(&programs));
+            section.tables.push(programs::runs(&programs));
         }
         if !section.summary.is_empty() && !sentences.is_empty() {
             section.summary.push_str("\n\n");

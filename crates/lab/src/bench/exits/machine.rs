@@ -5,14 +5,14 @@
 //!                  go(Turn)     again, in the same guest
 //! ```
 
-use super::catalogue::{DOORBELL_DATAMATCH, DOORBELL_WILDCARD};
-use super::layout::{self, COALESCED, CODE, DEVICE_DATAMATCH, DEVICE_WILDCARD, END_PORT, EXCEPTION_PORT, NEW_BYTES};
-use super::payload;
+use super::catalogue::{At, DOORBELL_DATAMATCH, DOORBELL_WILDCARD};
+use super::layout::{self, COALESCED, DEVICE_DATAMATCH, DEVICE_WILDCARD, END_PORT, EXCEPTION_PORT, NEW_BYTES};
+use super::{payload, svm};
 use crate::Error;
 use crate::bench::stats::{Counted, Stats, growth};
 use crate::guest::memory::Memory;
-use kvm_bindings::{KVM_MAX_CPUID_ENTRIES, Msrs, kvm_msr_entry, kvm_regs, kvm_userspace_memory_region};
-use kvm_ioctls::{IoEventAddress, Kvm, NoDatamatch, VcpuExit, VcpuFd, VmFd};
+use kvm_bindings::{CpuId, KVM_MAX_CPUID_ENTRIES, Msrs, kvm_msr_entry, kvm_regs, kvm_userspace_memory_region};
+use kvm_ioctls::{Cap, IoEventAddress, Kvm, NoDatamatch, VcpuExit, VcpuFd, VmFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vmm_sys_util::eventfd::EventFd;
 
@@ -30,9 +30,9 @@ pub struct Machine {
 /// What the guest is to do.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Turn {
-    /// Where it begins, in the payload.
+    /// Where it begins.
     pub entry: u64,
-    /// The body's place in the payload.
+    /// Where the body lies.
     pub body: u64,
     /// Samples.
     pub samples: u64,
@@ -63,11 +63,12 @@ pub enum Stop {
 }
 
 impl Machine {
-    /// Makes a guest at privilege level `ring`. `large` is whether its new pages may be large ones.
+    /// Makes a guest at privilege level `ring`, a hypervisor if `at` says so. `large` is whether its new pages may be large
+    /// ones.
     ///
     /// # Errors
     /// If KVM refuses; the sentence names the step.
-    pub fn new(kvm: &Kvm, ring: u8, large: bool) -> Result<Self, Error> {
+    pub fn new(kvm: &Kvm, ring: u8, at: At, large: bool) -> Result<Self, Error> {
         let step = |what: &'static str| move |error| Error::Unable(format!("KVM refused to {what}: {error}"));
         let vm = kvm.create_vm().map_err(step("make a VM"))?;
         let mut memory = Memory::new(layout::MEMORY_BYTES)?;
@@ -91,15 +92,29 @@ impl Machine {
         vm.create_irq_chip().map_err(step("make an interrupt controller"))?;
         let doorbells = doorbells(&vm)?;
         let mut vcpu = vm.create_vcpu(0).map_err(step("make a vCPU"))?;
-        let cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(step("tell CPUID"))?;
+        let mut cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(step("tell CPUID"))?;
+        let features = features(kvm, &mut cpuid);
         vcpu.set_cpuid2(&cpuid).map_err(step("set CPUID"))?;
         let mut registers = vcpu.get_sregs().map_err(step("tell segment registers"))?;
         layout::long_mode(&mut registers, ring);
+        if features & XSAVE != 0 {
+            registers.cr4 |= CR4_OSXSAVE;
+        }
+        if at != At::Guest {
+            if !offers_svm(&cpuid) {
+                return Err(Error::Unable(NO_SVM.to_owned()));
+            }
+            registers.efer |= EFER_SVME;
+            svm::fill(&mut memory, &registers)?;
+        }
         vcpu.set_sregs(&registers).map_err(step("set segment registers"))?;
-        let entries =
-            layout::system_call_registers().map(|(index, data)| kvm_msr_entry { index, data, ..Default::default() });
-        let msrs = Msrs::from_entries(&entries).map_err(|_| Error::Unable("three MSRs are too many".to_owned()))?;
-        vcpu.set_msrs(&msrs).map_err(step("set MSRs"))?;
+        set_msrs(&vcpu, &layout::system_call_registers())?;
+        if at != At::Guest {
+            set_msrs(&vcpu, &svm::registers())?;
+        }
+        if ring == 0 {
+            set_msrs(&vcpu, &layout::interrupt_registers())?;
+        }
         vcpu.map_coalesced_mmio_ring().map_err(step("show its ring of collected writes"))?;
         vm.register_coalesced_mmio(IoEventAddress::Mmio(COALESCED), 0x1000).map_err(step("collect writes"))?;
         let stats = Stats::of(&vcpu).ok();
@@ -113,8 +128,8 @@ impl Machine {
     pub fn go(&mut self, turn: &Turn, stop: &AtomicBool) -> Result<Went, Stop> {
         let failed = |what: &'static str| move |error| Stop::Failed(format!("KVM refused to {what}: {error}"));
         let registers = kvm_regs {
-            rip: CODE + turn.entry,
-            rbp: CODE + turn.body,
+            rip: turn.entry,
+            rbp: turn.body,
             rsp: layout::STACK,
             // Bit 1 is always set; IOPL 3 lets ring 3 use ports (Intel SDM volume 1, 3.4.3 and 19.5.1).
             rflags: 0x3002,
@@ -123,7 +138,8 @@ impl Machine {
             r14: layout::SAMPLES,
             r15: turn.r15,
             rbx: turn.rbx,
-            r9: CODE + payload::end_guest(),
+            rdi: payload::back(),
+            r9: payload::end_guest(),
             ..Default::default()
         };
         self.vcpu.set_regs(&registers).map_err(failed("set registers"))?;
@@ -139,6 +155,13 @@ impl Machine {
         let mut bytes = vec![0; 8 * count.min(layout::MOST_SAMPLES) as usize];
         self.memory.copy(layout::SAMPLES as usize, &mut bytes);
         bytes.chunks_exact(8).map(|sample| u64::from_le_bytes(sample.try_into().unwrap_or_default())).collect()
+    }
+
+    /// How often the guest's interrupt handler ran so far.
+    pub fn interrupts(&self) -> u64 {
+        let mut word = [0; 8];
+        self.memory.copy(layout::INTERRUPTS as usize, &mut word);
+        u64::from_le_bytes(word)
     }
 
     /// Enters the guest again and again, and answers what it asks.
@@ -172,6 +195,44 @@ impl Machine {
                 while let Ok(Some(_)) = self.vcpu.coalesced_mmio_read() {}
             }
         }
+    }
+}
+
+/// Why there is no L2.
+const NO_SVM: &str = "KVM offers its guests no SVM here, which needs an AMD processor and kvm_amd with nested=1";
+/// The bit of EFER that switches SVM on, and that of leaf 0x80000001's ecx that offers it.
+const EFER_SVME: u64 = 1 << 12;
+const SVM: u32 = 1 << 2;
+
+fn offers_svm(cpuid: &CpuId) -> bool {
+    cpuid.as_slice().iter().any(|entry| entry.function == 0x8000_0001 && entry.ecx & SVM != 0)
+}
+
+/// Bits of ecx of leaf 1, and the control register's bit that the first one allows (Intel SDM volume 2, CPUID).
+const XSAVE: u32 = 1 << 26;
+const TSC_DEADLINE: u32 = 1 << 24;
+const CR4_OSXSAVE: u64 = 1 << 18;
+
+/// Offers the deadline timer, which KVM has and older kernels do not list; gives what leaf 1 offers.
+fn features(kvm: &Kvm, cpuid: &mut CpuId) -> u32 {
+    let deadline = if kvm.check_extension(Cap::TscDeadlineTimer) { TSC_DEADLINE } else { 0 };
+    let leaf = cpuid.as_mut_slice().iter_mut().find(|entry| entry.function == 1);
+    leaf.map_or(0, |leaf| {
+        leaf.ecx |= deadline;
+        leaf.ecx
+    })
+}
+
+fn set_msrs(vcpu: &VcpuFd, registers: &[(u32, u64)]) -> Result<(), Error> {
+    let entries: Vec<_> = registers
+        .iter()
+        .map(|(index, data)| kvm_msr_entry { index: *index, data: *data, ..Default::default() })
+        .collect();
+    let msrs = Msrs::from_entries(&entries).map_err(|_| Error::Unable("KVM takes fewer MSRs at once".to_owned()))?;
+    let set = vcpu.set_msrs(&msrs).map_err(|error| Error::Unable(format!("KVM refused to set MSRs: {error}")))?;
+    match registers.get(set) {
+        None => Ok(()),
+        Some((index, _)) => Err(Error::Unable(format!("KVM refused to set MSR {index:#x}"))),
     }
 }
 
