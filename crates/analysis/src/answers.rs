@@ -32,6 +32,7 @@ impl Answers {
                 Err(error) => failed.push(error),
             }
         }
+        crate::nesting::price::price(&mut sections, input.recording.emulated);
         Self { sections, problems: told(&input.recording.title(), &problems), failed }
     }
 }

@@ -7,6 +7,7 @@
 pub mod answers;
 pub mod flow;
 pub mod input;
+pub mod nesting;
 pub mod shared;
 
 pub use answers::Answers;
@@ -20,6 +21,8 @@ pub struct Question {
     pub id: &'static str,
     /// The question, as a person would ask it.
     pub question: &'static str,
+    /// True if it is about how machines are set up rather than about what happened: what `kvmscope check` asks.
+    pub setup: bool,
     /// Finds the answer; `None` if the recording holds nothing the question could use.
     pub answer: fn(&mut Ask<'_>) -> Result<Option<Answer>, Error>,
 }
@@ -43,7 +46,10 @@ pub struct Answer {
 }
 
 /// All questions, in the order in which they are shown.
-pub const QUESTIONS: &[Question] = &[Question { id: "flow", question: flow::QUESTION, answer: flow::answer }];
+pub const QUESTIONS: &[Question] = &[
+    Question { id: "flow", question: flow::QUESTION, setup: false, answer: flow::answer },
+    Question { id: "nesting", question: nesting::QUESTION, setup: true, answer: nesting::answer },
+];
 
 /// Why no answer could be given.
 #[derive(Debug, thiserror::Error)]

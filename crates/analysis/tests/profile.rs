@@ -75,6 +75,8 @@ fn samples_land_in_the_guest_that_ran() {
         samples.extend(late.iter().map(|at| (*at, tid, 4, 0x10)));
         assert!(!late.is_empty());
         samples.push((samples[0].0, tid, 1, kernel));
+        // The last event of all is a sample.
+        samples.push((story.truth.to_ns, tid, 4, 0x10));
         samples.sort_unstable();
         let part = &mut input.parts[0];
         let open = std::mem::replace(&mut part.trace, trace::open(&input.recording.parts[0].path).unwrap());
@@ -91,7 +93,7 @@ fn samples_land_in_the_guest_that_ran() {
         }
         let guest = |level: Lv, mode| (format!("{:?}", State::Guest(level)), mode);
         let expected = BTreeMap::from([
-            (guest(Lv::L1, Mode::GuestKernel), (pair.true_ns.len() + late.len()) as u64),
+            (guest(Lv::L1, Mode::GuestKernel), (pair.true_ns.len() + late.len() + 1) as u64),
             (guest(Lv::L2, Mode::GuestUser), pair.nested.len() as u64),
             (guest(Lv::L1, Mode::Kernel), 1),
         ]);

@@ -61,6 +61,30 @@ impl Histogram {
         self.count += 1;
     }
 
+    /// Adds the same sample many times.
+    pub fn record_many(&mut self, value: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.record(value);
+        let more = count - 1;
+        let place = place(value);
+        let counter = &mut self.doublings[place >> DIGITS][place & (COUNTERS - 1)];
+        *counter = counter.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        self.sum += u128::from(value) * u128::from(more);
+        self.count += more;
+    }
+
+    /// The values that were met, ascending, with how often: each stands for its counter, the last is exact.
+    pub fn buckets(&self) -> Vec<(u64, u64)> {
+        let all = self
+            .doublings
+            .iter()
+            .enumerate()
+            .flat_map(|(doubling, counts)| (doubling << DIGITS..).zip(counts).filter(|(_, count)| **count > 0));
+        all.map(|(place, count)| (largest(place).min(self.max), u64::from(*count))).collect()
+    }
+
     /// The counters of a doubling, made if there are none.
     #[cold]
     fn begin(&mut self, doubling: usize) -> &mut [u32] {

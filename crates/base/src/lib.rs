@@ -4,6 +4,7 @@
 //! time and levels, problems found in input, findings and the changes they propose, tables, figures, the [`Section`]
 //! that every question answers with, and the [`recording`] directory in which the live and the reading half meet.
 
+pub mod bench;
 pub mod change;
 pub mod figure;
 pub mod finding;
@@ -19,6 +20,7 @@ pub mod time;
 pub mod timeline;
 pub mod utc;
 
+pub use bench::{Bench, Measured, Params};
 pub use change::Change;
 pub use figure::Figure;
 pub use finding::{Cost, CostKind, Evidence, Finding, Needs, Severity};

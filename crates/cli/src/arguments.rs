@@ -1,5 +1,6 @@
 //! Arguments that several commands take.
 
+mod fail_on;
 mod journal;
 mod machine;
 mod narrow;
@@ -7,6 +8,7 @@ mod recordings;
 mod seconds;
 mod symbols;
 
+pub use fail_on::FailOn;
 pub use journal::JournalPlace;
 pub use machine::machine;
 pub use narrow::Narrow;

@@ -4,6 +4,9 @@
 //! exit codes in `exit.rs`. stdout is the answer alone; everything else goes to stderr.
 
 mod arguments;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod bench;
+mod check;
 mod completions;
 mod cut;
 mod exit;
@@ -12,12 +15,14 @@ mod join;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod lab;
 mod page;
+mod plan;
 mod plays;
 mod progress;
 mod record;
 mod report;
 mod serve;
 mod snapshot;
+mod staging;
 mod tree;
 mod undo;
 
@@ -45,8 +50,12 @@ enum Command {
     Join(join::Join),
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Lab(lab::Lab),
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    Bench(bench::Bench),
     Export(Box<export::Export>),
     Serve(serve::Serve),
+    Check(check::Check),
+    Plan(plan::Plan),
     Completions(completions::Completions),
 }
 
@@ -60,8 +69,12 @@ fn main() -> ExitCode {
         Command::Join(join) => join.run(),
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         Command::Lab(lab) => lab.run(),
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        Command::Bench(bench) => bench.run(),
         Command::Export(export) => export.run(),
         Command::Serve(serve) => serve.run(),
+        Command::Check(check) => check.run(),
+        Command::Plan(plan) => plan.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()

@@ -6,7 +6,7 @@
 
 mod html;
 
-use crate::arguments::{Narrow, Recordings, SymbolFiles};
+use crate::arguments::{FailOn, Narrow, Recordings, SymbolFiles};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::page::PageOptions;
 use crate::progress::Progress;
@@ -14,8 +14,8 @@ use analysis::flow::timeline::Drawn;
 use analysis::{Answers, Input, Options};
 use anyhow::{anyhow, bail};
 use base::recording::Recording;
-use base::{Problem, Section, Severity};
-use clap::{Args, Parser, ValueEnum};
+use base::{Problem, Section};
+use clap::{Args, Parser};
 use html::HtmlOptions;
 use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
@@ -69,14 +69,6 @@ pub fn of(path: &Path) -> anyhow::Result<Exit> {
     Alone::try_parse_from([OsStr::new("report"), OsStr::new("--"), path.as_os_str()])?.report.run()
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum FailOn {
-    Info,
-    Low,
-    Medium,
-    High,
-}
-
 /// A recording's answers.
 struct Answered {
     recording: Recording,
@@ -97,6 +89,7 @@ impl Report {
         if self.html.wanted() && wanted.len() > 1 {
             bail!(WrongUse("--html writes the page of one recording; name one PATH".to_owned()));
         }
+        self.html.check()?;
         let mut answers = Vec::new();
         for wanted in &wanted {
             let answered = self.recordings.open(wanted).and_then(|recording| self.answer(recording, &options));
@@ -167,9 +160,7 @@ impl Report {
     }
 
     fn verdict(&self, answers: &[Answered]) -> Exit {
-        let Some(limit) = self.fail_on.map(FailOn::severity) else { return Exit::Answered };
-        let mut findings = answers.iter().flat_map(|answered| &answered.sections).flat_map(|section| &section.findings);
-        if findings.any(|finding| finding.severity >= limit) { Exit::FailOn } else { Exit::Answered }
+        FailOn::verdict(self.fail_on, answers.iter().flat_map(|answered| &answered.sections))
     }
 }
 
@@ -179,22 +170,11 @@ impl Answered {
     }
 }
 
-impl FailOn {
-    fn severity(self) -> Severity {
-        match self {
-            FailOn::Info => Severity::Info,
-            FailOn::Low => Severity::Low,
-            FailOn::Medium => Severity::Medium,
-            FailOn::High => Severity::High,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use base::recording::Named;
-    use base::{Cost, Evidence, Finding, Level, Needs};
+    use base::{Cost, Evidence, Finding, Level, Needs, Severity};
 
     fn answered_with(severity: Severity) -> Answered {
         let mut section = Section::new("flow", "?");

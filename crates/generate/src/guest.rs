@@ -6,7 +6,9 @@
 //! ```
 //! Wherever the story hands an exit to L1, L1 writes its own `kvm_exit` in one of the stretches in which it runs next, and
 //! its own `kvm_entry` before it asks for its guest again. An interrupt that the host injects is handled first of all in the
-//! stretch that follows. Other events lie in between. Each of them has a true time on
+//! stretch that follows. An access to an MSR that the host served is told in `msr:write_msr` or `msr:read_msr` in one of the
+//! stretches before the next such exit, but for the end of an interrupt, which Linux does not trace; some accesses that the
+//! host never saw are told too. Other events lie in between. Each of them has a true time on
 //! the host's clock, and one on the guest's, by a [`GuestClock`]: an offset, a drift, and steps, which the host's trace
 //! tells in `kvm_write_tsc_offset` if asked to.
 
@@ -63,14 +65,43 @@ struct Reader {
     injected: Option<u64>,
     /// An exit that L1 has got and not written down.
     pending: Option<(u32, u64)>,
+    /// An access to an MSR that the host served and the guest has not told of.
+    accessed: Option<Access>,
     /// Time of its last own event.
     written_ns: u64,
 }
 
+/// An access to an MSR.
+#[derive(Clone, Copy)]
+struct Access {
+    write: bool,
+    msr: u64,
+    value: u64,
+}
+
+impl Access {
+    /// The event that Linux writes behind the instruction: arch/x86/include/asm/msr.h and msr-trace.h, 6.12.
+    fn event(self) -> &'static str {
+        if self.write { "write_msr" } else { "read_msr" }
+    }
+
+    fn fields(self) -> [(&'static str, Value); 2] {
+        [("msr", self.msr.into()), ("val", self.value.into())]
+    }
+}
+
+/// The x2APIC's end of interrupt: `native_apic_msr_eoi` in arch/x86/include/asm/apic.h writes it untraced.
+const EOI: u64 = 0x80b;
+
+/// A register that the guest writes without an exit.
+const FS_BASE: u64 = 0xc000_0100;
+
 /// Derives the guest's trace from `story`, whose vCPUs are all one guest's.
 pub fn pair(story: &Story, clock: &GuestClock, seed: u64) -> Pair {
     let mut random = Random::new(seed);
-    let kernel = Kernel::new(story.vendor, story.generation);
+    let fields = "unsigned msr; u64 val; int failed";
+    let accesses = ["read_msr", "write_msr"].map(|name| EventSchema::declared("msr", name, fields));
+    let kernel = Kernel::new(story.vendor, story.generation).with(accesses);
     let mut below = story.clone();
     let write = below.schema.events.len();
     let fields = "unsigned int vcpu_id; __u64 previous_tsc_offset; __u64 next_tsc_offset";
@@ -108,6 +139,10 @@ pub fn pair(story: &Story, clock: &GuestClock, seed: u64) -> Pair {
                 reader.entered_ns = Some(record.ticks);
             }
             "kvm_inj_virq" if !reader.nested => reader.injected = Some(value("vector").max(value("irq"))),
+            "kvm_msr" if !reader.nested && value("ecx") != EOI => {
+                let (write, msr, value) = (value("write") != 0, value("ecx"), value("data"));
+                reader.accessed = Some(Access { write, msr, value });
+            }
             "kvm_nested_vmenter" | "kvm_nested_vmrun" => reader.nested = true,
             "kvm_nested_vmexit_inject" => {
                 reader.nested = false;
@@ -135,10 +170,21 @@ pub fn pair(story: &Story, clock: &GuestClock, seed: u64) -> Pair {
                         say(reader, "local_timer_entry", &[("vector", vector.into())]);
                     }
                     let last = request(reason);
+                    let next = last || [story.vendor.msr_read(), story.vendor.msr_write()].contains(&reason);
+                    if let Some(access) = reader.accessed.take_if(|_| next || at_once(from_ns)) {
+                        say(reader, access.event(), &access.fields());
+                        if from_ns.is_multiple_of(4) {
+                            let unseen = Access { write: true, msr: FS_BASE, value: from_ns };
+                            say(reader, unseen.event(), &unseen.fields());
+                        }
+                    }
                     if let Some((code, rip)) = reader.pending.take_if(|_| last || at_once(from_ns)) {
                         let given = [("exit_reason", u64::from(code).into()), ("guest_rip", rip.into())];
                         let whose = [("isa", story.vendor.isa().into()), ("vcpu_id", 0.into())];
                         say(reader, "kvm_exit", &[given, whose].concat());
+                        if code == story.vendor.hypercall() {
+                            say(reader, "kvm_hypercall", &[("nr", (rip >> 6 & 7).into())]);
+                        }
                     }
                     say(reader, "softirq_entry", &[]);
                     if last {
@@ -155,7 +201,8 @@ pub fn pair(story: &Story, clock: &GuestClock, seed: u64) -> Pair {
     let truth = Truth { vcpus: Vec::new(), gaps: Vec::new(), ..story.truth.clone() };
     let comms = vcpu_of.values().map(|vcpu| (1_000 + *vcpu as i32, "qemu-of-L1".to_owned())).collect();
     let cpus = vcpu_of.values().max().map_or(1, |vcpu| vcpu + 1);
-    Pair { below, above: Story { records, truth, comms, cpus, losses: Vec::new(), ..story.clone() }, true_ns, nested }
+    let above = Story { records, truth, comms, cpus, schema: kernel.schema, losses: Vec::new(), ..story.clone() };
+    Pair { below, above, true_ns, nested }
 }
 
 /// Whether L1 writes an exit down in this stretch or in a later one: by the time alone, so that both occur.

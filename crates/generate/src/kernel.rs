@@ -201,6 +201,10 @@ fn kvm_events(generation: Generation, vendor: Vendor) -> Vec<EventSchema> {
         kvm("kvm_mmio", "u32 type; u32 len; u64 gpa; u64 val"),
         kvm("kvm_msr", "unsigned write; u32 ecx:x; u64 data; u8 exception"),
         kvm("kvm_cpuid", cpuid),
+        kvm(
+            "kvm_hypercall",
+            "unsigned long nr; unsigned long a0; unsigned long a1; unsigned long a2; unsigned long a3",
+        ),
         kvm("kvm_page_fault", page_fault),
         kvm("kvm_apic", "unsigned int rw; unsigned int reg; u64 val"),
         kvm("kvm_eoi", "__u32 apicid:x; int vector"),

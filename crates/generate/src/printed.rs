@@ -140,6 +140,10 @@ impl Printer {
                 let access = if f.int("write") != 0 { "write" } else { "read" };
                 format!("msr_{access} {:x} = {:#x}", f.int("ecx"), f.int("data"))
             }
+            "kvm_hypercall" => {
+                let [nr, a0, a1, a2, a3] = ["nr", "a0", "a1", "a2", "a3"].map(|register| f.int(register));
+                format!("nr {nr:#x} a0 {a0:#x} a1 {a1:#x} a2 {a2:#x} a3 {a3:#x}")
+            }
             "kvm_cpuid" => {
                 let index = if f.has("index") { format!(" idx {:x}", f.int("index")) } else { String::new() };
                 let found = if f.has("found") { ", cpuid entry found" } else { "" };
@@ -262,6 +266,7 @@ const VMX_NAMES: &[(u32, &str)] = &[
     (vmx::INTERRUPT_WINDOW, "INTERRUPT_WINDOW"),
     (vmx::CPUID, "CPUID"),
     (vmx::HLT, "HLT"),
+    (vmx::VMCALL, "VMCALL"),
     (vmx::VMLAUNCH, "VMLAUNCH"),
     (vmx::VMPTRLD, "VMPTRLD"),
     (vmx::VMREAD, "VMREAD"),
@@ -289,6 +294,7 @@ const SVM_NAMES: &[(u32, &str)] = &[
     (svm::IOIO, "io"),
     (svm::MSR, "msr"),
     (svm::VMRUN, "vmrun"),
+    (svm::VMMCALL, "hypercall"),
     (svm::VMLOAD, "vmload"),
     (svm::VMSAVE, "vmsave"),
     (svm::STGI, "stgi"),

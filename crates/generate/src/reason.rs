@@ -15,6 +15,8 @@ pub mod vmx {
     pub const CPUID: u32 = 10;
     /// HLT.
     pub const HLT: u32 = 12;
+    /// VMCALL.
+    pub const VMCALL: u32 = 18;
     /// VMLAUNCH.
     pub const VMLAUNCH: u32 = 20;
     /// VMPTRLD.
@@ -69,6 +71,8 @@ pub mod svm {
     pub const MSR: u32 = 0x7c;
     /// VMRUN.
     pub const VMRUN: u32 = 0x80;
+    /// VMMCALL.
+    pub const VMMCALL: u32 = 0x81;
     /// VMLOAD.
     pub const VMLOAD: u32 = 0x82;
     /// VMSAVE.
@@ -115,6 +119,22 @@ impl Vendor {
         match self {
             Vendor::Vmx => vmx::IO_INSTRUCTION,
             Vendor::Svm => svm::IOIO,
+        }
+    }
+
+    /// Reading a model-specific register.
+    pub fn msr_read(self) -> u32 {
+        match self {
+            Vendor::Vmx => vmx::MSR_READ,
+            Vendor::Svm => svm::MSR,
+        }
+    }
+
+    /// The instruction that calls the hypervisor.
+    pub fn hypercall(self) -> u32 {
+        match self {
+            Vendor::Vmx => vmx::VMCALL,
+            Vendor::Svm => svm::VMMCALL,
         }
     }
 

@@ -9,8 +9,14 @@
 
 pub mod cpuid;
 pub mod error;
+pub mod hypervisor;
+pub mod parameters;
+pub mod processor;
+pub mod release;
 pub mod snapshot;
+pub mod virtualization;
 
 pub use cpuid::Cpuid;
 pub use error::Error;
 pub use snapshot::Snapshot;
+pub use virtualization::Virtualization;

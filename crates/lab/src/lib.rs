@@ -10,6 +10,8 @@
 //! ```
 //! Nothing here explains anything: what was recorded is read back by `trace` and `host` and answered by `analysis`.
 
+#[cfg(target_arch = "x86_64")]
+pub mod bench;
 pub mod drive;
 pub mod error;
 #[cfg(target_arch = "x86_64")]

@@ -11,6 +11,7 @@ use analysis::flow::{build, model::Flow};
 use analysis::{Answers, Ask, Input, Options};
 use base::recording::Recording;
 use base::{Clock, Level, Section, Span};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use trace::Trace;
 
@@ -21,8 +22,19 @@ pub struct Opened {
     answered: OnceLock<Result<Arc<Answered>, String>>,
     narrowed: Narrowed,
     drawn: OnceLock<Result<(Drawn, Level), String>>,
-    /// How many rows each trace has, and the clock that its events tell, once somebody asked.
-    rows: Vec<OnceLock<(u64, Option<Clock>)>>,
+    /// What is known of the rows of each trace.
+    rows: Vec<Known>,
+}
+
+/// What is known of the rows of a trace, once somebody asked.
+#[derive(Default)]
+struct Known {
+    /// The clock that its events tell.
+    clock: OnceLock<Option<Clock>>,
+    /// How many they are.
+    total: OnceLock<u64>,
+    /// Somebody counts them.
+    counting: AtomicBool,
 }
 
 /// What it answered.
@@ -40,7 +52,7 @@ impl Opened {
     /// If none of them can be opened.
     pub fn new(recording: Recording) -> Result<Self, Refused> {
         let input = Input::open(recording).map_err(|error| Refused::unanswered(error.to_string()))?;
-        let rows = input.parts.iter().map(|_| OnceLock::new()).collect();
+        let rows = input.parts.iter().map(|_| Known::default()).collect();
         let (answered, narrowed) = (OnceLock::new(), Narrowed::default());
         Ok(Self { input, answered, narrowed, drawn: OnceLock::new(), rows })
     }
@@ -83,16 +95,34 @@ impl Opened {
         drawn.as_ref().map_err(|sentence| Refused::unanswered(sentence.clone()))
     }
 
-    /// `limit` rows of events of trace `part`, from row `offset` on, and how many it has.
+    /// `limit` rows of events of trace `part`, from row `offset` on, and how many it has, if that is known by now: the
+    /// first who asks has them counted.
     ///
     /// # Errors
     /// If there is no such part.
-    pub fn events(&self, part: usize, offset: u64, limit: usize) -> Result<Rows, Refused> {
+    pub fn events(self: &Arc<Self>, part: usize, offset: u64, limit: usize) -> Result<Rows, Refused> {
         let trace = self.trace(part)?;
-        let (total, clock) = self.rows[part].get_or_init(|| (events::count(trace), trace::calibrate::fit(trace)));
-        let wanted = offset < *total && limit > 0;
-        let events = if wanted { events::rows(trace, clock.clone(), offset, limit) } else { Vec::new() };
-        Ok(Rows { events, total: *total })
+        let known = &self.rows[part];
+        let behind_end = known.total.get().is_some_and(|total| offset >= *total);
+        let mut rows = Rows::default();
+        if !behind_end && limit > 0 {
+            let clock = known.clock.get_or_init(|| trace::calibrate::fit(trace));
+            rows = events::rows(trace, clock.clone(), offset, limit);
+        }
+        if let Some(total) = rows.total {
+            let _ = known.total.set(total); // Counted meanwhile: it is the same number.
+        }
+        rows.total = known.total.get().copied();
+        if rows.total.is_none() && !known.counting.swap(true, Ordering::Relaxed) {
+            let this = Arc::clone(self);
+            std::thread::spawn(move || this.count(part));
+        }
+        Ok(rows)
+    }
+
+    fn count(&self, part: usize) {
+        let Some(trace) = self.input.parts.get(part) else { return };
+        self.rows[part].total.get_or_init(|| events::count(trace.trace.as_ref()));
     }
 
     fn trace(&self, part: usize) -> Result<&dyn Trace, Refused> {

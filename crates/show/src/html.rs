@@ -33,7 +33,6 @@ use base::{Finding, Section, Severity, number};
 use data::Data;
 use escape::Safe;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
 /// How long a page may become unless the user says otherwise: mail servers take it.
 pub const MOST_BYTES: u64 = 8_000_000;
@@ -52,18 +51,10 @@ pub struct Page<'a> {
     pub most_bytes: u64,
 }
 
-/// Why a page could not be written.
+/// Why there is no page.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The refusal.
-        source: std::io::Error,
-    },
     /// Words and drawings alone are longer than allowed.
     #[error(
         "the page has {needed} without any data, more than --html-max allows; give it more, or narrow the report with --from and --to or --vm"
@@ -75,23 +66,6 @@ pub enum Error {
     /// The report could not be put on the page.
     #[error("the page's data: {0}")]
     Data(#[from] std::io::Error),
-}
-
-/// Writes the page beside its place and renames it, so that a reader sees it whole or not at all.
-///
-/// # Errors
-/// If the operating system refuses, or if the page cannot be as short as wanted.
-pub fn write(page: &Page<'_>, path: &Path) -> Result<(), Error> {
-    let text = render(page)?;
-    let refused = |source| Error::Io { path: path.to_owned(), source };
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
-    if written.is_err() {
-        // It is ours, and half of it helps nobody; whether it could be removed changes nothing for the user.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written.map_err(refused)
 }
 
 /// The page. What does not fit is left out, first the lanes beside those of the vCPUs, then the data of the finest zooms,

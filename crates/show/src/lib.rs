@@ -7,7 +7,7 @@
 //! Drawn -> Picture       --perfetto::write-->  for ui.perfetto.dev
 //!                        --folded::write-->    stacks for flame graphs
 //!                        --speedscope::write-> for speedscope
-//!                        --html::write-->     for colleagues: one file with words, drawings and data
+//!                        --html::render-->    for colleagues: one file with words, drawings and data
 //! ```
 //! Renderers know no question by name and add no words of their own to findings.
 

@@ -200,5 +200,6 @@ export interface ChainPage {
 
 export interface EventPage {
   events: { time_ns: number; cpu: number; tid: number; name: string; fields: string }[];
-  total: number;
+  /** Null until the server has counted them. */
+  total: number | null;
 }

@@ -10,7 +10,7 @@ use crate::shared::align::names;
 use crate::shared::align::symbols::Symbols;
 use crate::shared::align::{self, Alignment, Map};
 use crate::shared::reasons::Reason;
-use base::number::{duration, list, thousands};
+use base::number::{duration, list, many, thousands};
 use base::recording::Recording;
 use base::{Level, Problem};
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub fn sentence(aligned: &Aligned) -> String {
     if cpus.is_empty() {
         return format!(
             "Nothing tells which vCPUs of {below} are {machine}'s, so its times stay on its own clock; a recording.json whose \
-             machine has the VM's name tells it, and so do exits of a nested guest in both traces."
+             machine has the VM's name tells it, and so do exits of a nested guest or accesses to MSRs in both traces."
         );
     }
     if methods.is_empty() {
@@ -99,7 +99,19 @@ pub fn sentence(aligned: &Aligned) -> String {
         let second = |ns: u64| format!("{:.3} s", ns as f64 / 1e9);
         format!(" It covers {} to {} of {outermost}'s trace.", second(span.from_ns), second(span.to_ns))
     });
-    format!("{machine}'s clock was aligned by {}, {within}{exits}.{lies}{joined}", list(&methods))
+    let pairs = pairs(&aligned.alignment);
+    format!("{machine}'s clock was aligned by {}{pairs}, {within}{exits}.{lies}{joined}", list(&methods))
+}
+
+/// How many causes and effects the clock was aligned by, in brackets.
+fn pairs(alignment: &Alignment) -> String {
+    let mut sums = [0; 3];
+    for pairs in alignment.cpus.iter().filter_map(|cpu| cpu.pairs()) {
+        sums.iter_mut().zip(pairs).for_each(|(sum, count)| *sum += count);
+    }
+    let kinds = [many(sums[0], "exit"), many(sums[1], "interrupt"), format!("{} accesses to MSRs", thousands(sums[2]))];
+    let found: Vec<String> = kinds.into_iter().zip(sums).filter(|(_, sum)| *sum > 0).map(|(kind, _)| kind).collect();
+    if found.is_empty() { String::new() } else { format!(" ({})", list(&found)) }
 }
 
 /// Exits by VM, reason and function, most frequent first.

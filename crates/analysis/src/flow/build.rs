@@ -10,16 +10,14 @@ use crate::input::Part;
 use crate::shared::details::Detail;
 use crate::shared::interrupts::Delivered;
 use crate::shared::machine::{Chain, Exit, KEPT};
-use crate::shared::roles;
 use crate::shared::settle::settled;
 use crate::shared::state::{LEVELS, Lv, State};
-use crate::shared::vendor;
+use crate::shared::walk::replay::{Besides, Ear, walked};
 use crate::shared::walk::{Preemptor, Sink, Walk};
 use crate::{Ask, Error};
 use base::{Clock, ClockSource, Problem, Problems, Span};
 use std::collections::BTreeMap;
-use trace::replay::Listener;
-use trace::{Event, Reading, Totals};
+use trace::Totals;
 
 /// Different details kept per reason, and different sequences per chain reason; the rest is counted without them.
 const MOST_KINDS: usize = 4096;
@@ -133,24 +131,17 @@ impl Sink for Tally {
     }
 }
 
-/// Feeds a replay to the walk and tells how far it is.
-struct Feed<'a, 'p> {
-    walk: Walk<Tally>,
+/// Sets the window when the trace begins, and tells how far it is.
+struct Windowed<'a> {
     window: Option<Span>,
-    progress: &'p mut (dyn FnMut(u64, u64) + 'a),
+    progress: &'a mut dyn FnMut(u64, u64),
 }
 
-impl Listener for Feed<'_, '_> {
-    fn start(&mut self, origin_ns: u64) {
-        self.walk.start(origin_ns);
+impl Ear<Tally> for Windowed<'_> {
+    fn start(&mut self, walk: &mut Walk<Tally>, origin_ns: u64) {
         let window = self.window.unwrap_or(Span { from_ns: 0, to_ns: u64::MAX });
-        self.walk.sink.window =
+        walk.sink.window =
             Span { from_ns: window.from_ns.saturating_add(origin_ns), to_ns: window.to_ns.saturating_add(origin_ns) };
-    }
-
-    #[inline(always)]
-    fn event(&mut self, event: &Event<'_>) {
-        self.walk.event(event);
     }
 
     fn progress(&mut self, done: u64, all: u64) {
@@ -219,20 +210,12 @@ fn build_part(
     options: &crate::Options,
     progress: &mut dyn FnMut(u64, u64),
 ) -> PartFlow {
-    let trace = part.trace.as_ref();
-    let facts = trace.facts();
+    let facts = part.trace.facts();
     let clock = fitted.clone().unwrap_or_else(|| facts.clock.clone());
-    let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
-    let request = roles::request(&options.ignore_events, has);
     let sink = Tally { sums: Vec::new(), window: Span::default() };
-    let mut walk = Walk::new(sink);
-    walk.isa = vendor::of(trace);
-    walk.seen.wakeup = has("kvm_vcpu_wakeup");
-    let mut feed = Feed { walk, window: options.window, progress };
-    let totals = trace::replay(trace, &Reading { request: &request, fitted }, &mut feed);
-    let mut walk = feed.walk;
+    let mut ear = Windowed { window: options.window, progress };
+    let (mut walk, totals) = walked(part, options, Besides { fitted, events: None }, sink, &mut ear);
     let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
-    walk.end(end_ns);
     settle_levels(&mut walk);
     let length_ns = end_ns - origin_ns;
     let window = options.window.unwrap_or(Span { from_ns: 0, to_ns: length_ns });

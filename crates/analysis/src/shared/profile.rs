@@ -16,15 +16,13 @@
 use crate::Options;
 use crate::input::Part;
 use crate::shared::machine::{Chain, Exit};
-use crate::shared::roles::{self, ROWS};
 use crate::shared::settle::settled;
 use crate::shared::state::{Lv, State};
-use crate::shared::vendor;
+use crate::shared::walk::replay::{Besides, Ear, walked};
 use crate::shared::walk::{Preemptor, Sink, Walk};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use trace::replay::Listener;
-use trace::{Event, Reading, Wanted};
+use trace::{Event, Wanted};
 
 /// Different places kept; samples elsewhere count without their instruction pointer.
 const MOST_PLACES: usize = 65_536;
@@ -76,20 +74,13 @@ pub fn profile(part: &Part, options: &Options) -> Profile {
     if names.is_empty() {
         return Profile::default();
     }
-    let trace = part.trace.as_ref();
-    let facts = trace.facts();
-    let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
-    let mut request = roles::request(&options.ignore_events, has);
     let fields = ["ip", "cpumode", "period"].map(|field| vec![field.to_owned()]).to_vec();
-    request.events.push(Wanted { names, fields });
-    let mut walk = Walk::new(Pieces::default());
-    walk.isa = vendor::of(trace);
-    let mut feed =
-        Feed { walk, waiting: FxHashMap::default(), guests: FxHashMap::default(), profile: Profile::default() };
-    let totals = trace::replay(trace, &Reading { request: &request, fitted: None }, &mut feed);
-    feed.walk.end(totals.span_ns.map_or(0, |(_, last)| last.saturating_add(1)));
-    feed.settle();
-    let Feed { walk, profile, .. } = feed;
+    let besides = Besides { fitted: None, events: Some(Wanted { names, fields }) };
+    let mut samples = Samples::default();
+    let (mut walk, totals) = walked(part, options, besides, Pieces::default(), &mut samples);
+    // The last piece of a thread ends with the trace, and a sample may be its last event.
+    samples.settle(&mut walk, totals.span_ns.map(|(_, last)| last));
+    let Samples { profile, .. } = samples;
     let mut settled_profile = Profile::default();
     for (place, (samples, period)) in profile {
         let level = |level: Lv| {
@@ -115,24 +106,22 @@ struct Sample {
     period: u64,
 }
 
-struct Feed {
-    walk: Walk<Pieces>,
+/// Samples on their way to their states.
+#[derive(Default)]
+struct Samples {
     waiting: FxHashMap<i32, VecDeque<Sample>>,
     /// The guest that each thread ran last.
     guests: FxHashMap<usize, State>,
     profile: Profile,
 }
 
-impl Listener for Feed {
-    fn start(&mut self, origin_ns: u64) {
-        self.walk.start(origin_ns);
+impl Ear<Pieces> for Samples {
+    fn event(&mut self, walk: &mut Walk<Pieces>, event: &Event<'_>) {
+        walk.event(event);
+        self.settle(walk, None);
     }
 
-    fn event(&mut self, event: &Event<'_>) {
-        if usize::from(event.kind) != ROWS.len() {
-            self.walk.event(event);
-            return self.settle();
-        }
+    fn other(&mut self, walk: &mut Walk<Pieces>, event: &Event<'_>) {
         let mode = match event.get(1) {
             Some(1) => Mode::Kernel,
             Some(2) => Mode::User,
@@ -141,26 +130,27 @@ impl Listener for Feed {
             _ => Mode::Unknown,
         };
         let sample = Sample { at_ns: event.time_ns, mode, ip: event.or_zero(0), period: event.get(2).unwrap_or(1) };
-        let is_vcpu = |walk: &Walk<Pieces>| walk.threads.iter().any(|one| one.tid == event.tid && one.is_vcpu);
+        let is_vcpu = || walk.threads.iter().any(|one| one.tid == event.tid && one.is_vcpu);
         match self.waiting.get_mut(&event.tid) {
             Some(waiting) => waiting.push_back(sample),
-            None if is_vcpu(&self.walk) => drop(self.waiting.insert(event.tid, VecDeque::from([sample]))),
+            None if is_vcpu() => drop(self.waiting.insert(event.tid, VecDeque::from([sample]))),
             None => {}
         }
     }
 }
 
-impl Feed {
-    /// Gives waiting samples to the pieces that were told.
-    fn settle(&mut self) {
-        for (thread, state, to_ns) in std::mem::take(&mut self.walk.sink.told) {
+impl Samples {
+    /// Gives waiting samples to the pieces that were told; a piece that ends at `end_ns` has those of that moment too.
+    fn settle(&mut self, walk: &mut Walk<Pieces>, end_ns: Option<u64>) {
+        for (thread, state, to_ns) in std::mem::take(&mut walk.sink.told) {
             if matches!(state, State::Guest(_)) {
                 self.guests.insert(thread, state);
             }
             let guest = self.guests.get(&thread).copied().unwrap_or(state);
-            let tid = self.walk.threads[thread].tid;
+            let tid = walk.threads[thread].tid;
             let Some(waiting) = self.waiting.get_mut(&tid) else { continue };
-            while waiting.front().is_some_and(|sample| sample.at_ns < to_ns) {
+            let is_last = end_ns == Some(to_ns);
+            while waiting.front().is_some_and(|sample| sample.at_ns < to_ns || (is_last && sample.at_ns == to_ns)) {
                 let Some(sample) = waiting.pop_front() else { break };
                 let state = if matches!(sample.mode, Mode::GuestKernel | Mode::GuestUser) { guest } else { state };
                 let mut place = Place { tid, state, mode: sample.mode, ip: sample.ip };

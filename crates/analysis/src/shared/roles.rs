@@ -134,6 +134,16 @@ pub mod switch {
     pub const PREV_STATE_TEXT: usize = 5;
 }
 
+/// Places of the fields of `kvm_msr`.
+pub mod msr {
+    /// Which register.
+    pub const NUMBER: usize = 0;
+    /// Whether it was written.
+    pub const WRITE: usize = 1;
+    /// Its value.
+    pub const VALUE: usize = 2;
+}
+
 /// States that mean "ready to run": no bit of `TASK_REPORT` (include/linux/sched.h) is set. `R+` has only a bit above.
 const TASK_REPORT: u64 = 0xff;
 
@@ -259,7 +269,7 @@ pub const ROWS: &[Row] = &[
     Row { role: Role::VcpuWakeup, names: &["kvm_vcpu_wakeup"], fields: &[&["ns"], &["waited"]] },
     Row { role: Role::HaltPollWindow, names: &["kvm_halt_poll_ns"], fields: &[&["new"]] },
     Row { role: Role::Smm, names: &["kvm_smm_transition", "kvm_enter_smm"], fields: &[] },
-    Row { role: Role::Msr, names: &["kvm_msr", "kvm_x86_msr"], fields: &[&["ecx"], &["write"]] },
+    Row { role: Role::Msr, names: &["kvm_msr", "kvm_x86_msr"], fields: &[&["ecx"], &["write"], &["data"]] },
     Row { role: Role::Pio, names: &["kvm_pio", "kvm_x86_pio"], fields: &[&["port"], &["rw"]] },
     Row { role: Role::Mmio, names: &["kvm_mmio"], fields: &[&["gpa"], &["type"]] },
     Row { role: Role::FastMmio, names: &["kvm_fast_mmio"], fields: &[&["gpa"]] },

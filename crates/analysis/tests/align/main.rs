@@ -3,7 +3,9 @@
 mod counters;
 mod generated;
 mod hull;
+mod hypercalls;
 mod interrupts;
 mod linux;
 mod names;
 mod options;
+mod registers;

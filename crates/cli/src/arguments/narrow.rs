@@ -50,7 +50,7 @@ impl Narrow {
             window,
             ignore_events: self.ignore_event.clone(),
             vm_map: self.vm_map.clone(),
-            symbols: Vec::new(),
+            ..Options::default()
         })
     }
 }

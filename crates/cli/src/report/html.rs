@@ -1,5 +1,7 @@
 //! `--html FILE`: the answer as one page, with the vCPUs drawn over time.
 
+use crate::exit::WrongUse;
+use crate::staging::Staging;
 use analysis::flow::{build, timeline};
 use analysis::{Ask, Input, Options};
 use clap::Args;
@@ -24,11 +26,17 @@ impl HtmlOptions {
         self.html.is_some()
     }
 
+    /// Refuses a page that cannot be, before the work for it is done. A page that is there already is replaced.
+    pub fn check(&self) -> Result<(), WrongUse> {
+        self.html.as_ref().map_or(Ok(()), |path| Staging::check_place(path))
+    }
+
     /// Writes the page, if it is wanted.
     pub fn write(&self, answered: Answered<'_>, drawn: Option<&timeline::Drawn>) -> anyhow::Result<()> {
         let Some(path) = &self.html else { return Ok(()) };
         let page = Page { answered, drawn, most_bytes: self.html_max.unwrap_or(MOST_BYTES) };
-        Ok(show::html::write(&page, path)?)
+        let text = show::html::render(&page)?;
+        Staging::new(true)?.file(path, |out| out.write_all(text.as_bytes())).map(drop)
     }
 }
 

@@ -7,11 +7,13 @@
 mod apic;
 mod deep;
 mod halts;
+mod hypercalls;
 mod losses;
 mod mixed;
 mod nested;
 mod plain;
 mod refused;
+mod registers;
 mod sharing;
 mod steps;
 
@@ -189,6 +191,42 @@ pub const ALL: &[Scenario] = &[
         usual: Generation::V6_12,
         cpus: 3,
         act: halts::in_chains,
+    },
+    Scenario {
+        name: "hypercalls",
+        about: "an L2 that calls its hypervisor from several places, by VMCALL or VMMCALL, and an L1 that calls L0",
+        vendors: BOTH,
+        since: Generation::V3_10,
+        usual: Generation::V6_12,
+        cpus: 3,
+        act: hypercalls::act,
+    },
+    Scenario {
+        name: "hypercall-loop",
+        about: "the same from one place: nothing but the time tells one call from the other",
+        vendors: BOTH,
+        since: Generation::V3_10,
+        usual: Generation::V6_12,
+        cpus: 3,
+        act: hypercalls::act_in_a_loop,
+    },
+    Scenario {
+        name: "registers",
+        about: "a guest that writes TSC deadlines and reads and writes other MSRs, some of them again and again alike",
+        vendors: BOTH,
+        since: Generation::V3_10,
+        usual: Generation::V6_12,
+        cpus: 2,
+        act: registers::act,
+    },
+    Scenario {
+        name: "registers-of-two",
+        about: "the same in two VMs with two vCPUs each",
+        vendors: BOTH,
+        since: Generation::V3_10,
+        usual: Generation::V6_12,
+        cpus: 5,
+        act: registers::act_in_two_vms,
     },
     Scenario {
         name: "losses",

@@ -20,7 +20,7 @@ const BLOCK: u64 = 0x1_0a40_a000;
 const TMICT: u16 = 0x380;
 const VM: &str = "CPU 0/KVM";
 
-fn begin(host: &mut Host) -> &mut Vcpu {
+pub(super) fn begin(host: &mut Host) -> &mut Vcpu {
     let at = host.add(VM, 0, 170, 0);
     let vcpu = &mut host.vcpus[at];
     vcpu.pass(900);

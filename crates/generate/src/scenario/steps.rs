@@ -69,6 +69,27 @@ pub fn msr(vcpu: &mut Vcpu, random: &mut Random, level: u8, number: u32) {
     kept(vcpu, random, level, exit);
 }
 
+/// An access to MSR `number` with this value.
+pub fn access(vcpu: &mut Vcpu, random: &mut Random, number: u32, write: bool, value: u64) {
+    let vendor = vcpu.vendor();
+    let reason = if write { vendor.msr_write() } else { vendor.msr_read() };
+    vcpu.exit(Exit { detail: Some(Detail::Msr(number)), ..Exit::info(reason, write.into()) });
+    vcpu.pass(random.between(200, 900));
+    let given = [("write", u64::from(write).into()), ("ecx", u64::from(number).into()), ("data", value.into())];
+    vcpu.event("kvm_msr", &given);
+    vcpu.pass(random.between(100, 700));
+    vcpu.enter(vcpu.guest_level());
+}
+
+/// A hypercall that KVM answers.
+pub fn hypercall(vcpu: &mut Vcpu, random: &mut Random, number: u64) {
+    vcpu.exit(Exit::of(vcpu.vendor().hypercall()));
+    vcpu.pass(random.between(200, 900));
+    vcpu.event("kvm_hypercall", &[("nr", number.into()), ("a0", random.between(0, 64).into())]);
+    vcpu.pass(random.between(100, 700));
+    vcpu.enter(vcpu.guest_level());
+}
+
 /// A write to `port` that the VMM answers.
 pub fn port(vcpu: &mut Vcpu, random: &mut Random, level: u8, port: u16) {
     let qualification = u64::from(port) << 16;

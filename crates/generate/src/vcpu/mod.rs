@@ -19,7 +19,7 @@ use crate::reason::{svm, vmx};
 use crate::truth::{Chains, Detail, ExitKey, State, VcpuTruth};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use trace::write::{Record, Schema, Value};
+use trace::write::{EventSchema, Record, Schema, Value};
 
 /// The recorded kernel: what it is, and what its events look like.
 #[derive(Debug)]
@@ -36,7 +36,17 @@ pub struct Kernel {
 impl Kernel {
     /// The kernel of this vendor and age.
     pub fn new(vendor: Vendor, generation: Generation) -> Self {
-        let schema = generation.schema(vendor);
+        Self::of(vendor, generation, generation.schema(vendor))
+    }
+
+    /// The same with more events, which groups other than KVM's have.
+    pub fn with(self, more: impl IntoIterator<Item = EventSchema>) -> Self {
+        let mut schema = self.schema;
+        schema.events.extend(more);
+        Self::of(self.vendor, self.generation, schema)
+    }
+
+    fn of(vendor: Vendor, generation: Generation, schema: Schema) -> Self {
         let positions = schema.events.iter().enumerate().map(|(at, event)| (event.name.clone(), at)).collect();
         Self { vendor, generation, schema, positions }
     }

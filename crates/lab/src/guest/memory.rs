@@ -50,6 +50,21 @@ impl Memory {
         self.bytes
     }
 
+    /// Whether it may be made of large pages; where the kernel knows only small ones, it is.
+    ///
+    /// # Errors
+    /// If the kernel refuses small ones, which would make first touches of pages look cheaper than they are.
+    pub fn large_pages(&self, large: bool) -> Result<(), Error> {
+        use rustix::mm::{Advice, madvise};
+        let advice = if large { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
+        // SAFETY: the advice changes no content, and the range is ours.
+        match unsafe { madvise(self.start.as_ptr(), self.bytes, advice) } {
+            // A kernel without transparent huge pages does not know the word.
+            Ok(()) | Err(rustix::io::Errno::INVAL) => Ok(()),
+            Err(error) => Err(Error::Unable(format!("the kernel refuses a size for guest pages: {error}"))),
+        }
+    }
+
     /// Copies `code` to the guest's physical address `at`.
     ///
     /// # Errors

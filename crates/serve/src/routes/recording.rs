@@ -6,8 +6,8 @@ use crate::chains::MOST;
 use crate::error::Refused;
 use crate::live;
 use crate::page::with_type;
+use analysis::flow::section::emulator_name;
 use axum::extract::State;
-use axum::http::StatusCode;
 use base::recording::Emulator;
 use base::{Level, Span};
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,8 @@ pub async fn table(
     Asked(As { format, t0, t1 }): Asked<As>,
 ) -> Answer {
     at_work(move || {
-        let answered = shared.open(&id)?.answered(Part { t0, t1 }.window()?)?;
+        let opened = shared.open(&id)?;
+        let answered = opened.answered(Part { t0, t1 }.window()?)?;
         let sections = &answered.sections;
         let found = sections.iter().find(|known| known.id == section).ok_or_else(|| {
             let known: Vec<&str> = sections.iter().map(|section| section.id).collect();
@@ -110,10 +111,12 @@ pub async fn table(
                 show::json::write_table(&mut bytes, found).map_err(|error| Refused::unanswered(error.to_string()))?;
                 Ok(with_type(bytes, "application/json"))
             }
-            Format::Arrow => Err(Refused {
-                status: StatusCode::NOT_IMPLEMENTED,
-                sentence: "this program writes no Arrow; ask for format=json".to_owned(),
-            }),
+            Format::Arrow => {
+                let emulated = opened.input.recording.emulated.map(emulator_name);
+                let bytes = columnar::bytes(&section, found, emulated, columnar::Format::Arrow)
+                    .map_err(|error| Refused::unanswered(error.to_string()))?;
+                Ok(with_type(bytes, "application/vnd.apache.arrow.file"))
+            }
         }
     })
     .await

@@ -119,6 +119,9 @@ pub fn shown_cell(cell: &Cell, column: &Column) -> String {
         (Cell::U64(value), "count") => number::thousands(*value),
         (Cell::U64(value), unit) => number::amount(*value as f64, unit),
         (Cell::I64(value), unit) => number::amount(*value as f64, unit),
+        // Their heading names them, and beyond a hundred the timer does not resolve fractions.
+        (Cell::F64(value), "cycles") if value.abs() >= 100.0 => number::plain(value.round()),
+        (Cell::F64(value), "cycles") => number::plain(*value),
         (Cell::F64(value), unit) => number::amount(*value, unit),
     }
 }

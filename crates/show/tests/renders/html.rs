@@ -4,7 +4,7 @@ use crate::sample;
 use analysis::flow::timeline::{Drawn, DrawnChain, DrawnVcpu};
 use base::timeline::{Columns, Lane, LaneKind, Marker, State, StateId};
 use base::{Problem, Section, Span};
-use kvmscope_show::html::{Error, MOST_BYTES, Page, render, write};
+use kvmscope_show::html::{Error, MOST_BYTES, Page, render};
 use kvmscope_show::json::Answered;
 
 /// Two exits of L2, the second one dearer, under a VM of the given name.
@@ -137,20 +137,4 @@ fn lanes_beside_the_vcpus_are_shown_where_they_fit() {
     let short = page(&sections, &[], &drawn, whole.len() as u64 - 1).unwrap();
     assert_eq!(shown(&short), (1, false));
     assert!(short.contains("Left out to keep the page short: the lanes of CPUs and other threads."), "{short}");
-}
-
-#[test]
-fn a_page_is_written_whole_or_not_at_all() {
-    let directory = tempfile::tempdir().unwrap();
-    let (recording, sections) = (sample::recording(), [sample::section()]);
-    let answered = Answered { recording: &recording, sections: &sections, problems: &[] };
-    let page = Page { answered, drawn: None, most_bytes: MOST_BYTES };
-    let path = directory.path().join("out.html");
-    write(&page, &path).unwrap();
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), render(&page).unwrap());
-    write(&Page { most_bytes: 10, ..page }, &path).unwrap_err();
-    assert!(std::fs::metadata(&path).unwrap().len() > 1_000, "what was there stays");
-    let error = write(&page, &directory.path().join("missing/out.html")).unwrap_err();
-    assert!(error.to_string().contains("missing/out.html: No such file"), "{error}");
-    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing half written is left");
 }

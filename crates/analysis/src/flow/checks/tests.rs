@@ -7,6 +7,7 @@ use crate::flow::rules::RULES;
 use crate::shared::align::above::{CpuAbove, OwnExit};
 use crate::shared::align::below::{Reflected, VcpuBelow, Window};
 use crate::shared::align::offsets::Offsets;
+use crate::shared::align::pairing::By;
 use crate::shared::align::readings::Counter;
 use crate::shared::align::{Alignment, Axis, Cpu, Map, Outside};
 use crate::shared::details::Detail;
@@ -239,13 +240,15 @@ fn aligned(found: usize, outside: u64) -> PartFlow {
     vcpu.steps.write(0, 0, 0);
     let cpu = Cpu {
         cpu: 0,
-        own: CpuAbove { exits: (0..10).map(own).collect(), handlers: Vec::new() },
-        paired_by_exits: true,
+        own: CpuAbove { exits: (0..10).map(own).collect(), ..CpuAbove::default() },
+        paired_by: By::Exits,
         one_counter: false,
         counter: Counter::default(),
         map: Offsets::of(&vcpu, &Counter::default()).map(|offsets| Map::Offsets(offsets, 0)),
         bounds: 1,
+        interrupts: 0,
         common: (10 - found..10).map(|place| (place, place)).collect(),
+        accesses: Vec::new(),
         outside: Outside { events: 100, violations: outside, worst: 7, ..Outside::default() },
         vcpu,
     };

@@ -39,7 +39,8 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
     columns.extend([text("vm"), Column::value("vcpu", "", U64), Column::value("tid", "", I64)]);
     columns.extend([text("paired_by"), text("method"), text("offset_from")]);
     columns.extend([Column::value("ratio", "", ColumnType::F64), text("ratio_from")]);
-    columns.extend(["bounds", "steps", "breaks"].map(|name| Column::value(name, "count", U64)));
+    let counts = ["bounds", "exit_pairs", "interrupt_pairs", "msr_pairs", "steps", "breaks"];
+    columns.extend(counts.map(|name| Column::value(name, "count", U64)));
     columns.extend(["offset_first_ns", "offset_last_ns"].map(|name| Column::value(name, "ns", I64)));
     columns.push(Column::value("drift_ppb", "", I64));
     columns.extend(["error_p50_ns", "error_max_ns"].map(|name| Column::value(name, "ns", ColumnType::F64)));
@@ -53,10 +54,11 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
         let number: Cell = cpu.vcpu.vcpu.map(u64::from).into();
         let mut row: Vec<Cell> = vec![alignment.machine.as_str().into(), u64::from(cpu.cpu).into()];
         row.extend([alignment.below.as_str().into(), vm.into(), number, Cell::I64(cpu.vcpu.tid.into())]);
-        row.push(if cpu.paired_by_exits { "exits" } else { "number" }.into());
+        row.push(cpu.paired_by.name().into());
         row.push(cpu.map.as_ref().map_or("none", Map::method).into());
         row.extend(counter(cpu));
         row.push(cpu.bounds.into());
+        row.extend(cpu.pairs().map_or([const { Cell::Missing }; 3], |pairs| pairs.map(Cell::from)));
         row.extend([cpu.vcpu.steps.changes().into(), cpu.vcpu.steps.breaks.into()]);
         row.extend(offsets(alignment, cpu));
         let errors = alignment.errors_ns(cpu);
@@ -96,7 +98,7 @@ fn counter(cpu: &Cpu) -> [Cell; 3] {
             (None, Some((2.0 / (flat + steep), "causes")).filter(|_| cpu.one_counter))
         }
         Some(Map::Shift(..)) => (Some("time_shift"), told.filter(|_| cpu.one_counter)),
-        Some(Map::Order(_)) | None => (None, told.filter(|_| cpu.one_counter)),
+        Some(Map::Corridor(_) | Map::Order(_)) | None => (None, told.filter(|_| cpu.one_counter)),
     };
     [offset.into(), ratio.map(|ratio| ratio.0).into(), ratio.map(|ratio| ratio.1).into()]
 }

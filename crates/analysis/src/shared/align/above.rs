@@ -1,11 +1,13 @@
 //! What does a guest's own trace tell that the machine below saw as well?
 //!
-//! In: the guest's trace. Out: for each of its CPUs its own `kvm_exit` and `kvm_entry` events and the entries of its
-//! interrupt handlers, in order. Each of those exits is one that the machine below handed up; each of those entries is a
-//! request that the machine below saw; a handler follows an injection.
+//! In: the guest's trace. Out: for each of its CPUs its own `kvm_exit` and `kvm_entry` events, the entries of its
+//! interrupt handlers, and its accesses to MSRs, in order. Each of those exits is one that the machine below handed up;
+//! each of those entries is a request that the machine below saw; a handler follows an injection; an access that exits
+//! follows what the machine below did for it.
 
 use super::axis::Axis;
 use super::interrupts::Handler;
+use super::registers::Access;
 use crate::Options;
 use crate::input::Part;
 use crate::shared::reasons::{Isa, Reason};
@@ -24,6 +26,8 @@ pub struct CpuAbove {
     pub exits: Vec<OwnExit>,
     /// Beginnings of its interrupt handlers, in order.
     pub handlers: Vec<Handler>,
+    /// Its accesses to MSRs, in order.
+    pub accesses: Vec<Access>,
 }
 
 /// A `kvm_exit` of the guest's own.
@@ -51,6 +55,7 @@ pub fn above(part: &Part, axis: &Axis, options: &Options) -> BTreeMap<u32, CpuAb
     };
     let (roles, mut events): (Vec<Role>, Vec<Wanted>) = rows.map(|row| (row.role, wanted(row))).unzip();
     events.push(Wanted { names: handlers(trace.facts(), options), fields: vec![vec!["vector".to_owned()]] });
+    events.extend(ACCESSES.map(|name| accesses(trace.facts(), name, options)));
     let request = Request { events };
     let mut keeper = Keeper { axis, roles, isa: vendor::of(trace), entered: BTreeMap::new(), cpus: BTreeMap::new() };
     trace::replay(trace, &Reading { request: &request, fitted: None }, &mut keeper);
@@ -66,6 +71,18 @@ fn handlers(facts: &Facts, options: &Options) -> Vec<String> {
             && !options.ignore_events.contains(&event.name)
     };
     facts.event_types.iter().filter(begins).map(|event| event.name.clone()).collect()
+}
+
+/// Events of accesses to MSRs; kinds behind the handlers'.
+const ACCESSES: [&str; 2] = ["read_msr", "write_msr"];
+
+/// `msr:read_msr` or `msr:write_msr`.
+fn accesses(facts: &Facts, name: &str, options: &Options) -> Wanted {
+    let is = |event: &&EventType| event.system == "msr" && event.name == name;
+    let is_there =
+        facts.event_types.iter().any(|event| is(&event)) && !options.ignore_events.iter().any(|one| one == name);
+    let names = if is_there { vec![name.to_owned()] } else { Vec::new() };
+    Wanted { names, fields: ["msr", "val"].map(|field| vec![field.to_owned()]).to_vec() }
 }
 
 struct Keeper<'a> {
@@ -84,8 +101,14 @@ impl Listener for Keeper<'_> {
         }
         let at = self.axis.of_event(event.time_ns);
         let Some(role) = self.roles.get(usize::from(event.kind)) else {
-            let handler = Handler { at, vector: event.or_zero(0) as u8 };
-            self.cpus.entry(event.cpu).or_default().handlers.push(handler);
+            let cpu = self.cpus.entry(event.cpu).or_default();
+            match usize::from(event.kind) - self.roles.len() {
+                0 => cpu.handlers.push(Handler { at, vector: event.or_zero(0) as u8 }),
+                kind => {
+                    let (msr, write, value) = (event.or_zero(0) as u32, kind == 2, event.or_zero(1));
+                    cpu.accesses.push(Access { at, msr, write, value });
+                }
+            }
             return;
         };
         if *role == Role::Entry {

@@ -12,18 +12,18 @@
 
 use super::axis::Axis;
 use super::interrupts::Injection;
+use super::registers::Access;
 use super::steps::Steps;
 use crate::Options;
 use crate::input::Part;
 use crate::shared::machine::{Chain, Exit, Handled};
 use crate::shared::reasons::{Class, Reason};
-use crate::shared::roles::{self, ROWS, Role};
+use crate::shared::roles::{self, Role};
 use crate::shared::state::{Lv, State};
-use crate::shared::vendor;
+use crate::shared::walk::replay::{Besides, Ear, walked};
 use crate::shared::walk::{Preemptor, Sink, Walk};
 use rustc_hash::FxHashMap;
-use trace::replay::Listener;
-use trace::{Event, Reading, Wanted};
+use trace::{Event, Wanted};
 
 /// One vCPU thread.
 #[derive(Debug, Clone, Default)]
@@ -46,12 +46,25 @@ pub struct VcpuBelow {
     pub halts: Vec<u64>,
     /// Interrupts that KVM injected, in order.
     pub injections: Vec<Injection>,
+    /// Accesses to MSRs that KVM served, in order.
+    pub accesses: Vec<Access>,
     /// Offsets that KVM wrote.
     pub steps: Steps,
     /// When the guest itself was left, in order, and how long until it ran again.
     pub exits: Vec<(u64, u64)>,
     /// The same by reason and instruction pointer: count and cost.
     pub sites: FxHashMap<(Reason, u64), (u64, u64)>,
+}
+
+impl VcpuBelow {
+    /// True if KVM serves the guest itself at `at`, and no guest of it: it ran last.
+    fn is_of_the_guest(&self, at: u64) -> bool {
+        let left = |windows: &[Window]| {
+            let last = windows.partition_point(|window| window.to <= at).checked_sub(1);
+            last.map_or(0, |last| windows[last].to)
+        };
+        left(&self.windows) >= left(&self.nested)
+    }
 }
 
 /// Different sites kept per vCPU; exits at others are not named.
@@ -94,29 +107,25 @@ const EVENT: &str = "kvm_write_tsc_offset";
 
 /// Reads it from a trace.
 pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
-    let trace = part.trace.as_ref();
-    let facts = trace.facts();
-    let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
-    let mut request = roles::request(&options.ignore_events, has);
+    let has = |name: &str| part.trace.facts().event_types.iter().any(|event| event.name == name);
     let mut names = vec![EVENT.to_owned(), "kvm_x86_write_tsc_offset".to_owned()];
     names.retain(|name| !options.ignore_events.contains(name));
+    let writes_are_recorded = names.iter().any(|name| has(name));
     let fields = ["vcpu_id", "previous_tsc_offset", "next_tsc_offset"].map(|field| vec![field.to_owned()]);
-    let written = names.clone();
-    request.events.push(Wanted { names, fields: fields.to_vec() });
+    let besides = Besides { fitted: None, events: Some(Wanted { names, fields: fields.to_vec() }) };
     let keeper = Keeper { axis: axis.clone(), cpu: 0, vcpus: Vec::new() };
-    let mut walk = Walk::new(keeper);
-    walk.isa = vendor::of(trace);
-    let mut feed = Feed { walk, writes: Vec::new(), injections: FxHashMap::default() };
-    let totals = trace::replay(trace, &Reading { request: &request, fitted: None }, &mut feed);
+    let mut heard = Heard::default();
+    let (walk, totals) = walked(part, options, besides, keeper, &mut heard);
     let (first, last) = totals.span_ns.unwrap_or((0, 0));
-    feed.walk.end(last);
-    let Feed { walk, writes, mut injections } = feed;
+    let Heard { writes, mut injections, mut accesses } = heard;
     let mut vcpus = walk.sink.vcpus;
     vcpus.resize_with(walk.threads.len(), VcpuBelow::default);
     for (thread, vcpu) in walk.threads.iter().zip(&mut vcpus) {
         vcpu.tid = thread.tid;
         vcpu.vcpu = thread.vcpu_id;
         vcpu.injections = injections.remove(&thread.tid).unwrap_or_default();
+        let accesses: Vec<Access> = accesses.remove(&thread.tid).unwrap_or_default();
+        vcpu.accesses = accesses.into_iter().filter(|access| vcpu.is_of_the_guest(access.at)).collect();
     }
     let mut foreign = Vec::new();
     for written in writes {
@@ -128,7 +137,6 @@ pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
     }
     adopt(&mut vcpus, foreign);
     vcpus.retain(|vcpu| !vcpu.windows.is_empty());
-    let writes_are_recorded = written.iter().any(|name| has(name));
     Below { vcpus, span: (axis.of_event(first), axis.of_event(last)), writes_are_recorded }
 }
 
@@ -159,35 +167,50 @@ struct Written {
     next: u64,
 }
 
-struct Feed {
-    walk: Walk<Keeper>,
+/// Events that tell more than the walk keeps.
+#[derive(Default)]
+struct Heard {
     writes: Vec<Written>,
     injections: FxHashMap<i32, Vec<Injection>>,
+    accesses: FxHashMap<i32, Vec<Access>>,
 }
 
-impl Listener for Feed {
-    fn start(&mut self, origin_ns: u64) {
-        self.walk.start(origin_ns);
+impl Ear<Keeper> for Heard {
+    fn other(&mut self, walk: &mut Walk<Keeper>, event: &Event<'_>) {
+        let at = walk.sink.axis.of_event(event.time_ns);
+        let (number, previous, next) = (event.or_zero(0) as u32, event.or_zero(1), event.or_zero(2));
+        self.writes.push(Written { tid: event.tid, number, at, previous, next });
     }
 
-    fn event(&mut self, event: &Event<'_>) {
-        if usize::from(event.kind) == ROWS.len() {
-            let at = self.walk.sink.axis.of_event(event.time_ns);
-            let (number, previous, next) = (event.or_zero(0) as u32, event.or_zero(1), event.or_zero(2));
-            self.writes.push(Written { tid: event.tid, number, at, previous, next });
-            return;
+    fn event(&mut self, walk: &mut Walk<Keeper>, event: &Event<'_>) {
+        walk.sink.cpu = event.cpu;
+        if !event.is_loss() {
+            match roles::ROLES[usize::from(event.kind)] {
+                Role::InjectVirq => self.injected(walk.sink.axis.of_event(event.time_ns), event),
+                Role::Msr => self.accessed(walk.sink.axis.of_event(event.time_ns), event),
+                _ => {}
+            }
         }
-        self.walk.sink.cpu = event.cpu;
-        if !event.is_loss() && roles::ROLES[usize::from(event.kind)] == Role::InjectVirq {
-            let at = self.walk.sink.axis.of_event(event.time_ns);
-            let injected = Injection { at, vector: event.or_zero(0) as u8 };
-            let known = self.injections.entry(event.tid).or_default();
-            // What could not be delivered is injected again: only then it reaches its handler.
-            let again = event.or_zero(1) != 0 && known.last().is_some_and(|last| last.vector == injected.vector);
-            known.truncate(known.len() - usize::from(again));
-            known.push(injected);
+        walk.event(event);
+    }
+}
+
+impl Heard {
+    fn injected(&mut self, at: u64, event: &Event<'_>) {
+        let injected = Injection { at, vector: event.or_zero(0) as u8 };
+        let known = self.injections.entry(event.tid).or_default();
+        // What could not be delivered is injected again: only then it reaches its handler.
+        let again = event.or_zero(1) != 0 && known.last().is_some_and(|last| last.vector == injected.vector);
+        known.truncate(known.len() - usize::from(again));
+        known.push(injected);
+    }
+
+    fn accessed(&mut self, at: u64, event: &Event<'_>) {
+        let what = (event.get(roles::msr::NUMBER), event.get(roles::msr::VALUE));
+        if let (Some(msr), Some(value)) = what {
+            let write = event.or_zero(roles::msr::WRITE) != 0;
+            self.accesses.entry(event.tid).or_default().push(Access { at, msr: msr as u32, write, value });
         }
-        self.walk.event(event);
     }
 }
 

@@ -37,6 +37,18 @@ impl Inside {
         Self { windows }
     }
 
+    /// The first time from `at` on at which the guest can have run.
+    pub fn from(&self, at: u64) -> Option<u64> {
+        let next = self.windows.get(self.windows.partition_point(|(_, to)| *to < at))?;
+        Some(next.0.max(at))
+    }
+
+    /// The last time up to `at` at which the guest can have run.
+    pub fn until(&self, at: u64) -> Option<u64> {
+        let last = self.windows.partition_point(|(from, _)| *from <= at).checked_sub(1)?;
+        Some(self.windows[last].1.min(at))
+    }
+
     /// The part of an interval in which the guest can have run; `None` if there is none.
     pub fn narrowed(&self, (low, high): (u64, u64)) -> Option<(u64, u64)> {
         let (first, last) = (self.windows.first()?, self.windows.last()?);
@@ -96,5 +108,7 @@ mod tests {
         assert_eq!(inside.narrowed((590, 700)), Some((590, 700)));
         assert_eq!(inside.narrowed((210, 290)), None, "a violation");
         assert_eq!(inside.narrowed((405, 450)), Some((410, 420)), "it may have run unseen");
+        assert_eq!((inside.from(201), inside.from(350), inside.from(601)), (Some(300), Some(350), None));
+        assert_eq!((inside.until(299), inside.until(350), inside.until(99)), (Some(200), Some(350), None));
     }
 }

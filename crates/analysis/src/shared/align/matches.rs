@@ -7,11 +7,13 @@
 //! Both list the same exits in the same order; one list may begin earlier, and events may be lost in either. If they are
 //! equally long and agree in all reasons, the k-th is the k-th. Else stretches that occur once in either list are
 //! anchors; those that keep their order are extended in both directions as far as the two agree (the idea of the
-//! patience diff of B. Cohen, 2003).
+//! patience diff of B. Cohen, 2003). Other causes and effects that both sides list are matched in the same way.
 
 use super::above::OwnExit;
 use super::below::Reflected;
+use crate::shared::reasons::Reason;
 use rustc_hash::FxHashMap;
+use std::hash::Hash;
 
 /// Exits in a row that make an anchor.
 const ANCHOR: usize = 6;
@@ -26,7 +28,13 @@ pub fn by_order(below: &[Reflected], above: &[OwnExit]) -> Pairs {
         return (0..below.len()).map(|place| (place, place)).collect();
     }
     // At the edge of a gap two reasons can agree by chance; a place in the code hardly does.
-    let same = |pair: (&Reflected, &OwnExit)| same(pair) && pair.0.rip == pair.1.rip;
+    let low: Vec<(Reason, u64)> = below.iter().map(|exit| (exit.reason, exit.rip)).collect();
+    let high: Vec<(Reason, u64)> = above.iter().map(|exit| (exit.reason, exit.rip)).collect();
+    in_order(&low, &high)
+}
+
+/// Pairs of equal things in two lists in which the same things happened in the same order.
+pub fn in_order<T: Hash + Eq>(below: &[T], above: &[T]) -> Pairs {
     let mut pairs: Pairs = Vec::new();
     for (low, high) in anchors(below, above) {
         let (mut from, mut to) = ((low, high), (low, high));
@@ -34,10 +42,10 @@ pub fn by_order(below: &[Reflected], above: &[OwnExit]) -> Pairs {
         if low < free.0 || high < free.1 {
             continue;
         }
-        while from.0 > free.0 && from.1 > free.1 && same((&below[from.0 - 1], &above[from.1 - 1])) {
+        while from.0 > free.0 && from.1 > free.1 && below[from.0 - 1] == above[from.1 - 1] {
             from = (from.0 - 1, from.1 - 1);
         }
-        while to.0 < below.len() && to.1 < above.len() && same((&below[to.0], &above[to.1])) {
+        while to.0 < below.len() && to.1 < above.len() && below[to.0] == above[to.1] {
             to = (to.0 + 1, to.1 + 1);
         }
         pairs.extend((from.0..to.0).zip(from.1..to.1));
@@ -61,18 +69,15 @@ pub fn by_time(below: &[Reflected], above: &[OwnExit], placed: impl Fn(&OwnExit)
 }
 
 /// Places of stretches that occur once in either list, rising in both.
-fn anchors(below: &[Reflected], above: &[OwnExit]) -> Pairs {
-    let key = |exits: &mut dyn Iterator<Item = (u32, u64)>| -> Vec<(u32, u64)> { exits.collect() };
-    let low = key(&mut below.iter().map(|exit| (exit.reason.code, exit.rip)));
-    let high = key(&mut above.iter().map(|exit| (exit.reason.code, exit.rip)));
-    let (low, high) = (once(&low), once(&high));
+fn anchors<T: Hash + Eq>(below: &[T], above: &[T]) -> Pairs {
+    let (low, high) = (once(below), once(above));
     let mut common: Pairs = low.iter().filter_map(|(words, place)| Some((*place, *high.get(words)?))).collect();
     common.sort_unstable_by_key(|(_, high)| *high);
     longest_rising(&common)
 }
 
 /// Stretches that occur once, with their places.
-fn once<T: std::hash::Hash + Eq>(words: &[T]) -> FxHashMap<&[T], usize> {
+fn once<T: Hash + Eq>(words: &[T]) -> FxHashMap<&[T], usize> {
     let mut places: FxHashMap<&[T], Option<usize>> = FxHashMap::default();
     for (place, stretch) in words.windows(ANCHOR).enumerate() {
         places.entry(stretch).and_modify(|known| *known = None).or_insert(Some(place));

@@ -9,14 +9,16 @@
 //!                                                          pairing --> map   samples of trace-cmd
 //! above: its own exits and entries, by CPU                /                  causal bounds: lines, order
 //! ```
-//! Causal bounds are those of [`causes`]. Lines are believed until one of the guest's events contradicts them; then its
-//! clock wanders, and order alone is left. Levels are joined by [`compose`].
+//! Causal bounds are those of [`causes`]. Lines, and corridors of a largest drift, are believed until one of the guest's
+//! events contradicts them; then its clock wanders, and order alone is left. Levels are joined by [`compose`].
 
 pub mod above;
 pub mod axis;
 pub mod below;
 pub mod causes;
 pub mod compose;
+pub mod corridor;
+pub mod handed;
 pub mod hull;
 pub mod inside;
 pub mod interrupts;
@@ -29,7 +31,9 @@ pub mod outside;
 pub mod pairing;
 pub mod place;
 pub mod readings;
+pub mod registers;
 pub mod scaling;
+pub mod seeds;
 pub mod shift;
 pub mod steps;
 pub mod symbols;
@@ -43,7 +47,7 @@ use crate::Options;
 use crate::input::Part;
 use above::CpuAbove;
 use below::VcpuBelow;
-use causes::Causes;
+use causes::{Causes, Found};
 use matches::Pairs;
 use offsets::Offsets;
 use place::Scale;
@@ -89,8 +93,8 @@ pub struct Cpu {
     pub vcpu: VcpuBelow,
     /// What the guest tells.
     pub own: CpuAbove,
-    /// True if the exits that both saw paired the two, false if only its number did.
-    pub paired_by_exits: bool,
+    /// What paired the two.
+    pub paired_by: pairing::By,
     /// Both traces have the ticks of one counter as their times.
     pub one_counter: bool,
     /// What debugfs told of its counter.
@@ -99,19 +103,34 @@ pub struct Cpu {
     pub map: Option<Map>,
     /// Causal bounds or samples behind the map.
     pub bounds: u64,
+    /// Interrupts among what the bounds come from.
+    pub interrupts: u64,
     /// (place in `vcpu.reflected`, place in `own.exits`) of exits found in both.
     pub common: Pairs,
+    /// The same of accesses to MSRs, where causes and effects are asked.
+    pub accesses: Pairs,
     /// Its events, held against the windows in which it ran.
     pub outside: Outside,
 }
 
 impl Cpu {
+    fn causes(&self, units: &Units<'_>) -> Causes<'_> {
+        let (common, accesses, slack) = (&self.common, &self.accesses, units.rounding(self.counter));
+        Causes { vcpu: &self.vcpu, own: &self.own, common, accesses, slack }
+    }
+
     /// Ticks of the guest for each tick below, where a file tells it, and what tells it.
     pub fn told_ratio(&self) -> Option<(f64, &'static str)> {
         match &self.map {
             Some(Map::Shift(shift, _)) => Some((shift.ratio(), "time_shift")),
             _ => self.counter.scaling.map(|scaling| (scaling.ratio(), "debugfs")),
         }
+    }
+
+    /// Exits, interrupts and accesses to MSRs found in both traces, where the map is made of causes and effects.
+    pub fn pairs(&self) -> Option<[u64; 3]> {
+        let is_causal = matches!(self.map, Some(Map::Lines(_) | Map::Corridor(_) | Map::Order(_)));
+        is_causal.then_some([self.common.len() as u64, self.interrupts, self.accesses.len() as u64])
     }
 
     /// Ticks of the guest for each tick below, where both count the same counter, a line says that they differ by more than
@@ -161,7 +180,8 @@ pub fn align(
     let pairs = pairing::pair(&below, &above, &said, vm_of);
     let samples = facts.1.time_shifts.iter().find(|shift| Some(shift.peer) == facts.0.trace_id);
     let readings = lower.tsc.clone().unwrap_or_default();
-    let units = Units { below: &axis, own: &own_axis, recorded: below.writes_are_recorded };
+    let (recorded, emulated) = (below.writes_are_recorded, lower.emulated);
+    let units = Units { below: &axis, own: &own_axis, recorded, emulated };
     let mut cpus: Vec<Cpu> = Vec::new();
     for pair in pairs {
         let vcpu = std::mem::take(&mut below.vcpus[pair.thread]);
@@ -173,17 +193,21 @@ pub fn align(
     judge(&mut cpus, guest, &own_axis);
     // What every event of the guest was asked of, one may contradict: a clock can wander between the exits.
     for in_order in [false, true] {
-        let refuted = |cpu: &Cpu| matches!(cpu.map, Some(Map::Lines(_))) && cpu.outside.violations > 0;
+        let refuted =
+            |cpu: &Cpu| matches!(cpu.map, Some(Map::Lines(_) | Map::Corridor(_))) && cpu.outside.violations > 0;
         if !cpus.iter().any(refuted) {
             break;
         }
         for cpu in cpus.iter_mut().filter(|cpu| refuted(cpu)) {
-            let causes =
-                Causes { vcpu: &cpu.vcpu, own: &cpu.own, common: &cpu.common, slack: units.rounding(cpu.counter) };
-            let scale = units.scale(&cpu.vcpu, cpu.counter);
-            (cpu.map, cpu.bounds) = if in_order { causes.order() } else { causes.exits_alone(scale) };
+            let (causes, scale) = (cpu.causes(&units), units.scale(&cpu.vcpu, cpu.counter));
+            let found = if in_order { causes.order() } else { causes.paired(scale) };
+            (cpu.map, cpu.bounds, cpu.interrupts) = (found.map, found.bounds, found.interrupts);
         }
         judge(&mut cpus, guest, &own_axis);
+    }
+    for cpu in cpus.iter_mut().filter(|cpu| cpu.common.is_empty()) {
+        let lines = cpu.map.as_ref().filter(|map| matches!(map, Map::Lines(_)));
+        cpu.common = lines.map_or_else(Pairs::new, |map| cpu.causes(&units).alike(map));
     }
     let tasks = tasks::tasks(guest, &own_axis, options, &cpus);
     let unpaired = above.values().map(|own| own.exits.len() as u64).sum();
@@ -207,6 +231,8 @@ struct Units<'a> {
     own: &'a Axis,
     /// Writes of offsets are events of the trace below.
     recorded: bool,
+    /// The counter is an emulator's: KVM finds it unsteady.
+    emulated: bool,
 }
 
 impl Units<'_> {
@@ -224,9 +250,11 @@ impl Units<'_> {
     /// What is known of the two clocks beside causes and effects.
     fn scale(&self, vcpu: &VcpuBelow, counter: Counter) -> Scale {
         match counter.scaling {
-            Some(scaling) if self.same() => Scale::Known(scaling.ratio()),
             None if self.same() && self.recorded && vcpu.steps.is_empty() => Scale::Held,
-            _ if self.same() || (self.below.has_scale() && self.own.has_scale()) => Scale::Known(1.0),
+            _ if self.same() && self.emulated => Scale::Unsteady,
+            Some(scaling) if self.same() => Scale::Counter(scaling.ratio()),
+            _ if self.same() => Scale::Counter(1.0),
+            _ if self.below.has_scale() && self.own.has_scale() => Scale::Known(1.0),
             _ => Scale::Unknown,
         }
     }
@@ -242,30 +270,36 @@ fn one(
     units: &Units<'_>,
 ) -> Cpu {
     let (same, rounding) = (units.same(), units.rounding(counter));
-    let paired_by_exits = !pair.common.is_empty();
+    let paired_by = pair.by;
     let most_match = pair.common.len() * 2 > own.exits.len();
-    let causes = Causes { vcpu: &vcpu, own: &own, common: &pair.common, slack: rounding };
+    let offsets = Offsets::of(&vcpu, &counter).filter(|_| same);
+    let shift = shift.filter(|_| units.below.tsc == units.own.tsc);
+    let asked = offsets.is_none() && shift.is_none();
+    let accesses = if asked { registers::pairs(&vcpu.accesses, &own.accesses) } else { Pairs::new() };
+    let causes = Causes { vcpu: &vcpu, own: &own, common: &pair.common, accesses: &accesses, slack: rounding };
     // Where one offset held all the time and contradicts the exits that both saw, the counter is scaled, untold.
     let scaled = |offsets: &Offsets| {
         let doubted = counter.scaling.is_none() && most_match && offsets.are_one();
         let bounds = if doubted { causes.exits() } else { Vec::new() };
         offsets.contradict(&bounds).then(|| place::scaled(&bounds)).flatten().map(|map| (map, bounds.len() as u64))
     };
-    let (map, bounds, common) = if let Some(offsets) = Offsets::of(&vcpu, &counter).filter(|_| same) {
-        match scaled(&offsets) {
-            Some((map, bounds)) => (Some(map), bounds, pair.common),
+    let told = |map: Map, bounds: u64| Found { map: Some(map), bounds, interrupts: 0 };
+    let (found, common) = match (offsets, shift) {
+        (Some(offsets), _) => match scaled(&offsets) {
+            Some((map, bounds)) => (told(map, bounds), None),
             None => {
                 let common = matches::by_time(&vcpu.reflected, &own.exits, |exit| Some(offsets.place(exit.at).1));
-                (Some(Map::Offsets(offsets, rounding)), vcpu.steps.len() as u64, common)
+                (told(Map::Offsets(offsets, rounding), vcpu.steps.len() as u64), Some(common))
             }
+        },
+        (None, Some(shift)) => {
+            let samples = shift.len() as u64;
+            (told(Map::Shift(shift, rounding), samples), None)
         }
-    } else if let Some(shift) = shift.filter(|_| units.below.tsc == units.own.tsc) {
-        (Some(Map::Shift(shift.clone(), rounding)), shift.len() as u64, pair.common)
-    } else {
-        let scale = units.scale(&vcpu, counter);
-        let (map, bounds) = causes.map(scale);
-        (map, bounds, pair.common)
+        (None, None) => (causes.map(units.scale(&vcpu, counter)), None),
     };
-    let (cpu, outside) = (pair.cpu, Outside::default());
-    Cpu { cpu, vcpu, own, paired_by_exits, one_counter: same, counter, map, bounds, common, outside }
+    let Found { map, bounds, interrupts } = found;
+    let (cpu, common, outside) = (pair.cpu, common.unwrap_or(pair.common), Outside::default());
+    let one_counter = same;
+    Cpu { cpu, vcpu, own, paired_by, one_counter, counter, map, bounds, interrupts, common, accesses, outside }
 }

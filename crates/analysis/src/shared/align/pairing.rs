@@ -1,16 +1,40 @@
 //! Which CPU of a guest is which vCPU thread of the machine below?
 //!
 //! Evidence, best first: the exits of a nested guest, which the thread was handed and the CPU wrote down in the same
-//! order; then, for CPUs that ran no nested guest, the CPU's number, in the VM that the others belong to, or whose threads
-//! the lower machine's trace names, or that is called as the guest is, or that is the only one.
+//! order; then values of MSRs, which the machine below served for the thread and the CPU wrote down; then, for the other
+//! CPUs, the CPU's number, in the VM that the others belong to, or whose threads the lower machine's trace names, or that
+//! is called as the guest is, or that is the only one.
 
 use super::above::CpuAbove;
 use super::below::Below;
 use super::matches::{Pairs, by_order};
+use super::registers;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which VM a thread belongs to.
 pub type VmOf<'a> = &'a dyn Fn(i32) -> Option<String>;
+
+/// What paired them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Exits that both saw.
+    Exits,
+    /// Values of MSRs that both saw.
+    Registers,
+    /// The CPU's number, or what a file says.
+    Number,
+}
+
+impl By {
+    /// As tables say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Exits => "exits",
+            By::Registers => "msrs",
+            By::Number => "number",
+        }
+    }
+}
 
 /// One pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +43,8 @@ pub struct Pair {
     pub cpu: u32,
     /// Place of the thread in `Below::vcpus`.
     pub thread: usize,
+    /// What paired them.
+    pub by: By,
     /// Exits that both saw, by order alone.
     pub common: Pairs,
 }
@@ -40,12 +66,16 @@ pub fn pair(below: &Below, above: &BTreeMap<u32, CpuAbove>, said: &Said<'_>, vm_
         for (thread, vcpu) in below.vcpus.iter().enumerate().filter(|(_, vcpu)| !vcpu.reflected.is_empty()) {
             let common = by_order(&vcpu.reflected, &own.exits);
             if !common.is_empty() {
-                found.push(Pair { cpu: *cpu, thread, common });
+                found.push(Pair { cpu: *cpu, thread, by: By::Exits, common });
             }
         }
     }
     let by_number = |pair: &Pair| below.vcpus[pair.thread].vcpu == Some(pair.cpu);
     found.sort_by_key(|pair| std::cmp::Reverse((pair.common.len(), by_number(pair))));
+    found.extend(registers::pairing(&below.vcpus, above).into_iter().map(|(cpu, thread)| {
+        let by = By::Registers;
+        Pair { cpu, thread, by, common: Pairs::new() }
+    }));
     let (mut cpus_done, mut threads_done) = (BTreeSet::new(), BTreeSet::new());
     found.retain(|pair| {
         let free = !cpus_done.contains(&pair.cpu) && !threads_done.contains(&pair.thread);
@@ -60,7 +90,7 @@ pub fn pair(below: &Below, above: &BTreeMap<u32, CpuAbove>, said: &Said<'_>, vm_
         if let Some(thread) = thread.filter(|thread| !threads_done.contains(thread) && !cpus_done.contains(cpu)) {
             cpus_done.insert(*cpu);
             threads_done.insert(thread);
-            found.push(Pair { cpu: *cpu, thread, common: Pairs::new() });
+            found.push(Pair { cpu: *cpu, thread, by: By::Number, common: Pairs::new() });
         }
     }
     let mut vms: BTreeSet<Option<String>> = match found.first() {
@@ -78,7 +108,7 @@ pub fn pair(below: &Below, above: &BTreeMap<u32, CpuAbove>, said: &Said<'_>, vm_
                 vcpu.vcpu == Some(cpu) && vms.contains(&vm_of(vcpu.tid)) && !threads_done.contains(place)
             };
             if let Some((thread, _)) = below.vcpus.iter().enumerate().find(same) {
-                found.push(Pair { cpu, thread, common: Pairs::new() });
+                found.push(Pair { cpu, thread, by: By::Number, common: Pairs::new() });
             }
         }
     }

@@ -7,6 +7,7 @@
 //! attributed by `sched_switch`; what comes before a CPU's first switch cannot be, and is counted.
 
 mod cpus;
+pub mod replay;
 
 use super::details::Detail;
 use super::interrupts::{Delivered, Interrupts};

@@ -38,13 +38,18 @@ impl Staging {
         Ok(Self { partial, force })
     }
 
-    /// Refuses a file that is there, and one that cannot be.
-    pub fn check_file(&self, target: &Path) -> Result<(), WrongUse> {
-        let there = fs::metadata(target);
-        if there.as_ref().is_ok_and(|there| !there.is_file()) {
+    /// Refuses a file that cannot be: what is there and is no file would be replaced, a device too.
+    pub fn check_place(target: &Path) -> Result<(), WrongUse> {
+        if fs::metadata(target).is_ok_and(|there| !there.is_file()) {
             return Err(WrongUse(format!("{} is no regular file; name another", target.display())));
         }
-        self.check(target, there.is_ok())
+        check_parent(target)
+    }
+
+    /// Refuses a file that is there, and one that cannot be.
+    pub fn check_file(&self, target: &Path) -> Result<(), WrongUse> {
+        self.check_free(target, target.is_file())?;
+        Self::check_place(target)
     }
 
     /// Refuses a directory that holds something, and one that cannot be.
@@ -53,16 +58,13 @@ impl Staging {
         if target.exists() && !target.is_dir() {
             return Err(WrongUse(format!("{} is no directory; name another", target.display())));
         }
-        self.check(target, holds)
+        self.check_free(target, holds)?;
+        check_parent(target)
     }
 
-    fn check(&self, target: &Path, there: bool) -> Result<(), WrongUse> {
+    fn check_free(&self, target: &Path, there: bool) -> Result<(), WrongUse> {
         if there && !self.force {
             return Err(WrongUse(format!("{} is there already; --force replaces it", target.display())));
-        }
-        if !parent(target).is_dir() {
-            let parent = parent(target).display();
-            return Err(WrongUse(format!("{parent} is no directory; make it first: mkdir -p {parent}")));
         }
         Ok(())
     }
@@ -139,6 +141,15 @@ impl Staging {
 
 fn held(partial: &Mutex<Vec<PathBuf>>) -> MutexGuard<'_, Vec<PathBuf>> {
     partial.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn check_parent(target: &Path) -> Result<(), WrongUse> {
+    let parent = parent(target);
+    if parent.is_dir() {
+        return Ok(());
+    }
+    let parent = parent.display();
+    Err(WrongUse(format!("{parent} is no directory; make it first: mkdir -p {parent}")))
 }
 
 /// The directory a path lies in.

@@ -1,0 +1,102 @@
+//! Checks of what a machine is, and of what it may become.
+
+use super::{hit, option, shown_by};
+use crate::nesting::flags;
+use crate::nesting::model::{Model, State};
+use crate::nesting::rules::Hit;
+use base::number::{list, many};
+use base::{Evidence, Needs, Severity};
+
+/// QEMU interprets the code.
+pub fn emulated(model: &Model) -> Vec<Hit> {
+    let emulated = model.machines.iter().filter(|machine| machine.state("emulated_cpu") == State::On);
+    emulated
+        .map(|machine| {
+            let title = format!("{} is emulated by QEMU's TCG, not run by KVM", machine.id);
+            let mut hit = hit(machine, Severity::High, title, shown_by(machine, "emulated_cpu"));
+            hit.level = machine.level_below();
+            hit
+        })
+        .collect()
+}
+
+/// KVM is there and its guests may not have guests.
+pub fn not_nested(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for machine in &model.machines {
+        let Some(module @ ("kvm_intel" | "kvm_amd")) = machine.facts.vendor_module() else { continue };
+        if machine.state("nested") != State::Off {
+            continue;
+        }
+        let title = format!("Guests of {} cannot have guests of their own: {module}.nested is off", machine.id);
+        let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "nested"));
+        hit.changes = vec![option(module, "nested", "1", "0")];
+        hits.push(hit);
+    }
+    hits
+}
+
+/// A guest with KVM, or without, that is offered neither VMX nor SVM while its host has it.
+pub fn lost(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (host, guest) in flags::pairs(model) {
+        let all = flags::compared(host, guest);
+        let names: Vec<String> = all.iter().filter(|flag| flag.is_lost()).map(|flag| flag.name.clone()).collect();
+        if names.is_empty() {
+            continue;
+        }
+        let below = all.iter().filter(|flag| flag.below).count();
+        let whole = guest.state("virtualization") == State::Absent;
+        let title = if whole {
+            format!("{} is offered no VMX or SVM although {} has it", guest.id, host.id)
+        } else {
+            format!(
+                "{} of {below} of {} are lost on the way to {}",
+                many(names.len() as u64, "feature"),
+                host.id,
+                guest.id
+            )
+        };
+        let what = format!("lost between {} and {}: {}", host.id, guest.id, list(&names));
+        let evidence = vec![Evidence { what, place: "table flags; vmx flags and flags of /proc/cpuinfo".into() }];
+        let severity = if whole { Severity::Medium } else { Severity::Low };
+        let mut hit = hit(guest, severity, title, evidence);
+        hit.level = host.level;
+        hits.push(hit);
+    }
+    hits
+}
+
+/// No counters, so no cycles and instructions.
+pub fn no_pmu(model: &Model) -> Vec<Hit> {
+    let without = model.machines.iter().filter(|machine| machine.is_guest() && machine.state("pmu") == State::Absent);
+    without
+        .map(|machine| {
+            let title = format!("{} has no performance counters: no cycles, instructions or misses there", machine.id);
+            let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "pmu"));
+            hit.level = machine.level_below();
+            hit
+        })
+        .collect()
+}
+
+/// Exits cannot be traced, or it is doubtful.
+pub fn no_trace(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for machine in &model.machines {
+        let silent = machine.state("kvm_pvm") == State::On && machine.state("trace_kvm_exit") == State::Unknown;
+        let refused = matches!(machine.state("trace_kvm_exit"), State::Off | State::Absent);
+        if machine.state("kvm") != State::On || !(silent || refused) {
+            continue;
+        }
+        let title = if refused {
+            format!("Exits of {}'s guests cannot be traced on {}", machine.id, machine.id)
+        } else {
+            format!("kvm_exit may stay silent on {}: kvm_pvm runs the guests", machine.id)
+        };
+        let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "trace_kvm_exit"));
+        hit.needs = refused.then_some(Needs::Reboot);
+        hits.push(hit);
+    }
+    hits
+}

@@ -1,0 +1,93 @@
+//! Checks of the kernel: changes that it lacks, and mitigations that it pays for.
+
+use super::{hit, shown_by};
+use crate::nesting::features::MITIGATIONS;
+use crate::nesting::kernels::{CHANGES, number_is_frozen};
+use crate::nesting::model::{Machine, Model, State};
+use crate::nesting::rules::Hit;
+use base::number::list;
+use base::{Change, Cost, CostKind, Evidence, Severity};
+
+/// Changes that a newer kernel brings.
+pub fn older(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for machine in &model.machines {
+        let Some(release) = &machine.facts.release else { continue };
+        let missing = CHANGES.iter().filter(|change| (change.concerns)(machine) && !change.is_in(release));
+        for change in missing {
+            let first = change.first_for(release);
+            let title = format!("Linux {release} on {} is older than {first}, which {}", machine.id, change.does);
+            let mut evidence = vec![Evidence {
+                what: format!("{release}; commit {} is in {first} and later", change.commit),
+                place: format!("proc/sys/kernel/osrelease of {}", machine.id),
+            }];
+            if number_is_frozen(release) {
+                let what = "this distribution takes changes over without a new number: its change log decides";
+                evidence.push(Evidence { what: what.into(), place: "the release's name".into() });
+            }
+            let severity = match (change.cost, number_is_frozen(release)) {
+                (Some(_), false) => Severity::Medium,
+                (Some(_), true) => Severity::Low,
+                (None, _) => Severity::Info,
+            };
+            let mut hit = hit(machine, severity, title, evidence);
+            hit.subject = format!("{}.{}", machine.id, change.commit);
+            if let Some((low, high, unit)) = change.cost {
+                hit.cost = Cost::of(CostKind::Published, f64::midpoint(low, high), unit).between(low, high);
+            }
+            hits.push(hit);
+        }
+    }
+    hits
+}
+
+/// Work at entries and exits that protects against weaknesses of the processor.
+pub fn mitigations(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for machine in model.machines.iter().filter(|machine| machine.state("kvm") == State::On) {
+        let paid: Vec<_> = MITIGATIONS.iter().filter(|known| machine.state(known.feature) == State::On).collect();
+        if paid.is_empty() {
+            continue;
+        }
+        let mut names: Vec<String> = paid.iter().map(|known| known.file.to_owned()).collect();
+        names.dedup();
+        let title = format!("Mitigations make entries and exits on {} longer: {}", machine.id, list(&names));
+        let evidence = paid.iter().flat_map(|known| shown_by(machine, known.feature)).collect();
+        hits.push(hit(machine, Severity::Info, title, evidence));
+    }
+    hits
+}
+
+/// Huge pages are split against an erratum that this processor does not have.
+pub fn nx_huge_pages(model: &Model) -> Vec<Hit> {
+    let needless = |machine: &&Machine| {
+        let not_affected =
+            machine.facts.vulnerability("itlb_multihit").is_some_and(|line| line.starts_with("Not affected"));
+        machine.state("nx_huge_pages") == State::On && not_affected
+    };
+    let split = model.machines.iter().filter(needless);
+    split
+        .map(|machine| {
+            let title = format!("{} splits executable huge pages of guests without need", machine.id);
+            let mut evidence = shown_by(machine, "nx_huge_pages");
+            evidence.extend(shown_by(machine, "mitigation_itlb_multihit"));
+            let mut hit = hit(machine, Severity::Medium, title, evidence);
+            let path = "module/kvm/parameters/nx_huge_pages".to_owned();
+            hit.changes = vec![Change::SysfsWrite { path, to: "auto".into(), from: Some("force".into()) }];
+            hit
+        })
+        .collect()
+}
+
+/// The L1 data cache is flushed before entries.
+pub fn l1d_flush(model: &Model) -> Vec<Hit> {
+    let flushing = model.machines.iter().filter(|machine| machine.state("l1d_flush") == State::On);
+    flushing
+        .map(|machine| {
+            let title = format!("{} flushes the L1 data cache before entries, against L1TF", machine.id);
+            let mut evidence = shown_by(machine, "l1d_flush");
+            evidence.extend(shown_by(machine, "mitigation_l1tf"));
+            hit(machine, Severity::Info, title, evidence)
+        })
+        .collect()
+}

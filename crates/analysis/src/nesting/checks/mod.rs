@@ -1,0 +1,56 @@
+//! What the rules look at: states of features become evidence, or nothing.
+//!
+//! One file per subject; [`super::rules::RULES`] lists the checks. A check speaks only of what is known: a feature that is
+//! unknown fires nothing.
+
+pub mod clock;
+pub mod hyperv;
+pub mod identity;
+pub mod kernel;
+pub mod settings;
+pub mod vmx;
+
+use super::model::{Machine, State};
+use super::rules::Hit;
+use base::{Change, Cost, Evidence, Severity};
+
+/// A hit about a machine, to be filled.
+fn hit(machine: &Machine, severity: Severity, title: String, evidence: Vec<Evidence>) -> Hit {
+    Hit {
+        subject: machine.id.clone(),
+        severity,
+        level: machine.level,
+        title,
+        evidence,
+        cost: Cost::none(),
+        changes: Vec::new(),
+        fix: Vec::new(),
+        undo: Vec::new(),
+        needs: None,
+    }
+}
+
+/// What a feature's row shows.
+fn shown_by(machine: &Machine, feature: &str) -> Vec<Evidence> {
+    let row = machine.row(feature).into_iter();
+    row.map(|row| Evidence {
+        what: row.evidence.clone(),
+        place: format!("table features, {feature} of {}", machine.id),
+    })
+    .collect()
+}
+
+/// Loading a module with another value.
+fn option(module: &str, parameter: &str, to: &str, from: &str) -> Change {
+    Change::ModuleOption {
+        module: module.to_owned(),
+        parameter: parameter.to_owned(),
+        to: to.to_owned(),
+        from: Some(from.to_owned()),
+    }
+}
+
+/// True if a machine may run guest hypervisors: nested virtualization is on, or nobody knows.
+fn hosts_hypervisors(machine: &Machine) -> bool {
+    machine.state("nested") != State::Off && machine.state("nested") != State::Absent
+}

@@ -1,0 +1,87 @@
+//! Where am I, and what can be measured here?
+
+use crate::nesting::model::{Seen, State};
+use base::number::list;
+use host::Virtualization;
+use host::hypervisor::TCG;
+use host::snapshot::Content;
+
+const NO_CPUINFO: &str = "neither cpuid.json nor proc/cpuinfo is in the snapshot";
+
+/// Is somebody below?
+pub fn hypervisor_below(facts: &Virtualization) -> Option<Seen> {
+    let named: Vec<String> =
+        facts.below.named.iter().map(|(leaf, name)| format!("{name} at CPUID {leaf:#x}")).collect();
+    Some(match facts.below.present {
+        Some(true) if named.is_empty() => Seen::new(State::On, "flag hypervisor; no name is known"),
+        Some(true) => Seen::new(State::On, list(&named)),
+        Some(false) => Seen::new(State::Off, "flag hypervisor is clear: bare metal, or hidden on purpose"),
+        None => Seen::new(State::Unknown, NO_CPUINFO),
+    })
+}
+
+/// Is the CPU interpreted?
+pub fn emulated_cpu(facts: &Virtualization) -> Option<Seen> {
+    let (is, known) = (facts.below.is(TCG), facts.cpuid.is_some());
+    Some(match (is, facts.below.present) {
+        (true, _) => Seen::new(State::On, format!("CPUID names {TCG}: QEMU interprets the code")),
+        (false, Some(false)) => Seen::new(State::Off, "no hypervisor below"),
+        (false, _) if known => Seen::new(State::Off, format!("CPUID does not name {TCG}")),
+        _ => Seen::new(State::Unknown, "cpuid.json is not in the snapshot"),
+    })
+}
+
+/// Does the CPU offer virtualization?
+pub fn virtualization(facts: &Virtualization) -> Option<Seen> {
+    Some(match &facts.processor {
+        None => Seen::new(State::Unknown, "proc/cpuinfo is not in the snapshot"),
+        Some(cpu) if cpu.has("vmx") => Seen::new(State::On, "flag vmx"),
+        Some(cpu) if cpu.has("svm") => Seen::new(State::On, "flag svm"),
+        Some(_) => Seen::new(State::Absent, "/proc/cpuinfo has neither vmx nor svm"),
+    })
+}
+
+/// Is KVM loaded?
+pub fn kvm(facts: &Virtualization) -> Option<Seen> {
+    Some(match (facts.is_loaded("kvm"), facts.vendor_module()) {
+        (Some(true), Some(module)) => Seen::new(State::On, format!("modules kvm and {module}")),
+        (Some(true), None) => Seen::new(State::Off, "module kvm, and none of kvm_intel, kvm_amd, kvm_pvm"),
+        (Some(false), _) => Seen::new(State::Off, "module kvm is not loaded"),
+        (None, _) => Seen::new(State::Unknown, "neither sys/module nor proc/modules is in the snapshot"),
+    })
+}
+
+/// Does KVM run guests without VMX and SVM? Only shown where it does.
+pub fn kvm_pvm(facts: &Virtualization) -> Option<Seen> {
+    (facts.is_loaded("kvm_pvm") == Some(true)).then(|| Seen::new(State::On, "module kvm_pvm"))
+}
+
+/// Are there performance counters?
+pub fn pmu(facts: &Virtualization) -> Option<Seen> {
+    let devices = facts.snapshot.names("sys/bus/event_source/devices");
+    let cores = devices.iter().find(|name| *name == "cpu" || *name == "cpu_core");
+    Some(match cores {
+        Some(name) => Seen::new(State::On, format!("sys/bus/event_source/devices/{name}")),
+        None if devices.is_empty() => Seen::new(State::Unknown, "sys/bus/event_source is not in the snapshot"),
+        None => Seen::new(State::Absent, "sys/bus/event_source/devices has no cpu"),
+    })
+}
+
+/// Can exits be traced? That an event is there does not mean that it fires: under kvm_pvm it does not.
+pub fn trace_kvm_exit(facts: &Virtualization) -> Option<Seen> {
+    const EVENTS: &str = "sys/kernel/tracing/available_events";
+    let locked =
+        facts.snapshot.line("sys/kernel/security/lockdown").is_some_and(|line| line.contains("[confidentiality]"));
+    Some(match facts.snapshot.content(EVENTS) {
+        _ if locked => Seen::new(State::Off, "sys/kernel/security/lockdown is confidentiality: tracing is refused"),
+        Content::Unreadable(why) => Seen::new(State::Unknown, format!("{EVENTS}: {why}")),
+        Content::Absent => Seen::new(State::Unknown, format!("{EVENTS} is not in the snapshot; reading it needs root")),
+        Content::Text(text) if !text.lines().any(|line| line == "kvm:kvm_exit") => {
+            Seen::new(State::Absent, format!("{EVENTS} has no kvm:kvm_exit"))
+        }
+        Content::Text(_) if facts.is_loaded("kvm_pvm") == Some(true) => {
+            Seen::new(State::Unknown, "kvm:kvm_exit is registered; under kvm_pvm it was seen to stay silent")
+        }
+        Content::Text(_) => Seen::new(State::On, format!("{EVENTS} has kvm:kvm_exit")),
+    })
+}

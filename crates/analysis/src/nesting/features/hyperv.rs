@@ -1,0 +1,88 @@
+//! What does Hyper-V below offer, to this kernel and to its hypervisor?
+//!
+//! Bits: include/hyperv/hvgdk_mini.h, Linux 6.12 (before 6.13: arch/x86/include/asm/hyperv-tlfs.h), and Hyper-V's TLFS,
+//! "Feature and Interface Discovery" and "Nested Virtualization".
+
+use crate::nesting::model::{Seen, State};
+use host::Virtualization;
+use host::processor::Vendor;
+
+/// HV_MSR_REFERENCE_TSC_AVAILABLE, 0x40000003 eax.
+const TSC_PAGE: u32 = 1 << 9;
+/// HV_ACCESS_REENLIGHTENMENT, 0x40000003 eax.
+pub const REENLIGHTENMENT: u32 = 1 << 13;
+/// HV_X64_ENLIGHTENED_VMCS_RECOMMENDED, 0x40000004 eax.
+const EVMCS_RECOMMENDED: u32 = 1 << 14;
+/// HV_X64_NESTED_DIRECT_FLUSH, 0x4000000a eax.
+const DIRECT_FLUSH: u32 = 1 << 17;
+/// HV_X64_NESTED_GUEST_MAPPING_FLUSH, 0x4000000a eax.
+const GUEST_MAPPING_FLUSH: u32 = 1 << 18;
+/// HV_X64_NESTED_MSR_BITMAP, 0x4000000a eax.
+const MSR_BITMAP: u32 = 1 << 19;
+/// HV_X64_NESTED_ENLIGHTENED_TLB, 0x4000000a eax.
+const ENLIGHTENED_TLB: u32 = 1 << 22;
+
+fn bit(leaf: &str, word: u32, mask: u32) -> Seen {
+    let set = word & mask != 0;
+    let state = if set { State::On } else { State::Absent };
+    Seen::new(state, format!("CPUID {leaf} eax bit {} is {}", mask.trailing_zeros(), u32::from(set)))
+}
+
+/// A bit of the nested features; a leaf that is not there offers nothing.
+fn nested(facts: &Virtualization, mask: u32) -> Option<Seen> {
+    let words = facts.below.hyperv?;
+    Some(match words.nested {
+        Some(word) => bit("0x4000000a", word, mask),
+        None => Seen::new(State::Absent, "CPUID has no leaf 0x4000000a"),
+    })
+}
+
+fn is_amd(facts: &Virtualization) -> bool {
+    facts.processor.as_ref().is_some_and(|cpu| cpu.vendor == Vendor::Amd)
+}
+
+/// The clock page.
+pub fn tsc_page(facts: &Virtualization) -> Option<Seen> {
+    Some(bit("0x40000003", facts.below.hyperv?.features, TSC_PAGE))
+}
+
+/// Notifications of changed frequency.
+pub fn reenlightenment(facts: &Virtualization) -> Option<Seen> {
+    Some(bit("0x40000003", facts.below.hyperv?.features, REENLIGHTENMENT))
+}
+
+/// The enlightened VMCS: recommended, and of a version.
+pub fn evmcs(facts: &Virtualization) -> Option<Seen> {
+    let words = facts.below.hyperv?;
+    if is_amd(facts) {
+        return None;
+    }
+    let recommended = words.hints & EVMCS_RECOMMENDED != 0;
+    Some(match (recommended, words.evmcs_versions()) {
+        (true, Some((low, high))) => {
+            Seen::new(State::On, format!("CPUID 0x40000004 eax bit 14 is 1, versions {low} to {high} in 0x4000000a"))
+        }
+        (true, None) => Seen::new(State::Absent, "CPUID 0x40000004 eax bit 14 is 1, and 0x4000000a states no version"),
+        (false, _) => Seen::new(State::Absent, "CPUID 0x40000004 eax bit 14 is 0"),
+    })
+}
+
+/// MSR bitmaps.
+pub fn msr_bitmap(facts: &Virtualization) -> Option<Seen> {
+    nested(facts, MSR_BITMAP)
+}
+
+/// Flushes of nested guests.
+pub fn direct_flush(facts: &Virtualization) -> Option<Seen> {
+    nested(facts, DIRECT_FLUSH)
+}
+
+/// Flushes of second-level tables.
+pub fn guest_mapping_flush(facts: &Virtualization) -> Option<Seen> {
+    nested(facts, GUEST_MAPPING_FLUSH)
+}
+
+/// The same on AMD.
+pub fn enlightened_tlb(facts: &Virtualization) -> Option<Seen> {
+    if is_amd(facts) { nested(facts, ENLIGHTENED_TLB) } else { None }
+}

@@ -1,0 +1,86 @@
+//! Which virtualization features are on, off, absent or unknown at one level?
+//!
+//! In: the facts of a machine. Out: a row per feature that can exist there: a VMX feature has no row on an AMD machine,
+//! unless the processor is not known. Features that a module's parameter decides come from [`super::known`]; the others
+//! have a probe in [`PROBES`].
+//! ```text
+//! parameter Y            on          parameter N, flag there      off      module not loaded, vmx there    off
+//! parameter N, no flag   absent      no such parameter            absent   file unreadable, no snapshot    unknown
+//! ```
+
+mod clock;
+mod here;
+mod hyperv;
+mod mitigations;
+mod paravirtual;
+mod settings;
+
+pub use clock::{EXITING_CLOCKS, stable_for_guests};
+pub use mitigations::MITIGATIONS;
+
+use super::model::{Row, Seen};
+use host::Virtualization;
+
+/// A feature and how it is recognised.
+pub struct Probe {
+    /// Stable name.
+    pub feature: &'static str,
+    /// What it is, in a few words.
+    pub meaning: &'static str,
+    /// Looks; `None` where the feature cannot exist.
+    pub look: fn(&Virtualization) -> Option<Seen>,
+}
+
+const fn probe(feature: &'static str, meaning: &'static str, look: fn(&Virtualization) -> Option<Seen>) -> Probe {
+    Probe { feature, meaning, look }
+}
+
+/// Features that no parameter decides, in the order in which they are shown.
+#[rustfmt::skip]
+pub const PROBES: &[Probe] = &[
+    probe("hypervisor_below", "this machine is itself a guest", here::hypervisor_below),
+    probe("emulated_cpu", "the CPU is interpreted by QEMU, not run", here::emulated_cpu),
+    probe("virtualization", "the CPU offers VMX or SVM at this level", here::virtualization),
+    probe("kvm", "KVM is loaded", here::kvm),
+    probe("kvm_pvm", "KVM without VMX or SVM", here::kvm_pvm),
+    probe("clock_without_exit", "reading the clock needs no exit", clock::without_exit),
+    probe("stable_clock_for_guests", "KVM can give guests a clock that they read without a system call", clock::for_guests),
+    probe("pmu", "performance counters at this level", here::pmu),
+    probe("trace_kvm_exit", "exits can be traced at this level", here::trace_kvm_exit),
+    probe("kvm_clock", "clock page of the KVM below", paravirtual::clock),
+    probe("kvm_clock_stable", "that clock needs no comparison between CPUs", paravirtual::clock_stable),
+    probe("kvm_steal_time", "stolen time is told by the KVM below", paravirtual::steal_time),
+    probe("kvm_pv_eoi", "end of interrupt without an exit", paravirtual::eoi),
+    probe("kvm_pv_tlb_flush", "TLBs of vCPUs that do not run are flushed later", paravirtual::tlb_flush),
+    probe("kvm_pv_ipi", "many IPIs in one hypercall", paravirtual::ipi),
+    probe("kvm_async_pf", "page faults of the level below let other tasks run", paravirtual::async_pf),
+    probe("kvm_poll_control", "a guest may switch off halt polling below", paravirtual::poll_control),
+    probe("hyperv_tsc_page", "Hyper-V's clock page", hyperv::tsc_page),
+    probe("hyperv_reenlightenment", "Hyper-V tells when the counter's frequency changes", hyperv::reenlightenment),
+    probe("hyperv_evmcs_offered", "Hyper-V recommends the enlightened VMCS", hyperv::evmcs),
+    probe("hyperv_msr_bitmap", "Hyper-V takes MSR bitmaps that changed by a flag", hyperv::msr_bitmap),
+    probe("hyperv_direct_flush", "nested guests flush TLBs at Hyper-V directly", hyperv::direct_flush),
+    probe("hyperv_guest_mapping_flush", "Hyper-V flushes second-level tables on request", hyperv::guest_mapping_flush),
+    probe("hyperv_enlightened_tlb", "on AMD, Hyper-V flushes nested tables on request", hyperv::enlightened_tlb),
+];
+
+/// All features of a machine.
+pub fn of(facts: &Virtualization) -> Vec<Row> {
+    let row = |feature: &'static str, seen: Seen| Row { feature, state: seen.state, evidence: seen.evidence };
+    let (first, rest) =
+        PROBES.split_at(PROBES.iter().position(|probe| probe.feature == "clock_without_exit").unwrap_or(0));
+    let look = |probe: &Probe| Some(row(probe.feature, (probe.look)(facts)?));
+    let mut rows: Vec<Row> = first.iter().filter_map(look).collect();
+    rows.extend(settings::rows(facts));
+    rows.extend(rest.iter().filter_map(look));
+    rows.extend(mitigations::rows(facts));
+    rows
+}
+
+/// What a feature is, in a few words.
+pub fn meaning(feature: &str) -> &'static str {
+    let probed = PROBES.iter().find(|probe| probe.feature == feature).map(|probe| probe.meaning);
+    let known = || super::known::KNOWN.iter().find(|known| known.feature == feature).map(|known| known.meaning);
+    let mitigated = || MITIGATIONS.iter().find(|known| known.feature == feature).map(|known| known.meaning);
+    probed.or_else(known).or_else(mitigated).unwrap_or_default()
+}

@@ -1,0 +1,65 @@
+//! What does the KVM below offer to this machine's kernel?
+//!
+//! CPUID base + 1, eax: arch/x86/include/uapi/asm/kvm_para.h, Linux 6.12.
+
+use crate::nesting::model::{Seen, State};
+use host::Virtualization;
+
+/// Clock page at MSR 0x4b564d01: KVM_FEATURE_CLOCKSOURCE2.
+const CLOCK: u32 = 3;
+const ASYNC_PF: u32 = 4;
+const STEAL_TIME: u32 = 5;
+const PV_EOI: u32 = 6;
+const TLB_FLUSH: u32 = 9;
+const SEND_IPI: u32 = 11;
+const POLL_CONTROL: u32 = 12;
+const CLOCK_STABLE: u32 = 24;
+
+/// A bit of KVM's word; no row where no KVM is below, or CPUID was not taken on bare metal.
+fn bit(facts: &Virtualization, bit: u32) -> Option<Seen> {
+    let words = facts.below.kvm?;
+    let leaf = words.base + 1;
+    let set = words.features >> bit & 1 == 1;
+    let state = if set { State::On } else { State::Absent };
+    Some(Seen::new(state, format!("CPUID {leaf:#x} eax bit {bit} is {}", u32::from(set))))
+}
+
+/// Clock page.
+pub fn clock(facts: &Virtualization) -> Option<Seen> {
+    bit(facts, CLOCK)
+}
+
+/// Clock that needs no comparison between CPUs.
+pub fn clock_stable(facts: &Virtualization) -> Option<Seen> {
+    bit(facts, CLOCK_STABLE)
+}
+
+/// Stolen time.
+pub fn steal_time(facts: &Virtualization) -> Option<Seen> {
+    bit(facts, STEAL_TIME)
+}
+
+/// End of interrupt through memory.
+pub fn eoi(facts: &Virtualization) -> Option<Seen> {
+    bit(facts, PV_EOI)
+}
+
+/// Deferred TLB flushes.
+pub fn tlb_flush(facts: &Virtualization) -> Option<Seen> {
+    bit(facts, TLB_FLUSH)
+}
+
+/// IPIs by hypercall.
+pub fn ipi(facts: &Virtualization) -> Option<Seen> {
+    bit(facts, SEND_IPI)
+}
+
+/// Asynchronous page faults.
+pub fn async_pf(facts: &Virtualization) -> Option<Seen> {
+    bit(facts, ASYNC_PF)
+}
+
+/// The guest may switch off halt polling.
+pub fn poll_control(facts: &Virtualization) -> Option<Seen> {
+    bit(facts, POLL_CONTROL)
+}

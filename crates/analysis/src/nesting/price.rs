@@ -1,0 +1,76 @@
+//! What does a finding cost on this very host? Its own exits tell, where a recording has them.
+//!
+//! In: the Sections `flow` and `nesting` of one recording. A finding whose exits were seen gets them as evidence, and their
+//! time as its cost, measured, in the place of a published number.
+
+use super::observed::Observed;
+use base::number::{list, percent, plain, thousands};
+use base::recording::Emulator;
+use base::{Cost, CostKind, Evidence, Finding, Level, Section};
+
+/// Which exits a finding is about.
+struct Priced {
+    /// The rule.
+    rule: &'static str,
+    /// Part of the finding's subject; empty: any.
+    about: &'static str,
+    /// Reasons of the exits that would go, as table `exits` calls them.
+    reasons: &'static [&'static str],
+}
+
+const PRICED: &[Priced] = &[
+    Priced { rule: "NST-SHADOW", about: "", reasons: &["VMREAD", "VMWRITE"] },
+    Priced { rule: "NST-SVM", about: "virtual_vmload_vmsave", reasons: &["VMLOAD", "VMSAVE"] },
+    Priced { rule: "NST-SVM", about: "virtual_gif", reasons: &["STGI", "CLGI"] },
+    Priced {
+        rule: "NST-APIC",
+        about: "apicv",
+        reasons: &["APIC_ACCESS", "EOI_INDUCED", "INTERRUPT_WINDOW", "TPR_BELOW_THRESHOLD"],
+    },
+    Priced { rule: "NST-APIC", about: "avic", reasons: &["VINTR", "WRITE_CR8"] },
+    Priced { rule: "NST-NXHUGE", about: "", reasons: &["EPT_VIOLATION"] },
+];
+
+/// Adds measured costs to the findings of `nesting` from what `flow` saw.
+pub fn price(sections: &mut [Section], emulated: Option<Emulator>) {
+    let Some(observed) = sections.iter().find(|section| section.id == "flow").and_then(Observed::of) else { return };
+    let nesting = sections.iter_mut().filter(|section| section.id == "nesting");
+    for finding in nesting.flat_map(|section| &mut section.findings) {
+        let of_finding = |priced: &&Priced| priced.rule == finding.rule && finding.subject.contains(priced.about);
+        // The host's trace shows what the host's own settings cost.
+        if finding.level == Level::L0
+            && let Some(priced) = PRICED.iter().find(of_finding)
+        {
+            measured(finding, priced, &observed, emulated);
+        }
+    }
+}
+
+fn measured(finding: &mut Finding, priced: &Priced, observed: &Observed, emulated: Option<Emulator>) {
+    let (count, ns) = observed.of_reasons(priced.reasons);
+    if count == 0 {
+        return;
+    }
+    let names: Vec<String> = priced.reasons.iter().map(|name| (*name).to_owned()).collect();
+    let share = observed.share(ns);
+    let seen = |what: String, place: &str| Evidence { what, place: place.to_owned() };
+    let what = format!("{} exits are {}, {} of the vCPUs' time", thousands(count), list(&names), percent(share));
+    finding.evidence.push(seen(what, "table exits of flow"));
+    if observed.chain_count() > 0 {
+        let (of, all) = (observed.per_chain(priced.reasons), observed.exits_per_chain);
+        let rounded = |value: f64| plain((value * 10.0).round() / 10.0);
+        let what = format!("{} of {} exits in each chain are {}", rounded(of), rounded(all), list(&names));
+        finding.evidence.push(seen(what, "table chains of flow"));
+    }
+    finding.title = format!("{}; here that is {} of the vCPUs' time", finding.title, percent(share));
+    finding.cost = Cost::of(CostKind::Measured, share, marked("share of the vCPUs' time", emulated));
+}
+
+/// A unit with the mark of emulated time.
+fn marked(unit: &str, emulated: Option<Emulator>) -> String {
+    match emulated {
+        None => unit.to_owned(),
+        Some(Emulator::Tcg) => format!("{unit}, emulated by QEMU TCG"),
+        Some(Emulator::Bochs) => format!("{unit}, emulated by Bochs"),
+    }
+}

@@ -1,0 +1,275 @@
+//! What can be wrong with how a machine is set up for nesting: rules as data.
+//!
+//! Each row says what it is called, why it costs, what to type, what that needs and where the claim comes from; its
+//! `check` looks at the machines and returns what it saw. Published costs are those of their sources and nobody else's.
+
+use super::checks;
+use super::model::Model;
+use base::{Change, Cost, Evidence, Level, Needs, Severity};
+
+/// What a rule's check saw.
+pub struct Hit {
+    /// Machine, or machine and feature.
+    pub subject: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Where the change has to be made.
+    pub level: Level,
+    /// One line.
+    pub title: String,
+    /// What was seen and where.
+    pub evidence: Vec<Evidence>,
+    /// What it costs.
+    pub cost: Cost,
+    /// Changes that the program can make itself.
+    pub changes: Vec<Change>,
+    /// Commands made for this case; they come before the rule's own.
+    pub fix: Vec<String>,
+    /// Their way back.
+    pub undo: Vec<String>,
+    /// What the change needs here; `None`: what the rule says.
+    pub needs: Option<Needs>,
+}
+
+/// One rule.
+pub struct Rule {
+    /// `NST-` and a word.
+    pub id: &'static str,
+    /// Looks at all machines.
+    pub check: fn(&Model) -> Vec<Hit>,
+    /// Why it costs.
+    pub why: &'static str,
+    /// What to type.
+    pub fix: &'static [&'static str],
+    /// The way back.
+    pub undo: &'static [&'static str],
+    /// What the change needs.
+    pub needs: Needs,
+    /// Where the claim comes from.
+    pub source: &'static str,
+}
+
+/// All rules, in the order in which equal findings are shown.
+pub const RULES: &[Rule] = &[
+    Rule {
+        id: "NST-TCG",
+        check: checks::identity::emulated,
+        why: "QEMU without KVM interprets every instruction. Nothing that is timed here says anything of hardware, and \
+              everything is some ten times slower than it could be.",
+        fix: &[
+            "ls -l /dev/kvm   # on the machine below: is KVM there, and may QEMU open it?",
+            "qemu-system-x86_64 -accel kvm -cpu host ...",
+        ],
+        undo: &[],
+        needs: Needs::OuterLevel,
+        source: "QEMU 9.0, target/i386/tcg/sysemu/tcg-cpu.c and cpu.c (signature TCGTCGTCGTCG at CPUID 0x40000000)",
+    },
+    Rule {
+        id: "NST-SHADOW",
+        check: checks::vmx::shadow,
+        why: "Without VMCS shadowing each VMREAD and VMWRITE of a guest hypervisor leaves the guest, and the level below \
+              carries it out. KVM in a guest makes 8 to 16 of them for each exit of its own guest.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Reload,
+        source: "arch/x86/kvm/vmx/vmx.c (enable_shadow_vmcs) and vmcs_shadow_fields.h, Linux 6.12; github.com/intel/haxm pull \
+                 request 130 (6-10 VMREAD and 2-6 VMWRITE per exit)",
+    },
+    Rule {
+        id: "NST-EVMCS",
+        check: checks::hyperv::evmcs_off,
+        why: "Hyper-V can share the VMCS of a nested guest as plain memory and be told what changed in it. Without that each \
+              VMREAD and VMWRITE of KVM is an exit to Hyper-V, and the whole VMCS is merged anew at each entry.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Reload,
+        source: "V. Kuznetsov, FOSDEM 2018 (20,700 to 8,900 cycles); commit messages of Linux 4.16 (18,890 to 8,304); \
+                 arch/x86/kvm/vmx/vmx_onhyperv.c, Linux 6.12",
+    },
+    Rule {
+        id: "NST-EVMCSNONE",
+        check: checks::hyperv::evmcs_absent,
+        why: "Without the enlightened VMCS each VMREAD and VMWRITE of KVM is an exit to Hyper-V. Hyper-V offers it since \
+              Windows Server 2016, on Intel, to VMs with nested virtualization.",
+        fix: &["Set-VMProcessor -VMName GUEST -ExposeVirtualizationExtensions $true   # at Hyper-V, VM switched off"],
+        undo: &["Set-VMProcessor -VMName GUEST -ExposeVirtualizationExtensions $false"],
+        needs: Needs::OuterLevel,
+        source: "Hyper-V TLFS, \"Nested Virtualization\"; V. Kuznetsov, FOSDEM 2018",
+    },
+    Rule {
+        id: "NST-EVMCSON",
+        check: checks::hyperv::evmcs_on,
+        why: "Version 1 of the enlightened VMCS has no fields for posted interrupts, the APIC-access page, virtual-interrupt \
+              delivery, PML, pause-loop exiting and the preemption timer, so KVM switches them off with it. That is expected: \
+              exits got 2.3 times cheaper, and one kernel build took longer. Measure the real load both ways.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Reload,
+        source: "evmcs_sanitize_exec_ctrls in arch/x86/kvm/vmx/hyperv_evmcs.h and hyperv.c, Linux 6.12; V. Kuznetsov, FOSDEM \
+                 2018 (26m54.9 to 27m53.1, one run each)",
+    },
+    Rule {
+        id: "NST-MSRBITMAP",
+        check: checks::hyperv::msr_bitmap,
+        why: "Without the enlightened MSR bitmap every MSR access of a nested guest exits, also those that could pass.",
+        fix: &["ask for a newer Hyper-V: CPUID 0x4000000a eax bit 19 must be set"],
+        undo: &[],
+        needs: Needs::OuterLevel,
+        source: "commit ceef7d10dfb6, KVM: x86: VMX: hyper-v: Enlightened MSR-Bitmap support (1,300 to 120 cycles)",
+    },
+    Rule {
+        id: "NST-FLUSH",
+        check: checks::hyperv::direct_flush,
+        why: "With the direct flush a nested guest asks Hyper-V itself to flush TLBs; without it each request goes through KVM.",
+        fix: &["ask for a newer Hyper-V: CPUID 0x4000000a eax bit 17 must be set"],
+        undo: &[],
+        needs: Needs::OuterLevel,
+        source: "Hyper-V TLFS, \"Direct Virtual Flush\"; arch/x86/kvm/vmx/vmx.c (hv_enable_l2_tlb_flush), Linux 6.12",
+    },
+    Rule {
+        id: "NST-PAGING",
+        check: checks::settings::paging,
+        why: "Without second-level page tables KVM shadows every page table of every guest. A fault of a nested guest then \
+              costs up to 4n+8 switches of world with n levels of tables, against 2n+6 with them.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Reload,
+        source: "PVM, SOSP 2023, section 2; arch/x86/kvm/vmx/vmx.c (enable_ept) and svm/svm.c (npt_enabled), Linux 6.12",
+    },
+    Rule {
+        id: "NST-APIC",
+        check: checks::settings::apic,
+        why: "Without it KVM emulates the local APIC: exits for EOI, for IPIs and for each interrupt that it injects. AVIC is \
+              off by default before Linux 6.18, and a vCPU is without it while it runs a nested guest.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Reload,
+        source: "arch/x86/kvm/vmx/vmx.c (enable_apicv) and svm/avic.c, Linux 6.12; commit ca2967de5a5b (6.18)",
+    },
+    Rule {
+        id: "NST-SVM",
+        check: checks::settings::svm,
+        why: "A guest hypervisor executes VMLOAD, VMSAVE, STGI and CLGI around each run of its guest. Each is an exit unless \
+              the CPU carries it out in the guest.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Reload,
+        source: "AMD APM vol. 2, 15.33; arch/x86/kvm/svm/svm.c (vls, vgif), Linux 6.12",
+    },
+    Rule {
+        id: "NST-OFF",
+        check: checks::settings::others,
+        why: "The switch is on unless somebody sets it, or unless the CPU as this level sees it lacks the feature.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Reload,
+        source: "arch/x86/kvm, Linux 6.12; Documentation/admin-guide/kernel-parameters.txt",
+    },
+    Rule {
+        id: "NST-CLOCK",
+        check: checks::clock::exits,
+        why: "A program that asks for the time many thousand times a second leaves the guest as often.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::OuterLevel,
+        source: "drivers/clocksource/hyperv_timer.c and acpi_pm.c, arch/x86/kernel/hpet.c, Linux 6.12",
+    },
+    Rule {
+        id: "NST-KVMCLOCK",
+        check: checks::clock::unstable,
+        why: "KVM marks its clock as stable only if its own host reads the TSC, or Hyper-V's TSC page. Else the vDSO may not \
+              read it, and every reading becomes a system call.",
+        fix: &["cat /sys/devices/system/clocksource/clocksource0/current_clocksource   # at the level below"],
+        undo: &[],
+        needs: Needs::OuterLevel,
+        source: "kvm_get_time_and_clockread in arch/x86/kvm/x86.c, Linux 6.12; V. Kuznetsov, FOSDEM 2018 (1,500 and 80 cycles)",
+    },
+    Rule {
+        id: "NST-CLOCKGUESTS",
+        check: checks::clock::for_guests,
+        why: "KVM passes a stable clock on only if its own host reads the TSC, or since Linux 4.16 Hyper-V's TSC page with \
+              notifications of changed frequency. Else a guest's kvm-clock keeps its name, and each reading is a system call.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "kvm_get_time_and_clockread in arch/x86/kvm/x86.c, Linux 6.12; V. Kuznetsov, FOSDEM 2018 (1,500 and 80 cycles)",
+    },
+    Rule {
+        id: "NST-LOST",
+        check: checks::identity::lost,
+        why: "A guest can use what its CPU model offers. A model that is named (Skylake-Server, EPYC) leaves out features \
+              that the processor has; host-passthrough leaves out those alone that KVM passes on to nobody.",
+        fix: &[
+            "virsh edit GUEST   # <cpu mode='host-passthrough' migratable='off'/>",
+            "qemu-system-x86_64 -cpu host ...   # the same without libvirt",
+        ],
+        undo: &["virsh edit GUEST   # the <cpu> element as it was"],
+        needs: Needs::OuterLevel,
+        source: "nested_vmx_setup_ctls_msrs in arch/x86/kvm/vmx/nested.c, svm_set_cpu_caps in svm/svm.c, Linux 6.12",
+    },
+    Rule {
+        id: "NST-KERNEL",
+        check: checks::kernel::older,
+        why: "The change is in the kernel of this machine or it is not; a newer kernel brings it.",
+        fix: &["apt-get update && apt-get install --only-upgrade linux-image-amd64   # or your distribution's way"],
+        undo: &["choose the kernel before in the boot loader's menu"],
+        needs: Needs::Reboot,
+        source: "messages of the commits named (docs/check.md has the list)",
+    },
+    Rule {
+        id: "NST-NXHUGE",
+        check: checks::kernel::nx_huge_pages,
+        why: "Executable huge pages are split into 4 KiB pages on processors with the iTLB-multihit erratum. This one is not \
+              affected, so the split costs page faults and TLB misses for nothing.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "Documentation/admin-guide/hw-vuln/multihit.rst, Linux 6.12; counter nx_lpage_splits",
+    },
+    Rule {
+        id: "NST-L1D",
+        check: checks::kernel::l1d_flush,
+        why: "The flush protects against L1TF, and each entry after it finds an empty cache. Counter l1d_flush tells how often.",
+        fix: &["cat /sys/kernel/debug/kvm/l1d_flush   # how often; read the mitigation's page before you change it"],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "Documentation/admin-guide/hw-vuln/l1tf.rst, Linux 6.12 (kvm-intel.vmentry_l1d_flush)",
+    },
+    Rule {
+        id: "NST-MITIGATION",
+        check: checks::kernel::mitigations,
+        why: "These protect against weaknesses of the processor, with work at each system call, entry or exit. Switching one \
+              off is a decision about security, so no command is given.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Reboot,
+        source: "Documentation/admin-guide/hw-vuln/, Linux 6.12",
+    },
+    Rule {
+        id: "NST-NESTED",
+        check: checks::identity::not_nested,
+        why: "With nested off KVM offers its guests neither VMX nor SVM. Right for a host whose guests need no guests.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Reload,
+        source: "Documentation/virt/kvm/x86/running-nested-guests.rst, Linux 6.12 (on by default, for Intel since 4.20)",
+    },
+    Rule {
+        id: "NST-PMU",
+        check: checks::identity::no_pmu,
+        why: "Without a PMU perf has neither cycles nor instructions, and what exits do to caches stays unseen.",
+        fix: &["virsh edit GUEST   # <cpu mode='host-passthrough'/>, <features><pmu state='on'/></features>"],
+        undo: &["virsh edit GUEST   # <features><pmu state='off'/></features>"],
+        needs: Needs::OuterLevel,
+        source: "arch/x86/kvm/x86.c (enable_pmu), Linux 6.12; libvirt, domain format, features",
+    },
+    Rule {
+        id: "NST-TRACE",
+        check: checks::identity::no_trace,
+        why: "That an event is registered does not mean that it fires, and a kernel in confidentiality lockdown gives no traces.",
+        fix: &["kvmscope record --seconds 1 -o try   # runs a test guest first and says which events fire"],
+        undo: &["rm -r try"],
+        needs: Needs::Nothing,
+        source: "Documentation/trace/events.rst, kernel_lockdown(7); docs/record.md (kvm_pvm)",
+    },
+];

@@ -1,0 +1,115 @@
+//! All of it as one Section.
+
+use super::advise::advise;
+use super::build::build;
+use super::measured::Measurements;
+use super::model::{Machine, Model, State};
+use super::tables;
+use crate::{Answer, Ask, Error, Options};
+use base::number::{list, many};
+use base::{Section, Unknown};
+
+/// The question this folder answers.
+pub const QUESTION: &str = "What does an exit cost at every level, and what would make it cheaper?";
+
+/// Answers it; `None` if the recording has no snapshot and no bench.
+///
+/// # Errors
+/// None today: a snapshot that cannot be read is a problem and costs nobody else's answer.
+pub fn answer(ask: &mut Ask<'_>) -> Result<Option<Answer>, Error> {
+    let (model, mut problems) = build(&ask.input.recording);
+    let (measured, unread) = Measurements::of(&ask.input.recording);
+    problems.extend(unread);
+    if model.machines.is_empty() && measured.is_empty() && problems.is_empty() {
+        return Ok(None);
+    }
+    let only_measured = model.machines.is_empty() && !measured.is_empty();
+    let mut section = if only_measured { Section::new("nesting", QUESTION) } else { section(&model, ask.options) };
+    measured.tell(&mut section);
+    Ok(Some(Answer { section, problems }))
+}
+
+/// The Section of these machines.
+pub fn section(model: &Model, options: &Options) -> Section {
+    let mut section = Section::new("nesting", QUESTION);
+    section.about = model.machines.iter().map(about).collect();
+    section.findings = advise(model);
+    section.summary = summary(model, section.findings.len());
+    section.tables = vec![
+        tables::features(model, options.all_features),
+        tables::matrix(model, options.all_features),
+        tables::parameters(model),
+        super::flags::table(model),
+    ];
+    section.unknown = unknown(model);
+    section
+}
+
+/// One line on a machine.
+fn about(machine: &Machine) -> String {
+    let facts = &machine.facts;
+    let kernel = facts.release.as_ref().map_or("unknown kernel".to_owned(), |release| format!("Linux {release}"));
+    let cpu = facts.processor.as_ref().map_or("unknown processor", |cpu| cpu.name.as_str());
+    let below = match (facts.below.present, facts.below.names()) {
+        (Some(false), _) => "on bare metal".to_owned(),
+        (Some(true), names) if names.is_empty() => "under a hypervisor without a name".to_owned(),
+        (Some(true), names) => {
+            format!("under {}", list(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()))
+        }
+        (None, _) => "level unknown".to_owned(),
+    };
+    format!("{}: {kernel}, {cpu}, {below}", machine.id)
+}
+
+/// The answer as a person would say it.
+fn summary(model: &Model, findings: usize) -> String {
+    let mut sentences: Vec<String> = model.machines.iter().map(standing).collect();
+    let count = |state: State| {
+        let rows = model.machines.iter().flat_map(|machine| &machine.features);
+        rows.filter(|row| row.state == state).count()
+    };
+    let [on, off, absent, unknown] = [State::On, State::Off, State::Absent, State::Unknown].map(count);
+    sentences.push(format!("Of all features {on} are on, {off} off, {absent} absent and {unknown} unknown."));
+    if findings == 0 {
+        sentences.push("None of that asks for a change.".to_owned());
+    }
+    sentences.join(" ")
+}
+
+/// What a machine is for nesting, in a sentence.
+fn standing(machine: &Machine) -> String {
+    let id = &machine.id;
+    match (machine.state("emulated_cpu"), machine.state("virtualization"), machine.state("kvm")) {
+        (State::On, ..) => format!("{id} is emulated by QEMU, not run by KVM: its times mean nothing for hardware."),
+        (_, State::On, State::On) => {
+            format!("{id} can run guests with KVM, nested ones if they are offered VMX or SVM.")
+        }
+        (_, State::On, _) => format!("{id} is offered VMX or SVM, and KVM is not loaded."),
+        (_, State::Absent, State::On) if machine.state("kvm_pvm") == State::On => {
+            format!("{id} has no VMX or SVM and runs guests with kvm_pvm.")
+        }
+        (_, State::Absent, _) => format!("{id} is offered no VMX or SVM, so KVM cannot run guests there by hardware."),
+        _ => format!("Whether {id} can run guests is unknown."),
+    }
+}
+
+/// What these machines cannot tell.
+fn unknown(model: &Model) -> Vec<Unknown> {
+    let untold = model.untold();
+    if let Some((level, ..)) = untold.first() {
+        let names: Vec<String> = untold.iter().map(|(_, feature, _)| (*feature).to_owned()).collect();
+        let text = format!(
+            "{} of {level} cannot be told from its guest: {}. Ask the owner of {level} for a snapshot, or measure: \
+             kvmscope bench exits.",
+            many(names.len() as u64, "feature"),
+            list(&names)
+        );
+        return vec![Unknown {
+            what: "outer_level".into(),
+            amount: Some(names.len() as f64),
+            unit: "features".into(),
+            text,
+        }];
+    }
+    Vec::new()
+}

@@ -1,0 +1,98 @@
+//! A trace is replayed into a walk: with which events, and what is known of it before the first.
+//!
+//! ```text
+//! trace --- events of roles::ROWS ---> ear.event ---> walk ---> sink
+//!     \---- events asked for besides -> ear.other
+//! ```
+//! Every question that follows vCPU threads begins here, so that all of them walk alike.
+
+use super::{Sink, Walk};
+use crate::Options;
+use crate::input::Part;
+use crate::shared::roles::{self, ROWS};
+use crate::shared::vendor;
+use base::Clock;
+use trace::replay::Listener;
+use trace::{Event, Reading, Totals, Wanted};
+
+/// What a question needs besides the walk.
+#[derive(Default)]
+pub struct Besides {
+    /// The clock to tell times with, if it is not the file's.
+    pub fitted: Option<Clock>,
+    /// Events that are no role's.
+    pub events: Option<Wanted>,
+}
+
+/// Who listens while a trace is walked.
+pub trait Ear<S: Sink> {
+    /// The trace begins at `origin_ns`.
+    fn start(&mut self, _walk: &mut Walk<S>, _origin_ns: u64) {}
+
+    /// An event of [`roles::ROWS`], which has to be given to the walk.
+    #[inline(always)]
+    fn event(&mut self, walk: &mut Walk<S>, event: &Event<'_>) {
+        walk.event(event);
+    }
+
+    /// An event of [`Besides::events`].
+    fn other(&mut self, _walk: &mut Walk<S>, _event: &Event<'_>) {}
+
+    /// So many bytes of so many are read.
+    fn progress(&mut self, _done: u64, _all: u64) {}
+}
+
+/// Who only wants to know how far it is.
+pub struct Progress<'a>(pub &'a mut dyn FnMut(u64, u64));
+
+impl<S: Sink> Ear<S> for Progress<'_> {
+    fn progress(&mut self, done: u64, all: u64) {
+        (self.0)(done, all);
+    }
+}
+
+/// Walks through `part` from its first event to its last.
+pub fn walked<S: Sink>(
+    part: &Part,
+    options: &Options,
+    besides: Besides,
+    sink: S,
+    ear: &mut impl Ear<S>,
+) -> (Walk<S>, Totals) {
+    let trace = part.trace.as_ref();
+    let has = |name: &str| trace.facts().event_types.iter().any(|event| event.name == name);
+    let mut request = roles::request(&options.ignore_events, has);
+    request.events.extend(besides.events);
+    let mut walk = Walk::new(sink);
+    walk.isa = vendor::of(trace);
+    walk.seen.wakeup = has("kvm_vcpu_wakeup");
+    let mut feed = Feed { walk, ear };
+    let totals = trace::replay(trace, &Reading { request: &request, fitted: besides.fitted }, &mut feed);
+    let mut walk = feed.walk;
+    walk.end(totals.span_ns.map_or(0, |(_, last)| last));
+    (walk, totals)
+}
+
+struct Feed<'e, S: Sink, E> {
+    walk: Walk<S>,
+    ear: &'e mut E,
+}
+
+impl<S: Sink, E: Ear<S>> Listener for Feed<'_, S, E> {
+    fn start(&mut self, origin_ns: u64) {
+        self.walk.start(origin_ns);
+        self.ear.start(&mut self.walk, origin_ns);
+    }
+
+    #[inline(always)]
+    fn event(&mut self, event: &Event<'_>) {
+        if usize::from(event.kind) == ROWS.len() {
+            return self.ear.other(&mut self.walk, event);
+        }
+        self.ear.event(&mut self.walk, event);
+    }
+
+    fn progress(&mut self, done: u64, all: u64) {
+        self.ear.progress(done, all);
+    }
+}

@@ -1,0 +1,146 @@
+//! Each rule: a machine that fires it, and the same with one thing changed that does not.
+
+use super::tree::{Tree, answer};
+use base::{CostKind, Needs, Severity};
+
+const CLOCK: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+const VULNERABLE: &str = "sys/devices/system/cpu/vulnerabilities";
+
+fn intel() -> Tree {
+    Tree::of("hosts-intel", 0)
+}
+
+fn guest() -> Tree {
+    Tree::of("hosts-intel", 1)
+}
+
+/// `fires` has the rule, `silent` has not.
+fn decides(rule: &str, fires: &Tree, silent: &Tree) {
+    assert!(fires.finding(rule).is_some(), "{rule} does not fire: {:?}", fires.findings());
+    assert!(silent.finding(rule).is_none(), "{rule} fires without cause");
+}
+
+#[test]
+fn shadowing_off_at_the_host_is_the_first_thing_to_change() {
+    let off = intel().with("kvm_intel.enable_shadow_vmcs", "N");
+    decides("NST-SHADOW", &off, &intel());
+    let finding = off.finding("NST-SHADOW").unwrap();
+    assert_eq!(
+        (finding.severity, finding.needs, finding.cost.kind),
+        (Severity::High, Needs::Reload, CostKind::Published)
+    );
+    assert_eq!(finding.fix[0], "modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs=1");
+    assert_eq!(finding.undo[0], "modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs=0");
+    assert_eq!(finding.evidence[0].what, "kvm_intel.enable_shadow_vmcs = N");
+    // A host whose guests have no guests does not pay for it; a file that is missing is no answer.
+    assert!(off.with("kvm_intel.nested", "N").finding("NST-SHADOW").is_none());
+    let unknown = intel()
+        .without("kvm_intel.enable_shadow_vmcs")
+        .with("unreadable.txt", "sys/module/kvm_intel/parameters/enable_shadow_vmcs: denied");
+    assert!(unknown.finding("NST-SHADOW").is_none());
+}
+
+#[test]
+fn emulation_is_said_first() {
+    let emulated =
+        guest().replacing("cpuid.json", "0x4b4d564b", "0x54474354").replacing("cpuid.json", "0x564b4d56", "0x43544743");
+    let emulated = emulated.replacing("cpuid.json", "0x0000004d", "0x47435447");
+    decides("NST-TCG", &emulated, &guest());
+    assert_eq!(emulated.findings()[0].rule, "NST-TCG");
+}
+
+#[test]
+fn switches_that_are_off() {
+    decides("NST-PAGING", &intel().with("kvm_intel.ept", "N"), &intel());
+    decides("NST-PAGING", &Tree::of("hosts-amd", 0).with("kvm_amd.npt", "0"), &Tree::of("hosts-amd", 0));
+    decides("NST-SVM", &Tree::of("hosts-amd", 0).with("kvm_amd.vls", "0"), &Tree::of("hosts-amd", 0));
+    decides("NST-APIC", &intel().with("kvm_intel.enable_apicv", "N"), &intel());
+    decides("NST-OFF", &intel().with("kvm.tdp_mmu", "N"), &intel());
+    decides("NST-NESTED", &intel().with("kvm_intel.nested", "N"), &intel());
+    // What the CPU lacks is absent, not off: there is nothing to switch on.
+    let lacks = intel().with("kvm_intel.enable_apicv", "N").replacing("proc/cpuinfo", " apicv", "");
+    assert!(lacks.finding("NST-APIC").is_none());
+}
+
+#[test]
+fn the_enlightened_vmcs() {
+    let (off, on) = (Tree::of("hosts-hyperv", 1), Tree::of("hosts-hyperv-evmcs", 1));
+    decides("NST-EVMCS", &off, &on);
+    let cost = off.finding("NST-EVMCS").unwrap().cost;
+    assert_eq!((cost.value, cost.low, cost.kind), (Some(11_800.0), Some(10_586.0), CostKind::Published));
+    decides("NST-EVMCSON", &on, &off);
+    // Not recommended: bit 14 of 0x40000004.
+    let never = Tree::of("hosts-hyperv", 1).replacing("cpuid.json", "0x00064e24", "0x00060e24");
+    decides("NST-EVMCSNONE", &never, &off);
+    assert!(never.finding("NST-EVMCS").is_none());
+    assert_eq!(never.finding("NST-EVMCSNONE").unwrap().needs, Needs::OuterLevel);
+    decides("NST-MSRBITMAP", &off, &on);
+    let without_flush = Tree::of("hosts-hyperv-evmcs", 1).replacing("cpuid.json", "0x000a0101", "0x00080101");
+    decides("NST-FLUSH", &without_flush, &on);
+}
+
+#[test]
+fn clocks() {
+    decides("NST-CLOCK", &guest().with(CLOCK, "acpi_pm\n"), &guest());
+    let finding = guest().with(CLOCK, "acpi_pm\n").finding("NST-CLOCK").unwrap();
+    assert_eq!(finding.fix[0], format!("echo tsc > /{CLOCK}"));
+    assert_eq!(finding.undo[0], format!("echo acpi_pm > /{CLOCK}"));
+    // On bare metal such a clock is slow and no exit.
+    assert!(intel().with(CLOCK, "acpi_pm\n").finding("NST-CLOCK").is_none());
+    decides("NST-CLOCKGUESTS", &guest(), &guest().with(CLOCK, "tsc\n"));
+    let unstable = guest().replacing("cpuid.json", "0x01007efb", "0x00007efb");
+    decides("NST-KVMCLOCK", &unstable, &guest());
+}
+
+#[test]
+fn kernels_that_lack_a_change() {
+    let older = intel().with("proc/sys/kernel/osrelease", "6.1.121-amd64\n");
+    let newer = intel().with("proc/sys/kernel/osrelease", "6.1.122-amd64\n");
+    let cached = |tree: &Tree| tree.findings().into_iter().find(|finding| finding.subject == "L0.1201f226c863");
+    assert!(cached(&newer).is_none());
+    let finding = cached(&older).unwrap();
+    assert!(finding.title.contains("older than 6.1.122"), "{}", finding.title);
+    assert_eq!(finding.severity, Severity::Medium);
+    // An enterprise kernel's number stays, so its age says less.
+    let frozen = intel().with("proc/sys/kernel/osrelease", "5.14.0-503.el9.x86_64\n");
+    assert_eq!(cached(&frozen).unwrap().severity, Severity::Low);
+}
+
+#[test]
+fn mitigations() {
+    let split = intel().with("kvm.nx_huge_pages", "Y");
+    decides("NST-NXHUGE", &split, &intel());
+    let affected = intel()
+        .with("kvm.nx_huge_pages", "Y")
+        .with(&format!("{VULNERABLE}/itlb_multihit"), "KVM: Mitigation: Split huge pages");
+    assert!(affected.finding("NST-NXHUGE").is_none());
+    decides("NST-L1D", &intel().with("kvm_intel.vmentry_l1d_flush", "cond"), &intel());
+    let quiet = ["mmio_stale_data", "spectre_v2"];
+    let unprotected =
+        quiet.iter().fold(intel(), |tree, file| tree.with(&format!("{VULNERABLE}/{file}"), "Not affected"));
+    decides("NST-MITIGATION", &intel(), &unprotected);
+}
+
+#[test]
+fn what_can_be_measured() {
+    let counters = guest().with("sys/bus/event_source/devices/cpu/type", "4");
+    decides("NST-PMU", &guest(), &counters);
+    let silent = intel().with("sys/kernel/tracing/available_events", "sched:sched_switch\n");
+    decides("NST-TRACE", &silent, &intel());
+    let locked = intel().with("sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+    decides("NST-TRACE", &locked, &intel().with("sys/kernel/security/lockdown", "none [integrity] confidentiality\n"));
+}
+
+#[test]
+fn a_guest_without_vmx_under_a_host_that_has_it() {
+    let plain = guest().replacing("proc/cpuinfo", " vmx ", " ").replacing("proc/cpuinfo", "vmx flags", "x");
+    let both = answer(&[&intel(), &plain]);
+    let lost = both.findings.iter().find(|finding| finding.rule == "NST-LOST").unwrap();
+    assert!(lost.title.starts_with("L1 is offered no VMX or SVM"), "{}", lost.title);
+    // What KVM shows whatever its hardware has is no loss and no gain.
+    let imitated = guest().replacing("proc/cpuinfo", "unrestricted_guest", "unrestricted_guest shadow_vmcs");
+    let table = answer(&[&intel().replacing("proc/cpuinfo", " shadow_vmcs", ""), &imitated]);
+    let flags = table.table("flags").unwrap();
+    let row = flags.rows.iter().find(|row| row[2] == "shadow_vmcs".into()).unwrap();
+    assert_eq!(row[5], "offered, and imitated by KVM where hardware lacks it".into());
+}

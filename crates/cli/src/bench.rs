@@ -1,0 +1,51 @@
+//! `kvmscope bench`: what exits, clock reads and whole programs cost on this machine.
+//!
+//! ```text
+//! exits, clock   the same program again, once for each launch --> results --\
+//! macro -- CMD   the command, again and again --------------------------------> a recording --> its answer
+//! ```
+
+mod clock;
+mod exits;
+mod launches;
+mod place;
+mod status;
+mod whole;
+
+use crate::exit::Exit;
+use clap::{Args, Subcommand};
+
+/// Measure what an exit, a clock read or a program costs on this machine
+#[derive(Args)]
+pub struct Bench {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Exits(exits::Exits),
+    Clock(clock::Clock),
+    Macro(whole::Macro),
+    /// One launch of a bench, its orders on standard input
+    #[command(hide = true)]
+    Launch,
+}
+
+/// What starts a launch.
+const LAUNCH: &[&str] = &["bench", "launch"];
+
+impl Bench {
+    /// Measures, and says what came of it.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        match &self.what {
+            What::Exits(exits) => exits.run(),
+            What::Clock(clock) => clock.run(),
+            What::Macro(whole) => whole.run(),
+            What::Launch => {
+                lab::bench::launch::inside()?;
+                Ok(Exit::Answered)
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `kvmscope bench exits`: every kind of exit, in guests of a few bytes and in this process.
+
+use super::launches::LaunchOptions;
+use super::place::PlaceOptions;
+use crate::exit::{Exit, WrongUse};
+use anyhow::bail;
+use base::Bench;
+use clap::Args;
+use lab::bench::environment::environment;
+use lab::bench::exits::{Plan, names};
+use lab::bench::launch;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A test that takes longer is stopped.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Measure what each kind of exit costs, and who handles it
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope bench exits\n  \
+    kvmscope bench exits --tests cpuid,inl_from_kernel --launches 10\n  \
+    kvmscope bench exits --as L1 -o l1\n  \
+    kvmscope bench exits --json | jq '.sections[].tables.exits'\n\n\
+    Guests of a few bytes run on /dev/kvm, without QEMU; `here` rows need nothing.\n\
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong use.")]
+pub struct Exits {
+    /// Only these tests
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    tests: Vec<String>,
+    /// KVM's device
+    #[arg(long, value_name = "FILE", default_value = "/dev/kvm")]
+    device: PathBuf,
+    #[command(flatten)]
+    launches: LaunchOptions,
+    #[command(flatten)]
+    place: PlaceOptions,
+}
+
+impl Exits {
+    /// Measures, and says what came of it.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let known: Vec<&str> = names().map(|(_, name)| name).collect();
+        if let Some(unknown) = self.tests.iter().find(|test| !known.contains(&test.as_str())) {
+            let mut known: Vec<&str> = names().filter(|(place, _)| *place == "guest").map(|(_, name)| name).collect();
+            known.sort_unstable();
+            bail!(WrongUse(format!("there is no test `{unknown}`; there are {}", known.join(", "))));
+        }
+        let target = Duration::from_nanos(self.launches.seconds);
+        let plan = Plan {
+            device: self.device.clone(),
+            root: PathBuf::from("/"),
+            cpu: self.launches.cpu()?,
+            ns_per_tick: launch::ns_per_tick(),
+            target,
+            limit: LIMIT + 2 * target,
+            launch: 0,
+            only: self.tests.clone(),
+        };
+        let bench = Bench::new("exits", environment(Path::new("/")));
+        self.launches.run(bench, plan.results(), &self.place, &|number| plan.launch(number))
+    }
+}

@@ -1,0 +1,135 @@
+//! Where the results of a bench go, and how they are answered.
+//!
+//! ```text
+//! -o DIR, or nothing   a recording that stays: <machine>/bench/<name>.json, written again after each launch
+//! --json without -o    the same in a temporary directory, gone when the answer is printed
+//! ```
+
+use crate::arguments::machine;
+use crate::exit::Exit;
+use crate::page::PageOptions;
+use analysis::{Answers, Input, Options};
+use anyhow::Context;
+use base::recording::{Live, Machine, Part, PartKind, PartState, Recording};
+use base::{Bench, Utc};
+use clap::Args;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use tempfile::TempDir;
+
+/// Options of every bench.
+#[derive(Args)]
+pub struct PlaceOptions {
+    /// Directory of the recording [default: ./kvmscope-bench-UTC/; with --json nothing is kept]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// The machine this is, where it is a guest: L1, L1:web
+    #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
+    machine: Machine,
+    /// Print one JSON object (schema kvmscope/1) instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// No line of progress on stderr
+    #[arg(long)]
+    pub no_progress: bool,
+    #[command(flatten)]
+    page: PageOptions,
+}
+
+/// A recording with one bench in it.
+pub struct Place {
+    live: Live,
+    part: Part,
+    temporary: Option<TempDir>,
+}
+
+impl PlaceOptions {
+    /// Makes the recording of a bench called `name`.
+    pub fn begin(&self, name: &str) -> anyhow::Result<Place> {
+        let utc = Utc::of(SystemTime::now());
+        let temporary = match (&self.output, self.json) {
+            (None, true) => {
+                let made = tempfile::Builder::new().prefix("kvmscope-bench-").tempdir();
+                Some(made.context("a temporary directory")?)
+            }
+            _ => None,
+        };
+        let output = match (&self.output, &temporary) {
+            (Some(output), _) => output.clone(),
+            (None, Some(directory)) => directory.path().join("bench"),
+            (None, None) => format!("kvmscope-bench-{}", utc.name()).into(),
+        };
+        let live = Live::begin(
+            &output,
+            Recording {
+                root: PathBuf::new(),
+                created: Some(utc.stamp()),
+                tool: Some(format!("kvmscope bench {name} {}", env!("CARGO_PKG_VERSION"))),
+                emulated: None,
+                machines: vec![self.machine.clone()],
+                parts: Vec::new(),
+                problems: Vec::new(),
+            },
+        )?;
+        let path = Path::new(&self.machine.id).join("bench").join(format!("{name}.json"));
+        let part = Part {
+            path,
+            machine: self.machine.id.clone(),
+            kind: PartKind::Bench,
+            clock: None,
+            state: PartState::Partial,
+        };
+        Ok(Place { live, part, temporary })
+    }
+
+    /// Prints what the recording answers.
+    pub fn answer(&self, recording: Recording, command: &str, kept: bool) -> anyhow::Result<Exit> {
+        let root = recording.root.clone();
+        let input = Input::open(recording)?;
+        let Answers { mut sections, problems, failed } = Answers::of(&input, &Options::default(), &mut |_, _| {});
+        if let Some(error) = failed.into_iter().next() {
+            return Err(error.into());
+        }
+        if let Some(section) = sections.first_mut().filter(|_| kept) {
+            section.next.push(format!("kvmscope report {}", root.display()));
+        }
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        if self.json {
+            let answered =
+                show::json::Answered { recording: &input.recording, sections: &sections, problems: &problems };
+            show::json::write(&mut out, command, &[answered])?;
+        } else {
+            out.write_all(show::text::render(&sections, &problems, &self.page.page()).as_bytes())?;
+        }
+        out.flush()?;
+        let some = sections.iter().any(|section| section.tables.iter().any(|table| !table.rows.is_empty()));
+        Ok(if some { Exit::Answered } else { Exit::NoAnswer })
+    }
+}
+
+impl Place {
+    /// Writes what there is so far; the first time, the manifest names it.
+    pub fn keep(&mut self, bench: &Bench) -> anyhow::Result<()> {
+        let path = self.live.path(&self.part.path);
+        let first = !path.exists();
+        bench.write(&path)?;
+        if first {
+            self.live.with(vec![self.part.clone()])?;
+        }
+        Ok(())
+    }
+
+    /// Writes the whole, and prints what it answers.
+    pub fn finish(mut self, bench: &Bench, options: &PlaceOptions) -> anyhow::Result<Exit> {
+        self.keep(bench)?;
+        let part = Part { state: PartState::Complete, ..self.part };
+        let recording = self.live.finish(vec![part])?;
+        options.answer(recording, &format!("bench {}", bench.bench), self.temporary.is_none())
+    }
+
+    /// Takes everything back: nothing was measured.
+    pub fn abandon(self) -> anyhow::Result<()> {
+        Ok(self.live.abandon()?)
+    }
+}

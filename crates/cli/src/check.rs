@@ -1,0 +1,95 @@
+//! `kvmscope check`: how machines are set up, and what to change.
+//!
+//! In: the live host, which is a snapshot taken a moment ago; trees that hold copies of `/proc` and `/sys`; or recordings.
+//! Out: an answer to each question about setup, all of one set of machines.
+//! ```text
+//! (nothing)             snapshot of / into a temporary directory --\
+//! --root L0=DIR ...     copied trees                             ----> one recording --> questions with `setup`
+//! PATH                  a recording with its snapshots           --/
+//! ```
+
+mod places;
+
+use crate::arguments::FailOn;
+use crate::exit::{Exit, complain};
+use crate::page::PageOptions;
+use crate::progress::Progress;
+use analysis::{Answers, Input, Options};
+use anyhow::{Context, bail};
+use base::recording::Recording;
+use clap::Args;
+use places::Root;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+/// Say how this host, or a snapshot of another, is set up for virtualization, and what to change
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope check\n  \
+    kvmscope check --root sosreport-host1\n  \
+    kvmscope check --root L0=host --root L1=guest\n  \
+    kvmscope check fixtures/hosts-intel\n  \
+    kvmscope check --json | jq '.sections[].tables.features'\n  \
+    kvmscope check --fail-on high\n\n\
+    Needs no root, but sees more with it, and changes nothing.\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as --fail-on.")]
+pub struct Check {
+    /// A recording with snapshots, or a tree that holds proc and sys [default: this host, now]
+    #[arg(value_name = "PATH", conflicts_with = "root")]
+    path: Option<PathBuf>,
+    /// A tree that holds proc and sys of a machine, and its level; may be given several times, to compare levels
+    #[arg(long, value_name = "[LEVEL=]DIR", value_parser = places::root)]
+    root: Vec<Root>,
+    /// Print one JSON object (schema kvmscope/1) instead of text
+    #[arg(long)]
+    json: bool,
+    /// Also write each table as a CSV file into DIR
+    #[arg(long, value_name = "DIR")]
+    csv: Option<PathBuf>,
+    /// End with status 3 if a finding is as bad as this or worse
+    #[arg(long, value_name = "SEVERITY")]
+    fail_on: Option<FailOn>,
+    #[command(flatten)]
+    page: PageOptions,
+}
+
+impl Check {
+    /// Answers all questions about setup.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        // Kept until all is printed: facts are read from it as they are asked for.
+        let live = tempfile::Builder::new().prefix("kvmscope-check-").tempdir().context("a temporary directory")?;
+        let recording = match (&self.path, self.root.as_slice()) {
+            (Some(path), _) if places::is_tree(path) => places::trees(&[Root::at(path)])?,
+            (Some(path), _) => Recording::open(path)?,
+            (None, []) => places::this_host(live.path())?,
+            (None, roots) => places::trees(roots)?,
+        };
+        let title = recording.title();
+        let input = Input::open(recording)?;
+        let options = Options { all_features: true, ..Options::default() };
+        let mut progress = Progress::new(true);
+        // What happened is asked too, where there are traces: it prices what is found.
+        let answers = Answers::of(&input, &options, &mut |done, all| progress.at(done, all));
+        drop(progress);
+        let Answers { mut sections, problems, failed } = answers;
+        let setup = |id: &str| analysis::QUESTIONS.iter().any(|question| question.id == id && question.setup);
+        sections.retain(|section| setup(section.id));
+        failed.into_iter().for_each(|error| complain(&error.into()));
+        if sections.is_empty() {
+            bail!("{title} holds no snapshot of a machine; take one there with `kvmscope snapshot`");
+        }
+        if let Some(directory) = &self.csv {
+            show::csv::write_csv(&sections, directory)?;
+        }
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        if self.json {
+            let answered =
+                show::json::Answered { recording: &input.recording, sections: &sections, problems: &problems };
+            show::json::write(&mut out, "check", &[answered])?;
+        } else {
+            out.write_all(show::text::render(&sections, &problems, &self.page.page()).as_bytes())?;
+        }
+        out.flush()?;
+        Ok(FailOn::verdict(self.fail_on, &sections))
+    }
+}

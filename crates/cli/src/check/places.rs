@@ -1,0 +1,96 @@
+//! Which machines are meant: this one, or trees that hold copies of their files.
+
+use crate::exit::WrongUse;
+use base::Level;
+use base::recording::{Machine, Part, PartKind, PartState, Recording};
+use lab::snapshot::{More, monotonic_ns, take_more};
+use std::path::{Path, PathBuf};
+
+/// A tree, and the level of the machine if it was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    level: Option<u8>,
+    path: PathBuf,
+}
+
+impl Root {
+    /// A tree of a machine whose level nobody said.
+    pub fn at(path: &Path) -> Self {
+        Self { level: None, path: path.to_owned() }
+    }
+}
+
+/// `L1=DIR`, or `DIR`. What stands before a `=` and is no level is part of the directory's name.
+pub fn root(text: &str) -> Result<Root, String> {
+    if let Some((level, path)) = text.split_once('=')
+        && let Ok(level) = level.parse()
+    {
+        let Level::At(level) = level else { return Err("write the level as a number: L0=DIR".to_owned()) };
+        return Ok(Root { level: Some(level), path: path.into() });
+    }
+    if text.is_empty() {
+        Err("name a directory that holds proc and sys".to_owned())
+    } else {
+        Ok(Root::at(Path::new(text)))
+    }
+}
+
+/// Whether a directory holds the files of a machine.
+pub fn is_tree(path: &Path) -> bool {
+    path.join("proc").is_dir() || path.join("sys").is_dir()
+}
+
+/// Trees as the machines of one recording; a level that was not said is taken from what the tree says of itself.
+pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
+    if roots.len() > 1 && roots.iter().any(|root| root.level.is_none()) {
+        let how = "with several trees say the level of each: --root L0=host --root L1=guest";
+        return Err(WrongUse(how.to_owned()).into());
+    }
+    let (mut machines, mut parts): (Vec<Machine>, Vec<Part>) = (Vec::new(), Vec::new());
+    for root in roots {
+        let path = std::path::absolute(&root.path)?;
+        let snapshot = host::Snapshot::open(&path)?;
+        let level = root.level.unwrap_or_else(|| analysis::nesting::guessed_level(&snapshot));
+        let twins = machines.iter().filter(|machine| machine.level == level).count();
+        let id = if twins == 0 { format!("L{level}") } else { format!("L{level}-{}", twins + 1) };
+        let below = |machine: &&Machine| machine.level + 1 == level;
+        let parent = machines.iter().find(below).map(|machine| machine.id.clone());
+        machines.push(Machine { id: id.clone(), level, parent, name: None });
+        parts.push(Part { path, machine: id, kind: PartKind::Host, clock: None, state: PartState::Complete });
+    }
+    Ok(Recording {
+        root: PathBuf::new(),
+        created: None,
+        tool: Some(concat!("kvmscope check ", env!("CARGO_PKG_VERSION")).to_owned()),
+        emulated: None,
+        machines,
+        parts,
+        problems: Vec::new(),
+    })
+}
+
+/// This host: a snapshot taken now into the directory `scratch`.
+pub fn this_host(scratch: &Path) -> anyhow::Result<Recording> {
+    let root = Path::new("/");
+    take_more(root, scratch, &More::of(root), &monotonic_ns)?;
+    trees(&[Root::at(scratch)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_stands_before_the_directory_or_not_at_all() {
+        assert_eq!(root("L1=a=b"), Ok(Root { level: Some(1), path: "a=b".into() }));
+        assert_eq!(root("host"), Ok(Root::at(Path::new("host"))));
+        assert_eq!(root("host=x"), Ok(Root::at(Path::new("host=x"))));
+        assert!(root("L?=x").is_err() && root("").is_err());
+    }
+
+    #[test]
+    fn several_trees_need_their_levels() {
+        let error = trees(&[Root::at(Path::new("a")), Root::at(Path::new("b"))]).unwrap_err();
+        assert!(error.is::<WrongUse>(), "{error}");
+    }
+}

@@ -1,0 +1,69 @@
+//! `kvmscope check` as its users meet it.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let (code, out, complaints) = kvmscope(&[arguments, &["--json"]].concat());
+    assert_eq!((code, complaints.as_str()), (0, ""));
+    serde_json::from_str(&out).unwrap()
+}
+
+/// State of a feature at a level.
+fn state(answer: &Value, level: &str, feature: &str) -> Option<String> {
+    let table = &answer["sections"][0]["tables"]["features"];
+    let names: Vec<&str> = table["columns"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names[..4], ["level", "feature", "state", "evidence"]);
+    let rows = table["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row[0] == level && row[1] == feature)?;
+    Some(row[2].as_str().unwrap().to_owned())
+}
+
+fn utf8(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn this_host_is_a_snapshot_taken_a_moment_ago() {
+    let answer = json(&["check"]);
+    assert_eq!((&answer["schema"], &answer["command"]), (&"kvmscope/1".into(), &"check".into()));
+    let section = &answer["sections"][0];
+    assert_eq!(section["id"], "nesting");
+    let level = section["tables"]["features"]["rows"][0][0].as_str().unwrap().to_owned();
+    let flags = fs::read_to_string("/proc/cpuinfo").unwrap();
+    let guest = flags.contains(" hypervisor ");
+    assert_eq!(level, if guest { "L1" } else { "L0" });
+    assert_eq!(state(&answer, &level, "hypervisor_below").unwrap(), if guest { "on" } else { "off" });
+}
+
+#[test]
+fn a_tree_without_files_answers_unknown_and_finds_nothing() {
+    let tree = tempfile::tempdir().unwrap();
+    fs::create_dir(tree.path().join("proc")).unwrap();
+    let answer = json(&["check", "--root", utf8(tree.path())]);
+    let section = &answer["sections"][0];
+    for row in section["tables"]["features"]["rows"].as_array().unwrap() {
+        assert_eq!(row[2], "unknown", "{row}");
+    }
+    assert_eq!(section["findings"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn wrong_use_and_nothing_to_answer_are_told_apart() {
+    let tree = tempfile::tempdir().unwrap();
+    fs::create_dir(tree.path().join("proc")).unwrap();
+    let here = utf8(tree.path());
+    assert_eq!(kvmscope(&["check", "--root", here, "--root", here]).0, 2);
+    assert_eq!(kvmscope(&["check", "--root", "L?=x"]).0, 2);
+    let (code, _, complaints) = kvmscope(&["check", "--root", utf8(&tree.path().join("proc"))]);
+    assert_eq!(code, 1);
+    assert!(complaints.contains("neither `proc` nor `sys`"), "{complaints}");
+}

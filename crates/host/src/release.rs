@@ -1,0 +1,62 @@
+//! Which kernel runs there?
+//!
+//! In: `6.12.117-amd64`, as `/proc/sys/kernel/osrelease` or the third word of `/proc/version` has it. Out: numbers that can
+//! be compared. Distributions carry fixes that their numbers do not show; who compares must say so.
+
+use crate::Snapshot;
+use std::fmt;
+
+/// A kernel's release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// Major, minor and stable number.
+    pub numbers: (u32, u32, u32),
+    /// The whole text.
+    pub text: String,
+}
+
+impl Release {
+    /// The kernel of a snapshot.
+    pub fn of(snapshot: &Snapshot) -> Option<Self> {
+        let own = snapshot.line("proc/sys/kernel/osrelease");
+        let told = || Some(snapshot.line("proc/version")?.split_whitespace().nth(2)?.to_owned());
+        Self::from_text(&own.or_else(told)?)
+    }
+
+    /// Reads a release; `None` if it does not begin with two numbers.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let mut numbers = text[..end].split('.').map(str::parse);
+        let major = numbers.next()?.ok()?;
+        let minor = numbers.next()?.ok()?;
+        let stable = numbers.next().and_then(Result::ok).unwrap_or(0);
+        Some(Self { numbers: (major, minor, stable), text: text.to_owned() })
+    }
+
+    /// Whether it is of this series, such as 6.12.
+    pub fn is_of(&self, series: (u32, u32)) -> bool {
+        (self.numbers.0, self.numbers.1) == series
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_before_what_distributions_add() {
+        let numbers = |text| Release::from_text(text).map(|release| release.numbers);
+        assert_eq!(numbers("6.12.117-amd64"), Some((6, 12, 117)));
+        assert_eq!(numbers("3.10.0-1160.el7.x86_64"), Some((3, 10, 0)));
+        assert_eq!(numbers("6.18-rc1"), Some((6, 18, 0)));
+        assert_eq!(numbers("6"), None);
+        assert_eq!(numbers("custom"), None);
+        assert!(Release::from_text("6.12.117").unwrap().is_of((6, 12)));
+    }
+}

@@ -1,0 +1,270 @@
+//! A guest that runs the payload: memory, one vCPU in long mode, doorbells, counters.
+//!
+//! ```text
+//! Machine::new --> go(Turn) --KVM_RUN .. answer ports and devices .. KVM_RUN--> Went: what userspace saw, what KVM counted
+//!                  go(Turn)     again, in the same guest
+//! ```
+
+use super::catalogue::{At, DOORBELL_DATAMATCH, DOORBELL_WILDCARD};
+use super::layout::{self, COALESCED, DEVICE_DATAMATCH, DEVICE_WILDCARD, END_PORT, EXCEPTION_PORT, NEW_BYTES};
+use super::{payload, svm};
+use crate::Error;
+use crate::bench::stats::{Counted, Stats, growth};
+use crate::guest::memory::Memory;
+use kvm_bindings::{CpuId, KVM_MAX_CPUID_ENTRIES, Msrs, kvm_msr_entry, kvm_regs, kvm_userspace_memory_region};
+use kvm_ioctls::{Cap, IoEventAddress, Kvm, NoDatamatch, VcpuExit, VcpuFd, VmFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use vmm_sys_util::eventfd::EventFd;
+
+/// A guest, ready to run.
+pub struct Machine {
+    // Fields are dropped in this order: memory last, when KVM no longer uses it.
+    vcpu: VcpuFd,
+    stats: Option<Stats>,
+    _vm: VmFd,
+    _doorbells: Vec<EventFd>,
+    memory: Memory,
+    _new_pages: Memory,
+}
+
+/// What the guest is to do.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Turn {
+    /// Where it begins.
+    pub entry: u64,
+    /// Where the body lies.
+    pub body: u64,
+    /// Samples.
+    pub samples: u64,
+    /// Operations in each.
+    pub operations: u64,
+    /// Registers of the body.
+    pub r15: u64,
+    /// See `r15`.
+    pub rbx: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Went {
+    /// By how much KVM's counters grew; `None` where the kernel has none.
+    pub counted: Option<Counted>,
+    /// How often KVM came back to this program, the end of the run left out.
+    pub userspace: u64,
+}
+
+/// Why a turn did not end as it should.
+#[derive(Debug)]
+pub enum Stop {
+    /// The watchdog came.
+    Stuck,
+    /// The guest, KVM or the CPU would not go on; the sentence says why.
+    Failed(String),
+}
+
+impl Machine {
+    /// Makes a guest at privilege level `ring`, a hypervisor if `at` says so. `large` is whether its new pages may be large
+    /// ones.
+    ///
+    /// # Errors
+    /// If KVM refuses; the sentence names the step.
+    pub fn new(kvm: &Kvm, ring: u8, at: At, large: bool) -> Result<Self, Error> {
+        let step = |what: &'static str| move |error| Error::Unable(format!("KVM refused to {what}: {error}"));
+        let vm = kvm.create_vm().map_err(step("make a VM"))?;
+        let mut memory = Memory::new(layout::MEMORY_BYTES)?;
+        let new_pages = Memory::new(NEW_BYTES)?;
+        new_pages.large_pages(large)?;
+        layout::fill(&mut memory)?;
+        for (slot, (at, memory)) in (0..).zip([(0, &memory), (layout::NEW_PAGES, &new_pages)]) {
+            let region = kvm_userspace_memory_region {
+                slot,
+                guest_phys_addr: at,
+                memory_size: memory.bytes() as u64,
+                userspace_addr: memory.address(),
+                ..Default::default()
+            };
+            // SAFETY: each region is exactly its mapping, which outlives VM and vCPU: see the order of the fields.
+            unsafe { vm.set_user_memory_region(region) }.map_err(step("take guest memory"))?;
+        }
+        // Pages that KVM wants to have to itself on Intel's CPUs, outside our memory.
+        let set_aside = vm.set_tss_address(0xfffb_d000).and_then(|()| vm.set_identity_map_address(0xfffb_c000));
+        set_aside.map_err(step("set pages aside"))?;
+        vm.create_irq_chip().map_err(step("make an interrupt controller"))?;
+        let doorbells = doorbells(&vm)?;
+        let mut vcpu = vm.create_vcpu(0).map_err(step("make a vCPU"))?;
+        let mut cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(step("tell CPUID"))?;
+        let features = features(kvm, &mut cpuid);
+        vcpu.set_cpuid2(&cpuid).map_err(step("set CPUID"))?;
+        let mut registers = vcpu.get_sregs().map_err(step("tell segment registers"))?;
+        layout::long_mode(&mut registers, ring);
+        if features & XSAVE != 0 {
+            registers.cr4 |= CR4_OSXSAVE;
+        }
+        if at != At::Guest {
+            if !offers_svm(&cpuid) {
+                return Err(Error::Unable(NO_SVM.to_owned()));
+            }
+            registers.efer |= EFER_SVME;
+            svm::fill(&mut memory, &registers)?;
+        }
+        vcpu.set_sregs(&registers).map_err(step("set segment registers"))?;
+        set_msrs(&vcpu, &layout::system_call_registers())?;
+        if at != At::Guest {
+            set_msrs(&vcpu, &svm::registers())?;
+        }
+        if ring == 0 {
+            set_msrs(&vcpu, &layout::interrupt_registers())?;
+        }
+        vcpu.map_coalesced_mmio_ring().map_err(step("show its ring of collected writes"))?;
+        vm.register_coalesced_mmio(IoEventAddress::Mmio(COALESCED), 0x1000).map_err(step("collect writes"))?;
+        let stats = Stats::of(&vcpu).ok();
+        Ok(Self { vcpu, stats, _vm: vm, _doorbells: doorbells, memory, _new_pages: new_pages })
+    }
+
+    /// Lets the guest do `turn`.
+    ///
+    /// # Errors
+    /// If it does not come to its end.
+    pub fn go(&mut self, turn: &Turn, stop: &AtomicBool) -> Result<Went, Stop> {
+        let failed = |what: &'static str| move |error| Stop::Failed(format!("KVM refused to {what}: {error}"));
+        let registers = kvm_regs {
+            rip: turn.entry,
+            rbp: turn.body,
+            rsp: layout::STACK,
+            // Bit 1 is always set; IOPL 3 lets ring 3 use ports (Intel SDM volume 1, 3.4.3 and 19.5.1).
+            rflags: 0x3002,
+            r12: turn.samples,
+            r13: turn.operations,
+            r14: layout::SAMPLES,
+            r15: turn.r15,
+            rbx: turn.rbx,
+            rdi: payload::back(),
+            r9: payload::end_guest(),
+            ..Default::default()
+        };
+        self.vcpu.set_regs(&registers).map_err(failed("set registers"))?;
+        let before = self.stats.as_ref().and_then(|stats| stats.read().ok());
+        let userspace = self.until_end(stop)?;
+        let after = self.stats.as_ref().and_then(|stats| stats.read().ok());
+        let counted = before.zip(after).map(|(before, after)| growth(&before, &after));
+        Ok(Went { counted, userspace })
+    }
+
+    /// The first `count` samples.
+    pub fn samples(&self, count: u64) -> Vec<u64> {
+        let mut bytes = vec![0; 8 * count.min(layout::MOST_SAMPLES) as usize];
+        self.memory.copy(layout::SAMPLES as usize, &mut bytes);
+        bytes.chunks_exact(8).map(|sample| u64::from_le_bytes(sample.try_into().unwrap_or_default())).collect()
+    }
+
+    /// How often the guest's interrupt handler ran so far.
+    pub fn interrupts(&self) -> u64 {
+        let mut word = [0; 8];
+        self.memory.copy(layout::INTERRUPTS as usize, &mut word);
+        u64::from_le_bytes(word)
+    }
+
+    /// Enters the guest again and again, and answers what it asks.
+    fn until_end(&mut self, stop: &AtomicBool) -> Result<u64, Stop> {
+        let mut userspace = 0;
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Stop::Stuck);
+            }
+            let collected = match self.vcpu.run() {
+                Ok(VcpuExit::IoOut(END_PORT, _)) => return Ok(userspace),
+                Ok(VcpuExit::IoOut(EXCEPTION_PORT, data)) => return Err(Stop::Failed(exception(data))),
+                Ok(VcpuExit::IoIn(_, data) | VcpuExit::MmioRead(_, data)) => {
+                    data.fill(0);
+                    false
+                }
+                Ok(VcpuExit::IoOut(..)) => false,
+                // A full ring of collected writes comes as the write that found no room.
+                Ok(VcpuExit::MmioWrite(address, _)) => address >= COALESCED,
+                Ok(VcpuExit::Intr) => continue,
+                Ok(VcpuExit::InternalError) => {
+                    return Err(Stop::Failed("KVM could not emulate an instruction (internal error)".to_owned()));
+                }
+                Ok(VcpuExit::Shutdown) => return Err(Stop::Failed("the guest met a triple fault".to_owned())),
+                Ok(other) => return Err(Stop::Failed(format!("KVM left the guest with {other:?}"))),
+                Err(error) if matches!(error.errno(), libc::EINTR | libc::EAGAIN) => continue,
+                Err(error) => return Err(Stop::Failed(format!("KVM_RUN: {error}"))),
+            };
+            userspace += 1;
+            if collected {
+                while let Ok(Some(_)) = self.vcpu.coalesced_mmio_read() {}
+            }
+        }
+    }
+}
+
+/// Why there is no L2.
+const NO_SVM: &str = "KVM offers its guests no SVM here, which needs an AMD processor and kvm_amd with nested=1";
+/// The bit of EFER that switches SVM on, and that of leaf 0x80000001's ecx that offers it.
+const EFER_SVME: u64 = 1 << 12;
+const SVM: u32 = 1 << 2;
+
+fn offers_svm(cpuid: &CpuId) -> bool {
+    cpuid.as_slice().iter().any(|entry| entry.function == 0x8000_0001 && entry.ecx & SVM != 0)
+}
+
+/// Bits of ecx of leaf 1, and the control register's bit that the first one allows (Intel SDM volume 2, CPUID).
+const XSAVE: u32 = 1 << 26;
+const TSC_DEADLINE: u32 = 1 << 24;
+const CR4_OSXSAVE: u64 = 1 << 18;
+
+/// Offers the deadline timer, which KVM has and older kernels do not list; gives what leaf 1 offers.
+fn features(kvm: &Kvm, cpuid: &mut CpuId) -> u32 {
+    let deadline = if kvm.check_extension(Cap::TscDeadlineTimer) { TSC_DEADLINE } else { 0 };
+    let leaf = cpuid.as_mut_slice().iter_mut().find(|entry| entry.function == 1);
+    leaf.map_or(0, |leaf| {
+        leaf.ecx |= deadline;
+        leaf.ecx
+    })
+}
+
+fn set_msrs(vcpu: &VcpuFd, registers: &[(u32, u64)]) -> Result<(), Error> {
+    let entries: Vec<_> = registers
+        .iter()
+        .map(|(index, data)| kvm_msr_entry { index: *index, data: *data, ..Default::default() })
+        .collect();
+    let msrs = Msrs::from_entries(&entries).map_err(|_| Error::Unable("KVM takes fewer MSRs at once".to_owned()))?;
+    let set = vcpu.set_msrs(&msrs).map_err(|error| Error::Unable(format!("KVM refused to set MSRs: {error}")))?;
+    match registers.get(set) {
+        None => Ok(()),
+        Some((index, _)) => Err(Error::Unable(format!("KVM refused to set MSR {index:#x}"))),
+    }
+}
+
+/// Registers the eventfds of the doorbells.
+fn doorbells(vm: &VmFd) -> Result<Vec<EventFd>, Error> {
+    let mut doorbells = Vec::new();
+    for (port, memory, any) in
+        [(DOORBELL_WILDCARD, DEVICE_WILDCARD, true), (DOORBELL_DATAMATCH, DEVICE_DATAMATCH, false)]
+    {
+        for address in [IoEventAddress::Pio(port), IoEventAddress::Mmio(memory)] {
+            let doorbell = EventFd::new(libc::EFD_NONBLOCK)
+                .map_err(|error| Error::Unable(format!("no eventfd for a doorbell: {error}")))?;
+            let registered = if any {
+                vm.register_ioevent(&doorbell, &address, NoDatamatch)
+            } else {
+                vm.register_ioevent(&doorbell, &address, 0_u8)
+            };
+            registered.map_err(|error| Error::Unable(format!("KVM refused a doorbell: {error}")))?;
+            doorbells.push(doorbell);
+        }
+    }
+    Ok(doorbells)
+}
+
+/// What the guest says of an exception.
+fn exception(data: &[u8]) -> String {
+    let vector = data.first().copied().unwrap_or(0);
+    let name = match vector {
+        6 => " (#UD: this CPU or KVM has no such instruction)",
+        13 => " (#GP: this CPU or KVM does not allow it)",
+        14 => " (#PF)",
+        _ => "",
+    };
+    format!("the guest met exception {vector}{name}")
+}

@@ -1,0 +1,93 @@
+//! What does each kind of exit cost, and who handles it?
+//!
+//! ```text
+//! catalogue  which tests there are           payload  their code, privileged  that of ring 0, layout  where it lies
+//! svm        a hypervisor inside the guest, whose guest runs the same code
+//! here       the same code in this process   machine  a guest that runs it, and KVM's counters around the run
+//! measure    one test --> base::Measured
+//! ```
+//! Ring 3 with I/O privilege is the rule: some hypervisors (`kvm_pvm`) run it natively and interpret ring 0.
+
+pub mod catalogue;
+mod here;
+mod layout;
+mod machine;
+mod measure;
+pub mod payload;
+mod privileged;
+mod svm;
+
+pub use catalogue::{TESTS, Test};
+pub use measure::{guest, here, names};
+
+use crate::Error;
+use crate::bench::launch::Job;
+use base::bench::Measured;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a launch measures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// KVM's device.
+    pub device: PathBuf,
+    /// Where the machine's files are.
+    pub root: PathBuf,
+    /// The CPU to stay on.
+    pub cpu: usize,
+    /// Nanoseconds of a tick of the time-stamp counter; only for sizing.
+    pub ns_per_tick: f64,
+    /// How long the samples of a test may take.
+    pub target: Duration,
+    /// When the watchdog comes.
+    pub limit: Duration,
+    /// Which launch of the process it is.
+    pub launch: u32,
+    /// Only tests of these names; all if empty.
+    pub only: Vec<String>,
+}
+
+impl Plan {
+    /// Whether a test of that name is wanted.
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == name)
+    }
+
+    /// How many results a launch gives.
+    pub fn results(&self) -> usize {
+        names().filter(|(_, name)| self.wants(name)).count()
+    }
+
+    /// The plan of launch `number`.
+    #[must_use]
+    pub fn launch(&self, number: u32) -> Job {
+        Job::Exits(Self { launch: number, ..self.clone() })
+    }
+}
+
+/// Measures all that is wanted, and tells each result as it comes.
+///
+/// # Errors
+/// If `tell` fails.
+pub fn run(plan: &Plan, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> Result<(), Error> {
+    let mut no_ring_0 = None;
+    for (place, name) in names().filter(|(_, name)| plan.wants(name)) {
+        let test = catalogue::named(name).filter(|_| place == "guest");
+        let measured = match test {
+            Some(test) if test.ring == 0 => {
+                // Asked once a launch, and only where somebody wants to know.
+                let known = no_ring_0.get_or_insert_with(|| measure::interpreted(plan));
+                let why = known.as_ref().map_or_else(|error| Some(error.to_string()), Clone::clone);
+                why.map_or_else(
+                    || measure::guest(test, plan),
+                    |why| measure::skipped(name, measure::params("guest", test.ring, plan), why),
+                )
+            }
+            Some(test) => measure::guest(test, plan),
+            None => measure::here(name, plan),
+        };
+        tell(measured)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Benches in processes of their own: the program starts itself again, once for each launch.
+//!
+//! ```text
+//! here     Job as JSON --stdin-->  launch   pins itself to its CPU, measures
+//!          a Measured a line <--stdout--    each result as soon as it is there, so that a crash loses only the rest
+//! ```
+//! One process measures a little fast or slow for all of its life: where its pages lie and how its branches alias does
+//! not change. Only the spread between processes says how far a number can be trusted.
+
+use super::{clock, exits};
+use crate::Error;
+use base::bench::Measured;
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A process that was asked to end has so long.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
+/// How often it is looked at meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// What a launch is to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Job {
+    /// Exits.
+    Exits(exits::Plan),
+    /// Clocks.
+    Clock(clock::Plan),
+}
+
+impl Job {
+    fn cpu(&self) -> usize {
+        match self {
+            Job::Exits(plan) => plan.cpu,
+            Job::Clock(plan) => plan.cpu,
+        }
+    }
+}
+
+/// Starts `program` with `arguments`, which must call [`inside`], and tells what it measures.
+///
+/// # Errors
+/// If the process cannot be started or does not end well, or if `tell` fails; what was told before stays.
+pub fn run(
+    program: &Path,
+    arguments: &[&str],
+    job: &Job,
+    tell: &mut dyn FnMut(Measured) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let io = |error| Error::io(program, error);
+    let mut child =
+        Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(io)?;
+    let told = listen(&mut child, job, tell);
+    let ended = end(&mut child);
+    told?;
+    match ended.map_err(io)? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(Error::Unable(format!("a launch of the bench ended with {status}"))),
+        None => Err(Error::Unable("a launch of the bench does not end: KVM hangs in one of its guests".to_owned())),
+    }
+}
+
+fn listen(child: &mut Child, job: &Job, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> Result<(), Error> {
+    let broken = |error: std::io::Error| Error::Unable(format!("a launch of the bench is not heard: {error}"));
+    if let Some(mut orders) = child.stdin.take() {
+        let text = serde_json::to_vec(job).map_err(|error| broken(error.into()))?;
+        orders.write_all(&text).map_err(broken)?;
+    }
+    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
+        let measured = serde_json::from_str(&line.map_err(broken)?).map_err(|error| broken(error.into()))?;
+        tell(measured)?;
+    }
+    Ok(())
+}
+
+/// Waits for a process whose output has ended; `None` if it does not end even when killed.
+fn end(child: &mut Child) -> std::io::Result<Option<std::process::ExitStatus>> {
+    for last in [false, true] {
+        let since = Instant::now();
+        while since.elapsed() < ENDS_WITHIN {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(status));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        if !last {
+            child.kill()?;
+        }
+    }
+    Ok(None)
+}
+
+/// Does the job that stands on standard input, in this process.
+///
+/// # Errors
+/// If there is none, or if its results cannot be told.
+pub fn inside() -> Result<(), Error> {
+    let io = |error| Error::io("standard input", error);
+    let mut orders = String::new();
+    std::io::stdin().read_to_string(&mut orders).map_err(io)?;
+    let job: Job = serde_json::from_str(&orders).map_err(|error| io(error.into()))?;
+    stay_on(job.cpu())?;
+    let mut out = std::io::stdout().lock();
+    let mut tell = |measured: Measured| {
+        let told = serde_json::to_string(&measured).map_err(std::io::Error::from);
+        let told = told.and_then(|line| writeln!(out, "{line}")).and_then(|()| out.flush());
+        told.map_err(|error| Error::io("standard output", error))
+    };
+    match &job {
+        Job::Exits(plan) => exits::run(plan, &mut tell),
+        Job::Clock(plan) => clock::run(plan, &mut tell),
+    }
+}
+
+/// Keeps this thread, and those that it starts, on one CPU.
+fn stay_on(cpu: usize) -> Result<(), Error> {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    let stayed = sched_setaffinity(None, &set);
+    stayed.map_err(|error| Error::Unable(format!("the bench cannot stay on CPU {cpu}: {error}; name one with --cpu")))
+}
+
+/// Nanoseconds of a tick of the time-stamp counter, over a few milliseconds.
+pub fn ns_per_tick() -> f64 {
+    const OVER: Duration = Duration::from_millis(5);
+    let ticks = || {
+        // SAFETY: every x86-64 processor has RDTSC, which touches no memory.
+        unsafe { std::arch::x86_64::_rdtsc() }
+    };
+    let (since, begin) = (Instant::now(), ticks());
+    while since.elapsed() < OVER {}
+    let (end, took) = (ticks(), since.elapsed());
+    took.as_nanos() as f64 / end.wrapping_sub(begin).max(1) as f64
+}
+
+/// The CPUs that this process may use, ascending.
+///
+/// # Errors
+/// If the kernel does not tell.
+pub fn cpus() -> Result<Vec<usize>, Error> {
+    let set = rustix::thread::sched_getaffinity(None);
+    let set = set.map_err(|error| Error::Unable(format!("the kernel does not tell which CPUs are ours: {error}")))?;
+    Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
+}
