@@ -3,7 +3,7 @@
 //   KVMSCOPE=PROGRAM   the program (default ../target/release/kvmscope, or the debug build)
 //   E2E_URL=ADDRESS    a server that runs already, over the folder fixtures/
 //   --mock             the stand-in mock/ in place of the program's server
-//   --shots            also writes the pictures of docs/screenshots; not with the stand-in
+//   --shots            also writes the pictures of docs/screenshots; --shots=FOLDER all there are; not with the stand-in
 //   WORD ...           only the steps whose names have it
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -53,9 +53,16 @@ try {
     }
     await page.close();
   }
-  if (process.argv.includes("--shots")) {
-    if (mock) console.log("no pictures: the stand-in's timeline is invented");
-    else await shoot(browser, base, resolve(here, "../../docs/screenshots"));
+  const shots = process.argv.find((word) => word.startsWith("--shots"));
+  if (shots && mock) console.log("no pictures: the stand-in's timeline is invented");
+  else if (shots) {
+    const [, folder] = shots.split("=");
+    await shoot(
+      browser,
+      base,
+      resolve(folder ?? resolve(here, "../../docs/screenshots")),
+      folder !== undefined,
+    );
   }
   await browser.close();
 } finally {

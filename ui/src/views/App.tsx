@@ -1,4 +1,5 @@
 /** The page: what is open at the top, the views at the side, one view in the middle. */
+import { useEffect, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
 import { failure, go, hash, helpOpen, notice, other, recording, recordings, theme } from "../state/store";
 import { VIEWS, type ViewId } from "../state/views";
@@ -178,8 +179,13 @@ function Emulated({ by }: { by: string }) {
 
 function Views() {
   const current = hash.value.view ?? "findings";
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a narrow screen they are a row that scrolls.
+    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+  }, [current]);
   return (
-    <nav class="views" aria-label="Views">
+    <nav class="views" aria-label="Views" ref={nav}>
       {VIEWS.map((view, i) => (
         <a
           key={view.id}

@@ -52,14 +52,15 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
   );
   const total = rows.reduce((sum, row) => sum + number(row, "total_ns"), 0);
   const exits = rows.reduce((sum, row) => sum + number(row, "count"), 0);
+  const oneVcpu = new Set(all.map((row) => text(row, "vcpu"))).size === 1;
   const oneVm = new Set(all.map((row) => text(row, "vm"))).size === 1;
   const second = other ? byReason(rowsOf(tableOf(other.report, "exits"))) : null;
   // The other recording has a time of its own: what is compared is all of both.
   const here = byReason(rowsOf(tableOf(recording.report, "exits")));
   const most = Math.max(1, ...rows.map((row) => number(row, "total_ns")));
-  const columns = COLUMNS.filter(
-    ([name]) => (name !== "vm" || !oneVm) && !(second && QUANTILES.includes(name)),
-  );
+  // The bars tell p90, and the CSV has it.
+  const hidden = [oneVm ? "vm" : "", oneVcpu ? "vcpu" : "", "p90_ns", ...(second ? QUANTILES : [])];
+  const columns = COLUMNS.filter(([name]) => !hidden.includes(name));
   const gone = second ? [...second.keys()].filter((key) => !here.has(key)) : [];
   const bins = binsByRow(rowsOf(tableOf(report, "exit_bins")));
   const axis = axisOf(rows.flatMap((row) => [bins.get(keyOf(row)) ?? []]));
@@ -141,7 +142,7 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
                       {text(row, "vm")}
                     </td>
                   )}
-                  <td>{text(row, "vcpu")}</td>
+                  {!oneVcpu && <td>{text(row, "vcpu")}</td>}
                   <td class="level">
                     <Swatch state={levelState(text(row, "level"))} /> {text(row, "level")}
                   </td>
@@ -167,7 +168,7 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
                       print={duration}
                     />
                   ) : (
-                    QUANTILES.map((name) => (
+                    QUANTILES.filter((name) => !hidden.includes(name)).map((name) => (
                       <td class="number" key={name}>
                         {duration(number(row, name))}
                       </td>

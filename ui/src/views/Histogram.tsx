@@ -4,7 +4,7 @@ import { type Bin, bars } from "../maths/bins";
 import { counted, duration } from "../maths/format";
 import { number, type Row } from "../maths/rows";
 
-const HISTOGRAM_WIDTH = 132;
+const HISTOGRAM_WIDTH = 116;
 const HEIGHT = 22;
 
 interface Props {

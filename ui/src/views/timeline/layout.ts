@@ -14,7 +14,7 @@ export const AXIS_HEIGHT = 26;
 export const LANE_GAP = 10;
 const GROUP_HEIGHT = 24;
 const STEP_HEIGHT = { least: 15, most: 26 };
-const COVER_HEIGHT = { least: 48, most: 150 };
+const COVER_HEIGHT = { least: 48, most: 220 };
 /** Lanes that explain the vCPUs are lower than theirs. */
 const SIDE_HEIGHT = 34;
 
