@@ -3,11 +3,13 @@
 //! In:  rates of exits, given or recorded; what nesting adds to an exit, given or recorded. Out: a Section with CPU now and
 //! after each change, with a band, and every assumption.
 //! ```text
+//! bench exits           --benched--> c1, D, costs
 //! --c1 --d --rate ...   --of_given-->      Inputs --predict--> CPU now -> after, each change and together
 //! tables of flow        --of_recording-->         \--tables--> what the exits cost, what was assumed
 //! published records     --validate, consistency--> how far the model is to be trusted
 //! ```
 
+pub mod benched;
 pub mod consistency;
 pub mod effects;
 pub mod inputs;
