@@ -122,6 +122,15 @@ fn mitigations() {
 }
 
 #[test]
+fn a_test_guest_decides_whether_an_event_fires() {
+    let pvm = || Tree::of("hosts-pvm", 1);
+    let silent = pvm().with("fired.txt", "20 kvm_pio\n0 kvm_exit\n");
+    assert_eq!(silent.machine().state("trace_kvm_exit").name(), "off");
+    assert!(silent.finding("NST-TRACE").unwrap().evidence[0].what.contains("stays silent"));
+    decides("NST-TRACE", &pvm(), &pvm().with("fired.txt", "20 kvm_exit\n"));
+}
+
+#[test]
 fn what_can_be_measured() {
     let counters = guest().with("sys/bus/event_source/devices/cpu/type", "4");
     decides("NST-PMU", &guest(), &counters);
