@@ -67,3 +67,17 @@ fn wrong_use_and_nothing_to_answer_are_told_apart() {
     assert_eq!(code, 1);
     assert!(complaints.contains("neither `proc` nor `sys`"), "{complaints}");
 }
+
+#[test]
+fn a_test_guest_settles_whether_exits_can_be_traced() {
+    let journal = tempfile::tempdir().unwrap();
+    let answer = json(&["check", "--probe", "--journal", utf8(journal.path())]);
+    if let Some(problem) = answer["problems"].as_array().unwrap().iter().find(|problem| problem["file"] == "--probe") {
+        return println!("skipped: check --probe: {}", problem["text"]);
+    }
+    let level = answer["sections"][0]["tables"]["features"]["rows"][0][0].as_str().unwrap().to_owned();
+    assert_ne!(state(&answer, &level, "trace_kvm_exit").unwrap(), "unknown");
+    let left = fs::read_dir(journal.path()).unwrap().count();
+    assert_eq!(left, 0, "the tracing instance is undone");
+    assert_eq!(kvmscope(&["check", "--probe", "--root", "x"]).0, 2);
+}

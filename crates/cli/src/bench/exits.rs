@@ -57,7 +57,8 @@ impl Exits {
             launch: 0,
             only: self.tests.clone(),
         };
-        let bench = Bench::new("exits", environment(Path::new("/")));
+        let mut bench = Bench::new("exits", environment(Path::new("/")));
+        bench.environment.insert(base::bench::NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());
         self.launches.run(bench, plan.results(), &self.place, &|number| plan.launch(number))
     }
 }

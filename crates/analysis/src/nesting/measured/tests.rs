@@ -141,3 +141,32 @@ fn programs_keep_their_times_apart_and_two_runs_give_no_verdict() {
     assert!(section.summary.contains("over 3 runs"), "{}", section.summary);
     assert!(of_runs(&[2.0, 2.5]).summary.contains("no verdict"));
 }
+
+#[test]
+fn the_ladder_holds_ours_beside_published_numbers_and_marks_each() {
+    let environment = BTreeMap::from([("hypervisor below".to_owned(), "yes".to_owned())]);
+    let results =
+        vec![test("cpuid", 0, 15_000, 1, &[]), test("rdtsc", 0, 30, 0, &[]), test("l2_cpuid", 0, 60_000, 7, &[])];
+    let mut all = measurements(Bench { results, ..Bench::new("exits", environment) });
+    let rungs = |all: &Measurements| -> Vec<String> {
+        let mut section = Section::new("nesting", "?");
+        all.tell(&mut section);
+        let table = section.table("ladder").unwrap();
+        let text = |cell: &base::Cell| match cell {
+            base::Cell::Text(text) => text.clone(),
+            base::Cell::F64(value) => value.to_string(),
+            other => format!("{other:?}"),
+        };
+        table.rows.iter().map(|row| row[..4].iter().map(text).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let told = rungs(&all);
+    assert!(told.iter().all(|rung| rung.starts_with("cpuid ")), "nobody published rdtsc: {told:?}");
+    // The machine was called L0 and is a guest itself, so its guest is an L2.
+    for rung in
+        ["cpuid L0 published 180", "cpuid L2? measured 15000", "cpuid L3? measured 60000", "cpuid L2 published 20700"]
+    {
+        assert!(told.iter().any(|one| one == rung), "{rung}: {told:?}");
+    }
+    all.emulated = Some(base::recording::Emulator::Tcg);
+    assert!(rungs(&all).iter().any(|rung| rung == "cpuid L2? emulated 15000"));
+}

@@ -1,5 +1,7 @@
 //! `kvmscope bench` from end to end: names, counts and order, never a time.
 
+mod witness;
+
 use assert_cmd::Command;
 use serde_json::Value;
 use std::path::Path;
