@@ -69,10 +69,11 @@ impl Check {
             (Some(path), _) if places::is_tree(path) => places::trees(&[Root::at(path)])?,
             (Some(path), _) => Recording::open(path)?,
             (None, []) => {
-                let recording = places::this_host(live.path())?;
+                let recording = places::this_host(live.path(), None)?;
                 let failed = self.probe.then(|| probe::fire(&self.journal.journal(), live.path())).flatten();
                 Recording { problems: failed.into_iter().collect(), ..recording }
             }
+            (None, [root]) if root.is_this_host() => places::this_host(live.path(), Some(root))?,
             (None, roots) => places::trees(roots)?,
         };
         let title = recording.title();

@@ -42,6 +42,8 @@ fn this_host_is_a_snapshot_taken_a_moment_ago() {
     let guest = flags.contains(" hypervisor ");
     assert_eq!(level, if guest { "L1" } else { "L0" });
     assert_eq!(state(&answer, &level, "hypervisor_below").unwrap(), if guest { "on" } else { "off" });
+    let named = json(&["check", "--root", "L2=/"]);
+    assert_eq!(state(&named, "L2", "hypervisor_below"), state(&answer, &level, "hypervisor_below"));
 }
 
 #[test]

@@ -82,6 +82,21 @@ fn the_trace_of_l1_alone_gives_rates_and_needs_costs() {
 }
 
 #[test]
+fn a_bench_gives_both_points_and_the_costs_of_other_exits() {
+    let bench = fixture("bench-svm");
+    let given = ["--bench", &bench, "--arch", "svm", "--ghz", "2.4", "--rate", "CPUID=10", "--rate", "NPF=10"];
+    let assumptions = table(&given, "assumptions");
+    let how = assumptions.iter().find(|row| row["what"] == "how D was found").unwrap();
+    assert!(how["value"].as_str().unwrap().contains("lower bound"), "{how}");
+    assert!(assumptions.iter().all(|row| !row["what"].as_str().unwrap().contains("costs what CPUID does")));
+    let (_, out, _) = kvmscope(&[&["plan", "nested"], given.as_slice()].concat());
+    assert!(out.starts_with("EMULATED by QEMU TCG"), "{out}");
+    let (code, _, complaints) = kvmscope(&["plan", "nested", "--bench", &fixture("hosts-intel"), "--rate", "CPUID=1"]);
+    assert_eq!(code, 1);
+    assert!(complaints.contains("so D stays unknown"), "{complaints}");
+}
+
+#[test]
 fn the_model_is_held_against_what_was_published() {
     let rows = table(&["--validate"], "validation");
     assert_eq!(rows.len(), 13);

@@ -21,6 +21,7 @@ pub mod observed;
 pub mod plan;
 pub mod price;
 pub mod published;
+pub mod ratio;
 pub mod rules;
 pub mod section;
 pub mod tables;

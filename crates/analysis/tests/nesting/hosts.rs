@@ -94,6 +94,7 @@ fn a_guest_of_hyperv_with_and_without_its_enlightenments() {
 fn a_guest_with_kvm_pvm_has_no_vmx_and_its_exits_may_be_silent() {
     let features = ["kvm_pvm", "virtualization", "ept", "vmcs_shadowing", "trace_kvm_exit", "kvm_clock_stable"];
     assert_eq!(states("hosts-pvm", 1, &features), [On, Absent, Absent, Absent, Unknown, On]);
+    assert_eq!(states("hosts-pvm", 1, &["kvm_nested_state", "kvm_stats_fd", "kvm_dirty_ring"]), [Absent, On, On]);
     assert_eq!(ids("hosts-pvm", 1), ["NST-PMU@L1", "NST-TRACE@L1"]);
 }
 

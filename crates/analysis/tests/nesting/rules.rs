@@ -31,6 +31,9 @@ fn shadowing_off_at_the_host_is_the_first_thing_to_change() {
     );
     assert_eq!(finding.fix[0], "modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs=1");
     assert_eq!(finding.undo[0], "modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs=0");
+    let file = "/etc/modprobe.d/kvmscope-enable_shadow_vmcs.conf";
+    assert!(finding.fix[1].starts_with(&format!("echo options kvm_intel enable_shadow_vmcs=1 > {file}")));
+    assert_eq!(finding.undo[1], format!("rm -f {file}"));
     assert_eq!(finding.evidence[0].what, "kvm_intel.enable_shadow_vmcs = N");
     // A host whose guests have no guests does not pay for it; a file that is missing is no answer.
     assert!(off.with("kvm_intel.nested", "N").finding("NST-SHADOW").is_none());

@@ -6,7 +6,7 @@ use crate::page::PageOptions;
 use crate::progress::Progress;
 use analysis::nesting::plan::effects::{EFFECTS, effect};
 use analysis::nesting::plan::model::Estimate;
-use analysis::nesting::plan::{self, Given, Inputs, Rate, Wanted};
+use analysis::nesting::plan::{self, Given, Inputs, Rate, Wanted, benched};
 use analysis::{Answers, Input, Options};
 use anyhow::bail;
 use base::recording::{Emulator, Recording};
@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
     kvmscope plan nested --ghz 2.4 --c1 1350 --c2 20700 --rate CPUID=2000 --rate MSR=15000\n  \
     kvmscope plan nested --ghz 2.4 --c1 1350 --c2 20000..21500 --rate IO@user=800 --below hyperv\n  \
     kvmscope plan nested --ghz 2.4 --c1 1350 --d 16400 --rate TSC_DEADLINE=8000 --with shadow,timers\n  \
+    kvmscope plan nested --bench fixtures/bench-svm --arch svm --ghz 2.4 --rate CPUID=500 --rate NPF=200\n  \
     kvmscope plan nested --validate\n\n\
     What nesting adds to an exit (--d) is measured on the host and never assumed: kvmscope bench exits.\n\
     Exit status: 0 answered, also where the answer is that something is missing, 1 no answer, 2 wrong use.")]
@@ -35,6 +36,9 @@ pub struct Nested {
     /// Exits a second of one vCPU: CPUID=5000; IO@user=300 if they end in the VMM; L1:MSR=2000 for exits of L1
     #[arg(long, value_name = "REASON=N", value_parser = rate, conflicts_with = "path")]
     rate: Vec<Rate>,
+    /// A recording of `kvmscope bench exits` of that host, for what is not given of --c1, --d and --cost
+    #[arg(long, value_name = "DIR", conflicts_with = "validate")]
+    bench: Option<PathBuf>,
     /// Cycles of a CPUID exit at L1, or from and to: 1300..1400
     #[arg(long, value_name = "CYCLES", value_parser = cycles)]
     c1: Option<Estimate>,
@@ -101,8 +105,8 @@ impl Nested {
                     "name a recording, or give rates: --ghz 2.4 --c1 1350 --c2 20700 --rate CPUID=2000; or --validate";
                 bail!(WrongUse(how.to_owned()));
             }
-            let inputs = Inputs::of_given(&self.given());
-            return self.print(&nothing_recorded(), self.section(&inputs, None), &[]);
+            let (given, emulated) = self.given()?;
+            return self.print(&nothing_recorded(), self.section(&Inputs::of_given(&given), emulated), &[]);
         };
         self.recorded(path)
     }
@@ -115,22 +119,36 @@ impl Nested {
         let answers = Answers::of(&input, &Options::default(), &mut |done, all| progress.at(done, all));
         drop(progress);
         answers.failed.into_iter().for_each(|error| complain(&error.into()));
-        let Some(inputs) = plan::of_recording(&answers.sections, &self.given()) else {
+        let (given, bench_emulated) = self.given()?;
+        let emulated = emulated.or(bench_emulated);
+        let Some(inputs) = plan::of_recording(&answers.sections, &given) else {
             bail!("{title} holds no exits of guests; record some: kvmscope record --seconds 10");
         };
         self.print(&input.recording, self.section(&inputs, emulated), &answers.problems)
     }
 
-    fn given(&self) -> Given {
+    /// What the user gave, completed by the bench; and what emulated that.
+    fn given(&self) -> anyhow::Result<(Given, Option<Emulator>)> {
         let from_c2 = || Some(self.c2?.less(self.c1?));
-        Given {
+        let mut given = Given {
             c1: self.c1,
             d: self.d.or_else(from_c2),
             costs: self.cost.clone(),
             hz: self.ghz,
+            measured: None,
             rates: self.rate.clone(),
             guest: self.guest,
+        };
+        let Some(path) = &self.bench else { return Ok((given, None)) };
+        let input = Input::open(Recording::open(path)?)?;
+        let answers = Answers::of(&input, &Options::default(), &mut |_, _| {});
+        let nesting = answers.sections.iter().find(|section| section.id == "nesting");
+        given.measured = nesting.and_then(|section| benched::add(&mut given, section));
+        if given.measured.is_none() {
+            let why = "no CPUID whose exit KVM saw, both without nesting and with it, so D stays unknown";
+            bail!("{} measured {why}; docs/plan.md says where to run kvmscope bench exits", input.recording.title());
         }
+        Ok((given, input.recording.emulated))
     }
 
     fn section(&self, inputs: &Inputs, emulated: Option<Emulator>) -> Section {

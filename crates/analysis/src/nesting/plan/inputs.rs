@@ -31,6 +31,8 @@ pub struct Given {
     pub costs: Vec<(String, Estimate)>,
     /// Ticks of the counter in a second.
     pub hz: Option<f64>,
+    /// Where c1, D and the costs come from, if a bench measured them.
+    pub measured: Option<&'static str>,
     /// Exits.
     pub rates: Vec<Rate>,
     /// CPU of the guest's own code, as a share.
@@ -129,9 +131,13 @@ impl Inputs {
             None => Estimate::exact(0.0),
         };
         inputs.assume("counter", format!("{} GHz", hz / 1e9), "given");
-        inputs.assume("c1, an exit at L1", cycles(c1), "given");
+        let from = if given.measured.is_some() { "measured" } else { "given" };
+        inputs.assume("c1, an exit at L1", cycles(c1), from);
         if nested {
-            inputs.assume("D, what nesting adds", cycles(d), "given");
+            inputs.assume("D, what nesting adds", cycles(d), from);
+        }
+        if let Some(how) = given.measured {
+            inputs.assume("how D was found", how, from);
         }
         for rate in &given.rates {
             let share = inputs.given_share(rate, given, c1, d, hz);

@@ -3,11 +3,13 @@
 //! In:  rates of exits, given or recorded; what nesting adds to an exit, given or recorded. Out: a Section with CPU now and
 //! after each change, with a band, and every assumption.
 //! ```text
+//! bench exits           --benched--> c1, D, costs
 //! --c1 --d --rate ...   --of_given-->      Inputs --predict--> CPU now -> after, each change and together
 //! tables of flow        --of_recording-->         \--tables--> what the exits cost, what was assumed
 //! published records     --validate, consistency--> how far the model is to be trusted
 //! ```
 
+pub mod benched;
 pub mod consistency;
 pub mod effects;
 pub mod inputs;
@@ -127,12 +129,14 @@ fn summary(inputs: &Inputs, rows: &[Predicted]) -> String {
     let Some(first) = rows.first() else {
         return "Nothing can be predicted yet; what is missing stands below.".to_owned();
     };
-    let mut sentences = vec![format!(
-        "Exits and the guest take {} of one CPU for each vCPU now, from {} to {}.",
-        percent(first.now.mid),
-        percent(first.now.low),
-        percent(first.now.high)
-    )];
+    // A recording's own times have no band.
+    let between = |value: model::Estimate| {
+        let ends = format!(", from {} to {}", percent(value.low), percent(value.high));
+        if value.low == value.high { String::new() } else { ends }
+    };
+    let now = first.now;
+    let mut sentences =
+        vec![format!("Exits and the guest take {} of one CPU for each vCPU now{}.", percent(now.mid), between(now))];
     let nested: f64 = inputs.shares.iter().map(|share| share.nested.mid).sum();
     if nested > 0.0 {
         sentences.push(format!("{} is what nesting adds to exits.", percent(nested)));
@@ -146,11 +150,10 @@ fn summary(inputs: &Inputs, rows: &[Predicted]) -> String {
     });
     if let Some((row, after)) = best.and_then(|row| Some((row, row.after?))) {
         sentences.push(format!(
-            "Of changes whose effect is known the most is saved by {}: it would leave {}, from {} to {}. This is modelled, not measured.",
+            "Of changes whose effect is known the most is saved by {}: it would leave {}{}. This is modelled, not measured.",
             row.title,
             percent(after.mid),
-            percent(after.low),
-            percent(after.high)
+            between(after)
         ));
     }
     sentences.join(" ")
