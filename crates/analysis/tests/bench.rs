@@ -46,6 +46,8 @@ fn ring_0_takes_the_exits_that_the_manual_says() {
         ("mov_cr3", 0.0),
         ("invlpg", 0.0),
         ("inl_from_kernel", 1.0),
+        ("ipi", 1.0),
+        ("ipi_halt", 1.0),
         ("vmrun", 2.0),
         ("l2_vmcall", 4.0),
         ("l2_rdmsr_kgs", 0.0),

@@ -47,10 +47,12 @@ impl Exits {
             bail!(WrongUse(format!("there is no test `{unknown}`; there are {}", known.join(", "))));
         }
         let target = Duration::from_nanos(self.launches.seconds);
+        let cpu = self.launches.cpu()?;
         let plan = Plan {
             device: self.device.clone(),
             root: PathBuf::from("/"),
-            cpu: self.launches.cpu()?,
+            cpu,
+            other_cpu: launch::cpus()?.into_iter().find(|other| *other != cpu),
             ns_per_tick: launch::ns_per_tick(),
             target,
             limit: LIMIT + 2 * target,

@@ -157,6 +157,11 @@ fn row(run: &Run, group: &[&Measured], below: bool) -> Row {
         (None, Some(_)) => say(&mut row.note, "KVM counts no exits here (KVM_GET_STATS_FD, since Linux 5.14)"),
         _ => {}
     }
+    if let Some(exits) =
+        per_operation("partner_exits").filter(|_| measured.iter().any(|one| one.counters.contains_key("partner_exits")))
+    {
+        say(&mut row.note, &format!("the other vCPU: {} exits per operation", plain((exits * 100.0).round() / 100.0)));
+    }
     let dirty: Vec<&String> = measured.iter().filter_map(|one| one.interference.first()).collect();
     if let Some(such) = dirty.first() {
         say(&mut row.note, &format!("{DISTURBED} in {} of {} launches: {such}", dirty.len(), measured.len()));

@@ -47,6 +47,8 @@ pub struct Test {
     pub exits: (u32, u32),
     /// Who runs it.
     pub at: At,
+    /// What a second vCPU runs meanwhile.
+    pub partner: Option<fn() -> u64>,
     /// Whether each operation takes one interrupt, which is then counted.
     pub interrupts: bool,
     /// New memory that an operation takes; what there is of it limits how often.
@@ -63,10 +65,12 @@ const RING_3: Test = Test {
     exits: (0, 0),
     at: At::Guest,
     interrupts: false,
+    partner: None,
     takes_bytes: 0,
 };
 
-const RING_0: Test = Test { ring: 0, ..RING_3 };
+/// A guest of ring 0.
+pub const RING_0: Test = Test { ring: 0, ..RING_3 };
 
 const L2: Test = Test { at: At::Nested, ..RING_0 };
 
@@ -224,6 +228,23 @@ pub const TESTS: &[Test] = &[
     Test { name: "pause_loop", does: "spins 10,000 turns", body: privileged::pauses, exits: (0, 8), ..RING_0 },
     Test { name: "rdpmc", does: "reads a counter of the PMU", body: privileged::rdpmc, exits: (0, 1), ..RING_0 },
     Test { name: "xsetbv", does: "writes XCR0 as it is", body: privileged::xsetbv, exits: (0, 1), ..RING_0 },
+    Test { name: "ipi", does: "interrupts a vCPU that runs", partner: Some(privileged::awake), ..IPI },
+    Test { name: "ipi_halt", does: "interrupts a vCPU that sleeps", partner: Some(privileged::asleep), ..IPI },
+    Test {
+        name: "ple_round_robin",
+        does: "hands a token to the other vCPU and waits for it",
+        body: privileged::hand_over,
+        partner: Some(privileged::hand_back),
+        exits: (0, 4),
+        ..RING_0
+    },
+    Test {
+        name: "false_sharing",
+        does: "counts in a cache line in which the other vCPU counts too",
+        body: privileged::count,
+        partner: Some(privileged::count_beside),
+        ..RING_0
+    },
     Test {
         name: "vmrun",
         does: "enters an L2 that leaves at once",
@@ -246,6 +267,8 @@ pub const TESTS: &[Test] = &[
         ..L2
     },
 ];
+
+const IPI: Test = Test { body: privileged::ipi_other, rbx: VECTOR, exits: (1, 4), interrupts: true, ..RING_0 };
 
 /// The interrupt command register of the x2APIC, and the register that interrupts the CPU itself.
 const ICR: u64 = 0x830;

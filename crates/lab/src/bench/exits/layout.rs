@@ -25,6 +25,8 @@ pub const PRIVILEGED: u64 = 0xb000;
 pub const HYPERVISOR: u64 = 0xc000;
 /// 1 once the interrupt handler ran.
 pub const INTERRUPTED: u64 = 0x3_0000;
+/// A word that two vCPUs hand each other, and its neighbour in the same cache line.
+pub const TOKEN: u64 = 0x3_0040;
 /// How often it ran.
 pub const INTERRUPTS: u64 = 0x3_0008;
 /// The vector of the interrupt that tests wait for.
@@ -58,6 +60,8 @@ const TSS: u64 = 0x2_0000;
 const TSS_BYTES: u64 = 0x68;
 const PORT_MAP_BYTES: u64 = 0x2000;
 const STUBS: u64 = 0xa000;
+/// The end of the second vCPU's stack.
+pub const SECOND_STACK: u64 = 0x1_2000;
 /// Ends of stacks: of the measured code, and of ring 0 when ring 3 leaves to it.
 pub const STACK: u64 = 0x1_0000;
 const KERNEL_STACK: u64 = 0x1_8000;

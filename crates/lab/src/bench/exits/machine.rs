@@ -5,13 +5,17 @@
 //!                  go(Turn)     again, in the same guest
 //! ```
 
-use super::catalogue::{At, DOORBELL_DATAMATCH, DOORBELL_WILDCARD};
+use super::catalogue::{At, DOORBELL_DATAMATCH, DOORBELL_WILDCARD, Test};
 use super::layout::{self, COALESCED, DEVICE_DATAMATCH, DEVICE_WILDCARD, END_PORT, EXCEPTION_PORT, NEW_BYTES};
+use super::partner::Partner;
 use super::{payload, svm};
 use crate::Error;
 use crate::bench::stats::{Counted, Stats, growth};
 use crate::guest::memory::Memory;
-use kvm_bindings::{CpuId, KVM_MAX_CPUID_ENTRIES, Msrs, kvm_msr_entry, kvm_regs, kvm_userspace_memory_region};
+use kvm_bindings::{
+    CpuId, KVM_MAX_CPUID_ENTRIES, KVM_MP_STATE_RUNNABLE, Msrs, kvm_mp_state, kvm_msr_entry, kvm_regs,
+    kvm_userspace_memory_region,
+};
 use kvm_ioctls::{Cap, IoEventAddress, Kvm, NoDatamatch, VcpuExit, VcpuFd, VmFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vmm_sys_util::eventfd::EventFd;
@@ -19,6 +23,7 @@ use vmm_sys_util::eventfd::EventFd;
 /// A guest, ready to run.
 pub struct Machine {
     // Fields are dropped in this order: memory last, when KVM no longer uses it.
+    partner: Option<Partner>,
     vcpu: VcpuFd,
     stats: Option<Stats>,
     _vm: VmFd,
@@ -63,17 +68,16 @@ pub enum Stop {
 }
 
 impl Machine {
-    /// Makes a guest at privilege level `ring`, a hypervisor if `at` says so. `large` is whether its new pages may be large
-    /// ones.
+    /// Makes a guest for `test`; `other_cpu` is where its second vCPU runs, if it needs one.
     ///
     /// # Errors
     /// If KVM refuses; the sentence names the step.
-    pub fn new(kvm: &Kvm, ring: u8, at: At, large: bool) -> Result<Self, Error> {
+    pub fn new(kvm: &Kvm, test: &Test, other_cpu: Option<usize>) -> Result<Self, Error> {
         let step = |what: &'static str| move |error| Error::Unable(format!("KVM refused to {what}: {error}"));
         let vm = kvm.create_vm().map_err(step("make a VM"))?;
         let mut memory = Memory::new(layout::MEMORY_BYTES)?;
         let new_pages = Memory::new(NEW_BYTES)?;
-        new_pages.large_pages(large)?;
+        new_pages.large_pages(test.takes_bytes >= LARGE_PAGE)?;
         layout::fill(&mut memory)?;
         for (slot, (at, memory)) in (0..).zip([(0, &memory), (layout::NEW_PAGES, &new_pages)]) {
             let region = kvm_userspace_memory_region {
@@ -91,34 +95,22 @@ impl Machine {
         set_aside.map_err(step("set pages aside"))?;
         vm.create_irq_chip().map_err(step("make an interrupt controller"))?;
         let doorbells = doorbells(&vm)?;
-        let mut vcpu = vm.create_vcpu(0).map_err(step("make a vCPU"))?;
-        let mut cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(step("tell CPUID"))?;
-        let features = features(kvm, &mut cpuid);
-        vcpu.set_cpuid2(&cpuid).map_err(step("set CPUID"))?;
-        let mut registers = vcpu.get_sregs().map_err(step("tell segment registers"))?;
-        layout::long_mode(&mut registers, ring);
-        if features & XSAVE != 0 {
-            registers.cr4 |= CR4_OSXSAVE;
-        }
-        if at != At::Guest {
-            if !offers_svm(&cpuid) {
-                return Err(Error::Unable(NO_SVM.to_owned()));
-            }
-            registers.efer |= EFER_SVME;
-            svm::fill(&mut memory, &registers)?;
-        }
-        vcpu.set_sregs(&registers).map_err(step("set segment registers"))?;
-        set_msrs(&vcpu, &layout::system_call_registers())?;
-        if at != At::Guest {
-            set_msrs(&vcpu, &svm::registers())?;
-        }
-        if ring == 0 {
-            set_msrs(&vcpu, &layout::interrupt_registers())?;
-        }
+        let mut vcpu = vcpu(kvm, &vm, 0, test, &mut memory)?;
         vcpu.map_coalesced_mmio_ring().map_err(step("show its ring of collected writes"))?;
         vm.register_coalesced_mmio(IoEventAddress::Mmio(COALESCED), 0x1000).map_err(step("collect writes"))?;
+        let partner = test.partner.map(|code| {
+            let cpu = other_cpu.ok_or_else(|| Error::Unable("two vCPUs need two CPUs, and there is one".to_owned()))?;
+            let second = self::vcpu(kvm, &vm, 1, test, &mut memory)?;
+            let start = kvm_regs { rip: code(), rsp: layout::SECOND_STACK, rflags: 2, ..Default::default() };
+            second.set_regs(&start).map_err(step("set registers"))?;
+            // A second vCPU would wait for the first to start it, as computers do.
+            let runnable = kvm_mp_state { mp_state: KVM_MP_STATE_RUNNABLE };
+            second.set_mp_state(runnable).map_err(step("start a second vCPU"))?;
+            Partner::start(second, cpu)
+        });
         let stats = Stats::of(&vcpu).ok();
-        Ok(Self { vcpu, stats, _vm: vm, _doorbells: doorbells, memory, _new_pages: new_pages })
+        let partner = partner.transpose()?;
+        Ok(Self { partner, vcpu, stats, _vm: vm, _doorbells: doorbells, memory, _new_pages: new_pages })
     }
 
     /// Lets the guest do `turn`.
@@ -143,10 +135,16 @@ impl Machine {
             ..Default::default()
         };
         self.vcpu.set_regs(&registers).map_err(failed("set registers"))?;
+        let partner_before = self.partner.as_ref().and_then(Partner::counted);
         let before = self.stats.as_ref().and_then(|stats| stats.read().ok());
         let userspace = self.until_end(stop)?;
         let after = self.stats.as_ref().and_then(|stats| stats.read().ok());
-        let counted = before.zip(after).map(|(before, after)| growth(&before, &after));
+        let mut counted = before.zip(after).map(|(before, after)| growth(&before, &after));
+        let partner_after = self.partner.as_ref().and_then(Partner::counted);
+        if let (Some(counted), Some((before, after))) = (&mut counted, partner_before.zip(partner_after)) {
+            let exits = growth(&before, &after).remove("exits").unwrap_or(0);
+            counted.insert("partner_exits".to_owned(), exits);
+        }
         Ok(Went { counted, userspace })
     }
 
@@ -197,6 +195,39 @@ impl Machine {
         }
     }
 }
+
+/// A vCPU in long mode, as `test` wants it.
+fn vcpu(kvm: &Kvm, vm: &VmFd, id: u64, test: &Test, memory: &mut Memory) -> Result<VcpuFd, Error> {
+    let step = |what: &'static str| move |error| Error::Unable(format!("KVM refused to {what}: {error}"));
+    let vcpu = vm.create_vcpu(id).map_err(step("make a vCPU"))?;
+    let mut cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(step("tell CPUID"))?;
+    let features = features(kvm, &mut cpuid);
+    vcpu.set_cpuid2(&cpuid).map_err(step("set CPUID"))?;
+    let mut registers = vcpu.get_sregs().map_err(step("tell segment registers"))?;
+    layout::long_mode(&mut registers, test.ring);
+    if features & XSAVE != 0 {
+        registers.cr4 |= CR4_OSXSAVE;
+    }
+    if test.at != At::Guest {
+        if !offers_svm(&cpuid) {
+            return Err(Error::Unable(NO_SVM.to_owned()));
+        }
+        registers.efer |= EFER_SVME;
+        svm::fill(memory, &registers)?;
+    }
+    vcpu.set_sregs(&registers).map_err(step("set segment registers"))?;
+    set_msrs(&vcpu, &layout::system_call_registers())?;
+    if test.at != At::Guest {
+        set_msrs(&vcpu, &svm::registers())?;
+    }
+    if test.ring == 0 {
+        set_msrs(&vcpu, &layout::interrupt_registers())?;
+    }
+    Ok(vcpu)
+}
+
+/// Pages of this size are large.
+const LARGE_PAGE: u64 = 2 << 20;
 
 /// Why there is no L2.
 const NO_SVM: &str = "KVM offers its guests no SVM here, which needs an AMD processor and kvm_amd with nested=1";

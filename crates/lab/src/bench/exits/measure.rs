@@ -21,9 +21,9 @@ use std::sync::atomic::AtomicBool;
 const CONTROL_SAMPLES: u64 = 2_000;
 
 /// Turns of the loop that shows whether ring 0 is interpreted.
-const PROBE_TURNS: u64 = 5_000;
-/// So often; the least is not disturbed.
-const PROBES: u32 = 5;
+const PROBE_TURNS: u64 = 500;
+/// So often, and short, so that the least is not disturbed even on a busy machine.
+const PROBES: u32 = 40;
 /// A turn that takes more cycles is.
 const INTERPRETED: u64 = 100;
 
@@ -65,7 +65,7 @@ pub fn guest(test: &'static Test, plan: &Plan) -> Measured {
     let own = plan.clone();
     let done = guest::open(&plan.device).and_then(|kvm| {
         watched(plan.limit, move |stop| -> Result<Result<Taken, Stop>, Error> {
-            let mut machine = Machine::new(&kvm, test.ring, test.at, test.takes_bytes >= 2 << 20)?;
+            let mut machine = Machine::new(&kvm, test, own.other_cpu)?;
             Ok(take(&mut machine, test, &own, stop))
         })
     });
@@ -87,7 +87,7 @@ pub fn guest(test: &'static Test, plan: &Plan) -> Measured {
 pub fn interpreted(plan: &Plan) -> Result<Option<String>, Error> {
     let kvm = guest::open(&plan.device)?;
     let took = watched(plan.limit, move |stop| -> Result<Result<u64, Stop>, Error> {
-        let mut machine = Machine::new(&kvm, 0, At::Guest, false)?;
+        let mut machine = Machine::new(&kvm, &catalogue::RING_0, None)?;
         let mut least = |turns: u64| {
             let turn = Turn { entry: payload::turns(), samples: turns, ..Turn::default() };
             let once = |machine: &mut Machine| {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! catalogue  which tests there are           payload  their code, privileged  that of ring 0, layout  where it lies
+//! partner    a second vCPU
 //! svm        a hypervisor inside the guest, whose guest runs the same code
 //! here       the same code in this process   machine  a guest that runs it, and KVM's counters around the run
 //! measure    one test --> base::Measured
@@ -13,6 +14,7 @@ mod here;
 mod layout;
 mod machine;
 mod measure;
+mod partner;
 pub mod payload;
 mod privileged;
 mod svm;
@@ -36,6 +38,8 @@ pub struct Plan {
     pub root: PathBuf,
     /// The CPU to stay on.
     pub cpu: usize,
+    /// Another CPU, for the second vCPU of tests that need two.
+    pub other_cpu: Option<usize>,
     /// Nanoseconds of a tick of the time-stamp counter; only for sizing.
     pub ns_per_tick: f64,
     /// How long the samples of a test may take.

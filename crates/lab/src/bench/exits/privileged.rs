@@ -7,7 +7,7 @@
 //! Names and work are those of kvm-unit-tests' `vmexit`: `toggle_*` and `wr_ibrs_msr` are two writes, self-IPIs include
 //! delivery and end of interrupt. Registers of the x2APIC: Intel SDM volume 3, table 11-6.
 
-use super::layout::{INTERRUPTED, INTERRUPTS, PRIVILEGED};
+use super::layout::{INTERRUPTED, INTERRUPTS, PRIVILEGED, TOKEN};
 
 std::arch::global_asm!(
     ".pushsection .rodata.kvmscope_bench_privileged, \"a\", @progbits",
@@ -191,6 +191,43 @@ std::arch::global_asm!(
     "    xgetbv",
     "    xsetbv",
     "    jmp rdi",
+    // Two vCPUs. The first interrupts the second, whose APIC has number 1, and waits until that has heard.
+    "privileged ipi_other",
+    "    mov dword ptr [{interrupted}], 0",
+    "    mov ecx, 0x830",
+    "    mov eax, ebx",
+    "    mov edx, 1",
+    "    wrmsr",
+    "2:  pause",
+    "    cmp dword ptr [{interrupted}], 0",
+    "    je 2b",
+    "    jmp rdi",
+    "privileged awake",
+    "    sti",
+    "2:  pause",
+    "    jmp 2b",
+    "privileged asleep",
+    "2:  sti",
+    "    hlt",
+    "    jmp 2b",
+    "privileged hand_over",
+    "    mov dword ptr [{token}], 1",
+    "2:  pause",
+    "    cmp dword ptr [{token}], 0",
+    "    jne 2b",
+    "    jmp rdi",
+    "privileged hand_back",
+    "2:  pause",
+    "    cmp dword ptr [{token}], 1",
+    "    jne 2b",
+    "    mov dword ptr [{token}], 0",
+    "    jmp 2b",
+    "privileged count",
+    "    lock inc dword ptr [{token}]",
+    "    jmp rdi",
+    "privileged count_beside",
+    "2:  lock inc dword ptr [{token} + 8]",
+    "    jmp 2b",
     "kvmscope_privileged_end:",
     ".purgem privileged",
     ".purgem self_ipi",
@@ -199,6 +236,7 @@ std::arch::global_asm!(
     ".popsection",
     interrupted = const INTERRUPTED,
     interrupts = const INTERRUPTS,
+    token = const TOKEN,
 );
 
 unsafe extern "C" {
@@ -263,6 +301,20 @@ places! {
     rdpmc = kvmscope_privileged_rdpmc;
     /// Writes the extended control register as it is.
     xsetbv = kvmscope_privileged_xsetbv;
+    /// Interrupts the second vCPU, and waits until it has heard.
+    ipi_other = kvmscope_privileged_ipi_other;
+    /// The second vCPU, awake.
+    awake = kvmscope_privileged_awake;
+    /// The second vCPU, asleep between interrupts.
+    asleep = kvmscope_privileged_asleep;
+    /// Hands a token over, and waits until it is back.
+    hand_over = kvmscope_privileged_hand_over;
+    /// The second vCPU, which hands it back.
+    hand_back = kvmscope_privileged_hand_back;
+    /// Counts in a shared cache line.
+    count = kvmscope_privileged_count;
+    /// The second vCPU, which counts beside it.
+    count_beside = kvmscope_privileged_count_beside;
 }
 
 /// The hypercall of this processor's maker: the other one is patched or undefined.

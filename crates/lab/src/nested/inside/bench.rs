@@ -25,6 +25,7 @@ pub fn run(settings: &Settings, root: &Path, id: &str, say: &mut dyn FnMut(&str)
         device: PathBuf::from("/dev/kvm"),
         root: PathBuf::from("/"),
         cpu: 0,
+        other_cpu: launch::cpus()?.into_iter().find(|cpu| *cpu != 0),
         ns_per_tick: launch::ns_per_tick(),
         target: TARGET,
         limit: LIMIT,
