@@ -233,6 +233,19 @@ export const steps = [
     },
   ],
   [
+    "a recording without a trace has a placeholder in each view that would need one",
+    async ({ page, base, mock }) => {
+      if (mock) return;
+      for (const view of VIEWS) {
+        await open(page, base, `r=hosts-amd&view=${view}`);
+        const shown = await page.locator(".empty, .finding, .figure").count();
+        assert.ok(shown > 0, `${view} shows something`);
+      }
+      await open(page, base, "r=hosts-amd&view=timeline");
+      await page.getByText("No vCPU to draw").waitFor();
+    },
+  ],
+  [
     "a recording that is not there is said in a sentence",
     async ({ page, base, expectErrors }) => {
       expectErrors();

@@ -119,9 +119,13 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
             {finding.evidence.map((evidence) => (
               <li key={evidence.what}>
                 {evidence.what}{" "}
-                <button type="button" class="link" onClick={() => go(jump(finding, evidence.where), true)}>
-                  {evidence.where}
-                </button>{" "}
+                {/table \w+/.test(evidence.where) ? (
+                  <button type="button" class="link" onClick={() => go(jump(finding, evidence.where), true)}>
+                    {evidence.where}
+                  </button>
+                ) : (
+                  <span class="soft">{evidence.where}</span>
+                )}{" "}
                 {recording.timeline && (
                   <button
                     type="button"

@@ -8,6 +8,7 @@ import type { Window } from "../maths/window";
 import { go, hash } from "../state/store";
 import { Drawing } from "./Drawing";
 import { Events } from "./Events";
+import { tableOf } from "./Exits";
 import { Figure } from "./Figure";
 import { useReport } from "./useReport";
 
@@ -25,7 +26,7 @@ export function Sections({ recording }: { recording: Recording }) {
       {report.sections.map((section) => (
         <Whole key={section.id} section={section} recording={recording} window={window} />
       ))}
-      <Events recording={recording} />
+      {tableOf(report, "events") && <Events recording={recording} />}
     </div>
   );
 }
