@@ -1,8 +1,9 @@
 //! Tables that fit the page.
 //!
 //! Numbers are never shortened. What is too wide gives way in this order: bars get shorter, headings take several
-//! lines, long text loses its middle, and at last columns from the right are left out, with a line that names them. A
-//! key that is the same in all rows moves into the heading.
+//! lines, prose in a short table takes several lines and other text loses its middle, columns from the right are left
+//! out, with a line that names them, and at last names of rows lose their middle. A key that is the same in all rows
+//! moves into the heading.
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width, wrap};
 use super::paint::{Role, harmless};
@@ -20,6 +21,18 @@ const GAP: usize = 2;
 /// Text columns are not elided below this.
 const NARROWEST_TEXT: usize = 8;
 
+/// Names of rows up to this width stay whole while other columns can give way: cut names look alike.
+const WHOLE_NAME: usize = 26;
+
+/// Columns are not left out below so many while names can still be cut.
+const FEWEST_COLUMNS: usize = 4;
+
+/// Prose is not broken into lines narrower than this.
+const NARROWEST_PROSE: usize = 14;
+
+/// A table of no more rows can afford several lines for each.
+const SHORT_TABLE: usize = 12;
+
 /// The longest and the shortest bar; a shorter one is left out.
 const BARS: std::ops::RangeInclusive<usize> = 6..=24;
 
@@ -31,7 +44,37 @@ struct Shaped {
     heading: String,
     cells: Vec<String>,
     numeric: bool,
+    /// Sentences, which may take several lines.
+    prose: bool,
+    /// Part of what names a row.
+    key: bool,
     room: usize,
+}
+
+impl Shaped {
+    /// Below this the column is not made narrower; names of rows are spared while `sparing`.
+    fn narrowest(&self, sparing: bool) -> usize {
+        let widest = self.cells.iter().map(|cell| width(cell)).max().unwrap_or(0);
+        let least = match (self.prose, self.key && sparing) {
+            (true, _) => NARROWEST_PROSE.max(self.longest_word()),
+            (false, true) => WHOLE_NAME,
+            (false, false) => NARROWEST_TEXT,
+        };
+        least.min(widest).max(narrowest_heading(&self.heading))
+    }
+
+    fn longest_word(&self) -> usize {
+        self.cells.iter().flat_map(|cell| cell.split(' ')).map(width).max().unwrap_or(0)
+    }
+
+    /// The lines that a cell takes.
+    fn lines(&self, row: usize) -> Vec<String> {
+        match (self.numeric, self.prose) {
+            (true, _) => vec![self.cells[row].clone()],
+            (false, true) => wrap(&self.cells[row], self.room, self.room),
+            (false, false) => vec![elided(&self.cells[row], self.room)],
+        }
+    }
 }
 
 /// Renders a table if people are to see it.
@@ -61,13 +104,8 @@ pub fn render(table: &Table, out: &mut Lines) {
     }
     let largest = shares.iter().flatten().copied().fold(0.0, f64::max);
     for row in 0..rows {
-        let mut line = " ".repeat(INDENT);
-        for (index, column) in columns.iter().enumerate() {
-            if index > 0 {
-                line.push_str(&" ".repeat(GAP));
-            }
-            line.push_str(&aligned(&elided_text(column, row), column));
-        }
+        let cells: Vec<Vec<String>> = columns.iter().map(|column| column.lines(row)).collect();
+        let mut line = joined(&columns, &cells, 0);
         if let Some(share) = shares.as_ref().and_then(|shares| shares.get(row)) {
             line.push_str(&right(&number::percent(*share), GAP + SHARE_COLUMNS));
             if BARS.contains(&bar_room) && largest > 0.0 {
@@ -75,8 +113,18 @@ pub fn render(table: &Table, out: &mut Lines) {
             }
         }
         out.line(&line);
+        for further in 1..cells.iter().map(Vec::len).max().unwrap_or(1) {
+            out.line(&joined(&columns, &cells, further));
+        }
     }
     tell_what_is_missing(table.rows.len() - rows, &left_out, out);
+}
+
+/// One line of a row: the `at`th of each cell.
+fn joined(columns: &[Shaped], cells: &[Vec<String>], at: usize) -> String {
+    let cell = |(column, lines): (&Shaped, &Vec<String>)| aligned(lines.get(at).map_or("", String::as_str), column);
+    let cells: Vec<String> = columns.iter().zip(cells).map(cell).collect();
+    format!("{}{}", " ".repeat(INDENT), cells.join(&" ".repeat(GAP)))
 }
 
 /// The columns to print, and the keys that all rows share as `vm web`.
@@ -103,7 +151,10 @@ fn shaped(table: &Table, shown: &Shown, rows: usize) -> (Vec<String>, Vec<Shaped
         let cells: Vec<String> = table.rows[..rows].iter().map(|row| shown_cell(&row[index], column)).collect();
         let room = cells.iter().map(|cell| width(cell)).max().unwrap_or(0).max(width(title));
         let numeric = column.kind != ColumnType::Text;
-        Shaped { heading: title.to_owned(), cells, numeric, room }
+        let words = || cells.iter().flat_map(|cell| cell.split(' '));
+        let breakable = cells.iter().any(|cell| cell.contains(' ')) && words().all(|word| width(word) <= WHOLE_NAME);
+        let prose = !numeric && rows <= SHORT_TABLE && breakable;
+        Shaped { heading: title.to_owned(), cells, numeric, prose, key: column.key, room }
     });
     (hoisted, columns.collect())
 }
@@ -134,22 +185,29 @@ fn fit(columns: &mut Vec<Shaped>, room: usize) -> Vec<String> {
             column.room = cells.max(narrowest_heading(&column.heading));
         }
     }
-    while total(columns) > room {
-        let widest = columns
-            .iter_mut()
-            .filter(|column| !column.numeric && column.room > NARROWEST_TEXT.max(narrowest_heading(&column.heading)))
-            .max_by_key(|column| column.room);
-        match widest {
-            Some(column) => column.room -= 1,
-            None => break,
-        }
-    }
+    narrow(columns, room, true);
     let mut left_out = Vec::new();
+    // A name and what it has are left in any case, the name cut if need be.
+    while total(columns) > room && columns.len() > FEWEST_COLUMNS {
+        left_out.extend(columns.pop().map(|column| column.heading));
+    }
+    narrow(columns, room, false);
     while total(columns) > room && columns.len() > 1 {
         left_out.extend(columns.pop().map(|column| column.heading));
     }
     left_out.reverse();
     left_out
+}
+
+/// Takes columns of text the widest first, until all fit or none can give more.
+fn narrow(columns: &mut [Shaped], room: usize, sparing: bool) {
+    while total(columns) > room {
+        let gives = |column: &&mut Shaped| !column.numeric && column.room > column.narrowest(sparing);
+        match columns.iter_mut().filter(gives).max_by_key(|column| column.room) {
+            Some(column) => column.room -= 1,
+            None => break,
+        }
+    }
 }
 
 fn total(columns: &[Shaped]) -> usize {
@@ -178,10 +236,6 @@ fn heading_lines(columns: &[Shaped]) -> Vec<String> {
         lines.push(format!("{}{}", " ".repeat(INDENT), words.join(&" ".repeat(GAP))));
     }
     lines
-}
-
-fn elided_text(column: &Shaped, row: usize) -> String {
-    if column.numeric { column.cells[row].clone() } else { elided(&column.cells[row], column.room) }
 }
 
 fn aligned(text: &str, column: &Shaped) -> String {

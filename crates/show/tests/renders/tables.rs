@@ -24,7 +24,7 @@ fn table(rows: &[(String, u64, u64)], names: usize, most_rows: usize) -> Table {
 proptest! {
     #[test]
     fn fit_the_page_and_keep_their_numbers(
-        rows in prop::collection::vec(("[a-z漢\u{7}-]{0,60}", 0..1_000_000_000_000u64, 0..1_000u64), 1..12),
+        rows in prop::collection::vec(("[a-z漢\u{7} -]{0,60}", 0..1_000_000_000_000u64, 0..1_000u64), 1..12),
         names in 1..5usize,
         most_rows in 1..14usize,
         width in 50..220usize,
@@ -46,5 +46,27 @@ proptest! {
         }
         let missing = rows.len().saturating_sub(most_rows);
         prop_assert_eq!(text.contains("more row"), missing > 0);
+    }
+}
+
+#[test]
+fn names_stay_whole_before_columns_and_sentences_take_lines() {
+    let texts = |name: &str| Column { key: false, ..Column::key(name) };
+    let mut table = Table::new("any", vec![Column::key("name"), texts("a"), texts("b"), texts("c"), texts("d")]);
+    let sentence = "what was computed here, and what speaks against it in all that was published";
+    for name in ["pci-io-wildcard-eventfd", "pci-io-datamatch-eventfd"] {
+        table.push(vec![name.into(), sentence.into(), "x".repeat(14).into(), "y".repeat(14).into(), "z".into()]);
+    }
+    let columns = ["name", "a", "b", "c", "d"].map(|name| (name.to_owned(), name.to_owned())).into();
+    table.shown = Some(Shown { title: "Any table".into(), columns, most_rows: 9, bar: None });
+    let mut section = Section::new("flow", "?");
+    section.tables.push(table);
+    for width in [72, 80, 100] {
+        let text = render(&[section.clone()], &[], &Page { width, colour: false });
+        assert!(text.contains("pci-io-wildcard-eventfd ") && text.contains("pci-io-datamatch-eventfd "), "{text}");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        for word in sentence.split(' ') {
+            assert!(words.iter().filter(|one| **one == word).count() >= 2, "{word}: {text}");
+        }
     }
 }

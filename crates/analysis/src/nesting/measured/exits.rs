@@ -65,10 +65,13 @@ impl Row {
     }
 }
 
-/// All tests of all benches of exits, in the order in which they were measured.
+/// All tests of all benches of exits, in the order in which they were measured; behind them those without a number, which
+/// a page leaves to [`unknown`].
 pub fn rows(measurements: &Measurements) -> Vec<Row> {
     let benches = measurements.runs.iter().filter(|run| run.bench.bench == "exits");
-    benches.flat_map(rows_of).collect()
+    let mut rows: Vec<Row> = benches.flat_map(rows_of).collect();
+    rows.sort_by_key(|row| row.launches == 0);
+    rows
 }
 
 fn rows_of(run: &Run) -> Vec<Row> {
@@ -233,15 +236,13 @@ pub fn table(rows: &[Row]) -> Table {
         ("p50_cycles", "median"),
         ("p50_low_cycles", "from"),
         ("p50_high_cycles", "to"),
-        ("p99_cycles", "p99"),
         ("exits_per_op", "exits/op"),
         ("handled_by", "by"),
-        ("ring", "ring"),
     ];
     table.shown = Some(Shown {
         title: "What an operation costs, cycles of the time-stamp counter".to_owned(),
         columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
-        most_rows: 80,
+        most_rows: rows.iter().filter(|row| row.launches > 0).count(),
         bar: None,
     });
     table
@@ -290,7 +291,8 @@ pub fn unknown(rows: &[Row]) -> Vec<Unknown> {
     for reason in reasons {
         let names: Vec<String> = without.iter().filter(|row| row.note == reason).map(|row| row.name.clone()).collect();
         let count = many(names.len() as u64, "test");
-        let text = format!("{count} without a number, {reason}: {}.", list(&names));
+        let were = if names.len() == 1 { "was" } else { "were" };
+        let text = format!("{count} of {} {were} not run, {reason}: {}.", rings(&without, reason), list(&names));
         unknown.push(Unknown {
             what: "not_measured".to_owned(),
             amount: Some(names.len() as f64),
@@ -306,6 +308,15 @@ pub fn unknown(rows: &[Row]) -> Vec<Unknown> {
         unknown.push(Unknown { what, amount: Some(disturbed as f64), unit, text });
     }
     unknown
+}
+
+/// The privilege levels of the tests that were left out for that reason.
+fn rings(rows: &[&Row], reason: &str) -> String {
+    let mut rings: Vec<String> =
+        rows.iter().filter(|row| row.note == reason).flat_map(|row| row.ring).map(|ring| ring.to_string()).collect();
+    rings.sort_unstable();
+    rings.dedup();
+    format!("ring {}", list(&rings))
 }
 
 fn whole(cycles: f64) -> String {

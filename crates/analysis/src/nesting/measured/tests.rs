@@ -79,7 +79,8 @@ fn an_interpreted_guest_is_emulated_and_a_skipped_test_has_its_reason() {
     let rows = exits_of(vec![test("empty", 0, 7_500, 0, &[]), test("rdtsc", 0, 9_000, 0, &[]), spin]);
     assert_eq!(rows[1].handled_by, Some("emulated"));
     assert_eq!((rows[2].launches, rows[2].p50(), rows[2].note.as_str()), (0, None, why));
-    assert!(exits::unknown(&rows)[0].text.contains("the watchdog stopped it: ud2"));
+    let said = "1 test of ring 3 was not run, it did not end within 10 s, the watchdog stopped it: ud2.";
+    assert_eq!(exits::unknown(&rows)[0].text, said);
 }
 
 #[test]
@@ -169,4 +170,12 @@ fn the_ladder_holds_ours_beside_published_numbers_and_marks_each() {
     }
     all.emulated = Some(base::recording::Emulator::Tcg);
     assert!(rungs(&all).iter().any(|rung| rung == "cpuid L2? emulated 15000"));
+}
+
+#[test]
+fn a_page_shows_the_rows_with_numbers_and_data_has_all() {
+    let spin = Measured { skipped: Some("it hangs".into()), hdr: Vec::new(), ..test("ud2", 0, 0, 0, &[]) };
+    let table = exits::table(&exits_of(vec![spin, test("rdtsc", 0, 30, 0, &[])]));
+    assert_eq!((table.rows.len(), table.shown.as_ref().unwrap().most_rows), (2, 1));
+    assert_eq!([table.cell(0, "name"), table.cell(1, "name")], [Some(&"rdtsc".into()), Some(&"ud2".into())]);
 }

@@ -109,7 +109,12 @@ pub fn interpreted(plan: &Plan) -> Result<Option<String>, Error> {
         },
         None => return Ok(Some("emulated: this KVM interprets ring 0, and hangs in it".to_owned())),
     };
-    let slow = || format!("emulated: this KVM interprets ring 0, a turn of an empty loop takes {each} cycles");
+    let slow = || {
+        format!(
+            "emulated: this KVM interprets ring 0, a turn of an empty loop takes {} cycles",
+            base::number::thousands(each)
+        )
+    };
     Ok((each > INTERPRETED).then(slow))
 }
 
