@@ -6,7 +6,14 @@ use std::path::Path;
 
 fn seed() -> Machine {
     let notes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/seed-vhost/L0/notes");
-    let files = ["top-before.txt", "interfaces.xml", "vcpupin.txt", "emulatorpin.txt", "lscpu.txt", "top-after.txt"];
+    let files = [
+        "1-top-before.txt",
+        "2-interfaces.xml",
+        "3-vcpupin.txt",
+        "4-emulatorpin.txt",
+        "5-lscpu.txt",
+        "6-top-after.txt",
+    ];
     let read = |file: &&str| ((*file).to_owned(), std::fs::read_to_string(notes.join(file)).unwrap());
     paste::read(&files.iter().map(read).collect::<Vec<_>>())
 }
@@ -26,7 +33,7 @@ fn the_vhost_case_is_read_whole() {
     let [domain] = &machine.domains[..] else { panic!("one domain, not {:?}", machine.domains.len()) };
     assert_eq!((domain.name.as_str(), domain.vcpu_count(), domain.workers()), ("bigip-virtio", 10, (8, 9)));
     assert_eq!(domain.emulator_pin().unwrap().value.to_string(), "0,2,4,6,8,10,12,14");
-    assert_eq!(domain.emulator_pin().unwrap().place, "emulatorpin.txt:4");
+    assert_eq!(domain.emulator_pin().unwrap().place, "4-emulatorpin.txt:4");
     let ids: Vec<Option<i32>> =
         machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_))).map(|thread| thread.tid).collect();
     let eight: Vec<Option<i32>> = (23341..=23348).map(Some).chain([None, None]).collect();
@@ -51,8 +58,9 @@ fn an_article_with_everything_mixed_is_the_same_machine() {
     let prose = "Hello,\nas you can see: it is slow &amp; I do not know why.\n\n";
     let notes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/seed-vhost/L0/notes");
     let read = |file: &str| std::fs::read_to_string(notes.join(file)).unwrap();
-    let text =
-        ["interfaces.xml", "emulatorpin.txt", "vcpupin.txt", "top-before.txt", "lscpu.txt"].map(read).join(prose);
+    let text = ["2-interfaces.xml", "4-emulatorpin.txt", "3-vcpupin.txt", "1-top-before.txt", "5-lscpu.txt"]
+        .map(read)
+        .join(prose);
     let machine = of(&text);
     assert_eq!((machine.topology.cpus.len(), machine.screens.len(), machine.domains.len()), (16, 1, 1));
     assert_eq!(

@@ -10,6 +10,7 @@
 
 mod domain;
 mod domain_xml;
+mod files;
 mod model;
 mod roles;
 mod topology;
