@@ -22,6 +22,7 @@ mod pyramid;
 mod table;
 mod tile;
 mod timeline;
+mod topology;
 
 use crate::json::Answered;
 use crate::text;

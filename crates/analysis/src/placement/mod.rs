@@ -12,6 +12,7 @@
 pub mod advise;
 pub mod build;
 pub mod checks;
+pub mod figure;
 pub mod hypotheses;
 pub mod model;
 pub mod proposal;

@@ -3,7 +3,7 @@
 use super::advise::advise;
 use super::build::build;
 use super::model::Model;
-use super::{hypotheses, tables};
+use super::{figure, hypotheses, tables};
 use crate::{Answer, Ask, Error};
 use base::number::{duration, many};
 use base::{Section, Severity, Unknown};
@@ -39,6 +39,7 @@ pub fn section(models: &[Model]) -> Section {
             None => section.tables.insert(0, table),
         }
     }
+    section.figures = models.iter().filter_map(figure::topology).collect();
     section.unknown = models.iter().flat_map(unknown).collect();
     section
 }

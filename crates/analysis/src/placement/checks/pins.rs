@@ -204,6 +204,13 @@ pub fn floating(model: &Model) -> Vec<Hit> {
             let changes = (0..plan.places.len()).filter(of_this).flat_map(|unit| model.proposal.changes(plan, unit));
             hit.changes.extend(changes);
         }
+        if hit.changes.is_empty() {
+            let free = online.without(&pinned);
+            hit.fix.push(format!(
+                "virsh emulatorpin {} {free} --live   # and vcpupin: CPUs without pinned vCPUs",
+                domain.name
+            ));
+        }
         hits.push(hit);
     }
     hits
