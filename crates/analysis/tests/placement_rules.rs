@@ -104,6 +104,16 @@ fn threads_in_each_others_way() {
 }
 
 #[test]
+fn a_vm_that_may_run_anywhere_is_no_fault_until_it_waits() {
+    let mut machine = quiet();
+    machine.domains[0] = Domain { name: "web".into(), vcpus: Some(2), ..Domain::default() };
+    machine.threads.iter_mut().for_each(|thread| thread.affinity = Some(fact(set("0-7"))));
+    assert_eq!(rules(machine.clone()), Vec::<&str>::new());
+    machine.threads[3].wait_share = Some(fact(0.6));
+    assert!(rules(machine).contains(&"PLC-OVERLAP"));
+}
+
+#[test]
 fn a_stacked_vcpu_that_sleeps_is_no_fault() {
     let mut machine = quiet();
     machine.threads[1] = thread(Role::Vcpu(1), 12, "0", 0.01, 0.0);

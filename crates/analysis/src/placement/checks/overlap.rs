@@ -19,13 +19,13 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     let set = sets.iter().fold(CpuSet::default(), |all, set| all.or(set));
     let vcpus = model.vcpus(domain).filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
     let vcpus = vcpus.fold(CpuSet::default(), |all, set| all.or(set));
-    // Helpers that may run everywhere are for PLC-FLOAT.
     let anywhere = topology.online.is_within(&set) && !topology.online.is_empty();
-    if !set.meets(&vcpus) || anywhere && topology.online.len() > vcpus.len() {
+    if !set.meets(&vcpus) {
         return None;
     }
     let starving = helpers.iter().find(|thread| starves(thread));
-    if !set.is_within(&vcpus) && starving.is_none() {
+    // Who may run everywhere is kept apart by the scheduler as far as there is room; only waiting shows that there is none.
+    if (anywhere || !set.is_within(&vcpus)) && starving.is_none() {
         return None;
     }
     let count = model.vcpus(domain).count() + helpers.len();
@@ -35,7 +35,7 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     let cores = topology.cores_of(&all).len();
     let on =
         if cores > 0 { format!("{} ({} CPUs)", many(cores as u64, "core"), all.len()) } else { format!("CPUs {all}") };
-    let free = model.unbound();
+    let free = if anywhere { CpuSet::default() } else { model.unbound() };
     let unused = unused_nodes(model, &free);
     let title = format!("{count}{or_more} threads of {} share {on}{unused}", domain.name);
     let mut hit = Hit::new(&domain.name, Severity::High, title);
@@ -60,10 +60,8 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
         "times the throughput in one published case; the size here is unknown, its direction is up",
     );
     let Some(plan) = model.proposal.helpers_only() else {
-        hit.fix.push(format!(
-            "virsh emulatorpin {} CPUS --live   # no CPU here is free of vCPUs: fewer vCPUs, or fewer queues",
-            domain.name
-        ));
+        let none = "kvmscope check   # no placement that was tried is better: fewer vCPUs, fewer queues, or more CPUs";
+        hit.fix.push(none.into());
         return Some(hit);
     };
     for (unit, subject) in model.proposal.subjects.iter().enumerate() {
