@@ -51,6 +51,8 @@ pub struct Options {
     pub symbols: Vec<Given>,
     /// Show every feature of every machine, not only those with a finding.
     pub all_features: bool,
+    /// What placements are for, and what stays as it is.
+    pub placement: crate::placement::Wishes,
 }
 
 impl Input {

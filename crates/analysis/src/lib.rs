@@ -8,6 +8,7 @@ pub mod answers;
 pub mod flow;
 pub mod input;
 pub mod nesting;
+pub mod placement;
 pub mod shared;
 
 pub use answers::Answers;
@@ -49,6 +50,7 @@ pub struct Answer {
 pub const QUESTIONS: &[Question] = &[
     Question { id: "flow", question: flow::QUESTION, setup: false, answer: flow::answer },
     Question { id: "nesting", question: nesting::QUESTION, setup: true, answer: nesting::answer },
+    Question { id: "placement", question: placement::QUESTION, setup: true, answer: placement::answer },
 ];
 
 /// Why no answer could be given.

@@ -25,6 +25,39 @@ pub enum Drawing {
     Ladder(Vec<Rung>),
     /// A distribution.
     Histogram(Vec<Bin>),
+    /// A machine as nested boxes with what runs in them, once for each placement, side by side.
+    Topology(Vec<Panel>),
+}
+
+/// A machine under one placement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// `now`, `proposal 1`.
+    pub title: String,
+    /// Its nodes.
+    pub nodes: Vec<NodeBox>,
+    /// Threads away from their memory, as sentences: lines between nodes.
+    pub links: Vec<String>,
+}
+
+/// A NUMA node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeBox {
+    /// `package 0, node 0`.
+    pub title: String,
+    /// Its cores: each a list of CPUs.
+    pub cores: Vec<Vec<CpuBox>>,
+}
+
+/// A CPU and what is bound to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuBox {
+    /// Its number.
+    pub cpu: u32,
+    /// What is bound there: `vcpu 3`, `8 vhost`.
+    pub chips: Vec<String>,
+    /// True if a vCPU shares the CPU.
+    pub contended: bool,
 }
 
 /// Bars that add up to one whole.

@@ -6,10 +6,12 @@
 //! (nothing)             snapshot of / into a temporary directory --\
 //! --root L0=DIR ...     copied trees                             ----> one recording --> questions with `setup`
 //! PATH                  a recording with its snapshots           --/
+//! --paste FILE...       what people put in tickets               --/
 //! ```
 
 mod places;
 mod probe;
+mod wishes;
 
 use crate::arguments::{FailOn, JournalPlace};
 use crate::exit::{Exit, complain};
@@ -22,6 +24,8 @@ use clap::Args;
 use places::Root;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
+use std::time::Duration;
+use wishes::WishOptions;
 
 /// Say how this host, or a snapshot of another, is set up for virtualization, and what to change
 #[derive(Args)]
@@ -31,6 +35,8 @@ use std::path::PathBuf;
     kvmscope check --root sosreport-host1\n  \
     kvmscope check --root L0=host --root L1=guest\n  \
     kvmscope check fixtures/hosts-intel\n  \
+    kvmscope check --paste ticket.txt top.txt\n  \
+    kvmscope check --goal latency --keep web --reserve 0-1\n  \
     kvmscope check --json | jq '.sections[].tables.features'\n  \
     kvmscope check --fail-on high\n\n\
     Needs no root, but sees more with it, and changes nothing; --probe traces for a moment and needs root.\n\
@@ -43,10 +49,18 @@ pub struct Check {
     #[arg(long, value_name = "[LEVEL=]DIR", value_parser = places::root)]
     root: Vec<Root>,
     /// Run a test guest of a few bytes on this host, under a tracing instance of its own, to see which events fire
-    #[arg(long, conflicts_with_all = ["path", "root"])]
+    #[arg(long, conflicts_with_all = ["path", "root", "paste"])]
     probe: bool,
     #[command(flatten)]
     journal: JournalPlace,
+    /// Texts that somebody pasted, such as outputs of top, lscpu, virsh, in any mix; the order given is taken for theirs
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["path", "root"])]
+    paste: Vec<PathBuf>,
+    #[command(flatten)]
+    wishes: WishOptions,
+    /// Seconds between two looks at this host, which shares and waiting are taken from; 0: one look
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
+    span: f64,
     /// Print one JSON object (schema kvmscope/1) instead of text
     #[arg(long)]
     json: bool,
@@ -60,25 +74,34 @@ pub struct Check {
     page: PageOptions,
 }
 
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "write seconds as a number: 2".to_owned())?;
+    let sensible = seconds == 0.0 || (0.6..=600.0).contains(&seconds);
+    if sensible { Ok(seconds) } else { Err("take 0.6 to 600 seconds, or 0 for one look".to_owned()) }
+}
+
 impl Check {
     /// Answers all questions about setup.
     pub fn run(&self) -> anyhow::Result<Exit> {
         // Kept until all is printed: facts are read from it as they are asked for.
         let live = tempfile::Builder::new().prefix("kvmscope-check-").tempdir().context("a temporary directory")?;
+        let span = Duration::from_secs_f64(self.span);
         let recording = match (&self.path, self.root.as_slice()) {
+            _ if !self.paste.is_empty() => places::pasted(&self.paste)?,
             (Some(path), _) if places::is_tree(path) => places::trees(&[Root::at(path)])?,
             (Some(path), _) => Recording::open(path)?,
             (None, []) => {
-                let recording = places::this_host(live.path(), None)?;
-                let failed = self.probe.then(|| probe::fire(&self.journal.journal(), live.path())).flatten();
+                let recording = places::this_host(live.path(), None, span)?;
+                let tree = &recording.parts[recording.parts.len() - 1].path;
+                let failed = self.probe.then(|| probe::fire(&self.journal.journal(), tree)).flatten();
                 Recording { problems: failed.into_iter().collect(), ..recording }
             }
-            (None, [root]) if root.is_this_host() => places::this_host(live.path(), Some(root))?,
+            (None, [root]) if root.is_this_host() => places::this_host(live.path(), Some(root), span)?,
             (None, roots) => places::trees(roots)?,
         };
         let title = recording.title();
         let input = Input::open(recording)?;
-        let options = Options { all_features: true, ..Options::default() };
+        let options = Options { all_features: true, placement: self.wishes.wishes(), ..Options::default() };
         let mut progress = Progress::new(true);
         // What happened is asked too, where there are traces: it prices what is found.
         let answers = Answers::of(&input, &options, &mut |done, all| progress.at(done, all));
@@ -88,7 +111,7 @@ impl Check {
         sections.retain(|section| setup(section.id));
         failed.into_iter().for_each(|error| complain(&error.into()));
         if sections.is_empty() {
-            bail!("{title} holds no snapshot of a machine; take one there with `kvmscope snapshot`");
+            bail!("{title} tells nothing of a machine's setup; take a snapshot there with `kvmscope snapshot`");
         }
         if let Some(directory) = &self.csv {
             show::csv::write_csv(&sections, directory)?;

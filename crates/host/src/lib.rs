@@ -1,23 +1,30 @@
 //! What a machine is: topology, memory, KVM's features, tasks and their pins, interrupts, NICs, domains.
 //!
-//! Everything is read from a snapshot, a directory that holds copies of `/proc` and `/sys` files. The live machine is a
-//! snapshot taken a moment ago.
+//! Everything is read from a snapshot, a directory that holds copies of `/proc` and `/sys` files, or from text that people
+//! paste. The live machine is a snapshot taken a moment ago.
 //!
 //! ```text
 //! FILES: which and why --> lab copies them --> <machine>/host/0/ --> Snapshot: what was there, what not, when
+//!                                                                      |--> Virtualization: KVM's features
+//! tickets, terminals --> paste --------------------------------------->|--> Machine: who runs where
 //! ```
 
 pub mod cpuid;
+pub mod cpus;
 pub mod error;
 pub mod fired;
 pub mod hypervisor;
+pub mod machine;
 pub mod parameters;
+pub mod paste;
 pub mod processor;
 pub mod release;
 pub mod snapshot;
 pub mod virtualization;
 
 pub use cpuid::Cpuid;
+pub use cpus::CpuSet;
 pub use error::Error;
+pub use machine::Machine;
 pub use snapshot::Snapshot;
 pub use virtualization::Virtualization;

@@ -23,6 +23,7 @@ mod stack;
 mod table;
 mod tile;
 mod timeline;
+mod topology;
 
 use crate::json::Answered;
 use crate::text;

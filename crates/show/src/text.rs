@@ -9,6 +9,7 @@ mod finding;
 mod line;
 mod paint;
 mod table;
+mod topology;
 
 use base::{Problem, Section, Unknown, number};
 use line::{Lines, heading};

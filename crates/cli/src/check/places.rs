@@ -1,10 +1,12 @@
 //! Which machines are meant: this one, or trees that hold copies of their files.
 
 use crate::exit::WrongUse;
+use anyhow::Context;
 use base::Level;
 use base::recording::{Machine, Part, PartKind, PartState, Recording};
 use lab::snapshot::{More, monotonic_ns, take_more};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// A tree, and the level of the machine if it was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,11 +76,45 @@ pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
     })
 }
 
-/// This host, at the level that `said` gives it: a snapshot taken now into the directory `scratch`.
-pub fn this_host(scratch: &Path, said: Option<&Root>) -> anyhow::Result<Recording> {
+/// Pasted texts as notes of one machine.
+pub fn pasted(files: &[PathBuf]) -> anyhow::Result<Recording> {
+    let mut parts = Vec::new();
+    for file in files {
+        let path = std::path::absolute(file)?;
+        std::fs::File::open(&path).with_context(|| format!("{}: a text to read", file.display()))?;
+        parts.push(Part { path, machine: "L0".into(), kind: PartKind::Notes, clock: None, state: PartState::Complete });
+    }
+    let machine = Machine { id: "L0".into(), level: 0, parent: None, name: None };
+    Ok(Recording {
+        root: PathBuf::new(),
+        created: None,
+        tool: Some(concat!("kvmscope check ", env!("CARGO_PKG_VERSION")).to_owned()),
+        emulated: None,
+        machines: vec![machine],
+        parts,
+        problems: Vec::new(),
+    })
+}
+
+/// This host, at the level that `said` gives it: snapshots taken now into the directory `scratch`, two of them `span` apart
+/// unless that is zero; the last stands last.
+pub fn this_host(scratch: &Path, said: Option<&Root>, span: Duration) -> anyhow::Result<Recording> {
     let root = Path::new("/");
-    take_more(root, scratch, &More::of(root), &monotonic_ns)?;
-    trees(&[Root { level: said.and_then(|root| root.level), path: scratch.to_owned() }])
+    let (first, last) = (scratch.join("0"), scratch.join("1"));
+    if !span.is_zero() {
+        let began = Instant::now();
+        std::fs::create_dir(&first)?;
+        take_more(root, &first, &More::default(), &monotonic_ns)?;
+        std::thread::sleep(span.saturating_sub(began.elapsed()));
+    }
+    std::fs::create_dir(&last)?;
+    take_more(root, &last, &More::of(root), &monotonic_ns)?;
+    let mut recording = trees(&[Root { level: said.and_then(|root| root.level), path: last }])?;
+    if !span.is_zero() {
+        let earlier = Part { path: first, ..recording.parts[0].clone() };
+        recording.parts.insert(0, earlier);
+    }
+    Ok(recording)
 }
 
 #[cfg(test)]

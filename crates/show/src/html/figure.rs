@@ -22,6 +22,7 @@ pub fn render(section: &str, figure: &Figure, out: &mut String) -> Result {
         Drawing::Bars(groups) => bars(groups, out)?,
         Drawing::Ladder(rungs) => ladder::render(&rungs.iter().map(ladder::Step::of).collect::<Vec<_>>(), 0, out)?,
         Drawing::Histogram(bins) => histogram(bins, out)?,
+        Drawing::Topology(panels) => super::topology::render(panels, out)?,
     }
     out.write_str("</figure>\n")
 }

@@ -97,6 +97,18 @@ impl Serialize for FigureShown<'_> {
                 map.serialize_entry("drawing", "histogram")?;
                 map.serialize_entry("bins", &bins.collect::<Vec<_>>())?;
             }
+            Drawing::Topology(panels) => {
+                let cpu = |cpu: &base::figure::CpuBox| json!({"cpu": cpu.cpu, "chips": cpu.chips, "contended": cpu.contended});
+                let cores = |node: &base::figure::NodeBox| -> Vec<Vec<_>> {
+                    node.cores.iter().map(|core| core.iter().map(cpu).collect()).collect()
+                };
+                let panels = panels.iter().map(|panel| {
+                    let nodes = panel.nodes.iter().map(|node| json!({"title": node.title, "cores": cores(node)}));
+                    json!({"title": panel.title, "nodes": nodes.collect::<Vec<_>>(), "links": panel.links})
+                });
+                map.serialize_entry("drawing", "topology")?;
+                map.serialize_entry("panels", &panels.collect::<Vec<_>>())?;
+            }
         }
         map.end()
     }

@@ -30,6 +30,7 @@ pub fn render(figure: &Figure, out: &mut Lines) {
         Drawing::Bars(groups) => bars(groups, out),
         Drawing::Ladder(rungs) => ladder(rungs, out),
         Drawing::Histogram(bins) => histogram(bins, out),
+        Drawing::Topology(panels) => super::topology::render(panels, out),
     }
 }
 

@@ -1,0 +1,222 @@
+//! How domains are defined. An element that is missing means something only where the whole XML was read.
+
+use crate::placement::model::Model;
+use crate::placement::rules::Hit;
+use base::Severity;
+use base::number::{list, many};
+use host::machine::{Disk, Domain, Interface, Role};
+use std::collections::BTreeMap;
+
+/// vCPUs from which on one queue is few.
+const MANY_VCPUS: u32 = 4;
+
+fn whole(model: &Model) -> impl Iterator<Item = (&Domain, &str)> {
+    model.machine.domains.iter().filter_map(|domain| Some((domain, domain.whole.as_deref()?)))
+}
+
+/// Devices that a server has no use for.
+pub fn unused(model: &Model) -> Vec<Hit> {
+    let with = model.machine.domains.iter().filter(|domain| !domain.unused.is_empty());
+    let hits = with.map(|domain| {
+        let names: Vec<String> = domain.unused.iter().map(|device| device.value.clone()).collect();
+        let hit = Hit::new(
+            &domain.name,
+            Severity::Info,
+            format!("{} has what a server does not need: {}", domain.name, list(&names)),
+        );
+        domain.unused.iter().fold(hit, |hit, device| hit.seen(&device.value, &device.place))
+    });
+    hits.collect()
+}
+
+/// A CPU model by name, or none.
+pub fn cpu_mode(model: &Model) -> Vec<Hit> {
+    let hits = whole(model).filter_map(|(domain, place)| {
+        let (mode, place) =
+            domain.cpu_mode.as_ref().map_or(("none", place), |mode| (mode.value.as_str(), mode.place.as_str()));
+        let named = !matches!(mode, "host-passthrough" | "host-model" | "maximum");
+        named.then(|| {
+            let title = format!("{} is not shown the host's CPU (mode {mode})", domain.name);
+            Hit::new(&domain.name, Severity::Low, title).seen(format!("cpu mode is {mode}"), place)
+        })
+    });
+    hits.collect()
+}
+
+/// One thread a core while vCPUs share cores: two rules that contradict each other.
+pub fn topology(model: &Model) -> Vec<Hit> {
+    let siblings = super::pins::siblings(model);
+    let hits = model.machine.domains.iter().filter_map(|domain| {
+        let shown = domain.topology.as_ref()?;
+        let conflict = siblings.iter().any(|hit| hit.subject == domain.name);
+        let title = format!("two rules contradict each other on the topology of {}", domain.name);
+        let counts =
+            format!("{} sockets, {} cores, {} threads", shown.value.sockets, shown.value.cores, shown.value.threads);
+        conflict.then(|| {
+            Hit::new(&domain.name, Severity::Info, title)
+                .seen(format!("the guest is shown {counts}: one thread a core"), &shown.place)
+                .seen("its vCPUs are pinned to siblings, which speaks for threads='2' (PLC-SMT)", "table threads")
+        })
+    });
+    hits.collect()
+}
+
+fn emulated(interface: &Interface) -> bool {
+    interface.model.as_deref().is_some_and(|model| !model.starts_with("virtio")) && interface.kind != "hostdev"
+}
+
+/// Emulated cards, and virtio without vhost.
+pub fn network(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        for interface in &domain.interfaces {
+            let what = if emulated(interface) {
+                format!("{} is an emulated {}", interface.name, interface.model.as_deref().unwrap_or("card"))
+            } else if interface.driver.as_deref() == Some("qemu") {
+                format!("{} goes through QEMU's main loop (driver qemu)", interface.name)
+            } else {
+                continue;
+            };
+            let title = format!("{} of {} does without vhost", interface.name, domain.name);
+            hits.push(
+                Hit::new(format!("{}-{}", domain.name, interface.name), Severity::Low, title)
+                    .seen(what, &interface.place),
+            );
+        }
+    }
+    hits
+}
+
+/// One queue for many vCPUs, where its worker is known to be busy.
+pub fn queues(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in model.machine.domains.iter().filter(|domain| domain.vcpu_count() >= MANY_VCPUS) {
+        let single = domain
+            .interfaces
+            .iter()
+            .filter(|interface| interface.workers() != Some(0) && interface.queues.unwrap_or(1) == 1);
+        let single: Vec<&Interface> = single.collect();
+        let workers = model.helpers(domain).filter(|thread| thread.role == Role::Vhost);
+        let busiest = workers.filter_map(|thread| thread.run_share.as_ref()).max_by(|a, b| a.value.total_cmp(&b.value));
+        let (Some(interface), Some(run)) = (single.first(), busiest.filter(|run| run.value > 0.5)) else { continue };
+        let title = format!(
+            "{} has one queue for {} vCPUs, and a worker that ran {:.2} of a CPU",
+            interface.name,
+            domain.vcpu_count(),
+            run.value
+        );
+        let hit = Hit::new(format!("{}-{}", domain.name, interface.name), Severity::Medium, title);
+        hits.push(
+            hit.seen("one pair of queues", &interface.place)
+                .seen(format!("a vhost worker ran {:.2} of a CPU", run.value), &run.place),
+        );
+    }
+    hits
+}
+
+/// Mode vepa with two guests on one card.
+pub fn vepa(model: &Model) -> Vec<Hit> {
+    let mut on: BTreeMap<&str, Vec<(&str, &Interface)>> = BTreeMap::new();
+    for domain in &model.machine.domains {
+        for interface in domain.interfaces.iter().filter(|interface| interface.mode.as_deref() == Some("vepa")) {
+            on.entry(interface.source.as_deref().unwrap_or_default()).or_default().push((&domain.name, interface));
+        }
+    }
+    on.retain(|_, users| users.iter().any(|user| user.0 != users[0].0));
+    let hits = on.into_iter().map(|(device, users)| {
+        let title =
+            format!("{} guests use {device} in mode vepa and reach each other through the switch only", users.len());
+        let hit = Hit::new(device, Severity::Low, title);
+        users
+            .iter()
+            .fold(hit, |hit, (domain, interface)| hit.seen(format!("{} of {domain}", interface.name), &interface.place))
+    });
+    hits.collect()
+}
+
+/// Slow ways to a disk.
+pub fn disks(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (domain, _) in whole(model) {
+        for disk in &domain.disks {
+            let wrong = slow(disk);
+            if !wrong.is_empty() {
+                let title = format!("disk {} of {}: {}", disk.target, domain.name, list(&wrong));
+                let hit = Hit::new(format!("{}-{}", domain.name, disk.target), Severity::Low, title);
+                hits.push(wrong.iter().fold(hit, |hit, what| hit.seen(what, &disk.place)));
+            }
+        }
+    }
+    hits
+}
+
+fn slow(disk: &Disk) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if matches!(disk.bus.as_deref(), Some("ide" | "sata")) {
+        wrong.push(format!("bus {} is emulated", disk.bus.as_deref().unwrap_or_default()));
+    }
+    let (cache, io) = (disk.cache.as_deref(), disk.io.as_deref());
+    if cache == Some("writeback") && disk.format.as_deref() == Some("raw") {
+        wrong.push("cache writeback copies through the host's page cache".to_owned());
+    }
+    if cache == Some("none") && io == Some("threads") {
+        wrong.push("io threads with cache none takes a thread for each request".to_owned());
+    }
+    if disk.bus.as_deref() == Some("virtio") && disk.iothread.is_none() && io == Some("native") {
+        wrong.push("no iothread: the main loop serves it".to_owned());
+    }
+    wrong
+}
+
+/// Flushes thrown away.
+pub fn unsafe_cache(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        for disk in domain.disks.iter().filter(|disk| disk.cache.as_deref() == Some("unsafe")) {
+            let title = format!("disk {} of {} loses data when the host stops", disk.target, domain.name);
+            hits.push(
+                Hit::new(format!("{}-{}", domain.name, disk.target), Severity::High, title)
+                    .seen("cache is unsafe", &disk.place),
+            );
+        }
+    }
+    hits
+}
+
+/// Disks with a limit.
+pub fn throttled(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        for disk in domain.disks.iter().filter(|disk| disk.throttled) {
+            let title = format!("disk {} of {} is throttled by intent", disk.target, domain.name);
+            hits.push(
+                Hit::new(format!("{}-{}", domain.name, disk.target), Severity::Info, title)
+                    .seen("it has <iotune>", &disk.place),
+            );
+        }
+    }
+    hits
+}
+
+/// Guests on small pages that have a device of the host or a user-space switch.
+pub fn huge_pages(model: &Model) -> Vec<Hit> {
+    let hits = whole(model).filter_map(|(domain, place)| {
+        let shared = domain
+            .interfaces
+            .iter()
+            .filter(|interface| matches!(interface.kind.as_str(), "vhostuser" | "hostdev"))
+            .count();
+        let devices = shared + usize::from(domain.host_device);
+        (devices > 0 && !domain.huge_pages).then(|| {
+            let title = format!(
+                "{} is on 4 KiB pages, and {} into its memory",
+                domain.name,
+                if devices == 1 { "a device writes" } else { "devices write" }
+            );
+            Hit::new(&domain.name, Severity::Medium, title)
+                .seen(format!("{} by vhostuser or hostdev", many(devices as u64, "device")), place)
+                .seen("no <hugepages/>", place)
+        })
+    });
+    hits.collect()
+}

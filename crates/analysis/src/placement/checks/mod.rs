@@ -1,0 +1,8 @@
+//! The checks behind the rules: each looks at a machine and returns what it saw, or nothing.
+
+pub mod evidence;
+pub mod guest;
+pub mod knobs;
+pub mod overlap;
+pub mod pins;
+pub mod place;

@@ -1,0 +1,216 @@
+//! Threads that carry a guest's packets, against the guest's own vCPUs.
+
+use crate::placement::model::{BUSY, Model, STARVED};
+use crate::placement::rules::Hit;
+use base::number::{list, many, percent};
+use base::{Cost, CostKind, Severity};
+use host::CpuSet;
+use host::machine::{Domain, Role, Thread};
+
+/// Helpers whose CPUs are all CPUs of vCPUs; or that meet them and starve.
+pub fn overlap(model: &Model) -> Vec<Hit> {
+    model.machine.domains.iter().filter_map(|domain| overlapping(model, domain)).collect()
+}
+
+fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
+    let topology = &model.machine.topology;
+    let helpers: Vec<&Thread> = model.helpers(domain).collect();
+    let sets: Vec<&CpuSet> = helpers.iter().filter_map(|thread| Some(&thread.affinity.as_ref()?.value)).collect();
+    let set = sets.iter().fold(CpuSet::default(), |all, set| all.or(set));
+    let vcpus = model.vcpus(domain).filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
+    let vcpus = vcpus.fold(CpuSet::default(), |all, set| all.or(set));
+    let anywhere = topology.online.is_within(&set) && !topology.online.is_empty();
+    if !set.meets(&vcpus) {
+        return None;
+    }
+    let starving = helpers.iter().find(|thread| starves(thread));
+    // Who may run everywhere is kept apart by the scheduler as far as there is room; only waiting shows that there is none.
+    if (anywhere || !set.is_within(&vcpus)) && starving.is_none() {
+        return None;
+    }
+    let count = model.vcpus(domain).count() + helpers.len();
+    let (least, most) = domain.workers();
+    let or_more = if most > least { " or more" } else { "" };
+    let all = set.or(&vcpus);
+    let cores = topology.cores_of(&all).len();
+    let on =
+        if cores > 0 { format!("{} ({} CPUs)", many(cores as u64, "core"), all.len()) } else { format!("CPUs {all}") };
+    let free = if anywhere { CpuSet::default() } else { model.unbound() };
+    let unused = unused_nodes(model, &free);
+    let title = format!("{count}{or_more} threads of {} share {on}{unused}", domain.name);
+    let mut hit = Hit::new(&domain.name, Severity::High, title);
+    let told = helpers.iter().find_map(|thread| thread.affinity.as_ref());
+    let same = if set == vcpus { "the same set as its vCPUs" } else { "a part of its vCPUs' set" };
+    hit = hit.seen(format!("emulator and vhost may run on {set}, {same}"), told.map_or("", |pin| pin.place.as_str()));
+    if cores > 0 {
+        let factor = count as f64 / cores as f64;
+        hit = hit
+            .seen(format!("{count}{or_more} threads on {cores} cores are {factor:.1} for each core"), &topology.place);
+    }
+    hit = hit.seen(shares(&helpers), "table threads");
+    if let Some(thread) = starving {
+        let waited = percent(thread.starvation().unwrap_or(0.0));
+        hit = hit.seen(format!("{} waited {waited} of the time that it wanted to run", thread.role), "table threads");
+    } else {
+        hit = hit.seen("that they starve is not measured: nothing here tells waiting", "unknown");
+    }
+    hit.cost = Cost::of(
+        CostKind::Published,
+        3.15,
+        "times the throughput in one published case; the size here is unknown, its direction is up",
+    );
+    let Some(plan) = model.proposal.helpers_only() else {
+        let none = "kvmscope check   # no placement that was tried is better: fewer vCPUs, fewer queues, or more CPUs";
+        hit.fix.push(none.into());
+        return Some(hit);
+    };
+    for (unit, subject) in model.proposal.subjects.iter().enumerate() {
+        if subject.vm == domain.name && subject.role == Role::Emulator {
+            hit.changes.extend(model.proposal.changes(plan, unit));
+            hit = with_price(model, hit, unit, &plan.places[unit]);
+        }
+    }
+    hit.fix.push(
+        "kvmscope check --json   # after the move: if a vhost thread still waits more than 20 %, this was wrong".into(),
+    );
+    Some(hit)
+}
+
+/// What the other node costs, where helpers would go to one.
+fn with_price(model: &Model, hit: Hit, unit: usize, place: &CpuSet) -> Hit {
+    let home = model.proposal.task.units[unit].home;
+    let nodes = model.machine.topology.nodes_of(place);
+    match (home, &nodes[..]) {
+        (Some(home), [node]) if home != *node => hit.seen(
+            format!(
+                "price of node {node}, away from the vCPUs' node {home}: device reads of 64 B take -9 to -25 %, of 128 B -8 %, \
+                 from 512 B about 0, writes 0 (published, another machine)"
+            ),
+            "pcie-bench, SIGCOMM 2018",
+        ),
+        _ => hit,
+    }
+}
+
+fn unused_nodes(model: &Model, free: &CpuSet) -> String {
+    let nodes = model.machine.topology.nodes();
+    let whole: Vec<String> =
+        nodes.iter().filter(|(_, cpus)| cpus.is_within(free)).map(|(node, _)| node.to_string()).collect();
+    match whole.len() {
+        0 if free.is_empty() => String::new(),
+        0 => format!(", CPUs {free} have none"),
+        1 => format!(", node {} has none", whole[0]),
+        _ => format!(", nodes {} have none", list(&whole)),
+    }
+}
+
+/// What the helpers ran, as far as that is known.
+fn shares(helpers: &[&Thread]) -> String {
+    let ran: Vec<f64> = helpers.iter().filter_map(|thread| Some(thread.run_share.as_ref()?.value)).collect();
+    if ran.is_empty() {
+        return "what they ran is unknown".to_owned();
+    }
+    let sum: f64 = ran.iter().sum();
+    format!("{} of them were seen, running {sum:.2} CPUs together at most", ran.len())
+}
+
+fn starves(thread: &Thread) -> bool {
+    let wish = |thread: &Thread| Some(thread.run_share.as_ref()?.value + thread.wait_share.as_ref()?.value);
+    thread.starvation().is_some_and(|starvation| starvation > STARVED) && wish(thread).is_some_and(|wish| wish > BUSY)
+}
+
+/// Threads that waited for a CPU, one finding for each VM.
+pub fn starved(model: &Model) -> Vec<Hit> {
+    let mut hits: Vec<Hit> = Vec::new();
+    for thread in model.machine.threads.iter().filter(|thread| thread.role != Role::Other && starves(thread)) {
+        let (Some(run), Some(wait)) = (&thread.run_share, &thread.wait_share) else { continue };
+        let subject = thread.vm.clone().unwrap_or_else(|| thread.name.clone());
+        let index = hits.iter().position(|hit| hit.subject == subject).unwrap_or_else(|| {
+            hits.push(Hit::new(&subject, Severity::High, ""));
+            hits.len() - 1
+        });
+        let where_to = thread
+            .last_cpu
+            .as_ref()
+            .map(|cpu| format!(", last on CPU {}{}", cpu.value, beside(model, thread, cpu.value)));
+        let what = format!(
+            "{} ({}) ran {} and waited {} of the span{}",
+            thread.role,
+            thread.tid.map_or(thread.name.clone(), |tid| tid.to_string()),
+            percent(run.value),
+            percent(wait.value),
+            where_to.unwrap_or_default()
+        );
+        let hit = std::mem::replace(&mut hits[index], Hit::new("", Severity::High, ""));
+        hits[index] = hit.seen(what, &wait.place);
+        hits[index].cost.value = Some(hits[index].cost.value.unwrap_or(0.0) + wait.value);
+        hits[index].cost.kind = CostKind::Measured;
+        hits[index].cost.unit = "CPUs waited for".to_owned();
+    }
+    for hit in &mut hits {
+        let waited = hit.cost.value.unwrap_or(0.0);
+        hit.title = format!(
+            "{} of {} starved: {waited:.2} CPUs were wanted and not given",
+            many(hit.evidence.len() as u64, "thread"),
+            hit.subject
+        );
+        if let Some(plan) = model.proposal.better().first() {
+            for (unit, _) in model.proposal.subjects.iter().enumerate().filter(|(_, subject)| subject.vm == hit.subject)
+            {
+                hit.changes.extend(model.proposal.changes(plan, unit));
+            }
+        } else {
+            hit.fix.push("kvmscope check   # no placement found is better: fewer threads, or more CPUs".into());
+        }
+    }
+    hits
+}
+
+/// Who else ran most on a CPU, as far as the last CPU tells.
+fn beside(model: &Model, thread: &Thread, cpu: u32) -> String {
+    let others = model.machine.threads.iter().filter(|other| other.tid != thread.tid);
+    let here = others.filter(|other| other.last_cpu.as_ref().is_some_and(|last| last.value == cpu));
+    let most = here.max_by(|a, b| {
+        let run = |thread: &Thread| thread.run_share.as_ref().map_or(0.0, |run| run.value);
+        run(a).total_cmp(&run(b))
+    });
+    most.filter(|other| other.run_share.as_ref().is_some_and(|run| run.value > BUSY)).map_or(String::new(), |other| {
+        let run = other.run_share.as_ref().map_or(0.0, |run| run.value);
+        format!(" with {} {} ({})", other.vm.as_deref().unwrap_or(&other.name), other.role, percent(run))
+    })
+}
+
+/// More workers that may run than CPUs that carry no vCPU.
+pub fn workers(model: &Model) -> Vec<Hit> {
+    model.machine.domains.iter().filter_map(|domain| crowded(model, domain)).collect()
+}
+
+fn crowded(model: &Model, domain: &Domain) -> Option<Hit> {
+    let workers: Vec<&Thread> = model.helpers(domain).filter(|thread| thread.role == Role::Vhost).collect();
+    let busy = workers.iter().filter(|thread| thread.run_share.as_ref().is_none_or(|run| run.value > BUSY)).count();
+    let set = &workers.first()?.affinity.as_ref()?.value;
+    let of_vcpus = model.of_vcpus();
+    let left = set.without(&of_vcpus);
+    if busy <= left.len() {
+        return None;
+    }
+    let (least, most) = domain.workers();
+    let count = if most > least { format!("{least} or {most}") } else { workers.len().to_string() };
+    let severity = if left.is_empty() { Severity::Medium } else { Severity::Low };
+    let title =
+        format!("{count} vhost workers of {} for {} without a vCPU", domain.name, many(left.len() as u64, "CPU"));
+    let mut hit = Hit::new(&domain.name, severity, title);
+    for interface in &domain.interfaces {
+        let what = match interface.workers() {
+            Some(0) => continue,
+            Some(workers) => format!("{}: {}", interface.name, many(u64::from(workers), "worker")),
+            None => format!("{}: a worker if /dev/vhost-net opens, else none", interface.name),
+        };
+        hit = hit.seen(what, &interface.place);
+    }
+    hit = hit.seen(
+        format!("they may run on {set}; {} of these carry no vCPU", left.len()),
+        &workers[0].affinity.as_ref()?.place,
+    );
+    Some(hit.seen(format!("{busy} of {} ran more than 5 % of a CPU, or may have", workers.len()), "table threads"))
+}

@@ -1,0 +1,299 @@
+//! Pins by themselves: who was put where, and does that fit the machine?
+
+use crate::placement::model::{BUSY, Demand, Model};
+use crate::placement::rules::Hit;
+use base::number::{list, many, percent};
+use base::{Change, Severity};
+use host::machine::{Role, Thread};
+use std::collections::BTreeMap;
+
+/// The one CPU that a thread is bound to.
+fn only_cpu(thread: &Thread) -> Option<u32> {
+    let set = &thread.affinity.as_ref()?.value;
+    set.first().filter(|_| set.len() == 1)
+}
+
+/// Whether a thread is known to be idle.
+fn is_idle(thread: &Thread) -> bool {
+    thread.run_share.as_ref().is_some_and(|run| run.value < BUSY)
+        && thread.wait_share.as_ref().is_none_or(|wait| wait.value < BUSY)
+}
+
+fn who(thread: &Thread, of: &str) -> String {
+    let vm = thread.vm.as_deref().unwrap_or_default();
+    let ran =
+        thread.run_share.as_ref().map_or("its share unknown".to_owned(), |run| format!("ran {}", percent(run.value)));
+    if vm == of { format!("{} ({ran})", thread.role) } else { format!("{} of {vm} ({ran})", thread.role) }
+}
+
+/// Two vCPUs bound to one CPU, unless one of them is known to be idle.
+pub fn stacked(model: &Model) -> Vec<Hit> {
+    let mut on: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
+    for thread in model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_)) && !is_idle(thread))
+    {
+        if let Some(cpu) = only_cpu(thread) {
+            on.entry(cpu).or_default().push(thread);
+        }
+    }
+    let mut hits: BTreeMap<String, Hit> = BTreeMap::new();
+    for (cpu, threads) in on.iter().filter(|(_, threads)| threads.len() > 1) {
+        let (first, later) = (threads[0], &threads[1..]);
+        for thread in later {
+            let (Some(vm), Some(pin)) = (&thread.vm, &thread.affinity) else { continue };
+            let hit = hits.remove(vm).unwrap_or_else(|| Hit::new(vm, Severity::Medium, ""));
+            let mut hit = hit.seen(format!("CPU {cpu}: {} and {}", who(first, vm), who(thread, vm)), &pin.place);
+            hit.changes.extend(apart(model, first, thread));
+            hits.insert(vm.clone(), hit);
+        }
+    }
+    let mut hits: Vec<Hit> = hits.into_values().collect();
+    for hit in &mut hits {
+        let pairs: Vec<String> =
+            hit.evidence.iter().filter_map(|seen| Some(seen.what.split_once(':')?.0.to_owned())).collect();
+        hit.title = format!("{} of {} carry two vCPUs: {}", many(pairs.len() as u64, "CPU"), hit.subject, list(&pairs));
+        if hit.changes.is_empty() {
+            hit.fix.push(format!(
+                "virsh vcpupin {} VCPU CPU --live   # no better place was found: fewer vCPUs, or share by intent",
+                hit.subject
+            ));
+        }
+    }
+    hits
+}
+
+/// What the best plan that parts two vCPUs does with them.
+fn apart(model: &Model, first: &Thread, second: &Thread) -> Vec<Change> {
+    let proposal = &model.proposal;
+    let unit = |thread: &Thread| {
+        let is = |subject: &super::super::proposal::Subject| {
+            Some(&subject.vm) == thread.vm.as_ref() && subject.role == thread.role
+        };
+        proposal.subjects.iter().position(is)
+    };
+    let (Some(first), Some(second)) = (unit(first), unit(second)) else { return Vec::new() };
+    let plan = proposal.better().into_iter().find(|plan| !plan.places[first].meets(&plan.places[second]));
+    plan.map(|plan| [first, second].iter().flat_map(|unit| proposal.changes(plan, *unit)).collect()).unwrap_or_default()
+}
+
+/// vCPUs of one domain on threads of one core, while the guest is shown no threads.
+pub fn siblings(model: &Model) -> Vec<Hit> {
+    let topology = &model.machine.topology;
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        if domain.topology.as_ref().is_some_and(|shown| shown.value.threads > 1) {
+            continue;
+        }
+        let mut cores: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
+        for thread in model.vcpus(domain) {
+            if let Some(cpu) = only_cpu(thread).and_then(|cpu| topology.cpus.get(&cpu)) {
+                cores.entry(cpu.core).or_default().push(thread);
+            }
+        }
+        cores.retain(|_, threads| {
+            let mut cpus: Vec<Option<u32>> = threads.iter().map(|thread| only_cpu(thread)).collect();
+            cpus.sort_unstable();
+            cpus.dedup();
+            cpus.len() > 1
+        });
+        if cores.is_empty() {
+            continue;
+        }
+        let count: usize = cores.values().map(Vec::len).sum();
+        let title =
+            format!("{count} vCPUs of {} run on sibling threads of {}", domain.name, many(cores.len() as u64, "core"));
+        let mut hit = Hit::new(&domain.name, Severity::Medium, title);
+        for (core, threads) in &cores {
+            let names: Vec<String> = threads.iter().map(|thread| thread.role.to_string()).collect();
+            let wanted: f64 = threads.iter().map(|thread| Demand::of(thread).low).sum();
+            hit = hit.seen(
+                format!(
+                    "{} on CPUs {}, one core; they ran {wanted:.2} CPUs at most",
+                    list(&names),
+                    topology.of_core(*core)
+                ),
+                &topology.place,
+            );
+        }
+        let shown = match &domain.topology {
+            Some(shown) => ("the guest is shown one thread a core".to_owned(), shown.place.clone()),
+            None => ("what topology the guest is shown was not told".to_owned(), "unknown".to_owned()),
+        };
+        hits.push(hit.seen(shown.0, shown.1));
+    }
+    hits
+}
+
+/// Pins to CPUs that do not run.
+pub fn offline(model: &Model) -> Vec<Hit> {
+    let online = &model.machine.topology.online;
+    if online.is_empty() {
+        return Vec::new();
+    }
+    let mut hits: Vec<Hit> = Vec::new();
+    for domain in &model.machine.domains {
+        let vcpus = domain.vcpu_pins.iter().map(|(vcpu, pin)| (format!("vcpu {vcpu}"), pin));
+        let emulator = domain.emulator_pins.last().map(|pin| ("the emulator".to_owned(), pin));
+        let gone: Vec<_> = vcpus.chain(emulator).filter(|(_, pin)| !pin.value.is_within(online)).collect();
+        if !gone.is_empty() {
+            let title = format!("{} of {} name CPUs that do not run", many(gone.len() as u64, "pin"), domain.name);
+            let hit = Hit::new(&domain.name, Severity::High, title);
+            hits.push(gone.iter().fold(hit, |hit, (name, pin)| {
+                hit.seen(
+                    format!("{name} is bound to {}; CPUs {} do not run", pin.value, pin.value.without(online)),
+                    &pin.place,
+                )
+            }));
+        }
+    }
+    hits
+}
+
+/// Threads with several isolated CPUs in their mask.
+pub fn isolated(model: &Model) -> Vec<Hit> {
+    let Some(isolated) = model.machine.topology.isolated.as_ref().filter(|set| !set.is_empty()) else {
+        return Vec::new();
+    };
+    let mut hits: Vec<Hit> = Vec::new();
+    for thread in model.machine.threads.iter().filter(|thread| thread.role != Role::Other) {
+        let Some(set) = &thread.affinity else { continue };
+        let there = set.value.and(isolated);
+        if there.len() < 2 || set.value.len() < 2 {
+            continue;
+        }
+        let vm = thread.vm.clone().unwrap_or_else(|| thread.name.clone());
+        let what = format!("{} may run on {}, of which {there} are isolated", thread.role, set.value);
+        match hits.iter_mut().find(|hit| hit.subject == vm) {
+            Some(hit) => hit.evidence.push(base::Evidence { what, place: set.place.clone() }),
+            None => hits.push(Hit::new(&vm, Severity::Medium, "").seen(what, &set.place)),
+        }
+    }
+    for hit in &mut hits {
+        hit.title = format!(
+            "{} of {} have several isolated CPUs and will use one",
+            many(hit.evidence.len() as u64, "thread"),
+            hit.subject
+        );
+        hit.fix.push(format!("virsh vcpupin {} VCPU CPU --live   # one isolated CPU each", hit.subject));
+    }
+    hits
+}
+
+/// Domains that may run anywhere, beside domains whose vCPUs are pinned.
+pub fn floating(model: &Model) -> Vec<Hit> {
+    let online = &model.machine.topology.online;
+    let pinned = model.of_vcpus();
+    if online.is_empty() || pinned.is_empty() {
+        return Vec::new();
+    }
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        let threads: Vec<&Thread> = model.machine.threads_of(&domain.name).collect();
+        let loose =
+            threads.iter().filter(|thread| thread.affinity.as_ref().is_some_and(|set| online.is_within(&set.value)));
+        let loose: Vec<_> = loose.collect();
+        let Some(set) = loose.first().and_then(|thread| thread.affinity.as_ref()) else { continue };
+        let title = format!(
+            "{} of {} may run anywhere, also on CPUs {pinned}, where vCPUs are pinned",
+            many(loose.len() as u64, "thread"),
+            domain.name
+        );
+        let mut hit =
+            Hit::new(&domain.name, Severity::Medium, title).seen(format!("they may run on {}", set.value), &set.place);
+        if let Some(plan) = model.proposal.better().first() {
+            let of_this = |unit: &usize| model.proposal.subjects[*unit].vm == domain.name;
+            let changes = (0..plan.places.len()).filter(of_this).flat_map(|unit| model.proposal.changes(plan, unit));
+            hit.changes.extend(changes);
+        }
+        if hit.changes.is_empty() {
+            let free = online.without(&pinned);
+            hit.fix.push(format!(
+                "virsh emulatorpin {} {free} --live   # and vcpupin: CPUs without pinned vCPUs",
+                domain.name
+            ));
+        }
+        hits.push(hit);
+    }
+    hits
+}
+
+/// More vCPUs that want to run than CPUs: by their measured wishes, or where they stay unknown by twice the CPUs.
+pub fn overcommit(model: &Model) -> Vec<Hit> {
+    let cpus = model.machine.topology.online.len();
+    let vcpus: Vec<&Thread> =
+        model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_))).collect();
+    let known = vcpus.iter().filter(|thread| thread.run_share.is_some() && thread.wait_share.is_some()).count();
+    let wanted: f64 = vcpus.iter().map(|thread| Demand::of(thread).likely).sum();
+    if cpus == 0 || known < vcpus.len() || wanted <= cpus as f64 {
+        return Vec::new();
+    }
+    let title = format!("{} vCPUs want {wanted:.1} CPUs, and there are {cpus}", vcpus.len());
+    vec![
+        Hit::new("host", Severity::High, title)
+            .seen(format!("run and wait of {} vCPUs add up to {wanted:.1}", vcpus.len()), "table threads"),
+    ]
+}
+
+/// Vhost threads whose mask in force is not the emulator's pin.
+pub fn late(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in model.machine.domains.iter().filter(|_| !model.pasted) {
+        let Some(pin) = domain.emulator_pins.last() else { continue };
+        let late: Vec<_> = model
+            .helpers(domain)
+            .filter(|thread| {
+                thread.role == Role::Vhost && thread.affinity.as_ref().is_some_and(|set| set.value != pin.value)
+            })
+            .collect();
+        if late.is_empty() {
+            continue;
+        }
+        let title = format!(
+            "{} of {} run elsewhere than emulatorpin says",
+            many(late.len() as u64, "vhost thread"),
+            domain.name
+        );
+        let mut hit =
+            Hit::new(&domain.name, Severity::Medium, title).seen(format!("emulatorpin is {}", pin.value), &pin.place);
+        for thread in late {
+            let (Some(tid), Some(set)) = (thread.tid, &thread.affinity) else { continue };
+            hit = hit.seen(format!("thread {tid} may run on {}", set.value), &set.place);
+            hit.changes.push(Change::TaskAffinity {
+                tid,
+                cpus: pin.value.to_string(),
+                from: Some(set.value.to_string()),
+            });
+        }
+        hits.push(hit);
+    }
+    hits
+}
+
+/// Vhost threads in the root cgroup while their VM has one of its own.
+pub fn escaped(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        let confined = model
+            .machine
+            .threads_of(&domain.name)
+            .any(|thread| thread.cgroup.as_deref().is_some_and(|group| group != "/"));
+        let out: Vec<i32> = model
+            .helpers(domain)
+            .filter(|thread| thread.role == Role::Vhost && thread.cgroup.as_deref() == Some("/"))
+            .filter_map(|thread| thread.tid)
+            .collect();
+        if confined && !out.is_empty() {
+            let title =
+                format!("{} of {} are outside of the VM's cgroup", many(out.len() as u64, "vhost thread"), domain.name);
+            let hit = Hit::new(&domain.name, Severity::Medium, title);
+            let mut hit = out.iter().fold(hit, |hit, tid| {
+                hit.seen(format!("thread {tid} is in the root cgroup"), format!("proc/{tid}/cgroup"))
+            });
+            let pin = domain.emulator_pin().map(|pin| pin.value.to_string());
+            hit.changes.extend(pin.iter().flat_map(|cpus| {
+                out.iter().map(|tid| Change::TaskAffinity { tid: *tid, cpus: cpus.clone(), from: None })
+            }));
+            hits.push(hit);
+        }
+    }
+    hits
+}

@@ -1,0 +1,137 @@
+//! Which explanations are left, what does each predict, and which command decides?
+//!
+//! One measured run can fit several causes, and a change that helps may relieve all of them at once. So each explanation that
+//! the facts allow is listed with what it predicts and what would decide; none is chosen without that.
+
+use super::model::{Model, STARVED};
+use base::table::Shown;
+use base::{Cell, Column, ColumnType, Table};
+use host::machine::{Domain, Role, Thread};
+
+/// One explanation.
+pub struct Hypothesis {
+    /// `H1`.
+    pub id: &'static str,
+    /// The domain it is about.
+    pub vm: String,
+    /// What it says.
+    pub says: &'static str,
+    /// What would be seen if it were so.
+    pub predicts: &'static str,
+    /// What the evidence says of it so far.
+    pub so_far: String,
+    /// What to type.
+    pub decides: &'static str,
+}
+
+/// Explanations for domains whose helpers may run on the CPUs of vCPUs.
+pub fn hypotheses(model: &Model) -> Vec<Hypothesis> {
+    let mut all = Vec::new();
+    for domain in &model.machine.domains {
+        let helpers: Vec<&Thread> = model.helpers(domain).collect();
+        let workers: Vec<&&Thread> = helpers.iter().filter(|thread| thread.role == Role::Vhost).collect();
+        let shared = |thread: &&&Thread| {
+            let set = thread.affinity.as_ref().map(|set| &set.value);
+            set.is_some_and(|set| {
+                model.vcpus(domain).any(|vcpu| vcpu.affinity.as_ref().is_some_and(|other| other.value.meets(set)))
+            })
+        };
+        if workers.iter().filter(|thread| shared(thread)).count() == 0 {
+            continue;
+        }
+        all.extend(of_domain(model, domain, &workers));
+    }
+    all
+}
+
+fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypothesis> {
+    let starvation = workers.iter().filter_map(|thread| thread.starvation()).max_by(f64::total_cmp);
+    let make = |id, says, predicts, so_far: String, decides| Hypothesis {
+        id,
+        vm: domain.name.clone(),
+        says,
+        predicts,
+        so_far,
+        decides,
+    };
+    let mut all = vec![make(
+        "H1",
+        "vCPU threads and vhost workers share CPUs",
+        "vhost waits more than 20 % of the time it wants to run, while vCPUs run on its CPUs",
+        match starvation {
+            Some(most) if most > STARVED => format!("supported: a worker waited {:.0} % of its wish", most * 100.0),
+            Some(most) => format!("not supported: the worst worker waited {:.0} % of its wish", most * 100.0),
+            None => "open: they may share them; waiting was not measured".to_owned(),
+        },
+        "kvmscope check   # on the host: reads schedstat of every thread twice",
+    )];
+    let softirq = model.machine.cpu_use.values().map(|usage| usage.softirq).max_by(f64::total_cmp);
+    all.push(make(
+        "H2",
+        "interrupts and softirqs of the NIC fill the CPUs of the workers",
+        "the softirq share of those CPUs is high, and moving the interrupts alone cures it",
+        match softirq {
+            Some(most) => format!(
+                "{}: the worst CPU spent {:.0} % in softirqs",
+                if most > 0.1 { "supported" } else { "not supported" },
+                most * 100.0
+            ),
+            None => "open: no softirq time and no interrupt placement in the evidence".to_owned(),
+        },
+        "mpstat -P ALL 2 1; cat /proc/interrupts; sleep 2; cat /proc/interrupts",
+    ));
+    if domain.interfaces.iter().any(|interface| interface.queues.unwrap_or(1) > 1) {
+        all.push(make(
+            "H3",
+            "one of several queues of each NIC is used, the others sleep",
+            "workers but one of each NIC run next to nothing",
+            "open: the screens list some workers, and what is not listed may sleep or be cut off".to_owned(),
+            "pidstat -t -p ALL 2 1 | grep vhost   # and in the guest: ethtool -l DEV",
+        ));
+    }
+    if model.machine.topology.has_siblings() {
+        all.push(make(
+            "H4",
+            "siblings were counted as cores: half the cores did the work of all",
+            "moving helpers to other cores helps even while the old CPUs are idle",
+            "open: no instructions per cycle, and no run with the siblings idle".to_owned(),
+            "perf stat -a --per-core -e cycles,instructions sleep 2   # before and after",
+        ));
+    }
+    if model.machine.screens.len() > 1 {
+        all.push(make(
+            "H5",
+            "the screens are of other runs than the text says",
+            "CPU times of the same threads contradict the order",
+            "see EVD-ORDER and EVD-MASK; without dates it stays open which run they show".to_owned(),
+            "date; top -H -b -n 2 -d 5   # with the date, before and after",
+        ));
+    }
+    all
+}
+
+/// The explanations as a table.
+pub fn table(model: &Model) -> Table {
+    let text = |name: &str| Column::value(name, "", ColumnType::Text);
+    let columns = vec![
+        Column::key("vm"),
+        Column::key("id"),
+        text("hypothesis"),
+        text("predicts"),
+        text("so_far"),
+        text("decides"),
+    ];
+    let mut table = Table::new("hypotheses", columns);
+    for row in hypotheses(model) {
+        let cells = [row.vm.as_str(), row.id, row.says, row.predicts, &row.so_far, row.decides];
+        table.push(cells.into_iter().map(Cell::from).collect());
+    }
+    let columns = [("id", ""), ("hypothesis", "explanation"), ("so_far", "so far"), ("decides", "what decides")];
+    table.shown = Some(Shown {
+        title: "Explanations that are left".to_owned(),
+        columns: columns.iter().map(|(name, heading)| ((*name).to_owned(), (*heading).to_owned())).collect(),
+        most_rows: 10,
+        bar: None,
+    });
+    table
+}

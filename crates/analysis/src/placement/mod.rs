@@ -1,0 +1,25 @@
+//! Which threads fight for which CPU, and what does one type?
+//!
+//! In: snapshots of machines, one sample or two, or text that people pasted. Out: one Section with who runs where, what
+//! contradicts itself, rules that fired, rival explanations with what decides between them, and placements to choose from.
+//! ```text
+//! host::Machine --build--> Model --solver--> placements, scored
+//!                            |----rules, checks/--> findings        what the evidence carries, and no more
+//!                            |----hypotheses------> rival explanations, and the command that decides
+//! ```
+//! Waiting is measured or unknown: a small share of CPU may mean "wanted more" or "had nothing to do".
+
+pub mod advise;
+pub mod build;
+pub mod checks;
+pub mod figure;
+pub mod hypotheses;
+pub mod model;
+pub mod proposal;
+pub mod rules;
+pub mod section;
+pub mod solver;
+pub mod tables;
+
+pub use model::Wishes;
+pub use section::{QUESTION, answer};

@@ -1,0 +1,105 @@
+//! The words for placements: a machine, what its threads want, and what could be done.
+
+use super::proposal::Proposal;
+use super::solver::Goal;
+use base::Level;
+use host::machine::{Domain, Role, Thread};
+use host::{CpuSet, Machine};
+
+/// A run share above which a thread counts as busy.
+pub const BUSY: f64 = 0.05;
+
+/// Starvation above this, with [`BUSY`] wishes, is a verdict: our own threshold, to be tuned on recordings.
+pub const STARVED: f64 = 0.2;
+
+/// Steal above this makes every other number of the CPU unstable.
+pub const UNSTABLE_STEAL: f64 = 0.05;
+
+/// What the user fixes and wishes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Wishes {
+    /// What the placement is for.
+    pub goal: Goal,
+    /// Domains whose threads stay where they are.
+    pub keep: Vec<String>,
+    /// CPUs that get no thread of a VM.
+    pub reserve: CpuSet,
+}
+
+/// One machine with what was made of it.
+pub struct Model {
+    /// Its name in the recording: `L0`.
+    pub id: String,
+    /// Its level.
+    pub level: Level,
+    /// Its facts.
+    pub machine: Machine,
+    /// Placements.
+    pub proposal: Proposal,
+    /// True if it was pasted rather than read from files.
+    pub pasted: bool,
+}
+
+/// How much CPU a thread wants: known, or between two bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Demand {
+    /// At least.
+    pub low: f64,
+    /// What is reckoned with.
+    pub likely: f64,
+    /// At most.
+    pub high: f64,
+}
+
+impl Demand {
+    /// By what it ran and waited; a thread of which neither is known may want nothing or a whole CPU.
+    pub fn of(thread: &Thread) -> Self {
+        let run = thread.run_share.as_ref().map(|run| run.value);
+        let wait = thread.wait_share.as_ref().map(|wait| wait.value);
+        match (run, wait) {
+            (Some(run), Some(wait)) => {
+                let wish = (run + wait).min(1.0);
+                let likely = if thread.starvation().unwrap_or(0.0) < 0.05 { run } else { wish };
+                Self { low: run, likely, high: wish }
+            }
+            (Some(run), None) => Self { low: run, likely: run, high: 1.0 },
+            _ => {
+                let likely = match thread.role {
+                    Role::Vcpu(_) | Role::Pmd => 0.5,
+                    Role::Vhost => 0.3,
+                    Role::Emulator | Role::IoThread(_) | Role::Other => 0.1,
+                };
+                Self { low: 0.0, likely, high: 1.0 }
+            }
+        }
+    }
+}
+
+impl Model {
+    /// Threads that carry a domain's packets and disks or manage it: everything but its vCPUs.
+    pub fn helpers<'a>(&'a self, domain: &'a Domain) -> impl Iterator<Item = &'a Thread> {
+        let threads = self.machine.threads_of(&domain.name);
+        threads.filter(|thread| matches!(thread.role, Role::Vhost | Role::Emulator | Role::IoThread(_)))
+    }
+
+    /// A domain's vCPU threads.
+    pub fn vcpus<'a>(&'a self, domain: &'a Domain) -> impl Iterator<Item = &'a Thread> {
+        self.machine.threads_of(&domain.name).filter(|thread| matches!(thread.role, Role::Vcpu(_)))
+    }
+
+    /// CPUs that no thread of a VM is bound to, of those that run. A mask of all CPUs binds nobody.
+    pub fn unbound(&self) -> CpuSet {
+        let online = &self.machine.topology.online;
+        let bound = self.machine.threads.iter().filter(|thread| thread.role != Role::Other);
+        let masks =
+            bound.filter_map(|thread| Some(&thread.affinity.as_ref()?.value)).filter(|set| !online.is_within(set));
+        masks.fold(online.clone(), |free, set| free.without(set))
+    }
+
+    /// CPUs that vCPUs of any domain are bound to.
+    pub fn of_vcpus(&self) -> CpuSet {
+        let vcpus = self.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_)));
+        let masks = vcpus.filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
+        masks.filter(|set| !self.machine.topology.online.is_within(set)).fold(CpuSet::default(), |all, set| all.or(set))
+    }
+}

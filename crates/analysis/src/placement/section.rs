@@ -1,0 +1,171 @@
+//! All of it as one Section.
+
+use super::advise::advise;
+use super::build::build;
+use super::model::Model;
+use super::{figure, hypotheses, tables};
+use crate::{Answer, Ask, Error};
+use base::number::{duration, many};
+use base::{Section, Severity, Unknown};
+use host::machine::Role;
+
+/// The question this folder answers.
+pub const QUESTION: &str = "Which threads fight for which CPU, and what does one type?";
+
+/// Answers it; `None` if nothing was told of any machine's threads or CPUs.
+///
+/// # Errors
+/// None today: what cannot be read is a problem and costs nobody else's answer.
+pub fn answer(ask: &mut Ask<'_>) -> Result<Option<Answer>, Error> {
+    let (models, problems) = build(&ask.input.recording, &ask.options.placement);
+    if models.is_empty() && problems.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Answer { section: section(&models), problems }))
+}
+
+/// The Section of these machines.
+pub fn section(models: &[Model]) -> Section {
+    let mut section = Section::new("placement", QUESTION);
+    section.about = models.iter().flat_map(about).collect();
+    section.findings = models.iter().flat_map(|model| advise(model, models.len() > 1)).collect();
+    section.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    section.summary = summary(models, &section);
+    section.tables =
+        vec![tables::proposal(models), tables::plans(models), tables::threads(models), tables::cpus(models)];
+    for table in models.iter().map(hypotheses::table).filter(|table| !table.rows.is_empty()) {
+        match section.tables.iter_mut().find(|known| known.name == table.name) {
+            Some(known) => known.rows.extend(table.rows),
+            None => section.tables.insert(0, table),
+        }
+    }
+    section.figures = models.iter().filter_map(figure::topology).collect();
+    section.unknown = models.iter().flat_map(unknown).collect();
+    section
+}
+
+/// What was read of a machine.
+fn about(model: &Model) -> Vec<String> {
+    let (machine, topology) = (&model.machine, &model.machine.topology);
+    let count = |wanted: fn(&Role) -> bool| machine.threads.iter().filter(|thread| wanted(&thread.role)).count() as u64;
+    let cores = topology.cores().len() as u64;
+    let mut lines = vec![format!(
+        "{}: {} on {} and {}; {} with {}, {}",
+        model.id,
+        many(topology.cpus.len() as u64, "CPU"),
+        many(cores, "core"),
+        many(topology.nodes().len() as u64, "node"),
+        many(machine.domains.len() as u64, "VM"),
+        many(count(|role| matches!(role, Role::Vcpu(_))), "vCPU"),
+        many(count(|role| matches!(role, Role::Vhost)), "vhost thread"),
+    )];
+    if let Some(span) = machine.span_ns {
+        let (appeared, vanished) = machine.passing;
+        lines.push(format!(
+            "{}: two samples, {} apart; {} appeared between them, {vanished} vanished",
+            model.id,
+            duration(span as f64),
+            many(appeared, "thread")
+        ));
+    }
+    if model.pasted {
+        let (read, lost) =
+            machine.sources.iter().fold((0, 0), |(read, lost), source| (read + source.1, lost + source.2));
+        let texts = many(machine.sources.len() as u64, "pasted text");
+        lines.push(format!("{texts}: {} understood, {lost} not", many(read, "line")));
+    }
+    lines
+}
+
+/// The answer as a person would say it.
+fn summary(models: &[Model], section: &Section) -> String {
+    let vms: usize = models.iter().map(|model| model.machine.domains.len()).sum();
+    if vms == 0 {
+        return "No VM was found, so no thread of one can be in another's way.".to_owned();
+    }
+    let mut sentences = Vec::new();
+    let worst =
+        section.findings.iter().find(|finding| finding.severity >= Severity::Medium && finding.rule.starts_with("PLC"));
+    match worst {
+        Some(finding) => sentences.push(format!("{}.", finding.title)),
+        None => sentences.push("Nothing here shows threads of VMs in each other's way.".to_owned()),
+    }
+    if let Some(finding) = worst.filter(|finding| !finding.changes.is_empty()) {
+        sentences.push(format!("Type: {}.", finding.fix[0]));
+        sentences.push("What it brings is up in direction and unknown in size; measure before and after.".to_owned());
+    }
+    let doubts = section.findings.iter().filter(|finding| finding.rule.starts_with("EVD")).count() as u64;
+    if doubts > 0 {
+        sentences.push(format!("The evidence contradicts itself in {}.", many(doubts, "point")));
+    }
+    sentences.join(" ")
+}
+
+/// What this evidence cannot tell.
+fn unknown(model: &Model) -> Vec<Unknown> {
+    let machine = &model.machine;
+    let mut unknown = Vec::new();
+    let mut say = |what: &str, amount: Option<f64>, unit: &str, text: String| {
+        unknown.push(Unknown { what: what.to_owned(), amount, unit: unit.to_owned(), text });
+    };
+    if machine.domains.is_empty() {
+        return unknown;
+    }
+    let silent =
+        machine.threads.iter().filter(|thread| thread.role != Role::Other && thread.wait_share.is_none()).count();
+    if silent > 0 {
+        let text = format!(
+            "How long {} waited for a CPU is unknown; on the host `kvmscope check` reads it twice.",
+            many(silent as u64, "thread")
+        );
+        say("waiting", Some(silent as f64), "threads", text);
+    }
+    let nics = machine
+        .domains
+        .iter()
+        .flat_map(|domain| &domain.interfaces)
+        .filter_map(|interface| interface.source.as_deref());
+    let mut nics: Vec<&str> = nics
+        .filter(|name| machine.nics.iter().all(|nic| nic.name != *name || nic.physical && nic.node.is_none()))
+        .collect();
+    nics.sort_unstable();
+    nics.dedup();
+    if !nics.is_empty() && machine.topology.nodes().len() > 1 {
+        let text = format!("The node of {} is unknown: cat /sys/class/net/DEV/device/numa_node.", nics.join(", "));
+        say("nic_node", Some(nics.len() as f64), "devices", text);
+    }
+    let loose: Vec<&str> = machine
+        .domains
+        .iter()
+        .filter(|domain| domain.memory_nodes.is_none())
+        .map(|domain| domain.name.as_str())
+        .collect();
+    if !loose.is_empty() && machine.topology.nodes().len() > 1 {
+        let text = format!(
+            "On which node the memory of {} lies is unknown: numastat -p PID; virsh numatune DOMAIN.",
+            loose.join(", ")
+        );
+        say("memory_node", Some(loose.len() as f64), "VMs", text);
+    }
+    if machine.irqs.is_empty() {
+        say(
+            "interrupts",
+            None,
+            "",
+            "Where interrupts go is unknown: /proc/interrupts twice, and /proc/irq/*/smp_affinity_list.".to_owned(),
+        );
+    }
+    if machine.topology.has_siblings() {
+        say(
+            "smt_yield",
+            None,
+            "",
+            "What two busy siblings do together was not measured here; 1.25 of one core is assumed.".to_owned(),
+        );
+    }
+    // Files that a device's driver does not answer say nothing about placement.
+    for line in machine.unread.iter().filter(|line| !line.starts_with("sys/class/net")).take(8) {
+        say("unread", None, "", line.clone());
+    }
+    unknown
+}

@@ -1,0 +1,232 @@
+//! Each rule about placement: a case that fires it, and one, a single thing away, that stays silent.
+
+use host::machine::{Cpu, CpuUse, Domain, Fact, Irq, Nic, Node, Role, Thread, domains_of};
+use host::{CpuSet, Machine};
+use kvmscope_analysis::placement::{Wishes, build, section::section};
+
+fn set(list: &str) -> CpuSet {
+    CpuSet::parse(list).unwrap()
+}
+
+fn fact<T>(value: T) -> Fact<T> {
+    Fact::new(value, "test:1")
+}
+
+/// A thread of VM `web` with its mask, and what it ran and waited.
+fn thread(role: Role, tid: i32, cpus: &str, run: f64, wait: f64) -> Thread {
+    let mut thread = Thread::new(role, role.to_string());
+    (thread.vm, thread.pid, thread.tid) = (Some("web".into()), Some(10), Some(tid));
+    thread.affinity = Some(fact(set(cpus)));
+    thread.last_cpu = set(cpus).first().map(fact);
+    (thread.run_share, thread.wait_share) = (Some(fact(run)), Some(fact(wait)));
+    thread
+}
+
+/// Eight CPUs on eight cores and two nodes; a VM with two pinned vCPUs and its helpers beside them. Nothing is wrong.
+fn quiet() -> Machine {
+    let mut machine = Machine::default();
+    for cpu in 0..8 {
+        machine
+            .topology
+            .cpus
+            .insert(cpu, Cpu { core: cpu, package: Some(cpu / 4), node: Some(cpu / 4), last_cache: None });
+        machine.topology.online.insert(cpu);
+        machine.cpu_use.insert(cpu, CpuUse { idle: 1.0, ..CpuUse::default() });
+    }
+    for node in 0..2 {
+        let distances = [(node, 10), (1 - node, 21)].into();
+        machine.nodes.insert(node, Node { total_bytes: Some(1 << 34), distances, ..Node::default() });
+    }
+    machine.threads = vec![
+        thread(Role::Vcpu(0), 11, "0", 0.5, 0.0),
+        thread(Role::Vcpu(1), 12, "1", 0.5, 0.0),
+        thread(Role::Emulator, 10, "2-3", 0.01, 0.0),
+        thread(Role::Vhost, 13, "2-3", 0.3, 0.0),
+    ];
+    let mut domain = Domain { name: "web".into(), vcpus: Some(2), ..Domain::default() };
+    domain.vcpu_pins = [(0, fact(set("0"))), (1, fact(set("1")))].into();
+    domain.emulator_pins = vec![fact(set("2-3"))];
+    machine.domains = vec![domain];
+    machine
+}
+
+fn rules(machine: Machine) -> Vec<&'static str> {
+    let model = build::model(base::Level::At(0), "L0", machine, false, &Wishes::default());
+    let section = section(&[model]);
+    for finding in &section.findings {
+        assert!(
+            !finding.evidence.is_empty() && !finding.title.is_empty() && !finding.source.is_empty(),
+            "{}",
+            finding.rule
+        );
+        assert!(!finding.fix.is_empty(), "{} says nothing to type", finding.rule);
+    }
+    section.findings.iter().map(|finding| finding.rule).collect()
+}
+
+/// The rule fires on the quiet machine after `change`, and did not before.
+fn fires(rule: &str, change: impl FnOnce(&mut Machine)) {
+    assert_eq!(rules(quiet()), Vec::<&str>::new());
+    let mut machine = quiet();
+    change(&mut machine);
+    let found = rules(machine);
+    assert!(found.contains(&rule), "{rule} is not among {found:?}");
+}
+
+/// The same for a definition: `good` is silent about the rule, `bad` is not.
+fn defined(rule: &str, good: &str, bad: &str) {
+    let of = |devices: &str| {
+        let mut machine = quiet();
+        let xml = format!("<domain><name>web</name><cpu mode='host-model'/>{devices}</domain>");
+        let [told] = &domains_of(&xml, "web.xml", 1, "").unwrap()[..] else { panic!("one domain") };
+        machine.domains[0].add(told.clone());
+        rules(machine)
+    };
+    assert!(!of(good).contains(&rule), "{rule} fires on {good}");
+    assert!(of(bad).contains(&rule), "{rule} does not fire on {bad}");
+}
+
+#[test]
+fn threads_in_each_others_way() {
+    fires("PLC-OVERLAP", |machine| {
+        machine.threads[2].affinity = Some(fact(set("0-1")));
+        machine.threads[3].affinity = Some(fact(set("0-1")));
+    });
+    fires("PLC-STARVED", |machine| machine.threads[3] = thread(Role::Vhost, 13, "2-3", 0.1, 0.5));
+    fires("PLC-STACKED", |machine| machine.threads[1] = thread(Role::Vcpu(1), 12, "0", 0.5, 0.0));
+    fires("PLC-WORKERS", |machine| {
+        machine.threads.extend([14, 15].map(|tid| thread(Role::Vhost, tid, "2-3", 0.3, 0.0)));
+    });
+    fires("PLC-SMT", |machine| machine.topology.cpus.get_mut(&1).unwrap().core = 0);
+    fires("PLC-OVERCOMMIT", |machine| {
+        machine.threads.extend((2..12).map(|vcpu| thread(Role::Vcpu(vcpu), 20 + vcpu as i32, "4-7", 0.4, 0.5)));
+    });
+}
+
+#[test]
+fn a_vm_that_may_run_anywhere_is_no_fault_until_it_waits() {
+    let mut machine = quiet();
+    machine.domains[0] = Domain { name: "web".into(), vcpus: Some(2), ..Domain::default() };
+    machine.threads.iter_mut().for_each(|thread| thread.affinity = Some(fact(set("0-7"))));
+    assert_eq!(rules(machine.clone()), Vec::<&str>::new());
+    machine.threads[3].wait_share = Some(fact(0.6));
+    assert!(rules(machine).contains(&"PLC-OVERLAP"));
+}
+
+#[test]
+fn a_stacked_vcpu_that_sleeps_is_no_fault() {
+    let mut machine = quiet();
+    machine.threads[1] = thread(Role::Vcpu(1), 12, "0", 0.01, 0.0);
+    assert_eq!(rules(machine), Vec::<&str>::new());
+}
+
+#[test]
+fn pins_that_do_not_fit_the_machine() {
+    fires("PLC-OFFLINE", |machine| machine.domains[0].emulator_pins = vec![fact(set("2-3,12"))]);
+    fires("PLC-ISOL", |machine| machine.topology.isolated = Some(set("2-3")));
+    fires("PLC-FLOAT", |machine| machine.threads[3].affinity = Some(fact(set("0-7"))));
+    fires("PLC-LATE", |machine| machine.threads[3].affinity = Some(fact(set("2"))));
+    fires("PLC-ESCAPE", |machine| {
+        machine.threads[0].cgroup = Some("/machine.slice/web".into());
+        machine.threads[3].cgroup = Some("/".into());
+    });
+    fires("EVD-PINS", |machine| machine.domains[0].emulator_pins.insert(0, fact(set("0"))));
+}
+
+#[test]
+fn places_of_devices_and_interrupts() {
+    fires("PLC-NODE", |machine| {
+        machine.threads[1] = thread(Role::Vcpu(1), 12, "5", 0.5, 0.0);
+    });
+    fires("PLC-NIC", |machine| {
+        let xml = "<interface type='direct'><source dev='eth0' mode='bridge'/><model type='virtio'/></interface>";
+        machine.domains[0].add(domains_of(xml, "f", 1, "web").unwrap().remove(0));
+        machine.nics.push(Nic { name: "eth0".into(), node: Some(fact(1)), physical: true, ..Nic::default() });
+    });
+    let irq = |rate: f64| Irq {
+        number: 24,
+        name: "eth0".into(),
+        affinity: Some(fact(set("0"))),
+        per_s: [(0, rate)].into(),
+        ..Irq::default()
+    };
+    fires("PLC-IRQ", |machine| {
+        machine.irqs.push(irq(9_000.0));
+        machine.cpu_use.insert(0, CpuUse { softirq: 0.3, busy: 0.5, idle: 0.2, ..CpuUse::default() });
+    });
+    let mut rare = quiet();
+    rare.irqs.push(irq(90.0));
+    assert_eq!(rules(rare), Vec::<&str>::new(), "an interrupt now and then is no fault");
+    fires("PLC-RPS", |machine| machine.nics.push(Nic { name: "eth0".into(), rps_cpus: set("0-3"), ..Nic::default() }));
+    fires("PLC-BED", |machine| machine.cpu_use.get_mut(&4).unwrap().steal = 0.06);
+}
+
+#[test]
+fn definitions_of_guests() {
+    let disk = |attributes: &str, bus: &str| {
+        format!(
+            "<devices><disk type='file' device='disk'><driver name='qemu' {attributes}/><target dev='vda' bus='{bus}'/></disk></devices>"
+        )
+    };
+    let net = |inside: &str| {
+        format!("<devices><interface type='bridge'><source bridge='br0'/>{inside}</interface></devices>")
+    };
+    defined(
+        "PLC-UNUSED",
+        "<devices><input type='mouse'/></devices>",
+        "<devices><input type='tablet' bus='usb'/></devices>",
+    );
+    defined("PLC-CPUMODE", "", "<cpu mode='custom'/>");
+    defined("PLC-NET", &net("<model type='virtio'/>"), &net("<model type='e1000'/>"));
+    defined(
+        "PLC-DISK",
+        &disk("type='raw' cache='none' io='native' iothread='1'", "virtio"),
+        &disk("type='raw' cache='none' io='native' iothread='1'", "ide"),
+    );
+    defined("PLC-UNSAFE", &disk("cache='none'", "virtio"), &disk("cache='unsafe'", "virtio"));
+    defined(
+        "PLC-IOTUNE",
+        &disk("cache='none'", "virtio"),
+        "<devices><disk type='file' device='disk'><target dev='vda' bus='virtio'/><iotune/></disk></devices>",
+    );
+    defined(
+        "PLC-HUGE",
+        "<memoryBacking><hugepages/></memoryBacking><devices><hostdev/></devices>",
+        "<devices><hostdev/></devices>",
+    );
+}
+
+#[test]
+fn queues_and_topology_and_settings() {
+    let one_queue =
+        "<interface type='bridge'><source bridge='br0'/><model type='virtio'/><driver name='vhost'/></interface>";
+    let busy = |vcpus: u32| {
+        let mut machine = quiet();
+        machine.domains[0].vcpus = Some(vcpus);
+        machine.domains[0].add(domains_of(one_queue, "f", 1, "web").unwrap().remove(0));
+        machine.threads[3] = thread(Role::Vhost, 13, "2-3", 0.9, 0.0);
+        rules(machine)
+    };
+    assert!(busy(4).contains(&"PLC-MQ") && !busy(2).contains(&"PLC-MQ"));
+    let shown = |threads: u32| {
+        let mut machine = quiet();
+        machine.topology.cpus.get_mut(&1).unwrap().core = 0;
+        let xml = format!("<cpu mode='host-model'><topology sockets='1' cores='2' threads='{threads}'/></cpu>");
+        machine.domains[0].add(domains_of(&xml, "f", 1, "web").unwrap().remove(0));
+        rules(machine)
+    };
+    assert!(
+        shown(1).contains(&"PLC-TOPO") && !shown(2).contains(&"PLC-TOPO"),
+        "a conflict only where both rules speak"
+    );
+    fires("PLC-TUNED", |machine| {
+        machine.settings.insert("proc/sys/vm/swappiness".into(), fact("60".into()));
+    });
+    fires("PLC-VEPA", |machine| {
+        let xml = "<interface type='direct'><source dev='eth0' mode='vepa'/></interface>";
+        machine.domains[0].add(domains_of(xml, "f", 1, "web").unwrap().remove(0));
+        let mut other = domains_of(xml, "g", 1, "db").unwrap().remove(0);
+        other.name = "db".into();
+        machine.domains.push(other);
+    });
+}

@@ -1,0 +1,167 @@
+//! What libvirt was asked for: a domain, as its XML or `virsh` tells it.
+
+use super::Fact;
+use crate::CpuSet;
+use std::collections::BTreeMap;
+
+/// A domain; what was not told is missing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Domain {
+    /// Its name.
+    pub name: String,
+    /// Whether its whole XML was read: only then does an element that is not there mean that there is none.
+    pub whole: Option<String>,
+    /// How many vCPUs.
+    pub vcpus: Option<u32>,
+    /// CPUs of all vCPUs without a pin of their own (`vcpu@cpuset`).
+    pub cpuset: Option<Fact<CpuSet>>,
+    /// Pins of vCPUs, by their number.
+    pub vcpu_pins: BTreeMap<u32, Fact<CpuSet>>,
+    /// Pin of the emulator, as often as it was told, the last one in force.
+    pub emulator_pins: Vec<Fact<CpuSet>>,
+    /// How many iothreads.
+    pub iothreads: u32,
+    /// Pins of iothreads.
+    pub iothread_pins: BTreeMap<u32, Fact<CpuSet>>,
+    /// Nodes its memory comes from, and how strictly.
+    pub memory_nodes: Option<(CpuSet, String)>,
+    /// Its memory.
+    pub memory_bytes: Option<u64>,
+    /// Whether its memory is of huge pages.
+    pub huge_pages: bool,
+    /// `cpu@mode`: `host-passthrough`, `host-model`, `custom`.
+    pub cpu_mode: Option<Fact<String>>,
+    /// Sockets, cores and threads that the guest is shown.
+    pub topology: Option<Fact<GuestTopology>>,
+    /// Network devices.
+    pub interfaces: Vec<Interface>,
+    /// Disks.
+    pub disks: Vec<Disk>,
+    /// Devices that a server has no use for, and where each stands.
+    pub unused: Vec<Fact<String>>,
+    /// Whether a device of the host was given to it.
+    pub host_device: bool,
+}
+
+/// What a guest is told of its CPUs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GuestTopology {
+    /// Sockets.
+    pub sockets: u32,
+    /// Cores of a socket.
+    pub cores: u32,
+    /// Threads of a core.
+    pub threads: u32,
+}
+
+/// A network device of a domain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// Where it stands.
+    pub place: String,
+    /// `net1`, else the target's name, else its position.
+    pub name: String,
+    /// `bridge`, `network`, `direct`, `vhostuser`, `hostdev`.
+    pub kind: String,
+    /// The bridge, network or lower device.
+    pub source: Option<String>,
+    /// How a macvtap passes packets: `vepa`, `bridge`, `private`, `passthrough`.
+    pub mode: Option<String>,
+    /// `virtio`, `e1000`.
+    pub model: Option<String>,
+    /// `vhost`, `qemu`.
+    pub driver: Option<String>,
+    /// Pairs of queues.
+    pub queues: Option<u32>,
+}
+
+/// A disk of a domain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Disk {
+    /// Where it stands.
+    pub place: String,
+    /// `vda`.
+    pub target: String,
+    /// `virtio`, `ide`, `scsi`, `sata`.
+    pub bus: Option<String>,
+    /// `none`, `writeback`, `unsafe`.
+    pub cache: Option<String>,
+    /// `native`, `threads`, `io_uring`.
+    pub io: Option<String>,
+    /// Its iothread.
+    pub iothread: Option<u32>,
+    /// `raw`, `qcow2`.
+    pub format: Option<String>,
+    /// Whether its rate is limited (`iotune`).
+    pub throttled: bool,
+}
+
+impl Interface {
+    /// Workers in the host's kernel: one for each pair of queues. `None`: vhost if `/dev/vhost-net` opens, else none.
+    pub fn workers(&self) -> Option<u32> {
+        let queues = self.queues.unwrap_or(1);
+        match (self.kind.as_str(), self.model.as_deref(), self.driver.as_deref()) {
+            ("vhostuser" | "hostdev", ..) | (_, _, Some("qemu")) => Some(0),
+            (_, Some("virtio" | "virtio-transitional" | "virtio-non-transitional"), Some("vhost")) => Some(queues),
+            (_, Some("virtio" | "virtio-transitional" | "virtio-non-transitional"), _) => None,
+            _ => Some(0),
+        }
+    }
+}
+
+impl Domain {
+    /// The pin of the emulator that holds: the last that was told; else what libvirt falls back to, the vCPUs' set.
+    pub fn emulator_pin(&self) -> Option<&Fact<CpuSet>> {
+        self.emulator_pins.last().or(self.cpuset.as_ref())
+    }
+
+    /// The pin of a vCPU: its own, else the set of all.
+    pub fn vcpu_pin(&self, vcpu: u32) -> Option<&Fact<CpuSet>> {
+        self.vcpu_pins.get(&vcpu).or(self.cpuset.as_ref())
+    }
+
+    /// How many vCPUs: told, else the highest that is pinned.
+    pub fn vcpu_count(&self) -> u32 {
+        self.vcpus.unwrap_or(0).max(self.vcpu_pins.keys().last().map_or(0, |last| last + 1))
+    }
+
+    /// CPUs of all vCPUs that are pinned.
+    pub fn vcpu_cpus(&self) -> CpuSet {
+        (0..self.vcpu_count())
+            .filter_map(|vcpu| self.vcpu_pin(vcpu))
+            .fold(CpuSet::default(), |all, pin| all.or(&pin.value))
+    }
+
+    /// Vhost workers by the definition: at least, at most.
+    pub fn workers(&self) -> (u32, u32) {
+        self.interfaces.iter().fold((0, 0), |(least, most), interface| match interface.workers() {
+            Some(workers) => (least + workers, most + workers),
+            None => (least, most + interface.queues.unwrap_or(1)),
+        })
+    }
+
+    /// Adds what was told of the same domain elsewhere; what is new counts where both tell.
+    pub fn add(&mut self, told: Domain) {
+        fn replace<T>(old: &mut Option<T>, new: Option<T>) {
+            if new.is_some() {
+                *old = new;
+            }
+        }
+        replace(&mut self.whole, told.whole);
+        replace(&mut self.vcpus, told.vcpus);
+        replace(&mut self.cpuset, told.cpuset);
+        replace(&mut self.memory_nodes, told.memory_nodes);
+        replace(&mut self.memory_bytes, told.memory_bytes);
+        replace(&mut self.cpu_mode, told.cpu_mode);
+        replace(&mut self.topology, told.topology);
+        self.vcpu_pins.extend(told.vcpu_pins);
+        self.emulator_pins.extend(told.emulator_pins);
+        self.iothreads = self.iothreads.max(told.iothreads);
+        self.iothread_pins.extend(told.iothread_pins);
+        self.huge_pages |= told.huge_pages;
+        self.interfaces.extend(told.interfaces);
+        self.disks.extend(told.disks);
+        self.unused.extend(told.unused);
+        self.host_device |= told.host_device;
+    }
+}

@@ -1,0 +1,223 @@
+//! Domain XML becomes a [`Domain`], also out of a paste that holds only some of its elements.
+//!
+//! In: text of `virsh dumpxml`, or elements of it one after the other (`<interface>..</interface><interface>..`).
+//! Nothing is fetched, entities of one's own are refused, and size and number of elements are bounded (roxmltree's
+//! defaults: no DTD). Elements and attributes: libvirt.org/formatdomain.html.
+
+use super::{Disk, Domain, Fact, GuestTopology, Interface};
+use crate::CpuSet;
+use roxmltree::{Document, Node, ParsingOptions};
+
+/// An element of the XML.
+pub type Element<'a, 'input> = Node<'a, 'input>;
+
+/// More XML is not looked at: a domain with a thousand devices has some 500 KB.
+const MOST_BYTES: usize = 8 << 20;
+
+/// More elements are not looked at.
+const MOST_NODES: u32 = 200_000;
+
+/// The domains in a text; elements outside of any are told of the domain `without`.
+///
+/// # Errors
+/// If it is no XML: what is wrong with it, and the line.
+pub fn domains_of(text: &str, file: &str, line: usize, without: &str) -> Result<Vec<Domain>, String> {
+    if text.len() > MOST_BYTES {
+        return Err(format!("{file}: {} bytes of XML; more than {MOST_BYTES} are not looked at", text.len()));
+    }
+    // A paste may hold several elements and no root, but a declaration may not stand inside of one.
+    let text = text.trim_start();
+    let declared = text.strip_prefix("<?xml").and_then(|rest| rest.find("?>")).map_or(0, |end| "<?xml".len() + end + 2);
+    let whole = format!("<paste>{}</paste>", &text[declared..]);
+    let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES };
+    let document = Document::parse_with_options(&whole, options)
+        .map_err(|error| format!("{file}:{}: XML: {error}", line + error.pos().row as usize - 1))?;
+    let at = |node: Node<'_, '_>| {
+        let row = document.text_pos_at(node.range().start).row as usize;
+        format!("{file}:{}", line + row - 1)
+    };
+    let root = document.root_element();
+    let mut domains: Vec<Domain> = Vec::new();
+    for node in root.descendants().filter(|node| node.has_tag_name("domain") && child(*node, "name").is_some()) {
+        let name = child(node, "name").and_then(|name| name.text()).unwrap_or_default().trim().to_owned();
+        let mut domain = Domain { name, whole: Some(at(node)), ..Domain::default() };
+        node.children().for_each(|part| take(&mut domain, part, &at));
+        domains.push(domain);
+    }
+    let mut loose = Domain { name: without.to_owned(), ..Domain::default() };
+    root.children().filter(Node::is_element).for_each(|part| take(&mut loose, part, &at));
+    if loose != (Domain { name: without.to_owned(), ..Domain::default() }) {
+        domains.push(loose);
+    }
+    Ok(domains)
+}
+
+fn child<'a, 'input>(node: Node<'a, 'input>, name: &str) -> Option<Node<'a, 'input>> {
+    node.children().find(|child| child.has_tag_name(name))
+}
+
+fn attribute(node: Node<'_, '_>, name: &str) -> Option<String> {
+    node.attribute(name).map(str::to_owned)
+}
+
+fn number(node: Node<'_, '_>, name: &str) -> Option<u32> {
+    node.attribute(name)?.parse().ok()
+}
+
+/// Takes an element that stands below `<domain>`, or that was pasted alone.
+fn take(domain: &mut Domain, node: Node<'_, '_>, at: &dyn Fn(Node<'_, '_>) -> String) {
+    let set = |text: Option<&str>| CpuSet::parse(text?).map(|set| Fact::new(set, at(node)));
+    match node.tag_name().name() {
+        "vcpu" => {
+            domain.vcpus = node.text().and_then(|text| text.trim().parse().ok());
+            domain.cpuset = set(node.attribute("cpuset"));
+        }
+        "iothreads" => domain.iothreads = node.text().and_then(|text| text.trim().parse().ok()).unwrap_or(0),
+        "memory" => domain.memory_bytes = memory(node),
+        "memoryBacking" => domain.huge_pages = child(node, "hugepages").is_some(),
+        "cputune" | "devices" | "features" => node.children().for_each(|part| take(domain, part, at)),
+        "vcpupin" => {
+            if let (Some(vcpu), Some(pin)) = (number(node, "vcpu"), set(node.attribute("cpuset"))) {
+                domain.vcpu_pins.insert(vcpu, pin);
+            }
+        }
+        "emulatorpin" => domain.emulator_pins.extend(set(node.attribute("cpuset"))),
+        "iothreadpin" => {
+            if let (Some(thread), Some(pin)) = (number(node, "iothread"), set(node.attribute("cpuset"))) {
+                domain.iothread_pins.insert(thread, pin);
+            }
+        }
+        "numatune" => {
+            domain.memory_nodes = child(node, "memory").and_then(|memory| {
+                let nodes = CpuSet::parse(memory.attribute("nodeset")?)?;
+                Some((nodes, memory.attribute("mode").unwrap_or("strict").to_owned()))
+            });
+        }
+        "cpu" => {
+            domain.cpu_mode = attribute(node, "mode").map(|mode| Fact::new(mode, at(node)));
+            domain.topology = child(node, "topology").map(|node| {
+                let count = |name| number(node, name).unwrap_or(1);
+                let shown =
+                    GuestTopology { sockets: count("sockets"), cores: count("cores"), threads: count("threads") };
+                Fact::new(shown, at(node))
+            });
+        }
+        "interface" => domain.interfaces.push(interface(node, at(node), domain.interfaces.len())),
+        "disk" if node.attribute("device").is_none_or(|device| device == "disk") => {
+            domain.disks.push(disk(node, at(node)))
+        }
+        "hostdev" => domain.host_device = true,
+        _ => domain.unused.extend(unused(node).map(|device| Fact::new(device, at(node)))),
+    }
+}
+
+/// A device that a server's guest has no use for, by the list of the Red Hat Enterprise Linux 7 Virtualization Tuning and
+/// Optimization Guide, 2.4.
+fn unused(node: Node<'_, '_>) -> Option<String> {
+    let kind = node.attribute("device").or_else(|| node.attribute("type")).unwrap_or_default();
+    let model = node.attribute("model").unwrap_or_default();
+    match node.tag_name().name() {
+        "sound" => Some(format!("sound card {model}").trim_end().to_owned()),
+        "input" if kind == "tablet" => Some("USB tablet".to_owned()),
+        "disk" if matches!(kind, "cdrom" | "floppy") => Some(format!("{kind} drive")),
+        "controller" if kind == "usb" && model != "none" => Some("USB controller".to_owned()),
+        "video" => Some("video card".to_owned()),
+        _ => None,
+    }
+}
+
+/// Bytes of `<memory unit='KiB'>`; libvirt's own unit is KiB.
+fn memory(node: Node<'_, '_>) -> Option<u64> {
+    let amount: u64 = node.text()?.trim().parse().ok()?;
+    let unit: u64 = match node.attribute("unit").unwrap_or("KiB") {
+        "b" | "bytes" => 1,
+        "KB" => 1_000,
+        "k" | "KiB" => 1 << 10,
+        "MB" => 1_000_000,
+        "M" | "MiB" => 1 << 20,
+        "GB" => 1_000_000_000,
+        "G" | "GiB" => 1 << 30,
+        "T" | "TiB" => 1 << 40,
+        _ => return None,
+    };
+    amount.checked_mul(unit)
+}
+
+fn interface(node: Node<'_, '_>, place: String, position: usize) -> Interface {
+    let (source, driver) = (child(node, "source"), child(node, "driver"));
+    let of = |name: &str, key: &str| child(node, name).and_then(|node| attribute(node, key));
+    let from = |key| source.and_then(|source| attribute(source, key));
+    Interface {
+        place,
+        name: of("alias", "name").or_else(|| of("target", "dev")).unwrap_or_else(|| format!("interface {position}")),
+        kind: attribute(node, "type").unwrap_or_default(),
+        source: ["bridge", "dev", "network", "path"].into_iter().find_map(from),
+        mode: from("mode"),
+        model: of("model", "type"),
+        driver: driver.and_then(|driver| attribute(driver, "name")),
+        queues: driver.and_then(|driver| number(driver, "queues")),
+    }
+}
+
+fn disk(node: Node<'_, '_>, place: String) -> Disk {
+    let of = |name: &str, key: &str| child(node, name).and_then(|node| attribute(node, key));
+    Disk {
+        place,
+        target: of("target", "dev").unwrap_or_default(),
+        bus: of("target", "bus"),
+        cache: of("driver", "cache"),
+        io: of("driver", "io"),
+        iothread: child(node, "driver").and_then(|driver| number(driver, "iothread")),
+        format: of("driver", "type"),
+        throttled: child(node, "iotune").is_some(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_domain_is_read() {
+        let text = "<?xml version='1.0'?>\n<domain type='kvm'><name>web</name><memory unit='GiB'>4</memory>\
+            <vcpu placement='static' cpuset='0-3'>2</vcpu><iothreads>1</iothreads>\
+            <cputune><vcpupin vcpu='0' cpuset='2'/><emulatorpin cpuset='0-1'/><iothreadpin iothread='1' cpuset='3'/></cputune>\
+            <numatune><memory mode='strict' nodeset='1'/></numatune>\
+            <memoryBacking><hugepages/></memoryBacking>\
+            <cpu mode='host-passthrough'><topology sockets='1' cores='1' threads='2'/></cpu>\
+            <devices><disk type='file' device='disk'><driver name='qemu' type='raw' cache='none' io='native' iothread='1'/>\
+            <target dev='vda' bus='virtio'/></disk><disk type='file' device='cdrom'/>\
+            <interface type='bridge'><source bridge='br0'/><model type='virtio'/></interface>\
+            <input type='tablet' bus='usb'/><sound model='ich6'/></devices></domain>";
+        let [domain] = &domains_of(text, "f", 1, "?").unwrap()[..] else { panic!("one domain") };
+        assert_eq!((domain.name.as_str(), domain.memory_bytes, domain.huge_pages), ("web", Some(4 << 30), true));
+        assert_eq!(domain.vcpu_pin(0).unwrap().value, CpuSet::one(2));
+        assert_eq!(domain.vcpu_pin(1).unwrap().value.to_string(), "0-3");
+        assert_eq!(domain.emulator_pin().unwrap().value.to_string(), "0-1");
+        assert_eq!(domain.iothread_pins[&1].value, CpuSet::one(3));
+        assert_eq!(domain.memory_nodes, Some((CpuSet::one(1), "strict".to_owned())));
+        assert_eq!(domain.topology.as_ref().unwrap().value.threads, 2);
+        assert_eq!((domain.disks.len(), domain.disks[0].iothread), (1, Some(1)));
+        let unused: Vec<&str> = domain.unused.iter().map(|device| device.value.as_str()).collect();
+        assert_eq!(unused, ["cdrom drive", "USB tablet", "sound card ich6"]);
+        assert_eq!(domain.workers(), (0, 1), "virtio without a driver: vhost where /dev/vhost-net opens");
+    }
+
+    #[test]
+    fn loose_elements_belong_to_the_domain_that_was_named() {
+        let text = "<interface type='direct'><source dev='eth0' mode='vepa'/><model type='virtio'/>\
+            <driver name='vhost' queues='4'/><alias name='net1'/></interface>\n<emulatorpin cpuset='1,3'/>";
+        let [domain] = &domains_of(text, "f", 10, "web").unwrap()[..] else { panic!("one domain") };
+        assert_eq!((domain.name.as_str(), domain.whole.as_deref(), domain.workers()), ("web", None, (4, 4)));
+        assert_eq!(domain.emulator_pin().unwrap().place, "f:11");
+        assert_eq!((domain.interfaces[0].name.as_str(), domain.interfaces[0].mode.as_deref()), ("net1", Some("vepa")));
+    }
+
+    #[test]
+    fn entities_and_broken_xml_are_refused_with_their_line() {
+        let bomb = "<!DOCTYPE d [<!ENTITY a 'aaaa'>]><domain><name>&a;</name></domain>";
+        assert!(domains_of(bomb, "f", 1, "?").is_err());
+        let error = domains_of("<interface>\n<source>\n</interface>", "f", 10, "?").unwrap_err();
+        assert!(error.starts_with("f:12:"), "{error}");
+    }
+}

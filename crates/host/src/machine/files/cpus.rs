@@ -1,0 +1,112 @@
+//! CPUs, nodes and how busy each CPU was: Documentation/ABI/stable/sysfs-devices-system-cpu and filesystems/proc.rst.
+
+use super::Samples;
+use crate::machine::{Cpu, CpuUse, Node, Topology};
+use crate::{CpuSet, Snapshot};
+use std::collections::BTreeMap;
+
+const CPUS: &str = "sys/devices/system/cpu";
+const NODES: &str = "sys/devices/system/node";
+
+fn numbered(snapshot: &Snapshot, directory: &str, prefix: &str) -> Vec<u32> {
+    let numbers = snapshot.names(directory).into_iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok());
+    numbers.filter(|number| *number < crate::cpus::MOST_CPUS).collect()
+}
+
+fn set(snapshot: &Snapshot, path: &str) -> Option<CpuSet> {
+    CpuSet::parse(&snapshot.line(path)?)
+}
+
+/// Which CPU is of which core, cache, package and node.
+pub(super) fn topology(snapshot: &Snapshot) -> Topology {
+    let mut nodes: BTreeMap<u32, u32> = BTreeMap::new();
+    for node in numbered(snapshot, NODES, "node") {
+        let cpus = set(snapshot, &format!("{NODES}/node{node}/cpulist")).unwrap_or_default();
+        nodes.extend(cpus.iter().map(|cpu| (cpu, node)));
+    }
+    let mut topology = Topology { place: format!("{CPUS}/cpu*/topology"), ..Topology::default() };
+    let mut cores: BTreeMap<u32, u32> = BTreeMap::new();
+    for cpu in numbered(snapshot, CPUS, "cpu") {
+        let of = |file: &str| format!("{CPUS}/cpu{cpu}/topology/{file}");
+        let siblings = set(snapshot, &of("thread_siblings_list")).or_else(|| set(snapshot, &of("core_cpus_list")));
+        let Some(siblings) = siblings else { continue }; // an offline CPU has no topology
+        let lowest = siblings.first().unwrap_or(cpu);
+        let next = cores.len() as u32;
+        let about = Cpu {
+            core: *cores.entry(lowest).or_insert(next),
+            package: snapshot.line(&of("physical_package_id")).and_then(|id| id.parse().ok()),
+            node: nodes.get(&cpu).copied(),
+            last_cache: last_cache(snapshot, cpu),
+        };
+        topology.cpus.insert(cpu, about);
+    }
+    let known: CpuSet = topology.cpus.keys().copied().collect();
+    topology.online =
+        set(snapshot, &format!("{CPUS}/online")).map_or_else(|| known.clone(), |online| online.and(&known));
+    topology.isolated = set(snapshot, &format!("{CPUS}/isolated"));
+    topology.nohz_full = set(snapshot, &format!("{CPUS}/nohz_full"));
+    topology
+}
+
+/// The lowest CPU that shares the cache of the highest level.
+fn last_cache(snapshot: &Snapshot, cpu: u32) -> Option<u32> {
+    let caches = format!("{CPUS}/cpu{cpu}/cache");
+    let of = |index: &u32, file: &str| format!("{caches}/index{index}/{file}");
+    let level =
+        |index: &u32| snapshot.line(&of(index, "level")).and_then(|level| level.parse::<u32>().ok()).unwrap_or(0);
+    let highest = numbered(snapshot, &caches, "index").into_iter().max_by_key(level)?;
+    set(snapshot, &of(&highest, "shared_cpu_list"))?.first()
+}
+
+/// Memory, distances and huge pages of nodes.
+pub(super) fn nodes(snapshot: &Snapshot) -> BTreeMap<u32, Node> {
+    let numbers = numbered(snapshot, NODES, "node");
+    let one = |node: &u32| {
+        let of = |file: &str| format!("{NODES}/node{node}/{file}");
+        let meminfo = snapshot.read(&of("meminfo")).unwrap_or_default();
+        let kib = |key: &str| -> Option<u64> {
+            let line = meminfo.lines().find(|line| line.contains(key))?;
+            line.split_whitespace().rev().nth(1)?.parse::<u64>().ok()?.checked_mul(1 << 10)
+        };
+        let distances = snapshot.line(&of("distance")).unwrap_or_default();
+        let distances = distances.split_whitespace().filter_map(|distance| distance.parse().ok());
+        let pages = |name: String| {
+            let kib = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+            let count = |file| snapshot.line(&of(&format!("hugepages/{name}/{file}")))?.parse().ok();
+            Some((kib, count("nr_hugepages")?, count("free_hugepages")?))
+        };
+        Node {
+            total_bytes: kib("MemTotal:"),
+            free_bytes: kib("MemFree:"),
+            distances: numbers.iter().copied().zip(distances).collect(),
+            huge_pages: snapshot.names(&of("hugepages")).into_iter().filter_map(pages).collect(),
+        }
+    };
+    numbers.iter().map(|node| (*node, one(node))).collect()
+}
+
+/// Ticks of each CPU between two samples, as shares. Guest time is inside of user time.
+pub(super) fn usage(samples: &Samples<'_>) -> BTreeMap<u32, CpuUse> {
+    let Some((first, last, _)) = samples.both("proc/stat") else { return BTreeMap::new() };
+    let ticks = |text: &str| -> BTreeMap<u32, Vec<u64>> {
+        let rows = text.lines().filter_map(|line| {
+            let mut words = line.strip_prefix("cpu")?.split_whitespace();
+            let cpu = words.next()?.parse().ok().filter(|_| line.as_bytes()[3].is_ascii_digit())?;
+            Some((cpu, words.take(8).filter_map(|word| word.parse().ok()).collect::<Vec<u64>>()))
+        });
+        rows.filter(|(_, ticks)| ticks.len() == 8).collect()
+    };
+    let (first, last) = (ticks(&first), ticks(&last));
+    let share = |(cpu, now): (&u32, &Vec<u64>)| {
+        let before = first.get(cpu)?;
+        let passed: Vec<f64> = now.iter().zip(before).map(|(now, before)| now.saturating_sub(*before) as f64).collect();
+        let all: f64 = passed.iter().sum();
+        let [user, nice, system, idle, iowait, irq, softirq, steal] = passed[..] else { return None };
+        (all > 0.0).then(|| {
+            let of = |ticks: f64| ticks / all;
+            let (busy, idle) = (of(user + nice + system), of(idle + iowait));
+            (*cpu, CpuUse { busy, irq: of(irq), softirq: of(softirq), steal: of(steal), idle })
+        })
+    };
+    last.iter().filter_map(share).collect()
+}

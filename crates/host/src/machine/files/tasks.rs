@@ -1,0 +1,133 @@
+//! Threads of VMs, whatever the kernel: which they are, where they may run, how long they ran and waited.
+//!
+//! vhost workers are processes of their own (`vhost-<owner>`, before Linux 6.4, and again where chosen) or threads of QEMU
+//! (since 6.4): the threads themselves tell, never the kernel's version. `schedstat` of zeros means that the kernel does not
+//! count, not that nothing waited. Fields: Documentation/filesystems/proc.rst and scheduler/sched-stats.rst, Linux 6.12.
+
+use super::Samples;
+use crate::machine::{Domain, Fact, Machine, Role, Thread, role_of, vm_named_in};
+use crate::{CpuSet, Snapshot};
+
+/// A thread of no VM is kept if it ran more than this share of a CPU: somebody may wait for it.
+const NOTABLE: f64 = 0.05;
+
+/// All threads of VMs, and busy ones of nobody.
+pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
+    let snapshot = samples.last;
+    let mut names: Vec<(i32, String)> = Vec::new();
+    for pid in snapshot.vms() {
+        let command = snapshot.read(&format!("proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ");
+        let name = vm_named_in(&command).unwrap_or_else(|| format!("process-{pid}"));
+        names.extend(pid.parse().ok().map(|pid| (pid, name)));
+    }
+    let processes = snapshot.names("proc").into_iter().filter_map(|name| name.parse::<i32>().ok());
+    for pid in processes {
+        let vm = names.iter().find(|(known, _)| *known == pid).map(|(_, name)| name.clone());
+        for tid in snapshot.names(&format!("proc/{pid}/task")).into_iter().filter_map(|tid| tid.parse::<i32>().ok()) {
+            let Some(mut thread) = thread(samples, pid, tid, &mut machine.passing) else { continue };
+            let told = role_of(&thread.name);
+            thread.vm.clone_from(&vm);
+            match told {
+                // A kernel thread that a VM's process owns by name.
+                Some((Role::Vhost, Some(owner))) if vm.is_none() => {
+                    thread.vm = names.iter().find(|(known, _)| *known == owner).map(|(_, name)| name.clone());
+                    thread.role = Role::Vhost;
+                }
+                // Only QEMU's first thread is its main loop; others under the program's name are not told apart.
+                Some((Role::Emulator, _)) => thread.role = if tid == pid { Role::Emulator } else { Role::Other },
+                Some((role, _)) => thread.role = role,
+                None if vm.is_some() && tid == pid => thread.role = Role::Emulator,
+                None => {}
+            }
+            let notable = thread.run_share.as_ref().is_some_and(|run| run.value > NOTABLE);
+            if thread.vm.is_some() || thread.role == Role::Pmd || notable {
+                machine.threads.push(thread);
+            }
+        }
+    }
+    machine.passing.1 = gone(samples);
+    machine.threads.sort_by(|a, b| (&a.vm, a.role, a.tid).cmp(&(&b.vm, b.role, b.tid)));
+    for (_, name) in names {
+        let vcpus = machine.threads_of(&name).filter(|thread| matches!(thread.role, Role::Vcpu(_))).count() as u32;
+        if machine.domains.iter().all(|domain| domain.name != name) {
+            machine.domains.push(Domain { name, vcpus: Some(vcpus), ..Domain::default() });
+        }
+    }
+    // A domain that is defined and does not run has no threads and no say.
+    let running: Vec<String> = machine.threads.iter().filter_map(|thread| thread.vm.clone()).collect();
+    machine.domains.retain(|domain| running.contains(&domain.name));
+}
+
+/// What a thread did until a moment.
+struct Sample {
+    started: u64,
+    last_cpu: u32,
+    policy: Option<u32>,
+}
+
+/// Fields of `stat`; the name may hold blanks and brackets, so they are counted behind the last one.
+fn sample(text: &str) -> Option<Sample> {
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    Some(Sample {
+        started: field(22)?,
+        last_cpu: u32::try_from(field(39)?).ok()?,
+        policy: field(41).and_then(|policy| u32::try_from(policy).ok()),
+    })
+}
+
+fn thread(samples: &Samples<'_>, pid: i32, tid: i32, passing: &mut (u64, u64)) -> Option<Thread> {
+    let snapshot = samples.last;
+    let of = |file: &str| format!("proc/{pid}/task/{tid}/{file}");
+    let now = sample(&snapshot.read(&of("stat"))?)?;
+    let mut thread = Thread::new(Role::Other, snapshot.line(&of("comm"))?);
+    (thread.pid, thread.tid, thread.policy) = (Some(pid), Some(tid), now.policy);
+    thread.last_cpu = Some(Fact::new(now.last_cpu, of("stat")));
+    let status = snapshot.read(&of("status")).unwrap_or_default();
+    let list = |key: &str| status.lines().find_map(|line| CpuSet::parse(line.strip_prefix(key)?));
+    thread.affinity = list("Cpus_allowed_list:").map(|cpus| Fact::new(cpus, of("status")));
+    thread.memory_nodes = list("Mems_allowed_list:");
+    thread.cgroup = snapshot.read(&format!("proc/{pid}/cgroup")).and_then(|text| cgroup(&text));
+    if let Some(first) = samples.first {
+        // A number that was given to another thread meanwhile is another thread.
+        let same = first.read(&of("stat")).and_then(|text| sample(&text)).is_some_and(|old| old.started == now.started);
+        if same {
+            rates(samples, &of("schedstat"), &mut thread);
+        } else {
+            passing.0 += 1;
+        }
+    }
+    Some(thread)
+}
+
+/// Shares of the time between two reads: run, and ready without running.
+fn rates(samples: &Samples<'_>, path: &str, thread: &mut Thread) {
+    let pair = |text: &str| -> Option<(u64, u64)> {
+        let mut words = text.split_whitespace();
+        Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+    };
+    let Some((first, last, span)) = samples.both(path) else { return };
+    if let (Some(first), Some(last)) = (pair(&first), pair(&last))
+        && last != (0, 0)
+    {
+        let share = |before: u64, now: u64| Fact::new((now.saturating_sub(before) as f64 / span as f64).min(1.0), path);
+        thread.run_share = Some(share(first.0, last.0));
+        thread.wait_share = Some(share(first.1, last.1));
+    }
+}
+
+/// The cpuset's group of version 1, else the only group of version 2.
+fn cgroup(text: &str) -> Option<String> {
+    let path = |line: &str| line.splitn(3, ':').nth(2).map(str::to_owned);
+    let of =
+        |wanted: fn(&str) -> bool| text.lines().find(|line| line.split(':').nth(1).is_some_and(wanted)).and_then(path);
+    of(|controllers| controllers.split(',').any(|one| one == "cpuset")).or_else(|| of(str::is_empty))
+}
+
+/// Threads of the first sample that the last one has not.
+fn gone(samples: &Samples<'_>) -> u64 {
+    let Some(first) = samples.first else { return 0 };
+    let tasks = |snapshot: &Snapshot| snapshot.find("proc/*/task/*/stat");
+    let last: std::collections::BTreeSet<String> = tasks(samples.last).into_iter().collect();
+    tasks(first).iter().filter(|path| !last.contains(*path)).count() as u64
+}

@@ -1,0 +1,22 @@
+//! Who runs where on a machine: CPUs, threads and their pins, domains, NICs, interrupts.
+//!
+//! In: a snapshot ([`Machine::of_snapshots`]) or text that people paste ([`crate::paste`]). Out: a `Machine`, in which a
+//! fact that nobody told is missing and never a default, and each fact knows the file or line that told it.
+//! ```text
+//! proc, sys, domain XML ---\
+//!                           >--> Machine: topology, threads, domains, nics, irqs, screens, settings
+//! pasted text, any mix  ---/
+//! ```
+
+mod domain;
+mod domain_xml;
+mod files;
+mod model;
+mod roles;
+mod topology;
+
+pub use domain::{Disk, Domain, GuestTopology, Interface};
+pub use domain_xml::{Element, domains_of};
+pub use model::{CpuUse, Fact, Irq, Machine, Nic, Node, Role, Screen, Thread, TopRow};
+pub use roles::{role_of, vm_named_in};
+pub use topology::{Cpu, Topology};

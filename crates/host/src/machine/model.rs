@@ -1,0 +1,273 @@
+//! The words for a machine whose threads have places.
+
+use super::{Domain, Topology};
+use crate::CpuSet;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Something that was told, and the file or line that told it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact<T> {
+    /// What was told.
+    pub value: T,
+    /// `ticket.txt:12`, `proc/12/task/13/status`.
+    pub place: String,
+}
+
+impl<T> Fact<T> {
+    /// A fact and who told it.
+    pub fn new(value: T, place: impl Into<String>) -> Self {
+        Self { value, place: place.into() }
+    }
+}
+
+/// One machine.
+#[derive(Debug, Clone, Default)]
+pub struct Machine {
+    /// Its CPUs.
+    pub topology: Topology,
+    /// NUMA nodes, by number.
+    pub nodes: BTreeMap<u32, Node>,
+    /// Threads that belong to VMs or carry their packets, and others that were told to be busy.
+    pub threads: Vec<Thread>,
+    /// Domains, as libvirt defines them.
+    pub domains: Vec<Domain>,
+    /// Network devices.
+    pub nics: Vec<Nic>,
+    /// Interrupts.
+    pub irqs: Vec<Irq>,
+    /// How each CPU was used.
+    pub cpu_use: BTreeMap<u32, CpuUse>,
+    /// Screens of `top`, in the order in which they were given.
+    pub screens: Vec<Screen>,
+    /// Settings by their paths (`proc/sys/vm/swappiness`), as read.
+    pub settings: BTreeMap<String, Fact<String>>,
+    /// How long the machine was looked at between two samples, for every rate here; `None`: one moment only.
+    pub span_ns: Option<u64>,
+    /// Threads seen in one sample only: appeared, vanished.
+    pub passing: (u64, u64),
+    /// What was there and could not be read or understood, as sentences.
+    pub unread: Vec<String>,
+    /// Files that were read, and for pasted text the lines of each that were understood and that were not.
+    pub sources: Vec<(String, u64, u64)>,
+}
+
+/// A NUMA node.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Node {
+    /// Its memory in bytes.
+    pub total_bytes: Option<u64>,
+    /// What of it is free.
+    pub free_bytes: Option<u64>,
+    /// Distances to all nodes by number, as the firmware tells them; 10 is itself.
+    pub distances: BTreeMap<u32, u32>,
+    /// Huge pages set aside: size in KiB, how many, how many of them free.
+    pub huge_pages: Vec<(u64, u64, u64)>,
+}
+
+/// What a thread does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Runs the guest's CPU of that number.
+    Vcpu(u32),
+    /// Carries packets between a tap and a guest's queue.
+    Vhost,
+    /// QEMU's main loop and helpers.
+    Emulator,
+    /// An iothread of that number.
+    IoThread(u32),
+    /// A polling thread of a user-space switch.
+    Pmd,
+    /// None of these.
+    Other,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Role::Vcpu(number) => write!(f, "vcpu {number}"),
+            Role::Vhost => f.write_str("vhost"),
+            Role::Emulator => f.write_str("emulator"),
+            Role::IoThread(number) => write!(f, "iothread {number}"),
+            Role::Pmd => f.write_str("pmd"),
+            Role::Other => f.write_str("other"),
+        }
+    }
+}
+
+/// One thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Thread {
+    /// Its name, as the kernel has it.
+    pub name: String,
+    /// What it does.
+    pub role: Role,
+    /// True if the role was concluded rather than told.
+    pub assumed: bool,
+    /// The VM it serves.
+    pub vm: Option<String>,
+    /// The process it is of.
+    pub pid: Option<i32>,
+    /// Its own id.
+    pub tid: Option<i32>,
+    /// CPUs it may run on: the mask in force, else the pin that libvirt was asked for.
+    pub affinity: Option<Fact<CpuSet>>,
+    /// The CPU it was last seen on.
+    pub last_cpu: Option<Fact<u32>>,
+    /// Share of one CPU that it ran.
+    pub run_share: Option<Fact<f64>>,
+    /// Share of the time that it stood ready and did not run.
+    pub wait_share: Option<Fact<f64>>,
+    /// How often a second it was pushed off a CPU.
+    pub pushed_off_per_s: Option<f64>,
+    /// Scheduling policy by its number (`sched.h`): 0 normal, 1 FIFO, 2 RR.
+    pub policy: Option<u32>,
+    /// The cgroup that its limits come from.
+    pub cgroup: Option<String>,
+    /// Nodes that its memory may come from.
+    pub memory_nodes: Option<CpuSet>,
+}
+
+impl Thread {
+    /// A thread of which nothing but its role is known.
+    pub fn new(role: Role, name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            role,
+            assumed: false,
+            vm: None,
+            pid: None,
+            tid: None,
+            affinity: None,
+            last_cpu: None,
+            run_share: None,
+            wait_share: None,
+            pushed_off_per_s: None,
+            policy: None,
+            cgroup: None,
+            memory_nodes: None,
+        }
+    }
+
+    /// Starvation: the part of its wish to run in which it waited. `None` where waiting was not measured.
+    pub fn starvation(&self) -> Option<f64> {
+        let (run, wait) = (self.run_share.as_ref()?.value, self.wait_share.as_ref()?.value);
+        (run + wait > 0.0).then(|| wait / (run + wait))
+    }
+}
+
+/// A network device.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Nic {
+    /// `eth0`.
+    pub name: String,
+    /// Its node; unknown where the firmware does not say (-1).
+    pub node: Option<Fact<u32>>,
+    /// Whether a device of hardware stands behind it.
+    pub physical: bool,
+    /// The device it sits on: of a macvtap, a VLAN, a bond's member.
+    pub lower: Vec<String>,
+    /// Interrupts of its own.
+    pub irqs: Vec<u32>,
+    /// Receive queues, and CPUs that received packets are steered to.
+    pub rx_queues: u32,
+    /// CPUs of all `rps_cpus`.
+    pub rps_cpus: CpuSet,
+    /// Packets in and out a second.
+    pub packets_per_s: Option<f64>,
+    /// Bytes in and out a second.
+    pub bytes_per_s: Option<f64>,
+    /// Virtual functions switched on, and how many there could be.
+    pub virtual_functions: Option<(u32, u32)>,
+}
+
+/// An interrupt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Irq {
+    /// Its number.
+    pub number: u32,
+    /// Who asked for it: `eth0-TxRx-3`, `vmbus`.
+    pub name: String,
+    /// CPUs it was asked to use.
+    pub affinity: Option<Fact<CpuSet>>,
+    /// CPUs it was granted.
+    pub effective: Option<CpuSet>,
+    /// How often a second, by CPU.
+    pub per_s: BTreeMap<u32, f64>,
+    /// How often since boot, by CPU.
+    pub counts: BTreeMap<u32, u64>,
+}
+
+/// How a CPU was used, as shares of the time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CpuUse {
+    /// Programs and the kernel for them, guests among them.
+    pub busy: f64,
+    /// Interrupts.
+    pub irq: f64,
+    /// Softirqs.
+    pub softirq: f64,
+    /// Taken by the machine below.
+    pub steal: f64,
+    /// Nothing to do.
+    pub idle: f64,
+}
+
+/// A screen of `top`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Screen {
+    /// Where it stands.
+    pub place: String,
+    /// Its rows.
+    pub rows: Vec<TopRow>,
+}
+
+/// A row of `top`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopRow {
+    /// Where it stands.
+    pub place: String,
+    /// Process or thread.
+    pub pid: i32,
+    /// `R`, `S`.
+    pub state: char,
+    /// Share of one CPU; above 1 the row is a process with its threads added up.
+    pub share: f64,
+    /// CPU time since it began, in hundredths of a second.
+    pub time_cs: Option<u64>,
+    /// Command, maybe cut.
+    pub command: String,
+    /// The CPU it was last seen on (`P`).
+    pub last_cpu: Option<u32>,
+}
+
+impl Machine {
+    /// The domain of that name, made if it is not there yet.
+    pub fn domain_mut(&mut self, name: &str) -> &mut Domain {
+        let index = self.domains.iter().position(|domain| domain.name == name).unwrap_or_else(|| {
+            self.domains.push(Domain { name: name.to_owned(), ..Domain::default() });
+            self.domains.len() - 1
+        });
+        &mut self.domains[index]
+    }
+
+    /// A setting as it was read.
+    pub fn setting(&self, path: &str) -> Option<&str> {
+        self.settings.get(path).map(|fact| fact.value.as_str())
+    }
+
+    /// Threads of a VM.
+    pub fn threads_of<'a>(&'a self, vm: &'a str) -> impl Iterator<Item = &'a Thread> {
+        self.threads.iter().filter(move |thread| thread.vm.as_deref() == Some(vm))
+    }
+
+    /// Whether anything was told at all.
+    pub fn is_empty(&self) -> bool {
+        self.topology.cpus.is_empty()
+            && self.threads.is_empty()
+            && self.domains.is_empty()
+            && self.screens.is_empty()
+            && self.irqs.is_empty()
+            && self.cpu_use.is_empty()
+    }
+}

@@ -1,0 +1,69 @@
+//! What does a thread do, by its name?
+//!
+//! Names are those of QEMU 7.2 (`accel/kvm/kvm-accel-ops.c`, `iothread.c`), of vhost (drivers/vhost/vhost.c, Linux 6.12: the
+//! number is the thread that took the device, mostly QEMU's first) and of Open vSwitch 3.1 (`lib/dpif-netdev.c`). A name
+//! that is none of these is nobody's: listed, not guessed.
+
+use super::Role;
+
+/// The role, and the process that the name points to.
+pub fn role_of(name: &str) -> Option<(Role, Option<i32>)> {
+    let name = name.trim().trim_start_matches('[').trim_end_matches(']');
+    if let Some(owner) = name.strip_prefix("vhost-") {
+        let digits: String = owner.chars().take_while(char::is_ascii_digit).collect();
+        return digits.parse().ok().map(|owner| (Role::Vhost, Some(owner)));
+    }
+    if let Some(rest) = name.strip_prefix("CPU ") {
+        let (number, way) = rest.split_once('/')?;
+        return matches!(way, "KVM" | "TCG" | "HVF")
+            .then(|| number.parse().ok().map(|number| (Role::Vcpu(number), None)))?;
+    }
+    if let Some(number) = name.strip_prefix("IO iothread") {
+        return number.parse().ok().map(|number| (Role::IoThread(number), None));
+    }
+    if name.starts_with("pmd-c") || name.starts_with("pmd") && name[3..].starts_with(|c: char| c.is_ascii_digit()) {
+        return Some((Role::Pmd, None));
+    }
+    let helper = name.starts_with("qemu-system-")
+        || name.starts_with("qemu-kvm")
+        || matches!(name, "vnc_worker" | "SPICE Worker");
+    helper.then_some((Role::Emulator, None))
+}
+
+/// The VM's name in a command line of QEMU: `-name guest=web,debug-threads=on`, `-name web`.
+pub fn vm_named_in(command: &str) -> Option<String> {
+    let rest = command.split_once("-name ")?.1;
+    let word = rest.split_whitespace().next()?;
+    let named = word.split(',').find_map(|option| option.strip_prefix("guest="));
+    let name = named.or_else(|| word.split(',').next())?;
+    // A command that a screen cut off ends with `+`: half a name is none.
+    (!name.is_empty() && !name.ends_with('+')).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_roles() {
+        assert_eq!(role_of("[vhost-23329]"), Some((Role::Vhost, Some(23329))));
+        assert_eq!(role_of("CPU 12/KVM"), Some((Role::Vcpu(12), None)));
+        assert_eq!(role_of("CPU 0/TCG"), Some((Role::Vcpu(0), None)));
+        assert_eq!(role_of("IO iothread2"), Some((Role::IoThread(2), None)));
+        assert_eq!(role_of("pmd-c03/id:8"), Some((Role::Pmd, None)));
+        assert_eq!(role_of("qemu-system-x86"), Some((Role::Emulator, None)));
+        for unknown in ["CPU", "CPU x/KVM", "vhost-", "worker", "ksoftirqd/0", "pmdk"] {
+            assert_eq!(role_of(unknown), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn qemu_names_its_vm() {
+        assert_eq!(
+            vm_named_in("qemu-system-x86_64 -enable-kvm -name bigip-virtio -S").as_deref(),
+            Some("bigip-virtio")
+        );
+        assert_eq!(vm_named_in("/usr/bin/qemu-kvm -name guest=web,debug-threads=on -S").as_deref(), Some("web"));
+        assert_eq!(vm_named_in("qemu-kvm -name we+"), None);
+    }
+}

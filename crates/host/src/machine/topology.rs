@@ -1,0 +1,81 @@
+//! Which CPUs share a core, a cache, a package, a node.
+//!
+//! `core_id` of sysfs is unique in its package only, and a sibling is never "number plus half": cores are numbered anew here,
+//! by who shares one.
+
+use crate::CpuSet;
+use std::collections::BTreeMap;
+
+/// The CPUs of a machine.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Topology {
+    /// Each CPU that was told of, by its number.
+    pub cpus: BTreeMap<u32, Cpu>,
+    /// CPUs that run.
+    pub online: CpuSet,
+    /// CPUs kept from the scheduler's balancing; `None`: not told.
+    pub isolated: Option<CpuSet>,
+    /// CPUs without a tick; `None`: not told.
+    pub nohz_full: Option<CpuSet>,
+    /// Who told it.
+    pub place: String,
+}
+
+/// One CPU of the kernel: a thread of a core.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cpu {
+    /// The core, numbered over the whole machine.
+    pub core: u32,
+    /// The package; `None`: not told.
+    pub package: Option<u32>,
+    /// The NUMA node; `None`: not told.
+    pub node: Option<u32>,
+    /// The lowest CPU that shares the last-level cache; `None`: not told.
+    pub last_cache: Option<u32>,
+}
+
+impl Topology {
+    /// CPUs of a core.
+    pub fn of_core(&self, core: u32) -> CpuSet {
+        self.cpus.iter().filter(|(_, about)| about.core == core).map(|(cpu, _)| *cpu).collect()
+    }
+
+    /// Each core's CPUs, by its number.
+    pub fn cores(&self) -> BTreeMap<u32, CpuSet> {
+        let mut cores: BTreeMap<u32, CpuSet> = BTreeMap::new();
+        self.cpus.iter().for_each(|(cpu, about)| cores.entry(about.core).or_default().insert(*cpu));
+        cores
+    }
+
+    /// Each node's CPUs, by its number; CPUs whose node nobody told stand nowhere.
+    pub fn nodes(&self) -> BTreeMap<u32, CpuSet> {
+        let mut nodes: BTreeMap<u32, CpuSet> = BTreeMap::new();
+        for (cpu, about) in &self.cpus {
+            if let Some(node) = about.node {
+                nodes.entry(node).or_default().insert(*cpu);
+            }
+        }
+        nodes
+    }
+
+    /// Cores that these CPUs are threads of.
+    pub fn cores_of(&self, cpus: &CpuSet) -> Vec<u32> {
+        let mut cores: Vec<u32> = cpus.iter().filter_map(|cpu| Some(self.cpus.get(&cpu)?.core)).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        cores
+    }
+
+    /// Nodes that these CPUs are of.
+    pub fn nodes_of(&self, cpus: &CpuSet) -> Vec<u32> {
+        let mut nodes: Vec<u32> = cpus.iter().filter_map(|cpu| self.cpus.get(&cpu)?.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    /// Whether any core has more than one CPU.
+    pub fn has_siblings(&self) -> bool {
+        self.cores().values().any(|cpus| cpus.len() > 1)
+    }
+}

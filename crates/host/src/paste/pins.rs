@@ -1,0 +1,111 @@
+//! `virsh vcpupin`, `emulatorpin`, `iothreadinfo`, `taskset -acp`, and the commands at prompts that name a domain.
+//!
+//! Two forms of virsh's tables are about: `VCPU: CPU Affinity` with `0: 0` (before libvirt 4.0) and `VCPU   CPU Affinity`
+//! with `0      0`.
+
+use super::{Pasted, Text};
+use crate::CpuSet;
+use crate::machine::{Fact, Role, Thread};
+
+/// A row of virsh's tables: what stands before the list, and the list.
+fn row(line: &str) -> Option<(&str, CpuSet)> {
+    let (name, list) = line.split_once(':').or_else(|| line.split_once(char::is_whitespace))?;
+    let set = CpuSet::parse(list).filter(|set| !set.is_empty())?;
+    Some((name.trim(), set))
+}
+
+/// The rows below a header whose first word is `named` and that ends in `CPU Affinity`, and how many lines all took.
+fn table<'a>(text: &Text<'a>, at: usize, named: &str) -> (Vec<(usize, &'a str, CpuSet)>, usize) {
+    let header = text.at(at).to_lowercase();
+    if !header.starts_with(named) || !header.ends_with("cpu affinity") {
+        return (Vec::new(), 0);
+    }
+    let mut end = at + 1;
+    let rule = text.at(end);
+    if !rule.is_empty() && rule.bytes().all(|byte| byte == b'-') {
+        end += 1;
+    }
+    let mut rows = Vec::new();
+    while let Some((name, set)) = row(text.at(end)) {
+        rows.push((end, name, set));
+        end += 1;
+    }
+    (rows, end - at)
+}
+
+/// `virsh vcpupin DOMAIN`.
+pub(super) fn vcpus(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let (rows, taken) = table(text, at, "vcpu");
+    if taken == 0 {
+        return 0;
+    }
+    let domain = pasted.machine.domain_mut(&pasted.domain);
+    for (line, name, set) in rows {
+        if let Ok(vcpu) = name.parse::<u32>()
+            && vcpu < crate::cpus::MOST_CPUS
+        {
+            domain.vcpu_pins.insert(vcpu, text.fact(set, line));
+        }
+    }
+    taken
+}
+
+/// `virsh emulatorpin DOMAIN`.
+pub(super) fn emulator(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let (rows, taken) = table(text, at, "emulator");
+    if taken == 0 {
+        return 0;
+    }
+    let domain = pasted.machine.domain_mut(&pasted.domain);
+    domain.emulator_pins.extend(rows.into_iter().filter(|row| row.1 == "*").map(|(line, _, set)| text.fact(set, line)));
+    taken
+}
+
+/// `virsh iothreadinfo DOMAIN`.
+pub(super) fn iothreads(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let (rows, taken) = table(text, at, "iothread id");
+    if taken == 0 {
+        return 0;
+    }
+    let domain = pasted.machine.domain_mut(&pasted.domain);
+    for (line, name, set) in rows {
+        if let Ok(thread) = name.parse() {
+            domain.iothread_pins.insert(thread, text.fact(set, line));
+        }
+    }
+    domain.iothreads = domain.iothreads.max(domain.iothread_pins.len() as u32);
+    taken
+}
+
+/// `pid 23332's current affinity list: 0-3`, of `taskset -cp` or `-acp`.
+pub(super) fn taskset(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let told = text.at(at).strip_prefix("pid ").and_then(|rest| {
+        let (tid, list) = rest.split_once("'s current affinity list:")?;
+        Some((tid.parse::<i32>().ok()?, CpuSet::parse(list)?))
+    });
+    let Some((tid, set)) = told else { return 0 };
+    let mut thread = Thread::new(Role::Other, "");
+    thread.tid = Some(tid);
+    thread.affinity = Some(Fact::new(set, text.place(at)));
+    pasted.machine.threads.push(thread);
+    1
+}
+
+/// A prompt with a `virsh` command: what follows is of the domain that it names.
+pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let mut words = text.at(at).split_whitespace().skip_while(|word| !word.ends_with("virsh"));
+    words.next();
+    let asks =
+        |word: &&str| ["vcpupin", "emulatorpin", "iothreadpin", "iothreadinfo", "dumpxml", "vcpuinfo"].contains(word);
+    if words.next().filter(asks).is_none() {
+        return 0;
+    }
+    match words.find(|word| !word.starts_with('-')) {
+        Some(domain) => {
+            pasted.domain = domain.trim_matches(['\'', '"']).to_owned();
+            pasted.machine.domain_mut(&pasted.domain);
+            1
+        }
+        None => 0,
+    }
+}

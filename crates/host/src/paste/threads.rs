@@ -1,0 +1,153 @@
+//! Threads out of what was pasted: those that a domain must have, and those that screens show.
+//!
+//! A domain with pins has its vCPUs, an emulator and, by its interfaces, vhost workers, whether a screen shows them or not.
+//! Rows of screens are put to them: vhost by name; a vCPU by its name, or where a screen shows QEMU's threads under one
+//! name, by the CPUs that they ran on (QEMU makes vCPU threads in a row, so that their ids follow each other).
+
+use super::Pasted;
+use crate::machine::{Domain, Fact, Machine, Role, Thread, TopRow, role_of, vm_named_in};
+use std::collections::BTreeMap;
+
+/// A share above this is a process with its threads added up: a thread has one CPU, and `top` rounds.
+const MOST_OF_A_THREAD: f64 = 1.05;
+
+/// Threads of all domains, with what screens and `taskset` say of them.
+pub(super) fn finish(pasted: Pasted) -> Machine {
+    let mut machine = pasted.machine;
+    name_domains(&mut machine);
+    let told: Vec<Thread> = std::mem::take(&mut machine.threads);
+    let rows: Vec<TopRow> = machine.screens.iter().flat_map(|screen| screen.rows.iter().cloned()).collect();
+    let domains = machine.domains.clone();
+    for domain in &domains {
+        // A row without a VM's name is of the only VM there is.
+        let of_this = |row: &&TopRow| vm_named_in(&row.command).map_or(domains.len() == 1, |vm| vm == domain.name);
+        let rows: Vec<&TopRow> = rows.iter().filter(of_this).collect();
+        machine.threads.extend(of_domain(domain, &rows));
+    }
+    for thread in told {
+        match machine.threads.iter_mut().find(|known| known.tid == thread.tid) {
+            Some(known) => known.affinity = thread.affinity,
+            None => machine.threads.push(thread),
+        }
+    }
+    machine
+}
+
+/// Facts told before anybody named a domain are of the only one that is named; names also stand in QEMU's command line.
+fn name_domains(machine: &mut Machine) {
+    let mut names: Vec<String> =
+        machine.screens.iter().flat_map(|screen| &screen.rows).filter_map(|row| vm_named_in(&row.command)).collect();
+    names.extend(machine.domains.iter().map(|domain| domain.name.clone()).filter(|name| !name.is_empty()));
+    names.sort();
+    names.dedup();
+    names.iter().for_each(|name| {
+        machine.domain_mut(name);
+    });
+    if let Some(index) = machine.domains.iter().position(|domain| domain.name.is_empty()) {
+        let nameless = machine.domains.remove(index);
+        let name = if let [only] = &names[..] { only.clone() } else { "DOMAIN".to_owned() };
+        if nameless != Domain::default() {
+            machine.domain_mut(&name).add(nameless);
+        }
+    }
+}
+
+/// Threads of one domain.
+fn of_domain(domain: &Domain, rows: &[&TopRow]) -> Vec<Thread> {
+    let mut by_id: BTreeMap<i32, Vec<&TopRow>> = BTreeMap::new();
+    rows.iter().for_each(|row| by_id.entry(row.pid).or_default().push(*row));
+    let role = |rows: &[&TopRow]| role_of(program(&rows[0].command));
+    let owner = by_id.values().find_map(|rows| role(rows).and_then(|(_, owner)| owner));
+    let vcpus = vcpu_ids(domain, &by_id, owner);
+    let mut threads = Vec::new();
+    let make = |role: Role, name: &str, pin: Option<&Fact<crate::CpuSet>>| {
+        let mut thread = Thread::new(role, name);
+        (thread.vm, thread.pid, thread.affinity) = (Some(domain.name.clone()), owner, pin.cloned());
+        thread
+    };
+    for vcpu in 0..domain.vcpu_count().min(crate::cpus::MOST_CPUS) {
+        let mut thread = make(Role::Vcpu(vcpu), &format!("CPU {vcpu}"), domain.vcpu_pin(vcpu));
+        if let Some((tid, assumed)) = vcpus.get(&vcpu) {
+            (thread.tid, thread.assumed) = (Some(*tid), *assumed);
+            seen(&mut thread, &by_id[tid]);
+        }
+        threads.push(thread);
+    }
+    if domain.vcpu_count() > 0 || owner.is_some() {
+        let mut thread = make(Role::Emulator, "qemu", domain.emulator_pin());
+        thread.tid = owner;
+        if let Some(rows) = owner.and_then(|owner| by_id.get(&owner)) {
+            seen(&mut thread, rows);
+        }
+        threads.push(thread);
+    }
+    let mut workers = 0;
+    for (tid, rows) in by_id.iter().filter(|(_, rows)| matches!(role(rows), Some((Role::Vhost, _)))) {
+        let mut thread = make(Role::Vhost, program(&rows[0].command), domain.emulator_pin());
+        thread.tid = Some(*tid);
+        seen(&mut thread, rows);
+        threads.push(thread);
+        workers += 1;
+    }
+    // Workers that the interfaces ask for and no screen shows.
+    threads.extend((workers..domain.workers().0.min(4_096)).map(|_| make(Role::Vhost, "vhost", domain.emulator_pin())));
+    for number in 1..=domain.iothreads.min(4_096) {
+        let pin = domain.iothread_pins.get(&number).or(domain.emulator_pin());
+        threads.push(make(Role::IoThread(number), &format!("IO iothread{number}"), pin));
+    }
+    threads
+}
+
+/// The name of the thread or program that a row's command begins with; names of vCPU threads have a blank.
+fn program(command: &str) -> &str {
+    let command = command.trim();
+    if command.starts_with("CPU ") || command.starts_with("IO ") {
+        return command;
+    }
+    let first = command.split_whitespace().next().unwrap_or_default();
+    first.rsplit('/').next().unwrap_or(first)
+}
+
+/// Which thread is which vCPU, and whether that was concluded.
+fn vcpu_ids(domain: &Domain, by_id: &BTreeMap<i32, Vec<&TopRow>>, owner: Option<i32>) -> BTreeMap<u32, (i32, bool)> {
+    let mut ids = BTreeMap::new();
+    for (tid, rows) in by_id {
+        if let Some((Role::Vcpu(vcpu), _)) = role_of(program(&rows[0].command)) {
+            ids.insert(vcpu, (*tid, false));
+        }
+    }
+    if !ids.is_empty() {
+        return ids;
+    }
+    let is_thread = |rows: &[&TopRow]| rows.iter().all(|row| row.share <= MOST_OF_A_THREAD);
+    let of_qemu = |rows: &[&TopRow]| matches!(role_of(program(&rows[0].command)), Some((Role::Emulator, _)));
+    let nameless: Vec<(i32, u32)> = by_id
+        .iter()
+        .filter(|(tid, rows)| Some(**tid) != owner && is_thread(rows) && of_qemu(rows))
+        .filter_map(|(tid, rows)| Some((*tid, rows[0].last_cpu?)))
+        .collect();
+    let (Some((lowest, _)), true) = (nameless.first(), nameless.len() > 1) else { return ids };
+    // The id of vCPU 0 is at most the lowest seen; one base must explain all rows, and no other may.
+    let count = domain.vcpu_count();
+    let fits = |base: i32| {
+        nameless.iter().all(|(tid, cpu)| {
+            let vcpu = u32::try_from(tid - base).ok().filter(|vcpu| *vcpu < count);
+            vcpu.and_then(|vcpu| domain.vcpu_pin(vcpu)).is_some_and(|pin| pin.value.contains(*cpu))
+        })
+    };
+    let bases: Vec<i32> = (0..count as i32).map(|before| lowest - before).filter(|base| fits(*base)).collect();
+    if let [base] = bases[..] {
+        ids.extend(nameless.iter().map(|(tid, _)| ((tid - base) as u32, (*tid, true))));
+    }
+    ids
+}
+
+/// What the screens say of a thread: the largest share that any of them shows, because it wanted at least that.
+fn seen(thread: &mut Thread, rows: &[&TopRow]) {
+    let of_thread = rows.iter().filter(|row| row.share <= MOST_OF_A_THREAD);
+    let largest = of_thread.max_by(|a, b| a.share.total_cmp(&b.share));
+    // A process's row has its threads added up: of the first thread alone it says nothing.
+    thread.run_share =
+        largest.filter(|_| thread.role != Role::Emulator).map(|row| Fact::new(row.share.min(1.0), row.place.clone()));
+    thread.last_cpu = rows.iter().rev().find_map(|row| Some(Fact::new(row.last_cpu?, row.place.clone())));
+}

@@ -1,0 +1,46 @@
+//! Domain XML in a paste: from the line on which a known element begins to the line on which it ends.
+
+use super::{Pasted, Text};
+use crate::machine::domains_of;
+
+/// Elements that people paste alone, or the whole domain.
+const ELEMENTS: &[&str] = &[
+    "domain",
+    "interface",
+    "cputune",
+    "vcpu",
+    "cpu",
+    "numatune",
+    "memoryBacking",
+    "devices",
+    "disk",
+    "emulatorpin",
+    "vcpupin",
+    "iothreads",
+];
+
+/// One element with all of its lines.
+pub(super) fn elements(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let Some(line) = text.at(at).strip_prefix('<') else { return 0 };
+    let name: String = line.chars().take_while(|c| c.is_ascii_alphanumeric()).collect();
+    if !ELEMENTS.contains(&name.as_str()) {
+        return 0;
+    }
+    let closing = format!("</{name}>");
+    let alone = text.at(at).ends_with("/>") && !text.at(at).contains(&closing);
+    let Some(end) = (at..text.lines.len()).find(|line| alone || text.at(*line).contains(&closing)) else {
+        pasted.machine.unread.push(format!("{}: <{name}> has no end, so it was not read", text.place(at)));
+        return 1;
+    };
+    let xml = text.lines[at..=end].join("\n");
+    match domains_of(&xml, text.file, at + 1, &pasted.domain) {
+        Ok(domains) => domains.into_iter().for_each(|told| {
+            if told.whole.is_some() {
+                pasted.domain.clone_from(&told.name);
+            }
+            pasted.machine.domain_mut(&told.name.clone()).add(told);
+        }),
+        Err(error) => pasted.machine.unread.push(error),
+    }
+    end - at + 1
+}
