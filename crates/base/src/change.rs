@@ -3,10 +3,10 @@
 //! `fix` and `undo` of a finding are these types printed; a program that applies a change executes the type and never
 //! a string out of a file.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One change of a host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum Change {
     /// Load a kernel module with another value of one parameter.
@@ -38,6 +38,56 @@ pub enum Change {
         /// CPU list that holds now, where it is known.
         from: Option<String>,
     },
+    /// Give a thread another scheduling policy.
+    TaskPolicy {
+        /// The thread.
+        tid: i32,
+        /// Name of the policy as `chrt` takes it (`other`, `batch`, `idle`, `fifo`, `rr`), and behind a colon the
+        /// priority of the last two: `fifo:1`.
+        to: String,
+        /// The same for what holds now, where it is known.
+        from: Option<String>,
+    },
+    /// Let an interrupt be handled on these CPUs only.
+    IrqAffinity {
+        /// The interrupt's number.
+        irq: u32,
+        /// CPU list.
+        cpus: String,
+        /// CPU list that holds now, where it is known.
+        from: Option<String>,
+    },
+    /// Let a vCPU of a libvirt domain run on these CPUs only.
+    VcpuPin {
+        /// The domain.
+        domain: String,
+        /// The vCPU.
+        vcpu: u32,
+        /// CPU list.
+        cpus: String,
+        /// CPU list that holds now, where it is known.
+        from: Option<String>,
+    },
+    /// Let the emulator threads of a libvirt domain, and workers in their cgroup, run on these CPUs only.
+    EmulatorPin {
+        /// The domain.
+        domain: String,
+        /// CPU list.
+        cpus: String,
+        /// CPU list that holds now, where it is known.
+        from: Option<String>,
+    },
+    /// Let an iothread of a libvirt domain run on these CPUs only.
+    IothreadPin {
+        /// The domain.
+        domain: String,
+        /// The iothread, from 1.
+        iothread: u32,
+        /// CPU list.
+        cpus: String,
+        /// CPU list that holds now, where it is known.
+        from: Option<String>,
+    },
 }
 
 impl Change {
@@ -49,25 +99,66 @@ impl Change {
             }
             Change::SysfsWrite { path, to, .. } => format!("echo {to} > /sys/{path}"),
             Change::TaskAffinity { tid, cpus, .. } => format!("taskset -cp {cpus} {tid}"),
+            Change::TaskPolicy { tid, to, .. } => {
+                let (policy, priority) = to.split_once(':').unwrap_or((to, "0"));
+                format!("chrt --{policy} -p {priority} {tid}")
+            }
+            Change::IrqAffinity { irq, cpus, .. } => format!("echo {cpus} > /proc/irq/{irq}/smp_affinity_list"),
+            Change::VcpuPin { domain, vcpu, cpus, .. } => {
+                format!("virsh vcpupin {domain} {vcpu} {cpus} --live --config")
+            }
+            Change::EmulatorPin { domain, cpus, .. } => format!("virsh emulatorpin {domain} {cpus} --live --config"),
+            Change::IothreadPin { domain, iothread, cpus, .. } => {
+                format!("virsh iothreadpin {domain} {iothread} {cpus} --live --config")
+            }
         }
     }
 
     /// The command that takes it back, where the value before is known.
     pub fn undo(&self) -> Option<String> {
-        let back = match self.clone() {
-            Change::ModuleOption { module, parameter, to, from } => {
-                Change::ModuleOption { module, parameter, to: from?, from: Some(to) }
-            }
-            Change::SysfsWrite { path, to, from } => Change::SysfsWrite { path, to: from?, from: Some(to) },
-            Change::TaskAffinity { tid, cpus, from } => Change::TaskAffinity { tid, cpus: from?, from: Some(cpus) },
-        };
+        let mut back = self.clone();
+        let (to, from) = back.sides();
+        *to = from.take()?;
         Some(back.command())
+    }
+
+    /// The value that the change sets, and the one that held before.
+    fn sides(&mut self) -> (&mut String, &mut Option<String>) {
+        match self {
+            Change::ModuleOption { to, from, .. }
+            | Change::SysfsWrite { to, from, .. }
+            | Change::TaskPolicy { to, from, .. } => (to, from),
+            Change::TaskAffinity { cpus, from, .. }
+            | Change::IrqAffinity { cpus, from, .. }
+            | Change::VcpuPin { cpus, from, .. }
+            | Change::EmulatorPin { cpus, from, .. }
+            | Change::IothreadPin { cpus, from, .. } => (cpus, from),
+        }
+    }
+
+    /// What stands there now, as far as whoever proposed the change knew.
+    pub fn from(&self) -> Option<String> {
+        self.clone().sides().1.take()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pins_print_as_a_person_types_them_and_come_back_from_json() {
+        let pin = Change::EmulatorPin { domain: "bigip-virtio".into(), cpus: "1,3".into(), from: Some("0,2".into()) };
+        assert_eq!(pin.command(), "virsh emulatorpin bigip-virtio 1,3 --live --config");
+        assert_eq!(pin.undo().unwrap(), "virsh emulatorpin bigip-virtio 0,2 --live --config");
+        let policy = Change::TaskPolicy { tid: 7, to: "fifo:1".into(), from: Some("other".into()) };
+        assert_eq!(policy.command(), "chrt --fifo -p 1 7");
+        assert_eq!(policy.undo().unwrap(), "chrt --other -p 0 7");
+        assert_eq!(Change::IrqAffinity { irq: 9, cpus: "1".into(), from: None }.undo(), None);
+        let text = serde_json::to_string(&pin).unwrap();
+        assert_eq!(serde_json::from_str::<Change>(&text).unwrap(), pin);
+        assert!(serde_json::from_str::<Change>(r#"{"type":"Shell","command":"rm"}"#).is_err());
+    }
 
     #[test]
     fn a_module_option_prints_its_command_and_its_way_back() {

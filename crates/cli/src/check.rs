@@ -8,7 +8,7 @@
 //! PATH                  a recording with its snapshots           --/
 //! ```
 
-mod places;
+pub mod places;
 
 use crate::arguments::FailOn;
 use crate::exit::{Exit, complain};

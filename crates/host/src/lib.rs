@@ -13,6 +13,7 @@ pub mod hypervisor;
 pub mod parameters;
 pub mod processor;
 pub mod release;
+pub mod sched;
 pub mod snapshot;
 pub mod virtualization;
 
