@@ -131,7 +131,8 @@ impl Host {
     }
 }
 
-/// Makes `steps`, each noted in `entry` first; returns what was passed over because its thread ended meanwhile.
+/// Makes `steps`, each noted in `entry` first; returns what was not reached: threads that ended meanwhile, and threads of a
+/// domain that did not follow its pin.
 ///
 /// # Errors
 /// If a step was refused: those before it are still made, and `entry` takes them back.
@@ -144,6 +145,9 @@ pub fn make(entry: &mut Entry, steps: &[Step], proc: &Path) -> Result<Vec<String
                 passed_over.push(error.to_string());
             }
             made => made?,
+        }
+        if let Step::Pin { pin, new, .. } = step {
+            passed_over.extend(pin::unmoved(pin, new, proc, Path::new("/run")));
         }
     }
     Ok(passed_over)

@@ -15,6 +15,7 @@ use base::Cpus;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
 /// libvirt answers in milliseconds; a daemon that is stuck is not waited for longer.
@@ -59,12 +60,13 @@ impl Pin {
     /// # Errors
     /// If libvirt is not there, does not know the domain, or answers something else.
     pub fn read(&self) -> Result<(Cpus, bool), Error> {
-        let (command, which) = self.command();
-        let mut words = vec![command.to_owned(), self.domain()?];
-        if let Pinned::Vcpu(_) = self.pinned {
-            words.extend(which);
-        }
-        words.push(self.flag().to_owned());
+        // `iothreadpin` only sets; `iothreadinfo` lists all of them.
+        let (command, which) = match self.pinned {
+            Pinned::Iothread(_) => ("iothreadinfo", None),
+            _ => self.command(),
+        };
+        let words = [command.to_owned(), self.domain()?].into_iter().chain(which);
+        let words: Vec<String> = words.chain([self.flag().to_owned()]).collect();
         let said = virsh(&words)?;
         let listed = said.lines().filter_map(|line| self.cpus_in(line)).next();
         let cpus = listed.ok_or_else(|| {
@@ -87,6 +89,13 @@ impl Pin {
 
     /// Puts back the list `old`, and takes out the element if there was none.
     pub(super) fn put_back(&self, old: &Cpus, new: &Cpus, had_element: bool) -> Reverted {
+        match (is_running(&self.domain), self.scope) {
+            (Err(error), _) if error.to_string().contains("failed to get domain") => {
+                return Reverted::LeftAlone("libvirt has no such domain any more".to_owned());
+            }
+            (Ok(false), Scope::Live) => return Reverted::LeftAlone("the domain is not running any more".to_owned()),
+            _ => {}
+        }
         match self.read() {
             Ok((now, has_element)) if now == *old && (has_element == had_element || self.scope == Scope::Live) => {
                 Reverted::Done
@@ -99,14 +108,7 @@ impl Pin {
                 };
                 back.map_or_else(|error| Reverted::Failed(error.to_string()), |()| Reverted::Done)
             }
-            Err(error) => {
-                let said = error.to_string();
-                let gone = ["failed to get domain", "domain is not running", "Domain not found"];
-                match gone.iter().any(|words| said.contains(words)) {
-                    true => Reverted::LeftAlone(format!("the domain is gone or not running: {said}")),
-                    false => Reverted::Failed(said),
-                }
-            }
+            Err(error) => Reverted::Failed(error.to_string()),
         }
     }
 
@@ -150,15 +152,28 @@ impl Pin {
             .ok_or_else(|| Error::Unable(format!("`{}` is no name of a domain", self.domain)))
     }
 
-    /// The list of a line such as ` 0      0-1`, ` *: 0-1`.
+    /// The list of a line such as ` 0      0-1`, ` *: 0-1`; virsh shows the emulator's alone where it is told to be quiet.
     fn cpus_in(&self, line: &str) -> Option<Cpus> {
         let mut words = line.split_whitespace();
-        let who = words.next()?.trim_end_matches(':');
-        let right = match self.pinned {
-            Pinned::Vcpu(id) | Pinned::Iothread(id) => who.parse() == Ok(id),
-            Pinned::Emulator => who == "*",
+        let first = words.next()?;
+        let who = first.trim_end_matches(':');
+        let list = match self.pinned {
+            Pinned::Vcpu(id) | Pinned::Iothread(id) if who.parse() == Ok(id) => words.next(),
+            Pinned::Emulator if who == "*" => words.next(),
+            Pinned::Emulator => Some(first),
+            _ => None,
         };
-        right.then(|| Cpus::parse(words.next()?)).flatten().filter(|cpus| !cpus.is_empty())
+        Cpus::parse(list?).filter(|cpus| !cpus.is_empty())
+    }
+
+    /// True if a thread of that name is one of those that the pin is about.
+    fn is_about(&self, name: &str) -> bool {
+        let (vcpu, iothread) = (name.starts_with("CPU "), name.starts_with("IO iothread"));
+        match self.pinned {
+            Pinned::Vcpu(id) => name.starts_with(&format!("CPU {id}/")),
+            Pinned::Iothread(id) => name == format!("IO iothread{id}"),
+            Pinned::Emulator => !vcpu && !iothread,
+        }
     }
 
     fn is_element(&self, line: &str) -> bool {
@@ -190,6 +205,37 @@ fn virsh(words: &[String]) -> Result<String, Error> {
     Ok(virsh.run(&[&["--quiet".to_owned()], words].concat(), LIMIT)?.stdout)
 }
 
+/// Threads of a running domain that the pin is about and that do not have `cpus`, as sentences: libvirt says what it was
+/// asked for, the kernel what holds.
+pub fn unmoved(pin: &Pin, cpus: &str, proc: &Path, run: &Path) -> Vec<String> {
+    let (Scope::Live, Some(wanted)) = (pin.scope, Cpus::parse(cpus)) else { return Vec::new() };
+    let file = run.join("libvirt/qemu").join(format!("{}.pid", pin.domain));
+    let pid = std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok());
+    let Some(pid) = pid else {
+        return vec![format!(
+            "{}: not there, so the masks of {}'s threads were not read back",
+            file.display(),
+            pin.domain
+        )];
+    };
+    let tasks = std::fs::read_dir(proc.join(pid.to_string()).join("task")).into_iter().flatten().flatten();
+    let mut told: Vec<String> = tasks
+        .filter_map(|task| {
+            let tid: u32 = task.file_name().to_str()?.parse().ok()?;
+            let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
+            let now = super::thread::affinity(tid).ok().filter(|now| *now != wanted)?;
+            let name = name.trim_end();
+            pin.is_about(name).then(|| {
+                format!(
+                    "thread {tid} ({name}) did not follow, it has CPUs {now}; `taskset -cp {wanted} {tid}` moves it"
+                )
+            })
+        })
+        .collect();
+    told.sort();
+    told
+}
+
 /// True if libvirt knows this domain, and it runs.
 ///
 /// # Errors
@@ -211,6 +257,7 @@ mod tests {
         assert_eq!(shown(Pinned::Vcpu(1), " 1      2").as_deref(), Some("2"));
         assert_eq!(shown(Pinned::Vcpu(1), " 11     2"), None);
         assert_eq!(shown(Pinned::Emulator, "       *: 0,2").as_deref(), Some("0,2"));
+        assert_eq!(shown(Pinned::Emulator, "0,2").as_deref(), Some("0,2"));
         assert_eq!(shown(Pinned::Emulator, "emulator: CPU Affinity"), None);
         assert!(pin(Pinned::Vcpu(1)).is_element("    <vcpupin vcpu='1' cpuset='0'/>"));
         assert!(!pin(Pinned::Vcpu(1)).is_element("    <vcpupin vcpu='11' cpuset='0'/>"));

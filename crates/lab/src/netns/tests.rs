@@ -89,3 +89,40 @@ fn a_nic_gets_back_what_it_had() {
     assert_eq!(after.unwrap(), before, "{outcomes:?}");
     assert!(!namespaces().contains(&namespace));
 }
+
+#[test]
+fn own_nics_carry_the_load_through_what_lies_between_and_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    if let Some(why) = lacking(directory.path()) {
+        return println!("skipped: own NICs: {why}");
+    }
+    // A router in a namespace of the test plays what lies between the user's NICs.
+    let mut made = journal(directory.path()).begin("router").unwrap();
+    let router = format!("{}-between", made.id);
+    made.intend(Step::NetNamespace { name: router.clone() }).unwrap();
+    ip(&["netns", "add", &router]).unwrap();
+    let device = |side: &str| format!("kvs{side}{}", std::process::id());
+    let ends = [("c", "198.19.1"), ("d", "198.19.2")].map(|(side, net)| {
+        let (device, port) = (device(side), format!("port{side}"));
+        ip(&["link", "add", &device, "type", "veth", "peer", "name", &port, "netns", &router]).unwrap();
+        ip(&["-n", &router, "addr", "add", &format!("{net}.1/24"), "dev", &port]).unwrap();
+        ip(&["-n", &router, "link", "set", &port, "up"]).unwrap();
+        own::End { device, address: format!("{net}.2/24"), gateway: format!("{net}.1") }
+    });
+    ip(&["netns", "exec", &router, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]).unwrap();
+    let before = ends.each_ref().map(|end| Nic::read(&end.device).unwrap());
+
+    let entry = journal(directory.path()).begin("own").unwrap();
+    let bed = own::OwnBed::start(&ends, 2, &Cpus::from_iter([0]), entry, Path::new("/proc")).unwrap();
+    assert!(Nic::read(&ends[0].device).is_err(), "it was moved");
+    let since = std::time::Instant::now();
+    while bed.received.bytes() < 1 << 20 && since.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let bytes = bed.received.bytes();
+    let left = bed.end().unwrap();
+    let after = ends.each_ref().map(|end| Nic::read(&end.device).ok());
+    made.finish(Path::new("/proc")).unwrap();
+    assert!(bytes >= 1 << 20, "{bytes} bytes arrived");
+    assert_eq!((left, after), (Vec::<String>::new(), before.map(Some)));
+}
