@@ -60,7 +60,7 @@ fn the_starved_worker_and_its_culprit_are_named_and_all_is_removed() {
     assert!(cpus.iter().any(|row| row[0] == "CPU 0/KVM"), "{cpus:?}");
     // The other CPU may be busier than this one: then nothing is moved, and that is said.
     let moved = finding["changes"].as_array().unwrap().len();
-    assert!(moved == 2 || output_says(&answer, "No CPU of this machine is better"), "{answer}");
+    assert!((1..=2).contains(&moved) || output_says(&answer, "No CPU of this machine is better"), "{answer}");
     if moved > 0 {
         let change = &answer["sections"][0]["tables"]["change"]["rows"][0];
         assert!(change[0] == "throughput, bits/s" && change[3].as_f64().unwrap() > 0.0, "{change}");
@@ -97,6 +97,7 @@ fn ctrl_c_removes_everything_and_undo_does_so_after_a_kill() {
         let status = child.wait().unwrap();
         if signal == "-INT" {
             assert_eq!(status.code(), Some(130));
+            assert!(!directory.path().join("bench").exists(), "half a recording was left");
         } else {
             assert!(namespaces().contains(&id), "a killed bench leaves its namespaces");
             let undone = kvmscope(&journal).arg("undo").output().unwrap();

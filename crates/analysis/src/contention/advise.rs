@@ -3,12 +3,18 @@
 use super::{Move, Prediction, Starved};
 use base::number::{many, percent};
 use base::{Change, Cost, CostKind, Evidence, Finding, Level, Needs, Severity};
+use host::sched::Load;
 
 /// Most threads whose case is told in full.
 const MOST_TOLD: usize = 6;
 
-/// The finding that `starved` threads make; `moves` go with what the model expects of them. `None` if nobody is starved.
-pub fn finding(starved: &[&Starved<'_>], subject: &str, proposal: Option<(&[Move], &Prediction)>) -> Option<Finding> {
+/// The finding that `starved` threads, out of `loads`, make; `moves` go with what the model expects of them. `None` if nobody is starved.
+pub fn finding(
+    starved: &[&Starved<'_>],
+    loads: &[Load],
+    subject: &str,
+    proposal: Option<(&[Move], &Prediction)>,
+) -> Option<Finding> {
     let worst = starved.first()?;
     let waited = worst.thread.wait;
     let mut evidence: Vec<Evidence> = starved
@@ -19,8 +25,7 @@ pub fn finding(starved: &[&Starved<'_>], subject: &str, proposal: Option<(&[Move
             place: format!("/proc/{}/task/{}/schedstat, read twice", one.thread.id.pid, one.thread.id.tid),
         })
         .collect();
-    let allowed =
-        |tid: u32| starved.iter().find(|one| one.thread.id.tid == tid).map(|one| one.thread.allowed.to_string());
+    let allowed = |tid: u32| loads.iter().find(|load| load.id.tid == tid).map(|load| load.allowed.to_string());
     let mut changes = Vec::new();
     if let Some((moves, prediction)) = proposal {
         for one in moves {
@@ -46,8 +51,9 @@ pub fn finding(starved: &[&Starved<'_>], subject: &str, proposal: Option<(&[Move
         severity: Severity::High,
         level: Level::L0,
         title: format!(
-            "{} waited {} of the time for CPU {}{by}",
+            "{} waited {}{} of the time for CPU {}{by}",
             many(starved.len() as u64, "thread"),
+            if starved.len() > 1 { "up to " } else { "" },
             percent(waited),
             worst.thread.cpu
         )
@@ -67,7 +73,7 @@ pub fn finding(starved: &[&Starved<'_>], subject: &str, proposal: Option<(&[Move
 #[cfg(test)]
 mod tests {
     use super::super::tests::load;
-    use super::super::{best_cpu, predict, starved};
+    use super::super::{best_moves, predict, starved};
     use super::*;
     use base::Cpus;
 
@@ -76,12 +82,11 @@ mod tests {
         let loads = [load(1, "CPU 0/KVM", 0, 0.6, 0.4), load(2, "vhost-1", 0, 0.3, 0.6)];
         let all = starved(&loads);
         let vhost: Vec<&Starved<'_>> = all.iter().filter(|one| one.thread.id.tid == 2).collect();
-        let (cpu, prediction) = best_cpu(&loads, &[2], &Cpus::parse("0-1").unwrap()).unwrap();
-        let moves = [Move { tid: 2, cpus: Cpus::from_iter([cpu]) }];
+        let (moves, prediction) = best_moves(&loads, &[2], &Cpus::parse("0-1").unwrap()).unwrap();
         assert_eq!(prediction, predict(&loads, &moves));
-        let found = finding(&vhost, "vhost-1", Some((&moves, &prediction))).unwrap();
+        let found = finding(&vhost, &loads, "vhost-1", Some((&moves, &prediction))).unwrap();
         assert_eq!(found.title, "vhost-1 waited 60.0 % of the time for CPU 0 while CPU 0/KVM ran");
         assert_eq!((found.fix, found.undo), (vec!["taskset -cp 1 2".to_owned()], vec!["taskset -cp 0 2".to_owned()]));
-        assert!(finding(&[], "vhost-1", None).is_none());
+        assert!(finding(&[], &loads, "vhost-1", None).is_none());
     }
 }

@@ -13,7 +13,7 @@ mod advise;
 mod predict;
 
 pub use advise::finding;
-pub use predict::{Direction, Move, Prediction, best_cpu, predict};
+pub use predict::{Direction, Move, Prediction, best_moves, predict};
 
 use base::number::percent;
 use host::sched::Load;

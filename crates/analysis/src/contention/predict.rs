@@ -18,6 +18,9 @@ const SAME: f64 = 0.02;
 /// How much more a moved thread's lack counts.
 const MOVED_WEIGHT: f64 = 2.0;
 
+/// Ways of placing threads that are tried one by one: some tens of milliseconds.
+const MOST_WAYS: usize = 1_024;
+
 /// A thread, and the CPUs it is to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
@@ -81,13 +84,25 @@ pub fn predict(loads: &[Load], moves: &[Move]) -> Prediction {
     }
 }
 
-/// The single CPU of `online` to which `tids` are best moved together, if that is better than where they are.
-pub fn best_cpu(loads: &[Load], tids: &[u32], online: &Cpus) -> Option<(usize, Prediction)> {
-    let to =
-        |cpu: usize| -> Vec<Move> { tids.iter().map(|tid| Move { tid: *tid, cpus: Cpus::from_iter([cpu]) }).collect() };
-    let tried = online.iter().map(|cpu| (cpu, predict(loads, &to(cpu))));
-    let best = tried.min_by(|(_, a), (_, b)| a.shortfall_after.total_cmp(&b.shortfall_after))?;
-    (best.1.direction() == Direction::Better).then_some(best)
+/// The moves of `tids` to single CPUs of `online` that the model prefers, if they are better than staying; threads that stay
+/// are not among them. All ways are tried where there are few, else one CPU for all.
+pub fn best_moves(loads: &[Load], tids: &[u32], online: &Cpus) -> Option<(Vec<Move>, Prediction)> {
+    let cpus: Vec<usize> = online.iter().collect();
+    let ways = u32::try_from(tids.len()).ok().and_then(|threads| cpus.len().checked_pow(threads));
+    let exact = ways.filter(|ways| *ways <= MOST_WAYS);
+    let to = |way: usize| -> Vec<Move> {
+        let cpu = |index: usize| match exact {
+            Some(_) => cpus[way / cpus.len().pow(index as u32) % cpus.len()],
+            None => cpus[way],
+        };
+        let moved = tids.iter().enumerate();
+        moved.map(|(index, tid)| Move { tid: *tid, cpus: Cpus::from_iter([cpu(index)]) }).collect()
+    };
+    let tried = (0..exact.unwrap_or(cpus.len())).map(|way| (to(way), predict(loads, &to(way))));
+    let (mut moves, prediction) = tried.min_by(|(_, a), (_, b)| a.shortfall_after.total_cmp(&b.shortfall_after))?;
+    let stays = |one: &Move| loads.iter().any(|load| load.id.tid == one.tid && load.allowed == one.cpus);
+    moves.retain(|one| !stays(one));
+    (prediction.direction() == Direction::Better).then_some((moves, prediction))
 }
 
 /// The share each thread gets, in the order of `loads`.
@@ -155,10 +170,23 @@ mod tests {
     #[test]
     fn the_best_cpu_is_the_one_nobody_wants_and_there_may_be_none() {
         let loads = [load(1, "spin", 0, 0.5, 0.5), load(2, "vhost", 0, 0.5, 0.4), load(3, "half", 1, 0.5, 0.0)];
-        let best = best_cpu(&loads, &[2], &Cpus::parse("0-2").unwrap()).unwrap();
-        assert_eq!(best.0, 2);
-        assert_eq!(best_cpu(&loads, &[2], &Cpus::parse("0-1").unwrap()).unwrap().0, 1);
-        assert_eq!(best_cpu(&loads, &[2], &Cpus::parse("0").unwrap()), None);
+        let best = |tids: &[u32], online: &str| {
+            best_moves(&loads, tids, &Cpus::parse(online).unwrap()).map(|(moves, _)| moves)
+        };
+        assert_eq!(best(&[2], "0-2"), Some(to(2, 2)));
+        assert_eq!(best(&[2], "0-1"), Some(to(2, 1)));
+        assert_eq!(best(&[2], "0"), None);
+    }
+
+    #[test]
+    fn of_two_threads_one_may_better_stay() {
+        let loads = [load(1, "spin", 0, 0.4, 0.6), load(2, "a", 0, 0.4, 0.5), load(3, "b", 0, 0.2, 0.7)];
+        let (moves, prediction) = best_moves(&loads, &[2, 3], &Cpus::parse("0-2").unwrap()).unwrap();
+        assert_eq!(moves.len(), 2, "each has a CPU for itself: {moves:?}");
+        assert!(prediction.shortfall_after < 1e-9);
+        let busy = [loads.to_vec(), vec![load(4, "spin", 1, 0.6, 0.4), load(5, "spin", 1, 0.4, 0.6)]].concat();
+        let (moves, _) = best_moves(&busy, &[2, 3], &Cpus::parse("0-2").unwrap()).unwrap();
+        assert!(moves.iter().all(|one| !one.cpus.contains(1)), "the full CPU is left alone: {moves:?}");
     }
 
     #[test]

@@ -31,18 +31,19 @@ impl Proposal {
             Some(file) if is_report(file) => Self::in_report(id, file),
             Some(path) => {
                 let written = path.metadata().and_then(|about| about.modified()).ok();
-                Ok(Self { written, ..Self::in_answers(id, Recording::open(path)?)? })
+                let recording = Recording::open(path)?;
+                let title = recording.title();
+                Ok(Self { written, ..Self::in_answers(id, recording, &title)? })
             }
             None => {
                 // Kept until the answer is there: facts are read from it as they are asked for.
                 let scratch = tempfile::Builder::new().prefix("kvmscope-apply-").tempdir()?;
-                Self::in_answers(id, crate::check::places::this_host(scratch.path())?)
+                Self::in_answers(id, crate::check::places::this_host(scratch.path())?, "this host")
             }
         }
     }
 
-    fn in_answers(id: &str, recording: Recording) -> anyhow::Result<Self> {
-        let title = recording.title();
+    fn in_answers(id: &str, recording: Recording, place: &str) -> anyhow::Result<Self> {
         let input = Input::open(recording)?;
         let options = Options { all_features: true, ..Options::default() };
         let answers = Answers::of(&input, &options, &mut |_, _| {});
@@ -55,7 +56,7 @@ impl Proposal {
             }
             ids.push(finding.id());
         }
-        Err(unknown(id, &title, &ids).into())
+        Err(unknown(id, place, &ids).into())
     }
 
     fn in_report(id: &str, file: &Path) -> anyhow::Result<Self> {

@@ -11,7 +11,7 @@ mod shots;
 
 use super::trial::look;
 use analysis::compare::{Changed, Ratio, Verdict, table};
-use analysis::contention::{Move, Starved, best_cpu, finding, starved};
+use analysis::contention::{Starved, best_moves, finding, starved};
 use anyhow::bail;
 use base::number::plain;
 use base::table::Shown;
@@ -112,13 +112,9 @@ impl Play<'_> {
             [] => ours.iter().map(|one| one.thread.id.tid).collect(),
             forwarders => forwarders.to_vec(),
         };
-        let best = best_cpu(loads, &tids, &self.online);
-        let moves: Vec<Move> = best
-            .iter()
-            .flat_map(|(cpu, _)| tids.iter().map(|tid| Move { tid: *tid, cpus: Cpus::from_iter([*cpu]) }))
-            .collect();
-        let proposal = best.as_ref().map(|(_, prediction)| (moves.as_slice(), prediction));
-        let found = finding(&ours, &first.thread.name, proposal);
+        let best = best_moves(loads, &tids, &self.online);
+        let proposal = best.as_ref().map(|(moves, prediction)| (moves.as_slice(), prediction));
+        let found = finding(&ours, loads, &first.thread.name, proposal);
         (self.say)(&found.as_ref().map(|found| found.title.clone()).unwrap_or_default());
         found
     }
@@ -165,7 +161,7 @@ impl Play<'_> {
     fn section(&self, bench: &Bench<'_>, loads: &[Load], found: Option<Finding>, runs: &Runs) -> Section {
         let mut section = Section::new("placement", "Who fights for which CPU, and did moving help?");
         section.about = vec![
-            format!("{}; TCP streams, segmentation offload on, so a frame can have 64 KB", bench.what),
+            format!("TCP streams through {}", bench.what),
             format!(
                 "{} runs of {} s before and {} after the move, in turn; recorded in {}",
                 runs.before.len(),

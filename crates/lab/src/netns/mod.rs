@@ -160,6 +160,13 @@ fn build(settings: &Settings, entry: &mut Entry, crew: &mut Crew, proc: &Path) -
     let addresses = settings.forwarder.addresses();
     wire(&names.client, "client0", &names.forward, "port1", addresses.client)?;
     wire(&names.server, "server0", &names.forward, "port2", addresses.server)?;
+    if settings.forwarder != Forwarder::Vhost {
+        // A veth hands a frame to its peer's NAPI only where it has no segmentation offload itself (drivers/net/veth.c,
+        // `veth_skb_is_eligible_for_gro`, Linux 6.12).
+        for (namespace, device) in [(&names.client, "client0"), (&names.server, "server0")] {
+            forward::offloads(namespace, device, &["tso", "off", "gso", "off"])?;
+        }
+    }
     let forwarding = Forwarding { namespace: &names.forward, cpu: settings.fault_cpu, proc };
     let forwarders = match settings.forwarder {
         Forwarder::Vhost => forwarding.vhost(crew)?,
