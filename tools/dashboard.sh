@@ -1,6 +1,8 @@
 #!/bin/bash
 # Build the dashboard's files, ui/dist, which cargo embeds into the program and never makes itself.
 # --stamp: print what tells these files from others, or nothing; cargo embeds anew when it changes.
+# --able: whether there is what builds and tests it.
+# --test: lint, unit tests, build, and every view in Chromium over the program's own server; says what it lacks for that.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,6 +17,36 @@ if [ ! -f ui/package.json ]; then
     echo "There is no ui/ here: the program is built without the dashboard." >&2
     exit 0
 fi
+lacks() {
+    if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
+        echo "not installed"
+    elif ! node -e 'const [major, minor] = process.versions.node.split(".").map(Number);
+        process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)'; then
+        echo "Node.js $(node --version) is older than 20.19"
+    fi
+}
+if [ "${1:-}" = --able ]; then
+    [ -z "$(lacks)" ]
+    exit
+fi
+if [ "${1:-}" = --test ]; then
+    lacks=$(lacks)
+    if [ -n "$lacks" ]; then
+        echo "skipped: npm: $lacks; the dashboard was not tested"
+        exit 0
+    fi
+    cd ui
+    npm install --no-save --no-audit --no-fund
+    npm run lint
+    npm test
+    npm run build
+    cd ..
+    # A debug build reads ui/dist from the disk, and shares what the tests compiled.
+    cargo build --locked --package kvmscope --features full
+    KVMSCOPE=target/debug/kvmscope node ui/e2e/run.mjs
+    exit
+fi
+
 if ! command -v npm >/dev/null; then
     echo "npm is needed to build the dashboard (Node.js 20.19 or newer); \`make run\` builds the program without it." >&2
     exit 1

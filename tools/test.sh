@@ -3,7 +3,7 @@
 #
 # A test that lacks something prints `skipped: WHAT: REASON` and passes. KVMSCOPE_REQUIRE=trace-cmd,babeltrace2 turns
 # that into a failure for what it names: continuous integration must not pass because it tested nothing.
-# Arguments go to `cargo test`; without any the whole workspace is tested.
+# Arguments go to `cargo test`; without any the whole workspace is tested, and the dashboard in a browser.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,17 +17,26 @@ done
 
 log=target/test.log
 mkdir -p target
+all=
 if [ $# -eq 0 ]; then
+    all=yes
     set -- --workspace
 fi
 status=0
 # --show-output prints what passed tests said, so that skips can be counted.
 cargo test --locked --no-fail-fast "$@" -- --show-output 2>&1 | tee "$log" || status=$?
+if [ -n "$all" ]; then
+    # NO_COLOR: its closing lines are read below.
+    NO_COLOR=1 tools/dashboard.sh --test 2>&1 | tee -a "$log" || status=$?
+fi
 
 skips=$(grep '^skipped: ' "$log" | sort | uniq -c | sort -rn || true)
 count=$(grep -c '^skipped: ' "$log" || true)
-passed=$(awk '/^test result:/ { sum += $4 } END { print sum + 0 }' "$log")
-failed=$(awk '/^test result:/ { sum += $6 } END { print sum + 0 }' "$log")
+# Lines of cargo, of vitest, and of the steps in the browser.
+passed=$(awk '/^test result:/ { sum += $4 } /^ +Tests .* passed/ { sum += $(NF - 2) }
+    /^[0-9]+ passed, / { sum += $1 } END { print sum + 0 }' "$log")
+failed=$(awk '/^test result:/ { sum += $6 } /^ +Tests .* failed/ { sum += $2 }
+    /^[0-9]+ passed, / { sum += $3 } END { print sum + 0 }' "$log")
 echo
 echo "$passed tests passed, $failed failed, $count skips"
 if [ -n "$skips" ]; then

@@ -1,67 +1,49 @@
-// Drives the built dashboard in Chromium: `npm run e2e`. It needs a build, a `kvmscope` program and Chromium.
+// Drives the built dashboard in Chromium: `npm run e2e`. It needs a build, Chromium and a full `kvmscope` program.
 //
-//   KVMSCOPE=PROGRAM   the program (default ../target/release/kvmscope); one without `serve` is stood in for by mock/
+//   KVMSCOPE=PROGRAM   the program (default ../target/release/kvmscope, or the debug build)
 //   E2E_URL=ADDRESS    a server that runs already, over the folder fixtures/
-//   --shots            also writes the pictures of docs/screenshots; only with a real server
-import { spawn, spawnSync } from "node:child_process";
+//   --mock             the stand-in mock/ in place of the program's server
+//   --shots            also writes the pictures of docs/screenshots; --shots=FOLDER all there are; not with the stand-in
+//   WORD ...           only the steps whose names have it
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { EXECUTABLE, launch } from "./browser.mjs";
+import { start } from "./serve.mjs";
 import { shoot } from "./shots.mjs";
 import { steps } from "./steps.mjs";
 
-const PORT = 8791;
 const here = import.meta.dirname;
-const program = process.env.KVMSCOPE ?? resolve(here, "../../target/release/kvmscope");
+const built = ["release", "debug"].map((kind) => resolve(here, `../../target/${kind}/kvmscope`));
+const program = resolve(process.env.KVMSCOPE ?? built.find(existsSync) ?? built[0]);
 const fixtures = resolve(here, "../../fixtures");
+const mock = process.argv.includes("--mock");
+const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
+const chosen = steps.filter(([name]) => words.every((word) => name.includes(word)));
 
-function skip(reason) {
-  console.log(`skipped: ${reason}\n0 passed, 0 failed, ${steps.length} skipped`);
+function skip(what, reason) {
+  console.log(`skipped: ${what}: ${reason}\n0 passed, 0 failed, ${chosen.length} skipped`);
   process.exit(0);
 }
 
-function start() {
-  // The slim program knows the command and has no server: it says so and ends.
-  const tried = spawnSync(program, ["serve", fixtures, "--port", "0"], { timeout: 3000, encoding: "utf8" });
-  if (tried.error?.code === "ETIMEDOUT") {
-    const child = spawn(program, ["serve", fixtures, "--port", String(PORT)], { stdio: "ignore" });
-    return { real: true, child };
-  }
-  const args = [resolve(here, "../mock/server.mjs"), fixtures, String(PORT)];
-  const env = { ...process.env, KVMSCOPE: program };
-  return { real: false, child: spawn(process.execPath, args, { stdio: "ignore", env }) };
-}
+if (!existsSync(resolve(here, "../dist/index.html"))) skip("npm", "no ui/dist; run `npm run build` first");
+if (!existsSync(EXECUTABLE)) skip("chromium", `no ${EXECUTABLE}; apt-get install chromium`);
+if (!process.env.E2E_URL && !existsSync(program)) skip("kvmscope", `no ${program}; run \`make full\` first`);
 
-async function answers(base) {
-  for (let i = 0; i < 100; i++) {
-    try {
-      if ((await fetch(`${base}/api/recordings`)).ok) return;
-    } catch {
-      // It is still starting.
-    }
-    await new Promise((done) => setTimeout(done, 100));
-  }
-  throw new Error(`${base} does not answer`);
-}
-
-if (!existsSync(resolve(here, "../dist/index.html"))) skip("no ui/dist; run `npm run build` first");
-if (!existsSync(EXECUTABLE)) skip(`no ${EXECUTABLE}; apt-get install chromium`);
-if (!process.env.E2E_URL && !existsSync(program)) skip(`no ${program}; run \`make run\` first`);
-
-const server = process.env.E2E_URL ? { real: true, child: null } : start();
-const base = (process.env.E2E_URL ?? `http://127.0.0.1:${PORT}`).replace(/\/$/, "");
+const server = process.env.E2E_URL
+  ? { child: null, base: process.env.E2E_URL }
+  : await start({ program, folder: fixtures, mock });
+const base = server.base.replace(/\/$/, "");
 let failed = 0;
 try {
-  await answers(base);
   const browser = await launch();
-  for (const [name, run] of steps) {
+  for (const [name, run] of chosen) {
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
     let wrong = [];
     page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
     page.on("pageerror", (error) => wrong.push(error.message));
     let tolerant = false;
     try {
-      await run({ page, base, expectErrors: () => (tolerant = true) });
+      await run({ page, base, program, mock, expectErrors: () => (tolerant = true) });
       if (tolerant) wrong = [];
       if (wrong.length > 0) throw new Error(`the console says: ${wrong.join("; ")}`);
       console.log(`ok    ${name}`);
@@ -71,13 +53,20 @@ try {
     }
     await page.close();
   }
-  if (process.argv.includes("--shots")) {
-    if (server.real) await shoot(browser, base, resolve(here, "../../docs/screenshots"));
-    else console.log("no pictures: the stand-in's timeline is invented");
+  const shots = process.argv.find((word) => word.startsWith("--shots"));
+  if (shots && mock) console.log("no pictures: the stand-in's timeline is invented");
+  else if (shots) {
+    const [, folder] = shots.split("=");
+    await shoot(
+      browser,
+      base,
+      resolve(folder ?? resolve(here, "../../docs/screenshots")),
+      folder !== undefined,
+    );
   }
   await browser.close();
 } finally {
   server.child?.kill();
 }
-console.log(`${steps.length - failed} passed, ${failed} failed`);
+console.log(`${chosen.length - failed} passed, ${failed} failed`);
 process.exit(failed > 0 ? 1 : 0);

@@ -1,40 +1,61 @@
-// The pictures of the documentation, from a real server.
+// Pictures of every view from a real server: light, dark, on a narrow screen and on a 4k wall.
+//
+// The documentation keeps all light ones and some of the others; `--shots=FOLDER` writes all of them, to be looked at.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { LINUX, NESTED, open, SHADOWED } from "./steps.mjs";
+import { ask, LINUX, NESTED, open, SHADOWED } from "./shared.mjs";
+
+const SIZES = {
+  light: { width: 1180, height: 720 },
+  dark: { width: 1180, height: 720 },
+  narrow: { width: 360, height: 720 },
+  "4k": { width: 3840, height: 2160 },
+};
 
 const SHOTS = [
-  ["findings", `r=${NESTED}&theme=light`],
-  ["timeline", `r=${LINUX}&view=timeline&theme=light`],
-  ["staircase", `r=${LINUX}&view=timeline&theme=light`],
-  ["exits", `r=${NESTED}&view=exits&b=${SHADOWED}&theme=light`],
-  ["chains", `r=${NESTED}&view=chains&b=${SHADOWED}&theme=light`],
-  ["latency", `r=${LINUX}&view=latency&theme=light`],
-  ["flame", `r=${LINUX}&view=flame&theme=light`],
-  ["multiplication", `r=${LINUX}&view=flow&theme=light`],
-  ["gauges", `r=${LINUX}&view=gauges&theme=dark&at=0.55`],
-  ["sections", `r=${LINUX}&view=sections&theme=light`],
+  ["recordings", ""],
+  ["findings", `r=${NESTED}`],
+  ["timeline", `r=${LINUX}&view=timeline`],
+  ["staircase", `r=${LINUX}&view=timeline&groups=host+CPUs`],
+  ["exits", `r=${LINUX}&view=exits&q=vm:qemu-system-x86-170`],
+  ["difference", `r=${NESTED}&view=exits&b=${SHADOWED}`],
+  ["chains", `r=${NESTED}&view=chains&b=${SHADOWED}`],
+  ["latency", `r=${LINUX}&view=latency`],
+  ["flame", `r=${LINUX}&view=flame`],
+  ["multiplication", `r=${LINUX}&view=flow`],
+  ["gauges", `r=${LINUX}&view=gauges&at=0.55`],
+  ["sections", `r=${LINUX}&view=sections`],
 ];
 
-export async function shoot(browser, base, folder) {
+/** Those of the documentation, by view and kind. */
+const KEPT = {
+  dark: ["timeline", "staircase", "gauges", "difference"],
+  narrow: ["timeline", "findings", "exits"],
+  "4k": ["gauges"],
+};
+
+async function address(base, name, hash) {
+  if (name !== "staircase") return hash;
+  const { chains } = await ask(base, LINUX, "chains?limit=300");
+  const chain = chains.at(-1);
+  const rim = (chain.to_ns - chain.from_ns) * 0.6;
+  return `${hash}&t0=${Math.round(chain.from_ns - rim)}&t1=${Math.round(chain.to_ns + rim)}`;
+}
+
+/** `all`: every view in every kind, else those of the documentation. */
+export async function shoot(browser, base, folder, all) {
   mkdirSync(folder, { recursive: true });
-  const page = await browser.newPage({ viewport: { width: 1180, height: 720 } });
-  for (const [name, hash] of SHOTS) {
-    let at = hash;
-    if (name === "staircase") {
-      const { chains } = await (await fetch(`${base}/api/recordings/${LINUX}/chains?limit=300`)).json();
-      const chain = chains.at(-1);
-      const rim = (chain.to_ns - chain.from_ns) * 0.6;
-      at = `r=${LINUX}&view=timeline&theme=light&t0=${Math.round(chain.from_ns - rim)}&t1=${Math.round(chain.to_ns + rim)}`;
+  for (const [kind, viewport] of Object.entries(SIZES)) {
+    const page = await browser.newPage({ viewport });
+    for (const [name, hash] of SHOTS) {
+      if (!all && kind !== "light" && !KEPT[kind].includes(name)) continue;
+      const theme = kind === "dark" ? "dark" : "light";
+      await open(page, base, `${await address(base, name, hash)}&theme=${theme}`);
+      await page.waitForTimeout(kind === "4k" ? 1600 : 900);
+      const file = kind === "light" ? `${name}.png` : `${name}-${kind}.png`;
+      await page.screenshot({ path: join(folder, file) });
     }
-    await open(page, base, at);
-    await page.waitForTimeout(900);
-    await page.screenshot({ path: join(folder, `${name}.png`) });
-    console.log(`wrote ${name}.png`);
+    await page.close();
   }
-  await page.setViewportSize({ width: 360, height: 720 });
-  await open(page, base, `r=${LINUX}&view=timeline&theme=dark`);
-  await page.waitForTimeout(900);
-  await page.screenshot({ path: join(folder, "narrow.png") });
-  await page.close();
+  console.log(`wrote the pictures in ${folder}`);
 }

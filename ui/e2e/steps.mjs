@@ -5,23 +5,15 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
+import { copies } from "./copies.mjs";
+import { findings } from "./findings.mjs";
+import { frames } from "./frames.mjs";
+import { growing, live } from "./live.mjs";
+import { perfetto } from "./perfetto.mjs";
+import { LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
+import { span } from "./span.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-export const NESTED = "nested-vmx-shadow-off-hog";
-export const SHADOWED = "nested-vmx-shadow-on";
-export const LINUX = "svm-linux";
-const VIEWS = ["findings", "timeline", "exits", "chains", "latency", "flame", "flow", "gauges", "sections"];
-
-const param = (page, key) =>
-  page.evaluate((key) => new URLSearchParams(location.hash.slice(1)).get(key), key);
-const length = async (page) => Number(await param(page, "t1")) - Number(await param(page, "t0"));
-
-export async function open(page, base, hash) {
-  await page.goto("about:blank");
-  await page.goto(`${base}/#${hash}`);
-  await page.waitForSelector(".figure figcaption, .page, .recordings, .empty");
-}
-
 async function clean(page, base, hash) {
   await open(page, base, hash);
   await page.waitForTimeout(500);
@@ -137,6 +129,19 @@ export const steps = [
     },
   ],
   [
+    "groups of lanes unfold by their names, and the address keeps that",
+    async ({ page, base }) => {
+      await open(page, base, `r=${LINUX}&view=timeline`);
+      const cpus = page.getByRole("button", { name: /host CPUs/ });
+      assert.equal(await cpus.getAttribute("aria-expanded"), "false");
+      await cpus.click();
+      const { lanes } = await (await fetch(`${base}/api/recordings/${LINUX}/timeline`)).json();
+      for (const lane of lanes.filter((lane) => lane.kind === "cpu"))
+        await page.locator(".lane-names strong", { hasText: lane.title }).last().waitFor();
+      assert.equal(await param(page, "groups"), "host CPUs");
+    },
+  ],
+  [
     "shares below the timeline are exact",
     async ({ page, base }) => {
       await open(page, base, `r=${LINUX}&view=timeline&lane=0`);
@@ -190,10 +195,10 @@ export const steps = [
     "exits of two recordings have a difference",
     async ({ page, base }) => {
       await open(page, base, `r=${NESTED}&view=exits&b=${SHADOWED}`);
-      await page.getByText("Difference", { exact: true }).waitFor();
+      await page.getByText("Difference", { exact: true }).first().waitFor();
       assert.match(
         await page.locator("tbody tr", { hasText: "VMREAD" }).first().textContent(),
-        /−1,192 \(-100 %\)/,
+        /−1,192 \(−100 %\)/,
       );
     },
   ],
@@ -225,6 +230,19 @@ export const steps = [
       await page.keyboard.press("t");
       assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
       assert.equal(await param(page, "later"), "kept");
+    },
+  ],
+  [
+    "a recording without a trace has a placeholder in each view that would need one",
+    async ({ page, base, mock }) => {
+      if (mock) return;
+      for (const view of VIEWS) {
+        await open(page, base, `r=hosts-amd&view=${view}`);
+        const shown = await page.locator(".empty, .finding, .figure").count();
+        assert.ok(shown > 0, `${view} shows something`);
+      }
+      await open(page, base, "r=hosts-amd&view=timeline");
+      await page.getByText("No vCPU to draw").waitFor();
     },
   ],
   [
@@ -272,6 +290,13 @@ export const steps = [
       }
     },
   ],
+  ...span,
+  ...findings,
+  ...perfetto,
+  ...copies,
+  ...frames,
+  ...live,
+  ...growing,
   ...VIEWS.map((view) => [
     `axe-core finds nothing in ${view}, light and dark`,
     async ({ page, base }) => {

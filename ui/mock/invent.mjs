@@ -180,3 +180,43 @@ export function tile({ slices, timeline }, lanes, t0, t1, width) {
   });
   return bytes;
 }
+
+/** A sample of a wall of gauges: slow waves, the same for the same number. */
+export function inventSample(number) {
+  const wave = (period, least, most) => least + (most - least) * (0.5 + 0.5 * Math.sin(number / period));
+  const shares = {
+    guest_l2: wave(9, 0.1, 0.4),
+    guest_l1: wave(5, 0.1, 0.25),
+    kvm: wave(7, 0.08, 0.2),
+    vmm: wave(11, 0.01, 0.05),
+    preempted: wave(3, 0, 0.04),
+    blocked: null,
+    unknown: 0,
+  };
+  shares.halted = 1 - Object.values(shares).reduce((sum, share) => sum + (share ?? 0), 0);
+  const exits = wave(6, 8000, 42_000);
+  const vm = (name, part) => ({
+    vm: name,
+    vcpus: 2,
+    exits_per_second: exits * part,
+    userspace_exits_per_second: 40 * part,
+    shares,
+  });
+  return {
+    number,
+    from_ns: number * 1e9,
+    to_ns: (number + 1) * 1e9,
+    seen_share: 1,
+    events_per_second: exits * 4,
+    exits_per_second: exits,
+    userspace_exits_per_second: 40,
+    chains_per_second: wave(9, 200, 1900),
+    exits_per_chain: wave(13, 11, 15),
+    wakeup_p99_ns: wave(4, 20_000, 900_000),
+    vcpus: 4,
+    shares,
+    vms: [vm("web-1", 0.7), vm("db-1", 0.3)],
+    lost_events: 0,
+    bytes: number * 4_200_000,
+  };
+}

@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, resolve } from "node:path";
-import { chainInFull, invent, query, tile } from "./invent.mjs";
+import { chainInFull, invent, inventSample, query, tile } from "./invent.mjs";
 
 const folder = resolve(process.argv[2] ?? "../fixtures");
 const port = Number(process.argv[3] ?? 8787);
@@ -15,10 +15,15 @@ const dist = resolve(import.meta.dirname, "../dist");
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 const opened = new Map();
 
+function reportOf(id, narrow = []) {
+  return JSON.parse(
+    execFileSync(program, ["report", "--json", "--no-progress", ...narrow, join(folder, id)]),
+  );
+}
+
 function open(id) {
   if (!opened.has(id)) {
-    const printed = execFileSync(program, ["report", "--json", "--no-progress", join(folder, id)]);
-    const report = JSON.parse(printed);
+    const report = reportOf(id);
     opened.set(id, { report, ...invent(report) });
   }
   return opened.get(id);
@@ -26,10 +31,18 @@ function open(id) {
 
 function recordings() {
   const ids = readdirSync(folder).filter((id) => existsSync(join(folder, id, "recording.json")));
-  return ids.map((id) => {
+  return ids.map((id, i) => {
     const manifest = JSON.parse(readFileSync(join(folder, id, "recording.json")));
     const levels = manifest.machines.map((machine) => machine.id);
-    return { id, title: id, created: manifest.created, emulated: manifest.emulated, levels, bytes: 0 };
+    return {
+      id,
+      title: id,
+      created: manifest.created,
+      emulated: manifest.emulated,
+      levels,
+      bytes: 0,
+      live: i === 0,
+    };
   });
 }
 
@@ -42,7 +55,8 @@ function api(path, ask) {
   const slices = () => it.slices[n("lane", 0)].filter((s) => s.to_ns > n("t0", 0) && s.from_ns < n("t1", 0));
   switch (what) {
     case "report":
-      return it.report;
+      if (!ask.has("t0")) return it.report;
+      return reportOf(decodeURIComponent(id), ["--from", `${ask.get("t0")}ns`, "--to", `${ask.get("t1")}ns`]);
     case "timeline":
       return it.timeline;
     case "tile":
@@ -65,22 +79,35 @@ function api(path, ask) {
   }
 }
 
-createServer((request, reply) => {
+/** Server-sent events: 120 invented samples at once, then one each second. */
+function stream(id, reply) {
+  reply.writeHead(200, { "content-type": "text/event-stream" });
+  const say = (event, data) => reply.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  say("recording", { recording: id, every_ns: 1e9 });
+  let number = 0;
+  while (number < 120) say("sample", inventSample(number++));
+  const timer = setInterval(() => say("sample", inventSample(number++)), 1000);
+  reply.on("close", () => clearInterval(timer));
+}
+
+const server = createServer((request, reply) => {
   const address = new URL(request.url, "http://localhost");
   const send = (status, type, body) => reply.writeHead(status, { "content-type": type }).end(body);
   try {
-    if (address.pathname.startsWith("/api/")) {
+    if (address.pathname === "/api/live") stream(address.searchParams.get("recording"), reply);
+    else if (address.pathname.startsWith("/api/")) {
       const answer = api(address.pathname, address.searchParams);
       if (answer === null)
         send(404, "application/json", JSON.stringify({ error: "There is no such thing here." }));
       else if (Buffer.isBuffer(answer)) send(200, "application/octet-stream", answer);
       else send(200, "application/json", JSON.stringify(answer));
-      return;
+    } else {
+      const file = join(dist, address.pathname === "/" ? "index.html" : address.pathname);
+      if (!file.startsWith(dist) || !existsSync(file)) send(404, "text/plain", "not found");
+      else send(200, TYPES[extname(file)] ?? "application/octet-stream", readFileSync(file));
     }
-    const file = join(dist, address.pathname === "/" ? "index.html" : address.pathname);
-    if (!file.startsWith(dist) || !existsSync(file)) send(404, "text/plain", "not found");
-    else send(200, TYPES[extname(file)] ?? "application/octet-stream", readFileSync(file));
   } catch (error) {
     send(500, "application/json", JSON.stringify({ error: String(error) }));
   }
-}).listen(port, "127.0.0.1", () => console.log(`http://127.0.0.1:${port}/`));
+});
+server.listen(port, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/`));

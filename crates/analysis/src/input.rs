@@ -28,6 +28,8 @@ pub struct Part {
     pub trace: Box<dyn Trace>,
     /// What KVM said there of the counters of its guests, where the recorder kept it.
     pub tsc: Option<TscReadings>,
+    /// The machine's hardware was emulated.
+    pub emulated: bool,
 }
 
 /// How the user narrowed a question.
@@ -78,7 +80,8 @@ impl Input {
                         };
                         readings.map_err(|error| input.problems.push(damaged(error))).ok()
                     });
-                    input.parts.push(Part { index, level, machine, trace, tsc });
+                    let emulated = input.recording.emulated.is_some();
+                    input.parts.push(Part { index, level, machine, trace, tsc, emulated });
                 }
                 Err(error) => {
                     let file = part.path.display().to_string();

@@ -262,3 +262,104 @@ fn a_guest_that_cannot_be_aligned_is_left_out_with_the_reason() {
     assert!(!kinds.contains(&LaneKind::GuestVcpu) && !kinds.contains(&LaneKind::GuestCpu), "{kinds:?}");
     assert!(drawn.notes.iter().any(|note| note.contains("L1")), "{:?}", drawn.notes);
 }
+
+/// A vCPU on CPU 0, which a timer interrupts; on CPU 1 a worker that is woken, loses the CPU and gets it back.
+const TRACE: &str = "\
+  CPU 0/KVM-4220 [000] 1.000000: kvm_entry: vcpu 0, rip 0x1000
+  <idle>-0 [001] 1.000010: irq_handler_entry: irq=24 name=virtio0-input.0
+  <idle>-0 [001] 1.000012: irq_handler_exit: irq=24 ret=handled
+  <idle>-0 [001] 1.000013: softirq_entry: vec=3 [action=NET_RX]
+  <idle>-0 [001] 1.000014: sched_waking: comm=vhost-4211 pid=4230 prio=120 target_cpu=001
+  <idle>-0 [001] 1.000016: softirq_exit: vec=3 [action=NET_RX]
+  <idle>-0 [001] 1.000020: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=vhost-4211 next_pid=4230 next_prio=120
+  vhost-4211-4230 [001] 1.000030: sched_switch: prev_comm=vhost-4211 prev_pid=4230 prev_prio=120 prev_state=R ==> next_comm=IO iothread1 next_pid=4240 next_prio=120
+  IO iothread1-4240 [001] 1.000040: sched_switch: prev_comm=IO iothread1 prev_pid=4240 prev_prio=120 prev_state=S ==> next_comm=vhost-4211 next_pid=4230 next_prio=120
+  CPU 0/KVM-4220 [000] 1.000044: local_timer_entry: vector=236
+  CPU 0/KVM-4220 [000] 1.000046: local_timer_exit: vector=236
+  CPU 0/KVM-4220 [000] 1.000047: kvm_exit: reason EXTERNAL_INTERRUPT rip 0x1000 info 0 800000ec
+  vhost-4211-4230 [001] 1.000050: sched_switch: prev_comm=vhost-4211 prev_pid=4230 prev_prio=120 prev_state=S ==> next_comm=qemu-system-x86 next_pid=4211 next_prio=120
+  qemu-system-x86-4211 [001] 1.000060: sched_switch: prev_comm=qemu-system-x86 prev_pid=4211 prev_prio=120 prev_state=D ==> next_comm=swapper/1 next_pid=0 next_prio=120
+  CPU 0/KVM-4220 [000] 1.000070: kvm_entry: vcpu 0, rip 0x1000
+";
+
+/// The lanes of a trace in text, each as its slices in words: when it begins in us, state, detail.
+fn lanes_of(text: &str) -> BTreeMap<(LaneKind, String), Vec<String>> {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("trace.txt");
+    std::fs::write(&file, text).unwrap();
+    let (_, drawn) = drawn_of(Recording::of_files(&[Named::at_l0(&file)], None).unwrap());
+    let timeline = &drawn.timeline;
+    let lane = |(place, lane): (usize, &base::timeline::Lane)| {
+        let slices = timeline.slices(LaneId(place as u32), timeline.span(), usize::MAX).slices;
+        let words = slices.iter().map(|slice| {
+            let state = &timeline.states()[usize::from(slice.state.0)].name;
+            format!("{} {state} {}", slice.span.from_ns / 1_000, timeline.detail(slice.id).unwrap().1)
+                .trim_end()
+                .to_owned()
+        });
+        ((lane.kind, lane.title.clone()), words.collect())
+    };
+    timeline.lanes().iter().enumerate().map(lane).collect()
+}
+
+#[test]
+fn a_trace_made_by_hand_has_the_lanes_that_it_tells() {
+    let lanes = lanes_of(TRACE);
+    let of = |kind, title: &str| lanes[&(kind, title.to_owned())].join(", ");
+    assert_eq!(
+        of(LaneKind::Cpu, "CPU 0"),
+        "0 guest_l1 CPU 0/KVM (4220), 44 irq local_timer, 46 handling_l1 CPU 0/KVM (4220)"
+    );
+    assert_eq!(
+        of(LaneKind::Cpu, "CPU 1"),
+        "0 unknown, 10 irq irq 24 virtio0-input.0, 12 idle, 13 softirq NET_RX, 16 idle, 20 task vhost-4211 (4230), \
+         30 task IO iothread1 (4240), 40 task vhost-4211 (4230), 50 task qemu-system-x86 (4211), 60 idle"
+    );
+    assert_eq!(
+        of(LaneKind::Vhost, "vhost-4211 (4230)"),
+        "0 unknown, 14 runnable, 20 running CPU 1, 30 runnable, 40 running CPU 1, 50 sleeping"
+    );
+    assert_eq!(of(LaneKind::Iothread, "IO iothread1 (4240)"), "0 unknown, 30 running CPU 1, 40 sleeping");
+    assert_eq!(of(LaneKind::Emulator, "qemu-system-x86 (4211)"), "0 unknown, 50 running CPU 1, 60 sleeping");
+    assert_eq!(lanes.len(), 6);
+}
+
+/// What CPU 1 lost hides whether the worker ran there; a waking proves that it slept at least then.
+#[test]
+fn lost_events_leave_cpus_and_workers_unknown() {
+    let before = TRACE.lines().take(8).collect::<Vec<_>>().join("\n");
+    let lost = "\nCPU:1 [LOST 3 EVENTS]\n";
+    let found = "  IO iothread1-4240 [001] 1.000055: sched_waking: comm=vhost-4211 pid=4230 prio=120 target_cpu=001\n";
+    let after = "  CPU 0/KVM-4220 [000] 1.000070: kvm_exit: reason EXTERNAL_INTERRUPT rip 0x1000 info 0 800000ec\n";
+    let lanes = lanes_of(&format!("{before}{lost}{found}{after}"));
+    let of = |kind, title: &str| lanes[&(kind, title.to_owned())].join(", ");
+    assert_eq!(of(LaneKind::Cpu, "CPU 0"), "0 guest_l1 CPU 0/KVM (4220)");
+    assert!(of(LaneKind::Cpu, "CPU 1").ends_with("30 unknown, 55 task IO iothread1 (4240)"), "{lanes:?}");
+    assert!(
+        of(LaneKind::Vhost, "vhost-4211 (4230)").ends_with("20 running CPU 1, 30 unknown, 55 runnable"),
+        "{lanes:?}"
+    );
+    assert_eq!(of(LaneKind::Iothread, "IO iothread1 (4240)"), "0 unknown, 55 running CPU 1");
+}
+
+#[test]
+fn of_very_many_workers_those_that_ran_longest_are_drawn() {
+    let mut text = String::from("  CPU 0/KVM-4220 [000] 1.000000: kvm_entry: vcpu 0, rip 0x1000\n");
+    let mut at_us = 10;
+    for worker in 0..140u64 {
+        // The later ones run longer.
+        let (idle, own) = ((0, "idle"), (9_000 + worker, "vhost-7"));
+        for (from, to, us) in [(idle, own, worker), (own, idle, 1)] {
+            text += &format!(
+                "  {}-{} [001] 1.{at_us:06}: sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state=S ==> \
+                 next_comm={} next_pid={} next_prio=120\n",
+                from.1, from.0, from.1, from.0, to.1, to.0
+            );
+            at_us += us + 1;
+        }
+    }
+    let lanes = lanes_of(&text);
+    let workers: Vec<&String> =
+        lanes.keys().filter(|(kind, _)| *kind == LaneKind::Vhost).map(|(_, title)| title).collect();
+    assert_eq!((workers.len(), workers[0].as_str()), (128, "vhost-7 (9012)"));
+}

@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// The schema this version reads and writes.
 pub const SCHEMA: &str = "kvmscope-bench/1";
 
+/// Where [`Bench::environment`] tells how long a tick of the time-stamp counter is, in ns.
+pub const NS_PER_TICK: &str = "tsc ns per tick";
+
 /// A bench's file is some 100 KB; one this long is something else.
 const MOST_BYTES: u64 = 256 << 20;
 

@@ -71,6 +71,9 @@ pub struct Sample {
     pub lost_events: u64,
     /// Bytes recorded since it began.
     pub bytes: u64,
+    /// Bytes of them that reached the disk too late to be in a sample.
+    #[serde(default)]
+    pub late_bytes: u64,
 }
 
 /// Shares of time by state, missing where nothing tells: `guest_l1`, `guest_l2` (deeper ones where seen), `guest_unknown_level`, `kvm`, `vmm`,
@@ -158,6 +161,7 @@ mod tests {
             vms: Vec::new(),
             lost_events: 0,
             bytes: 0,
+            late_bytes: 0,
         }
     }
 

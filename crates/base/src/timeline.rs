@@ -65,7 +65,7 @@ pub enum LaneKind {
     Cpu,
     /// A vhost worker.
     Vhost,
-    /// The VMM's main thread.
+    /// Another thread of the VMM: its main thread, or one that is neither vCPU nor iothread.
     Emulator,
     /// A thread on which the VMM serves devices.
     Iothread,

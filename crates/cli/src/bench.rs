@@ -10,6 +10,7 @@ mod exits;
 mod launches;
 mod place;
 mod status;
+mod whole;
 
 use crate::exit::Exit;
 use clap::{Args, Subcommand};
@@ -25,6 +26,7 @@ pub struct Bench {
 enum What {
     Exits(exits::Exits),
     Clock(clock::Clock),
+    Macro(whole::Macro),
     /// One launch of a bench, its orders on standard input
     #[command(hide = true)]
     Launch,
@@ -39,6 +41,7 @@ impl Bench {
         match &self.what {
             What::Exits(exits) => exits.run(),
             What::Clock(clock) => clock.run(),
+            What::Macro(whole) => whole.run(),
             What::Launch => {
                 lab::bench::launch::inside()?;
                 Ok(Exit::Answered)

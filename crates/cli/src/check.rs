@@ -9,8 +9,9 @@
 //! ```
 
 pub mod places;
+mod probe;
 
-use crate::arguments::FailOn;
+use crate::arguments::{FailOn, JournalPlace};
 use crate::exit::{Exit, complain};
 use crate::page::PageOptions;
 use crate::progress::Progress;
@@ -26,12 +27,13 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope check\n  \
+    kvmscope check --probe\n  \
     kvmscope check --root sosreport-host1\n  \
     kvmscope check --root L0=host --root L1=guest\n  \
     kvmscope check fixtures/hosts-intel\n  \
     kvmscope check --json | jq '.sections[].tables.features'\n  \
     kvmscope check --fail-on high\n\n\
-    Needs no root, but sees more with it, and changes nothing.\n\
+    Needs no root, but sees more with it, and changes nothing; --probe traces for a moment and needs root.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as --fail-on.")]
 pub struct Check {
     /// A recording with snapshots, or a tree that holds proc and sys [default: this host, now]
@@ -40,6 +42,11 @@ pub struct Check {
     /// A tree that holds proc and sys of a machine, and its level; may be given several times, to compare levels
     #[arg(long, value_name = "[LEVEL=]DIR", value_parser = places::root)]
     root: Vec<Root>,
+    /// Run a test guest of a few bytes on this host, under a tracing instance of its own, to see which events fire
+    #[arg(long, conflicts_with_all = ["path", "root"])]
+    probe: bool,
+    #[command(flatten)]
+    journal: JournalPlace,
     /// Print one JSON object (schema kvmscope/1) instead of text
     #[arg(long)]
     json: bool,
@@ -61,7 +68,12 @@ impl Check {
         let recording = match (&self.path, self.root.as_slice()) {
             (Some(path), _) if places::is_tree(path) => places::trees(&[Root::at(path)])?,
             (Some(path), _) => Recording::open(path)?,
-            (None, []) => places::this_host(live.path())?,
+            (None, []) => {
+                let recording = places::this_host(live.path(), None)?;
+                let failed = self.probe.then(|| probe::fire(&self.journal.journal(), live.path())).flatten();
+                Recording { problems: failed.into_iter().collect(), ..recording }
+            }
+            (None, [root]) if root.is_this_host() => places::this_host(live.path(), Some(root))?,
             (None, roots) => places::trees(roots)?,
         };
         let title = recording.title();

@@ -1,13 +1,14 @@
 //! `kvmscope export`: a recording for the viewers and tools that people have.
 //!
-//! In: a recording and how it is narrowed. Out: files, each whole or not there. Pictures come from a flow that is drawn,
+//! In: recordings and how they are narrowed. Out: files of each, each whole or not there. Pictures come from a flow that is drawn,
 //! tables from the answers to all questions.
 
 mod answers;
 mod columns;
+mod targets;
 
 use crate::arguments::{Narrow, Recordings, SymbolFiles};
-use crate::exit::{Exit, WrongUse};
+use crate::exit::{Exit, WrongUse, complain};
 use crate::progress::Progress;
 use crate::staging::Staging;
 use analysis::flow::build;
@@ -16,13 +17,15 @@ use analysis::flow::timeline::{Drawn, draw};
 use analysis::{Ask, Input, Options};
 use anyhow::bail;
 use base::number::{exact_bytes, many, thousands};
+use base::recording::Recording;
 use clap::{ArgGroup, Args, ValueEnum};
 use show::folded::{self, Stacks};
 use show::perfetto;
 use show::picture::{Fit, Picture, host};
 use show::speedscope;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use targets::{Names, Targets, is_stdout};
 
 /// Write a recording as files for other viewers and tools: Perfetto, flame graphs, speedscope, CSV, Parquet, Arrow
 #[derive(Args)]
@@ -33,33 +36,19 @@ use std::path::{Path, PathBuf};
     kvmscope export trace.dat --folded - | flamegraph.pl > web.svg\n  \
     kvmscope export trace.dat --folded exits.txt --weight count --speedscope web.speedscope.json\n  \
     kvmscope export trace.dat --csv tables\n  \
-    kvmscope export trace.dat --parquet columns\n\n\
+    kvmscope export trace.dat --parquet columns\n  \
+    kvmscope export before after --perfetto '{}.pftrace' --csv 'tables-{}'\n\n\
+    Of several PATHs, {} stands for the name of each.\n\
     docs/export.md says what each format holds.\n\
     Exit status: 0 written, 1 nothing could be written, 2 wrong use, 130 Ctrl-C; then nothing is left behind.")]
 pub struct Export {
     #[command(flatten)]
     recordings: Recordings,
-    /// Every vCPU, level and exit on a time line, for ui.perfetto.dev; - is stdout
-    #[arg(long, value_name = "FILE", group = "format")]
-    perfetto: Option<PathBuf>,
-    /// Stacks of VM, vCPU, level, state and reason, for flamegraph.pl, inferno and speedscope; - is stdout
-    #[arg(long, value_name = "FILE", group = "format")]
-    folded: Option<PathBuf>,
+    #[command(flatten)]
+    targets: Targets,
     /// What the stacks of --folded weigh: time, stays, or samples of counters
     #[arg(long, value_name = "WHAT", default_value = "ns", requires = "folded")]
     weight: Weight,
-    /// Every vCPU in time order, and the sums of all, for speedscope; - is stdout
-    #[arg(long, value_name = "FILE", group = "format")]
-    speedscope: Option<PathBuf>,
-    /// Every table as a CSV file in DIR, and findings.csv
-    #[arg(long, value_name = "DIR", group = "format")]
-    csv: Option<PathBuf>,
-    /// Every table as a Parquet file in DIR, and findings.parquet (the full build has it)
-    #[arg(long, value_name = "DIR", group = "format")]
-    parquet: Option<PathBuf>,
-    /// Every table as an Arrow IPC file in DIR, and findings.arrow (the full build has it)
-    #[arg(long, value_name = "DIR", group = "format")]
-    arrow: Option<PathBuf>,
     /// Replace what is there already
     #[arg(long)]
     force: bool,
@@ -83,53 +72,71 @@ enum Weight {
 }
 
 impl Export {
-    /// Writes all files that are asked for.
+    /// Writes all files that are asked for. Of several recordings each is written that can be.
     pub fn run(&self) -> anyhow::Result<Exit> {
         let options = Options { symbols: self.symbols.read()?, ..self.narrow.options()? };
         let wanted = self.recordings.wanted();
-        let [wanted] = wanted.as_slice() else {
-            bail!(WrongUse(
-                "export writes one recording; put traces of several machines together by --part".to_owned()
-            ));
-        };
-        let staging = Staging::new(self.force)?;
-        let pictures = self.pictured();
-        if pictures.iter().filter(|file| is_stdout(file)).count() > 1 {
-            bail!(WrongUse("only one format fits on stdout; name files for the others".to_owned()));
-        }
-        for file in pictures.iter().filter(|file| !is_stdout(file)) {
-            staging.check_file(file)?;
-        }
-        if self.parquet.is_some() || self.arrow.is_some() {
+        self.targets.check(wanted.len() > 1)?;
+        if self.targets.parquet.is_some() || self.targets.arrow.is_some() {
             columns::check()?;
         }
-        let tabled: Vec<&PathBuf> = [&self.csv, &self.parquet, &self.arrow].into_iter().flatten().collect();
-        for directory in &tabled {
-            staging.check_directory(directory)?;
+        let staging = Staging::new(self.force)?;
+        let (mut names, mut exports, mut failed) = (Names::default(), Vec::new(), Vec::new());
+        for wanted in &wanted {
+            match self.recordings.open(wanted) {
+                Ok(recording) => {
+                    let targets = self.targets.of(&names.of(&recording));
+                    targets.check_vacant(&staging)?;
+                    exports.push((recording, targets));
+                }
+                Err(error) if error.is::<WrongUse>() => return Err(error),
+                Err(error) => failed.push(error),
+            }
         }
-        let input = Input::open(self.recordings.open(wanted)?)?;
-        if !input.problems.is_empty() {
-            let problems = many(input.problems.len() as u64, "problem");
-            eprintln!("kvmscope: {problems} in the recording; `kvmscope report` says which");
+        let mut written = 0;
+        for (recording, targets) in exports {
+            match self.write(&staging, recording, &targets, &options) {
+                Ok(()) => written += 1,
+                Err(error) => failed.push(error),
+            }
         }
-        if !pictures.is_empty() {
-            self.draw(&staging, &input, &options)?;
+        let last = failed.pop();
+        failed.iter().for_each(complain);
+        match last {
+            Some(last) if written == 0 => Err(last),
+            last => {
+                last.iter().for_each(complain);
+                Ok(Exit::Answered)
+            }
         }
-        if !tabled.is_empty() {
-            self.tables(&staging, &input, &options)?;
-        }
-        Ok(Exit::Answered)
     }
 
-    /// Files that are drawn.
-    fn pictured(&self) -> Vec<&Path> {
-        [&self.perfetto, &self.folded, &self.speedscope].into_iter().flatten().map(PathBuf::as_path).collect()
+    fn write(
+        &self,
+        staging: &Staging,
+        recording: Recording,
+        targets: &Targets,
+        options: &Options,
+    ) -> anyhow::Result<()> {
+        let input = Input::open(recording)?;
+        if !input.problems.is_empty() {
+            let problems = many(input.problems.len() as u64, "problem");
+            let title = input.recording.title();
+            eprintln!("kvmscope: {problems} in the recording {title}; `kvmscope report` says which");
+        }
+        if !targets.pictured().is_empty() {
+            self.draw(staging, &input, targets, options)?;
+        }
+        if !targets.tabled().is_empty() {
+            self.tables(staging, &input, targets, options)?;
+        }
+        Ok(())
     }
 
     /// Says what was written: on stdout, unless a file goes there.
     fn say(&self, place: &Path, length: Option<u64>, what: &str) {
         let length = length.map_or(String::new(), |length| format!("{}, ", exact_bytes(length)));
-        if self.pictured().into_iter().any(is_stdout) {
+        if self.targets.pictured().into_iter().any(is_stdout) {
             eprintln!(
                 "{}: {length}{what}",
                 if is_stdout(place) { "stdout".into() } else { place.display().to_string() }
@@ -139,7 +146,7 @@ impl Export {
         }
     }
 
-    fn draw(&self, staging: &Staging, input: &Input, options: &Options) -> anyhow::Result<()> {
+    fn draw(&self, staging: &Staging, input: &Input, targets: &Targets, options: &Options) -> anyhow::Result<()> {
         let mut progress = Progress::new(!self.no_progress);
         let mut hear = |done, all| progress.at(done, all);
         let flow = build::build(&mut Ask { input, options, progress: &mut hear })?;
@@ -149,12 +156,12 @@ impl Export {
         let picture = Picture { drawn: &drawn, host: host(&flow), emulated, options };
         check_lanes(&drawn, &picture)?;
         let samples = folded::samples(&[section(&flow, options)]);
-        if let Some(file) = &self.perfetto {
+        if let Some(file) = &targets.perfetto {
             let fit = picture.fit_all(self.most_slices.unwrap_or(perfetto::MOST_SLICES));
             let length = put(staging, file, |out| perfetto::write(out, &picture, &fit).map(drop))?;
-            self.say(file, length, &format!("{}; open it in ui.perfetto.dev", drawn_of(&picture, &fit)));
+            self.say(file, length, &format!("{}; open it in ui.perfetto.dev", drawn_of(&picture, &fit, true)));
         }
-        if let Some(file) = &self.folded {
+        if let Some(file) = &targets.folded {
             let stacks = match self.weight {
                 Weight::Ns => folded::stacks(&picture, folded::Weight::Time),
                 Weight::Count => folded::stacks(&picture, folded::Weight::Count),
@@ -163,23 +170,25 @@ impl Export {
             let length = put(staging, file, |out| folded::write(out, &stacks))?;
             self.say(file, length, &format!("{}; flamegraph.pl draws them", many(stacks.len() as u64, "stack")));
         }
-        if let Some(file) = &self.speedscope {
+        if let Some(file) = &targets.speedscope {
             let fit = picture.fit(self.most_slices.unwrap_or(speedscope::MOST_SLICES));
             let title = input.recording.title();
             let length = put(staging, file, |out| speedscope::write(out, &picture, &fit, &title, &samples))?;
-            self.say(file, length, &format!("{}; open it in speedscope", drawn_of(&picture, &fit)));
+            self.say(file, length, &format!("{}; open it in speedscope", drawn_of(&picture, &fit, false)));
         }
         Ok(())
     }
 
-    fn tables(&self, staging: &Staging, input: &Input, options: &Options) -> anyhow::Result<()> {
+    fn tables(&self, staging: &Staging, input: &Input, targets: &Targets, options: &Options) -> anyhow::Result<()> {
         let sections = answers::answers(input, options, !self.no_progress)?;
-        if let Some(directory) = &self.csv {
+        if let Some(directory) = &targets.csv {
             let files = staging.directory(directory, |partial| show::csv::write_csv(&sections, partial))?;
             self.say(directory, None, &many(files, "table"));
         }
         let emulated = input.recording.emulated.map(emulator_name);
-        for (directory, format) in [(&self.parquet, columns::Format::Parquet), (&self.arrow, columns::Format::Arrow)] {
+        for (directory, format) in
+            [(&targets.parquet, columns::Format::Parquet), (&targets.arrow, columns::Format::Arrow)]
+        {
             let Some(directory) = directory else { continue };
             let fill = |partial: &Path| columns::write(&sections, emulated, partial, format);
             let files = staging.directory(directory, fill)?;
@@ -212,10 +221,6 @@ fn sampled(samples: &Stacks) -> anyhow::Result<&Stacks> {
     Ok(samples)
 }
 
-fn is_stdout(file: &Path) -> bool {
-    file.as_os_str() == "-"
-}
-
 /// Fills a file, or stdout; returns its length where it is a file.
 fn put(
     staging: &Staging,
@@ -231,9 +236,13 @@ fn put(
     Ok(None)
 }
 
-/// What of the picture was drawn, and what was left out.
-fn drawn_of(picture: &Picture<'_>, fit: &Fit) -> String {
-    let vcpus = many(picture.lanes().len() as u64, "vCPU");
+/// What of the picture was drawn, with the lanes `beside` those of the vCPUs or without, and what was left out.
+fn drawn_of(picture: &Picture<'_>, fit: &Fit, beside: bool) -> String {
+    let mut lanes = many(picture.lanes().len() as u64, "vCPU");
+    let others: usize = picture.beside().iter().map(|(_, lanes)| lanes.len()).sum();
+    if beside && others > 0 {
+        lanes = format!("{lanes} and {}", many(others as u64, "other lane"));
+    }
     let left_out = match fit.left_out {
         0 => String::new(),
         count => {
@@ -241,5 +250,5 @@ fn drawn_of(picture: &Picture<'_>, fit: &Fit) -> String {
             format!(", {} more after {end_s:.6} s left out (--from, --to, --most-slices)", thousands(count))
         }
     };
-    format!("{} of {vcpus}{left_out}", many(fit.slices, "slice"))
+    format!("{} of {lanes}{left_out}", many(fit.slices, "slice"))
 }

@@ -36,7 +36,8 @@ enum Experiment {
     kvmscope lab nested --arch svm --set vgif=on --set loops=1000 -o vgif-on\n  \
     kvmscope lab nested --arch svm --guest linux --set workload=disk\n  \
     kvmscope lab nested --arch vmx --set shadow_vmcs=off\n  \
-    kvmscope lab nested --arch vmx --guest linux\n\n\
+    kvmscope lab nested --arch vmx --guest linux\n  \
+    kvmscope lab nested --arch svm --guest bench\n\n\
     Times in the recording are the emulator's; counts and order are real.")]
 pub struct Nested {
     /// The virtualization extension: AMD's, or Intel's
@@ -45,7 +46,7 @@ pub struct Nested {
     /// What runs as L1 and L2
     #[arg(long, value_enum, default_value = "toy")]
     guest: GuestName,
-    /// Vary the experiment: loops=N, workload=cpuid|pio (linux also idle|timer, and disk for svm); for svm cpus=N and
+    /// Vary the experiment: loops=N (for bench its launches), workload=cpuid|pio (linux also idle|timer, and disk for svm); for svm cpus=N and
     /// vgif=on|off; for vmx shadow_vmcs=on|off
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -67,6 +68,8 @@ enum ArchName {
 enum GuestName {
     Toy,
     Linux,
+    /// Those of `bench exits`, timed and not traced
+    Bench,
 }
 
 impl Lab {
@@ -92,6 +95,7 @@ impl Nested {
         let guest = match self.guest {
             GuestName::Toy => Guest::Toy,
             GuestName::Linux => Guest::Linux,
+            GuestName::Bench => Guest::Bench,
         };
         let settings = Settings::new(arch, guest, &self.set).map_err(|error| WrongUse(error.to_string()))?;
         let Some(cache) = self.cache.clone().or_else(|| nested::default_cache(|name| std::env::var_os(name))) else {

@@ -17,6 +17,7 @@ mod join;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod lab;
 mod page;
+mod plan;
 mod plays;
 mod progress;
 mod record;
@@ -58,6 +59,7 @@ enum Command {
     Check(check::Check),
     Apply(apply::Apply),
     Compare(compare::Compare),
+    Plan(plan::Plan),
     Completions(completions::Completions),
 }
 
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         Command::Check(check) => check.run(),
         Command::Apply(apply) => apply.run(),
         Command::Compare(compare) => compare.run(),
+        Command::Plan(plan) => plan.run(),
         Command::Completions(completions) => completions.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()

@@ -42,6 +42,8 @@ fn this_host_is_a_snapshot_taken_a_moment_ago() {
     let guest = flags.contains(" hypervisor ");
     assert_eq!(level, if guest { "L1" } else { "L0" });
     assert_eq!(state(&answer, &level, "hypervisor_below").unwrap(), if guest { "on" } else { "off" });
+    let named = json(&["check", "--root", "L2=/"]);
+    assert_eq!(state(&named, "L2", "hypervisor_below"), state(&answer, &level, "hypervisor_below"));
 }
 
 #[test]
@@ -66,4 +68,18 @@ fn wrong_use_and_nothing_to_answer_are_told_apart() {
     let (code, _, complaints) = kvmscope(&["check", "--root", utf8(&tree.path().join("proc"))]);
     assert_eq!(code, 1);
     assert!(complaints.contains("neither `proc` nor `sys`"), "{complaints}");
+}
+
+#[test]
+fn a_test_guest_settles_whether_exits_can_be_traced() {
+    let journal = tempfile::tempdir().unwrap();
+    let answer = json(&["check", "--probe", "--journal", utf8(journal.path())]);
+    if let Some(problem) = answer["problems"].as_array().unwrap().iter().find(|problem| problem["file"] == "--probe") {
+        return println!("skipped: check --probe: {}", problem["text"]);
+    }
+    let level = answer["sections"][0]["tables"]["features"]["rows"][0][0].as_str().unwrap().to_owned();
+    assert_ne!(state(&answer, &level, "trace_kvm_exit").unwrap(), "unknown");
+    let left = fs::read_dir(journal.path()).unwrap().count();
+    assert_eq!(left, 0, "the tracing instance is undone");
+    assert_eq!(kvmscope(&["check", "--probe", "--root", "x"]).0, 2);
 }

@@ -179,3 +179,33 @@ fn every_table_becomes_a_file_of_columns() {
     assert_eq!(stems("p", ".parquet"), stems("c", ".csv"));
     assert_eq!(stems("a", ".arrow"), stems("c", ".csv"));
 }
+
+#[test]
+fn each_of_several_recordings_gets_files_of_its_own() {
+    let place = tempfile::tempdir().unwrap();
+    let (toy, hog) = (fixture("nested-svm-toy"), fixture("nested-vmx-shadow-off-hog"));
+    let several = |paths: &[&Path], arguments: &[&str]| {
+        let mut command = Command::cargo_bin("kvmscope").unwrap();
+        command.current_dir(place.path()).arg("export").args(paths).args(arguments).output().unwrap()
+    };
+    let one_name = several(&[&toy, &hog], &["--perfetto", "x.pftrace"]);
+    assert_eq!(one_name.status.code(), Some(2));
+    assert!(text(&one_name.stderr).contains("{}.pftrace"), "{}", text(&one_name.stderr));
+    assert_eq!(several(&[&toy, &hog], &["--folded", "-"]).status.code(), Some(2));
+    let missing = place.path().join("missing");
+    let arguments = ["--folded", "{}.txt", "--csv", "{}-tables"];
+    let written = several(&[&toy, &missing, &hog, &toy], &arguments);
+    assert!(written.status.success(), "{}", text(&written.stderr));
+    assert!(text(&written.stderr).contains("missing"), "{}", text(&written.stderr));
+    let recordings = ["nested-svm-toy", "nested-svm-toy-2", "nested-vmx-shadow-off-hog"];
+    let mut expected: Vec<String> =
+        recordings.iter().flat_map(|name| [format!("{name}.txt"), format!("{name}-tables")]).collect();
+    expected.sort();
+    assert_eq!(names(place.path()), expected);
+    let read = |name: &str| std::fs::read(place.path().join(name)).unwrap();
+    assert!(read("nested-svm-toy.txt") == read("nested-svm-toy-2.txt"));
+    assert!(export(place.path(), &["--folded", "{}-alone.txt"]).status.success());
+    assert!(read("nested-svm-toy.txt") == read("nested-svm-toy-alone.txt"));
+    assert_eq!(several(&[&toy, &hog], &arguments).status.code(), Some(2), "what is there is kept");
+    assert_eq!(several(&[&missing], &["--folded", "y"]).status.code(), Some(1));
+}

@@ -66,7 +66,8 @@ fn every_bundled_recording_fits_a_mail_and_says_what_the_json_says() {
         assert!(page.contains("default-src 'none'") && !page.contains("http://"), "{name} asks nobody for anything");
         let section = &json["sections"][0];
         let compared = same_numbers(&page, section);
-        assert!(compared > 20, "{name}: {compared} numbers compared");
+        // A recording of snapshots alone answers in words.
+        assert!(compared > 20 || section["id"] == "nesting", "{name}: {compared} numbers compared");
         for finding in section["findings"].as_array().unwrap() {
             let id = finding["id"].as_str().unwrap().replace('\'', "&#39;");
             assert!(page.contains(&format!("id=\"{id}\"")), "{name}: {id}");

@@ -13,7 +13,7 @@ mod write;
 
 pub use batch::batch;
 pub use findings::findings;
-pub use write::{Format, write};
+pub use write::{Format, bytes, write};
 
 use std::path::PathBuf;
 

@@ -31,15 +31,20 @@ pub fn write(sections: &[Section], emulated: Option<&str>, directory: &Path, for
     let tables = named_tables(sections);
     let all = tables.iter().map(|(name, section, table)| (name.as_str(), section.id, *table));
     for (name, section, table) in all.chain([("findings", "", &findings)]) {
-        let mut about = vec![("schema", SCHEMA), ("section", section), ("table", table.name)];
-        about.extend(emulated.map(|by| ("emulated", by)));
-        let about = about.into_iter().map(|(key, value)| (format!("kvmscope.{key}"), value.to_owned()));
-        file(&directory.join(name), table, about.collect(), format)?;
+        file(&directory.join(name), &bytes(section, table, emulated, format)?, format)?;
     }
     Ok(())
 }
 
-fn file(path: &Path, table: &Table, about: HashMap<String, String>, format: Format) -> Result<(), Error> {
+/// The content of the file of one table; `section` is the id of the answer it belongs to.
+///
+/// # Errors
+/// If the table cannot be written in that format.
+pub fn bytes(section: &str, table: &Table, emulated: Option<&str>, format: Format) -> Result<Vec<u8>, Error> {
+    let mut about = vec![("schema", SCHEMA), ("section", section), ("table", table.name)];
+    about.extend(emulated.map(|by| ("emulated", by)));
+    let about = about.into_iter().map(|(key, value)| (format!("kvmscope.{key}"), value.to_owned()));
+    let about: HashMap<String, String> = about.collect();
     let arrow = |source| Error::Arrow { table: table.name.to_owned(), source };
     let parquet = |source| Error::Parquet { table: table.name.to_owned(), source };
     let rows = batch(table, about).map_err(arrow)?;
@@ -48,11 +53,15 @@ fn file(path: &Path, table: &Table, about: HashMap<String, String>, format: Form
         Format::Parquet => fill_parquet(&mut bytes, &rows).map_err(parquet)?,
         Format::Arrow => fill_arrow(&mut bytes, &rows).map_err(arrow)?,
     }
+    Ok(bytes)
+}
+
+fn file(path: &Path, bytes: &[u8], format: Format) -> Result<(), Error> {
     let extension = if format == Format::Parquet { "parquet" } else { "arrow" };
     // A name may hold a point: `latency.exits`.
     let path = path.with_file_name(format!("{}.{extension}", path.file_name().unwrap_or_default().display()));
     let written = File::create(&path).map(BufWriter::new).and_then(|mut out| {
-        out.write_all(&bytes)?;
+        out.write_all(bytes)?;
         out.flush()
     });
     written.map_err(|source| Error::Io { path, source })

@@ -27,6 +27,8 @@ pub struct GuestClock {
     pub offset: i64,
     /// What the guest's clock gains, in 10^-9 of the host's.
     pub drift_ppb: i64,
+    /// What it gains on top for each millisecond since the story began: its rate changes.
+    pub bend_ppb_per_ms: i64,
     /// The guest's counter makes so many 2^-32 of a tick for each of the host's; 0: as many.
     pub ratio: u64,
     /// The offset changes at every so many entries, by less than the vCPU was out of its guest; 0: never.
@@ -232,7 +234,9 @@ impl Reader {
     }
 
     fn guest_time(&self, clock: &GuestClock, from_ns: u64, at_ns: u64) -> u64 {
-        let drift = i128::from(at_ns - from_ns) * i128::from(clock.drift_ppb) / 1_000_000_000;
+        let passed = i128::from(at_ns - from_ns);
+        let bend = passed * passed * i128::from(clock.bend_ppb_per_ms) / (2 * 1_000_000 * 1_000_000_000);
+        let drift = passed * i128::from(clock.drift_ppb) / 1_000_000_000 + bend;
         clock.scaled(at_ns).wrapping_add_signed(self.offset).wrapping_add_signed(drift as i64)
     }
 }

@@ -9,6 +9,7 @@
 
 pub mod cpuid;
 pub mod error;
+pub mod fired;
 pub mod hypervisor;
 pub mod parameters;
 pub mod processor;

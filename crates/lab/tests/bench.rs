@@ -15,6 +15,7 @@ fn plan() -> Plan {
         device: PathBuf::from(DEVICE),
         root: PathBuf::from("/"),
         cpu: 0,
+        other_cpu: None,
         ns_per_tick: ns_per_tick(),
         target: Duration::from_millis(30),
         limit: Duration::from_secs(10),

@@ -1,6 +1,7 @@
 //! The rows of a trace: every event with all its fields, in the order in which they happened.
 //!
 //! A trace has no index of its events, so the rows before the wanted ones are walked over; nothing behind them is read.
+//! How many there are in all is counted beside that, and unknown until it is done.
 
 use base::Clock;
 use serde::Serialize;
@@ -12,8 +13,8 @@ use trace::{Event, Facts, FieldKind, Listener, Reading, Request, Trace};
 pub struct Rows {
     /// The rows.
     pub events: Vec<Row>,
-    /// How many rows the trace has, losses included.
-    pub total: u64,
+    /// How many rows the trace has, losses included; `None` until they are counted.
+    pub total: Option<u64>,
 }
 
 /// One event.
@@ -33,11 +34,11 @@ pub fn count(trace: &dyn Trace) -> u64 {
     page.seen
 }
 
-/// `limit` rows from row `offset` on.
-pub fn rows(trace: &dyn Trace, clock: Option<Clock>, offset: u64, limit: usize) -> Vec<Row> {
+/// `limit` rows from row `offset` on; with the trace's rows, if it ends before that.
+pub fn rows(trace: &dyn Trace, clock: Option<Clock>, offset: u64, limit: usize) -> Rows {
     let mut page = Page { skip: offset, limit, ..Page::of(trace.facts()) };
     replay(trace, clock, &mut page);
-    page.rows
+    Rows { total: (!page.enough()).then_some(page.seen), events: page.rows }
 }
 
 fn replay(trace: &dyn Trace, fitted: Option<Clock>, page: &mut Page<'_>) {

@@ -3,7 +3,7 @@
 //! ```text
 //! request --guard--> may it ask? --routes--> what does it ask?
 //!                                    |  folder: which recording is that, and does it lie in the folder?
-//!                                    |  cache, opened: its answers and its timeline, computed once
+//!                                    |  cache, opened, narrowed: its answers and its timeline, computed once
 //!                                    v
 //!                                  live: a recording that is being made, until it ends
 //!                                  tile | chains | events | metrics | page      pure: numbers become bytes
@@ -20,6 +20,7 @@ mod folder;
 mod guard;
 mod live;
 mod metrics;
+mod narrowed;
 mod opened;
 mod page;
 mod routes;

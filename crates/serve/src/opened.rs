@@ -5,22 +5,36 @@
 
 use crate::error::Refused;
 use crate::events::{self, Rows};
+use crate::narrowed::Narrowed;
 use analysis::flow::timeline::{Drawn, draw};
 use analysis::flow::{build, model::Flow};
 use analysis::{Answers, Ask, Input, Options};
 use base::recording::Recording;
-use base::{Clock, Level, Section};
-use std::sync::OnceLock;
+use base::{Clock, Level, Section, Span};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use trace::Trace;
 
 /// An opened recording.
 pub struct Opened {
     /// Its traces.
     pub input: Input,
-    answered: OnceLock<Result<Answered, String>>,
+    answered: OnceLock<Result<Arc<Answered>, String>>,
+    narrowed: Narrowed,
     drawn: OnceLock<Result<(Drawn, Level), String>>,
-    /// How many rows each trace has, and the clock that its events tell, once somebody asked.
-    rows: Vec<OnceLock<(u64, Option<Clock>)>>,
+    /// What is known of the rows of each trace.
+    rows: Vec<Known>,
+}
+
+/// What is known of the rows of a trace, once somebody asked.
+#[derive(Default)]
+struct Known {
+    /// The clock that its events tell.
+    clock: OnceLock<Option<Clock>>,
+    /// How many they are.
+    total: OnceLock<u64>,
+    /// Somebody counts them.
+    counting: AtomicBool,
 }
 
 /// What it answered.
@@ -38,22 +52,26 @@ impl Opened {
     /// If none of them can be opened.
     pub fn new(recording: Recording) -> Result<Self, Refused> {
         let input = Input::open(recording).map_err(|error| Refused::unanswered(error.to_string()))?;
-        let rows = input.parts.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { input, answered: OnceLock::new(), drawn: OnceLock::new(), rows })
+        let rows = input.parts.iter().map(|_| Known::default()).collect();
+        let (answered, narrowed) = (OnceLock::new(), Narrowed::default());
+        Ok(Self { input, answered, narrowed, drawn: OnceLock::new(), rows })
     }
 
-    /// The answers.
+    /// The answers, of all of it or of a window.
     ///
     /// # Errors
     /// If no question has one.
-    pub fn answered(&self) -> Result<&Answered, Refused> {
-        let answered = self.answered.get_or_init(|| answer(&self.input));
-        answered.as_ref().map_err(|sentence| Refused::unanswered(sentence.clone()))
+    pub fn answered(&self, window: Option<Span>) -> Result<Arc<Answered>, Refused> {
+        if let Some(window) = window {
+            return self.narrowed.get(window, || answer(&self.input, Some(window)));
+        }
+        let answered = self.answered.get_or_init(|| answer(&self.input, None).map(Arc::new));
+        answered.clone().map_err(Refused::unanswered)
     }
 
-    /// The answers, where somebody has asked for them already.
+    /// The answers of all of it, where somebody has asked for them already.
     pub fn answered_before(&self) -> Option<&Answered> {
-        self.answered.get()?.as_ref().ok()
+        self.answered.get()?.as_deref().ok()
     }
 
     /// The timeline and the chains.
@@ -77,16 +95,34 @@ impl Opened {
         drawn.as_ref().map_err(|sentence| Refused::unanswered(sentence.clone()))
     }
 
-    /// `limit` rows of events of trace `part`, from row `offset` on, and how many it has.
+    /// `limit` rows of events of trace `part`, from row `offset` on, and how many it has, if that is known by now: the
+    /// first who asks has them counted.
     ///
     /// # Errors
     /// If there is no such part.
-    pub fn events(&self, part: usize, offset: u64, limit: usize) -> Result<Rows, Refused> {
+    pub fn events(self: &Arc<Self>, part: usize, offset: u64, limit: usize) -> Result<Rows, Refused> {
         let trace = self.trace(part)?;
-        let (total, clock) = self.rows[part].get_or_init(|| (events::count(trace), trace::calibrate::fit(trace)));
-        let wanted = offset < *total && limit > 0;
-        let events = if wanted { events::rows(trace, clock.clone(), offset, limit) } else { Vec::new() };
-        Ok(Rows { events, total: *total })
+        let known = &self.rows[part];
+        let behind_end = known.total.get().is_some_and(|total| offset >= *total);
+        let mut rows = Rows::default();
+        if !behind_end && limit > 0 {
+            let clock = known.clock.get_or_init(|| trace::calibrate::fit(trace));
+            rows = events::rows(trace, clock.clone(), offset, limit);
+        }
+        if let Some(total) = rows.total {
+            let _ = known.total.set(total); // Counted meanwhile: it is the same number.
+        }
+        rows.total = known.total.get().copied();
+        if rows.total.is_none() && !known.counting.swap(true, Ordering::Relaxed) {
+            let this = Arc::clone(self);
+            std::thread::spawn(move || this.count(part));
+        }
+        Ok(rows)
+    }
+
+    fn count(&self, part: usize) {
+        let Some(trace) = self.input.parts.get(part) else { return };
+        self.rows[part].total.get_or_init(|| events::count(trace.trace.as_ref()));
     }
 
     fn trace(&self, part: usize) -> Result<&dyn Trace, Refused> {
@@ -100,8 +136,9 @@ fn flow(input: &Input, options: &Options) -> Result<Flow, String> {
     build::build(&mut Ask { input, options, progress: &mut |_, _| {} }).map_err(|error| error.to_string())
 }
 
-fn answer(input: &Input) -> Result<Answered, String> {
-    let Answers { sections, problems, failed } = Answers::of(input, &Options::default(), &mut |_, _| {});
+fn answer(input: &Input, window: Option<Span>) -> Result<Answered, String> {
+    let options = Options { window, ..Options::default() };
+    let Answers { sections, problems, failed } = Answers::of(input, &options, &mut |_, _| {});
     if sections.is_empty() {
         let nothing = || format!("{} holds no events that a question could use", input.recording.title());
         return Err(failed.first().map_or_else(nothing, ToString::to_string));

@@ -98,7 +98,7 @@ async fn measures(State(shared): Served, Asked(measured): Asked<Measured>) -> An
         let opened = match measured.recording {
             Some(id) => {
                 let opened = shared.open(&id)?;
-                opened.answered()?;
+                opened.answered(None)?;
                 vec![(id, opened)]
             }
             None => shared.cache.all(),

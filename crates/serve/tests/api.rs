@@ -4,27 +4,51 @@ mod client;
 mod live;
 
 use analysis::{Answers, Ask, Input, Options as Narrowed};
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_ipc::reader::FileReader;
 use base::recording::Recording;
 use client::{Client, fixtures};
 use kvmscope_serve::{Error, Options, Server};
 use serde_json::{Value, json};
+use std::io::Cursor;
 
 const HOG: &str = "/api/recordings/nested-vmx-shadow-off-hog";
 
 #[test]
 fn the_report_is_what_report_json_prints() {
     let client = Client::of_fixtures();
-    let path = fixtures().join("nested-vmx-shadow-off-hog");
-    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
-    let answers = Answers::of(&input, &Narrowed::default(), &mut |_, _| {});
-    let mut expected = Vec::new();
-    let shown =
-        show::json::Answered { recording: &input.recording, sections: &answers.sections, problems: &answers.problems };
-    show::json::write(&mut expected, "report", &[shown]).unwrap();
+    let expected = printed(&Narrowed::default());
     assert_eq!(client.get(&format!("{HOG}/report")).body, expected);
     let report: Value = serde_json::from_slice(&expected).unwrap();
     let table = client.json(&format!("{HOG}/tables/flow/chains?format=json"));
     assert_eq!(table, report["sections"][0]["tables"]["chains"]);
+}
+
+/// What `report --json` prints of the recording at [`HOG`].
+fn printed(narrowed: &Narrowed) -> Vec<u8> {
+    let path = fixtures().join("nested-vmx-shadow-off-hog");
+    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
+    let answers = Answers::of(&input, narrowed, &mut |_, _| {});
+    let mut bytes = Vec::new();
+    let shown =
+        show::json::Answered { recording: &input.recording, sections: &answers.sections, problems: &answers.problems };
+    show::json::write(&mut bytes, "report", &[shown]).unwrap();
+    bytes
+}
+
+#[test]
+fn a_window_has_the_report_that_from_and_to_print() {
+    let client = Client::of_fixtures();
+    let window = base::Span { from_ns: 100_000_000, to_ns: 130_000_000 };
+    let expected = printed(&Narrowed { window: Some(window), ..Narrowed::default() });
+    let asked = format!("t0={}&t1={}", window.from_ns, window.to_ns);
+    assert_eq!(client.get(&format!("{HOG}/report?{asked}")).body, expected);
+    assert_ne!(client.get(&format!("{HOG}/report")).body, expected);
+    let report: Value = serde_json::from_slice(&expected).unwrap();
+    assert_eq!(client.json(&format!("{HOG}/tables/flow/exits?{asked}")), report["sections"][0]["tables"]["exits"]);
+    assert_eq!(client.get(&format!("{HOG}/report?t0=9&t1=9")).status, 400);
 }
 
 /// Every address once, cut to what a person can review. Set UPDATE_GOLDEN=1 to write the file anew.
@@ -38,9 +62,8 @@ fn the_api_answers_as_its_golden_file_says() {
         "/slices?lane=0&t0=121422570&t1=122714820&limit=3",
         "/chains?reason=CPUID&sort=cost&descending=1&limit=2",
         "/chains?t0=121422570&t1=122714820&sort=time",
-        "/events?offset=100&limit=2",
+        "/events?offset=6642&limit=3",
         "/tables/flow/chains",
-        "/tables/flow/chains?format=arrow",
         "/tables/flow/none",
         "/tile?w=0",
         "/slices?lane=7",
@@ -77,6 +100,32 @@ fn the_picture_for_perfetto_is_what_export_writes() {
     assert!(reply.body == show::perfetto::write(Vec::new(), &picture, &fit).unwrap());
     let some = client.get(&format!("{HOG}/perfetto?t0=121422570&t1=122714820&most_slices=10"));
     assert!(some.body.len() < reply.body.len() / 10 && !some.head.contains("left-out: 0\r\n"), "{}", some.head);
+}
+
+/// Every table as Arrow holds what it holds as JSON.
+#[test]
+fn a_table_as_arrow_is_the_table() {
+    let client = Client::of_fixtures();
+    let report = client.json(&format!("{HOG}/report"));
+    for (name, table) in report["sections"][0]["tables"].as_object().unwrap() {
+        let reply = client.get(&format!("{HOG}/tables/flow/{name}?format=arrow"));
+        assert!(reply.head.contains("application/vnd.apache.arrow.file"), "{}", reply.head);
+        let reader = FileReader::try_new(Cursor::new(reply.body), None).unwrap();
+        let about = reader.schema().metadata().clone();
+        assert_eq!((about["kvmscope.table"].as_str(), about["kvmscope.emulated"].as_str()), (name.as_str(), "Bochs"));
+        let batches: Vec<_> = reader.map(Result::unwrap).collect();
+        let rows = table["rows"].as_array().unwrap();
+        assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), rows.len(), "{name}");
+        let Some(batch) = batches.first() else { continue };
+        for (column, described) in table["columns"].as_array().unwrap().iter().enumerate() {
+            assert_eq!(batch.schema().field(column).name(), described["name"].as_str().unwrap());
+            let numbers = batch.column(column).as_primitive_opt::<UInt64Type>();
+            for (row, cells) in rows.iter().enumerate() {
+                let shown = numbers.map(|numbers| numbers.is_valid(row).then(|| numbers.value(row)));
+                assert!(shown.is_none_or(|shown| shown == cells[column].as_u64()), "{name}, row {row}");
+            }
+        }
+    }
 }
 
 /// The bins of `exit_bins` that belong to a row of `exits` hold each of its exits that has a cost once.
@@ -137,6 +186,29 @@ fn a_chain_comes_with_its_slices_and_those_to_compare_it_with() {
     assert!(cost_of("previous") <= cost && cost <= cost_of("next"), "the next cheaper and the next dearer one");
     let worst = client.json(&format!("{HOG}/chains?reason=CPUID&sort=cost&descending=1&limit=1"));
     assert_eq!(chain["picks"]["worst"], worst["chains"][0]["id"]);
+}
+
+#[test]
+fn events_come_before_they_are_counted() {
+    let client = Client::of_fixtures();
+    let page = |offset: u64, limit: u64| client.json(&format!("{HOG}/events?offset={offset}&limit={limit}"));
+    let tables = client.json(&format!("{HOG}/tables/flow/events"));
+    let all: u64 = tables["rows"].as_array().unwrap().iter().map(|row| row[2].as_u64().unwrap()).sum();
+    let first = page(0, 3);
+    assert_eq!(first["events"].as_array().unwrap().len(), 3);
+    assert!(first["total"].is_null() || first["total"] == all, "{first}");
+    let counted = (0..600).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        page(0, 0)["total"] == all
+    });
+    assert!(counted, "{all} events");
+    let last = page(all - 2, 3);
+    assert_eq!((last["events"].as_array().unwrap().len(), &last["total"]), (2, &json!(all)));
+    // The end of a trace that nobody has counted is found by walking to it.
+    let other = Client::of_fixtures().json(&format!("{HOG}/events?offset={}&limit=10", all - 1));
+    assert_eq!((other["events"].as_array().unwrap().len(), &other["total"]), (1, &json!(all)));
+    let one = |offset| page(offset, 1)["events"][0].clone();
+    assert_eq!(page(100, 2)["events"], json!([one(100), one(101)]));
 }
 
 #[test]

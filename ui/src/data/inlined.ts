@@ -91,6 +91,10 @@ class InlinedRecording implements Recording {
     return chain;
   }
 
+  async reportOf(): Promise<null> {
+    return null;
+  }
+
   async events(): Promise<EventPage | null> {
     return null;
   }

@@ -85,12 +85,30 @@ class ServedRecording implements Recording {
     return json(`${this.base}/chains/${id}`);
   }
 
+  reportOf(t0: number, t1: number): Promise<Report> {
+    return json(`${this.base}/report?${query({ t0: Math.floor(t0), t1: Math.ceil(t1) })}`);
+  }
+
+  async perfetto(t0: number, t1: number): Promise<{ buffer: ArrayBuffer; left_out: number }> {
+    const range = query({ t0: Math.floor(t0), t1: Math.ceil(t1) });
+    const reply = await answer(`${this.base}/perfetto?${range}`);
+    return {
+      buffer: await reply.arrayBuffer(),
+      left_out: Number(reply.headers.get("x-kvmscope-left-out") ?? 0),
+    };
+  }
+
   events(offset: number, limit: number): Promise<EventPage> {
     return json(`${this.base}/events?${query({ offset, limit })}`);
   }
 
-  tableAddress(section: string, table: string, format: "json" | "arrow"): string {
-    return `${this.base}/tables/${section}/${table}?format=${format}`;
+  tableAddress(
+    section: string,
+    table: string,
+    format: "json" | "arrow",
+    window: { t0: number; t1: number } | null,
+  ): string {
+    return `${this.base}/tables/${section}/${table}?${query({ format, ...window })}`;
   }
 }
 

@@ -37,7 +37,16 @@ export interface Recording {
   slices(lane: number, t0: number, t1: number, limit: number): Promise<Slices | null>;
   chains(query: ChainQuery): Promise<ChainPage>;
   chain(id: number): Promise<ChainInFull>;
+  /** The report of a window alone. */
+  reportOf(t0: number, t1: number): Promise<Report | null>;
+  /** A window as the Perfetto UI reads it, and how many slices did not fit; only a server has it. */
+  perfetto?(t0: number, t1: number): Promise<{ buffer: ArrayBuffer; left_out: number }>;
   events(offset: number, limit: number): Promise<EventPage | null>;
   /** Address of a table as Arrow or JSON, where a server has one. */
-  tableAddress(section: string, table: string, format: "json" | "arrow"): string | null;
+  tableAddress(
+    section: string,
+    table: string,
+    format: "json" | "arrow",
+    window: { t0: number; t1: number } | null,
+  ): string | null;
 }

@@ -86,6 +86,19 @@ export function emptyTile(t0: number, t1: number, width: number, states: number,
   };
 }
 
+/** Some lanes as one, lane 0, each with an equal share of it. */
+export function meanLane(tile: Tile, some: number[]): Tile {
+  const mean = emptyTile(tile.t0, tile.t1, tile.width, tile.states, [0]);
+  const into = mean.lanes[0]!;
+  const lanes = tile.lanes.filter((lane) => some.includes(lane.lane));
+  for (let i = 0; i < into.cover.length; i++) {
+    let sum = 0;
+    for (const lane of lanes) sum += lane.cover[i]!;
+    into.cover[i] = Math.round(sum / Math.max(1, lanes.length));
+  }
+  return mean;
+}
+
 /** Fills `into` pixel by pixel from a tile of any other window, weighting each source pixel by its overlap. */
 export function resample(from: Tile, into: Tile): void {
   const fromPixel = (from.t1 - from.t0) / from.width;

@@ -107,6 +107,8 @@ export interface RecordingInfo {
   emulated: string | null;
   levels: string[];
   bytes: number;
+  /** It is being made right now. */
+  live?: boolean;
 }
 
 export interface State {
@@ -114,11 +116,15 @@ export interface State {
   title: string;
 }
 
+export type LaneKind = "vcpu" | "cpu" | "vhost" | "emulator" | "iothread" | "guest_vcpu" | "guest_cpu";
+
 export interface Lane {
   id: number;
+  /** What has this lane; lanes without a kind are vCPUs. */
+  kind?: LaneKind;
   group: string;
   title: string;
-  tid: number;
+  tid: number | null;
   slices: number;
   chains: number;
 }
@@ -128,7 +134,15 @@ export interface Timeline {
   states: State[];
   lanes: Lane[];
   markers: { lane: number | null; at_ns: number; label: string }[];
+  /** What could not be drawn, and how far lanes may be off. */
+  notes?: string[];
   counters: { title: string; unit: string; samples: [number, number][] }[];
+}
+
+/** Lanes of the recorded machine's vCPUs: only lanes of one kind add up. */
+export function vcpuLanes(timeline: Timeline | null): number[] {
+  const lanes = timeline?.lanes.filter((lane) => (lane.kind ?? "vcpu") === "vcpu") ?? [];
+  return lanes.map((lane) => lane.id);
 }
 
 export interface Slice {
@@ -186,5 +200,6 @@ export interface ChainPage {
 
 export interface EventPage {
   events: { time_ns: number; cpu: number; tid: number; name: string; fields: string }[];
-  total: number;
+  /** Null until the server has counted them. */
+  total: number | null;
 }

@@ -2,27 +2,52 @@
 import { theme } from "../state/store";
 import { token } from "./tokens";
 
+// No style attributes: the page's content policy refuses them, also in what is made of it.
+const SVG = "http://www.w3.org/2000/svg";
+
 /** An SVG element that stands alone: custom properties replaced by the colours of the theme. */
 export function svgText(svg: SVGSVGElement): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
-  const defs = document.querySelector("#patterns defs");
-  if (defs) copy.prepend(defs.cloneNode(true));
   const { width, height } = svg.getBoundingClientRect();
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", String(Math.round(width)));
   copy.setAttribute("height", String(Math.round(height)));
   if (!copy.hasAttribute("viewBox")) copy.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  copy.setAttribute("style", `background:${token("page", theme.value)};font-family:system-ui,sans-serif`);
-  return new XMLSerializer()
-    .serializeToString(copy)
-    .replace(/var\(--([a-z0-9_-]+)\)/g, (_, name: string) => token(name, theme.value));
+  const [left = 0, top = 0] = copy.getAttribute("viewBox")!.split(" ").map(Number);
+  const ground = document.createElementNS(SVG, "rect");
+  for (const [name, value] of Object.entries({
+    x: left,
+    y: top,
+    width: "100%",
+    height: "100%",
+    fill: "var(--page)",
+  }))
+    ground.setAttribute(name, String(value));
+  copy.prepend(ground);
+  const defs = document.querySelector("#patterns defs");
+  if (defs) copy.prepend(defs.cloneNode(true));
+  // On the page a style sheet says this.
+  for (const text of copy.querySelectorAll("text, tspan")) {
+    const faint = text.classList.contains("faint");
+    if (!text.hasAttribute("fill") && (faint || text.tagName === "text"))
+      text.setAttribute("fill", faint ? "var(--soft)" : "var(--ink)");
+  }
+  copy.removeAttribute("style");
+  copy.setAttribute("font-family", "system-ui, sans-serif");
+  copy.setAttribute("font-size", "12");
+  return coloured(new XMLSerializer().serializeToString(copy));
 }
 
-/** A canvas inside an SVG, for programs that take only those. */
-export function svgOfCanvas(canvas: HTMLCanvasElement): string {
-  const { width, height } = canvas;
-  const image = `<image width="${width}" height="${height}" href="${canvas.toDataURL("image/png")}"/>`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${image}</svg>`;
+/** An SVG that stands alone, out of elements drawn as text: with the patterns, and colours for custom properties. */
+export function standalone(inside: string, width: number, height: number): string {
+  const defs = document.querySelector("#patterns defs")?.outerHTML ?? "";
+  return coloured(
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif">${defs}<rect width="100%" height="100%" fill="var(--page)"/>${inside}</svg>`,
+  );
+}
+
+function coloured(svg: string): string {
+  return svg.replace(/var\(--([a-z0-9_-]+)\)/g, (_, name: string) => token(name, theme.value));
 }
 
 export async function pngOfSvg(text: string): Promise<Blob> {
@@ -36,7 +61,7 @@ export async function pngOfSvg(text: string): Promise<Blob> {
   return pngOf(canvas);
 }
 
-export function pngOf(canvas: HTMLCanvasElement): Promise<Blob> {
+function pngOf(canvas: HTMLCanvasElement): Promise<Blob> {
   return new Promise((done, failed) => {
     canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error("The browser made no PNG."))), "image/png");
   });

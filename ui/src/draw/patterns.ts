@@ -10,6 +10,10 @@ export type PatternName =
   | "back"
   | "cross"
   | "bars"
+  | "plus"
+  | "grid"
+  | "bricks"
+  | "rings"
   | "hatch";
 
 export const PATTERN_SIZE = 8;
@@ -24,6 +28,10 @@ export const PATTERNS: Record<PatternName, { path: string; width: number }> = {
   back: { path: "M-2 2L6 10M-2 -2L10 10M2 -2L10 6", width: 1.2 },
   cross: { path: "M0 0L8 8M8 0L0 8", width: 0.9 },
   bars: { path: "M1.5 0v8M5.5 0v8", width: 1 },
+  plus: { path: "M4 2v4M2 4h4", width: 1.2 },
+  grid: { path: "M0 4h8M4 0v8", width: 0.9 },
+  bricks: { path: "M0 0.5h8M0 4.5h8M2 0.5v4M6 4.5v4", width: 1 },
+  rings: { path: "M6 4A2 2 0 1 1 2 4A2 2 0 1 1 6 4", width: 0.9 },
   hatch: { path: "M-2 6L6 -2M-2 10L10 -2M2 10L10 2", width: 0.8 },
 };
 

@@ -1,8 +1,8 @@
 /**
  * All colours, light and dark, in one table. Hue means level and nothing else; everything that is not a level is grey.
  *
- * Hues follow the Okabe-Ito set, which keeps apart under the common colour-vision deficiencies; each state also has a
- * pattern (patterns.ts), so that a greyscale print still reads.
+ * Hues are near the Okabe-Ito set, which keeps apart under the common colour-vision deficiencies, with lightnesses that
+ * differ on paper; each state also has a pattern (patterns.ts). vision.test.ts checks both.
  */
 import type { PatternName } from "./patterns";
 
@@ -30,33 +30,53 @@ export interface StateLook {
   /** Place in a stack, from the top: the deeper the level, the higher. */
   rank: number;
   /** Row of the staircase. */
-  step: "L3" | "L2" | "L1" | "L0" | "VMM" | "off";
+  step: Step;
 }
 
+export type Step = "L3" | "L2" | "L1" | "L0" | "VMM" | "task" | "off";
+
 const LOOKS: Record<string, StateLook> = {
-  guest_l3: { light: "#56b4e9", dark: "#7cc8f2", pattern: "dots", rank: 0, step: "L3" },
-  guest_l2: { light: "#009e73", dark: "#1fb98c", pattern: "solid", rank: 1, step: "L2" },
-  guest_l1: { light: "#0072b2", dark: "#3b9bd6", pattern: "solid", rank: 2, step: "L1" },
+  guest_l3: { light: "#56b4e9", dark: "#7cc8f2", pattern: "plus", rank: 0, step: "L3" },
+  guest_l2: { light: "#009e73", dark: "#17a67d", pattern: "solid", rank: 1, step: "L2" },
+  guest_l1: { light: "#00609a", dark: "#2578b5", pattern: "solid", rank: 2, step: "L1" },
+  handling_l2_by_l1: { light: "#00609a", dark: "#2578b5", pattern: "lines", rank: 2.3, step: "L1" },
+  handling_unknown_level_by_l1: {
+    light: "#00609a",
+    dark: "#2578b5",
+    pattern: "grid",
+    rank: 2.6,
+    step: "L1",
+  },
   guest_unknown_level: { light: "#6f8795", dark: "#8aa3b2", pattern: "cross", rank: 3, step: "L1" },
-  handling_l3: { light: "#d55e00", dark: "#ee7d2b", pattern: "cross", rank: 4, step: "L0" },
+  handling_l3: { light: "#d55e00", dark: "#ee7d2b", pattern: "bricks", rank: 4, step: "L0" },
   handling_l2: { light: "#d55e00", dark: "#ee7d2b", pattern: "lines", rank: 5, step: "L0" },
   handling_l1: { light: "#e69f00", dark: "#f0b430", pattern: "solid", rank: 6, step: "L0" },
-  handling_unknown_level: { light: "#b98a3c", dark: "#c99c52", pattern: "cross", rank: 7, step: "L0" },
+  handling_unknown_level: { light: "#b98a3c", dark: "#c99c52", pattern: "grid", rank: 7, step: "L0" },
   irq: { light: "#d8c71f", dark: "#e6d84a", pattern: "bars", rank: 8, step: "L0" },
   softirq: { light: "#d8c71f", dark: "#e6d84a", pattern: "dots", rank: 9, step: "L0" },
   nmi: { light: "#d8c71f", dark: "#e6d84a", pattern: "cross", rank: 10, step: "L0" },
   userspace: { light: "#cc79a7", dark: "#dc92bb", pattern: "dots", rank: 11, step: "VMM" },
+  running: { light: "#6e6e69", dark: "#a3a9af", pattern: "solid", rank: 11.3, step: "task" },
+  task: { light: "#9a9a95", dark: "#7d848b", pattern: "bars", rank: 11.6, step: "task" },
+  runnable: { light: "#8a1c1c", dark: "#c14b4b", pattern: "back", rank: 11.9, step: "off" },
   preempted: { light: "#8a1c1c", dark: "#c14b4b", pattern: "diagonal", rank: 12, step: "off" },
   wake_delay: { light: "#b3645f", dark: "#a8625e", pattern: "back", rank: 13, step: "off" },
-  blocked: { light: "#8d8d88", dark: "#74797f", pattern: "cross", rank: 14, step: "off" },
-  halt_poll: { light: "#d3d3cf", dark: "#5d6268", pattern: "sparse", rank: 15, step: "off" },
-  halted: { light: "#b7b7b2", dark: "#4a4f55", pattern: "solid", rank: 16, step: "off" },
+  blocked: { light: "#8d8d88", dark: "#74797f", pattern: "rings", rank: 14, step: "off" },
+  halt_poll: { light: "#d0d0cb", dark: "#5d6268", pattern: "sparse", rank: 15, step: "off" },
+  halted: { light: "#d0d0cb", dark: "#4a4f55", pattern: "solid", rank: 16, step: "off" },
+  idle: { light: "#e2e2de", dark: "#363b41", pattern: "solid", rank: 16.3, step: "off" },
+  sleeping: { light: "#e2e2de", dark: "#363b41", pattern: "sparse", rank: 16.6, step: "off" },
   unknown: { light: "#f0f0ed", dark: "#202428", pattern: "hatch", rank: 17, step: "off" },
 };
 
 /** How a state is drawn; a state this page does not know looks unknown. */
 export function lookOf(name: string): StateLook {
   return LOOKS[name] ?? LOOKS.unknown!;
+}
+
+/** Its fill in an SVG of this page. */
+export function fillOf(name: string): string {
+  return `url(#pat-${name in LOOKS ? name : "unknown"})`;
 }
 
 export function colourOf(name: string, theme: Theme): string {

@@ -9,9 +9,13 @@ export interface Series {
   unit: "share" | "per second" | "exits" | "ns";
   /** State whose colour it has, or empty. */
   state: string;
-  values: number[];
+  /** Null where nothing tells. */
+  values: (number | null)[];
   most: number;
 }
+
+/** Width of a dial by its height. */
+const DIAL_RATIO = 200 / 240;
 
 const SHARES: [string, string, string][] = [
   ["L2 guest", "L2", "guest_l2"],
@@ -22,18 +26,25 @@ const SHARES: [string, string, string][] = [
 ];
 
 /** A series per gauge, a value per pixel of the tile, each over the last `back` pixels. */
-export function seriesOf(tile: Tile, states: State[], chains: Chain[], back: number): Series[] {
+export function seriesOf(
+  tile: Tile,
+  vcpus: number[],
+  states: State[],
+  chains: Chain[],
+  back: number,
+): Series[] {
+  const lanes = tile.lanes.filter((lane) => vcpus.includes(lane.lane));
   const pixelNs = (tile.t1 - tile.t0) / tile.width;
   const steps = states.map((state) => lookOf(state.name).step as string);
   const out: Series[] = [];
   for (const [title, step, state] of SHARES) {
     const values = Array.from({ length: tile.width }, (_, pixel) => {
       let sum = 0;
-      for (const lane of tile.lanes) {
+      for (const lane of lanes) {
         for (let s = 0; s < tile.states; s++)
           if (steps[s] === step) sum += lane.cover[pixel * tile.states + s]!;
       }
-      return sum / 255 / Math.max(1, tile.lanes.length);
+      return sum / 255 / Math.max(1, lanes.length);
     });
     if (values.some((value) => value > 0))
       out.push({ title, unit: "share", state, values: trailing(values, back), most: 1 });
@@ -91,6 +102,15 @@ export function nice(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= value) ?? value;
+}
+
+/** Into how many columns dials go so that all fit into a wall and are as large as they can be. */
+export function fitColumns(dials: number, width: number, height: number): number {
+  const size = (columns: number) =>
+    Math.min(width / columns, (height / Math.ceil(dials / columns)) * DIAL_RATIO);
+  let best = 1;
+  for (let columns = 2; columns <= dials; columns++) if (size(columns) > size(best)) best = columns;
+  return best;
 }
 
 /** A point of a dial that sweeps 270 degrees, from lower left over the top. */

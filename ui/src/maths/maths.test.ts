@@ -2,11 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { Table } from "../data/types";
 import { bandsOf, stops } from "./flow";
 import { duration, instant, percent, runs } from "./format";
-import { arc, nice } from "./gauges";
+import { arc, fitColumns, nice } from "./gauges";
 import { heading, labels, spread } from "./ladder";
 import { heat, marks, ninesPlace, quantile } from "./quantile";
 import { csv, matches, sorted } from "./rows";
-import { icicle, timeTree } from "./tree";
 import { clamp, pan, ticks, zoom } from "./window";
 
 const WHOLE = { t0: 0, t1: 1_000_000 };
@@ -146,49 +145,15 @@ describe("tables", () => {
   });
 });
 
-describe("the tree of time", () => {
-  const column = (name: string) => ({ name, unit: "", type: "", key: false });
-  const report = {
-    sections: [
-      {
-        tables: {
-          vcpus: {
-            columns: ["vm", "vcpu", "wall_ns", "guest_l1_ns", "handling_l1_ns"].map(column),
-            rows: [
-              ["web", 0, 100, 60, 40],
-              ["L1/inner", 0, 100, 100, 0],
-            ],
-          },
-          exits: {
-            columns: ["vm", "vcpu", "level", "reason", "count", "total_ns"].map(column),
-            rows: [
-              ["web", 0, "L1", "MSR", 3, 30],
-              ["web", 0, "L1", "HLT", 1, 10],
-              ["web", 1, "L1", "HLT", 1, 9],
-            ],
-          },
-        },
-      },
-    ],
-  };
-
-  it("sums to the wall time, and reasons to their state", () => {
-    const tree = timeTree(report as never, (state) => state);
-    expect(tree.ns).toBe(100);
-    const placed = icicle(tree, [], 0);
-    const reasons = placed.filter((it) => it.depth === 5);
-    expect(reasons.map((it) => [it.node.name, it.node.ns])).toEqual([
-      ["MSR", 30],
-      ["HLT", 10],
-    ]);
-    expect(reasons[0]!.from).toBeCloseTo(0.6, 9);
-    expect(icicle(tree, ["web", "vCPU 0"], 0)[0]!.node.ns).toBe(100);
-  });
-});
-
 describe("dials", () => {
   it("end at a round number and sweep 270 degrees", () => {
     expect([0, 0.3, 7, 41, 600].map(nice)).toEqual([1, 0.5, 10, 50, 1000]);
     expect(arc(0, 1, 10)).toContain("A10 10 0 1 1");
+  });
+
+  it("fill a wall of any shape", () => {
+    expect(fitColumns(12, 1600, 750)).toBe(6);
+    expect(fitColumns(12, 400, 2000)).toBe(2);
+    expect(fitColumns(1, 400, 300)).toBe(1);
   });
 });

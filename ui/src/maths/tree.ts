@@ -1,18 +1,19 @@
 /**
- * Where all time went, as a tree: VM, vCPU, level, state, reason.
+ * Where all time went, as a tree: VM, vCPU, level, state, reason, detail.
  *
  * States partition a vCPU's wall time exactly. Reasons are measured from exit to next entry, which also spans
  * interrupts and the VMM, so inside the state that handles them they share its width in proportion.
  */
 import type { Report } from "../data/types";
 import { lookOf } from "../draw/tokens";
-import { number, rowsOf, text } from "./rows";
+import { number, type Row, rowsOf, text } from "./rows";
 
 export interface Node {
   name: string;
   /** State that decides the colour, or empty. */
   state: string;
-  ns: number;
+  /** Its width: ns, or samples. */
+  size: number;
   /** What is said of it beside its time. */
   note: string;
   children: Node[];
@@ -23,7 +24,7 @@ const LEVELS: Record<string, string> = { off: "not running", VMM: "VMM" };
 function child(parent: Node, name: string, state: string): Node {
   let found = parent.children.find((node) => node.name === name);
   if (!found) {
-    found = { name, state, ns: 0, note: "", children: [] };
+    found = { name, state, size: 0, note: "", children: [] };
     parent.children.push(found);
   }
   return found;
@@ -36,7 +37,8 @@ export function timeTree(report: Report, title: (state: string) => string): Node
     never
   >;
   const exits = rowsOf(tables.exits);
-  const root: Node = { name: "all", state: "", ns: 0, note: "", children: [] };
+  const details = rowsOf(tables.exit_details);
+  const root: Node = { name: "all", state: "", size: 0, note: "", children: [] };
   for (const row of rowsOf(tables.vcpus)) {
     const vm = text(row, "vm");
     if (/^L\d+\//.test(vm)) continue;
@@ -49,8 +51,8 @@ export function timeTree(report: Report, title: (state: string) => string): Node
       const step = lookOf(state).step;
       const level = child(path[2]!, state === "unknown" ? "unknown" : (LEVELS[step] ?? step), state);
       const leaf = child(level, title(state), state);
-      leaf.ns = ns;
-      for (const node of [...path, level]) node.ns += ns;
+      leaf.size = ns;
+      for (const node of [...path, level]) node.size += ns;
       const of = state.match(/^handling_(l\d|unknown_level)$/)?.[1];
       if (!of) continue;
       const name = of === "unknown_level" ? "L?" : of.toUpperCase();
@@ -60,8 +62,9 @@ export function timeTree(report: Report, title: (state: string) => string): Node
       const total = mine.reduce((sum, exit) => sum + number(exit, "total_ns"), 0);
       for (const exit of mine) {
         const reason = child(leaf, text(exit, "reason"), state);
-        reason.ns = (ns * number(exit, "total_ns")) / Math.max(1, total);
+        reason.size = (ns * number(exit, "total_ns")) / Math.max(1, total);
         reason.note = `${number(exit, "count")} exits, ${number(exit, "total_ns")} ns from exit to entry`;
+        inside(reason, exit, details, state);
       }
     }
   }
@@ -69,8 +72,44 @@ export function timeTree(report: Report, title: (state: string) => string): Node
   return root;
 }
 
+/** What an exit was about - which MSR, port, place in memory - shares its reason's width; the rest has no detail. */
+function inside(reason: Node, exit: Row, details: Row[], state: string): void {
+  const mine = details.filter((it) =>
+    ["vm", "vcpu", "level", "reason"].every((name) => it[name] === exit[name]),
+  );
+  for (const it of mine) {
+    const detail = child(reason, text(it, "detail"), state);
+    detail.size = (reason.size * number(it, "total_ns")) / Math.max(1, number(exit, "total_ns"));
+    detail.note = `${number(it, "count")} exits, ${number(it, "total_ns")} ns from exit to entry`;
+  }
+}
+
+/** Samples of a profiler as a tree: VM, vCPU, level, state, whose code, function. A sample is 1 wide. */
+export function sampleTree(report: Report, title: (state: string) => string): Node {
+  const root: Node = { name: "all", state: "", size: 0, note: "", children: [] };
+  for (const row of report.sections.flatMap((section) => rowsOf(section.tables.profile))) {
+    const state = text(row, "state");
+    const names = [
+      text(row, "vm"),
+      `vCPU ${text(row, "vcpu")}`,
+      text(row, "level"),
+      title(state),
+      text(row, "mode"),
+      text(row, "symbol"),
+    ];
+    let node = root;
+    node.size += number(row, "samples");
+    for (const [depth, name] of names.entries()) {
+      node = child(node, name, depth < 2 ? "" : state);
+      node.size += number(row, "samples");
+    }
+  }
+  order(root);
+  return root;
+}
+
 function order(node: Node): void {
-  node.children.sort((a, b) => b.ns - a.ns);
+  node.children.sort((a, b) => b.size - a.size);
   node.children.forEach(order);
 }
 
@@ -98,7 +137,7 @@ export function icicle(root: Node, focus: string[], least: number): Placed[] {
     out.push({ node, path, depth, from, to });
     let at = from;
     for (const inner of node.children) {
-      const width = ((to - from) * inner.ns) / Math.max(1, node.ns);
+      const width = ((to - from) * inner.size) / Math.max(1, node.size);
       walk(inner, [...path, inner.name], depth + 1, at, at + width);
       at += width;
     }

@@ -12,7 +12,7 @@ export const KEYS: [string, string][] = [
   ["1 to 9", "open a view"],
   ["t", "dark or light"],
   ["?", "this sheet"],
-  ["Esc", "close, clear the filter"],
+  ["Esc", "close, clear the filter and the mark, leave the wall"],
 ];
 
 const middle = () => (shown.value.t0 + shown.value.t1) / 2;
@@ -36,7 +36,7 @@ const ACTIONS: Record<string, () => void> = {
   },
   Escape: () => {
     helpOpen.value = false;
-    go({ q: null });
+    go({ q: null, mark: null, finding: null, wall: null });
   },
 };
 

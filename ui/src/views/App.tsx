@@ -1,21 +1,7 @@
 /** The page: what is open at the top, the views at the side, one view in the middle. */
+import { useEffect, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
-import { duration } from "../maths/format";
-import {
-  failure,
-  go,
-  hash,
-  helpOpen,
-  notice,
-  other,
-  recording,
-  recordings,
-  show,
-  shown,
-  theme,
-  whole,
-  zoomed,
-} from "../state/store";
+import { failure, go, hash, helpOpen, notice, other, recording, recordings, theme } from "../state/store";
 import { VIEWS, type ViewId } from "../state/views";
 import { Chains } from "./Chains";
 import { Exits } from "./Exits";
@@ -24,7 +10,9 @@ import { Flame } from "./Flame";
 import { Gauges } from "./Gauges";
 import { Help } from "./Help";
 import { Latency } from "./Latency";
+import { Live } from "./Live";
 import { Multiplication } from "./Multiplication";
+import { Overview } from "./Overview";
 import { Patterns } from "./Patterns";
 import { Recordings } from "./Recordings";
 import { Sections } from "./Sections";
@@ -47,9 +35,11 @@ export function App({ inlined }: { inlined: boolean }) {
         Skip to the view
       </a>
       <Top inlined={inlined} />
-      {open && <Views />}
+      {open && !hash.value.live && <Views />}
       <main id="main" tabIndex={-1}>
-        {failure.value ? (
+        {hash.value.live && !inlined ? (
+          <Live id={hash.value.live} />
+        ) : failure.value ? (
           <div class="empty" role="alert">
             <h2>That could not be opened</h2>
             <p>{failure.value}</p>
@@ -65,6 +55,9 @@ export function App({ inlined }: { inlined: boolean }) {
               {VIEWS.find((view) => view.id === hash.value.view)?.title ?? "Findings"} of{" "}
               {open.report.recording.path}
             </h1>
+            {open.timeline && (
+              <Overview recording={open} fixed={(hash.value.view ?? "findings") === "findings"} />
+            )}
             <View recording={open} id={(hash.value.view ?? "findings") as ViewId} />
           </>
         ) : hash.value.r ? (
@@ -107,6 +100,8 @@ function Top({ inlined }: { inlined: boolean }) {
                 chain2: null,
                 lane: null,
                 q: null,
+                live: null,
+                wall: null,
               },
               true,
             );
@@ -156,11 +151,6 @@ function Top({ inlined }: { inlined: boolean }) {
       )}
       {open?.report.recording.emulated && <Emulated by={open.report.recording.emulated} />}
       <span class="space" />
-      {open && zoomed.value && (
-        <button type="button" class="chip" onClick={() => show(whole.value)} title="Show the whole recording">
-          {duration(shown.value.t1 - shown.value.t0)} of {duration(whole.value.t1 - whole.value.t0)} ×
-        </button>
-      )}
       <button type="button" onClick={() => go({ theme: theme.value === "dark" ? "light" : "dark" })}>
         {theme.value === "dark" ? "Light" : "Dark"}
       </button>
@@ -189,8 +179,13 @@ function Emulated({ by }: { by: string }) {
 
 function Views() {
   const current = hash.value.view ?? "findings";
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a narrow screen they are a row that scrolls.
+    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+  }, [current]);
   return (
-    <nav class="views" aria-label="Views">
+    <nav class="views" aria-label="Views" ref={nav}>
       {VIEWS.map((view, i) => (
         <a
           key={view.id}

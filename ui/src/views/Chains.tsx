@@ -1,44 +1,51 @@
 /** View 'Chains': what happens inside one exit of L2, to scale; the usual one, the bad ones, and two side by side. */
+import { picksWithin } from "../data/picks";
 import type { Recording } from "../data/source";
 import type { ChainInFull } from "../data/types";
 import { counted, duration, instant, runs } from "../maths/format";
 import { heading } from "../maths/ladder";
 import { csv } from "../maths/rows";
+import type { Window } from "../maths/window";
 import { go, hash, show } from "../state/store";
 import { Empty, Figure } from "./Figure";
 import { Ladder, ladderHeight } from "./Ladder";
 import { useAnswer } from "./useAnswer";
+import { useWindow } from "./useReport";
 
 const LISTED = 60;
 
 export function Chains({ recording, other }: { recording: Recording; other: Recording | null }) {
   const { reason = "", order = "cost" } = hash.value;
   const sort = order === "time" || order === "exits" ? order : "cost";
+  const window = useWindow();
   const page = useAnswer(
-    () => recording.chains({ reason, sort, descending: sort !== "time", limit: LISTED }),
-    [recording, reason, sort],
+    () => recording.chains({ ...window, reason, sort, descending: sort !== "time", limit: LISTED }),
+    [recording, reason, sort, window?.t0, window?.t1],
   );
   const asked = hash.value.chain === undefined ? page.value?.chains[0]?.id : Number(hash.value.chain);
   const open = useAnswer(async () => {
     if (asked === undefined) return null;
-    const worst = await recording.chain(asked);
+    const worst = await full(recording, asked, window);
     // Nothing was chosen yet: the usual chain tells more than the worst one.
     if (hash.value.chain !== undefined || worst.picks.median === null || worst.picks.median === worst.id)
       return worst;
-    return recording.chain(worst.picks.median).catch(() => worst);
-  }, [recording, asked, hash.value.chain]);
+    return full(recording, worst.picks.median, window).catch(() => worst);
+  }, [recording, asked, hash.value.chain, window?.t0, window?.t1]);
   const second = useAnswer(async () => {
     if (hash.value.chain2 !== undefined) return (other ?? recording).chain(Number(hash.value.chain2));
     if (!other || !open.value) return null;
     const alike = (await other.chains({ reason: open.value.reason, limit: 1 })).chains[0];
     const any = alike ?? (await other.chains({ limit: 1 })).chains[0];
     if (!any) return null;
-    const full = await other.chain(any.id);
-    return full.picks.median === null ? full : other.chain(full.picks.median);
+    const found = await other.chain(any.id);
+    return found.picks.median === null ? found : other.chain(found.picks.median);
   }, [recording, other, hash.value.chain2, open.value?.id]);
   const error = page.error ?? open.error;
   if (error) return <Empty title="No chain was read">{error}</Empty>;
-  if (page.value && page.value.total === 0 && !reason) {
+  if (page.value && page.value.total === 0 && window && hash.value.chain === undefined) {
+    return <Empty title="No chain in this span of time">Clear it, or move it, to see others.</Empty>;
+  }
+  if (page.value && page.value.total === 0 && !reason && !window) {
     return (
       <Empty title="No chain in this recording">
         No exit of a nested guest was handed to its hypervisor. Record at L0 while an L2 guest runs:{" "}
@@ -50,7 +57,7 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
   const all = [open.value, second.value].filter((chain): chain is ChainInFull => chain !== null);
   const states = recording.timeline?.states ?? [];
   const statesOf = (i: number) => (i === 1 && other ? (other.timeline?.states ?? states) : states);
-  const full = Math.max(1, ...all.map((chain) => chain.to_ns - chain.from_ns));
+  const longest = Math.max(1, ...all.map((chain) => chain.to_ns - chain.from_ns));
   const height = Math.max(0, ...all.map((chain, i) => ladderHeight(chain, statesOf(i))));
   const reasons = [...new Set(page.value?.chains.map((chain) => chain.reason) ?? [])];
   return (
@@ -69,12 +76,14 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
           tools={<Picks chain={chain} to={i === 0 ? "chain" : "chain2"} alone={all.length === 1} />}
           caption={sentence(chain, i === 1 && other ? other.id : null, all.length > 1)}
         >
-          <Ladder chain={chain} states={statesOf(i)} full_ns={full} height={height} />
+          <Ladder chain={chain} states={statesOf(i)} full_ns={longest} height={height} />
         </Figure>
       ))}
       <section class="chain-list" aria-label="Chains">
         <header>
-          <h2>{page.value ? counted(page.value.total, "chain") : "Chains"}</h2>
+          <h2>
+            {page.value ? `${counted(page.value.total, "chain")}${window ? " in this span" : ""}` : "Chains"}
+          </h2>
           <div class="tools">
             <select
               aria-label="Reason"
@@ -117,6 +126,12 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
       </section>
     </div>
   );
+}
+
+/** A chain with its slices; its picks are those of the window, where there is one. */
+async function full(recording: Recording, id: number, window: Window | null): Promise<ChainInFull> {
+  const chain = await recording.chain(id);
+  return window ? { ...chain, picks: await picksWithin(recording, chain, window) } : chain;
 }
 
 function Picks({ chain, to, alone }: { chain: ChainInFull; to: "chain" | "chain2"; alone: boolean }) {

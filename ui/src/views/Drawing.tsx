@@ -1,7 +1,9 @@
 /** A Section's figure, by its kind: bars, a ladder, a histogram. */
+import { useRef } from "preact/hooks";
 import type { Bar, BarGroup, FigureData } from "../data/types";
-import { levelState, STATE_NAMES } from "../draw/tokens";
+import { fillOf, levelState, STATE_NAMES } from "../draw/tokens";
 import { amount, duration, percent } from "../maths/format";
+import { useWidth } from "./useSize";
 
 const ROW = 24;
 const WIDTH = 860;
@@ -21,53 +23,61 @@ export function Drawing({ figure }: { figure: FigureData }) {
 }
 
 function fill(hue: string): string {
-  if (STATE_NAMES.includes(hue)) return `url(#pat-${hue})`;
-  return /^(L\d|VMM)$/.test(hue) ? `url(#pat-${levelState(hue)})` : "var(--soft)";
+  if (STATE_NAMES.includes(hue)) return fillOf(hue);
+  return /^(L\d|VMM)$/.test(hue) ? fillOf(levelState(hue)) : "var(--soft)";
 }
 
+/** A row each; where there is no room beside the words, the bars lie below them. */
 function Bars({ group }: { group: BarGroup }) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = Math.min(WIDTH, useWidth(box));
+  const below = width < 600;
+  const row = below ? ROW + 14 : ROW;
   const most = Math.max(...group.bars.map((bar) => bar.value), 1e-9);
-  const height = group.bars.length * ROW + 26;
-  const wide = (bar: Bar) => Math.max(1.5, (bar.value / most) * (WIDTH - 420));
+  const height = group.bars.length * row + 26;
+  const wide = (bar: Bar) => Math.max(1.5, (bar.value / most) * (below ? width - 2 : width - 420));
+  const [amountAt, shareAt] = below ? [width - 60, width] : [218, 278];
   return (
-    <svg
-      class="picture bars"
-      viewBox={`0 0 ${WIDTH} ${height}`}
-      style={{ maxWidth: `${WIDTH}px` }}
-      role="img"
-      aria-label={group.title}
-    >
-      <text x="0" y="15" font-weight="600">
-        {group.title.replace(/ {2,}/g, ", ")}
-      </text>
-      {group.bars.map((bar, i) => (
-        <g key={bar.label} transform={`translate(0 ${26 + i * ROW})`}>
-          <text x="0" y="14">
-            {bar.label}
-          </text>
-          <text x="218" y="14" text-anchor="end">
-            {amount(bar.value, group.unit)}
-          </text>
-          <text class="faint" x="278" y="14" text-anchor="end">
-            {group.total > 0 ? percent(bar.value / group.total) : ""}
-          </text>
-          <rect
-            x="290"
-            y="2"
-            width={wide(bar)}
-            height={ROW - 8}
-            fill={fill(bar.hue)}
-            stroke="var(--soft)"
-            stroke-width="0.5"
-          />
-          {bar.note && (
-            <text class="faint" x={298 + wide(bar)} y="14" font-size="11">
-              {bar.note}
+    <div ref={box}>
+      <svg
+        class="picture bars"
+        viewBox={`0 0 ${width} ${height}`}
+        style={{ maxWidth: `${WIDTH}px` }}
+        role="img"
+        aria-label={group.title}
+      >
+        <text x="0" y="15" font-weight="600">
+          {group.title.replace(/ {2,}/g, ", ")}
+        </text>
+        {group.bars.map((bar, i) => (
+          <g key={bar.label} transform={`translate(0 ${26 + i * row})`}>
+            <text x="0" y="14">
+              {bar.label}
             </text>
-          )}
-        </g>
-      ))}
-    </svg>
+            <text x={amountAt} y="14" text-anchor="end">
+              {amount(bar.value, group.unit)}
+            </text>
+            <text class="faint" x={shareAt} y="14" text-anchor="end">
+              {group.total > 0 ? percent(bar.value / group.total) : ""}
+            </text>
+            <rect
+              x={below ? 0 : 290}
+              y={below ? 19 : 2}
+              width={wide(bar)}
+              height={below ? 10 : ROW - 8}
+              fill={fill(bar.hue)}
+              stroke="var(--soft)"
+              stroke-width="0.5"
+            />
+            {bar.note && !below && (
+              <text class="faint" x={298 + wide(bar)} y="14" font-size="11">
+                {bar.note}
+              </text>
+            )}
+          </g>
+        ))}
+      </svg>
+    </div>
   );
 }
 
@@ -129,7 +139,7 @@ function Rungs({ rungs }: { rungs: NonNullable<FigureData["rungs"]> }) {
             y={lanes.indexOf(rung.lane) * 40 + 6}
             width={Math.max(1, x(rung.at_ns + rung.length_ns) - x(rung.at_ns))}
             height="28"
-            fill={`url(#pat-${levelState(rung.lane)})`}
+            fill={fillOf(levelState(rung.lane))}
           >
             <title>{`${rung.label}${rung.repeat > 1 ? ` ×${rung.repeat}` : ""}: ${duration(rung.length_ns)}`}</title>
           </rect>

@@ -21,7 +21,9 @@ export function Events({ recording }: { recording: Recording }) {
       </p>
     );
   }
-  const last = Math.min(value.total, offset + ROWS);
+  const last = offset + value.events.length;
+  // A page that is not full is the last, and then the total is known.
+  const more = value.total === null || last < value.total;
   const columns = ["time_ns", "cpu", "tid", "name", "fields"] as const;
   return (
     <Figure
@@ -39,7 +41,7 @@ export function Events({ recording }: { recording: Recording }) {
           <button type="button" disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - ROWS))}>
             earlier
           </button>
-          <button type="button" disabled={last >= value.total} onClick={() => setOffset(offset + ROWS)}>
+          <button type="button" disabled={!more} onClick={() => setOffset(offset + ROWS)}>
             later
           </button>
         </>
@@ -47,7 +49,7 @@ export function Events({ recording }: { recording: Recording }) {
       caption={
         value.total === 0
           ? "No event can be listed."
-          : `Events ${grouped(offset + 1)} to ${grouped(last)} of ${grouped(value.total)}, with the names and fields of the kernel.`
+          : `Events ${grouped(offset + 1)} to ${grouped(last)} of ${value.total === null ? "a number still being counted" : grouped(value.total)}, with the names and fields of the kernel.`
       }
     >
       <div class="table-box" tabIndex={0} role="region" aria-label="Events">

@@ -2,10 +2,14 @@
 import type { Recording } from "../data/source";
 import type { Report, Table } from "../data/types";
 import { levelState } from "../draw/tokens";
+import { axisOf, binsByRow, keyOf } from "../maths/bins";
 import { counted, duration, grouped, percent } from "../maths/format";
-import { byReason, csv, matches, number, type Row, rowsOf, sorted, text } from "../maths/rows";
+import { findingFor } from "../maths/named";
+import { byReason, csv, matches, number, rowsOf, sorted, text } from "../maths/rows";
 import { go, hash } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
+import { Histogram } from "./Histogram";
+import { useReport } from "./useReport";
 
 const COLUMNS: [string, string][] = [
   ["vm", "VM"],
@@ -19,6 +23,7 @@ const COLUMNS: [string, string][] = [
   ["p99_ns", "p99"],
   ["max_ns", "Max"],
 ];
+const QUANTILES = ["p50_ns", "p90_ns", "p99_ns", "max_ns"];
 const WORDS = ["vm", "vcpu", "level", "reason"];
 
 export function tableOf(report: Report, name: string): Table | undefined {
@@ -26,11 +31,14 @@ export function tableOf(report: Report, name: string): Table | undefined {
 }
 
 export function Exits({ recording, other }: { recording: Recording; other: Recording | null }) {
-  const all = rowsOf(tableOf(recording.report, "exits"));
+  const { report, note, window } = useReport(recording);
+  const all = rowsOf(tableOf(report, "exits"));
   if (all.length === 0) {
     return (
       <Empty title="No exits">
-        The recording holds no kvm_exit events. <code>kvmscope record</code> on the host brings them.
+        {window
+          ? "Nothing left the guest in this span of time."
+          : "The recording holds no kvm_exit events. Record on the host, at L0, to get them: kvmscope record."}
       </Empty>
     );
   }
@@ -44,18 +52,24 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
   );
   const total = rows.reduce((sum, row) => sum + number(row, "total_ns"), 0);
   const exits = rows.reduce((sum, row) => sum + number(row, "count"), 0);
+  const oneVcpu = new Set(all.map((row) => text(row, "vcpu"))).size === 1;
   const oneVm = new Set(all.map((row) => text(row, "vm"))).size === 1;
-  const columns = COLUMNS.filter(([name]) => name !== "vm" || !oneVm);
   const second = other ? byReason(rowsOf(tableOf(other.report, "exits"))) : null;
-  const here = byReason(all);
-  const findings = recording.report.sections.flatMap((section) => section.findings);
+  // The other recording has a time of its own: what is compared is all of both.
+  const here = byReason(rowsOf(tableOf(recording.report, "exits")));
   const most = Math.max(1, ...rows.map((row) => number(row, "total_ns")));
-  const slowest = Math.max(2, ...all.map((row) => number(row, "max_ns")));
+  // The bars tell p90, and the CSV has it.
+  const hidden = [oneVm ? "vm" : "", oneVcpu ? "vcpu" : "", "p90_ns", ...(second ? QUANTILES : [])];
+  const columns = COLUMNS.filter(([name]) => !hidden.includes(name));
+  const gone = second ? [...second.keys()].filter((key) => !here.has(key)) : [];
+  const bins = binsByRow(rowsOf(tableOf(report, "exit_bins")));
+  const axis = axisOf(rows.flatMap((row) => [bins.get(keyOf(row)) ?? []]));
   const top = sorted(rows, "total_ns", true)[0];
   return (
     <Figure
       id="exits"
       title="Which exits cost most?"
+      note={note}
       picture={false}
       csv={() =>
         csv(
@@ -65,7 +79,7 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
       }
       caption={
         top
-          ? `${counted(exits, "exit")} took ${duration(total)}; ${text(top, "reason")} at ${text(top, "level")} most of it, ${percent(number(top, "total_ns") / Math.max(1, total))}. Total is from exit to next entry, less time off the CPU. The strip shows p50, p90, p99 and the maximum on one log scale.${second ? " Differences compare level and reason, summed over VMs and vCPUs." : ""}`
+          ? `${counted(exits, "exit")} took ${duration(total)}; ${text(top, "reason")} at ${text(top, "level")} most of it, ${percent(number(top, "total_ns") / Math.max(1, total))}. Total is from exit to next entry, less time off the CPU. The bars count exits by how long they took, from ${duration(axis.from)} to ${duration(axis.to)} on one log scale, heights as square roots; ticks below are p50 and p99.${second ? ` Differences compare level and reason over both whole recordings, summed over VMs and vCPUs.${gone.length > 0 ? ` Only the other has ${gone.join(", ")}.` : ""}` : ""}`
           : "No row has all of these words."
       }
       tools={
@@ -82,7 +96,7 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
         <table class="numbers">
           <thead>
             <tr>
-              {columns.map(([name, title]) => (
+              {columns.map(([name, title]) => [
                 <th
                   key={name}
                   class={WORDS.includes(name) ? "" : "number"}
@@ -95,22 +109,32 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
                     {title}
                     {sort === name ? (descending ? " ▾" : " ▴") : ""}
                   </button>
-                </th>
-              ))}
-              <th>Spread</th>
-              {second && <th class="number">Other: exits</th>}
-              {second && <th class="number">Difference</th>}
+                </th>,
+                second && (name === "count" || name === "total_ns") && (
+                  <th key={`other ${name}`} class="number">
+                    Other
+                  </th>
+                ),
+                second && (name === "count" || name === "total_ns") && (
+                  <th key={`difference ${name}`} class="number">
+                    Difference
+                  </th>
+                ),
+              ])}
               <th>Removed by</th>
+              <th>
+                <span class="axis-ends">
+                  <span>{duration(axis.from)}</span>
+                  <span>{duration(axis.to)}</span>
+                </span>
+              </th>
             </tr>
           </thead>
           <tbody>
             {rows.map((row) => {
               const reason = text(row, "reason");
               const key = `${text(row, "level")} ${reason}`;
-              const finding = findings.find(
-                (it) =>
-                  it.subject.startsWith(text(row, "vm")) && new RegExp(`\\b${reason}\\b`).test(it.title),
-              );
+              const finding = findingFor(recording.report, text(row, "vm"), reason);
               return (
                 <tr key={`${text(row, "vm")}/${text(row, "vcpu")}/${key}`}>
                   {!oneVm && (
@@ -118,7 +142,7 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
                       {text(row, "vm")}
                     </td>
                   )}
-                  <td>{text(row, "vcpu")}</td>
+                  {!oneVcpu && <td>{text(row, "vcpu")}</td>}
                   <td class="level">
                     <Swatch state={levelState(text(row, "level"))} /> {text(row, "level")}
                   </td>
@@ -126,32 +150,44 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
                     <b>{reason}</b>
                   </td>
                   <td class="number">{grouped(number(row, "count"))}</td>
+                  {second && (
+                    <Difference
+                      a={here.get(key)?.count ?? 0}
+                      b={second.get(key)?.count ?? 0}
+                      print={grouped}
+                    />
+                  )}
                   <td class="number bar">
                     <i style={{ width: `${(100 * number(row, "total_ns")) / most}%` }} />
                     {duration(number(row, "total_ns"))}
                   </td>
-                  {["p50_ns", "p90_ns", "p99_ns", "max_ns"].map((name) => (
-                    <td class="number" key={name}>
-                      {duration(number(row, name))}
-                    </td>
-                  ))}
-                  <td>
-                    <Spread row={row} slowest={slowest} />
-                  </td>
-                  {second && <Difference a={here.get(key)?.count ?? 0} b={second.get(key)?.count ?? 0} />}
+                  {second ? (
+                    <Difference
+                      a={here.get(key)?.total_ns ?? 0}
+                      b={second.get(key)?.total_ns ?? 0}
+                      print={duration}
+                    />
+                  ) : (
+                    QUANTILES.filter((name) => !hidden.includes(name)).map((name) => (
+                      <td class="number" key={name}>
+                        {duration(number(row, name))}
+                      </td>
+                    ))
+                  )}
                   <td>
                     {finding && (
                       <button
                         type="button"
                         class="link"
-                        onClick={() => {
-                          go({ view: "findings" }, true);
-                          setTimeout(() => document.getElementById(finding.id)?.scrollIntoView(), 60);
-                        }}
+                        title={finding.title}
+                        onClick={() => go({ view: "findings", finding: finding.id }, true)}
                       >
                         {finding.rule}
                       </button>
                     )}
+                  </td>
+                  <td>
+                    <Histogram row={row} bins={bins.get(keyOf(row)) ?? []} axis={axis} />
                   </td>
                 </tr>
               );
@@ -163,38 +199,15 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
   );
 }
 
-function Difference({ a, b }: { a: number; b: number }) {
+/** What the other recording has, and how far that is from this one. */
+function Difference({ a, b, print }: { a: number; b: number; print: (value: number) => string }) {
   const change = b - a;
+  const sign = change > 0 ? "+" : "−";
+  const share = a > 0 ? ` (${sign}${((100 * Math.abs(change)) / a).toFixed(0)} %)` : "";
   return (
     <>
-      <td class="number">{grouped(b)}</td>
-      <td class="number">
-        {change === 0
-          ? "same"
-          : `${change > 0 ? "+" : "−"}${grouped(Math.abs(change))}${a > 0 ? ` (${((100 * change) / a).toFixed(0)} %)` : ""}`}
-      </td>
+      <td class="number soft">{print(b)}</td>
+      <td class="number">{change === 0 ? "same" : `${sign}${print(Math.abs(change))}${share}`}</td>
     </>
-  );
-}
-
-/** Quantiles as marks on a log scale from 1 us to the slowest exit of the table. */
-function Spread({ row, slowest }: { row: Row; slowest: number }) {
-  const from = 3;
-  const to = Math.max(from + 1, Math.log10(slowest));
-  const x = (name: string) =>
-    2 + (Math.max(0, Math.log10(Math.max(1, number(row, name))) - from) / (to - from)) * 116;
-  return (
-    <svg class="spread" width="120" height="16" aria-hidden="true">
-      <line x1={x("p50_ns")} x2={x("max_ns")} y1="8" y2="8" stroke="var(--soft)" />
-      <rect
-        x={x("p50_ns")}
-        width={Math.max(1, x("p90_ns") - x("p50_ns"))}
-        y="5"
-        height="6"
-        fill="var(--ink)"
-      />
-      <line x1={x("p99_ns")} x2={x("p99_ns")} y1="3" y2="13" stroke="var(--ink)" stroke-width="1.5" />
-      <circle cx={x("max_ns")} cy="8" r="2" fill="var(--page)" stroke="var(--ink)" />
-    </svg>
   );
 }

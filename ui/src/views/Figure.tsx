@@ -1,13 +1,19 @@
 /** The frame of every picture: a title, the answer in words, the picture, and ways to take it along. */
+
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
-import { hand, pngOf, pngOfSvg, svgOfCanvas, svgText } from "../draw/export";
+import { hand, pngOfSvg, svgText } from "../draw/export";
+import { fillOf } from "../draw/tokens";
 import { notice } from "../state/store";
 
 interface Props {
   id: string;
   title: string;
+  /** What is not as one would think: still being read, or of another span. */
+  note?: string;
   caption: ComponentChildren;
+  /** The picture as vectors, where it is no SVG on the page. */
+  svg?: () => string;
   /** The numbers behind the picture. */
   csv?: () => string;
   tools?: ComponentChildren;
@@ -16,18 +22,19 @@ interface Props {
   picture?: boolean;
 }
 
-export function Figure({ id, title, caption, csv, tools, children, picture = true }: Props) {
+export function Figure({ id, title, note, caption, svg, csv, tools, children, picture = true }: Props) {
   const body = useRef<HTMLDivElement>(null);
   const copy = async (kind: "png" | "svg" | "csv") => {
-    const svg = body.current?.querySelector<SVGSVGElement>("svg.picture");
-    const canvas = body.current?.querySelector("canvas");
+    const drawn = body.current?.querySelector<SVGSVGElement>("svg.picture");
+    const vectors = () => svg?.() ?? (drawn ? svgText(drawn) : null);
     try {
       let blob: Blob | null = null;
-      if (kind === "csv" && csv) blob = new Blob([csv()], { type: "text/csv" });
-      else if (kind === "svg" && (svg || canvas)) {
-        blob = new Blob([svg ? svgText(svg) : svgOfCanvas(canvas!)], { type: "image/svg+xml" });
-      } else if (svg) blob = await pngOfSvg(svgText(svg));
-      else if (canvas) blob = await pngOf(canvas);
+      if (kind === "csv") blob = csv ? new Blob([csv()], { type: "text/csv" }) : null;
+      else {
+        const text = vectors();
+        if (text && kind === "svg") blob = new Blob([text], { type: "image/svg+xml" });
+        else if (text) blob = await pngOfSvg(text);
+      }
       if (blob) notice.value = await hand(blob, `${id}.${kind}`);
     } catch (error) {
       notice.value = `That did not work: ${(error as Error).message}`;
@@ -56,6 +63,11 @@ export function Figure({ id, title, caption, csv, tools, children, picture = tru
           )}
         </div>
       </header>
+      {note && (
+        <p class="note" role="status">
+          {note}
+        </p>
+      )}
       <div class="figure-body" ref={body}>
         {children}
       </div>
@@ -78,7 +90,7 @@ export function Empty({ title, children }: { title: string; children: ComponentC
 export function Swatch({ state }: { state: string }) {
   return (
     <svg class="swatch" width="14" height="14" aria-hidden="true">
-      <rect width="14" height="14" fill={`url(#pat-${state})`} stroke="var(--soft)" stroke-width="0.5" />
+      <rect width="14" height="14" fill={fillOf(state)} stroke="var(--soft)" stroke-width="0.5" />
     </svg>
   );
 }

@@ -1,8 +1,11 @@
 /** View 'Findings': the answer in words, then what to change, how that is known, and what it costs. */
+import { useEffect, useRef } from "preact/hooks";
+import { placeOf } from "../data/place";
 import type { Recording } from "../data/source";
 import type { Finding, Section } from "../data/types";
 import { amount } from "../maths/format";
-import { go, notice } from "../state/store";
+import { wordsOf } from "../maths/named";
+import { go, hash, notice, show } from "../state/store";
 
 const SEVERITIES = ["high", "medium", "low", "info"] as const;
 /** Severity is a shape and a word: hue means level and nothing else. */
@@ -23,7 +26,7 @@ export function Findings({ recording }: { recording: Recording }) {
       {SEVERITIES.flatMap((severity) =>
         findings
           .filter((finding) => finding.severity === severity)
-          .map((finding) => <Card key={finding.id} finding={finding} />),
+          .map((finding) => <Card key={finding.id} finding={finding} recording={recording} />),
       )}
       {problems.length > 0 && (
         <>
@@ -78,10 +81,29 @@ function jump(finding: Finding, where: string): Record<string, string> {
   return { view: "sections", table: table ?? "", q: "" };
 }
 
-function Card({ finding }: { finding: Finding }) {
+/** Opens the timeline at the worst instant of what the words name. */
+async function see(recording: Recording, finding: Finding, words: string): Promise<void> {
+  const place = (await placeOf(recording, words)) ?? (await placeOf(recording, wordsOf(finding)));
+  go({ view: "timeline" }, true);
+  if (!place) {
+    notice.value = "No single instant shows this: it is a matter of all of the recording.";
+    return;
+  }
+  const rim = Math.max(50, (place.t1 - place.t0) * 0.4);
+  show({ t0: place.t0 - rim, t1: place.t1 + rim });
+  go({ mark: Math.round(place.t0) });
+  notice.value = place.words;
+}
+
+function Card({ finding, recording }: { finding: Finding; recording: Recording }) {
   const { cost } = finding;
+  const card = useRef<HTMLElement>(null);
+  const open = hash.value.finding === finding.id;
+  useEffect(() => {
+    if (open) card.current?.scrollIntoView({ block: "center" });
+  }, [open]);
   return (
-    <article class={`finding ${finding.severity}`} id={finding.id}>
+    <article class={`finding ${finding.severity} ${open ? "open" : ""}`} id={finding.id} ref={card}>
       <header>
         <span class="severity">
           <i aria-hidden="true">{MARKS[finding.severity]}</i> {finding.severity}
@@ -97,15 +119,26 @@ function Card({ finding }: { finding: Finding }) {
             {finding.evidence.map((evidence) => (
               <li key={evidence.what}>
                 {evidence.what}{" "}
-                <button type="button" class="link" onClick={() => go(jump(finding, evidence.where), true)}>
-                  {evidence.where}
-                </button>
+                {/table \w+/.test(evidence.where) ? (
+                  <button type="button" class="link" onClick={() => go(jump(finding, evidence.where), true)}>
+                    {evidence.where}
+                  </button>
+                ) : (
+                  <span class="soft">{evidence.where}</span>
+                )}{" "}
+                {recording.timeline && (
+                  <button
+                    type="button"
+                    class="link"
+                    aria-label={`See it on the timeline: ${evidence.what}`}
+                    onClick={() => void see(recording, finding, evidence.what)}
+                  >
+                    see it
+                  </button>
+                )}
               </li>
             ))}
           </ul>
-          <button type="button" class="link" onClick={() => go({ view: "timeline" }, true)}>
-            show on the timeline
-          </button>
         </div>
         <div>
           <h4>{cost.kind === "modelled" ? "Would save" : "Costs"}</h4>

@@ -1,29 +1,40 @@
 /** View 'Flame': where does time go, from the VM down to the reason? An icicle: width is time. */
+
 import { useMemo, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
-import { duration, percent } from "../maths/format";
+import { fillOf } from "../draw/tokens";
+import { counted, duration, percent } from "../maths/format";
 import { csv } from "../maths/rows";
-import { icicle, type Node, timeTree } from "../maths/tree";
+import { icicle, type Node, sampleTree, timeTree } from "../maths/tree";
 import { go, hash } from "../state/store";
 import { Empty, Figure } from "./Figure";
+import { useReport } from "./useReport";
 import { useWidth } from "./useSize";
 
 const ROW = 30;
 const CULL_PIXELS = 1;
 const TEXT_PIXELS = 26;
-const LEVELS = ["everything", "VM", "vCPU", "level", "state", "reason"];
+const LEVELS = ["everything", "VM", "vCPU", "level", "state", "reason", "detail"];
+const SAMPLE_LEVELS = ["everything", "VM", "vCPU", "level", "state", "code", "function"];
 
 export function Flame({ recording }: { recording: Recording }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
-  const tree = useMemo(() => {
+  const { report, note, window } = useReport(recording);
+  const { time, samples } = useMemo(() => {
     const titles = new Map(recording.timeline?.states.map((state) => [state.name, state.title]));
-    return timeTree(recording.report, (state) => titles.get(state) ?? state.replaceAll("_", " "));
-  }, [recording]);
-  if (tree.ns === 0) {
+    const title = (state: string) => titles.get(state) ?? state.replaceAll("_", " ");
+    return { time: timeTree(report, title), samples: sampleTree(report, title) };
+  }, [recording, report]);
+  const sampled = hash.value.width === "samples" && samples.size > 0;
+  const tree = sampled ? samples : time;
+  const print = (size: number) => (sampled ? counted(size, "sample") : duration(Math.round(size)));
+  if (tree.size === 0) {
     return (
       <Empty title="No time to divide">
-        No vCPU's time could be told. <code>kvmscope record</code> on the host brings kvm_entry and kvm_exit.
+        {window
+          ? "No vCPU's time could be told in this span."
+          : "No vCPU's time could be told. Record on the host to get kvm_entry and kvm_exit: kvmscope record."}
       </Empty>
     );
   }
@@ -39,15 +50,26 @@ export function Flame({ recording }: { recording: Recording }) {
     <Figure
       id="flame"
       title="Where does the time go, level by level?"
+      note={note}
       csv={() =>
         csv(
-          ["path", "ns"],
-          icicle(tree, [], 0).map((it) => [it.path.join(" > "), Math.round(it.node.ns)]),
+          ["path", sampled ? "samples" : "ns"],
+          icicle(tree, [], 0).map((it) => [it.path.join(" > "), Math.round(it.node.size)]),
         )
       }
-      caption={`Width is time, ${duration(top.node.ns)} in all; rows from ${LEVELS[Math.min(focus.length, 5)]} down. The largest part is "${dearest.name}", ${percent(dearest.ns / top.node.ns)}. Reasons share the state that handles them in proportion to their time from exit to entry. Click or Enter opens a part.${search ? ` ${found.length} parts match.` : ""}`}
+      caption={`${sampled ? "Width is samples of the profiler" : "Width is time"}, ${print(top.node.size)} in all; rows from ${(sampled ? SAMPLE_LEVELS : LEVELS)[Math.min(focus.length, 6)]} down. The largest part is "${dearest.name}", ${percent(dearest.size / top.node.size)}. ${sampled ? "Each sample lies in the state its vCPU was in, and in the function it hit." : "Reasons share the state that handles them in proportion to their time from exit to entry, details their reason."} Click or Enter opens a part.${search ? ` ${found.length} parts match.` : ""}`}
       tools={
         <>
+          {samples.size > 0 && (
+            <select
+              aria-label="Width is"
+              value={sampled ? "samples" : "time"}
+              onChange={(event) => go({ width: event.currentTarget.value, focus: null })}
+            >
+              <option value="time">width is time</option>
+              <option value="samples">width is samples</option>
+            </select>
+          )}
           {focus.length > 0 && (
             <button type="button" onClick={() => open(focus.slice(0, -1))}>
               up
@@ -69,7 +91,7 @@ export function Flame({ recording }: { recording: Recording }) {
           viewBox={`0 0 ${width} ${depth * ROW}`}
           height={depth * ROW}
           role="group"
-          aria-label="Time by VM, vCPU, level, state and reason"
+          aria-label={`${sampled ? "Samples" : "Time"} by VM, vCPU, level, state and what lies below`}
         >
           {placed.map((it) => {
             const left = it.from * width;
@@ -86,20 +108,20 @@ export function Flame({ recording }: { recording: Recording }) {
                 onKeyDown={(event) => event.key === "Enter" && open(it.path)}
                 opacity={dim ? 0.3 : 1}
               >
-                <title>{`${it.path.join(" > ") || "all vCPUs"}: ${duration(Math.round(it.node.ns))}, ${percent(it.node.ns / top.node.ns)}${it.node.note ? `\n${it.node.note}` : ""}`}</title>
+                <title>{`${it.path.join(" > ") || "all vCPUs"}: ${print(it.node.size)}, ${percent(it.node.size / top.node.size)}${it.node.note ? `\n${it.node.note}` : ""}`}</title>
                 <rect
                   x={left}
                   y={it.depth * ROW}
                   width={Math.max(0.5, wide - 1)}
                   height={ROW - 2}
                   rx="2"
-                  fill={it.node.state ? `url(#pat-${it.node.state})` : "var(--panel)"}
+                  fill={it.node.state ? fillOf(it.node.state) : "var(--panel)"}
                   stroke="var(--line)"
                   stroke-width="0.5"
                 />
                 {wide > TEXT_PIXELS && (
                   <Name
-                    text={`${name} ${wide > 150 ? percent(it.node.ns / top.node.ns) : ""}`}
+                    text={`${name} ${wide > 150 ? percent(it.node.size / top.node.size) : ""}`}
                     x={left}
                     y={it.depth * ROW}
                     wide={wide}
@@ -154,5 +176,5 @@ function Name({
 function largest(node: Node): Node {
   const leaves = (it: Node): Node[] =>
     it.children.length === 0 || it.children[0]?.note ? [it] : it.children.flatMap(leaves);
-  return leaves(node).reduce((a, b) => (b.ns > a.ns ? b : a));
+  return leaves(node).reduce((a, b) => (b.size > a.size ? b : a));
 }

@@ -1,5 +1,7 @@
 /** One chain drawn to time scale: columns are levels, time runs down, every exit of L1 is a rung. */
+
 import type { ChainInFull, State } from "../data/types";
+import { fillOf } from "../draw/tokens";
 import { duration } from "../maths/format";
 import { LADDER_LANES, labels, rails, spread } from "../maths/ladder";
 
@@ -85,7 +87,7 @@ export function Ladder({ chain, states, full_ns, height }: Props) {
               width={COLUMN - 12}
               y={y(span.from_ns)}
               height={Math.max(1, y(span.to_ns) - y(span.from_ns))}
-              fill={`url(#pat-${span.name})`}
+              fill={fillOf(span.name)}
             >
               <title>{`${span.title}${span.detail ? `, ${span.detail}` : ""}: ${duration(span.to_ns - span.from_ns)}`}</title>
             </rect>

@@ -1,7 +1,8 @@
 /** View 'Latency': does the cost move with time, and how bad are the tails? */
 import { useEffect, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
-import type { Chain } from "../data/types";
+import type { Chain, Report } from "../data/types";
+import { standalone } from "../draw/export";
 import { token } from "../draw/tokens";
 import { counted, duration, instant } from "../maths/format";
 import { decades, heat, logPlace, marks, ninesPlace, quantile } from "../maths/quantile";
@@ -10,6 +11,7 @@ import { go, show, shown, theme } from "../state/store";
 import { tableOf } from "./Exits";
 import { Empty, Figure } from "./Figure";
 import { useChains } from "./useChains";
+import { useReport } from "./useReport";
 import { useWidth } from "./useSize";
 
 const ROW_PIXELS = 6;
@@ -18,7 +20,8 @@ const LEFT = 62;
 const CURVES = 5;
 
 export function Latency({ recording }: { recording: Recording }) {
-  const { value, error } = useChains(recording);
+  const { report, note, window } = useReport(recording);
+  const { value, error } = useChains(recording, window);
   if (error) return <Empty title="No chain was read">{error}</Empty>;
   const closed = value?.chains.filter((chain) => chain.cost_ns !== null) ?? [];
   return (
@@ -28,13 +31,19 @@ export function Latency({ recording }: { recording: Recording }) {
           <Heat chains={closed} left={value.total - value.chains.length} />
         ) : (
           <Empty title="No chain to plot over time">
-            The heat map shows what each reflected exit of L2 cost. Record at L0 while a nested guest runs to
-            get them.
+            {window
+              ? "No chain lies in this span of time."
+              : "The heat map shows what each reflected exit of L2 cost. Record at L0 while a nested guest runs to get them."}
           </Empty>
         ))}
-      <Percentiles recording={recording} chains={closed} />
+      <Percentiles report={report} note={note} chains={closed} />
     </>
   );
+}
+
+/** Brendan Gregg's heat maps raise counts to 0.4 or so: single outliers stay visible beside the bulk. */
+function strength(count: number, most: number): number {
+  return Math.max(0.16, (count / most) ** 0.4);
 }
 
 function Heat({ chains, left }: { chains: Chain[]; left: number }) {
@@ -62,8 +71,7 @@ function Heat({ chains, left }: { chains: Chain[]; left: number }) {
       for (let column = 0; column < columns; column++) {
         const count = grid.counts[row * columns + column]!;
         if (count === 0) continue;
-        // Brendan Gregg's heat maps raise counts to 0.4 or so: single outliers stay visible beside the bulk.
-        context.globalAlpha = Math.max(0.16, (count / grid.most) ** 0.4);
+        context.globalAlpha = strength(count, grid.most);
         context.fillRect(
           column * ROW_PIXELS,
           height - (row + 1) * ROW_PIXELS,
@@ -90,6 +98,25 @@ function Heat({ chains, left }: { chains: Chain[]; left: number }) {
     <Figure
       id="heat"
       title="Does the cost of a chain move with time?"
+      svg={() => {
+        const labels = marks(grid.from, grid.to).map(
+          (size) =>
+            `<text x="${LEFT - 8}" y="${(height - logPlace(size, grid.from, grid.to) * height + 4).toFixed(1)}" text-anchor="end" font-size="11" fill="var(--soft)">${duration(size)}</text>`,
+        );
+        const ends = [
+          `<text x="${LEFT}" y="${height + 16}" font-size="11" fill="var(--soft)">${instant(window.t0, 1e6)}</text>`,
+          `<text x="${LEFT + columns * ROW_PIXELS}" y="${height + 16}" text-anchor="end" font-size="11" fill="var(--soft)">${instant(window.t1, 1e6)}</text>`,
+        ];
+        const cells: string[] = [];
+        for (const [i, count] of grid.counts.entries()) {
+          if (count === 0) continue;
+          const y = height - (Math.floor(i / columns) + 1) * ROW_PIXELS;
+          cells.push(
+            `<rect x="${LEFT + (i % columns) * ROW_PIXELS}" y="${y}" width="${ROW_PIXELS - 1}" height="${ROW_PIXELS - 1}" fill="var(--ramp-1)" opacity="${strength(count, grid.most).toFixed(2)}"/>`,
+          );
+        }
+        return standalone([...labels, ...ends, ...cells].join(""), LEFT + columns * ROW_PIXELS, height + 24);
+      }}
       csv={() =>
         csv(
           ["from_ns", "cost_ns", "reason"],
@@ -155,8 +182,8 @@ function curveOf(title: string, values: number[]): Curve {
   return { title, count: values.length, points, whole: true };
 }
 
-function Percentiles({ recording, chains }: { recording: Recording; chains: Chain[] }) {
-  const rows = sorted(rowsOf(tableOf(recording.report, "exits")), "total_ns", true).slice(0, CURVES);
+function Percentiles({ report, note, chains }: { report: Report; note: string; chains: Chain[] }) {
+  const rows = sorted(rowsOf(tableOf(report, "exits")), "total_ns", true).slice(0, CURVES);
   const curves: Curve[] = rows.map((row) => ({
     title: `${text(row, "level")} ${text(row, "reason")}${number(row, "vcpu") > 0 ? `, vCPU ${text(row, "vcpu")}` : ""}`,
     count: number(row, "count"),
@@ -179,10 +206,10 @@ function Percentiles({ recording, chains }: { recording: Recording; chains: Chai
         chains.map((chain) => chain.cost_ns!),
       ),
     );
-  return curves.length > 0 ? <Curves curves={curves} chains={chains.length > 1} /> : null;
+  return curves.length > 0 ? <Curves curves={curves} note={note} chains={chains.length > 1} /> : null;
 }
 
-function Curves({ curves, chains }: { curves: Curve[]; chains: boolean }) {
+function Curves({ curves, note, chains }: { curves: Curve[]; note: string; chains: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const nines = Math.max(2, Math.ceil(Math.log10(2 * Math.max(...curves.map((curve) => curve.count)))));
@@ -209,6 +236,7 @@ function Curves({ curves, chains }: { curves: Curve[]; chains: boolean }) {
     <Figure
       id="percentiles"
       title="How bad are the tails?"
+      note={note}
       csv={() =>
         csv(
           ["curve", "quantile", "ns"],

@@ -6,26 +6,29 @@ import { grouped, percent } from "../maths/format";
 import { csv, number, rowsOf, text } from "../maths/rows";
 import { tableOf } from "./Exits";
 import { Empty, Figure } from "./Figure";
+import { useReport } from "./useReport";
 import { useWidth } from "./useSize";
 
 const GAP = 12;
 const NODE = 14;
 
 export function Multiplication({ recording }: { recording: Recording }) {
-  const bands = bandsOf(tableOf(recording.report, "chain_sequences"));
+  const { report, note, window: narrow } = useReport(recording);
+  const bands = bandsOf(tableOf(report, "chain_sequences"));
   const [hover, setHover] = useState<Band | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   if (bands.length === 0) {
     return (
       <Empty title="No exit was multiplied here">
-        This picture needs exits of a nested guest that its hypervisor handled. Record at L0 while an L2 guest
-        runs: <code>kvmscope record</code> takes kvm_nested_vmexit_inject, which names them.
+        {narrow
+          ? "No exit of a nested guest was handed to its hypervisor in this span of time."
+          : "This picture needs exits of a nested guest that its hypervisor handled. Record at L0 while an L2 guest runs: kvmscope record takes kvm_nested_vmexit_inject, which names them."}
       </Empty>
     );
   }
   const chains = new Map<string, number>();
-  for (const row of rowsOf(tableOf(recording.report, "chain_sequences"))) {
+  for (const row of rowsOf(tableOf(report, "chain_sequences"))) {
     chains.set(text(row, "reason"), (chains.get(text(row, "reason")) ?? 0) + number(row, "count"));
   }
   const names = Math.max(
@@ -61,6 +64,7 @@ export function Multiplication({ recording }: { recording: Recording }) {
     <Figure
       id="multiplication"
       title="What does one exit of L2 become?"
+      note={note}
       csv={() =>
         csv(
           ["l2_reason", "l1_exit", "count"],
@@ -70,7 +74,7 @@ export function Multiplication({ recording }: { recording: Recording }) {
       caption={
         hover
           ? `${hover.from} at L2 led to ${grouped(hover.value)} ${hover.to} exits of L1: ${ratio(hover)} for each.`
-          : `${grouped(all)} exits of L2 that L1 handled became ${grouped(total)} exits of L1, ${(total / Math.max(1, all)).toFixed(1)} for each. The widest band: ${most.from} at L2 to ${most.to}, ${percent(most.value / total)} of them. Measured, from the chains of this recording.`
+          : `${grouped(all)} exits of L2 that L1 handled became ${grouped(total)} exits of L1, ${(total / Math.max(1, all)).toFixed(1)} for each. The widest band: ${most.from} at L2 to ${most.to}, ${percent(most.value / total)} of them. Measured, from the chains of this ${narrow ? "span" : "recording"}.`
       }
     >
       <div ref={box}>

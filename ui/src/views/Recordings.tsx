@@ -26,15 +26,16 @@ export function Recordings() {
         {list.map((it) => (
           <li key={it.id}>
             <a
-              href={`#r=${encodeURIComponent(it.id)}`}
+              href={`#${it.live ? "live" : "r"}=${encodeURIComponent(it.id)}`}
               onClick={(event) => {
                 event.preventDefault();
-                go({ r: it.id }, true);
+                go(it.live ? { live: it.id } : { r: it.id }, true);
               }}
             >
               <strong>{it.title}</strong>
               <span>{it.levels.length > 0 ? `recorded at ${it.levels.join(", ")}` : ""}</span>
               <span>{[it.created, it.bytes > 0 ? bytes(it.bytes) : null].filter(Boolean).join(", ")}</span>
+              {it.live && <span class="pulse live">being recorded now: watch its gauges</span>}
               {it.emulated && <span class="emulated">emulated: times are not real</span>}
             </a>
           </li>

@@ -4,25 +4,42 @@ import type { Recording } from "../data/source";
 import type { Cell, Column, Section, Table } from "../data/types";
 import { amount, counted } from "../maths/format";
 import { csv, matches, rowsOf, sorted } from "../maths/rows";
+import type { Window } from "../maths/window";
 import { go, hash } from "../state/store";
 import { Drawing } from "./Drawing";
 import { Events } from "./Events";
+import { tableOf } from "./Exits";
 import { Figure } from "./Figure";
+import { useReport } from "./useReport";
 
 const SHOWN = 200;
 
 export function Sections({ recording }: { recording: Recording }) {
+  const { report, note, window } = useReport(recording);
   return (
     <div>
-      {recording.report.sections.map((section) => (
-        <Whole key={section.id} section={section} recording={recording} />
+      {note && (
+        <p class="note" role="status">
+          {note}
+        </p>
+      )}
+      {report.sections.map((section) => (
+        <Whole key={section.id} section={section} recording={recording} window={window} />
       ))}
-      <Events recording={recording} />
+      {tableOf(report, "events") && <Events recording={recording} />}
     </div>
   );
 }
 
-function Whole({ section, recording }: { section: Section; recording: Recording }) {
+function Whole({
+  section,
+  recording,
+  window,
+}: {
+  section: Section;
+  recording: Recording;
+  window: Window | null;
+}) {
   const names = Object.keys(section.tables);
   const filled = names.filter((name) => section.tables[name]!.rows.length > 0);
   const empty = names.filter((name) => section.tables[name]!.rows.length === 0);
@@ -54,6 +71,7 @@ function Whole({ section, recording }: { section: Section; recording: Recording 
           table={section.tables[chosen]!}
           recording={recording}
           section={section.id}
+          window={window}
         />
       )}
       {empty.length > 0 && (
@@ -70,11 +88,13 @@ function Numbers({
   table,
   recording,
   section,
+  window,
 }: {
   name: string;
   table: Table;
   recording: Recording;
   section: string;
+  window: Window | null;
 }) {
   const [sort, setSort] = useState<{ column: string; descending: boolean } | null>(null);
   const filter = hash.value.q ?? "";
@@ -83,7 +103,7 @@ function Numbers({
   const columns = table.columns.filter(
     (column) => kept.some((row) => row[column.name] !== 0 && row[column.name] !== null) || column.key,
   );
-  const arrow = recording.tableAddress(section, name, "arrow");
+  const arrow = recording.tableAddress(section, name, "arrow", window);
   return (
     <Figure
       id={name}

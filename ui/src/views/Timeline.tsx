@@ -4,24 +4,28 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Recording } from "../data/source";
 import type { Tile } from "../data/tile";
 import { TileCache } from "../data/tiles";
-import type { Slice, Slices } from "../data/types";
-import { coverageOf, slicesIn } from "../draw/lane";
+import { type Slice, type Slices, vcpuLanes } from "../data/types";
+import { standalone } from "../draw/export";
+import { slicesIn } from "../draw/lane";
 import { stackOrder } from "../draw/tokens";
 import { counted, duration, instant, percent } from "../maths/format";
 import { csv } from "../maths/rows";
-import { pan, type Window, zoom } from "../maths/window";
-import { cursor, go, hash, show, shown, theme, whole, zoomed } from "../state/store";
+import type { Window } from "../maths/window";
+import { numberOf } from "../state/hash";
+import { cursor, go, hash, show, shown, theme, whole } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
 import { attach } from "./timeline/gestures";
-import { drawScene, layout, timeToX } from "./timeline/picture";
+import { layout } from "./timeline/layout";
+import { drawScene, type Scene, timeToX } from "./timeline/picture";
+import { approximate, caption, SETTLE_MS, useExact } from "./timeline/sums";
+import { Names, Perfetto, Tip, turnedGroups, Zoom } from "./timeline/Tools";
+import { vectorScene } from "./timeline/vector";
 import { useWidth } from "./useSize";
 
-const SETTLE_MS = 120;
+const DRAWING = "timeline";
 const STAIR_SLICES = 1000;
 const STAIR_PIXELS = 3;
 
-/** Frame times of the drawing, for the end-to-end test. */
-export const frames: number[] = [];
 const brush = signal<Window | null>(null);
 
 export function TimelineView({ recording }: { recording: Recording }) {
@@ -61,23 +65,18 @@ function Lanes({
   const window = shown.value;
   const onlyLane = hash.value.lane;
   const lanes = timeline.lanes.filter((lane) => onlyLane === undefined || String(lane.id) === onlyLane);
-  const place = layout(
-    timeline,
-    lanes.map((lane) => lane.id),
-    stairs,
-    innerHeight - 330,
-  );
+  const place = layout(timeline, lanes, stairs, turnedGroups(), innerHeight - 400);
+  const open = place.lanes.map((lane) => lane.id);
+  // Lanes of different kinds show the same time again: shares are those of vCPUs, where any is open.
+  const vcpus = vcpuLanes(timeline).filter((id) => open.includes(id));
+  const counts = vcpus.length > 0 ? vcpus : open.length > 0 ? open : vcpuLanes(timeline);
   const scale = Math.max(1, Math.min(3, Math.round(devicePixelRatio)));
   const tiles = cache.window(window.t0, window.t1, (window.t1 - window.t0) / (width * scale));
-  const exact = useExact(
-    recording,
-    lanes.map((lane) => lane.id),
-    window,
-  );
+  const exact = useExact(recording, counts, window);
 
   useEffect(() => {
     const timer = setTimeout(() => {
-      const few = lanes.filter((lane) => mayBeStairs(tiles, lane.id, window, width));
+      const few = place.lanes.filter((lane) => mayBeStairs(tiles, lane.id, window, width));
       Promise.all(
         few.map(
           async (lane) =>
@@ -92,25 +91,27 @@ function Lanes({
       );
     }, SETTLE_MS);
     return () => clearTimeout(timer);
-  }, [recording, window.t0, window.t1, width, onlyLane, turn]);
+  }, [recording, window.t0, window.t1, width, open.join(), turn]);
 
+  const scene: Scene = {
+    timeline,
+    window,
+    tiles,
+    stairs,
+    layout: place,
+    theme: theme.value,
+    cursor: cursor.value,
+    brush: brush.value,
+    mark: numberOf(hash.value, "mark"),
+  };
   useEffect(() => {
     const handle = requestAnimationFrame(() => {
       if (!canvas.current) return;
       const start = performance.now();
-      const scene = {
-        timeline,
-        window,
-        tiles,
-        stairs,
-        layout: place,
-        theme: theme.value,
-        cursor: cursor.value,
-        brush: brush.value,
-      };
       drawScene(canvas.current, width, scene);
-      frames.push(performance.now() - start);
-      if (frames.length > 600) frames.shift();
+      // The end-to-end test reads these; a browser keeps no endless list of them for us.
+      performance.clearMeasures(DRAWING);
+      performance.measure(DRAWING, { start });
       canvas.current.dataset.drawn = String(tiles.length);
     });
     return () => cancelAnimationFrame(handle);
@@ -145,20 +146,19 @@ function Lanes({
 
   const order = stackOrder(timeline.states.map((state) => state.name));
   const hovered = hover && cursor.value !== null ? sliceAt(stairs.get(hover.lane), cursor.value) : null;
-  const sums =
-    exact ??
-    approximate(
-      tiles,
-      lanes.map((lane) => lane.id),
-      window,
-      timeline.states.length,
-    );
+  const states = timeline.states;
+  const sums = exact ?? approximate(tiles, counts, window, states.length);
   const total = sums.reduce((a, b) => a + b, 0);
   const used = order.filter((s) => (sums[s] ?? 0) > 0);
+  const aside = order.filter((s) => !used.includes(s) && isPresent(tiles, s));
   return (
     <Figure
       id="timeline"
       title="Where was each vCPU?"
+      svg={() => {
+        const drawn = vectorScene(scene, width);
+        return standalone(drawn.inside, drawn.width, drawn.height);
+      }}
       csv={() =>
         csv(
           ["state", "time_ns"],
@@ -166,29 +166,23 @@ function Lanes({
         )
       }
       caption={caption(
-        timeline.states.map((s) => s.title),
+        states.map((state) => state.title),
         sums,
         total,
         window,
-        lanes.length,
+        counted(counts.length, vcpus.length > 0 || open.length === 0 ? "vCPU" : "lane"),
         exact !== null,
       )}
-      tools={<Zoom />}
+      tools={
+        <>
+          <Zoom />
+          <Perfetto recording={recording} />
+        </>
+      }
     >
       {error && <p class="error">{error}</p>}
       <div class="lanes">
-        <ul class="lane-names" style={{ height: `${place.height}px` }}>
-          {place.lanes.map((lane) => {
-            const it = timeline.lanes.find((known) => known.id === lane.id)!;
-            return (
-              <li key={lane.id} style={{ top: `${lane.top}px`, height: `${lane.height}px` }}>
-                <strong>{it.title}</strong>
-                <span title={it.group}>{it.group}</span>
-                <span>{counted(it.chains, "chain")}</span>
-              </li>
-            );
-          })}
-        </ul>
+        <Names timeline={timeline} place={place} />
         <div class="lane-canvas" ref={box}>
           <canvas
             ref={canvas}
@@ -226,7 +220,22 @@ function Lanes({
             <b>{percent(sums[s]! / total)}</b>
           </li>
         ))}
+        {aside.map((s) => (
+          <li key={s}>
+            <Swatch state={timeline.states[s]!.name} /> {timeline.states[s]!.title}
+          </li>
+        ))}
       </ul>
+      {timeline.notes && timeline.notes.length > 0 && (
+        <details class="soft">
+          <summary>What is not drawn, or not exactly: {timeline.notes.length}</summary>
+          <ul>
+            {timeline.notes.map((it) => (
+              <li key={it}>{it}</li>
+            ))}
+          </ul>
+        </details>
+      )}
       <p class="readout" aria-hidden="true">
         {cursor.value !== null
           ? `at ${instant(Math.round(cursor.value))} since the first event`
@@ -236,120 +245,17 @@ function Lanes({
   );
 }
 
-function Zoom() {
-  return (
-    <>
-      <button type="button" onClick={() => show(pan(shown.value, -0.5, whole.value))} aria-label="Earlier">
-        ←
-      </button>
-      <button
-        type="button"
-        onClick={() => show(zoom(shown.value, (shown.value.t0 + shown.value.t1) / 2, 0.5, whole.value))}
-        aria-label="Zoom in"
-      >
-        +
-      </button>
-      <button
-        type="button"
-        onClick={() => show(zoom(shown.value, (shown.value.t0 + shown.value.t1) / 2, 2, whole.value))}
-        aria-label="Zoom out"
-      >
-        −
-      </button>
-      <button type="button" onClick={() => show(pan(shown.value, 0.5, whole.value))} aria-label="Later">
-        →
-      </button>
-      <button type="button" disabled={!zoomed.value} onClick={() => show(whole.value)}>
-        All
-      </button>
-    </>
-  );
-}
-
-function Tip({
-  slice,
-  title,
-  x,
-  y,
-  wide,
-}: {
-  slice: Slice;
-  title: string;
-  x: number;
-  y: number;
-  wide: number;
-}) {
-  const side = x > wide / 2 ? { right: `${wide - x + 12}px` } : { left: `${x + 12}px` };
-  return (
-    <div class="tip" style={{ top: `${y + 14}px`, ...side }}>
-      <strong>{title}</strong> {slice.detail}
-      <br />
-      {duration(slice.to_ns - slice.from_ns)} from {instant(slice.from_ns)}
-    </div>
-  );
-}
-
 function sliceAt(slices: Slices | undefined, ns: number): Slice | null {
   return slices?.slices.find((slice) => ns >= slice.from_ns && ns < slice.to_ns) ?? null;
+}
+
+/** Whether any lane has the state here. */
+function isPresent(tiles: Tile[], state: number): boolean {
+  return tiles.at(-1)?.lanes.some((lane) => lane.present.some((bits) => (bits >>> state) & 1)) ?? false;
 }
 
 /** Slices are worth asking for once they are several pixels wide. */
 function mayBeStairs(tiles: Tile[], lane: number, window: Window, width: number): boolean {
   if (tiles.length === 0) return false;
   return slicesIn(tiles, lane, window.t0, window.t1) * STAIR_PIXELS < width;
-}
-
-/** The exact sums of the window over all lanes, 150 ms after it came to rest. */
-function useExact(recording: Recording, lanes: number[], window: Window): number[] | null {
-  const [sums, setSums] = useState<number[] | null>(null);
-  useEffect(() => {
-    setSums(null);
-    let current = true;
-    const timer = setTimeout(() => {
-      Promise.all(
-        lanes.map((lane) => recording.states(lane, Math.floor(window.t0), Math.ceil(window.t1))),
-      ).then(
-        (all) => {
-          if (!current || all.some((one) => one === null)) return;
-          setSums(all.reduce<number[]>((sum, one) => one!.map((ns, s) => ns + (sum[s] ?? 0)), []));
-        },
-        () => undefined,
-      );
-    }, SETTLE_MS);
-    return () => {
-      current = false;
-      clearTimeout(timer);
-    };
-  }, [recording, window.t0, window.t1, lanes.join()]);
-  return sums;
-}
-
-function approximate(tiles: Tile[], lanes: number[], window: Window, states: number): number[] {
-  const sums = Array<number>(states).fill(0);
-  if (tiles.length === 0) return sums;
-  for (const lane of lanes) {
-    const { share } = coverageOf(tiles, lane, window.t0, window.t1, 256);
-    for (let i = 0; i < share.length; i++)
-      sums[i % states] = sums[i % states]! + (share[i]! * (window.t1 - window.t0)) / 256;
-  }
-  return sums;
-}
-
-function caption(
-  titles: string[],
-  sums: number[],
-  total: number,
-  window: Window,
-  lanes: number,
-  exact: boolean,
-): string {
-  const most = sums
-    .map((ns, s) => ({ ns, s }))
-    .filter(({ ns }) => ns > 0)
-    .sort((a, b) => b.ns - a.ns)
-    .slice(0, 3);
-  const span = `${duration(window.t1 - window.t0)} from ${instant(window.t0, (window.t1 - window.t0) / 100)}`;
-  if (most.length === 0) return `${span}: nothing was recorded here.`;
-  const parts = most.map(({ ns, s }) => `${percent(ns / total)} ${titles[s]}`);
-  return `${span}, ${counted(lanes, "vCPU")}: ${exact ? "" : "about "}${parts.join(", ")}. Heights are shares of time, the same at every zoom.`;
 }

@@ -10,22 +10,24 @@
 
 use super::aligned;
 use super::model::{Flow, PartFlow};
-use crate::Input;
 use crate::shared::align::{Axis, Map};
+use crate::{Input, Part};
 use base::Span;
 
 /// The traces of a recording, and below which other one each lies.
 pub struct TimeLine<'a> {
-    input: &'a Input,
     flows: &'a [PartFlow],
     lower: Vec<Option<usize>>,
+    axes: Vec<Axis>,
 }
 
 impl<'a> TimeLine<'a> {
     /// The line of `flows`, which are aligned.
     pub fn new(input: &'a Input, flows: &'a [PartFlow]) -> Self {
         let lower = flows.iter().map(|flow| aligned::below(flow, flows, &input.recording)).collect();
-        Self { input, flows, lower }
+        let axis = |(part, flow): (&Part, &PartFlow)| Axis::new(&part.trace.facts().clock, &flow.clock);
+        let axes = input.parts.iter().zip(flows).map(axis).collect();
+        Self { flows, lower, axes }
     }
 
     /// The outermost machine below the trace at `place`, and where the trace lies on its line.
@@ -66,14 +68,10 @@ impl<'a> TimeLine<'a> {
             };
             let alignment = &self.flows[place].aligned.as_ref()?.alignment;
             let map: &Map = alignment.cpus.iter().find_map(|cpu| cpu.map.as_ref())?;
-            let placed = map.place(self.axis(place).of_shown(at_ns))?;
-            (place, at_ns) = (lower, self.axis(lower).shown_ns(placed.value));
+            let placed = map.place(self.axes[place].of_shown(at_ns))?;
+            (place, at_ns) = (lower, self.axes[lower].shown_ns(placed.value));
         }
         None
-    }
-
-    fn axis(&self, place: usize) -> Axis {
-        Axis::new(&self.input.parts[place].trace.facts().clock, &self.flows[place].clock)
     }
 }
 

@@ -171,6 +171,7 @@ impl LiveFlow {
             vms: vms.into_iter().map(|(vm, vcpus)| said.of(vm, &vcpus)).collect(),
             lost_events: 0,
             bytes: 0,
+            late_bytes: 0,
         }
     }
 }

@@ -101,7 +101,7 @@ pub fn draw(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn Fn
         let inside = Some((place, flow.parts[below].span.length_ns()));
         parts.push(Part { flow: part, names: names(part, &draft), draft, inside });
     }
-    let sources: Vec<Source> = sources(&parts);
+    let sources: Vec<Source> = sources(&parts, &mut notes);
     let (states, numbers) = states(&parts, &sources);
     let mut drawn = Drawn { timeline: Columns::new(states), chains: Vec::new(), vcpus: Vec::new(), notes };
     for source in &sources {

@@ -2,7 +2,7 @@
 
 use super::model::Model;
 use super::rules::{Hit, RULES, Rule};
-use base::Finding;
+use base::{Change, Finding};
 
 /// All findings about these machines, worst first.
 pub fn advise(model: &Model) -> Vec<Finding> {
@@ -18,8 +18,8 @@ fn finding(rule: &Rule, hit: Hit) -> Finding {
         let own = of_rule.iter().map(|line| (*line).to_owned());
         typed.into_iter().chain(special).chain(own).collect()
     };
-    let typed = hit.changes.iter().map(base::Change::command).collect();
-    let back = hit.changes.iter().filter_map(base::Change::undo).collect();
+    let typed = hit.changes.iter().flat_map(|change| [Some(change.command()), kept(change)]).flatten().collect();
+    let back = hit.changes.iter().flat_map(|change| [change.undo(), forgotten(change)]).flatten().collect();
     Finding {
         rule: rule.id,
         subject: hit.subject,
@@ -35,4 +35,20 @@ fn finding(rule: &Rule, hit: Hit) -> Finding {
         needs: hit.needs.unwrap_or(rule.needs),
         source: rule.source,
     }
+}
+
+/// The file that makes a module's parameter last beyond a reboot (modprobe.d(5)).
+fn file(change: &Change) -> Option<(String, String)> {
+    let Change::ModuleOption { module, parameter, to, .. } = change else { return None };
+    Some((format!("/etc/modprobe.d/kvmscope-{parameter}.conf"), format!("options {module} {parameter}={to}")))
+}
+
+/// The command that writes it.
+fn kept(change: &Change) -> Option<String> {
+    file(change).map(|(path, line)| format!("echo {line} > {path}   # also after a reboot"))
+}
+
+/// The command that removes it.
+fn forgotten(change: &Change) -> Option<String> {
+    file(change).map(|(path, _)| format!("rm -f {path}"))
 }

@@ -111,6 +111,13 @@ pub const KNOWN: &[Known] = &[
     number(KVM, "pi_inject_timer", "", "-1", "timer interrupts are posted from another CPU: -1 where vCPUs have CPUs of their own"),
     number(KVM, "min_timer_period_us", "", "200", "shortest period of a guest's timer"),
     Known { default: "N", ..switch(KVM, "ignore_msrs", "", "", "unknown MSRs read as 0 instead of a fault", "") },
+    number(KVM, "lapic_timer_advance_ns", "", "-1", "by how much guest timers end early: -1 finds out (Linux 6.1; 6.12 has lapic_timer_advance)"),
+    number(KVM, "nx_huge_pages_recovery_ratio", "", "60", "how much of the split huge pages is put together again in each round, as 1 of so many"),
+    number(KVM, "nx_huge_pages_recovery_period_ms", "", "0", "how often: 0 is an hour divided by the ratio"),
+    number(KVM, "tsc_tolerance_ppm", "", "250", "difference of counters from which on a guest's is scaled or trapped"),
+    switch(KVM, "vector_hashing", "", "", "interrupts for any of several vCPUs are spread by their vector", ""),
+    switch(KVM, "report_ignored_msrs", "", "", "unknown MSRs of guests stand in the kernel's log", ""),
+    Known { default: "N", ..switch(KVM, "mitigate_smt_rsb", "", "", "protects returns of sibling threads on some AMD CPUs, at each exit to the VMM", "") },
     number(KVM, "force_emulation_prefix", "", "0", "a prefix that lets tests emulate an instruction"),
     Known { default: "N", ..switch(KVM, "enable_vmware_backdoor", "", "", "VMware's port and counters for guests; guest faults exit for it", "") },
 ];

@@ -211,7 +211,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-KERNEL",
         check: checks::kernel::older,
         why: "The change is in the kernel of this machine or it is not; a newer kernel brings it.",
-        fix: &["apt-get update && apt-get install --only-upgrade linux-image-amd64   # or your distribution's way"],
+        fix: &[],
         undo: &["choose the kernel before in the boot loader's menu"],
         needs: Needs::Reboot,
         source: "messages of the commits named (docs/check.md has the list)",

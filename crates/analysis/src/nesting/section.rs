@@ -7,7 +7,7 @@ use super::model::{Machine, Model, State};
 use super::tables;
 use crate::{Answer, Ask, Error, Options};
 use base::number::{list, many};
-use base::{Section, Unknown};
+use base::{Level, Section, Unknown};
 
 /// The question this folder answers.
 pub const QUESTION: &str = "What does an exit cost at every level, and what would make it cheaper?";
@@ -95,6 +95,24 @@ fn standing(machine: &Machine) -> String {
 
 /// What these machines cannot tell.
 fn unknown(model: &Model) -> Vec<Unknown> {
+    let mut unknown = levels_below(model);
+    unknown.extend(doubtful(model));
+    unknown
+}
+
+/// A machine that was recorded as the outermost and is a guest itself.
+fn doubtful(model: &Model) -> Option<Unknown> {
+    let guest = model.machines.iter().find(|machine| machine.level == Level::L0 && machine.is_guest())?;
+    let text = format!(
+        "{} was recorded as L0 and runs under a hypervisor itself, so there is a level below it; --as L1 of `record` and \
+         `snapshot`, or --root L1=DIR, say so.",
+        guest.id
+    );
+    Some(Unknown { what: "level_below".into(), amount: None, unit: String::new(), text })
+}
+
+/// Features of levels without a snapshot.
+fn levels_below(model: &Model) -> Vec<Unknown> {
     let untold = model.untold();
     if let Some((level, ..)) = untold.first() {
         let names: Vec<String> = untold.iter().map(|(_, feature, _)| (*feature).to_owned()).collect();

@@ -26,6 +26,8 @@ pub enum Role {
     NestedIntercepts,
     /// KVM_RUN returns to the VMM.
     UserspaceExit,
+    /// The guest's vector registers go into the CPU, or out of it: KVM_RUN begins, or ends.
+    Fpu,
     /// A CPU changes from one task to another.
     Switch,
     /// A task is made ready.
@@ -180,6 +182,7 @@ pub const ROWS: &[Row] = &[
         fields: &[],
     },
     Row { role: Role::NestedIntercepts, names: &["kvm_nested_intercepts", "kvm_x86_nested_intercepts"], fields: &[] },
+    Row { role: Role::Fpu, names: &["kvm_fpu"], fields: &[&["load"]] },
     Row { role: Role::UserspaceExit, names: &["kvm_userspace_exit"], fields: &[&["reason"], &["errno"]] },
     Row {
         role: Role::Switch,

@@ -5,8 +5,9 @@ use base::recording::{TscReading, TscReadings, TscScaling};
 use generate::guest::pair;
 use generate::{GuestClock, Pair};
 use kvmscope_analysis::flow::build;
-use kvmscope_analysis::shared::align::Map;
+use kvmscope_analysis::shared::align::causes::Causes;
 use kvmscope_analysis::shared::align::compose::compose;
+use kvmscope_analysis::shared::align::{self, Map, place};
 use kvmscope_analysis::{Ask, Options};
 
 const SCENARIOS: [&str; 3] = ["svm-no-vls-vgif", "vmx-no-shadowing", "l2-moves"];
@@ -139,4 +140,44 @@ fn ratios_of_a_guest_and_its_guest_are_composed_as_kvm_does() {
         worst = worst.max(placed.error());
     }
     assert!(worst <= 8, "{worst} ns by rounding at both levels");
+}
+
+#[test]
+fn an_emulated_counter_whose_rate_changes_is_placed_by_its_largest_drift() {
+    let mut missed = 0;
+    let bends = [2_000_000, 5_000_000, 12_000_000];
+    for ((seed, name, _), bend_ppb) in scenarios().zip(bends.into_iter().cycle()) {
+        let story = story(name, seed);
+        // From so much too slow to so much too fast.
+        let (drift_ppb, wall_ns) = (-bend_ppb / 2, story.truth.wall_ns() as i64);
+        let bend_ppb_per_ms = bend_ppb * 1_000_000 / wall_ns;
+        let clock = GuestClock { offset: OFFSET, drift_ppb, bend_ppb_per_ms, ..GuestClock::default() };
+        let pair = on_tsc(&pair(&story, &clock, seed));
+        let directory = tempfile::tempdir().unwrap();
+        let mut input = input(directory.path(), &[&pair.below, &pair.above]);
+        let clocks = [0, 1].map(|place| input.parts[place].trace.facts().clock.clone());
+        input.parts.iter_mut().for_each(|part| part.emulated = true);
+        let [below, above] = [0, 1].map(|place| (&input.parts[place], &clocks[place]));
+        // Nobody recorded what KVM wrote.
+        let options = Options { ignore_events: vec!["kvm_write_tsc_offset".to_owned()], ..Options::default() };
+        let alignment = align::align(below, above, &options, None, &|_| Some("L1".to_owned()));
+        assert!(
+            methods(&alignment).iter().all(|method| *method == "causal_drift"),
+            "{name}: {:?}",
+            methods(&alignment)
+        );
+        let (wrong, placed, worst_ns) = score(&pair, &alignment);
+        assert_eq!((wrong.as_slice(), placed), (&[][..], pair.true_ns.len()), "{name} {seed}");
+        assert!(worst_ns < 60_000.0, "{name} {seed}: {worst_ns} ns");
+        // One line of any slope obeys all that causes say, and is wrong.
+        for cpu in &alignment.cpus {
+            let (common, accesses) = (&cpu.common, &cpu.accesses);
+            let causes = Causes { vcpu: &cpu.vcpu, own: &cpu.own, common, accesses, slack: 0 };
+            let Some(line) = place::scaled(&causes.exits()) else { continue };
+            let records = pair.above.records.iter().zip(&pair.true_ns).filter(|(record, _)| record.cpu == cpu.cpu);
+            let places = records.filter_map(|(record, true_ns)| Some((line.place(record.ticks)?, *true_ns)));
+            missed += places.filter(|(found, true_ns)| !(found.low..=found.high).contains(true_ns)).count();
+        }
+    }
+    assert!(missed > 0, "a line would have done");
 }

@@ -19,7 +19,10 @@ fn an_intel_host_has_everything_on() {
     let features =
         ["hypervisor_below", "virtualization", "nested", "vmcs_shadowing", "ept", "apicv", "pmu", "trace_kvm_exit"];
     assert_eq!(states("hosts-intel", 0, &features), [Off, On, On, On, On, On, On, On]);
-    assert_eq!(states("hosts-intel", 0, &["ipi_virtualization", "l1d_flush", "enlightened_vmcs"]), [Absent, Off, Off]);
+    assert_eq!(
+        states("hosts-intel", 0, &["ipi_virtualization", "l1d_flush", "enlightened_vmcs"]),
+        [Absent, Off, Absent]
+    );
     assert_eq!(ids("hosts-intel", 0), ["NST-KERNEL@L0.93da6af3ae56", "NST-MITIGATION@L0"]);
 }
 
@@ -91,6 +94,7 @@ fn a_guest_of_hyperv_with_and_without_its_enlightenments() {
 fn a_guest_with_kvm_pvm_has_no_vmx_and_its_exits_may_be_silent() {
     let features = ["kvm_pvm", "virtualization", "ept", "vmcs_shadowing", "trace_kvm_exit", "kvm_clock_stable"];
     assert_eq!(states("hosts-pvm", 1, &features), [On, Absent, Absent, Absent, Unknown, On]);
+    assert_eq!(states("hosts-pvm", 1, &["kvm_nested_state", "kvm_stats_fd", "kvm_dirty_ring"]), [Absent, On, On]);
     assert_eq!(ids("hosts-pvm", 1), ["NST-PMU@L1", "NST-TRACE@L1"]);
 }
 

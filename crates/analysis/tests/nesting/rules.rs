@@ -31,6 +31,9 @@ fn shadowing_off_at_the_host_is_the_first_thing_to_change() {
     );
     assert_eq!(finding.fix[0], "modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs=1");
     assert_eq!(finding.undo[0], "modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs=0");
+    let file = "/etc/modprobe.d/kvmscope-enable_shadow_vmcs.conf";
+    assert!(finding.fix[1].starts_with(&format!("echo options kvm_intel enable_shadow_vmcs=1 > {file}")));
+    assert_eq!(finding.undo[1], format!("rm -f {file}"));
     assert_eq!(finding.evidence[0].what, "kvm_intel.enable_shadow_vmcs = N");
     // A host whose guests have no guests does not pay for it; a file that is missing is no answer.
     assert!(off.with("kvm_intel.nested", "N").finding("NST-SHADOW").is_none());
@@ -119,6 +122,15 @@ fn mitigations() {
     let unprotected =
         quiet.iter().fold(intel(), |tree, file| tree.with(&format!("{VULNERABLE}/{file}"), "Not affected"));
     decides("NST-MITIGATION", &intel(), &unprotected);
+}
+
+#[test]
+fn a_test_guest_decides_whether_an_event_fires() {
+    let pvm = || Tree::of("hosts-pvm", 1);
+    let silent = pvm().with("fired.txt", "20 kvm_pio\n0 kvm_exit\n");
+    assert_eq!(silent.machine().state("trace_kvm_exit").name(), "off");
+    assert!(silent.finding("NST-TRACE").unwrap().evidence[0].what.contains("stays silent"));
+    decides("NST-TRACE", &pvm(), &pvm().with("fired.txt", "20 kvm_exit\n"));
 }
 
 #[test]

@@ -72,6 +72,10 @@ pub(super) fn in_directory(root: &Path, problems: Vec<Problem>) -> Result<Record
                 recording.parts.push(Part { path, machine: machine.clone(), kind: *kind, clock: None, state: *state });
             }
         }
+        for path in benches(root, &machine) {
+            let (kind, state) = (PartKind::Bench, PartState::Complete);
+            recording.parts.push(Part { path, machine: machine.clone(), kind, clock: None, state });
+        }
         if recording.parts.len() > before {
             add_machine(&mut recording.machines, machine, level, None);
         }
@@ -85,6 +89,16 @@ pub(super) fn in_directory(root: &Path, problems: Vec<Problem>) -> Result<Record
         return Ok(Recording { problems: recording.problems, ..bare });
     }
     Ok(recording)
+}
+
+/// Results of benches, which have names of their own: `<machine>/bench/<name>.json`.
+fn benches(root: &Path, machine: &str) -> Vec<PathBuf> {
+    let directory = Path::new(machine).join("bench");
+    let entries = std::fs::read_dir(root.join(&directory)).into_iter().flatten().flatten();
+    let names = entries.map(|entry| directory.join(entry.file_name()));
+    let mut benches: Vec<PathBuf> = names.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    benches.sort_unstable();
+    benches
 }
 
 /// A recording of bare files.
@@ -182,8 +196,14 @@ mod tests {
 
     #[test]
     fn default_names_are_found_and_machines_get_their_parents() {
-        let directory =
-            make(&["L0/trace.dat", "L1-web/ctf/metadata", "L1/perf.data", "L2/trace.partial/x", "notes/trace.dat"]);
+        let directory = make(&[
+            "L0/trace.dat",
+            "L1-web/ctf/metadata",
+            "L1/perf.data",
+            "L2/trace.partial/x",
+            "L2/bench/exits.json",
+            "notes/trace.dat",
+        ]);
         let recording = Recording::open(directory.path()).unwrap();
         let parts: Vec<_> = recording.parts.iter().map(|part| (part.path.to_str().unwrap(), part.kind)).collect();
         assert_eq!(
@@ -193,6 +213,7 @@ mod tests {
                 ("L1/perf.data", PartKind::PerfData),
                 ("L1-web/ctf", PartKind::Ctf),
                 ("L2/trace.partial", PartKind::TraceDat),
+                ("L2/bench/exits.json", PartKind::Bench),
             ]
         );
         assert_eq!(recording.parts[3].state, PartState::Partial);

@@ -62,25 +62,37 @@ struct Track {
 }
 
 /// Texts, each once.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Details {
     texts: Vec<String>,
     numbers: HashMap<String, u32>,
-    /// The one asked for last: exits of one reason come in runs.
-    last: u32,
+    /// The one asked for last of each length and end: a few reasons take turns, and to compare one is quicker than to
+    /// look it up.
+    recent: [u32; RECENT],
+}
+
+/// Places for texts asked for lately.
+const RECENT: usize = 64;
+
+impl Default for Details {
+    fn default() -> Self {
+        Self { texts: Vec::new(), numbers: HashMap::new(), recent: [0; RECENT] }
+    }
 }
 
 impl Details {
     fn number(&mut self, text: &str) -> u32 {
-        if self.texts.get(self.last as usize).is_none_or(|last| last != text) {
-            self.last = self.numbers.get(text).copied().unwrap_or_else(|| {
+        let end = text.as_bytes().last().copied().unwrap_or(0);
+        let recent = &mut self.recent[(text.len() * 8 + usize::from(end)) % RECENT];
+        if self.texts.get(*recent as usize).is_none_or(|known| known != text) {
+            *recent = self.numbers.get(text).copied().unwrap_or_else(|| {
                 let number = self.texts.len() as u32;
                 self.texts.push(text.to_owned());
                 self.numbers.insert(text.to_owned(), number);
                 number
             });
         }
-        self.last
+        *recent
     }
 }
 

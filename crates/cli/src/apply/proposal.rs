@@ -38,7 +38,7 @@ impl Proposal {
             None => {
                 // Kept until the answer is there: facts are read from it as they are asked for.
                 let scratch = tempfile::Builder::new().prefix("kvmscope-apply-").tempdir()?;
-                Self::in_answers(id, crate::check::places::this_host(scratch.path())?, "this host")
+                Self::in_answers(id, crate::check::places::this_host(scratch.path(), None)?, "this host")
             }
         }
     }

@@ -38,7 +38,7 @@ impl Clock {
             launch: 0,
         };
         let mut environment = environment(root);
-        environment.insert("tsc ns per tick".to_owned(), plan.ns_per_tick.to_string());
+        environment.insert(base::bench::NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());
         environment.insert("clocksources".to_owned(), clocksources(root).1.join(" "));
         let bench = Bench::new("clock", environment);
         self.launches.run(bench, plan.results(), &self.place, &|number| plan.launch(number))

@@ -47,17 +47,20 @@ impl Exits {
             bail!(WrongUse(format!("there is no test `{unknown}`; there are {}", known.join(", "))));
         }
         let target = Duration::from_nanos(self.launches.seconds);
+        let cpu = self.launches.cpu()?;
         let plan = Plan {
             device: self.device.clone(),
             root: PathBuf::from("/"),
-            cpu: self.launches.cpu()?,
+            cpu,
+            other_cpu: launch::cpus()?.into_iter().find(|other| *other != cpu),
             ns_per_tick: launch::ns_per_tick(),
             target,
             limit: LIMIT + 2 * target,
             launch: 0,
             only: self.tests.clone(),
         };
-        let bench = Bench::new("exits", environment(Path::new("/")));
+        let mut bench = Bench::new("exits", environment(Path::new("/")));
+        bench.environment.insert(base::bench::NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());
         self.launches.run(bench, plan.results(), &self.place, &|number| plan.launch(number))
     }
 }

@@ -18,6 +18,11 @@ impl Root {
     pub fn at(path: &Path) -> Self {
         Self { level: None, path: path.to_owned() }
     }
+
+    /// True for this host's own files, of which a snapshot knows more: CPUID and KVM.
+    pub fn is_this_host(&self) -> bool {
+        self.path.canonicalize().is_ok_and(|path| path == Path::new("/"))
+    }
 }
 
 /// `L1=DIR`, or `DIR`. What stands before a `=` and is no level is part of the directory's name.
@@ -69,11 +74,11 @@ pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
     })
 }
 
-/// This host: a snapshot taken now into the directory `scratch`.
-pub fn this_host(scratch: &Path) -> anyhow::Result<Recording> {
+/// This host, at the level that `said` gives it: a snapshot taken now into the directory `scratch`.
+pub fn this_host(scratch: &Path, said: Option<&Root>) -> anyhow::Result<Recording> {
     let root = Path::new("/");
     take_more(root, scratch, &More::of(root), &monotonic_ns)?;
-    trees(&[Root::at(scratch)])
+    trees(&[Root { level: said.and_then(|root| root.level), path: scratch.to_owned() }])
 }
 
 #[cfg(test)]

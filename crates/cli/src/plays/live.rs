@@ -28,6 +28,7 @@ pub struct Watch {
     root: PathBuf,
     every: Duration,
     next: Instant,
+    late_bytes: u64,
     meter: std::sync::Arc<Meter>,
 }
 
@@ -54,6 +55,7 @@ impl Watch {
             root: root.to_owned(),
             every,
             next: now + every,
+            late_bytes: 0,
             meter,
         }
     }
@@ -67,7 +69,9 @@ impl Watch {
         self.next = (self.next + self.every).max(now);
         if let Some(grown) = self.growing.look()? {
             let mut sample = self.flow.sample(&grown.trace, grown.span, grown.skipped_ns);
+            self.late_bytes += grown.late_bytes;
             (sample.lost_events, sample.bytes) = (self.meter.lost(), self.meter.bytes());
+            sample.late_bytes = self.late_bytes;
             self.gauges.push(sample);
         }
         // Also without a sample: its age tells that somebody is still at it.
@@ -139,6 +143,7 @@ mod tests {
             vms: Vec::new(),
             lost_events: 0,
             bytes: 0,
+            late_bytes: 0,
         };
         let said = line(&sample);
         assert!(said.starts_with("1,234 exits to userspace/s  VMM 25"), "{said}");

@@ -15,3 +15,4 @@ pub mod exits;
 pub mod launch;
 mod sizing;
 pub mod stats;
+pub mod whole;

@@ -56,7 +56,7 @@ impl Boot<'_> {
         let (mut command, package, limit_s, with) = match self.settings.arch {
             Arch::Svm => {
                 let command = qemu::command(self.settings, self.kernel, &initramfs, CONSOLE, &names);
-                let limit_s = if self.settings.guest == Guest::Linux { 1800 } else { 300 };
+                let limit_s = if self.settings.guest == Guest::Toy { 300 } else { 1800 };
                 (command, "qemu-system-x86", limit_s, "QEMU TCG with SVM")
             }
             Arch::Vmx => {

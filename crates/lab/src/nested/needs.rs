@@ -43,7 +43,7 @@ pub fn check(settings: &Settings, programs: &[PathBuf], root: &Path) -> Result<(
     match (settings.guest, settings.arch) {
         (Guest::Linux, Arch::Svm) => needs.extend(QEMU_INSIDE),
         (Guest::Linux, Arch::Vmx) => needs.push(UNPACK),
-        (Guest::Toy, _) => {}
+        (Guest::Toy | Guest::Bench, _) => {}
     }
     let there = |name: &str| match name.strip_prefix('/') {
         Some(file) => root.join(file).exists(),

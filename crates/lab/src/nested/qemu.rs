@@ -28,7 +28,12 @@ pub const DISK_BYTES: u64 = 4 << 30;
 pub fn command(settings: &Settings, kernel: &Kernel, initramfs: &str, console: &str, disks: &[String]) -> Command {
     let mut command = Command::new("qemu-system-x86_64");
     let vgif = if settings.vgif { "+vgif" } else { "-vgif" };
-    let (memory, least_cpus) = if settings.guest == Guest::Linux { ("4G", 2) } else { ("1G", 1) };
+    let (memory, least_cpus) = match settings.guest {
+        Guest::Linux => ("4G", 2),
+        Guest::Toy => ("1G", 1),
+        // Two vCPUs of a guest that wait for each other.
+        Guest::Bench => ("1G", 2),
+    };
     let cpus = settings.cpus.max(least_cpus);
     command
         .args(["-accel", "tcg,thread=multi", "-cpu"])

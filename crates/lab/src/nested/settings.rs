@@ -22,6 +22,8 @@ pub enum Guest {
     Toy,
     /// Linux in both.
     Linux,
+    /// The guests of `bench exits`, which are timed and not traced.
+    Bench,
 }
 
 /// What L2 does.
@@ -68,7 +70,11 @@ impl Settings {
             arch,
             guest,
             workload: if guest == Guest::Toy { Workload::Cpuid } else { Workload::Timer },
-            loops: if guest == Guest::Toy { 300 } else { 20 },
+            loops: match guest {
+                Guest::Toy => 300,
+                Guest::Linux => 20,
+                Guest::Bench => 1,
+            },
             cpus: 1,
             vgif: false,
             shadow_vmcs: true,
@@ -87,13 +93,13 @@ impl Settings {
                 let loops = value.parse().ok().filter(|loops| (1..=1_000_000).contains(loops));
                 self.loops = loops.ok_or_else(|| wrong("1 to 1000000"))?;
             }
-            ("cpus", Arch::Svm, _) => {
+            ("cpus", Arch::Svm, Guest::Toy | Guest::Linux) => {
                 let cpus = value.parse().ok().filter(|cpus| (1..=8).contains(cpus));
                 self.cpus = cpus.ok_or_else(|| wrong("1 to 8"))?;
             }
             ("vgif", Arch::Svm, _) => self.vgif = switch(value).ok_or_else(|| wrong("on or off"))?,
             ("shadow_vmcs", Arch::Vmx, _) => self.shadow_vmcs = switch(value).ok_or_else(|| wrong("on or off"))?,
-            ("workload", arch, guest) => {
+            ("workload", arch, guest @ (Guest::Toy | Guest::Linux)) => {
                 let all = [
                     ("cpuid", Workload::Cpuid),
                     ("pio", Workload::Pio),
@@ -104,17 +110,19 @@ impl Settings {
                 let can = match (guest, arch) {
                     (Guest::Toy, _) => &all[..2],
                     // The PC that is L2 there has no disk.
-                    (Guest::Linux, Arch::Vmx) => &all[..4],
-                    (Guest::Linux, Arch::Svm) => &all[..],
+                    (_, Arch::Vmx) => &all[..4],
+                    (_, Arch::Svm) => &all[..],
                 };
                 let names: Vec<_> = can.iter().map(|(name, _)| *name).collect();
                 let found = can.iter().find(|(name, _)| *name == value);
                 self.workload = found.ok_or_else(|| wrong(&names.join(", ")))?.1;
             }
             _ => {
-                let keys = match self.arch {
-                    Arch::Svm => "loops, cpus, vgif and workload",
-                    Arch::Vmx => "loops, shadow_vmcs and workload",
+                let keys = match (self.arch, self.guest) {
+                    (Arch::Svm, Guest::Bench) => "loops and vgif",
+                    (Arch::Vmx, Guest::Bench) => "loops and shadow_vmcs",
+                    (Arch::Svm, _) => "loops, cpus, vgif and workload",
+                    (Arch::Vmx, _) => "loops, shadow_vmcs and workload",
                 };
                 return Err(Error::Unable(format!("--set {set}: {keys} can be set here")));
             }
@@ -127,10 +135,13 @@ impl fmt::Display for Settings {
     /// The command's own words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (arch, guest) = (format!("{:?}", self.arch).to_lowercase(), format!("{:?}", self.guest).to_lowercase());
-        let workload = format!("{:?}", self.workload).to_lowercase();
-        write!(f, "--arch {arch} --guest {guest} --set workload={workload} --set loops={}", self.loops)?;
+        write!(f, "--arch {arch} --guest {guest} --set loops={}", self.loops)?;
+        if self.guest != Guest::Bench {
+            write!(f, " --set workload={}", format!("{:?}", self.workload).to_lowercase())?;
+        }
         let on = |on| if on { "on" } else { "off" };
         match self.arch {
+            Arch::Svm if self.guest == Guest::Bench => write!(f, " --set vgif={}", on(self.vgif)),
             Arch::Svm => write!(f, " --set cpus={} --set vgif={}", self.cpus, on(self.vgif)),
             Arch::Vmx => write!(f, " --set shadow_vmcs={}", on(self.shadow_vmcs)),
         }

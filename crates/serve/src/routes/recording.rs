@@ -6,10 +6,10 @@ use crate::chains::MOST;
 use crate::error::Refused;
 use crate::live;
 use crate::page::with_type;
+use analysis::flow::section::emulator_name;
 use axum::extract::State;
-use axum::http::StatusCode;
-use base::Level;
 use base::recording::Emulator;
+use base::{Level, Span};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize)]
@@ -45,14 +45,39 @@ pub async fn list(State(shared): Served) -> Answer {
     .await
 }
 
-pub async fn report(State(shared): Served, Named(id): Named<String>) -> Answer {
-    at_work(move || Ok(with_type(shared.open(&id)?.answered()?.json.clone(), "application/json"))).await
+/// A part of the recording, in ns since its first event; what is not given is where it begins and ends.
+#[derive(Deserialize)]
+pub struct Part {
+    t0: Option<u64>,
+    t1: Option<u64>,
+}
+
+impl Part {
+    fn window(&self) -> Result<Option<Span>, Refused> {
+        let Self { t0, t1 } = *self;
+        let window = Span { from_ns: t0.unwrap_or(0), to_ns: t1.unwrap_or(u64::MAX) };
+        if window.length_ns() == 0 {
+            let Span { from_ns, to_ns } = window;
+            return Err(Refused::wrong(format!("t0 = {from_ns} must lie before t1 = {to_ns}, both in ns")));
+        }
+        Ok((t0.is_some() || t1.is_some()).then_some(window))
+    }
+}
+
+pub async fn report(State(shared): Served, Named(id): Named<String>, Asked(part): Asked<Part>) -> Answer {
+    at_work(move || {
+        let answered = shared.open(&id)?.answered(part.window()?)?;
+        Ok(with_type(answered.json.clone(), "application/json"))
+    })
+    .await
 }
 
 #[derive(Deserialize)]
 pub struct As {
     #[serde(default)]
     format: Format,
+    t0: Option<u64>,
+    t1: Option<u64>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -66,11 +91,12 @@ enum Format {
 pub async fn table(
     State(shared): Served,
     Named((id, section, table)): Named<(String, String, String)>,
-    Asked(As { format }): Asked<As>,
+    Asked(As { format, t0, t1 }): Asked<As>,
 ) -> Answer {
     at_work(move || {
         let opened = shared.open(&id)?;
-        let sections = &opened.answered()?.sections;
+        let answered = opened.answered(Part { t0, t1 }.window()?)?;
+        let sections = &answered.sections;
         let found = sections.iter().find(|known| known.id == section).ok_or_else(|| {
             let known: Vec<&str> = sections.iter().map(|section| section.id).collect();
             Refused::missing(format!("no section is called `{section}`; there is {}", known.join(", ")))
@@ -85,10 +111,12 @@ pub async fn table(
                 show::json::write_table(&mut bytes, found).map_err(|error| Refused::unanswered(error.to_string()))?;
                 Ok(with_type(bytes, "application/json"))
             }
-            Format::Arrow => Err(Refused {
-                status: StatusCode::NOT_IMPLEMENTED,
-                sentence: "this program writes no Arrow; ask for format=json".to_owned(),
-            }),
+            Format::Arrow => {
+                let emulated = opened.input.recording.emulated.map(emulator_name);
+                let bytes = columnar::bytes(&section, found, emulated, columnar::Format::Arrow)
+                    .map_err(|error| Refused::unanswered(error.to_string()))?;
+                Ok(with_type(bytes, "application/vnd.apache.arrow.file"))
+            }
         }
     })
     .await

@@ -159,24 +159,23 @@ impl<'a> Figure<'a> {
         out.write_str("</div>\n</div></div>\n")
     }
 
-    /// The states with their sums; those of the `ledger` can be looked up there.
-    fn legend(&self, ledger: bool, out: &mut String) -> Result {
+    /// The states; with their sums, which are the ledger's, where no time stands in two lanes.
+    fn legend(&self, sums: bool, out: &mut String) -> Result {
         let whole: u64 = self.totals.iter().sum();
         out.push_str("<ul class=\"legend\">\n");
         for state in self.order.iter().rev() {
             let (total, state) = (self.totals[*state], &self.drawn.timeline.states()[*state]);
-            let data = if ledger {
-                format!(" data-state=\"{}\" data-v=\"{total}\"", Safe(&state.name))
-            } else {
-                String::new()
-            };
+            let (fill, title) = (look::fill(&state.name), Safe(&state.title));
+            let (mut data, mut sum) = (String::new(), String::new());
+            if sums {
+                data = format!(" data-state=\"{}\" data-v=\"{total}\"", Safe(&state.name));
+                let (time, share) =
+                    (number::duration(total as f64), number::percent(total as f64 / whole.max(1) as f64));
+                sum = format!(" <span class=\"quiet\">{}, {share}</span>", Safe(time));
+            }
             writeln!(
                 out,
-                "<li{data}><svg aria-hidden=\"true\"><rect width=\"100%\" height=\"100%\" fill=\"{}\"/></svg>{} <span class=\"quiet\">{}, {}</span></li>",
-                look::fill(&state.name),
-                Safe(&state.title),
-                Safe(number::duration(total as f64)),
-                number::percent(total as f64 / whole.max(1) as f64)
+                "<li{data}><svg aria-hidden=\"true\"><rect width=\"100%\" height=\"100%\" fill=\"{fill}\"/></svg>{title}{sum}</li>"
             )?;
         }
         out.write_str("</ul>\n")

@@ -28,8 +28,8 @@ pub struct Growing {
     /// As it was at first: the recorder measures its scale ever better, and a time that was said must not change.
     clock: Option<Clock>,
     until_ns: Option<u64>,
-    /// Where the next pages are looked for, by CPU.
-    from_page: BTreeMap<u32, usize>,
+    /// How many pages of each CPU begin before that.
+    given: BTreeMap<u32, usize>,
 }
 
 /// What has come.
@@ -40,14 +40,16 @@ pub struct Grown {
     pub span: Span,
     /// The time before the span that was passed over, because too much was recorded in it.
     pub skipped_ns: u64,
+    /// Bytes of pages that came later than the lag allows, of time that was given already. They are not given any more.
+    pub late_bytes: u64,
 }
 
 impl Growing {
     /// The recording in `directory`. An event lies on disk at most `lag_ns` after it happened, and at most `most_bytes`
     /// of pages are given at once, the latest.
     pub fn new(directory: &Path, lag_ns: u64, most_bytes: u64) -> Self {
-        let (directory, from_page) = (directory.to_owned(), BTreeMap::new());
-        Self { directory, lag_ns, most_bytes, clock: None, until_ns: None, from_page }
+        let (directory, given) = (directory.to_owned(), BTreeMap::new());
+        Self { directory, lag_ns, most_bytes, clock: None, until_ns: None, given }
     }
 
     /// What has come since the last call; `None` if that is nothing.
@@ -75,11 +77,16 @@ impl Growing {
         let span = Span { from_ns: earliest_start(from_ns, to_ns, |from_ns| bytes(from_ns) <= self.most_bytes), to_ns };
         let wanted: BTreeMap<u32, Range<usize>> =
             mapped.pages().map(|pages| (pages.cpu, self.wanted(&times, pages, span))).collect();
+        let late = |pages: Pages<'_>| {
+            let given = self.given(pages.cpu);
+            times.before(pages, given, from_ns).saturating_sub(given) as u64
+        };
+        let late_bytes = mapped.pages().map(late).sum::<u64>() * page_bytes;
         let mut trace = mapped.open(&self.directory, |pages| wanted.get(&pages.cpu).cloned().unwrap_or(0..0));
         trace.clocks.iter_mut().for_each(|own| own.clone_from(&clock));
         self.until_ns = Some(to_ns);
-        self.from_page = wanted.into_iter().map(|(cpu, pages)| (cpu, pages.end.saturating_sub(1))).collect();
-        Ok(Some(Grown { trace, span, skipped_ns: span.from_ns - from_ns }))
+        self.given = wanted.into_iter().map(|(cpu, pages)| (cpu, pages.end)).collect();
+        Ok(Some(Grown { trace, span, skipped_ns: span.from_ns - from_ns, late_bytes }))
     }
 
     fn clock(&mut self) -> Result<Clock, Error> {
@@ -96,9 +103,13 @@ impl Growing {
         Ok(clock)
     }
 
+    fn given(&self, cpu: u32) -> usize {
+        self.given.get(&cpu).copied().unwrap_or(0)
+    }
+
     /// The pages that begin in `span`, and the one before them, in which it may begin.
     fn wanted(&self, times: &Times<'_>, pages: Pages<'_>, span: Span) -> Range<usize> {
-        let from = self.from_page.get(&pages.cpu).copied().unwrap_or(0);
+        let from = self.given(pages.cpu).saturating_sub(1);
         let before = |ns| times.before(pages, from, ns);
         before(span.from_ns).saturating_sub(1).max(from)..before(span.to_ns)
     }
@@ -190,6 +201,21 @@ mod tests {
         assert_eq!(seen[1], quiet.filter(|ns| *ns < until).collect::<Vec<_>>());
         assert!(bytes[9] <= bytes[1] + 2 * 4096, "{bytes:?}");
         assert!(growing.look().unwrap().is_none(), "nothing has come since");
+    }
+
+    #[test]
+    fn pages_that_come_too_late_are_counted() {
+        let place = left_behind(&[(0, events(0, 20_000, 2)), (1, Vec::new())]);
+        let mut growing = Growing::new(place.path(), 1_000, u64::MAX);
+        assert_eq!(growing.look().unwrap().unwrap().late_bytes, 0);
+        let late = pages_at([100, 200].into_iter());
+        let quiet = [late.clone(), late, events(21_000, 40_000, 700)].concat();
+        fs::write(place.path().join(raw_name(0)), events(0, 40_000, 2)).unwrap();
+        fs::write(place.path().join(raw_name(1)), quiet).unwrap();
+        let grown = growing.look().unwrap().unwrap();
+        assert_eq!((grown.late_bytes, inside(&grown, 1).first()), (2 * 4096, Some(&21_000)));
+        fs::write(place.path().join(raw_name(0)), events(0, 60_000, 2)).unwrap();
+        assert_eq!(growing.look().unwrap().unwrap().late_bytes, 0, "it is said once");
     }
 
     #[test]

@@ -18,6 +18,12 @@ export function attach(canvas: HTMLCanvasElement, wishes: Wishes): () => void {
     const box = canvas.getBoundingClientRect();
     return window.t0 + ((x - box.left) / box.width) * (window.t1 - window.t0);
   };
+  // A page that is scaled up measures the pointer in larger steps than its elements.
+  const heightAt = (y: number) => {
+    const box = canvas.getBoundingClientRect();
+    return ((y - box.top) / box.height) * canvas.clientHeight;
+  };
+  const wide = () => canvas.getBoundingClientRect().width;
   const down = (event: PointerEvent) => {
     if (event.button !== 0) return;
     canvas.setPointerCapture(event.pointerId);
@@ -28,17 +34,16 @@ export function attach(canvas: HTMLCanvasElement, wishes: Wishes): () => void {
     return { t0: ends[0]!, t1: ends[1]! };
   };
   const move = (event: PointerEvent) => {
-    const y = event.clientY - canvas.getBoundingClientRect().top;
-    wishes.hover(timeAt(event.clientX), y);
+    wishes.hover(timeAt(event.clientX), heightAt(event.clientY));
     if (!from) return;
     if (Math.abs(event.clientX - from.x) >= CLICK_PIXELS) from.moved = true;
     if (!from.moved) return;
     if (from.brushing) wishes.brush(span(event));
-    else wishes.show(pan(from.window, (from.x - event.clientX) / canvas.clientWidth, wishes.whole()));
+    else wishes.show(pan(from.window, (from.x - event.clientX) / wide(), wishes.whole()));
   };
   const up = (event: PointerEvent) => {
     if (!from) return;
-    if (!from.moved) wishes.pick(timeAt(event.clientX), event.clientY - canvas.getBoundingClientRect().top);
+    if (!from.moved) wishes.pick(timeAt(event.clientX), heightAt(event.clientY));
     else if (from.brushing) {
       wishes.show(span(event));
       wishes.brush(null);
@@ -49,7 +54,7 @@ export function attach(canvas: HTMLCanvasElement, wishes: Wishes): () => void {
   const wheel = (event: WheelEvent) => {
     if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       event.preventDefault();
-      wishes.show(pan(wishes.window(), (event.deltaX || event.deltaY) / canvas.clientWidth, wishes.whole()));
+      wishes.show(pan(wishes.window(), (event.deltaX || event.deltaY) / wide(), wishes.whole()));
       return;
     }
     event.preventDefault();

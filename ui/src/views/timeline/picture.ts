@@ -6,53 +6,16 @@
  * vCPU 0   |▆▆▃▃▆▆▆▆▆▃▃▃▃▁▁▁▁▁▆▆▆▆▆▆▆▆|          zoomed in:  a staircase, one row per level
  * ```
  */
-import type { Tile } from "../../data/tile";
+import { meanLane, type Tile } from "../../data/tile";
 import type { Slices, Timeline } from "../../data/types";
 import { coverageOf, paintCoverage, type Textures } from "../../draw/lane";
 import { canvasFill, PATTERN_SIZE, texture } from "../../draw/patterns";
 import { lookOf, stackOrder, type Theme, token } from "../../draw/tokens";
 import { instant } from "../../maths/format";
 import { ticks, type Window } from "../../maths/window";
+import { AXIS_HEIGHT, LANE_GAP, type Layout } from "./layout";
 
-export const AXIS_HEIGHT = 26;
-export const LANE_GAP = 10;
-export const STEPS = ["L3", "L2", "L1", "L0", "VMM", "off"] as const;
-const STEP_HEIGHT = { least: 15, most: 26 };
-const COVER_HEIGHT = { least: 48, most: 150 };
 const TEXT_FROM_PIXELS = 40;
-
-export interface Layout {
-  lanes: { id: number; top: number; height: number; steps: string[] | null }[];
-  height: number;
-}
-
-/** Where each lane lies; lanes with slices at hand are staircases. */
-export function layout(
-  timeline: Timeline,
-  shown: number[],
-  stairs: Map<number, Slices>,
-  room: number,
-): Layout {
-  let top = AXIS_HEIGHT + 4;
-  const used = new Set(timeline.states.map((state) => lookOf(state.name).step));
-  const steps = STEPS.filter((step) => step !== "L3" || used.has("L3"));
-  // Few lanes share the height of the screen, many are as low as still reads.
-  const fair = room / Math.max(1, shown.length) - LANE_GAP;
-  const lanes = shown.map((id) => {
-    const stair = stairs.has(id);
-    const height = stair
-      ? steps.length * within(STEP_HEIGHT, fair / steps.length)
-      : within(COVER_HEIGHT, fair);
-    const place = { id, top, height, steps: stair ? steps : null };
-    top += height + LANE_GAP;
-    return place;
-  });
-  return { lanes, height: top };
-}
-
-function within({ least, most }: { least: number; most: number }, height: number): number {
-  return Math.round(Math.min(most, Math.max(least, height)));
-}
 
 export interface Scene {
   timeline: Timeline;
@@ -63,6 +26,8 @@ export interface Scene {
   theme: Theme;
   cursor: number | null;
   brush: Window | null;
+  /** An instant that something led to. */
+  mark: number | null;
 }
 
 const textures = new Map<string, Textures>();
@@ -104,16 +69,26 @@ function coverLanes(context: CanvasRenderingContext2D, scene: Scene, pixels: num
   const order = stackOrder(names);
   const looks = texturesFor(names, scene.theme, scale);
   const { t0, t1 } = scene.window;
-  for (const lane of scene.layout.lanes) {
-    if (lane.steps) continue;
-    const height = lane.height * scale;
+  const strip = (tiles: Tile[], lane: number, top: number, high: number) => {
+    const height = high * scale;
     const image = context.createImageData(pixels, height);
     const rows = new Uint32Array(image.data.buffer);
     rows.fill(backgroundOf(scene.theme));
-    if (scene.tiles.length > 0) {
-      paintCoverage(rows, pixels, 0, height, coverageOf(scene.tiles, lane.id, t0, t1, pixels), order, looks);
-    }
-    context.putImageData(image, 0, lane.top * scale);
+    if (tiles.length > 0)
+      paintCoverage(rows, pixels, 0, height, coverageOf(tiles, lane, t0, t1, pixels), order, looks);
+    context.putImageData(image, 0, top * scale);
+  };
+  for (const lane of scene.layout.lanes) {
+    if (!lane.steps) strip(scene.tiles, lane.id, lane.top, lane.height);
+  }
+  for (const group of scene.layout.groups) {
+    if (!group.folded) continue;
+    strip(
+      scene.tiles.map((tile) => meanLane(tile, group.lanes)),
+      0,
+      group.top,
+      group.height,
+    );
   }
 }
 
@@ -218,6 +193,22 @@ function drawMarks(context: CanvasRenderingContext2D, scene: Scene, width: numbe
     context.moveTo(x, AXIS_HEIGHT);
     context.lineTo(x - 4, AXIS_HEIGHT - 6);
     context.lineTo(x + 4, AXIS_HEIGHT - 6);
+    context.fill();
+  }
+  if (scene.mark !== null) {
+    const x = Math.round(timeToX(scene.mark, scene.window, width)) + 0.5;
+    context.lineWidth = 2;
+    context.setLineDash([6, 4]);
+    context.beginPath();
+    context.moveTo(x, AXIS_HEIGHT - 4);
+    context.lineTo(x, bottom);
+    context.stroke();
+    context.setLineDash([]);
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(x, AXIS_HEIGHT + 1);
+    context.lineTo(x - 6, AXIS_HEIGHT - 8);
+    context.lineTo(x + 6, AXIS_HEIGHT - 8);
     context.fill();
   }
   if (scene.brush) {

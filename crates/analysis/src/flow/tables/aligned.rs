@@ -98,7 +98,7 @@ fn counter(cpu: &Cpu) -> [Cell; 3] {
             (None, Some((2.0 / (flat + steep), "causes")).filter(|_| cpu.one_counter))
         }
         Some(Map::Shift(..)) => (Some("time_shift"), told.filter(|_| cpu.one_counter)),
-        Some(Map::Order(_)) | None => (None, told.filter(|_| cpu.one_counter)),
+        Some(Map::Corridor(_) | Map::Order(_)) | None => (None, told.filter(|_| cpu.one_counter)),
     };
     [offset.into(), ratio.map(|ratio| ratio.0).into(), ratio.map(|ratio| ratio.1).into()]
 }

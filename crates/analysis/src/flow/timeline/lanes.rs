@@ -12,8 +12,10 @@ use super::draft::{Draft, Thread};
 use super::tasks::Doing;
 use super::watch::Above;
 use crate::flow::states;
+use crate::shared::reasons::Reason;
 use crate::shared::state::{STATES, State};
 use base::Level;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// What a piece of a lane shows.
@@ -76,13 +78,16 @@ pub type Put<'a> = dyn FnMut(u64, Look, &str) + 'a;
 /// The pieces of a vCPU: a slice of the work on an exit says why the guest was left.
 pub fn vcpu(thread: &Thread, put: &mut Put<'_>) {
     let mut exits = thread.exits.iter().peekable();
+    let mut names: FxHashMap<Reason, String> = FxHashMap::default();
     for (from_ns, state) in &thread.pieces {
         while exits.next_if(|(at_ns, ..)| at_ns < from_ns).is_some() {}
         let why = match (state, exits.peek()) {
-            (State::Handling(_), Some((at_ns, reason))) if at_ns == from_ns => reason.name(),
-            _ => String::new(),
+            (State::Handling(_), Some((at_ns, reason))) if at_ns == from_ns => {
+                names.entry(*reason).or_insert_with(|| reason.name()).as_str()
+            }
+            _ => "",
         };
-        put(*from_ns, Look::Ledger(*state), &why);
+        put(*from_ns, Look::Ledger(*state), why);
     }
 }
 

@@ -33,8 +33,8 @@ pub fn names(flow: &PartFlow, draft: &Draft) -> BTreeMap<i32, String> {
     names
 }
 
-/// The lanes of all `parts`.
-pub fn sources(parts: &[Part<'_>]) -> Vec<Source> {
+/// The lanes of all `parts`; what is left out is added to `notes`.
+pub fn sources(parts: &[Part<'_>], notes: &mut Vec<String>) -> Vec<Source> {
     let lowest = || parts.iter().enumerate().filter(|(_, part)| part.inside.is_none());
     let several = lowest().count() > 1;
     let mut sources: Vec<Source> = Vec::new();
@@ -49,8 +49,15 @@ pub fn sources(parts: &[Part<'_>]) -> Vec<Source> {
             part: place,
             number: 0,
         };
-        let seen = workers::of(part.flow).into_iter().filter(|(_, tid, _)| part.draft.tasks.by_tid.contains_key(tid));
-        sources.extend(seen.map(worker));
+        let (seen, left_out) = workers::of(part.flow, &part.draft.tasks);
+        if left_out > 0 {
+            notes.push(format!(
+                "Of {} threads on the VMMs' side those {} that ran longest are drawn.",
+                seen.len() + left_out,
+                workers::MOST
+            ));
+        }
+        sources.extend(seen.into_iter().map(worker));
     }
     for (place, part) in parts.iter().enumerate().filter(|(_, part)| part.inside.is_some()) {
         let group = format!("{} (own trace)", part.flow.machine);

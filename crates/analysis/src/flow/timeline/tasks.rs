@@ -59,8 +59,13 @@ impl Tasks {
 
     /// `tid` is made ready.
     pub fn waking(&mut self, tid: i32, at_ns: u64) {
-        let known = self.by_tid.get(&tid).and_then(|track| track.last()).map(|(_, doing)| *doing);
-        if matches!(known, None | Some(Doing::Sleeping | Doing::Unknown)) {
+        let wakes = match self.by_tid.get(&tid).and_then(|track| track.last()) {
+            None | Some((_, Doing::Sleeping | Doing::Unknown)) => true,
+            Some((_, Doing::Running(_))) => false,
+            // It was ready already, unless it has run and slept unseen.
+            Some((since_ns, Doing::Runnable)) => hidden(&self.gaps, *since_ns, at_ns).is_some(),
+        };
+        if wakes {
             self.does(tid, at_ns, Doing::Runnable);
         }
     }
@@ -87,6 +92,8 @@ impl Tasks {
         let track = self.by_tid.entry(tid).or_default();
         gap(track, &self.gaps, at_ns, doing);
         let at_ns = track.last().map_or(at_ns, |(last_ns, _)| at_ns.max(*last_ns));
+        // What lasted for nothing was not.
+        track.pop_if(|(last_ns, _)| *last_ns == at_ns);
         track.push((at_ns, doing));
     }
 
@@ -103,14 +110,17 @@ impl Tasks {
 /// If events were lost while the task was off the CPU, it may have run; `next` is what it does from `now_ns` on.
 fn gap(track: &mut Track, gaps: &[(u64, u64)], now_ns: u64, next: Doing) {
     let Some((since_ns, doing @ (Doing::Runnable | Doing::Sleeping))) = track.last().copied() else { return };
+    let Some((from_ns, until_ns)) = hidden(gaps, since_ns, now_ns) else { return };
+    track.push((from_ns.max(since_ns), Doing::Unknown));
+    let slept = doing == Doing::Sleeping && next == Doing::Runnable && until_ns < now_ns;
+    if slept {
+        track.push((until_ns, Doing::Sleeping));
+    }
+}
+
+/// From the begin of the first gap between two times to the end of the last one.
+fn hidden(gaps: &[(u64, u64)], since_ns: u64, now_ns: u64) -> Option<(u64, u64)> {
     let first = gaps.partition_point(|(_, until_ns)| *until_ns <= since_ns);
     let last = gaps.partition_point(|(from_ns, _)| *from_ns < now_ns);
-    if first >= last {
-        return;
-    }
-    track.push((gaps[first].0.max(since_ns), Doing::Unknown));
-    let slept = doing == Doing::Sleeping && next == Doing::Runnable && gaps[last - 1].1 < now_ns;
-    if slept {
-        track.push((gaps[last - 1].1, Doing::Sleeping));
-    }
+    (first < last).then(|| (gaps[first].0, gaps[last - 1].1))
 }

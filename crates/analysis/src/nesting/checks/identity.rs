@@ -84,9 +84,9 @@ pub fn no_pmu(model: &Model) -> Vec<Hit> {
 pub fn no_trace(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for machine in &model.machines {
-        let silent = machine.state("kvm_pvm") == State::On && machine.state("trace_kvm_exit") == State::Unknown;
+        let doubtful = machine.state("kvm_pvm") == State::On && machine.state("trace_kvm_exit") == State::Unknown;
         let refused = matches!(machine.state("trace_kvm_exit"), State::Off | State::Absent);
-        if machine.state("kvm") != State::On || !(silent || refused) {
+        if machine.state("kvm") != State::On || !(doubtful || refused) {
             continue;
         }
         let title = if refused {
@@ -95,7 +95,8 @@ pub fn no_trace(model: &Model) -> Vec<Hit> {
             format!("kvm_exit may stay silent on {}: kvm_pvm runs the guests", machine.id)
         };
         let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "trace_kvm_exit"));
-        hit.needs = refused.then_some(Needs::Reboot);
+        let locked = machine.facts.snapshot.line("sys/kernel/security/lockdown").is_some();
+        hit.needs = (refused && locked).then_some(Needs::Reboot);
         hits.push(hit);
     }
     hits

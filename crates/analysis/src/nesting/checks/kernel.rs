@@ -32,6 +32,7 @@ pub fn older(model: &Model) -> Vec<Hit> {
             };
             let mut hit = hit(machine, severity, title, evidence);
             hit.subject = format!("{}.{}", machine.id, change.commit);
+            hit.fix = vec![format!("install Linux {first} or later by your distribution's way, and boot it")];
             if let Some((low, high, unit)) = change.cost {
                 hit.cost = Cost::of(CostKind::Published, f64::midpoint(low, high), unit).between(low, high);
             }

@@ -3,6 +3,7 @@
 use crate::nesting::model::{Seen, State};
 use base::number::list;
 use host::Virtualization;
+use host::fired::fired;
 use host::hypervisor::TCG;
 use host::snapshot::Content;
 
@@ -72,6 +73,11 @@ pub fn trace_kvm_exit(facts: &Virtualization) -> Option<Seen> {
     const EVENTS: &str = "sys/kernel/tracing/available_events";
     let locked =
         facts.snapshot.line("sys/kernel/security/lockdown").is_some_and(|line| line.contains("[confidentiality]"));
+    if let Some(count) = fired(&facts.snapshot).and_then(|events| events.get("kvm_exit").copied()) {
+        let said =
+            if count > 0 { "a test guest caused kvm_exit" } else { "a test guest caused no kvm_exit: it stays silent" };
+        return Some(Seen::new(State::of(count > 0), said));
+    }
     Some(match facts.snapshot.content(EVENTS) {
         _ if locked => Seen::new(State::Off, "sys/kernel/security/lockdown is confidentiality: tracing is refused"),
         Content::Unreadable(why) => Seen::new(State::Unknown, format!("{EVENTS}: {why}")),

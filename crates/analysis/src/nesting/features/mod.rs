@@ -9,6 +9,7 @@
 //! ```
 
 mod clock;
+mod extensions;
 mod here;
 mod hyperv;
 mod mitigations;
@@ -47,6 +48,10 @@ pub const PROBES: &[Probe] = &[
     probe("stable_clock_for_guests", "KVM can give guests a clock that they read without a system call", clock::for_guests),
     probe("pmu", "performance counters at this level", here::pmu),
     probe("trace_kvm_exit", "exits can be traced at this level", here::trace_kvm_exit),
+    probe("kvm_nested_state", "guests that have guests can be saved and moved", extensions::nested_state),
+    probe("kvm_disable_exits", "guests may halt and pause without exits (cpu-pm)", extensions::disable_exits),
+    probe("kvm_stats_fd", "KVM counts each vCPU's exits for bench exits", extensions::stats_fd),
+    probe("kvm_dirty_ring", "dirty pages are told in a ring", extensions::dirty_ring),
     probe("kvm_clock", "clock page of the KVM below", paravirtual::clock),
     probe("kvm_clock_stable", "that clock needs no comparison between CPUs", paravirtual::clock_stable),
     probe("kvm_steal_time", "stolen time is told by the KVM below", paravirtual::steal_time),

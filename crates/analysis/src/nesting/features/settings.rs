@@ -38,6 +38,9 @@ fn look(facts: &Virtualization, known: &Known) -> Seen {
             Some(false) if offered == Some(false) => {
                 Seen::new(State::Absent, format!("{file} = {value}, and /proc/cpuinfo lacks {}", known.flag))
             }
+            Some(false) if known.feature == "enlightened_vmcs" && lacks_hyperv(facts) => {
+                Seen::new(State::Absent, format!("{file} = {value}, and nobody below offers it"))
+            }
             Some(on) => Seen::new(State::of(on), format!("{file} = {value}")),
             None => Seen::new(State::Unknown, format!("{file} = {value}, which is neither yes nor no")),
         },
@@ -55,6 +58,12 @@ fn look(facts: &Virtualization, known: &Known) -> Seen {
         Setting::Unreadable(why) => Seen::new(State::Unknown, format!("{file}: {why}")),
         Setting::Unknown => Seen::new(State::Unknown, format!("{file} is not in the snapshot")),
     }
+}
+
+/// KVM clears this switch where Hyper-V does not recommend it.
+fn lacks_hyperv(facts: &Virtualization) -> bool {
+    let offered = crate::nesting::features::hyperv::evmcs(facts).map(|seen| seen.state);
+    facts.below.present == Some(false) || (facts.cpuid.is_some() && offered != Some(State::On))
 }
 
 /// What a value says; `None` where it is to be decided at load, or not understood.

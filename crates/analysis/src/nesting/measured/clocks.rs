@@ -74,7 +74,7 @@ pub fn rows(measurements: &Measurements) -> Vec<Row> {
 }
 
 fn rows_of(run: &Run) -> Vec<Row> {
-    let ns_per_tick = run.bench.environment.get("tsc ns per tick").and_then(|text| text.parse().ok());
+    let ns_per_tick = super::ns_per_tick(&run.bench);
     let mut rows: Vec<Row> = Vec::new();
     for measured in &run.bench.results {
         let Some(cycles) = cycles(measured) else { continue };

@@ -7,7 +7,7 @@
 //! Both together tell what neither tells alone: CPUID with 0 exits and 2,600 cycles was answered by an outer hypervisor.
 
 use super::{Measurements, Run, spread};
-use base::number::{list, plain, thousands};
+use base::number::{list, many, plain, thousands};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Histogram, Measured, Table, Unknown};
 
@@ -157,6 +157,11 @@ fn row(run: &Run, group: &[&Measured], below: bool) -> Row {
         (None, Some(_)) => say(&mut row.note, "KVM counts no exits here (KVM_GET_STATS_FD, since Linux 5.14)"),
         _ => {}
     }
+    if let Some(exits) =
+        per_operation("partner_exits").filter(|_| measured.iter().any(|one| one.counters.contains_key("partner_exits")))
+    {
+        say(&mut row.note, &format!("the other vCPU: {} exits per operation", plain((exits * 100.0).round() / 100.0)));
+    }
     let dirty: Vec<&String> = measured.iter().filter_map(|one| one.interference.first()).collect();
     if let Some(such) = dirty.first() {
         say(&mut row.note, &format!("{DISTURBED} in {} of {} launches: {such}", dirty.len(), measured.len()));
@@ -284,7 +289,8 @@ pub fn unknown(rows: &[Row]) -> Vec<Unknown> {
     reasons.dedup();
     for reason in reasons {
         let names: Vec<String> = without.iter().filter(|row| row.note == reason).map(|row| row.name.clone()).collect();
-        let text = format!("Without a number: {}: {reason}.", list(&names));
+        let count = many(names.len() as u64, "test");
+        let text = format!("{count} without a number, {reason}: {}.", list(&names));
         unknown.push(Unknown {
             what: "not_measured".to_owned(),
             amount: Some(names.len() as f64),

@@ -3,12 +3,16 @@
 //! ```text
 //! <machine>/bench/*.json --> Measurements --exits-->   table `exits`:  a row per test, over all launches
 //!                                         --clocks-->  table `clocks`: a row per clock
+//!                                         --ladder-->  table `ladder`: both beside published numbers
+//!                                         --programs-->  tables `programs`, `program_runs`: what whole programs took
 //!                                         --spread-->  their intervals, out of the spread between launches
 //! ```
 //! Numbers of an emulated machine stay marked: counts in them are real, cycles are the emulator's.
 
 pub mod clocks;
 pub mod exits;
+pub mod ladder;
+pub mod programs;
 pub mod spread;
 
 use base::recording::{Emulator, PartKind, Recording};
@@ -78,6 +82,13 @@ impl Measurements {
             sentences.extend(clocks::summary(&rows));
             section.tables.push(clocks::table(&rows));
         }
+        section.tables.extend(ladder::table(self));
+        let programs = programs::programs(self);
+        if !programs.is_empty() {
+            sentences.extend(programs::summary(&programs));
+            section.tables.push(programs::table(&programs));
+            section.tables.push(programs::runs(&programs));
+        }
         if !section.summary.is_empty() && !sentences.is_empty() {
             section.summary.push_str("\n\n");
         }
@@ -85,6 +96,11 @@ impl Measurements {
         let notes = self.runs.iter().flat_map(|run| run.bench.notes.iter());
         section.about.extend(notes.cloned());
     }
+}
+
+/// Nanoseconds of a tick of the time-stamp counter, where the bench has told.
+fn ns_per_tick(bench: &Bench) -> Option<f64> {
+    bench.environment.get(base::bench::NS_PER_TICK)?.parse().ok()
 }
 
 /// One line on where a bench ran.

@@ -79,7 +79,7 @@ fn an_interpreted_guest_is_emulated_and_a_skipped_test_has_its_reason() {
     let rows = exits_of(vec![test("empty", 0, 7_500, 0, &[]), test("rdtsc", 0, 9_000, 0, &[]), spin]);
     assert_eq!(rows[1].handled_by, Some("emulated"));
     assert_eq!((rows[2].launches, rows[2].p50(), rows[2].note.as_str()), (0, None, why));
-    assert!(exits::unknown(&rows)[0].text.contains("ud2: it did not end"));
+    assert!(exits::unknown(&rows)[0].text.contains("the watchdog stopped it: ud2"));
 }
 
 #[test]
@@ -114,4 +114,59 @@ fn a_slow_clock_has_its_cause_and_a_fast_one_none() {
         all.tell(&mut section);
         assert!(section.table("clocks").is_some() && section.summary.contains(source), "{}", section.summary);
     }
+}
+
+#[test]
+fn programs_keep_their_times_apart_and_two_runs_give_no_verdict() {
+    let quantity = |name: &str, launch: u32, value: f64| Measured {
+        name: name.into(),
+        params: Params { command: Some("make".into()), launch, ..Params::default() },
+        samples: vec![value],
+        ..Measured::default()
+    };
+    let of_runs = |runs: &[f64]| {
+        let results = (0..).zip(runs).flat_map(|(launch, real)| {
+            [quantity("real", launch, real * 1e9), quantity("user", launch, 4e9), quantity("sys", launch, 1e9)]
+        });
+        let all = measurements(Bench { results: results.collect(), ..Bench::new("macro", BTreeMap::new()) });
+        let mut section = Section::new("nesting", "?");
+        all.tell(&mut section);
+        section
+    };
+    let section = of_runs(&[2.0, 2.5, 3.0]);
+    let table = section.table("programs").unwrap();
+    assert_eq!(table.cell(0, "real_ns"), Some(&2.5e9.into()));
+    assert_eq!((table.cell(0, "cpus"), table.cell(0, "kvm_exits")), (Some(&2.0.into()), Some(&base::Cell::Missing)));
+    assert_eq!(section.table("program_runs").unwrap().rows.len(), 3);
+    assert!(section.summary.contains("over 3 runs"), "{}", section.summary);
+    assert!(of_runs(&[2.0, 2.5]).summary.contains("no verdict"));
+}
+
+#[test]
+fn the_ladder_holds_ours_beside_published_numbers_and_marks_each() {
+    let environment = BTreeMap::from([("hypervisor below".to_owned(), "yes".to_owned())]);
+    let results =
+        vec![test("cpuid", 0, 15_000, 1, &[]), test("rdtsc", 0, 30, 0, &[]), test("l2_cpuid", 0, 60_000, 7, &[])];
+    let mut all = measurements(Bench { results, ..Bench::new("exits", environment) });
+    let rungs = |all: &Measurements| -> Vec<String> {
+        let mut section = Section::new("nesting", "?");
+        all.tell(&mut section);
+        let table = section.table("ladder").unwrap();
+        let text = |cell: &base::Cell| match cell {
+            base::Cell::Text(text) => text.clone(),
+            base::Cell::F64(value) => value.to_string(),
+            other => format!("{other:?}"),
+        };
+        table.rows.iter().map(|row| row[..4].iter().map(text).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let told = rungs(&all);
+    assert!(told.iter().all(|rung| rung.starts_with("cpuid ")), "nobody published rdtsc: {told:?}");
+    // The machine was called L0 and is a guest itself, so its guest is an L2.
+    for rung in
+        ["cpuid L0 published 180", "cpuid L2? measured 15000", "cpuid L3? measured 60000", "cpuid L2 published 20700"]
+    {
+        assert!(told.iter().any(|one| one == rung), "{rung}: {told:?}");
+    }
+    all.emulated = Some(base::recording::Emulator::Tcg);
+    assert!(rungs(&all).iter().any(|rung| rung == "cpuid L2? emulated 15000"));
 }

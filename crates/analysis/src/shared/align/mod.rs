@@ -9,14 +9,15 @@
 //!                                                          pairing --> map   samples of trace-cmd
 //! above: its own exits and entries, by CPU                /                  causal bounds: lines, order
 //! ```
-//! Causal bounds are those of [`causes`]. Lines are believed until one of the guest's events contradicts them; then its
-//! clock wanders, and order alone is left. Levels are joined by [`compose`].
+//! Causal bounds are those of [`causes`]. Lines, and corridors of a largest drift, are believed until one of the guest's
+//! events contradicts them; then its clock wanders, and order alone is left. Levels are joined by [`compose`].
 
 pub mod above;
 pub mod axis;
 pub mod below;
 pub mod causes;
 pub mod compose;
+pub mod corridor;
 pub mod handed;
 pub mod hull;
 pub mod inside;
@@ -128,7 +129,7 @@ impl Cpu {
 
     /// Exits, interrupts and accesses to MSRs found in both traces, where the map is made of causes and effects.
     pub fn pairs(&self) -> Option<[u64; 3]> {
-        let is_causal = matches!(self.map, Some(Map::Lines(_) | Map::Order(_)));
+        let is_causal = matches!(self.map, Some(Map::Lines(_) | Map::Corridor(_) | Map::Order(_)));
         is_causal.then_some([self.common.len() as u64, self.interrupts, self.accesses.len() as u64])
     }
 
@@ -179,7 +180,8 @@ pub fn align(
     let pairs = pairing::pair(&below, &above, &said, vm_of);
     let samples = facts.1.time_shifts.iter().find(|shift| Some(shift.peer) == facts.0.trace_id);
     let readings = lower.tsc.clone().unwrap_or_default();
-    let units = Units { below: &axis, own: &own_axis, recorded: below.writes_are_recorded };
+    let (recorded, emulated) = (below.writes_are_recorded, lower.emulated);
+    let units = Units { below: &axis, own: &own_axis, recorded, emulated };
     let mut cpus: Vec<Cpu> = Vec::new();
     for pair in pairs {
         let vcpu = std::mem::take(&mut below.vcpus[pair.thread]);
@@ -191,7 +193,8 @@ pub fn align(
     judge(&mut cpus, guest, &own_axis);
     // What every event of the guest was asked of, one may contradict: a clock can wander between the exits.
     for in_order in [false, true] {
-        let refuted = |cpu: &Cpu| matches!(cpu.map, Some(Map::Lines(_))) && cpu.outside.violations > 0;
+        let refuted =
+            |cpu: &Cpu| matches!(cpu.map, Some(Map::Lines(_) | Map::Corridor(_))) && cpu.outside.violations > 0;
         if !cpus.iter().any(refuted) {
             break;
         }
@@ -228,6 +231,8 @@ struct Units<'a> {
     own: &'a Axis,
     /// Writes of offsets are events of the trace below.
     recorded: bool,
+    /// The counter is an emulator's: KVM finds it unsteady.
+    emulated: bool,
 }
 
 impl Units<'_> {
@@ -245,9 +250,11 @@ impl Units<'_> {
     /// What is known of the two clocks beside causes and effects.
     fn scale(&self, vcpu: &VcpuBelow, counter: Counter) -> Scale {
         match counter.scaling {
-            Some(scaling) if self.same() => Scale::Known(scaling.ratio()),
             None if self.same() && self.recorded && vcpu.steps.is_empty() => Scale::Held,
-            _ if self.same() || (self.below.has_scale() && self.own.has_scale()) => Scale::Known(1.0),
+            _ if self.same() && self.emulated => Scale::Unsteady,
+            Some(scaling) if self.same() => Scale::Counter(scaling.ratio()),
+            _ if self.same() => Scale::Counter(1.0),
+            _ if self.below.has_scale() && self.own.has_scale() => Scale::Known(1.0),
             _ => Scale::Unknown,
         }
     }

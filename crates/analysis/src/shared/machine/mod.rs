@@ -80,6 +80,8 @@ pub struct Thread {
     /// CPU on which it was seen last.
     pub cpu: Option<usize>,
     mode: Mode,
+    /// It came back from KVM_RUN, and nothing had told what it did there: entries and exits may be silent here.
+    blind: bool,
     off: Option<Off>,
     /// Time of its last event.
     last_ns: u64,
@@ -126,6 +128,7 @@ impl Thread {
             waits_on: None,
             cpu: None,
             mode: Mode::Unknown,
+            blind: false,
             off: None,
             last_ns: now_ns,
             irq: 0,
@@ -315,8 +318,17 @@ impl Thread {
         if let Some(open) = &mut self.xit {
             open.exit.handled = Handled::Userspace;
         }
+        self.blind = self.mode == Mode::Unknown;
         self.mode = Mode::User;
         self.exit_pending = false;
+    }
+
+    /// `kvm_fpu` that loads, where KVM_RUN ended without a sign of what it did: it begins again (T21).
+    pub fn run_begins(&mut self, now_ns: u64, cx: &mut Cx<'_, impl Sink>) {
+        if self.blind && self.mode == Mode::User {
+            self.arrive(now_ns, cx);
+            self.mode = Mode::Unknown;
+        }
     }
 
     /// An event that says what the open exit was about.

@@ -235,6 +235,23 @@ fn t12_the_vmm_has_the_time_until_the_next_entry() {
 }
 
 #[test]
+fn t21_the_vmm_has_the_time_until_kvm_runs_again_where_no_entry_fires() {
+    let mut t = Script::nested();
+    let run = |t: &mut Script, from_ns: u64| {
+        t.tell(|thread, cx| thread.userspace_exit(from_ns, cx)).tell(|thread, cx| thread.run_begins(from_ns + 40, cx));
+    };
+    run(&mut t, 100);
+    run(&mut t, 1_000);
+    let userspace: u64 = t.sums(2_000).iter().filter(|(state, _)| *state == State::Userspace).map(|(_, ns)| ns).sum();
+    assert_eq!(userspace, 80);
+    // Where entries fire, T12 stands: loading the registers is on the way to one.
+    let mut t = Script::nested();
+    t.entry(0, L1_RIP).exit(100, CPUID);
+    run(&mut t, 150);
+    assert_eq!(t.entry(400, L1_RIP).sums(400)[2..], [(State::Userspace, 250)]);
+}
+
+#[test]
 fn t13_time_off_the_cpu_is_in_no_cost() {
     let mut t = Script::nested();
     t.reflected().entry(200, L1_RIP).exit(250, VMRESUME).out(260, true).back(1_260);

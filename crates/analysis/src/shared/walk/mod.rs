@@ -196,6 +196,7 @@ impl<S: Sink> Walk<S> {
             Role::NestedEntryFailed => thread.nested_entry_failed(now_ns, cx),
             Role::NestedIntercepts => thread.nested_intercepts(now_ns, cx),
             Role::UserspaceExit => thread.userspace_exit(now_ns, cx),
+            Role::Fpu if event.or_zero(0) == 1 => thread.run_begins(now_ns, cx),
             Role::Waking => {
                 thread.host_event(now_ns, cx);
                 self.waking(event.or_zero(0) as i32, now_ns);
@@ -221,7 +222,7 @@ impl<S: Sink> Walk<S> {
             Role::InjectVirq if event.or_zero(1) == 0 => self.interrupts.inject(me, event.or_zero(0) as u8, now_ns),
             Role::AcceptIrq => self.accept_irq(event.or_zero(0), event.or_zero(1), now_ns),
             Role::Entry | Role::Exit | Role::Switch => {}
-            Role::HaltPollWindow | Role::PageFault | Role::InjectVirq => {}
+            Role::Fpu | Role::HaltPollWindow | Role::PageFault | Role::InjectVirq => {}
         }
     }
 

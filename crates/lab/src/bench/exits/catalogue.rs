@@ -3,8 +3,8 @@
 //! Names are those of kvm-unit-tests' `x86/vmexit.c` where it has the test, and the work is the same, so that its means
 //! can stand beside ours; the doorbells of its PCI test device carry the device's names for their kinds.
 
-use super::layout::{COALESCED, DEVICE, DEVICE_DATAMATCH, DEVICE_WILDCARD, NEW_PAGES};
-use super::payload;
+use super::layout::{COALESCED, DEVICE, DEVICE_DATAMATCH, DEVICE_WILDCARD, NEW_PAGES, VECTOR};
+use super::{payload, privileged, svm};
 
 /// The in-kernel interrupt controller's edge/level register: KVM answers without leaving the kernel.
 const KERNEL_PORT: u64 = 0x4d0;
@@ -16,6 +16,17 @@ pub const DOORBELL: u64 = 0x600;
 pub const DOORBELL_WILDCARD: u64 = 0x604;
 /// See [`DOORBELL`].
 pub const DOORBELL_DATAMATCH: u64 = 0x608;
+
+/// Who runs a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// The guest.
+    Guest,
+    /// The guest, as a hypervisor.
+    Hypervisor,
+    /// The guest's guest.
+    Nested,
+}
 
 /// One test of a guest.
 #[derive(Debug, Clone, Copy)]
@@ -34,12 +45,34 @@ pub struct Test {
     pub rbx: u64,
     /// Fewest and most exits of an operation on VMX and SVM.
     pub exits: (u32, u32),
+    /// Who runs it.
+    pub at: At,
+    /// What a second vCPU runs meanwhile.
+    pub partner: Option<fn() -> u64>,
+    /// Whether each operation takes one interrupt, which is then counted.
+    pub interrupts: bool,
     /// New memory that an operation takes; what there is of it limits how often.
     pub takes_bytes: u64,
 }
 
-const RING_3: Test =
-    Test { name: "", does: "", ring: 3, body: payload::empty, r15: 0, rbx: 0, exits: (0, 0), takes_bytes: 0 };
+const RING_3: Test = Test {
+    name: "",
+    does: "",
+    ring: 3,
+    body: payload::empty,
+    r15: 0,
+    rbx: 0,
+    exits: (0, 0),
+    at: At::Guest,
+    interrupts: false,
+    partner: None,
+    takes_bytes: 0,
+};
+
+/// A guest of ring 0.
+pub const RING_0: Test = Test { ring: 0, ..RING_3 };
+
+const L2: Test = Test { at: At::Nested, ..RING_0 };
 
 /// The loop around all others; measured like them.
 pub const EMPTY: Test = Test { name: "empty", does: "nothing", ..RING_3 };
@@ -165,7 +198,102 @@ pub const TESTS: &[Test] = &[
     Test { name: "syscall", does: "calls the guest's kernel and returns", body: payload::syscall, ..RING_3 },
     Test { name: "pause", does: "says that it spins", body: payload::pause, exits: (0, 1), ..RING_3 },
     Test { name: "fpu_touch", does: "uses the x87 and the SSE unit", body: payload::fpu, ..RING_3 },
+    Test { name: "vmcall", does: "calls the hypervisor", body: privileged::hypercall, exits: (1, 1), ..RING_0 },
+    msr("wr_kernel_gs_base", "writes an MSR that guests own", privileged::wrmsr, 0xc000_0102, 0, (0, 0)),
+    msr("rd_tsc_adjust_msr", "reads an intercepted MSR", privileged::rdmsr, 0x3b, 0, (1, 1)),
+    msr("wr_tsc_adjust_msr", "writes an intercepted MSR", privileged::wrmsr, 0x3b, 0, (1, 1)),
+    msr("wr_tsx_ctrl_msr", "writes a mitigation's MSR", privileged::wrmsr, 0x122, 0, (0, 1)),
+    msr("wr_ibrs_msr", "switches a mitigation on and off", privileged::wrmsr_twice, 0x48, 1, (0, 2)),
+    msr("wr_ibpb_msr", "empties the branch predictor", privileged::wrmsr, 0x49, 1, (0, 1)),
+    timer("tscdeadline_immed", "takes a timer that is due", privileged::deadline, 0, (1, 3)),
+    timer("tscdeadline", "takes a timer due in 3,000 ticks", privileged::deadline, 3_000, (1, 3)),
+    timer("hlt_timer", "sleeps until a timer due in 20,000 ticks", privileged::deadline_hlt, 20_000, (1, 4)),
+    ipi("self_ipi_sti_nop", "interrupts itself", privileged::ipi_sti_nop, ICR),
+    ipi("self_ipi_sti_hlt", "interrupts itself and halts", privileged::ipi_sti_hlt, ICR),
+    ipi("self_ipi_tpr", "interrupts itself below its priority", privileged::ipi_tpr, ICR),
+    ipi("self_ipi_tpr_sti_nop", "the same with interrupts off", privileged::ipi_tpr_sti_nop, ICR),
+    ipi("self_ipi_tpr_sti_hlt", "the same, and halts", privileged::ipi_tpr_sti_hlt, ICR),
+    ipi("x2apic_self_ipi_sti_nop", "interrupts itself by MSR 0x83f", privileged::ipi_sti_nop, SELF_IPI),
+    ipi("x2apic_self_ipi_sti_hlt", "the same, and halts", privileged::ipi_sti_hlt, SELF_IPI),
+    ipi("x2apic_self_ipi_tpr", "the same below its priority", privileged::ipi_tpr, SELF_IPI),
+    ipi("x2apic_self_ipi_tpr_sti_nop", "the same with interrupts off", privileged::ipi_tpr_sti_nop, SELF_IPI),
+    ipi("x2apic_self_ipi_tpr_sti_hlt", "the same, and halts", privileged::ipi_tpr_sti_hlt, SELF_IPI),
+    Test { name: "mov_from_cr8", does: "reads its priority", body: privileged::from_cr8, exits: (0, 1), ..RING_0 },
+    Test { name: "mov_to_cr8", does: "writes its priority", body: privileged::to_cr8, exits: (0, 1), ..RING_0 },
+    Test { name: "mov_dr", does: "reads and writes DR7", body: privileged::dr, exits: (0, 2), ..RING_0 },
+    Test { name: "toggle_cr0_wp", does: "CR0.WP off and on", body: privileged::cr0_wp, exits: (0, 2), ..RING_0 },
+    Test { name: "toggle_cr4_pge", does: "CR4.PGE off and on", body: privileged::cr4_pge, exits: (0, 2), ..RING_0 },
+    Test { name: "mov_cr3", does: "writes the page tables' root", body: privileged::cr3, ..RING_0 },
+    Test { name: "invlpg", does: "forgets a translation", body: privileged::invlpg, r15: NEW_PAGES, ..RING_0 },
+    Test { name: "pause_loop", does: "spins 10,000 turns", body: privileged::pauses, exits: (0, 8), ..RING_0 },
+    Test { name: "rdpmc", does: "reads a counter of the PMU", body: privileged::rdpmc, exits: (0, 1), ..RING_0 },
+    Test { name: "xsetbv", does: "writes XCR0 as it is", body: privileged::xsetbv, exits: (0, 1), ..RING_0 },
+    Test { name: "ipi", does: "interrupts a vCPU that runs", partner: Some(privileged::awake), ..IPI },
+    Test { name: "ipi_halt", does: "interrupts a vCPU that sleeps", partner: Some(privileged::asleep), ..IPI },
+    Test {
+        name: "ple_round_robin",
+        does: "hands a token to the other vCPU and waits for it",
+        body: privileged::hand_over,
+        partner: Some(privileged::hand_back),
+        exits: (0, 4),
+        ..RING_0
+    },
+    Test {
+        name: "false_sharing",
+        does: "counts in a cache line in which the other vCPU counts too",
+        body: privileged::count,
+        partner: Some(privileged::count_beside),
+        ..RING_0
+    },
+    Test {
+        name: "vmrun",
+        does: "enters an L2 that leaves at once",
+        body: svm::vmrun,
+        exits: (2, 2),
+        at: At::Hypervisor,
+        ..RING_0
+    },
+    Test { name: "l2_cpuid", does: "asks the CPU, in L2", body: payload::cpuid, exits: (5, 7), ..L2 },
+    Test { name: "l2_vmcall", does: "calls L1, in L2", body: privileged::amd_call, exits: (4, 6), ..L2 },
+    Test { name: "l2_rdmsr_kgs", does: "reads its own MSR, in L2", body: privileged::rdmsr, r15: 0xc000_0102, ..L2 },
+    Test {
+        name: "l2_touch_4k",
+        does: "touches a small page for the first time, in L2",
+        body: payload::touch,
+        r15: NEW_PAGES,
+        rbx: 4096,
+        exits: (1, 8),
+        takes_bytes: 4096,
+        ..L2
+    },
 ];
+
+const IPI: Test = Test { body: privileged::ipi_other, rbx: VECTOR, exits: (1, 4), interrupts: true, ..RING_0 };
+
+/// The interrupt command register of the x2APIC, and the register that interrupts the CPU itself.
+const ICR: u64 = 0x830;
+const SELF_IPI: u64 = 0x83f;
+
+const fn msr(
+    name: &'static str,
+    does: &'static str,
+    body: fn() -> u64,
+    index: u64,
+    value: u64,
+    exits: (u32, u32),
+) -> Test {
+    Test { name, does, body, r15: index, rbx: value, exits, ..RING_0 }
+}
+
+const fn timer(name: &'static str, does: &'static str, body: fn() -> u64, ticks: u64, exits: (u32, u32)) -> Test {
+    Test { name, does, body, rbx: ticks, exits, interrupts: true, ..RING_0 }
+}
+
+const fn ipi(name: &'static str, does: &'static str, body: fn() -> u64, register: u64) -> Test {
+    const TO_ITSELF: u64 = 1 << 18;
+    let rbx = if register == ICR { TO_ITSELF | VECTOR } else { VECTOR };
+    Test { name, does, body, r15: register, rbx, exits: (0, 4), interrupts: true, ..RING_0 }
+}
 
 /// The test of that name.
 pub fn named(name: &str) -> Option<&'static Test> {

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! 0x0_1000  GDT   0x0_2000  IDT   0x0_3000  page tables: 4 GiB, each address at itself
-//! 0x0_9000  code  0x0_a000  stubs that tell of exceptions          0x1_0000, 0x1_8000  ends of stacks
-//! 0x2_0000  TSS, with a map of ports that allows all
+//! 0x0_9000  code  0x0_a000  stubs that tell of exceptions  0x0_b000  code of ring 0  0x0_c000  a hypervisor
+//! 0x1_0000, 0x1_4000, 0x1_8000  ends of stacks                                             0x4_0000  what SVM needs
+//! 0x2_0000  TSS, with a map of ports that allows all      0x3_0000  what the interrupt handler tells
 //! 0x10_0000 .. 0x40_0000   samples                                 0x4000_0000  pages that nobody has touched
 //! 0xd000_0000 ..           no memory: devices
 //! ```
 //! Segments, TSS and gates: Intel SDM volume 3, 3.4.5, 6.14.1 and 7.7; page tables: 4.5.
 
-use super::payload;
+use super::{payload, privileged};
 use crate::Error;
 use crate::guest::memory::Memory;
 use kvm_bindings::{kvm_dtable, kvm_segment, kvm_sregs};
@@ -18,6 +19,18 @@ use kvm_bindings::{kvm_dtable, kvm_segment, kvm_sregs};
 pub const MEMORY_BYTES: usize = 4 << 20;
 /// The code.
 pub const CODE: u64 = 0x9000;
+/// Code that only ring 0 runs.
+pub const PRIVILEGED: u64 = 0xb000;
+/// Code of a hypervisor inside the guest.
+pub const HYPERVISOR: u64 = 0xc000;
+/// 1 once the interrupt handler ran.
+pub const INTERRUPTED: u64 = 0x3_0000;
+/// A word that two vCPUs hand each other, and its neighbour in the same cache line.
+pub const TOKEN: u64 = 0x3_0040;
+/// How often it ran.
+pub const INTERRUPTS: u64 = 0x3_0008;
+/// The vector of the interrupt that tests wait for.
+pub const VECTOR: u64 = 0x40;
 /// Samples.
 pub const SAMPLES: u64 = 0x10_0000;
 /// So many have room.
@@ -47,6 +60,8 @@ const TSS: u64 = 0x2_0000;
 const TSS_BYTES: u64 = 0x68;
 const PORT_MAP_BYTES: u64 = 0x2000;
 const STUBS: u64 = 0xa000;
+/// The end of the second vCPU's stack.
+pub const SECOND_STACK: u64 = 0x1_2000;
 /// Ends of stacks: of the measured code, and of ring 0 when ring 3 leaves to it.
 pub const STACK: u64 = 0x1_0000;
 const KERNEL_STACK: u64 = 0x1_8000;
@@ -87,7 +102,11 @@ pub fn fill(memory: &mut Memory) -> Result<(), Error> {
         words(directory, &entries)?;
     }
     for vector in 0..256 {
-        let handler = if vector == UD { CODE + payload::skip_ud2() } else { stub(vector) };
+        let handler = match vector {
+            UD => payload::skip_ud2(),
+            VECTOR => privileged::interrupt(),
+            _ => stub(vector),
+        };
         words(IDT + 16 * vector, &gate(handler))?;
     }
     for vector in 0..256_u64 {
@@ -95,7 +114,8 @@ pub fn fill(memory: &mut Memory) -> Result<(), Error> {
         let code = [0xb0, vector as u8, 0xe6, EXCEPTION_PORT as u8, 0xeb, 0xfe];
         memory.load(stub(vector) as usize, &code)?;
     }
-    memory.load(CODE as usize, payload::code())
+    memory.load(CODE as usize, payload::code())?;
+    memory.load(PRIVILEGED as usize, privileged::code())
 }
 
 fn stub(vector: u64) -> u64 {
@@ -132,8 +152,14 @@ pub fn long_mode(registers: &mut kvm_sregs, ring: u8) {
     registers.apic_base |= 0xc00; // x2APIC
 }
 
+/// What the local APIC needs for interrupts: switched on, all priorities, the timer one-shot at a time of the counter.
+pub fn interrupt_registers() -> [(u32, u64); 3] {
+    const TSC_DEADLINE_MODE: u64 = 2 << 17;
+    [(0x80f, 0x1ff), (0x808, 0), (0x832, TSC_DEADLINE_MODE | VECTOR)]
+}
+
 /// What SYSCALL needs: segments and the entry (STAR, LSTAR, SFMASK).
 pub fn system_call_registers() -> [(u32, u64); 3] {
     let star = u64::from(CODE_0) << 48 | u64::from(CODE_0) << 32;
-    [(0xc000_0081, star), (0xc000_0082, CODE + payload::system_call()), (0xc000_0084, 0)]
+    [(0xc000_0081, star), (0xc000_0082, payload::system_call()), (0xc000_0084, 0)]
 }

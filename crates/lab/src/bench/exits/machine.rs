@@ -5,20 +5,25 @@
 //!                  go(Turn)     again, in the same guest
 //! ```
 
-use super::catalogue::{DOORBELL_DATAMATCH, DOORBELL_WILDCARD};
-use super::layout::{self, COALESCED, CODE, DEVICE_DATAMATCH, DEVICE_WILDCARD, END_PORT, EXCEPTION_PORT, NEW_BYTES};
-use super::payload;
+use super::catalogue::{At, DOORBELL_DATAMATCH, DOORBELL_WILDCARD, Test};
+use super::layout::{self, COALESCED, DEVICE_DATAMATCH, DEVICE_WILDCARD, END_PORT, EXCEPTION_PORT, NEW_BYTES};
+use super::partner::Partner;
+use super::{payload, svm};
 use crate::Error;
 use crate::bench::stats::{Counted, Stats, growth};
 use crate::guest::memory::Memory;
-use kvm_bindings::{KVM_MAX_CPUID_ENTRIES, Msrs, kvm_msr_entry, kvm_regs, kvm_userspace_memory_region};
-use kvm_ioctls::{IoEventAddress, Kvm, NoDatamatch, VcpuExit, VcpuFd, VmFd};
+use kvm_bindings::{
+    CpuId, KVM_MAX_CPUID_ENTRIES, KVM_MP_STATE_RUNNABLE, Msrs, kvm_mp_state, kvm_msr_entry, kvm_regs,
+    kvm_userspace_memory_region,
+};
+use kvm_ioctls::{Cap, IoEventAddress, Kvm, NoDatamatch, VcpuExit, VcpuFd, VmFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vmm_sys_util::eventfd::EventFd;
 
 /// A guest, ready to run.
 pub struct Machine {
     // Fields are dropped in this order: memory last, when KVM no longer uses it.
+    partner: Option<Partner>,
     vcpu: VcpuFd,
     stats: Option<Stats>,
     _vm: VmFd,
@@ -30,9 +35,9 @@ pub struct Machine {
 /// What the guest is to do.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Turn {
-    /// Where it begins, in the payload.
+    /// Where it begins.
     pub entry: u64,
-    /// The body's place in the payload.
+    /// Where the body lies.
     pub body: u64,
     /// Samples.
     pub samples: u64,
@@ -63,16 +68,16 @@ pub enum Stop {
 }
 
 impl Machine {
-    /// Makes a guest at privilege level `ring`. `large` is whether its new pages may be large ones.
+    /// Makes a guest for `test`; `other_cpu` is where its second vCPU runs, if it needs one.
     ///
     /// # Errors
     /// If KVM refuses; the sentence names the step.
-    pub fn new(kvm: &Kvm, ring: u8, large: bool) -> Result<Self, Error> {
+    pub fn new(kvm: &Kvm, test: &Test, other_cpu: Option<usize>) -> Result<Self, Error> {
         let step = |what: &'static str| move |error| Error::Unable(format!("KVM refused to {what}: {error}"));
         let vm = kvm.create_vm().map_err(step("make a VM"))?;
         let mut memory = Memory::new(layout::MEMORY_BYTES)?;
         let new_pages = Memory::new(NEW_BYTES)?;
-        new_pages.large_pages(large)?;
+        new_pages.large_pages(test.takes_bytes >= LARGE_PAGE)?;
         layout::fill(&mut memory)?;
         for (slot, (at, memory)) in (0..).zip([(0, &memory), (layout::NEW_PAGES, &new_pages)]) {
             let region = kvm_userspace_memory_region {
@@ -90,20 +95,22 @@ impl Machine {
         set_aside.map_err(step("set pages aside"))?;
         vm.create_irq_chip().map_err(step("make an interrupt controller"))?;
         let doorbells = doorbells(&vm)?;
-        let mut vcpu = vm.create_vcpu(0).map_err(step("make a vCPU"))?;
-        let cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(step("tell CPUID"))?;
-        vcpu.set_cpuid2(&cpuid).map_err(step("set CPUID"))?;
-        let mut registers = vcpu.get_sregs().map_err(step("tell segment registers"))?;
-        layout::long_mode(&mut registers, ring);
-        vcpu.set_sregs(&registers).map_err(step("set segment registers"))?;
-        let entries =
-            layout::system_call_registers().map(|(index, data)| kvm_msr_entry { index, data, ..Default::default() });
-        let msrs = Msrs::from_entries(&entries).map_err(|_| Error::Unable("three MSRs are too many".to_owned()))?;
-        vcpu.set_msrs(&msrs).map_err(step("set MSRs"))?;
+        let mut vcpu = vcpu(kvm, &vm, 0, test, &mut memory)?;
         vcpu.map_coalesced_mmio_ring().map_err(step("show its ring of collected writes"))?;
         vm.register_coalesced_mmio(IoEventAddress::Mmio(COALESCED), 0x1000).map_err(step("collect writes"))?;
+        let partner = test.partner.map(|code| {
+            let cpu = other_cpu.ok_or_else(|| Error::Unable("two vCPUs need two CPUs, and there is one".to_owned()))?;
+            let second = self::vcpu(kvm, &vm, 1, test, &mut memory)?;
+            let start = kvm_regs { rip: code(), rsp: layout::SECOND_STACK, rflags: 2, ..Default::default() };
+            second.set_regs(&start).map_err(step("set registers"))?;
+            // A second vCPU would wait for the first to start it, as computers do.
+            let runnable = kvm_mp_state { mp_state: KVM_MP_STATE_RUNNABLE };
+            second.set_mp_state(runnable).map_err(step("start a second vCPU"))?;
+            Partner::start(second, cpu)
+        });
         let stats = Stats::of(&vcpu).ok();
-        Ok(Self { vcpu, stats, _vm: vm, _doorbells: doorbells, memory, _new_pages: new_pages })
+        let partner = partner.transpose()?;
+        Ok(Self { partner, vcpu, stats, _vm: vm, _doorbells: doorbells, memory, _new_pages: new_pages })
     }
 
     /// Lets the guest do `turn`.
@@ -113,8 +120,8 @@ impl Machine {
     pub fn go(&mut self, turn: &Turn, stop: &AtomicBool) -> Result<Went, Stop> {
         let failed = |what: &'static str| move |error| Stop::Failed(format!("KVM refused to {what}: {error}"));
         let registers = kvm_regs {
-            rip: CODE + turn.entry,
-            rbp: CODE + turn.body,
+            rip: turn.entry,
+            rbp: turn.body,
             rsp: layout::STACK,
             // Bit 1 is always set; IOPL 3 lets ring 3 use ports (Intel SDM volume 1, 3.4.3 and 19.5.1).
             rflags: 0x3002,
@@ -123,14 +130,21 @@ impl Machine {
             r14: layout::SAMPLES,
             r15: turn.r15,
             rbx: turn.rbx,
-            r9: CODE + payload::end_guest(),
+            rdi: payload::back(),
+            r9: payload::end_guest(),
             ..Default::default()
         };
         self.vcpu.set_regs(&registers).map_err(failed("set registers"))?;
+        let partner_before = self.partner.as_ref().and_then(Partner::counted);
         let before = self.stats.as_ref().and_then(|stats| stats.read().ok());
         let userspace = self.until_end(stop)?;
         let after = self.stats.as_ref().and_then(|stats| stats.read().ok());
-        let counted = before.zip(after).map(|(before, after)| growth(&before, &after));
+        let mut counted = before.zip(after).map(|(before, after)| growth(&before, &after));
+        let partner_after = self.partner.as_ref().and_then(Partner::counted);
+        if let (Some(counted), Some((before, after))) = (&mut counted, partner_before.zip(partner_after)) {
+            let exits = growth(&before, &after).remove("exits").unwrap_or(0);
+            counted.insert("partner_exits".to_owned(), exits);
+        }
         Ok(Went { counted, userspace })
     }
 
@@ -139,6 +153,13 @@ impl Machine {
         let mut bytes = vec![0; 8 * count.min(layout::MOST_SAMPLES) as usize];
         self.memory.copy(layout::SAMPLES as usize, &mut bytes);
         bytes.chunks_exact(8).map(|sample| u64::from_le_bytes(sample.try_into().unwrap_or_default())).collect()
+    }
+
+    /// How often the guest's interrupt handler ran so far.
+    pub fn interrupts(&self) -> u64 {
+        let mut word = [0; 8];
+        self.memory.copy(layout::INTERRUPTS as usize, &mut word);
+        u64::from_le_bytes(word)
     }
 
     /// Enters the guest again and again, and answers what it asks.
@@ -172,6 +193,77 @@ impl Machine {
                 while let Ok(Some(_)) = self.vcpu.coalesced_mmio_read() {}
             }
         }
+    }
+}
+
+/// A vCPU in long mode, as `test` wants it.
+fn vcpu(kvm: &Kvm, vm: &VmFd, id: u64, test: &Test, memory: &mut Memory) -> Result<VcpuFd, Error> {
+    let step = |what: &'static str| move |error| Error::Unable(format!("KVM refused to {what}: {error}"));
+    let vcpu = vm.create_vcpu(id).map_err(step("make a vCPU"))?;
+    let mut cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(step("tell CPUID"))?;
+    let features = features(kvm, &mut cpuid);
+    vcpu.set_cpuid2(&cpuid).map_err(step("set CPUID"))?;
+    let mut registers = vcpu.get_sregs().map_err(step("tell segment registers"))?;
+    layout::long_mode(&mut registers, test.ring);
+    if features & XSAVE != 0 {
+        registers.cr4 |= CR4_OSXSAVE;
+    }
+    if test.at != At::Guest {
+        if !offers_svm(&cpuid) {
+            return Err(Error::Unable(NO_SVM.to_owned()));
+        }
+        registers.efer |= EFER_SVME;
+        svm::fill(memory, &registers)?;
+    }
+    vcpu.set_sregs(&registers).map_err(step("set segment registers"))?;
+    set_msrs(&vcpu, &layout::system_call_registers())?;
+    if test.at != At::Guest {
+        set_msrs(&vcpu, &svm::registers())?;
+    }
+    if test.ring == 0 {
+        set_msrs(&vcpu, &layout::interrupt_registers())?;
+    }
+    Ok(vcpu)
+}
+
+/// Pages of this size are large.
+const LARGE_PAGE: u64 = 2 << 20;
+
+/// Why there is no L2.
+const NO_SVM: &str = "KVM offers its guests no SVM here, which needs an AMD processor and kvm_amd with nested=1";
+/// The bit of EFER that switches SVM on, and that of leaf 0x80000001's ecx that offers it.
+const EFER_SVME: u64 = 1 << 12;
+const SVM: u32 = 1 << 2;
+
+fn offers_svm(cpuid: &CpuId) -> bool {
+    cpuid.as_slice().iter().any(|entry| entry.function == 0x8000_0001 && entry.ecx & SVM != 0)
+}
+
+/// Bits of ecx of leaf 1, and the control register's bit that the first one allows (Intel SDM volume 2, CPUID).
+const XSAVE: u32 = 1 << 26;
+const TSC_DEADLINE: u32 = 1 << 24;
+const CR4_OSXSAVE: u64 = 1 << 18;
+
+/// Offers the deadline timer, which KVM has and older kernels do not list; gives what leaf 1 offers.
+fn features(kvm: &Kvm, cpuid: &mut CpuId) -> u32 {
+    let deadline = if kvm.check_extension(Cap::TscDeadlineTimer) { TSC_DEADLINE } else { 0 };
+    let leaf = cpuid.as_mut_slice().iter_mut().find(|entry| entry.function == 1);
+    leaf.map_or(0, |leaf| {
+        leaf.ecx |= deadline;
+        leaf.ecx
+    })
+}
+
+fn set_msrs(vcpu: &VcpuFd, registers: &[(u32, u64)]) -> Result<(), Error> {
+    let entries: Vec<_> = registers
+        .iter()
+        .map(|(index, data)| kvm_msr_entry { index: *index, data: *data, ..Default::default() })
+        .collect();
+    let msrs = Msrs::from_entries(&entries).map_err(|_| Error::Unable("KVM takes fewer MSRs at once".to_owned()))?;
+    let set = vcpu.set_msrs(&msrs).map_err(|error| Error::Unable(format!("KVM refused to set MSRs: {error}")))?;
+    match registers.get(set) {
+        None => Ok(()),
+        Some((index, _)) => Err(Error::Unable(format!("KVM refused to set MSR {index:#x}"))),
     }
 }
 

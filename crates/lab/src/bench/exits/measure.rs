@@ -5,10 +5,10 @@
 //!                             sizing                       control: what to subtract    samples, KVM's counters
 //! ```
 
-use super::catalogue::{self, Test};
+use super::catalogue::{self, At, Test};
 use super::layout::{MOST_SAMPLES, NEW_BYTES};
 use super::machine::{Machine, Stop, Turn};
-use super::{Plan, here as native, payload};
+use super::{Plan, here as native, payload, svm};
 use crate::Error;
 use crate::bench::audit::Audit;
 use crate::bench::sizing::{FIRST, Run, median, warm};
@@ -19,6 +19,13 @@ use std::sync::atomic::AtomicBool;
 
 /// Samples of the control: its middle is all that is used.
 const CONTROL_SAMPLES: u64 = 2_000;
+
+/// Turns of the loop that shows whether ring 0 is interpreted.
+const PROBE_TURNS: u64 = 500;
+/// So often, and short, so that the least is not disturbed even on a busy machine.
+const PROBES: u32 = 40;
+/// A turn that takes more cycles is.
+const INTERPRETED: u64 = 100;
 
 /// What a run gave.
 struct Taken {
@@ -58,7 +65,7 @@ pub fn guest(test: &'static Test, plan: &Plan) -> Measured {
     let own = plan.clone();
     let done = guest::open(&plan.device).and_then(|kvm| {
         watched(plan.limit, move |stop| -> Result<Result<Taken, Stop>, Error> {
-            let mut machine = Machine::new(&kvm, test.ring, test.takes_bytes >= 2 << 20)?;
+            let mut machine = Machine::new(&kvm, test, own.other_cpu)?;
             Ok(take(&mut machine, test, &own, stop))
         })
     });
@@ -73,17 +80,59 @@ pub fn guest(test: &'static Test, plan: &Plan) -> Measured {
     skipped(test.name, params, why)
 }
 
+/// Why tests of ring 0 would say nothing here, if so: a hypervisor without VMX and SVM interprets it.
+///
+/// # Errors
+/// If there is no KVM, or no thread for the guest.
+pub fn interpreted(plan: &Plan) -> Result<Option<String>, Error> {
+    let kvm = guest::open(&plan.device)?;
+    let took = watched(plan.limit, move |stop| -> Result<Result<u64, Stop>, Error> {
+        let mut machine = Machine::new(&kvm, &catalogue::RING_0, None)?;
+        let mut least = |turns: u64| {
+            let turn = Turn { entry: payload::turns(), samples: turns, ..Turn::default() };
+            let once = |machine: &mut Machine| {
+                let began = ticks();
+                machine.go(&turn, stop).map(|_| ticks().wrapping_sub(began))
+            };
+            (0..PROBES).try_fold(u64::MAX, |least, _| Ok(least.min(once(&mut machine)?)))
+        };
+        // What entering and leaving takes is not the loop's.
+        Ok(least(1).and_then(|none| Ok(least(PROBE_TURNS)?.saturating_sub(none))))
+    })?;
+    let each = match took {
+        Some(took) => match took? {
+            Ok(took) => took / PROBE_TURNS,
+            Err(Stop::Failed(why)) => {
+                return Ok(Some(format!("emulated: this KVM interprets ring 0, and fails: {why}")));
+            }
+            Err(Stop::Stuck) => return Ok(Some("emulated: this KVM interprets ring 0, and does not end".to_owned())),
+        },
+        None => return Ok(Some("emulated: this KVM interprets ring 0, and hangs in it".to_owned())),
+    };
+    let slow = || format!("emulated: this KVM interprets ring 0, a turn of an empty loop takes {each} cycles");
+    Ok((each > INTERPRETED).then(slow))
+}
+
+fn ticks() -> u64 {
+    // SAFETY: every x86-64 processor has RDTSC, which touches no memory.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
 fn take(machine: &mut Machine, test: &Test, plan: &Plan, stop: &AtomicBool) -> Result<Taken, Stop> {
     let audit = Audit::begin(&plan.root, plan.cpu);
+    if test.at == At::Nested {
+        // L1 starts L2, whose port write comes straight here; whatever is run from now on, L2 runs.
+        machine.go(&Turn { entry: svm::begin(), samples: 1, ..Turn::default() }, stop)?;
+    }
     let pages = MOST_SAMPLES * 8 / 4096;
     machine.go(&Turn { entry: payload::touch_pages(), samples: pages, ..Turn::default() }, stop)?;
     let of = |body: u64, run: Run| Turn {
+        entry: payload::begin(),
         body,
         samples: run.samples,
         operations: run.operations,
         r15: test.r15,
         rbx: test.rbx,
-        ..Turn::default()
     };
     let body = (test.body)();
     let run = if let Some(samples) = (NEW_BYTES as u64).checked_div(test.takes_bytes) {
@@ -98,7 +147,12 @@ fn take(machine: &mut Machine, test: &Test, plan: &Plan, stop: &AtomicBool) -> R
     let control = Run { samples: run.samples.min(CONTROL_SAMPLES), ..run };
     machine.go(&of(payload::empty(), control), stop)?;
     let control = median(&machine.samples(control.samples));
+    let before = machine.interrupts();
     let went = machine.go(&of(body, run), stop)?;
+    let interrupts = machine.interrupts() - before;
+    if test.interrupts && interrupts != run.all() {
+        return Err(Stop::Failed(format!("{} operations took {interrupts} interrupts, not as many", run.all())));
+    }
     let mut counters = went.counted.unwrap_or_default();
     // The write that ends the run is not the test's.
     for name in ["exits", "io_exits"] {
@@ -127,11 +181,13 @@ fn measured(name: &str, params: Params, taken: Taken) -> Measured {
     }
 }
 
-fn params(place: &str, ring: u8, plan: &Plan) -> Params {
+/// How a test is run.
+pub fn params(place: &str, ring: u8, plan: &Plan) -> Params {
     Params { place: place.to_owned(), ring: Some(ring), launch: plan.launch, ..Params::default() }
 }
 
-fn skipped(name: &str, params: Params, why: String) -> Measured {
+/// A test without samples, and why.
+pub fn skipped(name: &str, params: Params, why: String) -> Measured {
     Measured { name: name.to_owned(), params, skipped: Some(why), ..empty() }
 }
 

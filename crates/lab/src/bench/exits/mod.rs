@@ -1,7 +1,9 @@
 //! What does each kind of exit cost, and who handles it?
 //!
 //! ```text
-//! catalogue  which tests there are           payload  their code          layout  where it lies in the guest
+//! catalogue  which tests there are           payload  their code, privileged  that of ring 0, layout  where it lies
+//! partner    a second vCPU
+//! svm        a hypervisor inside the guest, whose guest runs the same code
 //! here       the same code in this process   machine  a guest that runs it, and KVM's counters around the run
 //! measure    one test --> base::Measured
 //! ```
@@ -12,7 +14,10 @@ mod here;
 mod layout;
 mod machine;
 mod measure;
+mod partner;
 pub mod payload;
+mod privileged;
+mod svm;
 
 pub use catalogue::{TESTS, Test};
 pub use measure::{guest, here, names};
@@ -33,6 +38,8 @@ pub struct Plan {
     pub root: PathBuf,
     /// The CPU to stay on.
     pub cpu: usize,
+    /// Another CPU, for the second vCPU of tests that need two.
+    pub other_cpu: Option<usize>,
     /// Nanoseconds of a tick of the time-stamp counter; only for sizing.
     pub ns_per_tick: f64,
     /// How long the samples of a test may take.
@@ -68,10 +75,21 @@ impl Plan {
 /// # Errors
 /// If `tell` fails.
 pub fn run(plan: &Plan, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> Result<(), Error> {
+    let mut no_ring_0 = None;
     for (place, name) in names().filter(|(_, name)| plan.wants(name)) {
-        let measured = match (place, catalogue::named(name)) {
-            ("guest", Some(test)) => measure::guest(test, plan),
-            _ => measure::here(name, plan),
+        let test = catalogue::named(name).filter(|_| place == "guest");
+        let measured = match test {
+            Some(test) if test.ring == 0 => {
+                // Asked once a launch, and only where somebody wants to know.
+                let known = no_ring_0.get_or_insert_with(|| measure::interpreted(plan));
+                let why = known.as_ref().map_or_else(|error| Some(error.to_string()), Clone::clone);
+                why.map_or_else(
+                    || measure::guest(test, plan),
+                    |why| measure::skipped(name, measure::params("guest", test.ring, plan), why),
+                )
+            }
+            Some(test) => measure::guest(test, plan),
+            None => measure::here(name, plan),
         };
         tell(measured)?;
     }

@@ -9,12 +9,14 @@
 //! Position independent, 64 bit, the same at ring 3 and ring 0. LFENCE before RDTSC waits for what came before, the one
 //! after it holds back what comes; RDTSCP waits by itself (Intel SDM volume 2, RDTSC and RDTSCP).
 
+use super::layout::CODE;
+
 std::arch::global_asm!(
     ".pushsection .text.kvmscope_bench, \"ax\", @progbits",
     ".globl kvmscope_bench_code, kvmscope_bench_touch, kvmscope_bench_turns, kvmscope_bench_end, \
-     kvmscope_bench_end_guest, kvmscope_bench_end_here",
+     kvmscope_bench_end_guest, kvmscope_bench_end_here, kvmscope_bench_back",
     ".hidden kvmscope_bench_code, kvmscope_bench_touch, kvmscope_bench_turns, kvmscope_bench_end, \
-     kvmscope_bench_end_guest, kvmscope_bench_end_here",
+     kvmscope_bench_end_guest, kvmscope_bench_end_here, kvmscope_bench_back",
     "kvmscope_bench_code:",
     "6:  mov r10, r13",
     "    lfence",
@@ -24,6 +26,7 @@ std::arch::global_asm!(
     "    mov r8, rax",
     "    lfence",
     "2:  jmp rbp",
+    "kvmscope_bench_back:",
     "3:  dec r10",
     "    jnz 2b",
     "    rdtscp",
@@ -128,19 +131,24 @@ std::arch::global_asm!(
 );
 
 unsafe extern "C" {
-    static kvmscope_bench_code: u8;
     static kvmscope_bench_end: u8;
 }
 
-/// Makes a function that gives the place of a label in the code.
+/// Makes a function that gives the guest's address of a label.
 macro_rules! places {
     ($($(#[$doc:meta])* $name:ident = $label:ident;)*) => {
         unsafe extern "C" { $(static $label: u8;)* }
-        $($(#[$doc])* pub fn $name() -> u64 { (&raw const $label) as u64 - (&raw const kvmscope_bench_code) as u64 })*
+        $($(#[$doc])* pub fn $name() -> u64 {
+            CODE + (&raw const $label) as u64 - (&raw const kvmscope_bench_code) as u64
+        })*
     };
 }
 
 places! {
+    /// Where the measuring loop begins.
+    begin = kvmscope_bench_code;
+    /// Where a body returns to.
+    back = kvmscope_bench_back;
     /// Where a run begins that writes to pages.
     touch_pages = kvmscope_bench_touch;
     /// Where one begins that turns and does nothing.
@@ -207,7 +215,7 @@ mod tests {
             (pause(), &[0xf3, 0x90]),
             (spin(), &[0xeb, 0xfe]),
         ] {
-            assert!(code[place as usize..].starts_with(bytes), "{place:#x}: {code:x?}");
+            assert!(code[(place - CODE) as usize..].starts_with(bytes), "{place:#x}: {code:x?}");
         }
         assert!(code.len() < 0x1000);
     }

@@ -7,6 +7,7 @@
 //! In: [`Job`], a file of the initramfs. Out: a cpio archive on the disk, which [`super::harvest`] reads, and lines on the
 //! console, which [`super::emulator`] shows. Whatever goes wrong is said there too.
 
+mod bench;
 mod heard;
 mod linux;
 mod offspring;
@@ -105,6 +106,12 @@ fn work() -> Result<(), Error> {
         say(&format!("L{level} does its work"));
         return workload::run(&job.settings);
     }
+    if job.settings.guest == Guest::Bench {
+        say("L0 measures what its guests cost");
+        let (root, id) = (Path::new(RECORDING), format!("L{level}"));
+        let parts = bench::run(&job.settings, root, &id, &mut |line| say(line))?;
+        return hand_over(&job, root, &parts);
+    }
     say(&format!("L{level} records and {}", if level == INNERMOST { "does its work" } else { "starts its guest" }));
     let mut parts = Vec::new();
     let tracefs = Tracefs::find(Path::new("/"))?;
@@ -129,7 +136,7 @@ fn run_recorded(job: &Job, recorder: &mut TracefsRecorder) -> Result<Option<Trut
     let innermost = job.level == INNERMOST;
     let name = if innermost { "workload" } else { "hypervisor" };
     let run = || match job.settings.guest {
-        Guest::Toy => toy::run(&job.settings).map(Some),
+        Guest::Toy | Guest::Bench => toy::run(&job.settings).map(Some),
         Guest::Linux if innermost => workload::run(&job.settings).map(|()| None),
         Guest::Linux => match &job.guest {
             Some(guest) => offspring::run(job, guest).map(|()| None),

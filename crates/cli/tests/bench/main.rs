@@ -1,5 +1,7 @@
 //! `kvmscope bench` from end to end: names, counts and order, never a time.
 
+mod witness;
+
 use assert_cmd::Command;
 use serde_json::Value;
 use std::path::Path;
@@ -91,4 +93,17 @@ fn every_clock_is_told_with_its_clocksource() {
     // Every kernel keeps this one ready in the vDSO, and never that one: vdso(7).
     assert_eq!((&find("REALTIME_COARSE")["vdso"], &find("THREAD_CPUTIME_ID")["vdso"]), (&true.into(), &false.into()));
     assert!(find("rdtsc")["p50_cycles"].as_f64().unwrap() < find("THREAD_CPUTIME_ID")["p50_cycles"].as_f64().unwrap());
+}
+
+#[test]
+fn a_program_is_timed_and_its_failure_is_ours() {
+    let (status, json, _) =
+        kvmscope(&["bench", "macro", "--json", "--runs", "3", "--", "sh", "-c", "echo said; exit 0"]);
+    assert_eq!(status, Some(0));
+    let rows = rows(&json, "programs");
+    assert_eq!((&rows[0]["command"], &rows[0]["runs"]), (&"sh -c echo said; exit 0".into(), &3.into()));
+    assert!(rows[0]["real_ns"].as_f64().unwrap() > 0.0);
+    let (status, out, complaint) = kvmscope(&["bench", "macro", "--json", "--", "sh", "-c", "exit 7"]);
+    assert_eq!((status, out.as_str()), (Some(7), ""));
+    assert!(complaint.contains("run 1") && complaint.contains('7'), "{complaint}");
 }

@@ -1,0 +1,140 @@
+//! Table `ladder`: what an operation costs from level to level, ours beside what others have published.
+//!
+//! ```text
+//! cpuid   L0  published   180        L1  measured 2,400       L2  published 20,700 ; 8,900 with eVMCS
+//! ```
+//! Measured, emulated and published numbers stand in rows of their own and are never computed with each other: processors,
+//! kernels and years differ. Only operations that were measured here are told.
+
+use super::{Measurements, clocks, exits};
+use crate::nesting::published::{PUBLISHED, Published};
+use base::table::Shown;
+use base::{Cell, Column, ColumnType, Level, Table};
+
+/// Tests of L2, and the operation that they carry out there.
+const NESTED: &[(&str, &str)] = &[("l2_cpuid", "cpuid"), ("l2_vmcall", "vmcall")];
+/// Our names of operations that a publication calls otherwise, with its name.
+const ALIASES: &[(&str, &str)] = &[("pci-mem-datamatch-eventfd", "pci-mem")];
+
+/// One rung.
+#[derive(Debug, Clone)]
+struct Rung {
+    op: String,
+    /// Depth of the level, and how it is written.
+    level: (u8, String),
+    mark: &'static str,
+    cycles: Option<f64>,
+    ns: Option<f64>,
+    statistic: String,
+    source: String,
+}
+
+/// The ladder of what was measured; `None` if nobody has published anything to hold it against.
+pub fn table(measurements: &Measurements) -> Option<Table> {
+    let mark = if measurements.emulated.is_some() { "emulated" } else { "measured" };
+    let mut rungs = Vec::new();
+    for row in exits::rows(measurements).iter().filter(|row| row.launches > 0) {
+        let Some(run) = measurements.runs.iter().find(|run| run.machine == row.machine) else { continue };
+        let nested = NESTED.iter().find(|(name, _)| *name == row.name).map(|(_, op)| *op);
+        let deeper = if row.place == "here" { 0 } else { 1 + u8::from(nested.is_some()) };
+        rungs.push(Rung {
+            op: nested.unwrap_or_else(|| published_name(&row.name)).to_owned(),
+            level: level(run, deeper),
+            mark,
+            cycles: row.p50(),
+            ns: row.p50().zip(super::ns_per_tick(&run.bench)).map(|(cycles, ns)| cycles * ns),
+            statistic: "median".to_owned(),
+            source: format!("{}, {}", row.machine, row.place),
+        });
+    }
+    for row in clocks::rows(measurements).iter().filter(|row| row.clock == "REALTIME") {
+        let Some(run) = measurements.runs.iter().find(|run| run.machine == row.machine) else { continue };
+        rungs.push(Rung {
+            op: "clock_gettime".to_owned(),
+            level: level(run, 0),
+            mark,
+            cycles: row.p50(),
+            ns: row.p50_ns(),
+            statistic: "median".to_owned(),
+            source: format!("{}, here", row.machine),
+        });
+    }
+    let mut ops: Vec<String> = Vec::new();
+    for rung in &rungs {
+        if !ops.contains(&rung.op) && PUBLISHED.iter().any(|record| record.op == rung.op) {
+            ops.push(rung.op.clone());
+        }
+    }
+    rungs.retain(|rung| ops.contains(&rung.op));
+    rungs.extend(PUBLISHED.iter().filter(|record| ops.iter().any(|op| op == record.op)).filter_map(published));
+    let place = |rung: &Rung| ops.iter().position(|op| *op == rung.op);
+    rungs.sort_by_key(|rung| (place(rung), rung.level.0, rung.mark == "published"));
+    (!rungs.is_empty()).then(|| filled(&rungs))
+}
+
+fn published_name(name: &str) -> &str {
+    ALIASES.iter().find(|(ours, _)| *ours == name).map_or(name, |(_, theirs)| *theirs)
+}
+
+/// The level of a machine, so many guests deeper. A machine that was called L0 and has a hypervisor below is L1 at least.
+fn level(run: &super::Run, deeper: u8) -> (u8, String) {
+    let below = run.bench.environment.get("hypervisor below").is_some_and(|said| said == "yes");
+    match run.level {
+        Level::At(0) if below => (1 + deeper, format!("L{}?", 1 + deeper)),
+        Level::At(level) => (level + deeper, format!("L{}", level + deeper)),
+        Level::Unknown => (u8::MAX, "L?".to_owned()),
+    }
+}
+
+/// A rung of somebody else; none if its unit is of another kind.
+fn published(record: &Published) -> Option<Rung> {
+    let (cycles, ns) = match record.unit {
+        "cycles" => (Some(record.value), None),
+        "us" => (None, Some(record.value * 1e3)),
+        "ns" => (None, Some(record.value)),
+        _ => return None,
+    };
+    let variant = if record.variant.is_empty() { String::new() } else { format!(", {}", record.variant) };
+    Some(Rung {
+        op: record.op.to_owned(),
+        level: (record.level, format!("L{}{variant}", record.level)),
+        mark: "published",
+        cycles,
+        ns,
+        statistic: record.statistic.to_owned(),
+        source: record.id.to_owned(),
+    })
+}
+
+fn filled(rungs: &[Rung]) -> Table {
+    let columns = vec![
+        Column::key("op"),
+        Column::key("level"),
+        Column::key("mark"),
+        Column::value("cycles", "cycles", ColumnType::F64),
+        Column::value("ns", "ns", ColumnType::F64),
+        Column::value("statistic", "", ColumnType::Text),
+        Column::key("source"),
+    ];
+    let mut table = Table::new("ladder", columns);
+    let rounded = |value: Option<f64>| Cell::from(value.map(|value| (value * 100.0).round() / 100.0));
+    for rung in rungs {
+        table.push(vec![
+            rung.op.as_str().into(),
+            rung.level.1.as_str().into(),
+            rung.mark.into(),
+            rounded(rung.cycles),
+            rounded(rung.ns),
+            rung.statistic.as_str().into(),
+            rung.source.as_str().into(),
+        ]);
+    }
+    let shown = ["op", "level", "mark", "cycles", "ns", "source"];
+    table.shown = Some(Shown {
+        title: "From level to level, beside what others published".to_owned(),
+        columns: shown.map(|name| (name.to_owned(), if name == "ns" { "is" } else { name }.to_owned())).into(),
+        most_rows: 60,
+        bar: None,
+    });
+    table
+}

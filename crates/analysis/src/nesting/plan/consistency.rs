@@ -1,0 +1,167 @@
+//! Two stories that the model must not contradict, and what speaks against reading more into them.
+//!
+//! Neither calibrates or validates anything: each is one run on one machine, and some of what happened is not known.
+
+use crate::nesting::published::value;
+use base::table::Shown;
+use base::{Cell, Column, ColumnType, Table};
+
+/// Clock at which the CPU shares of Ciena are turned into cycles: between the E5-2690 v4's 2.6 GHz and what a cloud gives.
+const CIENA_HZ: f64 = 2.4e9;
+/// Cycles of one exit of L1, from fast to the slides' 1,350.
+const EXIT: (f64, f64) = (1_200.0, 1_350.0);
+/// `top` of the Ciena slides, averaged over the guests shown: workstation, cloud without shadowing, cloud with it.
+const TOP: (f64, f64, f64) = (9.1, 79.7, 52.9);
+
+/// One check.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Story {
+    /// Publication.
+    pub set: &'static str,
+    /// What is computed.
+    pub what: &'static str,
+    /// From here.
+    pub low: f64,
+    /// To here.
+    pub high: f64,
+    /// In this unit.
+    pub unit: &'static str,
+    /// What it is held against.
+    pub against: &'static str,
+    /// Why it proves nothing.
+    pub doubt: &'static str,
+}
+
+/// All of them, computed from the published records.
+pub fn stories() -> Vec<Story> {
+    let c1 = value("fosdem18.cpuid.l1");
+    let saved = value("fosdem18.cpuid.l2") - value("fosdem18.cpuid.l2.evmcs");
+    let by_commit = value("evmcs18.cpuid.l2") - value("evmcs18.cpuid.l2.evmcs");
+    let cpu = ["ciena16.cpu.l1", "ciena16.cpu.l2", "ciena16.cpu.l2.shadow"].map(|id| value(id) / 100.0);
+    let [alone, without, with] = cpu;
+    let exit = (value("ciena16.chain.low") * EXIT.0, value("ciena16.chain.high") * EXIT.1);
+    let rate = ((without - alone) * CIENA_HZ / exit.1, (without - alone) * CIENA_HZ / exit.0);
+    let needed = ((with - alone) * CIENA_HZ / rate.1, (with - alone) * CIENA_HZ / rate.0);
+    let by_top = (TOP.1 - TOP.0) / (TOP.2 - TOP.0);
+    let dvh = value("dvh20.hypercall.l2") / CIENA_HZ;
+    let ciena = |what, (low, high): (f64, f64), unit, against| Story {
+        set: "Ciena 2016",
+        what,
+        low,
+        high,
+        unit,
+        against,
+        doubt: "the slides say that nesting and shadowing were enabled together, so the 80 % may hold plain emulation",
+    };
+    vec![
+        Story {
+            set: "FOSDEM 2018",
+            what: "what the enlightened VMCS saved, in exits of L1",
+            low: by_commit / c1,
+            high: saved / c1,
+            unit: "c1",
+            against: "8 to 16 VMREAD and VMWRITE of KVM for an exit (intel/haxm 130)",
+            doubt: "its author credits the mask of clean fields more than the cheaper accesses, and the kernel build took longer",
+        },
+        ciena(
+            "an exit of L2 without shadowing, 40 to 50 exits of L1",
+            exit,
+            "cycles",
+            "nothing: no cycles were published",
+        ),
+        ciena(
+            "exits of L2 that turn 10 % of a CPU into 80 %",
+            rate,
+            "exits a second",
+            "nothing: no rate was published",
+        ),
+        ciena(
+            "an exit of L2 with shadowing, for 50 % of a CPU",
+            needed,
+            "cycles",
+            "37,733 of DVH, 20,700 of FOSDEM without it",
+        ),
+        ciena(
+            "cost without shadowing against with it",
+            (by_top, (without - alone) / (with - alone)),
+            "times",
+            "5 by counts of exits",
+        ),
+        ciena(
+            "CPU with shadowing, at DVH's 37,733 cycles",
+            (alone + rate.0 * dvh, alone + rate.1 * dvh),
+            "share",
+            "50 %",
+        ),
+    ]
+}
+
+/// Table `consistency`.
+pub fn table() -> Table {
+    let text = |name: &str| Column::value(name, "", ColumnType::Text);
+    let number = |name: &str| Column::value(name, "", ColumnType::F64);
+    let columns = vec![
+        Column::key("data_set"),
+        Column::key("what"),
+        number("low"),
+        number("high"),
+        text("unit"),
+        text("against"),
+        text("doubt"),
+    ];
+    let mut table = Table::new("consistency", columns);
+    for story in stories() {
+        table.push(vec![
+            story.set.into(),
+            story.what.into(),
+            Cell::F64(rounded(story.low)),
+            Cell::F64(rounded(story.high)),
+            story.unit.into(),
+            story.against.into(),
+            story.doubt.into(),
+        ]);
+    }
+    let columns = [
+        ("data_set", "story"),
+        ("what", "what is computed"),
+        ("low", "from"),
+        ("high", "to"),
+        ("unit", "in"),
+        ("against", "against"),
+    ];
+    let columns = columns.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into();
+    let title = "Consistency with two stories, which is no validation".into();
+    table.shown = Some(Shown { title, columns, most_rows: 20, bar: None });
+    table
+}
+
+/// As many digits as the inputs have: three.
+fn rounded(value: f64) -> f64 {
+    let scale = 10f64.powf(2.0 - value.abs().log10().floor());
+    (value * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stories_compute_to_what_their_publications_leave_open() {
+        let stories = stories();
+        let close =
+            |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 0.02, "{value} and {expected}");
+        let expected = [
+            (7.84, 8.74),
+            (48_000.0, 67_500.0),
+            (24_900.0, 35_000.0),
+            (27_400.0, 38_600.0),
+            (1.61, 1.75),
+            (0.49, 0.65),
+        ];
+        for (story, (low, high)) in stories.iter().zip(expected) {
+            close(story.low, low);
+            close(story.high, high);
+            assert!(story.low <= story.high && !story.doubt.is_empty());
+        }
+    }
+}

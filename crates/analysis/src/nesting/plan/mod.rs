@@ -1,0 +1,160 @@
+//! What would a change of the nested setup save?
+//!
+//! In:  rates of exits, given or recorded; what nesting adds to an exit, given or recorded. Out: a Section with CPU now and
+//! after each change, with a band, and every assumption.
+//! ```text
+//! bench exits           --benched--> c1, D, costs
+//! --c1 --d --rate ...   --of_given-->      Inputs --predict--> CPU now -> after, each change and together
+//! tables of flow        --of_recording-->         \--tables--> what the exits cost, what was assumed
+//! published records     --validate, consistency--> how far the model is to be trusted
+//! ```
+
+pub mod benched;
+pub mod consistency;
+pub mod effects;
+pub mod inputs;
+pub mod model;
+pub mod predict;
+mod tables;
+pub mod validate;
+
+pub use inputs::{Given, Inputs, Rate};
+pub use predict::Wanted;
+
+use super::observed::Observed;
+use base::number::percent;
+use base::recording::Emulator;
+use base::{Cell, Section, Unknown};
+use predict::Predicted;
+
+/// The question.
+pub const QUESTION: &str = "What would a change of the nested setup save?";
+
+/// What every prediction leaves out.
+const LIMITS: &[(&str, &str)] = &[
+    (
+        "d_differs",
+        "What nesting adds differs three to four times between processors, kernels and mitigations; only a \
+                   measurement on the host itself counts.",
+    ),
+    (
+        "cold_caches",
+        "Caches and TLBs gone cold after an exit are not in the model, nor page faults that were not recorded.",
+    ),
+    ("more_work", "A guest that becomes faster may do more work, and exit more often than before."),
+];
+
+/// What a recording tells: what its `flow` saw, and the features that its `nesting` found on. With costs `given` its rates
+/// alone are taken; without, its times too, which L1's own trace does not have.
+pub fn of_recording(sections: &[Section], given: &Given) -> Option<Inputs> {
+    let observed = sections.iter().find(|section| section.id == "flow").and_then(Observed::of)?;
+    let features =
+        sections.iter().find(|section| section.id == "nesting").and_then(|section| section.table("features"));
+    let text = |cell: &Cell| if let Cell::Text(text) = cell { text.clone() } else { String::new() };
+    let on = features.map_or(Vec::new(), |table| {
+        // Level, feature, state: the first columns of the table, by contract.
+        let host = table.rows.iter().filter(|row| row[0] == "L0".into() && row[2] == "on".into());
+        host.map(|row| text(&row[1])).collect()
+    });
+    if given.c1.is_none() && !observed.from_guest {
+        return Some(Inputs::of_recording(observed, on));
+    }
+    let rate = |(reason, per_second, userspace)| Rate { level: 2, reason, per_second, userspace };
+    let rates = observed.rates().into_iter().map(rate).collect();
+    let inputs = Inputs::of_given(&Given { rates, ..given.clone() });
+    Some(Inputs { on, observed: (!observed.from_guest).then_some(observed), ..inputs })
+}
+
+/// The instruction set of what was seen: SVM's guest hypervisors execute VMRUN.
+pub fn is_svm(inputs: &Inputs) -> bool {
+    inputs.observed.as_ref().is_some_and(|observed| observed.of_reasons(&["VMRUN"]).0 > 0)
+}
+
+/// The answer; `emulated` marks it where the recording's times are not those of hardware.
+pub fn section(inputs: &Inputs, wanted: &Wanted, emulated: Option<Emulator>) -> Section {
+    let mut section = Section::new("plan", QUESTION);
+    if let Some(emulator) = emulated {
+        let name = match emulator {
+            Emulator::Tcg => "QEMU TCG",
+            Emulator::Bochs => "Bochs",
+        };
+        section.about.push(format!(
+            "EMULATED by {name}: counts are real, times are not, so no share of CPU here is hardware's."
+        ));
+    }
+    let rows = if inputs.shares.is_empty() { Vec::new() } else { predict::predict(inputs, wanted) };
+    section.summary = summary(inputs, &rows);
+    section.tables = vec![tables::plan(&rows)];
+    if !rows.is_empty() {
+        section.tables.push(tables::exits(inputs));
+        section.tables.push(tables::assumptions(inputs));
+        section.tables.push(tables::effects_known(wanted));
+    }
+    let missing = inputs.missing.iter().map(|text| ("missing", format!("Nothing is predicted without {text}.")));
+    let limits = LIMITS.iter().filter(|_| !rows.is_empty()).map(|(what, text)| (*what, (*text).to_owned()));
+    let unknown = |(what, text): (&str, String)| Unknown { what: what.into(), amount: None, unit: String::new(), text };
+    section.unknown = missing.chain(limits).map(unknown).collect();
+    section
+}
+
+/// How far the model is to be trusted.
+pub fn validation() -> Section {
+    let mut section = Section::new("plan", "How far is the cost model to be trusted?");
+    let checks = validate::checks();
+    let worst = |level: u8| {
+        let of_level = checks.iter().filter(|check| check.level == level && check.kind == validate::Kind::Predicted);
+        of_level.map(|check| check.error().abs()).fold(0.0, f64::max)
+    };
+    section.summary = format!(
+        "Calibrated on one operation of a published table, the model predicts the others at L2 within {}; at L3 within {}, \
+         too high on one host by all of that. Rows marked fitted gave a parameter its value and prove nothing; the two \
+         stories below are consistent with the model and prove nothing either.",
+        percent(worst(2)),
+        percent(worst(3))
+    );
+    section.tables = vec![validate::table(), consistency::table(), super::published::table()];
+    let doubts = consistency::stories();
+    let mut told: Vec<&str> = Vec::new();
+    for story in &doubts {
+        if !told.contains(&story.doubt) {
+            told.push(story.doubt);
+            let text = format!("{}: {}.", story.set, story.doubt);
+            section.unknown.push(Unknown { what: "doubt".into(), amount: None, unit: String::new(), text });
+        }
+    }
+    section
+}
+
+fn summary(inputs: &Inputs, rows: &[Predicted]) -> String {
+    let Some(first) = rows.first() else {
+        return "Nothing can be predicted yet; what is missing stands below.".to_owned();
+    };
+    // A recording's own times have no band.
+    let between = |value: model::Estimate| {
+        let ends = format!(", from {} to {}", percent(value.low), percent(value.high));
+        if value.low == value.high { String::new() } else { ends }
+    };
+    let now = first.now;
+    let mut sentences =
+        vec![format!("Exits and the guest take {} of one CPU for each vCPU now{}.", percent(now.mid), between(now))];
+    let nested: f64 = inputs.shares.iter().map(|share| share.nested.mid).sum();
+    if nested > 0.0 {
+        sentences.push(format!("{} is what nesting adds to exits.", percent(nested)));
+    }
+    // Only what is sure to save something: changes without a published figure can save nothing as well.
+    let saves = |row: &&Predicted| row.saved.is_some_and(|saved| saved.low > 0.0);
+    let usual = |row: &&Predicted| effects::effect(&row.change).is_some_and(|effect| effect.usual);
+    let best = rows.iter().filter(saves).filter(usual).max_by(|a, b| {
+        let mid = |row: &Predicted| row.saved.map_or(0.0, |saved| saved.mid);
+        mid(a).total_cmp(&mid(b))
+    });
+    if let Some((row, after)) = best.and_then(|row| Some((row, row.after?))) {
+        sentences.push(format!(
+            "Of changes whose effect is known the most is saved by {}: it would leave {}{}. This is modelled, not measured.",
+            row.title,
+            percent(after.mid),
+            between(after)
+        ));
+    }
+    sentences.join(" ")
+}

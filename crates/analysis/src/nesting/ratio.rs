@@ -1,0 +1,109 @@
+//! How much more does an exit cost when it is nested, and is that more than others have seen?
+//!
+//! In: table `exits` of the Section `nesting`, where a bench ran. Out: a sentence; and a finding if nesting adds more than on
+//! any published host. A hint only: processors, kernels and mitigations differ, so a high ratio proves nothing.
+
+use super::plan::benched;
+use super::plan::inputs::Given;
+use super::published::value;
+use base::number::{plain, thousands};
+use base::recording::Emulator;
+use base::{Cost, CostKind, Evidence, Finding, Level, Needs, Section, Severity};
+
+/// Rule of the finding.
+pub const RULE: &str = "NST-RATIO";
+
+/// Published exits without nesting and with it, in one unit each.
+const PUBLISHED: &[(&str, &str)] = &[
+    ("fosdem18.cpuid.l1", "fosdem18.cpuid.l2.evmcs"),
+    ("pvm23.cpuid.l1", "pvm23.cpuid.l2"),
+    ("fosdem18.cpuid.l1", "fosdem18.cpuid.l2"),
+    ("dvh20.hypercall.l1", "dvh20.hypercall.l2"),
+    ("dorsal18.hypercall.l1", "dorsal18.hypercall.l2"),
+];
+
+/// Least and most that nesting added on a published host, in exits without it.
+fn published() -> (f64, f64) {
+    let ratios = PUBLISHED.iter().map(|(c1, c2)| (value(c2) - value(c1)) / value(c1));
+    ratios.fold((f64::MAX, 0.0), |(least, most), ratio| (least.min(ratio), most.max(ratio)))
+}
+
+/// Says it, where a bench tells; cycles of an emulator tell nothing.
+pub fn judge(sections: &mut [Section], emulated: Option<Emulator>) {
+    let Some(section) = sections.iter_mut().find(|section| section.id == "nesting").filter(|_| emulated.is_none())
+    else {
+        return;
+    };
+    let mut given = Given::default();
+    let (Some(how), Some(c1), Some(d)) = (benched::add(&mut given, section), given.c1, given.d) else { return };
+    let ratio = d.mid / c1.mid.max(1.0);
+    let (least, most) = published();
+    let tenth = |value: f64| plain((value * 10.0).round() / 10.0);
+    let cycles = |value: f64| thousands(value.round() as u64);
+    let sentence = format!(
+        "Nesting adds {} cycles to an exit, {} times what it costs without ({how}); published hosts had {} to {} times.",
+        cycles(d.mid),
+        tenth(ratio),
+        tenth(least),
+        tenth(most)
+    );
+    if ratio > most {
+        section.findings.push(finding(&sentence, d.mid, d.low, d.high));
+        section.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    }
+    section.summary = format!("{}\n\n{sentence}", section.summary).trim().to_owned();
+}
+
+fn finding(sentence: &str, d: f64, low: f64, high: f64) -> Finding {
+    Finding {
+        rule: RULE,
+        subject: "L0".to_owned(),
+        severity: Severity::Medium,
+        level: Level::L0,
+        title: "L0 seems not to shadow the VMCS, or lacks another help for nesting".to_owned(),
+        evidence: vec![Evidence { what: sentence.to_owned(), place: "table exits, cpuid and l2_cpuid".to_owned() }],
+        cost: Cost::of(CostKind::Measured, d, "cycles that nesting adds to each exit").between(low, high),
+        why: "A high ratio suggests that L0 carries out VMREAD and VMWRITE itself, or has an old kernel. It proves neither: only \
+              L0's own settings, or a trace there, do."
+            .to_owned(),
+        changes: Vec::new(),
+        fix: vec!["kvmscope check   # at L0, by whoever owns it".to_owned()],
+        undo: Vec::new(),
+        needs: Needs::OuterLevel,
+        source: "docs/plan.md; PVM (SOSP 2023), DVH (ASPLOS 2020), FOSDEM 2018, dorsal 2018",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{Column, ColumnType, Table};
+
+    fn measured(c1: f64, c2: f64, emulated: Option<Emulator>) -> Section {
+        let columns = vec![
+            Column::key("name"),
+            Column::key("where"),
+            Column::value("p50_cycles", "cycles", ColumnType::F64),
+            Column::value("exits_per_op", "count", ColumnType::F64),
+            Column::value("handled_by", "", ColumnType::Text),
+        ];
+        let mut table = Table::new("exits", columns);
+        table.push(vec!["cpuid".into(), "here".into(), c1.into(), 0.0.into(), "outer level".into()]);
+        table.push(vec!["cpuid".into(), "guest".into(), c2.into(), 1.0.into(), "kernel".into()]);
+        let mut sections = [Section { tables: vec![table], ..Section::new("nesting", "?") }];
+        judge(&mut sections, emulated);
+        sections[0].clone()
+    }
+
+    #[test]
+    fn a_ratio_above_all_published_ones_is_a_finding_and_one_among_them_a_sentence() {
+        let (least, most) = published();
+        assert!((least - 5.6).abs() < 0.05 && (most - 31.5).abs() < 0.1, "{least} to {most}");
+        let slow = measured(1_350.0, 55_350.0, None);
+        assert_eq!(slow.findings[0].id(), "NST-RATIO@L0");
+        assert!(slow.summary.contains("40 times"), "{}", slow.summary);
+        let usual = measured(1_350.0, 20_700.0, None);
+        assert!(usual.findings.is_empty() && usual.summary.contains("14.3 times"), "{}", usual.summary);
+        assert_eq!(measured(1_350.0, 55_350.0, Some(Emulator::Tcg)).summary, "");
+    }
+}

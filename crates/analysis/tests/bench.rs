@@ -1,0 +1,60 @@
+//! Benches of a recording, against what other recordings and the processor's manual say of the same guests.
+
+use analysis::{Answers, Input, Options};
+use base::recording::Recording;
+use base::{Cell, Table};
+use kvmscope_analysis as analysis;
+use std::path::Path;
+
+fn table(fixture: &str, section: &str, table: &str) -> Table {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(fixture);
+    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
+    let answers = Answers::of(&input, &Options::default(), &mut |_, _| {});
+    let section = answers.sections.iter().find(|one| one.id == section).unwrap();
+    section.table(table).unwrap().clone()
+}
+
+/// Exits per operation of a guest's test.
+fn exits(table: &Table, name: &str) -> Option<f64> {
+    let is = |row: usize, column: &str, text: &str| table.cell(row, column) == Some(&Cell::Text(text.to_owned()));
+    let row = (0..table.rows.len()).find(|row| is(*row, "name", name) && is(*row, "where", "guest")).unwrap();
+    match table.cell(row, "exits_per_op") {
+        Some(Cell::F64(exits)) => Some(*exits),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_tiny_hypervisor_multiplies_as_the_trace_of_the_toy_does() {
+    let chains = table("nested-svm-toy", "flow", "chains");
+    let reason = |row: &usize| chains.cell(*row, "reason") == Some(&Cell::Text("CPUID".to_owned()));
+    let row = (0..chains.rows.len()).find(reason).unwrap();
+    let Some(Cell::U64(traced)) = chains.cell(row, "exits_p50") else { panic!("{chains:?}") };
+    let measured = exits(&table("bench-svm", "nesting", "exits"), "l2_cpuid").unwrap();
+    // L2's own exit, and then L1's, the closing VMRUN included.
+    assert!((measured - (1 + traced) as f64).abs() < 0.01, "{measured} measured, {traced} traced");
+}
+
+#[test]
+fn ring_0_takes_the_exits_that_the_manual_says() {
+    let table = table("bench-svm", "nesting", "exits");
+    for (name, expected) in [
+        ("vmcall", 1.0),
+        ("wr_kernel_gs_base", 0.0),
+        ("rd_tsc_adjust_msr", 1.0),
+        ("toggle_cr0_wp", 2.0),
+        ("mov_cr3", 0.0),
+        ("invlpg", 0.0),
+        ("inl_from_kernel", 1.0),
+        ("ipi", 1.0),
+        ("ipi_halt", 1.0),
+        ("vmrun", 2.0),
+        ("l2_vmcall", 4.0),
+        ("l2_rdmsr_kgs", 0.0),
+        ("l2_touch_4k", 1.0),
+    ] {
+        let measured = exits(&table, name).unwrap();
+        assert!((measured - expected).abs() < 0.05, "{name}: {measured}, not {expected}");
+    }
+    assert_eq!(exits(&table, "wr_ibrs_msr"), None);
+}

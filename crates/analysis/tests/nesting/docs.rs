@@ -1,0 +1,21 @@
+//! The page of the manual names every feature, every rule and every kernel change.
+
+use kvmscope_analysis::nesting::{features, kernels, known, rules};
+
+#[test]
+fn the_page_has_everything_that_the_program_knows() {
+    let page = std::fs::read_to_string(super::tree::bundled("../docs/check.md")).unwrap();
+    let names = features::PROBES.iter().map(|probe| probe.feature.to_owned());
+    let parameters = known::KNOWN.iter().map(|known| format!("{}.{}", known.module, known.name));
+    let mitigations = features::MITIGATIONS.iter().map(|known| known.feature.to_owned());
+    let rules = rules::RULES.iter().map(|rule| rule.id.to_owned());
+    let commits = kernels::CHANGES.iter().map(|change| change.commit.to_owned());
+    let missing: Vec<String> = names
+        .chain(parameters)
+        .chain(mitigations)
+        .chain(rules)
+        .chain(commits)
+        .filter(|name| !page.contains(&format!("`{name}`")) && !page.contains(&format!("| {name} ")))
+        .collect();
+    assert!(missing.is_empty(), "docs/check.md lacks {missing:?}");
+}

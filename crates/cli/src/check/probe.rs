@@ -1,0 +1,41 @@
+//! `check --probe`: a test guest is run, and what it caused is noted in the snapshot.
+
+use base::Problem;
+use host::fired::{FIRED_FILE, text};
+use lab::journal::Journal;
+use lab::tracefs::Tracefs;
+use lab::tracefs::probe::what_fires;
+use std::path::Path;
+
+/// Rounds of each test program, as in `record`'s self-check.
+const ROUNDS: u32 = 20;
+
+/// Runs the guest under a tracing instance of its own, and writes the counts into `snapshot`. Where it cannot be run the
+/// rest of the answer stands, with the reason among its problems.
+pub fn fire(journal: &Journal, snapshot: &Path) -> Option<Problem> {
+    let tried = Tracefs::find(Path::new("/")).and_then(|tracefs| {
+        let scratch = tempfile::tempdir().map_err(|error| lab::Error::io(snapshot, error))?;
+        what_fires(&tracefs, journal, scratch.path(), run)
+    });
+    let written = tried.and_then(|fired| {
+        let caused = fired.counts.iter().map(|(name, count)| (name.as_str(), *count));
+        let silent = fired.silent.iter().map(|name| (name.as_str(), 0));
+        let path = snapshot.join(FIRED_FILE);
+        std::fs::write(&path, text(caused.chain(silent))).map_err(|error| lab::Error::io(path, error))
+    });
+    let said = |error: lab::Error| {
+        let sentence = format!("no test guest was run, so which events fire is unknown: {error}");
+        Problem::at("--probe".to_owned(), None, "a test guest", "none", 0, sentence)
+    };
+    written.err().map(said)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn run() -> Result<(), lab::Error> {
+    lab::guest::self_check(Path::new("/dev/kvm"), ROUNDS).map(drop)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn run() -> Result<(), lab::Error> {
+    Err(lab::Error::Unable("the test guests are x86 code".to_owned()))
+}

@@ -1,0 +1,107 @@
+//! Where the files go, and how they are called for each of several recordings.
+
+use crate::exit::WrongUse;
+use crate::staging::Staging;
+use base::recording::Recording;
+use clap::Args;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Stands for the recording's name.
+const NAME: &str = "{}";
+
+/// Files and directories, one for each format that is wanted.
+#[derive(Args, Clone)]
+pub struct Targets {
+    /// Every vCPU, level and exit on a time line, for ui.perfetto.dev; - is stdout
+    #[arg(long, value_name = "FILE", group = "format")]
+    pub perfetto: Option<PathBuf>,
+    /// Stacks of VM, vCPU, level, state and reason, for flamegraph.pl, inferno and speedscope; - is stdout
+    #[arg(long, value_name = "FILE", group = "format")]
+    pub folded: Option<PathBuf>,
+    /// Every vCPU in time order, and the sums of all, for speedscope; - is stdout
+    #[arg(long, value_name = "FILE", group = "format")]
+    pub speedscope: Option<PathBuf>,
+    /// Every table as a CSV file in DIR, and findings.csv
+    #[arg(long, value_name = "DIR", group = "format")]
+    pub csv: Option<PathBuf>,
+    /// Every table as a Parquet file in DIR, and findings.parquet (the full build has it)
+    #[arg(long, value_name = "DIR", group = "format")]
+    pub parquet: Option<PathBuf>,
+    /// Every table as an Arrow IPC file in DIR, and findings.arrow (the full build has it)
+    #[arg(long, value_name = "DIR", group = "format")]
+    pub arrow: Option<PathBuf>,
+}
+
+impl Targets {
+    /// Files that are drawn.
+    pub fn pictured(&self) -> Vec<&Path> {
+        [&self.perfetto, &self.folded, &self.speedscope].into_iter().flatten().map(PathBuf::as_path).collect()
+    }
+
+    /// Directories of tables.
+    pub fn tabled(&self) -> Vec<&Path> {
+        [&self.csv, &self.parquet, &self.arrow].into_iter().flatten().map(PathBuf::as_path).collect()
+    }
+
+    /// Refuses two formats on stdout, and one name for the files of several recordings.
+    pub fn check(&self, several: bool) -> Result<(), WrongUse> {
+        if self.pictured().into_iter().filter(|file| is_stdout(file)).count() > 1 {
+            return Err(WrongUse("only one format fits on stdout; name files for the others".to_owned()));
+        }
+        let all = self.pictured().into_iter().chain(self.tabled());
+        match all.into_iter().find(|target| several && !target.to_string_lossy().contains(NAME)) {
+            Some(target) => Err(WrongUse(format!(
+                "several recordings cannot all be written to {}; put {NAME} where the name of each belongs, as in \
+                 --perfetto '{NAME}.pftrace', or put traces of several machines together by --part",
+                target.display()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses what is there already.
+    pub fn check_vacant(&self, staging: &Staging) -> Result<(), WrongUse> {
+        let files = self.pictured();
+        files.into_iter().filter(|file| !is_stdout(file)).try_for_each(|file| staging.check_file(file))?;
+        self.tabled().into_iter().try_for_each(|directory| staging.check_directory(directory))
+    }
+
+    /// Those of the recording called `name`.
+    pub fn of(&self, name: &str) -> Self {
+        let named = |target: &Option<PathBuf>| {
+            let target = target.as_ref()?;
+            // A path that is no text has no place for a name.
+            Some(target.to_str().map_or_else(|| target.clone(), |text| text.replace(NAME, name).into()))
+        };
+        Self {
+            perfetto: named(&self.perfetto),
+            folded: named(&self.folded),
+            speedscope: named(&self.speedscope),
+            csv: named(&self.csv),
+            parquet: named(&self.parquet),
+            arrow: named(&self.arrow),
+        }
+    }
+}
+
+/// Names for recordings that differ: of two with one title the second is `title-2`.
+#[derive(Default)]
+pub struct Names(BTreeSet<String>);
+
+impl Names {
+    /// The name of the next one.
+    pub fn of(&mut self, recording: &Recording) -> String {
+        let title = recording.title();
+        let numbered = (2_u64..).map(|number| format!("{title}-{number}"));
+        let mut free = std::iter::once(title.clone()).chain(numbered).filter(|name| !self.0.contains(name));
+        let name = free.next().unwrap_or_default();
+        self.0.insert(name.clone());
+        name
+    }
+}
+
+/// `-`, as everywhere.
+pub fn is_stdout(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}

@@ -1,0 +1,28 @@
+//! `kvmscope plan`: what would happen if.
+
+mod nested;
+mod numbers;
+
+use crate::exit::Exit;
+use clap::{Args, Subcommand};
+
+/// Predict what a change would save, before anybody makes it
+#[derive(Args)]
+pub struct Plan {
+    #[command(subcommand)]
+    of: Of,
+}
+
+#[derive(Subcommand)]
+enum Of {
+    Nested(Box<nested::Nested>),
+}
+
+impl Plan {
+    /// Predicts.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        match &self.of {
+            Of::Nested(nested) => nested.run(),
+        }
+    }
+}

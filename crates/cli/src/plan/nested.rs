@@ -1,0 +1,187 @@
+//! `kvmscope plan nested`: CPU now, and CPU after a change of the nested setup.
+
+use super::numbers::{cost, cycles, ghz, rate, share};
+use crate::exit::{Exit, WrongUse, complain};
+use crate::page::PageOptions;
+use crate::progress::Progress;
+use analysis::nesting::plan::effects::{EFFECTS, effect};
+use analysis::nesting::plan::model::Estimate;
+use analysis::nesting::plan::{self, Given, Inputs, Rate, Wanted, benched};
+use analysis::{Answers, Input, Options};
+use anyhow::bail;
+use base::recording::{Emulator, Recording};
+use base::{Problem, Section};
+use clap::{Args, ValueEnum};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Predict what shadowing, enlightened VMCS, APICv, fewer timer exits and more would save
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope plan nested fixtures/vmx-linux-shadow-off\n  \
+    kvmscope plan nested --ghz 2.4 --c1 1350 --c2 20700 --rate CPUID=2000 --rate MSR=15000\n  \
+    kvmscope plan nested --ghz 2.4 --c1 1350 --c2 20000..21500 --rate IO@user=800 --below hyperv\n  \
+    kvmscope plan nested --ghz 2.4 --c1 1350 --d 16400 --rate TSC_DEADLINE=8000 --with shadow,timers\n  \
+    kvmscope plan nested --bench fixtures/bench-svm --arch svm --ghz 2.4 --rate CPUID=500 --rate NPF=200\n  \
+    kvmscope plan nested --validate\n\n\
+    What nesting adds to an exit (--d) is measured on the host and never assumed: kvmscope bench exits.\n\
+    Exit status: 0 answered, also where the answer is that something is missing, 1 no answer, 2 wrong use.")]
+pub struct Nested {
+    /// A recording of the host: its rates, chains and times are taken. With --c1, or where L1 recorded itself, its rates alone
+    #[arg(value_name = "PATH")]
+    path: Option<PathBuf>,
+    /// Hold the model against published tables instead
+    #[arg(long, conflicts_with_all = ["path", "rate", "c1", "d", "c2"])]
+    validate: bool,
+    /// Exits a second of one vCPU: CPUID=5000; IO@user=300 if they end in the VMM; L1:MSR=2000 for exits of L1
+    #[arg(long, value_name = "REASON=N", value_parser = rate, conflicts_with = "path")]
+    rate: Vec<Rate>,
+    /// A recording of `kvmscope bench exits` of that host, for what is not given of --c1, --d and --cost
+    #[arg(long, value_name = "DIR", conflicts_with = "validate")]
+    bench: Option<PathBuf>,
+    /// Cycles of a CPUID exit at L1, or from and to: 1300..1400
+    #[arg(long, value_name = "CYCLES", value_parser = cycles)]
+    c1: Option<Estimate>,
+    /// Cycles of a CPUID exit at L2; what nesting adds is this less --c1
+    #[arg(long, value_name = "CYCLES", value_parser = cycles, conflicts_with = "d", requires = "c1")]
+    c2: Option<Estimate>,
+    /// Cycles that nesting adds to an exit
+    #[arg(long, value_name = "CYCLES", value_parser = cycles)]
+    d: Option<Estimate>,
+    /// Cycles of another exit at L1, in the place of those of CPUID
+    #[arg(long, value_name = "REASON=CYCLES", value_parser = cost)]
+    cost: Vec<(String, Estimate)>,
+    /// The time-stamp counter's rate
+    #[arg(long, value_name = "GHZ", value_parser = ghz)]
+    ghz: Option<f64>,
+    /// CPU of the guest's own code, of one vCPU: 0.1 or 10%
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    guest: Option<f64>,
+    /// Whose instructions L1 uses [default: what the recording shows, else vmx]
+    #[arg(long, value_name = "ISA")]
+    arch: Option<Arch>,
+    /// Who runs L1
+    #[arg(long, value_name = "WHO", default_value = "kvm")]
+    below: Below,
+    /// Changes that are made together, by the names that the first table lists
+    #[arg(long, value_name = "CHANGE", value_delimiter = ',', value_parser = change)]
+    with: Vec<String>,
+    /// Print one JSON object (schema kvmscope/1) instead of text
+    #[arg(long)]
+    json: bool,
+    /// Also write each table as a CSV file into DIR
+    #[arg(long, value_name = "DIR")]
+    csv: Option<PathBuf>,
+    #[command(flatten)]
+    page: PageOptions,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Arch {
+    Vmx,
+    Svm,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Below {
+    Kvm,
+    Hyperv,
+}
+
+fn change(text: &str) -> Result<String, String> {
+    let known: Vec<&str> = EFFECTS.iter().map(|effect| effect.id).collect();
+    effect(text).map(|effect| effect.id.to_owned()).ok_or_else(|| format!("it can be one of {}", known.join(", ")))
+}
+
+impl Nested {
+    /// Predicts, or validates.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        if self.validate {
+            return self.print(&nothing_recorded(), plan::validation(), &[]);
+        }
+        let Some(path) = &self.path else {
+            if self.rate.is_empty() {
+                let how =
+                    "name a recording, or give rates: --ghz 2.4 --c1 1350 --c2 20700 --rate CPUID=2000; or --validate";
+                bail!(WrongUse(how.to_owned()));
+            }
+            let (given, emulated) = self.given()?;
+            return self.print(&nothing_recorded(), self.section(&Inputs::of_given(&given), emulated), &[]);
+        };
+        self.recorded(path)
+    }
+
+    fn recorded(&self, path: &Path) -> anyhow::Result<Exit> {
+        let recording = Recording::open(path)?;
+        let (title, emulated) = (recording.title(), recording.emulated);
+        let input = Input::open(recording)?;
+        let mut progress = Progress::new(true);
+        let answers = Answers::of(&input, &Options::default(), &mut |done, all| progress.at(done, all));
+        drop(progress);
+        answers.failed.into_iter().for_each(|error| complain(&error.into()));
+        let (given, bench_emulated) = self.given()?;
+        let emulated = emulated.or(bench_emulated);
+        let Some(inputs) = plan::of_recording(&answers.sections, &given) else {
+            bail!("{title} holds no exits of guests; record some: kvmscope record --seconds 10");
+        };
+        self.print(&input.recording, self.section(&inputs, emulated), &answers.problems)
+    }
+
+    /// What the user gave, completed by the bench; and what emulated that.
+    fn given(&self) -> anyhow::Result<(Given, Option<Emulator>)> {
+        let from_c2 = || Some(self.c2?.less(self.c1?));
+        let mut given = Given {
+            c1: self.c1,
+            d: self.d.or_else(from_c2),
+            costs: self.cost.clone(),
+            hz: self.ghz,
+            measured: None,
+            rates: self.rate.clone(),
+            guest: self.guest,
+        };
+        let Some(path) = &self.bench else { return Ok((given, None)) };
+        let input = Input::open(Recording::open(path)?)?;
+        let answers = Answers::of(&input, &Options::default(), &mut |_, _| {});
+        let nesting = answers.sections.iter().find(|section| section.id == "nesting");
+        given.measured = nesting.and_then(|section| benched::add(&mut given, section));
+        if given.measured.is_none() {
+            let why = "no CPUID whose exit KVM saw, both without nesting and with it, so D stays unknown";
+            bail!("{} measured {why}; docs/plan.md says where to run kvmscope bench exits", input.recording.title());
+        }
+        Ok((given, input.recording.emulated))
+    }
+
+    fn section(&self, inputs: &Inputs, emulated: Option<Emulator>) -> Section {
+        let svm = self.arch.map_or_else(|| plan::is_svm(inputs), |arch| arch == Arch::Svm);
+        let wanted = Wanted { svm, hyperv: self.below == Below::Hyperv, with: self.with.clone() };
+        plan::section(inputs, &wanted, emulated)
+    }
+
+    fn print(&self, recording: &Recording, section: Section, problems: &[Problem]) -> anyhow::Result<Exit> {
+        let sections = [section];
+        if let Some(directory) = &self.csv {
+            show::csv::write_csv(&sections, directory)?;
+        }
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        if self.json {
+            show::json::write(&mut out, "plan", &[show::json::Answered { recording, sections: &sections, problems }])?;
+        } else {
+            out.write_all(show::text::render(&sections, problems, &self.page.page()).as_bytes())?;
+        }
+        out.flush()?;
+        Ok(Exit::Answered)
+    }
+}
+
+/// What an answer is about that needs no recording.
+fn nothing_recorded() -> Recording {
+    Recording {
+        root: PathBuf::new(),
+        created: None,
+        tool: Some(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")).to_owned()),
+        emulated: None,
+        machines: Vec::new(),
+        parts: Vec::new(),
+        problems: Vec::new(),
+    }
+}

@@ -1,0 +1,46 @@
+// What one takes along: true vectors of what is drawn on a canvas, and the numbers behind it.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { LINUX, open } from "./shared.mjs";
+
+/** Presses a copy button with the clipboard out of reach, as in many browsers: a file comes instead. */
+async function file(page, name) {
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name }).click(),
+  ]);
+  return readFileSync(await download.path());
+}
+
+const noClipboard = () => {
+  if (navigator.clipboard) navigator.clipboard.write = () => Promise.reject(new Error("not here"));
+};
+
+export const copies = [
+  [
+    "copies of the timeline and of the heat map are vectors, PNG and CSV come along",
+    async ({ page, base }) => {
+      await page.addInitScript(noClipboard);
+      await open(page, base, `r=${LINUX}&view=timeline`);
+      await page.waitForSelector("canvas[data-drawn]:not([data-drawn='0'])");
+      await page.waitForTimeout(400);
+      const svg = String(await file(page, "Copy Where was each vCPU? as SVG"));
+      assert.match(svg, /^<svg .*<path d="M\d+ [\d.]+h1v[\d.]+h-1z.* fill="url\(#pat-guest_l2\)"/s);
+      assert.ok(!svg.includes("<image") && !svg.includes("var(--"), "nothing but vectors and colours");
+      assert.match(svg, />vCPU 0</);
+      const wellFormed = await page.evaluate(
+        (text) =>
+          new DOMParser().parseFromString(text, "image/svg+xml").querySelector("parsererror") === null,
+        svg,
+      );
+      assert.ok(wellFormed);
+      const png = await file(page, "Copy Where was each vCPU? as PNG");
+      assert.deepEqual([...png.subarray(1, 4)], [...Buffer.from("PNG")]);
+      assert.ok(png.length > 20_000, `${png.length} B are no picture`);
+      assert.match(String(await file(page, "Copy Where was each vCPU? as CSV")), /^state,time_ns\r\n/);
+      await open(page, base, `r=${LINUX}&view=latency`);
+      const heat = String(await file(page, "Copy Does the cost of a chain move with time? as SVG"));
+      assert.ok(!heat.includes("<image") && heat.split("<rect").length > 100);
+    },
+  ],
+];

@@ -1,0 +1,76 @@
+// One span of time for all views: chosen on the strip, said in every view, and obeyed.
+import assert from "node:assert/strict";
+import { ask, LINUX, NESTED, open, param, VIEWS } from "./shared.mjs";
+
+const reasons = (table) => {
+  const at = (name) => table.columns.findIndex((column) => column.name === name);
+  return table.rows
+    .toSorted((a, b) => b[at("total_ns")] - a[at("total_ns")])
+    .map((row) => `${row[at("reason")]} ${row[at("count")].toLocaleString("en-US")}`);
+};
+
+async function drag(page, from, to) {
+  const box = await page.locator(".strip canvas").boundingBox();
+  const y = box.y + box.height / 2;
+  await page.mouse.move(box.x + from * box.width, y);
+  await page.mouse.down();
+  await page.mouse.move(box.x + to * box.width, y, { steps: 6 });
+  await page.mouse.up();
+}
+
+export const span = [
+  [
+    "a span dragged over the strip narrows the exits to what the report of that span says",
+    async ({ page, base }) => {
+      await open(page, base, `r=${NESTED}&view=exits`);
+      const before = await page.locator("td b").allTextContents();
+      await drag(page, 0.3, 0.5);
+      const [t0, t1] = [await param(page, "t0"), await param(page, "t1")];
+      assert.ok(Number(t1) > Number(t0), "the span stands in the address");
+      await page.getByText("showing").first().waitFor();
+      const report = await ask(base, NESTED, `report?t0=${t0}&t1=${t1}`);
+      const expected = reasons(report.sections[0].tables.exits);
+      await page.waitForFunction(
+        (first) =>
+          [...document.querySelectorAll("tbody tr:first-child td")].some((td) => td.textContent === first),
+        expected[0].split(" ").at(-1),
+      );
+      const shown = await page.evaluate(() =>
+        [...document.querySelectorAll("tbody tr")].map(
+          (row) =>
+            `${row.querySelector("b").textContent} ${row.querySelectorAll("td.number")[0].textContent.trim()}`,
+        ),
+      );
+      assert.deepEqual(shown, expected);
+      await page.getByRole("button", { name: "clear" }).click();
+      assert.equal(await param(page, "t0"), null);
+      assert.deepEqual(await page.locator("td b").allTextContents(), before);
+    },
+  ],
+  [
+    "every view says which span it shows, and chains, heat map and Sankey count what lies in it",
+    async ({ page, base }) => {
+      const { span } = await ask(base, LINUX, "timeline");
+      const [t0, t1] = [0.2, 0.5].map((part) => Math.round(part * span.to_ns));
+      const at = `t0=${t0}&t1=${t1}`;
+      for (const view of VIEWS) {
+        await open(page, base, `r=${LINUX}&view=${view}&${at}`);
+        assert.match(await page.locator(".span-chip").textContent(), /^showing \d/, view);
+      }
+      const { total } = await ask(base, LINUX, `chains?${at}&limit=1`);
+      await open(page, base, `r=${LINUX}&view=chains&${at}`);
+      await page
+        .getByRole("heading", { name: `${total.toLocaleString("en-US")} chains in this span` })
+        .waitFor();
+      await open(page, base, `r=${LINUX}&view=flow&${at}`);
+      const report = await ask(base, LINUX, `report?${at}`);
+      const { columns, rows } = report.sections[0].tables.chain_sequences;
+      const count = columns.findIndex((column) => column.name === "count");
+      const exits = rows.reduce((sum, row) => sum + row[count], 0).toLocaleString("en-US");
+      await page.waitForFunction(
+        (start) => document.querySelector("figcaption")?.textContent.startsWith(start),
+        `${exits} exits of L2`,
+      );
+    },
+  ],
+];

@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { colourOf, lookOf, STATE_NAMES, type Theme } from "./tokens";
+import { difference, seen, VISIONS } from "./vision";
+
+/** Below this two colours need another cue. Just noticeable is about 2.3; small areas side by side need several times that. */
+const APART = 12;
+
+const LEDGER = STATE_NAMES.filter((name) => !/_by_|^(running|runnable|sleeping|task|idle)$/.test(name));
+const OFF = /^(halted|preempted|wake_delay|blocked)$/;
+/** The states that one lane can have, by kind: any two of them can lie side by side. */
+const LANES = {
+  vcpu: LEDGER,
+  cpu: [...LEDGER.filter((name) => !OFF.test(name)), "task", "idle"],
+  thread: ["running", "runnable", "sleeping", "unknown"],
+  guest: [
+    ...STATE_NAMES.filter((name) => name.includes("_by_")),
+    ...LEDGER.filter((name) => !name.startsWith("handling")),
+  ],
+};
+
+function pairs(): [string, string][] {
+  return Object.values(LANES).flatMap((names) =>
+    names.flatMap((a, i) => names.slice(i + 1).map((b): [string, string] => [a, b])),
+  );
+}
+
+function alike(theme: Theme): string[] {
+  return pairs().flatMap(([a, b]) => {
+    if (lookOf(a).pattern !== lookOf(b).pattern) return [];
+    return VISIONS.filter((vision) => difference(colourOf(a, theme), colourOf(b, theme), vision) < APART).map(
+      (vision) => `${a} and ${b} (${vision})`,
+    );
+  });
+}
+
+describe("colours of states", () => {
+  it("are computed as others compute them", () => {
+    // sRGB white, black, and red, after Lindbloom's calculator.
+    expect(seen("#ffffff", "normal")[0]).toBeCloseTo(100, 1);
+    expect(seen("#000000", "normal")[0]).toBeCloseTo(0, 6);
+    const red = seen("#ff0000", "normal");
+    expect([red[0], red[1], red[2]].map((it) => Math.round(it))).toEqual([53, 80, 67]);
+    expect(difference("#ff0000", "#00ff00", "normal")).toBeGreaterThan(100);
+  });
+
+  for (const theme of ["light", "dark"] as const) {
+    it(`tell states apart in ${theme}, by pattern wherever hue or brightness does not`, () => {
+      expect(alike(theme).join("\n")).toBe("");
+    });
+  }
+});

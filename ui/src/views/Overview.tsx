@@ -1,0 +1,115 @@
+/** The whole recording as a strip above every view: what is chosen on it, all views that know time show. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Recording } from "../data/source";
+import { meanLane } from "../data/tile";
+import { vcpuLanes } from "../data/types";
+import { coverageOf, paintCoverage } from "../draw/lane";
+import { PATTERN_SIZE, texture } from "../draw/patterns";
+import { stackOrder } from "../draw/tokens";
+import { duration, instant } from "../maths/format";
+import type { Window } from "../maths/window";
+import { show, shown, theme, whole, zoomed } from "../state/store";
+import { useAnswer } from "./useAnswer";
+
+const PIXELS = 1024;
+const HEIGHT = 26;
+const CLICK_PIXELS = 4;
+
+export function Overview({ recording, fixed }: { recording: Recording; fixed: boolean }) {
+  return (
+    <section class="overview" aria-label="Span of time">
+      <Strip recording={recording} />
+      <p class="span-line">
+        {zoomed.value ? (
+          <>
+            <span class="span-chip">
+              <span>
+                showing <b>{spanOf(shown.value)}</b>, {duration(shown.value.t1 - shown.value.t0)} of{" "}
+                {duration(whole.value.t1 - whole.value.t0)}
+              </span>
+              <button type="button" onClick={() => show(whole.value)} title="Show the whole recording (f)">
+                clear
+              </button>
+            </span>
+            {fixed && <span>What is below is of the whole recording.</span>}
+          </>
+        ) : (
+          <span>
+            All of {duration(whole.value.t1 - whole.value.t0)}. Drag over the strip to narrow every view.
+          </span>
+        )}
+      </p>
+    </section>
+  );
+}
+
+/** `0.121 s to 0.182 s`, with the digits that tell its ends apart. */
+function spanOf({ t0, t1 }: Window): string {
+  const step = (t1 - t0) / 10;
+  return `${instant(t0, step)} to ${instant(t1, step)}`;
+}
+
+function Strip({ recording }: { recording: Recording }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [drag, setDrag] = useState<{ from: number; to: number } | null>(null);
+  const { t0, t1 } = whole.value;
+  const { value: tile } = useAnswer(() => recording.tile(t0, t1, PIXELS), [recording]);
+  useEffect(() => {
+    const context = canvas.current?.getContext("2d");
+    if (!context || !tile || !recording.timeline) return;
+    const names = recording.timeline.states.map((state) => state.name);
+    const mean = meanLane(tile, vcpuLanes(recording.timeline));
+    const image = context.createImageData(PIXELS, HEIGHT);
+    paintCoverage(
+      new Uint32Array(image.data.buffer),
+      PIXELS,
+      0,
+      HEIGHT,
+      coverageOf([mean], 0, t0, t1, PIXELS),
+      stackOrder(names),
+      { size: PATTERN_SIZE, of: names.map((name) => texture(name, theme.value, 1)) },
+    );
+    context.putImageData(image, 0, 0);
+  }, [tile, theme.value, t0, t1]);
+  const share = (event: PointerEvent) => {
+    const box = canvas.current!.getBoundingClientRect();
+    return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+  };
+  const at = (part: number) => t0 + part * (t1 - t0);
+  const drop = (event: PointerEvent) => {
+    if (!drag) return;
+    const to = share(event);
+    const wide = Math.abs(to - drag.from) * canvas.current!.clientWidth;
+    if (wide >= CLICK_PIXELS) show({ t0: at(Math.min(drag.from, to)), t1: at(Math.max(drag.from, to)) });
+    else if (zoomed.value) {
+      const half = (shown.value.t1 - shown.value.t0) / 2;
+      show({ t0: at(to) - half, t1: at(to) + half });
+    }
+    setDrag(null);
+  };
+  const left = drag ? Math.min(drag.from, drag.to) : (shown.value.t0 - t0) / (t1 - t0);
+  const right = drag ? Math.max(drag.from, drag.to) : (shown.value.t1 - t0) / (t1 - t0);
+  return (
+    <div class="strip">
+      <canvas
+        ref={canvas}
+        width={PIXELS}
+        height={HEIGHT}
+        role="img"
+        aria-label={`All of ${duration(t1 - t0)}, all lanes together. Keys W and S zoom, A and D move, F shows all.`}
+        onPointerDown={(event) => {
+          canvas.current!.setPointerCapture(event.pointerId);
+          setDrag({ from: share(event), to: share(event) });
+        }}
+        onPointerMove={(event) => drag && setDrag({ from: drag.from, to: share(event) })}
+        onPointerUp={drop}
+        onPointerCancel={() => setDrag(null)}
+      />
+      <i class="shade" style={{ left: 0, width: `${100 * left}%` }} />
+      <i class="shade" style={{ right: 0, width: `${100 * (1 - right)}%` }} />
+      {(drag || zoomed.value) && (
+        <i class="window" style={{ left: `${100 * left}%`, width: `${100 * Math.max(0, right - left)}%` }} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+/** Time in each state over some lanes: exact where a source can tell, else from the pixels; and the sentence of it. */
+import { useEffect, useState } from "preact/hooks";
+import type { Recording } from "../../data/source";
+import type { Tile } from "../../data/tile";
+import { coverageOf } from "../../draw/lane";
+import { duration, instant, percent } from "../../maths/format";
+import type { Window } from "../../maths/window";
+
+export const SETTLE_MS = 120;
+
+/** The exact sums of the window over all lanes, SETTLE_MS after it came to rest. */
+export function useExact(recording: Recording, lanes: number[], window: Window): number[] | null {
+  const [sums, setSums] = useState<number[] | null>(null);
+  useEffect(() => {
+    setSums(null);
+    let current = true;
+    const timer = setTimeout(() => {
+      Promise.all(
+        lanes.map((lane) => recording.states(lane, Math.floor(window.t0), Math.ceil(window.t1))),
+      ).then(
+        (all) => {
+          if (!current || all.some((one) => one === null)) return;
+          setSums(all.reduce<number[]>((sum, one) => one!.map((ns, s) => ns + (sum[s] ?? 0)), []));
+        },
+        () => undefined,
+      );
+    }, SETTLE_MS);
+    return () => {
+      current = false;
+      clearTimeout(timer);
+    };
+  }, [recording, window.t0, window.t1, lanes.join()]);
+  return sums;
+}
+
+export function approximate(tiles: Tile[], lanes: number[], window: Window, states: number): number[] {
+  const sums = Array<number>(states).fill(0);
+  if (tiles.length === 0) return sums;
+  for (const lane of lanes) {
+    const { share } = coverageOf(tiles, lane, window.t0, window.t1, 256);
+    for (let i = 0; i < share.length; i++)
+      sums[i % states] = sums[i % states]! + (share[i]! * (window.t1 - window.t0)) / 256;
+  }
+  return sums;
+}
+
+export function caption(
+  titles: string[],
+  sums: number[],
+  total: number,
+  window: Window,
+  lanes: string,
+  exact: boolean,
+): string {
+  const most = sums
+    .map((ns, s) => ({ ns, s }))
+    .filter(({ ns }) => ns > 0)
+    .sort((a, b) => b.ns - a.ns)
+    .slice(0, 3);
+  const span = `${duration(window.t1 - window.t0)} from ${instant(window.t0, (window.t1 - window.t0) / 100)}`;
+  if (most.length === 0) return `${span}: nothing was recorded here.`;
+  const parts = most.map(({ ns, s }) => `${percent(ns / total)} ${titles[s]}`);
+  return `${span}, ${lanes}: ${exact ? "" : "about "}${parts.join(", ")}. Heights are shares of time, the same at every zoom.`;
+}
