@@ -5,6 +5,8 @@
 //! reads a [`Recording`](base::recording::Recording) and nothing else, and needs no root.
 
 pub mod answers;
+pub mod compare;
+pub mod contention;
 pub mod flow;
 pub mod input;
 pub mod nesting;

@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod change;
+pub mod cpus;
 pub mod figure;
 pub mod finding;
 pub mod gauges;
@@ -22,6 +23,7 @@ pub mod utc;
 
 pub use bench::{Bench, Measured, Params};
 pub use change::Change;
+pub use cpus::Cpus;
 pub use figure::Figure;
 pub use finding::{Cost, CostKind, Evidence, Finding, Needs, Severity};
 pub use histogram::Histogram;

@@ -9,7 +9,7 @@
 //! --paste FILE...       what people put in tickets               --/
 //! ```
 
-mod places;
+pub mod places;
 mod probe;
 mod wishes;
 

@@ -1,5 +1,7 @@
 //! `kvmscope lab`: a reproducible experiment on any computer; the result is a recording.
 
+mod netns;
+
 use crate::exit::{Exit, WrongUse};
 use anyhow::bail;
 use base::utc::Utc;
@@ -21,6 +23,7 @@ pub struct Lab {
 #[derive(Subcommand)]
 enum Experiment {
     Nested(Nested),
+    Netns(Box<netns::Netns>),
     /// The first process of a machine of the lab
     #[command(hide = true)]
     Inside,
@@ -74,6 +77,7 @@ impl Lab {
     pub fn run(&self) -> anyhow::Result<Exit> {
         match &self.experiment {
             Experiment::Nested(nested) => nested.run(),
+            Experiment::Netns(netns) => netns.run(),
             Experiment::Inside => {
                 nested::inside::run()?;
                 Ok(Exit::Answered)

@@ -3,10 +3,12 @@
 //! This file is the table of contents: a command per file, the arguments that several share in `arguments/`, and the
 //! exit codes in `exit.rs`. stdout is the answer alone; everything else goes to stderr.
 
+mod apply;
 mod arguments;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod bench;
 mod check;
+mod compare;
 mod completions;
 mod cut;
 mod exit;
@@ -55,6 +57,8 @@ enum Command {
     Export(Box<export::Export>),
     Serve(serve::Serve),
     Check(check::Check),
+    Apply(apply::Apply),
+    Compare(compare::Compare),
     Plan(plan::Plan),
     Completions(completions::Completions),
 }
@@ -74,6 +78,8 @@ fn main() -> ExitCode {
         Command::Export(export) => export.run(),
         Command::Serve(serve) => serve.run(),
         Command::Check(check) => check.run(),
+        Command::Apply(apply) => apply.run(),
+        Command::Compare(compare) => compare.run(),
         Command::Plan(plan) => plan.run(),
         Command::Completions(completions) => completions.run(),
     };

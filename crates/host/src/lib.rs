@@ -19,6 +19,7 @@ pub mod parameters;
 pub mod paste;
 pub mod processor;
 pub mod release;
+pub mod sched;
 pub mod snapshot;
 pub mod virtualization;
 

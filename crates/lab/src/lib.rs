@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! journal   what is about to be changed, written first ---------------------> undo, after a kill -9 as well
+//! apply     typed changes, read, noted, made, read back ------------------> a host that undo puts back
 //! drive     perf and LTTng, as recorders
 //! guest     guests of a few bytes, to see which events fire ------------------> what userspace saw
 //! recorder  tracefs, perf, LTTng: start -> stop -> parts of a recording
 //! snapshot  copies of /proc and /sys, CPUID, domains --------------------------> host/0, host/1 of a recording
+//! netns     client, forwarder and server in namespaces, with a fault ------------> bytes that arrived
 //! nested    a host, its guest and the guest's guest, emulated -> a recording
 //! ```
 //! Nothing here explains anything: what was recorded is read back by `trace` and `host` and answered by `analysis`.
 
+pub mod apply;
 #[cfg(target_arch = "x86_64")]
 pub mod bench;
 pub mod drive;
@@ -19,6 +22,7 @@ pub mod guest;
 pub mod journal;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod nested;
+pub mod netns;
 pub mod program;
 pub mod recorder;
 pub mod snapshot;

@@ -12,8 +12,11 @@
 //! types of [`Step`], and each type knows the one thing that reverts it. A new kind of change is a variant there.
 
 mod entry;
+pub mod network;
 mod owner;
+pub mod pin;
 mod step;
+pub mod thread;
 
 pub use entry::Entry;
 pub use owner::Owner;

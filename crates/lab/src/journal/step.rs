@@ -2,7 +2,12 @@
 //!
 //! Every kind is idempotent: reverting what was never made, or is already gone, does nothing and succeeds.
 
+use super::network::{self, Nic};
 use super::owner::Owner;
+use super::pin::Pin;
+use super::thread;
+use crate::Error;
+use base::Cpus;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -49,6 +54,60 @@ pub enum Step {
         /// The file.
         path: PathBuf,
     },
+    /// A thread was moved to other CPUs; it is moved back, if it is still the same thread.
+    TaskAffinity {
+        /// The thread: its id stands in `pid`.
+        thread: Owner,
+        /// Its name, for people.
+        name: String,
+        /// CPU list that held.
+        old: String,
+        /// CPU list that we set.
+        new: String,
+    },
+    /// A thread was given another policy; it gets its own again, if it is still the same thread.
+    TaskPolicy {
+        /// The thread: its id stands in `pid`.
+        thread: Owner,
+        /// Its name, for people.
+        name: String,
+        /// The policy that held, `other` or `fifo:1`.
+        old: String,
+        /// The policy that we set.
+        new: String,
+    },
+    /// A CPU list was written to a file; the kernel may spell it in its own way.
+    CpuList {
+        /// Such as `/proc/irq/9/smp_affinity_list`.
+        path: PathBuf,
+        /// What stood there.
+        old: String,
+        /// What we wrote.
+        new: String,
+    },
+    /// Threads of a libvirt domain were pinned; they are pinned as they were.
+    Pin {
+        /// Which, and in which scope.
+        pin: Pin,
+        /// CPU list that held.
+        old: String,
+        /// CPU list that we set.
+        new: String,
+        /// True if the domain's XML had an element for it.
+        had_element: bool,
+    },
+    /// A network namespace was made; it is deleted.
+    NetNamespace {
+        /// Its name.
+        name: String,
+    },
+    /// A NIC was moved into a namespace; it is moved back, and gets its addresses and routes again.
+    NicMoved {
+        /// What it was.
+        nic: Nic,
+        /// The namespace.
+        namespace: String,
+    },
 }
 
 /// What became of a step.
@@ -63,11 +122,58 @@ pub enum Reverted {
 }
 
 impl Step {
+    /// Makes the change, and reads back whether it was taken. Only changes of values can be made from their step alone;
+    /// what else a step notes is made by whoever noted it.
+    ///
+    /// # Errors
+    /// If it was refused, or taken in part.
+    pub fn make(&self, proc: &Path) -> Result<(), Error> {
+        match self {
+            Step::SysfsWrite { path, new, .. } => write_and_read(path, new, |now| now == new),
+            Step::CpuList { path, new, .. } => write_and_read(path, new, |now| same_cpus(now, new)),
+            Step::TaskAffinity { thread, name, new, .. } => {
+                same_thread(*thread, name, proc)?;
+                thread::set_affinity(thread.pid, &cpus(new)?)
+            }
+            Step::TaskPolicy { thread, name, new, .. } => {
+                same_thread(*thread, name, proc)?;
+                thread::set_policy(thread.pid, new)
+            }
+            Step::Pin { pin, new, .. } => pin.set(&cpus(new)?),
+            _ => Err(Error::Unable(format!("{self} is not made from the journal"))),
+        }
+    }
+
+    /// The thread that the step changes, if it changes one.
+    pub fn thread(&self) -> Option<Owner> {
+        match self {
+            Step::TaskAffinity { thread, .. } | Step::TaskPolicy { thread, .. } => Some(*thread),
+            _ => None,
+        }
+    }
+
     /// Puts back what the step changed.
     pub fn revert(&self, proc: &Path) -> Reverted {
         match self {
             Step::TracefsInstance { path } => of(again(|| std::fs::remove_dir(path))),
-            Step::SysfsWrite { path, old, new } => write_back(path, old, new),
+            Step::SysfsWrite { path, old, new } => write_back(path, old, new, |now, was| now == was),
+            Step::CpuList { path, old, new } => write_back(path, old, new, same_cpus),
+            Step::TaskAffinity { thread, old, new, .. } => match (cpus(old), cpus(new)) {
+                (Ok(old), Ok(new)) => {
+                    thread::put_back(*thread, proc, (old, new), thread::affinity, thread::set_affinity)
+                }
+                _ => Reverted::Failed(format!("`{old}` or `{new}` is no CPU list")),
+            },
+            Step::TaskPolicy { thread, old, new, .. } => {
+                let sides = (old.clone(), new.clone());
+                thread::put_back(*thread, proc, sides, thread::policy, |tid, old| thread::set_policy(tid, old))
+            }
+            Step::Pin { pin, old, new, had_element } => match (cpus(old), cpus(new)) {
+                (Ok(old), Ok(new)) => pin.put_back(&old, &new, *had_element),
+                _ => Reverted::Failed(format!("`{old}` or `{new}` is no CPU list")),
+            },
+            Step::NetNamespace { name } => network::delete(name),
+            Step::NicMoved { nic, namespace } => network::move_back(nic, namespace),
             Step::Process(owner) => end(*owner, proc),
             Step::LttngSession { name } => destroy_session(name),
             Step::File { path } => of(std::fs::remove_file(path)),
@@ -79,7 +185,18 @@ impl fmt::Display for Step {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::TracefsInstance { path } => write!(out, "tracing instance {}", path.display()),
-            Step::SysfsWrite { path, old, new } => write!(out, "{}: {old} -> {new}", path.display()),
+            Step::SysfsWrite { path, old, new } | Step::CpuList { path, old, new } => {
+                write!(out, "{}: {old} -> {new}", path.display())
+            }
+            Step::TaskAffinity { thread, name, old, new } => {
+                write!(out, "thread {} ({name}): CPUs {old} -> {new}", thread.pid)
+            }
+            Step::TaskPolicy { thread, name, old, new } => {
+                write!(out, "thread {} ({name}): policy {old} -> {new}", thread.pid)
+            }
+            Step::Pin { pin, old, new, .. } => write!(out, "{pin}: CPUs {old} -> {new}"),
+            Step::NetNamespace { name } => write!(out, "network namespace {name}"),
+            Step::NicMoved { nic, namespace } => write!(out, "NIC {} in namespace {namespace}", nic.name),
             Step::Process(owner) => write!(out, "process {}", owner.pid),
             Step::LttngSession { name } => write!(out, "LTTng session {name}"),
             Step::File { path } => write!(out, "file {}", path.display()),
@@ -105,10 +222,31 @@ fn again(mut attempt: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()
     attempt()
 }
 
-fn write_back(path: &Path, old: &str, new: &str) -> Reverted {
+fn cpus(list: &str) -> Result<Cpus, Error> {
+    Cpus::parse(list).ok_or_else(|| Error::Unable(format!("`{list}` is no CPU list")))
+}
+
+/// True if both are CPU lists, of the same CPUs.
+fn same_cpus(one: &str, other: &str) -> bool {
+    Cpus::parse(one).is_some_and(|cpus| Some(cpus) == Cpus::parse(other))
+}
+
+fn same_thread(thread: Owner, name: &str, proc: &Path) -> Result<(), Error> {
+    let gone = || Error::Unable(format!("thread {} ({name}) has ended meanwhile", thread.pid));
+    thread.is_alive(proc).then_some(()).ok_or_else(gone)
+}
+
+fn write_and_read(path: &Path, new: &str, taken: impl Fn(&str) -> bool) -> Result<(), Error> {
+    std::fs::write(path, new).map_err(|error| Error::io(path, error))?;
+    let now = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
+    let refused = || Error::Unable(format!("{}: {new} was written and it is {}", path.display(), now.trim_end()));
+    taken(now.trim_end()).then_some(()).ok_or_else(refused)
+}
+
+fn write_back(path: &Path, old: &str, new: &str, same: impl Fn(&str, &str) -> bool) -> Reverted {
     match std::fs::read_to_string(path) {
-        Ok(now) if now.trim_end() == old => Reverted::Done,
-        Ok(now) if now.trim_end() != new => {
+        Ok(now) if same(now.trim_end(), old) => Reverted::Done,
+        Ok(now) if !same(now.trim_end(), new) => {
             Reverted::LeftAlone(format!("it is {} now, and we had written {new}", now.trim_end()))
         }
         Ok(_) => of(std::fs::write(path, old)),

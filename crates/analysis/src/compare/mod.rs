@@ -1,0 +1,117 @@
+//! Did a change help?
+//!
+//! ```text
+//! recording A --8 windows--> each metric 8 times --\
+//!                                                    ratio with interval --> table `change`: what noise explains, and what not
+//! recording B --8 windows--> each metric 8 times --/
+//! ```
+//! In: two recordings of the same load. Out: a Section whose table has a row for each metric that both have. A recording is
+//! cut into windows because one number has no spread; bench results bring their own repetitions.
+
+mod metrics;
+pub mod ratio;
+
+pub use ratio::{Ratio, Verdict};
+
+use crate::{Error, Input, Options};
+use base::number::plain;
+use base::table::Shown;
+use base::{Column, ColumnType, Section, Table};
+
+/// Id of the Section.
+pub const ID: &str = "compare";
+/// The question, as a person would ask it.
+pub const QUESTION: &str = "What changed between two recordings of the same load?";
+
+/// A metric of both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Changed {
+    /// Its name, with its unit.
+    pub metric: String,
+    /// What changed.
+    pub ratio: Ratio,
+}
+
+/// Compares two recordings.
+///
+/// # Errors
+/// If a recording's traces hold nothing that could be measured.
+pub fn section(before: &Input, after: &Input, options: &Options) -> Result<Section, Error> {
+    let (one, two) = (metrics::of(before, options)?, metrics::of(after, options)?);
+    let both = one.iter().filter_map(|(metric, values)| {
+        Some(Changed { metric: metric.clone(), ratio: Ratio::of(values, two.get(metric)?)? })
+    });
+    let changed: Vec<Changed> = both.collect();
+    let mut section = Section::new(ID, QUESTION);
+    section.about = vec![
+        format!("before: {}", before.recording.title()),
+        format!("after: {}", after.recording.title()),
+        format!("each trace is cut into {} windows; low and high are a 95 % interval of the ratio", metrics::WINDOWS),
+    ];
+    section.summary = summary(&changed);
+    section.tables.push(table(changed));
+    Ok(section)
+}
+
+fn summary(changed: &[Changed]) -> String {
+    let certain = changed.iter().filter(|one| matches!(one.ratio.verdict(), Verdict::Higher | Verdict::Lower));
+    match (changed.len(), certain.clone().count()) {
+        (0, _) => "The recordings have no metric in common, so nothing can be said.".to_owned(),
+        (all, 0) => format!("Of {all} metrics none changed by more than noise explains."),
+        (all, some) => {
+            let most = certain.max_by(|a, b| a.ratio.ratio.ln().abs().total_cmp(&b.ratio.ratio.ln().abs()));
+            let most =
+                most.map(|one| format!("; most: {}, x{}", one.metric, plain(one.ratio.ratio))).unwrap_or_default();
+            format!("Of {all} metrics {some} changed by more than noise explains{most}.")
+        }
+    }
+}
+
+/// Table `change`: what is certain first, then by how much it changed.
+pub fn table(mut changed: Vec<Changed>) -> Table {
+    changed.sort_by(|a, b| {
+        let certain = |one: &Changed| matches!(one.ratio.verdict(), Verdict::Higher | Verdict::Lower);
+        let size = |one: &Changed| one.ratio.ratio.ln().abs();
+        certain(b).cmp(&certain(a)).then(size(b).total_cmp(&size(a))).then(a.metric.cmp(&b.metric))
+    });
+    let number = |name: &str| Column::value(name, "", ColumnType::F64);
+    let mut columns = vec![Column::key("metric")];
+    columns.extend(["before", "after", "ratio", "low", "high"].map(number));
+    columns.push(Column::value("verdict", "", ColumnType::Text));
+    let headings = columns.iter().map(|column| (column.name.clone(), column.name.clone())).collect();
+    let mut table = Table::new("change", columns);
+    for Changed { metric, ratio } in changed {
+        let (low, high) = ratio.interval.unzip();
+        table.push(vec![
+            metric.into(),
+            ratio.before.into(),
+            ratio.after.into(),
+            ratio.ratio.into(),
+            low.into(),
+            high.into(),
+            ratio.verdict().name().into(),
+        ]);
+    }
+    table.shown = Some(Shown { title: "What changed".to_owned(), columns: headings, most_rows: 30, bar: None });
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Cell;
+
+    #[test]
+    fn what_is_certain_stands_first() {
+        let changed = |metric: &str, after: [f64; 3]| Changed {
+            metric: metric.into(),
+            ratio: Ratio::of(&[1.0, 1.01, 0.99], &after).unwrap(),
+        };
+        let all = vec![changed("noise", [1.0, 9.0, 0.1]), changed("more", [3.0, 3.01, 2.99])];
+        assert_eq!(summary(&all), "Of 2 metrics 1 changed by more than noise explains; most: more, x3.");
+        let table = table(all);
+        assert_eq!(table.cell(0, "metric"), Some(&Cell::Text("more".into())));
+        assert_eq!(table.cell(0, "verdict"), Some(&Cell::Text("higher".into())));
+        assert_eq!(table.cell(1, "verdict"), Some(&Cell::Text("noise could explain it".into())));
+    }
+}

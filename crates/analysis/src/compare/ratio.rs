@@ -1,0 +1,147 @@
+//! Is one set of measurements larger than another, by how much, and could noise explain it?
+//!
+//! In: repeated measurements before and after. Out: the ratio of their means with its 95 % interval, and a
+//! verdict: only an interval without 1 says that something changed.
+//! ```text
+//! ln(mean after / mean before)  +-  t(0.975, f) x sqrt(v1/n1 + v2/n2),  v = (s / mean)^2;  then e^ of all three
+//! ```
+//! The variance of a mean's logarithm is taken to first order (delta method), so that a measurement of 0 has its place.
+//! Source: B. L. Welch, "The generalization of Student's problem when several different population variances are involved",
+//! Biometrika 34 (1947), for f, the degrees of freedom; the quantile of t by the expansion of Abramowitz and Stegun 26.7.5.
+
+/// Fewer measurements on either side say nothing of their spread.
+const FEWEST: usize = 2;
+
+/// Quantile 0.975 of the normal distribution.
+const Z: f64 = 1.959_963_985;
+
+/// Quantiles 0.975 of Student's t for 1 to 4 degrees of freedom, where the expansion is off by more than 0.2 %
+/// (Abramowitz and Stegun, table 26.10).
+const T_FEW: [f64; 4] = [12.706, 4.303, 3.182, 2.776];
+
+/// A ratio, with an interval where there were measurements enough.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    /// Mean of the measurements before.
+    pub before: f64,
+    /// The same after.
+    pub after: f64,
+    /// after / before.
+    pub ratio: f64,
+    /// Its 95 % interval.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// What a ratio says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It grew, and noise does not explain it.
+    Higher,
+    /// It shrank, and noise does not explain it.
+    Lower,
+    /// Noise could explain it.
+    NoChange,
+    /// There are too few measurements to say.
+    Unknown,
+}
+
+impl Ratio {
+    /// The ratio of two sets of measurements, none below 0; `None` if a side has none, or nothing but zeros.
+    pub fn of(before: &[f64], after: &[f64]) -> Option<Self> {
+        let (one, two) = (Side::of(before)?, Side::of(after)?);
+        let difference = (two.mean / one.mean).ln();
+        let interval = (one.count >= FEWEST && two.count >= FEWEST).then(|| {
+            let (a, b) = (one.variance / one.count as f64, two.variance / two.count as f64);
+            let spread = (a + b).sqrt();
+            // Without any spread there is no doubt left that repetition could show.
+            let freedom = (a + b).powi(2) / (a.powi(2) / (one.count - 1) as f64 + b.powi(2) / (two.count - 1) as f64);
+            let half = if spread > 0.0 { t(freedom) * spread } else { 0.0 };
+            ((difference - half).exp(), (difference + half).exp())
+        });
+        Some(Self { before: one.mean, after: two.mean, ratio: difference.exp(), interval })
+    }
+
+    /// What it says.
+    pub fn verdict(&self) -> Verdict {
+        match self.interval {
+            None => Verdict::Unknown,
+            Some((low, _)) if low > 1.0 => Verdict::Higher,
+            Some((_, high)) if high < 1.0 => Verdict::Lower,
+            Some(_) => Verdict::NoChange,
+        }
+    }
+}
+
+impl Verdict {
+    /// As it is written in every output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Higher => "higher",
+            Verdict::Lower => "lower",
+            Verdict::NoChange => "noise could explain it",
+            Verdict::Unknown => "too few measurements",
+        }
+    }
+}
+
+/// Mean of measurements, and their variance in units of the mean.
+struct Side {
+    count: usize,
+    mean: f64,
+    variance: f64,
+}
+
+impl Side {
+    fn of(values: &[f64]) -> Option<Self> {
+        let count = values.len();
+        let mean = values.iter().sum::<f64>() / count as f64;
+        let squares: f64 = values.iter().map(|value| (value / mean - 1.0).powi(2)).sum();
+        let usable = count > 0 && mean > 0.0 && mean.is_finite();
+        usable.then(|| Self { count, mean, variance: squares / count.saturating_sub(1).max(1) as f64 })
+    }
+}
+
+/// Quantile 0.975 of Student's t.
+fn t(freedom: f64) -> f64 {
+    if freedom < T_FEW.len() as f64 + 1.0 {
+        // Between two whole numbers the lower one, which gives the wider interval; rounding must not lose a whole one.
+        return T_FEW[((freedom + 1e-6).floor() as usize).clamp(1, T_FEW.len()) - 1];
+    }
+    let g1 = (Z.powi(3) + Z) / 4.0;
+    let g2 = (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / 96.0;
+    let g3 = (3.0 * Z.powi(7) + 19.0 * Z.powi(5) + 17.0 * Z.powi(3) - 15.0 * Z) / 384.0;
+    Z + g1 / freedom + g2 / freedom.powi(2) + g3 / freedom.powi(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_agree_with_the_printed_table() {
+        // Abramowitz and Stegun, table 26.10.
+        for (freedom, printed) in [(2.0, 4.303), (5.0, 2.571), (10.0, 2.228), (30.0, 2.042), (1e6, 1.960)] {
+            assert!((t(freedom) - printed).abs() < 0.006, "{freedom}: {}", t(freedom));
+        }
+    }
+
+    #[test]
+    fn what_differs_beyond_its_noise_is_said_and_what_does_not_is_not() {
+        let high = Ratio::of(&[2.7, 2.72, 2.74], &[8.5, 8.58, 8.6]).unwrap();
+        assert_eq!(high.verdict(), Verdict::Higher);
+        assert!((high.ratio - 3.147).abs() < 0.01, "{high:?}");
+        assert_eq!(Ratio::of(&[8.5, 8.6], &[2.7, 2.72]).unwrap().verdict(), Verdict::Lower);
+        assert_eq!(Ratio::of(&[1.0, 3.0, 2.0], &[2.0, 1.1, 3.1]).unwrap().verdict(), Verdict::NoChange);
+        assert_eq!(Ratio::of(&[1.0], &[9.0, 9.1]).unwrap().verdict(), Verdict::Unknown);
+        assert_eq!(Ratio::of(&[0.0], &[1.0]), None);
+    }
+
+    #[test]
+    fn the_interval_is_the_one_that_welch_gives() {
+        // By hand: means 1 and 2; variances (0.1)^2 + (0.1)^2 each over n = 2; f = 2; t = 4.303.
+        let ratio = Ratio::of(&[0.9, 1.1], &[1.8, 2.2]).unwrap();
+        let half = 4.303 * (2.0_f64 * 0.02 / 2.0).sqrt();
+        let (low, high) = ratio.interval.unwrap();
+        assert!((low.ln() - (2.0_f64.ln() - half)).abs() < 1e-9 && (high.ln() - (2.0_f64.ln() + half)).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,92 @@
+//! Starved threads become a finding, with the move that the model prefers.
+
+use super::{Move, Prediction, Starved};
+use base::number::{many, percent};
+use base::{Change, Cost, CostKind, Evidence, Finding, Level, Needs, Severity};
+use host::sched::Load;
+
+/// Most threads whose case is told in full.
+const MOST_TOLD: usize = 6;
+
+/// The finding that `starved` threads, out of `loads`, make; `moves` go with what the model expects of them. `None` if nobody is starved.
+pub fn finding(
+    starved: &[&Starved<'_>],
+    loads: &[Load],
+    subject: &str,
+    proposal: Option<(&[Move], &Prediction)>,
+) -> Option<Finding> {
+    let worst = starved.first()?;
+    let waited = worst.thread.wait;
+    let mut evidence: Vec<Evidence> = starved
+        .iter()
+        .take(MOST_TOLD)
+        .map(|one| Evidence {
+            what: one.sentence(),
+            place: format!("/proc/{}/task/{}/schedstat, read twice", one.thread.id.pid, one.thread.id.tid),
+        })
+        .collect();
+    let allowed = |tid: u32| loads.iter().find(|load| load.id.tid == tid).map(|load| load.allowed.to_string());
+    let mut changes = Vec::new();
+    if let Some((moves, prediction)) = proposal {
+        for one in moves {
+            let tid = i32::try_from(one.tid).ok()?;
+            changes.push(Change::TaskAffinity { tid, cpus: one.cpus.to_string(), from: allowed(one.tid) });
+        }
+        for (tid, now, after) in &prediction.shares {
+            evidence.push(Evidence {
+                what: format!(
+                    "by the model thread {tid} would get {} of a CPU where it gets {} now",
+                    percent(*after),
+                    percent(*now)
+                ),
+                place: "modelled: equal shares among threads that want the same CPU".to_owned(),
+            });
+        }
+    }
+    let rivals: Vec<String> = worst.against.iter().map(|rival| rival.name.clone()).take(2).collect();
+    let by = if rivals.is_empty() { String::new() } else { format!(" while {} ran", base::number::list(&rivals)) };
+    Some(Finding {
+        rule: "PLC-STARVED",
+        subject: subject.to_owned(),
+        severity: Severity::High,
+        level: Level::L0,
+        title: format!(
+            "{} waited {}{} of the time for CPU {}{by}",
+            many(starved.len() as u64, "thread"),
+            if starved.len() > 1 { "up to " } else { "" },
+            percent(waited),
+            worst.thread.cpu
+        )
+        .replacen("1 thread", &worst.thread.name, usize::from(starved.len() == 1)),
+        evidence,
+        cost: Cost::of(CostKind::Measured, waited, "share of the time"),
+        why: "A packet waits until the scheduler takes the other thread away, and the other thread for the packets."
+            .to_owned(),
+        fix: changes.iter().map(Change::command).collect(),
+        undo: changes.iter().filter_map(Change::undo).collect(),
+        changes,
+        needs: Needs::Nothing,
+        source: "docs/netns.md: limits of 0.2 and 5 %; Documentation/scheduler/sched-stats.rst",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::load;
+    use super::super::{best_moves, predict, starved};
+    use super::*;
+    use base::Cpus;
+
+    #[test]
+    fn the_finding_names_the_culprit_and_types_the_move_with_its_way_back() {
+        let loads = [load(1, "CPU 0/KVM", 0, 0.6, 0.4), load(2, "vhost-1", 0, 0.3, 0.6)];
+        let all = starved(&loads);
+        let vhost: Vec<&Starved<'_>> = all.iter().filter(|one| one.thread.id.tid == 2).collect();
+        let (moves, prediction) = best_moves(&loads, &[2], &Cpus::parse("0-1").unwrap()).unwrap();
+        assert_eq!(prediction, predict(&loads, &moves));
+        let found = finding(&vhost, &loads, "vhost-1", Some((&moves, &prediction))).unwrap();
+        assert_eq!(found.title, "vhost-1 waited 60.0 % of the time for CPU 0 while CPU 0/KVM ran");
+        assert_eq!((found.fix, found.undo), (vec!["taskset -cp 1 2".to_owned()], vec!["taskset -cp 0 2".to_owned()]));
+        assert!(finding(&[], &loads, "vhost-1", None).is_none());
+    }
+}

@@ -1,0 +1,56 @@
+//! `kvmscope compare A B`: what changed between two recordings of the same load.
+
+use crate::arguments::Narrow;
+use crate::exit::Exit;
+use crate::page::PageOptions;
+use analysis::{Input, Options};
+use base::recording::Recording;
+use clap::Args;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+/// Say what changed between two recordings of the same load, and whether noise explains it
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope compare fixtures/svm-toy-l2 fixtures/svm-toy-l2\n  \
+    kvmscope compare before after\n  \
+    kvmscope compare --json before after | jq '.sections[].tables.change'\n\n\
+    Only what both recordings have is compared: shares of states, exits per second, chains, bench results.\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong use.")]
+pub struct Compare {
+    /// The recording before the change
+    #[arg(value_name = "A")]
+    before: PathBuf,
+    /// The recording after it
+    #[arg(value_name = "B")]
+    after: PathBuf,
+    /// Print one JSON object (schema kvmscope/1) instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    narrow: Narrow,
+    #[command(flatten)]
+    page: PageOptions,
+}
+
+impl Compare {
+    /// Compares, and prints.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let options = Options { ..self.narrow.options()? };
+        let (before, after) =
+            (Input::open(Recording::open(&self.before)?)?, Input::open(Recording::open(&self.after)?)?);
+        let section = analysis::compare::section(&before, &after, &options)?;
+        let problems = [before.problems.as_slice(), after.problems.as_slice()].concat();
+        let sections = [section];
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        if self.json {
+            let answered =
+                show::json::Answered { recording: &after.recording, sections: &sections, problems: &problems };
+            show::json::write(&mut out, "compare", &[answered])?;
+        } else {
+            out.write_all(show::text::render(&sections, &problems, &self.page.page()).as_bytes())?;
+        }
+        out.flush()?;
+        Ok(Exit::Answered)
+    }
+}

@@ -1,0 +1,206 @@
+//! `kvmscope lab netns`: starve a forwarder on purpose, find who did it, move it, and measure both.
+
+use crate::arguments::JournalPlace;
+use crate::exit::{Exit, WrongUse, complain};
+use crate::page::PageOptions;
+use crate::plays::netns::{Bench, Play, Told};
+use anyhow::{anyhow, bail};
+use base::utc::Utc;
+use base::{Cpus, Section};
+use clap::{Args, ValueEnum};
+use lab::netns::own::{End, OwnBed};
+use lab::netns::{Bed, Forwarder, Settings};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Starve a packet forwarder on purpose, say who starves it, move it, and measure both ways
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope lab netns\n  \
+    kvmscope lab netns --forwarder kernel --repeats 10\n  \
+    kvmscope lab netns --seconds 1 --repeats 3 -o bench --json\n  \
+    kvmscope lab netns --dev1 em1 --ip1 10.1.72.62/16 --gw1 10.1.72.1 \\\n    \
+    --dev2 em2 --ip2 10.2.72.62/16 --gw2 10.2.72.1\n\n\
+    Needs root. Everything it makes is removed at its end, also on Ctrl-C; after kill -9 by `kvmscope undo`.\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong use, 130 Ctrl-C.")]
+pub struct Netns {
+    /// What carries packets between the two ends
+    #[arg(long, value_enum, default_value = "vhost")]
+    forwarder: ForwarderName,
+    /// Length of each run
+    #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    seconds: u64,
+    /// Runs before and as many after the move, in turn
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    repeats: u32,
+    /// TCP connections
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    streams: u32,
+    /// Busy threads on the forwarder's CPU: the fault
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=64))]
+    busy: u32,
+    /// Your own NIC as the client's end; it is moved into a namespace, and back
+    #[arg(long, value_name = "NIC", requires_all = ["gw1", "ip1", "dev2", "gw2", "ip2"])]
+    dev1: Option<String>,
+    /// The client's address and network
+    #[arg(long, value_name = "ADDRESS/BITS", requires = "dev1")]
+    ip1: Option<String>,
+    /// What carries the client's packets on
+    #[arg(long, value_name = "ADDRESS", requires = "dev1")]
+    gw1: Option<String>,
+    /// Your own NIC as the server's end
+    #[arg(long, value_name = "NIC", requires = "dev1")]
+    dev2: Option<String>,
+    /// The server's address and network
+    #[arg(long, value_name = "ADDRESS/BITS", requires = "dev1")]
+    ip2: Option<String>,
+    /// What carries the server's packets on
+    #[arg(long, value_name = "ADDRESS", requires = "dev1")]
+    gw2: Option<String>,
+    /// Directory for a recording of either state; it must not be there yet [default: kvmscope-netns-UTC]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Print one JSON object (schema kvmscope/1) instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: JournalPlace,
+    #[command(flatten)]
+    page: PageOptions,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ForwarderName {
+    /// Threads named vhost-PID, which do what vhost workers do
+    Vhost,
+    /// The kernel routes, in NAPI threads
+    Kernel,
+    /// A bridge of the kernel, in NAPI threads
+    Bridge,
+}
+
+impl Netns {
+    /// Runs the experiment.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        if !rustix::process::geteuid().is_root() {
+            bail!("namespaces, packet sockets and pins need root; run `sudo kvmscope lab netns`");
+        }
+        let cpus = lab::bench::launch::cpus()?;
+        let stop = crate::plays::interrupted()?;
+        let name = format!("kvmscope-netns-{}", Utc::of(SystemTime::now()).name());
+        let output = self.output.clone().unwrap_or_else(|| name.into());
+        if output.exists() {
+            bail!(WrongUse(format!("{} is there already; name another place with -o DIR", output.display())));
+        }
+        let journal = self.place.journal();
+        let entry = journal.begin("netns")?;
+        let began = Instant::now();
+        let say = |line: &str| {
+            // If stderr is closed nobody wants to know.
+            let _ = writeln!(std::io::stderr(), "lab: {:3} s  {line}", began.elapsed().as_secs());
+        };
+        let proc = Path::new("/proc");
+        let play = Play {
+            proc,
+            journal: &journal,
+            seconds: Duration::from_secs(self.seconds),
+            repeats: self.repeats,
+            stop: &stop,
+            say: &say,
+            output: &output,
+            online: Cpus::from_iter(cpus.iter().copied()),
+        };
+        let load_cpus = load_cpus(&cpus);
+        let (told, left) = match self.own()? {
+            Some(ends) => {
+                say("moving the NICs into namespaces");
+                let bed = OwnBed::start(&ends, self.streams as usize, &load_cpus, entry, proc)?;
+                let told = play.run(&Bench { received: &bed.received, forwarders: &[], what: "your own path" });
+                (told, bed.end()?)
+            }
+            None => {
+                say("making namespaces, forwarder and load");
+                let settings = self.settings(cpus[0], load_cpus);
+                let bed = Bed::start(&settings, entry, proc)?;
+                let what = self.forwarder.what();
+                let told = play.run(&Bench { received: &bed.received, forwarders: &bed.forwarders, what });
+                let told = match bed.trouble() {
+                    Some(trouble) => told.and_then(|_| Err(anyhow!("{trouble}"))),
+                    None => told,
+                };
+                (told, bed.end()?)
+            }
+        };
+        left.iter().for_each(|what| complain(&anyhow!("left behind: {what}; `kvmscope undo` tries again")));
+        match told? {
+            Told::Interrupted => {
+                // What was recorded is not whole and already gone; what stays is an empty directory.
+                let _ = std::fs::remove_dir(&output);
+                Ok(Exit::Interrupted)
+            }
+            Told::Answer(section) => {
+                self.print(*section, &output)?;
+                Ok(if left.is_empty() { Exit::Answered } else { Exit::NoAnswer })
+            }
+        }
+    }
+
+    fn settings(&self, fault_cpu: usize, load_cpus: Cpus) -> Settings {
+        let forwarder = match self.forwarder {
+            ForwarderName::Vhost => Forwarder::Vhost,
+            ForwarderName::Kernel => Forwarder::Kernel,
+            ForwarderName::Bridge => Forwarder::Bridge,
+        };
+        Settings { forwarder, streams: self.streams as usize, busy: self.busy as usize, fault_cpu, load_cpus }
+    }
+
+    fn own(&self) -> anyhow::Result<Option<[End; 2]>> {
+        let end = |device: &Option<String>, address: &Option<String>, gateway: &Option<String>| {
+            let (device, address, gateway) = (device.clone()?, address.clone()?, gateway.clone()?);
+            Some(End { device, address, gateway })
+        };
+        let ends = (end(&self.dev1, &self.ip1, &self.gw1), end(&self.dev2, &self.ip2, &self.gw2));
+        match ends {
+            (Some(client), Some(server)) if client.device == server.device => {
+                Err(WrongUse("--dev1 and --dev2 must be two NICs".to_owned()).into())
+            }
+            (Some(client), Some(server)) => Ok(Some([client, server])),
+            _ => Ok(None),
+        }
+    }
+
+    fn print(&self, section: Section, output: &Path) -> anyhow::Result<()> {
+        let mut out = std::io::stdout().lock();
+        if self.json {
+            let recording = base::recording::Recording::open(&output.join("before"))?;
+            let sections = [section];
+            let answered = show::json::Answered { recording: &recording, sections: &sections, problems: &[] };
+            show::json::write(&mut out, "lab", &[answered])?;
+        } else {
+            out.write_all(show::text::render(&[section], &[], &self.page.page()).as_bytes())?;
+        }
+        Ok(out.flush()?)
+    }
+}
+
+impl ForwarderName {
+    fn what(self) -> &'static str {
+        match self {
+            ForwarderName::Vhost => "threads vhost-PID, frames of up to 64 KB (segmentation offload is on)",
+            ForwarderName::Kernel => {
+                "the kernel's routing in NAPI threads, frames of 1.5 KB (offloads are off at the ends)"
+            }
+            ForwarderName::Bridge => "a bridge in NAPI threads, frames of 1.5 KB (offloads are off at the ends)",
+        }
+    }
+}
+
+/// The load's CPUs: beside the forwarder's, and not all the others, so that one is free to move to.
+fn load_cpus(cpus: &[usize]) -> Cpus {
+    match cpus {
+        [_, one, _] | [_, one] => Cpus::from_iter([*one]),
+        [_, one, two, _, ..] => Cpus::from_iter([*one, *two]),
+        few => Cpus::from_iter(few.iter().copied()),
+    }
+}

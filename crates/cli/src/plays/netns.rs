@@ -1,0 +1,249 @@
+//! Starved, diagnosed, moved, measured: the loop of `kvmscope lab netns`.
+//!
+//! ```text
+//! record ---> diagnose: who waits, against whom ---> propose: the CPU that the model prefers
+//!                                                       |
+//! A B A B A B ..   A: as it was   B: moved (journal, read back, undone after)   --> ratio with interval, verdict
+//! ```
+//! Runs before and after take turns, so that what drifts on the machine meets both.
+
+mod shots;
+
+use super::trial::look;
+use analysis::compare::{Changed, Ratio, Verdict, table};
+use analysis::contention::{Starved, best_moves, finding, starved};
+use anyhow::bail;
+use base::number::plain;
+use base::table::Shown;
+use base::{Cell, Change, Column, ColumnType, Cpus, Finding, Section, Table};
+use host::sched::Load;
+use lab::apply::{Host, Prepared, make};
+use lab::journal::{Entry, Journal, Reverted};
+use lab::netns::Received;
+use shots::Shots;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// After a change, before the next measurement: TCP finds its new speed in some round trips.
+const SETTLE: Duration = Duration::from_millis(500);
+/// How often we look whether the user has had enough.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The bench as the loop sees it.
+pub struct Bench<'a> {
+    /// What arrived.
+    pub received: &'a Received,
+    /// The forwarder's threads; none if it is the user's own.
+    pub forwarders: &'a [u32],
+    /// What the forwarder is.
+    pub what: &'a str,
+}
+
+/// How the loop is run.
+pub struct Play<'a> {
+    pub proc: &'a Path,
+    pub journal: &'a Journal,
+    pub seconds: Duration,
+    pub repeats: u32,
+    pub stop: &'a AtomicBool,
+    pub say: &'a dyn Fn(&str),
+    pub output: &'a Path,
+    pub online: Cpus,
+}
+
+/// What came of it.
+pub enum Told {
+    Answer(Box<Section>),
+    Interrupted,
+}
+
+/// Throughput of each run, before and after.
+#[derive(Default)]
+struct Runs {
+    before: Vec<f64>,
+    after: Vec<f64>,
+}
+
+impl Play<'_> {
+    /// Runs the loop.
+    pub fn run(&self, bench: &Bench<'_>) -> anyhow::Result<Told> {
+        if self.rest(SETTLE) {
+            return Ok(Told::Interrupted);
+        }
+        let shots = Shots::new(self.output);
+        (self.say)("recording the threads as they are");
+        shots.take("before")?;
+        (self.say)("looking who waits");
+        let first = look(self.proc)?;
+        let Some(gbits) = self.measure(bench) else { return Ok(Told::Interrupted) };
+        let loads = first.until(&look(self.proc)?);
+        let mut runs = Runs { before: vec![gbits], after: Vec::new() };
+        let found = self.diagnose(&loads, bench);
+        let changes = found.as_ref().map(|found| found.changes.clone()).unwrap_or_default();
+        if !changes.is_empty() {
+            for repeat in 0..self.repeats {
+                if repeat > 0 {
+                    let Some(bits) = self.measure(bench) else { return Ok(Told::Interrupted) };
+                    runs.before.push(bits);
+                }
+                let Some(bits) = self.moved(&changes, bench, (repeat == 0).then_some(&shots))? else {
+                    return Ok(Told::Interrupted);
+                };
+                runs.after.push(bits);
+                let both = (repeat + 1, self.repeats, amount_of(runs.before.last()), amount_of(Some(&bits)));
+                (self.say)(&format!("run {} of {}: {} before, {} after the move", both.0, both.1, both.2, both.3));
+            }
+        }
+        shots.finish(&runs)?;
+        Ok(Told::Answer(Box::new(self.section(bench, &loads, found, &runs))))
+    }
+
+    /// Starved threads of the forwarder, or of the whole host where the forwarder is the user's own.
+    fn diagnose(&self, loads: &[Load], bench: &Bench<'_>) -> Option<Finding> {
+        let all = starved(loads);
+        let named = |one: &&Starved<'_>| {
+            bench.forwarders.contains(&one.thread.id.tid)
+                || (bench.forwarders.is_empty() && one.thread.name.starts_with("vhost-"))
+        };
+        let ours: Vec<&Starved<'_>> = all.iter().filter(named).collect();
+        let first = ours.first()?;
+        let tids: Vec<u32> = match bench.forwarders {
+            [] => ours.iter().map(|one| one.thread.id.tid).collect(),
+            forwarders => forwarders.to_vec(),
+        };
+        let best = best_moves(loads, &tids, &self.online);
+        let proposal = best.as_ref().map(|(moves, prediction)| (moves.as_slice(), prediction));
+        let found = finding(&ours, loads, &first.thread.name, proposal);
+        (self.say)(&found.as_ref().map(|found| found.title.clone()).unwrap_or_default());
+        found
+    }
+
+    /// One run with the threads moved, and everything back as it was.
+    fn moved(&self, changes: &[Change], bench: &Bench<'_>, shots: Option<&Shots>) -> anyhow::Result<Option<f64>> {
+        let host = Host::at(self.proc.parent().unwrap_or(Path::new("/")));
+        let mut steps = Vec::new();
+        for change in changes {
+            match host.prepare(change, None)? {
+                Prepared::Steps(more) => steps.extend(more),
+                Prepared::PassedOver(why) => (self.say)(&why),
+            }
+        }
+        let mut entry = self.journal.begin("netns-move")?;
+        let made = make(&mut entry, &steps, self.proc);
+        let measured = made.map_err(anyhow::Error::from).and_then(|_| {
+            let measured = if self.rest(SETTLE) { None } else { self.measure(bench) };
+            shots.filter(|_| measured.is_some()).map_or(Ok(()), |shots| shots.take("after"))?;
+            Ok(measured)
+        });
+        undo(entry, self.proc)?;
+        self.rest(SETTLE);
+        measured
+    }
+
+    /// Bits per second that arrive in one run; `None` if the user ended it.
+    fn measure(&self, bench: &Bench<'_>) -> Option<f64> {
+        let (since, begin) = (Instant::now(), bench.received.bytes());
+        let ended = self.rest(self.seconds);
+        let bits = bench.received.bytes().saturating_sub(begin) as f64 * 8.0;
+        (!ended).then(|| bits / since.elapsed().as_secs_f64())
+    }
+
+    /// Waits; true if the user has had enough.
+    fn rest(&self, length: Duration) -> bool {
+        let since = Instant::now();
+        while since.elapsed() < length && !self.stop.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn section(&self, bench: &Bench<'_>, loads: &[Load], found: Option<Finding>, runs: &Runs) -> Section {
+        let mut section = Section::new("placement", "Who fights for which CPU, and did moving help?");
+        section.about = vec![
+            format!("TCP streams through {}", bench.what),
+            format!(
+                "{} runs of {} s before and {} after the move, in turn; recorded in {}",
+                runs.before.len(),
+                self.seconds.as_secs(),
+                runs.after.len(),
+                self.output.display()
+            ),
+        ];
+        let ratio = Ratio::of(&runs.before, &runs.after);
+        section.summary = match (&found, &ratio) {
+            (None, _) => format!("No packet thread is starved; {} arrive.", amount_of(runs.before.first())),
+            (Some(found), None) => format!("{}. No CPU of this machine is better, so nothing was moved.", found.title),
+            (Some(found), Some(ratio)) => format!("{}. {}", found.title, verdict(ratio)),
+        };
+        section.findings.extend(found);
+        section.tables.push(threads(loads));
+        if let Some(ratio) = ratio {
+            section.tables.push(table(vec![Changed { metric: "throughput, bits/s".to_owned(), ratio }]));
+            section.next.push(format!("kvmscope compare {0}/before {0}/after", self.output.display()));
+        }
+        section
+    }
+}
+
+fn verdict(ratio: &Ratio) -> String {
+    let [before, after] = [ratio.before, ratio.after].map(|bits| amount_of(Some(&bits)));
+    let interval =
+        ratio.interval.map(|(low, high)| format!(" (95 % of {} to {})", plain(low), plain(high))).unwrap_or_default();
+    let says = match ratio.verdict() {
+        Verdict::Higher => "the move helped",
+        Verdict::Lower => "the move made it worse",
+        Verdict::NoChange => "noise could explain the difference",
+        Verdict::Unknown => "one run each says nothing of the noise; more with --repeats",
+    };
+    format!("Moved: {before} became {after}, x{}{interval}: {says}.", plain(ratio.ratio))
+}
+
+fn amount_of(bits: Option<&f64>) -> String {
+    bits.map_or_else(|| "-".to_owned(), |bits| format!("{:.2} Gbit/s", bits / 1e9))
+}
+
+/// Table `threads`: who ran and who waited.
+fn threads(loads: &[Load]) -> Table {
+    let share = |name: &str| Column::value(name, "share", ColumnType::F64);
+    let columns = vec![
+        Column::key("thread"),
+        Column::key_of("tid", ColumnType::U64),
+        Column::value("cpus", "", ColumnType::Text),
+        Column::value("cpu", "", ColumnType::U64),
+        share("run_share"),
+        share("wait_share"),
+    ];
+    let headings = columns.iter().map(|column| (column.name.clone(), column.name.replace('_', " "))).collect();
+    let mut table = Table::new("threads", columns);
+    let mut busy: Vec<&Load> = loads.iter().filter(|load| load.demand() > analysis::contention::FLOOR).collect();
+    busy.sort_by(|a, b| a.cpu.cmp(&b.cpu).then(b.demand().total_cmp(&a.demand())));
+    for load in busy {
+        let cells: [Cell; 6] = [
+            load.name.clone().into(),
+            u64::from(load.id.tid).into(),
+            load.allowed.to_string().into(),
+            (load.cpu as u64).into(),
+            load.run.into(),
+            load.wait.into(),
+        ];
+        table.push(cells.into());
+    }
+    table.shown = Some(Shown {
+        title: "Threads that want a CPU, before the move".to_owned(),
+        columns: headings,
+        most_rows: 30,
+        bar: None,
+    });
+    table
+}
+
+fn undo(entry: Entry, proc: &Path) -> anyhow::Result<()> {
+    let id = entry.id.clone();
+    for (step, outcome) in entry.finish(proc)? {
+        if let Reverted::Failed(why) = outcome {
+            bail!("{step} could not be put back: {why}; `kvmscope undo {id}` tries again");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! `kvmscope apply` and `undo` on threads of a process of the test's own.
+
+use serde_json::json;
+use std::path::Path;
+use std::process::{Child, Command, Output};
+
+/// A process that is ended with the test.
+struct Sleeper(Child);
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn started(program: &str, arguments: &[&str]) -> Sleeper {
+    Sleeper(Command::new(program).args(arguments).spawn().unwrap())
+}
+
+/// The CPU list in force, as the kernel says it.
+fn cpus_of(pid: u32) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    line.trim().to_owned()
+}
+
+fn kvmscope(journal: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
+    command.args(arguments).env("KVMSCOPE_JOURNAL", journal).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// A report with one finding that moves `pid` from `from` to `cpus`.
+fn report(directory: &Path, pid: u32, from: &str, cpus: &str) -> String {
+    let changes = json!([{"type": "TaskAffinity", "tid": pid, "cpus": cpus, "from": from}]);
+    let finding = json!({"id": "PLC-TEST@sleep", "title": "a test", "changes": changes, "fix": [], "undo": []});
+    let path = directory.join("report.json");
+    std::fs::write(&path, json!({"sections": [{"findings": [finding]}]}).to_string()).unwrap();
+    path.display().to_string()
+}
+
+/// The first CPU that this machine lets us use, and all of them; `None` where there is one only, or no root.
+fn places(test: &str) -> Option<(String, String)> {
+    let own = cpus_of(std::process::id());
+    let first: String = own.chars().take_while(char::is_ascii_digit).collect();
+    if !rustix::process::geteuid().is_root() || first == own {
+        println!("skipped: {test}: it needs root and two CPUs");
+        return None;
+    }
+    Some((first, own))
+}
+
+#[test]
+fn a_finding_is_applied_and_undone_exactly() {
+    let Some((first, all)) = places("apply") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let journal = directory.path().join("journal");
+    let sleeper = started("sleep", &["60"]);
+    let report = report(directory.path(), sleeper.0.id(), &all, &first);
+    let apply = |more: &[&str]| kvmscope(&journal, &[&["apply", "PLC-TEST@sleep", "--from", &report], more].concat());
+
+    let planned = apply(&["--dry-run"]);
+    assert!(
+        planned.status.success() && said(&planned).contains(&format!("CPUs {all} -> {first}")),
+        "{}",
+        said(&planned)
+    );
+    assert_eq!(apply(&[]).status.code(), Some(2), "without a terminal it asks for --yes");
+    assert_eq!(cpus_of(sleeper.0.id()), all);
+
+    let done = apply(&["--yes"]);
+    assert!(done.status.success(), "{}", said(&done));
+    assert_eq!(cpus_of(sleeper.0.id()), first);
+    let again = apply(&["--yes"]);
+    assert!(again.status.success() && said(&again).contains("already"), "{}", said(&again));
+
+    let undone = kvmscope(&journal, &["undo"]);
+    assert!(undone.status.success() && said(&undone).contains("undone: thread"), "{}", said(&undone));
+    assert_eq!(cpus_of(sleeper.0.id()), all);
+    assert!(said(&kvmscope(&journal, &["undo", "--list"])).contains("nothing to undo"));
+}
+
+#[test]
+fn a_thread_that_ended_is_passed_over_by_apply_and_by_undo() {
+    let Some((first, all)) = places("apply to a thread that ended") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let journal = directory.path().join("journal");
+    let sleeper = started("sleep", &["60"]);
+    let report = report(directory.path(), sleeper.0.id(), &all, &first);
+    let arguments = ["apply", "PLC-TEST@sleep", "--from", &report, "--yes"];
+    assert!(kvmscope(&journal, &arguments).status.success());
+    drop(sleeper);
+    let undone = kvmscope(&journal, &["undo"]);
+    assert!(undone.status.success() && said(&undone).contains("the thread has ended"), "{}", said(&undone));
+    let gone = kvmscope(&journal, &arguments);
+    assert!(gone.status.success() && said(&gone).contains("passed over: thread"), "{}", said(&gone));
+}
+
+#[test]
+fn what_is_not_there_or_out_of_date_changes_nothing() {
+    let Some((first, all)) = places("apply out of date") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let sleeper = started("sleep", &["60"]);
+    let report = report(directory.path(), sleeper.0.id(), "77", &first);
+    let unknown = kvmscope(directory.path(), &["apply", "PLC-NONE@x", "--from", &report, "--yes"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(said(&unknown).contains("PLC-TEST@sleep"), "{}", said(&unknown));
+    let stale = kvmscope(directory.path(), &["apply", "PLC-TEST@sleep", "--from", &report, "--yes"]);
+    assert_eq!(stale.status.code(), Some(1));
+    assert!(said(&stale).contains("out of date"), "{}", said(&stale));
+    assert_eq!(cpus_of(sleeper.0.id()), all);
+}
+
+#[test]
+fn a_trial_keeps_what_helped_and_puts_back_the_rest() {
+    let Some((first, all)) = places("a trial") else { return };
+    let Some(second) = all.split([',', '-']).nth(1).filter(|second| *second != first) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let spin = |cpu: &str| started("taskset", &["-c", cpu, "sh", "-c", "while :; do :; done"]);
+    let (_busy, moved) = (spin(&first), spin(second));
+    // taskset sets the mask and then becomes the shell.
+    while cpus_of(moved.0.id()) != second {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let report = report(directory.path(), moved.0.id(), second, &first);
+    let arguments = ["apply", "PLC-TEST@sleep", "--from", &report, "--yes"];
+    let trial = kvmscope(&directory.path().join("journal"), &[&arguments[..], &["--trial", "2"]].concat());
+    let told = said(&trial);
+    assert!(trial.status.success() && told.contains("measured: threads waited"), "{told}");
+    // What else runs here decides how it ends; what is said is what holds.
+    if told.contains("it helped") {
+        assert!(told.contains("kept") && cpus_of(moved.0.id()) == first, "{told}");
+        assert!(kvmscope(&directory.path().join("journal"), &["undo"]).status.success());
+    } else {
+        assert!(told.contains("put back: thread"), "{told}");
+    }
+    assert_eq!(cpus_of(moved.0.id()), second);
+}
+
+#[test]
+fn without_root_the_commands_are_printed_and_nothing_is_changed() {
+    let Some((first, all)) = places("apply without root") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let report = report(directory.path(), std::process::id(), &all, &first);
+    let text = std::fs::read(&report).unwrap();
+    // Who has no root may not see where the program and the report lie: both go where everybody looks.
+    let shared = tempfile::Builder::new().prefix("kvmscope-apply-test-").tempdir_in("/tmp").unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(shared.path(), open).unwrap();
+    let (program, report) = (shared.path().join("kvmscope"), shared.path().join("report.json"));
+    std::fs::copy(env!("CARGO_BIN_EXE_kvmscope"), &program).unwrap();
+    std::fs::write(&report, text).unwrap();
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let output = Command::new("setpriv")
+        .args(nobody)
+        .arg(&program)
+        .args(["apply", "PLC-TEST@sleep", "--yes", "--from"])
+        .arg(&report)
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => return println!("skipped: apply without root: setpriv: {error}"),
+    };
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains(&format!("taskset -cp {first} ")), "{}", said(&output));
+    assert!(said(&output).contains(&format!("taskset -cp {all} ")), "{}", said(&output));
+    assert_eq!(cpus_of(std::process::id()), all);
+}

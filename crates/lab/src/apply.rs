@@ -1,0 +1,225 @@
+//! Makes the changes that a finding proposes, each with its way back noted first.
+//!
+//! ```text
+//! Change --prepare--> what holds now is read --> steps --journal--> made --> read back
+//!                     |                                                      |
+//!                     gone, or so already: passed over, and said             refused: all steps are taken back
+//!                     neither old nor new: out of date, nothing is changed
+//! ```
+//! In: typed changes, never strings that something executes. A thread is named by id and start time; one that started after
+//! the report was written is another thread, whatever its id.
+
+use crate::Error;
+use crate::journal::pin::{self, Pin, Pinned, Scope};
+use crate::journal::{Entry, Owner, Step, thread};
+use base::{Change, Cpus};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Seconds that a boot time may be off: `/proc/stat` gives it in whole seconds, and clocks are set.
+const SLACK: Duration = Duration::from_secs(2);
+
+/// Where a host's files lie.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// `/proc`, or a copy.
+    pub proc: PathBuf,
+    /// `/sys`, or a copy.
+    pub sys: PathBuf,
+}
+
+/// A change, held against the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prepared {
+    /// What has to be done, with what holds now.
+    Steps(Vec<Step>),
+    /// Nothing is to be done, and why.
+    PassedOver(String),
+}
+
+impl Host {
+    /// The host below `root`.
+    pub fn at(root: &Path) -> Self {
+        Self { proc: root.join("proc"), sys: root.join("sys") }
+    }
+
+    /// Reads what holds now and says which steps make `change`; `written` is when it was proposed.
+    ///
+    /// # Errors
+    /// If the host has neither the value that the change starts from nor the one it sets, if what holds cannot be read, or
+    /// if the change is of a kind that is not made on a running host.
+    pub fn prepare(&self, change: &Change, written: Option<SystemTime>) -> Result<Prepared, Error> {
+        let from = change.from();
+        match change {
+            Change::TaskAffinity { tid, cpus, .. } => {
+                let wanted = list(cpus)?;
+                self.task(
+                    *tid,
+                    written,
+                    |tid| {
+                        let now = thread::affinity(tid)?;
+                        Ok((
+                            now.to_string(),
+                            wanted.to_string(),
+                            from.as_deref().map(list).transpose()?.map(|from| from.to_string()),
+                        ))
+                    },
+                    |thread, name, old, new| Step::TaskAffinity { thread, name, old, new },
+                )
+            }
+            Change::TaskPolicy { tid, to, .. } => self.task(
+                *tid,
+                written,
+                |tid| Ok((thread::policy(tid)?, to.clone(), from.clone())),
+                |thread, name, old, new| Step::TaskPolicy { thread, name, old, new },
+            ),
+            Change::SysfsWrite { path, to, .. } => {
+                let path = inside(&self.sys, path)?;
+                let now = read(&path)?;
+                let what = path.display().to_string();
+                Ok(needed(&what, now, to.clone(), from)?.map(|(old, new)| Step::SysfsWrite { path, old, new }))
+            }
+            Change::IrqAffinity { irq, cpus, .. } => {
+                let path = self.proc.join("irq").join(irq.to_string()).join("smp_affinity_list");
+                let now = list(&read(&path)?)?.to_string();
+                let from = from.as_deref().map(list).transpose()?.map(|from| from.to_string());
+                let needed = needed(&format!("interrupt {irq}"), now, list(cpus)?.to_string(), from)?;
+                Ok(needed.map(|(old, new)| Step::CpuList { path, old, new }))
+            }
+            Change::VcpuPin { domain, vcpu, cpus, .. } => pins(domain, Pinned::Vcpu(*vcpu), cpus, from.as_deref()),
+            Change::EmulatorPin { domain, cpus, .. } => pins(domain, Pinned::Emulator, cpus, from.as_deref()),
+            Change::IothreadPin { domain, iothread, cpus, .. } => {
+                pins(domain, Pinned::Iothread(*iothread), cpus, from.as_deref())
+            }
+            Change::ModuleOption { .. } => Err(Error::Unable(format!(
+                "a module is not reloaded by this program, because every VM on it would have to end; type: {}",
+                change.command()
+            ))),
+        }
+    }
+
+    /// The steps of a change of a thread, which may have ended.
+    fn task(
+        &self,
+        tid: i32,
+        written: Option<SystemTime>,
+        sides: impl Fn(u32) -> Result<(String, String, Option<String>), Error>,
+        step: impl Fn(Owner, String, String, String) -> Step,
+    ) -> Result<Prepared, Error> {
+        let number = u32::try_from(tid).map_err(|_| Error::Unable(format!("{tid} is no thread id")))?;
+        let Ok(thread) = Owner::of(&self.proc, number) else {
+            return Ok(Prepared::PassedOver(format!("thread {tid} has ended; there is nothing to change")));
+        };
+        if written.is_some_and(|written| self.started(thread).is_some_and(|started| started > written + SLACK)) {
+            return Ok(Prepared::PassedOver(format!(
+                "thread {tid} started after this was proposed: it is another thread, and is left alone"
+            )));
+        }
+        let name = read(&self.proc.join(number.to_string()).join("comm")).unwrap_or_default();
+        let (now, to, from) = sides(number)?;
+        let needed = needed(&format!("thread {tid} ({name})"), now, to, from)?;
+        Ok(needed.map(|(old, new)| step(thread, name, old, new)))
+    }
+
+    /// When a thread started, by the wall clock.
+    fn started(&self, thread: Owner) -> Option<SystemTime> {
+        let stat = std::fs::read_to_string(self.proc.join("stat")).ok()?;
+        let booted = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+        let ticks_per_second = rustix::param::clock_ticks_per_second();
+        let since_boot = Duration::from_millis(thread.start_ticks.saturating_mul(1_000) / ticks_per_second.max(1));
+        Some(SystemTime::UNIX_EPOCH + Duration::from_secs(booted) + since_boot)
+    }
+}
+
+/// Makes `steps`, each noted in `entry` first; returns what was not reached: threads that ended meanwhile, and threads of a
+/// domain that did not follow its pin.
+///
+/// # Errors
+/// If a step was refused: those before it are still made, and `entry` takes them back.
+pub fn make(entry: &mut Entry, steps: &[Step], proc: &Path) -> Result<Vec<String>, Error> {
+    let mut passed_over = Vec::new();
+    for step in steps {
+        entry.intend(step.clone())?;
+        match step.make(proc) {
+            Err(error) if step.thread().is_some_and(|thread| !thread.is_alive(proc)) => {
+                passed_over.push(error.to_string());
+            }
+            made => made?,
+        }
+        if let Step::Pin { pin, new, .. } = step {
+            passed_over.extend(pin::unmoved(pin, new, proc, Path::new("/run")));
+        }
+    }
+    Ok(passed_over)
+}
+
+/// Both sides of a change that is still to be made.
+enum Needed {
+    Change(String, String),
+    SoAlready(String),
+}
+
+impl Needed {
+    fn map(self, step: impl FnOnce((String, String)) -> Step) -> Prepared {
+        match self {
+            Needed::Change(old, new) => Prepared::Steps(vec![step((old, new))]),
+            Needed::SoAlready(said) => Prepared::PassedOver(said),
+        }
+    }
+}
+
+fn needed(what: &str, now: String, to: String, from: Option<String>) -> Result<Needed, Error> {
+    if now == to {
+        return Ok(Needed::SoAlready(format!("{what} has {to} already")));
+    }
+    match from {
+        Some(from) if from != now => Err(Error::Unable(format!(
+            "{what} has {now}, and the proposal was made when it had {from}: what it rests on is out of date; \
+             look again with `kvmscope check`"
+        ))),
+        _ => Ok(Needed::Change(now, to)),
+    }
+}
+
+/// The steps of a pin: of the running domain, and of its next start.
+fn pins(domain: &str, pinned: Pinned, cpus: &str, from: Option<&str>) -> Result<Prepared, Error> {
+    let wanted = list(cpus)?;
+    let mut steps = Vec::new();
+    let running = pin::is_running(domain)?;
+    for scope in [Scope::Live, Scope::Config] {
+        if scope == Scope::Live && !running {
+            continue;
+        }
+        let pin = Pin { domain: domain.to_owned(), pinned, scope };
+        let (now, had_element) = pin.read()?;
+        // The proposal saw the running domain; what its next start would have may differ.
+        let from = from.filter(|_| scope == Scope::Live || !running).map(list).transpose()?;
+        let needed = needed(&pin.to_string(), now.to_string(), wanted.to_string(), from.map(|from| from.to_string()))?;
+        if let Needed::Change(old, new) = needed {
+            steps.push(Step::Pin { pin, old, new, had_element });
+        }
+    }
+    match steps.is_empty() {
+        true => Ok(Prepared::PassedOver(format!("{domain} has CPUs {wanted} already"))),
+        false => Ok(Prepared::Steps(steps)),
+    }
+}
+
+fn list(text: &str) -> Result<Cpus, Error> {
+    let cpus = Cpus::parse(text).filter(|cpus| !cpus.is_empty());
+    cpus.ok_or_else(|| Error::Unable(format!("`{}` is no CPU list", text.trim())))
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// The path below `root`; it must not lead out of it.
+fn inside(root: &Path, path: &str) -> Result<PathBuf, Error> {
+    let plain = Path::new(path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    plain.then(|| root.join(path)).ok_or_else(|| Error::Unable(format!("`{path}` is no path below /sys")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+use super::*;
+use crate::journal::{Journal, Reverted};
+use std::fs;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+/// A thread that does nothing until it is let go.
+struct Sleeper {
+    tid: i32,
+    go: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+fn sleeper() -> Sleeper {
+    let (tell, told) = channel();
+    let (go, gone) = channel::<()>();
+    let thread = std::thread::spawn(move || {
+        tell.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+        let _ = gone.recv();
+    });
+    Sleeper { tid: told.recv().unwrap(), go, thread }
+}
+
+/// Lets it go, and waits until the kernel has forgotten it.
+fn end(sleeper: Sleeper) {
+    drop(sleeper.go);
+    sleeper.thread.join().unwrap();
+    while Path::new("/proc").join(sleeper.tid.to_string()).exists() {
+        std::thread::yield_now();
+    }
+}
+
+fn affinity(tid: i32, cpus: &str, from: Option<&str>) -> Change {
+    Change::TaskAffinity { tid, cpus: cpus.into(), from: from.map(str::to_owned) }
+}
+
+fn steps(prepared: Prepared) -> Vec<Step> {
+    match prepared {
+        Prepared::Steps(steps) => steps,
+        Prepared::PassedOver(why) => panic!("passed over: {why}"),
+    }
+}
+
+#[test]
+fn a_thread_is_moved_and_moved_back_by_whoever_finds_the_entry() {
+    let host = Host::at(Path::new("/"));
+    let sleeper = sleeper();
+    let all = thread::affinity(sleeper.tid as u32).unwrap();
+    let Some(first) = all.iter().next().filter(|_| all.len() > 1) else {
+        return println!("skipped: moving a thread: this machine lets us use one CPU");
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let journal = Journal::new(directory.path(), "/proc");
+    let change = affinity(sleeper.tid, &first.to_string(), Some(&all.to_string()));
+    let planned = steps(host.prepare(&change, Some(SystemTime::now())).unwrap());
+    let mut entry = journal.begin("apply").unwrap();
+    assert!(make(&mut entry, &planned, &host.proc).unwrap().is_empty());
+    assert_eq!(thread::affinity(sleeper.tid as u32).unwrap().to_string(), first.to_string());
+    assert!(matches!(host.prepare(&change, None).unwrap(), Prepared::PassedOver(why) if why.contains("already")));
+    drop(entry); // as if killed here
+    let found = journal.entries().unwrap().remove(0).unwrap();
+    assert!(found.finish(&host.proc).unwrap().iter().all(|(_, reverted)| *reverted == Reverted::Done));
+    assert_eq!(thread::affinity(sleeper.tid as u32).unwrap(), all);
+    end(sleeper);
+}
+
+#[test]
+fn a_thread_that_ended_is_said_and_one_of_the_same_number_is_left_alone() {
+    let host = Host::at(Path::new("/"));
+    let living = sleeper();
+    let all = thread::affinity(living.tid as u32).unwrap().to_string();
+    let other = Owner { start_ticks: 1, ..Owner::of(&host.proc, living.tid as u32).unwrap() };
+    let step = Step::TaskAffinity { thread: other, name: "x".into(), old: "0".into(), new: all.clone() };
+    assert!(step.make(&host.proc).is_err(), "another thread of that number was touched");
+    assert!(matches!(step.revert(&host.proc), Reverted::LeftAlone(why) if why.contains("ended")));
+    assert_eq!(thread::affinity(living.tid as u32).unwrap().to_string(), all);
+    // A proposal older than the thread cannot have meant it.
+    let old = SystemTime::now() - Duration::from_secs(100 * 365 * 86_400);
+    let prepared = host.prepare(&affinity(living.tid, "0", None), Some(old)).unwrap();
+    assert!(matches!(prepared, Prepared::PassedOver(why) if why.contains("another thread")));
+    let tid = living.tid;
+    end(living);
+    let prepared = host.prepare(&affinity(tid, "0", None), None).unwrap();
+    assert!(matches!(prepared, Prepared::PassedOver(why) if why.contains("has ended")));
+}
+
+#[test]
+fn a_thread_that_ends_on_the_way_does_not_cost_the_other_steps() {
+    let host = Host::at(Path::new("/"));
+    let directory = tempfile::tempdir().unwrap();
+    let knob = directory.path().join("knob");
+    fs::write(&knob, "1").unwrap();
+    let sleeper = sleeper();
+    let thread = Owner::of(&host.proc, sleeper.tid as u32).unwrap();
+    end(sleeper);
+    let gone = Step::TaskAffinity { thread, name: "x".into(), old: "0".into(), new: "0".into() };
+    let write = Step::SysfsWrite { path: knob.clone(), old: "1".into(), new: "2".into() };
+    let mut entry = Journal::new(directory.path().join("journal"), "/proc").begin("apply").unwrap();
+    assert_eq!(make(&mut entry, &[gone, write], &host.proc).unwrap().len(), 1);
+    assert_eq!(fs::read_to_string(&knob).unwrap(), "2");
+    entry.finish(&host.proc).unwrap();
+    assert_eq!(fs::read_to_string(&knob).unwrap(), "1");
+}
+
+#[test]
+fn a_proposal_that_is_out_of_date_changes_nothing() {
+    let tree = tempfile::tempdir().unwrap();
+    let host = Host::at(tree.path());
+    let list = tree.path().join("proc/irq/9/smp_affinity_list");
+    fs::create_dir_all(list.parent().unwrap()).unwrap();
+    fs::write(&list, "0-1\n").unwrap();
+    let change = |from: &str| Change::IrqAffinity { irq: 9, cpus: "1".into(), from: Some(from.into()) };
+    let error = host.prepare(&change("3"), None).unwrap_err().to_string();
+    assert!(error.contains("interrupt 9 has 0-1") && error.contains("kvmscope check"), "{error}");
+    // The same set in another spelling is the same set.
+    let planned = steps(host.prepare(&change("0,1"), None).unwrap());
+    planned[0].make(&host.proc).unwrap();
+    assert_eq!(fs::read_to_string(&list).unwrap(), "1");
+    assert_eq!(planned[0].revert(&host.proc), Reverted::Done);
+    assert_eq!(fs::read_to_string(&list).unwrap(), "0-1");
+}
+
+#[test]
+fn a_path_out_of_sys_is_refused_and_so_is_what_cannot_be_undone() {
+    let host = Host::at(Path::new("/nonexistent"));
+    for path in ["../etc/passwd", "/etc/passwd"] {
+        let change = Change::SysfsWrite { path: path.into(), to: "x".into(), from: None };
+        assert!(host.prepare(&change, None).unwrap_err().to_string().contains("no path below"));
+    }
+    let module = Change::ModuleOption { module: "kvm".into(), parameter: "x".into(), to: "1".into(), from: None };
+    assert!(host.prepare(&module, None).unwrap_err().to_string().contains("modprobe"));
+}
+
+#[test]
+fn a_policy_is_set_and_put_back() {
+    let sleeper = sleeper();
+    let host = Host::at(Path::new("/"));
+    let change = Change::TaskPolicy { tid: sleeper.tid, to: "batch".into(), from: Some("other".into()) };
+    let planned = steps(host.prepare(&change, None).unwrap());
+    planned[0].make(&host.proc).unwrap();
+    assert_eq!(thread::policy(sleeper.tid as u32).unwrap(), "batch");
+    assert_eq!(planned[0].revert(&host.proc), Reverted::Done);
+    assert_eq!(thread::policy(sleeper.tid as u32).unwrap(), "other");
+    end(sleeper);
+}

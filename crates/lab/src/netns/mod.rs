@@ -1,0 +1,206 @@
+//! A bench for placement on one machine: a client, a server, and between them a forwarder that can be starved.
+//!
+//! ```text
+//! namespace -client        namespace -forward                     namespace -server
+//! client0 --- veth --- port1 = [ the forwarder ] = port2 --- veth --- server0
+//! load-client threads       vhost: our threads vhost-PID, AF_PACKET      load-server threads
+//!                           kernel: routed, bridge: bridged; both in napi/ threads
+//!                           + busy threads "CPU n/KVM" on the forwarder's CPU: the fault
+//! ```
+//! In: [`Settings`]. Out: a [`Bed`] that carries load, tells how many bytes arrived, and can be put into its faulty state.
+//! Workers, busy threads and load are threads of this process: they end with it, also after kill -9. Namespaces stand in the
+//! journal, and everything else lies inside them: the host's own network, routes and `ip_forward` are never touched.
+//!
+//! The vhost-like workers do what vhost-net does with a tap: frames with a virtio-net header in front go from one side to
+//! the other unchanged, so segmentation offload stays on and a frame can have 64 KB (packet(7), PACKET_VNET_HDR).
+//! With `--dev1`, `--dev2` the ends are the user's own NICs, moved in and back ([`own`]), and the forwarder is whatever lies
+//! between them.
+
+mod busy;
+mod forward;
+mod inside;
+mod load;
+pub mod own;
+mod packet;
+
+pub use load::Received;
+
+use crate::Error;
+use crate::journal::network::ip;
+use crate::journal::{Entry, Step, thread};
+use base::Cpus;
+use forward::Forwarding;
+use inside::Crew;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a kernel thread may take to appear after it was asked for.
+const APPEARS: Duration = Duration::from_secs(2);
+
+/// What carries frames between the two ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forwarder {
+    /// Threads of ours, as vhost workers are.
+    Vhost,
+    /// The kernel routes.
+    Kernel,
+    /// A bridge of the kernel.
+    Bridge,
+}
+
+/// What the bench is made of.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The forwarder.
+    pub forwarder: Forwarder,
+    /// TCP connections.
+    pub streams: usize,
+    /// Busy threads beside the forwarder.
+    pub busy: usize,
+    /// The CPU on which forwarder and busy threads fight.
+    pub fault_cpu: usize,
+    /// The CPUs of the load's two ends.
+    pub load_cpus: Cpus,
+}
+
+/// A bench at work.
+#[derive(Debug)]
+pub struct Bed {
+    entry: Entry,
+    crew: Crew,
+    /// What has arrived at the server.
+    pub received: Received,
+    /// Ids of the forwarder's threads.
+    pub forwarders: Vec<u32>,
+    /// Ids of the busy threads.
+    pub busy: Vec<u32>,
+    proc: PathBuf,
+}
+
+/// The three namespaces of a bench.
+#[derive(Debug, Clone)]
+struct Names {
+    client: String,
+    forward: String,
+    server: String,
+}
+
+/// Addresses of the two ends, and the forwarder's where it routes.
+struct Addresses {
+    client: &'static str,
+    server: &'static str,
+    gateways: Option<(&'static str, &'static str)>,
+}
+
+impl Forwarder {
+    fn addresses(self) -> Addresses {
+        // 198.18.0.0/15 is set apart for benches of network devices (RFC 2544, C.2.2).
+        match self {
+            Forwarder::Vhost | Forwarder::Bridge => {
+                Addresses { client: "198.18.0.1", server: "198.18.0.2", gateways: None }
+            }
+            Forwarder::Kernel => {
+                Addresses { client: "198.18.1.2", server: "198.18.2.2", gateways: Some(("198.18.1.1", "198.18.2.1")) }
+            }
+        }
+    }
+}
+
+impl Bed {
+    /// Builds the bench and starts its load; `entry` notes what has to be removed.
+    ///
+    /// # Errors
+    /// If the machine lacks something; what was built by then is removed.
+    pub fn start(settings: &Settings, mut entry: Entry, proc: &Path) -> Result<Self, Error> {
+        let mut crew = Crew::new();
+        match build(settings, &mut entry, &mut crew, proc) {
+            Ok((received, forwarders, busy)) => {
+                Ok(Self { entry, crew, received, forwarders, busy, proc: proc.to_owned() })
+            }
+            Err(error) => {
+                crew.end();
+                entry.finish(proc)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Why a thread of the bench could not go on, if one could not.
+    pub fn trouble(&self) -> Option<String> {
+        self.crew.trouble()
+    }
+
+    /// Ends the load and removes everything; the steps that could not be reverted are told.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub fn end(self) -> Result<Vec<String>, Error> {
+        self.crew.end();
+        let outcomes = self.entry.finish(&self.proc)?;
+        let told = |(step, outcome)| match outcome {
+            crate::journal::Reverted::Done => None,
+            crate::journal::Reverted::LeftAlone(why) | crate::journal::Reverted::Failed(why) => {
+                Some(format!("{step}: {why}"))
+            }
+        };
+        Ok(outcomes.into_iter().filter_map(told).collect())
+    }
+}
+
+type Built = (Received, Vec<u32>, Vec<u32>);
+
+fn build(settings: &Settings, entry: &mut Entry, crew: &mut Crew, proc: &Path) -> Result<Built, Error> {
+    let name = |role: &str| format!("{}-{role}", entry.id);
+    let names = Names { client: name("client"), forward: name("forward"), server: name("server") };
+    for namespace in [&names.client, &names.forward, &names.server] {
+        entry.intend(Step::NetNamespace { name: namespace.clone() })?;
+        ip(&["netns", "add", namespace])?;
+        ip(&["-n", namespace, "link", "set", "lo", "up"])?;
+    }
+    let addresses = settings.forwarder.addresses();
+    wire(&names.client, "client0", &names.forward, "port1", addresses.client)?;
+    wire(&names.server, "server0", &names.forward, "port2", addresses.server)?;
+    if settings.forwarder != Forwarder::Vhost {
+        // A veth hands a frame to its peer's NAPI only where it has no segmentation offload itself (drivers/net/veth.c,
+        // `veth_skb_is_eligible_for_gro`, Linux 6.12).
+        for (namespace, device) in [(&names.client, "client0"), (&names.server, "server0")] {
+            forward::offloads(namespace, device, &["tso", "off", "gso", "off"])?;
+        }
+    }
+    let forwarding = Forwarding { namespace: &names.forward, cpu: settings.fault_cpu, proc };
+    let forwarders = match settings.forwarder {
+        Forwarder::Vhost => forwarding.vhost(crew)?,
+        Forwarder::Bridge => forwarding.bridge()?,
+        Forwarder::Kernel => {
+            let ends = [(&names.client, "client0", "port1"), (&names.server, "server0", "port2")];
+            let (to_client, to_server) = addresses.gateways.unwrap_or_default();
+            for ((namespace, device, port), gateway) in ends.into_iter().zip([to_client, to_server]) {
+                ip(&["-n", &names.forward, "addr", "add", &format!("{gateway}/24"), "dev", port])?;
+                ip(&["-n", namespace, "route", "add", "default", "via", gateway, "dev", device])?;
+            }
+            forwarding.route()?
+        }
+    };
+    let busy = (0..settings.busy).map(|index| busy::start(crew, index, settings.fault_cpu));
+    let busy = busy.collect::<Result<Vec<u32>, Error>>()?;
+    let ends = load::Ends { client: &names.client, server: &names.server, server_address: addresses.server };
+    let received = load::start(crew, &ends, settings.streams, &settings.load_cpus)?;
+    Ok((received, forwarders, busy))
+}
+
+/// A veth pair between an end and the forwarder, both up.
+fn wire(end: &str, device: &str, forward: &str, port: &str, address: &str) -> Result<(), Error> {
+    ip(&["link", "add", device, "netns", end, "type", "veth", "peer", "name", port, "netns", forward])?;
+    ip(&["-n", end, "addr", "add", &format!("{address}/24"), "dev", device])?;
+    ip(&["-n", end, "link", "set", device, "up"])?;
+    ip(&["-n", forward, "link", "set", port, "up"])?;
+    Ok(())
+}
+
+/// Pins a thread of the bench.
+fn pin(tid: u32, cpu: usize) -> Result<(), Error> {
+    thread::set_affinity(tid, &Cpus::from_iter([cpu]))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! The user's own NICs as the two ends, moved into namespaces and back.
+//!
+//! ```text
+//! host: DEV1 DEV2  -->  namespace -client: DEV1 with IP1, route to the other network through GW1
+//!                       namespace -server: DEV2 with IP2, route back through GW2        --> load --> moved back
+//! ```
+//! What a NIC was (addresses, routes, up or down) is noted before it is moved, and given back after.
+
+use super::inside::Crew;
+use super::load::{self, Received};
+use crate::Error;
+use crate::journal::network::{Nic, ip};
+use crate::journal::{Entry, Reverted, Step};
+use base::Cpus;
+use std::path::{Path, PathBuf};
+
+/// One end.
+#[derive(Debug, Clone)]
+pub struct End {
+    /// The NIC.
+    pub device: String,
+    /// Its address on the bench, with the length of its network: `10.1.72.62/16`.
+    pub address: String,
+    /// What carries it to the other end.
+    pub gateway: String,
+}
+
+/// A bench between two NICs.
+#[derive(Debug)]
+pub struct OwnBed {
+    entry: Entry,
+    crew: Crew,
+    /// What has arrived at the server.
+    pub received: Received,
+    proc: PathBuf,
+}
+
+impl OwnBed {
+    /// Moves both NICs and starts the load.
+    ///
+    /// # Errors
+    /// If a NIC is not there or the load does not get through; the NICs are back by then.
+    pub fn start(ends: &[End; 2], streams: usize, cpus: &Cpus, mut entry: Entry, proc: &Path) -> Result<Self, Error> {
+        let mut crew = Crew::new();
+        match build(ends, streams, cpus, &mut entry, &mut crew) {
+            Ok(received) => Ok(Self { entry, crew, received, proc: proc.to_owned() }),
+            Err(error) => {
+                crew.end();
+                entry.finish(proc)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends the load and moves the NICs back; what could not be put back is told.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub fn end(self) -> Result<Vec<String>, Error> {
+        self.crew.end();
+        let outcomes = self.entry.finish(&self.proc)?.into_iter();
+        Ok(outcomes
+            .filter_map(|(step, outcome)| match outcome {
+                Reverted::Done => None,
+                Reverted::LeftAlone(why) | Reverted::Failed(why) => Some(format!("{step}: {why}")),
+            })
+            .collect())
+    }
+}
+
+fn build(ends: &[End; 2], streams: usize, cpus: &Cpus, entry: &mut Entry, crew: &mut Crew) -> Result<Received, Error> {
+    let names = [format!("{}-client", entry.id), format!("{}-server", entry.id)];
+    let hosts = ends.each_ref().map(|end| end.address.split_once('/').map(|(host, _)| host.to_owned()));
+    let [Some(client), Some(server)] = hosts else {
+        return Err(Error::Unable("write an end's address with its network: --ip1 10.1.72.62/16".to_owned()));
+    };
+    // All are looked at before any is moved.
+    let nics = [Nic::read(&ends[0].device)?, Nic::read(&ends[1].device)?];
+    for ((end, nic), (namespace, other)) in ends.iter().zip(nics).zip(names.iter().zip([&server, &client])) {
+        entry.intend(Step::NetNamespace { name: namespace.clone() })?;
+        ip(&["netns", "add", namespace])?;
+        ip(&["-n", namespace, "link", "set", "lo", "up"])?;
+        entry.intend(Step::NicMoved { nic, namespace: namespace.clone() })?;
+        ip(&["link", "set", "dev", &end.device, "netns", namespace])?;
+        ip(&["-n", namespace, "addr", "add", &end.address, "dev", &end.device])?;
+        ip(&["-n", namespace, "link", "set", "dev", &end.device, "up"])?;
+        ip(&["-n", namespace, "route", "replace", other, "via", &end.gateway, "dev", &end.device])?;
+    }
+    load::start(crew, &load::Ends { client: &names[0], server: &names[1], server_address: &server }, streams, cpus)
+}
