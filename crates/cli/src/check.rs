@@ -59,7 +59,7 @@ pub struct Check {
     #[command(flatten)]
     wishes: WishOptions,
     /// Seconds between two looks at this host, which shares and waiting are taken from; 0: one look
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = places::SPAN.as_secs_f64(), value_parser = seconds)]
     span: f64,
     /// Print one JSON object (schema kvmscope/1) instead of text
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! The finding that was meant, with its typed changes: out of a report, a recording, or this host as it is now.
 
+use crate::check::places::{SPAN, this_host};
 use crate::exit::WrongUse;
 use analysis::{Answers, Input, Options};
 use anyhow::{Context, bail};
@@ -38,7 +39,7 @@ impl Proposal {
             None => {
                 // Kept until the answer is there: facts are read from it as they are asked for.
                 let scratch = tempfile::Builder::new().prefix("kvmscope-apply-").tempdir()?;
-                Self::in_answers(id, crate::check::places::this_host(scratch.path(), None)?, "this host")
+                Self::in_answers(id, this_host(scratch.path(), None, SPAN)?, "this host")
             }
         }
     }

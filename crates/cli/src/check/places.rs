@@ -8,6 +8,9 @@ use lab::snapshot::{More, monotonic_ns, take_more};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// Time between two looks at this host: rates settle, and nobody has to wait long.
+pub const SPAN: Duration = Duration::from_secs(2);
+
 /// A tree, and the level of the machine if it was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
