@@ -48,16 +48,13 @@ impl Proposal {
         let input = Input::open(recording)?;
         let options = Options { all_features: true, ..Options::default() };
         let answers = Answers::of(&input, &options, &mut |_, _| {});
-        let findings = answers.sections.into_iter().flat_map(|section| section.findings);
-        let mut ids = Vec::new();
-        for finding in findings {
-            if finding.id() == id {
-                let (title, changes, fix) = (finding.title, finding.changes, finding.fix);
-                return Ok(Self { title, changes, fix, written: None });
-            }
-            ids.push(finding.id());
-        }
-        Err(unknown(id, place, &ids).into())
+        let findings: Vec<_> = answers.sections.into_iter().flat_map(|section| section.findings).collect();
+        let at = meant(id, place, &findings.iter().map(|finding| finding.id()).collect::<Vec<_>>())?;
+        let (title, changes, fix) = findings
+            .into_iter()
+            .nth(at)
+            .map_or_else(Default::default, |finding| (finding.title, finding.changes, finding.fix));
+        Ok(Self { title, changes, fix, written: None })
     }
 
     fn in_report(id: &str, file: &Path) -> anyhow::Result<Self> {
@@ -69,29 +66,23 @@ impl Proposal {
         let report: Value = serde_json::from_str(&text)
             .map_err(|error| anyhow::anyhow!("{} is no output of `check --json`: {error}", file.display()))?;
         let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
-        let findings = list(&report, "sections").into_iter().flat_map(|section| list(&section, "findings"));
-        let mut ids = Vec::new();
-        for finding in findings {
-            let its = finding["id"].as_str().unwrap_or_default();
-            if its != id {
-                ids.push(its.to_owned());
-                continue;
-            }
-            let changes = serde_json::from_value(finding["changes"].clone()).map_err(|error| {
-                anyhow::anyhow!(
-                    "{}: the changes of {id} are none that this version makes ({error}); nothing was changed",
-                    file.display()
-                )
-            })?;
-            let words = |value: &Value| value.as_str().map(str::to_owned);
-            return Ok(Self {
-                title: words(&finding["title"]).unwrap_or_default(),
-                changes,
-                fix: list(&finding, "fix").iter().filter_map(words).collect(),
-                written: Some(about.modified()?),
-            });
-        }
-        Err(unknown(id, &file.display().to_string(), &ids).into())
+        let findings: Vec<_> =
+            list(&report, "sections").into_iter().flat_map(|section| list(&section, "findings")).collect();
+        let ids: Vec<_> = findings.iter().map(|finding| finding["id"].as_str().unwrap_or_default()).collect();
+        let finding = &findings[meant(id, &file.display().to_string(), &ids)?];
+        let changes = serde_json::from_value(finding["changes"].clone()).map_err(|error| {
+            anyhow::anyhow!(
+                "{}: the changes of {id} are none that this version makes ({error}); nothing was changed",
+                file.display()
+            )
+        })?;
+        let words = |value: &Value| value.as_str().map(str::to_owned);
+        Ok(Self {
+            title: words(&finding["title"]).unwrap_or_default(),
+            changes,
+            fix: list(finding, "fix").iter().filter_map(words).collect(),
+            written: Some(about.modified()?),
+        })
     }
 }
 
@@ -103,7 +94,31 @@ fn is_report(path: &Path) -> bool {
         && std::fs::File::open(path).is_ok_and(|mut file| file.read_exact(&mut first).is_ok() && first == *b"{")
 }
 
-fn unknown(id: &str, place: &str, ids: &[String]) -> WrongUse {
-    let there = if ids.is_empty() { "it has no findings".to_owned() } else { format!("it has {}", ids.join(", ")) };
-    WrongUse(format!("{place} has no finding {id} (any more); {there}"))
+/// The place of the finding with this id, or with this rule if it is the rule's only one.
+fn meant(id: &str, place: &str, ids: &[impl AsRef<str>]) -> Result<usize, WrongUse> {
+    let of_rule = |known: &str| known.split_once('@').is_some_and(|(rule, _)| rule == id);
+    let same = ids.iter().position(|known| known.as_ref() == id);
+    let mut of_rule = (0..ids.len()).filter(|at| of_rule(ids[*at].as_ref()));
+    let only = of_rule.next().filter(|_| of_rule.next().is_none());
+    same.or(only).ok_or_else(|| {
+        let known: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
+        let there =
+            if ids.is_empty() { "it has no findings".to_owned() } else { format!("it has {}", known.join(", ")) };
+        WrongUse(format!("{place} has no finding {id} (any more), or several; {there}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_alone_means_its_only_finding() {
+        let ids = ["PLC-STACKED@web", "PLC-SMT@web", "PLC-SMT@db", "NST-PMU"];
+        let at = |id: &str| meant(id, "here", &ids).ok();
+        assert_eq!(
+            [at("PLC-STACKED"), at("PLC-SMT@db"), at("NST-PMU"), at("PLC-SMT"), at("PLC")],
+            [Some(0), Some(2), Some(3), None, None]
+        );
+    }
 }
