@@ -2,6 +2,7 @@
 
 use super::{Measurements, Run, clocks, exits};
 use base::bench::{Bench, Measured, Params};
+use base::figure::Mark;
 use base::{Level, Section};
 use std::collections::BTreeMap;
 
@@ -168,6 +169,14 @@ fn the_ladder_holds_ours_beside_published_numbers_and_marks_each() {
     {
         assert!(told.iter().any(|one| one == rung), "{rung}: {told:?}");
     }
+    let mut section = Section::new("nesting", "?");
+    all.tell(&mut section);
+    let base::figure::Drawing::Points(groups) = &section.figures[0].drawing else { panic!("{:?}", section.figures) };
+    let cycles = groups.iter().find(|group| group.unit == "cycles").unwrap();
+    let ours: Vec<f64> =
+        cycles.points.iter().filter(|point| point.mark == Mark::Measured).map(|point| point.value).collect();
+    assert_eq!(ours, [15_000.0, 60_000.0]);
+    assert!(cycles.points.iter().any(|point| point.mark == Mark::Published && point.source == "fosdem18.cpuid.l2"));
     all.emulated = Some(base::recording::Emulator::Tcg);
     assert!(rungs(&all).iter().any(|rung| rung == "cpuid L2? emulated 15000"));
 }
