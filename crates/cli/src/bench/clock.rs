@@ -35,6 +35,7 @@ impl Clock {
             cpu: self.launches.cpu()?,
             ns_per_tick: launch::ns_per_tick(),
             target: Duration::from_nanos(self.launches.seconds),
+            fifo: self.launches.fifo()?,
             launch: 0,
         };
         let mut environment = environment(root);

@@ -28,6 +28,9 @@ pub struct Exits {
     /// Only these tests
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tests: Vec<String>,
+    /// Also run tests that the whole host may feel (wbinvd, invd)
+    #[arg(long)]
+    disturb: bool,
     /// KVM's device
     #[arg(long, value_name = "FILE", default_value = "/dev/kvm")]
     device: PathBuf,
@@ -56,6 +59,8 @@ impl Exits {
             ns_per_tick: launch::ns_per_tick(),
             target,
             limit: LIMIT + 2 * target,
+            disturb: self.disturb,
+            fifo: self.launches.fifo()?,
             launch: 0,
             only: self.tests.clone(),
         };

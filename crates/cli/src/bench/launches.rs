@@ -22,6 +22,9 @@ pub struct LaunchOptions {
     /// The CPU to measure on [default: the last one that may be used]
     #[arg(long, value_name = "CPU")]
     cpu: Option<usize>,
+    /// Measure by SCHED_FIFO, which ordinary threads cannot interrupt (root)
+    #[arg(long)]
+    fifo: bool,
 }
 
 impl LaunchOptions {
@@ -35,6 +38,14 @@ impl LaunchOptions {
             Some(cpu) => Ok(cpu),
             None => Ok(cpus.last().copied().unwrap_or(0)),
         }
+    }
+
+    /// Whether SCHED_FIFO is wanted; refused at once where it could not be had.
+    pub fn fifo(&self) -> anyhow::Result<bool> {
+        if self.fifo {
+            lab::bench::priority::allowed()?;
+        }
+        Ok(self.fifo)
     }
 
     /// Does all launches; `results` is how many each gives, `job` what launch N is to do.
@@ -56,6 +67,7 @@ impl LaunchOptions {
                 Ok(())
             };
             if let Err(error) = launch::run(&program, LAUNCH, &job(number), &mut tell) {
+                place.interrupt.wait_if_asked();
                 failed = Some(error);
                 break;
             }

@@ -42,6 +42,7 @@ impl Macro {
                 Ok(took) if took.status == 0 => took,
                 ended => {
                     drop(status);
+                    place.interrupt.wait_if_asked();
                     place.abandon()?;
                     let took = ended?;
                     let run = number + 1;

@@ -13,6 +13,7 @@ pub mod clock;
 pub mod environment;
 pub mod exits;
 pub mod launch;
+pub mod priority;
 mod sizing;
 pub mod stats;
 pub mod whole;
