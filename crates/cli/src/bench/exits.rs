@@ -1,6 +1,7 @@
 //! `kvmscope bench exits`: every kind of exit, in guests of a few bytes and in this process.
 
-use super::launches::LaunchOptions;
+use super::interrupt::Interrupt;
+use super::launches::{LaunchOptions, Work};
 use super::place::PlaceOptions;
 use crate::exit::{Exit, WrongUse};
 use anyhow::bail;
@@ -66,6 +67,7 @@ impl Exits {
         };
         let mut bench = Bench::new("exits", environment(Path::new("/")));
         bench.environment.insert(base::bench::NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());
-        self.launches.run(bench, plan.results(), &self.place, &|number| plan.launch(number))
+        let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)) };
+        self.launches.run(bench, &work, &self.place, Interrupt::watch()?)
     }
 }

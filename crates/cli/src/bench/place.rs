@@ -57,9 +57,8 @@ pub struct Place {
 
 impl PlaceOptions {
     /// Makes the recording of a bench called `name`.
-    pub fn begin(&self, name: &str) -> anyhow::Result<Place> {
+    pub fn begin(&self, name: &str, interrupt: Interrupt) -> anyhow::Result<Place> {
         let utc = Utc::of(SystemTime::now());
-        let interrupt = Interrupt::watch()?;
         let temporary = match (&self.output, self.json) {
             (None, true) => {
                 let make = || tempfile::Builder::new().prefix("kvmscope-bench-").tempdir();

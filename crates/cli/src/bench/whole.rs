@@ -1,5 +1,6 @@
 //! `kvmscope bench macro -- CMD`: a whole program, again and again.
 
+use super::interrupt::Interrupt;
 use super::place::PlaceOptions;
 use super::status::Status;
 use crate::exit::{Exit, complain};
@@ -35,7 +36,7 @@ impl Macro {
     pub fn run(&self) -> anyhow::Result<Exit> {
         let root = Path::new("/");
         let mut bench = Bench::new("macro", environment(root));
-        let mut place = self.place.begin("macro")?;
+        let mut place = self.place.begin("macro", Interrupt::watch()?)?;
         let status = Status::new(!self.place.no_progress, u64::from(self.runs));
         for number in 0..self.runs {
             let took = match run(&self.command, root) {

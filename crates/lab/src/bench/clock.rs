@@ -31,7 +31,7 @@ pub const CLOCKS: &[(&str, libc::clockid_t)] = &[
 ];
 
 /// Where the kernel tells its clocksource.
-const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0";
+pub const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0";
 
 /// How a launch measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@
 
 pub mod audit;
 pub mod clock;
+pub mod clocksource;
 pub mod environment;
 pub mod exits;
 pub mod launch;

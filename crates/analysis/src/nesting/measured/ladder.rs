@@ -63,7 +63,7 @@ pub fn ladder(measurements: &Measurements) -> Option<(Table, Figure)> {
             interval: spread::interval(&row.library),
             ns_per_tick: row.ns_per_tick,
             statistic: "median".to_owned(),
-            source: format!("{}, here", row.machine),
+            source: format!("{}, here, {}", row.machine, row.source.as_deref().unwrap_or("unknown clocksource")),
         });
     }
     let mut ops: Vec<String> = Vec::new();

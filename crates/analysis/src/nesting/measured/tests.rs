@@ -188,3 +188,22 @@ fn a_page_shows_the_rows_with_numbers_and_data_has_all() {
     assert_eq!((table.rows.len(), table.shown.as_ref().unwrap().most_rows), (2, 1));
     assert_eq!([table.cell(0, "name"), table.cell(1, "name")], [Some(&"rdtsc".into()), Some(&"ud2".into())]);
 }
+
+#[test]
+fn a_clock_under_two_clocksources_has_two_rows() {
+    let read = |source: &str, cycles: u64| Measured {
+        name: "clock_gettime".into(),
+        params: Params {
+            clock: Some("REALTIME".into()),
+            source: Some(source.into()),
+            operations: Some(1),
+            ..Params::default()
+        },
+        hdr: vec![(cycles, 50)],
+        ..Measured::default()
+    };
+    let results = vec![read("tsc", 60), read("hpet", 9_000), read("tsc", 62)];
+    let rows = clocks::rows(&measurements(Bench { results, ..Bench::new("clock", BTreeMap::new()) }));
+    let told: Vec<_> = rows.iter().map(|row| (row.source.as_deref().unwrap(), row.p50().unwrap())).collect();
+    assert_eq!(told, [("tsc", 61.0), ("hpet", 9_000.0)]);
+}
