@@ -27,6 +27,8 @@ pub enum Drawing {
     Histogram(Vec<Bin>),
     /// A machine as nested boxes with what runs in them, once for each placement, side by side.
     Topology(Vec<Panel>),
+    /// Single numbers of unlike sizes on a logarithmic scale, in groups; each group has a scale of its own.
+    Points(Vec<PointGroup>),
 }
 
 /// A machine under one placement.
@@ -86,6 +88,86 @@ pub struct Bar {
     pub hue: String,
 }
 
+/// Numbers that can be held against each other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointGroup {
+    /// Heading, such as an operation.
+    pub title: String,
+    /// Unit of the values: `ns`, `cycles`, ...
+    pub unit: &'static str,
+    /// The numbers, in drawing order.
+    pub points: Vec<Point>,
+}
+
+/// One number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// What it is of, such as a level.
+    pub label: String,
+    /// How much, in the group's unit.
+    pub value: f64,
+    /// Where it may lie as well, if somebody knows.
+    pub interval: Option<(f64, f64)>,
+    /// Whether we measured it: the two kinds are never drawn alike.
+    pub mark: Mark,
+    /// Where it comes from.
+    pub source: String,
+}
+
+/// Where a number comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// Measured on the machine itself.
+    Measured,
+    /// Measured on an emulated machine: the emulator's cost.
+    Emulated,
+    /// Somebody else's, on another machine.
+    Published,
+}
+
+impl Mark {
+    /// The word for it in every output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mark::Measured => "measured",
+            Mark::Emulated => "emulated",
+            Mark::Published => "published",
+        }
+    }
+}
+
+/// The ends of a group's logarithmic scale: whole powers of ten around all values and intervals.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogScale {
+    /// The least power of ten.
+    pub from: i32,
+    /// The largest.
+    pub to: i32,
+}
+
+impl LogScale {
+    /// The scale of `points`; of none, or of nothing above 0, it is one decade.
+    pub fn of(points: &[Point]) -> Self {
+        let ends = |point: &Point| {
+            let (low, high) = point.interval.unwrap_or((point.value, point.value));
+            [low, point.value, high]
+        };
+        let powers = points.iter().flat_map(ends).filter(|value| *value > 0.0 && value.is_finite()).map(f64::log10);
+        let (least, most) = powers.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), p| (a.min(p), b.max(p)));
+        if least > most {
+            return Self { from: 0, to: 1 };
+        }
+        let from = least.floor() as i32;
+        Self { from, to: (most.ceil() as i32).max(from + 1) }
+    }
+
+    /// Where `value` lies, from 0 to 1; what is 0 or less lies at the beginning.
+    pub fn place(self, value: f64) -> f64 {
+        let along = (value.max(f64::MIN_POSITIVE).log10() - f64::from(self.from)) / f64::from(self.to - self.from);
+        along.clamp(0.0, 1.0)
+    }
+}
+
 /// One step of a ladder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rung {
@@ -110,4 +192,25 @@ pub struct Bin {
     pub to: f64,
     /// How many samples.
     pub count: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_spans_whole_decades_around_values_and_intervals() {
+        let point = |value: f64, interval| Point {
+            label: String::new(),
+            value,
+            interval,
+            mark: Mark::Measured,
+            source: String::new(),
+        };
+        let scale = LogScale::of(&[point(180.0, None), point(2_500.0, Some((90.0, 12_000.0)))]);
+        assert_eq!(scale, LogScale { from: 1, to: 5 });
+        assert_eq!([10.0, 1_000.0, 1e5, 1e9, 0.0].map(|value| scale.place(value)), [0.0, 0.5, 1.0, 1.0, 0.0]);
+        assert_eq!(LogScale::of(&[point(100.0, None)]), LogScale { from: 2, to: 3 });
+        assert_eq!(LogScale::of(&[]), LogScale::of(&[point(0.0, None)]));
+    }
 }

@@ -7,6 +7,7 @@
 
 mod clock;
 mod exits;
+mod interrupt;
 mod launches;
 mod place;
 mod status;

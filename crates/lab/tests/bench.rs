@@ -20,6 +20,8 @@ fn plan() -> Plan {
         target: Duration::from_millis(30),
         limit: Duration::from_secs(10),
         launch: 0,
+        disturb: false,
+        fifo: false,
         only: Vec::new(),
     }
 }

@@ -16,6 +16,7 @@ mod figure;
 mod finding;
 mod ladder;
 mod look;
+mod points;
 mod policy;
 mod program;
 mod pyramid;

@@ -8,6 +8,7 @@ mod figure;
 mod finding;
 mod line;
 mod paint;
+mod points;
 mod table;
 mod topology;
 

@@ -66,6 +66,21 @@ export interface Bin {
   count: number;
 }
 
+export interface Point {
+  label: string;
+  value: number;
+  low: number | null;
+  high: number | null;
+  mark: "measured" | "emulated" | "published";
+  source: string;
+}
+
+export interface PointGroup {
+  title: string;
+  unit: string;
+  points: Point[];
+}
+
 export interface FigureData {
   id: string;
   title: string;
@@ -74,6 +89,7 @@ export interface FigureData {
   groups?: BarGroup[];
   rungs?: Rung[];
   bins?: Bin[];
+  scales?: PointGroup[];
 }
 
 export interface Section {

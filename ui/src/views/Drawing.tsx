@@ -1,8 +1,9 @@
-/** A Section's figure, by its kind: bars, a ladder, a histogram. */
+/** A Section's figure, by its kind: bars, a ladder, a histogram, points on a scale. */
 import { useRef } from "preact/hooks";
 import type { Bar, BarGroup, FigureData } from "../data/types";
 import { fillOf, levelState, STATE_NAMES } from "../draw/tokens";
 import { amount, duration, percent } from "../maths/format";
+import { Points } from "./Points";
 import { useWidth } from "./useSize";
 
 const ROW = 24;
@@ -14,6 +15,14 @@ export function Drawing({ figure }: { figure: FigureData }) {
       <>
         {figure.groups.map((group) => (
           <Bars key={group.title} group={group} />
+        ))}
+      </>
+    );
+  if (figure.scales)
+    return (
+      <>
+        {figure.scales.map((group) => (
+          <Points key={group.title + group.unit} group={group} />
         ))}
       </>
     );

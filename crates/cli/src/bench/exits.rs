@@ -1,6 +1,7 @@
 //! `kvmscope bench exits`: every kind of exit, in guests of a few bytes and in this process.
 
-use super::launches::LaunchOptions;
+use super::interrupt::Interrupt;
+use super::launches::{LaunchOptions, Work};
 use super::place::PlaceOptions;
 use crate::exit::{Exit, WrongUse};
 use anyhow::bail;
@@ -28,6 +29,9 @@ pub struct Exits {
     /// Only these tests
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tests: Vec<String>,
+    /// Also run tests that the whole host may feel (wbinvd, invd)
+    #[arg(long)]
+    disturb: bool,
     /// KVM's device
     #[arg(long, value_name = "FILE", default_value = "/dev/kvm")]
     device: PathBuf,
@@ -56,11 +60,14 @@ impl Exits {
             ns_per_tick: launch::ns_per_tick(),
             target,
             limit: LIMIT + 2 * target,
+            disturb: self.disturb,
+            fifo: self.launches.fifo()?,
             launch: 0,
             only: self.tests.clone(),
         };
         let mut bench = Bench::new("exits", environment(Path::new("/")));
         bench.environment.insert(base::bench::NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());
-        self.launches.run(bench, plan.results(), &self.place, &|number| plan.launch(number))
+        let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)) };
+        self.launches.run(bench, &work, &self.place, Interrupt::watch()?)
     }
 }

@@ -1,6 +1,7 @@
 //! Launches, one after the other, into one recording: what `exits` and `clock` have in common.
 
 use super::LAUNCH;
+use super::interrupt::Interrupt;
 use super::place::PlaceOptions;
 use super::status::Status;
 use crate::arguments::nanoseconds;
@@ -22,6 +23,19 @@ pub struct LaunchOptions {
     /// The CPU to measure on [default: the last one that may be used]
     #[arg(long, value_name = "CPU")]
     cpu: Option<usize>,
+    /// Measure by SCHED_FIFO, which ordinary threads cannot interrupt (root)
+    #[arg(long)]
+    fifo: bool,
+}
+
+/// What is done in launches.
+pub struct Work<'a> {
+    /// How many results each gives.
+    pub results: usize,
+    /// How many processes a launch is, which take turns: one for each state of the machine.
+    pub rounds: u32,
+    /// What launch N is to do in round M.
+    pub job: &'a dyn Fn(u32, u32) -> anyhow::Result<Job>,
 }
 
 impl LaunchOptions {
@@ -37,25 +51,38 @@ impl LaunchOptions {
         }
     }
 
-    /// Does all launches; `results` is how many each gives, `job` what launch N is to do.
+    /// Whether SCHED_FIFO is wanted; refused at once where it could not be had.
+    pub fn fifo(&self) -> anyhow::Result<bool> {
+        if self.fifo {
+            lab::bench::priority::allowed()?;
+        }
+        Ok(self.fifo)
+    }
+
+    /// Does all launches.
     pub fn run(
         &self,
         mut bench: Bench,
-        results: usize,
+        work: &Work<'_>,
         options: &PlaceOptions,
-        job: &dyn Fn(u32) -> Job,
+        interrupt: Interrupt,
     ) -> anyhow::Result<Exit> {
-        let mut place = options.begin(&bench.bench)?;
-        let status = Status::new(!options.no_progress, u64::from(self.launches) * results as u64);
+        let mut place = options.begin(&bench.bench, interrupt)?;
+        let processes = u64::from(self.launches) * u64::from(work.rounds);
+        let status = Status::new(!options.no_progress, processes * work.results as u64);
         let program = std::env::current_exe()?;
         let mut failed = None;
-        for number in 0..self.launches {
+        let rounds = (0..self.launches).flat_map(|number| (0..work.rounds).map(move |round| (number, round)));
+        for (number, round) in rounds {
             let mut tell = |measured: Measured| {
                 status.done(format!("launch {}: {}", number + 1, measured.name));
                 bench.results.push(measured);
                 Ok(())
             };
-            if let Err(error) = launch::run(&program, LAUNCH, &job(number), &mut tell) {
+            let launched = (work.job)(number, round);
+            let launched = launched.and_then(|job| Ok(launch::run(&program, LAUNCH, &job, &mut tell)?));
+            if let Err(error) = launched {
+                place.interrupt.wait_if_asked();
                 failed = Some(error);
                 break;
             }
@@ -65,7 +92,7 @@ impl LaunchOptions {
         if let Some(error) = failed {
             if bench.results.is_empty() {
                 place.abandon()?;
-                return Err(error.into());
+                return Err(error);
             }
             bench.notes.push(format!("The bench ended early: {error}."));
         }

@@ -3,8 +3,10 @@
 //! ```text
 //! -o DIR, or nothing   a recording that stays: <machine>/bench/<name>.json, written again after each launch
 //! --json without -o    the same in a temporary directory, gone when the answer is printed
+//! Ctrl-C               the temporary directory goes; of the other what launches have measured stays, and is named
 //! ```
 
+use super::interrupt::Interrupt;
 use crate::arguments::machine;
 use crate::exit::Exit;
 use crate::page::PageOptions;
@@ -37,21 +39,34 @@ pub struct PlaceOptions {
     page: PageOptions,
 }
 
+/// Removes a directory that another thread may still fill.
+fn remove(path: &Path) {
+    const TRIES: u32 = 10;
+    let gone = |_| std::fs::remove_dir_all(path).is_ok() || !path.exists();
+    (0..TRIES).any(gone);
+}
+
 /// A recording with one bench in it.
 pub struct Place {
     live: Live,
     part: Part,
     temporary: Option<TempDir>,
+    /// What a signal takes back.
+    pub interrupt: Interrupt,
 }
 
 impl PlaceOptions {
     /// Makes the recording of a bench called `name`.
-    pub fn begin(&self, name: &str) -> anyhow::Result<Place> {
+    pub fn begin(&self, name: &str, interrupt: Interrupt) -> anyhow::Result<Place> {
         let utc = Utc::of(SystemTime::now());
         let temporary = match (&self.output, self.json) {
             (None, true) => {
-                let made = tempfile::Builder::new().prefix("kvmscope-bench-").tempdir();
-                Some(made.context("a temporary directory")?)
+                let make = || tempfile::Builder::new().prefix("kvmscope-bench-").tempdir();
+                let tidy = |made: &TempDir| {
+                    let path = made.path().to_owned();
+                    move || remove(&path)
+                };
+                Some(interrupt.making(make, tidy).context("a temporary directory")?)
             }
             _ => None,
         };
@@ -60,19 +75,28 @@ impl PlaceOptions {
             (None, Some(directory)) => directory.path().join("bench"),
             (None, None) => format!("kvmscope-bench-{}", utc.name()).into(),
         };
-        let live = Live::begin(
-            &output,
-            Recording {
-                root: PathBuf::new(),
-                created: Some(utc.stamp()),
-                tool: Some(format!("kvmscope bench {name} {}", env!("CARGO_PKG_VERSION"))),
-                emulated: None,
-                machines: vec![self.machine.clone()],
-                parts: Vec::new(),
-                problems: Vec::new(),
-            },
-        )?;
+        let recording = Recording {
+            root: PathBuf::new(),
+            created: Some(utc.stamp()),
+            tool: Some(format!("kvmscope bench {name} {}", env!("CARGO_PKG_VERSION"))),
+            emulated: None,
+            machines: vec![self.machine.clone()],
+            parts: Vec::new(),
+            problems: Vec::new(),
+        };
         let path = Path::new(&self.machine.id).join("bench").join(format!("{name}.json"));
+        let make = || Live::begin(&output, recording);
+        let kept = temporary.is_none();
+        let tidy = |live: &Live| {
+            let (root, results) = (output.clone(), live.path(&path));
+            move || match results.exists() {
+                true if kept => {
+                    eprintln!("kvmscope: interrupted; what was measured stays: kvmscope report {}", root.display());
+                }
+                _ => remove(&root),
+            }
+        };
+        let live = interrupt.making(make, tidy)?;
         let part = Part {
             path,
             machine: self.machine.id.clone(),
@@ -80,7 +104,7 @@ impl PlaceOptions {
             clock: None,
             state: PartState::Partial,
         };
-        Ok(Place { live, part, temporary })
+        Ok(Place { live, part, temporary, interrupt })
     }
 
     /// Prints what the recording answers.

@@ -1,5 +1,6 @@
 //! `kvmscope bench macro -- CMD`: a whole program, again and again.
 
+use super::interrupt::Interrupt;
 use super::place::PlaceOptions;
 use super::status::Status;
 use crate::exit::{Exit, complain};
@@ -35,13 +36,14 @@ impl Macro {
     pub fn run(&self) -> anyhow::Result<Exit> {
         let root = Path::new("/");
         let mut bench = Bench::new("macro", environment(root));
-        let mut place = self.place.begin("macro")?;
+        let mut place = self.place.begin("macro", Interrupt::watch()?)?;
         let status = Status::new(!self.place.no_progress, u64::from(self.runs));
         for number in 0..self.runs {
             let took = match run(&self.command, root) {
                 Ok(took) if took.status == 0 => took,
                 ended => {
                     drop(status);
+                    place.interrupt.wait_if_asked();
                     place.abandon()?;
                     let took = ended?;
                     let run = number + 1;

@@ -32,6 +32,7 @@ pub struct Audit {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Moment {
     involuntary: i64,
+    disk_faults: i64,
     steal_ticks: Option<u64>,
     smi: Option<u64>,
     core: Option<(u64, u64)>,
@@ -59,8 +60,10 @@ impl Moment {
             msrs.as_ref()?.read_exact_at(&mut value, index).ok()?;
             Some(u64::from_le_bytes(value))
         };
+        let (involuntary, disk_faults) = usage();
         Self {
-            involuntary: involuntary_switches(),
+            involuntary,
+            disk_faults,
             steal_ticks: steal(&stat, cpu),
             smi: msr(MSR_SMI_COUNT),
             core: msr(MSR_APERF).zip(msr(MSR_MPERF)),
@@ -75,6 +78,10 @@ fn said(before: &Moment, after: &Moment) -> Vec<String> {
     let preempted = after.involuntary - before.involuntary;
     if preempted > 0 {
         said.push(format!("preempted {preempted} x by other threads"));
+    }
+    let faults = after.disk_faults - before.disk_faults;
+    if faults > 0 {
+        said.push(format!("waited {faults} x for a page from a disk"));
     }
     let steal = grown(before.steal_ticks, after.steal_ticks) * TICK_MS;
     if steal > 0 {
@@ -99,13 +106,13 @@ fn said(before: &Moment, after: &Moment) -> Vec<String> {
     said
 }
 
-/// How often this thread was made to leave its CPU.
-fn involuntary_switches() -> i64 {
+/// How often this thread was made to leave its CPU, and waited for a page from a disk.
+fn usage() -> (i64, i64) {
     // SAFETY: all of the structure is numbers, for which zeros are values.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours, and as large as the call expects.
     let answered = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) } == 0;
-    if answered { usage.ru_nivcsw } else { 0 }
+    if answered { (usage.ru_nivcsw, usage.ru_majflt) } else { (0, 0) }
 }
 
 fn steal(stat: &str, cpu: usize) -> Option<u64> {
@@ -150,11 +157,26 @@ mod tests {
 
     #[test]
     fn a_disturbance_is_said_and_quiet_is_silent() {
-        let quiet = Moment { involuntary: 4, steal_ticks: Some(7), smi: None, core: Some((100, 100)), chain: 0.5 };
+        let quiet = Moment {
+            involuntary: 4,
+            disk_faults: 1,
+            steal_ticks: Some(7),
+            smi: None,
+            core: Some((100, 100)),
+            chain: 0.5,
+        };
         assert!(said(&quiet, &quiet).is_empty());
-        let loud = Moment { involuntary: 6, steal_ticks: Some(9), smi: Some(1), core: Some((220, 200)), chain: 0.6 };
+        let loud = Moment {
+            involuntary: 6,
+            disk_faults: 4,
+            steal_ticks: Some(9),
+            smi: Some(1),
+            core: Some((220, 200)),
+            chain: 0.6,
+        };
         let said = said(&quiet, &loud);
-        assert_eq!(said[..2], ["preempted 2 x by other threads", "20 ms stolen by the hypervisor below"]);
-        assert!(said[2].contains("1.20") && said[3].contains("-20 %"), "{said:?}");
+        assert_eq!(said[..2], ["preempted 2 x by other threads", "waited 3 x for a page from a disk"]);
+        assert_eq!(said[2], "20 ms stolen by the hypervisor below");
+        assert!(said[3].contains("1.20") && said[4].contains("-20 %"), "{said:?}");
     }
 }

@@ -31,7 +31,7 @@ pub const CLOCKS: &[(&str, libc::clockid_t)] = &[
 ];
 
 /// Where the kernel tells its clocksource.
-const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0";
+pub const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0";
 
 /// How a launch measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,6 +44,8 @@ pub struct Plan {
     pub ns_per_tick: f64,
     /// How long the samples of a clock may take.
     pub target: Duration,
+    /// Whether to measure by the real-time policy SCHED_FIFO.
+    pub fifo: bool,
     /// Which launch of the process it is.
     pub launch: u32,
 }
@@ -166,8 +168,14 @@ mod tests {
 
     #[test]
     fn every_clock_is_read_both_ways() {
-        let plan =
-            Plan { root: PathBuf::from("/"), cpu: 0, ns_per_tick: 0.5, target: Duration::from_millis(1), launch: 0 };
+        let plan = Plan {
+            root: PathBuf::from("/"),
+            cpu: 0,
+            ns_per_tick: 0.5,
+            target: Duration::from_millis(1),
+            fifo: false,
+            launch: 0,
+        };
         let mut all = Vec::new();
         run(&plan, &mut |measured| {
             all.push(measured);

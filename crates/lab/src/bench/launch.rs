@@ -7,7 +7,7 @@
 //! One process measures a little fast or slow for all of its life: where its pages lie and how its branches alias does
 //! not change. Only the spread between processes says how far a number can be trusted.
 
-use super::{clock, exits};
+use super::{clock, exits, priority};
 use crate::Error;
 use base::bench::Measured;
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -36,6 +36,13 @@ impl Job {
         match self {
             Job::Exits(plan) => plan.cpu,
             Job::Clock(plan) => plan.cpu,
+        }
+    }
+
+    fn fifo(&self) -> bool {
+        match self {
+            Job::Exits(plan) => plan.fifo,
+            Job::Clock(plan) => plan.fifo,
         }
     }
 }
@@ -103,6 +110,9 @@ pub fn inside() -> Result<(), Error> {
     std::io::stdin().read_to_string(&mut orders).map_err(io)?;
     let job: Job = serde_json::from_str(&orders).map_err(|error| io(error.into()))?;
     stay_on(job.cpu())?;
+    if job.fifo() {
+        priority::fifo(priority::WATCHDOG)?;
+    }
     let mut out = std::io::stdout().lock();
     let mut tell = |measured: Measured| {
         let told = serde_json::to_string(&measured).map_err(std::io::Error::from);

@@ -10,9 +10,11 @@
 
 pub mod audit;
 pub mod clock;
+pub mod clocksource;
 pub mod environment;
 pub mod exits;
 pub mod launch;
+pub mod priority;
 mod sizing;
 pub mod stats;
 pub mod whole;

@@ -1,10 +1,10 @@
-//! Figures of Sections: bars, histograms, ladders.
+//! Figures of Sections: bars, histograms, ladders, points.
 //!
 //! Everything across the page is a percentage of the drawing's width, so that a drawing fills a phone and a wall
 //! without stretching its patterns or its words.
 
 use super::escape::Safe;
-use super::{ladder, look};
+use super::{ladder, look, points};
 use base::figure::{BarGroup, Bin, Drawing, Figure};
 use base::number;
 use std::fmt::{Result, Write};
@@ -23,6 +23,7 @@ pub fn render(section: &str, figure: &Figure, out: &mut String) -> Result {
         Drawing::Ladder(rungs) => ladder::render(&rungs.iter().map(ladder::Step::of).collect::<Vec<_>>(), 0, out)?,
         Drawing::Histogram(bins) => histogram(bins, out)?,
         Drawing::Topology(panels) => super::topology::render(panels, out)?,
+        Drawing::Points(groups) => points::render(groups, out)?,
     }
     out.write_str("</figure>\n")
 }

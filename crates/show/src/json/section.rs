@@ -109,6 +109,18 @@ impl Serialize for FigureShown<'_> {
                 map.serialize_entry("drawing", "topology")?;
                 map.serialize_entry("panels", &panels.collect::<Vec<_>>())?;
             }
+            Drawing::Points(groups) => {
+                let groups = groups.iter().map(|group| {
+                    let points = group.points.iter().map(|point| {
+                        let (low, high) = point.interval.unzip();
+                        json!({"label": point.label, "value": point.value, "low": low, "high": high,
+                               "mark": point.mark.name(), "source": point.source})
+                    });
+                    json!({"title": group.title, "unit": group.unit, "points": points.collect::<Vec<_>>()})
+                });
+                map.serialize_entry("drawing", "points")?;
+                map.serialize_entry("scales", &groups.collect::<Vec<_>>())?;
+            }
         }
         map.end()
     }

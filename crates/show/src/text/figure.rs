@@ -1,7 +1,8 @@
-//! Figures drawn with characters: bars in eighths, ladders as indented steps, histograms.
+//! Figures drawn with characters: bars in eighths, ladders as indented steps, histograms, points on a scale.
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width};
 use super::paint::{Role, harmless};
+use super::points;
 use base::Figure;
 use base::figure::{BarGroup, Bin, Drawing, Rung};
 use base::number::{self, SHARE_COLUMNS};
@@ -31,6 +32,7 @@ pub fn render(figure: &Figure, out: &mut Lines) {
         Drawing::Ladder(rungs) => ladder(rungs, out),
         Drawing::Histogram(bins) => histogram(bins, out),
         Drawing::Topology(panels) => super::topology::render(panels, out),
+        Drawing::Points(groups) => points::render(groups, out),
     }
 }
 

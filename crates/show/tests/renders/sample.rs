@@ -1,7 +1,7 @@
 //! A made-up answer with one of everything that a Section can hold. Its numbers are those of a small nested VMX
 //! recording, so that the pages can be judged by eye.
 
-use base::figure::{Bar, BarGroup, Bin, Drawing, Figure, Rung};
+use base::figure::{Bar, BarGroup, Bin, Drawing, Figure, Mark, Point, PointGroup, Rung};
 use base::recording::{Emulator, Named, PartKind, Recording};
 use base::table::Shown;
 use base::{
@@ -21,7 +21,7 @@ pub fn section() -> Section {
         ready to run and did not for 46 % of the recording: mostly busybox had its CPU."
         .into();
     section.findings = vec![shadowing(), preempted()];
-    section.figures = vec![ledger(), ladder(), histogram()];
+    section.figures = vec![ledger(), ladder(), histogram(), points()];
     section.tables = vec![exits(), chains(), losses()];
     section.unknown = vec![Unknown {
         what: "before_first_event".into(),
@@ -222,4 +222,26 @@ pub fn recording() -> Recording {
     recording.parts[0].path = "vmx.dat".into();
     recording.parts[0].kind = PartKind::TraceDat;
     recording
+}
+
+fn points() -> Figure {
+    let point = |label: &str, value: f64, interval, mark, source: &str| Point {
+        label: label.into(),
+        value,
+        interval,
+        mark,
+        source: source.into(),
+    };
+    let points = vec![
+        point("L1", 2_675.0, Some((2_410.0, 3_524.0)), Mark::Measured, "L1, here"),
+        point("L1", 1_350.0, None, Mark::Published, "fosdem18.cpuid.l1"),
+        point("L2", 61_000.0, None, Mark::Emulated, "L1, guest"),
+        point("L2, evmcs", 8_900.0, None, Mark::Published, "fosdem18.cpuid.l2.evmcs"),
+    ];
+    Figure {
+        id: "ladder".into(),
+        title: "From level to level".into(),
+        caption: "Dots are ours, diamonds were published.".into(),
+        drawing: Drawing::Points(vec![PointGroup { title: "cpuid".into(), unit: "cycles", points }]),
+    }
 }

@@ -81,7 +81,8 @@ fn rows_of(run: &Run) -> Vec<Row> {
         let counter = measured.name.starts_with("rdtsc");
         let clock = if counter { Some(&measured.name) } else { measured.params.clock.as_ref() };
         let Some(clock) = clock else { continue };
-        let at = rows.iter().position(|row| row.clock == *clock).unwrap_or_else(|| {
+        let source = &measured.params.source;
+        let at = rows.iter().position(|row| row.clock == *clock && row.source == *source).unwrap_or_else(|| {
             rows.push(Row {
                 machine: run.machine.clone(),
                 clock: clock.clone(),
@@ -123,7 +124,7 @@ pub fn table(rows: &[Row]) -> Table {
     let cycles = |name: &str| Column::value(name, "cycles", ColumnType::F64);
     let columns = vec![
         Column::key("clock"),
-        Column::value("source", "", ColumnType::Text),
+        Column::key("source"),
         Column::value("vdso", "", ColumnType::Bool),
         cycles("p50_cycles"),
         Column::value("p50_ns", "ns", ColumnType::F64),

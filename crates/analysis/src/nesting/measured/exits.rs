@@ -202,10 +202,13 @@ pub fn table(rows: &[Row]) -> Table {
         cycles("p90_cycles"),
         cycles("p999_cycles"),
         cycles("max_cycles"),
+        cycles("mad_cycles"),
+        Column::value("far_samples", "count", ColumnType::U64),
     ];
     let mut table = Table::new("exits", columns);
     for row in rows {
         let (low, high) = row.interval().unzip();
+        let (mad, far) = spread::deviation(&row.samples).unzip();
         let rounded = |value: Option<f64>| Cell::from(value.map(|value| (value * GRAIN).round() / GRAIN));
         table.push(vec![
             row.name.as_str().into(),
@@ -227,6 +230,8 @@ pub fn table(rows: &[Row]) -> Table {
             row.cycles(0.9).into(),
             row.cycles(0.999).into(),
             row.cycles(1.0).into(),
+            mad.map(|mad| mad as f64 / GRAIN).into(),
+            far.into(),
         ]);
     }
     let shown = [

@@ -1,4 +1,4 @@
-//! Table `ladder`: what an operation costs from level to level, ours beside what others have published.
+//! Table and figure `ladder`: what an operation costs from level to level, ours beside what others have published.
 //!
 //! ```text
 //! cpuid   L0  published   180        L1  measured 2,400       L2  published 20,700 ; 8,900 with eVMCS
@@ -6,9 +6,9 @@
 //! Measured, emulated and published numbers stand in rows of their own and are never computed with each other: processors,
 //! kernels and years differ. Only operations that were measured here are told.
 
-use super::{Measurements, clocks, exits};
+use super::{Measurements, clocks, exits, spread};
 use crate::nesting::published::{PUBLISHED, Published};
-use base::table::Shown;
+use base::figure::{Drawing, Figure, Mark, Point, PointGroup};
 use base::{Cell, Column, ColumnType, Level, Table};
 
 /// Tests of L2, and the operation that they carry out there.
@@ -22,16 +22,19 @@ struct Rung {
     op: String,
     /// Depth of the level, and how it is written.
     level: (u8, String),
-    mark: &'static str,
+    mark: Mark,
     cycles: Option<f64>,
     ns: Option<f64>,
+    /// Cycles between which the median lies.
+    interval: Option<(f64, f64)>,
+    ns_per_tick: Option<f64>,
     statistic: String,
     source: String,
 }
 
 /// The ladder of what was measured; `None` if nobody has published anything to hold it against.
-pub fn table(measurements: &Measurements) -> Option<Table> {
-    let mark = if measurements.emulated.is_some() { "emulated" } else { "measured" };
+pub fn ladder(measurements: &Measurements) -> Option<(Table, Figure)> {
+    let mark = if measurements.emulated.is_some() { Mark::Emulated } else { Mark::Measured };
     let mut rungs = Vec::new();
     for row in exits::rows(measurements).iter().filter(|row| row.launches > 0) {
         let Some(run) = measurements.runs.iter().find(|run| run.machine == row.machine) else { continue };
@@ -43,6 +46,8 @@ pub fn table(measurements: &Measurements) -> Option<Table> {
             mark,
             cycles: row.p50(),
             ns: row.p50().zip(super::ns_per_tick(&run.bench)).map(|(cycles, ns)| cycles * ns),
+            interval: row.interval(),
+            ns_per_tick: super::ns_per_tick(&run.bench),
             statistic: "median".to_owned(),
             source: format!("{}, {}", row.machine, row.place),
         });
@@ -55,8 +60,10 @@ pub fn table(measurements: &Measurements) -> Option<Table> {
             mark,
             cycles: row.p50(),
             ns: row.p50_ns(),
+            interval: spread::interval(&row.library),
+            ns_per_tick: row.ns_per_tick,
             statistic: "median".to_owned(),
-            source: format!("{}, here", row.machine),
+            source: format!("{}, here, {}", row.machine, row.source.as_deref().unwrap_or("unknown clocksource")),
         });
     }
     let mut ops: Vec<String> = Vec::new();
@@ -68,8 +75,8 @@ pub fn table(measurements: &Measurements) -> Option<Table> {
     rungs.retain(|rung| ops.contains(&rung.op));
     rungs.extend(PUBLISHED.iter().filter(|record| ops.iter().any(|op| op == record.op)).filter_map(published));
     let place = |rung: &Rung| ops.iter().position(|op| *op == rung.op);
-    rungs.sort_by_key(|rung| (place(rung), rung.level.0, rung.mark == "published"));
-    (!rungs.is_empty()).then(|| filled(&rungs))
+    rungs.sort_by_key(|rung| (place(rung), rung.level.0, rung.mark == Mark::Published));
+    (!rungs.is_empty()).then(|| (filled(&rungs), drawn(&ops, &rungs)))
 }
 
 fn published_name(name: &str) -> &str {
@@ -98,9 +105,11 @@ fn published(record: &Published) -> Option<Rung> {
     Some(Rung {
         op: record.op.to_owned(),
         level: (record.level, format!("L{}{variant}", record.level)),
-        mark: "published",
+        mark: Mark::Published,
         cycles,
         ns,
+        interval: None,
+        ns_per_tick: None,
         statistic: record.statistic.to_owned(),
         source: record.id.to_owned(),
     })
@@ -122,19 +131,55 @@ fn filled(rungs: &[Rung]) -> Table {
         table.push(vec![
             rung.op.as_str().into(),
             rung.level.1.as_str().into(),
-            rung.mark.into(),
+            rung.mark.name().into(),
             rounded(rung.cycles),
             rounded(rung.ns),
             rung.statistic.as_str().into(),
             rung.source.as_str().into(),
         ]);
     }
-    let shown = ["op", "level", "mark", "cycles", "ns", "source"];
-    table.shown = Some(Shown {
-        title: "From level to level, beside what others published".to_owned(),
-        columns: shown.map(|name| (name.to_owned(), if name == "ns" { "is" } else { name }.to_owned())).into(),
-        most_rows: 60,
-        bar: None,
-    });
     table
+}
+
+/// The same as a drawing: a scale for each operation and unit, ours on both.
+fn drawn(ops: &[String], rungs: &[Rung]) -> Figure {
+    let mut groups = Vec::new();
+    for op in ops {
+        for unit in ["cycles", "ns"] {
+            let points: Vec<Point> =
+                rungs.iter().filter(|rung| rung.op == *op).filter_map(|rung| point(rung, unit)).collect();
+            // Ours alone are in table `exits`.
+            if points.iter().any(|point| point.mark == Mark::Published) {
+                groups.push(PointGroup { title: op.clone(), unit, points });
+            }
+        }
+    }
+    let ours = if rungs.iter().any(|rung| rung.mark == Mark::Emulated) {
+        "emulated, an emulator's cost"
+    } else {
+        "measured here"
+    };
+    Figure {
+        id: "ladder".to_owned(),
+        title: "From level to level, beside what others published".to_owned(),
+        caption: format!(
+            "Dots are {ours}, with the interval of the median; diamonds were published, by the source named, on other \
+             machines. Scales are logarithmic."
+        ),
+        drawing: Drawing::Points(groups),
+    }
+}
+
+fn point(rung: &Rung, unit: &str) -> Option<Point> {
+    let (value, times) = match unit {
+        "cycles" => (rung.cycles?, 1.0),
+        _ => (rung.ns?, rung.ns_per_tick.unwrap_or(1.0)),
+    };
+    Some(Point {
+        label: rung.level.1.clone(),
+        value,
+        interval: rung.interval.map(|(low, high)| (low * times, high * times)),
+        mark: rung.mark,
+        source: rung.source.clone(),
+    })
 }

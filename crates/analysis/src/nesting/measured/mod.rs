@@ -3,7 +3,7 @@
 //! ```text
 //! <machine>/bench/*.json --> Measurements --exits-->   table `exits`:  a row per test, over all launches
 //!                                         --clocks-->  table `clocks`: a row per clock
-//!                                         --ladder-->  table `ladder`: both beside published numbers
+//!                                         --ladder-->  table and figure `ladder`: both beside published numbers
 //!                                         --programs-->  tables `programs`, `program_runs`: what whole programs took
 //!                                         --spread-->  their intervals, out of the spread between launches
 //! ```
@@ -82,7 +82,10 @@ impl Measurements {
             sentences.extend(clocks::summary(&rows));
             section.tables.push(clocks::table(&rows));
         }
-        section.tables.extend(ladder::table(self));
+        if let Some((table, figure)) = ladder::ladder(self) {
+            section.tables.push(table);
+            section.figures.push(figure);
+        }
         let programs = programs::programs(self);
         if !programs.is_empty() {
             sentences.extend(programs::summary(&programs));

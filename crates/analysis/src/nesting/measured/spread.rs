@@ -7,6 +7,8 @@
 //! Source: B. Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7 (1979), percentile method.
 //! With five launches the interval reaches about from the least to the largest of them; fewer than three give none.
 
+use base::Histogram;
+
 /// Draws; the ends of the interval then move by less than the launches' own grain.
 const DRAWS: usize = 2_000;
 /// Fewer launches say nothing of their spread.
@@ -43,6 +45,20 @@ pub fn interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((at(TAIL), at(1.0 - TAIL)))
 }
 
+/// So many deviations from the median are far.
+const FAR: u64 = 10;
+
+/// The median absolute deviation of samples from their median, and how many lie more than ten of those above it; `None` of
+/// none. Neither is moved by what disturbed a few samples.
+pub fn deviation(samples: &Histogram) -> Option<(u64, u64)> {
+    let middle = samples.quantile(0.5)?;
+    let mut away = Histogram::new();
+    samples.buckets().iter().for_each(|(value, count)| away.record_many(value.abs_diff(middle), *count));
+    let mad = away.quantile(0.5)?;
+    let limit = middle.saturating_add(FAR * mad);
+    Some((mad, samples.buckets().iter().filter(|(value, _)| *value > limit).map(|(_, count)| count).sum()))
+}
+
 /// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): small, and good enough to draw with.
 struct Random(u64);
 
@@ -73,6 +89,17 @@ mod tests {
     fn too_few_launches_have_no_interval_and_equal_ones_no_width() {
         assert_eq!((interval(&[1.0, 2.0]), median(&[1.0, 2.0]), median(&[])), (None, Some(1.5), None));
         assert_eq!(interval(&[7.0; 5]), Some((7.0, 7.0)));
+    }
+
+    #[test]
+    fn the_deviation_is_that_of_most_samples_and_the_far_ones_are_counted() {
+        let mut samples = Histogram::new();
+        for (value, count) in [(90, 20), (100, 50), (104, 27), (150, 3), (9_000, 2)] {
+            samples.record_many(value, count);
+        }
+        // Deviations: 0 fifty times, 4 of 27, 10 of 20: the middle one of 102 is 4, and 104 + 10 x 4 is passed by five.
+        assert_eq!(deviation(&samples), Some((4, 5)));
+        assert_eq!(deviation(&Histogram::new()), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{Measurements, Run, clocks, exits};
 use base::bench::{Bench, Measured, Params};
+use base::figure::Mark;
 use base::{Level, Section};
 use std::collections::BTreeMap;
 
@@ -168,6 +169,14 @@ fn the_ladder_holds_ours_beside_published_numbers_and_marks_each() {
     {
         assert!(told.iter().any(|one| one == rung), "{rung}: {told:?}");
     }
+    let mut section = Section::new("nesting", "?");
+    all.tell(&mut section);
+    let base::figure::Drawing::Points(groups) = &section.figures[0].drawing else { panic!("{:?}", section.figures) };
+    let cycles = groups.iter().find(|group| group.unit == "cycles").unwrap();
+    let ours: Vec<f64> =
+        cycles.points.iter().filter(|point| point.mark == Mark::Measured).map(|point| point.value).collect();
+    assert_eq!(ours, [15_000.0, 60_000.0]);
+    assert!(cycles.points.iter().any(|point| point.mark == Mark::Published && point.source == "fosdem18.cpuid.l2"));
     all.emulated = Some(base::recording::Emulator::Tcg);
     assert!(rungs(&all).iter().any(|rung| rung == "cpuid L2? emulated 15000"));
 }
@@ -178,4 +187,23 @@ fn a_page_shows_the_rows_with_numbers_and_data_has_all() {
     let table = exits::table(&exits_of(vec![spin, test("rdtsc", 0, 30, 0, &[])]));
     assert_eq!((table.rows.len(), table.shown.as_ref().unwrap().most_rows), (2, 1));
     assert_eq!([table.cell(0, "name"), table.cell(1, "name")], [Some(&"rdtsc".into()), Some(&"ud2".into())]);
+}
+
+#[test]
+fn a_clock_under_two_clocksources_has_two_rows() {
+    let read = |source: &str, cycles: u64| Measured {
+        name: "clock_gettime".into(),
+        params: Params {
+            clock: Some("REALTIME".into()),
+            source: Some(source.into()),
+            operations: Some(1),
+            ..Params::default()
+        },
+        hdr: vec![(cycles, 50)],
+        ..Measured::default()
+    };
+    let results = vec![read("tsc", 60), read("hpet", 9_000), read("tsc", 62)];
+    let rows = clocks::rows(&measurements(Bench { results, ..Bench::new("clock", BTreeMap::new()) }));
+    let told: Vec<_> = rows.iter().map(|row| (row.source.as_deref().unwrap(), row.p50().unwrap())).collect();
+    assert_eq!(told, [("tsc", 61.0), ("hpet", 9_000.0)]);
 }

@@ -51,6 +51,12 @@ pub struct Test {
     pub partner: Option<fn() -> u64>,
     /// Whether each operation takes one interrupt, which is then counted.
     pub interrupts: bool,
+    /// Why it is not run, unless it is one that [`disturbs`](Self::disturbs) and such were asked for.
+    pub why_not: Option<&'static str>,
+    /// Whether other programs of the host feel it.
+    pub disturbs: bool,
+    /// Whether it needs the AVX registers.
+    pub avx: bool,
     /// New memory that an operation takes; what there is of it limits how often.
     pub takes_bytes: u64,
 }
@@ -66,6 +72,9 @@ const RING_3: Test = Test {
     at: At::Guest,
     interrupts: false,
     partner: None,
+    why_not: None,
+    disturbs: false,
+    avx: false,
     takes_bytes: 0,
 };
 
@@ -108,6 +117,13 @@ pub const TESTS: &[Test] = &[
         body: payload::in32,
         r15: USER_PORT,
         exits: (1, 1),
+        ..RING_3
+    },
+    Test {
+        name: "inl_from_pmtimer",
+        does: "reads the ACPI timer",
+        exits: (1, 1),
+        why_not: Some("absent: ACPI tables name the timer's port, and a guest of a few bytes has none"),
         ..RING_3
     },
     Test {
@@ -198,6 +214,7 @@ pub const TESTS: &[Test] = &[
     Test { name: "syscall", does: "calls the guest's kernel and returns", body: payload::syscall, ..RING_3 },
     Test { name: "pause", does: "says that it spins", body: payload::pause, exits: (0, 1), ..RING_3 },
     Test { name: "fpu_touch", does: "uses the x87 and the SSE unit", body: payload::fpu, ..RING_3 },
+    Test { name: "fpu_touch_avx", does: "uses an AVX register", body: payload::avx, avx: true, ..RING_3 },
     Test { name: "vmcall", does: "calls the hypervisor", body: privileged::hypercall, exits: (1, 1), ..RING_0 },
     msr("wr_kernel_gs_base", "writes an MSR that guests own", privileged::wrmsr, 0xc000_0102, 0, (0, 0)),
     msr("rd_tsc_adjust_msr", "reads an intercepted MSR", privileged::rdmsr, 0x3b, 0, (1, 1)),
@@ -228,6 +245,8 @@ pub const TESTS: &[Test] = &[
     Test { name: "pause_loop", does: "spins 10,000 turns", body: privileged::pauses, exits: (0, 8), ..RING_0 },
     Test { name: "rdpmc", does: "reads a counter of the PMU", body: privileged::rdpmc, exits: (0, 1), ..RING_0 },
     Test { name: "xsetbv", does: "writes XCR0 as it is", body: privileged::xsetbv, exits: (0, 1), ..RING_0 },
+    Test { name: "wbinvd", does: "writes all caches back", body: privileged::wbinvd, exits: (0, 1), ..DISTURBING },
+    Test { name: "invd", does: "forgets all caches, which KVM ignores", body: privileged::invd, ..DISTURBING },
     Test { name: "ipi", does: "interrupts a vCPU that runs", partner: Some(privileged::awake), ..IPI },
     Test { name: "ipi_halt", does: "interrupts a vCPU that sleeps", partner: Some(privileged::asleep), ..IPI },
     Test {
@@ -267,6 +286,14 @@ pub const TESTS: &[Test] = &[
         ..L2
     },
 ];
+
+/// Where KVM lets WBINVD through, every core waits for its caches meanwhile (Intel SDM volume 2, WBINVD).
+const DISTURBING: Test = Test {
+    exits: (1, 1),
+    why_not: Some("it may empty the caches of the whole host under everybody; --disturb runs it all the same"),
+    disturbs: true,
+    ..RING_0
+};
 
 const IPI: Test = Test { body: privileged::ipi_other, rbx: VECTOR, exits: (1, 4), interrupts: true, ..RING_0 };
 

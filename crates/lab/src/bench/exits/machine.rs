@@ -78,6 +78,7 @@ impl Machine {
         let mut memory = Memory::new(layout::MEMORY_BYTES)?;
         let new_pages = Memory::new(NEW_BYTES)?;
         new_pages.large_pages(test.takes_bytes >= LARGE_PAGE)?;
+        memory.stay();
         layout::fill(&mut memory)?;
         for (slot, (at, memory)) in (0..).zip([(0, &memory), (layout::NEW_PAGES, &new_pages)]) {
             let region = kvm_userspace_memory_region {
@@ -216,6 +217,9 @@ fn vcpu(kvm: &Kvm, vm: &VmFd, id: u64, test: &Test, memory: &mut Memory) -> Resu
         svm::fill(memory, &registers)?;
     }
     vcpu.set_sregs(&registers).map_err(step("set segment registers"))?;
+    if test.avx {
+        allow_avx(&vcpu, features)?;
+    }
     set_msrs(&vcpu, &layout::system_call_registers())?;
     if test.at != At::Guest {
         set_msrs(&vcpu, &svm::registers())?;
@@ -243,6 +247,22 @@ fn offers_svm(cpuid: &CpuId) -> bool {
 const XSAVE: u32 = 1 << 26;
 const TSC_DEADLINE: u32 = 1 << 24;
 const CR4_OSXSAVE: u64 = 1 << 18;
+const AVX: u32 = 1 << 28;
+/// XCR0's bits for x87, SSE and AVX (Intel SDM volume 1, 13.3).
+const XCR0_AVX: u64 = 7;
+
+/// Lets the guest use AVX.
+fn allow_avx(vcpu: &VcpuFd, features: u32) -> Result<(), Error> {
+    let no = |why: String| Error::Unable(format!("the guest cannot use AVX here: {why}"));
+    if features & (XSAVE | AVX) != XSAVE | AVX {
+        return Err(no("KVM does not offer it, which needs a processor that has it".to_owned()));
+    }
+    let mut registers = vcpu.get_xcrs().map_err(|error| no(error.to_string()))?;
+    registers.nr_xcrs = 1;
+    registers.xcrs[0].xcr = 0;
+    registers.xcrs[0].value |= XCR0_AVX;
+    vcpu.set_xcrs(&registers).map_err(|error| no(error.to_string()))
+}
 
 /// Offers the deadline timer, which KVM has and older kernels do not list; gives what leaf 1 offers.
 fn features(kvm: &Kvm, cpuid: &mut CpuId) -> u32 {

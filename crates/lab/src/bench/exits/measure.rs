@@ -11,6 +11,7 @@ use super::machine::{Machine, Stop, Turn};
 use super::{Plan, here as native, payload, svm};
 use crate::Error;
 use crate::bench::audit::Audit;
+use crate::bench::priority;
 use crate::bench::sizing::{FIRST, Run, median, warm};
 use crate::guest::{self, watchdog::watched};
 use base::bench::{Measured, Params};
@@ -65,6 +66,9 @@ pub fn guest(test: &'static Test, plan: &Plan) -> Measured {
     let own = plan.clone();
     let done = guest::open(&plan.device).and_then(|kvm| {
         watched(plan.limit, move |stop| -> Result<Result<Taken, Stop>, Error> {
+            if own.fifo {
+                priority::fifo(priority::GUEST)?;
+            }
             let mut machine = Machine::new(&kvm, test, own.other_cpu)?;
             Ok(take(&mut machine, test, &own, stop))
         })

@@ -48,6 +48,10 @@ pub struct Plan {
     pub limit: Duration,
     /// Which launch of the process it is.
     pub launch: u32,
+    /// Whether tests may run that disturb the whole host.
+    pub disturb: bool,
+    /// Whether to measure by the real-time policy SCHED_FIFO.
+    pub fifo: bool,
     /// Only tests of these names; all if empty.
     pub only: Vec<String>,
 }
@@ -79,6 +83,9 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> 
     for (place, name) in names().filter(|(_, name)| plan.wants(name)) {
         let test = catalogue::named(name).filter(|_| place == "guest");
         let measured = match test {
+            Some(Test { ring, why_not: Some(why), disturbs, .. }) if !(*disturbs && plan.disturb) => {
+                measure::skipped(name, measure::params("guest", *ring, plan), (*why).to_owned())
+            }
             Some(test) if test.ring == 0 => {
                 // Asked once a launch, and only where somebody wants to know.
                 let known = no_ring_0.get_or_insert_with(|| measure::interpreted(plan));

@@ -119,6 +119,9 @@ std::arch::global_asm!(
     "    fstp st(0)",
     "    pxor xmm0, xmm0",
     "    jmp 3b",
+    "body avx",
+    "    vpxor ymm0, ymm0, ymm0",
+    "    jmp 3b",
     // What runs at ring 0 for ring 3: behind UD2, and behind SYSCALL.
     "body skip_ud2",
     "    add qword ptr [rsp], 2",
@@ -187,6 +190,8 @@ places! {
     pause = kvmscope_body_pause;
     /// Uses the x87 and the SSE unit.
     fpu = kvmscope_body_fpu;
+    /// Uses an AVX register.
+    avx = kvmscope_body_avx;
     /// Ring 0 behind [`ud2`].
     skip_ud2 = kvmscope_body_skip_ud2;
     /// Ring 0 behind [`syscall`].
@@ -213,6 +218,7 @@ mod tests {
             (ud2(), &[0x0f, 0x0b]),
             (syscall(), &[0xb8, 39, 0, 0, 0, 0x0f, 0x05]),
             (pause(), &[0xf3, 0x90]),
+            (avx(), &[0xc5, 0xfd, 0xef, 0xc0]),
             (spin(), &[0xeb, 0xfe]),
         ] {
             assert!(code[(place - CODE) as usize..].starts_with(bytes), "{place:#x}: {code:x?}");

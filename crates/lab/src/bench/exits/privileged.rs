@@ -176,6 +176,12 @@ std::arch::global_asm!(
     "privileged invlpg",
     "    invlpg [r15]",
     "    jmp rdi",
+    "privileged wbinvd",
+    "    wbinvd",
+    "    jmp rdi",
+    "privileged invd",
+    "    invd",
+    "    jmp rdi",
     "privileged pauses",
     "    mov ecx, 10000",
     "2:  pause",
@@ -295,6 +301,10 @@ places! {
     cr3 = kvmscope_privileged_cr3;
     /// Forgets the translation of r15.
     invlpg = kvmscope_privileged_invlpg;
+    /// Writes all caches back and forgets them.
+    wbinvd = kvmscope_privileged_wbinvd;
+    /// Forgets them without.
+    invd = kvmscope_privileged_invd;
     /// Spins 10,000 turns with the hint.
     pauses = kvmscope_privileged_pauses;
     /// Reads a performance counter.

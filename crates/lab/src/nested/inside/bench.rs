@@ -30,6 +30,8 @@ pub fn run(settings: &Settings, root: &Path, id: &str, say: &mut dyn FnMut(&str)
         target: TARGET,
         limit: LIMIT,
         launch: 0,
+        disturb: false,
+        fifo: false,
         only: Vec::new(),
     };
     let mut bench = Bench::new("exits", environment(Path::new("/")));

@@ -1,0 +1,119 @@
+//! Another clocksource for the kernel, on request, and the old one back.
+//!
+//! ```text
+//! Switch::begin --> to("hpet") --> to("tsc") --> .. --> back
+//!                   noted in the journal, then written    last first; after kill -9 `kvmscope undo` does it
+//! ```
+//! Source: Documentation/ABI/testing/sysfs-devices-system-clocksource (Linux 6.12).
+
+use super::clock::{CLOCKSOURCE, clocksources};
+use crate::Error;
+use crate::journal::{Entry, Journal, Reverted, Step};
+use std::path::{Path, PathBuf};
+
+/// A kernel whose clocksource is being switched.
+pub struct Switch {
+    root: PathBuf,
+    proc: PathBuf,
+    entry: Entry,
+}
+
+impl Switch {
+    /// Begins; nothing is switched yet.
+    ///
+    /// # Errors
+    /// If the journal cannot be written: then nothing may be changed.
+    pub fn begin(journal: &Journal, root: &Path) -> Result<Self, Error> {
+        let entry = journal.begin("bench")?;
+        Ok(Self { root: root.to_owned(), proc: journal.proc().to_owned(), entry })
+    }
+
+    /// Lets the kernel use `source`.
+    ///
+    /// # Errors
+    /// If it refuses; the sentence has the commands that would do it.
+    pub fn to(&mut self, source: &str) -> Result<(), Error> {
+        let path = self.root.join(CLOCKSOURCE).join("current_clocksource");
+        let (current, _) = clocksources(&self.root);
+        let old = current.ok_or_else(|| Error::Unable(format!("{} cannot be read", path.display())))?;
+        if old == source {
+            return Ok(());
+        }
+        self.entry.intend(Step::SysfsWrite { path: path.clone(), old, new: source.to_owned() })?;
+        let refused = |why: &str| {
+            let path = path.display();
+            Error::Unable(format!(
+                "the clocksource does not become {source}: {why}; run as root, or switch by hand and run without \
+                 --each-clocksource: echo {source} | sudo tee {path}"
+            ))
+        };
+        std::fs::write(&path, source).map_err(|error| refused(&error.to_string()))?;
+        match clocksources(&self.root).0 {
+            Some(now) if now == source => Ok(()),
+            now => Err(refused(&format!("it is {}", now.unwrap_or_default()))),
+        }
+    }
+
+    /// Puts the first one back.
+    ///
+    /// # Errors
+    /// If that fails; the journal keeps what is left to undo.
+    pub fn back(self) -> Result<(), Error> {
+        for (step, reverted) in self.entry.finish(&self.proc)? {
+            if let Reverted::Failed(why) | Reverted::LeftAlone(why) = reverted {
+                return Err(Error::Unable(format!("{step} is not undone: {why}; look, then `kvmscope undo`")));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree with three clocksources, and its journal.
+    fn tree() -> (tempfile::TempDir, PathBuf, Journal) {
+        let tree = tempfile::tempdir().unwrap();
+        let directory = tree.path().join(CLOCKSOURCE);
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("available_clocksource"), "tsc hpet acpi_pm\n").unwrap();
+        let current = directory.join("current_clocksource");
+        std::fs::write(&current, "tsc\n").unwrap();
+        let journal = Journal::new(tree.path().join("journal"), "/proc");
+        (tree, current, journal)
+    }
+
+    #[test]
+    fn the_old_clocksource_comes_back_and_the_journal_is_empty() {
+        let (tree, current, journal) = tree();
+        let now = || std::fs::read_to_string(&current).unwrap().trim().to_owned();
+        let mut switch = Switch::begin(&journal, tree.path()).unwrap();
+        switch.to("hpet").unwrap();
+        switch.to("hpet").unwrap();
+        switch.to("acpi_pm").unwrap();
+        assert_eq!((now().as_str(), journal.entries().unwrap().len()), ("acpi_pm", 1));
+        switch.back().unwrap();
+        assert_eq!((now().as_str(), journal.entries().unwrap().len()), ("tsc", 0));
+    }
+
+    #[test]
+    fn what_was_killed_is_undone_out_of_the_journal() {
+        let (tree, current, journal) = tree();
+        let mut switch = Switch::begin(&journal, tree.path()).unwrap();
+        switch.to("acpi_pm").unwrap();
+        drop(switch); // as kill -9 would: nothing is reverted
+        let entry = journal.entries().unwrap().remove(0).unwrap();
+        entry.finish(Path::new("/proc")).unwrap();
+        assert_eq!(std::fs::read_to_string(&current).unwrap().trim(), "tsc");
+    }
+
+    #[test]
+    fn a_refusal_has_the_command() {
+        let (tree, current, journal) = tree();
+        std::fs::remove_file(&current).unwrap();
+        std::fs::create_dir(&current).unwrap();
+        let error = Switch::begin(&journal, tree.path()).unwrap().to("hpet").unwrap_err().to_string();
+        assert!(error.contains("current_clocksource"), "{error}");
+    }
+}
