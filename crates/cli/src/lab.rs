@@ -37,7 +37,8 @@ enum Experiment {
     kvmscope lab nested --arch svm --guest linux --set workload=disk\n  \
     kvmscope lab nested --arch vmx --set shadow_vmcs=off\n  \
     kvmscope lab nested --arch vmx --guest linux\n  \
-    kvmscope lab nested --arch svm --guest bench\n\n\
+    kvmscope lab nested --arch svm --guest bench\n  \
+    kvmscope lab nested --arch vmx --guest bench --set tests=nested\n\n\
     Times in the recording are the emulator's; counts and order are real.")]
 pub struct Nested {
     /// The virtualization extension: AMD's, or Intel's
@@ -47,7 +48,7 @@ pub struct Nested {
     #[arg(long, value_enum, default_value = "toy")]
     guest: GuestName,
     /// Vary the experiment: loops=N (for bench its launches), workload=cpuid|pio (linux also idle|timer, and disk for svm); for svm cpus=N and
-    /// vgif=on|off; for vmx shadow_vmcs=on|off
+    /// vgif=on|off; for vmx shadow_vmcs=on|off; for bench tests=all|nested
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Directory of the recording; it must not be there yet, or be empty [default: kvmscope-nested-UTC]

@@ -8,6 +8,7 @@
 //! recorder  tracefs, perf, LTTng: start -> stop -> parts of a recording
 //! snapshot  copies of /proc and /sys, CPUID, domains --------------------------> host/0, host/1 of a recording
 //! netns     client, forwarder and server in namespaces, with a fault ------------> bytes that arrived
+//! vmx       what hypervisors of ours that use VMX share
 //! nested    a host, its guest and the guest's guest, emulated -> a recording
 //! ```
 //! Nothing here explains anything: what was recorded is read back by `trace` and `host` and answered by `analysis`.
@@ -27,6 +28,8 @@ pub mod program;
 pub mod recorder;
 pub mod snapshot;
 pub mod tracefs;
+#[cfg(target_arch = "x86_64")]
+mod vmx;
 
 pub use error::Error;
 pub use recorder::Recorder;

@@ -41,6 +41,15 @@ pub enum Workload {
     Timer,
 }
 
+/// Which tests of a bench.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Tests {
+    /// All.
+    All,
+    /// Those of a hypervisor inside the guest and of its guest, with what they are compared to.
+    Nested,
+}
+
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
@@ -58,6 +67,8 @@ pub struct Settings {
     pub vgif: bool,
     /// VMX: whether the CPU handles most of VMREAD and VMWRITE of L1 itself.
     pub shadow_vmcs: bool,
+    /// Bench: which tests.
+    pub tests: Tests,
 }
 
 impl Settings {
@@ -78,6 +89,7 @@ impl Settings {
             cpus: 1,
             vgif: false,
             shadow_vmcs: true,
+            tests: Tests::All,
         };
         for set in sets {
             settings.set(set)?;
@@ -99,6 +111,13 @@ impl Settings {
             }
             ("vgif", Arch::Svm, _) => self.vgif = switch(value).ok_or_else(|| wrong("on or off"))?,
             ("shadow_vmcs", Arch::Vmx, _) => self.shadow_vmcs = switch(value).ok_or_else(|| wrong("on or off"))?,
+            ("tests", _, Guest::Bench) => {
+                self.tests = match value {
+                    "all" => Tests::All,
+                    "nested" => Tests::Nested,
+                    _ => return Err(wrong("all or nested")),
+                };
+            }
             ("workload", arch, guest @ (Guest::Toy | Guest::Linux)) => {
                 let all = [
                     ("cpuid", Workload::Cpuid),
@@ -119,8 +138,8 @@ impl Settings {
             }
             _ => {
                 let keys = match (self.arch, self.guest) {
-                    (Arch::Svm, Guest::Bench) => "loops and vgif",
-                    (Arch::Vmx, Guest::Bench) => "loops and shadow_vmcs",
+                    (Arch::Svm, Guest::Bench) => "loops, tests and vgif",
+                    (Arch::Vmx, Guest::Bench) => "loops, shadow_vmcs and tests",
                     (Arch::Svm, _) => "loops, cpus, vgif and workload",
                     (Arch::Vmx, _) => "loops, shadow_vmcs and workload",
                 };
@@ -136,7 +155,9 @@ impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (arch, guest) = (format!("{:?}", self.arch).to_lowercase(), format!("{:?}", self.guest).to_lowercase());
         write!(f, "--arch {arch} --guest {guest} --set loops={}", self.loops)?;
-        if self.guest != Guest::Bench {
+        if self.guest == Guest::Bench {
+            write!(f, " --set tests={}", format!("{:?}", self.tests).to_lowercase())?;
+        } else {
             write!(f, " --set workload={}", format!("{:?}", self.workload).to_lowercase())?;
         }
         let on = |on| if on { "on" } else { "off" };
@@ -170,6 +191,16 @@ mod tests {
         let set = toy(Arch::Svm, &["loops=7", "cpus=2", "vgif=on", "workload=pio"]).unwrap();
         assert_eq!((set.loops, set.cpus, set.vgif, set.workload), (7, 2, true, Workload::Pio));
         assert!(!toy(Arch::Vmx, &["shadow_vmcs=off"]).unwrap().shadow_vmcs);
+    }
+
+    #[test]
+    fn a_bench_can_be_narrowed_to_its_nested_tests() {
+        let bench = |set: &str| Settings::new(Arch::Vmx, Guest::Bench, &[set.to_owned()]);
+        let words = bench("tests=nested").unwrap().to_string();
+        assert!(words.contains("--guest bench") && words.contains("--set tests=nested"), "{words}");
+        assert_eq!(bench("tests=all").unwrap().tests, Tests::All);
+        assert!(bench("tests=some").unwrap_err().to_string().contains("all or nested"));
+        assert!(toy(Arch::Vmx, &["tests=nested"]).is_err());
     }
 
     #[test]

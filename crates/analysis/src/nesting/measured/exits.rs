@@ -283,7 +283,20 @@ pub fn summary(rows: &[Row]) -> Vec<String> {
             plain((user / kernel * 10.0).round() / 10.0)
         ));
     }
+    sentences.extend(find("vmread", "guest").and_then(shadowing));
     sentences
+}
+
+/// Whether VMREAD of a hypervisor inside the guest is an exit, and what follows.
+fn shadowing(row: &Row) -> Option<String> {
+    let exits = row.exits_per_op?;
+    if exits < SOME {
+        let active = "the processor carries it out, VMCS shadowing is active for guests of this KVM";
+        return Some(format!("A VMREAD in a guest takes no exit: {active}."));
+    }
+    let exits = plain((exits * 100.0).round() / 100.0);
+    let off = "this KVM carries it out, VMCS shadowing is not active for its guests (enable_shadow_vmcs of kvm_intel)";
+    Some(format!("A VMREAD in a guest is an exit ({exits} each): {off}."))
 }
 
 /// What has no number, and what was disturbed.

@@ -62,6 +62,21 @@ fn exits_say_who_handled_an_operation() {
 }
 
 #[test]
+fn a_vmread_without_an_exit_means_that_the_vmcs_is_shadowed() {
+    for (exits, said) in [(0, "takes no exit: the processor carries it out"), (1, "is an exit (1 each): this KVM")] {
+        let vmread = test("vmread", 0, 40, exits, &[]);
+        let params = Params { ring: Some(0), expected_exits: Some((0, 1)), ..vmread.params.clone() };
+        let all = measurements(Bench {
+            results: vec![Measured { params, ..vmread }],
+            ..Bench::new("exits", BTreeMap::new())
+        });
+        let mut section = Section::new("nesting", "?");
+        all.tell(&mut section);
+        assert!(section.summary.contains(said), "{}", section.summary);
+    }
+}
+
+#[test]
 fn launches_give_the_interval_and_interrupts_are_no_exits_of_the_test() {
     let cycles = [15_000, 15_400, 15_200, 15_100, 16_000];
     let mut results: Vec<_> =

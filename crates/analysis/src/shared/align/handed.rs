@@ -8,7 +8,7 @@
 //! below   handed up | entry .... exit | entry ... VMRUN or VMRESUME
 //! above               the guest's kvm_exit lies here               |
 //! ```
-//! [`seeds`](super::seeds) finds the one place at which a row of exits fits a row of those that were handed up.
+//! [`seeds`] finds the one place at which a row of exits fits a row of those that were handed up.
 
 use super::above::OwnExit;
 use super::below::VcpuBelow;

@@ -8,7 +8,7 @@
 //! ```
 //! A handler begins with interrupts disabled, so the next interrupt cannot be injected before its first event, nor can
 //! the guest halt; one that could not be delivered is injected again, and that is the one that counts. Which belongs to
-//! which, [`seeds`](super::seeds) finds by vectors and times. Vectors whose handlers are more than their injections reach
+//! which, [`seeds`] finds by vectors and times. Vectors whose handlers are more than their injections reach
 //! the guest by other ways too (APICv, AVIC) and are left out.
 //! Sources: `kvm_inj_virq` in arch/x86/kvm/trace.h; entries of group irq_vectors in arch/x86/include/asm/trace/irq_vectors.h
 //! come first in their handlers (arch/x86/kernel/apic/apic.c), Linux 6.12.

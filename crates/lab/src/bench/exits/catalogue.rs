@@ -4,7 +4,7 @@
 //! can stand beside ours; the doorbells of its PCI test device carry the device's names for their kinds.
 
 use super::layout::{COALESCED, DEVICE, DEVICE_DATAMATCH, DEVICE_WILDCARD, NEW_PAGES, VECTOR};
-use super::{payload, privileged, svm};
+use super::{payload, privileged, svm, vmx};
 
 /// The in-kernel interrupt controller's edge/level register: KVM answers without leaving the kernel.
 const KERNEL_PORT: u64 = 0x4d0;
@@ -22,9 +22,11 @@ pub const DOORBELL_DATAMATCH: u64 = 0x608;
 pub enum At {
     /// The guest.
     Guest,
-    /// The guest, as a hypervisor.
-    Hypervisor,
-    /// The guest's guest.
+    /// The guest, as a hypervisor that uses SVM.
+    Svm,
+    /// The same, with VMX.
+    Vmx,
+    /// The guest's guest, by whichever of them there is.
     Nested,
 }
 
@@ -80,6 +82,9 @@ const RING_3: Test = Test {
 
 /// A guest of ring 0.
 pub const RING_0: Test = Test { ring: 0, ..RING_3 };
+
+/// Without VMCS shadowing its accesses are exits.
+const L1_VMX: Test = Test { at: At::Vmx, exits: (0, 1), ..RING_0 };
 
 const L2: Test = Test { at: At::Nested, ..RING_0 };
 
@@ -269,11 +274,21 @@ pub const TESTS: &[Test] = &[
         does: "enters an L2 that leaves at once",
         body: svm::vmrun,
         exits: (2, 2),
-        at: At::Hypervisor,
+        at: At::Svm,
         ..RING_0
     },
-    Test { name: "l2_cpuid", does: "asks the CPU, in L2", body: payload::cpuid, exits: (5, 7), ..L2 },
-    Test { name: "l2_vmcall", does: "calls L1, in L2", body: privileged::amd_call, exits: (4, 6), ..L2 },
+    Test { name: "vmread", does: "reads a field of a VMCS", body: vmx::vmread, ..L1_VMX },
+    Test { name: "vmwrite", does: "writes a field of a VMCS", body: vmx::vmwrite, ..L1_VMX },
+    Test { name: "vmresume", does: "enters an L2 that leaves at once", body: vmx::vmresume, exits: (2, 2), ..L1_VMX },
+    Test {
+        name: "invept",
+        does: "forgets all translations of nested paging",
+        body: vmx::invept,
+        exits: (1, 1),
+        ..L1_VMX
+    },
+    Test { name: "l2_cpuid", does: "asks the CPU, in L2", body: payload::cpuid, exits: (4, 16), ..L2 },
+    Test { name: "l2_vmcall", does: "calls L1, in L2", body: privileged::hypercall, exits: (3, 15), ..L2 },
     Test { name: "l2_rdmsr_kgs", does: "reads its own MSR, in L2", body: privileged::rdmsr, r15: 0xc000_0102, ..L2 },
     Test {
         name: "l2_touch_4k",
@@ -320,6 +335,12 @@ const fn ipi(name: &'static str, does: &'static str, body: fn() -> u64, register
     const TO_ITSELF: u64 = 1 << 18;
     let rbx = if register == ICR { TO_ITSELF | VECTOR } else { VECTOR };
     Test { name, does, body, r15: register, rbx, exits: (0, 4), interrupts: true, ..RING_0 }
+}
+
+/// The names of tests that take a hypervisor inside the guest, and of those to which they are compared.
+pub fn nested() -> impl Iterator<Item = &'static str> {
+    let compared = ["empty", "cpuid", "vmcall"];
+    TESTS.iter().filter(move |test| test.at != At::Guest || compared.contains(&test.name)).map(|test| test.name)
 }
 
 /// The test of that name.

@@ -3,7 +3,7 @@
 //! ```text
 //! 0x0_1000  GDT   0x0_2000  IDT   0x0_3000  page tables: 4 GiB, each address at itself
 //! 0x0_9000  code  0x0_a000  stubs that tell of exceptions  0x0_b000  code of ring 0  0x0_c000  a hypervisor
-//! 0x1_0000, 0x1_4000, 0x1_8000  ends of stacks                                             0x4_0000  what SVM needs
+//! 0x1_0000, 0x1_4000, 0x1_8000  ends of stacks                                             0x4_0000  what L1 needs
 //! 0x2_0000  TSS, with a map of ports that allows all      0x3_0000  what the interrupt handler tells
 //! 0x10_0000 .. 0x40_0000   samples                                 0x4000_0000  pages that nobody has touched
 //! 0xd000_0000 ..           no memory: devices
@@ -51,6 +51,10 @@ pub const COALESCED: u64 = 0xd000_3000;
 pub const END_PORT: u16 = 0xf4;
 /// A write to this port ends it too: it tells an exception that nothing expected.
 pub const EXCEPTION_PORT: u16 = 0xf5;
+/// The same from a hypervisor inside the guest: the reason of its guest's exit, which nothing expected.
+pub const REASON_PORT: u16 = 0xf6;
+/// The same: the error of a VMX instruction.
+pub const ERROR_PORT: u16 = 0xf7;
 
 const GDT: u64 = 0x1000;
 const IDT: u64 = 0x2000;

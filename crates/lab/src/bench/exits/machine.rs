@@ -5,10 +5,12 @@
 //!                  go(Turn)     again, in the same guest
 //! ```
 
-use super::catalogue::{At, DOORBELL_DATAMATCH, DOORBELL_WILDCARD, Test};
-use super::layout::{self, COALESCED, DEVICE_DATAMATCH, DEVICE_WILDCARD, END_PORT, EXCEPTION_PORT, NEW_BYTES};
+use super::catalogue::{DOORBELL_DATAMATCH, DOORBELL_WILDCARD, Test};
+use super::layout::{
+    self, COALESCED, DEVICE_DATAMATCH, DEVICE_WILDCARD, END_PORT, ERROR_PORT, EXCEPTION_PORT, NEW_BYTES, REASON_PORT,
+};
 use super::partner::Partner;
-use super::{payload, svm};
+use super::{nesting, payload};
 use crate::Error;
 use crate::bench::stats::{Counted, Stats, growth};
 use crate::guest::memory::Memory;
@@ -26,6 +28,7 @@ pub struct Machine {
     partner: Option<Partner>,
     vcpu: VcpuFd,
     stats: Option<Stats>,
+    l1: Option<u64>,
     _vm: VmFd,
     _doorbells: Vec<EventFd>,
     memory: Memory,
@@ -96,12 +99,12 @@ impl Machine {
         set_aside.map_err(step("set pages aside"))?;
         vm.create_irq_chip().map_err(step("make an interrupt controller"))?;
         let doorbells = doorbells(&vm)?;
-        let mut vcpu = vcpu(kvm, &vm, 0, test, &mut memory)?;
+        let (mut vcpu, l1) = vcpu(kvm, &vm, 0, test, &mut memory)?;
         vcpu.map_coalesced_mmio_ring().map_err(step("show its ring of collected writes"))?;
         vm.register_coalesced_mmio(IoEventAddress::Mmio(COALESCED), 0x1000).map_err(step("collect writes"))?;
         let partner = test.partner.map(|code| {
             let cpu = other_cpu.ok_or_else(|| Error::Unable("two vCPUs need two CPUs, and there is one".to_owned()))?;
-            let second = self::vcpu(kvm, &vm, 1, test, &mut memory)?;
+            let (second, _) = self::vcpu(kvm, &vm, 1, test, &mut memory)?;
             let start = kvm_regs { rip: code(), rsp: layout::SECOND_STACK, rflags: 2, ..Default::default() };
             second.set_regs(&start).map_err(step("set registers"))?;
             // A second vCPU would wait for the first to start it, as computers do.
@@ -111,7 +114,12 @@ impl Machine {
         });
         let stats = Stats::of(&vcpu).ok();
         let partner = partner.transpose()?;
-        Ok(Self { partner, vcpu, stats, _vm: vm, _doorbells: doorbells, memory, _new_pages: new_pages })
+        Ok(Self { partner, vcpu, stats, l1, _vm: vm, _doorbells: doorbells, memory, _new_pages: new_pages })
+    }
+
+    /// Where the hypervisor inside the guest begins, which must have run before the test can.
+    pub fn l1(&self) -> Option<u64> {
+        self.l1
     }
 
     /// Lets the guest do `turn`.
@@ -173,6 +181,15 @@ impl Machine {
             let collected = match self.vcpu.run() {
                 Ok(VcpuExit::IoOut(END_PORT, _)) => return Ok(userspace),
                 Ok(VcpuExit::IoOut(EXCEPTION_PORT, data)) => return Err(Stop::Failed(exception(data))),
+                Ok(VcpuExit::IoOut(REASON_PORT, data)) => {
+                    let reason = data.first().copied().unwrap_or(0);
+                    let what = "the hypervisor inside the guest met an exit of its own guest that it does not know";
+                    return Err(Stop::Failed(format!("{what}, reason {reason:#x}")));
+                }
+                Ok(VcpuExit::IoOut(ERROR_PORT, data)) => {
+                    let error = data.first().copied().unwrap_or(0);
+                    return Err(Stop::Failed(format!("a VMX instruction of the guest failed with error {error}")));
+                }
                 Ok(VcpuExit::IoIn(_, data) | VcpuExit::MmioRead(_, data)) => {
                     data.fill(0);
                     false
@@ -197,8 +214,8 @@ impl Machine {
     }
 }
 
-/// A vCPU in long mode, as `test` wants it.
-fn vcpu(kvm: &Kvm, vm: &VmFd, id: u64, test: &Test, memory: &mut Memory) -> Result<VcpuFd, Error> {
+/// A vCPU in long mode, as `test` wants it, and where a hypervisor in it must begin first.
+fn vcpu(kvm: &Kvm, vm: &VmFd, id: u64, test: &Test, memory: &mut Memory) -> Result<(VcpuFd, Option<u64>), Error> {
     let step = |what: &'static str| move |error| Error::Unable(format!("KVM refused to {what}: {error}"));
     let vcpu = vm.create_vcpu(id).map_err(step("make a vCPU"))?;
     let mut cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(step("tell CPUID"))?;
@@ -209,39 +226,26 @@ fn vcpu(kvm: &Kvm, vm: &VmFd, id: u64, test: &Test, memory: &mut Memory) -> Resu
     if features & XSAVE != 0 {
         registers.cr4 |= CR4_OSXSAVE;
     }
-    if test.at != At::Guest {
-        if !offers_svm(&cpuid) {
-            return Err(Error::Unable(NO_SVM.to_owned()));
-        }
-        registers.efer |= EFER_SVME;
-        svm::fill(memory, &registers)?;
+    let extension = nesting::needed(test.at, &cpuid)?;
+    if let Some(extension) = extension {
+        extension.fill(memory, &mut registers)?;
     }
     vcpu.set_sregs(&registers).map_err(step("set segment registers"))?;
     if test.avx {
         allow_avx(&vcpu, features)?;
     }
     set_msrs(&vcpu, &layout::system_call_registers())?;
-    if test.at != At::Guest {
-        set_msrs(&vcpu, &svm::registers())?;
+    if let Some(extension) = extension {
+        set_msrs(&vcpu, &extension.registers())?;
     }
     if test.ring == 0 {
         set_msrs(&vcpu, &layout::interrupt_registers())?;
     }
-    Ok(vcpu)
+    Ok((vcpu, extension.and_then(|extension| extension.begin(test.at))))
 }
 
 /// Pages of this size are large.
 const LARGE_PAGE: u64 = 2 << 20;
-
-/// Why there is no L2.
-const NO_SVM: &str = "KVM offers its guests no SVM here, which needs an AMD processor and kvm_amd with nested=1";
-/// The bit of EFER that switches SVM on, and that of leaf 0x80000001's ecx that offers it.
-const EFER_SVME: u64 = 1 << 12;
-const SVM: u32 = 1 << 2;
-
-fn offers_svm(cpuid: &CpuId) -> bool {
-    cpuid.as_slice().iter().any(|entry| entry.function == 0x8000_0001 && entry.ecx & SVM != 0)
-}
 
 /// Bits of ecx of leaf 1, and the control register's bit that the first one allows (Intel SDM volume 2, CPUID).
 const XSAVE: u32 = 1 << 26;

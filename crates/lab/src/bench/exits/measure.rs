@@ -5,10 +5,10 @@
 //!                             sizing                       control: what to subtract    samples, KVM's counters
 //! ```
 
-use super::catalogue::{self, At, Test};
+use super::catalogue::{self, Test};
 use super::layout::{MOST_SAMPLES, NEW_BYTES};
 use super::machine::{Machine, Stop, Turn};
-use super::{Plan, here as native, payload, svm};
+use super::{Plan, here as native, payload};
 use crate::Error;
 use crate::bench::audit::Audit;
 use crate::bench::priority;
@@ -129,9 +129,9 @@ fn ticks() -> u64 {
 
 fn take(machine: &mut Machine, test: &Test, plan: &Plan, stop: &AtomicBool) -> Result<Taken, Stop> {
     let audit = Audit::begin(&plan.root, plan.cpu);
-    if test.at == At::Nested {
-        // L1 starts L2, whose port write comes straight here; whatever is run from now on, L2 runs.
-        machine.go(&Turn { entry: svm::begin(), samples: 1, ..Turn::default() }, stop)?;
+    if let Some(entry) = machine.l1() {
+        // L1 gets ready; if it starts an L2, that one's port write comes straight here, and whatever is run then, L2 runs.
+        machine.go(&Turn { entry, samples: 1, ..Turn::default() }, stop)?;
     }
     let pages = MOST_SAMPLES * 8 / 4096;
     machine.go(&Turn { entry: payload::touch_pages(), samples: pages, ..Turn::default() }, stop)?;

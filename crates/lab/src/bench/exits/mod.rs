@@ -3,7 +3,7 @@
 //! ```text
 //! catalogue  which tests there are           payload  their code, privileged  that of ring 0, layout  where it lies
 //! partner    a second vCPU
-//! svm        a hypervisor inside the guest, whose guest runs the same code
+//! svm, vmx   a hypervisor inside the guest, whose guest runs the same code    nesting  which of them
 //! here       the same code in this process   machine  a guest that runs it, and KVM's counters around the run
 //! measure    one test --> base::Measured
 //! ```
@@ -14,10 +14,12 @@ mod here;
 mod layout;
 mod machine;
 mod measure;
+mod nesting;
 mod partner;
 pub mod payload;
 mod privileged;
 mod svm;
+mod vmx;
 
 pub use catalogue::{TESTS, Test};
 pub use measure::{guest, here, names};

@@ -124,8 +124,16 @@ std::arch::global_asm!(
     "    jmp 3b",
     // What runs at ring 0 for ring 3: behind UD2, and behind SYSCALL.
     "body skip_ud2",
+    "    push rax",
+    "    mov rax, [rsp + 8]",
+    "    cmp word ptr [rax], 0x0b0f", // any other instruction is missing here
+    "    pop rax",
+    "    jne 7f",
     "    add qword ptr [rsp], 2",
     "    iretq",
+    "7:  mov al, 6",
+    "    out 0xf5, al",
+    "    jmp 7b",
     "body system_call",
     "    sysretq",
     "kvmscope_bench_end:",

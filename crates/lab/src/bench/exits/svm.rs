@@ -43,7 +43,7 @@ std::arch::global_asm!(
     "    cmp qword ptr [{vmcb} + 0x70], 0x81", // VMMCALL
     "    je 4f",
     "    mov al, [{vmcb} + 0x70]",
-    "    out 0xf5, al",
+    "    out 0xf6, al",
     "3:  push rbx",
     "    push rcx",
     "    push rdx",

@@ -5,10 +5,10 @@
 
 use crate::Error;
 use crate::bench::environment::environment;
-use crate::bench::exits::Plan;
+use crate::bench::exits::{Plan, catalogue};
 use crate::bench::launch;
 use crate::nested::initramfs::PROGRAM;
-use crate::nested::settings::Settings;
+use crate::nested::settings::{Settings, Tests};
 use base::Bench;
 use base::recording::{Part, PartKind, PartState};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,10 @@ pub fn run(settings: &Settings, root: &Path, id: &str, say: &mut dyn FnMut(&str)
         launch: 0,
         disturb: false,
         fifo: false,
-        only: Vec::new(),
+        only: match settings.tests {
+            Tests::All => Vec::new(),
+            Tests::Nested => catalogue::nested().map(str::to_owned).collect(),
+        },
     };
     let mut bench = Bench::new("exits", environment(Path::new("/")));
     for number in 0..settings.loops {
