@@ -23,7 +23,13 @@ lacks() {
     elif ! node -e 'const [major, minor] = process.versions.node.split(".").map(Number);
         process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)'; then
         echo "Node.js $(node --version) is older than 20.19"
+    elif ! install_packages >/dev/null 2>&1; then
+        echo "its packages cannot be installed here"
     fi
+}
+# Not `npm ci`: it wants a line for every platform of every optional tool, and registries may lack some.
+install_packages() {
+    (cd ui && npm install --no-save --no-audit --no-fund)
 }
 if [ "${1:-}" = --able ]; then
     [ -z "$(lacks)" ]
@@ -36,7 +42,6 @@ if [ "${1:-}" = --test ]; then
         exit 0
     fi
     cd ui
-    npm install --no-save --no-audit --no-fund
     npm run lint
     npm test
     npm run build
@@ -51,7 +56,6 @@ if ! command -v npm >/dev/null; then
     echo "npm is needed to build the dashboard (Node.js 20.19 or newer); \`make run\` builds the program without it." >&2
     exit 1
 fi
+install_packages
 cd ui
-# Not `npm ci`: it wants a line for every platform of every optional tool, and registries may lack some.
-npm install --no-save --no-audit --no-fund
 npm run build

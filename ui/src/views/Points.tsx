@@ -9,7 +9,9 @@ const SCALE_AT = 330;
 const SCALE = 240;
 
 export function Points({ group }: { group: PointGroup }) {
-  const place = logScale(group.points.flatMap((point) => [point.low ?? point.value, point.value, point.high ?? point.value]));
+  const place = logScale(
+    group.points.flatMap((point) => [point.low ?? point.value, point.value, point.high ?? point.value]),
+  );
   const x = (value: number) => SCALE_AT + place(value) * SCALE;
   return (
     <svg
@@ -48,7 +50,17 @@ export function Points({ group }: { group: PointGroup }) {
 }
 
 function Shape({ point, at }: { point: Point; at: number }) {
-  if (point.mark === "published") return <path d={`M${at - 5} 10L${at} 5L${at + 5} 10L${at} 15Z`} fill="var(--soft)" />;
+  if (point.mark === "published")
+    return <path d={`M${at - 5} 10L${at} 5L${at + 5} 10L${at} 15Z`} fill="var(--soft)" />;
   const measured = point.mark === "measured";
-  return <circle cx={at} cy="10" r="4.5" fill={measured ? "var(--ink)" : "none"} stroke="var(--ink)" stroke-width="2" />;
+  return (
+    <circle
+      cx={at}
+      cy="10"
+      r="4.5"
+      fill={measured ? "var(--ink)" : "none"}
+      stroke="var(--ink)"
+      stroke-width="2"
+    />
+  );
 }
