@@ -81,6 +81,19 @@ export interface PointGroup {
   points: Point[];
 }
 
+/** A machine under one placement: nodes, their cores, the CPUs of each. */
+export interface Panel {
+  title: string;
+  nodes: { title: string; cores: CpuBox[][] }[];
+  links: string[];
+}
+
+export interface CpuBox {
+  cpu: number;
+  chips: string[];
+  contended: boolean;
+}
+
 export interface FigureData {
   id: string;
   title: string;
@@ -90,6 +103,7 @@ export interface FigureData {
   rungs?: Rung[];
   bins?: Bin[];
   scales?: PointGroup[];
+  panels?: Panel[];
 }
 
 export interface Section {

@@ -1,9 +1,10 @@
-/** A Section's figure, by its kind: bars, a ladder, a histogram, points on a scale. */
+/** A Section's figure, by its kind: bars, a ladder, a histogram, points on a scale, a machine. */
 import { useRef } from "preact/hooks";
 import type { Bar, BarGroup, FigureData } from "../data/types";
 import { fillOf, levelState, STATE_NAMES } from "../draw/tokens";
 import { amount, duration, percent } from "../maths/format";
 import { Points } from "./Points";
+import { Topology } from "./Topology";
 import { useWidth } from "./useSize";
 
 const ROW = 24;
@@ -26,6 +27,7 @@ export function Drawing({ figure }: { figure: FigureData }) {
         ))}
       </>
     );
+  if (figure.panels) return <Topology panels={figure.panels} />;
   if (figure.bins) return <Histogram bins={figure.bins} />;
   if (figure.rungs) return <Rungs rungs={figure.rungs} />;
   return <p class="soft">This page does not know how to draw "{figure.drawing}"; a newer kvmscope does.</p>;
