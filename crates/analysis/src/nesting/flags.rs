@@ -46,6 +46,7 @@ const NEVER: &[&str] = &[
     "x2avic",
     "svm_lock",
     "v_spec_ctrl",
+    "decodeassists",
 ];
 
 /// One flag at two levels.
