@@ -1,7 +1,8 @@
 //! Each rule about placement: a case that fires it, and one, a single thing away, that stays silent.
 
+use base::CpuSet;
+use host::Machine;
 use host::machine::{Cpu, CpuUse, Domain, Fact, Irq, Nic, Node, Role, Thread, domains_of};
-use host::{CpuSet, Machine};
 use kvmscope_analysis::placement::{Wishes, build, section::section};
 
 fn set(list: &str) -> CpuSet {

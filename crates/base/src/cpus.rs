@@ -1,88 +1,181 @@
-//! A set of CPUs, read and written as the kernel does: `0-3,8`.
+//! A set of CPUs: one type for every list and mask that a kernel, libvirt or a person writes.
 //!
-//! Two lists that are spelled differently may be the same set; what the kernel gives back is its own spelling of what was
-//! asked for. Source of the form: Documentation/admin-guide/cputopology.rst and `bitmap_parselist`, lib/bitmap-str.c
-//! (Linux 6.12); libvirt adds `^2`, a CPU that is taken out again (formatdomain, attribute `cpuset`).
+//! In: `0-3,8` (sysfs, `taskset -c`), `0-7,^2` (libvirt), `ff,00000001` (a mask). Out: the list form that the kernel prints
+//! and that `virsh`, `taskset -c` and `smp_affinity_list` take.
+//! Sources: cpuset(7), section "List format" and "Mask format"; virsh(1), `vcpupin`.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
-/// The largest CPU number that is believed: far above any kernel's NR_CPUS, so that `0-4000000000` fills no memory.
-const LARGEST: usize = 65_535;
+/// CPUs beyond this number are held to be a typing error; Linux 6.12 allows 8,192 (NR_CPUS_RANGE_END).
+pub const MOST_CPUS: u32 = 8_192;
 
 /// A set of CPUs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Cpus(BTreeSet<usize>);
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CpuSet {
+    /// 64 CPUs a word, without empty words at the end, so that equal sets are equal words.
+    words: Vec<u64>,
+}
 
-impl Cpus {
-    /// Reads a list; `None` if it is none. An empty text is the empty set.
+impl CpuSet {
+    /// The set of one CPU.
+    pub fn one(cpu: u32) -> Self {
+        [cpu].into_iter().collect()
+    }
+
+    /// Reads a list: numbers, ranges, ranges in groups (`0-31:2/4`), and `^N` or `^N-M` to leave some out again.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut set = BTreeSet::new();
+        let (mut set, mut without) = (Self::default(), Self::default());
         for item in text.trim().split(',').map(str::trim).filter(|item| !item.is_empty()) {
-            let (taken_out, range) = item.strip_prefix('^').map_or((false, item), |range| (true, range));
+            let (item, into) = match item.strip_prefix('^') {
+                Some(item) => (item, &mut without),
+                None => (item, &mut set),
+            };
+            let (range, groups) = item.split_once(':').map_or((item, None), |(range, groups)| (range, Some(groups)));
             let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
-            if first > last || last > LARGEST {
+            let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+            let (used, size) = match groups {
+                Some(groups) => {
+                    let (used, size) = groups.split_once('/')?;
+                    (used.parse().ok()?, size.parse().ok().filter(|size| *size > 0)?)
+                }
+                None => (1, 1),
+            };
+            if first > last || last >= MOST_CPUS {
                 return None;
             }
-            if taken_out {
-                set.retain(|cpu| !(first..=last).contains(cpu));
-            } else {
-                set.extend(first..=last);
-            }
+            (first..=last).filter(|cpu| (cpu - first) % size < used).for_each(|cpu| into.insert(cpu));
         }
-        Some(Self(set))
+        Some(set.without(&without))
     }
 
-    /// The CPUs, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().copied()
+    /// Reads a mask in hexadecimal words of 32 bits, the highest first: `ff,00000001`.
+    pub fn parse_mask(text: &str) -> Option<Self> {
+        let mut set = Self::default();
+        let words: Vec<&str> = text.trim().trim_start_matches("0x").split(',').collect();
+        for (index, word) in words.iter().rev().enumerate() {
+            let word = u32::from_str_radix(word, 16).ok()?;
+            let base = u32::try_from(index).ok()?.checked_mul(32).filter(|base| *base < MOST_CPUS)?;
+            (0..32).filter(|bit| word >> bit & 1 == 1).for_each(|bit| set.insert(base + bit));
+        }
+        Some(set)
     }
 
-    /// True if `cpu` is one of them.
-    pub fn contains(&self, cpu: usize) -> bool {
-        self.0.contains(&cpu)
+    /// Adds a CPU; one beyond [`MOST_CPUS`] is left out.
+    pub fn insert(&mut self, cpu: u32) {
+        if cpu >= MOST_CPUS {
+            return;
+        }
+        let (word, bit) = (cpu as usize / 64, cpu % 64);
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << bit;
     }
 
-    /// How many there are.
+    /// Whether a CPU is in it.
+    pub fn contains(&self, cpu: u32) -> bool {
+        self.words.get(cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1)
+    }
+
+    /// Its CPUs in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let bits = |(index, word): (usize, &u64)| {
+            let (base, word) = (index as u32 * 64, *word);
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| base + bit)
+        };
+        self.words.iter().enumerate().flat_map(bits)
+    }
+
+    /// How many CPUs it has.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// True if there is none.
+    /// Whether it has none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.words.is_empty()
     }
 
-    /// True if they have a CPU in common.
-    pub fn overlap(&self, other: &Self) -> bool {
-        self.0.intersection(&other.0).next().is_some()
+    /// The lowest CPU.
+    pub fn first(&self) -> Option<u32> {
+        self.iter().next()
+    }
+
+    /// The highest CPU.
+    pub fn last(&self) -> Option<u32> {
+        self.iter().last()
+    }
+
+    /// What both have.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        self.by_words(other, |a, b| a & b)
+    }
+
+    /// What either has.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        self.by_words(other, |a, b| a | b)
+    }
+
+    /// What this has and the other has not.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        self.by_words(other, |a, b| a & !b)
+    }
+
+    /// Whether they share a CPU.
+    pub fn meets(&self, other: &Self) -> bool {
+        self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
+    }
+
+    /// Whether the other has all of it.
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.without(other).is_empty()
+    }
+
+    fn by_words(&self, other: &Self, combine: fn(u64, u64) -> u64) -> Self {
+        let word = |words: &[u64], index: usize| words.get(index).copied().unwrap_or(0);
+        let count = self.words.len().max(other.words.len());
+        let mut words: Vec<u64> =
+            (0..count).map(|index| combine(word(&self.words, index), word(&other.words, index))).collect();
+        while words.last() == Some(&0) {
+            words.pop();
+        }
+        Self { words }
     }
 }
 
-impl FromIterator<usize> for Cpus {
-    fn from_iter<I: IntoIterator<Item = usize>>(cpus: I) -> Self {
-        Self(cpus.into_iter().collect())
+impl FromIterator<u32> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> Self {
+        let mut set = Self::default();
+        cpus.into_iter().for_each(|cpu| set.insert(cpu));
+        set
     }
 }
 
-impl fmt::Display for Cpus {
-    /// Ranges, as the kernel writes them.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.iter().peekable();
-        let mut comma = "";
-        while let Some(first) = rest.next() {
+impl fmt::Display for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut cpus = self.iter().peekable();
+        let mut between = "";
+        while let Some(first) = cpus.next() {
             let mut last = first;
-            while let Some(next) = rest.next_if_eq(&(last + 1)) {
+            while let Some(next) = cpus.next_if_eq(&(last + 1)) {
                 last = next;
             }
-            match last == first {
-                true => write!(out, "{comma}{first}")?,
-                false => write!(out, "{comma}{first}-{last}")?,
+            write!(f, "{between}{first}")?;
+            if last > first {
+                write!(f, "-{last}")?;
             }
-            comma = ",";
+            between = ",";
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CpuSet({self})")
     }
 }
 
@@ -90,14 +183,36 @@ impl fmt::Display for Cpus {
 mod tests {
     use super::*;
 
+    fn list(text: &str) -> String {
+        CpuSet::parse(text).unwrap().to_string()
+    }
+
     #[test]
-    fn lists_are_read_and_written_as_the_kernel_does() {
-        let shown = |text: &str| Cpus::parse(text).map(|cpus| cpus.to_string());
-        assert_eq!(shown("0,1,2,3,8\n").as_deref(), Some("0-3,8"));
-        assert_eq!(shown("0-7,^2").as_deref(), Some("0-1,3-7"));
-        assert_eq!(shown("").as_deref(), Some(""));
-        assert_eq!([shown("3-1"), shown("x"), shown("0-4000000000"), shown("-1")], [const { None }; 4]);
-        assert!(Cpus::parse("0-1").unwrap().overlap(&Cpus::parse("1-2").unwrap()));
-        assert!(!Cpus::parse("0").unwrap().overlap(&Cpus::parse("1-2").unwrap()));
+    fn lists_are_read_as_kernel_and_libvirt_write_them() {
+        assert_eq!(list("0-3,8\n"), "0-3,8");
+        assert_eq!(list("0,2,4,6"), "0,2,4,6");
+        assert_eq!(list("0-7,^2,^4-5"), "0-1,3,6-7");
+        assert_eq!(list("0-15:2/4"), "0-1,4-5,8-9,12-13");
+        assert_eq!(list("127,0,64"), "0,64,127");
+        assert_eq!(list(""), "");
+        for wrong in ["a", "3-1", "1-", "0-99999999", "0-3:1/0", "0-3:1"] {
+            assert_eq!(CpuSet::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn masks_have_their_highest_word_first() {
+        assert_eq!(CpuSet::parse_mask("00000001,80000003").unwrap().to_string(), "0-1,31-32");
+        assert_eq!(CpuSet::parse_mask("0").unwrap().to_string(), "");
+        assert_eq!(CpuSet::parse_mask("xyz"), None);
+    }
+
+    #[test]
+    fn sets_are_equal_by_what_they_hold() {
+        let high = CpuSet::parse("1,200").unwrap();
+        assert_eq!(high.without(&CpuSet::one(200)), CpuSet::one(1));
+        assert_eq!((high.len(), high.first()), (2, Some(1)));
+        assert!(high.meets(&CpuSet::one(200)) && !high.meets(&CpuSet::one(199)));
+        assert!(CpuSet::one(1).is_within(&high) && !high.is_within(&CpuSet::one(1)));
     }
 }

@@ -23,7 +23,7 @@ pub mod utc;
 
 pub use bench::{Bench, Measured, Params};
 pub use change::Change;
-pub use cpus::Cpus;
+pub use cpus::CpuSet;
 pub use figure::Figure;
 pub use finding::{Cost, CostKind, Evidence, Finding, Needs, Severity};
 pub use histogram::Histogram;

@@ -15,7 +15,7 @@ use crate::plays::trial::{self, Outcome};
 use analysis::contention::{Direction, Move, Prediction};
 use anyhow::{anyhow, bail};
 use base::number::percent;
-use base::{Change, Cpus};
+use base::{Change, CpuSet};
 use clap::Args;
 use lab::apply::{Host, Prepared, make};
 use lab::journal::{Entry, Reverted, Step};
@@ -213,7 +213,7 @@ fn put_back(entry: Entry, proc: &Path) -> anyhow::Result<()> {
 /// The threads that the steps move.
 fn moves(steps: &[Step]) -> Vec<Move> {
     let moved = |step: &Step| match step {
-        Step::TaskAffinity { thread, new, .. } => Some(Move { tid: thread.pid, cpus: Cpus::parse(new)? }),
+        Step::TaskAffinity { thread, new, .. } => Some(Move { tid: thread.pid, cpus: CpuSet::parse(new)? }),
         _ => None,
     };
     steps.iter().filter_map(moved).collect()

@@ -10,7 +10,6 @@
 //! ```
 
 pub mod cpuid;
-pub mod cpus;
 pub mod error;
 pub mod fired;
 pub mod hypervisor;
@@ -24,7 +23,6 @@ pub mod snapshot;
 pub mod virtualization;
 
 pub use cpuid::Cpuid;
-pub use cpus::CpuSet;
 pub use error::Error;
 pub use machine::Machine;
 pub use snapshot::Snapshot;

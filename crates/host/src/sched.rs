@@ -11,7 +11,7 @@
 //! Sources: Documentation/scheduler/sched-stats.rst; proc_pid_stat(5), fields 22 and 39. A kernel without SCHED_INFO writes
 //! zeros, which is no measurement: `known` says whether any thread had time.
 
-use base::Cpus;
+use base::CpuSet;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -32,9 +32,9 @@ pub struct Thread {
     /// Its name, as the kernel cuts it.
     pub name: String,
     /// The CPU it ran on last.
-    pub cpu: usize,
+    pub cpu: u32,
     /// The CPUs it may use.
-    pub allowed: Cpus,
+    pub allowed: CpuSet,
     /// Time on a CPU since its start.
     pub run_ns: u64,
     /// Time runnable and not running since its start.
@@ -58,9 +58,9 @@ pub struct Load {
     /// Its name.
     pub name: String,
     /// The CPU it ran on last.
-    pub cpu: usize,
+    pub cpu: u32,
     /// The CPUs it may use.
-    pub allowed: Cpus,
+    pub allowed: CpuSet,
     /// Share of the time that it ran.
     pub run: f64,
     /// Share of the time that it was ready and another ran.
@@ -141,7 +141,7 @@ impl Thread {
         let thread = Self {
             name: before.split_once('(')?.1.to_owned(),
             cpu: field(39)?.parse().ok()?,
-            allowed: Cpus::parse(allowed)?,
+            allowed: CpuSet::parse(allowed)?,
             run_ns: times.next()?.ok()?,
             wait_ns: times.next()?.ok()?,
             at_ns,

@@ -1,7 +1,8 @@
 //! Evidence as people paste it, and what it must not be taken for.
 
+use base::CpuSet;
 use kvmscope_host::machine::Role;
-use kvmscope_host::{CpuSet, Machine, paste};
+use kvmscope_host::{Machine, paste};
 use std::path::Path;
 
 fn seed() -> Machine {

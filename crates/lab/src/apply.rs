@@ -12,7 +12,7 @@
 use crate::Error;
 use crate::journal::pin::{self, Pin, Pinned, Scope};
 use crate::journal::{Entry, Owner, Step, thread};
-use base::{Change, Cpus};
+use base::{Change, CpuSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -205,8 +205,8 @@ fn pins(domain: &str, pinned: Pinned, cpus: &str, from: Option<&str>) -> Result<
     }
 }
 
-fn list(text: &str) -> Result<Cpus, Error> {
-    let cpus = Cpus::parse(text).filter(|cpus| !cpus.is_empty());
+fn list(text: &str) -> Result<CpuSet, Error> {
+    let cpus = CpuSet::parse(text).filter(|cpus| !cpus.is_empty());
     cpus.ok_or_else(|| Error::Unable(format!("`{}` is no CPU list", text.trim())))
 }
 

@@ -75,14 +75,14 @@ mod tests {
     use super::super::tests::load;
     use super::super::{best_moves, predict, starved};
     use super::*;
-    use base::Cpus;
+    use base::CpuSet;
 
     #[test]
     fn the_finding_names_the_culprit_and_types_the_move_with_its_way_back() {
         let loads = [load(1, "CPU 0/KVM", 0, 0.6, 0.4), load(2, "vhost-1", 0, 0.3, 0.6)];
         let all = starved(&loads);
         let vhost: Vec<&Starved<'_>> = all.iter().filter(|one| one.thread.id.tid == 2).collect();
-        let (moves, prediction) = best_moves(&loads, &[2], &Cpus::parse("0-1").unwrap()).unwrap();
+        let (moves, prediction) = best_moves(&loads, &[2], &CpuSet::parse("0-1").unwrap()).unwrap();
         assert_eq!(prediction, predict(&loads, &moves));
         let found = finding(&vhost, &loads, "vhost-1", Some((&moves, &prediction))).unwrap();
         assert_eq!(found.title, "vhost-1 waited 60.0 % of the time for CPU 0 while CPU 0/KVM ran");

@@ -82,12 +82,12 @@ const MOST_NAMED: usize = 4;
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use base::Cpus;
+    use base::CpuSet;
     use host::sched::ThreadId;
 
-    pub(crate) fn load(tid: u32, name: &str, cpu: usize, run: f64, wait: f64) -> Load {
+    pub(crate) fn load(tid: u32, name: &str, cpu: u32, run: f64, wait: f64) -> Load {
         let id = ThreadId { pid: 1, tid, start_ticks: 1 };
-        Load { id, name: name.into(), cpu, allowed: Cpus::from_iter([cpu]), run, wait }
+        Load { id, name: name.into(), cpu, allowed: CpuSet::from_iter([cpu]), run, wait }
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! sched-eevdf.rst). What a thread wants is at least what it ran and waited; interrupts, SMT siblings and NUMA distance are
 //! not part of the model, so it gives a direction, and shares, never a throughput.
 
-use base::Cpus;
+use base::CpuSet;
 use host::sched::Load;
 
 /// Sums of shortfall closer than this are the same: two hundredths of a CPU.
@@ -27,7 +27,7 @@ pub struct Move {
     /// The thread's id.
     pub tid: u32,
     /// The CPUs.
-    pub cpus: Cpus,
+    pub cpus: CpuSet,
 }
 
 /// Where a move leads.
@@ -86,8 +86,8 @@ pub fn predict(loads: &[Load], moves: &[Move]) -> Prediction {
 
 /// The moves of `tids` to single CPUs of `online` that the model prefers, if they are better than staying; threads that stay
 /// are not among them. All ways are tried where there are few, else one CPU for all.
-pub fn best_moves(loads: &[Load], tids: &[u32], online: &Cpus) -> Option<(Vec<Move>, Prediction)> {
-    let cpus: Vec<usize> = online.iter().collect();
+pub fn best_moves(loads: &[Load], tids: &[u32], online: &CpuSet) -> Option<(Vec<Move>, Prediction)> {
+    let cpus: Vec<u32> = online.iter().collect();
     let ways = u32::try_from(tids.len()).ok().and_then(|threads| cpus.len().checked_pow(threads));
     let exact = ways.filter(|ways| *ways <= MOST_WAYS);
     let to = |way: usize| -> Vec<Move> {
@@ -96,7 +96,7 @@ pub fn best_moves(loads: &[Load], tids: &[u32], online: &Cpus) -> Option<(Vec<Mo
             None => cpus[way],
         };
         let moved = tids.iter().enumerate();
-        moved.map(|(index, tid)| Move { tid: *tid, cpus: Cpus::from_iter([cpu(index)]) }).collect()
+        moved.map(|(index, tid)| Move { tid: *tid, cpus: CpuSet::one(cpu(index)) }).collect()
     };
     let tried = (0..exact.unwrap_or(cpus.len())).map(|way| (to(way), predict(loads, &to(way))));
     let (mut moves, prediction) = tried.min_by(|(_, a), (_, b)| a.shortfall_after.total_cmp(&b.shortfall_after))?;
@@ -115,10 +115,9 @@ fn shares(loads: &[&Load], moves: &[Move]) -> Vec<f64> {
         let free = |index: &usize| cpus_of(loads[*index]).len() > 1;
         free(a).cmp(&free(b)).then(loads[*b].demand().total_cmp(&loads[*a].demand()))
     });
-    let mut on: std::collections::BTreeMap<usize, Vec<usize>> = std::collections::BTreeMap::new();
+    let mut on: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
     for index in order {
-        let wanted =
-            |cpu: usize| -> f64 { on.get(&cpu).into_iter().flatten().map(|other| loads[*other].demand()).sum() };
+        let wanted = |cpu: u32| -> f64 { on.get(&cpu).into_iter().flatten().map(|other| loads[*other].demand()).sum() };
         let cpus = cpus_of(loads[index]);
         let least = cpus.iter().min_by(|a, b| wanted(*a).total_cmp(&wanted(*b))).unwrap_or(loads[index].cpu);
         on.entry(least).or_default().push(index);
@@ -142,8 +141,8 @@ mod tests {
     use super::super::tests::load;
     use super::*;
 
-    fn to(tid: u32, cpu: usize) -> Vec<Move> {
-        vec![Move { tid, cpus: Cpus::from_iter([cpu]) }]
+    fn to(tid: u32, cpu: u32) -> Vec<Move> {
+        vec![Move { tid, cpus: CpuSet::from_iter([cpu]) }]
     }
 
     #[test]
@@ -171,7 +170,7 @@ mod tests {
     fn the_best_cpu_is_the_one_nobody_wants_and_there_may_be_none() {
         let loads = [load(1, "spin", 0, 0.5, 0.5), load(2, "vhost", 0, 0.5, 0.4), load(3, "half", 1, 0.5, 0.0)];
         let best = |tids: &[u32], online: &str| {
-            best_moves(&loads, tids, &Cpus::parse(online).unwrap()).map(|(moves, _)| moves)
+            best_moves(&loads, tids, &CpuSet::parse(online).unwrap()).map(|(moves, _)| moves)
         };
         assert_eq!(best(&[2], "0-2"), Some(to(2, 2)));
         assert_eq!(best(&[2], "0-1"), Some(to(2, 1)));
@@ -181,18 +180,18 @@ mod tests {
     #[test]
     fn of_two_threads_one_may_better_stay() {
         let loads = [load(1, "spin", 0, 0.4, 0.6), load(2, "a", 0, 0.4, 0.5), load(3, "b", 0, 0.2, 0.7)];
-        let (moves, prediction) = best_moves(&loads, &[2, 3], &Cpus::parse("0-2").unwrap()).unwrap();
+        let (moves, prediction) = best_moves(&loads, &[2, 3], &CpuSet::parse("0-2").unwrap()).unwrap();
         assert_eq!(moves.len(), 2, "each has a CPU for itself: {moves:?}");
         assert!(prediction.shortfall_after < 1e-9);
         let busy = [loads.to_vec(), vec![load(4, "spin", 1, 0.6, 0.4), load(5, "spin", 1, 0.4, 0.6)]].concat();
-        let (moves, _) = best_moves(&busy, &[2, 3], &Cpus::parse("0-2").unwrap()).unwrap();
+        let (moves, _) = best_moves(&busy, &[2, 3], &CpuSet::parse("0-2").unwrap()).unwrap();
         assert!(moves.iter().all(|one| !one.cpus.contains(1)), "the full CPU is left alone: {moves:?}");
     }
 
     #[test]
     fn a_thread_that_may_use_several_cpus_goes_where_there_is_room() {
         let mut free = load(2, "free", 0, 0.5, 0.3);
-        free.allowed = Cpus::parse("0-1").unwrap();
+        free.allowed = CpuSet::parse("0-1").unwrap();
         let both = [load(1, "spin", 0, 1.0, 0.0), free];
         assert!(predict(&both, &[]).shortfall_now < 1e-9);
     }

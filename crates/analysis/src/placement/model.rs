@@ -2,9 +2,10 @@
 
 use super::proposal::Proposal;
 use super::solver::Goal;
+use base::CpuSet;
 use base::Level;
+use host::Machine;
 use host::machine::{Domain, Role, Thread};
-use host::{CpuSet, Machine};
 
 /// A run share above which a thread counts as busy.
 pub const BUSY: f64 = 0.05;

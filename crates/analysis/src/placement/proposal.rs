@@ -6,8 +6,9 @@
 use super::model::{Demand, Wishes};
 use super::solver::{Goal, Plan, REMOTE_DISTANCE, Room, Task, Unit, plans};
 use base::Change;
+use base::CpuSet;
+use host::Machine;
 use host::machine::{Domain, Role, Thread};
-use host::{CpuSet, Machine};
 use std::collections::BTreeMap;
 
 /// Placements that are shown.

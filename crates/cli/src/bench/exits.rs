@@ -10,6 +10,7 @@ use clap::Args;
 use lab::bench::environment::environment;
 use lab::bench::exits::{Plan, names};
 use lab::bench::launch;
+use lab::journal::thread;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -56,7 +57,7 @@ impl Exits {
             device: self.device.clone(),
             root: PathBuf::from("/"),
             cpu,
-            other_cpu: launch::cpus()?.into_iter().find(|other| *other != cpu),
+            other_cpu: thread::affinity(thread::own())?.iter().find(|other| *other != cpu),
             ns_per_tick: launch::ns_per_tick(),
             target,
             limit: LIMIT + 2 * target,

@@ -10,6 +10,7 @@ use anyhow::bail;
 use base::{Bench, Measured};
 use clap::Args;
 use lab::bench::launch::{self, Job};
+use lab::journal::thread;
 
 /// Options of benches that measure in launches.
 #[derive(Args)]
@@ -22,7 +23,7 @@ pub struct LaunchOptions {
     pub seconds: u64,
     /// The CPU to measure on [default: the last one that may be used]
     #[arg(long, value_name = "CPU")]
-    cpu: Option<usize>,
+    cpu: Option<u32>,
     /// Measure by SCHED_FIFO, which ordinary threads cannot interrupt (root)
     #[arg(long)]
     fifo: bool,
@@ -40,14 +41,14 @@ pub struct Work<'a> {
 
 impl LaunchOptions {
     /// The CPU that was asked for, or the last of ours: the first often serves the machine's interrupts.
-    pub fn cpu(&self) -> anyhow::Result<usize> {
-        let cpus = launch::cpus()?;
+    pub fn cpu(&self) -> anyhow::Result<u32> {
+        let cpus = thread::affinity(thread::own())?;
         match self.cpu {
-            Some(cpu) if !cpus.contains(&cpu) => {
+            Some(cpu) if !cpus.contains(cpu) => {
                 bail!(WrongUse(format!("CPU {cpu} is not one that this process may use")))
             }
             Some(cpu) => Ok(cpu),
-            None => Ok(cpus.last().copied().unwrap_or(0)),
+            None => Ok(cpus.last().unwrap_or(0)),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use analysis::placement::Wishes;
 use analysis::placement::solver::Goal;
+use base::CpuSet;
 use clap::{Args, ValueEnum};
-use host::CpuSet;
 
 /// What the user fixes and wishes of placements.
 #[derive(Args)]

@@ -6,8 +6,9 @@ use crate::page::PageOptions;
 use crate::plays::netns::{Bench, Play, Told};
 use anyhow::{anyhow, bail};
 use base::utc::Utc;
-use base::{Cpus, Section};
+use base::{CpuSet, Section};
 use clap::{Args, ValueEnum};
+use lab::journal::thread;
 use lab::netns::own::{End, OwnBed};
 use lab::netns::{Bed, Forwarder, Settings};
 use std::io::Write;
@@ -86,7 +87,8 @@ impl Netns {
         if !rustix::process::geteuid().is_root() {
             bail!("namespaces, packet sockets and pins need root; run `sudo kvmscope lab netns`");
         }
-        let cpus = lab::bench::launch::cpus()?;
+        let online = thread::affinity(thread::own())?;
+        let cpus: Vec<u32> = online.iter().collect();
         let stop = crate::plays::interrupted()?;
         let name = format!("kvmscope-netns-{}", Utc::of(SystemTime::now()).name());
         let output = self.output.clone().unwrap_or_else(|| name.into());
@@ -109,7 +111,7 @@ impl Netns {
             stop: &stop,
             say: &say,
             output: &output,
-            online: Cpus::from_iter(cpus.iter().copied()),
+            online,
         };
         let load_cpus = load_cpus(&cpus);
         let (told, left) = match self.own()? {
@@ -146,7 +148,7 @@ impl Netns {
         }
     }
 
-    fn settings(&self, fault_cpu: usize, load_cpus: Cpus) -> Settings {
+    fn settings(&self, fault_cpu: u32, load_cpus: CpuSet) -> Settings {
         let forwarder = match self.forwarder {
             ForwarderName::Vhost => Forwarder::Vhost,
             ForwarderName::Kernel => Forwarder::Kernel,
@@ -197,10 +199,10 @@ impl ForwarderName {
 }
 
 /// The load's CPUs: beside the forwarder's, and not all the others, so that one is free to move to.
-fn load_cpus(cpus: &[usize]) -> Cpus {
+fn load_cpus(cpus: &[u32]) -> CpuSet {
     match cpus {
-        [_, one, _] | [_, one] => Cpus::from_iter([*one]),
-        [_, one, two, _, ..] => Cpus::from_iter([*one, *two]),
-        few => Cpus::from_iter(few.iter().copied()),
+        [_, one, _] | [_, one] => CpuSet::from_iter([*one]),
+        [_, one, two, _, ..] => CpuSet::from_iter([*one, *two]),
+        few => CpuSet::from_iter(few.iter().copied()),
     }
 }

@@ -15,7 +15,7 @@ use analysis::contention::{Starved, best_moves, finding, starved};
 use anyhow::bail;
 use base::number::plain;
 use base::table::Shown;
-use base::{Cell, Change, Column, ColumnType, Cpus, Finding, Section, Table};
+use base::{Cell, Change, Column, ColumnType, CpuSet, Finding, Section, Table};
 use host::sched::Load;
 use lab::apply::{Host, Prepared, make};
 use lab::journal::{Entry, Journal, Reverted};
@@ -49,7 +49,7 @@ pub struct Play<'a> {
     pub stop: &'a AtomicBool,
     pub say: &'a dyn Fn(&str),
     pub output: &'a Path,
-    pub online: Cpus,
+    pub online: CpuSet,
 }
 
 /// What came of it.

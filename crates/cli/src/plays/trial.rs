@@ -88,7 +88,7 @@ pub fn loads(proc: &Path, span: Duration) -> anyhow::Result<Vec<Load>> {
 pub fn watched(proc: &Path, moves: &[Move]) -> anyhow::Result<BTreeSet<ThreadId>> {
     let loads = loads(proc, SPAN)?;
     let moved = |load: &Load| moves.iter().any(|one| one.tid == load.id.tid);
-    let mut cpus: BTreeSet<usize> = moves.iter().flat_map(|one| one.cpus.iter()).collect();
+    let mut cpus: BTreeSet<u32> = moves.iter().flat_map(|one| one.cpus.iter()).collect();
     cpus.extend(loads.iter().filter(|load| moved(load)).map(|load| load.cpu));
     let concerned = loads.iter().filter(|load| moved(load) || (load.demand() > FLOOR && cpus.contains(&load.cpu)));
     Ok(concerned.map(|load| load.id).collect())

@@ -1,7 +1,7 @@
 //! What libvirt was asked for: a domain, as its XML or `virsh` tells it.
 
 use super::Fact;
-use crate::CpuSet;
+use base::CpuSet;
 use std::collections::BTreeMap;
 
 /// A domain; what was not told is missing.

@@ -5,7 +5,7 @@
 //! defaults: no DTD). Elements and attributes: libvirt.org/formatdomain.html.
 
 use super::{Disk, Domain, Fact, GuestTopology, Interface};
-use crate::CpuSet;
+use base::CpuSet;
 use roxmltree::{Document, Node, ParsingOptions};
 
 /// An element of the XML.

@@ -1,7 +1,7 @@
 //! The words for a machine whose threads have places.
 
 use super::{Domain, Topology};
-use crate::CpuSet;
+use base::CpuSet;
 use std::collections::BTreeMap;
 use std::fmt;
 

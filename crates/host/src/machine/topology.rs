@@ -3,7 +3,7 @@
 //! `core_id` of sysfs is unique in its package only, and a sibling is never "number plus half": cores are numbered anew here,
 //! by who shares one.
 
-use crate::CpuSet;
+use base::CpuSet;
 use std::collections::BTreeMap;
 
 /// The CPUs of a machine.

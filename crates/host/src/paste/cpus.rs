@@ -51,7 +51,7 @@ fn take(names: &[String], rows: &[Vec<&str>], place: &str, pasted: &mut Pasted) 
     let (mut cores, mut last_caches): (BTreeMap<_, u32>, BTreeMap<u32, u32>) = (BTreeMap::new(), BTreeMap::new());
     for row in rows {
         let Some(number_of) = number(row, cpu) else { continue };
-        if number_of >= crate::cpus::MOST_CPUS {
+        if number_of >= base::cpus::MOST_CPUS {
             continue;
         }
         let (package, node) = (number(row, socket), number(row, node));

@@ -19,7 +19,7 @@ pub(super) fn numactl(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
                 for cpu in rest
                     .split_whitespace()
                     .filter_map(|word| word.parse().ok())
-                    .filter(|cpu| *cpu < crate::cpus::MOST_CPUS)
+                    .filter(|cpu| *cpu < base::cpus::MOST_CPUS)
                 {
                     let own = Cpu { core: cpu, ..Cpu::default() };
                     machine.topology.cpus.entry(cpu).or_insert(own).node = Some(node);

@@ -4,8 +4,8 @@
 //! with `0      0`.
 
 use super::{Pasted, Text};
-use crate::CpuSet;
 use crate::machine::{Fact, Role, Thread};
+use base::CpuSet;
 
 /// A row of virsh's tables: what stands before the list, and the list.
 fn row(line: &str) -> Option<(&str, CpuSet)> {
@@ -42,7 +42,7 @@ pub(super) fn vcpus(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let domain = pasted.machine.domain_mut(&pasted.domain);
     for (line, name, set) in rows {
         if let Ok(vcpu) = name.parse::<u32>()
-            && vcpu < crate::cpus::MOST_CPUS
+            && vcpu < base::cpus::MOST_CPUS
         {
             domain.vcpu_pins.insert(vcpu, text.fact(set, line));
         }

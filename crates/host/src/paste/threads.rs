@@ -60,12 +60,12 @@ fn of_domain(domain: &Domain, rows: &[&TopRow]) -> Vec<Thread> {
     let owner = by_id.values().find_map(|rows| role(rows).and_then(|(_, owner)| owner));
     let vcpus = vcpu_ids(domain, &by_id, owner);
     let mut threads = Vec::new();
-    let make = |role: Role, name: &str, pin: Option<&Fact<crate::CpuSet>>| {
+    let make = |role: Role, name: &str, pin: Option<&Fact<base::CpuSet>>| {
         let mut thread = Thread::new(role, name);
         (thread.vm, thread.pid, thread.affinity) = (Some(domain.name.clone()), owner, pin.cloned());
         thread
     };
-    for vcpu in 0..domain.vcpu_count().min(crate::cpus::MOST_CPUS) {
+    for vcpu in 0..domain.vcpu_count().min(base::cpus::MOST_CPUS) {
         let mut thread = make(Role::Vcpu(vcpu), &format!("CPU {vcpu}"), domain.vcpu_pin(vcpu));
         if let Some((tid, assumed)) = vcpus.get(&vcpu) {
             (thread.tid, thread.assumed) = (Some(*tid), *assumed);

@@ -1,8 +1,8 @@
 //! `lsvmbus -vv`: which CPU of a Hyper-V guest each channel of a device interrupts.
 
 use super::{Pasted, Text};
-use crate::CpuSet;
 use crate::machine::Irq;
+use base::CpuSet;
 
 /// `VMBUS ID 14: Class_ID = {..} - [Synthetic network adapter]` and the channels below it.
 pub(super) fn channels(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {

@@ -25,7 +25,7 @@ const SAME_CLOCK: f64 = 0.05;
 /// Watches one CPU and this thread.
 pub struct Audit {
     root: PathBuf,
-    cpu: usize,
+    cpu: u32,
     before: Moment,
 }
 
@@ -41,7 +41,7 @@ struct Moment {
 
 impl Audit {
     /// Begins to watch `cpu`, on which this thread runs.
-    pub fn begin(root: &Path, cpu: usize) -> Self {
+    pub fn begin(root: &Path, cpu: u32) -> Self {
         Self { root: root.to_owned(), cpu, before: Moment::now(root, cpu) }
     }
 
@@ -52,7 +52,7 @@ impl Audit {
 }
 
 impl Moment {
-    fn now(root: &Path, cpu: usize) -> Self {
+    fn now(root: &Path, cpu: u32) -> Self {
         let stat = std::fs::read_to_string(root.join("proc/stat")).unwrap_or_default();
         let msrs = File::open(root.join(format!("dev/cpu/{cpu}/msr"))).ok();
         let msr = |index| {
@@ -115,7 +115,7 @@ fn usage() -> (i64, i64) {
     if answered { (usage.ru_nivcsw, usage.ru_majflt) } else { (0, 0) }
 }
 
-fn steal(stat: &str, cpu: usize) -> Option<u64> {
+fn steal(stat: &str, cpu: u32) -> Option<u64> {
     let name = format!("cpu{cpu}");
     let line = stat.lines().find(|line| line.split(' ').next() == Some(&name))?;
     line.split_whitespace().nth(8)?.parse().ok()

@@ -39,7 +39,7 @@ pub struct Plan {
     /// Where the machine's files are.
     pub root: PathBuf,
     /// The CPU to stay on.
-    pub cpu: usize,
+    pub cpu: u32,
     /// Nanoseconds of a tick of the time-stamp counter.
     pub ns_per_tick: f64,
     /// How long the samples of a clock may take.

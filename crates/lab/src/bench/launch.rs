@@ -9,8 +9,9 @@
 
 use super::{clock, exits, priority};
 use crate::Error;
+use crate::journal::thread;
+use base::CpuSet;
 use base::bench::Measured;
-use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -32,7 +33,7 @@ pub enum Job {
 }
 
 impl Job {
-    fn cpu(&self) -> usize {
+    fn cpu(&self) -> u32 {
         match self {
             Job::Exits(plan) => plan.cpu,
             Job::Clock(plan) => plan.cpu,
@@ -109,7 +110,7 @@ pub fn inside() -> Result<(), Error> {
     let mut orders = String::new();
     std::io::stdin().read_to_string(&mut orders).map_err(io)?;
     let job: Job = serde_json::from_str(&orders).map_err(|error| io(error.into()))?;
-    stay_on(job.cpu())?;
+    thread::set_affinity(thread::own(), &CpuSet::one(job.cpu()))?;
     if job.fifo() {
         priority::fifo(priority::WATCHDOG)?;
     }
@@ -125,14 +126,6 @@ pub fn inside() -> Result<(), Error> {
     }
 }
 
-/// Keeps this thread, and those that it starts, on one CPU.
-fn stay_on(cpu: usize) -> Result<(), Error> {
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    let stayed = sched_setaffinity(None, &set);
-    stayed.map_err(|error| Error::Unable(format!("the bench cannot stay on CPU {cpu}: {error}; name one with --cpu")))
-}
-
 /// Nanoseconds of a tick of the time-stamp counter, over a few milliseconds.
 pub fn ns_per_tick() -> f64 {
     const OVER: Duration = Duration::from_millis(5);
@@ -144,14 +137,4 @@ pub fn ns_per_tick() -> f64 {
     while since.elapsed() < OVER {}
     let (end, took) = (ticks(), since.elapsed());
     took.as_nanos() as f64 / end.wrapping_sub(begin).max(1) as f64
-}
-
-/// The CPUs that this process may use, ascending.
-///
-/// # Errors
-/// If the kernel does not tell.
-pub fn cpus() -> Result<Vec<usize>, Error> {
-    let set = rustix::thread::sched_getaffinity(None);
-    let set = set.map_err(|error| Error::Unable(format!("the kernel does not tell which CPUs are ours: {error}")))?;
-    Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }

@@ -11,7 +11,7 @@
 
 use super::step::Reverted;
 use crate::{Error, program::Program};
-use base::Cpus;
+use base::CpuSet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Write;
@@ -59,7 +59,7 @@ impl Pin {
     ///
     /// # Errors
     /// If libvirt is not there, does not know the domain, or answers something else.
-    pub fn read(&self) -> Result<(Cpus, bool), Error> {
+    pub fn read(&self) -> Result<(CpuSet, bool), Error> {
         // `iothreadpin` only sets; `iothreadinfo` lists all of them.
         let (command, which) = match self.pinned {
             Pinned::Iothread(_) => ("iothreadinfo", None),
@@ -79,7 +79,7 @@ impl Pin {
     ///
     /// # Errors
     /// If libvirt refuses, or shows another list afterwards.
-    pub fn set(&self, cpus: &Cpus) -> Result<(), Error> {
+    pub fn set(&self, cpus: &CpuSet) -> Result<(), Error> {
         let (command, which) = self.command();
         let words = [command.to_owned(), self.domain()?].into_iter().chain(which);
         virsh(&words.chain([format!("--cpulist={cpus}"), self.flag().to_owned()]).collect::<Vec<_>>())?;
@@ -88,7 +88,7 @@ impl Pin {
     }
 
     /// Puts back the list `old`, and takes out the element if there was none.
-    pub(super) fn put_back(&self, old: &Cpus, new: &Cpus, had_element: bool) -> Reverted {
+    pub(super) fn put_back(&self, old: &CpuSet, new: &CpuSet, had_element: bool) -> Reverted {
         match (is_running(&self.domain), self.scope) {
             (Err(error), _) if error.to_string().contains("failed to get domain") => {
                 return Reverted::LeftAlone("libvirt has no such domain any more".to_owned());
@@ -153,7 +153,7 @@ impl Pin {
     }
 
     /// The list of a line such as ` 0      0-1`, ` *: 0-1`; virsh shows the emulator's alone where it is told to be quiet.
-    fn cpus_in(&self, line: &str) -> Option<Cpus> {
+    fn cpus_in(&self, line: &str) -> Option<CpuSet> {
         let mut words = line.split_whitespace();
         let first = words.next()?;
         let who = first.trim_end_matches(':');
@@ -163,7 +163,7 @@ impl Pin {
             Pinned::Emulator => Some(first),
             _ => None,
         };
-        Cpus::parse(list?).filter(|cpus| !cpus.is_empty())
+        CpuSet::parse(list?).filter(|cpus| !cpus.is_empty())
     }
 
     /// True if a thread of that name is one of those that the pin is about.
@@ -208,7 +208,7 @@ fn virsh(words: &[String]) -> Result<String, Error> {
 /// Threads of a running domain that the pin is about and that do not have `cpus`, as sentences: libvirt says what it was
 /// asked for, the kernel what holds.
 pub fn unmoved(pin: &Pin, cpus: &str, proc: &Path, run: &Path) -> Vec<String> {
-    let (Scope::Live, Some(wanted)) = (pin.scope, Cpus::parse(cpus)) else { return Vec::new() };
+    let (Scope::Live, Some(wanted)) = (pin.scope, CpuSet::parse(cpus)) else { return Vec::new() };
     let file = run.join("libvirt/qemu").join(format!("{}.pid", pin.domain));
     let pid = std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok());
     let Some(pid) = pid else {

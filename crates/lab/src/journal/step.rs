@@ -7,7 +7,7 @@ use super::owner::Owner;
 use super::pin::Pin;
 use super::thread;
 use crate::Error;
-use base::Cpus;
+use base::CpuSet;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -222,13 +222,13 @@ fn again(mut attempt: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()
     attempt()
 }
 
-fn cpus(list: &str) -> Result<Cpus, Error> {
-    Cpus::parse(list).ok_or_else(|| Error::Unable(format!("`{list}` is no CPU list")))
+fn cpus(list: &str) -> Result<CpuSet, Error> {
+    CpuSet::parse(list).ok_or_else(|| Error::Unable(format!("`{list}` is no CPU list")))
 }
 
 /// True if both are CPU lists, of the same CPUs.
 fn same_cpus(one: &str, other: &str) -> bool {
-    Cpus::parse(one).is_some_and(|cpus| Some(cpus) == Cpus::parse(other))
+    CpuSet::parse(one).is_some_and(|cpus| Some(cpus) == CpuSet::parse(other))
 }
 
 fn same_thread(thread: Owner, name: &str, proc: &Path) -> Result<(), Error> {

@@ -8,34 +8,41 @@
 use super::owner::Owner;
 use super::step::Reverted;
 use crate::Error;
-use base::Cpus;
+use base::CpuSet;
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
 use std::path::Path;
+
+/// CPUs that glibc's `cpu_set_t`, which rustix takes over, has room for (CPU_SET(3)).
+const MASKED_CPUS: u32 = Mask::MAX_CPU as u32;
 
 /// Names of policies as `chrt` takes them, with their numbers (include/uapi/linux/sched.h).
 const POLICIES: [(&str, i32); 5] = [("other", 0), ("fifo", 1), ("rr", 2), ("batch", 3), ("idle", 5)];
+
+/// The id of the thread that asks.
+pub fn own() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+}
 
 /// The CPUs on which a thread may run.
 ///
 /// # Errors
 /// If there is no such thread.
-pub fn affinity(tid: u32) -> Result<Cpus, Error> {
+pub fn affinity(tid: u32) -> Result<CpuSet, Error> {
     let set = sched_getaffinity(Some(pid(tid)?)).map_err(|error| refused(tid, "its affinity cannot be read", error))?;
-    Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
+    Ok((0..MASKED_CPUS).filter(|cpu| set.is_set(*cpu as usize)).collect())
 }
 
 /// Lets a thread run on `cpus` only, and reads back whether the kernel took it.
 ///
 /// # Errors
 /// If the kernel refuses, or gives fewer CPUs than were asked for.
-pub fn set_affinity(tid: u32, cpus: &Cpus) -> Result<(), Error> {
-    let mut set = CpuSet::new();
-    if let Some(cpu) = cpus.iter().find(|cpu| *cpu >= CpuSet::MAX_CPU) {
-        let most = CpuSet::MAX_CPU;
-        return Err(Error::Unable(format!("CPU {cpu} is beyond the {most} that an affinity mask holds")));
+pub fn set_affinity(tid: u32, cpus: &CpuSet) -> Result<(), Error> {
+    let mut set = Mask::new();
+    if let Some(cpu) = cpus.iter().find(|cpu| *cpu >= MASKED_CPUS) {
+        return Err(Error::Unable(format!("CPU {cpu} is beyond the {MASKED_CPUS} that an affinity mask holds")));
     }
-    cpus.iter().for_each(|cpu| set.set(cpu));
+    cpus.iter().for_each(|cpu| set.set(cpu as usize));
     sched_setaffinity(Some(pid(tid)?), &set)
         .map_err(|error| refused(tid, &format!("CPUs {cpus} were refused"), error))?;
     let got = affinity(tid)?;

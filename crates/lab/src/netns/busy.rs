@@ -8,7 +8,7 @@ use crate::Error;
 const ROUNDS: u32 = 200_000;
 
 /// Starts one on `cpu`, named as QEMU names its vCPU threads, so that everything that knows those knows it.
-pub(super) fn start(crew: &mut Crew, index: usize, cpu: usize) -> Result<u32, Error> {
+pub(super) fn start(crew: &mut Crew, index: usize, cpu: u32) -> Result<u32, Error> {
     let tid = crew.start(
         &format!("CPU {index}/KVM"),
         None,

@@ -25,7 +25,7 @@ const HEADER_BYTES: usize = 10;
 /// The forwarder's place.
 pub(super) struct Forwarding<'a> {
     pub(super) namespace: &'a str,
-    pub(super) cpu: usize,
+    pub(super) cpu: u32,
     pub(super) proc: &'a Path,
 }
 

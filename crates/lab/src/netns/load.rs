@@ -6,7 +6,7 @@
 use super::inside::{Crew, Stop};
 use crate::Error;
 use crate::journal::thread;
-use base::Cpus;
+use base::CpuSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(super) struct Ends<'a> {
 }
 
 /// Starts the server's thread and the client's, each of which carries all streams.
-pub(super) fn start(crew: &mut Crew, ends: &Ends<'_>, streams: usize, cpus: &Cpus) -> Result<Received, Error> {
+pub(super) fn start(crew: &mut Crew, ends: &Ends<'_>, streams: usize, cpus: &CpuSet) -> Result<Received, Error> {
     let received = Received::default();
     let counted = received.clone();
     let address = format!("{}:{PORT}", ends.server_address);

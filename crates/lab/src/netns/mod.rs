@@ -28,7 +28,7 @@ pub use load::Received;
 use crate::Error;
 use crate::journal::network::ip;
 use crate::journal::{Entry, Step, thread};
-use base::Cpus;
+use base::CpuSet;
 use forward::Forwarding;
 use inside::Crew;
 use std::path::{Path, PathBuf};
@@ -58,9 +58,9 @@ pub struct Settings {
     /// Busy threads beside the forwarder.
     pub busy: usize,
     /// The CPU on which forwarder and busy threads fight.
-    pub fault_cpu: usize,
+    pub fault_cpu: u32,
     /// The CPUs of the load's two ends.
-    pub load_cpus: Cpus,
+    pub load_cpus: CpuSet,
 }
 
 /// A bench at work.
@@ -198,8 +198,8 @@ fn wire(end: &str, device: &str, forward: &str, port: &str, address: &str) -> Re
 }
 
 /// Pins a thread of the bench.
-fn pin(tid: u32, cpu: usize) -> Result<(), Error> {
-    thread::set_affinity(tid, &Cpus::from_iter([cpu]))
+fn pin(tid: u32, cpu: u32) -> Result<(), Error> {
+    thread::set_affinity(tid, &CpuSet::one(cpu))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::load::{self, Received};
 use crate::Error;
 use crate::journal::network::{Nic, ip};
 use crate::journal::{Entry, Reverted, Step};
-use base::Cpus;
+use base::CpuSet;
 use std::path::{Path, PathBuf};
 
 /// One end.
@@ -40,7 +40,7 @@ impl OwnBed {
     ///
     /// # Errors
     /// If a NIC is not there or the load does not get through; the NICs are back by then.
-    pub fn start(ends: &[End; 2], streams: usize, cpus: &Cpus, mut entry: Entry, proc: &Path) -> Result<Self, Error> {
+    pub fn start(ends: &[End; 2], streams: usize, cpus: &CpuSet, mut entry: Entry, proc: &Path) -> Result<Self, Error> {
         let mut crew = Crew::new();
         match build(ends, streams, cpus, &mut entry, &mut crew) {
             Ok(received) => Ok(Self { entry, crew, received, proc: proc.to_owned() }),
@@ -68,7 +68,13 @@ impl OwnBed {
     }
 }
 
-fn build(ends: &[End; 2], streams: usize, cpus: &Cpus, entry: &mut Entry, crew: &mut Crew) -> Result<Received, Error> {
+fn build(
+    ends: &[End; 2],
+    streams: usize,
+    cpus: &CpuSet,
+    entry: &mut Entry,
+    crew: &mut Crew,
+) -> Result<Received, Error> {
     let names = [format!("{}-client", entry.id), format!("{}-server", entry.id)];
     let hosts = ends.each_ref().map(|end| end.address.split_once('/').map(|(host, _)| host.to_owned()));
     let [Some(client), Some(server)] = hosts else {

@@ -25,7 +25,7 @@ fn lacking(directory: &Path) -> Option<String> {
 }
 
 fn settings(forwarder: Forwarder) -> Settings {
-    Settings { forwarder, streams: 4, busy: 1, fault_cpu: 0, load_cpus: Cpus::from_iter([0]) }
+    Settings { forwarder, streams: 4, busy: 1, fault_cpu: 0, load_cpus: CpuSet::from_iter([0]) }
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn own_nics_carry_the_load_through_what_lies_between_and_come_back() {
     let before = ends.each_ref().map(|end| Nic::read(&end.device).unwrap());
 
     let entry = journal(directory.path()).begin("own").unwrap();
-    let bed = own::OwnBed::start(&ends, 2, &Cpus::from_iter([0]), entry, Path::new("/proc")).unwrap();
+    let bed = own::OwnBed::start(&ends, 2, &CpuSet::from_iter([0]), entry, Path::new("/proc")).unwrap();
     assert!(Nic::read(&ends[0].device).is_err(), "it was moved");
     let since = std::time::Instant::now();
     while bed.received.bytes() < 1 << 20 && since.elapsed() < Duration::from_secs(20) {

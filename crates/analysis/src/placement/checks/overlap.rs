@@ -2,9 +2,9 @@
 
 use crate::placement::model::{BUSY, Model, STARVED};
 use crate::placement::rules::Hit;
+use base::CpuSet;
 use base::number::{list, many, percent};
 use base::{Cost, CostKind, Severity};
-use host::CpuSet;
 use host::machine::{Domain, Role, Thread};
 
 /// Helpers whose CPUs are all CPUs of vCPUs; or that meet them and starve.

@@ -2,9 +2,9 @@
 
 use crate::placement::model::{Demand, Model};
 use crate::placement::rules::Hit;
+use base::CpuSet;
 use base::number::{list, many, percent};
 use base::{Change, Severity};
-use host::CpuSet;
 
 /// An interrupt below this rate disturbs nobody: our own threshold.
 const MANY_PER_S: f64 = 1_000.0;

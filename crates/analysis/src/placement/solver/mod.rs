@@ -16,7 +16,7 @@ mod tests;
 pub use score::{Load, Score, load};
 pub use search::plans;
 
-use host::CpuSet;
+use base::CpuSet;
 
 /// What two busy threads of one core do together, as one core's work: recalled from common practice, not measured here.
 pub const SMT_YIELD: f64 = 1.25;

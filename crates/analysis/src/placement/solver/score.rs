@@ -5,7 +5,7 @@
 //! sibling takes `1 - SMT_YIELD / 2` of a CPU. Remote memory costs half of what the distance bounds: `(1 - 10 / distance) / 2`.
 
 use super::{Goal, SMT_YIELD, Task};
-use host::CpuSet;
+use base::CpuSet;
 use std::collections::BTreeMap;
 
 /// The prices of a placement; the lower, the better.

@@ -4,7 +4,7 @@
 //! greedy start by weight and single moves: no proof, so the answer gives the bound as well.
 
 use super::{Goal, Plan, Score, Task};
-use host::CpuSet;
+use base::CpuSet;
 use std::collections::BTreeMap;
 
 /// Placements of vCPUs that are tried one by one.

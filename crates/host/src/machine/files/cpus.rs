@@ -1,8 +1,9 @@
 //! CPUs, nodes and how busy each CPU was: Documentation/ABI/stable/sysfs-devices-system-cpu and filesystems/proc.rst.
 
 use super::Samples;
+use crate::Snapshot;
 use crate::machine::{Cpu, CpuUse, Node, Topology};
-use crate::{CpuSet, Snapshot};
+use base::CpuSet;
 use std::collections::BTreeMap;
 
 const CPUS: &str = "sys/devices/system/cpu";
@@ -10,7 +11,7 @@ const NODES: &str = "sys/devices/system/node";
 
 fn numbered(snapshot: &Snapshot, directory: &str, prefix: &str) -> Vec<u32> {
     let numbers = snapshot.names(directory).into_iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok());
-    numbers.filter(|number| *number < crate::cpus::MOST_CPUS).collect()
+    numbers.filter(|number| *number < base::cpus::MOST_CPUS).collect()
 }
 
 fn set(snapshot: &Snapshot, path: &str) -> Option<CpuSet> {

@@ -2,7 +2,8 @@
 
 use super::Samples;
 use crate::machine::{Fact, Irq, Nic};
-use crate::{CpuSet, Snapshot, paste};
+use crate::{Snapshot, paste};
+use base::CpuSet;
 
 /// Network devices but the loopback. A `numa_node` of -1 is unknown, not node 0.
 pub(super) fn nics(snapshot: &Snapshot) -> Vec<Nic> {

@@ -5,8 +5,9 @@
 //! count, not that nothing waited. Fields: Documentation/filesystems/proc.rst and scheduler/sched-stats.rst, Linux 6.12.
 
 use super::Samples;
+use crate::Snapshot;
 use crate::machine::{Domain, Fact, Machine, Role, Thread, role_of, vm_named_in};
-use crate::{CpuSet, Snapshot};
+use base::CpuSet;
 
 /// A thread of no VM is kept if it ran more than this share of a CPU: somebody may wait for it.
 const NOTABLE: f64 = 0.05;

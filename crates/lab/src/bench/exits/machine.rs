@@ -75,7 +75,7 @@ impl Machine {
     ///
     /// # Errors
     /// If KVM refuses; the sentence names the step.
-    pub fn new(kvm: &Kvm, test: &Test, other_cpu: Option<usize>) -> Result<Self, Error> {
+    pub fn new(kvm: &Kvm, test: &Test, other_cpu: Option<u32>) -> Result<Self, Error> {
         let step = |what: &'static str| move |error| Error::Unable(format!("KVM refused to {what}: {error}"));
         let vm = kvm.create_vm().map_err(step("make a VM"))?;
         let mut memory = Memory::new(layout::MEMORY_BYTES)?;

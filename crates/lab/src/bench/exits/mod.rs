@@ -39,9 +39,9 @@ pub struct Plan {
     /// Where the machine's files are.
     pub root: PathBuf,
     /// The CPU to stay on.
-    pub cpu: usize,
+    pub cpu: u32,
     /// Another CPU, for the second vCPU of tests that need two.
-    pub other_cpu: Option<usize>,
+    pub other_cpu: Option<u32>,
     /// Nanoseconds of a tick of the time-stamp counter; only for sizing.
     pub ns_per_tick: f64,
     /// How long the samples of a test may take.

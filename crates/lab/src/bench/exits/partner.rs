@@ -4,8 +4,9 @@
 
 use crate::Error;
 use crate::bench::stats::{Counted, Stats};
+use crate::journal::thread;
+use base::CpuSet;
 use kvm_ioctls::{VcpuExit, VcpuFd};
-use rustix::thread::{CpuSet, sched_setaffinity};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -28,15 +29,13 @@ impl Partner {
     ///
     /// # Errors
     /// If there is no thread for it.
-    pub fn start(mut vcpu: VcpuFd, cpu: usize) -> Result<Self, Error> {
+    pub fn start(mut vcpu: VcpuFd, cpu: u32) -> Result<Self, Error> {
         let stats = Stats::of(&vcpu).ok();
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("test guest".to_owned()).spawn(move || {
-            let mut set = CpuSet::new();
-            set.set(cpu);
             // Where it may not move, it stays beside the first vCPU: slow, and the audit says so.
-            let _ = sched_setaffinity(None, &set);
+            let _ = thread::set_affinity(thread::own(), &CpuSet::one(cpu));
             while !told.load(Ordering::Relaxed) {
                 match vcpu.run() {
                     Ok(VcpuExit::Intr | VcpuExit::Hlt) => {}

@@ -7,6 +7,7 @@ use crate::Error;
 use crate::bench::environment::environment;
 use crate::bench::exits::{Plan, catalogue};
 use crate::bench::launch;
+use crate::journal::thread;
 use crate::nested::initramfs::PROGRAM;
 use crate::nested::settings::{Settings, Tests};
 use base::Bench;
@@ -25,7 +26,7 @@ pub fn run(settings: &Settings, root: &Path, id: &str, say: &mut dyn FnMut(&str)
         device: PathBuf::from("/dev/kvm"),
         root: PathBuf::from("/"),
         cpu: 0,
-        other_cpu: launch::cpus()?.into_iter().find(|cpu| *cpu != 0),
+        other_cpu: thread::affinity(thread::own())?.iter().find(|cpu| *cpu != 0),
         ns_per_tick: launch::ns_per_tick(),
         target: TARGET,
         limit: LIMIT,
