@@ -2,7 +2,7 @@
 
 use base::CpuSet;
 use host::Machine;
-use host::machine::{Cpu, CpuUse, Domain, Fact, Irq, Nic, Node, Role, Thread, domains_of};
+use host::machine::{Cpu, CpuUse, Domain, Fact, Irq, Nic, NicKind, Node, Role, Steering, Thread, domains_of};
 use kvmscope_analysis::placement::{Wishes, build, section::section};
 
 fn set(list: &str) -> CpuSet {
@@ -142,7 +142,7 @@ fn places_of_devices_and_interrupts() {
     fires("PLC-NIC", |machine| {
         let xml = "<interface type='direct'><source dev='eth0' mode='bridge'/><model type='virtio'/></interface>";
         machine.domains[0].add(domains_of(xml, "f", 1, "web").unwrap().remove(0));
-        machine.nics.push(Nic { name: "eth0".into(), node: Some(fact(1)), physical: true, ..Nic::default() });
+        machine.nics.push(Nic { name: "eth0".into(), node: Some(fact(1)), kind: NicKind::Physical, ..Nic::default() });
     });
     let irq = |rate: f64| Irq {
         number: 24,
@@ -158,7 +158,13 @@ fn places_of_devices_and_interrupts() {
     let mut rare = quiet();
     rare.irqs.push(irq(90.0));
     assert_eq!(rules(rare), Vec::<&str>::new(), "an interrupt now and then is no fault");
-    fires("PLC-RPS", |machine| machine.nics.push(Nic { name: "eth0".into(), rps_cpus: set("0-3"), ..Nic::default() }));
+    fires("PLC-RPS", |machine| {
+        machine.nics.push(Nic {
+            name: "eth0".into(),
+            rps: vec![Steering { queue: 0, cpus: fact(set("0-3")) }],
+            ..Nic::default()
+        })
+    });
     fires("PLC-BED", |machine| machine.cpu_use.get_mut(&4).unwrap().steal = 0.06);
 }
 

@@ -111,7 +111,7 @@ fn one_sample_gives_no_rates() {
     assert_eq!((topology.cpus[&1].node, machine.nodes[&0].distances[&1]), (Some(1), 21));
     assert_eq!(machine.nodes[&0].free_bytes, Some(512 << 10));
     assert_eq!(machine.nics[0].node, None, "-1 is unknown, not node 0");
-    assert_eq!(machine.nics[0].rps_cpus.to_string(), "0-1");
+    assert_eq!(machine.nics[0].rps_cpus().to_string(), "0-1");
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn unknown(model: &Model) -> Vec<Unknown> {
         .flat_map(|domain| &domain.interfaces)
         .filter_map(|interface| interface.source.as_deref());
     let mut nics: Vec<&str> = nics
-        .filter(|name| machine.nics.iter().all(|nic| nic.name != *name || nic.physical && nic.node.is_none()))
+        .filter(|name| machine.nics.iter().all(|nic| nic.name != *name || nic.is_physical() && nic.node.is_none()))
         .collect();
     nics.sort_unstable();
     nics.dedup();

@@ -91,13 +91,13 @@ pub fn irqs(model: &Model) -> Vec<Hit> {
 /// Receive packet steering to CPUs of vCPUs.
 pub fn rps(model: &Model) -> Vec<Hit> {
     let of_vcpus = model.of_vcpus();
-    let steered = model.machine.nics.iter().filter(|nic| nic.rps_cpus.meets(&of_vcpus));
+    let steered = model.machine.nics.iter().filter(|nic| nic.rps_cpus().meets(&of_vcpus));
     let hits = steered.map(|nic| {
-        let there = nic.rps_cpus.and(&of_vcpus);
+        let there = nic.rps_cpus().and(&of_vcpus);
         let title =
             format!("{} steers received packets to {} with vCPUs ({there})", nic.name, many(there.len() as u64, "CPU"));
         let place = format!("sys/class/net/{}/queues/rx-*/rps_cpus", nic.name);
-        Hit::new(&nic.name, Severity::Low, title).seen(format!("rps_cpus are {}", nic.rps_cpus), place)
+        Hit::new(&nic.name, Severity::Low, title).seen(format!("rps_cpus are {}", nic.rps_cpus()), place)
     });
     hits.collect()
 }

@@ -6,6 +6,7 @@
 mod cpus;
 mod devices;
 mod tasks;
+mod vmbus;
 
 use super::{Fact, Machine, domains_of};
 use crate::Snapshot;
@@ -37,6 +38,13 @@ impl Samples<'_> {
         (span >= SHORTEST_SPAN_NS).then_some(())?;
         Some((first.read(path)?, self.last.read(path)?, span))
     }
+
+    /// How much the number in a file grew a second.
+    fn rate(&self, path: &str) -> Option<f64> {
+        let (first, last, span) = self.both(path)?;
+        let number = |text: String| text.trim().parse::<u64>().ok();
+        Some(number(last)?.saturating_sub(number(first)?) as f64 / (span as f64 / 1e9))
+    }
 }
 
 impl Machine {
@@ -51,7 +59,8 @@ impl Machine {
         machine.span_ns = samples.both("proc/stat").map(|(_, _, span)| span);
         domains(last, &mut machine);
         tasks::threads(&samples, &mut machine);
-        machine.nics = devices::nics(last);
+        machine.nics = devices::nics(&samples);
+        machine.channels = vmbus::channels(&samples);
         machine.irqs = devices::irqs(&samples);
         for path in SETTINGS {
             if let Some(value) = last.line(path) {
