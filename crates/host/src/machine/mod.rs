@@ -13,6 +13,7 @@ mod domain;
 mod domain_xml;
 mod files;
 mod model;
+pub(crate) mod ovsdb;
 mod roles;
 mod switch;
 mod topology;

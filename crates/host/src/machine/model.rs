@@ -181,7 +181,7 @@ pub struct CpuUse {
     pub idle: f64,
 }
 
-/// A screen of `top`.
+/// A screen of `top`, `ps` or `pidstat`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Screen {
     /// Where it stands.
@@ -190,17 +190,23 @@ pub struct Screen {
     pub rows: Vec<TopRow>,
 }
 
-/// A row of `top`.
+/// A row of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopRow {
     /// Where it stands.
     pub place: String,
     /// Process or thread.
     pub pid: i32,
+    /// The process that the thread is of; `None`: not told.
+    pub process: Option<i32>,
     /// `R`, `S`.
     pub state: char,
     /// Share of one CPU; above 1 the row is a process with its threads added up.
-    pub share: f64,
+    pub share: Option<f64>,
+    /// Whether that is of the whole time since it began, as `ps` has it.
+    pub average: bool,
+    /// Share of the time that it stood ready and did not run.
+    pub wait: Option<f64>,
     /// CPU time since it began, in hundredths of a second.
     pub time_cs: Option<u64>,
     /// Command, maybe cut.

@@ -15,11 +15,13 @@
 mod files;
 mod pattern;
 mod records;
+mod trees;
 mod vms;
 
 pub use files::{FILES, How, LINKS, Wanted};
 pub use pattern::is_gone;
 pub use records::{LINKS_FILE, TIMES_FILE, Times, UNREADABLE_FILE};
+pub use trees::{is_tree, trees_in};
 
 use crate::Error;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,7 +61,7 @@ impl Snapshot {
     /// If it cannot be opened or holds neither.
     pub fn open(root: &Path) -> Result<Self, Error> {
         let root = root.canonicalize().map_err(|source| Error::Io { path: root.to_owned(), source })?;
-        if !root.join("proc").is_dir() && !root.join("sys").is_dir() {
+        if !is_tree(&root) {
             return Err(Error::NoSnapshot { path: root });
         }
         let (times, links) = (records::times(&root), records::links(&root));

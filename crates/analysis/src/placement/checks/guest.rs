@@ -201,12 +201,8 @@ pub fn throttled(model: &Model) -> Vec<Hit> {
 /// Guests on small pages that have a device of the host or a user-space switch.
 pub fn huge_pages(model: &Model) -> Vec<Hit> {
     let hits = whole(model).filter_map(|(domain, place)| {
-        let shared = domain
-            .interfaces
-            .iter()
-            .filter(|interface| matches!(interface.kind.as_str(), "vhostuser" | "hostdev"))
-            .count();
-        let devices = shared + usize::from(domain.host_device);
+        let shared = domain.interfaces.iter().filter(|interface| interface.kind == "vhostuser").count();
+        let devices = shared + domain.host_devices.len();
         (devices > 0 && !domain.huge_pages).then(|| {
             let title = format!(
                 "{} is on 4 KiB pages, and {} into its memory",

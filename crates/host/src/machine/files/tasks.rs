@@ -54,9 +54,6 @@ pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
             machine.domains.push(Domain { name, vcpus: Some(vcpus), ..Domain::default() });
         }
     }
-    // A domain that is defined and does not run has no threads and no say.
-    let running: Vec<String> = machine.threads.iter().filter_map(|thread| thread.vm.clone()).collect();
-    machine.domains.retain(|domain| running.contains(&domain.name));
 }
 
 /// What a thread did until a moment.
@@ -88,7 +85,9 @@ fn thread(samples: &Samples<'_>, pid: i32, tid: i32, passing: &mut (u64, u64)) -
     let list = |key: &str| status.lines().find_map(|line| CpuSet::parse(line.strip_prefix(key)?));
     thread.affinity = list("Cpus_allowed_list:").map(|cpus| Fact::new(cpus, of("status")));
     thread.memory_nodes = list("Mems_allowed_list:");
-    thread.cgroup = snapshot.read(&format!("proc/{pid}/cgroup")).and_then(|text| cgroup(&text));
+    // libvirt gives vCPUs and the emulator groups of their own.
+    let groups = [of("cgroup"), format!("proc/{pid}/cgroup")];
+    thread.cgroup = groups.iter().find_map(|path| snapshot.read(path).and_then(|text| cgroup(&text)));
     if let Some(first) = samples.first {
         // A number that was given to another thread meanwhile is another thread.
         let same = first.read(&of("stat")).and_then(|text| sample(&text)).is_some_and(|old| old.started == now.started);
@@ -118,7 +117,7 @@ fn rates(samples: &Samples<'_>, path: &str, thread: &mut Thread) {
 }
 
 /// The cpuset's group of version 1, else the only group of version 2.
-fn cgroup(text: &str) -> Option<String> {
+pub(super) fn cgroup(text: &str) -> Option<String> {
     let path = |line: &str| line.splitn(3, ':').nth(2).map(str::to_owned);
     let of =
         |wanted: fn(&str) -> bool| text.lines().find(|line| line.split(':').nth(1).is_some_and(wanted)).and_then(path);
