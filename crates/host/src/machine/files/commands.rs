@@ -5,7 +5,7 @@
 //! must-gathers stand in openshift/must-gather, collection-scripts/gather_ppc_single_node.
 
 use super::statuses;
-use crate::machine::{Machine, Nic};
+use crate::machine::{Machine, Nic, Topology};
 use crate::{Snapshot, paste};
 
 /// Outputs that are read.
@@ -31,7 +31,8 @@ pub(super) fn told(snapshot: &Snapshot, machine: &Machine) -> Machine {
 /// Adds what the commands told and no file did.
 pub(super) fn add(snapshot: &Snapshot, machine: &mut Machine, told: Machine) {
     if machine.topology.cpus.is_empty() {
-        machine.topology = told.topology;
+        let Topology { isolated, nohz_full, .. } = std::mem::take(&mut machine.topology);
+        machine.topology = Topology { isolated, nohz_full, ..told.topology };
     }
     for (number, node) in told.nodes {
         machine.nodes.entry(number).or_insert(node);

@@ -9,6 +9,7 @@ mod cpus;
 mod devices;
 mod gathered;
 mod memory;
+mod polling;
 mod statuses;
 mod tasks;
 mod vmbus;
@@ -79,6 +80,7 @@ impl Machine {
         gathered::add(last, &mut machine);
         let told = commands::told(last, &machine);
         commands::add(last, &mut machine, told);
+        polling::threads(&mut machine);
         // A domain that is defined and does not run has no threads and no say.
         let running: BTreeSet<String> = machine.threads.iter().filter_map(|thread| thread.vm.clone()).collect();
         machine.domains.retain(|domain| running.contains(&domain.name));
