@@ -1,24 +1,11 @@
 //! What commands printed, where a tree holds it: our snapshots (`commands/`), sosreports (`sos_commands/`), must-gathers.
 //!
-//! The texts are read as pasted ones are. Files have precedence: of a command counts what no file told. Names of the outputs
-//! are those of sos 4 (a command with `_` for blanks and `.` for `/`), of which snapshots take theirs too; those of
-//! must-gathers stand in openshift/must-gather, collection-scripts/gather_ppc_single_node.
+//! The texts are read as pasted ones are. Files have precedence: of a command counts what no file told.
 
 use super::statuses;
 use crate::machine::{Machine, Nic, Topology};
+use crate::snapshot::OUTPUTS;
 use crate::{Snapshot, paste};
-
-/// Outputs that are read.
-const OUTPUTS: &[&str] = &[
-    "commands/*",
-    "sos_commands/networking/ethtool_-{c,k,l}_*",
-    "sos_commands/openvswitch/ovs-vsctl_-t_5_{show,get_Open_vSwitch_._other_config,list_bridge,list_port,list_interface}",
-    "sos_commands/openvswitch/ovs-appctl_dpif-netdev.pmd-rxq-show",
-    "sos_commands/processor/lscpu_-ae",
-    "sos_commands/numa/numactl_--hardware",
-    "sos_commands/process/{pidstat_-tl,ps_-elfL}",
-    "{lscpu,ethtool_features,ethtool_channels}",
-];
 
 /// Reads all of them; `machine` knows its domains already, of which those that run have threads.
 pub(super) fn told(snapshot: &Snapshot, machine: &Machine) -> Machine {

@@ -22,7 +22,7 @@ fn set(snapshot: &Snapshot, path: &str) -> Option<CpuSet> {
 /// (Documentation/admin-guide/kernel-parameters.txt, Linux 6.12). Must-gathers have the line in a file of their own.
 fn booted(snapshot: &Snapshot, option: &str) -> Option<CpuSet> {
     let line = ["proc/cmdline", "proc_cmdline"].iter().find_map(|path| snapshot.line(path))?;
-    let value = line.split_whitespace().filter_map(|word| word.strip_prefix(option)?.strip_prefix('=')).last()?;
+    let value = line.split_whitespace().filter_map(|word| word.strip_prefix(option)?.strip_prefix('=')).next_back()?;
     let is_flag = |item: &&str| item.starts_with(|first: char| first.is_ascii_alphabetic());
     CpuSet::parse(&value.split(',').skip_while(is_flag).collect::<Vec<_>>().join(","))
 }

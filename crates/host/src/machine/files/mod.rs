@@ -17,6 +17,7 @@ mod vmbus;
 use super::ovsdb::Tables;
 use super::{Fact, Machine, domains_of};
 use crate::Snapshot;
+use crate::snapshot::DOMAINS;
 use std::collections::BTreeSet;
 
 /// Samples closer together than this give no rates: ticks of `/proc/stat` are 10 ms.
@@ -98,13 +99,7 @@ impl Machine {
 
 /// Domain XML: that of our snapshots, else of running domains by libvirt's own state, else as printed, else as defined.
 fn domains(snapshot: &Snapshot, machine: &mut Machine) {
-    let patterns = [
-        "libvirt/*.xml",
-        "{run,var/run}/libvirt/qemu/*.xml",
-        "sos_commands/virsh/virsh_-r_dumpxml_*",
-        "etc/libvirt/qemu/*.xml",
-    ];
-    for path in patterns.iter().flat_map(|pattern| snapshot.find(pattern)) {
+    for path in DOMAINS.iter().flat_map(|pattern| snapshot.find(pattern)) {
         let Some(text) = snapshot.read(&path) else { continue };
         match domains_of(&text, &path, 1, "") {
             Ok(domains) => domains.into_iter().filter(|told| told.whole.is_some()).for_each(|told| {
