@@ -1,6 +1,6 @@
 //! The words for a machine whose threads have places.
 
-use super::{Cgroup, Channel, Domain, Irq, Nic, Switch, Throughput, Topology};
+use super::{Cgroup, Channel, Domain, Interface, Irq, Nic, Switch, Throughput, Topology};
 use base::CpuSet;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,6 +44,8 @@ pub struct Machine {
     pub cgroups: BTreeMap<String, Cgroup>,
     /// Bytes of each VM's memory by node, where its pages were counted.
     pub vm_memory: BTreeMap<String, Fact<BTreeMap<u32, u64>>>,
+    /// Nodes of devices on the PCI bus that a VM or a switch has, by their places there.
+    pub pci_nodes: BTreeMap<String, Fact<u32>>,
     /// What runs of iperf3 carried.
     pub throughput: Vec<Throughput>,
     /// How each CPU was used.
@@ -241,6 +243,23 @@ impl Machine {
             }
             path = &path[..path.rfind('/').filter(|at| *at > 0)?];
         }
+    }
+
+    /// The cards of hardware behind a VM's interface: a macvtap's, a bridge's, those of a user-space switch.
+    pub fn cards_of<'a>(&'a self, interface: &'a Interface) -> Vec<&'a Nic> {
+        let Some(source) = interface.source.as_deref() else { return Vec::new() };
+        let mut names: Vec<&str> = vec![source];
+        let ports = self.nics.iter().filter(|nic| nic.master.as_deref() == Some(source));
+        names.extend(ports.map(|nic| nic.name.as_str()));
+        let lower: Vec<&str> = self
+            .nics
+            .iter()
+            .filter(|nic| names.contains(&nic.name.as_str()))
+            .flat_map(|nic| &nic.lower)
+            .map(String::as_str)
+            .collect();
+        names.extend(lower);
+        self.nics.iter().filter(|nic| nic.is_physical() && names.contains(&nic.name.as_str())).collect()
     }
 
     /// A setting as it was read.

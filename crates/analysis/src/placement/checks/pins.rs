@@ -169,7 +169,7 @@ pub fn isolated(model: &Model) -> Vec<Hit> {
     }
     for hit in &mut hits {
         hit.title = format!(
-            "{} of {} have several isolated CPUs and will use one",
+            "of several isolated CPUs {} of {} will use one",
             many(hit.evidence.len() as u64, "thread"),
             hit.subject
         );
@@ -187,7 +187,9 @@ pub fn floating(model: &Model) -> Vec<Hit> {
     }
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
-        let threads: Vec<&Thread> = model.machine.threads_of(&domain.name).collect();
+        // Workers that a pin has not reached are PLC-LATE's.
+        let late = |thread: &&Thread| thread.role == Role::Vhost && !domain.emulator_pins.is_empty() && !model.pasted;
+        let threads: Vec<&Thread> = model.machine.threads_of(&domain.name).filter(|thread| !late(thread)).collect();
         let loose =
             threads.iter().filter(|thread| thread.affinity.as_ref().is_some_and(|set| online.is_within(&set.value)));
         let loose: Vec<_> = loose.collect();
@@ -247,11 +249,8 @@ pub fn late(model: &Model) -> Vec<Hit> {
         if late.is_empty() {
             continue;
         }
-        let title = format!(
-            "{} of {} run elsewhere than emulatorpin says",
-            many(late.len() as u64, "vhost thread"),
-            domain.name
-        );
+        let title =
+            format!("emulatorpin of {} does not hold for {}", domain.name, many(late.len() as u64, "vhost thread"));
         let mut hit =
             Hit::new(&domain.name, Severity::Medium, title).seen(format!("emulatorpin is {}", pin.value), &pin.place);
         for thread in late {
@@ -283,7 +282,7 @@ pub fn escaped(model: &Model) -> Vec<Hit> {
             .collect();
         if confined && !out.is_empty() {
             let title =
-                format!("{} of {} are outside of the VM's cgroup", many(out.len() as u64, "vhost thread"), domain.name);
+                format!("the cgroup of {} does not hold {}", domain.name, many(out.len() as u64, "vhost thread"));
             let hit = Hit::new(&domain.name, Severity::Medium, title);
             let mut hit = out.iter().fold(hit, |hit, tid| {
                 hit.seen(format!("thread {tid} is in the root cgroup"), format!("proc/{tid}/cgroup"))

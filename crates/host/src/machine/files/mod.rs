@@ -23,14 +23,19 @@ use std::collections::BTreeSet;
 /// Samples closer together than this give no rates: ticks of `/proc/stat` are 10 ms.
 const SHORTEST_SPAN_NS: u64 = 500_000_000;
 
-/// Settings that rules ask about.
+/// Settings that rules ask about, as patterns.
 const SETTINGS: &[&str] = &[
-    "proc/sys/vm/swappiness",
-    "proc/sys/net/core/somaxconn",
-    "proc/sys/kernel/numa_balancing",
+    "proc/cmdline",
+    "proc/sys/vm/{swappiness,stat_interval}",
+    "proc/sys/net/core/{somaxconn,busy_poll,busy_read}",
+    "proc/sys/kernel/{numa_balancing,nmi_watchdog,timer_migration,sched_rt_runtime_us}",
     "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    "sys/devices/virtual/workqueue/cpumask",
     "sys/kernel/mm/ksm/run",
     "sys/kernel/mm/transparent_hugepage/enabled",
+    "sys/module/kvm_intel/parameters/ple_gap",
+    "sys/module/kvm/parameters/kvmclock_periodic_sync",
+    "sys/block/*/queue/{rotational,read_ahead_kb}",
 ];
 
 /// Where Open vSwitch keeps its database.
@@ -85,11 +90,12 @@ impl Machine {
         // A domain that is defined and does not run has no threads and no say.
         let running: BTreeSet<String> = machine.threads.iter().filter_map(|thread| thread.vm.clone()).collect();
         machine.domains.retain(|domain| running.contains(&domain.name));
+        devices::pci_nodes(last, &mut machine);
         cgroups::groups(last, &mut machine);
         memory::of_vms(last, &mut machine);
-        for path in SETTINGS {
-            if let Some(value) = last.line(path) {
-                machine.settings.insert((*path).to_owned(), Fact::new(value, *path));
+        for path in SETTINGS.iter().flat_map(|pattern| last.find(pattern)) {
+            if let Some(value) = last.line(&path) {
+                machine.settings.insert(path.clone(), Fact::new(value, path));
             }
         }
         machine.unread.extend(last.unreadable().iter().map(|(path, reason)| format!("{path}: {reason}")));
