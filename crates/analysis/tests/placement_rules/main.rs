@@ -36,6 +36,24 @@ fn a_vm_that_may_run_anywhere_is_no_fault_until_it_waits() {
 }
 
 #[test]
+fn waiting_that_another_rule_explains_is_told_once() {
+    let mut machine = quiet();
+    machine.threads[2].affinity = Some(fact(set("0-1")));
+    machine.threads[3] = thread(Role::Vhost, 13, "0-1", 0.2, 0.6);
+    machine.threads[0] = thread(Role::Vcpu(0), 11, "0", 0.5, 0.4);
+    machine.domains[0].emulator_pins = vec![fact(set("0-1"))];
+    let found = rules(machine.clone());
+    assert!(found.contains(&"PLC-OVERLAP") && !found.contains(&"PLC-STARVED"), "{found:?}");
+    machine.threads[1] = thread(Role::Vcpu(1), 12, "5", 0.5, 0.4);
+    assert!(rules(machine).contains(&"PLC-STARVED"), "nobody explains that a vCPU waits on CPU 5");
+    let mut stacked = quiet();
+    stacked.threads[0] = thread(Role::Vcpu(0), 11, "0", 0.5, 0.5);
+    stacked.threads[1] = thread(Role::Vcpu(1), 12, "0", 0.5, 0.5);
+    let found = rules(stacked);
+    assert!(found.contains(&"PLC-STACKED") && !found.contains(&"PLC-STARVED"), "{found:?}");
+}
+
+#[test]
 fn a_stacked_vcpu_that_sleeps_is_no_fault() {
     let mut machine = quiet();
     machine.threads[1] = thread(Role::Vcpu(1), 12, "0", 0.01, 0.0);

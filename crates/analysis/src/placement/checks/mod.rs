@@ -10,3 +10,4 @@ pub mod pins;
 pub mod place;
 pub mod polling;
 pub mod queues;
+pub mod starved;

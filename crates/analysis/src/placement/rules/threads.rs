@@ -1,7 +1,8 @@
 //! Threads in each other's way, and pins that do not fit.
 
 use super::Rule;
-use crate::placement::checks::{overlap, pins};
+use crate::placement::checks::{overlap, pins, starved};
+use crate::shared::starvation;
 use base::Needs;
 
 /// In the order in which equal findings are shown.
@@ -19,14 +20,13 @@ pub const RULES: &[Rule] = &[
                  requests 2813 and 2842 (50-60 % of network throughput)",
     },
     Rule {
-        id: "PLC-STARVED",
-        check: overlap::starved,
-        why: "The thread was ready to run and did not get a CPU; that time is lost to its VM. If this is wrong: a \
-              thread moved to a CPU that fills up later starves there; look again after the move.",
+        id: starvation::RULE,
+        check: starved::starved,
+        why: starvation::WHY,
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
-        source: "Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat, Linux 6.12; the threshold of 0.2 is our own",
+        source: starvation::SOURCE,
     },
     Rule {
         id: "PLC-STACKED",
