@@ -249,7 +249,12 @@ impl Machine {
     pub fn cards_of<'a>(&'a self, interface: &'a Interface) -> Vec<&'a Nic> {
         let Some(source) = interface.source.as_deref() else { return Vec::new() };
         let mut names: Vec<&str> = vec![source];
-        let ports = self.nics.iter().filter(|nic| nic.master.as_deref() == Some(source));
+        // A tap has the cards of its bridge.
+        let bridge = self.nics.iter().find(|nic| nic.name == source).and_then(|nic| nic.master.as_deref());
+        let ports = self
+            .nics
+            .iter()
+            .filter(|nic| nic.master.is_some() && [Some(source), bridge].contains(&nic.master.as_deref()));
         names.extend(ports.map(|nic| nic.name.as_str()));
         let lower: Vec<&str> = self
             .nics

@@ -6,7 +6,7 @@
 
 use super::Samples;
 use crate::Snapshot;
-use crate::machine::{Domain, Fact, Machine, Role, Thread, role_of, vm_named_in};
+use crate::machine::{Domain, Fact, Machine, Role, Thread, domain_of, role_of, vm_named_in};
 use base::CpuSet;
 
 /// A thread of no VM is kept if it ran more than this share of a CPU: somebody may wait for it.
@@ -48,10 +48,12 @@ pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
     }
     machine.passing.1 = gone(samples);
     machine.threads.sort_by(|a, b| (&a.vm, a.role, a.tid).cmp(&(&b.vm, b.role, b.tid)));
-    for (_, name) in names {
+    for (pid, name) in names {
         let vcpus = machine.threads_of(&name).filter(|thread| matches!(thread.role, Role::Vcpu(_))).count() as u32;
         if machine.domains.iter().all(|domain| domain.name != name) {
-            machine.domains.push(Domain { name, vcpus: Some(vcpus), ..Domain::default() });
+            let path = format!("proc/{pid}/cmdline");
+            let started = domain_of(&snapshot.read(&path).unwrap_or_default(), &name, &path);
+            machine.domains.push(Domain { vcpus: Some(vcpus), ..started });
         }
     }
 }
