@@ -176,8 +176,9 @@ fn unknown(model: &Model) -> Vec<Unknown> {
             "What two busy siblings do together was not measured here; 1.25 of one core is assumed.".to_owned(),
         );
     }
-    // Files that a device's driver does not answer say nothing about placement.
-    for line in machine.unread.iter().filter(|line| !line.starts_with("sys/class/net")).take(8) {
+    // Files that a device's driver does not answer say nothing about placement, nor do KVM's counters.
+    let elsewhere = ["sys/class/net", "sys/kernel/debug"];
+    for line in machine.unread.iter().filter(|line| elsewhere.iter().all(|path| !line.starts_with(path))).take(8) {
         say("unread", None, "", line.clone());
     }
     unknown
