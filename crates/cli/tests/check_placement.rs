@@ -77,7 +77,15 @@ fn fired(tree: &str) -> Vec<String> {
 #[test]
 fn a_sosreport_answers_as_a_host_does() {
     let found = fired("hosts-sosreport");
-    for wanted in ["PLC-PMD@vnf", "PLC-PMDNODE@pmd-c02", "PLC-MEMORY@vnf", "PLC-LATE@vnf", "PLC-ESCAPE@vnf"] {
+    for wanted in [
+        "PLC-PMD@vnf",
+        "PLC-PMDNODE@pmd-c02",
+        "PLC-MEMORY@vnf",
+        "PLC-LATE@vnf",
+        "PLC-ESCAPE@vnf",
+        "PLC-IRQ@irq43",
+        "PLC-TUNED@proc.sys.vm.swappiness",
+    ] {
         assert!(found.iter().any(|id| id == wanted), "{wanted} is not among {found:?}");
     }
     assert!(found.iter().all(|id| !id.starts_with("PLC-FLOAT")), "PLC-LATE has said it: {found:?}");

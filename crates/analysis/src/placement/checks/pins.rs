@@ -196,6 +196,39 @@ pub fn isolated(model: &Model) -> Vec<Hit> {
     hits
 }
 
+/// Pinned vCPUs on the CPUs of everybody, while isolated ones have no thread of any VM.
+pub fn housekeeping(model: &Model) -> Vec<Hit> {
+    let Some(isolated) = model.machine.topology.isolated.as_ref().filter(|set| !set.is_empty()) else {
+        return Vec::new();
+    };
+    let free = isolated.and(&model.unbound());
+    let mut hits: Vec<Hit> = Vec::new();
+    for domain in model.machine.domains.iter().filter(|_| !free.is_empty()) {
+        let outside = |thread: &&Thread| {
+            let set = thread.affinity.as_ref().map(|set| &set.value);
+            set.is_some_and(|set| !set.meets(isolated) && set.len() < model.machine.topology.online.len())
+        };
+        let outside: Vec<&Thread> = model.vcpus(domain).filter(outside).collect();
+        let Some(first) = outside.first().and_then(|thread| thread.affinity.as_ref()) else { continue };
+        let title = format!(
+            "{} of {} run beside everything else, and isolated CPUs {free} have nobody",
+            many(outside.len() as u64, "vCPU"),
+            domain.name
+        );
+        let mut hit = Hit::new(&domain.name, Severity::Medium, title)
+            .seen(format!("isolated are {isolated}"), "sys/devices/system/cpu/isolated")
+            .seen(format!("a vCPU may run on {}", first.value), &first.place);
+        for (thread, cpu) in outside.iter().zip(free.iter()) {
+            let Role::Vcpu(vcpu) = thread.role else { continue };
+            let now = thread.affinity.as_ref().map_or(String::new(), |set| set.value.to_string());
+            hit.fix.push(format!("virsh vcpupin {} {vcpu} {cpu} --live", domain.name));
+            hit.undo.push(format!("virsh vcpupin {} {vcpu} {now} --live", domain.name));
+        }
+        hits.push(hit);
+    }
+    hits
+}
+
 /// Domains that may run anywhere, beside domains whose vCPUs are pinned.
 pub fn floating(model: &Model) -> Vec<Hit> {
     let online = &model.machine.topology.online;
