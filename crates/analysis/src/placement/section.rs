@@ -120,6 +120,9 @@ fn unknown(model: &Model) -> Vec<Unknown> {
         unknown.push(Unknown { what: what.to_owned(), amount, unit: unit.to_owned(), text });
     };
     if machine.domains.is_empty() {
+        // Nobody's waiting is asked about; what would have told of VMs is.
+        let files = |line: &&String| !line.starts_with("proc/") && !line.starts_with("sys/");
+        machine.unread.iter().filter(files).take(8).for_each(|line| say("unread", None, "", line.clone()));
         return unknown;
     }
     let silent =

@@ -211,18 +211,26 @@ pub fn housekeeping(model: &Model) -> Vec<Hit> {
         let outside: Vec<&Thread> = model.vcpus(domain).filter(outside).collect();
         let Some(first) = outside.first().and_then(|thread| thread.affinity.as_ref()) else { continue };
         let title = format!(
-            "{} of {} run beside everything else, and isolated CPUs {free} have nobody",
+            "isolated CPUs {free} have nobody, and {} of {} no isolated CPU",
             many(outside.len() as u64, "vCPU"),
             domain.name
         );
         let mut hit = Hit::new(&domain.name, Severity::Medium, title)
             .seen(format!("isolated are {isolated}"), "sys/devices/system/cpu/isolated")
             .seen(format!("a vCPU may run on {}", first.value), &first.place);
+        let managed = domain.whole.is_some() || !domain.vcpu_pins.is_empty();
         for (thread, cpu) in outside.iter().zip(free.iter()) {
-            let Role::Vcpu(vcpu) = thread.role else { continue };
-            let now = thread.affinity.as_ref().map_or(String::new(), |set| set.value.to_string());
-            hit.fix.push(format!("virsh vcpupin {} {vcpu} {cpu} --live", domain.name));
-            hit.undo.push(format!("virsh vcpupin {} {vcpu} {now} --live", domain.name));
+            let (cpus, from) = (cpu.to_string(), thread.affinity.as_ref().map(|set| set.value.to_string()));
+            match (thread.role, thread.tid) {
+                (Role::Vcpu(vcpu), _) if managed => {
+                    hit.changes.push(Change::VcpuPin { domain: domain.name.clone(), vcpu, cpus, from });
+                }
+                (_, Some(tid)) => hit.changes.push(Change::TaskAffinity { tid, cpus, from }),
+                _ => {}
+            }
+        }
+        if hit.changes.is_empty() {
+            hit.fix.push(format!("taskset -cp {free} TID   # one isolated CPU for each vCPU"));
         }
         hits.push(hit);
     }

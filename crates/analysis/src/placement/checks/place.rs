@@ -67,8 +67,13 @@ pub fn nic(model: &Model) -> Vec<Hit> {
 /// Interrupts of NICs on CPUs of vCPUs, where they are many and softirqs run there; where one look tells no rates, those that
 /// may come nowhere else.
 pub fn irqs(model: &Model) -> Vec<Hit> {
-    let of_vcpus = model.of_vcpus();
-    let free = model.machine.topology.online.without(&of_vcpus);
+    let mut of_vcpus = model.of_vcpus();
+    let mut free = model.machine.topology.online.without(&of_vcpus);
+    if let Some(isolated) = model.machine.topology.isolated.as_ref().filter(|set| !set.is_empty()) {
+        // The CPUs that are not isolated are there for interrupts; a vCPU on them is PLC-HOUSEKEEPING's.
+        of_vcpus = of_vcpus.and(isolated);
+        free = model.machine.topology.online.without(isolated);
+    }
     let mut hits = Vec::new();
     let counted = model.machine.irqs.iter().any(|irq| !irq.per_s.is_empty());
     for irq in &model.machine.irqs {
@@ -104,7 +109,7 @@ fn bound(model: &Model, irq: &Irq, of_vcpus: &CpuSet, free: &CpuSet) -> Option<H
     let nic = model.machine.nic_of(irq)?;
     let affinity = irq.affinity.as_ref().filter(|set| !set.value.is_empty() && set.value.is_within(of_vcpus))?;
     let title = format!(
-        "interrupt {} of {} may come on CPUs {} only, where vCPUs are pinned; how often is unknown",
+        "interrupt {} of {} is bound to CPUs of vCPUs ({}); how often it comes is unknown",
         irq.number, nic.name, affinity.value
     );
     let mut hit = Hit::new(format!("irq{}", irq.number), Severity::Low, title)
