@@ -54,12 +54,18 @@ pub fn nic(model: &Model) -> Vec<Hit> {
         let mut devices: Vec<_> = cards.chain(given.map(|(address, node)| (address.as_str(), node))).collect();
         devices.sort_by_key(|(name, _)| *name);
         devices.dedup_by_key(|(name, _)| *name);
-        for (name, node) in devices.into_iter().filter(|(_, node)| node.value != of_vcpus) {
-            let title =
-                format!("{name} is on node {}, the vCPUs of {} are on node {of_vcpus}", node.value, domain.name);
-            let hit = Hit::new(format!("{}-{name}", domain.name), Severity::Low, title);
-            hits.push(hit.seen(format!("{name} is on node {}", node.value), &node.place));
+        devices.retain(|(_, node)| node.value != of_vcpus);
+        let names: Vec<String> = devices.iter().map(|(name, _)| (*name).to_owned()).collect();
+        if names.is_empty() {
+            continue;
         }
+        let title = format!("the vCPUs of {} are on node {of_vcpus}, {} elsewhere", domain.name, list(&names));
+        let hit = Hit::new(&domain.name, Severity::Low, title);
+        hits.push(
+            devices
+                .iter()
+                .fold(hit, |hit, (name, node)| hit.seen(format!("{name} is on node {}", node.value), &node.place)),
+        );
     }
     hits
 }
