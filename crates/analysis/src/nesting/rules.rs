@@ -83,7 +83,7 @@ pub const RULES: &[Rule] = &[
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
-        source: "V. Kuznetsov, FOSDEM 2018 (20,700 to 8,900 cycles); commit messages of Linux 4.16 (18,890 to 8,304); \
+        source: "V. Kuznetsov, FOSDEM 2018 (20,700 to 8,900 cycles); commit 773e8a0425c9, Linux 4.17 (18,890 to 8,304); \
                  arch/x86/kvm/vmx/vmx_onhyperv.c, Linux 6.12",
     },
     Rule {
@@ -215,6 +215,16 @@ pub const RULES: &[Rule] = &[
         undo: &["choose the kernel before in the boot loader's menu"],
         needs: Needs::Reboot,
         source: "messages of the commits named (docs/check.md has the list)",
+    },
+    Rule {
+        id: "NST-FAULT",
+        check: checks::kernel::faults,
+        why: "Nesting is young in places: the releases named hang guest hypervisors, let them corrupt memory, or reach past \
+              their VM. The fixes are in the newest release of each series that is still kept.",
+        fix: &["install the newest release of your series by your distribution's way, and boot it"],
+        undo: &["choose the kernel before in the boot loader's menu"],
+        needs: Needs::Reboot,
+        source: "records of the kernel's CVE team (cve.org); docs/check.md has the list",
     },
     Rule {
         id: "NST-NXHUGE",
