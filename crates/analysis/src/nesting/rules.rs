@@ -65,6 +65,26 @@ pub const RULES: &[Rule] = &[
         source: "QEMU 9.0, target/i386/tcg/sysemu/tcg-cpu.c and cpu.c (signature TCGTCGTCGTCG at CPUID 0x40000000)",
     },
     Rule {
+        id: "NST-FIRMWARE",
+        check: checks::identity::firmware,
+        why: "The processor has VMX or SVM, and the firmware locked it before the kernel started. QEMU falls back to \
+              emulation, which is some ten times slower.",
+        fix: &["reboot into the firmware's setup and switch on Virtualization Technology (Intel) or SVM Mode (AMD)"],
+        undo: &["switch it off there"],
+        needs: Needs::Reboot,
+        source: "init_ia32_feat_ctl in arch/x86/kernel/cpu/feat_ctl.c, Linux 6.12; AMD APM vol. 2, 15.30.1 (VM_CR)",
+    },
+    Rule {
+        id: "NST-HIDDEN",
+        check: checks::identity::hidden,
+        why: "A hypervisor can clear the flag that shows it, but it cannot leave CPUID to the processor. If somebody is below, \
+              what is measured here as L0 is L1. A slow processor or a frequency far below the counter's look alike.",
+        fix: &["kvmscope bench exits --tests cpuid   # the same over several launches, with its spread"],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "Intel SDM volume 3, 26.1.2; V. Kuznetsov, FOSDEM 2018 (180 cycles on bare metal, 1,350 at L1)",
+    },
+    Rule {
         id: "NST-SHADOW",
         check: checks::vmx::shadow,
         why: "Without VMCS shadowing each VMREAD and VMWRITE of a guest hypervisor leaves the guest, and the level below \

@@ -2,6 +2,7 @@
 
 mod docs;
 mod hosts;
+mod log;
 mod price;
 mod rules;
 mod tree;

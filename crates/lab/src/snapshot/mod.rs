@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! root/proc/<pid>/task/*/stat --find, read, redact--> into/proc/...      times.json  links.json
-//! CPUID, KVM, virsh (of this machine only)        --> into/cpuid.json, into/kvm.json, into/libvirt/*.xml
+//! CPUID and its time, KVM, virsh (of this machine) --> into/{cpuid,timing,kvm}.json, into/libvirt/*.xml
+//! /dev/kmsg, what concerns virtualization (likewise) --> into/kernel-log.txt
 //! what was there and could not be read            --> into/unreadable.txt
 //! ```
 //! Files that vanish while they are read belong to tasks that ended: they are passed over. Nothing waits, and nothing
@@ -17,7 +18,10 @@ mod cpuid;
 #[cfg(target_arch = "x86_64")]
 mod kvm;
 mod libvirt;
+mod log;
 pub mod redact;
+#[cfg(target_arch = "x86_64")]
+mod timing;
 
 pub use around::Around;
 
@@ -25,7 +29,9 @@ use crate::Error;
 use crate::program::Program;
 use host::Snapshot;
 use host::cpuid::CPUID_FILE;
+use host::kernel_log::LOG_FILE;
 use host::snapshot::{FILES, How, LINKS, LINKS_FILE, MOST_BYTES, TIMES_FILE, Times, UNREADABLE_FILE, Wanted, is_gone};
+use host::timing::TIMING_FILE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +50,8 @@ const MOST_BYTES_TOGETHER: u64 = 512 << 20;
 pub struct More {
     /// Patterns of the list that are taken on request only.
     pub on_request: BTreeSet<&'static str>,
-    /// CPUID, KVM's extensions, and libvirt's domains by this `virsh`: of the machine that this runs on, so only where the root is its own.
+    /// CPUID, KVM's extensions, the kernel's log, and libvirt's domains by this `virsh`: of the machine that this runs on, so
+    /// only where the root is its own.
     pub here: Option<Program>,
 }
 
@@ -187,6 +194,12 @@ impl<'a> Copy<'a> {
     fn this_machine(&mut self, virsh: &Program) -> Result<(), Error> {
         #[cfg(target_arch = "x86_64")]
         self.this_processor()?;
+        match log::lines(self.from.root()) {
+            Ok(text) => self.write(LOG_FILE, text.as_bytes())?,
+            Err(why) => {
+                self.unreadable.insert(LOG_FILE.to_owned(), why);
+            }
+        }
         for (name, described) in libvirt::domains(virsh) {
             let path = format!("libvirt/{name}");
             match described {
@@ -202,6 +215,7 @@ impl<'a> Copy<'a> {
     #[cfg(target_arch = "x86_64")]
     fn this_processor(&mut self) -> Result<(), Error> {
         self.write(CPUID_FILE, cpuid::here().to_json().as_bytes())?;
+        self.write(TIMING_FILE, json(&timing::here()).as_bytes())?;
         match kvm::extensions(Path::new("/dev/kvm")) {
             Ok(answers) => self.write(KVM_FILE, json(&answers).as_bytes()),
             Err(why) => {
@@ -213,7 +227,8 @@ impl<'a> Copy<'a> {
 
     /// A snapshot of a snapshot keeps what only the first could know.
     fn what_another_snapshot_has(&mut self) -> Result<(), Error> {
-        for path in [vec![CPUID_FILE.to_owned(), KVM_FILE.to_owned()], self.from.find("libvirt/*.xml")].concat() {
+        let named = [CPUID_FILE, TIMING_FILE, KVM_FILE, LOG_FILE].map(str::to_owned).to_vec();
+        for path in [named, self.from.find("libvirt/*.xml")].concat() {
             if let Ok(bytes) = self.from.bytes(&path, MOST_BYTES) {
                 self.write(&path, redact::xml(&String::from_utf8_lossy(&bytes)).as_bytes())?;
             }

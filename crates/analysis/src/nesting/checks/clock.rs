@@ -1,6 +1,7 @@
 //! Checks of what reading the clock costs, here and in guests.
 
 use super::{hit, shown_by};
+use crate::nesting::features::unstable as log_of_unstable;
 use crate::nesting::model::{Machine, Model, State};
 use crate::nesting::published::value;
 use crate::nesting::rules::Hit;
@@ -38,6 +39,7 @@ pub fn exits(model: &Model) -> Vec<Hit> {
         evidence.extend(
             available.map(|names| Evidence { what: format!("available: {names}"), place: "clocksource0".into() }),
         );
+        evidence.extend(log_of_unstable(&machine.facts));
         let mut hit = hit(machine, Severity::High, title, evidence);
         match better {
             Some(to) => {
@@ -82,6 +84,7 @@ pub fn for_guests(model: &Model) -> Vec<Hit> {
         let mut evidence = shown_by(machine, "stable_clock_for_guests");
         evidence.extend(shown_by(machine, "hyperv_tsc_page"));
         evidence.extend(shown_by(machine, "hyperv_reenlightenment"));
+        evidence.extend(log_of_unstable(&machine.facts));
         let mut hit = hit(machine, Severity::Medium, title, evidence);
         hit.cost = saved();
         if machine.facts.below.is_hyperv() {

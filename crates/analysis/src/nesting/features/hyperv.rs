@@ -5,6 +5,7 @@
 
 use crate::nesting::model::{Seen, State};
 use host::Virtualization;
+use host::hypervisor::HypervWords;
 use host::processor::Vendor;
 
 /// HV_MSR_REFERENCE_TSC_AVAILABLE, 0x40000003 eax.
@@ -22,17 +23,19 @@ const MSR_BITMAP: u32 = 1 << 19;
 /// HV_X64_NESTED_ENLIGHTENED_TLB, 0x4000000a eax.
 const ENLIGHTENED_TLB: u32 = 1 << 22;
 
-fn bit(leaf: &str, word: u32, mask: u32) -> Seen {
+fn bit(words: HypervWords, leaf: &str, word: u32, mask: u32) -> Seen {
     let set = word & mask != 0;
     let state = if set { State::On } else { State::Absent };
-    Seen::new(state, format!("CPUID {leaf} eax bit {} is {}", mask.trailing_zeros(), u32::from(set)))
+    let by = if words.logged { ", in the kernel's log" } else { "" };
+    Seen::new(state, format!("CPUID {leaf} eax bit {} is {}{by}", mask.trailing_zeros(), u32::from(set)))
 }
 
 /// A bit of the nested features; a leaf that is not there offers nothing.
 fn nested(facts: &Virtualization, mask: u32) -> Option<Seen> {
     let words = facts.below.hyperv?;
     Some(match words.nested {
-        Some(word) => bit("0x4000000a", word, mask),
+        Some(word) => bit(words, "0x4000000a", word, mask),
+        None if words.logged => Seen::new(State::Unknown, "the kernel's log has no nested features of Hyper-V"),
         None => Seen::new(State::Absent, "CPUID has no leaf 0x4000000a"),
     })
 }
@@ -43,12 +46,14 @@ fn is_amd(facts: &Virtualization) -> bool {
 
 /// The clock page.
 pub fn tsc_page(facts: &Virtualization) -> Option<Seen> {
-    Some(bit("0x40000003", facts.below.hyperv?.features, TSC_PAGE))
+    let words = facts.below.hyperv?;
+    Some(bit(words, "0x40000003", words.features, TSC_PAGE))
 }
 
 /// Notifications of changed frequency.
 pub fn reenlightenment(facts: &Virtualization) -> Option<Seen> {
-    Some(bit("0x40000003", facts.below.hyperv?.features, REENLIGHTENMENT))
+    let words = facts.below.hyperv?;
+    Some(bit(words, "0x40000003", words.features, REENLIGHTENMENT))
 }
 
 /// The enlightened VMCS: recommended, and of a version.
@@ -61,6 +66,9 @@ pub fn evmcs(facts: &Virtualization) -> Option<Seen> {
     Some(match (recommended, words.evmcs_versions()) {
         (true, Some((low, high))) => {
             Seen::new(State::On, format!("CPUID 0x40000004 eax bit 14 is 1, versions {low} to {high} in 0x4000000a"))
+        }
+        (true, None) if words.logged => {
+            Seen::new(State::Unknown, "CPUID 0x40000004 eax bit 14 is 1, in the kernel's log, which states no version")
         }
         (true, None) => Seen::new(State::Absent, "CPUID 0x40000004 eax bit 14 is 1, and 0x4000000a states no version"),
         (false, _) => Seen::new(State::Absent, "CPUID 0x40000004 eax bit 14 is 0"),

@@ -2,7 +2,7 @@
 //!
 //! In: the facts of a machine. Out: a row per feature that can exist there: a VMX feature has no row on an AMD machine,
 //! unless the processor is not known. Features that a module's parameter decides come from [`super::known`]; the others
-//! have a probe in [`PROBES`].
+//! have a probe in [`PROBES`]; the kernel's log is heard as a second witness (`log`).
 //! ```text
 //! parameter Y            on          parameter N, flag there      off      module not loaded, vmx there    off
 //! parameter N, no flag   absent      no such parameter            absent   file unreadable, no snapshot    unknown
@@ -12,11 +12,14 @@ mod clock;
 mod extensions;
 mod here;
 mod hyperv;
+mod log;
 mod mitigations;
 mod paravirtual;
 mod settings;
+mod timing;
 
 pub use clock::{EXITING_CLOCKS, stable_for_guests};
+pub use log::unstable;
 pub use mitigations::MITIGATIONS;
 
 use super::model::{Row, Seen};
@@ -40,6 +43,7 @@ const fn probe(feature: &'static str, meaning: &'static str, look: fn(&Virtualiz
 #[rustfmt::skip]
 pub const PROBES: &[Probe] = &[
     probe("hypervisor_below", "this machine is itself a guest", here::hypervisor_below),
+    probe("cpuid_answered_below", "CPUID takes so long that somebody below must answer it", timing::answered_below),
     probe("emulated_cpu", "the CPU is interpreted by QEMU, not run", here::emulated_cpu),
     probe("virtualization", "the CPU offers VMX or SVM at this level", here::virtualization),
     probe("kvm", "KVM is loaded", here::kvm),
@@ -79,6 +83,7 @@ pub fn of(facts: &Virtualization) -> Vec<Row> {
     rows.extend(settings::rows(facts));
     rows.extend(rest.iter().filter_map(look));
     rows.extend(mitigations::rows(facts));
+    log::witness(facts, &mut rows);
     rows
 }
 
