@@ -14,7 +14,7 @@
 
 mod around;
 #[cfg(target_arch = "x86_64")]
-mod cpuid;
+pub(crate) mod cpuid;
 #[cfg(target_arch = "x86_64")]
 mod kvm;
 mod libvirt;
