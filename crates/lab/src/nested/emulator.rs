@@ -18,6 +18,8 @@ const EVERY: Duration = Duration::from_millis(100);
 const TO_SWITCH_OFF: Duration = Duration::from_secs(10);
 /// A CPU of the machine that a kernel calls stuck for longer does not come back: a slow emulator is called so for 26 s.
 const STUCK_S: u64 = 60;
+/// What to do about a machine that hangs.
+const AGAIN: &str = "an emulator of several CPUs hangs now and then: run it again";
 /// Lines of the console that an error shows.
 const LAST_LINES: usize = 8;
 
@@ -109,13 +111,12 @@ impl Emulator<'_> {
             }
             if let Some((cpu, stuck_s)) = console.stuck() {
                 let why = format!("CPU {cpu} of {name}'s machine has been stuck for {stuck_s} s after {last}");
-                let then = "an emulator of several CPUs does that now and then: run it again";
-                return Err(Error::Unable(format!("{why}; {then}{}", console.end())));
+                return Err(Error::Unable(format!("{why}; {AGAIN}{}", console.end())));
             }
             if last_heard.elapsed() > self.silence {
                 let silence = self.silence.as_secs();
                 let why = format!("{name}'s machine said nothing for {silence} s after {last}");
-                return Err(Error::Unable(format!("{why}{}", console.end())));
+                return Err(Error::Unable(format!("{why}; {AGAIN}{}", console.end())));
             }
             std::thread::sleep(EVERY);
         }
