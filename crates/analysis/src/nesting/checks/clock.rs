@@ -46,7 +46,11 @@ pub fn exits(model: &Model) -> Vec<Hit> {
                 hit.changes = vec![Change::SysfsWrite { path: FILE.into(), to: to.into(), from: Some(now) }];
                 hit.needs = Some(Needs::Nothing);
             }
-            None => hit.level = machine.level_below(),
+            None => {
+                hit.level = machine.level_below();
+                let whom = "ask there for a clock that is read without an exit";
+                hit.fix = vec![format!("{whom}: Hyper-V's TSC page, kvm-clock, an invariant TSC")];
+            }
         }
         hits.push(hit);
     }

@@ -65,7 +65,8 @@ pub fn evmcs(facts: &Virtualization) -> Option<Seen> {
     let recommended = words.hints & EVMCS_RECOMMENDED != 0;
     Some(match (recommended, words.evmcs_versions()) {
         (true, Some((low, high))) => {
-            Seen::new(State::On, format!("CPUID 0x40000004 eax bit 14 is 1, versions {low} to {high} in 0x4000000a"))
+            let versions = if low == high { format!("version {low}") } else { format!("versions {low} to {high}") };
+            Seen::new(State::On, format!("CPUID 0x40000004 eax bit 14 is 1, {versions} in 0x4000000a"))
         }
         (true, None) if words.logged => {
             Seen::new(State::Unknown, "CPUID 0x40000004 eax bit 14 is 1, in the kernel's log, which states no version")
