@@ -40,6 +40,7 @@ pub fn section(model: &Model, options: &Options) -> Section {
         tables::matrix(model, options.all_features),
         tables::parameters(model),
         super::flags::table(model),
+        super::inferred::table(model),
     ];
     section.unknown = unknown(model);
     section

@@ -1,6 +1,6 @@
 //! The kernel's log as a second witness, and the time of CPUID as a hint.
 
-use super::tree::Tree;
+use super::tree::{Tree, answer};
 use kvmscope_analysis::nesting::model::State;
 
 const LOG: &str = "sos_commands/kernel/dmesg";
@@ -68,6 +68,28 @@ fn a_counter_that_was_given_up_explains_a_slow_clock() {
     let slow = Tree::of("hosts-hyperv", 1).with(LOG, "[ 9.1] tsc: Marking TSC unstable due to clocksource watchdog\n");
     let finding = slow.finding("NST-CLOCK").unwrap();
     assert!(finding.evidence.iter().any(|seen| seen.what.contains("due to clocksource watchdog")), "{finding:?}");
+}
+
+#[test]
+fn a_guest_tells_of_the_level_below_what_cannot_be_imitated() {
+    let told = |tree: &Tree| -> Vec<String> {
+        let section = answer(&[tree]);
+        let table = section.table("inferred").unwrap();
+        (0..table.rows.len())
+            .map(|row| format!("{:?} {:?}", table.cell(row, "level"), table.cell(row, "from")))
+            .collect()
+    };
+    let guest = || Tree::of("hosts-intel", 1);
+    assert!(told(&guest()).is_empty());
+    let timed = guest().with("timing.json", "{\"cpuid_cycles\": 1350, \"additions_cycles\": 64}");
+    assert!(told(&timed)[0].contains("L0") && told(&timed)[0].contains("1,350"), "{:?}", told(&timed));
+    let vmx = std::fs::read_to_string(guest().root().join("proc/cpuinfo")).unwrap();
+    let line = vmx.lines().find(|line| line.starts_with("vmx flags")).unwrap();
+    let more = guest().replacing("proc/cpuinfo", line, &format!("{line} posted_intr shadow_vmcs"));
+    let all = told(&more);
+    assert!(all.iter().any(|line| line.contains("flag posted_intr")), "{all:?}");
+    assert!(all.iter().all(|line| !line.contains("shadow_vmcs")), "the KVM below imitates it: {all:?}");
+    assert!(told(&Tree::of("hosts-intel", 0)).is_empty());
 }
 
 #[test]

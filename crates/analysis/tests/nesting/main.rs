@@ -2,6 +2,7 @@
 
 mod docs;
 mod hosts;
+mod hygiene;
 mod log;
 mod price;
 mod rules;

@@ -10,6 +10,14 @@ use host::processor::Vendor;
 
 /// HV_MSR_REFERENCE_TSC_AVAILABLE, 0x40000003 eax.
 const TSC_PAGE: u32 = 1 << 9;
+/// HV_ACCESS_FREQUENCY_MSRS, 0x40000003 eax.
+const FREQUENCY_MSRS: u32 = 1 << 11;
+/// HV_X64_CLUSTER_IPI_RECOMMENDED, 0x40000004 eax.
+const CLUSTER_IPI: u32 = 1 << 10;
+/// HV_X64_EX_PROCESSOR_MASKS_RECOMMENDED, 0x40000004 eax.
+const EX_MASKS: u32 = 1 << 11;
+/// HV_X64_HYPERV_NESTED, 0x40000004 eax.
+const NESTED: u32 = 1 << 12;
 /// HV_ACCESS_REENLIGHTENMENT, 0x40000003 eax.
 pub const REENLIGHTENMENT: u32 = 1 << 13;
 /// HV_X64_ENLIGHTENED_VMCS_RECOMMENDED, 0x40000004 eax.
@@ -54,6 +62,33 @@ pub fn tsc_page(facts: &Virtualization) -> Option<Seen> {
 pub fn reenlightenment(facts: &Virtualization) -> Option<Seen> {
     let words = facts.below.hyperv?;
     Some(bit(words, "0x40000003", words.features, REENLIGHTENMENT))
+}
+
+/// The frequency by MSR.
+pub fn frequency(facts: &Virtualization) -> Option<Seen> {
+    let words = facts.below.hyperv?;
+    Some(bit(words, "0x40000003", words.features, FREQUENCY_MSRS))
+}
+
+/// A bit of what Hyper-V recommends.
+fn hint(facts: &Virtualization, mask: u32) -> Option<Seen> {
+    let words = facts.below.hyperv?;
+    Some(bit(words, "0x40000004", words.hints, mask))
+}
+
+/// Many IPIs at once.
+pub fn cluster_ipi(facts: &Virtualization) -> Option<Seen> {
+    hint(facts, CLUSTER_IPI)
+}
+
+/// Hypercalls for many vCPUs.
+pub fn ex_masks(facts: &Virtualization) -> Option<Seen> {
+    hint(facts, EX_MASKS)
+}
+
+/// Hyper-V under somebody else.
+pub fn is_nested(facts: &Virtualization) -> Option<Seen> {
+    hint(facts, NESTED)
 }
 
 /// The enlightened VMCS: recommended, and of a version.
