@@ -6,15 +6,17 @@
 //! recording B --8 windows--> each metric 8 times --/
 //! ```
 //! In: two recordings of the same load. Out: a Section whose table has a row for each metric that both have. A recording is
-//! cut into windows because one number has no spread; bench results bring their own repetitions.
+//! cut into windows because one number has no spread; bench results bring their own repetitions, and have a table of their
+//! own (`benches`).
 
+pub mod benches;
 mod metrics;
 pub mod ratio;
 
 pub use ratio::{Ratio, Verdict};
 
 use crate::{Error, Input, Options};
-use base::number::plain;
+use base::number::{list, many, plain};
 use base::table::Shown;
 use base::{Column, ColumnType, Section, Table};
 
@@ -35,21 +37,54 @@ pub struct Changed {
 /// Compares two recordings.
 ///
 /// # Errors
-/// If a recording's traces hold nothing that could be measured.
+/// If a recording's traces hold nothing that could be measured, and there are no benches in both either.
 pub fn section(before: &Input, after: &Input, options: &Options) -> Result<Section, Error> {
-    let (one, two) = (metrics::of(before, options)?, metrics::of(after, options)?);
-    let both = one.iter().filter_map(|(metric, values)| {
-        Some(Changed { metric: metric.clone(), ratio: Ratio::of(values, two.get(metric)?)? })
-    });
-    let changed: Vec<Changed> = both.collect();
+    let sides = [before, after].map(|input| benches::Side::of(&input.recording));
+    let tests = benches::changed(&sides[0], &sides[1]);
     let mut section = Section::new(ID, QUESTION);
-    section.about = vec![
-        format!("before: {}", before.recording.title()),
-        format!("after: {}", after.recording.title()),
-        format!("each trace is cut into {} windows; low and high are a 95 % interval of the ratio", metrics::WINDOWS),
-    ];
-    section.summary = summary(&changed);
-    section.tables.push(table(changed));
+    section.about =
+        vec![format!("before: {}", before.recording.title()), format!("after: {}", after.recording.title())];
+    let traces = metrics::of(before, options).and_then(|one| Ok((one, metrics::of(after, options)?)));
+    let mut sentences = Vec::new();
+    let (one, two) = match traces {
+        Ok(both) => both,
+        Err(error) if tests.is_empty() => return Err(error),
+        Err(error) => {
+            sentences.push(format!("The traces are not compared: {error}."));
+            Default::default()
+        }
+    };
+    if !one.is_empty() || tests.is_empty() {
+        let both = one.iter().filter_map(|(metric, values)| {
+            Some(Changed { metric: metric.clone(), ratio: Ratio::of(values, two.get(metric)?)? })
+        });
+        let changed: Vec<Changed> = both.collect();
+        let windows = metrics::WINDOWS;
+        section
+            .about
+            .push(format!("each trace is cut into {windows} windows; low and high are a 95 % interval of the ratio"));
+        sentences.push(summary(&changed));
+        section.tables.push(table(changed));
+    }
+    if let Some(said) = benches::summary(&tests) {
+        sentences.push(said);
+        section.about.push(
+            "benches: from and to are a 95 % interval of the ratio (bootstrap over launches), p that of Mann-Whitney U"
+                .to_owned(),
+        );
+        let differences = benches::differences(&sides[0], &sides[1]);
+        if !differences.is_empty() {
+            let names: Vec<String> = differences.iter().map(|(name, ..)| name.clone()).collect();
+            sentences.push(format!(
+                "The benches differ in {} of machine or run, so a change may come from there: {}.",
+                many(names.len() as u64, "setting"),
+                list(&names)
+            ));
+        }
+        section.tables.push(benches::table(&tests));
+        section.tables.extend((!differences.is_empty()).then(|| benches::fingerprint(&differences)));
+    }
+    section.summary = sentences.join(" ");
     Ok(section)
 }
 

@@ -26,6 +26,8 @@ const CONSOLE: &str = "console";
 /// A machine in QEMU that says nothing for so long hangs: L2's boot, the longest stage, took 280 s on a core shared by
 /// three. Nothing is known of Bochs, which is slower.
 const SILENCE: Duration = Duration::from_secs(600);
+/// A bench says something after each test, and its watchdog comes after 20 s.
+const BENCH_SILENCE: Duration = Duration::from_secs(120);
 
 /// What a boot needs beside its settings.
 pub struct Boot<'a> {
@@ -69,7 +71,11 @@ impl Boot<'_> {
         command.current_dir(self.scratch.path());
         let (console, log) = (self.scratch.join(CONSOLE), self.scratch.join("log"));
         let limit = Duration::from_secs(limit_s);
-        let silence = if self.settings.arch == Arch::Svm { SILENCE } else { limit };
+        let silence = match (self.settings.arch, self.settings.guest) {
+            (Arch::Svm, Guest::Bench) => BENCH_SILENCE,
+            (Arch::Svm, _) => SILENCE,
+            (Arch::Vmx, _) => limit,
+        };
         Emulator { command, package, console, log, limit, silence, stop }.run(say)?;
         Ok(disks)
     }
