@@ -63,10 +63,10 @@ fn the_starved_worker_and_its_culprit_are_named_and_all_is_removed() {
     assert!((1..=2).contains(&moved) || output_says(&answer, "No CPU of this machine is better"), "{answer}");
     if moved > 0 {
         let change = &answer["sections"][0]["tables"]["change"]["rows"][0];
-        assert!(change[0] == "throughput, bits/s" && change[3].as_f64().unwrap() > 0.0, "{change}");
+        assert!(change[0] == "throughput, Gbit/s" && change[3].as_f64().unwrap() > 0.0, "{change}");
         let mut compare = kvmscope(&journal);
         let compared = compare.arg("compare").args([bench.join("before"), bench.join("after")]).output().unwrap();
-        assert!(String::from_utf8_lossy(&compared.stdout).contains("throughput, bits/s"), "{}", complaints(&compared));
+        assert!(String::from_utf8_lossy(&compared.stdout).contains("throughput, Gbit/s"), "{}", complaints(&compared));
     }
     assert!(!namespaces().contains(&format!("netns-{pid}-")), "{}", namespaces());
     assert_eq!(std::fs::read_dir(&journal).unwrap().count(), 0, "the journal is empty");

@@ -10,6 +10,7 @@
 
 mod metrics;
 pub mod ratio;
+mod threads;
 
 pub use ratio::{Ratio, Verdict};
 
@@ -41,12 +42,17 @@ pub fn section(before: &Input, after: &Input, options: &Options) -> Result<Secti
     let both = one.iter().filter_map(|(metric, values)| {
         Some(Changed { metric: metric.clone(), ratio: Ratio::of(values, two.get(metric)?)? })
     });
+    let both = both.filter(|one| threads::tells(&one.metric, one.ratio.before, one.ratio.after));
     let changed: Vec<Changed> = both.collect();
     let mut section = Section::new(ID, QUESTION);
     section.about = vec![
         format!("before: {}", before.recording.title()),
         format!("after: {}", after.recording.title()),
-        format!("each trace is cut into {} windows; low and high are a 95 % interval of the ratio", metrics::WINDOWS),
+        format!(
+            "each trace is cut into {} windows; low and high are a 95 % interval of the ratio; waits: ready to run while \
+             others ran",
+            metrics::WINDOWS
+        ),
     ];
     section.summary = summary(&changed);
     section.tables.push(table(changed));

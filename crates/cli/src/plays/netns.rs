@@ -214,7 +214,8 @@ impl Play<'_> {
         section.findings.extend(found);
         section.tables.push(threads(loads));
         if let Some(ratio) = ratio {
-            section.tables.push(table(vec![Changed { metric: "throughput, bits/s".to_owned(), ratio }]));
+            let ratio = Ratio { before: ratio.before / 1e9, after: ratio.after / 1e9, ..ratio };
+            section.tables.push(table(vec![Changed { metric: "throughput, Gbit/s".to_owned(), ratio }]));
             section.next.push(format!("kvmscope compare {0}/before {0}/after", self.output.display()));
         }
         section

@@ -40,9 +40,6 @@ fn carries(load: &Load) -> bool {
     })
 }
 
-/// Nobody stops these.
-const GO_ON: AtomicBool = AtomicBool::new(false);
-
 #[test]
 fn every_forwarder_carries_bytes_and_leaves_nothing_behind() {
     let directory = tempfile::tempdir().unwrap();
@@ -53,7 +50,7 @@ fn every_forwarder_carries_bytes_and_leaves_nothing_behind() {
     for (forwarder, load) in own.into_iter().chain([(Forwarder::Vhost, LoadKind::Iperf3)]) {
         let entry = journal(directory.path()).begin("netns").unwrap();
         let id = entry.id.clone();
-        let bed = match Bed::start(&settings(forwarder, load), entry, Path::new("/proc"), &GO_ON) {
+        let bed = match Bed::start(&settings(forwarder, load), entry, Path::new("/proc"), &AtomicBool::new(false)) {
             Ok(bed) => bed,
             Err(error) if (forwarder, load) != (Forwarder::Vhost, LoadKind::Own) => {
                 println!("skipped: lab netns with {forwarder:?} and {load:?}: {error}");

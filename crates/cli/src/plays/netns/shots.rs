@@ -77,8 +77,8 @@ impl<'a> Shots<'a> {
             let mut bench = Bench::new("netns", environment.clone());
             bench.results.push(Measured {
                 name: "throughput".to_owned(),
-                unit: "bits/s".to_owned(),
-                samples: samples.clone(),
+                unit: "Gbit/s".to_owned(),
+                samples: samples.iter().map(|bits| bits / 1e9).collect(),
                 ..Measured::default()
             });
             let path = Path::new(MACHINE).join("bench/netns.json");

@@ -1,0 +1,199 @@
+//! How long did each thread run, and how long did it stand ready while others ran?
+//!
+//! ```text
+//! sched_switch   prev runs until here, then stands ready or sleeps; next ran from here, and waited until here
+//! sched_waking   the thread stands ready from here
+//! ```
+//! In: the switches and wake-ups of a trace. Out: for each name of a thread its shares of the time in each window, all
+//! threads of that name together. A number behind the last dash is left out of a name: `vhost-4711` of one run is
+//! `vhost-4799` of the next. From losses to a thread's next event nothing is counted of it.
+
+use super::metrics::{Metrics, WINDOWS};
+use crate::input::Part;
+use crate::shared::roles::{ROWS, Role, stays_ready, switch};
+use crate::{Input, Options};
+use base::{Level, Span};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use trace::replay::Listener;
+use trace::{Event, Reading, Request, Wanted};
+
+/// What the names of these metrics end with.
+const ENDS: [&str; 2] = [" runs, share", " waits, share"];
+/// Share of the time that a thread must have run, or waited, on either side to be told.
+const FLOOR: f64 = 0.05;
+
+/// Adds the metrics of all traces that have switches.
+pub(super) fn add(input: &Input, options: &Options, metrics: &mut Metrics) {
+    for part in &input.parts {
+        let Some(window) = options.window.or_else(|| span(part, options)).filter(|window| window.length_ns() > 0)
+        else {
+            continue;
+        };
+        let mut walk = Walk { window, origin_ns: 0, now_ns: 0, tasks: FxHashMap::default(), times: BTreeMap::new() };
+        replay(part, options, &mut walk);
+        walk.end();
+        let level = if part.level == Level::L0 { String::new() } else { format!("{} ", part.level) };
+        let width_ns = window.length_ns() as f64 / WINDOWS as f64;
+        for (name, times) in walk.times {
+            for (which, end) in ENDS.into_iter().enumerate() {
+                let shares = times.iter().map(|window| window[which] as f64 / width_ns).collect();
+                metrics.insert(format!("{level}{name}{end}"), shares);
+            }
+        }
+    }
+}
+
+/// False for what a thread did that hardly did anything.
+pub(super) fn tells(metric: &str, before: f64, after: f64) -> bool {
+    !ENDS.iter().any(|end| metric.ends_with(end)) || before.max(after) >= FLOOR
+}
+
+/// From the first event to the last switch or wake-up.
+fn span(part: &Part, options: &Options) -> Option<Span> {
+    struct Last {
+        origin_ns: u64,
+        last_ns: Option<u64>,
+    }
+    impl Listener for Last {
+        fn start(&mut self, origin_ns: u64) {
+            self.origin_ns = origin_ns;
+        }
+        fn event(&mut self, event: &Event<'_>) {
+            self.last_ns = self.last_ns.max(Some(event.time_ns));
+        }
+    }
+    let mut last = Last { origin_ns: 0, last_ns: None };
+    replay(part, options, &mut last);
+    Some(Span { from_ns: 0, to_ns: last.last_ns?.checked_sub(last.origin_ns)? })
+}
+
+/// Positions of the two kinds in the request.
+const SWITCH: u16 = 0;
+
+fn replay(part: &Part, options: &Options, listener: &mut impl Listener) {
+    let wanted = |role: Role| {
+        let row = ROWS.iter().find(|row| row.role == role)?;
+        let names = row.names.iter().map(|name| (*name).to_owned());
+        let fields = row.fields.iter().map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        let names = names.filter(|name| !options.ignore_events.contains(name)).collect();
+        Some(Wanted { names, fields: fields.collect() })
+    };
+    let request = Request { events: [Role::Switch, Role::Waking].into_iter().filter_map(wanted).collect() };
+    trace::replay(part.trace.as_ref(), &Reading { request: &request, fitted: None }, listener);
+}
+
+/// Places in a window's times, and in [`ENDS`].
+const RUNS: usize = 0;
+const WAITS: usize = 1;
+
+struct Walk {
+    window: Span,
+    origin_ns: u64,
+    now_ns: u64,
+    tasks: FxHashMap<i32, Task>,
+    /// By name, in each window, the ns that threads ran and waited.
+    times: BTreeMap<String, [[u64; 2]; WINDOWS as usize]>,
+}
+
+/// What a thread does since when, in ns from the origin; one that sleeps is not known.
+struct Task {
+    does: usize,
+    since_ns: u64,
+    name: Vec<u8>,
+}
+
+impl Listener for Walk {
+    fn start(&mut self, origin_ns: u64) {
+        self.origin_ns = origin_ns;
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        let now = event.time_ns.saturating_sub(self.origin_ns);
+        self.now_ns = now;
+        if event.is_loss() {
+            return self.tasks.clear();
+        }
+        let (first, name) = (event.or_zero(0) as i32, |field| event.content(field).unwrap_or_default().to_vec());
+        if event.kind != SWITCH {
+            self.tasks.entry(first).or_insert(Task { does: WAITS, since_ns: now, name: Vec::new() });
+            return;
+        }
+        let next = event.or_zero(switch::NEXT_TID) as i32;
+        if let Some(task) = self.tasks.remove(&first) {
+            self.count(&task, now);
+        }
+        if stays_ready(event) {
+            self.tasks.insert(first, Task { does: WAITS, since_ns: now, name: name(switch::PREV_COMM) });
+        }
+        let runs = Task { does: RUNS, since_ns: now, name: name(switch::NEXT_COMM) };
+        if let Some(waited) = self.tasks.insert(next, runs) {
+            // A wake-up does not say by which name we know the thread.
+            self.count(&Task { name: name(switch::NEXT_COMM), ..waited }, now);
+        }
+        self.tasks.remove(&0);
+    }
+}
+
+impl Walk {
+    fn end(&mut self) {
+        for task in std::mem::take(&mut self.tasks).into_values() {
+            self.count(&task, self.now_ns);
+        }
+    }
+
+    /// What a task did until `now` is added to the windows in which it did so.
+    fn count(&mut self, task: &Task, now: u64) {
+        if task.name.is_empty() {
+            return;
+        }
+        let Span { from_ns, to_ns } = self.window;
+        let (begin, end) = (task.since_ns.clamp(from_ns, to_ns), now.clamp(from_ns, to_ns));
+        let times = self.times.entry(known_as(&task.name)).or_default();
+        let edge = |number: u64| from_ns + (to_ns - from_ns) * number / WINDOWS;
+        for (number, time) in (0..WINDOWS).zip(times) {
+            time[task.does] += end.min(edge(number + 1)).saturating_sub(begin.max(edge(number)));
+        }
+    }
+}
+
+/// The name without the number behind its last dash.
+fn known_as(name: &[u8]) -> String {
+    let name = String::from_utf8_lossy(name);
+    match name.rsplit_once('-') {
+        Some((kind, number)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => kind.into(),
+        _ => name.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(does: usize, since_ns: u64, name: &str) -> Task {
+        Task { does, since_ns, name: name.into() }
+    }
+
+    #[test]
+    fn time_is_given_to_the_windows_it_lies_in() {
+        let window = Span { from_ns: 100, to_ns: 900 };
+        let mut walk = Walk { window, origin_ns: 0, now_ns: 0, tasks: FxHashMap::default(), times: BTreeMap::new() };
+        walk.count(&task(RUNS, 150, "vhost-4711"), 350);
+        walk.count(&task(WAITS, 850, "vhost-12"), 2_000);
+        walk.count(&task(RUNS, 0, ""), 500);
+        assert_eq!(walk.times.len(), 1);
+        let times = &walk.times["vhost"];
+        assert_eq!(times.iter().map(|window| window[RUNS]).collect::<Vec<_>>(), [50, 100, 50, 0, 0, 0, 0, 0]);
+        assert_eq!((times[7][WAITS], times.iter().map(|window| window[WAITS]).sum::<u64>()), (50, 50));
+        assert_eq!(
+            [b"napi/port1-8193".as_slice(), b"CPU 0/KVM", b"a-b"].map(known_as),
+            ["napi/port1", "CPU 0/KVM", "a-b"]
+        );
+    }
+
+    #[test]
+    fn only_threads_that_did_something_are_told() {
+        assert!(tells("vhost runs, share", 0.0, 0.3) && tells("halted, share", 0.0, 0.01));
+        assert!(!tells("vhost waits, share", 0.02, 0.04));
+    }
+}
