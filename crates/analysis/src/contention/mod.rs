@@ -10,9 +10,11 @@
 //! The limit of 0.2 is ours, as is the floor of 5 % of a CPU, below which waiting costs nobody much.
 
 mod advise;
+mod interrupts;
 mod predict;
 
 pub use advise::finding;
+pub use interrupts::Interrupts;
 pub use predict::{Direction, Move, Prediction, best_moves, predict};
 
 use base::number::percent;

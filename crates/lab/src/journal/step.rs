@@ -249,7 +249,8 @@ fn write_back(path: &Path, old: &str, new: &str, same: impl Fn(&str, &str) -> bo
         Ok(now) if !same(now.trim_end(), new) => {
             Reverted::LeftAlone(format!("it is {} now, and we had written {new}", now.trim_end()))
         }
-        Ok(_) => of(std::fs::write(path, old)),
+        // To write nothing is no write: an empty value is set by an empty line.
+        Ok(_) => of(std::fs::write(path, if old.is_empty() { "\n" } else { old })),
         Err(error) => of(Err(error)),
     }
 }

@@ -86,9 +86,13 @@ pub(super) fn nodes(snapshot: &Snapshot) -> BTreeMap<u32, Node> {
     numbers.iter().map(|node| (*node, one(node))).collect()
 }
 
-/// Ticks of each CPU between two samples, as shares. Guest time is inside of user time.
+/// How each CPU was used between two samples.
 pub(super) fn usage(samples: &Samples<'_>) -> BTreeMap<u32, CpuUse> {
-    let Some((first, last, _)) = samples.both("proc/stat") else { return BTreeMap::new() };
+    samples.both("proc/stat").map(|(first, last, _)| usage_between(&first, &last)).unwrap_or_default()
+}
+
+/// How each CPU was used between two readings of `/proc/stat`, as shares. Guest time is inside of user time.
+pub fn usage_between(first: &str, last: &str) -> BTreeMap<u32, CpuUse> {
     let ticks = |text: &str| -> BTreeMap<u32, Vec<u64>> {
         let rows = text.lines().filter_map(|line| {
             let mut words = line.strip_prefix("cpu")?.split_whitespace();
@@ -97,7 +101,7 @@ pub(super) fn usage(samples: &Samples<'_>) -> BTreeMap<u32, CpuUse> {
         });
         rows.filter(|(_, ticks)| ticks.len() == 8).collect()
     };
-    let (first, last) = (ticks(&first), ticks(&last));
+    let (first, last) = (ticks(first), ticks(last));
     let share = |(cpu, now): (&u32, &Vec<u64>)| {
         let before = first.get(cpu)?;
         let passed: Vec<f64> = now.iter().zip(before).map(|(now, before)| now.saturating_sub(*before) as f64).collect();

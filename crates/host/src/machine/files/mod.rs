@@ -7,6 +7,8 @@ mod cpus;
 mod devices;
 mod tasks;
 
+pub use cpus::usage_between;
+
 use super::{Fact, Machine, domains_of};
 use crate::Snapshot;
 
