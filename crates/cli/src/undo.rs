@@ -48,7 +48,8 @@ impl Undo {
         if entries.is_empty() {
             println!("nothing to undo");
         }
-        for entry in entries {
+        // The newest first: what was changed twice has been what the older entry made of it before the newer one.
+        for entry in entries.into_iter().rev() {
             if self.list {
                 show(&journal, &entry);
             } else if journal.is_owned(&entry) {
