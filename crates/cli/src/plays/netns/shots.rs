@@ -37,7 +37,8 @@ impl<'a> Shots<'a> {
         Self { root: root.to_owned(), journal, begun: Vec::new(), without_events: None }
     }
 
-    /// Records the machine for so long under that name; `rest` waits, and is true if the user has had enough.
+    /// Records the machine for so long under that name; `rest` waits, and is true if the user has had enough: then nothing
+    /// of it stays.
     pub(super) fn take(
         &mut self,
         name: &'static str,
@@ -56,14 +57,18 @@ impl<'a> Shots<'a> {
                 None
             }
         };
-        let (mut left, mut polled) = (span, Ok(()));
-        while !left.is_zero() && polled.is_ok() && !rest(left.min(POLL)) {
+        let (mut left, mut polled, mut ended) = (span, Ok(()), false);
+        while !left.is_zero() && polled.is_ok() && !ended {
+            ended = rest(left.min(POLL));
             left = left.saturating_sub(POLL);
             polled = tracing.as_mut().map_or(Ok(()), |tracing| tracing.poll());
         }
         // Stopped come what may: it has changed the host.
         let mut parts = tracing.map_or(Ok(Vec::new()), |tracing| tracing.stop())?;
         polled?;
+        if ended {
+            return Ok(());
+        }
         parts.extend(Box::new(around).stop()?);
         self.begun.push((name, draft, parts));
         Ok(())
