@@ -178,8 +178,8 @@ impl Play<'_> {
     /// Records the machine while the load flows; false if the user ended it.
     fn record(&self, bench: &Bench<'_>, shots: &mut Shots<'_>, name: &'static str) -> anyhow::Result<bool> {
         let span = self.seconds.min(MOST_RECORDED);
-        // Made longer than the recording: what the load does at its end is not the forwarder's state.
-        let _flows = bench.load.begin(span + SETTLE)?;
+        // Until both samples of the machine are taken, however long that takes.
+        let _flows = bench.load.flow()?;
         shots.take(name, span, &|length| self.rest(length))?;
         Ok(!self.stop.load(Ordering::Relaxed))
     }

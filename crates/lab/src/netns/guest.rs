@@ -37,7 +37,7 @@ const MEMORY: &str = "768M";
 const MACS: [&str; 2] = ["52:54:00:6b:76:01", "52:54:00:6b:76:02"];
 /// The mask of both networks, 24 bits.
 const MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 255, 0);
-/// How long a boot may take: it took 8 s on a quiet core of 2022, and a busy one is several times slower.
+/// How long a boot may take: it took 8 to 14 s on two cores that compiled meanwhile.
 const BOOTS: Duration = Duration::from_secs(180);
 /// How often the console is read.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

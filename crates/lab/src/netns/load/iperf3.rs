@@ -8,21 +8,26 @@ use crate::Error;
 use crate::netns::companion::Companion;
 use base::CpuSet;
 use serde_json::Value;
+use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 /// iperf3 refuses more (`MAX_STREAMS`, src/iperf.h of iperf 3.12).
 const MOST_STREAMS: usize = 128;
 /// How long a client may take beyond its run: behind a starved forwarder it shakes hands and says goodbye slowly.
 const SLACK: Duration = Duration::from_secs(60);
-/// How long a server may take to listen.
-const LISTENS: Duration = Duration::from_secs(5);
+/// How long a server may take to listen, at first and after a client that was ended early.
+const LISTENS: Duration = Duration::from_secs(30);
+/// What it says each time it does.
+const LISTENING: &str = "Server listening";
 /// How often we look for it.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A server, and what its clients need.
 #[derive(Debug)]
 pub(super) struct Iperf3 {
-    _server: Companion,
+    server: RefCell<Companion>,
+    /// Clients that were started; the server listens once more than that.
+    clients: Cell<usize>,
     namespace: String,
     address: String,
     streams: usize,
@@ -45,16 +50,9 @@ impl Iperf3 {
         }
         Companion::is_installed("iperf3", "iperf3")?;
         let words = ["iperf3", "--server", "--forceflush", "--bind", ends.server_address];
-        let mut server = Companion::start(Some(ends.server), &words, cpus)?;
-        let since = Instant::now();
-        while !server.said().contains("Server listening") {
-            if server.has_ended() || since.elapsed() > LISTENS {
-                return Err(Error::Unable(format!("iperf3's server does not listen: {}", server.complaint())));
-            }
-            std::thread::sleep(LOOK_EVERY);
-        }
         Ok(Self {
-            _server: server,
+            server: RefCell::new(Companion::start(Some(ends.server), &words, cpus)?),
+            clients: Cell::new(0),
             namespace: ends.client.to_owned(),
             address: ends.server_address.to_owned(),
             streams: streams.max(1),
@@ -62,7 +60,21 @@ impl Iperf3 {
         })
     }
 
+    /// Waits until the server takes a client; while it is busy with one it refuses all others.
+    fn listens(&self) -> Result<(), Error> {
+        let (mut server, since) = (self.server.borrow_mut(), Instant::now());
+        while server.said().matches(LISTENING).count() <= self.clients.get() {
+            if server.has_ended() || since.elapsed() > LISTENS {
+                return Err(Error::Unable(format!("iperf3's server does not listen: {}", server.complaint())));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        self.clients.set(self.clients.get() + 1);
+        Ok(())
+    }
+
     pub(super) fn client(&self, span: Duration) -> Result<Client, Error> {
+        self.listens()?;
         let (streams, seconds) = (self.streams.to_string(), span.as_secs().max(1));
         let time = seconds.to_string();
         let words = ["iperf3", "--client", &self.address, "--parallel", &streams, "--time", &time, "--json"];

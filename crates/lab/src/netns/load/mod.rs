@@ -19,6 +19,9 @@ use iperf3::Iperf3;
 use std::time::{Duration, Instant};
 use streams::Received;
 
+/// Longer than anybody lets a load flow without counting.
+const LONG: Duration = Duration::from_secs(3_600);
+
 /// Whose load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadKind {
@@ -65,6 +68,14 @@ impl Load {
             LoadKind::Own => Source::Own(streams::start(crew, ends, streams, cpus)?),
             LoadKind::Iperf3 => Source::Iperf3(Iperf3::start(ends, streams, cpus)?),
         }))
+    }
+
+    /// Lets the load flow until the run is dropped, for whoever wants it to and counts nothing.
+    ///
+    /// # Errors
+    /// If its program does not start.
+    pub fn flow(&self) -> Result<Run<'_>, Error> {
+        self.begin(LONG)
     }
 
     /// Begins a run of that length.
