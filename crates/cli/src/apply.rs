@@ -146,12 +146,14 @@ impl Apply {
         watched.something()?;
         println!("  watched: {watched}");
         let stop = crate::plays::interrupted()?;
+        waiting(span, "as it is; Ctrl-C ends it and changes nothing");
         let Some(before) = trial::measure(proc, watched, span, &stop)? else {
             println!("  ended before it began; nothing was changed");
             return Ok(Exit::Interrupted);
         };
         let (entry, passed_over) = self.change(proc, steps)?;
         passed_over.iter().for_each(|why| println!("  passed over: {why}"));
+        waiting(span, "with the change; Ctrl-C puts it back");
         let after = match trial::rest(trial::settle(span), &stop) {
             true => Ok(None),
             false => trial::measure(proc, watched, span, &stop),
@@ -192,6 +194,15 @@ impl Apply {
                 Err(error.into())
             }
         }
+    }
+}
+
+/// Says on a terminal why nothing happens for a while.
+fn waiting(span: Duration, how: &str) {
+    let mut stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        // If stderr is closed nobody wants to know.
+        let _ = writeln!(stderr, "measuring for {} s {how}", span.as_secs());
     }
 }
 

@@ -96,6 +96,15 @@ fn what_was_changed_twice_comes_back_to_what_was_before_both() {
         let done = kvmscope(&journal, &["apply", "PLC-TEST@sleep", "--from", &report, "--yes"]);
         assert!(done.status.success() && cpus_of(sleeper.0.id()) == to, "{}", said(&done));
     }
+    // The older one alone would find what the newer one set.
+    let listed = said(&kvmscope(&journal, &["undo", "--list"]));
+    let oldest = listed.lines().rfind(|line| line.starts_with("apply-")).unwrap().split_whitespace().next().unwrap();
+    let refused = kvmscope(&journal, &["undo", oldest]);
+    assert!(
+        refused.status.code() == Some(1) && said(&refused).contains(" first, or all at once"),
+        "{}",
+        said(&refused)
+    );
     let undone = kvmscope(&journal, &["undo"]);
     assert!(undone.status.success() && !said(&undone).contains("left alone"), "{}", said(&undone));
     assert_eq!(cpus_of(sleeper.0.id()), all);

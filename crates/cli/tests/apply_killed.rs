@@ -177,6 +177,29 @@ fn killed_at_any_moment_it_is_undone_exactly() {
     assert!(midway > 0, "every kill came too late");
 }
 
+#[test]
+fn a_trial_that_is_ended_in_the_middle_leaves_what_was() {
+    let Some((first, all)) = places("ending a trial") else { return };
+    let threads = sleepers(1);
+    let place = Place::new(&[moved(&threads[0], &all, &first)]);
+    let journal = place.at("journal");
+    for signal in ["-INT", "-KILL"] {
+        let mut apply = place.apply(&journal);
+        let mut apply = apply.args(["--trial", "2"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        until("the change", || cpus_of(threads[0].0.id()) == first);
+        assert!(Command::new("kill").args([signal, &apply.id().to_string()]).status().unwrap().success());
+        let ended = apply.wait().unwrap();
+        if signal == "-INT" {
+            assert_eq!(ended.code(), Some(130), "{}", said(&apply.wait_with_output().unwrap()));
+        } else {
+            assert_eq!(cpus_of(threads[0].0.id()), first, "killed, nobody put it back");
+            place.undo(&journal);
+        }
+        assert_eq!(cpus_of(threads[0].0.id()), all, "{signal}");
+        assert!(is_empty(&journal), "{signal}");
+    }
+}
+
 /// A file system of two pages; unmounted with the test.
 struct Small(tempfile::TempDir);
 

@@ -144,6 +144,27 @@ impl Step {
         }
     }
 
+    /// True if both change the same thing, from and to whatever.
+    pub fn is_of_same(&self, other: &Self) -> bool {
+        let thing = |step: &Self| {
+            let mut thing = step.clone();
+            if let Step::SysfsWrite { old, new, .. }
+            | Step::CpuList { old, new, .. }
+            | Step::TaskAffinity { old, new, .. }
+            | Step::TaskPolicy { old, new, .. }
+            | Step::Pin { old, new, .. } = &mut thing
+            {
+                old.clear();
+                new.clear();
+            }
+            if let Step::Pin { had_element, .. } = &mut thing {
+                *had_element = false;
+            }
+            thing
+        };
+        thing(self) == thing(other)
+    }
+
     /// The thread that the step changes, if it changes one.
     pub fn thread(&self) -> Option<Owner> {
         match self {
