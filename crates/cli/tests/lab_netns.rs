@@ -92,6 +92,8 @@ fn recorded(journal: &Path, recording: &Path) {
     }
     let told = String::from_utf8_lossy(&reported.stdout).into_owned();
     assert!(told.contains("sched_switch"), "{told}");
+    let bench = std::fs::read_to_string(recording.join("L0/bench/netns.json")).unwrap();
+    assert!(bench.contains("16 TCP streams through threads vhost-PID"), "{bench}");
     let compared = kvmscope(journal).args(["compare", "--json"]).args([recording, recording]).output().unwrap();
     let answer: Value = serde_json::from_slice(&compared.stdout).unwrap();
     let rows = answer["sections"][0]["tables"]["change"]["rows"].as_array().unwrap();

@@ -138,7 +138,7 @@ impl Netns {
                 say("moving the NICs into namespaces");
                 let traffic = Traffic { kind: self.load.kind(), streams: self.streams as usize, cpus: load_cpus };
                 let bed = OwnBed::start(&ends, &traffic, entry, proc)?;
-                let what = format!("your own path, {}", self.load.what());
+                let what = format!("{} TCP streams through your own path, {}", self.streams, self.load.what());
                 let told = play.run(&Bench { load: &bed.load, forwarders: &[], what: &what });
                 (or_trouble(told, bed.trouble()), bed.end()?)
             }
@@ -150,7 +150,8 @@ impl Netns {
                     Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exit::Interrupted),
                     begun => begun?,
                 };
-                let what = format!("{}, {}", self.forwarder.what(), self.load.what());
+                let through = format!("{} TCP streams through {}", self.streams, self.forwarder.what());
+                let what = format!("{through}, {}; {} busy threads", self.load.what(), self.busy);
                 let told = play.run(&Bench { load: &bed.load, forwarders: &bed.forwarders, what: &what });
                 (or_trouble(told, bed.trouble()), bed.end()?)
             }

@@ -38,7 +38,7 @@ pub struct Bench<'a> {
     pub load: &'a Traffic,
     /// The forwarder's threads; none if it is the user's own.
     pub forwarders: &'a [u32],
-    /// What the forwarder is.
+    /// What goes through what, in a line.
     pub what: &'a str,
 }
 
@@ -106,7 +106,7 @@ impl Play<'_> {
         if let Some(why) = &shots.without_events {
             section.about.push(format!("the recordings have no events of the kernel: {why}"));
         }
-        shots.finish(&runs)?;
+        shots.finish(&runs, bench.what)?;
         Ok(Told::Answer(Box::new(section)))
     }
 
@@ -196,7 +196,7 @@ impl Play<'_> {
     fn section(&self, bench: &Bench<'_>, loads: &[Load], found: Option<Finding>, runs: &Runs) -> Section {
         let mut section = Section::new("placement", "Who fights for which CPU, and did moving help?");
         section.about = vec![
-            format!("TCP streams through {}", bench.what),
+            bench.what.to_owned(),
             format!(
                 "{} runs of {} s before and {} after the move, in turn; recorded in {}",
                 runs.before.len(),

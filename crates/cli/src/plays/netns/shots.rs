@@ -75,11 +75,13 @@ impl<'a> Shots<'a> {
     }
 
     /// Writes what was measured, and puts the recordings in their place.
-    pub(super) fn finish(self, runs: &Runs) -> anyhow::Result<()> {
+    pub(super) fn finish(self, runs: &Runs, what: &str) -> anyhow::Result<()> {
         let environment = lab::bench::environment::environment(Path::new("/"));
         for (name, draft, mut parts) in self.begun {
             let samples = if name == "before" { &runs.before } else { &runs.after };
             let mut bench = Bench::new("netns", environment.clone());
+            // Frames, offloads and who sent decide what a throughput means.
+            bench.notes.push(what.to_owned());
             bench.results.push(Measured {
                 name: "throughput".to_owned(),
                 unit: "Gbit/s".to_owned(),
