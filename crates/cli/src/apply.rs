@@ -33,7 +33,8 @@ use std::time::Duration;
     kvmscope apply PLC-OVERLAP@web --trial\n  \
     kvmscope apply PLC-IRQ@eth0 --trial 300 --yes\n  \
     kvmscope undo --list\n\n\
-    Exit status: 0 done, or put back because it did not help; 1 nothing was changed; 2 wrong use.")]
+    Exit status: 0 done, or put back because it did not help; 1 nothing was changed, or nothing can be said of it;\n\
+    2 wrong use.")]
 pub struct Apply {
     /// The finding, such as PLC-OVERLAP@web
     #[arg(value_name = "ID")]
@@ -174,7 +175,15 @@ impl Apply {
             }
         };
         println!("  measured: {}", outcome.told(watched.subject()));
+        let others: Vec<&Step> = steps.iter().filter(|step| !step.holds(proc)).collect();
+        others.iter().for_each(|step| println!("  changed by somebody else meanwhile: {step}"));
         match outcome {
+            Outcome::Helped(_) | Outcome::DidNotHelp(_) if !others.is_empty() => {
+                println!(
+                    "  so this says nothing of the change; find who sets it too (irqbalance, tuned, libvirt, systemd)"
+                );
+                put_back(entry, proc).map(|()| Exit::NoAnswer)
+            }
             Outcome::Helped(_) => {
                 println!("  kept; `kvmscope undo {}` puts it back", entry.id);
                 Ok(Exit::Answered)

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 /// A process that is ended with the test.
 struct Busy(Child);
@@ -118,6 +118,40 @@ fn a_policy_is_tried() {
         name.trim_start_matches("SCHED_").to_lowercase()
     };
     place.is_true(&told, "other", "idle", holds);
+}
+
+#[test]
+fn what_somebody_else_sets_meanwhile_is_said_and_left() {
+    let all = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap().trim().to_owned();
+    if !root("a change that somebody else takes back") || all == "0" {
+        return println!("skipped: a change that somebody else takes back: it needs root and two CPUs");
+    }
+    let thread = busy();
+    let pid = thread.0.id().to_string();
+    let set = |cpus: &str| {
+        let mut taskset = Command::new("taskset");
+        assert!(taskset.args(["-cp", cpus, &pid]).stdout(Stdio::null()).status().unwrap().success());
+    };
+    set(&all);
+    let place = Place::new(&[json!({"type": "TaskAffinity", "tid": thread.0.id(), "cpus": "0", "from": all})]);
+    let report = place.report().display().to_string();
+    let arguments = ["apply", "PLC-TEST@x", "--from", &report, "--yes", "--trial", "1"];
+    let holds = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned()
+    };
+    let output = std::thread::scope(|scope| {
+        let applied = scope.spawn(|| place.kvmscope(&arguments));
+        while holds() != "0" && !applied.is_finished() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        set("1");
+        applied.join().unwrap()
+    });
+    let told = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("changed by somebody else meanwhile: thread") && told.contains("left alone"), "{told}");
+    assert_eq!(holds(), "1", "{told}");
 }
 
 /// An interrupt of this machine that says where it is handled, and two CPUs it may be moved between.

@@ -173,6 +173,23 @@ impl Step {
         }
     }
 
+    /// True if what the step has set still holds. A thread that has ended has nothing any more, and nobody took it away.
+    pub fn holds(&self, proc: &Path) -> bool {
+        let text = |path: &PathBuf| std::fs::read_to_string(path).map(|now| now.trim_end().to_owned());
+        match self {
+            Step::SysfsWrite { path, new, .. } => text(path).is_ok_and(|now| now == *new),
+            Step::CpuList { path, new, .. } => text(path).is_ok_and(|now| same_cpus(&now, new)),
+            Step::TaskAffinity { thread, new, .. } => {
+                !thread.is_alive(proc) || thread::affinity(thread.pid).is_ok_and(|now| CpuSet::parse(new) == Some(now))
+            }
+            Step::TaskPolicy { thread, new, .. } => {
+                !thread.is_alive(proc) || thread::policy(thread.pid).is_ok_and(|now| now == *new)
+            }
+            Step::Pin { pin, new, .. } => pin.read().is_ok_and(|(now, _)| CpuSet::parse(new) == Some(now)),
+            _ => true,
+        }
+    }
+
     /// Puts back what the step changed.
     pub fn revert(&self, proc: &Path) -> Reverted {
         match self {
