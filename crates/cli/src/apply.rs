@@ -31,7 +31,7 @@ use std::time::Duration;
     kvmscope apply PLC-OVERLAP@web --from report.json --dry-run\n  \
     kvmscope apply PLC-OVERLAP@web --from report.json\n  \
     kvmscope apply PLC-OVERLAP@web --trial\n  \
-    kvmscope apply PLC-IRQ@eth0 --trial 300 --yes\n  \
+    kvmscope apply PLC-IRQ@irq24 --trial 300 --yes\n  \
     kvmscope undo --list\n\n\
     Exit status: 0 done, or put back because it did not help; 1 nothing was changed, or nothing can be said of it;\n\
     2 wrong use.")]
