@@ -20,6 +20,7 @@ pub mod processor;
 pub mod release;
 pub mod sched;
 pub mod snapshot;
+pub mod usage;
 pub mod virtualization;
 
 pub use cpuid::Cpuid;

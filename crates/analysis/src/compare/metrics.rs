@@ -4,7 +4,6 @@
 //! vcpus     share of wall time in each state, over all vCPUs       <state>, share
 //! exits     count of each reason, by level, over wall time          <level> <reason>, exits/s
 //! chains    median of L1's exits that an exit of L2 causes           <reason>, L1 exits per chain
-//! threads   share of the time that threads of a name ran, or waited for a CPU  <name> runs, share
 //! bench/    each test's samples                                      <test>, <unit>
 //! ```
 
@@ -27,14 +26,10 @@ pub(super) type Metrics = BTreeMap<String, Vec<f64>>;
 pub(super) fn of(input: &Input, options: &Options) -> Result<Metrics, Error> {
     let mut metrics = benches(input);
     if !input.parts.is_empty() {
-        let mut flowless = None;
         match flow(input, options) {
             Ok(section) => windows(input, options, &section, &mut metrics)?,
-            Err(error) => flowless = Some(error),
-        }
-        super::threads::add(input, options, &mut metrics);
-        if let Some(error) = flowless.filter(|_| metrics.is_empty()) {
-            return Err(error);
+            Err(error) if metrics.is_empty() => return Err(error),
+            Err(_) => {}
         }
     }
     Ok(metrics)

@@ -38,7 +38,8 @@ pub struct Changed {
 /// # Errors
 /// If a recording's traces hold nothing that could be measured.
 pub fn section(before: &Input, after: &Input, options: &Options) -> Result<Section, Error> {
-    let (one, two) = (metrics::of(before, options)?, metrics::of(after, options)?);
+    let measured = |input| threads::with(metrics::of(input, options), input, options);
+    let (one, two) = (measured(before)?, measured(after)?);
     let both = one.iter().filter_map(|(metric, values)| {
         Some(Changed { metric: metric.clone(), ratio: Ratio::of(values, two.get(metric)?)? })
     });

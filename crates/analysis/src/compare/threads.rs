@@ -11,7 +11,7 @@
 use super::metrics::{Metrics, WINDOWS};
 use crate::input::Part;
 use crate::shared::roles::{ROWS, Role, stays_ready, switch};
-use crate::{Input, Options};
+use crate::{Error, Input, Options};
 use base::{Level, Span};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -23,8 +23,25 @@ const ENDS: [&str; 2] = [" runs, share", " waits, share"];
 /// Share of the time that a thread must have run, or waited, on either side to be told.
 const FLOOR: f64 = 0.05;
 
-/// Adds the metrics of all traces that have switches.
-pub(super) fn add(input: &Input, options: &Options, metrics: &mut Metrics) {
+/// What was `found` in a recording, and what its threads did; an error if neither is anything.
+///
+/// # Errors
+/// What was found to be wrong, if no trace has switches either.
+pub(super) fn with(found: Result<Metrics, Error>, input: &Input, options: &Options) -> Result<Metrics, Error> {
+    let threads = of(input, options);
+    match found {
+        Ok(mut metrics) => {
+            metrics.extend(threads);
+            Ok(metrics)
+        }
+        Err(error) if threads.is_empty() => Err(error),
+        Err(_) => Ok(threads),
+    }
+}
+
+/// The metrics of all traces that have switches.
+fn of(input: &Input, options: &Options) -> Metrics {
+    let mut metrics = Metrics::new();
     for part in &input.parts {
         let Some(window) = options.window.or_else(|| span(part, options)).filter(|window| window.length_ns() > 0)
         else {
@@ -42,6 +59,7 @@ pub(super) fn add(input: &Input, options: &Options, metrics: &mut Metrics) {
             }
         }
     }
+    metrics
 }
 
 /// False for what a thread did that hardly did anything.

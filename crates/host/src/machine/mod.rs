@@ -17,7 +17,6 @@ mod topology;
 
 pub use domain::{Disk, Domain, GuestTopology, Interface};
 pub use domain_xml::{Element, domains_of};
-pub use files::usage_between;
 pub use model::{CpuUse, Fact, Irq, Machine, Nic, Node, Role, Screen, Thread, TopRow};
 pub use roles::{role_of, vm_named_in};
 pub use topology::{Cpu, Topology};

@@ -4,9 +4,9 @@
 
 use super::watched::Watched;
 use anyhow::{Context, bail};
-use host::machine::{CpuUse, usage_between};
-use host::sched::ThreadId;
-use host::sched::{Load, Sample};
+use host::machine::CpuUse;
+use host::sched::{Load, Sample, ThreadId};
+use host::usage;
 use lab::snapshot::monotonic_ns;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -37,7 +37,7 @@ impl Look {
 
     /// How each CPU was used between this look and a later one.
     pub fn usage(&self, later: &Self) -> BTreeMap<u32, CpuUse> {
-        usage_between(&self.stat, &later.stat)
+        usage::between(&self.stat, &later.stat)
     }
 }
 

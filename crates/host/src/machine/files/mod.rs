@@ -7,8 +7,6 @@ mod cpus;
 mod devices;
 mod tasks;
 
-pub use cpus::usage_between;
-
 use super::{Fact, Machine, domains_of};
 use crate::Snapshot;
 
