@@ -47,12 +47,11 @@ fn of(input: &Input, options: &Options) -> Metrics {
         else {
             continue;
         };
-        let mut walk = Walk { window, origin_ns: 0, now_ns: 0, tasks: FxHashMap::default(), times: BTreeMap::new() };
+        let mut walk = Walk::over(window);
         replay(part, options, &mut walk);
-        walk.end();
         let level = if part.level == Level::L0 { String::new() } else { format!("{} ", part.level) };
         let width_ns = window.length_ns() as f64 / WINDOWS as f64;
-        for (name, times) in walk.times {
+        for (name, times) in walk.by_name() {
             for (which, end) in ENDS.into_iter().enumerate() {
                 let shares = times.iter().map(|window| window[which] as f64 / width_ns).collect();
                 metrics.insert(format!("{level}{name}{end}"), shares);
@@ -105,20 +104,18 @@ fn replay(part: &Part, options: &Options, listener: &mut impl Listener) {
 const RUNS: usize = 0;
 const WAITS: usize = 1;
 
+/// In each window, the ns that a thread ran and waited.
+type Times = [[u64; 2]; WINDOWS as usize];
+
+#[derive(Default)]
 struct Walk {
     window: Span,
     origin_ns: u64,
     now_ns: u64,
-    tasks: FxHashMap<i32, Task>,
-    /// By name, in each window, the ns that threads ran and waited.
-    times: BTreeMap<String, [[u64; 2]; WINDOWS as usize]>,
-}
-
-/// What a thread does since when, in ns from the origin; one that sleeps is not known.
-struct Task {
-    does: usize,
-    since_ns: u64,
-    name: Vec<u8>,
+    /// What a thread does since when, in ns from the origin; one that sleeps is not there.
+    does: FxHashMap<i32, (usize, u64)>,
+    /// By thread: the name it had last, since a thread that starts a program gets another, and what it did.
+    done: FxHashMap<i32, (Vec<u8>, Times)>,
 }
 
 impl Listener for Walk {
@@ -130,48 +127,56 @@ impl Listener for Walk {
         let now = event.time_ns.saturating_sub(self.origin_ns);
         self.now_ns = now;
         if event.is_loss() {
-            return self.tasks.clear();
+            return self.does.clear();
         }
-        let (first, name) = (event.or_zero(0) as i32, |field| event.content(field).unwrap_or_default().to_vec());
         if event.kind != SWITCH {
-            self.tasks.entry(first).or_insert(Task { does: WAITS, since_ns: now, name: Vec::new() });
+            self.does.entry(event.or_zero(0) as i32).or_insert((WAITS, now));
             return;
         }
-        let next = event.or_zero(switch::NEXT_TID) as i32;
-        if let Some(task) = self.tasks.remove(&first) {
-            self.count(&task, now);
+        let [prev, next] = [switch::PREV_TID, switch::NEXT_TID].map(|field| event.or_zero(field) as i32);
+        self.changes(prev, stays_ready(event).then_some(WAITS), now);
+        self.changes(next, Some(RUNS), now);
+        for (tid, field) in [(prev, switch::PREV_COMM), (next, switch::NEXT_COMM)] {
+            let name = event.content(field).unwrap_or_default();
+            let (known, _) = self.done.entry(tid).or_default();
+            if known != name {
+                *known = name.to_vec();
+            }
         }
-        if stays_ready(event) {
-            self.tasks.insert(first, Task { does: WAITS, since_ns: now, name: name(switch::PREV_COMM) });
-        }
-        let runs = Task { does: RUNS, since_ns: now, name: name(switch::NEXT_COMM) };
-        if let Some(waited) = self.tasks.insert(next, runs) {
-            // A wake-up does not say by which name we know the thread.
-            self.count(&Task { name: name(switch::NEXT_COMM), ..waited }, now);
-        }
-        self.tasks.remove(&0);
     }
 }
 
 impl Walk {
-    fn end(&mut self) {
-        for task in std::mem::take(&mut self.tasks).into_values() {
-            self.count(&task, self.now_ns);
+    fn over(window: Span) -> Self {
+        Self { window, ..Self::default() }
+    }
+
+    /// From `now` on the thread does something else, or sleeps; the idle task, number 0, is no thread.
+    fn changes(&mut self, tid: i32, next: Option<usize>, now: u64) {
+        let before = match next {
+            Some(does) => self.does.insert(tid, (does, now)),
+            None => self.does.remove(&tid),
+        };
+        let Some((does, since)) = before.filter(|_| tid != 0) else { return };
+        let Span { from_ns, to_ns } = self.window;
+        let (begin, end) = (since.clamp(from_ns, to_ns), now.clamp(from_ns, to_ns));
+        let edge = |number: u64| from_ns + (to_ns - from_ns) * number / WINDOWS;
+        let (_, times) = self.done.entry(tid).or_default();
+        for (number, time) in (0..WINDOWS).zip(times) {
+            time[does] += end.min(edge(number + 1)).saturating_sub(begin.max(edge(number)));
         }
     }
 
-    /// What a task did until `now` is added to the windows in which it did so.
-    fn count(&mut self, task: &Task, now: u64) {
-        if task.name.is_empty() {
-            return;
+    /// What all threads of each name did, with what they were at when the trace ended.
+    fn by_name(mut self) -> BTreeMap<String, Times> {
+        let now = self.now_ns;
+        self.does.keys().copied().collect::<Vec<_>>().into_iter().for_each(|tid| self.changes(tid, None, now));
+        let mut named: BTreeMap<String, Times> = BTreeMap::new();
+        for (name, times) in self.done.into_values().filter(|(name, _)| !name.is_empty()) {
+            let all = named.entry(known_as(&name)).or_default();
+            all.iter_mut().flatten().zip(times.iter().flatten()).for_each(|(sum, time)| *sum += time);
         }
-        let Span { from_ns, to_ns } = self.window;
-        let (begin, end) = (task.since_ns.clamp(from_ns, to_ns), now.clamp(from_ns, to_ns));
-        let times = self.times.entry(known_as(&task.name)).or_default();
-        let edge = |number: u64| from_ns + (to_ns - from_ns) * number / WINDOWS;
-        for (number, time) in (0..WINDOWS).zip(times) {
-            time[task.does] += end.min(edge(number + 1)).saturating_sub(begin.max(edge(number)));
-        }
+        named
     }
 }
 
@@ -188,25 +193,27 @@ fn known_as(name: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn task(does: usize, since_ns: u64, name: &str) -> Task {
-        Task { does, since_ns, name: name.into() }
+    #[test]
+    fn time_is_given_to_the_windows_it_lies_in_and_to_the_name_that_was_last() {
+        let mut walk = Walk::over(Span { from_ns: 100, to_ns: 900 });
+        walk.now_ns = 2_000;
+        for (tid, next, now) in [(4, Some(RUNS), 150), (4, None, 350), (5, Some(WAITS), 850), (0, Some(RUNS), 0)] {
+            walk.changes(tid, next, now);
+        }
+        for (tid, name) in [(4, "vhost-4711"), (5, "vhost-12"), (0, "swapper/0")] {
+            walk.done.entry(tid).or_default().0 = name.into();
+        }
+        let named = walk.by_name();
+        let times = &named["vhost"];
+        assert_eq!(times.iter().map(|window| window[RUNS]).collect::<Vec<_>>(), [50, 100, 50, 0, 0, 0, 0, 0]);
+        assert_eq!((times[7][WAITS], times.iter().map(|window| window[WAITS]).sum::<u64>()), (50, 50));
+        assert_eq!(named["swapper/0"], Times::default());
     }
 
     #[test]
-    fn time_is_given_to_the_windows_it_lies_in() {
-        let window = Span { from_ns: 100, to_ns: 900 };
-        let mut walk = Walk { window, origin_ns: 0, now_ns: 0, tasks: FxHashMap::default(), times: BTreeMap::new() };
-        walk.count(&task(RUNS, 150, "vhost-4711"), 350);
-        walk.count(&task(WAITS, 850, "vhost-12"), 2_000);
-        walk.count(&task(RUNS, 0, ""), 500);
-        assert_eq!(walk.times.len(), 1);
-        let times = &walk.times["vhost"];
-        assert_eq!(times.iter().map(|window| window[RUNS]).collect::<Vec<_>>(), [50, 100, 50, 0, 0, 0, 0, 0]);
-        assert_eq!((times[7][WAITS], times.iter().map(|window| window[WAITS]).sum::<u64>()), (50, 50));
-        assert_eq!(
-            [b"napi/port1-8193".as_slice(), b"CPU 0/KVM", b"a-b"].map(known_as),
-            ["napi/port1", "CPU 0/KVM", "a-b"]
-        );
+    fn a_number_behind_the_last_dash_is_no_name() {
+        let names = [b"napi/port1-8193".as_slice(), b"CPU 0/KVM", b"a-b", b"x-"].map(known_as);
+        assert_eq!(names, ["napi/port1", "CPU 0/KVM", "a-b", "x-"]);
     }
 
     #[test]
