@@ -33,7 +33,7 @@ pub use load::{Load, LoadKind, Run};
 
 use crate::Error;
 use crate::journal::network::ip;
-use crate::journal::{Entry, Step, thread};
+use crate::journal::{Entry, Reverted, Step, thread};
 use base::CpuSet;
 use forward::Forwarding;
 use guest::Guest;
@@ -134,8 +134,7 @@ impl Bed {
             }
             Err(error) => {
                 crew.end();
-                entry.finish(proc)?;
-                Err(error)
+                Err(taken_down(error, entry, proc))
             }
         }
     }
@@ -152,14 +151,25 @@ impl Bed {
     pub fn end(self) -> Result<Vec<String>, Error> {
         self.crew.end();
         drop((self.load, self.guest));
-        let outcomes = self.entry.finish(&self.proc)?;
-        let told = |(step, outcome)| match outcome {
-            crate::journal::Reverted::Done => None,
-            crate::journal::Reverted::LeftAlone(why) | crate::journal::Reverted::Failed(why) => {
-                Some(format!("{step}: {why}"))
-            }
-        };
-        Ok(outcomes.into_iter().filter_map(told).collect())
+        Ok(left_behind(self.entry.finish(&self.proc)?))
+    }
+}
+
+/// What of a bench could not be put back.
+fn left_behind(outcomes: Vec<(Step, Reverted)>) -> Vec<String> {
+    let told = |(step, outcome)| match outcome {
+        Reverted::Done => None,
+        Reverted::LeftAlone(why) | Reverted::Failed(why) => Some(format!("{step}: {why}")),
+    };
+    outcomes.into_iter().filter_map(told).collect()
+}
+
+/// Takes down what was built until `error` came; what could not be put back is said with it.
+fn taken_down(error: Error, entry: Entry, proc: &Path) -> Error {
+    match entry.finish(proc).map(left_behind) {
+        Ok(left) if left.is_empty() => error,
+        Ok(left) => Error::Unable(format!("{error}; left behind: {}; `kvmscope undo` tries again", left.join("; "))),
+        Err(more) => Error::Unable(format!("{error}; and nothing was put back: {more}; `kvmscope undo` does")),
     }
 }
 

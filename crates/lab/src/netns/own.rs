@@ -8,9 +8,10 @@
 
 use super::inside::Crew;
 use super::load::{Ends, Load, LoadKind};
+use super::{left_behind, taken_down};
 use crate::Error;
 use crate::journal::network::{Nic, ip};
-use crate::journal::{Entry, Reverted, Step};
+use crate::journal::{Entry, Step};
 use base::CpuSet;
 use std::path::{Path, PathBuf};
 
@@ -57,8 +58,7 @@ impl OwnBed {
             Ok(load) => Ok(Self { entry, crew, load, proc: proc.to_owned() }),
             Err(error) => {
                 crew.end();
-                entry.finish(proc)?;
-                Err(error)
+                Err(taken_down(error, entry, proc))
             }
         }
     }
@@ -75,13 +75,7 @@ impl OwnBed {
     pub fn end(self) -> Result<Vec<String>, Error> {
         self.crew.end();
         drop(self.load);
-        let outcomes = self.entry.finish(&self.proc)?.into_iter();
-        Ok(outcomes
-            .filter_map(|(step, outcome)| match outcome {
-                Reverted::Done => None,
-                Reverted::LeftAlone(why) | Reverted::Failed(why) => Some(format!("{step}: {why}")),
-            })
-            .collect())
+        Ok(left_behind(self.entry.finish(&self.proc)?))
     }
 }
 
