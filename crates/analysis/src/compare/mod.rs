@@ -66,7 +66,10 @@ fn summary(changed: &[Changed]) -> String {
         (0, _) => "The recordings have no metric in common, so nothing can be said.".to_owned(),
         (all, 0) => format!("Of {all} metrics none changed by more than noise explains."),
         (all, some) => {
-            let most = certain.max_by(|a, b| a.ratio.ratio.ln().abs().total_cmp(&b.ratio.ratio.ln().abs()));
+            // A thread that had nothing to do before has the largest ratio and says the least.
+            let whole = |one: &Changed| !threads::is_of(&one.metric);
+            let size = |one: &Changed| one.ratio.ratio.ln().abs();
+            let most = certain.max_by(|a, b| whole(a).cmp(&whole(b)).then(size(a).total_cmp(&size(b))));
             let most =
                 most.map(|one| format!("; most: {}, x{}", one.metric, plain(one.ratio.ratio))).unwrap_or_default();
             format!("Of {all} metrics {some} changed by more than noise explains{most}.")
@@ -114,7 +117,10 @@ mod tests {
             metric: metric.into(),
             ratio: Ratio::of(&[1.0, 1.01, 0.99], &after).unwrap(),
         };
+        let thread = changed("rustc waits, share", [90.0, 90.1, 89.9]);
         let all = vec![changed("noise", [1.0, 9.0, 0.1]), changed("more", [3.0, 3.01, 2.99])];
+        let with_thread = [all.clone(), vec![thread]].concat();
+        assert_eq!(summary(&with_thread), "Of 3 metrics 2 changed by more than noise explains; most: more, x3.");
         assert_eq!(summary(&all), "Of 2 metrics 1 changed by more than noise explains; most: more, x3.");
         let table = table(all);
         assert_eq!(table.cell(0, "metric"), Some(&Cell::Text("more".into())));

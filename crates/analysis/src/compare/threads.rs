@@ -61,9 +61,14 @@ fn of(input: &Input, options: &Options) -> Metrics {
     metrics
 }
 
+/// True for a metric of a thread.
+pub(super) fn is_of(metric: &str) -> bool {
+    ENDS.iter().any(|end| metric.ends_with(end))
+}
+
 /// False for what a thread did that hardly did anything.
 pub(super) fn tells(metric: &str, before: f64, after: f64) -> bool {
-    !ENDS.iter().any(|end| metric.ends_with(end)) || before.max(after) >= FLOOR
+    !is_of(metric) || before.max(after) >= FLOOR
 }
 
 /// From the first event to the last switch or wake-up.
