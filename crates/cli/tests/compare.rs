@@ -90,3 +90,16 @@ fn benches_are_compared_test_by_test_and_unequal_machines_are_said() {
     assert_eq!(section["tables"]["fingerprint"]["rows"].as_array().unwrap().len(), 1);
     assert!(section["summary"].as_str().unwrap().contains("differ in 1 setting"), "{}", section["summary"]);
 }
+
+#[test]
+fn what_a_thread_waits_is_what_its_vcpu_stood_ready() {
+    // Counted twice, out of the same switches: by the ledger of the vCPU, and by thread. trace-cmd's own text gives 0.46374.
+    let answer = compared("nested-vmx-shadow-off-hog", "nested-vmx-shadow-off-hog");
+    let rows = rows(&answer);
+    let share = |metric: &str| rows.iter().find(|row| row[0] == metric).unwrap_or(&Value::Null)[1].as_f64().unwrap();
+    let (waits, ready) = (share("nestv waits, share"), share("preempted, share") + share("wake_delay, share"));
+    assert!((waits - ready).abs() < 0.001 && (waits - 0.46374).abs() < 0.001, "{waits} {ready}");
+    // The one CPU is always one of theirs.
+    let runs = share("nestv runs, share") + share("busybox runs, share");
+    assert!((0.95..=1.0).contains(&runs), "{runs}");
+}

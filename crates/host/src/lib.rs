@@ -22,6 +22,7 @@ pub mod release;
 pub mod sched;
 pub mod snapshot;
 pub mod timing;
+pub mod usage;
 pub mod virtualization;
 
 pub use cpuid::Cpuid;

@@ -9,7 +9,7 @@
 
 use super::emulator::Emulator;
 use super::initramfs::{self, Contents};
-use super::inside::{GUEST_INITRAMFS, GUEST_KERNEL, INNERMOST, Job};
+use super::inside::{GUEST_INITRAMFS, GUEST_KERNEL, INNERMOST, Job, Orders};
 use super::modules::Modules;
 use super::packages::Kernel;
 use super::scratch::Scratch;
@@ -95,7 +95,7 @@ impl Boot<'_> {
             let initramfs = format!("initramfs-L{level}");
             let mut contents = Contents {
                 program: self.program,
-                job: self.job(level, disk),
+                orders: Orders::Level(Box::new(self.job(level, disk))),
                 modules: if level == INNERMOST { qemu::DISK_MODULES } else { wanted },
                 programs: Vec::new(),
                 files: Vec::new(),
@@ -125,7 +125,7 @@ impl Boot<'_> {
         l0.guest = Some(Box::new(l1));
         let contents = Contents {
             program: self.program,
-            job: l0,
+            orders: Orders::Level(Box::new(l0)),
             modules: bochs::MODULES,
             programs: Vec::new(),
             files: vec![(PathBuf::from(GUEST_KERNEL), kernel)],
