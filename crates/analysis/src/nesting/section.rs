@@ -70,6 +70,10 @@ fn summary(model: &Model, findings: usize) -> String {
         rows.filter(|row| row.state == state).count()
     };
     let [on, off, absent, unknown] = [State::On, State::Off, State::Absent, State::Unknown].map(count);
+    if on + off + absent == 0 {
+        sentences.push("What was copied there tells of none of its features.".to_owned());
+        return sentences.join(" ");
+    }
     sentences.push(format!("Of all features {on} are on, {off} off, {absent} absent and {unknown} unknown."));
     if findings == 0 {
         sentences.push("None of that asks for a change.".to_owned());
