@@ -45,7 +45,9 @@ pub fn isolated(facts: &Virtualization) -> Option<Seen> {
 /// CPUs without a tick while one task runs.
 pub fn nohz_full(facts: &Virtualization) -> Option<Seen> {
     const FILE: &str = "sys/devices/system/cpu/nohz_full";
-    if facts.snapshot.line(FILE).is_none() && facts.snapshot.line("sys/devices/system/cpu/online").is_some() {
+    let asked_for = facts.snapshot.line("proc/cmdline").is_some_and(|line| line.contains("nohz_full="));
+    let others_are_there = facts.snapshot.line("sys/devices/system/cpu/online").is_some();
+    if facts.snapshot.line(FILE).is_none() && others_are_there && !asked_for {
         return Some(Seen::new(State::Absent, format!("no {FILE}: the kernel was built without it")));
     }
     line(facts, FILE, |text| State::of(!text.is_empty() && text != "(null)"))
