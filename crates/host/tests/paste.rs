@@ -1,6 +1,5 @@
 //! Evidence as people paste it, and what it must not be taken for.
 
-use base::CpuSet;
 use kvmscope_host::machine::Role;
 use kvmscope_host::{Machine, paste};
 use std::path::Path;
@@ -97,7 +96,10 @@ fn counters_nodes_and_channels_are_read() {
     assert_eq!(machine.nodes[&0].distances[&1], 21);
     assert_eq!(machine.nodes[&1].free_bytes, Some(60 << 20));
     assert_eq!((machine.irqs[0].name.as_str(), machine.irqs[0].counts[&2]), ("eth0-TxRx-0", 7), "CPU 1 is off");
-    assert_eq!(machine.irqs[1].effective, Some(CpuSet::one(3)));
+    let channel = &machine.channels[0];
+    assert_eq!((channel.device.as_str(), channel.kind.as_str()), ("a", "Synthetic network adapter"));
+    assert_eq!((channel.number, channel.cpu.as_ref().unwrap().value), (14, 3));
+    assert_eq!(machine.irqs.len(), 1, "a channel is no interrupt of the kernel");
     let first = machine.cpu_use[&0];
     assert!((first.softirq - 0.3).abs() < 1e-9 && (first.busy - 0.15).abs() < 1e-9, "{first:?}");
     assert_eq!(machine.sources[0].2, 0);

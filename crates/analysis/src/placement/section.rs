@@ -68,6 +68,17 @@ fn about(model: &Model) -> Vec<String> {
             many(appeared, "thread")
         ));
     }
+    for run in &machine.throughput {
+        let again = run.retransmits.map_or(String::new(), |count| format!(", {} sent again", many(count, "segment")));
+        lines.push(format!(
+            "{}: iperf3 carried {:.3} Gbit/s in {} over {:.0} s{again} ({})",
+            model.id,
+            run.bits_per_s.value / 1e9,
+            many(u64::from(run.streams), "stream"),
+            run.seconds,
+            run.bits_per_s.place
+        ));
+    }
     if model.pasted {
         let (read, lost) =
             machine.sources.iter().fold((0, 0), |(read, lost), source| (read + source.1, lost + source.2));
@@ -109,6 +120,9 @@ fn unknown(model: &Model) -> Vec<Unknown> {
         unknown.push(Unknown { what: what.to_owned(), amount, unit: unit.to_owned(), text });
     };
     if machine.domains.is_empty() {
+        // Nobody's waiting is asked about; what would have told of VMs is.
+        let files = |line: &&String| !line.starts_with("proc/") && !line.starts_with("sys/");
+        machine.unread.iter().filter(files).take(8).for_each(|line| say("unread", None, "", line.clone()));
         return unknown;
     }
     let silent =
@@ -120,14 +134,16 @@ fn unknown(model: &Model) -> Vec<Unknown> {
         );
         say("waiting", Some(silent as f64), "threads", text);
     }
-    let nics = machine
-        .domains
-        .iter()
-        .flat_map(|domain| &domain.interfaces)
-        .filter_map(|interface| interface.source.as_deref());
-    let mut nics: Vec<&str> = nics
-        .filter(|name| machine.nics.iter().all(|nic| nic.name != *name || nic.physical && nic.node.is_none()))
-        .collect();
+    let mut nics: Vec<&str> = Vec::new();
+    // The peer of a vhostuser interface is a switch, whose ports have nodes of their own.
+    for interface in machine.domains.iter().flat_map(|domain| &domain.interfaces).filter(|one| one.kind != "vhostuser")
+    {
+        let cards = machine.cards_of(interface);
+        nics.extend(cards.iter().filter(|nic| nic.node.is_none()).map(|nic| nic.name.as_str()));
+        // A source that nobody told of may be a card.
+        let source = interface.source.as_deref();
+        nics.extend(source.filter(|source| machine.nics.iter().all(|nic| nic.name != *source)));
+    }
     nics.sort_unstable();
     nics.dedup();
     if !nics.is_empty() && machine.topology.nodes().len() > 1 {
@@ -137,7 +153,7 @@ fn unknown(model: &Model) -> Vec<Unknown> {
     let loose: Vec<&str> = machine
         .domains
         .iter()
-        .filter(|domain| domain.memory_nodes.is_none())
+        .filter(|domain| domain.memory_nodes.is_none() && !machine.vm_memory.contains_key(&domain.name))
         .map(|domain| domain.name.as_str())
         .collect();
     if !loose.is_empty() && machine.topology.nodes().len() > 1 {
@@ -163,8 +179,9 @@ fn unknown(model: &Model) -> Vec<Unknown> {
             "What two busy siblings do together was not measured here; 1.25 of one core is assumed.".to_owned(),
         );
     }
-    // Files that a device's driver does not answer say nothing about placement.
-    for line in machine.unread.iter().filter(|line| !line.starts_with("sys/class/net")).take(8) {
+    // Files that a device's driver does not answer say nothing about placement, nor do KVM's counters.
+    let elsewhere = ["sys/class/net", "sys/kernel/debug"];
+    for line in machine.unread.iter().filter(|line| elsewhere.iter().all(|path| !line.starts_with(path))).take(8) {
         say("unread", None, "", line.clone());
     }
     unknown

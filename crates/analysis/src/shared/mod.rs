@@ -14,13 +14,16 @@ pub mod profile;
 pub mod ranks;
 pub mod reasons;
 pub mod roles;
+pub mod rule;
 pub mod settle;
 pub mod spread;
+pub mod starvation;
 pub mod state;
 pub mod vendor;
 pub mod walk;
 
 pub use reasons::{Isa, Reason};
 pub use roles::Role;
+pub use rule::{Hit, Rule};
 pub use state::{Lv, State};
 pub use walk::{Preemptor, Sink, Walk};

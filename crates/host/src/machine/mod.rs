@@ -8,15 +8,22 @@
 //! pasted text, any mix  ---/
 //! ```
 
+mod command_line;
+mod devices;
 mod domain;
 mod domain_xml;
 mod files;
 mod model;
+pub(crate) mod ovsdb;
 mod roles;
+mod switch;
 mod topology;
 
+pub use command_line::domain_of;
+pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Steering, Throughput};
 pub use domain::{Disk, Domain, GuestTopology, Interface};
 pub use domain_xml::{Element, domains_of};
-pub use model::{CpuUse, Fact, Irq, Machine, Nic, Node, Role, Screen, Thread, TopRow};
+pub use model::{CpuUse, Fact, Machine, Node, Role, Screen, Thread, TopRow};
 pub use roles::{role_of, vm_named_in};
+pub use switch::{Bridge, Pmd, PmdQueue, Switch, SwitchPort};
 pub use topology::{Cpu, Topology};

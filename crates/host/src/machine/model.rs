@@ -1,6 +1,6 @@
 //! The words for a machine whose threads have places.
 
-use super::{Domain, Topology};
+use super::{Cgroup, Channel, Domain, Interface, Irq, Nic, Switch, Throughput, Topology};
 use base::CpuSet;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,6 +36,18 @@ pub struct Machine {
     pub nics: Vec<Nic>,
     /// Interrupts.
     pub irqs: Vec<Irq>,
+    /// Channels of Hyper-V's VMBus, which interrupt a CPU each.
+    pub channels: Vec<Channel>,
+    /// Open vSwitch.
+    pub switch: Switch,
+    /// Groups with a set of CPUs of their own, by their paths below the cgroup's root (`/machine.slice/web`).
+    pub cgroups: BTreeMap<String, Cgroup>,
+    /// Bytes of each VM's memory by node, where its pages were counted.
+    pub vm_memory: BTreeMap<String, Fact<BTreeMap<u32, u64>>>,
+    /// Nodes of devices on the PCI bus that a VM or a switch has, by their places there.
+    pub pci_nodes: BTreeMap<String, Fact<u32>>,
+    /// What runs of iperf3 carried.
+    pub throughput: Vec<Throughput>,
     /// How each CPU was used.
     pub cpu_use: BTreeMap<u32, CpuUse>,
     /// Screens of `top`, in the order in which they were given.
@@ -156,48 +168,6 @@ impl Thread {
     }
 }
 
-/// A network device.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Nic {
-    /// `eth0`.
-    pub name: String,
-    /// Its node; unknown where the firmware does not say (-1).
-    pub node: Option<Fact<u32>>,
-    /// Whether a device of hardware stands behind it.
-    pub physical: bool,
-    /// The device it sits on: of a macvtap, a VLAN, a bond's member.
-    pub lower: Vec<String>,
-    /// Interrupts of its own.
-    pub irqs: Vec<u32>,
-    /// Receive queues, and CPUs that received packets are steered to.
-    pub rx_queues: u32,
-    /// CPUs of all `rps_cpus`.
-    pub rps_cpus: CpuSet,
-    /// Packets in and out a second.
-    pub packets_per_s: Option<f64>,
-    /// Bytes in and out a second.
-    pub bytes_per_s: Option<f64>,
-    /// Virtual functions switched on, and how many there could be.
-    pub virtual_functions: Option<(u32, u32)>,
-}
-
-/// An interrupt.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Irq {
-    /// Its number.
-    pub number: u32,
-    /// Who asked for it: `eth0-TxRx-3`, `vmbus`.
-    pub name: String,
-    /// CPUs it was asked to use.
-    pub affinity: Option<Fact<CpuSet>>,
-    /// CPUs it was granted.
-    pub effective: Option<CpuSet>,
-    /// How often a second, by CPU.
-    pub per_s: BTreeMap<u32, f64>,
-    /// How often since boot, by CPU.
-    pub counts: BTreeMap<u32, u64>,
-}
-
 /// How a CPU was used, as shares of the time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CpuUse {
@@ -213,7 +183,7 @@ pub struct CpuUse {
     pub idle: f64,
 }
 
-/// A screen of `top`.
+/// A screen of `top`, `ps` or `pidstat`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Screen {
     /// Where it stands.
@@ -222,17 +192,23 @@ pub struct Screen {
     pub rows: Vec<TopRow>,
 }
 
-/// A row of `top`.
+/// A row of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopRow {
     /// Where it stands.
     pub place: String,
     /// Process or thread.
     pub pid: i32,
+    /// The process that the thread is of; `None`: not told.
+    pub process: Option<i32>,
     /// `R`, `S`.
     pub state: char,
     /// Share of one CPU; above 1 the row is a process with its threads added up.
-    pub share: f64,
+    pub share: Option<f64>,
+    /// Whether that is of the whole time since it began, as `ps` has it.
+    pub average: bool,
+    /// Share of the time that it stood ready and did not run.
+    pub wait: Option<f64>,
     /// CPU time since it began, in hundredths of a second.
     pub time_cs: Option<u64>,
     /// Command, maybe cut.
@@ -249,6 +225,46 @@ impl Machine {
             self.domains.len() - 1
         });
         &mut self.domains[index]
+    }
+
+    /// The network device that an interrupt is of: by the device's own list, else by the interrupt's name.
+    pub fn nic_of(&self, irq: &Irq) -> Option<&Nic> {
+        let named =
+            |nic: &&Nic| irq.name.strip_prefix(&nic.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+        self.nics.iter().find(|nic| nic.irqs.contains(&irq.number)).or_else(|| self.nics.iter().find(named))
+    }
+
+    /// The CPUs that a thread's cgroup leaves it, with the groups above; `None` where no group was told.
+    pub fn cgroup_cpus(&self, thread: &Thread) -> Option<&Fact<CpuSet>> {
+        let mut path = thread.cgroup.as_deref()?;
+        loop {
+            if let Some(cpus) = self.cgroups.get(path).and_then(|group| group.effective.as_ref()) {
+                return Some(cpus);
+            }
+            path = &path[..path.rfind('/').filter(|at| *at > 0)?];
+        }
+    }
+
+    /// The cards of hardware behind a VM's interface: a macvtap's, a bridge's, those of a user-space switch.
+    pub fn cards_of<'a>(&'a self, interface: &'a Interface) -> Vec<&'a Nic> {
+        let Some(source) = interface.source.as_deref() else { return Vec::new() };
+        let mut names: Vec<&str> = vec![source];
+        // A tap has the cards of its bridge.
+        let bridge = self.nics.iter().find(|nic| nic.name == source).and_then(|nic| nic.master.as_deref());
+        let ports = self
+            .nics
+            .iter()
+            .filter(|nic| nic.master.is_some() && [Some(source), bridge].contains(&nic.master.as_deref()));
+        names.extend(ports.map(|nic| nic.name.as_str()));
+        let lower: Vec<&str> = self
+            .nics
+            .iter()
+            .filter(|nic| names.contains(&nic.name.as_str()))
+            .flat_map(|nic| &nic.lower)
+            .map(String::as_str)
+            .collect();
+        names.extend(lower);
+        self.nics.iter().filter(|nic| nic.is_physical() && names.contains(&nic.name.as_str())).collect()
     }
 
     /// A setting as it was read.
@@ -269,5 +285,8 @@ impl Machine {
             && self.screens.is_empty()
             && self.irqs.is_empty()
             && self.cpu_use.is_empty()
+            && self.switch == Switch::default()
+            && self.throughput.is_empty()
+            && self.nics.is_empty()
     }
 }

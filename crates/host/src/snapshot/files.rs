@@ -57,6 +57,7 @@ pub const FILES: &[Wanted] = &[
     copy("sys/devices/system/node/node*/{numastat,vmstat}", "memory taken from other nodes"),
     // Tasks.
     copy("proc/<pid>/task/*/{status,comm}", "pins in force, memory nodes, how often a thread was pushed off"),
+    copy("proc/<vm>/task/*/cgroup", "which cgroup's limits hold for each thread of a VM"),
     copy("proc/<pid>/{cgroup,autogroup}", "which cgroup's limits hold for a process; groups in which nice values compare"),
     redact("proc/<vm>/cmdline", "name, devices, queues and memory of a VM"),
     on_request("proc/<vm>/numa_maps", "on which nodes a VM's memory lies; large guests stand still while it is read"),
@@ -100,6 +101,7 @@ pub const FILES: &[Wanted] = &[
     copy("sys/class/net/*/queues/tx-*/{xps_cpus,xps_rxqs,tx_maxrate,byte_queue_limits/limit}", "CPUs that use a sending queue"),
     copy("sys/class/net/*/device/{numa_node,local_cpulist,vendor,device,class,sriov_numvfs,sriov_totalvfs,max_link_speed,max_link_width,current_link_speed,current_link_width,msi_irqs/*}", "node, virtual functions and interrupts of a NIC"),
     copy("sys/class/net/*/{bridge,brport,bonding}/*", "bridges and bonds"),
+    copy("sys/class/net/*/macvtap/tap*/dev", "the file of a macvtap, which QEMU opens"),
     copy("sys/bus/pci/devices/*/{class,vendor,device,numa_node,local_cpulist,sriov_numvfs,sriov_totalvfs,msi_irqs/*}", "where devices are"),
     copy("sys/block/*/{size,ro,queue/{scheduler,rotational,nr_requests,read_ahead_kb,write_cache,nr_hw_queues,nomerges},mq/*/cpu_list}", "disks"),
     copy("sys/bus/vmbus/devices/*/{id,class_id,device_id,vendor,device,numa_node,monitor_id,channel_vp_mapping,channels/*/*}", "Hyper-V's devices and the CPUs of their channels"),

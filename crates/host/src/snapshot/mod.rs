@@ -9,17 +9,22 @@
 //!        links.json          {"sys/class/net/eth0/device": "../../../0000:00:03.0", ...}
 //!        unreadable.txt      path: reason, a line each
 //!        cpuid.json timing.json kvm.json kernel-log.txt libvirt/     what the processor, KVM, the kernel and libvirt say
+//!        commands/           what ethtool and Open vSwitch's tools print
 //! ```
 //! A file is there, or not there, or was not readable: these are three answers, and only the second is "no".
 
 mod files;
+mod gathered;
 mod pattern;
 mod records;
+mod trees;
 mod vms;
 
 pub use files::{FILES, How, LINKS, Wanted};
+pub use gathered::{COMMANDS, DOMAINS, OTHERS, OUTPUTS, output_name};
 pub use pattern::is_gone;
 pub use records::{LINKS_FILE, TIMES_FILE, Times, UNREADABLE_FILE};
+pub use trees::{is_tree, trees_in};
 
 use crate::Error;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,7 +64,7 @@ impl Snapshot {
     /// If it cannot be opened or holds neither.
     pub fn open(root: &Path) -> Result<Self, Error> {
         let root = root.canonicalize().map_err(|source| Error::Io { path: root.to_owned(), source })?;
-        if !root.join("proc").is_dir() && !root.join("sys").is_dir() {
+        if !is_tree(&root) {
             return Err(Error::NoSnapshot { path: root });
         }
         let (times, links) = (records::times(&root), records::links(&root));
@@ -102,6 +107,17 @@ impl Snapshot {
         self.inside(directory).and_then(|path| pattern::names(&path)).unwrap_or_default()
     }
 
+    /// The names in a directory with those of links, which a snapshot notes beside its files.
+    pub fn entries(&self, directory: &str) -> Vec<String> {
+        let mut names = self.names(directory);
+        let links = self.links_below(directory).filter_map(|(path, _)| path[directory.len() + 1..].split('/').next());
+        let known: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+        let new: BTreeSet<&str> = links.filter(|name| !known.contains(name)).collect();
+        let new: Vec<String> = new.into_iter().map(str::to_owned).collect();
+        names.extend(new);
+        names
+    }
+
     /// The paths that match a pattern, as in [`FILES`].
     pub fn find(&self, pattern: &str) -> Vec<String> {
         self.find_and_tell(pattern, &mut |_, _| {})
@@ -120,8 +136,10 @@ impl Snapshot {
 
     /// Paths of the links that the snapshot knows below `directory`.
     pub fn links_below<'a>(&'a self, directory: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let below = move |path: &str| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'));
-        self.links.iter().filter(move |(path, _)| below(path)).map(|(path, target)| (path.as_str(), target.as_str()))
+        let below = format!("{directory}/");
+        let from = (std::ops::Bound::Included(below.clone()), std::ops::Bound::Unbounded);
+        let found = self.links.range(from).take_while(move |(path, _)| path.starts_with(&below));
+        found.map(|(path, target)| (path.as_str(), target.as_str()))
     }
 
     /// When a file was read, in ns of the clock that [`Times`] names; unknown for files that nobody timed.
@@ -212,5 +230,7 @@ mod tests {
         let below: Vec<_> = snapshot.links_below("sys/class/net/eth0").collect();
         assert_eq!(below, [("sys/class/net/eth0/device", "../../../virtio0")]);
         assert_eq!(snapshot.links_below("sys/class/net/eth").count(), 0);
+        assert_eq!(snapshot.entries("sys/class/net"), ["lo", "eth0"]);
+        assert_eq!(snapshot.entries("sys/class/net/eth0"), ["device"]);
     }
 }

@@ -4,7 +4,7 @@ use super::{hit, shown_by};
 use crate::nesting::features::unstable as log_of_unstable;
 use crate::nesting::model::{Machine, Model, State};
 use crate::nesting::published::value;
-use crate::nesting::rules::Hit;
+use crate::shared::Hit;
 use base::{Change, Cost, CostKind, Evidence, Needs, Severity};
 
 const FILE: &str = "devices/system/clocksource/clocksource0/current_clocksource";
@@ -47,7 +47,7 @@ pub fn exits(model: &Model) -> Vec<Hit> {
                 hit.needs = Some(Needs::Nothing);
             }
             None => {
-                hit.level = machine.level_below();
+                hit.level = Some(machine.level_below());
                 let whom = "ask there for a clock that is read without an exit";
                 hit.fix = vec![format!("{whom}: Hyper-V's TSC page, kvm-clock, an invariant TSC")];
             }
@@ -69,7 +69,7 @@ pub fn unstable(model: &Model) -> Vec<Hit> {
                 format!("kvm-clock is not stable on {}: each reading of the clock is a system call", machine.id);
             let evidence = [shown_by(machine, "kvm_clock_stable"), shown_by(machine, "clock_without_exit")].concat();
             let mut hit = hit(machine, Severity::Medium, title, evidence);
-            hit.level = machine.level_below();
+            hit.level = Some(machine.level_below());
             hit.cost = saved();
             hit
         })
@@ -92,7 +92,7 @@ pub fn for_guests(model: &Model) -> Vec<Hit> {
         let mut hit = hit(machine, Severity::Medium, title, evidence);
         hit.cost = saved();
         if machine.facts.below.is_hyperv() {
-            hit.level = machine.level_below();
+            hit.level = Some(machine.level_below());
             hit.needs = Some(Needs::OuterLevel);
         } else if has(&available(machine), "tsc") {
             let change = Change::SysfsWrite { path: FILE.into(), to: "tsc".into(), from: Some(now) };

@@ -4,7 +4,7 @@
 
 use super::hit;
 use crate::nesting::model::Model;
-use crate::nesting::rules::Hit;
+use crate::shared::Hit;
 use base::number::{list, many};
 use base::{Evidence, Severity};
 

@@ -1,10 +1,11 @@
 //! Where things are: nodes of vCPUs and NICs, interrupts on the CPUs of vCPUs.
 
 use crate::placement::model::{Demand, Model};
-use crate::placement::rules::Hit;
+use crate::shared::Hit;
 use base::CpuSet;
-use base::number::{list, many, percent};
+use base::number::{list, many, percent, thousands};
 use base::{Change, Severity};
+use host::machine::Irq;
 
 /// An interrupt below this rate disturbs nobody: our own threshold.
 const MANY_PER_S: f64 = 1_000.0;
@@ -39,32 +40,53 @@ pub fn spans(model: &Model) -> Vec<Hit> {
     hits
 }
 
-/// A NIC whose node is not that of the vCPUs of a domain that uses it.
+/// Cards and devices whose node is not that of the vCPUs of a domain that uses them.
 pub fn nic(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
         let masks = model.vcpus(domain).filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
         let all = masks.fold(CpuSet::default(), |all, set| all.or(set));
         let [of_vcpus] = model.machine.topology.nodes_of(&all)[..] else { continue };
-        for source in domain.interfaces.iter().filter_map(|interface| interface.source.as_deref()) {
-            let Some(nic) = model.machine.nics.iter().find(|nic| nic.name == source) else { continue };
-            if let Some(node) = nic.node.as_ref().filter(|node| node.value != of_vcpus) {
-                let title =
-                    format!("{source} is on node {}, the vCPUs of {} are on node {of_vcpus}", node.value, domain.name);
-                let hit = Hit::new(format!("{}-{source}", domain.name), Severity::Low, title);
-                hits.push(hit.seen(format!("{source} is on node {}", node.value), &node.place));
-            }
+        let cards = domain.interfaces.iter().flat_map(|interface| model.machine.cards_of(interface));
+        let cards = cards.filter_map(|nic| Some((nic.name.as_str(), nic.node.as_ref()?)));
+        let given =
+            domain.host_devices.iter().filter_map(|device| model.machine.pci_nodes.get_key_value(&device.value));
+        let mut devices: Vec<_> = cards.chain(given.map(|(address, node)| (address.as_str(), node))).collect();
+        devices.sort_by_key(|(name, _)| *name);
+        devices.dedup_by_key(|(name, _)| *name);
+        devices.retain(|(_, node)| node.value != of_vcpus);
+        let names: Vec<String> = devices.iter().map(|(name, _)| (*name).to_owned()).collect();
+        if names.is_empty() {
+            continue;
         }
+        let title = format!("the vCPUs of {} are on node {of_vcpus}, {} elsewhere", domain.name, list(&names));
+        let hit = Hit::new(&domain.name, Severity::Low, title);
+        hits.push(
+            devices
+                .iter()
+                .fold(hit, |hit, (name, node)| hit.seen(format!("{name} is on node {}", node.value), &node.place)),
+        );
     }
     hits
 }
 
-/// Interrupts of NICs on CPUs of vCPUs, where they are many and softirqs run there.
+/// Interrupts of NICs on CPUs of vCPUs, where they are many and softirqs run there; where one look tells no rates, those that
+/// may come nowhere else.
 pub fn irqs(model: &Model) -> Vec<Hit> {
-    let of_vcpus = model.of_vcpus();
-    let free = model.machine.topology.online.without(&of_vcpus);
+    let mut of_vcpus = model.of_vcpus();
+    let mut free = model.machine.topology.online.without(&of_vcpus);
+    if let Some(isolated) = model.machine.topology.isolated.as_ref().filter(|set| !set.is_empty()) {
+        // The CPUs that are not isolated are there for interrupts; a vCPU on them is PLC-HOUSEKEEPING's.
+        of_vcpus = of_vcpus.and(isolated);
+        free = model.machine.topology.online.without(isolated);
+    }
     let mut hits = Vec::new();
+    let counted = model.machine.irqs.iter().any(|irq| !irq.per_s.is_empty());
     for irq in &model.machine.irqs {
+        if !counted {
+            hits.extend(bound(model, irq, &of_vcpus, &free));
+            continue;
+        }
         let there = irq.per_s.iter().filter(|(cpu, rate)| {
             let softirq = model.machine.cpu_use.get(cpu).map_or(0.0, |usage| usage.softirq);
             of_vcpus.contains(**cpu) && **rate > MANY_PER_S && softirq > MUCH_SOFTIRQ
@@ -88,16 +110,38 @@ pub fn irqs(model: &Model) -> Vec<Hit> {
     hits
 }
 
+/// An interrupt of a card that is bound to CPUs of vCPUs, however often it comes.
+fn bound(model: &Model, irq: &Irq, of_vcpus: &CpuSet, free: &CpuSet) -> Option<Hit> {
+    let nic = model.machine.nic_of(irq)?;
+    let affinity = irq.affinity.as_ref().filter(|set| !set.value.is_empty() && set.value.is_within(of_vcpus))?;
+    let title = format!(
+        "interrupt {} of {} is bound to CPUs of vCPUs ({}); how often it comes is unknown",
+        irq.number, nic.name, affinity.value
+    );
+    let mut hit = Hit::new(format!("irq{}", irq.number), Severity::Low, title)
+        .seen(format!("{} is bound to CPUs {}", irq.name, affinity.value), &affinity.place);
+    let came: u64 = irq.counts.iter().filter(|(cpu, _)| of_vcpus.contains(**cpu)).map(|(_, count)| *count).sum();
+    if came > 0 {
+        hit = hit.seen(format!("it came there {} times since boot", thousands(came)), "proc/interrupts");
+    }
+    if free.is_empty() {
+        return Some(hit);
+    }
+    let from = Some(affinity.value.to_string());
+    hit.changes.push(Change::IrqAffinity { irq: irq.number, cpus: free.to_string(), from });
+    Some(hit)
+}
+
 /// Receive packet steering to CPUs of vCPUs.
 pub fn rps(model: &Model) -> Vec<Hit> {
     let of_vcpus = model.of_vcpus();
-    let steered = model.machine.nics.iter().filter(|nic| nic.rps_cpus.meets(&of_vcpus));
+    let steered = model.machine.nics.iter().filter(|nic| nic.rps_cpus().meets(&of_vcpus));
     let hits = steered.map(|nic| {
-        let there = nic.rps_cpus.and(&of_vcpus);
+        let there = nic.rps_cpus().and(&of_vcpus);
         let title =
             format!("{} steers received packets to {} with vCPUs ({there})", nic.name, many(there.len() as u64, "CPU"));
         let place = format!("sys/class/net/{}/queues/rx-*/rps_cpus", nic.name);
-        Hit::new(&nic.name, Severity::Low, title).seen(format!("rps_cpus are {}", nic.rps_cpus), place)
+        Hit::new(&nic.name, Severity::Low, title).seen(format!("rps_cpus are {}", nic.rps_cpus()), place)
     });
     hits.collect()
 }

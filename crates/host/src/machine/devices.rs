@@ -1,0 +1,158 @@
+//! The words for what carries packets and interrupts: network devices with their queues, interrupts, VMBus channels.
+
+use super::Fact;
+use base::CpuSet;
+use std::collections::BTreeMap;
+
+/// A network device.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Nic {
+    /// `eth0`.
+    pub name: String,
+    /// What it is.
+    pub kind: NicKind,
+    /// Its node; unknown where the firmware does not say (-1).
+    pub node: Option<Fact<u32>>,
+    /// Its place on the PCI bus: `0000:04:00.0`.
+    pub address: Option<String>,
+    /// The device it sits on: of a macvtap, a VLAN, a bond's member.
+    pub lower: Vec<String>,
+    /// The bridge, bond or switch that it is a port of.
+    pub master: Option<String>,
+    /// Interrupts of its own.
+    pub irqs: Vec<u32>,
+    /// Receive queues.
+    pub rx_queues: u32,
+    /// Receive queues whose packets are steered to CPUs (`rps_cpus`).
+    pub rps: Vec<Steering>,
+    /// Send queues.
+    pub tx_queues: u32,
+    /// Send queues that certain CPUs use (`xps_cpus`).
+    pub xps: Vec<Steering>,
+    /// Packets in and out a second.
+    pub packets_per_s: Option<f64>,
+    /// Bytes in and out a second.
+    pub bytes_per_s: Option<f64>,
+    /// Virtual functions switched on, and how many there could be.
+    pub virtual_functions: Option<(u32, u32)>,
+    /// The virtual functions that are there, by their places on the PCI bus.
+    pub functions: Vec<String>,
+    /// Of a virtual function the device that it is a part of.
+    pub physical_function: Option<String>,
+    /// How long interrupts wait for more packets (`ethtool -c`), by the names that ethtool prints: `rx-usecs`.
+    pub coalescing: BTreeMap<String, Fact<String>>,
+    /// What the card does for the kernel (`ethtool -k`): true where it is on.
+    pub offloads: BTreeMap<String, Fact<bool>>,
+    /// Queues switched on and how many there could be (`ethtool -l`), by `combined`, `rx`, `tx`.
+    pub channels: BTreeMap<String, (Fact<u32>, u32)>,
+}
+
+/// What a network device is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NicKind {
+    /// A device of hardware stands behind it.
+    Physical,
+    /// A card of a guest: virtio, netvsc.
+    Paravirtual,
+    /// A bridge of the kernel.
+    Bridge,
+    /// A tap whose other end is a file.
+    Tap,
+    /// A tap on another device.
+    Macvtap,
+    /// None of these.
+    #[default]
+    Other,
+}
+
+/// CPUs that a queue is tied to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Steering {
+    /// The queue.
+    pub queue: u32,
+    /// The CPUs, and the file that says so.
+    pub cpus: Fact<CpuSet>,
+}
+
+impl Nic {
+    /// Whether a device of hardware stands behind it.
+    pub fn is_physical(&self) -> bool {
+        self.kind == NicKind::Physical
+    }
+
+    /// CPUs of all `rps_cpus`.
+    pub fn rps_cpus(&self) -> CpuSet {
+        all(&self.rps)
+    }
+
+    /// CPUs of all `xps_cpus`.
+    pub fn xps_cpus(&self) -> CpuSet {
+        all(&self.xps)
+    }
+}
+
+fn all(steered: &[Steering]) -> CpuSet {
+    steered.iter().fold(CpuSet::default(), |all, queue| all.or(&queue.cpus.value))
+}
+
+/// An interrupt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Irq {
+    /// Its number.
+    pub number: u32,
+    /// Who asked for it: `eth0-TxRx-3`.
+    pub name: String,
+    /// CPUs it was asked to use.
+    pub affinity: Option<Fact<CpuSet>>,
+    /// CPUs it was granted.
+    pub effective: Option<CpuSet>,
+    /// The node of its device; unknown where the firmware does not say.
+    pub node: Option<u32>,
+    /// How often a second, by CPU.
+    pub per_s: BTreeMap<u32, f64>,
+    /// How often since boot, by CPU.
+    pub counts: BTreeMap<u32, u64>,
+}
+
+/// A channel of Hyper-V's VMBus: it interrupts one CPU, whichever irqbalance would like.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Channel {
+    /// The device's id, by which sysfs knows it: `0d74d2a5-...`.
+    pub device: String,
+    /// What the device is: `Synthetic network adapter`, else its class.
+    pub kind: String,
+    /// The channel's number (`Rel_ID`).
+    pub number: u32,
+    /// The CPU it interrupts.
+    pub cpu: Option<Fact<u32>>,
+    /// Interrupts since boot.
+    pub interrupts: Option<u64>,
+    /// Interrupts a second.
+    pub per_s: Option<f64>,
+}
+
+/// What a run of iperf3 carried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Throughput {
+    /// Bits a second that arrived, of all streams together.
+    pub bits_per_s: Fact<f64>,
+    /// How many streams.
+    pub streams: u32,
+    /// How long.
+    pub seconds: f64,
+    /// Segments that were sent again.
+    pub retransmits: Option<u64>,
+}
+
+/// A group of tasks with a set of CPUs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cgroup {
+    /// CPUs that it was given; `None`: it has those of the group above.
+    pub cpus: Option<Fact<CpuSet>>,
+    /// CPUs that are left of them under the groups above.
+    pub effective: Option<Fact<CpuSet>>,
+    /// Nodes of memory that are left.
+    pub memory_nodes: Option<CpuSet>,
+    /// `member`, `root`, `isolated` (version 2).
+    pub partition: Option<String>,
+}
