@@ -238,6 +238,17 @@ pub const RULES: &[Rule] = &[
         source: "Documentation/admin-guide/hw-vuln/, Linux 6.12",
     },
     Rule {
+        id: "NST-HVGUEST",
+        check: checks::guests::hyperv,
+        why: "Windows, and Hyper-V inside a VM, leave the guest less often with each part of Hyper-V's interface that KVM \
+              offers: clocks, timers, interrupts, flushes. hv-evmcs (Intel) makes exits of its guests cheaper and takes posted \
+              interrupts away: measure it both ways.",
+        fix: &["virsh edit GUEST   # the same in <features><hyperv>"],
+        undo: &[],
+        needs: Needs::Reload,
+        source: "docs/system/i386/hyperv.rst, QEMU 9.0",
+    },
+    Rule {
         id: "NST-NESTED",
         check: checks::identity::not_nested,
         why: "With nested off KVM offers its guests neither VMX nor SVM. Right for a host whose guests need no guests.",

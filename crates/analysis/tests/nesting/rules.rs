@@ -110,6 +110,17 @@ fn kernels_that_lack_a_change() {
 }
 
 #[test]
+fn a_vm_with_some_of_hypervs_interface() {
+    let vm = |cpu: &str| {
+        let command = format!("/usr/bin/qemu-system-x86_64\0-name\0guest=win\0-cpu\0{cpu}\0");
+        intel().with("proc/4711/cmdline", &command)
+    };
+    decides("NST-HVGUEST", &vm("host,hv-time,hv-stimer"), &vm("host"));
+    let finding = vm("host,hv-time,hv-stimer").finding("NST-HVGUEST").unwrap();
+    assert!(finding.title.contains("VM win") && finding.evidence[0].what.contains("hv-reenlightenment"), "{finding:?}");
+}
+
+#[test]
 fn kernels_with_faults_that_guest_hypervisors_meet() {
     let with = |release: &str| intel().with("proc/sys/kernel/osrelease", release);
     decides("NST-FAULT", &with("6.12.109\n"), &with("6.12.110\n"));

@@ -4,6 +4,7 @@
 //! unknown fires nothing.
 
 pub mod clock;
+pub mod guests;
 pub mod hyperv;
 pub mod identity;
 pub mod kernel;

@@ -2,164 +2,112 @@
 
 use super::{Published, Status};
 
-const FOSDEM18: Published = Published {
+/// What the records of no publication share.
+const NOTHING: Published = Published {
     id: "",
+    source: "",
+    url_or_commit: "",
+    year: 0,
+    machine: "",
+    kernel: "",
+    level: 0,
+    op: "",
+    variant: "",
+    unit: "",
+    statistic: "",
+    value: 0.0,
+    status: Status::Read,
+};
+
+const FOSDEM18: Published = Published {
     source: "V. Kuznetsov, A slightly different nesting: KVM on Hyper-V, FOSDEM 2018",
     url_or_commit: "https://fosdem.org/2018/schedule/event/vai_kvm_on_hyperv/",
     year: 2018,
     machine: "Xeon E5-2667 v4, 3.2 GHz (named for the kernel build)",
     kernel: "L0 Hyper-V; L1 Linux 4.15-rc8",
-    level: 0,
-    op: "",
-    variant: "",
-    unit: "",
-    statistic: "",
-    value: 0.0,
-    status: Status::Read,
+    ..NOTHING
 };
 
 const PVM23: Published = Published {
-    id: "",
     source: "PVM: Efficient Shadow Paging for Deploying Secure Containers in Cloud-native Environment, SOSP 2023, table 1",
     url_or_commit: "https://github.com/virt-pvm/misc",
     year: 2023,
     machine: "Xeon Platinum 8269CY, 2.5 GHz",
     kernel: "Linux 4.19 with page-table isolation",
-    level: 0,
-    op: "",
-    variant: "",
-    unit: "",
-    statistic: "",
-    value: 0.0,
-    status: Status::Read,
+    ..NOTHING
 };
 
 const DVH20: Published = Published {
-    id: "",
     source: "Optimizing Nested Virtualization Performance Using Direct Virtual Hardware, ASPLOS 2020",
     url_or_commit: "https://github.com/columbia/dvh-asplos-ae-micro",
     year: 2020,
     machine: "not known here",
     kernel: "not known here",
-    level: 0,
-    op: "",
-    variant: "",
-    unit: "",
-    statistic: "",
-    value: 0.0,
     status: Status::Quoted,
+    ..NOTHING
 };
 
 const DORSAL18: Published = Published {
-    id: "",
     source: "dorsal, hypercall/data, 100,000 hypercalls a level, medians computed from the files",
     url_or_commit: "https://github.com/abenbachir/dorsal commit 2b530bfc",
     year: 2018,
     machine: "Core i7-6700K, as quoted",
     kernel: "not stated",
-    level: 0,
-    op: "",
-    variant: "",
-    unit: "",
-    statistic: "",
-    value: 0.0,
-    status: Status::Read,
+    ..NOTHING
 };
 
 const EVMCS18: Published = Published {
-    id: "",
-    source: "KVM: enlightened VMCS for KVM on Hyper-V, commit messages of Linux 4.16 and 4.17",
-    url_or_commit: "https://lore.kernel.org/kvm/ (x86/hyperv: enlightened VMCS, V. Kuznetsov)",
+    source: "x86/kvm: use Enlightened VMCS when running on Hyper-V, Linux 4.17",
+    url_or_commit: "commit 773e8a0425c9",
     year: 2018,
     machine: "not stated",
-    kernel: "L0 Hyper-V; L1 Linux 4.16",
-    level: 0,
-    op: "",
-    variant: "",
-    unit: "",
-    statistic: "",
-    value: 0.0,
-    status: Status::Read,
+    kernel: "L0 Hyper-V; L1 Linux 4.17, under development",
+    ..NOTHING
 };
 
 const BITMAP20: Published = Published {
-    id: "",
     source: "KVM: x86: VMX: hyper-v: Enlightened MSR-Bitmap support",
     url_or_commit: "commit ceef7d10dfb6",
     year: 2020,
     machine: "not stated",
     kernel: "L0 Hyper-V; L1 Linux 5.11",
-    level: 0,
-    op: "",
-    variant: "",
-    unit: "",
-    statistic: "",
-    value: 0.0,
-    status: Status::Read,
+    ..NOTHING
 };
 
 const XSTATE24: Published = Published {
-    id: "",
     source: "KVM: x86: Cache CPUID.0xD XSTATE offsets+sizes during module init",
     url_or_commit: "commit 1201f226c863",
     year: 2024,
     machine: "",
     kernel: "Linux 6.13",
-    level: 0,
-    op: "",
-    variant: "",
-    unit: "",
-    statistic: "",
-    value: 0.0,
-    status: Status::Read,
+    ..NOTHING
 };
 
 const SVM20: Published = Published {
-    id: "",
     source: "SVM entry and exit series, Linux kernel mailing list, December 2020",
     url_or_commit: "https://lore.kernel.org/kvm/ (2020-12)",
     year: 2020,
     machine: "EPYC",
     kernel: "not stated",
-    level: 0,
-    op: "",
-    variant: "",
-    unit: "",
-    statistic: "",
-    value: 0.0,
-    status: Status::Read,
+    ..NOTHING
 };
 
 const CIENA16: Published = Published {
-    id: "",
     source: "O. Stelescu, Migrating the Ciena SIM Environment into the Cloud, Ecole Polytechnique progress report, December 2016",
     url_or_commit: "slides, \"Brief analysis using LTTng\"",
     year: 2016,
     machine: "Xeon E5-2690 v4",
     kernel: "L0 and L1 RHEL 7.2 (3.10)",
-    level: 0,
-    op: "",
-    variant: "",
-    unit: "",
-    statistic: "",
-    value: 0.0,
-    status: Status::Read,
+    ..NOTHING
 };
 
 const HAXM18: Published = Published {
-    id: "",
     source: "intel/haxm pull request 130: VMCS accesses of KVM as L1 for an exit of L2",
     url_or_commit: "https://github.com/intel/haxm/pull/130",
     year: 2018,
     machine: "not stated",
     kernel: "KVM as L1",
-    level: 0,
-    op: "",
-    variant: "",
-    unit: "",
-    statistic: "",
-    value: 0.0,
-    status: Status::Read,
+    ..NOTHING
 };
 
 /// All of them.
