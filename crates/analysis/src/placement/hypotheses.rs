@@ -85,7 +85,7 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
             "H3",
             "one of several queues of each NIC is used, the others sleep",
             "workers but one of each NIC run next to nothing",
-            "open: the screens list some workers, and what is not listed may sleep or be cut off".to_owned(),
+            used(workers),
             "pidstat -t -p ALL 2 1 | grep vhost   # and in the guest: ethtool -l DEV",
         ));
     }
@@ -108,6 +108,20 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
         ));
     }
     all
+}
+
+/// Whether some workers carry everything, where all of them were looked at.
+fn used(workers: &[&&Thread]) -> String {
+    let runs: Vec<f64> = workers.iter().filter_map(|thread| Some(thread.run_share.as_ref()?.value)).collect();
+    // A share without its waiting comes from a screen, which may be cut off or of another moment.
+    let looked_at = workers.iter().filter(|thread| thread.wait_share.is_some()).count();
+    let idle = runs.iter().filter(|run| **run < 0.01).count();
+    match (looked_at == workers.len() && workers.len() > 1, idle) {
+        (false, _) => "open: the screens list some workers, and what is not listed may sleep or be cut off".to_owned(),
+        (true, 0) => format!("not supported: all {} workers ran", runs.len()),
+        (true, idle) if idle == runs.len() => "open: no worker ran: there was no load".to_owned(),
+        (true, idle) => format!("supported: {idle} of {} workers ran less than 1 %", runs.len()),
+    }
 }
 
 /// The explanations as a table.

@@ -135,6 +135,58 @@ pub fn remote(model: &Model) -> Vec<Hit> {
     hits
 }
 
+/// A polling thread above this share is full: pmd-auto-lb-load-threshold of ovs-vswitchd.conf.db(5).
+const FULL: f64 = 0.95;
+
+/// A polling thread below this share has room: our own threshold.
+const ROOM: f64 = 0.5;
+
+/// Full polling threads beside others of their node that have room.
+pub fn unbalanced(model: &Model) -> Vec<Hit> {
+    let topology = &model.machine.topology;
+    let node = |pmd: &Pmd| topology.cpus.get(&pmd.cpu).and_then(|cpu| cpu.node).or(pmd.node);
+    let pmds = &model.machine.switch.pmds;
+    let mut hits = Vec::new();
+    // One queue alone cannot be shared out.
+    let busy_queues = |pmd: &Pmd| pmd.queues.iter().filter(|queue| queue.usage > Some(0.0)).count();
+    for full in pmds.iter().filter(|pmd| pmd.busy() > Some(FULL) && busy_queues(pmd) > 1) {
+        let near = |other: &&Pmd| node(other) == node(full) && !other.isolated && other.busy().unwrap_or(0.0) < ROOM;
+        let Some(other) = pmds.iter().find(near).filter(|_| !full.isolated) else { continue };
+        let share = |pmd: &Pmd| percent(pmd.busy().unwrap_or(0.0));
+        let title = format!(
+            "the polling thread on CPU {} is full ({}), the one on CPU {} is not ({})",
+            full.cpu,
+            share(full),
+            other.cpu,
+            share(other)
+        );
+        let mut hit = Hit::new(format!("pmd-c{:02}", full.cpu), Severity::Medium, title);
+        for queue in full.queues.iter().filter(|queue| queue.usage > Some(0.0)) {
+            let usage = percent(queue.usage.unwrap_or(0.0));
+            hit = hit
+                .seen(format!("{} queue {} takes {usage} of CPU {}", queue.port, queue.queue, full.cpu), &full.place);
+        }
+        hits.push(hit);
+    }
+    hits
+}
+
+/// A mask of polling threads and a list of them that do not fit together.
+pub fn contradicting(model: &Model) -> Vec<Hit> {
+    let switch = &model.machine.switch;
+    let listed: CpuSet = switch.pmds.iter().map(|pmd| pmd.cpu).collect();
+    let online = &model.machine.topology.online;
+    let running = |mask: &CpuSet| if online.is_empty() { mask.clone() } else { mask.and(online) };
+    let Some(mask) = switch.pmd_mask.as_ref().filter(|mask| !listed.is_empty() && running(&mask.value) != listed)
+    else {
+        return Vec::new();
+    };
+    let title = format!("pmd-cpu-mask names CPUs {}, and the switch lists polling threads on {listed}", mask.value);
+    let hit =
+        Hit::new("pmd-cpu-mask", Severity::Medium, title).seen(format!("the mask is {}", mask.value), &mask.place);
+    vec![hit.seen(format!("polling threads are on {listed}"), &switch.pmds[0].place)]
+}
+
 /// What brings a queue to its node: a polling thread there, or one more in the mask.
 fn nearer(model: &Model, pmd: &Pmd, port: &str, node: u32, hit: &mut Hit) {
     let topology = &model.machine.topology;
