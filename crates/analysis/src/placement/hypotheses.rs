@@ -76,7 +76,7 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
                 if most > 0.1 { "supported" } else { "not supported" },
                 most * 100.0
             ),
-            None => "open: no softirq time and no interrupt placement in the evidence".to_owned(),
+            None => placed(model, workers),
         },
         "mpstat -P ALL 2 1; cat /proc/interrupts; sleep 2; cat /proc/interrupts",
     ));
@@ -108,6 +108,19 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
         ));
     }
     all
+}
+
+/// Where the cards' interrupts may come, as far as that is told.
+fn placed(model: &Model, workers: &[&&Thread]) -> String {
+    let sets = workers.iter().filter_map(|thread| thread.affinity.as_ref());
+    let cpus = sets.fold(base::CpuSet::default(), |all, set| all.or(&set.value));
+    let of_cards = model.machine.irqs.iter().filter(|irq| model.machine.nic_of(irq).is_some());
+    let masks: Vec<_> = of_cards.filter_map(|irq| irq.affinity.as_ref()).collect();
+    let there = masks.iter().filter(|mask| mask.value.meets(&cpus)).count();
+    match masks.len() {
+        0 => "open: no softirq time and no interrupt placement in the evidence".to_owned(),
+        all => format!("open: {there} of {all} interrupts of cards may come there; no softirq time in the evidence"),
+    }
 }
 
 /// Whether some workers carry everything, where all of them were looked at.

@@ -15,6 +15,11 @@ fn polling(model: &Model) -> impl Iterator<Item = (&Thread, u32, &str)> {
     })
 }
 
+/// How a vCPU and a polling thread meet.
+const SAME: &str = "on the same CPU";
+/// The same, by halves.
+const SIBLING: &str = "on the sibling in the same core";
+
 /// Polling threads on the CPUs or cores of pinned vCPUs.
 pub fn shared(model: &Model) -> Vec<Hit> {
     let topology = &model.machine.topology;
@@ -27,9 +32,9 @@ pub fn shared(model: &Model) -> Vec<Hit> {
                 continue;
             };
             let (how, severity) = if set.value.contains(cpu) {
-                ("on the same CPU", Severity::High)
+                (SAME, Severity::High)
             } else if set.value.meets(&core) {
-                ("on the sibling in the same core", Severity::Medium)
+                (SIBLING, Severity::Medium)
             } else {
                 continue;
             };
@@ -55,10 +60,16 @@ pub fn shared(model: &Model) -> Vec<Hit> {
         }
     }
     for hit in &mut same {
-        let count = many(hit.evidence.len() as u64, "vCPU");
-        hit.title = match hit.severity {
-            Severity::High => format!("polling threads take CPUs of {count} of {}", hit.subject),
-            _ => format!("polling threads share cores with {count} of {}", hit.subject),
+        let with = |how: &str| hit.evidence.iter().filter(|seen| seen.what.ends_with(how)).count() as u64;
+        let (here, beside) = (with(SAME), with(SIBLING));
+        hit.title = match (here, beside) {
+            (0, _) => format!("polling threads share cores with {} of {}", many(beside, "vCPU"), hit.subject),
+            (_, 0) => format!("polling threads share CPUs with {} of {}", many(here, "vCPU"), hit.subject),
+            _ => format!(
+                "polling threads share CPUs with {} and cores with {beside} more of {}",
+                many(here, "vCPU"),
+                hit.subject
+            ),
         };
         masked(model, hit);
     }
