@@ -3,7 +3,7 @@
 //! Each row says what it is called, why it costs, what being wrong about it would cost, what to type, what that needs and
 //! where the claim comes from; its `check` returns what it saw. A rule that lacks a fact stays silent.
 
-use super::checks::{evidence, guest, knobs, overlap, pins, place};
+use super::checks::{evidence, guest, knobs, overlap, pins, place, proposed};
 use super::model::Model;
 use base::{Change, Cost, Evidence, Needs, Severity};
 
@@ -382,5 +382,17 @@ pub const RULES: &[Rule] = &[
         undo: &[],
         needs: Needs::Nothing,
         source: "tuned 2.28, profiles throughput-performance and virtual-host",
+    },
+    Rule {
+        id: "PLC-PROPOSAL",
+        check: proposed::proposed,
+        why: "By the model of shares this placement leaves less wanted and not given. The one that brings most for each \
+              command stands first.",
+        wrong: "the model knows shares of CPUs, not caches or locks: measure before and after, `kvmscope apply --trial 60` \
+                does.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "docs/placement.md, the score; Documentation/scheduler/sched-design-CFS.rst, Linux 6.12",
     },
 ];

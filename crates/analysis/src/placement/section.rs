@@ -31,8 +31,9 @@ pub fn section(models: &[Model]) -> Section {
     section.findings = models.iter().flat_map(|model| advise(model, models.len() > 1)).collect();
     section.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     section.summary = summary(models, &section);
-    section.tables =
-        vec![tables::proposal(models), tables::plans(models), tables::threads(models), tables::cpus(models)];
+    section.tables = [tables::proposal, tables::plans, tables::threads, tables::cpus, tables::domain_xml]
+        .map(|table| table(models))
+        .into();
     for table in models.iter().map(hypotheses::table).filter(|table| !table.rows.is_empty()) {
         match section.tables.iter_mut().find(|known| known.name == table.name) {
             Some(known) => known.rows.extend(table.rows),

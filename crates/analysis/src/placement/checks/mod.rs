@@ -6,3 +6,4 @@ pub mod knobs;
 pub mod overlap;
 pub mod pins;
 pub mod place;
+pub mod proposed;

@@ -22,6 +22,7 @@ const SETTINGS: &[&str] = &[
     "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
     "sys/kernel/mm/ksm/run",
     "sys/kernel/mm/transparent_hugepage/enabled",
+    "sys/devices/virtual/workqueue/cpumask",
 ];
 
 /// The first and the last sample, and how far apart a file of both was read.
