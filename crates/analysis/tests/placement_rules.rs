@@ -3,6 +3,7 @@
 use base::CpuSet;
 use host::Machine;
 use host::machine::{Cpu, CpuUse, Domain, Fact, Irq, Nic, NicKind, Node, Role, Steering, Thread, domains_of};
+use kvmscope_analysis::placement::rules::RULES;
 use kvmscope_analysis::placement::{Wishes, build, section::section};
 
 fn set(list: &str) -> CpuSet {
@@ -236,4 +237,13 @@ fn queues_and_topology_and_settings() {
         other.name = "db".into();
         machine.domains.push(other);
     });
+}
+
+#[test]
+fn each_rule_says_what_being_wrong_about_it_costs() {
+    for rule in RULES {
+        let (_, wrong) =
+            rule.why.split_once(" If this is wrong: ").unwrap_or_else(|| panic!("{}: {}", rule.id, rule.why));
+        assert!(wrong.ends_with('.') && wrong.len() > 20, "{}: {wrong}", rule.id);
+    }
 }

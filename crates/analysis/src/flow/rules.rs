@@ -8,47 +8,11 @@ use super::checks::{
     aligned, apic, ept_storm, halt_poll, level_conflicts, lost, preempted, shadow, stale, timer, userspace, vgif, vls,
 };
 use super::measure::Measures;
-use base::{Change, Cost, Evidence, Needs, Severity};
+use crate::shared::Hit;
+use base::Needs;
 
-/// What a rule's check saw.
-pub struct Hit {
-    /// VM, vCPU or trace.
-    pub subject: String,
-    /// How much it matters.
-    pub severity: Severity,
-    /// One line with the number that matters.
-    pub title: String,
-    /// What was seen and where.
-    pub evidence: Vec<Evidence>,
-    /// What it costs.
-    pub cost: Cost,
-    /// Changes that the program can make itself.
-    pub changes: Vec<Change>,
-    /// Commands made for this case; they come before the rule's own.
-    pub fix: Vec<String>,
-    /// Their way back.
-    pub undo: Vec<String>,
-}
-
-/// One rule.
-pub struct Rule {
-    /// `FLW-` and a word.
-    pub id: &'static str,
-    /// Looks at one trace's numbers.
-    pub check: fn(&Measures<'_>) -> Vec<Hit>,
-    /// Why this happens.
-    pub why: &'static str,
-    /// What to type.
-    pub fix: &'static [&'static str],
-    /// The way back.
-    pub undo: &'static [&'static str],
-    /// What the change needs.
-    pub needs: Needs,
-    /// Levels above the recorded machine at which the change is made: 0 is that machine.
-    pub above: u8,
-    /// Where the claim comes from.
-    pub source: &'static str,
-}
+/// A rule about one trace's numbers.
+type Rule = crate::shared::Rule<fn(&Measures<'_>) -> Vec<Hit>>;
 
 /// All rules, in the order in which equal findings are shown.
 pub const RULES: &[Rule] = &[
@@ -60,7 +24,6 @@ pub const RULES: &[Rule] = &[
         fix: &["modprobe -r kvm_intel && modprobe kvm_intel nested=1 enable_shadow_vmcs=1"],
         undo: &["modprobe -r kvm_intel && modprobe kvm_intel nested=1 enable_shadow_vmcs=0"],
         needs: Needs::OuterLevel,
-        above: 0,
         source: "arch/x86/kvm/vmx/vmcs_shadow_fields.h and vmx.c (enable_shadow_vmcs), Linux 6.12; Intel SDM vol. 3, \
                  25.6.2 VMCS shadowing",
     },
@@ -75,7 +38,6 @@ pub const RULES: &[Rule] = &[
         ],
         undo: &["modprobe -r kvm_amd && modprobe kvm_amd nested=1 vls=0"],
         needs: Needs::OuterLevel,
-        above: 0,
         source: "arch/x86/kvm/svm/svm.c (vls), Linux 6.12; AMD APM vol. 2, 15.33.1 Virtualizing VMLOAD and VMSAVE",
     },
     Rule {
@@ -85,7 +47,6 @@ pub const RULES: &[Rule] = &[
         fix: &["grep -o vgif /proc/cpuinfo | head -1", "modprobe -r kvm_amd && modprobe kvm_amd nested=1 vgif=1"],
         undo: &["modprobe -r kvm_amd && modprobe kvm_amd nested=1 vgif=0"],
         needs: Needs::OuterLevel,
-        above: 0,
         source: "arch/x86/kvm/svm/svm.c (vgif), Linux 6.12; AMD APM vol. 2, 15.33.2 Virtualizing STGI and CLGI",
     },
     Rule {
@@ -95,7 +56,6 @@ pub const RULES: &[Rule] = &[
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
-        above: 0,
         source: "Intel SDM vol. 3, 30 APIC virtualization; AMD APM vol. 2, 15.29 AVIC; arch/x86/kvm/lapic.c, Linux 6.12",
     },
     Rule {
@@ -106,7 +66,6 @@ pub const RULES: &[Rule] = &[
         fix: &["perf record -e timer:hrtimer_start -ag -- sleep 5 && perf report   # in the guest: who arms timers"],
         undo: &[],
         needs: Needs::Nothing,
-        above: 1,
         source: "handle_fastpath_set_tscdeadline in arch/x86/kvm/x86.c, Linux 6.12",
     },
     Rule {
@@ -117,7 +76,6 @@ pub const RULES: &[Rule] = &[
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
-        above: 0,
         source: "Documentation/virt/kvm/api.rst (KVM_RUN, KVM_IOEVENTFD, KVM_COALESCED_MMIO), Linux 6.12",
     },
     Rule {
@@ -128,7 +86,6 @@ pub const RULES: &[Rule] = &[
         fix: &["echo always > /sys/kernel/mm/transparent_hugepage/enabled"],
         undo: &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"],
         needs: Needs::Nothing,
-        above: 0,
         source: "arch/x86/kvm/mmu/tdp_mmu.c, Linux 6.12; Documentation/admin-guide/mm/transhuge.rst",
     },
     Rule {
@@ -139,7 +96,6 @@ pub const RULES: &[Rule] = &[
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
-        above: 0,
         source: "sched_switch with prev_state R or R+ (include/trace/events/sched.h, Linux 6.12)",
     },
     Rule {
@@ -147,10 +103,9 @@ pub const RULES: &[Rule] = &[
         check: halt_poll,
         why: "When a guest halts, KVM spins up to halt_poll_ns in case an interrupt comes soon. That shortens wake-ups \
               and burns the CPU that another vCPU could use.",
-        fix: &["echo 0 > /sys/module/kvm/parameters/halt_poll_ns"],
+        fix: &[],
         undo: &["echo 200000 > /sys/module/kvm/parameters/halt_poll_ns"],
         needs: Needs::Nothing,
-        above: 0,
         source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12 (x86 default 200,000 ns)",
     },
     Rule {
@@ -161,7 +116,6 @@ pub const RULES: &[Rule] = &[
         fix: &["kvmscope record --seconds 10"],
         undo: &[],
         needs: Needs::Nothing,
-        above: 0,
         source: "lttng-modules ed19c0a include/instrumentation/events/arch/x86/kvm/trace.h against \
                  arch/x86/kvm/trace.h of Linux 6.1",
     },
@@ -173,7 +127,6 @@ pub const RULES: &[Rule] = &[
         fix: &["kvmscope record --seconds 10 --buffer-size 64M"],
         undo: &[],
         needs: Needs::Nothing,
-        above: 0,
         source: "Documentation/trace/ftrace.rst (buffer_size_kb), Linux 6.12",
     },
     Rule {
@@ -184,7 +137,6 @@ pub const RULES: &[Rule] = &[
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
-        above: 0,
         source: "docs/flow.md, two witnesses",
     },
     Rule {
@@ -200,7 +152,6 @@ pub const RULES: &[Rule] = &[
         ],
         undo: &[],
         needs: Needs::Nothing,
-        above: 0,
         source: "docs/alignment.md; kvm_write_tsc_offset in arch/x86/kvm/trace.h, Linux 6.12",
     },
 ];

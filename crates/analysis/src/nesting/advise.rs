@@ -1,40 +1,26 @@
 //! The rules, applied: what a check saw becomes a finding.
 
 use super::model::Model;
-use super::rules::{Hit, RULES, Rule};
-use base::{Change, Finding};
+use super::rules::RULES;
+use crate::shared::Hit;
+use base::{Change, Finding, Level};
 
 /// All findings about these machines, worst first.
 pub fn advise(model: &Model) -> Vec<Finding> {
-    let found = RULES.iter().flat_map(|rule| (rule.check)(model).into_iter().map(move |hit| finding(rule, hit)));
-    let mut findings: Vec<Finding> = found.collect();
+    let mut findings = Vec::new();
+    for rule in RULES {
+        let hits = (rule.check)(model).into_iter();
+        findings.extend(hits.map(|hit| rule.finding(lasting(hit), Level::Unknown)));
+    }
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
 }
 
-fn finding(rule: &Rule, hit: Hit) -> Finding {
-    // A typed change prints itself; what a check or the rule adds comes after.
-    let lines = |typed: Vec<String>, special: Vec<String>, of_rule: &[&str]| -> Vec<String> {
-        let own = of_rule.iter().map(|line| (*line).to_owned());
-        typed.into_iter().chain(special).chain(own).collect()
-    };
-    let typed = hit.changes.iter().flat_map(|change| [Some(change.command()), kept(change)]).flatten().collect();
-    let back = hit.changes.iter().flat_map(|change| [change.undo(), forgotten(change)]).flatten().collect();
-    Finding {
-        rule: rule.id,
-        subject: hit.subject,
-        severity: hit.severity,
-        level: hit.level,
-        title: hit.title,
-        evidence: hit.evidence,
-        cost: hit.cost,
-        why: rule.why.to_owned(),
-        fix: lines(typed, hit.fix, rule.fix),
-        undo: lines(back, hit.undo, rule.undo),
-        changes: hit.changes,
-        needs: hit.needs.unwrap_or(rule.needs),
-        source: rule.source,
-    }
+/// A change of a module's parameter comes with the file that keeps it, and with what removes that file.
+fn lasting(mut hit: Hit) -> Hit {
+    hit.fix.splice(0..0, hit.changes.iter().filter_map(kept));
+    hit.undo.splice(0..0, hit.changes.iter().filter_map(forgotten));
+    hit
 }
 
 /// The file that makes a module's parameter last beyond a reboot (modprobe.d(5)).

@@ -5,49 +5,11 @@
 
 use super::checks;
 use super::model::Model;
-use base::{Change, Cost, Evidence, Level, Needs, Severity};
+use crate::shared::Hit;
+use base::Needs;
 
-/// What a rule's check saw.
-pub struct Hit {
-    /// Machine, or machine and feature.
-    pub subject: String,
-    /// How much it matters.
-    pub severity: Severity,
-    /// Where the change has to be made.
-    pub level: Level,
-    /// One line.
-    pub title: String,
-    /// What was seen and where.
-    pub evidence: Vec<Evidence>,
-    /// What it costs.
-    pub cost: Cost,
-    /// Changes that the program can make itself.
-    pub changes: Vec<Change>,
-    /// Commands made for this case; they come before the rule's own.
-    pub fix: Vec<String>,
-    /// Their way back.
-    pub undo: Vec<String>,
-    /// What the change needs here; `None`: what the rule says.
-    pub needs: Option<Needs>,
-}
-
-/// One rule.
-pub struct Rule {
-    /// `NST-` and a word.
-    pub id: &'static str,
-    /// Looks at all machines.
-    pub check: fn(&Model) -> Vec<Hit>,
-    /// Why it costs.
-    pub why: &'static str,
-    /// What to type.
-    pub fix: &'static [&'static str],
-    /// The way back.
-    pub undo: &'static [&'static str],
-    /// What the change needs.
-    pub needs: Needs,
-    /// Where the claim comes from.
-    pub source: &'static str,
-}
+/// A rule about how machines are set up.
+type Rule = crate::shared::Rule<fn(&Model) -> Vec<Hit>>;
 
 /// All rules, in the order in which equal findings are shown.
 pub const RULES: &[Rule] = &[

@@ -12,6 +12,7 @@ pub mod machine;
 pub mod profile;
 pub mod reasons;
 pub mod roles;
+pub mod rule;
 pub mod settle;
 pub mod state;
 pub mod vendor;
@@ -19,5 +20,6 @@ pub mod walk;
 
 pub use reasons::{Isa, Reason};
 pub use roles::Role;
+pub use rule::{Hit, Rule};
 pub use state::{Lv, State};
 pub use walk::{Preemptor, Sink, Walk};

@@ -2,7 +2,7 @@
 
 use super::{hit, seen};
 use crate::flow::measure::Measures;
-use crate::flow::rules::Hit;
+use crate::shared::Hit;
 use base::number::{duration, many, percent, thousands};
 use base::{Cost, CostKind, Evidence, Severity};
 

@@ -3,7 +3,7 @@
 use super::{hit, seen};
 use crate::flow::measure::Measures;
 use crate::flow::model::Loss;
-use crate::flow::rules::Hit;
+use crate::shared::Hit;
 use base::number::{percent, thousands};
 use base::{Cost, CostKind, Severity};
 

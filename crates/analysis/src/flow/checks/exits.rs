@@ -2,7 +2,7 @@
 
 use super::{FEWEST_EXITS, by_share, hit, seen};
 use crate::flow::measure::{Measures, ReasonTotal};
-use crate::flow::rules::Hit;
+use crate::shared::Hit;
 use crate::shared::details::{Detail, apic_register};
 use crate::shared::reasons::{Isa, Reason};
 use crate::shared::state::State;
@@ -99,7 +99,9 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
     )];
     let title = format!("The guest arms timers: {} of all exits", percent(share));
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
-    hit(measure, by_share(share), title, evidence, cost)
+    let mut hits = hit(measure, by_share(share), title, evidence, cost);
+    hits[0].level = Some(measure.level_above(1));
+    hits
 }
 
 /// Share of exits or of time from which on the VMM's work is worth a finding.

@@ -18,7 +18,7 @@ pub use nested::{shadow, vgif, vls};
 pub use waiting::{halt_poll, preempted};
 
 use super::measure::Measures;
-use super::rules::Hit;
+use crate::shared::Hit;
 use base::{Cost, Evidence, Severity};
 
 /// What a hit is about when it is about all vCPUs: the VM, or the machine.
@@ -43,8 +43,7 @@ pub(super) fn hit(
     evidence: Vec<Evidence>,
     cost: Cost,
 ) -> Vec<Hit> {
-    let subject = subject(measure);
-    vec![Hit { subject, severity, title, evidence, cost, changes: Vec::new(), fix: Vec::new(), undo: Vec::new() }]
+    vec![Hit { evidence, cost, ..Hit::new(subject(measure), severity, title) }]
 }
 
 /// Severity of something that takes this share of all exits or of all time.

@@ -2,7 +2,7 @@
 
 use super::{by_share, hit, seen};
 use crate::flow::measure::Measures;
-use crate::flow::rules::Hit;
+use crate::shared::Hit;
 use crate::shared::details::Detail;
 use crate::shared::reasons::{Class, Isa, Reason};
 use base::number::{duration, many, percent, thousands};

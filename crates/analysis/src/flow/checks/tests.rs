@@ -1,6 +1,7 @@
 //! Every rule fires on a case made for it, and is silent on one that differs in a single thing.
 
 use crate::Options;
+use crate::flow::advise::advise;
 use crate::flow::measure::Measures;
 use crate::flow::model::{Aligned, ChainSums, ExitSums, Loss, PartFlow, PreemptSums, Sums, Vcpu};
 use crate::flow::rules::RULES;
@@ -191,10 +192,10 @@ fn waiting_names_who_ran_and_where_to_send_it() {
     let taken = PreemptSums { count: 60, total_ns: 400_000_000, max_ns: 8_000_000, cpu: 2 };
     sums(&mut part).preemptors.insert(7, taken);
     assert_eq!(fired(&part), ["FLW-PREEMPT"]);
-    let hit = &super::preempted(&Measures::of(&part, &Options::default()))[0];
-    assert!(hit.title.contains("busybox (tid 7)"), "{}", hit.title);
+    let found = &advise(&Measures::of(&part, &Options::default()), None)[0];
+    assert!(found.title.contains("busybox (tid 7)"), "{}", found.title);
     assert_eq!(
-        (hit.fix.as_slice(), hit.undo.as_slice()),
+        (found.fix.as_slice(), found.undo.as_slice()),
         (&["taskset -cp 0-1,3 7".to_owned()][..], &["taskset -cp 0-3 7".to_owned()][..])
     );
     let mut part = quiet(Isa::Vmx);

@@ -2,8 +2,8 @@
 
 use super::{by_share, hit, seen};
 use crate::flow::measure::Measures;
-use crate::flow::rules::Hit;
 use crate::flow::tables::task_name;
+use crate::shared::Hit;
 use crate::shared::state::State;
 use base::number::{duration, percent, thousands};
 use base::{Change, Cost, CostKind};
@@ -47,23 +47,16 @@ pub fn preempted(measure: &Measures<'_>) -> Vec<Hit> {
         );
         let others = other_cpus(sums.cpu, measure.part.cpus);
         let everywhere = format!("0-{}", measure.part.cpus.saturating_sub(1));
-        let (fix, undo, changes) = match others {
-            Some(cpus) => {
-                let change = Change::TaskAffinity { tid: **tid, cpus, from: Some(everywhere) };
-                (vec![change.command()], change.undo().into_iter().collect(), vec![change])
-            }
-            None => (vec!["nproc   # one CPU for all: give the VM's host a second one".into()], Vec::new(), Vec::new()),
-        };
-        hits.push(Hit {
-            subject: format!("{}/{}", vcpu.vm, vcpu.vcpu),
-            severity: by_share(share),
-            title,
+        let mut hit = Hit {
             evidence,
             cost: Cost::of(CostKind::Measured, share, "share of vCPU time"),
-            changes,
-            fix,
-            undo,
-        });
+            ..Hit::new(format!("{}/{}", vcpu.vm, vcpu.vcpu), by_share(share), title)
+        };
+        match others {
+            Some(cpus) => hit.changes.push(Change::TaskAffinity { tid: **tid, cpus, from: Some(everywhere) }),
+            None => hit.fix.push("nproc   # one CPU for all: give the VM's host a second one".into()),
+        }
+        hits.push(hit);
     }
     hits
 }

@@ -3,7 +3,7 @@
 use super::{hit, shown_by};
 use crate::nesting::model::{Machine, Model, State};
 use crate::nesting::published::value;
-use crate::nesting::rules::Hit;
+use crate::shared::Hit;
 use base::{Change, Cost, CostKind, Evidence, Needs, Severity};
 
 const FILE: &str = "devices/system/clocksource/clocksource0/current_clocksource";
@@ -44,7 +44,7 @@ pub fn exits(model: &Model) -> Vec<Hit> {
                 hit.changes = vec![Change::SysfsWrite { path: FILE.into(), to: to.into(), from: Some(now) }];
                 hit.needs = Some(Needs::Nothing);
             }
-            None => hit.level = machine.level_below(),
+            None => hit.level = Some(machine.level_below()),
         }
         hits.push(hit);
     }
@@ -63,7 +63,7 @@ pub fn unstable(model: &Model) -> Vec<Hit> {
                 format!("kvm-clock is not stable on {}: each reading of the clock is a system call", machine.id);
             let evidence = [shown_by(machine, "kvm_clock_stable"), shown_by(machine, "clock_without_exit")].concat();
             let mut hit = hit(machine, Severity::Medium, title, evidence);
-            hit.level = machine.level_below();
+            hit.level = Some(machine.level_below());
             hit.cost = saved();
             hit
         })
@@ -85,7 +85,7 @@ pub fn for_guests(model: &Model) -> Vec<Hit> {
         let mut hit = hit(machine, Severity::Medium, title, evidence);
         hit.cost = saved();
         if machine.facts.below.is_hyperv() {
-            hit.level = machine.level_below();
+            hit.level = Some(machine.level_below());
             hit.needs = Some(Needs::OuterLevel);
         } else if has(&available(machine), "tsc") {
             let change = Change::SysfsWrite { path: FILE.into(), to: "tsc".into(), from: Some(now) };

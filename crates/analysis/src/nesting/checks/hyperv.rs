@@ -3,7 +3,7 @@
 use super::{hit, option, shown_by};
 use crate::nesting::model::{Machine, Model, State};
 use crate::nesting::published::value;
-use crate::nesting::rules::Hit;
+use crate::shared::Hit;
 use base::{Cost, CostKind, Needs, Severity};
 
 /// Machines on Hyper-V that may run nested guests with VMX.
@@ -43,7 +43,7 @@ pub fn evmcs_absent(model: &Model) -> Vec<Hit> {
         .map(|machine| {
             let title = format!("Hyper-V does not offer {} the enlightened VMCS", machine.id);
             let mut hit = hit(machine, Severity::Medium, title, shown_by(machine, "hyperv_evmcs_offered"));
-            hit.level = machine.level_below();
+            hit.level = Some(machine.level_below());
             hit.cost = saved();
             hit
         })
@@ -79,7 +79,7 @@ pub fn msr_bitmap(model: &Model) -> Vec<Hit> {
         .map(|machine| {
             let title = format!("Hyper-V offers {} no MSR bitmap: MSR accesses of nested guests exit", machine.id);
             let mut hit = hit(machine, Severity::Medium, title, shown_by(machine, "hyperv_msr_bitmap"));
-            hit.level = machine.level_below();
+            hit.level = Some(machine.level_below());
             let saved = value("bitmap20.rdmsr.l2") - value("bitmap20.rdmsr.l2.bitmap");
             hit.cost = Cost::of(CostKind::Published, saved, "cycles for each access to an MSR that could pass");
             hit
@@ -94,7 +94,7 @@ pub fn direct_flush(model: &Model) -> Vec<Hit> {
         .map(|machine| {
             let title = format!("Hyper-V offers {} no direct flush: nested guests flush TLBs through KVM", machine.id);
             let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "hyperv_direct_flush"));
-            hit.level = machine.level_below();
+            hit.level = Some(machine.level_below());
             hit.needs = Some(Needs::OuterLevel);
             hit
         })

@@ -3,7 +3,7 @@
 use super::{hit, option, shown_by};
 use crate::nesting::flags;
 use crate::nesting::model::{Model, State};
-use crate::nesting::rules::Hit;
+use crate::shared::Hit;
 use base::number::{list, many};
 use base::{Evidence, Needs, Severity};
 
@@ -14,7 +14,7 @@ pub fn emulated(model: &Model) -> Vec<Hit> {
         .map(|machine| {
             let title = format!("{} is emulated by QEMU's TCG, not run by KVM", machine.id);
             let mut hit = hit(machine, Severity::High, title, shown_by(machine, "emulated_cpu"));
-            hit.level = machine.level_below();
+            hit.level = Some(machine.level_below());
             hit
         })
         .collect()
@@ -61,7 +61,7 @@ pub fn lost(model: &Model) -> Vec<Hit> {
         let evidence = vec![Evidence { what, place: "table flags; vmx flags and flags of /proc/cpuinfo".into() }];
         let severity = if whole { Severity::Medium } else { Severity::Low };
         let mut hit = hit(guest, severity, title, evidence);
-        hit.level = host.level;
+        hit.level = Some(host.level);
         hits.push(hit);
     }
     hits
@@ -74,7 +74,7 @@ pub fn no_pmu(model: &Model) -> Vec<Hit> {
         .map(|machine| {
             let title = format!("{} has no performance counters: no cycles, instructions or misses there", machine.id);
             let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "pmu"));
-            hit.level = machine.level_below();
+            hit.level = Some(machine.level_below());
             hit
         })
         .collect()

@@ -4,7 +4,7 @@ use super::{hit, shown_by};
 use crate::nesting::features::MITIGATIONS;
 use crate::nesting::kernels::{CHANGES, number_is_frozen};
 use crate::nesting::model::{Machine, Model, State};
-use crate::nesting::rules::Hit;
+use crate::shared::Hit;
 use base::number::list;
 use base::{Change, Cost, CostKind, Evidence, Severity};
 

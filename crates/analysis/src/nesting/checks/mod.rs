@@ -11,23 +11,12 @@ pub mod settings;
 pub mod vmx;
 
 use super::model::{Machine, State};
-use super::rules::Hit;
-use base::{Change, Cost, Evidence, Severity};
+use crate::shared::Hit;
+use base::{Change, Evidence, Severity};
 
 /// A hit about a machine, to be filled.
 fn hit(machine: &Machine, severity: Severity, title: String, evidence: Vec<Evidence>) -> Hit {
-    Hit {
-        subject: machine.id.clone(),
-        severity,
-        level: machine.level,
-        title,
-        evidence,
-        cost: Cost::none(),
-        changes: Vec::new(),
-        fix: Vec::new(),
-        undo: Vec::new(),
-        needs: None,
-    }
+    Hit { level: Some(machine.level), evidence, ..Hit::new(machine.id.clone(), severity, title) }
 }
 
 /// What a feature's row shows.

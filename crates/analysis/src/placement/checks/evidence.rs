@@ -1,7 +1,7 @@
 //! Does the evidence contradict itself? Before anything is explained by it.
 
 use crate::placement::model::{Model, UNSTABLE_STEAL};
-use crate::placement::rules::Hit;
+use crate::shared::Hit;
 use base::Severity;
 use base::number::{list, many, percent};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! A setting that was not read stays unjudged.
 
 use crate::placement::model::Model;
-use crate::placement::rules::Hit;
+use crate::shared::Hit;
 use base::{Change, Severity};
 
 /// What a profile asks of a setting.

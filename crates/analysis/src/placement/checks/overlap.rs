@@ -1,7 +1,7 @@
 //! Threads that carry a guest's packets, against the guest's own vCPUs.
 
 use crate::placement::model::{BUSY, Model, STARVED};
-use crate::placement::rules::Hit;
+use crate::shared::Hit;
 use base::CpuSet;
 use base::number::{list, many, percent};
 use base::{Cost, CostKind, Severity};

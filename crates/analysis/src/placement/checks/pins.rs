@@ -1,7 +1,7 @@
 //! Pins by themselves: who was put where, and does that fit the machine?
 
 use crate::placement::model::{BUSY, Demand, Model};
-use crate::placement::rules::Hit;
+use crate::shared::Hit;
 use base::number::{list, many, percent};
 use base::{Change, Severity};
 use host::machine::{Role, Thread};

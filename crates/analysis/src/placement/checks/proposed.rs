@@ -1,8 +1,8 @@
 //! The placements that are shown, as findings whose changes can be made: `kvmscope apply PLC-PROPOSAL@1`.
 
 use crate::placement::model::Model;
-use crate::placement::rules::Hit;
 use crate::placement::solver::{Goal, Kind, Plan};
+use crate::shared::Hit;
 use base::number::many;
 use base::{Change, Cost, CostKind, CpuSet, Severity};
 

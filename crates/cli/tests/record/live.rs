@@ -1,6 +1,6 @@
 //! Does `record --live` tell while it records what the recording will hold? Live, on this machine's tracefs.
 
-use assert_cmd::cargo::cargo_bin;
+use crate::{kvmscope, place};
 use base::gauges::{Gauges, Sample};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
@@ -12,24 +12,6 @@ use std::time::Duration;
 use trace::lane::Reading;
 use trace::replay::{Event, Listener, replay};
 use trace::request::Request;
-
-const INSTANCES: &str = "/sys/kernel/tracing/instances";
-
-/// A directory for one test, with a journal of its own. `None`, and the reason printed, where nothing can be recorded.
-fn place(test: &str) -> Option<tempfile::TempDir> {
-    let root = rustix::process::geteuid().is_root();
-    if !root || !Path::new(INSTANCES).is_dir() {
-        println!("skipped: {test}: recording needs root and {INSTANCES}");
-        return None;
-    }
-    Some(tempfile::tempdir().unwrap())
-}
-
-fn kvmscope(place: &Path) -> Command {
-    let mut command = Command::new(cargo_bin("kvmscope"));
-    command.current_dir(place).env("KVMSCOPE_JOURNAL", place.join("journal"));
-    command
-}
 
 fn record(place: &Path, more: &[&str]) -> Command {
     let mut command = kvmscope(place);
@@ -60,7 +42,9 @@ fn samples_that_were_taken_meanwhile_count_what_the_recording_holds() {
     assert_eq!(gauges.samples[0].from_ns, 0);
     assert!(gauges.samples.iter().zip(gauges.samples.iter().skip(1)).all(|(one, next)| one.to_ns == next.from_ns));
     if guest.is_some_and(AtWork::ends_well) {
-        assert!(last.vms.iter().any(|vm| vm.userspace_exits_per_second > Some(0.0)), "{last:?}");
+        // On a busy machine the guest may sleep through one sample.
+        let mut vms = gauges.samples.iter().flat_map(|sample| &sample.vms);
+        assert!(vms.any(|vm| vm.userspace_exits_per_second > Some(0.0)), "{gauges:?}");
         let report = kvmscope(place).args(["report", "--json", "web"]).output().unwrap();
         let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
         let exits = report["sections"][0]["tables"]["exits"]["rows"].as_array().unwrap();

@@ -3,6 +3,8 @@
 //! Truth comes from others: `trace-cmd report` and `perf script` count the same events, the shell knows its status, and
 //! the kernel lists its instances.
 
+mod live;
+
 use assert_cmd::cargo::cargo_bin;
 use base::recording::{PartState, Recording};
 use std::collections::BTreeMap;
