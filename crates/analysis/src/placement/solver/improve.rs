@@ -2,7 +2,7 @@
 
 use super::ground::Ground;
 use super::starts::{cheapest, helpers};
-use super::{Goal, Kind, Score};
+use super::{Goal, Kind, Score, Task};
 use base::CpuSet;
 
 /// Work, in CPUs looked at, that improving one placement may take: some hundredths of a second.
@@ -17,10 +17,15 @@ const TRIED: usize = 4;
 /// Points that a command must bring: a hundredth of a CPU.
 const WORTH: f64 = 10.0;
 
+/// Whether every CPU can be tried for every unit.
+pub(super) fn is_small(task: &Task) -> bool {
+    task.cpus.len() * task.units.len() <= SMALL
+}
+
 /// Moves units as long as the score falls, the ones that lack most first.
 pub(super) fn improved(ground: &Ground<'_>, mut places: Vec<CpuSet>) -> Vec<CpuSet> {
     let task = ground.task;
-    let small = task.cpus.len() * task.units.len() <= SMALL;
+    let small = is_small(task);
     let movable: Vec<usize> = (0..places.len()).filter(|unit| !task.units[*unit].kept).collect();
     let mut best = Score::of(ground, &places).0.total;
     let mut work = 0;

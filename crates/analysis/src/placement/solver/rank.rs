@@ -5,7 +5,7 @@
 
 use super::exact;
 use super::ground::Ground;
-use super::improve::{improved, pruned};
+use super::improve::{improved, is_small, pruned};
 use super::score::POINTS;
 use super::starts::{helpers, housekeeping, singles, whole_nodes};
 use super::{Goal, Kind, Plan, Score, Task};
@@ -70,7 +70,9 @@ fn ideas(ground: &Ground<'_>, start: &[CpuSet]) -> Vec<(&'static str, Vec<CpuSet
         let moved = singles(ground, start, &[Kind::Irq, Kind::Pmd], false);
         ideas.push(("every VM within one node", whole_nodes(ground, &moved)));
     }
-    ideas.push(("change as little as helps", improved(ground, start.to_vec())));
+    // On a large host single moves do not go far: they begin where the helpers are out of the way already.
+    let begun = if is_small(ground.task) { start.to_vec() } else { helpers(ground, start.to_vec()) };
+    ideas.push(("change as little as helps", improved(ground, begun)));
     ideas
 }
 
