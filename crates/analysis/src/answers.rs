@@ -33,6 +33,7 @@ impl Answers {
             }
         }
         crate::nesting::price::price(&mut sections, input.recording.emulated);
+        crate::placement::traced::tell(&mut sections);
         crate::nesting::ratio::judge(&mut sections, input.recording.emulated);
         Self { sections, problems: told(&input.recording.title(), &problems), failed }
     }

@@ -48,14 +48,23 @@ impl CpuSet {
         Some(set.without(&without))
     }
 
-    /// Reads a mask in hexadecimal words of 32 bits, the highest first: `ff,00000001`.
+    /// Reads a mask in hexadecimal, in one word (`0x30000003000`) or in words of 32 bits, the highest first (`ff,00000001`).
     pub fn parse_mask(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let words = text.strip_prefix("0x").unwrap_or(text);
+        // All words but the first have their leading zeros, so that the commas only help the eye.
+        if words.is_empty() || words.split(',').skip(1).any(|word| word.len() != 8) {
+            return None;
+        }
         let mut set = Self::default();
-        let words: Vec<&str> = text.trim().trim_start_matches("0x").split(',').collect();
-        for (index, word) in words.iter().rev().enumerate() {
-            let word = u32::from_str_radix(word, 16).ok()?;
-            let base = u32::try_from(index).ok()?.checked_mul(32).filter(|base| *base < MOST_CPUS)?;
-            (0..32).filter(|bit| word >> bit & 1 == 1).for_each(|bit| set.insert(base + bit));
+        for (index, digit) in words.chars().rev().filter(|digit| *digit != ',').enumerate() {
+            let (digit, first) = (digit.to_digit(16)?, u32::try_from(index).ok()?.checked_mul(4)?);
+            for cpu in (0..4).filter(|bit| digit >> bit & 1 == 1).map(|bit| first + bit) {
+                if cpu >= MOST_CPUS {
+                    return None;
+                }
+                set.insert(cpu);
+            }
         }
         Some(set)
     }
@@ -230,13 +239,16 @@ mod tests {
     fn masks_have_their_highest_word_first() {
         assert_eq!(CpuSet::parse_mask("00000001,80000003").unwrap().to_string(), "0-1,31-32");
         assert_eq!(CpuSet::parse_mask("0").unwrap().to_string(), "");
-        assert_eq!(CpuSet::parse_mask("xyz"), None);
         let set = CpuSet::parse("0-1,31-32").unwrap();
         assert_eq!(set.mask_like("000000ff,ffffffff"), "00000001,80000003");
         assert_eq!(set.mask_like("f,ffffffff"), "1,80000003");
         assert_eq!(set.mask_like("ff"), "1,80000003", "longer than what stood there");
         assert_eq!(CpuSet::one(1).mask_like("ffff"), "0002");
         assert_eq!((set.mask(), CpuSet::default().mask()), ("0x180000003".to_owned(), "0x0".to_owned()));
+        assert_eq!(CpuSet::parse_mask("0x30000003000").unwrap().to_string(), "12-13,40-41");
+        for wrong in ["xyz", "", "1,2", &format!("1{}", "0".repeat(2_048))] {
+            assert_eq!(CpuSet::parse_mask(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

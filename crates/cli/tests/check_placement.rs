@@ -62,3 +62,42 @@ fn wishes_are_obeyed() {
     assert_eq!(pasted(&["--reserve", "x"]).0, 2);
     assert_eq!(kvmscope(&["check", "--paste", "/nonexistent"]).0, 1);
 }
+
+/// Rules that fired on a tree of another tool.
+fn fired(tree: &str) -> Vec<String> {
+    let tree = format!("{}/../../fixtures/{tree}", env!("CARGO_MANIFEST_DIR"));
+    let (code, out, complaints) = kvmscope(&["check", "--json", "--root", &tree]);
+    assert_eq!((code, complaints.as_str()), (0, ""));
+    let answer: Value = serde_json::from_str(&out).unwrap();
+    let section = answer["sections"].as_array().unwrap().iter().find(|section| section["id"] == "placement").unwrap();
+    let findings = section["findings"].as_array().unwrap();
+    findings.iter().map(|finding| finding["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_sosreport_answers_as_a_host_does() {
+    let found = fired("hosts-sosreport");
+    for wanted in ["PLC-PMD@vnf", "PLC-PMDNODE@pmd-c02", "PLC-MEMORY@vnf", "PLC-LATE@vnf", "PLC-ESCAPE@vnf"] {
+        assert!(found.iter().any(|id| id == wanted), "{wanted} is not among {found:?}");
+    }
+    assert!(found.iter().all(|id| !id.starts_with("PLC-FLOAT")), "PLC-LATE has said it: {found:?}");
+}
+
+#[test]
+fn every_node_of_a_must_gather_is_a_machine() {
+    let found = fired("hosts-must-gather/must-gather.local.1");
+    assert!(found.iter().any(|id| id == "PLC-NODE@L0:virt-launcher-web-x7k2p"), "{found:?}");
+    let node = "hosts-must-gather/must-gather.local.1/quay-io-openshift-must-gather/nodes/worker-0";
+    assert!(fired(node).iter().any(|id| id == "PLC-NODE@virt-launcher-web-x7k2p"));
+}
+
+#[test]
+fn throughput_in_a_ticket_is_told_as_what_it_is() {
+    let ticket = tempfile::NamedTempFile::new().unwrap();
+    let text = "[ ID] Interval           Transfer     Bitrate         Retr\n\
+                [  5]   0.00-10.04  sec  3.16 GBytes  2.70 Gbits/sec                  receiver\n";
+    std::fs::write(ticket.path(), text).unwrap();
+    let (code, out, _) = kvmscope(&["check", "--paste", ticket.path().to_str().unwrap()]);
+    assert_eq!(code, 0);
+    assert!(out.contains("iperf3 carried 2.700 Gbit/s in 1 stream over 10 s"), "{out}");
+}

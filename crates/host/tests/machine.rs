@@ -131,3 +131,163 @@ fn this_machine_is_what_lscpu_says() {
     other.sort();
     assert_eq!(mine, other, "who shares a core");
 }
+
+/// A machine in a directory, file by file.
+fn of_files(files: &[(&str, &str)]) -> (tempfile::TempDir, Machine) {
+    let root = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let machine = Machine::of_snapshots(&[Snapshot::open(root.path()).unwrap()]);
+    (root, machine)
+}
+
+const STAT: &str = "11 (x) R 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 2 0 0 0\n";
+
+#[test]
+fn workers_of_one_vm_may_be_of_both_kinds() {
+    // Selectable for each device since Linux 6.17 (VHOST_SET_FORK_FROM_OWNER): the threads tell, not the version.
+    let (_root, machine) = of_files(&[
+        ("proc/10/cmdline", QEMU),
+        ("proc/10/task/10/comm", "qemu-system-x86\n"),
+        ("proc/10/task/10/stat", STAT),
+        ("proc/10/task/11/comm", "CPU 0/KVM\n"),
+        ("proc/10/task/11/stat", STAT),
+        ("proc/10/task/12/comm", "vhost-10\n"),
+        ("proc/10/task/12/stat", STAT),
+        ("proc/50/cmdline", ""),
+        ("proc/50/task/50/comm", "vhost-10\n"),
+        ("proc/50/task/50/stat", STAT),
+        ("proc/60/cmdline", ""),
+        ("proc/60/task/60/comm", "vhost-9999\n"),
+        ("proc/60/task/60/stat", STAT),
+    ]);
+    let workers: Vec<_> = machine
+        .threads
+        .iter()
+        .filter(|thread| thread.role == Role::Vhost)
+        .map(|thread| (thread.pid, thread.tid))
+        .collect();
+    assert_eq!(
+        workers,
+        [(Some(10), Some(12)), (Some(50), Some(50))],
+        "the worker of a process that is no VM is nobody's"
+    );
+}
+
+#[test]
+fn cards_bridges_taps_and_functions_are_told_apart() {
+    let links = r#"{"sys/class/net/eth0/device": "../../../0000:04:00.0", "sys/class/net/eth0/master": "../br0",
+        "sys/class/net/eth0/device/virtfn0": "../0000:04:10.0", "sys/class/net/eth0/device/virtfn1": "../0000:04:10.2",
+        "sys/class/net/eth1/device": "../../../0000:04:10.0", "sys/class/net/eth1/device/physfn": "../0000:04:00.0",
+        "sys/class/net/eth2/device": "../../../virtio3", "sys/class/net/macvtap0/lower_eth0": "../eth0",
+        "sys/class/net/vnet0/master": "../br0"}"#;
+    let (_root, machine) = of_files(&[
+        ("links.json", links),
+        ("sys/class/net/eth0/device/numa_node", "1\n"),
+        ("sys/class/net/eth0/device/sriov_numvfs", "2\n"),
+        ("sys/class/net/eth0/device/sriov_totalvfs", "63\n"),
+        ("sys/class/net/eth0/queues/rx-0/rps_cpus", "0\n"),
+        ("sys/class/net/eth0/queues/rx-1/rps_cpus", "00000001,00000000\n"),
+        ("sys/class/net/eth0/queues/tx-0/xps_cpus", "3\n"),
+        ("sys/class/net/eth0/queues/tx-1/xps_cpus", "c\n"),
+        ("sys/class/net/br0/bridge/stp_state", "0\n"),
+        ("sys/class/net/vnet0/tun_flags", "0x5002\n"),
+        ("sys/class/net/macvtap0/macvtap/tap9/dev", "240:1\n"),
+        (
+            "libvirt/web.xml",
+            "<domain id='1'><name>web</name><vcpu>1</vcpu><devices><interface type='bridge'><source bridge='br0'/>\
+            </interface><interface type='direct'><source dev='macvtap0'/></interface></devices></domain>",
+        ),
+    ]);
+    let kind = |name: &str| machine.nics.iter().find(|nic| nic.name == name).unwrap().kind;
+    use kvmscope_host::machine::NicKind::{Bridge, Macvtap, Paravirtual, Physical, Tap};
+    assert_eq!(
+        ["eth0", "eth1", "eth2", "br0", "vnet0", "macvtap0"].map(kind),
+        [Physical, Physical, Paravirtual, Bridge, Tap, Macvtap]
+    );
+    let card = machine.nics.iter().find(|nic| nic.name == "eth0").unwrap();
+    assert_eq!((card.address.as_deref(), card.master.as_deref()), (Some("0000:04:00.0"), Some("br0")));
+    assert_eq!(
+        (card.virtual_functions, card.functions.as_slice()),
+        (Some((2, 63)), &["0000:04:10.0".to_owned(), "0000:04:10.2".to_owned()][..])
+    );
+    assert_eq!(
+        machine.nics.iter().find(|nic| nic.name == "eth1").unwrap().physical_function.as_deref(),
+        Some("0000:04:00.0")
+    );
+    let queues: Vec<_> = card.rps.iter().map(|queue| (queue.queue, queue.cpus.value.to_string())).collect();
+    assert_eq!((card.rx_queues, queues), (2, vec![(1, "32".to_owned())]));
+    assert_eq!((card.tx_queues, card.xps_cpus().to_string()), (2, "0-3".to_owned()));
+    for interface in &machine.domains[0].interfaces {
+        let cards: Vec<&str> = machine.cards_of(interface).iter().map(|nic| nic.name.as_str()).collect();
+        assert_eq!(cards, ["eth0"], "behind {:?}", interface.source);
+    }
+}
+
+#[test]
+fn cgroups_of_both_versions_leave_cpus() {
+    let vm = [("proc/10/cmdline", QEMU), ("proc/10/task/10/comm", "CPU 0/KVM\n"), ("proc/10/task/10/stat", STAT)];
+    let left = |files: &[(&str, &str)]| {
+        let (_root, machine) = of_files(&[&vm[..], files].concat());
+        let cpus = machine.cgroup_cpus(&machine.threads[0]).map(|cpus| (cpus.value.to_string(), cpus.place.clone()));
+        (cpus, machine.cgroups.values().filter_map(|group| group.partition.clone()).next())
+    };
+    let (cpus, partition) = left(&[
+        ("proc/10/cgroup", "0::/machine.slice/web/libvirt/emulator\n"),
+        ("proc/10/task/10/cgroup", "0::/machine.slice/web/libvirt/vcpu0\n"),
+        ("sys/fs/cgroup/machine.slice/web/libvirt/vcpu0/cpuset.cpus", "\n"),
+        ("sys/fs/cgroup/machine.slice/web/cpuset.cpus", "0-5\n"),
+        ("sys/fs/cgroup/machine.slice/web/cpuset.cpus.effective", "0-3\n"),
+        ("sys/fs/cgroup/machine.slice/web/cpuset.cpus.partition", "isolated\n"),
+    ]);
+    let place = "sys/fs/cgroup/machine.slice/web/cpuset.cpus.effective".to_owned();
+    assert_eq!(cpus, Some(("0-3".to_owned(), place)), "an empty set is that of the group above");
+    assert_eq!(partition.as_deref(), Some("isolated"));
+    let (cpus, _) = left(&[
+        ("proc/10/cgroup", "4:cpuset:/machine/web\n1:name=systemd:/x\n0::/y\n"),
+        ("sys/fs/cgroup/cpuset/machine/web/cpuset.cpus", "2\n"),
+    ]);
+    assert_eq!(cpus, Some(("2".to_owned(), "sys/fs/cgroup/cpuset/machine/web/cpuset.cpus".to_owned())));
+}
+
+#[test]
+fn channels_of_hyper_v_have_cpus() {
+    let at = "sys/bus/vmbus/devices/0d74d2a5-1111-2222-3333-444455556666";
+    let files = [
+        (format!("{at}/class_id"), "{f8615163-df3e-46c5-913f-f2d2f965ed0e}\n"),
+        (format!("{at}/channels/14/cpu"), "3\n"),
+        (format!("{at}/channels/14/interrupts"), "77\n"),
+        (format!("{at}/channels/15/cpu"), "0\n"),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+    let (_root, machine) = of_files(&files);
+    let told: Vec<_> =
+        machine.channels.iter().map(|channel| (channel.number, channel.cpu.as_ref().unwrap().value)).collect();
+    assert_eq!(told, [(14, 3), (15, 0)]);
+    assert_eq!(
+        (machine.channels[0].kind.as_str(), machine.channels[0].interrupts),
+        ("Synthetic network adapter", Some(77))
+    );
+}
+
+#[test]
+fn polling_threads_are_where_their_names_say_and_the_switch_is_read_from_its_database() {
+    let database = "OVSDB JSON 1 0\n{}\nOVSDB JSON 1 0\n{\"Open_vSwitch\":{\"o\":{\"other_config\":\
+        [\"map\",[[\"pmd-cpu-mask\",\"0x6\"]]]}},\"Bridge\":{\"b\":{\"name\":\"br0\",\"datapath_type\":\"netdev\",\
+        \"ports\":[\"uuid\",\"p\"]}},\"Port\":{\"p\":{\"name\":\"d0\",\"interfaces\":[\"uuid\",\"i\"]}},\"Interface\":{\"i\":\
+        {\"name\":\"d0\",\"type\":\"dpdk\",\"options\":[\"map\",[[\"dpdk-devargs\",\"0000:3b:00.0\"]]]}}}\n";
+    let (_root, machine) = of_files(&[
+        ("etc/openvswitch/conf.db", database),
+        ("sys/bus/pci/devices/0000:3b:00.0/numa_node", "1\n"),
+        ("proc/20/cmdline", "ovs-vswitchd\0"),
+        ("proc/20/task/21/comm", "pmd-c02/id:8\n"),
+        ("proc/20/task/21/stat", STAT),
+    ]);
+    assert_eq!(machine.switch.pmd_cpus().to_string(), "1-2");
+    assert_eq!(machine.switch.port("d0").unwrap().node.as_ref().unwrap().value, 1);
+    let [pmd] = &machine.threads[..] else { panic!("{:?}", machine.threads) };
+    assert_eq!((pmd.role, pmd.affinity.as_ref().unwrap().value.to_string()), (Role::Pmd, "2".to_owned()));
+}

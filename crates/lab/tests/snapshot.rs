@@ -92,7 +92,7 @@ fn slow_files_come_on_request_and_a_copy_of_a_copy_is_the_same() {
         (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     machine(root.path());
     put(root.path(), "cpuid.json", "{\"leaves\":[]}");
-    let more = More { on_request: ["proc/<vm>/numa_maps"].into(), here: None };
+    let more = More { on_request: ["proc/<vm>/numa_maps"].into(), ..More::default() };
     take_more(root.path(), first.path(), &more, &counting()).unwrap();
     take_more(first.path(), second.path(), &more, &counting()).unwrap();
     let strip = |directory: &Path| {

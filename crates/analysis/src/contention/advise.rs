@@ -1,6 +1,7 @@
 //! Starved threads become a finding, with the move that the model prefers.
 
 use super::{Move, Prediction, Starved};
+use crate::shared::starvation;
 use base::number::{many, percent};
 use base::{Change, Cost, CostKind, Evidence, Finding, Level, Needs, Severity};
 use host::sched::Load;
@@ -46,7 +47,7 @@ pub fn finding(
     let rivals: Vec<String> = worst.against.iter().map(|rival| rival.name.clone()).take(2).collect();
     let by = if rivals.is_empty() { String::new() } else { format!(" while {} ran", base::number::list(&rivals)) };
     Some(Finding {
-        rule: "PLC-STARVED",
+        rule: starvation::RULE,
         subject: subject.to_owned(),
         severity: Severity::High,
         level: Level::L0,
@@ -60,13 +61,12 @@ pub fn finding(
         .replacen("1 thread", &worst.thread.name, usize::from(starved.len() == 1)),
         evidence,
         cost: Cost::of(CostKind::Measured, waited, "share of the time"),
-        why: "A packet waits until the scheduler takes the other thread away, and the other thread for the packets."
-            .to_owned(),
+        why: starvation::WHY.to_owned(),
         fix: changes.iter().map(Change::command).collect(),
         undo: changes.iter().filter_map(Change::undo).collect(),
         changes,
         needs: Needs::Nothing,
-        source: "docs/netns.md: limits of 0.2 and 5 %; Documentation/scheduler/sched-stats.rst",
+        source: starvation::SOURCE,
     })
 }
 

@@ -7,7 +7,7 @@
 //!         CPU 1/KVM   ran 0.17                  against CPU 0/KVM (0.50), CPU 1/KVM (0.17)
 //! CPU 1   idle                        move to CPU 1: would get 0.94
 //! ```
-//! The limit of 0.2 is ours, as is the floor of 5 % of a CPU, below which waiting costs nobody much.
+//! Who is starved is the question of `shared::starvation`, the same for a host's snapshots (`placement`).
 
 mod advise;
 mod predict;
@@ -15,13 +15,11 @@ mod predict;
 pub use advise::finding;
 pub use predict::{Direction, Move, Prediction, best_moves, predict};
 
+use crate::shared::starvation::is_starved;
 use base::number::percent;
 use host::sched::Load;
 
-/// Waiting over wanting, above which a thread is starved.
-pub const STARVED: f64 = 0.2;
-/// Share of a CPU that a thread must want to count at all.
-pub const FLOOR: f64 = 0.05;
+pub use crate::shared::starvation::{FLOOR, STARVED};
 
 /// A thread that waits, and those that run meanwhile.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +34,7 @@ pub struct Starved<'a> {
 pub fn starved(loads: &[Load]) -> Vec<Starved<'_>> {
     let mut found: Vec<Starved<'_>> = loads
         .iter()
-        .filter(|load| load.starvation() > STARVED && load.demand() > FLOOR)
+        .filter(|load| is_starved(load.run, load.wait))
         .map(|thread| Starved { thread, against: rivals(thread, loads) })
         .collect();
     found.sort_by(|a, b| b.thread.wait.total_cmp(&a.thread.wait).then(a.thread.id.cmp(&b.thread.id)));

@@ -20,6 +20,7 @@ pub mod rules;
 pub mod section;
 pub mod solver;
 pub mod tables;
+pub mod traced;
 
 pub use model::Wishes;
 pub use section::{QUESTION, answer};

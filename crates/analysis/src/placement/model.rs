@@ -7,11 +7,7 @@ use base::Level;
 use host::Machine;
 use host::machine::{Domain, Role, Thread};
 
-/// A run share above which a thread counts as busy.
-pub const BUSY: f64 = 0.05;
-
-/// Starvation above this, with [`BUSY`] wishes, is a verdict: our own threshold, to be tuned on recordings.
-pub const STARVED: f64 = 0.2;
+pub use crate::shared::starvation::{FLOOR as BUSY, STARVED};
 
 /// Steal above this makes every other number of the CPU unstable.
 pub const UNSTABLE_STEAL: f64 = 0.05;
@@ -73,7 +69,9 @@ impl Demand {
             (Some(run), None) => Self { low: run, likely: run, high: 1.0 },
             _ => {
                 let likely = match thread.role {
-                    Role::Vcpu(_) | Role::Pmd => 0.5,
+                    // A polling thread takes its CPU whole, packets or none.
+                    Role::Pmd => 1.0,
+                    Role::Vcpu(_) => 0.5,
                     Role::Vhost => 0.3,
                     Role::Emulator | Role::IoThread(_) | Role::Other => 0.1,
                 };

@@ -69,6 +69,17 @@ fn about(model: &Model) -> Vec<String> {
             many(appeared, "thread")
         ));
     }
+    for run in &machine.throughput {
+        let again = run.retransmits.map_or(String::new(), |count| format!(", {} sent again", many(count, "segment")));
+        lines.push(format!(
+            "{}: iperf3 carried {:.3} Gbit/s in {} over {:.0} s{again} ({})",
+            model.id,
+            run.bits_per_s.value / 1e9,
+            many(u64::from(run.streams), "stream"),
+            run.seconds,
+            run.bits_per_s.place
+        ));
+    }
     if model.pasted {
         let (read, lost) =
             machine.sources.iter().fold((0, 0), |(read, lost), source| (read + source.1, lost + source.2));
@@ -121,14 +132,16 @@ fn unknown(model: &Model) -> Vec<Unknown> {
         );
         say("waiting", Some(silent as f64), "threads", text);
     }
-    let nics = machine
-        .domains
-        .iter()
-        .flat_map(|domain| &domain.interfaces)
-        .filter_map(|interface| interface.source.as_deref());
-    let mut nics: Vec<&str> = nics
-        .filter(|name| machine.nics.iter().all(|nic| nic.name != *name || nic.is_physical() && nic.node.is_none()))
-        .collect();
+    let mut nics: Vec<&str> = Vec::new();
+    // The peer of a vhostuser interface is a switch, whose ports have nodes of their own.
+    for interface in machine.domains.iter().flat_map(|domain| &domain.interfaces).filter(|one| one.kind != "vhostuser")
+    {
+        let cards = machine.cards_of(interface);
+        nics.extend(cards.iter().filter(|nic| nic.node.is_none()).map(|nic| nic.name.as_str()));
+        // A source that nobody told of may be a card.
+        let source = interface.source.as_deref();
+        nics.extend(source.filter(|source| machine.nics.iter().all(|nic| nic.name != *source)));
+    }
     nics.sort_unstable();
     nics.dedup();
     if !nics.is_empty() && machine.topology.nodes().len() > 1 {
@@ -138,7 +151,7 @@ fn unknown(model: &Model) -> Vec<Unknown> {
     let loose: Vec<&str> = machine
         .domains
         .iter()
-        .filter(|domain| domain.memory_nodes.is_none())
+        .filter(|domain| domain.memory_nodes.is_none() && !machine.vm_memory.contains_key(&domain.name))
         .map(|domain| domain.name.as_str())
         .collect();
     if !loose.is_empty() && machine.topology.nodes().len() > 1 {

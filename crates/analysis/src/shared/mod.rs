@@ -14,6 +14,7 @@ pub mod reasons;
 pub mod roles;
 pub mod rule;
 pub mod settle;
+pub mod starvation;
 pub mod state;
 pub mod vendor;
 pub mod walk;

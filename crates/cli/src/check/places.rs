@@ -16,12 +16,14 @@ pub const SPAN: Duration = Duration::from_secs(2);
 pub struct Root {
     level: Option<u8>,
     path: PathBuf,
+    /// Of one machine among several its name.
+    name: Option<String>,
 }
 
 impl Root {
     /// A tree of a machine whose level nobody said.
     pub fn at(path: &Path) -> Self {
-        Self { level: None, path: path.to_owned() }
+        Self { level: None, path: path.to_owned(), name: None }
     }
 
     /// True for this host's own files, of which a snapshot knows more: CPUID and KVM.
@@ -36,7 +38,7 @@ pub fn root(text: &str) -> Result<Root, String> {
         && let Ok(level) = level.parse()
     {
         let Level::At(level) = level else { return Err("write the level as a number: L0=DIR".to_owned()) };
-        return Ok(Root { level: Some(level), path: path.into() });
+        return Ok(Root { level: Some(level), ..Root::at(Path::new(path)) });
     }
     if text.is_empty() {
         Err("name a directory that holds proc and sys".to_owned())
@@ -45,9 +47,19 @@ pub fn root(text: &str) -> Result<Root, String> {
     }
 }
 
-/// Whether a directory holds the files of a machine.
+/// Whether a directory holds the files of a machine, or those of several, as a must-gather does.
 pub fn is_tree(path: &Path) -> bool {
-    path.join("proc").is_dir() || path.join("sys").is_dir()
+    !host::snapshot::trees_in(path).is_empty()
+}
+
+/// The trees below a root, each a machine; the root itself where none are below it.
+fn each(root: &Root) -> Vec<Root> {
+    let trees = host::snapshot::trees_in(&root.path);
+    if trees.iter().all(|tree| *tree == root.path) {
+        return vec![root.clone()];
+    }
+    let name = |tree: &Path| tree.file_name().map(|name| name.to_string_lossy().into_owned());
+    trees.into_iter().map(|path| Root { name: name(&path), path, ..root.clone() }).collect()
 }
 
 /// Trees as the machines of one recording; a level that was not said is taken from what the tree says of itself.
@@ -57,7 +69,7 @@ pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
         return Err(WrongUse(how.to_owned()).into());
     }
     let (mut machines, mut parts): (Vec<Machine>, Vec<Part>) = (Vec::new(), Vec::new());
-    for root in roots {
+    for root in roots.iter().flat_map(each) {
         let path = std::path::absolute(&root.path)?;
         let snapshot = host::Snapshot::open(&path)?;
         let level = root.level.unwrap_or_else(|| analysis::nesting::guessed_level(&snapshot));
@@ -65,7 +77,7 @@ pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
         let id = if twins == 0 { format!("L{level}") } else { format!("L{level}-{}", twins + 1) };
         let below = |machine: &&Machine| machine.level + 1 == level;
         let parent = machines.iter().find(below).map(|machine| machine.id.clone());
-        machines.push(Machine { id: id.clone(), level, parent, name: None });
+        machines.push(Machine { id: id.clone(), level, parent, name: root.name });
         parts.push(Part { path, machine: id, kind: PartKind::Host, clock: None, state: PartState::Complete });
     }
     Ok(Recording {
@@ -112,7 +124,7 @@ pub fn this_host(scratch: &Path, said: Option<&Root>, span: Duration) -> anyhow:
     }
     std::fs::create_dir(&last)?;
     take_more(root, &last, &More::of(root), &monotonic_ns)?;
-    let mut recording = trees(&[Root { level: said.and_then(|root| root.level), path: last }])?;
+    let mut recording = trees(&[Root { level: said.and_then(|root| root.level), ..Root::at(&last) }])?;
     if !span.is_zero() {
         let earlier = Part { path: first, ..recording.parts[0].clone() };
         recording.parts.insert(0, earlier);
@@ -126,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_level_stands_before_the_directory_or_not_at_all() {
-        assert_eq!(root("L1=a=b"), Ok(Root { level: Some(1), path: "a=b".into() }));
+        assert_eq!(root("L1=a=b"), Ok(Root { level: Some(1), ..Root::at(Path::new("a=b")) }));
         assert_eq!(root("host"), Ok(Root::at(Path::new("host"))));
         assert_eq!(root("host=x"), Ok(Root::at(Path::new("host=x"))));
         assert!(root("L?=x").is_err() && root("").is_err());

@@ -9,6 +9,12 @@ use std::collections::BTreeMap;
 pub struct Domain {
     /// Its name.
     pub name: String,
+    /// libvirt's number, which only a running domain has.
+    pub id: Option<u32>,
+    /// Its process, as libvirt has noted it.
+    pub pid: Option<i32>,
+    /// Its vCPUs' threads by their numbers, as libvirt has noted them.
+    pub vcpu_threads: BTreeMap<u32, i32>,
     /// Whether its whole XML was read: only then does an element that is not there mean that there is none.
     pub whole: Option<String>,
     /// How many vCPUs.
@@ -39,8 +45,8 @@ pub struct Domain {
     pub disks: Vec<Disk>,
     /// Devices that a server has no use for, and where each stands.
     pub unused: Vec<Fact<String>>,
-    /// Whether a device of the host was given to it.
-    pub host_device: bool,
+    /// Devices of the host that were given to it: their places on the PCI bus, and where that stands.
+    pub host_devices: Vec<Fact<String>>,
 }
 
 /// What a guest is told of its CPUs.
@@ -148,6 +154,9 @@ impl Domain {
             }
         }
         replace(&mut self.whole, told.whole);
+        replace(&mut self.id, told.id);
+        replace(&mut self.pid, told.pid);
+        self.vcpu_threads.extend(told.vcpu_threads);
         replace(&mut self.vcpus, told.vcpus);
         replace(&mut self.cpuset, told.cpuset);
         replace(&mut self.memory_nodes, told.memory_nodes);
@@ -162,6 +171,6 @@ impl Domain {
         self.interfaces.extend(told.interfaces);
         self.disks.extend(told.disks);
         self.unused.extend(told.unused);
-        self.host_device |= told.host_device;
+        self.host_devices.extend(told.host_devices);
     }
 }

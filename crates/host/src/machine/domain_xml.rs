@@ -40,7 +40,10 @@ pub fn domains_of(text: &str, file: &str, line: usize, without: &str) -> Result<
     let mut domains: Vec<Domain> = Vec::new();
     for node in root.descendants().filter(|node| node.has_tag_name("domain") && child(*node, "name").is_some()) {
         let name = child(node, "name").and_then(|name| name.text()).unwrap_or_default().trim().to_owned();
-        let mut domain = Domain { name, whole: Some(at(node)), ..Domain::default() };
+        let mut domain = Domain { name, whole: Some(at(node)), id: number(node, "id"), ..Domain::default() };
+        if let Some(status) = node.parent().filter(|parent| parent.has_tag_name("domstatus")) {
+            running(&mut domain, status);
+        }
         node.children().for_each(|part| take(&mut domain, part, &at));
         domains.push(domain);
     }
@@ -50,6 +53,16 @@ pub fn domains_of(text: &str, file: &str, line: usize, without: &str) -> Result<
         domains.push(loose);
     }
     Ok(domains)
+}
+
+/// What libvirt notes of a running domain (`/run/libvirt/qemu/NAME.xml`, qemuDomainObjPrivateXMLFormat of libvirt 9.0): its
+/// process and the threads of its vCPUs.
+fn running(domain: &mut Domain, status: Node<'_, '_>) {
+    let id = |node: Node<'_, '_>| node.attribute("pid")?.parse().ok();
+    domain.pid = id(status);
+    let vcpus =
+        child(status, "vcpus").into_iter().flat_map(|vcpus| vcpus.children().filter(|node| node.has_tag_name("vcpu")));
+    domain.vcpu_threads = vcpus.filter_map(|vcpu| Some((number(vcpu, "id")?, id(vcpu)?))).collect();
 }
 
 fn child<'a, 'input>(node: Node<'a, 'input>, name: &str) -> Option<Node<'a, 'input>> {
@@ -102,13 +115,31 @@ fn take(domain: &mut Domain, node: Node<'_, '_>, at: &dyn Fn(Node<'_, '_>) -> St
                 Fact::new(shown, at(node))
             });
         }
-        "interface" => domain.interfaces.push(interface(node, at(node), domain.interfaces.len())),
+        "interface" => {
+            if node.attribute("type") == Some("hostdev") {
+                domain.host_devices.push(Fact::new(pci_address(node).unwrap_or_default(), at(node)));
+            }
+            domain.interfaces.push(interface(node, at(node), domain.interfaces.len()));
+        }
         "disk" if node.attribute("device").is_none_or(|device| device == "disk") => {
             domain.disks.push(disk(node, at(node)))
         }
-        "hostdev" => domain.host_device = true,
+        "hostdev" => domain.host_devices.push(Fact::new(pci_address(node).unwrap_or_default(), at(node))),
         _ => domain.unused.extend(unused(node).map(|device| Fact::new(device, at(node)))),
     }
+}
+
+/// Where the host's device sits on the PCI bus: `<source><address domain='0x0000' bus='0x04' slot='0x10' function='0x1'/>`.
+fn pci_address(node: Node<'_, '_>) -> Option<String> {
+    let address = child(child(node, "source")?, "address")?;
+    let part = |name| u32::from_str_radix(address.attribute(name)?.trim_start_matches("0x"), 16).ok();
+    Some(format!(
+        "{:04x}:{:02x}:{:02x}.{:x}",
+        part("domain").unwrap_or(0),
+        part("bus")?,
+        part("slot")?,
+        part("function")?
+    ))
 }
 
 /// A device that a server's guest has no use for, by the list of the Red Hat Enterprise Linux 7 Virtualization Tuning and

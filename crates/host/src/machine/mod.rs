@@ -8,15 +8,18 @@
 //! pasted text, any mix  ---/
 //! ```
 
+mod command_line;
 mod devices;
 mod domain;
 mod domain_xml;
 mod files;
 mod model;
+pub(crate) mod ovsdb;
 mod roles;
 mod switch;
 mod topology;
 
+pub use command_line::domain_of;
 pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Steering, Throughput};
 pub use domain::{Disk, Domain, GuestTopology, Interface};
 pub use domain_xml::{Element, domains_of};

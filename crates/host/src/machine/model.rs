@@ -1,6 +1,6 @@
 //! The words for a machine whose threads have places.
 
-use super::{Cgroup, Channel, Domain, Irq, Nic, Switch, Throughput, Topology};
+use super::{Cgroup, Channel, Domain, Interface, Irq, Nic, Switch, Throughput, Topology};
 use base::CpuSet;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,6 +44,8 @@ pub struct Machine {
     pub cgroups: BTreeMap<String, Cgroup>,
     /// Bytes of each VM's memory by node, where its pages were counted.
     pub vm_memory: BTreeMap<String, Fact<BTreeMap<u32, u64>>>,
+    /// Nodes of devices on the PCI bus that a VM or a switch has, by their places there.
+    pub pci_nodes: BTreeMap<String, Fact<u32>>,
     /// What runs of iperf3 carried.
     pub throughput: Vec<Throughput>,
     /// How each CPU was used.
@@ -181,7 +183,7 @@ pub struct CpuUse {
     pub idle: f64,
 }
 
-/// A screen of `top`.
+/// A screen of `top`, `ps` or `pidstat`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Screen {
     /// Where it stands.
@@ -190,17 +192,23 @@ pub struct Screen {
     pub rows: Vec<TopRow>,
 }
 
-/// A row of `top`.
+/// A row of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopRow {
     /// Where it stands.
     pub place: String,
     /// Process or thread.
     pub pid: i32,
+    /// The process that the thread is of; `None`: not told.
+    pub process: Option<i32>,
     /// `R`, `S`.
     pub state: char,
     /// Share of one CPU; above 1 the row is a process with its threads added up.
-    pub share: f64,
+    pub share: Option<f64>,
+    /// Whether that is of the whole time since it began, as `ps` has it.
+    pub average: bool,
+    /// Share of the time that it stood ready and did not run.
+    pub wait: Option<f64>,
     /// CPU time since it began, in hundredths of a second.
     pub time_cs: Option<u64>,
     /// Command, maybe cut.
@@ -235,6 +243,28 @@ impl Machine {
             }
             path = &path[..path.rfind('/').filter(|at| *at > 0)?];
         }
+    }
+
+    /// The cards of hardware behind a VM's interface: a macvtap's, a bridge's, those of a user-space switch.
+    pub fn cards_of<'a>(&'a self, interface: &'a Interface) -> Vec<&'a Nic> {
+        let Some(source) = interface.source.as_deref() else { return Vec::new() };
+        let mut names: Vec<&str> = vec![source];
+        // A tap has the cards of its bridge.
+        let bridge = self.nics.iter().find(|nic| nic.name == source).and_then(|nic| nic.master.as_deref());
+        let ports = self
+            .nics
+            .iter()
+            .filter(|nic| nic.master.is_some() && [Some(source), bridge].contains(&nic.master.as_deref()));
+        names.extend(ports.map(|nic| nic.name.as_str()));
+        let lower: Vec<&str> = self
+            .nics
+            .iter()
+            .filter(|nic| names.contains(&nic.name.as_str()))
+            .flat_map(|nic| &nic.lower)
+            .map(String::as_str)
+            .collect();
+        names.extend(lower);
+        self.nics.iter().filter(|nic| nic.is_physical() && names.contains(&nic.name.as_str())).collect()
     }
 
     /// A setting as it was read.

@@ -89,6 +89,20 @@ impl Pmd {
 }
 
 impl Switch {
+    /// Adds what was told of it elsewhere; what is told now counts where both tell.
+    pub fn add(&mut self, told: Switch) {
+        self.pmd_mask = told.pmd_mask.or_else(|| self.pmd_mask.take());
+        self.lcore_mask = told.lcore_mask.or_else(|| self.lcore_mask.take());
+        self.dpdk = told.dpdk.or_else(|| self.dpdk.take());
+        if !told.pmds.is_empty() {
+            self.pmds = told.pmds;
+        }
+        for bridge in told.bridges {
+            self.bridges.retain(|known| known.name != bridge.name);
+            self.bridges.push(bridge);
+        }
+    }
+
     /// The port of that name, on whichever bridge.
     pub fn port(&self, name: &str) -> Option<&SwitchPort> {
         self.bridges.iter().flat_map(|bridge| &bridge.ports).find(|port| port.name == name)

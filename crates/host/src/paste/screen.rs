@@ -9,7 +9,7 @@ pub(super) fn top(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let column = |name: &str| header.iter().position(|known| *known == name);
     let (Some(0), Some(share), Some(command)) = (column("PID"), column("%CPU"), column("COMMAND")) else { return 0 };
     let [state, time, processor] = ["S", "TIME+", "P"].map(column);
-    let mut screen = Screen { place: text.place(at), rows: Vec::new() };
+    let mut screen = Screen { place: text.place(at), ..Screen::default() };
     let mut end = at + 1;
     while end < text.lines.len() {
         let cells: Vec<&str> = text.at(end).split_whitespace().collect();
@@ -23,8 +23,11 @@ pub(super) fn top(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         screen.rows.push(TopRow {
             place: text.place(end),
             pid,
+            process: None,
             state: state.and_then(|column| cells.get(column)?.chars().next()).unwrap_or('?'),
-            share,
+            share: Some(share),
+            average: false,
+            wait: None,
             time_cs: time.and_then(|column| hundredths(cells.get(column)?)),
             command: cells[command..until].join(" "),
             last_cpu: match behind {

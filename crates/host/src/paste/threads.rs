@@ -11,18 +11,30 @@ use std::collections::BTreeMap;
 /// A share above this is a process with its threads added up: a thread has one CPU, and `top` rounds.
 const MOST_OF_A_THREAD: f64 = 1.05;
 
-/// Threads of all domains, with what screens and `taskset` say of them.
+/// Threads of all domains, with what screens and `taskset` say of them; polling threads, which serve all.
 pub(super) fn finish(pasted: Pasted) -> Machine {
     let mut machine = pasted.machine;
-    name_domains(&mut machine);
+    if !pasted.ovs.is_empty() {
+        machine.switch.add(pasted.ovs.switch("ovs-vsctl"));
+    }
+    let vms = name_domains(&mut machine);
     let told: Vec<Thread> = std::mem::take(&mut machine.threads);
     let rows: Vec<TopRow> = machine.screens.iter().flat_map(|screen| screen.rows.iter().cloned()).collect();
     let domains = machine.domains.clone();
     for domain in &domains {
-        // A row without a VM's name is of the only VM there is.
-        let of_this = |row: &&TopRow| vm_named_in(&row.command).map_or(domains.len() == 1, |vm| vm == domain.name);
+        let of_this = |row: &&TopRow| {
+            vm_of(row, &vms).map_or(domains.len() == 1 && row.process.is_none(), |vm| vm == domain.name)
+        };
         let rows: Vec<&TopRow> = rows.iter().filter(of_this).collect();
         machine.threads.extend(of_domain(domain, &rows));
+    }
+    for row in rows.iter().filter(|row| matches!(role_of(program(&row.command)), Some((Role::Pmd, _)))) {
+        if machine.threads.iter().all(|thread| thread.tid != Some(row.pid)) {
+            let mut thread = Thread::new(Role::Pmd, program(&row.command));
+            (thread.pid, thread.tid) = (row.process, Some(row.pid));
+            seen(&mut thread, &rows.iter().filter(|other| other.pid == row.pid).collect::<Vec<_>>());
+            machine.threads.push(thread);
+        }
     }
     for thread in told {
         match machine.threads.iter_mut().find(|known| known.tid == thread.tid) {
@@ -33,11 +45,35 @@ pub(super) fn finish(pasted: Pasted) -> Machine {
     machine
 }
 
-/// Facts told before anybody named a domain are of the only one that is named; names also stand in QEMU's command line.
-fn name_domains(machine: &mut Machine) {
-    let mut names: Vec<String> =
-        machine.screens.iter().flat_map(|screen| &screen.rows).filter_map(|row| vm_named_in(&row.command)).collect();
+/// The VM that a row is of: by the name in its command, by the process that it is of or that its name points to.
+fn vm_of(row: &TopRow, vms: &BTreeMap<i32, String>) -> Option<String> {
+    let owner = || role_of(program(&row.command)).and_then(|(_, owner)| vms.get(&owner?).cloned());
+    vm_named_in(&row.command).or_else(owner).or_else(|| vms.get(&row.process?).cloned())
+}
+
+/// Facts told before anybody named a domain are of the only one that is named; names also stand in QEMU's command line, and a
+/// process with vCPUs whose name nobody told is a domain too. Returns the domains by their processes.
+fn name_domains(machine: &mut Machine) -> BTreeMap<i32, String> {
+    let rows = || machine.screens.iter().flat_map(|screen| &screen.rows);
+    let noted = machine.domains.iter().filter_map(|domain| Some((domain.pid?, domain.name.clone())));
+    let mut vms: BTreeMap<i32, String> = noted.collect();
+    vms.extend(rows().filter_map(|row| Some((row.process.unwrap_or(row.pid), vm_named_in(&row.command)?))));
+    let mut names: Vec<String> = vms.values().cloned().collect();
     names.extend(machine.domains.iter().map(|domain| domain.name.clone()).filter(|name| !name.is_empty()));
+    let is_vcpu = |row: &&TopRow| matches!(role_of(program(&row.command)), Some((Role::Vcpu(_), _)));
+    let mut nameless: Vec<i32> = rows().filter(is_vcpu).filter_map(|row| row.process).collect();
+    nameless.retain(|process| !vms.contains_key(process));
+    nameless.dedup();
+    names.sort();
+    names.dedup();
+    for process in &nameless {
+        let name = match (&names[..], &nameless[..]) {
+            ([only], [_]) if vms.is_empty() => only.clone(),
+            _ => format!("process-{process}"),
+        };
+        vms.insert(*process, name);
+    }
+    names.extend(vms.values().cloned());
     names.sort();
     names.dedup();
     names.iter().for_each(|name| {
@@ -50,6 +86,7 @@ fn name_domains(machine: &mut Machine) {
             machine.domain_mut(&name).add(nameless);
         }
     }
+    vms
 }
 
 /// Threads of one domain.
@@ -57,7 +94,10 @@ fn of_domain(domain: &Domain, rows: &[&TopRow]) -> Vec<Thread> {
     let mut by_id: BTreeMap<i32, Vec<&TopRow>> = BTreeMap::new();
     rows.iter().for_each(|row| by_id.entry(row.pid).or_default().push(*row));
     let role = |rows: &[&TopRow]| role_of(program(&rows[0].command));
+    let of_vcpu = |rows: &[&TopRow]| matches!(role(rows), Some((Role::Vcpu(_), _)));
     let owner = by_id.values().find_map(|rows| role(rows).and_then(|(_, owner)| owner));
+    let owner = owner.or_else(|| by_id.values().find(|rows| of_vcpu(rows)).and_then(|rows| rows[0].process));
+    let owner = owner.or(domain.pid);
     let vcpus = vcpu_ids(domain, &by_id, owner);
     let mut threads = Vec::new();
     let make = |role: Role, name: &str, pin: Option<&Fact<base::CpuSet>>| {
@@ -65,15 +105,16 @@ fn of_domain(domain: &Domain, rows: &[&TopRow]) -> Vec<Thread> {
         (thread.vm, thread.pid, thread.affinity) = (Some(domain.name.clone()), owner, pin.cloned());
         thread
     };
-    for vcpu in 0..domain.vcpu_count().min(base::cpus::MOST_CPUS) {
+    let count = vcpus.last_key_value().map_or(0, |(last, _)| last + 1).max(domain.vcpu_count());
+    for vcpu in 0..count.min(base::cpus::MOST_CPUS) {
         let mut thread = make(Role::Vcpu(vcpu), &format!("CPU {vcpu}"), domain.vcpu_pin(vcpu));
         if let Some((tid, assumed)) = vcpus.get(&vcpu) {
             (thread.tid, thread.assumed) = (Some(*tid), *assumed);
-            seen(&mut thread, &by_id[tid]);
+            seen(&mut thread, by_id.get(tid).map_or(&[], Vec::as_slice));
         }
         threads.push(thread);
     }
-    if domain.vcpu_count() > 0 || owner.is_some() {
+    if count > 0 || owner.is_some() {
         let mut thread = make(Role::Emulator, "qemu", domain.emulator_pin());
         thread.tid = owner;
         if let Some(rows) = owner.and_then(|owner| by_id.get(&owner)) {
@@ -98,10 +139,10 @@ fn of_domain(domain: &Domain, rows: &[&TopRow]) -> Vec<Thread> {
     threads
 }
 
-/// The name of the thread or program that a row's command begins with; names of vCPU threads have a blank.
+/// The name of the thread or program that a row's command begins with; names of threads have blanks and slashes.
 fn program(command: &str) -> &str {
     let command = command.trim();
-    if command.starts_with("CPU ") || command.starts_with("IO ") {
+    if ["CPU ", "IO ", "pmd-c"].iter().any(|name| command.starts_with(name)) {
         return command;
     }
     let first = command.split_whitespace().next().unwrap_or_default();
@@ -110,7 +151,8 @@ fn program(command: &str) -> &str {
 
 /// Which thread is which vCPU, and whether that was concluded.
 fn vcpu_ids(domain: &Domain, by_id: &BTreeMap<i32, Vec<&TopRow>>, owner: Option<i32>) -> BTreeMap<u32, (i32, bool)> {
-    let mut ids = BTreeMap::new();
+    let mut ids: BTreeMap<u32, (i32, bool)> =
+        domain.vcpu_threads.iter().map(|(vcpu, tid)| (*vcpu, (*tid, false))).collect();
     for (tid, rows) in by_id {
         if let Some((Role::Vcpu(vcpu), _)) = role_of(program(&rows[0].command)) {
             ids.insert(vcpu, (*tid, false));
@@ -119,7 +161,7 @@ fn vcpu_ids(domain: &Domain, by_id: &BTreeMap<i32, Vec<&TopRow>>, owner: Option<
     if !ids.is_empty() {
         return ids;
     }
-    let is_thread = |rows: &[&TopRow]| rows.iter().all(|row| row.share <= MOST_OF_A_THREAD);
+    let is_thread = |rows: &[&TopRow]| rows.iter().all(|row| row.share.is_some_and(|share| share <= MOST_OF_A_THREAD));
     let of_qemu = |rows: &[&TopRow]| matches!(role_of(program(&rows[0].command)), Some((Role::Emulator, _)));
     let nameless: Vec<(i32, u32)> = by_id
         .iter()
@@ -142,12 +184,22 @@ fn vcpu_ids(domain: &Domain, by_id: &BTreeMap<i32, Vec<&TopRow>>, owner: Option<
     ids
 }
 
-/// What the screens say of a thread: the largest share that any of them shows, because it wanted at least that.
+/// What the screens say of a thread: the largest share that any of them shows, because it wanted at least that. An average
+/// since it began counts where nothing else was told.
 fn seen(thread: &mut Thread, rows: &[&TopRow]) {
-    let of_thread = rows.iter().filter(|row| row.share <= MOST_OF_A_THREAD);
-    let largest = of_thread.max_by(|a, b| a.share.total_cmp(&b.share));
+    let of_thread = |average: bool| {
+        let rows = rows.iter().filter(move |row| row.average == average);
+        let shares = rows.filter_map(|row| Some((row.share.filter(|share| *share <= MOST_OF_A_THREAD)?, *row)));
+        shares.max_by(|a, b| a.0.total_cmp(&b.0))
+    };
     // A process's row has its threads added up: of the first thread alone it says nothing.
-    thread.run_share =
-        largest.filter(|_| thread.role != Role::Emulator).map(|row| Fact::new(row.share.min(1.0), row.place.clone()));
+    let largest = of_thread(false).or_else(|| of_thread(true)).filter(|_| thread.role != Role::Emulator);
+    thread.run_share = largest.map(|(share, row)| {
+        let since = if row.average { ", an average since it began" } else { "" };
+        Fact::new(share.min(1.0), format!("{}{since}", row.place))
+    });
+    let waits = rows.iter().filter(|row| !row.average).filter_map(|row| Some((row.wait?, *row)));
+    let longest = waits.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|_| thread.role != Role::Emulator);
+    thread.wait_share = longest.map(|(wait, row)| Fact::new(wait.min(1.0), row.place.clone()));
     thread.last_cpu = rows.iter().rev().find_map(|row| Some(Fact::new(row.last_cpu?, row.place.clone())));
 }

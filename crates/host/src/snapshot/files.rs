@@ -57,6 +57,7 @@ pub const FILES: &[Wanted] = &[
     copy("sys/devices/system/node/node*/{numastat,vmstat}", "memory taken from other nodes"),
     // Tasks.
     copy("proc/<pid>/task/*/{status,comm}", "pins in force, memory nodes, how often a thread was pushed off"),
+    copy("proc/<vm>/task/*/cgroup", "which cgroup's limits hold for each thread of a VM"),
     copy("proc/<pid>/{cgroup,autogroup}", "which cgroup's limits hold for a process; groups in which nice values compare"),
     redact("proc/<vm>/cmdline", "name, devices, queues and memory of a VM"),
     on_request("proc/<vm>/numa_maps", "on which nodes a VM's memory lies; large guests stand still while it is read"),

@@ -9,17 +9,22 @@
 //!        links.json          {"sys/class/net/eth0/device": "../../../0000:00:03.0", ...}
 //!        unreadable.txt      path: reason, a line each
 //!        cpuid.json kvm.json libvirt/     what the processor, KVM and libvirt say
+//!        commands/           what ethtool and Open vSwitch's tools print
 //! ```
 //! A file is there, or not there, or was not readable: these are three answers, and only the second is "no".
 
 mod files;
+mod gathered;
 mod pattern;
 mod records;
+mod trees;
 mod vms;
 
 pub use files::{FILES, How, LINKS, Wanted};
+pub use gathered::{COMMANDS, DOMAINS, OTHERS, OUTPUTS, output_name};
 pub use pattern::is_gone;
 pub use records::{LINKS_FILE, TIMES_FILE, Times, UNREADABLE_FILE};
+pub use trees::{is_tree, trees_in};
 
 use crate::Error;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,7 +64,7 @@ impl Snapshot {
     /// If it cannot be opened or holds neither.
     pub fn open(root: &Path) -> Result<Self, Error> {
         let root = root.canonicalize().map_err(|source| Error::Io { path: root.to_owned(), source })?;
-        if !root.join("proc").is_dir() && !root.join("sys").is_dir() {
+        if !is_tree(&root) {
             return Err(Error::NoSnapshot { path: root });
         }
         let (times, links) = (records::times(&root), records::links(&root));

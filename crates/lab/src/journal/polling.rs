@@ -48,11 +48,8 @@ pub(super) fn put_back(old: &CpuSet, new: &CpuSet) -> Reverted {
 
 /// `"0x202"`, `202`, or nothing.
 fn parse(said: &str) -> Option<CpuSet> {
-    let digits = said.trim().trim_matches('"').trim_start_matches("0x");
-    let bits = digits.chars().rev().enumerate().map(|(index, digit)| Some((index as u32 * 4, digit.to_digit(16)?)));
-    let bits: Vec<(u32, u32)> = bits.collect::<Option<_>>()?;
-    let of = |(base, digit): (u32, u32)| (0..4).filter(move |bit| digit >> bit & 1 == 1).map(move |bit| base + bit);
-    Some(bits.into_iter().flat_map(of).collect())
+    let mask = said.trim().trim_matches('"');
+    if mask.is_empty() { Some(CpuSet::default()) } else { CpuSet::parse_mask(mask) }
 }
 
 fn ovs(words: &[&str]) -> Result<String, Error> {

@@ -6,12 +6,14 @@
 //! ```text
 //! root/proc/<pid>/task/*/stat --find, read, redact--> into/proc/...      times.json  links.json
 //! CPUID, KVM, virsh (of this machine only)        --> into/cpuid.json, into/kvm.json, into/libvirt/*.xml
+//! ethtool, Open vSwitch's tools (likewise)        --> into/commands/*
 //! what was there and could not be read            --> into/unreadable.txt
 //! ```
 //! Files that vanish while they are read belong to tasks that ended: they are passed over. Nothing waits, and nothing
 //! grows without bound: see the limits below.
 
 mod around;
+mod commands;
 #[cfg(target_arch = "x86_64")]
 mod cpuid;
 #[cfg(target_arch = "x86_64")]
@@ -20,12 +22,16 @@ mod libvirt;
 pub mod redact;
 
 pub use around::Around;
+pub use commands::Tools;
 
 use crate::Error;
 use crate::program::Program;
 use host::Snapshot;
 use host::cpuid::CPUID_FILE;
-use host::snapshot::{FILES, How, LINKS, LINKS_FILE, MOST_BYTES, TIMES_FILE, Times, UNREADABLE_FILE, Wanted, is_gone};
+use host::snapshot::{
+    COMMANDS, DOMAINS, FILES, How, LINKS, LINKS_FILE, MOST_BYTES, OTHERS, OUTPUTS, TIMES_FILE, Times, UNREADABLE_FILE,
+    Wanted, is_gone,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,6 +52,8 @@ pub struct More {
     pub on_request: BTreeSet<&'static str>,
     /// CPUID, KVM's extensions, and libvirt's domains by this `virsh`: of the machine that this runs on, so only where the root is its own.
     pub here: Option<Program>,
+    /// Programs that tell of this machine's cards and switch, asked where `here` is.
+    pub tools: Tools,
 }
 
 /// What was taken.
@@ -95,7 +103,7 @@ pub fn take_more(root: &Path, into: &Path, more: &More, now: &dyn Fn() -> u64) -
     }
     copy.links()?;
     match &more.here {
-        Some(virsh) => copy.this_machine(virsh)?,
+        Some(virsh) => copy.this_machine(virsh, &more.tools)?,
         None => copy.what_another_snapshot_has()?,
     }
     copy.finish()
@@ -184,12 +192,13 @@ impl<'a> Copy<'a> {
         self.write(LINKS_FILE, json(&links).as_bytes())
     }
 
-    fn this_machine(&mut self, virsh: &Program) -> Result<(), Error> {
+    fn this_machine(&mut self, virsh: &Program, tools: &Tools) -> Result<(), Error> {
         #[cfg(target_arch = "x86_64")]
         self.this_processor()?;
-        for (name, described) in libvirt::domains(virsh) {
-            let path = format!("libvirt/{name}");
-            match described {
+        let domains = libvirt::domains(virsh).into_iter().map(|(name, answer)| (format!("libvirt/{name}"), answer));
+        let printed = tools.told(self.from).into_iter().map(|(name, answer)| (format!("{COMMANDS}/{name}"), answer));
+        for (path, answer) in domains.chain(printed) {
+            match answer {
                 Ok(text) => self.write(&path, text.as_bytes())?,
                 Err(error) => {
                     self.unreadable.insert(path, error);
@@ -211,11 +220,19 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// A snapshot of a snapshot keeps what only the first could know.
+    /// A snapshot of a tree keeps what only those could know who made it.
     fn what_another_snapshot_has(&mut self) -> Result<(), Error> {
-        for path in [vec![CPUID_FILE.to_owned(), KVM_FILE.to_owned()], self.from.find("libvirt/*.xml")].concat() {
+        let mut taken =
+            vec![(CPUID_FILE.to_owned(), redact::xml as fn(&str) -> String), (KVM_FILE.to_owned(), redact::xml)];
+        for (patterns, redact) in
+            [(DOMAINS, redact::xml as fn(&str) -> String), (OUTPUTS, redact::words), (OTHERS, redact::words)]
+        {
+            let found = patterns.iter().flat_map(|pattern| self.from.find(pattern));
+            taken.extend(found.map(|path| (path, redact)));
+        }
+        for (path, redact) in taken {
             if let Ok(bytes) = self.from.bytes(&path, MOST_BYTES) {
-                self.write(&path, redact::xml(&String::from_utf8_lossy(&bytes)).as_bytes())?;
+                self.write(&path, redact(&String::from_utf8_lossy(&bytes)).as_bytes())?;
             }
         }
         let known = self.from.unreadable().iter();

@@ -61,6 +61,40 @@ pub fn topology(model: &Model) -> Vec<Hit> {
     hits.collect()
 }
 
+/// Siblings that the guest is shown and does not have: its vCPUs are not pinned to the threads of a core.
+pub fn false_siblings(model: &Model) -> Vec<Hit> {
+    let topology = &model.machine.topology;
+    let hits = model.machine.domains.iter().filter_map(|domain| {
+        let shown = domain.topology.as_ref().filter(|shown| shown.value.threads > 1)?;
+        let threads = shown.value.threads as usize;
+        // libvirt numbers threads of a core first, then cores, then sockets.
+        let cores: Vec<Vec<u32>> = (0..domain.vcpu_count())
+            .collect::<Vec<u32>>()
+            .chunks(threads)
+            .map(|chunk| {
+                let sets = chunk.iter().filter_map(|vcpu| domain.vcpu_pin(*vcpu));
+                topology.cores_of(&sets.fold(base::CpuSet::default(), |all, pin| all.or(&pin.value)))
+            })
+            .collect();
+        let wrong = cores.iter().filter(|cores| cores.len() != 1).count();
+        if wrong == 0 || topology.cpus.is_empty() {
+            return None;
+        }
+        let title = format!(
+            "{} is shown {threads} threads a core, and {wrong} of its {} cores are none",
+            domain.name,
+            cores.len()
+        );
+        let hit = Hit::new(&domain.name, Severity::Low, title);
+        let what = format!("the guest is shown {threads} threads a core");
+        Some(
+            hit.seen(what, &shown.place)
+                .seen("vCPUs of one shown core have no core of the host to themselves", "vcpupin"),
+        )
+    });
+    hits.collect()
+}
+
 fn emulated(interface: &Interface) -> bool {
     interface.model.as_deref().is_some_and(|model| !model.starts_with("virtio")) && interface.kind != "hostdev"
 }
@@ -87,8 +121,16 @@ pub fn network(model: &Model) -> Vec<Hit> {
     hits
 }
 
-/// One queue for many vCPUs, where its worker is known to be busy.
+/// One queue for many vCPUs; where workers have no CPU to spare, that is a conflict of two rules instead.
 pub fn queues(model: &Model) -> Vec<Hit> {
+    let disputed = super::conflicts::queues(model);
+    let mut hits = few_queues(model);
+    hits.retain(|hit| disputed.iter().all(|other| other.subject != hit.subject));
+    hits
+}
+
+/// One queue for many vCPUs, where its worker is known to be busy.
+pub(super) fn few_queues(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in model.machine.domains.iter().filter(|domain| domain.vcpu_count() >= MANY_VCPUS) {
         let single = domain
@@ -201,12 +243,8 @@ pub fn throttled(model: &Model) -> Vec<Hit> {
 /// Guests on small pages that have a device of the host or a user-space switch.
 pub fn huge_pages(model: &Model) -> Vec<Hit> {
     let hits = whole(model).filter_map(|(domain, place)| {
-        let shared = domain
-            .interfaces
-            .iter()
-            .filter(|interface| matches!(interface.kind.as_str(), "vhostuser" | "hostdev"))
-            .count();
-        let devices = shared + usize::from(domain.host_device);
+        let shared = domain.interfaces.iter().filter(|interface| interface.kind == "vhostuser").count();
+        let devices = shared + domain.host_devices.len();
         (devices > 0 && !domain.huge_pages).then(|| {
             let title = format!(
                 "{} is on 4 KiB pages, and {} into its memory",

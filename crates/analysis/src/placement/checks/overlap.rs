@@ -1,11 +1,30 @@
 //! Threads that carry a guest's packets, against the guest's own vCPUs.
 
-use crate::placement::model::{BUSY, Model, STARVED};
+use super::starved::{sentence, starves};
+use crate::placement::model::{BUSY, Model};
 use crate::shared::Hit;
 use base::CpuSet;
-use base::number::{list, many, percent};
+use base::number::{list, many};
 use base::{Cost, CostKind, Severity};
 use host::machine::{Domain, Role, Thread};
+
+/// Starved threads that an overlap explains: helpers and vCPUs of the domain on the CPUs that they share.
+pub(super) fn told(model: &Model) -> impl Iterator<Item = &Thread> {
+    let domains = model.machine.domains.iter().filter(|domain| overlapping(model, domain).is_some());
+    domains.flat_map(|domain| victims(model, domain))
+}
+
+fn victims<'a>(model: &'a Model, domain: &'a Domain) -> Vec<&'a Thread> {
+    let all = |threads: &[&Thread]| {
+        let sets = threads.iter().filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
+        sets.fold(CpuSet::default(), |all, set| all.or(set))
+    };
+    let (helpers, vcpus): (Vec<&Thread>, Vec<&Thread>) =
+        (model.helpers(domain).collect(), model.vcpus(domain).collect());
+    let shared = all(&helpers).and(&all(&vcpus));
+    let there = |thread: &&Thread| thread.affinity.as_ref().is_some_and(|set| set.value.meets(&shared));
+    helpers.into_iter().chain(vcpus).filter(|thread| starves(thread)).filter(there).collect()
+}
 
 /// Helpers whose CPUs are all CPUs of vCPUs; or that meet them and starve.
 pub fn overlap(model: &Model) -> Vec<Hit> {
@@ -48,10 +67,11 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
             .seen(format!("{count}{or_more} threads on {cores} cores are {factor:.1} for each core"), &topology.place);
     }
     hit = hit.seen(shares(&helpers), "table threads");
-    if let Some(thread) = starving {
-        let waited = percent(thread.starvation().unwrap_or(0.0));
-        hit = hit.seen(format!("{} waited {waited} of the time that it wanted to run", thread.role), "table threads");
-    } else {
+    let victims = victims(model, domain);
+    for thread in &victims {
+        hit = hit.seen(sentence(model, thread), thread.wait_share.as_ref().map_or("", |wait| wait.place.as_str()));
+    }
+    if victims.is_empty() {
         hit = hit.seen("that they starve is not measured: nothing here tells waiting", "unknown");
     }
     hit.cost = Cost::of(
@@ -112,72 +132,6 @@ fn shares(helpers: &[&Thread]) -> String {
     }
     let sum: f64 = ran.iter().sum();
     format!("{} of them were seen, running {sum:.2} CPUs together at most", ran.len())
-}
-
-fn starves(thread: &Thread) -> bool {
-    let wish = |thread: &Thread| Some(thread.run_share.as_ref()?.value + thread.wait_share.as_ref()?.value);
-    thread.starvation().is_some_and(|starvation| starvation > STARVED) && wish(thread).is_some_and(|wish| wish > BUSY)
-}
-
-/// Threads that waited for a CPU, one finding for each VM.
-pub fn starved(model: &Model) -> Vec<Hit> {
-    let mut hits: Vec<Hit> = Vec::new();
-    for thread in model.machine.threads.iter().filter(|thread| thread.role != Role::Other && starves(thread)) {
-        let (Some(run), Some(wait)) = (&thread.run_share, &thread.wait_share) else { continue };
-        let subject = thread.vm.clone().unwrap_or_else(|| thread.name.clone());
-        let index = hits.iter().position(|hit| hit.subject == subject).unwrap_or_else(|| {
-            hits.push(Hit::new(&subject, Severity::High, ""));
-            hits.len() - 1
-        });
-        let where_to = thread
-            .last_cpu
-            .as_ref()
-            .map(|cpu| format!(", last on CPU {}{}", cpu.value, beside(model, thread, cpu.value)));
-        let what = format!(
-            "{} ({}) ran {} and waited {} of the span{}",
-            thread.role,
-            thread.tid.map_or(thread.name.clone(), |tid| tid.to_string()),
-            percent(run.value),
-            percent(wait.value),
-            where_to.unwrap_or_default()
-        );
-        let hit = std::mem::replace(&mut hits[index], Hit::new("", Severity::High, ""));
-        hits[index] = hit.seen(what, &wait.place);
-        hits[index].cost.value = Some(hits[index].cost.value.unwrap_or(0.0) + wait.value);
-        hits[index].cost.kind = CostKind::Measured;
-        hits[index].cost.unit = "CPUs waited for".to_owned();
-    }
-    for hit in &mut hits {
-        let waited = hit.cost.value.unwrap_or(0.0);
-        hit.title = format!(
-            "{} of {} starved: {waited:.2} CPUs were wanted and not given",
-            many(hit.evidence.len() as u64, "thread"),
-            hit.subject
-        );
-        if let Some(plan) = model.proposal.better().first() {
-            for (unit, _) in model.proposal.subjects.iter().enumerate().filter(|(_, subject)| subject.vm == hit.subject)
-            {
-                hit.changes.extend(model.proposal.changes(plan, unit));
-            }
-        } else {
-            hit.fix.push("kvmscope check   # no placement found is better: fewer threads, or more CPUs".into());
-        }
-    }
-    hits
-}
-
-/// Who else ran most on a CPU, as far as the last CPU tells.
-fn beside(model: &Model, thread: &Thread, cpu: u32) -> String {
-    let others = model.machine.threads.iter().filter(|other| other.tid != thread.tid);
-    let here = others.filter(|other| other.last_cpu.as_ref().is_some_and(|last| last.value == cpu));
-    let most = here.max_by(|a, b| {
-        let run = |thread: &Thread| thread.run_share.as_ref().map_or(0.0, |run| run.value);
-        run(a).total_cmp(&run(b))
-    });
-    most.filter(|other| other.run_share.as_ref().is_some_and(|run| run.value > BUSY)).map_or(String::new(), |other| {
-        let run = other.run_share.as_ref().map_or(0.0, |run| run.value);
-        format!(" with {} {} ({})", other.vm.as_deref().unwrap_or(&other.name), other.role, percent(run))
-    })
 }
 
 /// More workers that may run than CPUs that carry no vCPU.

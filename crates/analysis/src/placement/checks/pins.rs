@@ -1,5 +1,6 @@
 //! Pins by themselves: who was put where, and does that fit the machine?
 
+use super::starved::starves;
 use crate::placement::model::{BUSY, Demand, Model};
 use crate::shared::Hit;
 use base::number::{list, many, percent};
@@ -21,13 +22,16 @@ fn is_idle(thread: &Thread) -> bool {
 
 fn who(thread: &Thread, of: &str) -> String {
     let vm = thread.vm.as_deref().unwrap_or_default();
-    let ran =
+    let mut ran =
         thread.run_share.as_ref().map_or("its share unknown".to_owned(), |run| format!("ran {}", percent(run.value)));
+    if let Some(wait) = thread.wait_share.as_ref().filter(|_| starves(thread)) {
+        ran = format!("{ran}, waited {}", percent(wait.value));
+    }
     if vm == of { format!("{} ({ran})", thread.role) } else { format!("{} of {vm} ({ran})", thread.role) }
 }
 
-/// Two vCPUs bound to one CPU, unless one of them is known to be idle.
-pub fn stacked(model: &Model) -> Vec<Hit> {
+/// vCPUs by the one CPU that they are bound to, where there are several on it that are not known to be idle.
+fn stacks(model: &Model) -> BTreeMap<u32, Vec<&Thread>> {
     let mut on: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
     for thread in model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_)) && !is_idle(thread))
     {
@@ -35,13 +39,27 @@ pub fn stacked(model: &Model) -> Vec<Hit> {
             on.entry(cpu).or_default().push(thread);
         }
     }
+    on.retain(|_, threads| threads.len() > 1);
+    on
+}
+
+/// Threads that stand in each other's way by their pins.
+pub(super) fn told(model: &Model) -> impl Iterator<Item = &Thread> {
+    stacks(model).into_values().flatten()
+}
+
+/// Two vCPUs bound to one CPU, unless one of them is known to be idle.
+pub fn stacked(model: &Model) -> Vec<Hit> {
     let mut hits: BTreeMap<String, Hit> = BTreeMap::new();
-    for (cpu, threads) in on.iter().filter(|(_, threads)| threads.len() > 1) {
+    for (cpu, threads) in stacks(model) {
         let (first, later) = (threads[0], &threads[1..]);
         for thread in later {
             let (Some(vm), Some(pin)) = (&thread.vm, &thread.affinity) else { continue };
             let hit = hits.remove(vm).unwrap_or_else(|| Hit::new(vm, Severity::Medium, ""));
             let mut hit = hit.seen(format!("CPU {cpu}: {} and {}", who(first, vm), who(thread, vm)), &pin.place);
+            if starves(first) || starves(thread) {
+                hit.severity = Severity::High;
+            }
             hit.changes.extend(apart(model, first, thread));
             hits.insert(vm.clone(), hit);
         }
@@ -169,7 +187,7 @@ pub fn isolated(model: &Model) -> Vec<Hit> {
     }
     for hit in &mut hits {
         hit.title = format!(
-            "{} of {} have several isolated CPUs and will use one",
+            "of several isolated CPUs {} of {} will use one",
             many(hit.evidence.len() as u64, "thread"),
             hit.subject
         );
@@ -187,7 +205,9 @@ pub fn floating(model: &Model) -> Vec<Hit> {
     }
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
-        let threads: Vec<&Thread> = model.machine.threads_of(&domain.name).collect();
+        // Workers that a pin has not reached are PLC-LATE's.
+        let late = |thread: &&Thread| thread.role == Role::Vhost && !domain.emulator_pins.is_empty() && !model.pasted;
+        let threads: Vec<&Thread> = model.machine.threads_of(&domain.name).filter(|thread| !late(thread)).collect();
         let loose =
             threads.iter().filter(|thread| thread.affinity.as_ref().is_some_and(|set| online.is_within(&set.value)));
         let loose: Vec<_> = loose.collect();
@@ -247,11 +267,8 @@ pub fn late(model: &Model) -> Vec<Hit> {
         if late.is_empty() {
             continue;
         }
-        let title = format!(
-            "{} of {} run elsewhere than emulatorpin says",
-            many(late.len() as u64, "vhost thread"),
-            domain.name
-        );
+        let title =
+            format!("emulatorpin of {} does not hold for {}", domain.name, many(late.len() as u64, "vhost thread"));
         let mut hit =
             Hit::new(&domain.name, Severity::Medium, title).seen(format!("emulatorpin is {}", pin.value), &pin.place);
         for thread in late {
@@ -283,7 +300,7 @@ pub fn escaped(model: &Model) -> Vec<Hit> {
             .collect();
         if confined && !out.is_empty() {
             let title =
-                format!("{} of {} are outside of the VM's cgroup", many(out.len() as u64, "vhost thread"), domain.name);
+                format!("the cgroup of {} does not hold {}", domain.name, many(out.len() as u64, "vhost thread"));
             let hit = Hit::new(&domain.name, Severity::Medium, title);
             let mut hit = out.iter().fold(hit, |hit, tid| {
                 hit.seen(format!("thread {tid} is in the root cgroup"), format!("proc/{tid}/cgroup"))

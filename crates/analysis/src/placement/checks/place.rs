@@ -39,21 +39,25 @@ pub fn spans(model: &Model) -> Vec<Hit> {
     hits
 }
 
-/// A NIC whose node is not that of the vCPUs of a domain that uses it.
+/// Cards and devices whose node is not that of the vCPUs of a domain that uses them.
 pub fn nic(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
         let masks = model.vcpus(domain).filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
         let all = masks.fold(CpuSet::default(), |all, set| all.or(set));
         let [of_vcpus] = model.machine.topology.nodes_of(&all)[..] else { continue };
-        for source in domain.interfaces.iter().filter_map(|interface| interface.source.as_deref()) {
-            let Some(nic) = model.machine.nics.iter().find(|nic| nic.name == source) else { continue };
-            if let Some(node) = nic.node.as_ref().filter(|node| node.value != of_vcpus) {
-                let title =
-                    format!("{source} is on node {}, the vCPUs of {} are on node {of_vcpus}", node.value, domain.name);
-                let hit = Hit::new(format!("{}-{source}", domain.name), Severity::Low, title);
-                hits.push(hit.seen(format!("{source} is on node {}", node.value), &node.place));
-            }
+        let cards = domain.interfaces.iter().flat_map(|interface| model.machine.cards_of(interface));
+        let cards = cards.filter_map(|nic| Some((nic.name.as_str(), nic.node.as_ref()?)));
+        let given =
+            domain.host_devices.iter().filter_map(|device| model.machine.pci_nodes.get_key_value(&device.value));
+        let mut devices: Vec<_> = cards.chain(given.map(|(address, node)| (address.as_str(), node))).collect();
+        devices.sort_by_key(|(name, _)| *name);
+        devices.dedup_by_key(|(name, _)| *name);
+        for (name, node) in devices.into_iter().filter(|(_, node)| node.value != of_vcpus) {
+            let title =
+                format!("{name} is on node {}, the vCPUs of {} are on node {of_vcpus}", node.value, domain.name);
+            let hit = Hit::new(format!("{}-{name}", domain.name), Severity::Low, title);
+            hits.push(hit.seen(format!("{name} is on node {}", node.value), &node.place));
         }
     }
     hits

@@ -18,6 +18,15 @@ fn set(snapshot: &Snapshot, path: &str) -> Option<CpuSet> {
     CpuSet::parse(&snapshot.line(path)?)
 }
 
+/// A set of CPUs on the kernel's command line: `isolcpus=managed_irq,domain,2-7`, flags before the list
+/// (Documentation/admin-guide/kernel-parameters.txt, Linux 6.12). Must-gathers have the line in a file of their own.
+fn booted(snapshot: &Snapshot, option: &str) -> Option<CpuSet> {
+    let line = ["proc/cmdline", "proc_cmdline"].iter().find_map(|path| snapshot.line(path))?;
+    let value = line.split_whitespace().filter_map(|word| word.strip_prefix(option)?.strip_prefix('=')).next_back()?;
+    let is_flag = |item: &&str| item.starts_with(|first: char| first.is_ascii_alphabetic());
+    CpuSet::parse(&value.split(',').skip_while(is_flag).collect::<Vec<_>>().join(","))
+}
+
 /// Which CPU is of which core, cache, package and node.
 pub(super) fn topology(snapshot: &Snapshot) -> Topology {
     let mut nodes: BTreeMap<u32, u32> = BTreeMap::new();
@@ -44,8 +53,8 @@ pub(super) fn topology(snapshot: &Snapshot) -> Topology {
     let known: CpuSet = topology.cpus.keys().copied().collect();
     topology.online =
         set(snapshot, &format!("{CPUS}/online")).map_or_else(|| known.clone(), |online| online.and(&known));
-    topology.isolated = set(snapshot, &format!("{CPUS}/isolated"));
-    topology.nohz_full = set(snapshot, &format!("{CPUS}/nohz_full"));
+    topology.isolated = set(snapshot, &format!("{CPUS}/isolated")).or_else(|| booted(snapshot, "isolcpus"));
+    topology.nohz_full = set(snapshot, &format!("{CPUS}/nohz_full")).or_else(|| booted(snapshot, "nohz_full"));
     topology
 }
 

@@ -5,7 +5,7 @@
 //! (drivers/net/tun.c).
 
 use super::Samples;
-use crate::machine::{Fact, Irq, Nic, NicKind, Steering};
+use crate::machine::{Fact, Irq, Machine, Nic, NicKind, Steering};
 use crate::{Snapshot, paste};
 use base::CpuSet;
 use std::collections::BTreeSet;
@@ -56,6 +56,26 @@ fn nic(samples: &Samples<'_>, name: String) -> Nic {
         name,
         ..Nic::default()
     }
+}
+
+/// Nodes of devices that were given to VMs and of a switch's cards; its ports get them too.
+pub(super) fn pci_nodes(snapshot: &Snapshot, machine: &mut Machine) {
+    let node = |address: &str| {
+        let path = format!("sys/bus/pci/devices/{address}/numa_node");
+        let node = u32::try_from(snapshot.line(&path)?.parse::<i64>().ok()?).ok()?;
+        Some(Fact::new(node, path))
+    };
+    let given = machine.domains.iter().flat_map(|domain| &domain.host_devices).map(|device| device.value.clone());
+    let mut addresses: Vec<String> = given.collect();
+    for port in machine.switch.bridges.iter_mut().flat_map(|bridge| &mut bridge.ports) {
+        // `0000:3b:00.0,representor=[0]`
+        let Some(address) = port.backing.as_deref().and_then(|backing| backing.split(',').next()) else { continue };
+        if is_pci(address) {
+            port.node = port.node.take().or_else(|| node(address));
+            addresses.push(address.to_owned());
+        }
+    }
+    machine.pci_nodes = addresses.into_iter().filter_map(|address| Some((address.clone(), node(&address)?))).collect();
 }
 
 fn kind(name: &str, device: Option<&str>, entries: &[String]) -> NicKind {

@@ -3,27 +3,44 @@
 //! In: samples of one machine in the order of their times. Every rate is divided by the time between the reads of its own
 //! file, which the snapshot notes beside each; with one sample there are no rates.
 
+mod cgroups;
+mod commands;
 mod cpus;
 mod devices;
+mod gathered;
+mod memory;
+mod polling;
+mod statuses;
 mod tasks;
 mod vmbus;
 
+use super::ovsdb::Tables;
 use super::{Fact, Machine, domains_of};
 use crate::Snapshot;
+use crate::snapshot::DOMAINS;
+use std::collections::BTreeSet;
 
 /// Samples closer together than this give no rates: ticks of `/proc/stat` are 10 ms.
 const SHORTEST_SPAN_NS: u64 = 500_000_000;
 
-/// Settings that rules ask about.
+/// Settings that rules ask about, as patterns.
 const SETTINGS: &[&str] = &[
-    "proc/sys/vm/swappiness",
-    "proc/sys/net/core/somaxconn",
-    "proc/sys/kernel/numa_balancing",
+    "proc/cmdline",
+    "proc/sys/vm/{swappiness,stat_interval}",
+    "proc/sys/net/core/{somaxconn,busy_poll,busy_read}",
+    "proc/sys/kernel/{numa_balancing,nmi_watchdog,timer_migration,sched_rt_runtime_us}",
     "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    "sys/devices/virtual/workqueue/cpumask",
     "sys/kernel/mm/ksm/run",
     "sys/kernel/mm/transparent_hugepage/enabled",
-    "sys/devices/virtual/workqueue/cpumask",
+    "sys/module/kvm_intel/parameters/ple_gap",
+    "sys/module/kvm/parameters/kvmclock_periodic_sync",
+    "sys/block/*/queue/{rotational,read_ahead_kb}",
 ];
+
+/// Where Open vSwitch keeps its database.
+const DATABASES: &[&str] =
+    &["etc/openvswitch/conf.db", "var/lib/openvswitch/conf.db", "usr/local/etc/openvswitch/conf.db"];
 
 /// The first and the last sample, and how far apart a file of both was read.
 struct Samples<'a> {
@@ -63,9 +80,22 @@ impl Machine {
         machine.nics = devices::nics(&samples);
         machine.channels = vmbus::channels(&samples);
         machine.irqs = devices::irqs(&samples);
-        for path in SETTINGS {
-            if let Some(value) = last.line(path) {
-                machine.settings.insert((*path).to_owned(), Fact::new(value, *path));
+        if let Some((path, text)) = DATABASES.iter().find_map(|path| Some((path, last.read(path)?))) {
+            machine.switch = Tables::of_file(&text).switch(path);
+        }
+        gathered::add(last, &mut machine);
+        let told = commands::told(last, &machine);
+        commands::add(last, &mut machine, told);
+        polling::threads(&mut machine);
+        // A domain that is defined and does not run has no threads and no say.
+        let running: BTreeSet<String> = machine.threads.iter().filter_map(|thread| thread.vm.clone()).collect();
+        machine.domains.retain(|domain| running.contains(&domain.name));
+        devices::pci_nodes(last, &mut machine);
+        cgroups::groups(last, &mut machine);
+        memory::of_vms(last, &mut machine);
+        for path in SETTINGS.iter().flat_map(|pattern| last.find(pattern)) {
+            if let Some(value) = last.line(&path) {
+                machine.settings.insert(path.clone(), Fact::new(value, path));
             }
         }
         machine.unread.extend(last.unreadable().iter().map(|(path, reason)| format!("{path}: {reason}")));
@@ -73,20 +103,17 @@ impl Machine {
     }
 }
 
-/// Domain XML that was copied along, else libvirt's own files of running domains.
+/// Domain XML: that of our snapshots, else of running domains by libvirt's own state, else as printed, else as defined.
 fn domains(snapshot: &Snapshot, machine: &mut Machine) {
-    for directory in ["libvirt", "etc/libvirt/qemu", "sos_commands/virsh"] {
-        for name in snapshot.names(directory).into_iter().filter(|name| name.ends_with(".xml")) {
-            let path = format!("{directory}/{name}");
-            let Some(text) = snapshot.read(&path) else { continue };
-            match domains_of(&text, &path, 1, "") {
-                Ok(domains) => domains.into_iter().filter(|told| told.whole.is_some()).for_each(|told| {
-                    if machine.domains.iter().all(|known| known.name != told.name) {
-                        machine.domains.push(told);
-                    }
-                }),
-                Err(error) => machine.unread.push(error),
-            }
+    for path in DOMAINS.iter().flat_map(|pattern| snapshot.find(pattern)) {
+        let Some(text) = snapshot.read(&path) else { continue };
+        match domains_of(&text, &path, 1, "") {
+            Ok(domains) => domains.into_iter().filter(|told| told.whole.is_some()).for_each(|told| {
+                if machine.domains.iter().all(|known| known.name != told.name) {
+                    machine.domains.push(told);
+                }
+            }),
+            Err(error) => machine.unread.push(error),
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::Samples;
 use crate::Snapshot;
-use crate::machine::{Domain, Fact, Machine, Role, Thread, role_of, vm_named_in};
+use crate::machine::{Domain, Fact, Machine, Role, Thread, domain_of, role_of, vm_named_in};
 use base::CpuSet;
 
 /// A thread of no VM is kept if it ran more than this share of a CPU: somebody may wait for it.
@@ -48,15 +48,14 @@ pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
     }
     machine.passing.1 = gone(samples);
     machine.threads.sort_by(|a, b| (&a.vm, a.role, a.tid).cmp(&(&b.vm, b.role, b.tid)));
-    for (_, name) in names {
+    for (pid, name) in names {
         let vcpus = machine.threads_of(&name).filter(|thread| matches!(thread.role, Role::Vcpu(_))).count() as u32;
         if machine.domains.iter().all(|domain| domain.name != name) {
-            machine.domains.push(Domain { name, vcpus: Some(vcpus), ..Domain::default() });
+            let path = format!("proc/{pid}/cmdline");
+            let started = domain_of(&snapshot.read(&path).unwrap_or_default(), &name, &path);
+            machine.domains.push(Domain { vcpus: Some(vcpus), ..started });
         }
     }
-    // A domain that is defined and does not run has no threads and no say.
-    let running: Vec<String> = machine.threads.iter().filter_map(|thread| thread.vm.clone()).collect();
-    machine.domains.retain(|domain| running.contains(&domain.name));
 }
 
 /// What a thread did until a moment.
@@ -88,7 +87,9 @@ fn thread(samples: &Samples<'_>, pid: i32, tid: i32, passing: &mut (u64, u64)) -
     let list = |key: &str| status.lines().find_map(|line| CpuSet::parse(line.strip_prefix(key)?));
     thread.affinity = list("Cpus_allowed_list:").map(|cpus| Fact::new(cpus, of("status")));
     thread.memory_nodes = list("Mems_allowed_list:");
-    thread.cgroup = snapshot.read(&format!("proc/{pid}/cgroup")).and_then(|text| cgroup(&text));
+    // libvirt gives vCPUs and the emulator groups of their own.
+    let groups = [of("cgroup"), format!("proc/{pid}/cgroup")];
+    thread.cgroup = groups.iter().find_map(|path| snapshot.read(path).and_then(|text| cgroup(&text)));
     if let Some(first) = samples.first {
         // A number that was given to another thread meanwhile is another thread.
         let same = first.read(&of("stat")).and_then(|text| sample(&text)).is_some_and(|old| old.started == now.started);
@@ -118,7 +119,7 @@ fn rates(samples: &Samples<'_>, path: &str, thread: &mut Thread) {
 }
 
 /// The cpuset's group of version 1, else the only group of version 2.
-fn cgroup(text: &str) -> Option<String> {
+pub(super) fn cgroup(text: &str) -> Option<String> {
     let path = |line: &str| line.splitn(3, ':').nth(2).map(str::to_owned);
     let of =
         |wanted: fn(&str) -> bool| text.lines().find(|line| line.split(':').nth(1).is_some_and(wanted)).and_then(path);

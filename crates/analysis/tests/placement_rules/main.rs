@@ -1,92 +1,12 @@
 //! Each rule about placement: a case that fires it, and one, a single thing away, that stays silent.
 
-use base::CpuSet;
-use host::Machine;
-use host::machine::{Cpu, CpuUse, Domain, Fact, Irq, Nic, NicKind, Node, Role, Steering, Thread, domains_of};
-use kvmscope_analysis::placement::rules::RULES;
-use kvmscope_analysis::placement::{Wishes, build, section::section};
+mod devices;
+mod host_settings;
+mod quiet;
 
-fn set(list: &str) -> CpuSet {
-    CpuSet::parse(list).unwrap()
-}
-
-fn fact<T>(value: T) -> Fact<T> {
-    Fact::new(value, "test:1")
-}
-
-/// A thread of VM `web` with its mask, and what it ran and waited.
-fn thread(role: Role, tid: i32, cpus: &str, run: f64, wait: f64) -> Thread {
-    let mut thread = Thread::new(role, role.to_string());
-    (thread.vm, thread.pid, thread.tid) = (Some("web".into()), Some(10), Some(tid));
-    thread.affinity = Some(fact(set(cpus)));
-    thread.last_cpu = set(cpus).first().map(fact);
-    (thread.run_share, thread.wait_share) = (Some(fact(run)), Some(fact(wait)));
-    thread
-}
-
-/// Eight CPUs on eight cores and two nodes; a VM with two pinned vCPUs and its helpers beside them. Nothing is wrong.
-fn quiet() -> Machine {
-    let mut machine = Machine::default();
-    for cpu in 0..8 {
-        machine
-            .topology
-            .cpus
-            .insert(cpu, Cpu { core: cpu, package: Some(cpu / 4), node: Some(cpu / 4), last_cache: None });
-        machine.topology.online.insert(cpu);
-        machine.cpu_use.insert(cpu, CpuUse { idle: 1.0, ..CpuUse::default() });
-    }
-    for node in 0..2 {
-        let distances = [(node, 10), (1 - node, 21)].into();
-        machine.nodes.insert(node, Node { total_bytes: Some(1 << 34), distances, ..Node::default() });
-    }
-    machine.threads = vec![
-        thread(Role::Vcpu(0), 11, "0", 0.5, 0.0),
-        thread(Role::Vcpu(1), 12, "1", 0.5, 0.0),
-        thread(Role::Emulator, 10, "2-3", 0.01, 0.0),
-        thread(Role::Vhost, 13, "2-3", 0.3, 0.0),
-    ];
-    let mut domain = Domain { name: "web".into(), vcpus: Some(2), ..Domain::default() };
-    domain.vcpu_pins = [(0, fact(set("0"))), (1, fact(set("1")))].into();
-    domain.emulator_pins = vec![fact(set("2-3"))];
-    machine.domains = vec![domain];
-    machine
-}
-
-fn rules(machine: Machine) -> Vec<&'static str> {
-    let model = build::model(base::Level::At(0), "L0", machine, false, &Wishes::default());
-    let section = section(&[model]);
-    for finding in &section.findings {
-        assert!(
-            !finding.evidence.is_empty() && !finding.title.is_empty() && !finding.source.is_empty(),
-            "{}",
-            finding.rule
-        );
-        assert!(!finding.fix.is_empty(), "{} says nothing to type", finding.rule);
-    }
-    section.findings.iter().map(|finding| finding.rule).collect()
-}
-
-/// The rule fires on the quiet machine after `change`, and did not before.
-fn fires(rule: &str, change: impl FnOnce(&mut Machine)) {
-    assert_eq!(rules(quiet()), Vec::<&str>::new());
-    let mut machine = quiet();
-    change(&mut machine);
-    let found = rules(machine);
-    assert!(found.contains(&rule), "{rule} is not among {found:?}");
-}
-
-/// The same for a definition: `good` is silent about the rule, `bad` is not.
-fn defined(rule: &str, good: &str, bad: &str) {
-    let of = |devices: &str| {
-        let mut machine = quiet();
-        let xml = format!("<domain><name>web</name><cpu mode='host-model'/>{devices}</domain>");
-        let [told] = &domains_of(&xml, "web.xml", 1, "").unwrap()[..] else { panic!("one domain") };
-        machine.domains[0].add(told.clone());
-        rules(machine)
-    };
-    assert!(!of(good).contains(&rule), "{rule} fires on {good}");
-    assert!(of(bad).contains(&rule), "{rule} does not fire on {bad}");
-}
+use host::machine::{CpuUse, Domain, Irq, Nic, NicKind, Role, Steering, domains_of};
+use kvmscope_analysis::placement::rules as table;
+use quiet::{defined, fact, fires, quiet, rules, set, thread};
 
 #[test]
 fn threads_in_each_others_way() {
@@ -116,6 +36,24 @@ fn a_vm_that_may_run_anywhere_is_no_fault_until_it_waits() {
 }
 
 #[test]
+fn waiting_that_another_rule_explains_is_told_once() {
+    let mut machine = quiet();
+    machine.threads[2].affinity = Some(fact(set("0-1")));
+    machine.threads[3] = thread(Role::Vhost, 13, "0-1", 0.2, 0.6);
+    machine.threads[0] = thread(Role::Vcpu(0), 11, "0", 0.5, 0.4);
+    machine.domains[0].emulator_pins = vec![fact(set("0-1"))];
+    let found = rules(machine.clone());
+    assert!(found.contains(&"PLC-OVERLAP") && !found.contains(&"PLC-STARVED"), "{found:?}");
+    machine.threads[1] = thread(Role::Vcpu(1), 12, "5", 0.5, 0.4);
+    assert!(rules(machine).contains(&"PLC-STARVED"), "nobody explains that a vCPU waits on CPU 5");
+    let mut stacked = quiet();
+    stacked.threads[0] = thread(Role::Vcpu(0), 11, "0", 0.5, 0.5);
+    stacked.threads[1] = thread(Role::Vcpu(1), 12, "0", 0.5, 0.5);
+    let found = rules(stacked);
+    assert!(found.contains(&"PLC-STACKED") && !found.contains(&"PLC-STARVED"), "{found:?}");
+}
+
+#[test]
 fn a_stacked_vcpu_that_sleeps_is_no_fault() {
     let mut machine = quiet();
     machine.threads[1] = thread(Role::Vcpu(1), 12, "0", 0.01, 0.0);
@@ -126,7 +64,7 @@ fn a_stacked_vcpu_that_sleeps_is_no_fault() {
 fn pins_that_do_not_fit_the_machine() {
     fires("PLC-OFFLINE", |machine| machine.domains[0].emulator_pins = vec![fact(set("2-3,12"))]);
     fires("PLC-ISOL", |machine| machine.topology.isolated = Some(set("2-3")));
-    fires("PLC-FLOAT", |machine| machine.threads[3].affinity = Some(fact(set("0-7"))));
+    fires("PLC-FLOAT", |machine| machine.threads[2].affinity = Some(fact(set("0-7"))));
     fires("PLC-LATE", |machine| machine.threads[3].affinity = Some(fact(set("2"))));
     fires("PLC-ESCAPE", |machine| {
         machine.threads[0].cgroup = Some("/machine.slice/web".into());
@@ -241,7 +179,7 @@ fn queues_and_topology_and_settings() {
 
 #[test]
 fn each_rule_says_what_being_wrong_about_it_costs() {
-    for rule in RULES {
+    for rule in table::rules() {
         let (_, wrong) =
             rule.why.split_once(" If this is wrong: ").unwrap_or_else(|| panic!("{}: {}", rule.id, rule.why));
         assert!(wrong.ends_with('.') && wrong.len() > 20, "{}: {wrong}", rule.id);

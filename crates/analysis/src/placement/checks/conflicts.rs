@@ -1,0 +1,91 @@
+//! Rules that contradict each other on this host: both sides are shown with what decides, and neither is proposed by itself.
+
+use super::{guest, knobs};
+use crate::placement::model::Model;
+use crate::shared::Hit;
+use base::Severity;
+use base::number::list;
+use host::machine::Domain;
+
+/// Setting of transparent huge pages.
+pub const THP: &str = "sys/kernel/mm/transparent_hugepage/enabled";
+/// Setting of automatic balancing between nodes.
+pub const BALANCING: &str = "proc/sys/kernel/numa_balancing";
+
+/// The names of domains that a condition holds for.
+fn named(model: &Model, wanted: impl Fn(&Domain) -> bool) -> Vec<String> {
+    model.machine.domains.iter().filter(|domain| wanted(domain)).map(|domain| domain.name.clone()).collect()
+}
+
+/// Huge pages by themselves: off for isolated CPUs, on for guests that have no huge pages of their own.
+pub fn huge_pages(model: &Model) -> Vec<Hit> {
+    let Some(setting) = model.machine.settings.get(THP).filter(|_| knobs::is_partitioned(model)) else {
+        return Vec::new();
+    };
+    let on_them = named(model, |domain| domain.whole.is_some() && !domain.huge_pages);
+    if on_them.is_empty() {
+        return Vec::new();
+    }
+    let title = "two rules contradict each other on transparent huge pages";
+    vec![
+        Hit::new("thp", Severity::Info, title)
+            .seen(
+                format!(
+                    "CPUs are isolated here: profile network-latency sets never; now it is {}",
+                    setting.value.trim()
+                ),
+                &setting.place,
+            )
+            .seen(
+                format!("{} without <hugepages/>: their memory is on huge pages only by themselves", list(&on_them)),
+                "libvirt",
+            ),
+    ]
+}
+
+/// Balancing between nodes: off for pinned guests, on for those that float over nodes.
+pub fn balancing(model: &Model) -> Vec<Hit> {
+    let Some(setting) = model.machine.settings.get(BALANCING).filter(|_| knobs::is_partitioned(model)) else {
+        return Vec::new();
+    };
+    let online = &model.machine.topology.online;
+    let floats = |domain: &Domain| {
+        let mut vcpus = model.vcpus(domain).peekable();
+        vcpus.peek().is_some()
+            && vcpus.all(|thread| thread.affinity.as_ref().is_some_and(|set| online.is_within(&set.value)))
+    };
+    let floating = named(model, floats);
+    let pinned = named(model, |domain| !floats(domain));
+    if model.machine.topology.nodes().len() < 2 || floating.is_empty() || pinned.is_empty() {
+        return Vec::new();
+    }
+    let title = "two rules contradict each other on balancing memory between nodes";
+    vec![
+        Hit::new("numa_balancing", Severity::Info, title)
+            .seen(
+                format!("{} pinned: profile network-latency sets 0; now it is {}", list(&pinned), setting.value.trim()),
+                &setting.place,
+            )
+            .seen(
+                format!(
+                    "{} may run on every node: without balancing their memory stays where it first was",
+                    list(&floating)
+                ),
+                "table threads",
+            ),
+    ]
+}
+
+/// More queues for many vCPUs, but no CPU for more workers.
+pub fn queues(model: &Model) -> Vec<Hit> {
+    let crowded = super::overlap::workers(model);
+    let both = guest::few_queues(model)
+        .into_iter()
+        .filter(|hit| crowded.iter().any(|other| hit.subject.starts_with(&format!("{}-", other.subject))));
+    let hits = both.map(|mut hit| {
+        hit.title = format!("two rules contradict each other on queues: {}", hit.title);
+        hit.severity = Severity::Info;
+        hit.seen("its workers have no CPU without a vCPU left: PLC-WORKERS asks for fewer", "table threads")
+    });
+    hits.collect()
+}

@@ -1,0 +1,88 @@
+//! A machine on which nothing is wrong, and what rules say after one change.
+
+use base::CpuSet;
+use host::Machine;
+use host::machine::{Cpu, CpuUse, Domain, Fact, Node, Role, Thread, domains_of};
+use kvmscope_analysis::placement::{Wishes, build, section::section};
+
+pub fn set(list: &str) -> CpuSet {
+    CpuSet::parse(list).unwrap()
+}
+
+pub fn fact<T>(value: T) -> Fact<T> {
+    Fact::new(value, "test:1")
+}
+
+/// A thread of VM `web` with its mask, and what it ran and waited.
+pub fn thread(role: Role, tid: i32, cpus: &str, run: f64, wait: f64) -> Thread {
+    let mut thread = Thread::new(role, role.to_string());
+    (thread.vm, thread.pid, thread.tid) = (Some("web".into()), Some(10), Some(tid));
+    thread.affinity = Some(fact(set(cpus)));
+    thread.last_cpu = set(cpus).first().map(fact);
+    (thread.run_share, thread.wait_share) = (Some(fact(run)), Some(fact(wait)));
+    thread
+}
+
+/// Eight CPUs on eight cores and two nodes; a VM with two pinned vCPUs and its helpers beside them. Nothing is wrong.
+pub fn quiet() -> Machine {
+    let mut machine = Machine::default();
+    for cpu in 0..8 {
+        machine
+            .topology
+            .cpus
+            .insert(cpu, Cpu { core: cpu, package: Some(cpu / 4), node: Some(cpu / 4), last_cache: None });
+        machine.topology.online.insert(cpu);
+        machine.cpu_use.insert(cpu, CpuUse { idle: 1.0, ..CpuUse::default() });
+    }
+    for node in 0..2 {
+        let distances = [(node, 10), (1 - node, 21)].into();
+        machine.nodes.insert(node, Node { total_bytes: Some(1 << 34), distances, ..Node::default() });
+    }
+    machine.threads = vec![
+        thread(Role::Vcpu(0), 11, "0", 0.5, 0.0),
+        thread(Role::Vcpu(1), 12, "1", 0.5, 0.0),
+        thread(Role::Emulator, 10, "2-3", 0.01, 0.0),
+        thread(Role::Vhost, 13, "2-3", 0.3, 0.0),
+    ];
+    let mut domain = Domain { name: "web".into(), vcpus: Some(2), ..Domain::default() };
+    domain.vcpu_pins = [(0, fact(set("0"))), (1, fact(set("1")))].into();
+    domain.emulator_pins = vec![fact(set("2-3"))];
+    machine.domains = vec![domain];
+    machine
+}
+
+pub fn rules(machine: Machine) -> Vec<&'static str> {
+    let model = build::model(base::Level::At(0), "L0", machine, false, &Wishes::default());
+    let section = section(&[model]);
+    for finding in &section.findings {
+        assert!(
+            !finding.evidence.is_empty() && !finding.title.is_empty() && !finding.source.is_empty(),
+            "{}",
+            finding.rule
+        );
+        assert!(!finding.fix.is_empty(), "{} says nothing to type", finding.rule);
+    }
+    section.findings.iter().map(|finding| finding.rule).collect()
+}
+
+/// The rule fires on the quiet machine after `change`, and did not before.
+pub fn fires(rule: &str, change: impl FnOnce(&mut Machine)) {
+    assert_eq!(rules(quiet()), Vec::<&str>::new());
+    let mut machine = quiet();
+    change(&mut machine);
+    let found = rules(machine);
+    assert!(found.contains(&rule), "{rule} is not among {found:?}");
+}
+
+/// The same for a definition: `good` is silent about the rule, `bad` is not.
+pub fn defined(rule: &str, good: &str, bad: &str) {
+    let of = |devices: &str| {
+        let mut machine = quiet();
+        let xml = format!("<domain><name>web</name><cpu mode='host-model'/>{devices}</domain>");
+        let [told] = &domains_of(&xml, "web.xml", 1, "").unwrap()[..] else { panic!("one domain") };
+        machine.domains[0].add(told.clone());
+        rules(machine)
+    };
+    assert!(!of(good).contains(&rule), "{rule} fires on {good}");
+    assert!(of(bad).contains(&rule), "{rule} does not fire on {bad}");
+}

@@ -1,0 +1,169 @@
+//! A VM by QEMU's command line: what it was started with, where no libvirt describes it.
+//!
+//! In: `/proc/<pid>/cmdline`, arguments ended by zero bytes. Out: a [`Domain`] without pins, because QEMU takes none.
+//! ```text
+//! -smp 4,sockets=1,cores=2,threads=2    -m 4G    -cpu host    -object iothread,id=io0
+//! -netdev tap,id=n0,vhost=on,queues=2   -device virtio-net-pci,netdev=n0     or JSON: -netdev {"type":"tap",..}
+//! ```
+//! Options: qemu(1) 7.2; a comma in a value is doubled (docs/system/invocation, "QemuOpts"). Libvirt writes JSON since 8.0.
+
+use super::{Disk, Domain, Fact, GuestTopology, Interface};
+use base::CpuSet;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// An option's keys and values; what has no key is `type`.
+type Keys = BTreeMap<String, String>;
+
+/// Describes the VM `name`; facts are quoted by `place`.
+pub fn domain_of(command: &str, name: &str, place: &str) -> Domain {
+    let mut domain = Domain { name: name.to_owned(), ..Domain::default() };
+    let arguments: Vec<&str> = command.split('\0').collect();
+    let options: Vec<(&str, Keys)> =
+        arguments.windows(2).filter_map(|pair| Some((pair[0].strip_prefix('-')?, keys(pair[1])))).collect();
+    let devices: Vec<&Keys> = options.iter().filter(|(option, _)| *option == "device").map(|(_, keys)| keys).collect();
+    for (option, keys) in &options {
+        let of = |key: &str| keys.get(key).map(String::as_str);
+        let kind = of("type").or(of("driver")).or(of("qom-type")).unwrap_or_default();
+        match *option {
+            "smp" => processors(&mut domain, keys, place),
+            "m" => domain.memory_bytes = of("type").or(of("size")).and_then(|size| bytes(size, 1 << 20)),
+            "cpu" => {
+                let mode = if matches!(kind, "host" | "max") { "host-passthrough" } else { "custom" };
+                domain.cpu_mode = Some(Fact::new(mode.to_owned(), place));
+            }
+            "mem-path" => domain.huge_pages |= kind.contains("hugepages"),
+            "object" if kind == "iothread" => domain.iothreads += 1,
+            "object" if kind.starts_with("memory-backend-") => {
+                domain.huge_pages |= of("mem-path").is_some_and(|path| path.contains("hugepages"));
+                let nodes = of("host-nodes").and_then(CpuSet::parse).filter(|nodes| !nodes.is_empty());
+                let policy = of("policy").unwrap_or("default").to_owned();
+                domain.memory_nodes = nodes.map(|nodes| (nodes, policy)).or_else(|| domain.memory_nodes.take());
+            }
+            "netdev" => domain.interfaces.extend(interface(keys, kind, &devices, place)),
+            "drive" if of("if") != Some("none") || of("file").is_some() => domain.disks.extend(disk(keys, place)),
+            "device" if kind == "vfio-pci" => {
+                let address = of("host").unwrap_or_default();
+                let address =
+                    if address.matches(':').count() == 1 { format!("0000:{address}") } else { address.to_owned() };
+                domain.host_devices.push(Fact::new(address, place));
+            }
+            "device" if kind == "usb-tablet" => domain.unused.push(Fact::new("USB tablet".to_owned(), place)),
+            _ => {}
+        }
+    }
+    domain
+}
+
+/// `key=value,..` or a JSON object; values within values are left alone.
+fn keys(text: &str) -> Keys {
+    if let Ok(Value::Object(object)) = serde_json::from_str::<Value>(text) {
+        let plain = |value: &Value| match value {
+            Value::String(text) => Some(text.clone()),
+            Value::Bool(on) => Some(if *on { "on" } else { "off" }.to_owned()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        };
+        return object.iter().filter_map(|(key, value)| Some((key.clone(), plain(value)?))).collect();
+    }
+    let mut keys = Keys::new();
+    for part in text.replace(",,", "\u{1}").split(',') {
+        let (key, value) = part.split_once('=').unwrap_or(("type", part));
+        // Only what stands first may leave out its key; `on` later is a switch.
+        let key = if keys.contains_key("type") && key == "type" { value } else { key };
+        keys.insert(key.to_owned(), value.replace('\u{1}', ","));
+    }
+    keys
+}
+
+fn processors(domain: &mut Domain, keys: &Keys, place: &str) {
+    let number = |key: &str| keys.get(key).and_then(|value| value.parse::<u32>().ok());
+    domain.vcpus = number("type").or(number("cpus"));
+    if ["sockets", "cores", "threads"].iter().any(|key| keys.contains_key(*key)) {
+        let [sockets, cores, threads] = ["sockets", "cores", "threads"].map(|key| number(key).unwrap_or(1));
+        domain.topology = Some(Fact::new(GuestTopology { sockets, cores, threads }, place));
+        domain.vcpus = domain.vcpus.or_else(|| sockets.checked_mul(cores)?.checked_mul(threads));
+    }
+}
+
+/// `4G`, `4096` (MiB), `4194304k`.
+fn bytes(text: &str, plain: u64) -> Option<u64> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => plain,
+        "b" => 1,
+        "k" => 1 << 10,
+        "m" => 1 << 20,
+        "g" => 1 << 30,
+        "t" => 1 << 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// A back end with the card that the guest sees of it.
+fn interface(keys: &Keys, kind: &str, devices: &[&Keys], place: &str) -> Option<Interface> {
+    let id = keys.get("id")?;
+    let device = devices.iter().find(|device| device.get("netdev") == Some(id));
+    let model = device.and_then(|device| device.get("type").or(device.get("driver"))).map(String::as_str);
+    let model = model.map(|model| if model.starts_with("virtio-net") { "virtio" } else { model }.to_owned());
+    let fds = |key: &str| keys.get(key).map(|fds| fds.split(':').count() as u32);
+    let vhost = keys.get("vhost").is_some_and(|on| on == "on") || keys.contains_key("vhostfds");
+    Some(Interface {
+        place: place.to_owned(),
+        name: id.clone(),
+        kind: match kind {
+            "vhost-user" => "vhostuser",
+            "bridge" => "bridge",
+            "tap" => "ethernet",
+            other => other,
+        }
+        .to_owned(),
+        source: keys.get("br").or(keys.get("ifname")).cloned(),
+        mode: None,
+        model,
+        driver: Some(if vhost { "vhost" } else { "qemu" }.to_owned()),
+        queues: keys.get("queues").and_then(|count| count.parse().ok()).or(fds("vhostfds")).or(fds("fds")),
+    })
+}
+
+fn disk(keys: &Keys, place: &str) -> Option<Disk> {
+    let of = |key: &str| keys.get(key).cloned();
+    Some(Disk {
+        place: place.to_owned(),
+        target: of("id").or(of("file"))?,
+        bus: of("if"),
+        cache: of("cache"),
+        io: of("aio"),
+        iothread: None,
+        format: of("format"),
+        throttled: keys.keys().any(|key| key.starts_with("throttling.") || matches!(key.as_str(), "iops" | "bps")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_and_json_describe_a_vm() {
+        let command = "/usr/bin/kvm\0-name\0web\0-smp\x004,sockets=1,cores=2,threads=2\0-m\x004G\0-cpu\0host,+x2apic\0\
+            -object\0iothread,id=io0\0-object\0{\"qom-type\":\"memory-backend-file\",\"mem-path\":\"/dev/hugepages/x\",\"host-nodes\":\"1\",\"policy\":\"bind\"}\0\
+            -netdev\0tap,id=n0,ifname=tap0,vhost=on,queues=2\0-device\0virtio-net-pci,netdev=n0,mq=on\0\
+            -netdev\0{\"type\":\"tap\",\"fds\":\"3:4\",\"vhost\":true,\"vhostfds\":\"5:6\",\"id\":\"n1\"}\0-device\0{\"driver\":\"e1000\",\"netdev\":\"n1\"}\0\
+            -drive\0file=/a,,b.raw,if=virtio,cache=none,aio=native,format=raw\0-device\0vfio-pci,host=04:10.1\0-enable-kvm\0";
+        let domain = domain_of(command, "web", "proc/9/cmdline");
+        assert_eq!((domain.vcpus, domain.memory_bytes, domain.iothreads), (Some(4), Some(4 << 30), 1));
+        assert_eq!(domain.topology.unwrap().value, GuestTopology { sockets: 1, cores: 2, threads: 2 });
+        assert_eq!((domain.cpu_mode.unwrap().value.as_str(), domain.huge_pages), ("host-passthrough", true));
+        assert_eq!(domain.memory_nodes.unwrap().0.to_string(), "1");
+        let [first, second] = &domain.interfaces[..] else { panic!("{:?}", domain.interfaces) };
+        assert_eq!((first.workers(), first.source.as_deref()), (Some(2), Some("tap0")));
+        assert_eq!((second.model.as_deref(), second.queues, second.workers()), (Some("e1000"), Some(2), Some(0)));
+        let disk = &domain.disks[0];
+        assert_eq!((disk.target.as_str(), disk.io.as_deref()), ("/a,b.raw", Some("native")));
+        assert_eq!(domain.host_devices[0].value, "0000:04:10.1");
+        assert!(domain.whole.is_none(), "nobody but libvirt's own XML says that there is no more");
+        assert_eq!(domain_of("qemu\0-smp\0", "x", "p").vcpus, None);
+    }
+}

@@ -1,0 +1,52 @@
+//! On which nodes the memory of VMs lies, by `numa_maps` of their processes.
+//!
+//! Reading it walks all of a process's page tables, so that snapshots take it on request only; sosreports take it always.
+//! Each line is a mapping: `7f.. bind:0 file=.. huge N0=512 N1=3 kernelpagesize_kB=2048` (fs/proc/task_mmu.c, Linux 6.12).
+
+use crate::Snapshot;
+use crate::machine::{Fact, Machine};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Counts the pages of each VM whose process is known.
+pub(super) fn of_vms(snapshot: &Snapshot, machine: &mut Machine) {
+    // A thread in the kernel serves a VM and has another process.
+    let owned = machine.threads.iter().filter(|thread| thread.role != crate::machine::Role::Vhost);
+    let processes: BTreeSet<(i32, String)> =
+        owned.filter_map(|thread| Some((thread.pid?, thread.vm.clone()?))).collect();
+    for (pid, vm) in processes {
+        let path = format!("proc/{pid}/numa_maps");
+        if let Some(nodes) = snapshot.read(&path).map(|text| nodes(&text)).filter(|nodes| !nodes.is_empty()) {
+            machine.vm_memory.insert(vm, Fact::new(nodes, path));
+        }
+    }
+}
+
+/// Bytes on each node, of what is written to: mappings of program files are shared with others and small.
+fn nodes(text: &str) -> BTreeMap<u32, u64> {
+    let mut nodes = BTreeMap::new();
+    for line in text.lines() {
+        let field = |key: &str| line.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+        let page_kib: u64 = field("kernelpagesize_kB").and_then(|size| size.parse().ok()).unwrap_or(4);
+        for word in line.split_whitespace().filter(|word| word.starts_with('N')) {
+            let pair =
+                word[1..].split_once('=').and_then(|(node, pages)| Some((node.parse().ok()?, pages.parse().ok()?)));
+            let Some((node, pages)) = pair else { continue };
+            let bytes = u64::saturating_mul(pages, page_kib << 10);
+            let sum: &mut u64 = nodes.entry(node).or_default();
+            *sum = sum.saturating_add(bytes);
+        }
+    }
+    nodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_have_sizes() {
+        let text = "7f00 bind:0 file=/dev/hugepages/x huge dirty=3 N0=2 N1=1 kernelpagesize_kB=2048\n\
+                    7e00 default anon=5 dirty=5 N1=5 kernelpagesize_kB=4\n7d00 default file=/lib/x mapped=1 N=x\n";
+        assert_eq!(nodes(text), [(0, 4 << 20), (1, (2 << 20) + (20 << 10))].into());
+    }
+}
