@@ -33,19 +33,23 @@ pub fn domain_xml(machine: &Machine, proposal: &Proposal, plan: &Plan, domain: &
     line("<domain>".to_owned());
     line(format!("  <name>{}</name>", escaped(&domain.name)));
     line(format!("  <vcpu placement='static'>{count}</vcpu>"));
-    if domain.iothreads > 0 {
-        line(format!("  <iothreads>{}</iothreads>", domain.iothreads));
+    let iothreads = domain.iothread_numbers();
+    if !iothreads.is_empty() {
+        line(format!("  <iothreads>{}</iothreads>", iothreads.len()));
+    }
+    if !domain.iothread_ids.is_empty() {
+        line("  <iothreadids>".to_owned());
+        iothreads.iter().for_each(|number| line(format!("    <iothread id='{number}'/>")));
+        line("  </iothreadids>".to_owned());
     }
     line("  <cputune>".to_owned());
     vcpus.iter().for_each(|(vcpu, cpus)| line(format!("    <vcpupin vcpu='{vcpu}' cpuset='{cpus}'/>")));
     if let Some(cpus) = place(Role::Emulator) {
         line(format!("    <emulatorpin cpuset='{cpus}'/>"));
-        // Without an element of its own an iothread has the set of the vCPUs, not of the emulator.
-        let of_helpers = (1..=domain.iothreads).filter(|number| place(Role::IoThread(*number)).is_none());
-        of_helpers.for_each(|number| line(format!("    <iothreadpin iothread='{number}' cpuset='{cpus}'/>")));
     }
-    for number in 1..=domain.iothreads {
-        if let Some(cpus) = place(Role::IoThread(number)) {
+    for number in iothreads {
+        // Without an element of its own an iothread has the set of the vCPUs, not of the emulator.
+        if let Some(cpus) = place(Role::IoThread(number)).or_else(|| place(Role::Emulator)) {
             line(format!("    <iothreadpin iothread='{number}' cpuset='{cpus}'/>"));
         }
     }
