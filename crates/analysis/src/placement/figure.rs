@@ -61,7 +61,11 @@ fn links(model: &Model, plan: &Plan) -> Vec<String> {
             && home != *node
         {
             let whose = if subject.vm.is_empty() { "the host" } else { &subject.vm };
-            let what = if about.kind == Kind::Irq { "its device" } else { "memory" };
+            let what = match about.kind {
+                Kind::Irq => "its device",
+                Kind::Pmd => "its ports",
+                _ => "memory",
+            };
             away.entry((whose.to_owned(), what, home, *node)).or_default().push(subject.name.clone());
         }
     }

@@ -177,6 +177,13 @@ fn unknown(model: &Model) -> Vec<Unknown> {
             "What two busy siblings do together was not measured here; 1.25 of one core is assumed.".to_owned(),
         );
     }
+    if let Some((found, least)) = model.proposal.gap() {
+        let text = format!(
+            "Whether a better placement exists is not proven: the best that was found lacks {found:.2} CPUs, and none can \
+             lack fewer than {least:.2}."
+        );
+        say("better_placement", Some(found - least), "CPUs", text);
+    }
     // Files that a device's driver does not answer say nothing about placement.
     for line in machine.unread.iter().filter(|line| !line.starts_with("sys/class/net")).take(8) {
         say("unread", None, "", line.clone());

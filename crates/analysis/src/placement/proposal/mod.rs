@@ -14,7 +14,7 @@ pub use domain_xml::domain_xml;
 pub use units::{Subject, What};
 
 use super::model::Wishes;
-use super::solver::{Goal, Kind, NOW, Plan, REMOTE_DISTANCE, Room, Task, plans};
+use super::solver::{Goal, Kind, NOW, PROVEN, Plan, REMOTE_DISTANCE, Room, Task, plans};
 use host::Machine;
 
 /// Placements that are shown.
@@ -67,6 +67,15 @@ impl Proposal {
     /// CPUs that are wanted and not given under a plan, all threads together.
     pub fn missing(&self, plan: &Plan) -> f64 {
         self.task.units.iter().zip(&plan.shares).map(|(unit, share)| (unit.demand - share).max(0.0)).sum()
+    }
+
+    /// CPUs missing in the best plan, and what must be missing in every plan; `None` where the best is proven, or nothing
+    /// can be better.
+    pub fn gap(&self) -> Option<(f64, f64)> {
+        let best = self.plans.iter().min_by(|a, b| a.score.total.total_cmp(&b.score.total))?;
+        let proven = best.idea == PROVEN || self.improving().next().is_none();
+        let (found, least) = (self.missing(best), self.task.missing_at_least());
+        (!proven && found > least + 0.01).then_some((found, least))
     }
 
     /// What a plan is to be had for, against the others, in a line.

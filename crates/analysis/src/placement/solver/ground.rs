@@ -68,12 +68,15 @@ impl<'a> Ground<'a> {
         self.task.units.iter().map(|unit| place(&unit.now).unwrap_or_else(|| all.clone())).collect()
     }
 
-    /// The same, on CPUs that each unit may be given; what is kept stays.
+    /// The same, but off the CPUs that the user reserved: what was there may run on any other CPU. What is kept stays.
     pub fn start(&self) -> Vec<CpuSet> {
+        let reserved: CpuSet = self.task.cpus.iter().filter(|room| room.reserved).map(|room| room.cpu).collect();
         let mut places = self.now();
-        for unit in (0..places.len()).filter(|unit| !self.task.units[*unit].kept) {
-            let inside = places[unit].and(self.allowed(unit));
-            places[unit] = if inside.is_empty() { self.allowed(unit).clone() } else { inside };
+        for (unit, about) in self.task.units.iter().enumerate().filter(|(_, unit)| !unit.kept) {
+            if matches!(about.kind, Kind::Vcpu | Kind::Pmd | Kind::Helpers) && places[unit].meets(&reserved) {
+                let inside = places[unit].without(&reserved);
+                places[unit] = if inside.is_empty() { self.allowed(unit).clone() } else { inside };
+            }
         }
         places
     }

@@ -90,7 +90,9 @@ fn swap(ground: &Ground<'_>, places: &mut [CpuSet], movable: &[usize], best: &mu
     let kind = |unit: usize| ground.task.units[unit].kind;
     for (index, first) in movable.iter().enumerate() {
         for second in movable[index + 1..].iter().filter(|second| kind(**second) == kind(*first)) {
-            if places[*first] == places[*second] {
+            // What may stay on a CPU that is not given to anybody else may not pass it on.
+            let given = |unit: usize| places[unit].is_within(ground.allowed(unit));
+            if places[*first] == places[*second] || !given(*first) || !given(*second) {
                 continue;
             }
             places.swap(*first, *second);

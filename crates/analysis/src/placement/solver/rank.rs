@@ -7,7 +7,7 @@ use super::exact;
 use super::ground::Ground;
 use super::improve::{improved, is_small, pruned};
 use super::score::POINTS;
-use super::starts::{helpers, housekeeping, singles, whole_nodes};
+use super::starts::{cheapest, helpers, housekeeping, singles, whole_nodes};
 use super::{Goal, Kind, Plan, Score, Task};
 use base::CpuSet;
 
@@ -24,7 +24,7 @@ pub fn plans(task: &Task) -> Vec<Plan> {
     }
     let ground = Ground::of(task);
     let now = ground.now();
-    let start = ground.start();
+    let start = settled(&ground, ground.start());
     let mut plans = vec![plan(&ground, NOW, now.clone())];
     for (idea, places) in ideas(&ground, &start) {
         let places = if task.goal == Goal::Latency { housekeeping(&ground, places) } else { places };
@@ -44,6 +44,19 @@ pub fn plans(task: &Task) -> Vec<Plan> {
         Err(exact::TooLarge) => {}
     }
     ranked(plans)
+}
+
+/// A vCPU or polling thread that had one CPU, and had to leave it, gets one again.
+fn settled(ground: &Ground<'_>, mut places: Vec<CpuSet>) -> Vec<CpuSet> {
+    let now = ground.now();
+    for unit in (0..places.len()).filter(|unit| now[*unit].len() == 1 && ground.task.units[*unit].kind.is_single()) {
+        if places[unit].len() > 1
+            && let Some(cheapest) = cheapest(ground, &places, unit, 1).pop()
+        {
+            places[unit] = cheapest;
+        }
+    }
+    places
 }
 
 /// What could be done, in words and places.

@@ -19,11 +19,12 @@ pub struct Score {
     pub remote: f64,
     /// CPUs' worth of interrupts on CPUs of vCPUs and polling threads.
     pub interrupted: f64,
-    /// CPUs of pinned vCPUs and polling threads on which helpers may run as well, busy or not.
+    /// CPUs' worth of helpers on CPUs of pinned vCPUs and polling threads, if they use their sets evenly, as they may; and a
+    /// hundredth for each such CPU.
     pub exposed: f64,
     /// Cores whose threads serve different VMs.
     pub strangers: f64,
-    /// Polling threads, and for goal latency vCPUs, that share a CPU with somebody.
+    /// Polling threads, counted four times, and for goal latency vCPUs, that share a CPU with somebody.
     pub shared: f64,
     /// For goal latency: CPUs of vCPUs and polling threads on which the kernel's own work may run.
     pub disturbed: f64,
@@ -82,13 +83,15 @@ impl Score {
             score.remote += unit.kind.weight() * load.remote[index];
             match unit.kind {
                 Kind::Irq => score.interrupted += unit.demand * f64::from(held) / place.len() as f64,
-                Kind::Helpers => score.exposed += f64::from(held),
+                Kind::Helpers => score.exposed += f64::from(held) * (unit.demand / place.len() as f64 + 0.01),
                 _ => {}
             }
             let alone = |users: Users| users.pinned == 1 && users.floating + users.helpers + users.irqs == 0;
             let private = || place.len() == 1 && ground.positions(place).all(|cpu| alone(users[cpu]));
             let wants = unit.kind == Kind::Pmd || unit.kind == Kind::Vcpu && task.goal == Goal::Latency;
-            score.shared += f64::from(u8::from(wants && !private()));
+            if wants && !private() {
+                score.shared += if unit.kind == Kind::Pmd { 4.0 } else { 1.0 };
+            }
             if unit.kind != Kind::Housekeeping && unit.kind != Kind::Irq && !unit.kept {
                 let reserved = ground.positions(place).any(|cpu| task.cpus[cpu].reserved);
                 score.reserved += f64::from(u8::from(reserved));
@@ -98,9 +101,8 @@ impl Score {
         score.strangers = strangers.iter().filter(|strangers| **strangers).count() as f64;
         let of_goal = of_goal(ground, &users, &mut score);
         score.total = POINTS * (score.shortfall + score.starved + score.remote)
-            + 500.0 * (score.shared + score.interrupted)
+            + 500.0 * (score.shared + score.interrupted + score.exposed)
             + 20.0 * (score.strangers + score.disturbed)
-            + 5.0 * score.exposed
             + 2_000.0 * score.reserved
             + of_goal
             + score.moved;

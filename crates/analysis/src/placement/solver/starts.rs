@@ -69,7 +69,7 @@ impl Floor {
         let held = self.pinned[cpu] > 0;
         price += match about.kind {
             Kind::Irq if held => 0.05 + 0.5 * about.demand,
-            Kind::Pmd if held => 4.0,
+            Kind::Pmd if held || self.wanted[cpu] > 0.0 => 2.0,
             Kind::Vcpu | Kind::Pmd => 0.5 * self.irqs[cpu],
             _ => 0.0,
         };

@@ -117,7 +117,19 @@ fn hold(task: &Task) -> Result<(), TestCaseError> {
             }
             if plan.idea != NOW && !unit.kept {
                 let allowed = task.allowed(unit.kind);
-                prop_assert!(place.is_within(&allowed), "{:?} on {place}, allowed are {allowed}", unit.kind);
+                let reserved: CpuSet = task.cpus.iter().filter(|room| room.reserved).map(|room| room.cpu).collect();
+                let of_vm = matches!(unit.kind, Kind::Vcpu | Kind::Pmd | Kind::Helpers);
+                prop_assert!(
+                    !of_vm || !place.meets(&reserved) || allowed.meets(&reserved),
+                    "{place}, reserved {reserved}"
+                );
+                let now = unit.now.as_ref().map_or_else(|| task.all(), |now| now.and(&task.all()));
+                let stays = *place == if of_vm { now.without(&reserved) } else { now };
+                prop_assert!(
+                    stays || place.is_within(&allowed),
+                    "{}: {unit:?} on {place}, allowed {allowed}, reserved {reserved}",
+                    plan.idea
+                );
             }
         }
     }
