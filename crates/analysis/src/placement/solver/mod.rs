@@ -182,11 +182,21 @@ impl Task {
         self.distances.get(&(from, to)).copied().unwrap_or(far).max(10)
     }
 
-    /// CPUs that must be missing in every placement: what all want less what all cores can give.
+    /// CPUs that must be missing in every placement: what all threads want less what all cores can give at most.
+    ///
+    /// Two siblings that want `s` together get no more than `s`, and no more than `2 - c s`, where `c` is what a busy sibling
+    /// takes: `2 / (1 + c)` at most. Of more siblings either all have busy ones beside them, or they want less than 2 CPUs.
     pub fn missing_at_least(&self) -> f64 {
+        const TAKEN: f64 = 1.0 - SMT_YIELD / 2.0;
         let mut threads: std::collections::BTreeMap<u32, u32> = std::collections::BTreeMap::new();
         self.cpus.iter().for_each(|room| *threads.entry(room.core).or_default() += 1);
-        let most: f64 = threads.values().map(|threads| (f64::from(*threads) * SMT_YIELD / 2.0).max(1.0)).sum();
-        (self.units.iter().map(|unit| unit.demand).sum::<f64>() - most).max(0.0)
+        let most = |threads: &u32| match threads {
+            1 => 1.0,
+            2 => 2.0 / (1.0 + TAKEN),
+            more => (f64::from(*more) * (1.0 - TAKEN)).max(2.0),
+        };
+        let most: f64 = threads.values().map(most).sum();
+        let wanted = self.units.iter().filter(|unit| unit.kind != Kind::Irq).map(|unit| unit.demand);
+        (wanted.sum::<f64>() - most).max(0.0)
     }
 }

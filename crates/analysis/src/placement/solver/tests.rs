@@ -133,6 +133,10 @@ fn hold(task: &Task) -> Result<(), TestCaseError> {
             }
         }
     }
+    for plan in &first {
+        let missing: f64 = task.units.iter().zip(&plan.shares).map(|(unit, share)| unit.demand - share).sum();
+        prop_assert!(missing >= task.missing_at_least() - 1e-9, "{missing}, at least {}", task.missing_at_least());
+    }
     let effects: Vec<f64> = first.iter().take_while(|plan| plan.idea != NOW).map(|plan| plan.effect).collect();
     prop_assert!(effects.windows(2).all(|pair| pair[0] >= pair[1]), "most for each command first: {effects:?}");
     Ok(())
@@ -335,5 +339,9 @@ fn siblings_that_are_both_busy_share_a_core() {
     let task = Task { cpus: vec![room(0, 0, 0), room(1, 0, 0)], units, ..Task::default() };
     let shares = load(&task, &[CpuSet::one(0), CpuSet::one(1)]).shares;
     assert_eq!(shares, [SMT_YIELD / 2.0, SMT_YIELD / 2.0]);
-    assert!((task.missing_at_least() - (2.0 - SMT_YIELD)).abs() < 1e-9);
+    let half = [0.72, 0.72].map(|demand| unit(Kind::Vcpu, demand, ""));
+    let easy = Task { units: half.to_vec(), ..task.clone() };
+    assert_eq!(load(&easy, &[CpuSet::one(0), CpuSet::one(1)]).shares, [0.72, 0.72], "both get what they want");
+    assert_eq!(easy.missing_at_least(), 0.0);
+    assert!(task.missing_at_least() > 0.5 && task.missing_at_least() <= 2.0 - SMT_YIELD);
 }
