@@ -3,7 +3,7 @@
 use crate::placement::model::Model;
 use crate::shared::Hit;
 use base::number::{list, many, percent};
-use base::{CpuSet, Severity};
+use base::{Change, CpuSet, Severity};
 use host::machine::{Pmd, Role, Thread};
 
 /// Polling threads with the one CPU that each has.
@@ -99,19 +99,9 @@ fn masked(model: &Model, hit: &mut Hit) {
         );
         return;
     }
-    let set = |cpus: &CpuSet| format!("ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask={}", mask(cpus));
-    hit.fix.push(format!("{}   # CPUs {wanted}", set(&wanted)));
-    hit.undo.push(match &model.machine.switch.pmd_mask {
-        Some(old) => set(&old.value),
-        None => "ovs-vsctl remove Open_vSwitch . other_config pmd-cpu-mask".to_owned(),
-    });
-}
-
-/// A set as one number in hexadecimal, as Open vSwitch takes it.
-fn mask(cpus: &CpuSet) -> String {
-    let digit = |index: u32| (0..4).map(|bit| u32::from(cpus.contains(index * 4 + bit)) << bit).sum::<u32>();
-    let digits: String = (0..=cpus.last().unwrap_or(0) / 4).rev().map(|index| format!("{:x}", digit(index))).collect();
-    format!("0x{digits}")
+    // Empty: no mask was set.
+    let from = model.machine.switch.pmd_mask.as_ref().map_or(String::new(), |old| old.value.to_string());
+    hit.changes.push(Change::PmdMask { cpus: wanted.to_string(), from: Some(from) });
 }
 
 /// Polling threads that serve a card of another node, where queues are known to be busy or not known to be idle.
@@ -216,16 +206,5 @@ fn nearer(model: &Model, pmd: &Pmd, port: &str, node: u32, hit: &mut Hit) {
         None => hit.fix.push(format!(
             "ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=MASK   # with a CPU of node {node} in it"
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn masks_are_numbers() {
-        assert_eq!(mask(&CpuSet::parse("2,5").unwrap()), "0x24");
-        assert_eq!(mask(&CpuSet::parse("12-13,40-41").unwrap()), "0x30000003000");
     }
 }
