@@ -12,6 +12,7 @@ perf        linux-perf   perf.data: every event and field against perf script
 zstd        zstd         unpacking the large recordings
 cpio        cpio         the archive that a lab machine boots from
 qemu-system-x86_64 qemu-system-x86 the nested lab: SVM toys, booted, recorded and scored
+lstopo-no-graphics hwloc-nox topologies of generated hosts and of this machine
 chromium    chromium     the page of report --html, opened in a browser
 '
 missing=()

@@ -21,10 +21,15 @@ fn found<'a>(section: &'a Section, rule: &str) -> &'a Finding {
     section.findings.iter().find(|finding| finding.rule == rule).unwrap_or_else(|| panic!("{rule} did not fire"))
 }
 
+/// Rules that found something wrong, which proposals are not.
+fn wrong(section: &Section) -> Vec<&'static str> {
+    section.findings.iter().map(|finding| finding.rule).filter(|rule| *rule != "PLC-PROPOSAL").collect()
+}
+
 #[test]
 fn what_the_evidence_carries_is_found_and_no_more() {
     let section = seed();
-    let mut rules: Vec<&str> = section.findings.iter().map(|finding| finding.rule).collect();
+    let mut rules = wrong(&section);
     rules.sort_unstable();
     assert_eq!(rules, ["EVD-MASK", "EVD-ORDER", "PLC-OVERLAP", "PLC-SMT", "PLC-STACKED", "PLC-WORKERS"]);
     let overlap = found(&section, "PLC-OVERLAP");
@@ -91,6 +96,27 @@ fn the_tables_have_the_columns_that_programs_read() {
     );
 }
 
+/// One command that frees the helpers comes before the placements that move vCPUs as well and score better.
+#[test]
+fn the_cheapest_change_that_removes_the_contention_comes_first() {
+    let section = seed();
+    let first = section.findings.iter().find(|finding| finding.id() == "PLC-PROPOSAL@1").expect("a first placement");
+    assert_eq!(first.fix[0], "virsh emulatorpin bigip-virtio 1,3,5,7,9,11,13,15 --live --config");
+    assert_eq!(first.undo, ["virsh emulatorpin bigip-virtio 0,2,4,6,8,10,12,14 --live --config"]);
+    assert_eq!((first.changes.len(), first.needs), (1, base::Needs::Nothing));
+    let plans = section.table("plans").unwrap();
+    let [commands, effect, score] = ["commands", "effect", "score"].map(|name| plans.column(name).unwrap());
+    let number = |cell: &Cell| match cell {
+        Cell::F64(value) => *value,
+        Cell::U64(value) => *value as f64,
+        other => panic!("{other:?}"),
+    };
+    let at = |row: usize, column: usize| number(&plans.rows[row][column]);
+    assert_eq!(at(0, commands), 1.0);
+    assert!(at(0, effect) > at(1, effect) && at(1, commands) > 1.0);
+    assert!(at(1, score) < at(0, score), "the second brings more, for more commands");
+}
+
 /// The seed with the emulator already moved: what is then left to say.
 #[test]
 fn helpers_apart_are_no_overlap() {
@@ -103,7 +129,6 @@ fn helpers_apart_are_no_overlap() {
     ));
     let model = build::model(base::Level::At(0), "L0", host::paste::read(&texts), true, &Wishes::default());
     let section = section(&[model]);
-    let rules: Vec<&str> = section.findings.iter().map(|finding| finding.rule).collect();
-    assert_eq!(rules, ["PLC-STACKED", "PLC-SMT"], "the screen of that moment contradicts nothing");
+    assert_eq!(wrong(&section), ["PLC-STACKED", "PLC-SMT"], "the screen of that moment contradicts nothing");
     assert!(section.table("hypotheses").is_none());
 }

@@ -3,6 +3,7 @@
 //! `fix` and `undo` of a finding are these types printed; a program that applies a change executes the type and never
 //! a string out of a file.
 
+use crate::CpuSet;
 use serde::{Deserialize, Serialize};
 
 /// One change of a host.
@@ -57,6 +58,13 @@ pub enum Change {
         /// CPU list that holds now, where it is known.
         from: Option<String>,
     },
+    /// Let the polling threads of Open vSwitch run on these CPUs, one on each.
+    PmdMask {
+        /// CPU list; empty: no mask, which leaves it to the switch.
+        cpus: String,
+        /// CPU list that holds now, where it is known; empty: none is set.
+        from: Option<String>,
+    },
     /// Let a vCPU of a libvirt domain run on these CPUs only.
     VcpuPin {
         /// The domain.
@@ -104,6 +112,13 @@ impl Change {
                 format!("chrt --{policy} -p {priority} {tid}")
             }
             Change::IrqAffinity { irq, cpus, .. } => format!("echo {cpus} > /proc/irq/{irq}/smp_affinity_list"),
+            Change::PmdMask { cpus, .. } if cpus.is_empty() => {
+                "ovs-vsctl remove Open_vSwitch . other_config pmd-cpu-mask".to_owned()
+            }
+            Change::PmdMask { cpus, .. } => {
+                let mask = CpuSet::parse(cpus).unwrap_or_default().mask();
+                format!("ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask={mask}")
+            }
             Change::VcpuPin { domain, vcpu, cpus, .. } => {
                 format!("virsh vcpupin {domain} {vcpu} {cpus} --live --config")
             }
@@ -130,6 +145,7 @@ impl Change {
             | Change::TaskPolicy { to, from, .. } => (to, from),
             Change::TaskAffinity { cpus, from, .. }
             | Change::IrqAffinity { cpus, from, .. }
+            | Change::PmdMask { cpus, from }
             | Change::VcpuPin { cpus, from, .. }
             | Change::EmulatorPin { cpus, from, .. }
             | Change::IothreadPin { cpus, from, .. } => (cpus, from),
@@ -158,6 +174,16 @@ mod tests {
         let text = serde_json::to_string(&pin).unwrap();
         assert_eq!(serde_json::from_str::<Change>(&text).unwrap(), pin);
         assert!(serde_json::from_str::<Change>(r#"{"type":"Shell","command":"rm"}"#).is_err());
+    }
+
+    #[test]
+    fn a_mask_of_polling_threads_is_set_and_taken_away_again() {
+        let mask = |from: Option<&str>| Change::PmdMask { cpus: "1,9".into(), from: from.map(str::to_owned) };
+        assert_eq!(mask(None).command(), "ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=0x202");
+        assert_eq!(mask(None).undo(), None);
+        let back = "ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=0x1";
+        assert_eq!(mask(Some("0")).undo().unwrap(), back);
+        assert_eq!(mask(Some("")).undo().unwrap(), "ovs-vsctl remove Open_vSwitch . other_config pmd-cpu-mask");
     }
 
     #[test]

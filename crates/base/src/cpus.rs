@@ -69,6 +69,29 @@ impl CpuSet {
         Some(set)
     }
 
+    /// The mask as the kernel writes it: words of 32 bits, the highest first, as long as `like` is, which it wrote itself.
+    pub fn mask_like(&self, like: &str) -> String {
+        let words: Vec<&str> = like.trim().split(',').collect();
+        let needed = self.last().map_or(1, |last| last as usize / 32 + 1);
+        let count = words.len().max(needed);
+        let width = if count == words.len() { words[0].len() } else { 0 };
+        let word =
+            |index: usize| (0..32).filter(|bit| self.contains(index as u32 * 32 + bit)).map(|bit| 1_u32 << bit).sum();
+        let text = (0..count).rev().map(|index| {
+            let word: u32 = word(index);
+            let digits = if index + 1 == count { width } else { 8 };
+            format!("{word:0digits$x}")
+        });
+        text.collect::<Vec<_>>().join(",")
+    }
+
+    /// The mask as one number, as Open vSwitch and DPDK take it: `0xff`.
+    pub fn mask(&self) -> String {
+        let digits = self.mask_like("").replace(',', "");
+        let digits = digits.trim_start_matches('0');
+        format!("0x{}", if digits.is_empty() { "0" } else { digits })
+    }
+
     /// Adds a CPU; one beyond [`MOST_CPUS`] is left out.
     pub fn insert(&mut self, cpu: u32) {
         if cpu >= MOST_CPUS {
@@ -88,11 +111,14 @@ impl CpuSet {
 
     /// Its CPUs in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        let bits = |(index, word): (usize, &u64)| {
-            let (base, word) = (index as u32 * 64, *word);
-            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| base + bit)
-        };
-        self.words.iter().enumerate().flat_map(bits)
+        self.words.iter().enumerate().flat_map(|(index, word)| {
+            let mut left = *word;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros())?;
+                left &= left - 1;
+                Some(index as u32 * 64 + bit)
+            })
+        })
     }
 
     /// How many CPUs it has.
@@ -213,6 +239,12 @@ mod tests {
     fn masks_have_their_highest_word_first() {
         assert_eq!(CpuSet::parse_mask("00000001,80000003").unwrap().to_string(), "0-1,31-32");
         assert_eq!(CpuSet::parse_mask("0").unwrap().to_string(), "");
+        let set = CpuSet::parse("0-1,31-32").unwrap();
+        assert_eq!(set.mask_like("000000ff,ffffffff"), "00000001,80000003");
+        assert_eq!(set.mask_like("f,ffffffff"), "1,80000003");
+        assert_eq!(set.mask_like("ff"), "1,80000003", "longer than what stood there");
+        assert_eq!(CpuSet::one(1).mask_like("ffff"), "0002");
+        assert_eq!((set.mask(), CpuSet::default().mask()), ("0x180000003".to_owned(), "0x0".to_owned()));
         assert_eq!(CpuSet::parse_mask("0x30000003000").unwrap().to_string(), "12-13,40-41");
         for wrong in ["xyz", "", "1,2", &format!("1{}", "0".repeat(2_048))] {
             assert_eq!(CpuSet::parse_mask(wrong), None, "{wrong}");

@@ -9,6 +9,7 @@
 //! --paste FILE...       what people put in tickets               --/
 //! ```
 
+mod definitions;
 pub mod places;
 mod probe;
 mod wishes;
@@ -37,6 +38,9 @@ use wishes::WishOptions;
     kvmscope check fixtures/hosts-intel\n  \
     kvmscope check --paste ticket.txt top.txt\n  \
     kvmscope check --goal latency --keep web --reserve 0-1\n  \
+    kvmscope check --keep eth0 --keep pmd\n  \
+    kvmscope check --paste ticket.txt --xml > pins.xml\n  \
+    kvmscope check --json > report.json && kvmscope apply PLC-PROPOSAL@2 --from report.json --dry-run\n  \
     kvmscope check --json | jq '.sections[].tables.features'\n  \
     kvmscope check --fail-on high\n\n\
     Needs no root, but sees more with it, and changes nothing; --probe traces for a moment and needs root.\n\
@@ -64,6 +68,9 @@ pub struct Check {
     /// Print one JSON object (schema kvmscope/1) instead of text
     #[arg(long)]
     json: bool,
+    /// Print libvirt's elements for each domain under the first placement, or the one of this rank, and nothing else
+    #[arg(long, value_name = "RANK", num_args = 0..=1, default_missing_value = "1", conflicts_with_all = ["json", "csv"])]
+    xml: Option<u64>,
     /// Also write each table as a CSV file into DIR
     #[arg(long, value_name = "DIR")]
     csv: Option<PathBuf>,
@@ -117,7 +124,9 @@ impl Check {
             show::csv::write_csv(&sections, directory)?;
         }
         let mut out = BufWriter::new(std::io::stdout().lock());
-        if self.json {
+        if let Some(rank) = self.xml {
+            definitions::print(&mut out, &sections, rank)?;
+        } else if self.json {
             let answered =
                 show::json::Answered { recording: &input.recording, sections: &sections, problems: &problems };
             show::json::write(&mut out, "check", &[answered])?;

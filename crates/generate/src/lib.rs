@@ -14,6 +14,8 @@
 //! The program `generate` does the same from a command line: `--list`, `SCENARIO --format F --seed N -o DIR`, `--truth`,
 //! `--all` for fuzzing seeds, `--huge 10GB -o FILE` for the bar on memory.
 //!
+//! [`tree`] writes `/proc` and `/sys` of hosts that do not exist, for what reads machines.
+//!
 //! In: a scenario of [`scenario::ALL`] or [`scenario::random`], and a seed. Out: a [`Story`]. Equal seeds give equal
 //! stories on every machine.
 
@@ -27,6 +29,7 @@ pub mod random;
 pub mod reason;
 pub mod scenario;
 pub mod story;
+pub mod tree;
 pub mod truth;
 pub mod vcpu;
 

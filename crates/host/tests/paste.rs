@@ -116,3 +116,26 @@ fn damage_is_said_and_survived() {
     assert!(of("PID USER %CPU COMMAND\n").screens.is_empty());
     assert!(of("").is_empty());
 }
+
+#[test]
+fn what_the_programs_of_this_machine_print_is_understood_whole() {
+    let own = std::process::id().to_string();
+    let commands: [&[&str]; 6] = [
+        &["ps", "-eLo", "pid,tid,psr,pcpu,comm"],
+        &["ps", "-elfL"],
+        &["ps", "aux"],
+        &["lscpu", "-ae"],
+        &["taskset", "-pc", &own],
+        &["taskset", "-p", &own],
+    ];
+    for command in commands {
+        let output = std::process::Command::new(command[0]).args(&command[1..]).env("LC_ALL", "C").output();
+        let Ok(output) = output else {
+            println!("skipped: {}: it is not installed", command.join(" "));
+            continue;
+        };
+        let machine = of(&String::from_utf8_lossy(&output.stdout));
+        let (_, understood, lost) = machine.sources[0];
+        assert!(understood > 0 && lost == 0, "{}: {understood} lines understood, {lost} not", command.join(" "));
+    }
+}

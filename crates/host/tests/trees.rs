@@ -77,3 +77,44 @@ fn nodes_of_a_must_gather_are_machines() {
     let packed = machine(second);
     assert!(packed.threads.is_empty() && packed.unread[0].contains("tar -xf sysinfo.tgz"), "{:?}", packed.unread);
 }
+
+#[test]
+fn database_and_outputs_of_a_real_switch_agree() {
+    use kvmscope_host::paste;
+    let tree = fixture("ovs-dummy");
+    let output = |name: &str| {
+        let path = tree.join("sos_commands/openvswitch").join(name);
+        vec![(name.to_owned(), std::fs::read_to_string(path).unwrap())]
+    };
+    let ports = |machine: &Machine| {
+        let bridges = machine.switch.bridges.iter().map(|bridge| {
+            let mut ports: Vec<_> =
+                bridge.ports.iter().map(|port| (port.name.clone(), port.kind.clone(), port.rx_queues)).collect();
+            ports.sort();
+            (bridge.name.clone(), bridge.user_space, ports)
+        });
+        bridges.collect::<Vec<_>>()
+    };
+    let database = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(database.path().join("proc")).unwrap();
+    std::fs::create_dir_all(database.path().join("etc/openvswitch")).unwrap();
+    std::fs::copy(tree.join("etc/openvswitch/conf.db"), database.path().join("etc/openvswitch/conf.db")).unwrap();
+    let database = machine(database.path());
+    assert!(database.unread.is_empty(), "{:?}", database.unread);
+    let port = |name: &str, kind: &str, queues| (name.to_owned(), kind.to_owned(), queues);
+    let expected = [port("br0", "internal", None), port("p0", "dummy-pmd", Some(2)), port("p2", "dummy-pmd", Some(1))];
+    assert_eq!(ports(&database), [("br0".to_owned(), true, expected.to_vec())], "p1 was removed again");
+    assert_eq!(database.switch.pmd_mask.as_ref().unwrap().value.to_string(), "1-2", "a key's value was replaced");
+    assert_eq!(database.switch.lcore_mask, None, "a key was removed");
+    let lists = ["ovs-vsctl_-t_5_list_bridge", "ovs-vsctl_-t_5_list_port", "ovs-vsctl_-t_5_list_interface"]
+        .map(output)
+        .concat();
+    let lists = paste::read(&lists);
+    assert_eq!(ports(&lists), ports(&database));
+    assert_eq!(lists.sources.iter().map(|source| source.2).sum::<u64>(), 0, "every line is understood");
+    assert_eq!(ports(&paste::read(&output("ovs-vsctl_-t_5_show"))), ports(&database));
+    let listed = paste::read(&output("ovs-appctl_dpif-netdev.pmd-rxq-show")).switch.pmds;
+    let queues: Vec<_> = listed.iter().map(|pmd| (pmd.cpu, pmd.node, pmd.queues.len(), pmd.busy())).collect();
+    assert_eq!(queues, [(1, Some(0), 2, None), (2, Some(1), 1, None)], "usage was not available");
+    assert_eq!(machine(&tree).switch.pmd_cpus().to_string(), "1-2");
+}

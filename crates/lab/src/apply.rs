@@ -11,7 +11,7 @@
 
 use crate::Error;
 use crate::journal::pin::{self, Pin, Pinned, Scope};
-use crate::journal::{Entry, Owner, Step, thread};
+use crate::journal::{Entry, Owner, Step, polling, thread};
 use base::{Change, CpuSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -92,6 +92,12 @@ impl Host {
                 let from = from.as_deref().map(list).transpose()?.map(|from| from.to_string());
                 let needed = needed(&format!("interrupt {irq}"), now, list(cpus)?.to_string(), from)?;
                 Ok(needed.map(|(old, new)| Step::CpuList { path, old, new }))
+            }
+            Change::PmdMask { cpus, .. } => {
+                let now = polling::read()?.to_string();
+                let from = from.as_deref().map(set).transpose()?.map(|from| from.to_string());
+                let needed = needed("the mask of polling threads", now, set(cpus)?.to_string(), from)?;
+                Ok(needed.map(|(old, new)| Step::PmdMask { old, new }))
             }
             Change::VcpuPin { domain, vcpu, cpus, .. } => pins(domain, Pinned::Vcpu(*vcpu), cpus, from.as_deref()),
             Change::EmulatorPin { domain, cpus, .. } => pins(domain, Pinned::Emulator, cpus, from.as_deref()),
@@ -212,9 +218,15 @@ fn pins(domain: &str, pinned: Pinned, cpus: &str, from: Option<&str>) -> Result<
     }
 }
 
+fn set(text: &str) -> Result<CpuSet, Error> {
+    CpuSet::parse(text).ok_or_else(|| Error::Unable(format!("`{}` is no CPU list", text.trim())))
+}
+
 fn list(text: &str) -> Result<CpuSet, Error> {
-    let cpus = CpuSet::parse(text).filter(|cpus| !cpus.is_empty());
-    cpus.ok_or_else(|| Error::Unable(format!("`{}` is no CPU list", text.trim())))
+    set(text).and_then(|cpus| match cpus.is_empty() {
+        true => Err(Error::Unable(format!("`{}` is no CPU list", text.trim()))),
+        false => Ok(cpus),
+    })
 }
 
 fn read(path: &Path) -> Result<String, Error> {

@@ -1,7 +1,7 @@
 //! The machine with its VMs' threads on it, now and as proposed.
 
 use super::model::Model;
-use super::solver::Plan;
+use super::solver::{Kind, Plan};
 use base::Figure;
 use base::figure::{CpuBox, Drawing, NodeBox, Panel};
 use std::collections::BTreeMap;
@@ -17,8 +17,15 @@ pub fn topology(model: &Model) -> Option<Figure> {
         cpus.filter(|cpu| cpu.contended).count()
     };
     let caption = match &panels[..] {
-        [now, best] => format!("CPUs that a vCPU shares: {} now, {} in proposal 1.", contended(now), contended(best)),
-        _ => format!("CPUs that a vCPU shares: {}. No placement that was tried is better.", contended(&panels[0])),
+        [now, best] => format!(
+            "CPUs that a vCPU or a polling thread shares: {} now, {} in proposal 1.",
+            contended(now),
+            contended(best)
+        ),
+        _ => format!(
+            "CPUs that a vCPU or a polling thread shares: {}. No placement that was tried is better.",
+            contended(&panels[0])
+        ),
     };
     let title = format!("who is where on {}", model.id);
     Some(Figure { id: format!("topology-{}", model.id), title, caption, drawing: Drawing::Topology(panels) })
@@ -26,17 +33,15 @@ pub fn topology(model: &Model) -> Option<Figure> {
 
 fn panel(model: &Model, title: &str, plan: &Plan) -> Panel {
     let topology = &model.machine.topology;
-    let several = model.machine.domains.len() > 1;
     let mut nodes: BTreeMap<Option<u32>, BTreeMap<u32, Vec<CpuBox>>> = BTreeMap::new();
     for (cpu, about) in &topology.cpus {
-        let here: Vec<usize> = (0..plan.places.len()).filter(|unit| plan.places[*unit].contains(*cpu)).collect();
-        let vcpu = here.iter().any(|unit| model.proposal.task.units[*unit].single);
-        let name = |unit: &usize| {
-            let subject = &model.proposal.subjects[*unit];
-            if several { format!("{} {}", subject.vm, subject.name) } else { subject.name.clone() }
-        };
-        let chips = here.iter().map(name).collect();
-        let cpu = CpuBox { cpu: *cpu, chips, contended: vcpu && here.len() > 1 };
+        let kind = |unit: &usize| model.proposal.task.units[*unit].kind;
+        let here: Vec<usize> = (0..plan.places.len())
+            .filter(|unit| plan.places[*unit].contains(*cpu) && kind(unit) != Kind::Housekeeping)
+            .collect();
+        let pinned = here.iter().any(|unit| kind(unit).is_pinned());
+        let chips = here.iter().map(|unit| model.proposal.name(*unit)).collect();
+        let cpu = CpuBox { cpu: *cpu, chips, contended: pinned && here.len() > 1 };
         nodes.entry(about.node).or_default().entry(about.core).or_default().push(cpu);
     }
     let boxes = nodes.into_iter().map(|(node, cores)| {
@@ -48,18 +53,24 @@ fn panel(model: &Model, title: &str, plan: &Plan) -> Panel {
 
 /// Units that run away from their memory, per VM and node.
 fn links(model: &Model, plan: &Plan) -> Vec<String> {
-    let mut away: BTreeMap<(String, u32, u32), Vec<String>> = BTreeMap::new();
+    let mut away: BTreeMap<(String, &str, u32, u32), Vec<String>> = BTreeMap::new();
     for (unit, place) in plan.places.iter().enumerate() {
         let (about, subject) = (&model.proposal.task.units[unit], &model.proposal.subjects[unit]);
         let nodes = model.machine.topology.nodes_of(place);
         if let (Some(home), [node]) = (about.home, &nodes[..])
             && home != *node
         {
-            away.entry((subject.vm.clone(), home, *node)).or_default().push(subject.name.clone());
+            let whose = if subject.vm.is_empty() { "the host" } else { &subject.vm };
+            let what = match about.kind {
+                Kind::Irq => "its device",
+                Kind::Pmd => "its ports",
+                _ => "memory",
+            };
+            away.entry((whose.to_owned(), what, home, *node)).or_default().push(subject.name.clone());
         }
     }
-    let line = |((vm, home, node), names): ((String, u32, u32), Vec<String>)| {
-        format!("{vm}: {} on node {node}, memory on node {home}", base::number::list(&names))
+    let line = |((whose, what, home, node), names): ((String, &str, u32, u32), Vec<String>)| {
+        format!("{whose}: {} on node {node}, {what} on node {home}", base::number::list(&names))
     };
     away.into_iter().map(line).collect()
 }

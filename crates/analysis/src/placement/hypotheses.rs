@@ -76,7 +76,7 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
                 if most > 0.1 { "supported" } else { "not supported" },
                 most * 100.0
             ),
-            None => "open: no softirq time and no interrupt placement in the evidence".to_owned(),
+            None => placed(model, workers),
         },
         "mpstat -P ALL 2 1; cat /proc/interrupts; sleep 2; cat /proc/interrupts",
     ));
@@ -85,7 +85,7 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
             "H3",
             "one of several queues of each NIC is used, the others sleep",
             "workers but one of each NIC run next to nothing",
-            "open: the screens list some workers, and what is not listed may sleep or be cut off".to_owned(),
+            used(workers),
             "pidstat -t -p ALL 2 1 | grep vhost   # and in the guest: ethtool -l DEV",
         ));
     }
@@ -108,6 +108,33 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
         ));
     }
     all
+}
+
+/// Where the cards' interrupts may come, as far as that is told.
+fn placed(model: &Model, workers: &[&&Thread]) -> String {
+    let sets = workers.iter().filter_map(|thread| thread.affinity.as_ref());
+    let cpus = sets.fold(base::CpuSet::default(), |all, set| all.or(&set.value));
+    let of_cards = model.machine.irqs.iter().filter(|irq| model.machine.nic_of(irq).is_some());
+    let masks: Vec<_> = of_cards.filter_map(|irq| irq.affinity.as_ref()).collect();
+    let there = masks.iter().filter(|mask| mask.value.meets(&cpus)).count();
+    match masks.len() {
+        0 => "open: no softirq time and no interrupt placement in the evidence".to_owned(),
+        all => format!("open: {there} of {all} interrupts of cards may come there; no softirq time in the evidence"),
+    }
+}
+
+/// Whether some workers carry everything, where all of them were looked at.
+fn used(workers: &[&&Thread]) -> String {
+    let runs: Vec<f64> = workers.iter().filter_map(|thread| Some(thread.run_share.as_ref()?.value)).collect();
+    // A share without its waiting comes from a screen, which may be cut off or of another moment.
+    let looked_at = workers.iter().filter(|thread| thread.wait_share.is_some()).count();
+    let idle = runs.iter().filter(|run| **run < 0.01).count();
+    match (looked_at == workers.len() && workers.len() > 1, idle) {
+        (false, _) => "open: the screens list some workers, and what is not listed may sleep or be cut off".to_owned(),
+        (true, 0) => format!("not supported: all {} workers ran", runs.len()),
+        (true, idle) if idle == runs.len() => "open: no worker ran: there was no load".to_owned(),
+        (true, idle) => format!("supported: {idle} of {} workers ran less than 1 %", runs.len()),
+    }
 }
 
 /// The explanations as a table.

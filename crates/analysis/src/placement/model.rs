@@ -17,10 +17,17 @@ pub const UNSTABLE_STEAL: f64 = 0.05;
 pub struct Wishes {
     /// What the placement is for.
     pub goal: Goal,
-    /// Domains whose threads stay where they are.
+    /// What stays where it is: domains, the interrupts of a NIC by its name, `irq34`, `irqs`, `pmd`, `kernel`.
     pub keep: Vec<String>,
     /// CPUs that get no thread of a VM.
     pub reserve: CpuSet,
+}
+
+impl Wishes {
+    /// Whether what has this name stays where it is.
+    pub fn keeps(&self, name: &str) -> bool {
+        self.keep.iter().any(|kept| kept == name)
+    }
 }
 
 /// One machine with what was made of it.

@@ -31,8 +31,9 @@ pub fn section(models: &[Model]) -> Section {
     section.findings = models.iter().flat_map(|model| advise(model, models.len() > 1)).collect();
     section.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     section.summary = summary(models, &section);
-    section.tables =
-        vec![tables::proposal(models), tables::plans(models), tables::threads(models), tables::cpus(models)];
+    section.tables = [tables::proposal, tables::plans, tables::threads, tables::cpus, tables::domain_xml]
+        .map(|table| table(models))
+        .into();
     for table in models.iter().map(hypotheses::table).filter(|table| !table.rows.is_empty()) {
         match section.tables.iter_mut().find(|known| known.name == table.name) {
             Some(known) => known.rows.extend(table.rows),
@@ -178,6 +179,13 @@ fn unknown(model: &Model) -> Vec<Unknown> {
             "",
             "What two busy siblings do together was not measured here; 1.25 of one core is assumed.".to_owned(),
         );
+    }
+    if let Some((found, least)) = model.proposal.gap() {
+        let text = format!(
+            "Whether a better placement exists is not proven: the best that was found lacks {found:.2} CPUs, and none can \
+             lack fewer than {least:.2}."
+        );
+        say("better_placement", Some(found - least), "CPUs", text);
     }
     // Files that a device's driver does not answer say nothing about placement, nor do KVM's counters.
     let elsewhere = ["sys/class/net", "sys/kernel/debug"];

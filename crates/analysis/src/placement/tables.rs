@@ -112,7 +112,7 @@ pub fn on_cpu(model: &Model, cpu: u32, several: bool) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Placements to choose from: every thread of each, why it is there, what it would get.
+/// Placements to choose from: every thread and interrupt of each, why it is there, what it would get.
 pub fn proposal(models: &[Model]) -> Table {
     let share = |name: &str| Column::value(name, "share", ColumnType::F64);
     let text = |name: &str| Column::value(name, "", TEXT);
@@ -134,7 +134,6 @@ pub fn proposal(models: &[Model]) -> Table {
     for model in models {
         let proposal = &model.proposal;
         let Some(now) = proposal.now() else { continue };
-        let several = model.machine.domains.len() > 1;
         for (rank, plan) in proposal.better().into_iter().enumerate() {
             for (unit, subject) in proposal.subjects.iter().enumerate() {
                 let (before, after) = (now.shares[unit], plan.shares[unit]);
@@ -147,11 +146,11 @@ pub fn proposal(models: &[Model]) -> Table {
                 let commands = |lines: Vec<String>| (!lines.is_empty()).then(|| lines.join("; "));
                 table.push(vec![
                     Cell::U64(rank as u64 + 1),
-                    if several { format!("{} {}", subject.vm, subject.name) } else { subject.name.clone() }.into(),
+                    proposal.name(unit).into(),
                     plan.places[unit].to_string().into(),
                     proposal.why(plan, unit).into(),
                     format!("{direction}, {before:.2} to {after:.2}").into(),
-                    subject.vm.as_str().into(),
+                    (!subject.vm.is_empty()).then(|| subject.vm.clone()).into(),
                     before.into(),
                     after.into(),
                     commands(changes.iter().map(base::Change::command).collect()).into(),
@@ -180,6 +179,16 @@ pub fn plans(models: &[Model]) -> Table {
         price("strangers"),
         price("shared"),
         price("moved"),
+        Column::value("commands", "count", ColumnType::U64),
+        price("effect"),
+        Column::value("verdict", "", TEXT),
+        price("missing"),
+        price("starved"),
+        price("interrupted"),
+        price("exposed"),
+        price("disturbed"),
+        price("spread"),
+        price("reserved"),
         Column::key("machine"),
     ];
     let mut table = Table::new("plans", columns);
@@ -195,6 +204,16 @@ pub fn plans(models: &[Model]) -> Table {
                 score.strangers.into(),
                 score.shared.into(),
                 score.moved.into(),
+                Cell::U64(plan.commands.into()),
+                plan.effect.into(),
+                model.proposal.verdict(plan).into(),
+                model.proposal.missing(plan).into(),
+                score.starved.into(),
+                score.interrupted.into(),
+                score.exposed.into(),
+                score.disturbed.into(),
+                score.spread.into(),
+                score.reserved.into(),
                 model.id.as_str().into(),
             ]);
         }
@@ -202,11 +221,36 @@ pub fn plans(models: &[Model]) -> Table {
     let columns = [
         ("rank", "#"),
         ("idea", "placement"),
+        ("commands", "commands"),
+        ("effect", "CPUs per command"),
+        ("missing", "CPUs missing"),
         ("score", "score (less is better)"),
-        ("shortfall", "CPUs missing"),
-        ("remote", "remote"),
-        ("moved", "threads moved"),
+        ("verdict", "so it is"),
     ];
-    table.shown = shown("Scores", &columns, 8);
+    table.shown = shown("Scores, modelled", &columns, 10);
+    table
+}
+
+/// The elements of each domain's definition under each placement that is shown.
+pub fn domain_xml(models: &[Model]) -> Table {
+    let columns = vec![
+        Column::key_of("rank", ColumnType::U64),
+        Column::key("vm"),
+        Column::value("xml", "", TEXT),
+        Column::key("machine"),
+    ];
+    let mut table = Table::new("domain_xml", columns);
+    for model in models {
+        for (rank, plan) in model.proposal.better().into_iter().enumerate() {
+            for domain in &model.machine.domains {
+                table.push(vec![
+                    Cell::U64(rank as u64 + 1),
+                    domain.name.as_str().into(),
+                    super::proposal::domain_xml(&model.machine, &model.proposal, plan, domain).into(),
+                    model.id.as_str().into(),
+                ]);
+            }
+        }
+    }
     table
 }

@@ -84,6 +84,32 @@ fn polling_across_nodes_counts_for_queues_that_carry_something() {
 }
 
 #[test]
+fn a_full_polling_thread_beside_one_with_room() {
+    let queue = |queue: u32, usage: f64| PmdQueue { port: "dpdk0".into(), queue, enabled: true, usage: Some(usage) };
+    let of = |first: f64, second: f64| {
+        let mut machine = quiet();
+        machine.switch.pmds = vec![
+            Pmd { cpu: 2, queues: vec![queue(0, 0.4), queue(1, first)], ..Pmd::default() },
+            Pmd { cpu: 3, queues: vec![queue(2, second)], ..Pmd::default() },
+        ];
+        rules(machine)
+    };
+    assert!(of(0.58, 0.1).contains(&"PLC-PMDLOAD"));
+    assert!(!of(0.3, 0.1).contains(&"PLC-PMDLOAD") && !of(0.58, 0.9).contains(&"PLC-PMDLOAD"));
+}
+
+#[test]
+fn a_mask_that_does_not_fit_the_list_is_about_the_evidence() {
+    let of = |mask: &str| {
+        let mut machine = quiet();
+        machine.switch.pmds = vec![Pmd { cpu: 6, ..Pmd::default() }];
+        machine.switch.pmd_mask = Some(fact(set(mask)));
+        rules(machine)
+    };
+    assert_eq!((of("6"), of("6-7")), (vec![], vec!["EVD-PMD"]));
+}
+
+#[test]
 fn devices_that_were_given_to_a_vm_have_nodes() {
     let of = |node: u32| {
         let mut machine = quiet();

@@ -13,6 +13,9 @@ use std::time::SystemTime;
 /// A report is some megabytes at most; a file this long is something else.
 const MOST_BYTES: u64 = 256 << 20;
 
+/// The rule whose findings are whole placements, in the order in which one would try them.
+const PROPOSAL: &str = "PLC-PROPOSAL";
+
 /// What a finding proposes.
 pub struct Proposal {
     /// The finding in a line.
@@ -94,12 +97,13 @@ fn is_report(path: &Path) -> bool {
         && std::fs::File::open(path).is_ok_and(|mut file| file.read_exact(&mut first).is_ok() && first == *b"{")
 }
 
-/// The place of the finding with this id, or with this rule if it is the rule's only one.
+/// The place of the finding with this id, or with this rule if it is the rule's only one. Of several placements the rule
+/// means the first, which brings most for each command.
 fn meant(id: &str, place: &str, ids: &[impl AsRef<str>]) -> Result<usize, WrongUse> {
     let of_rule = |known: &str| known.split_once('@').is_some_and(|(rule, _)| rule == id);
     let same = ids.iter().position(|known| known.as_ref() == id);
     let mut of_rule = (0..ids.len()).filter(|at| of_rule(ids[*at].as_ref()));
-    let only = of_rule.next().filter(|_| of_rule.next().is_none());
+    let only = of_rule.next().filter(|_| id == PROPOSAL || of_rule.next().is_none());
     same.or(only).ok_or_else(|| {
         let known: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
         let there =
@@ -114,11 +118,12 @@ mod tests {
 
     #[test]
     fn a_rule_alone_means_its_only_finding() {
-        let ids = ["PLC-STACKED@web", "PLC-SMT@web", "PLC-SMT@db", "NST-PMU"];
+        let ids = ["PLC-STACKED@web", "PLC-SMT@web", "PLC-SMT@db", "NST-PMU", "PLC-PROPOSAL@1", "PLC-PROPOSAL@2"];
         let at = |id: &str| meant(id, "here", &ids).ok();
         assert_eq!(
             [at("PLC-STACKED"), at("PLC-SMT@db"), at("NST-PMU"), at("PLC-SMT"), at("PLC")],
             [Some(0), Some(2), Some(3), None, None]
         );
+        assert_eq!([at("PLC-PROPOSAL"), at("PLC-PROPOSAL@2"), at("PLC-PROPOSAL@3")], [Some(4), Some(5), None]);
     }
 }

@@ -11,10 +11,11 @@ pub struct WishOptions {
     /// What the proposed placement is for
     #[arg(long, value_enum, value_name = "GOAL", default_value = "throughput")]
     goal: GoalName,
-    /// Leave the threads of this domain where they are; may be given several times
-    #[arg(long, value_name = "DOMAIN")]
+    /// Leave this where it is: a domain, a NIC's interrupts by its name, one interrupt as irq34, all of them as irqs, polling
+    /// threads as pmd, the kernel's own work as kernel; may be given several times
+    #[arg(long, value_name = "NAME")]
     keep: Vec<String>,
-    /// Give no thread of a VM to these CPUs, such as 0-1
+    /// Give no thread of a VM and no polling thread to these CPUs, such as 0-1; interrupts may use them
     #[arg(long, value_name = "CPUS", value_parser = cpus)]
     reserve: Option<CpuSet>,
 }
@@ -24,7 +25,7 @@ pub struct WishOptions {
 enum GoalName {
     /// As much work as possible
     Throughput,
-    /// A CPU of its own for every vCPU
+    /// A CPU of its own for every vCPU, without interrupts and the kernel's own work
     Latency,
     /// As few cores as possible
     Density,

@@ -2,7 +2,7 @@
 
 use super::Fact;
 use base::CpuSet;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A domain; what was not told is missing.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,6 +27,8 @@ pub struct Domain {
     pub emulator_pins: Vec<Fact<CpuSet>>,
     /// How many iothreads.
     pub iothreads: u32,
+    /// Their numbers, where they were told one by one; else they are counted from 1.
+    pub iothread_ids: BTreeSet<u32>,
     /// Pins of iothreads.
     pub iothread_pins: BTreeMap<u32, Fact<CpuSet>>,
     /// Nodes its memory comes from, and how strictly.
@@ -132,6 +134,16 @@ impl Domain {
         self.vcpus.unwrap_or(0).max(pinned).min(base::cpus::MOST_CPUS)
     }
 
+    /// Numbers of all iothreads: those that were told, then the lowest that are free, as libvirt gives them.
+    pub fn iothread_numbers(&self) -> BTreeSet<u32> {
+        let mut numbers = self.iothread_ids.clone();
+        let mut free = (1..).filter(|number| !self.iothread_ids.contains(number));
+        while numbers.len() < self.iothreads as usize {
+            numbers.extend(free.next());
+        }
+        numbers
+    }
+
     /// CPUs of all vCPUs that are pinned.
     pub fn vcpu_cpus(&self) -> CpuSet {
         (0..self.vcpu_count())
@@ -167,6 +179,7 @@ impl Domain {
         self.vcpu_pins.extend(told.vcpu_pins);
         self.emulator_pins.extend(told.emulator_pins);
         self.iothreads = self.iothreads.max(told.iothreads);
+        self.iothread_ids.extend(told.iothread_ids);
         self.iothread_pins.extend(told.iothread_pins);
         self.huge_pages |= told.huge_pages;
         self.interfaces.extend(told.interfaces);

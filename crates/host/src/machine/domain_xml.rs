@@ -85,7 +85,16 @@ fn take(domain: &mut Domain, node: Node<'_, '_>, at: &dyn Fn(Node<'_, '_>) -> St
             domain.vcpus = node.text().and_then(|text| text.trim().parse().ok());
             domain.cpuset = set(node.attribute("cpuset"));
         }
-        "iothreads" => domain.iothreads = node.text().and_then(|text| text.trim().parse().ok()).unwrap_or(0),
+        "iothreads" => {
+            let count = node.text().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+            domain.iothreads = domain.iothreads.max(count);
+        }
+        // More ids than the count says raise the count.
+        "iothreadids" => {
+            let ids = node.children().filter(|child| child.has_tag_name("iothread"));
+            domain.iothread_ids.extend(ids.filter_map(|child| number(child, "id")));
+            domain.iothreads = domain.iothreads.max(domain.iothread_ids.len() as u32);
+        }
         "memory" => domain.memory_bytes = memory(node),
         "memoryBacking" => domain.huge_pages = child(node, "hugepages").is_some(),
         "cputune" | "devices" | "features" => node.children().for_each(|part| take(domain, part, at)),

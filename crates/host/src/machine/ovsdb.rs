@@ -6,8 +6,10 @@
 //! Bridge --ports--> Port --interfaces--> Interface     by their uuids
 //! ```
 //! Tables and columns: ovs-vswitchd.conf.db(5). The file: ovsdb(5), records of two lines, `OVSDB JSON length hash` and a JSON
-//! object; the first is the schema, each later one a transaction `{table: {uuid: {column: value} or null}}`. Notation of
-//! values: RFC 7047, 5.1. A clustered database (`OVSDB CLUSTER`) is never that of a switch.
+//! object; the first is the schema, each later one a transaction `{table: {uuid: {column: value} or null}}`. With `_is_diff`
+//! the value of a set or map is what differs from before: what was there goes, what was not comes, another value of a key
+//! replaces it (ovsdb/file.c and ovsdb_datum_diff of lib/ovsdb-data.c, Open vSwitch 3.1). Notation of values: RFC 7047, 5.1.
+//! A clustered database (`OVSDB CLUSTER`) is never that of a switch.
 
 use super::{Bridge, Fact, Switch, SwitchPort};
 use base::CpuSet;
@@ -41,29 +43,40 @@ impl Tables {
     /// there is cut or of another format, and those behind it may build on it.
     pub fn of_file(text: &str) -> (Self, Option<usize>) {
         let mut tables = Self::default();
-        let lines: Vec<&str> = text.lines().collect();
-        let mut is_schema = true;
-        for (index, pair) in lines.chunks(2).enumerate() {
+        let mut schema: Option<Value> = None;
+        for (index, pair) in text.lines().collect::<Vec<_>>().chunks(2).enumerate() {
             let record = pair.get(1).filter(|_| pair[0].starts_with("OVSDB JSON "));
-            let Some(Ok(Value::Object(record))) = record.map(|record| serde_json::from_str(record)) else {
+            let Some(Ok(record)) = record.map(|record| serde_json::from_str::<Value>(record)) else {
                 return (tables, Some(2 * index + 1));
             };
-            if std::mem::take(&mut is_schema) {
-                continue;
-            }
-            for (table, rows) in record.iter().filter(|(table, _)| !table.starts_with('_')) {
-                for (uuid, columns) in rows.as_object().into_iter().flatten() {
-                    match columns {
-                        Value::Object(columns) => {
-                            let columns = columns.iter().map(|(name, value)| (name.clone(), column(value))).collect();
-                            tables.set(table, uuid, columns);
-                        }
-                        _ => drop(tables.rows.remove(&(table.clone(), uuid.clone()))),
-                    }
-                }
+            match &schema {
+                None => schema = Some(record),
+                Some(schema) => tables.apply(&record, schema),
             }
         }
         (tables, None)
+    }
+
+    /// Makes the changes of a transaction.
+    fn apply(&mut self, transaction: &Value, schema: &Value) {
+        let is_diff = transaction["_is_diff"] == true;
+        let tables = transaction.as_object().into_iter().flatten().filter(|(table, _)| !table.starts_with('_'));
+        for (table, rows) in tables {
+            for (uuid, columns) in rows.as_object().into_iter().flatten() {
+                let key = (table.clone(), uuid.clone());
+                let Value::Object(columns) = columns else {
+                    self.rows.remove(&key);
+                    continue;
+                };
+                let row = self.rows.entry(key).or_default();
+                for (name, value) in columns {
+                    let most = &schema["tables"][table.as_str()]["columns"][name.as_str()]["type"]["max"];
+                    let holds_several = most == "unlimited" || most.as_u64().is_some_and(|most| most > 1);
+                    let old = if is_diff && holds_several { row.remove(name) } else { None };
+                    row.insert(name.clone(), changed(old.unwrap_or_default(), column(value)));
+                }
+            }
+        }
     }
 
     fn table<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Row> {
@@ -92,6 +105,18 @@ impl Tables {
         }
         switch
     }
+}
+
+/// A value with what differs from it.
+fn changed(mut old: Column, difference: Column) -> Column {
+    for (key, value) in difference {
+        if old.get(&key) == Some(&value) {
+            old.remove(&key);
+        } else {
+            old.insert(key, value);
+        }
+    }
+    old
 }
 
 fn keys<'a>(row: &'a Row, column: &str) -> impl Iterator<Item = &'a String> {

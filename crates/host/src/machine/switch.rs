@@ -12,7 +12,7 @@ use base::CpuSet;
 pub struct Switch {
     /// Its bridges.
     pub bridges: Vec<Bridge>,
-    /// CPUs for polling threads, as asked for (`other_config:pmd-cpu-mask`); `None`: one on each node with a port.
+    /// CPUs for polling threads, as asked for (`other_config:pmd-cpu-mask`); `None`: one on each node.
     pub pmd_mask: Option<Fact<CpuSet>>,
     /// CPUs for its other threads (`other_config:dpdk-lcore-mask`).
     pub lcore_mask: Option<Fact<CpuSet>>,

@@ -15,6 +15,7 @@ mod entry;
 pub mod network;
 mod owner;
 pub mod pin;
+pub mod polling;
 mod step;
 pub mod thread;
 

@@ -5,6 +5,7 @@
 use super::network::{self, Nic};
 use super::owner::Owner;
 use super::pin::Pin;
+use super::polling;
 use super::thread;
 use crate::Error;
 use base::CpuSet;
@@ -96,6 +97,13 @@ pub enum Step {
         /// True if the domain's XML had an element for it.
         had_element: bool,
     },
+    /// The polling threads of Open vSwitch were given other CPUs; they get theirs again.
+    PmdMask {
+        /// CPU list that held; empty: no mask was set.
+        old: String,
+        /// CPU list that we set.
+        new: String,
+    },
     /// A network namespace was made; it is deleted.
     NetNamespace {
         /// Its name.
@@ -140,6 +148,7 @@ impl Step {
                 thread::set_policy(thread.pid, new)
             }
             Step::Pin { pin, new, .. } => pin.set(&cpus(new)?),
+            Step::PmdMask { new, .. } => polling::set(&cpus(new)?),
             _ => Err(Error::Unable(format!("{self} is not made from the journal"))),
         }
     }
@@ -210,6 +219,10 @@ impl Step {
                 (Ok(old), Ok(new)) => pin.put_back(&old, &new, *had_element),
                 _ => Reverted::Failed(format!("`{old}` or `{new}` is no CPU list")),
             },
+            Step::PmdMask { old, new } => match (cpus(old), cpus(new)) {
+                (Ok(old), Ok(new)) => polling::put_back(&old, &new),
+                _ => Reverted::Failed(format!("`{old}` or `{new}` is no CPU list")),
+            },
             Step::NetNamespace { name } => network::delete(name),
             Step::NicMoved { nic, namespace } => network::move_back(nic, namespace),
             Step::Process(owner) => end(*owner, proc),
@@ -233,6 +246,10 @@ impl fmt::Display for Step {
                 write!(out, "thread {} ({name}): policy {old} -> {new}", thread.pid)
             }
             Step::Pin { pin, old, new, .. } => write!(out, "{pin}: CPUs {old} -> {new}"),
+            Step::PmdMask { old, new } => {
+                let words = |cpus: &String| if cpus.is_empty() { "no mask".to_owned() } else { format!("CPUs {cpus}") };
+                write!(out, "polling threads of Open vSwitch: {} -> {}", words(old), words(new))
+            }
             Step::NetNamespace { name } => write!(out, "network namespace {name}"),
             Step::NicMoved { nic, namespace } => write!(out, "NIC {} in namespace {namespace}", nic.name),
             Step::Process(owner) => write!(out, "process {}", owner.pid),

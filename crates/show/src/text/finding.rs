@@ -14,6 +14,9 @@ const LABEL_WIDTH: usize = 13;
 /// On pages narrower than this, labels move left to leave room for what they say.
 const NARROW: usize = 72;
 
+/// Commands that are printed; a placement of a large host has hundreds.
+const MOST_COMMANDS: usize = 24;
+
 /// Renders one finding.
 pub fn render(finding: &Finding, out: &mut Lines) {
     let severity = out.paint.on(finding.severity.name(), Role::Severity(finding.severity));
@@ -75,10 +78,13 @@ impl Said<'_> {
 
     /// Commands stay on one line each, however long, so that they can be pasted.
     fn commands(&mut self, label: &str, commands: &[String]) {
-        for (index, command) in commands.iter().enumerate() {
+        for (index, command) in commands.iter().take(MOST_COMMANDS).enumerate() {
             let label = self.label(if index == 0 { label } else { "" });
             let command = self.out.paint.on(command, Role::Command);
             self.out.line(&format!("{label}{command}"));
+        }
+        if let Some(more) = commands.len().checked_sub(MOST_COMMANDS).filter(|more| *more > 0) {
+            self.prose("", &format!("+ {more} more commands, see --json"));
         }
     }
 }

@@ -9,5 +9,6 @@ pub mod overlap;
 pub mod pins;
 pub mod place;
 pub mod polling;
+pub mod proposed;
 pub mod queues;
 pub mod starved;

@@ -3,7 +3,7 @@
 use crate::placement::model::Model;
 use crate::shared::Hit;
 use base::number::{list, many, percent};
-use base::{CpuSet, Severity};
+use base::{Change, CpuSet, Severity};
 use host::machine::{Pmd, Role, Thread};
 
 /// Polling threads with the one CPU that each has.
@@ -14,6 +14,11 @@ fn polling(model: &Model) -> impl Iterator<Item = (&Thread, u32, &str)> {
         Some((thread, set.value.first()?, set.place.as_str()))
     })
 }
+
+/// How a vCPU and a polling thread meet.
+const SAME: &str = "on the same CPU";
+/// The same, by halves.
+const SIBLING: &str = "on the sibling in the same core";
 
 /// Polling threads on the CPUs or cores of pinned vCPUs.
 pub fn shared(model: &Model) -> Vec<Hit> {
@@ -27,9 +32,9 @@ pub fn shared(model: &Model) -> Vec<Hit> {
                 continue;
             };
             let (how, severity) = if set.value.contains(cpu) {
-                ("on the same CPU", Severity::High)
+                (SAME, Severity::High)
             } else if set.value.meets(&core) {
-                ("on the sibling in the same core", Severity::Medium)
+                (SIBLING, Severity::Medium)
             } else {
                 continue;
             };
@@ -55,10 +60,16 @@ pub fn shared(model: &Model) -> Vec<Hit> {
         }
     }
     for hit in &mut same {
-        let count = many(hit.evidence.len() as u64, "vCPU");
-        hit.title = match hit.severity {
-            Severity::High => format!("polling threads take CPUs of {count} of {}", hit.subject),
-            _ => format!("polling threads share cores with {count} of {}", hit.subject),
+        let with = |how: &str| hit.evidence.iter().filter(|seen| seen.what.ends_with(how)).count() as u64;
+        let (here, beside) = (with(SAME), with(SIBLING));
+        hit.title = match (here, beside) {
+            (0, _) => format!("polling threads share cores with {} of {}", many(beside, "vCPU"), hit.subject),
+            (_, 0) => format!("polling threads share CPUs with {} of {}", many(here, "vCPU"), hit.subject),
+            _ => format!(
+                "polling threads share CPUs with {} and cores with {beside} more of {}",
+                many(here, "vCPU"),
+                hit.subject
+            ),
         };
         masked(model, hit);
     }
@@ -88,19 +99,9 @@ fn masked(model: &Model, hit: &mut Hit) {
         );
         return;
     }
-    let set = |cpus: &CpuSet| format!("ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask={}", mask(cpus));
-    hit.fix.push(format!("{}   # CPUs {wanted}", set(&wanted)));
-    hit.undo.push(match &model.machine.switch.pmd_mask {
-        Some(old) => set(&old.value),
-        None => "ovs-vsctl remove Open_vSwitch . other_config pmd-cpu-mask".to_owned(),
-    });
-}
-
-/// A set as one number in hexadecimal, as Open vSwitch takes it.
-fn mask(cpus: &CpuSet) -> String {
-    let digit = |index: u32| (0..4).map(|bit| u32::from(cpus.contains(index * 4 + bit)) << bit).sum::<u32>();
-    let digits: String = (0..=cpus.last().unwrap_or(0) / 4).rev().map(|index| format!("{:x}", digit(index))).collect();
-    format!("0x{digits}")
+    // Empty: no mask was set.
+    let from = model.machine.switch.pmd_mask.as_ref().map_or(String::new(), |old| old.value.to_string());
+    hit.changes.push(Change::PmdMask { cpus: wanted.to_string(), from: Some(from) });
 }
 
 /// Polling threads that serve a card of another node, where queues are known to be busy or not known to be idle.
@@ -135,6 +136,58 @@ pub fn remote(model: &Model) -> Vec<Hit> {
     hits
 }
 
+/// A polling thread above this share is full: pmd-auto-lb-load-threshold of ovs-vswitchd.conf.db(5).
+const FULL: f64 = 0.95;
+
+/// A polling thread below this share has room: our own threshold.
+const ROOM: f64 = 0.5;
+
+/// Full polling threads beside others of their node that have room.
+pub fn unbalanced(model: &Model) -> Vec<Hit> {
+    let topology = &model.machine.topology;
+    let node = |pmd: &Pmd| topology.cpus.get(&pmd.cpu).and_then(|cpu| cpu.node).or(pmd.node);
+    let pmds = &model.machine.switch.pmds;
+    let mut hits = Vec::new();
+    // One queue alone cannot be shared out.
+    let busy_queues = |pmd: &Pmd| pmd.queues.iter().filter(|queue| queue.usage > Some(0.0)).count();
+    for full in pmds.iter().filter(|pmd| pmd.busy() > Some(FULL) && busy_queues(pmd) > 1) {
+        let near = |other: &&Pmd| node(other) == node(full) && !other.isolated && other.busy().unwrap_or(0.0) < ROOM;
+        let Some(other) = pmds.iter().find(near).filter(|_| !full.isolated) else { continue };
+        let share = |pmd: &Pmd| percent(pmd.busy().unwrap_or(0.0));
+        let title = format!(
+            "the polling thread on CPU {} is full ({}), the one on CPU {} is not ({})",
+            full.cpu,
+            share(full),
+            other.cpu,
+            share(other)
+        );
+        let mut hit = Hit::new(format!("pmd-c{:02}", full.cpu), Severity::Medium, title);
+        for queue in full.queues.iter().filter(|queue| queue.usage > Some(0.0)) {
+            let usage = percent(queue.usage.unwrap_or(0.0));
+            hit = hit
+                .seen(format!("{} queue {} takes {usage} of CPU {}", queue.port, queue.queue, full.cpu), &full.place);
+        }
+        hits.push(hit);
+    }
+    hits
+}
+
+/// A mask of polling threads and a list of them that do not fit together.
+pub fn contradicting(model: &Model) -> Vec<Hit> {
+    let switch = &model.machine.switch;
+    let listed: CpuSet = switch.pmds.iter().map(|pmd| pmd.cpu).collect();
+    let online = &model.machine.topology.online;
+    let running = |mask: &CpuSet| if online.is_empty() { mask.clone() } else { mask.and(online) };
+    let Some(mask) = switch.pmd_mask.as_ref().filter(|mask| !listed.is_empty() && running(&mask.value) != listed)
+    else {
+        return Vec::new();
+    };
+    let title = format!("pmd-cpu-mask names CPUs {}, and the switch lists polling threads on {listed}", mask.value);
+    let hit =
+        Hit::new("pmd-cpu-mask", Severity::Medium, title).seen(format!("the mask is {}", mask.value), &mask.place);
+    vec![hit.seen(format!("polling threads are on {listed}"), &switch.pmds[0].place)]
+}
+
 /// What brings a queue to its node: a polling thread there, or one more in the mask.
 fn nearer(model: &Model, pmd: &Pmd, port: &str, node: u32, hit: &mut Hit) {
     let topology = &model.machine.topology;
@@ -153,16 +206,5 @@ fn nearer(model: &Model, pmd: &Pmd, port: &str, node: u32, hit: &mut Hit) {
         None => hit.fix.push(format!(
             "ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=MASK   # with a CPU of node {node} in it"
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn masks_are_numbers() {
-        assert_eq!(mask(&CpuSet::parse("2,5").unwrap()), "0x24");
-        assert_eq!(mask(&CpuSet::parse("12-13,40-41").unwrap()), "0x30000003000");
     }
 }

@@ -89,6 +89,19 @@ pub const RULES: &[Rule] = &[
         source: "Open vSwitch 3.1, Documentation/topics/dpdk/pmd.rst (port and PMD of one NUMA node); pcie-bench, SIGCOMM 2018",
     },
     Rule {
+        id: "PLC-PMDLOAD",
+        check: polling::unbalanced,
+        why: "A full polling thread drops what comes faster, while another of its node polls for nothing. If this is \
+              wrong: queues are shared out by what they took in the last minute, and a burst may be over.",
+        fix: &[
+            "ovs-appctl dpif-netdev/pmd-rxq-rebalance   # or pmd-auto-lb=true in other_config, which does it by itself",
+        ],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "Open vSwitch 3.1, Documentation/topics/dpdk/pmd.rst, and ovs-vswitchd.conf.db(5), pmd-auto-lb-load-threshold \
+                 (95 %); the threshold of 50 % is our own",
+    },
+    Rule {
         id: "PLC-XPS",
         check: queues::xps,
         why: "A sender without a send queue of its own takes one by hash, and contends with others for its lock. \

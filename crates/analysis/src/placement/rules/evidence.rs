@@ -1,7 +1,7 @@
 //! Evidence that contradicts itself or was taken on an unstable machine.
 
 use super::Rule;
-use crate::placement::checks::evidence;
+use crate::placement::checks::{evidence, polling};
 use base::Needs;
 
 /// In the order in which equal findings are shown.
@@ -36,6 +36,16 @@ pub const RULES: &[Rule] = &[
         undo: &[],
         needs: Needs::Nothing,
         source: "virsh(1), emulatorpin",
+    },
+    Rule {
+        id: "EVD-PMD",
+        check: polling::contradicting,
+        why: "The switch makes a polling thread on each CPU of its mask that runs. A list that does not fit the mask is of \
+              another moment. If this is wrong: a switch that is just starting has no polling thread yet.",
+        fix: &["ovs-vsctl get Open_vSwitch . other_config; ovs-appctl dpif-netdev/pmd-rxq-show   # both, now"],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "ovs-vswitchd.conf.db(5), pmd-cpu-mask, Open vSwitch 3.1",
     },
     Rule {
         id: "PLC-BED",

@@ -7,6 +7,7 @@ mod devices;
 mod evidence;
 mod guest;
 mod host;
+mod proposal;
 mod threads;
 
 use super::model::Model;
@@ -17,5 +18,5 @@ pub type Rule = crate::shared::Rule<fn(&Model) -> Vec<Hit>>;
 
 /// All rules, in the order in which equal findings are shown.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    [threads::RULES, evidence::RULES, devices::RULES, guest::RULES, host::RULES].into_iter().flatten()
+    [threads::RULES, evidence::RULES, devices::RULES, guest::RULES, host::RULES, proposal::RULES].into_iter().flatten()
 }

@@ -1,20 +1,29 @@
-//! Which thread should run where? A placement for a whole host, and how good it is by one stated score.
+//! Which thread and which interrupt should run where? Placements for a whole host, and how good each is by one stated score.
 //!
-//! In: a [`Task`]: CPUs with what is taken of them, units that want CPU, a goal. Out: [`Plan`]s, best first, the one that
-//! holds now among them.
+//! In: a [`Task`]: CPUs with what is taken of them, units that want CPU, a goal. Out: [`Plan`]s in the order in which one
+//! would try them, the one that holds now among them.
 //! ```text
-//! Task --search--> starts: now, helpers apart, home nodes, empty cores --> moves while the score falls --> Plans
-//!         score: shortfall, remote memory, siblings of strangers, threads moved  (a sum of prices, each in the answer)
+//! Task --starts--> ideas: helpers alone, interrupts alone, near memory, empty cores, whole nodes, as little as helps
+//!        |--improve--> single moves and swaps while the score falls       --exact--> small hosts: all of them
+//!        |--prune----> commands that bring nothing are left out
+//!        |--score----> shortfall, remote memory, interruptions, strangers, what the goal asks, threads moved
+//!        '--rank-----> effect for each command that has to be typed
 //! ```
 //! Deterministic: no clock, no chance; equal scores are decided by fewer moves and lower CPU numbers.
 
+mod exact;
+mod ground;
+mod improve;
+mod load;
+mod rank;
 mod score;
-mod search;
+mod starts;
 #[cfg(test)]
 mod tests;
 
-pub use score::{Load, Score, load};
-pub use search::plans;
+pub use load::{Load, load};
+pub use rank::{NOW, PROVEN, plans};
+pub use score::Score;
 
 use base::CpuSet;
 
@@ -31,7 +40,7 @@ pub enum Goal {
     /// As much work as possible.
     #[default]
     Throughput,
-    /// A CPU of its own for every vCPU.
+    /// A CPU of its own for every vCPU, without interrupts and the kernel's own work.
     Latency,
     /// As few cores as possible.
     Density,
@@ -42,9 +51,9 @@ pub enum Goal {
 /// What is asked.
 #[derive(Debug, Clone, Default)]
 pub struct Task {
-    /// CPUs that may be used, in order.
+    /// CPUs that run, in order.
     pub cpus: Vec<Room>,
-    /// Threads, alone or together.
+    /// Threads, alone or together, and interrupts.
     pub units: Vec<Unit>,
     /// What it is for.
     pub goal: Goal,
@@ -53,7 +62,7 @@ pub struct Task {
 }
 
 /// A CPU and what of it is gone before any unit runs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Room {
     /// Its number.
     pub cpu: u32,
@@ -61,24 +70,45 @@ pub struct Room {
     pub core: u32,
     /// Its node.
     pub node: u32,
-    /// Interrupts, softirqs, steal, other programs: share of the CPU.
+    /// Interrupts that are no units, softirqs, steal, other programs: share of the CPU.
     pub taken: f64,
+    /// True if no thread of a VM and no polling thread may run there: the user said so.
+    pub reserved: bool,
+    /// True if the scheduler does not balance it: a set of several CPUs would stay on one of them.
+    pub isolated: bool,
 }
 
-/// Threads that are placed as one.
+/// What a unit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A vCPU, which gets one CPU.
+    Vcpu,
+    /// The threads that manage a VM and carry its packets and disks: a set of CPUs.
+    Helpers,
+    /// A polling thread of a user-space switch, which takes one CPU whole.
+    Pmd,
+    /// An interrupt, which runs before every thread.
+    Irq,
+    /// The kernel's own work that is tied to no CPU: a set of them.
+    Housekeeping,
+}
+
+/// What is placed as one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unit {
-    /// Number of its VM.
-    pub vm: usize,
-    /// True for a vCPU, which gets one CPU; else the unit gets a set of them.
-    pub single: bool,
+    /// Number of its VM; `None`: it is of the host.
+    pub vm: Option<usize>,
+    /// What it is.
+    pub kind: Kind,
     /// How many threads.
     pub threads: u32,
+    /// Commands that moving it takes. All polling threads together take one.
+    pub commands: u32,
     /// CPUs that they want together.
     pub demand: f64,
     /// Where they may run now; `None`: not told.
     pub now: Option<CpuSet>,
-    /// The node of their memory.
+    /// The node of their memory, or of the device.
     pub home: Option<u32>,
     /// True if they stay where they are.
     pub kept: bool,
@@ -97,16 +127,76 @@ pub struct Plan {
     pub score: Score,
     /// What each unit gets, in CPUs.
     pub shares: Vec<f64>,
+    /// Commands that have to be typed.
+    pub commands: u32,
+    /// How much better than what holds now, in CPUs, for each command; 0 for what holds now.
+    pub effect: f64,
+}
+
+impl Kind {
+    /// Whether one CPU is what it gets.
+    pub fn is_single(self) -> bool {
+        matches!(self, Kind::Vcpu | Kind::Pmd | Kind::Irq)
+    }
+
+    /// Whether it is a thread that wants its CPU for itself.
+    pub fn is_pinned(self) -> bool {
+        matches!(self, Kind::Vcpu | Kind::Pmd)
+    }
+
+    /// How much a CPU counts that it wants and does not get: a polling thread holds up every VM behind it.
+    fn weight(self) -> f64 {
+        match self {
+            Kind::Pmd => 4.0,
+            Kind::Vcpu | Kind::Helpers | Kind::Irq => 2.0,
+            Kind::Housekeeping => 0.0,
+        }
+    }
 }
 
 impl Task {
-    /// All CPUs that may be used.
+    /// All CPUs that run.
     pub fn all(&self) -> CpuSet {
         self.cpus.iter().map(|room| room.cpu).collect()
     }
 
-    fn distance(&self, from: u32, to: u32) -> u32 {
+    /// CPUs that a unit of this kind may be given; all of them where its rule leaves none.
+    pub fn allowed(&self, kind: Kind) -> CpuSet {
+        let rule = |room: &&Room| match kind {
+            Kind::Vcpu | Kind::Pmd => !room.reserved,
+            Kind::Helpers => !room.reserved && !room.isolated,
+            Kind::Irq | Kind::Housekeeping => !room.isolated,
+        };
+        let allowed: CpuSet = self.cpus.iter().filter(rule).map(|room| room.cpu).collect();
+        match (allowed.is_empty(), kind) {
+            (false, _) => allowed,
+            // On a host of isolated CPUs only, helpers still keep off what the user reserved.
+            (true, Kind::Helpers) if self.cpus.iter().any(|room| !room.reserved) => self.allowed(Kind::Vcpu),
+            _ => self.all(),
+        }
+    }
+
+    /// How far one node is from another; 10 is itself.
+    pub fn distance(&self, from: u32, to: u32) -> u32 {
         let far = if from == to { 10 } else { REMOTE_DISTANCE };
         self.distances.get(&(from, to)).copied().unwrap_or(far).max(10)
+    }
+
+    /// CPUs that must be missing in every placement: what all threads want less what all cores can give at most.
+    ///
+    /// Two siblings that want `s` together get no more than `s`, and no more than `2 - c s`, where `c` is what a busy sibling
+    /// takes: `2 / (1 + c)` at most. Of more siblings either all have busy ones beside them, or they want less than 2 CPUs.
+    pub fn missing_at_least(&self) -> f64 {
+        const TAKEN: f64 = 1.0 - SMT_YIELD / 2.0;
+        let mut threads: std::collections::BTreeMap<u32, u32> = std::collections::BTreeMap::new();
+        self.cpus.iter().for_each(|room| *threads.entry(room.core).or_default() += 1);
+        let most = |threads: &u32| match threads {
+            1 => 1.0,
+            2 => 2.0 / (1.0 + TAKEN),
+            more => (f64::from(*more) * (1.0 - TAKEN)).max(2.0),
+        };
+        let most: f64 = threads.values().map(most).sum();
+        let wanted = self.units.iter().filter(|unit| unit.kind != Kind::Irq).map(|unit| unit.demand);
+        (wanted.sum::<f64>() - most).max(0.0)
     }
 }

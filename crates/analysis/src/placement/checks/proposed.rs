@@ -1,0 +1,98 @@
+//! The placements that are shown, as findings whose changes can be made: `kvmscope apply PLC-PROPOSAL@1`.
+
+use crate::placement::model::Model;
+use crate::placement::solver::{Goal, Kind, Plan};
+use crate::shared::Hit;
+use base::number::many;
+use base::{Change, Cost, CostKind, CpuSet, Severity};
+
+/// One finding for each placement that scores better than what holds now; its subject is the rank in table `proposal`.
+pub fn proposed(model: &Model) -> Vec<Hit> {
+    let Some(now) = model.proposal.now() else { return Vec::new() };
+    let better = model.proposal.better().into_iter().enumerate();
+    better.map(|(index, plan)| finding(model, now, index + 1, plan)).collect()
+}
+
+fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
+    let changes = model.proposal.all_changes(plan);
+    let gain = (now.score.total - plan.score.total) / 1_000.0;
+    let title = format!("placement {rank}, {}: {} to type", plan.idea, many(changes.len() as u64, "command"));
+    let mut hit = Hit::new(rank.to_string(), Severity::Info, title)
+        .seen(
+            format!(
+                "CPUs that are wanted and missing: {:.2} now, {:.2} then (modelled)",
+                model.proposal.missing(now),
+                model.proposal.missing(plan)
+            ),
+            "tables plans and proposal",
+        )
+        .seen(
+            format!("{gain:.2} CPUs better by the score, {:.2} for each command; {}", plan.effect, what(&changes)),
+            "table plans",
+        );
+    if let Some(still) = remaining(model, plan) {
+        hit = hit.seen(still, "table proposal");
+    }
+    hit.cost =
+        Cost::of(CostKind::Modelled, gain, format!("CPUs better by the score for goal {}", model.proposal.goal()));
+    if changes.iter().any(|change| matches!(change, Change::IrqAffinity { .. })) {
+        hit.fix.push("systemctl stop irqbalance   # or ban these CPUs there: it moves interrupts back".into());
+        hit.undo.push("systemctl start irqbalance".into());
+    }
+    hit.fix.extend(hints(model, plan));
+    if !model.machine.domains.is_empty() {
+        hit.fix.push(format!("kvmscope check --xml {rank}   # the same as elements of each domain's definition"));
+    }
+    hit.changes = changes;
+    hit
+}
+
+/// `2 vCPUs, 1 set of helpers and 3 interrupts move`.
+fn what(changes: &[Change]) -> String {
+    let count = |wanted: fn(&Change) -> bool| changes.iter().filter(|change| wanted(change)).count() as u64;
+    let counts = [
+        many(count(|change| matches!(change, Change::VcpuPin { .. })), "vCPU"),
+        many(count(|change| matches!(change, Change::EmulatorPin { .. })), "emulator"),
+        many(count(|change| matches!(change, Change::IothreadPin { .. })), "iothread"),
+        many(count(|change| matches!(change, Change::TaskAffinity { .. })), "thread"),
+        many(count(|change| matches!(change, Change::IrqAffinity { .. })), "interrupt"),
+    ];
+    let mut parts: Vec<String> = counts.into_iter().filter(|words| !words.starts_with("0 ")).collect();
+    if changes.iter().any(|change| matches!(change, Change::PmdMask { .. })) {
+        parts.push("the polling threads".to_owned());
+    }
+    if changes.iter().any(|change| matches!(change, Change::SysfsWrite { .. })) {
+        parts.push("the kernel's own work".to_owned());
+    }
+    format!("it moves {}", base::number::list(&parts))
+}
+
+/// vCPUs that would still share a CPU, named, because a placement with fewer commands leaves some.
+fn remaining(model: &Model, plan: &Plan) -> Option<String> {
+    let proposal = &model.proposal;
+    let units = || (0..plan.places.len()).filter(|unit| proposal.task.units[*unit].kind != Kind::Housekeeping);
+    let shares = |unit: &usize| {
+        proposal.task.units[*unit].kind.is_pinned()
+            && units().any(|other| other != *unit && plan.places[other].meets(&plan.places[*unit]))
+    };
+    let count = units().filter(shares).count() as u64;
+    (count > 0).then(|| format!("{} would still share a CPU with something", many(count, "vCPU or polling thread")))
+}
+
+/// What only a person can do for the CPUs that goal latency keeps free of everything else.
+fn hints(model: &Model, plan: &Plan) -> Vec<String> {
+    let units = model.proposal.task.units.iter().zip(&plan.places).zip(&plan.exclusive);
+    let own = units
+        .filter(|((unit, _), exclusive)| **exclusive && unit.kind == Kind::Vcpu)
+        .fold(CpuSet::default(), |all, ((_, place), _)| all.or(place));
+    if model.proposal.task.goal != Goal::Latency || own.is_empty() {
+        return Vec::new();
+    }
+    let rest = model.machine.topology.online.without(&own);
+    vec![
+        format!("# at the next boot: isolcpus=managed_irq,domain,{own} nohz_full={own} rcu_nocbs={own}"),
+        format!(
+            "# or tuned-adm profile cpu-partitioning, with isolated_cores={own} in its variables; {rest} do the rest"
+        ),
+    ]
+}

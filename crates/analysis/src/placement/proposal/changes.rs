@@ -1,0 +1,52 @@
+//! A plan as typed changes, each of which prints as a command and its way back.
+
+use super::units::{WORKQUEUES, What};
+use super::{Plan, Proposal};
+use crate::placement::solver::Kind;
+use base::{Change, CpuSet};
+use host::machine::Role;
+
+impl Proposal {
+    /// The typed changes of a unit in a plan; none: it stays. All polling threads have one mask, which stands with the first.
+    pub fn changes(&self, plan: &Plan, unit: usize) -> Vec<Change> {
+        let (subject, about, place) = (&self.subjects[unit], &self.task.units[unit], &plan.places[unit]);
+        let moves = |unit: usize| self.task.units[unit].now.as_ref() != Some(&plan.places[unit]);
+        if subject.what != What::PmdMask && !moves(unit) {
+            return Vec::new();
+        }
+        let (domain, cpus) = (subject.vm.clone(), place.to_string());
+        let from = about.now.as_ref().map(CpuSet::to_string);
+        match (subject.what, subject.role) {
+            (What::Tasks, _) => {
+                let one = |tid: &i32| Change::TaskAffinity { tid: *tid, cpus: cpus.clone(), from: from.clone() };
+                subject.tids.iter().map(one).collect()
+            }
+            (What::Pin, Role::Vcpu(vcpu)) => vec![Change::VcpuPin { domain, vcpu, cpus, from }],
+            (What::Pin, Role::IoThread(iothread)) => vec![Change::IothreadPin { domain, iothread, cpus, from }],
+            (What::Pin, _) => vec![Change::EmulatorPin { domain, cpus, from }],
+            (What::Irq(irq), _) => vec![Change::IrqAffinity { irq, cpus, from: subject.from.clone() }],
+            (What::PmdMask, _) => {
+                let polling = |unit: &usize| self.task.units[*unit].kind == Kind::Pmd;
+                let mut all = (0..plan.places.len()).filter(polling);
+                if all.clone().next() != Some(unit) || !all.clone().any(moves) {
+                    return Vec::new();
+                }
+                let cpus = all.by_ref().fold(CpuSet::default(), |set, unit| set.or(&plan.places[unit]));
+                vec![Change::PmdMask { cpus: cpus.to_string(), from: subject.from.clone() }]
+            }
+            (What::Workqueues, _) => {
+                let from = subject.from.clone();
+                let to = place.mask_like(from.as_deref().unwrap_or_default());
+                let path = WORKQUEUES.trim_start_matches("sys/").to_owned();
+                vec![Change::SysfsWrite { path, to, from }]
+            }
+        }
+    }
+
+    /// All typed changes of a plan: first what makes room, then what moves into it.
+    pub fn all_changes(&self, plan: &Plan) -> Vec<Change> {
+        let mut units: Vec<usize> = (0..plan.places.len()).collect();
+        units.sort_by_key(|unit| self.task.units[*unit].kind);
+        units.into_iter().flat_map(|unit| self.changes(plan, unit)).collect()
+    }
+}

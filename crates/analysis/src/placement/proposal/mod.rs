@@ -1,0 +1,158 @@
+//! Placements for this machine, as lines with commands.
+//!
+//! ```text
+//! Machine --units--> Task, whose units each have a Subject --solver--> plans --changes--> typed changes, and commands
+//!                                                                        '----domain_xml--> libvirt's elements
+//! ```
+
+mod changes;
+mod domain_xml;
+mod irqs;
+mod units;
+
+pub use domain_xml::domain_xml;
+pub use units::{Subject, What};
+
+use super::model::Wishes;
+use super::solver::{Goal, Kind, NOW, PROVEN, Plan, REMOTE_DISTANCE, Room, Task, plans};
+use host::Machine;
+
+/// Placements that are shown.
+const MOST_SHOWN: usize = 4;
+
+/// What could be done, in the order in which one would try it.
+#[derive(Debug, Default)]
+pub struct Proposal {
+    /// What was asked of the solver.
+    pub task: Task,
+    /// Whose units these are.
+    pub subjects: Vec<Subject>,
+    /// Plans that score better than what holds now, by what each command brings; what holds now; those that are no better.
+    pub plans: Vec<Plan>,
+}
+
+impl Proposal {
+    /// Placements for all of a machine; none where CPUs or threads were not told.
+    pub fn of(machine: &Machine, wishes: &Wishes) -> Self {
+        let (task, subjects) = units::units(machine, wishes);
+        let plans = plans(&task);
+        Self { task, subjects, plans }
+    }
+
+    /// The placement that holds now.
+    pub fn now(&self) -> Option<&Plan> {
+        self.plans.iter().find(|plan| plan.idea == NOW)
+    }
+
+    /// What to show: the first ones, as far as they are better than now.
+    pub fn better(&self) -> Vec<&Plan> {
+        self.improving().take(MOST_SHOWN).collect()
+    }
+
+    fn improving(&self) -> impl Iterator<Item = &Plan> {
+        let now = self.now().map_or(f64::INFINITY, |plan| plan.score.total);
+        self.plans.iter().filter(move |plan| plan.score.total < now - 1e-9)
+    }
+
+    /// The plan that moves helpers and nothing else, where it is better than now.
+    pub fn helpers_only(&self) -> Option<&Plan> {
+        self.improving().find(|plan| {
+            let mut units = plan.places.iter().zip(&self.task.units);
+            units.all(|(place, unit)| {
+                unit.kind == Kind::Helpers || unit.now.is_none() || unit.now.as_ref() == Some(place)
+            })
+        })
+    }
+
+    /// CPUs that are wanted and not given under a plan, all threads together.
+    pub fn missing(&self, plan: &Plan) -> f64 {
+        self.task.units.iter().zip(&plan.shares).map(|(unit, share)| (unit.demand - share).max(0.0)).sum()
+    }
+
+    /// CPUs missing in the best plan, and what must be missing in every plan; `None` where the best is proven, or nothing
+    /// can be better.
+    pub fn gap(&self) -> Option<(f64, f64)> {
+        let best = self.plans.iter().min_by(|a, b| a.score.total.total_cmp(&b.score.total))?;
+        let proven = best.idea == PROVEN || self.improving().next().is_none();
+        let (found, least) = (self.missing(best), self.task.missing_at_least());
+        (!proven && found > least + 0.01).then_some((found, least))
+    }
+
+    /// What a plan is to be had for, against the others, in a line.
+    pub fn verdict(&self, plan: &Plan) -> String {
+        let now = self.now().map_or(0.0, |now| now.score.total);
+        let gain = (now - plan.score.total) / 1_000.0;
+        if plan.idea == NOW {
+            return "what holds now".to_owned();
+        }
+        if gain <= 0.0 {
+            return format!("rejected: {:.2} CPUs worse than now", -gain);
+        }
+        let best = self.plans.iter().map(|plan| plan.score.total).fold(f64::INFINITY, f64::min);
+        let shown = self.better().iter().position(|shown| shown.places == plan.places);
+        match shown {
+            Some(_) if plan.score.total <= best => format!("{gain:.2} CPUs better than now, the most of all"),
+            Some(_) => format!("{gain:.2} CPUs better than now"),
+            None => format!("rejected: {gain:.2} CPUs better than now, and less for each command"),
+        }
+    }
+
+    /// Why a unit gets its place, in a line.
+    pub fn why(&self, plan: &Plan, unit: usize) -> String {
+        let (about, subject, place) = (&self.task.units[unit], &self.subjects[unit], &plan.places[unit]);
+        if about.kept {
+            return subject.kept.to_owned();
+        }
+        if about.kind == Kind::Housekeeping {
+            let held = |other: usize| self.task.units[other].kind.is_pinned() && plan.places[other].len() == 1;
+            let meets = (0..plan.places.len()).any(|other| held(other) && plan.places[other].meets(place));
+            return if meets { "also on CPUs of vCPUs" } else { "no CPU of a pinned vCPU" }.to_owned();
+        }
+        let rooms: Vec<&Room> = self.task.cpus.iter().filter(|room| place.contains(room.cpu)).collect();
+        let others: Vec<&str> = (0..plan.places.len())
+            .filter(|other| *other != unit && self.task.units[*other].kind != Kind::Housekeeping)
+            .filter(|other| plan.places[*other].meets(place))
+            .map(|other| self.subjects[other].name.as_str())
+            .collect();
+        let company = match &others[..] {
+            [] => "alone".to_owned(),
+            [other] => format!("with {other}"),
+            others => format!("with {} others", others.len()),
+        };
+        let mut nodes: Vec<u32> = rooms.iter().map(|room| room.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let near = match (about.home, &nodes[..]) {
+            (Some(home), [node]) if home == *node => format!(", home node {node}"),
+            (Some(home), [node]) => {
+                let far = self.task.distances.get(&(home, *node)).copied();
+                let far = far.map_or(format!("{REMOTE_DISTANCE} assumed"), |far| far.to_string());
+                format!(", node {node}, distance {far} from home")
+            }
+            _ => String::new(),
+        };
+        let stays = if about.now.as_ref() == Some(place) { "stays: " } else { "" };
+        format!("{stays}{company}{near}")
+    }
+
+    /// The name of a unit, with its VM where there are several.
+    pub fn name(&self, unit: usize) -> String {
+        let subject = &self.subjects[unit];
+        let several = self.subjects.iter().any(|other| !other.vm.is_empty() && other.vm != self.subjects[0].vm);
+        if several && !subject.vm.is_empty() {
+            format!("{} {}", subject.vm, subject.name)
+        } else {
+            subject.name.clone()
+        }
+    }
+
+    /// Names of goals, for the summary.
+    pub fn goal(&self) -> &'static str {
+        match self.task.goal {
+            Goal::Throughput => "throughput",
+            Goal::Latency => "latency",
+            Goal::Density => "density",
+            Goal::Power => "power",
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A task as arrays: every CPU, core and node by its position, so that thousands of placements can be scored.
+
+use super::{Kind, Task};
+use base::CpuSet;
+use std::collections::BTreeMap;
+
+/// No CPU of the task has this number.
+const NOWHERE: u32 = u32::MAX;
+
+/// A task and what is looked up in it again and again.
+pub(super) struct Ground<'a> {
+    pub task: &'a Task,
+    /// Position of each CPU, by its number.
+    position: Vec<u32>,
+    /// Core of each CPU, and how many there are.
+    pub core: Vec<usize>,
+    pub cores: usize,
+    /// Node of each CPU, and how many there are.
+    pub node: Vec<usize>,
+    pub nodes: usize,
+    /// What a unit loses of its share on each node, by unit: half of what the distance bounds.
+    lost: Vec<Vec<f64>>,
+    /// CPUs that units of each kind may be given.
+    allowed: BTreeMap<Kind, CpuSet>,
+}
+
+impl<'a> Ground<'a> {
+    pub fn of(task: &'a Task) -> Self {
+        let most = task.cpus.iter().map(|room| room.cpu).max().map_or(0, |cpu| cpu as usize + 1);
+        let mut position = vec![NOWHERE; most];
+        task.cpus.iter().enumerate().for_each(|(index, room)| position[room.cpu as usize] = index as u32);
+        let (core, cores) = numbered(task.cpus.iter().map(|room| room.core));
+        let (node, nodes) = numbered(task.cpus.iter().map(|room| room.node));
+        let mut names = vec![0; nodes];
+        task.cpus.iter().zip(&node).for_each(|(room, node)| names[*node] = room.node);
+        let lost = task.units.iter().map(|unit| {
+            let far = |node: &u32| unit.home.map_or(10, |home| task.distance(home, *node));
+            names.iter().map(|node| (1.0 - 10.0 / f64::from(far(node))) / 2.0).collect()
+        });
+        let lost = lost.collect();
+        let kinds = [Kind::Vcpu, Kind::Helpers, Kind::Pmd, Kind::Irq, Kind::Housekeeping];
+        let allowed = kinds.into_iter().map(|kind| (kind, task.allowed(kind))).collect();
+        Self { task, position, core, cores, node, nodes, lost, allowed }
+    }
+
+    /// Positions of the CPUs of a set.
+    pub fn positions<'b>(&'b self, set: &'b CpuSet) -> impl Iterator<Item = usize> + 'b {
+        set.iter().filter_map(|cpu| {
+            let position = self.position.get(cpu as usize).copied().filter(|position| *position != NOWHERE)?;
+            Some(position as usize)
+        })
+    }
+
+    /// CPUs that a unit may be given.
+    pub fn allowed(&self, unit: usize) -> &CpuSet {
+        &self.allowed[&self.task.units[unit].kind]
+    }
+
+    /// Part of its work that a unit loses on a CPU, to memory or a device far away.
+    pub fn lost(&self, unit: usize, cpu: usize) -> f64 {
+        self.lost[unit][self.node[cpu]]
+    }
+
+    /// Where the units are now, as far as that was told and still runs; else anywhere.
+    pub fn now(&self) -> Vec<CpuSet> {
+        let all = self.task.all();
+        let place = |now: &Option<CpuSet>| now.as_ref().map(|now| now.and(&all)).filter(|now| !now.is_empty());
+        self.task.units.iter().map(|unit| place(&unit.now).unwrap_or_else(|| all.clone())).collect()
+    }
+
+    /// The same, but off the CPUs that the user reserved: what was there may run on any other CPU. What is kept stays.
+    pub fn start(&self) -> Vec<CpuSet> {
+        let reserved: CpuSet = self.task.cpus.iter().filter(|room| room.reserved).map(|room| room.cpu).collect();
+        let mut places = self.now();
+        for (unit, about) in self.task.units.iter().enumerate().filter(|(_, unit)| !unit.kept) {
+            if matches!(about.kind, Kind::Vcpu | Kind::Pmd | Kind::Helpers) && places[unit].meets(&reserved) {
+                let inside = places[unit].without(&reserved);
+                places[unit] = if inside.is_empty() { self.allowed(unit).clone() } else { inside };
+            }
+        }
+        places
+    }
+
+    /// How much work it is to score these places.
+    pub fn work(&self, places: &[CpuSet]) -> usize {
+        places.iter().map(CpuSet::len).sum::<usize>() + self.task.cpus.len()
+    }
+}
+
+/// Names as positions in the order of their first appearance, and how many.
+fn numbered(names: impl Iterator<Item = u32>) -> (Vec<usize>, usize) {
+    let mut known: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut positions = Vec::new();
+    for name in names {
+        let next = known.len();
+        positions.push(*known.entry(name).or_insert(next));
+    }
+    (positions, known.len())
+}

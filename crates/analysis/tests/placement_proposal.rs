@@ -1,0 +1,228 @@
+//! What is proposed for a host with interrupts, polling threads and the kernel's own work beside its VMs.
+
+use base::{Change, CpuSet, Section};
+use host::Machine;
+use host::machine::{Cpu, CpuUse, Domain, Fact, Irq, Nic, Pmd, PmdQueue, Role, Switch, SwitchPort, Thread, domains_of};
+use kvmscope_analysis::placement::model::Model;
+use kvmscope_analysis::placement::proposal::domain_xml;
+use kvmscope_analysis::placement::solver::{Goal, Plan};
+use kvmscope_analysis::placement::{Wishes, build, section::section};
+
+fn set(list: &str) -> CpuSet {
+    CpuSet::parse(list).unwrap()
+}
+
+fn fact<T>(value: T) -> Fact<T> {
+    Fact::new(value, "test:1")
+}
+
+fn thread(vm: Option<&str>, role: Role, tid: i32, cpus: &str, run: f64) -> Thread {
+    let mut thread = Thread::new(role, role.to_string());
+    (thread.vm, thread.pid, thread.tid) = (vm.map(str::to_owned), Some(10), Some(tid));
+    thread.affinity = Some(fact(set(cpus)));
+    thread.last_cpu = set(cpus).first().map(fact);
+    (thread.run_share, thread.wait_share) = (Some(fact(run)), Some(fact(0.0)));
+    thread
+}
+
+/// Eight CPUs on two nodes. A VM of two busy vCPUs; the interrupt of a NIC on the other node is on the first of them, and a
+/// polling thread on the second.
+fn host() -> Machine {
+    let mut machine = Machine::default();
+    for cpu in 0..8 {
+        let about = Cpu { core: cpu, package: Some(cpu / 4), node: Some(cpu / 4), last_cache: None };
+        machine.topology.cpus.insert(cpu, about);
+        machine.topology.online.insert(cpu);
+        machine.cpu_use.insert(cpu, CpuUse { idle: 1.0, ..CpuUse::default() });
+    }
+    machine.cpu_use.insert(0, CpuUse { busy: 0.7, softirq: 0.3, ..CpuUse::default() });
+    machine.span_ns = Some(2_000_000_000);
+    let definition = "<domain><name>web</name><vcpu>2</vcpu><iothreads>1</iothreads><cputune><vcpupin vcpu='0' cpuset='0'/>\
+        <vcpupin vcpu='1' cpuset='1'/><emulatorpin cpuset='2-3'/></cputune></domain>";
+    machine.domains = domains_of(definition, "web.xml", 1, "").unwrap();
+    machine.threads = vec![
+        thread(Some("web"), Role::Vcpu(0), 11, "0", 0.7),
+        thread(Some("web"), Role::Vcpu(1), 12, "1", 0.6),
+        thread(Some("web"), Role::Emulator, 10, "2-3", 0.1),
+        thread(Some("web"), Role::IoThread(1), 13, "2-3", 0.1),
+        thread(None, Role::Pmd, 20, "1", 1.0),
+    ];
+    machine.switch = Switch {
+        pmd_mask: Some(fact(set("1"))),
+        pmds: vec![Pmd {
+            cpu: 1,
+            queues: vec![PmdQueue { port: "dpdk0".into(), ..PmdQueue::default() }],
+            ..Pmd::default()
+        }],
+        bridges: vec![host::machine::Bridge {
+            name: "br0".into(),
+            user_space: true,
+            ports: vec![SwitchPort { name: "dpdk0".into(), node: Some(fact(1)), ..SwitchPort::default() }],
+        }],
+        ..Switch::default()
+    };
+    machine.nics = vec![Nic { name: "eth0".into(), node: Some(fact(1)), ..Nic::default() }];
+    machine.irqs = vec![
+        Irq {
+            number: 34,
+            name: "eth0-rx-0".into(),
+            affinity: Some(fact(set("0-7"))),
+            effective: Some(set("0")),
+            per_s: [(0, 9_000.0)].into(),
+            counts: [(0, 1)].into(),
+            ..Irq::default()
+        },
+        Irq {
+            number: 40,
+            name: "nvme0q1".into(),
+            affinity: Some(fact(set("0"))),
+            per_s: [(0, 1_000.0)].into(),
+            counts: [(0, 1)].into(),
+            ..Irq::default()
+        },
+    ];
+    machine.settings.insert("sys/devices/virtual/workqueue/cpumask".into(), fact("ff".to_owned()));
+    machine
+}
+
+fn model(machine: Machine, wishes: &Wishes) -> Model {
+    build::model(base::Level::At(0), "L0", machine, false, wishes)
+}
+
+fn wishes(goal: Goal, keep: &[&str], reserve: &str) -> Wishes {
+    Wishes { goal, keep: keep.iter().map(|name| (*name).to_owned()).collect(), reserve: set(reserve) }
+}
+
+/// The plan that scores best, whatever it takes to type.
+fn best(model: &Model) -> &Plan {
+    let plans = model.proposal.plans.iter();
+    plans.min_by(|a, b| a.score.total.total_cmp(&b.score.total)).unwrap()
+}
+
+/// Where interrupt 34 goes, and what its mask was.
+fn irq_change(changes: &[Change]) -> Option<(CpuSet, String)> {
+    changes.iter().find_map(|change| match change {
+        Change::IrqAffinity { irq: 34, cpus, from } => Some((set(cpus), from.clone().unwrap_or_default())),
+        _ => None,
+    })
+}
+
+#[test]
+fn interrupts_and_polling_threads_leave_the_cpus_of_vcpus() {
+    let model = model(host(), &Wishes::default());
+    let changes = model.proposal.all_changes(best(&model));
+    let (cpus, from) = irq_change(&changes).expect("the interrupt moves");
+    assert_eq!((cpus.is_within(&set("4-7")), from.as_str()), (true, "0-7"), "near its NIC, and back to the whole mask");
+    let mask =
+        changes.iter().find(|change| matches!(change, Change::PmdMask { .. })).expect("the polling thread moves");
+    assert!(mask.command().starts_with("ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=0x"), "{mask:?}");
+    assert_eq!(mask.undo().unwrap(), "ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=0x2");
+    let Change::PmdMask { cpus, .. } = mask else { unreachable!() };
+    assert!(set(cpus).is_within(&set("4-7")), "on the node of the port that it serves: {cpus}");
+    assert!(!format!("{:?}", model.proposal.subjects).contains("nvme"), "a managed interrupt refuses every mask");
+    assert!(changes.iter().all(|change| change.undo().is_some()), "each has a way back: {changes:?}");
+}
+
+#[test]
+fn what_is_kept_stays_and_what_is_reserved_gets_interrupts_only() {
+    for keep in [&["irqs"][..], &["irq34"], &["eth0"]] {
+        let model = model(host(), &wishes(Goal::Throughput, keep, ""));
+        assert_eq!(irq_change(&model.proposal.all_changes(best(&model))), None, "{keep:?}");
+    }
+    let kept = model(host(), &wishes(Goal::Throughput, &["pmd"], ""));
+    let changes = kept.proposal.all_changes(best(&kept));
+    assert!(!changes.iter().any(|change| matches!(change, Change::PmdMask { .. })), "{changes:?}");
+    let kept = model(host(), &wishes(Goal::Throughput, &["web", "pmd", "irqs"], ""));
+    assert!(kept.proposal.better().is_empty(), "nothing is left to move");
+    let reserved = model(host(), &wishes(Goal::Throughput, &[], "0,4-7"));
+    for plan in reserved.proposal.better() {
+        for (unit, place) in reserved.proposal.task.units.iter().zip(&plan.places) {
+            let of_host = unit.vm.is_none() && unit.demand < 1.0;
+            assert!(of_host || place.is_within(&set("1-3")), "{unit:?} on {place}");
+        }
+    }
+    let (cpus, _) = irq_change(&reserved.proposal.all_changes(best(&reserved))).expect("the interrupt moves");
+    assert!(cpus.meets(&set("4-7")), "interrupts may use what is reserved: {cpus}");
+}
+
+#[test]
+fn latency_moves_the_kernels_own_work_away_and_names_what_only_a_person_can_do() {
+    let throughput = model(host(), &Wishes::default());
+    let sysfs = |changes: &[Change]| changes.iter().find(|change| matches!(change, Change::SysfsWrite { .. })).cloned();
+    assert_eq!(sysfs(&throughput.proposal.all_changes(best(&throughput))), None);
+    let latency = model(host(), &wishes(Goal::Latency, &[], ""));
+    let plan = best(&latency);
+    assert_eq!((plan.score.shared, plan.score.disturbed), (0.0, 0.0));
+    let Some(Change::SysfsWrite { path, to, from }) = sysfs(&latency.proposal.all_changes(plan)) else {
+        panic!("the work queues keep their CPUs")
+    };
+    assert_eq!((path.as_str(), from.as_deref()), ("devices/virtual/workqueue/cpumask", Some("ff")));
+    let left = CpuSet::parse_mask(&to).unwrap();
+    assert!(!left.is_empty() && !plan.places[..2].iter().any(|place| place.meets(&left)), "{left}");
+    let section = section(&[latency]);
+    let findings: Vec<_> = section.findings.iter().filter(|finding| finding.rule == "PLC-PROPOSAL").collect();
+    assert!(
+        findings.iter().any(|finding| finding.fix.iter().any(|line| line.contains("isolcpus=managed_irq,domain,")))
+    );
+    let moves =
+        findings.iter().find(|finding| finding.fix.iter().any(|line| line.contains("smp_affinity_list"))).unwrap();
+    assert!(moves.fix.iter().any(|line| line.starts_with("systemctl stop irqbalance")), "{:?}", moves.fix);
+}
+
+#[test]
+fn each_placement_is_a_finding_whose_changes_are_the_tables_commands() {
+    let section = section(&[model(host(), &Wishes::default())]);
+    let proposal = section.table("proposal").unwrap();
+    let column = |name: &str| proposal.column(name).unwrap();
+    for finding in section.findings.iter().filter(|finding| finding.rule == "PLC-PROPOSAL") {
+        let of_rank = |row: &&Vec<base::Cell>| row[column("rank")] == base::Cell::U64(finding.subject.parse().unwrap());
+        let rows: Vec<_> = proposal.rows.iter().filter(of_rank).collect();
+        let texts = |name: &str| -> String { rows.iter().map(|row| format!("{:?};", row[column(name)])).collect() };
+        for change in &finding.changes {
+            assert!(texts("command").contains(&change.command()), "{change:?} of {}", finding.id());
+            assert!(texts("undo").contains(&change.undo().unwrap()));
+            assert!(finding.fix.contains(&change.command()) && finding.undo.contains(&change.undo().unwrap()));
+        }
+        assert!(!finding.changes.is_empty());
+    }
+    verdicts(&section);
+}
+
+/// Every plan says why it stands where it does.
+fn verdicts(section: &Section) {
+    let plans = section.table("plans").unwrap();
+    let verdict = plans.column("verdict").unwrap();
+    let said: Vec<String> = plans.rows.iter().map(|row| format!("{:?}", row[verdict])).collect();
+    assert_eq!(said.iter().filter(|text| text.contains("what holds now")).count(), 1, "{said:?}");
+    assert!(said[0].contains("better than now"), "{said:?}");
+}
+
+#[test]
+fn the_definition_reads_back_as_what_was_proposed() {
+    let model = model(host(), &Wishes::default());
+    for plan in model.proposal.better() {
+        let text = domain_xml(&model.machine, &model.proposal, plan, &model.machine.domains[0]);
+        let [Domain { name, vcpus, vcpu_pins, emulator_pins, iothreads, iothread_pins, .. }] =
+            &domains_of(&text, "f", 1, "").unwrap()[..]
+        else {
+            panic!("one domain in {text}")
+        };
+        assert_eq!((name.as_str(), *vcpus, *iothreads), ("web", Some(2), 1));
+        for vcpu in 0..2 {
+            assert_eq!(vcpu_pins[&vcpu].value, plan.places[vcpu as usize], "{text}");
+        }
+        assert_eq!(emulator_pins[0].value, plan.places[2]);
+        assert_eq!(iothread_pins[&1].value, plan.places[2], "an iothread without a pin would have the vCPUs' set");
+    }
+}
+
+#[test]
+fn the_figure_has_chips_for_interrupts_and_polling_threads() {
+    let section = section(&[model(host(), &Wishes::default())]);
+    let base::figure::Drawing::Topology(panels) = &section.figures[0].drawing else { panic!("a topology") };
+    let now: Vec<_> = panels[0].nodes.iter().flat_map(|node| node.cores.iter().flatten()).collect();
+    assert_eq!(now[0].chips, ["vcpu 0", "irq 34 eth0-rx-0"]);
+    assert_eq!(now[1].chips, ["vcpu 1", "pmd 0"]);
+    assert!(now[0].contended && now[1].contended && !now[2].contended);
+    assert!(panels[0].links.iter().any(|link| link.contains("irq 34") && link.contains("its device on node 1")));
+}
