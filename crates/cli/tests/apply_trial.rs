@@ -73,6 +73,20 @@ fn root(what: &str) -> bool {
     is
 }
 
+/// A control group that goes with the test, once the threads in it have.
+struct Group(PathBuf);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for _ in 0..400 {
+            match std::fs::remove_dir(&self.0) {
+                Ok(()) => return,
+                Err(_) => std::thread::sleep(std::time::Duration::from_millis(5)),
+            }
+        }
+    }
+}
+
 #[test]
 fn a_control_groups_cpus_are_tried() {
     if !root("a control group") {
@@ -85,6 +99,7 @@ fn a_control_groups_cpus_are_tried() {
         return println!("skipped: a trial of a control group: no cpuset controller of version 1 with CPUs 0-1");
     }
     let write = |name: &str, value: &str| std::fs::write(group.join(name), value).unwrap();
+    let _removed = Group(group.clone());
     write("cpuset.mems", "0");
     write("cpuset.cpus", "0-1");
     let threads = [busy(), busy()];
@@ -95,10 +110,6 @@ fn a_control_groups_cpus_are_tried() {
     assert!(told.contains("modelled: thread") && told.contains("threads waited"), "{told}");
     assert!(told.contains("modelled: threads lack"), "{told}");
     place.is_true(&told, "0-1", "1", || std::fs::read_to_string(group.join("cpuset.cpus")).unwrap().trim().to_owned());
-    drop(threads);
-    while std::fs::remove_dir(&group).is_err() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
 }
 
 #[test]
