@@ -74,3 +74,8 @@ for trace in fixtures/*/*/trace.dat; do
         add answer "$name" "$trace"
     fi
 done
+for text in fixtures/seed-vhost/*/notes/* fixtures/hosts-sosreport/sos_commands/*/*; do
+    if [ -f "$text" ]; then
+        add paste "$(echo "$text" | tr / -)" "$text"
+    fi
+done

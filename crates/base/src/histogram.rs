@@ -35,11 +35,8 @@ const DIGITS: u32 = 10;
 /// Counters for one doubling; the first two have one each for every value.
 const COUNTERS: usize = 1 << DIGITS;
 
-/// Counters that are looked over at once for a quantile: nearly all are 0.
+/// Counters that are looked over at once: nearly all are 0.
 const STRIDE: usize = 64;
-
-/// So many for a doubling.
-const STRIDES: usize = COUNTERS / STRIDE;
 
 impl Histogram {
     /// An empty distribution.
@@ -138,13 +135,11 @@ impl Histogram {
         let mut values = [self.max; N];
         let mut wanted = shares.iter().zip(&mut values).peekable();
         let mut below = 0;
-        let met = self.doublings.iter().enumerate().filter(|(_, counts)| !counts.is_empty());
-        let strides = met.flat_map(|(doubling, counts)| (doubling * STRIDES..).zip(counts.chunks(STRIDE)));
-        for (number, counts) in strides {
-            let here: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+        for (first, counts) in self.strides() {
+            let here = sum(counts);
             if wanted.peek().is_some_and(|(share, _)| below + here >= self.rank(**share)) {
                 let mut upto = below;
-                for (place, count) in (number * STRIDE..).zip(counts) {
+                for (place, count) in (first..).zip(counts) {
                     upto += u64::from(*count);
                     while let Some((_, value)) = wanted.next_if(|(share, _)| upto >= self.rank(**share)) {
                         *value = largest(place).min(self.max);
@@ -159,23 +154,43 @@ impl Histogram {
     /// The samples as a picture draws them: each doubling in two halves, exact, those without a sample left out.
     pub fn bins(&self) -> Vec<Bin> {
         let mut bins: Vec<Bin> = Vec::new();
-        for (doubling, counts) in self.doublings.iter().enumerate() {
-            let met = (doubling * COUNTERS..).zip(counts).filter(|(_, count)| **count > 0);
-            for (place, count) in met {
-                let (from, to) = half_doubling(largest(place));
-                match bins.last_mut() {
-                    Some(last) if last.from == from => last.count += u64::from(*count),
-                    _ => bins.push(Bin { from, to, count: u64::from(*count) }),
-                }
+        let mut add = |place: usize, count: u64| {
+            let (from, to) = half_doubling(largest(place));
+            match bins.last_mut() {
+                Some(last) if last.from == from => last.count += count,
+                _ => bins.push(Bin { from, to, count }),
+            }
+        };
+        for (first, counts) in self.strides() {
+            let here = sum(counts);
+            if here == 0 {
+                continue;
+            }
+            // Only the strides of the smallest values reach over more than one bin.
+            if first >= 2 * STRIDE {
+                add(first, here);
+            } else {
+                let met = (first..).zip(counts).filter(|(_, count)| **count > 0);
+                met.for_each(|(place, count)| add(place, u64::from(*count)));
             }
         }
         bins
+    }
+
+    /// The counters, [`STRIDE`] at once, with the place of the first.
+    fn strides(&self) -> impl Iterator<Item = (usize, &[u32])> {
+        let doublings = self.doublings.iter().enumerate();
+        doublings.flat_map(|(doubling, counts)| (doubling * COUNTERS..).step_by(STRIDE).zip(counts.chunks(STRIDE)))
     }
 
     /// How many samples lie at or below the one wanted.
     fn rank(&self, share: f64) -> u64 {
         ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1)
     }
+}
+
+fn sum(counts: &[u32]) -> u64 {
+    counts.iter().map(|count| u64::from(*count)).sum()
 }
 
 /// The counter of `value`.

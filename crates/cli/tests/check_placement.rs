@@ -77,7 +77,15 @@ fn fired(tree: &str) -> Vec<String> {
 #[test]
 fn a_sosreport_answers_as_a_host_does() {
     let found = fired("hosts-sosreport");
-    for wanted in ["PLC-PMD@vnf", "PLC-PMDNODE@pmd-c02", "PLC-MEMORY@vnf", "PLC-LATE@vnf", "PLC-ESCAPE@vnf"] {
+    for wanted in [
+        "PLC-PMD@vnf",
+        "PLC-PMDNODE@pmd-c02",
+        "PLC-MEMORY@vnf",
+        "PLC-LATE@vnf",
+        "PLC-ESCAPE@vnf",
+        "PLC-IRQ@irq43",
+        "PLC-TUNED@proc.sys.vm.swappiness",
+    ] {
         assert!(found.iter().any(|id| id == wanted), "{wanted} is not among {found:?}");
     }
     assert!(found.iter().all(|id| !id.starts_with("PLC-FLOAT")), "PLC-LATE has said it: {found:?}");
@@ -86,7 +94,10 @@ fn a_sosreport_answers_as_a_host_does() {
 #[test]
 fn every_node_of_a_must_gather_is_a_machine() {
     let found = fired("hosts-must-gather/must-gather.local.1");
-    assert!(found.iter().any(|id| id == "PLC-NODE@L0:virt-launcher-web-x7k2p"), "{found:?}");
+    assert!(found.iter().any(|id| id == "PLC-NODE@L0-worker-0:virt-launcher-web-x7k2p"), "{found:?}");
+    let gathered = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/hosts-must-gather/must-gather.local.1");
+    let (_, out, _) = kvmscope(&["check", gathered]);
+    assert!(out.contains("sysinfo.tgz is packed"), "{out}");
     let node = "hosts-must-gather/must-gather.local.1/quay-io-openshift-must-gather/nodes/worker-0";
     assert!(fired(node).iter().any(|id| id == "PLC-NODE@virt-launcher-web-x7k2p"));
 }

@@ -16,8 +16,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Events whose field is CLOCK_MONOTONIC in ns.
 const WITNESSES: &[(&str, &str)] = &[("hrtimer_expire_entry", "now")];
 
-/// Pieces looked at per lane, spread over its length.
-const PIECES: usize = 12;
+/// Pieces looked at per lane, spread over its length: few, and more where those hold less than [`ENOUGH_POINTS`].
+const PIECES: [usize; 2] = [4, 12];
+
+/// So many points give a line whose slope more points would not change by a millionth.
+const ENOUGH_POINTS: usize = 64;
 
 /// Fewer points than this give no line.
 const FEWEST_POINTS: usize = 8;
@@ -43,12 +46,16 @@ pub fn fit(trace: &dyn Trace) -> Option<Clock> {
         match lane.source {
             Source::Pieces(lane) => pieces.push(lane),
             sequence => {
-                let batches = sequence.batches(facts.event_types.len()).take(PIECES);
+                let batches = sequence.batches(facts.event_types.len()).take(PIECES[1]);
                 batches.for_each(|batch| collect(&batch, &mut points));
             }
         }
     }
-    points.extend(of_pieces(&pieces, facts.event_types.len()));
+    for most in PIECES {
+        if points.len() < ENOUGH_POINTS {
+            points.extend(of_pieces(&pieces, most, facts.event_types.len()));
+        }
+    }
     let ns_per_tick = slope(&mut points)?;
     let mult = (ns_per_tick * (1u64 << SHIFT) as f64).round();
     (mult >= 1.0 && mult < u64::MAX as f64).then(|| Clock {
@@ -59,10 +66,11 @@ pub fn fit(trace: &dyn Trace) -> Option<Clock> {
     })
 }
 
-/// The points of some pieces of each lane, which all CPUs decode together: nothing else can begin before.
-fn of_pieces(lanes: &[Box<dyn Pieces + '_>], event_types: usize) -> Vec<(u64, u64)> {
+/// The points of up to `most` pieces of each lane, which all CPUs decode together: nothing else can begin before.
+fn of_pieces(lanes: &[Box<dyn Pieces + '_>], most: usize, event_types: usize) -> Vec<(u64, u64)> {
+    let all = lanes.iter().enumerate();
     let jobs: Vec<(usize, usize)> =
-        lanes.iter().enumerate().flat_map(|(lane, pieces)| spread(pieces.count()).map(move |at| (lane, at))).collect();
+        all.flat_map(|(lane, pieces)| spread(pieces.count(), most).map(move |at| (lane, at))).collect();
     let next = AtomicUsize::new(0);
     let work = || {
         let (mut batch, mut scratch, mut points) = (Batch::default(), Scratch::default(), Vec::new());
@@ -82,9 +90,9 @@ fn of_pieces(lanes: &[Box<dyn Pieces + '_>], event_types: usize) -> Vec<(u64, u6
     })
 }
 
-/// Up to [`PIECES`] indices below `count`, the first and the last among them.
-fn spread(count: usize) -> impl Iterator<Item = usize> {
-    let picked = count.min(PIECES);
+/// Up to `most` indices below `count`, the first and the last among them.
+fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
+    let picked = count.min(most);
     (0..picked).map(move |n| if picked < 2 { 0 } else { n * (count - 1) / (picked - 1) })
 }
 

@@ -121,6 +121,9 @@ fn unknown(model: &Model) -> Vec<Unknown> {
         unknown.push(Unknown { what: what.to_owned(), amount, unit: unit.to_owned(), text });
     };
     if machine.domains.is_empty() {
+        // Nobody's waiting is asked about; what would have told of VMs is.
+        let files = |line: &&String| !line.starts_with("proc/") && !line.starts_with("sys/");
+        machine.unread.iter().filter(files).take(8).for_each(|line| say("unread", None, "", line.clone()));
         return unknown;
     }
     let silent =
@@ -184,8 +187,9 @@ fn unknown(model: &Model) -> Vec<Unknown> {
         );
         say("better_placement", Some(found - least), "CPUs", text);
     }
-    // Files that a device's driver does not answer say nothing about placement.
-    for line in machine.unread.iter().filter(|line| !line.starts_with("sys/class/net")).take(8) {
+    // Files that a device's driver does not answer say nothing about placement, nor do KVM's counters.
+    let elsewhere = ["sys/class/net", "sys/kernel/debug"];
+    for line in machine.unread.iter().filter(|line| elsewhere.iter().all(|path| !line.starts_with(path))).take(8) {
         say("unread", None, "", line.clone());
     }
     unknown

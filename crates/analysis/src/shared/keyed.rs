@@ -67,7 +67,14 @@ impl<K: Key, V: Default> Keyed<K, V> {
     pub fn rekeyed(self, new: impl Fn(K) -> K, join: impl Fn(&mut V, V)) -> Self {
         let mut all = Self::default();
         for (key, value) in self.rows {
-            join(all.at(new(key)), value);
+            let key = new(key);
+            match all.places.get(&key) {
+                Some(place) => join(&mut all.rows[*place as usize].1, value),
+                None => {
+                    all.places.insert(key, all.rows.len() as u32);
+                    all.rows.push((key, value));
+                }
+            }
         }
         all
     }

@@ -64,6 +64,10 @@ fn a_stacked_vcpu_that_sleeps_is_no_fault() {
 fn pins_that_do_not_fit_the_machine() {
     fires("PLC-OFFLINE", |machine| machine.domains[0].emulator_pins = vec![fact(set("2-3,12"))]);
     fires("PLC-ISOL", |machine| machine.topology.isolated = Some(set("2-3")));
+    fires("PLC-HOUSEKEEPING", |machine| machine.topology.isolated = Some(set("4-5")));
+    let mut used = quiet();
+    used.topology.isolated = Some(set("0-1"));
+    assert_eq!(rules(used), Vec::<&str>::new(), "the vCPUs are on the isolated CPUs");
     fires("PLC-FLOAT", |machine| machine.threads[2].affinity = Some(fact(set("0-7"))));
     fires("PLC-LATE", |machine| machine.threads[3].affinity = Some(fact(set("2"))));
     fires("PLC-ESCAPE", |machine| {
@@ -97,6 +101,13 @@ fn places_of_devices_and_interrupts() {
     let mut rare = quiet();
     rare.irqs.push(irq(90.0));
     assert_eq!(rules(rare), Vec::<&str>::new(), "an interrupt now and then is no fault");
+    let looked_once = |cpus: &str| {
+        let mut machine = quiet();
+        machine.nics.push(Nic { name: "eth0".into(), ..Nic::default() });
+        machine.irqs.push(Irq { affinity: Some(fact(set(cpus))), per_s: [].into(), ..irq(0.0) });
+        rules(machine)
+    };
+    assert_eq!((looked_once("0-1"), looked_once("0-2")), (vec!["PLC-IRQ"], vec![]), "it can go elsewhere");
     fires("PLC-RPS", |machine| {
         machine.nics.push(Nic {
             name: "eth0".into(),

@@ -74,7 +74,11 @@ pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
         let snapshot = host::Snapshot::open(&path)?;
         let level = root.level.unwrap_or_else(|| analysis::nesting::guessed_level(&snapshot));
         let twins = machines.iter().filter(|machine| machine.level == level).count();
-        let id = if twins == 0 { format!("L{level}") } else { format!("L{level}-{}", twins + 1) };
+        let id = match (&root.name, twins) {
+            (Some(name), _) => format!("L{level}-{name}"),
+            (None, 0) => format!("L{level}"),
+            (None, _) => format!("L{level}-{}", twins + 1),
+        };
         let below = |machine: &&Machine| machine.level + 1 == level;
         let parent = machines.iter().find(below).map(|machine| machine.id.clone());
         machines.push(Machine { id: id.clone(), level, parent, name: root.name });

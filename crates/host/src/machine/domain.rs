@@ -128,9 +128,10 @@ impl Domain {
         self.vcpu_pins.get(&vcpu).or(self.cpuset.as_ref())
     }
 
-    /// How many vCPUs: told, else the highest that is pinned.
+    /// How many vCPUs: told, else the highest that is pinned. More than a host may have CPUs are a typing error.
     pub fn vcpu_count(&self) -> u32 {
-        self.vcpus.unwrap_or(0).max(self.vcpu_pins.keys().last().map_or(0, |last| last + 1))
+        let pinned = self.vcpu_pins.keys().last().map_or(0, |last| last.saturating_add(1));
+        self.vcpus.unwrap_or(0).max(pinned).min(base::cpus::MOST_CPUS)
     }
 
     /// Numbers of all iothreads: those that were told, then the lowest that are free, as libvirt gives them.
@@ -153,8 +154,8 @@ impl Domain {
     /// Vhost workers by the definition: at least, at most.
     pub fn workers(&self) -> (u32, u32) {
         self.interfaces.iter().fold((0, 0), |(least, most), interface| match interface.workers() {
-            Some(workers) => (least + workers, most + workers),
-            None => (least, most + interface.queues.unwrap_or(1)),
+            Some(workers) => (least.saturating_add(workers), most.saturating_add(workers)),
+            None => (least, most.saturating_add(interface.queues.unwrap_or(1))),
         })
     }
 

@@ -37,16 +37,17 @@ impl Tables {
         self.rows.is_empty()
     }
 
-    /// The tables in the file `conf.db`, as its transactions leave them; reading ends at the first record that is cut.
-    pub fn of_file(text: &str) -> Self {
+    /// The tables in the file `conf.db`, as its transactions leave them, and the line at which reading ended early: a record
+    /// there is cut or of another format, and those behind it may build on it.
+    pub fn of_file(text: &str) -> (Self, Option<usize>) {
         let mut tables = Self::default();
-        let mut lines = text.lines();
+        let lines: Vec<&str> = text.lines().collect();
         let mut is_schema = true;
-        while let (Some(head), Some(record)) = (lines.next(), lines.next()) {
-            let Ok(Value::Object(record)) = serde_json::from_str(record) else { break };
-            if !head.starts_with("OVSDB JSON ") {
-                break;
-            }
+        for (index, pair) in lines.chunks(2).enumerate() {
+            let record = pair.get(1).filter(|_| pair[0].starts_with("OVSDB JSON "));
+            let Some(Ok(Value::Object(record))) = record.map(|record| serde_json::from_str(record)) else {
+                return (tables, Some(2 * index + 1));
+            };
             if std::mem::take(&mut is_schema) {
                 continue;
             }
@@ -62,7 +63,7 @@ impl Tables {
                 }
             }
         }
-        tables
+        (tables, None)
     }
 
     fn table<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Row> {
@@ -188,7 +189,10 @@ OVSDB JSON 99 cut
 
     #[test]
     fn transactions_change_and_remove_rows() {
-        let switch = Tables::of_file(FILE).switch("conf.db");
+        let (tables, ended) = Tables::of_file(FILE);
+        assert_eq!(ended, Some(7), "the last record is cut");
+        assert_eq!(Tables::of_file("OVSDB CLUSTER 1 0\n{}\n").1, Some(1));
+        let switch = tables.switch("conf.db");
         assert_eq!(switch.pmd_mask.as_ref().unwrap().value.to_string(), "6-7");
         let [bridge] = &switch.bridges[..] else { panic!("{:?}", switch.bridges) };
         assert!(bridge.user_space && bridge.name == "br0");

@@ -77,11 +77,16 @@ pub(super) fn iothreads(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usiz
     taken
 }
 
-/// `pid 23332's current affinity list: 0-3`, of `taskset -cp` or `-acp`.
+/// `pid 23332's current affinity list: 0-3`, of `taskset -cp` or `-acp`; without `-c` it prints a mask.
 pub(super) fn taskset(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let told = text.at(at).strip_prefix("pid ").and_then(|rest| {
-        let (tid, list) = rest.split_once("'s current affinity list:")?;
-        Some((tid.parse::<i32>().ok()?, CpuSet::parse(list)?))
+        let (tid, told) = rest.split_once("'s current affinity ")?;
+        let set = match told.split_once(':')? {
+            ("list", list) => CpuSet::parse(list),
+            ("mask", mask) => CpuSet::parse_mask(mask),
+            _ => None,
+        };
+        Some((tid.parse::<i32>().ok()?, set?))
     });
     let Some((tid, set)) = told else { return 0 };
     let mut thread = Thread::new(Role::Other, "");
@@ -107,5 +112,21 @@ pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
             1
         }
         None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::paste::read;
+
+    #[test]
+    fn taskset_prints_lists_and_masks() {
+        let text =
+            "pid 7's current affinity list: 0-1\npid 8's current affinity mask: f0\npid 9's new affinity list: 3\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        let told: Vec<_> =
+            machine.threads.iter().map(|thread| thread.affinity.as_ref().unwrap().value.to_string()).collect();
+        assert_eq!(told, ["0-1", "4-7"]);
+        assert_eq!(machine.sources[0].2, 1, "what it was told to do is no fact of now");
     }
 }

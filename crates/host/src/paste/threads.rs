@@ -105,7 +105,7 @@ fn of_domain(domain: &Domain, rows: &[&TopRow]) -> Vec<Thread> {
         (thread.vm, thread.pid, thread.affinity) = (Some(domain.name.clone()), owner, pin.cloned());
         thread
     };
-    let count = vcpus.last_key_value().map_or(0, |(last, _)| last + 1).max(domain.vcpu_count());
+    let count = vcpus.last_key_value().map_or(0, |(last, _)| last.saturating_add(1)).max(domain.vcpu_count());
     for vcpu in 0..count.min(base::cpus::MOST_CPUS) {
         let mut thread = make(Role::Vcpu(vcpu), &format!("CPU {vcpu}"), domain.vcpu_pin(vcpu));
         if let Some((tid, assumed)) = vcpus.get(&vcpu) {

@@ -14,6 +14,8 @@ use crate::Options;
 use crate::shared::state::{DEEPEST, Lv, State};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Histogram, Level, Table};
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 const U64: ColumnType = ColumnType::U64;
@@ -143,11 +145,13 @@ fn quantiles(histogram: &Histogram) -> [Cell; 3] {
     histogram.quantiles([0.5, 0.9, 0.99]).map_or([const { Cell::Missing }; 3], |values| values.map(Cell::from))
 }
 
-fn merged<'h>(histograms: impl Iterator<Item = &'h Histogram>) -> Histogram {
-    histograms.fold(Histogram::new(), |mut all, one| {
-        all.merge(one);
+/// All samples of some distributions; nearly always there is one, which is not copied.
+fn merged<'h>(histograms: impl Iterator<Item = &'h Histogram>) -> Cow<'h, Histogram> {
+    let all = histograms.map(Cow::Borrowed).reduce(|mut all, one| {
+        all.to_mut().merge(&one);
         all
-    })
+    });
+    all.unwrap_or_default()
 }
 
 fn exits(measures: &[Measures<'_>], options: &Options) -> Table {
@@ -158,9 +162,7 @@ fn exits(measures: &[Measures<'_>], options: &Options) -> Table {
     let mut table = Table::new("exits", columns);
     for (measure, vcpu) in each_vcpu(measures) {
         let mut rows: Vec<_> = by_name(measure, vcpu, options).into_iter().collect();
-        rows.sort_by_key(|((level, _), sums)| {
-            (*level, std::cmp::Reverse(sums.iter().map(|sums| sums.count).sum::<u64>()))
-        });
+        rows.sort_by_key(|((level, _), sums)| (*level, Reverse(sums.iter().map(|sums| sums.count).sum::<u64>())));
         for ((level, reason), sums) in rows {
             let costs = merged(sums.iter().map(|sums| &sums.cost_ns));
             let count: u64 = sums.iter().map(|sums| sums.count).sum();
@@ -220,7 +222,7 @@ fn exit_details(measures: &[Measures<'_>], options: &Options) -> Table {
                 *row = (row.0 + count, row.1 + total_ns);
             }
             let mut rows: Vec<_> = rows.into_iter().collect();
-            rows.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+            rows.sort_by_key(|(_, (count, _))| Reverse(*count));
             for (detail, (count, total_ns)) in rows {
                 table.push(vec![
                     vcpu.vm.as_str().into(),
@@ -234,10 +236,13 @@ fn exit_details(measures: &[Measures<'_>], options: &Options) -> Table {
             }
         }
     }
-    table.rows.sort_by_key(|row| match (&row[0], &row[1], &row[5]) {
-        (Cell::Text(vm), Cell::U64(vcpu), Cell::U64(count)) => (vm.clone(), *vcpu, std::cmp::Reverse(*count)),
-        _ => (String::new(), 0, std::cmp::Reverse(0)),
-    });
+    fn most_first(row: &[Cell]) -> Option<(&str, u64, Reverse<u64>)> {
+        match (&row[0], &row[1], &row[5]) {
+            (Cell::Text(vm), Cell::U64(vcpu), Cell::U64(count)) => Some((vm, *vcpu, Reverse(*count))),
+            _ => None,
+        }
+    }
+    table.rows.sort_by(|a, b| most_first(a).cmp(&most_first(b)));
     let columns = [
         ("vm", "vm"),
         ("vcpu", "vcpu"),

@@ -72,8 +72,14 @@ pub fn chain_sequences(measures: &[Measures<'_>], options: &Options) -> Table {
     }
     let mut rows: Vec<_> = rows.into_iter().collect();
     // Of equals the first by reason and sequence. Thousands of sequences differ in their counts, so few are compared.
-    rows.sort_unstable_by(|(a, a_count), (b, b_count)| a.0.cmp(b.0).then(b_count.cmp(a_count)).then_with(|| a.cmp(b)));
-    rows.truncate(MOST_SEQUENCES);
+    type Row<'r> = ((&'r str, Reason, &'r [Reason]), u64);
+    let first =
+        |(a, a_count): &Row<'_>, (b, b_count): &Row<'_>| a.0.cmp(b.0).then(b_count.cmp(a_count)).then_with(|| a.cmp(b));
+    if rows.len() > MOST_SEQUENCES {
+        rows.select_nth_unstable_by(MOST_SEQUENCES, first);
+        rows.truncate(MOST_SEQUENCES);
+    }
+    rows.sort_unstable_by(first);
     for ((vm, reason, sequence), count) in rows {
         let name = |(name, times): (String, usize)| if times == 1 { name } else { format!("{name} x{times}") };
         let text: Vec<String> = grouped(sequence).into_iter().map(name).collect();

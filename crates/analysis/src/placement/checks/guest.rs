@@ -81,9 +81,9 @@ pub fn false_siblings(model: &Model) -> Vec<Hit> {
             return None;
         }
         let title = format!(
-            "{} is shown {threads} threads a core, and {wrong} of its {} cores are none",
+            "{} is shown {threads} threads a core; of {} {wrong} is no core of the host",
             domain.name,
-            cores.len()
+            many(cores.len() as u64, "shown core")
         );
         let hit = Hit::new(&domain.name, Severity::Low, title);
         let what = format!("the guest is shown {threads} threads a core");

@@ -196,6 +196,47 @@ pub fn isolated(model: &Model) -> Vec<Hit> {
     hits
 }
 
+/// Pinned vCPUs on the CPUs of everybody, while isolated ones have no thread of any VM.
+pub fn housekeeping(model: &Model) -> Vec<Hit> {
+    let Some(isolated) = model.machine.topology.isolated.as_ref().filter(|set| !set.is_empty()) else {
+        return Vec::new();
+    };
+    let free = isolated.and(&model.unbound());
+    let mut hits: Vec<Hit> = Vec::new();
+    for domain in model.machine.domains.iter().filter(|_| !free.is_empty()) {
+        let outside = |thread: &&Thread| {
+            let set = thread.affinity.as_ref().map(|set| &set.value);
+            set.is_some_and(|set| !set.meets(isolated) && set.len() < model.machine.topology.online.len())
+        };
+        let outside: Vec<&Thread> = model.vcpus(domain).filter(outside).collect();
+        let Some(first) = outside.first().and_then(|thread| thread.affinity.as_ref()) else { continue };
+        let title = format!(
+            "isolated CPUs {free} have nobody, and {} of {} no isolated CPU",
+            many(outside.len() as u64, "vCPU"),
+            domain.name
+        );
+        let mut hit = Hit::new(&domain.name, Severity::Medium, title)
+            .seen(format!("isolated are {isolated}"), "sys/devices/system/cpu/isolated")
+            .seen(format!("a vCPU may run on {}", first.value), &first.place);
+        let managed = domain.whole.is_some() || !domain.vcpu_pins.is_empty();
+        for (thread, cpu) in outside.iter().zip(free.iter()) {
+            let (cpus, from) = (cpu.to_string(), thread.affinity.as_ref().map(|set| set.value.to_string()));
+            match (thread.role, thread.tid) {
+                (Role::Vcpu(vcpu), _) if managed => {
+                    hit.changes.push(Change::VcpuPin { domain: domain.name.clone(), vcpu, cpus, from });
+                }
+                (_, Some(tid)) => hit.changes.push(Change::TaskAffinity { tid, cpus, from }),
+                _ => {}
+            }
+        }
+        if hit.changes.is_empty() {
+            hit.fix.push(format!("taskset -cp {free} TID   # one isolated CPU for each vCPU"));
+        }
+        hits.push(hit);
+    }
+    hits
+}
+
 /// Domains that may run anywhere, beside domains whose vCPUs are pinned.
 pub fn floating(model: &Model) -> Vec<Hit> {
     let online = &model.machine.topology.online;

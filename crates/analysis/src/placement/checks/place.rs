@@ -3,8 +3,9 @@
 use crate::placement::model::{Demand, Model};
 use crate::shared::Hit;
 use base::CpuSet;
-use base::number::{list, many, percent};
+use base::number::{list, many, percent, thousands};
 use base::{Change, Severity};
+use host::machine::Irq;
 
 /// An interrupt below this rate disturbs nobody: our own threshold.
 const MANY_PER_S: f64 = 1_000.0;
@@ -53,22 +54,39 @@ pub fn nic(model: &Model) -> Vec<Hit> {
         let mut devices: Vec<_> = cards.chain(given.map(|(address, node)| (address.as_str(), node))).collect();
         devices.sort_by_key(|(name, _)| *name);
         devices.dedup_by_key(|(name, _)| *name);
-        for (name, node) in devices.into_iter().filter(|(_, node)| node.value != of_vcpus) {
-            let title =
-                format!("{name} is on node {}, the vCPUs of {} are on node {of_vcpus}", node.value, domain.name);
-            let hit = Hit::new(format!("{}-{name}", domain.name), Severity::Low, title);
-            hits.push(hit.seen(format!("{name} is on node {}", node.value), &node.place));
+        devices.retain(|(_, node)| node.value != of_vcpus);
+        let names: Vec<String> = devices.iter().map(|(name, _)| (*name).to_owned()).collect();
+        if names.is_empty() {
+            continue;
         }
+        let title = format!("the vCPUs of {} are on node {of_vcpus}, {} elsewhere", domain.name, list(&names));
+        let hit = Hit::new(&domain.name, Severity::Low, title);
+        hits.push(
+            devices
+                .iter()
+                .fold(hit, |hit, (name, node)| hit.seen(format!("{name} is on node {}", node.value), &node.place)),
+        );
     }
     hits
 }
 
-/// Interrupts of NICs on CPUs of vCPUs, where they are many and softirqs run there.
+/// Interrupts of NICs on CPUs of vCPUs, where they are many and softirqs run there; where one look tells no rates, those that
+/// may come nowhere else.
 pub fn irqs(model: &Model) -> Vec<Hit> {
-    let of_vcpus = model.of_vcpus();
-    let free = model.machine.topology.online.without(&of_vcpus);
+    let mut of_vcpus = model.of_vcpus();
+    let mut free = model.machine.topology.online.without(&of_vcpus);
+    if let Some(isolated) = model.machine.topology.isolated.as_ref().filter(|set| !set.is_empty()) {
+        // The CPUs that are not isolated are there for interrupts; a vCPU on them is PLC-HOUSEKEEPING's.
+        of_vcpus = of_vcpus.and(isolated);
+        free = model.machine.topology.online.without(isolated);
+    }
     let mut hits = Vec::new();
+    let counted = model.machine.irqs.iter().any(|irq| !irq.per_s.is_empty());
     for irq in &model.machine.irqs {
+        if !counted {
+            hits.extend(bound(model, irq, &of_vcpus, &free));
+            continue;
+        }
         let there = irq.per_s.iter().filter(|(cpu, rate)| {
             let softirq = model.machine.cpu_use.get(cpu).map_or(0.0, |usage| usage.softirq);
             of_vcpus.contains(**cpu) && **rate > MANY_PER_S && softirq > MUCH_SOFTIRQ
@@ -90,6 +108,28 @@ pub fn irqs(model: &Model) -> Vec<Hit> {
         hits.push(hit);
     }
     hits
+}
+
+/// An interrupt of a card that is bound to CPUs of vCPUs, however often it comes.
+fn bound(model: &Model, irq: &Irq, of_vcpus: &CpuSet, free: &CpuSet) -> Option<Hit> {
+    let nic = model.machine.nic_of(irq)?;
+    let affinity = irq.affinity.as_ref().filter(|set| !set.value.is_empty() && set.value.is_within(of_vcpus))?;
+    let title = format!(
+        "interrupt {} of {} is bound to CPUs of vCPUs ({}); how often it comes is unknown",
+        irq.number, nic.name, affinity.value
+    );
+    let mut hit = Hit::new(format!("irq{}", irq.number), Severity::Low, title)
+        .seen(format!("{} is bound to CPUs {}", irq.name, affinity.value), &affinity.place);
+    let came: u64 = irq.counts.iter().filter(|(cpu, _)| of_vcpus.contains(**cpu)).map(|(_, count)| *count).sum();
+    if came > 0 {
+        hit = hit.seen(format!("it came there {} times since boot", thousands(came)), "proc/interrupts");
+    }
+    if free.is_empty() {
+        return Some(hit);
+    }
+    let from = Some(affinity.value.to_string());
+    hit.changes.push(Change::IrqAffinity { irq: irq.number, cpus: free.to_string(), from });
+    Some(hit)
 }
 
 /// Receive packet steering to CPUs of vCPUs.

@@ -5,7 +5,7 @@ use crate::shared::Hit;
 use base::number::{many, percent};
 use base::{Change, CpuSet, Severity};
 use host::machine::{Nic, Role, Thread};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An interrupt above this rate has time for little else: our own threshold.
 const OFTEN_PER_S: f64 = 20_000.0;
@@ -21,11 +21,10 @@ const FULL_SOFTIRQ: f64 = 0.5;
 
 /// Cards that VMs send through.
 fn used(model: &Model) -> impl Iterator<Item = &Nic> {
-    model.machine.nics.iter().filter(|nic| {
-        let interfaces = model.machine.domains.iter().flat_map(|domain| &domain.interfaces);
-        let mut cards = interfaces.flat_map(|interface| model.machine.cards_of(interface));
-        cards.any(|card| card.name == nic.name)
-    })
+    let interfaces = model.machine.domains.iter().flat_map(|domain| &domain.interfaces);
+    let names: BTreeSet<&str> =
+        interfaces.flat_map(|interface| model.machine.cards_of(interface)).map(|card| card.name.as_str()).collect();
+    model.machine.nics.iter().filter(move |nic| names.contains(nic.name.as_str()))
 }
 
 /// Send queues that are tied to CPUs of vCPUs alone: the workers that send have none of their own.

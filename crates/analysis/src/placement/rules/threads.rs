@@ -83,6 +83,17 @@ pub const RULES: &[Rule] = &[
         source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus=domain, Linux 6.12",
     },
     Rule {
+        id: "PLC-HOUSEKEEPING",
+        check: pins::housekeeping,
+        why: "CPUs were isolated for somebody, and work of the kernel and of all programs goes to the others: vCPUs there \
+              are interrupted by it. If this is wrong: the isolated CPUs wait for another VM, or for a switch that is \
+              not running now.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "tuned 2.28, profile cpu-partitioning; Documentation/admin-guide/kernel-parameters.txt, isolcpus, Linux 6.12",
+    },
+    Rule {
         id: "PLC-FLOAT",
         check: pins::floating,
         why: "Threads that may run anywhere also run on CPUs that others were pinned to, and those cannot move away. \

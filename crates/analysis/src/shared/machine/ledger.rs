@@ -115,20 +115,20 @@ impl Ledger {
 
     /// Handling from `from_ns` to the first time off the CPU was polling.
     pub fn polled_since(&mut self, from_ns: u64) {
-        let mut relabelled = Vec::with_capacity(self.open.len() + 1);
-        let mut slept = false;
-        for (label, from, to) in self.open.drain(..) {
-            slept |= to > from_ns && matches!(label, Label::Plain(state) if state.is_off());
-            if label != Label::Handling || slept || to <= from_ns {
-                relabelled.push((label, from, to));
-            } else if from >= from_ns {
-                relabelled.push((Label::Plain(State::HaltPoll), from, to));
-            } else {
-                relabelled.push((label, from, from_ns));
-                relabelled.push((Label::Plain(State::HaltPoll), from_ns, to));
+        let polling = Label::Plain(State::HaltPoll);
+        let mut began_inside = None;
+        for (place, (label, from, to)) in self.open.iter_mut().enumerate().filter(|(_, piece)| piece.2 > from_ns) {
+            match label {
+                Label::Plain(state) if state.is_off() => break,
+                Label::Handling if *from >= from_ns => *label = polling,
+                // Pieces touch, so this is the first of them, and the only one.
+                Label::Handling => began_inside = Some((place, std::mem::replace(to, from_ns))),
+                _ => {}
             }
         }
-        self.open = relabelled;
+        if let Some((place, to_ns)) = began_inside {
+            self.open.insert(place + 1, (polling, from_ns, to_ns));
+        }
     }
 
     /// Nothing tells which of the open handling was polling.

@@ -26,9 +26,6 @@ const SHORTEST_SPAN_NS: u64 = 500_000_000;
 /// Settings that rules ask about, as patterns.
 const SETTINGS: &[&str] = &[
     "proc/cmdline",
-    "proc/sys/vm/{swappiness,stat_interval}",
-    "proc/sys/net/core/{somaxconn,busy_poll,busy_read}",
-    "proc/sys/kernel/{numa_balancing,nmi_watchdog,timer_migration,sched_rt_runtime_us}",
     "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
     "sys/devices/virtual/workqueue/cpumask",
     "sys/kernel/mm/ksm/run",
@@ -36,6 +33,19 @@ const SETTINGS: &[&str] = &[
     "sys/module/kvm_intel/parameters/ple_gap",
     "sys/module/kvm/parameters/kvmclock_periodic_sync",
     "sys/block/*/queue/{rotational,read_ahead_kb}",
+];
+
+/// The same below `proc/sys`, which sosreports have as `sysctl -a` prints it.
+const SYSCTLS: &[&str] = &[
+    "vm.swappiness",
+    "vm.stat_interval",
+    "net.core.somaxconn",
+    "net.core.busy_poll",
+    "net.core.busy_read",
+    "kernel.numa_balancing",
+    "kernel.nmi_watchdog",
+    "kernel.timer_migration",
+    "kernel.sched_rt_runtime_us",
 ];
 
 /// Where Open vSwitch keeps its database.
@@ -81,7 +91,12 @@ impl Machine {
         machine.channels = vmbus::channels(&samples);
         machine.irqs = devices::irqs(&samples);
         if let Some((path, text)) = DATABASES.iter().find_map(|path| Some((path, last.read(path)?))) {
-            machine.switch = Tables::of_file(&text).switch(path);
+            let (tables, ended) = Tables::of_file(&text);
+            machine.switch = tables.switch(path);
+            let cut = |line| {
+                format!("{path}:{line}: no whole record of a standalone database, so nothing behind it was read")
+            };
+            machine.unread.extend(ended.map(cut));
         }
         gathered::add(last, &mut machine);
         let told = commands::told(last, &machine);
@@ -98,8 +113,26 @@ impl Machine {
                 machine.settings.insert(path.clone(), Fact::new(value, path));
             }
         }
+        sysctls(last, &mut machine);
         machine.unread.extend(last.unreadable().iter().map(|(path, reason)| format!("{path}: {reason}")));
         machine
+    }
+}
+
+/// Settings of the kernel, by their files, else as a command printed them.
+fn sysctls(snapshot: &Snapshot, machine: &mut Machine) {
+    const PRINTED: &str = "sos_commands/kernel/sysctl_-a";
+    let printed = snapshot.read(PRINTED).unwrap_or_default();
+    for name in SYSCTLS {
+        let path = format!("proc/sys/{}", name.replace('.', "/"));
+        let line = |(index, line): (usize, &str)| {
+            let value = line.strip_prefix(name)?.trim_start().strip_prefix('=')?;
+            Some(Fact::new(value.trim().to_owned(), format!("{PRINTED}:{}", index + 1)))
+        };
+        let own = snapshot.line(&path).map(|value| Fact::new(value, path.clone()));
+        if let Some(fact) = own.or_else(|| printed.lines().enumerate().find_map(line)) {
+            machine.settings.insert(path, fact);
+        }
     }
 }
 

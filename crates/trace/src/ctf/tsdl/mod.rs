@@ -8,6 +8,7 @@
 
 mod lexer;
 mod parser;
+mod scalars;
 mod types;
 
 use super::metadata::Metadata;
