@@ -226,3 +226,30 @@ fn the_figure_has_chips_for_interrupts_and_polling_threads() {
     assert!(now[0].contended && now[1].contended && !now[2].contended);
     assert!(panels[0].links.iter().any(|link| link.contains("irq 34") && link.contains("its device on node 1")));
 }
+
+/// Whole trees of hosts that do not exist: read, proposed for, and every change typed with its way back.
+#[test]
+fn generated_hosts_get_placements_that_can_be_made() {
+    for (nodes, cores, siblings, vms) in [(1, 1, 2, 1), (2, 4, 2, 3), (4, 16, 1, 6)] {
+        let root = tempfile::tempdir().unwrap();
+        let tree = generate::tree::Tree { nodes, cores, siblings, vms, irqs: 4, seed: 3 };
+        let snapshots = [0, 1].map(|sample| {
+            let path = root.path().join(sample.to_string());
+            tree.write(&path, sample).unwrap();
+            host::Snapshot::open(&path).unwrap()
+        });
+        let model = || model(Machine::of_snapshots(&snapshots), &Wishes::default());
+        let (first, again) = (model(), model());
+        assert_eq!(first.proposal.plans, again.proposal.plans, "twice the same");
+        let online = &first.machine.topology.online;
+        assert_eq!((online.len() as u32, first.machine.domains.len() as u32), (tree.cpus(), vms));
+        // Two CPUs that a VM without pins fills can be used no better.
+        assert_eq!(first.proposal.better().is_empty(), tree.cpus() == 2, "else helpers lie on vCPUs");
+        for plan in first.proposal.better() {
+            assert!(plan.places.iter().all(|place| !place.is_empty() && place.is_within(online)));
+            let changes = first.proposal.all_changes(plan);
+            assert_eq!(changes.len() as u32, plan.commands, "{changes:?}");
+            assert!(changes.iter().all(|change| change.undo().is_some_and(|undo| undo != change.command())));
+        }
+    }
+}

@@ -222,7 +222,7 @@ pub fn plans(models: &[Model]) -> Table {
         ("rank", "#"),
         ("idea", "placement"),
         ("commands", "commands"),
-        ("effect", "CPUs per command"),
+        ("effect", "points per command"),
         ("missing", "CPUs missing"),
         ("score", "score (less is better)"),
         ("verdict", "so it is"),

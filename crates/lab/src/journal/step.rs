@@ -161,6 +161,7 @@ impl Step {
             | Step::CpuList { old, new, .. }
             | Step::TaskAffinity { old, new, .. }
             | Step::TaskPolicy { old, new, .. }
+            | Step::PmdMask { old, new }
             | Step::Pin { old, new, .. } = &mut thing
             {
                 old.clear();
@@ -195,6 +196,7 @@ impl Step {
                 !thread.is_alive(proc) || thread::policy(thread.pid).is_ok_and(|now| now == *new)
             }
             Step::Pin { pin, new, .. } => pin.read().is_ok_and(|(now, _)| CpuSet::parse(new) == Some(now)),
+            Step::PmdMask { new, .. } => polling::read().is_ok_and(|now| CpuSet::parse(new) == Some(now)),
             _ => true,
         }
     }

@@ -15,7 +15,6 @@ pub fn proposed(model: &Model) -> Vec<Hit> {
 
 fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     let changes = model.proposal.all_changes(plan);
-    let gain = (now.score.total - plan.score.total) / 1_000.0;
     let title = format!("placement {rank}, {}: {} to type", plan.idea, many(changes.len() as u64, "command"));
     let mut hit = Hit::new(rank.to_string(), Severity::Info, title)
         .seen(
@@ -27,14 +26,21 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
             "tables plans and proposal",
         )
         .seen(
-            format!("{gain:.2} CPUs better by the score, {:.2} for each command; {}", plan.effect, what(&changes)),
+            format!(
+                "the score is {:.0} points lower, {:.0} for each command; {}",
+                now.score.total - plan.score.total,
+                plan.effect,
+                what(&changes)
+            ),
             "table plans",
         );
     if let Some(still) = remaining(model, plan) {
         hit = hit.seen(still, "table proposal");
     }
-    hit.cost =
-        Cost::of(CostKind::Modelled, gain, format!("CPUs better by the score for goal {}", model.proposal.goal()));
+    let fewer = model.proposal.missing(now) - model.proposal.missing(plan);
+    if fewer > 0.005 {
+        hit.cost = Cost::of(CostKind::Modelled, fewer, "CPUs that are wanted and missing, and then given");
+    }
     if changes.iter().any(|change| matches!(change, Change::IrqAffinity { .. })) {
         hit.fix.push("systemctl stop irqbalance   # or ban these CPUs there: it moves interrupts back".into());
         hit.undo.push("systemctl start irqbalance".into());

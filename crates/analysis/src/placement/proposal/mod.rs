@@ -81,19 +81,19 @@ impl Proposal {
     /// What a plan is to be had for, against the others, in a line.
     pub fn verdict(&self, plan: &Plan) -> String {
         let now = self.now().map_or(0.0, |now| now.score.total);
-        let gain = (now - plan.score.total) / 1_000.0;
+        let gain = now - plan.score.total;
         if plan.idea == NOW {
             return "what holds now".to_owned();
         }
         if gain <= 0.0 {
-            return format!("rejected: {:.2} CPUs worse than now", -gain);
+            return format!("rejected: {:.0} points worse than now", -gain);
         }
         let best = self.plans.iter().map(|plan| plan.score.total).fold(f64::INFINITY, f64::min);
         let shown = self.better().iter().position(|shown| shown.places == plan.places);
         match shown {
-            Some(_) if plan.score.total <= best => format!("{gain:.2} CPUs better than now, the most of all"),
-            Some(_) => format!("{gain:.2} CPUs better than now"),
-            None => format!("rejected: {gain:.2} CPUs better than now, and less for each command"),
+            Some(_) if plan.score.total <= best => format!("{gain:.0} points better than now, the most of all"),
+            Some(_) => format!("{gain:.0} points better than now"),
+            None => format!("rejected: {gain:.0} points better than now, and less for each command"),
         }
     }
 

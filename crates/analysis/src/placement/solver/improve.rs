@@ -1,7 +1,7 @@
 //! Makes a placement better by moving one unit at a time, and leaves out what brings nothing.
 
 use super::ground::Ground;
-use super::starts::{cheapest, helpers};
+use super::starts::{cheapest, helpers_on};
 use super::{Goal, Kind, Score, Task};
 use base::CpuSet;
 
@@ -79,7 +79,7 @@ fn by_need(ground: &Ground<'_>, places: &[CpuSet], movable: &[usize], small: boo
 fn options(ground: &Ground<'_>, places: &[CpuSet], unit: usize, small: bool) -> Vec<CpuSet> {
     match ground.task.units[unit].kind {
         Kind::Housekeeping => Vec::new(),
-        Kind::Helpers => vec![helpers(ground, places.to_vec())[unit].clone()],
+        Kind::Helpers => [false, true].map(|saving| helpers_on(ground, places.to_vec(), saving)[unit].clone()).to_vec(),
         _ if small => ground.allowed(unit).iter().map(CpuSet::one).collect(),
         _ => cheapest(ground, places, unit, TRIED),
     }

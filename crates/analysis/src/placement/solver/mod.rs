@@ -129,7 +129,7 @@ pub struct Plan {
     pub shares: Vec<f64>,
     /// Commands that have to be typed.
     pub commands: u32,
-    /// How much better than what holds now, in CPUs, for each command; 0 for what holds now.
+    /// How many points the score is lower than what holds now, for each command; 0 for what holds now.
     pub effect: f64,
 }
 

@@ -1,13 +1,12 @@
 //! Which placement comes first? The one that brings most for each command that has to be typed.
 //!
-//! A placement whose score is half a CPU better for one command comes before one that is two CPUs better for ten. What
-//! is no better than what holds now follows behind it, by its score.
+//! A placement whose score is 500 points lower for one command comes before one that is 2,000 lower for ten. What is no
+//! better than what holds now follows behind it, by its score.
 
 use super::exact;
 use super::ground::Ground;
 use super::improve::{improved, is_small, pruned};
-use super::score::POINTS;
-use super::starts::{cheapest, helpers, housekeeping, singles, whole_nodes};
+use super::starts::{cheapest, helpers, helpers_on, housekeeping, singles, whole_nodes};
 use super::{Goal, Kind, Plan, Score, Task};
 use base::CpuSet;
 
@@ -78,6 +77,8 @@ fn ideas(ground: &Ground<'_>, start: &[CpuSet]) -> Vec<(&'static str, Vec<CpuSet
         let begun = helpers(ground, singles(ground, start, ALL, empty_cores));
         ideas.push((idea, improved(ground, begun)));
     }
+    let few = helpers_on(ground, singles(ground, start, ALL, false), true);
+    ideas.push(("helpers on as few CPUs as they need", improved(ground, few)));
     let vcpus = ground.task.units.iter().filter(|unit| unit.kind == Kind::Vcpu).count();
     if ground.nodes > 1 || vcpus > ground.task.cpus.len() {
         let moved = singles(ground, start, &[Kind::Irq, Kind::Pmd], false);
@@ -117,7 +118,7 @@ fn plan(ground: &Ground<'_>, idea: &'static str, places: Vec<CpuSet>) -> Plan {
 fn ranked(mut plans: Vec<Plan>) -> Vec<Plan> {
     let Some(now) = plans.iter().find(|plan| plan.idea == NOW).map(|plan| plan.score.total) else { return plans };
     for plan in &mut plans {
-        plan.effect = (now - plan.score.total) / POINTS / f64::from(plan.commands.max(1));
+        plan.effect = (now - plan.score.total) / f64::from(plan.commands.max(1));
     }
     let worse = |plan: &Plan| plan.idea != NOW && plan.score.total >= now - 1e-9;
     plans.sort_by(|a, b| {

@@ -130,13 +130,17 @@ pub(super) fn cheapest(ground: &Ground<'_>, places: &[CpuSet], unit: usize, coun
 
 /// Every unit of helpers on CPUs without a vCPU: of its home node if they suffice, else of another, else of all. For goals
 /// that save cores, just as many CPUs as they need, on cores that are used already.
-pub(super) fn helpers(ground: &Ground<'_>, mut places: Vec<CpuSet>) -> Vec<CpuSet> {
+pub(super) fn helpers(ground: &Ground<'_>, places: Vec<CpuSet>) -> Vec<CpuSet> {
+    helpers_on(ground, places, matches!(ground.task.goal, Goal::Density | Goal::Power))
+}
+
+/// The same, with just as many CPUs as they need where `saving` says so.
+pub(super) fn helpers_on(ground: &Ground<'_>, mut places: Vec<CpuSet>, saving: bool) -> Vec<CpuSet> {
     let task = ground.task;
     let moves = |unit: &usize| task.units[*unit].kind == Kind::Helpers && !task.units[*unit].kept;
     let mut floor = Floor::of(ground);
     (0..places.len()).filter(|unit| !moves(unit)).for_each(|unit| floor.add(ground, unit, &places[unit]));
     let allowed = task.allowed(Kind::Helpers);
-    let saving = matches!(task.goal, Goal::Density | Goal::Power);
     let free: Vec<usize> = ground.positions(&allowed).filter(|cpu| floor.pinned[*cpu] == 0).collect();
     // CPUs whose core carries no vCPU at all come first.
     let mut busy = vec![false; ground.cores];
