@@ -19,6 +19,13 @@ pub const SCHEMA: &str = "kvmscope-bench/1";
 /// Where [`Bench::environment`] tells how long a tick of the time-stamp counter is, in ns.
 pub const NS_PER_TICK: &str = "tsc ns per tick";
 
+/// Where it tells who runs below the machine, by name.
+pub const HYPERVISOR: &str = "hypervisor";
+/// Where it tells the scheduling policy of the bench.
+pub const POLICY: &str = "policy";
+/// Where it tells whether tests ran that the whole host may feel.
+pub const DISTURBING: &str = "disturbing tests";
+
 /// A bench's file is some 100 KB; one this long is something else.
 const MOST_BYTES: u64 = 256 << 20;
 

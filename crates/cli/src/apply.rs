@@ -11,11 +11,11 @@ mod proposal;
 
 use crate::arguments::JournalPlace;
 use crate::exit::{Exit, WrongUse, complain};
-use crate::plays::trial::{self, Outcome};
-use analysis::contention::{Direction, Move, Prediction};
+use crate::plays::trial::{self, Outcome, Watched};
+use analysis::contention::Direction;
 use anyhow::{anyhow, bail};
-use base::number::percent;
-use base::{Change, CpuSet};
+use base::Change;
+use base::number::many;
 use clap::Args;
 use lab::apply::{Host, Prepared, make};
 use lab::journal::{Entry, Reverted, Step};
@@ -30,9 +30,11 @@ use std::time::Duration;
     kvmscope check --json > report.json\n  \
     kvmscope apply PLC-OVERLAP@web --from report.json --dry-run\n  \
     kvmscope apply PLC-OVERLAP@web --from report.json\n  \
-    kvmscope apply PLC-OVERLAP@web --trial 60\n  \
+    kvmscope apply PLC-OVERLAP@web --trial\n  \
+    kvmscope apply PLC-IRQ@irq24 --trial 300 --yes\n  \
     kvmscope undo --list\n\n\
-    Exit status: 0 done, or put back because it did not help; 1 nothing was changed; 2 wrong use.")]
+    Exit status: 0 done, or put back because it did not help; 1 nothing was changed, or nothing can be said of it;\n\
+    2 wrong use.")]
 pub struct Apply {
     /// The finding, such as PLC-OVERLAP@web
     #[arg(value_name = "ID")]
@@ -46,8 +48,15 @@ pub struct Apply {
     /// Do not ask
     #[arg(long)]
     yes: bool,
-    /// Measure so long before and so long after, and keep the change only if it helped
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400), conflicts_with = "dry_run")]
+    /// Measure so long before and so long after, a minute if no number follows, and keep the change only if it helped
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        default_missing_value = "60",
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
+        conflicts_with = "dry_run"
+    )]
     trial: Option<u64>,
     #[command(flatten)]
     place: JournalPlace,
@@ -85,8 +94,14 @@ impl Apply {
             return Ok(Exit::Answered);
         }
         steps.iter().for_each(|step| println!("  {step}"));
-        let moves = moves(&steps);
-        let direction = if moves.is_empty() { Direction::Same } else { self.predicted(&host.proc, &moves)? };
+        let (watched, direction) = match expected(&steps, &host) {
+            // What cannot be modelled can be done; only a trial needs to know whom it concerns.
+            Err(error) if self.trial.is_none() => {
+                println!("  modelled: nothing: {error:#}");
+                (Watched::default(), Direction::Same)
+            }
+            expected => expected?,
+        };
         if self.dry_run {
             return Ok(Exit::Answered);
         }
@@ -102,28 +117,8 @@ impl Apply {
         }
         match self.trial {
             None => self.keep(&host.proc, &steps),
-            Some(seconds) => self.trial(&host.proc, &steps, &moves, Duration::from_secs(seconds)),
+            Some(seconds) => self.trial(&host.proc, &steps, &watched, Duration::from_secs(seconds)),
         }
-    }
-
-    /// Says what the model expects of moving threads.
-    fn predicted(&self, proc: &Path, moves: &[Move]) -> anyhow::Result<Direction> {
-        let loads = trial::loads(proc, trial::SPAN)?;
-        let prediction = analysis::contention::predict(&loads, moves);
-        let Prediction { shortfall_now, shortfall_after, ref shares } = prediction;
-        for (tid, now, after) in shares {
-            println!("  modelled: thread {tid} gets {} of a CPU now, {} after", percent(*now), percent(*after));
-        }
-        let direction = prediction.direction();
-        let words = match direction {
-            Direction::Better => "better",
-            Direction::Worse => "worse: the destination is busy",
-            Direction::Same => "no different at the load of this moment",
-        };
-        println!(
-            "  modelled: {words}; threads lack {shortfall_now:.2} CPUs now and {shortfall_after:.2} after, moved ones counted twice"
-        );
-        Ok(direction)
     }
 
     fn agreed(&self) -> anyhow::Result<bool> {
@@ -148,35 +143,53 @@ impl Apply {
         Ok(Exit::Answered)
     }
 
-    fn trial(&self, proc: &Path, steps: &[Step], moves: &[Move], span: Duration) -> anyhow::Result<Exit> {
-        if moves.is_empty() {
-            bail!("a trial measures threads that are moved, and this moves none; run it without --trial");
-        }
+    fn trial(&self, proc: &Path, steps: &[Step], watched: &Watched, span: Duration) -> anyhow::Result<Exit> {
+        watched.something()?;
+        println!("  watched: {watched}");
         let stop = crate::plays::interrupted()?;
-        let watched = trial::watched(proc, moves)?;
-        let Some(before) = trial::measure(proc, &watched, span, &stop)? else {
+        waiting(span, "as it is; Ctrl-C ends it and changes nothing");
+        let Some(before) = trial::measure(proc, watched, span, &stop)? else {
             println!("  ended before it began; nothing was changed");
             return Ok(Exit::Interrupted);
         };
         let (entry, passed_over) = self.change(proc, steps)?;
         passed_over.iter().for_each(|why| println!("  passed over: {why}"));
-        let after = trial::measure(proc, &watched, span, &stop);
+        waiting(span, "with the change; Ctrl-C puts it back");
+        let after = match trial::rest(trial::settle(span), &stop) {
+            true => Ok(None),
+            false => trial::measure(proc, watched, span, &stop),
+        };
         let outcome = match after {
-            Ok(Some(after)) => Outcome::of(&before, &after),
+            Ok(Some(after)) => {
+                let (before, after, ended) = trial::sums(&before, &after);
+                if ended > 0 {
+                    println!("  measured: {} ended meanwhile and did not count", many(ended as u64, "watched thread"));
+                }
+                trial::drift(&before).iter().for_each(|drift| println!("  measured: {drift}"));
+                Outcome::of(&before, &after)
+            }
             Ok(None) => Outcome::Interrupted,
             Err(error) => {
                 put_back(entry, proc)?;
                 return Err(error);
             }
         };
-        println!("  measured: {outcome}");
+        println!("  measured: {}", outcome.told(watched.subject()));
+        let others: Vec<&Step> = steps.iter().filter(|step| !step.holds(proc)).collect();
+        others.iter().for_each(|step| println!("  changed by somebody else meanwhile: {step}"));
         match outcome {
-            Outcome::Helped { .. } => {
+            Outcome::Helped(_) | Outcome::DidNotHelp(_) if !others.is_empty() => {
+                println!(
+                    "  so this says nothing of the change; find who sets it too (irqbalance, tuned, libvirt, systemd)"
+                );
+                put_back(entry, proc).map(|()| Exit::NoAnswer)
+            }
+            Outcome::Helped(_) => {
                 println!("  kept; `kvmscope undo {}` puts it back", entry.id);
                 Ok(Exit::Answered)
             }
             Outcome::Interrupted => put_back(entry, proc).map(|()| Exit::Interrupted),
-            Outcome::DidNotHelp { .. } => put_back(entry, proc).map(|()| Exit::Answered),
+            Outcome::DidNotHelp(_) => put_back(entry, proc).map(|()| Exit::Answered),
         }
     }
 
@@ -191,6 +204,24 @@ impl Apply {
             }
         }
     }
+}
+
+/// Says on a terminal why nothing happens for a while.
+fn waiting(span: Duration, how: &str) {
+    let mut stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        // If stderr is closed nobody wants to know.
+        let _ = writeln!(stderr, "measuring for {} s {how}", span.as_secs());
+    }
+}
+
+/// Whom the steps concern; what the model expects of them is said.
+fn expected(steps: &[Step], host: &Host) -> anyhow::Result<(Watched, Direction)> {
+    let (loads, usage) = trial::now(&host.proc, trial::SPAN)?;
+    let watched = Watched::of(steps, host, &loads)?;
+    let (lines, direction) = trial::expected(&watched, &loads, &usage);
+    lines.iter().for_each(|line| println!("  modelled: {line}"));
+    Ok((watched, direction))
 }
 
 /// Reverts all of an entry, and says so.
@@ -208,13 +239,4 @@ fn put_back(entry: Entry, proc: &Path) -> anyhow::Result<()> {
         }
     }
     if whole { Ok(()) } else { Err(anyhow!("`kvmscope undo {id}` tries again")) }
-}
-
-/// The threads that the steps move.
-fn moves(steps: &[Step]) -> Vec<Move> {
-    let moved = |step: &Step| match step {
-        Step::TaskAffinity { thread, new, .. } => Some(Move { tid: thread.pid, cpus: CpuSet::parse(new)? }),
-        _ => None,
-    };
-    steps.iter().filter_map(moved).collect()
 }

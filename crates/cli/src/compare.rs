@@ -12,10 +12,12 @@ use std::path::PathBuf;
 /// Say what changed between two recordings of the same load, and whether noise explains it
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    kvmscope compare fixtures/svm-toy-l2 fixtures/svm-toy-l2\n  \
+    kvmscope compare fixtures/vmx-linux-shadow-off fixtures/vmx-linux-shadow-on\n  \
+    kvmscope compare fixtures/bench-vmx-shadow-off fixtures/bench-vmx-shadow-on\n  \
     kvmscope compare before after\n  \
     kvmscope compare --json before after | jq '.sections[].tables.change'\n\n\
-    Only what both recordings have is compared: shares of states, exits per second, chains, bench results.\n\
+    Only what both recordings have is compared: shares of states, exits per second, chains, benches.\n\
+    Benches need 4 launches on either side, and a warning stands where their machines differ.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong use.")]
 pub struct Compare {
     /// The recording before the change

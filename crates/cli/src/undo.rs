@@ -34,21 +34,32 @@ impl Undo {
         let mut entries = Vec::new();
         for entry in journal.entries()? {
             match entry {
-                Ok(entry) if self.id.as_ref().is_none_or(|id| *id == entry.id) => entries.push(entry),
-                Ok(_) => {}
+                Ok(entry) => entries.push(entry),
                 Err(error) => {
                     complain(&error.into());
                     exit = Exit::NoAnswer;
                 }
             }
         }
-        if let (Some(id), []) = (&self.id, entries.as_slice()) {
-            bail!("the journal has no entry {id}; `kvmscope undo --list` shows what it has");
+        if let Some(id) = &self.id {
+            let Some(at) = entries.iter().position(|entry| entry.id == *id) else {
+                bail!("the journal has no entry {id}; `kvmscope undo --list` shows what it has");
+            };
+            let newer = entries.split_off(at + 1);
+            entries.drain(..at);
+            if let Some(over) = newer.iter().find(|newer| is_over(newer, &entries[0])) {
+                bail!(
+                    "{} has changed what {id} changed since; `kvmscope undo {}` first, or all at once",
+                    over.id,
+                    over.id
+                );
+            }
         }
         if entries.is_empty() {
             println!("nothing to undo");
         }
-        for entry in entries {
+        // The newest first: what was changed twice has been what the older entry made of it before the newer one.
+        for entry in entries.into_iter().rev() {
             if self.list {
                 show(&journal, &entry);
             } else if journal.is_owned(&entry) {
@@ -59,6 +70,11 @@ impl Undo {
         }
         Ok(exit)
     }
+}
+
+/// True if `newer` changes something that `older` has changed: what that set is what this one would put back.
+fn is_over(newer: &Entry, older: &Entry) -> bool {
+    newer.steps.iter().any(|step| older.steps.iter().any(|other| step.is_of_same(other)))
 }
 
 fn show(journal: &Journal, entry: &Entry) {

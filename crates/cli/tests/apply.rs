@@ -85,6 +85,32 @@ fn a_finding_is_applied_and_undone_exactly() {
 }
 
 #[test]
+fn what_was_changed_twice_comes_back_to_what_was_before_both() {
+    let Some((first, all)) = places("two changes of one thread") else { return };
+    let Some(second) = all.split([',', '-']).nth(1).filter(|second| *second != first) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let journal = directory.path().join("journal");
+    let sleeper = started("sleep", &["60"]);
+    for (from, to) in [(all.as_str(), first.as_str()), (&first, second)] {
+        let report = report(directory.path(), sleeper.0.id(), from, to);
+        let done = kvmscope(&journal, &["apply", "PLC-TEST@sleep", "--from", &report, "--yes"]);
+        assert!(done.status.success() && cpus_of(sleeper.0.id()) == to, "{}", said(&done));
+    }
+    // The older one alone would find what the newer one set.
+    let listed = said(&kvmscope(&journal, &["undo", "--list"]));
+    let oldest = listed.lines().rfind(|line| line.starts_with("apply-")).unwrap().split_whitespace().next().unwrap();
+    let refused = kvmscope(&journal, &["undo", oldest]);
+    assert!(
+        refused.status.code() == Some(1) && said(&refused).contains(" first, or all at once"),
+        "{}",
+        said(&refused)
+    );
+    let undone = kvmscope(&journal, &["undo"]);
+    assert!(undone.status.success() && !said(&undone).contains("left alone"), "{}", said(&undone));
+    assert_eq!(cpus_of(sleeper.0.id()), all);
+}
+
+#[test]
 fn a_thread_that_ended_is_passed_over_by_apply_and_by_undo() {
     let Some((first, all)) = places("apply to a thread that ended") else { return };
     let directory = tempfile::tempdir().unwrap();

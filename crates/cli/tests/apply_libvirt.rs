@@ -154,6 +154,13 @@ fn pins_of_a_running_domain_are_made_and_undone_exactly() {
     assert_eq!(described(), before, "its next start is described as it was, element by element");
     assert_eq!(std::fs::read_dir(&journal).unwrap().count(), 0);
 
+    // A trial watches the threads of the pins; whatever it finds, undo or itself puts all back.
+    let tried = kvmscope(&journal, &["apply", "PLC-TEST@web", "--from", &from, "--yes", "--trial", "1"]);
+    assert!(tried.contains("modelled: thread") && tried.contains("while they wait for a CPU"), "{tried}");
+    assert_ne!(tried.contains("  kept; "), tried.contains("  put back: "), "{tried}");
+    kvmscope(&journal, &["undo"]);
+    assert_eq!((mask(domain, "CPU 0/").as_str(), described()), ("0-1", before.clone()), "{tried}");
+
     // A domain that ended meanwhile is said and passed over; its next start is put back.
     kvmscope(&journal, &["apply", "PLC-TEST@web", "--from", &from, "--yes"]);
     said(&["destroy", domain]);

@@ -1,12 +1,20 @@
 //! `kvmscope compare` on bundled recordings, whose difference is known.
 
+use base::Bench;
+use base::bench::{Measured, Params};
 use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
 fn compared(before: &str, after: &str) -> Value {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
+    compare(&[before, after].map(|name| format!("{fixtures}/{name}")))
+}
+
+fn compare(recordings: &[String; 2]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
-    let command = command.args(["compare", "--json"]).args([before, after].map(|name| format!("{fixtures}/{name}")));
+    let command = command.args(["compare", "--json"]).args(recordings);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -39,4 +47,59 @@ fn a_recording_does_not_differ_from_itself() {
     for row in rows {
         assert!(row[3] == 1.0 && row[6] != "higher" && row[6] != "lower", "{row}");
     }
+}
+
+/// A recording with a bench of `launches` for each test, on a machine with that governor.
+fn bench(root: &Path, governor: &str, tests: &[(&str, &[u64])]) -> String {
+    let environment =
+        [("governor", governor), ("MHz", governor)].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let mut bench = Bench::new("exits", BTreeMap::from(environment));
+    for (name, launches) in tests {
+        bench.results.extend((0..).zip(*launches).map(|(launch, cycles)| Measured {
+            name: (*name).to_owned(),
+            params: Params { place: "guest".into(), ring: Some(3), launch, operations: Some(10), ..Params::default() },
+            unit: "cycles".into(),
+            hdr: vec![(cycles * 10, 100)],
+            ..Measured::default()
+        }));
+    }
+    bench.write(&root.join("L0/bench/exits.json")).unwrap();
+    let manifest = r#"{"schema": "kvmscope-recording/1", "created": null, "tool": null, "emulated": null,
+        "machines": [{"id": "L0", "level": 0, "parent": null, "name": null}],
+        "parts": [{"path": "L0/bench/exits.json", "machine": "L0", "kind": "bench", "clock": null, "state": "complete"}]}"#;
+    std::fs::write(root.join("recording.json"), manifest).unwrap();
+    root.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn benches_are_compared_test_by_test_and_unequal_machines_are_said() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let quiet: &[u64] = &[1_000, 1_010, 1_005, 1_020, 1_002];
+    let before = bench(one.path(), "powersave", &[("cpuid", quiet), ("rdtsc", quiet), ("ud2", &quiet[..2])]);
+    let faster: &[u64] = &[500, 505, 503, 510, 501];
+    let after = bench(two.path(), "performance", &[("cpuid", faster), ("rdtsc", quiet), ("ud2", &quiet[..2])]);
+    let answer = compare(&[before, after]);
+    let section = &answer["sections"][0];
+    let rows = section["tables"]["bench"]["rows"].as_array().unwrap();
+    let verdicts: Vec<_> = rows.iter().map(|row| (row[0].as_str().unwrap(), row[11].as_str().unwrap())).collect();
+    let expected = [("cpuid", "lower"), ("rdtsc", "noise could explain it"), ("ud2", "too few measurements")];
+    assert_eq!(verdicts, expected);
+    // Every value after is smaller: U is all 25 pairs, and 2 of 252 ways to deal ten values are as lopsided.
+    assert_eq!((rows[0][6].as_f64(), rows[0][9].as_f64()), (Some(0.5005), Some(25.0)));
+    assert!((rows[0][10].as_f64().unwrap() - 2.0 / 252.0).abs() < 1e-5, "{}", rows[0]);
+    assert_eq!(section["tables"]["fingerprint"]["rows"].as_array().unwrap().len(), 1);
+    assert!(section["summary"].as_str().unwrap().contains("differ in 1 setting"), "{}", section["summary"]);
+}
+
+#[test]
+fn what_a_thread_waits_is_what_its_vcpu_stood_ready() {
+    // Counted twice, out of the same switches: by the ledger of the vCPU, and by thread. trace-cmd's own text gives 0.46374.
+    let answer = compared("nested-vmx-shadow-off-hog", "nested-vmx-shadow-off-hog");
+    let rows = rows(&answer);
+    let share = |metric: &str| rows.iter().find(|row| row[0] == metric).unwrap_or(&Value::Null)[1].as_f64().unwrap();
+    let (waits, ready) = (share("nestv waits, share"), share("preempted, share") + share("wake_delay, share"));
+    assert!((waits - ready).abs() < 0.001 && (waits - 0.46374).abs() < 0.001, "{waits} {ready}");
+    // The one CPU is always one of theirs.
+    let runs = share("nestv runs, share") + share("busybox runs, share");
+    assert!((0.95..=1.0).contains(&runs), "{runs}");
 }

@@ -1,7 +1,7 @@
 //! Who runs below this machine, and what does it offer?
 //!
-//! In: CPUID of a snapshot, leaves 0x40000000 and up; without them the flag `hypervisor` of `/proc/cpuinfo`. Out: the
-//! hypervisors that show themselves, and the feature words of the two that speak to KVM.
+//! In: CPUID of a snapshot, leaves 0x40000000 and up; without them the flag `hypervisor` of `/proc/cpuinfo` and what the
+//! kernel wrote at boot. Out: the hypervisors that show themselves, and the feature words of the two that speak to KVM.
 //! ```text
 //! 0x40000000  Microsoft Hv   0x40000003 features  0x40000004 hints  0x4000000a nested features
 //! 0x40000100  KVMKVMKVM      0x40000101 features (eax), hints (edx)
@@ -9,8 +9,8 @@
 //! Several may show themselves at once: KVM with Hyper-V's interface is the picture above. Bits: include/hyperv/hvgdk_mini.h
 //! and arch/x86/include/uapi/asm/kvm_para.h, Linux 6.12; Hyper-V TLFS 6.0b, "Feature and Interface Discovery".
 
-use crate::Cpuid;
 use crate::processor::Processor;
+use crate::{Cpuid, KernelLog};
 
 /// Signature of KVM.
 pub const KVM: &str = "KVMKVMKVM";
@@ -27,8 +27,8 @@ const PRESENT: u32 = 1 << 31;
 pub struct Hypervisor {
     /// Whether there is one; one that hides itself cannot be told from none.
     pub present: Option<bool>,
-    /// Those that show themselves, with the leaf at which each does.
-    pub named: Vec<(u32, String)>,
+    /// Those that show themselves, with the leaf at which each does; without one the kernel's log names it.
+    pub named: Vec<(Option<u32>, String)>,
     /// KVM's words.
     pub kvm: Option<KvmWords>,
     /// Hyper-V's words.
@@ -55,13 +55,15 @@ pub struct HypervWords {
     pub hints: u32,
     /// 0x4000000a, eax: what it offers to hypervisors; `None` if it has no such leaf.
     pub nested: Option<u32>,
+    /// True if the kernel's log tells them, not CPUID.
+    pub logged: bool,
 }
 
 impl Hypervisor {
-    /// What CPUID says, or else the processor's flags.
-    pub fn of(cpuid: Option<&Cpuid>, processor: Option<&Processor>) -> Self {
+    /// What CPUID says, or else the processor's flags and the kernel's log.
+    pub fn of(cpuid: Option<&Cpuid>, processor: Option<&Processor>, log: Option<&KernelLog>) -> Self {
         let flag = processor.map(|cpu| cpu.has("hypervisor"));
-        let Some(cpuid) = cpuid else { return Self { present: flag, ..Self::default() } };
+        let Some(cpuid) = cpuid else { return Self::logged(flag, log) };
         let named = cpuid.hypervisors();
         let present = cpuid.get(1, 0).map(|leaf| leaf.ecx & PRESENT != 0).or(flag);
         let base = |wanted: &str| named.iter().find(|(_, name)| name == wanted).map(|(base, _)| *base);
@@ -71,9 +73,22 @@ impl Hypervisor {
         });
         let hyperv = base(HYPERV).and_then(|base| {
             let eax = |leaf: u32| cpuid.get(base + leaf, 0).map(|words| words.eax);
-            Some(HypervWords { features: eax(3)?, hints: eax(4)?, nested: eax(0xa) })
+            Some(HypervWords { features: eax(3)?, hints: eax(4)?, nested: eax(0xa), logged: false })
         });
+        let named = named.into_iter().map(|(leaf, name)| (Some(leaf), name)).collect();
         Self { present, named, kvm, hyperv }
+    }
+
+    /// What the kernel wrote when it found somebody: its name, and Hyper-V's words.
+    fn logged(flag: Option<bool>, log: Option<&KernelLog>) -> Self {
+        let signature = log.and_then(KernelLog::hypervisor).and_then(signature);
+        let word = |name: &str| log.and_then(|log| log.hyperv_word(name));
+        let hyperv = word("flags low")
+            .or_else(|| word("features"))
+            .zip(word("hints"))
+            .map(|(features, hints)| HypervWords { features, hints, nested: word("Nested features:"), logged: true });
+        let present = flag.or(signature.map(|_| true));
+        Self { present, named: signature.map(|name| (None, name.to_owned())).into_iter().collect(), kvm: None, hyperv }
     }
 
     /// Whether one of these signatures shows itself.
@@ -114,6 +129,18 @@ fn plain(signature: &str) -> &str {
     }
 }
 
+/// The signature of a hypervisor that the kernel calls so (`.name` of each `hypervisor_x86`, arch/x86, Linux 6.12).
+fn signature(called: &str) -> Option<&'static str> {
+    match called {
+        "KVM" => Some(KVM),
+        "Microsoft Hyper-V" => Some(HYPERV),
+        "VMware" => Some("VMwareVMware"),
+        "Xen HVM" | "Xen PV" => Some("XenVMMXenVMM"),
+        "ACRN" => Some("ACRNACRNACRN"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,7 +166,7 @@ mod tests {
         cpuid.insert(0x4000_000a, 0, eax(0x0008_0101));
         cpuid.insert(0x4000_0100, 0, signature(KVM));
         cpuid.insert(0x4000_0101, 0, eax(1 << 24));
-        let below = Hypervisor::of(Some(&cpuid), None);
+        let below = Hypervisor::of(Some(&cpuid), None, None);
         assert_eq!((below.present, below.names()), (Some(true), vec!["Hyper-V", "KVM"]));
         assert!(!below.is_hyperv() && below.is(HYPERV));
         assert_eq!(below.kvm.unwrap().features, 1 << 24);
@@ -149,7 +176,7 @@ mod tests {
     #[test]
     fn without_cpuid_the_flag_tells_and_without_both_nothing_does() {
         let cpu = Processor::from_text("vendor_id : GenuineIntel\nflags : hypervisor\n").unwrap();
-        assert_eq!(Hypervisor::of(None, Some(&cpu)).present, Some(true));
-        assert_eq!(Hypervisor::of(None, None), Hypervisor::default());
+        assert_eq!(Hypervisor::of(None, Some(&cpu), None).present, Some(true));
+        assert_eq!(Hypervisor::of(None, None, None), Hypervisor::default());
     }
 }

@@ -7,7 +7,7 @@ use crate::hypervisor::Hypervisor;
 use crate::parameters::{self, Parameter, Setting};
 use crate::processor::Processor;
 use crate::release::Release;
-use crate::{Cpuid, Snapshot};
+use crate::{Cpuid, KernelLog, Snapshot, Timing};
 
 /// The facts of one machine.
 #[derive(Debug, Clone)]
@@ -24,15 +24,20 @@ pub struct Virtualization {
     pub parameters: Vec<Parameter>,
     /// The kernel.
     pub release: Option<Release>,
+    /// What it wrote, where somebody kept it.
+    pub log: Option<KernelLog>,
+    /// How long a CPUID takes, where somebody measured it.
+    pub timing: Option<Timing>,
 }
 
 impl Virtualization {
     /// What the snapshot holds.
     pub fn of(snapshot: Snapshot) -> Self {
         let (processor, cpuid) = (Processor::of(&snapshot), Cpuid::of(&snapshot));
-        let below = Hypervisor::of(cpuid.as_ref(), processor.as_ref());
+        let (log, timing) = (KernelLog::of(&snapshot), Timing::of(&snapshot));
+        let below = Hypervisor::of(cpuid.as_ref(), processor.as_ref(), log.as_ref());
         let (parameters, release) = (parameters::parameters(&snapshot), Release::of(&snapshot));
-        Self { processor, cpuid, below, parameters, release, snapshot }
+        Self { processor, cpuid, below, parameters, release, log, timing, snapshot }
     }
 
     /// The setting of a module's parameter.

@@ -77,6 +77,13 @@ impl Host {
                 let path = inside(&self.sys, path)?;
                 let now = read(&path)?;
                 let what = path.display().to_string();
+                if is_cpuset(&path) {
+                    // The kernel spells lists in its own way; an empty one takes the CPUs of the group above.
+                    let plain =
+                        |text: &str| CpuSet::parse(text).map_or_else(|| text.to_owned(), |cpus| cpus.to_string());
+                    let needed = needed(&what, plain(&now), list(to)?.to_string(), from.as_deref().map(plain))?;
+                    return Ok(needed.map(|(old, new)| Step::CpuList { path, old, new }));
+                }
                 Ok(needed(&what, now, to.clone(), from)?.map(|(old, new)| Step::SysfsWrite { path, old, new }))
             }
             Change::IrqAffinity { irq, cpus, .. } => {
@@ -225,6 +232,11 @@ fn list(text: &str) -> Result<CpuSet, Error> {
 fn read(path: &Path) -> Result<String, Error> {
     let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
     Ok(text.trim_end().to_owned())
+}
+
+/// True for the CPUs of a control group (Documentation/admin-guide/cgroup-v1/cpusets.rst, cgroup-v2.rst).
+pub fn is_cpuset(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "cpuset.cpus")
 }
 
 /// The path below `root`; it must not lead out of it.

@@ -23,6 +23,7 @@ pub mod guest;
 pub mod journal;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod nested;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod netns;
 pub mod program;
 pub mod recorder;

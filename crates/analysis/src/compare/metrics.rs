@@ -4,12 +4,10 @@
 //! vcpus     share of wall time in each state, over all vCPUs       <state>, share
 //! exits     count of each reason, by level, over wall time          <level> <reason>, exits/s
 //! chains    median of L1's exits that an exit of L2 causes           <reason>, L1 exits per chain
-//! bench/    each test's samples                                      <test>, <unit>
+//! bench/    repetitions of what is no test of a bench (throughput)    <name>, <unit>
 //! ```
 
 use crate::{Ask, Error, Input, Options, QUESTIONS};
-use base::bench::Bench;
-use base::recording::PartKind;
 use base::{Cell, Section, Span, Table};
 use std::collections::BTreeMap;
 
@@ -22,15 +20,12 @@ pub(super) type Metrics = BTreeMap<String, Vec<f64>>;
 /// The metrics of a recording.
 ///
 /// # Errors
-/// If its traces hold nothing that could be measured, and there are no bench results either.
+/// If its traces hold nothing that could be measured.
 pub(super) fn of(input: &Input, options: &Options) -> Result<Metrics, Error> {
-    let mut metrics = benches(input);
+    let mut metrics = repetitions(input);
     if !input.parts.is_empty() {
-        match flow(input, options) {
-            Ok(section) => windows(input, options, &section, &mut metrics)?,
-            Err(error) if metrics.is_empty() => return Err(error),
-            Err(_) => {}
-        }
+        let section = flow(input, options)?;
+        windows(input, options, &section, &mut metrics)?;
     }
     Ok(metrics)
 }
@@ -103,12 +98,11 @@ fn one(section: &Section) -> BTreeMap<String, f64> {
     found
 }
 
-fn benches(input: &Input) -> Metrics {
+/// What was measured again and again as a whole; tests have a table of their own (`benches`).
+fn repetitions(input: &Input) -> Metrics {
     let mut metrics = Metrics::new();
-    for part in input.recording.parts.iter().filter(|part| part.kind == PartKind::Bench) {
-        // One that cannot be read has no metric; whoever asks for it by name hears why.
-        let Ok(bench) = Bench::read(&input.recording.root.join(&part.path)) else { continue };
-        for result in bench.results {
+    for bench in super::benches::all(&input.recording) {
+        for result in bench.results.into_iter().filter(|result| !super::benches::is_test(result)) {
             let metric = metrics.entry(format!("{}, {}", result.name, result.unit)).or_default();
             metric.extend(result.samples);
         }

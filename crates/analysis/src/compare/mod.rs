@@ -6,17 +6,21 @@
 //! recording B --8 windows--> each metric 8 times --/
 //! ```
 //! In: two recordings of the same load. Out: a Section whose table has a row for each metric that both have. A recording is
-//! cut into windows because one number has no spread; bench results bring their own repetitions.
+//! cut into windows because one number has no spread; bench results bring their own repetitions, and have a table of their
+//! own (`benches`).
 
+pub mod benches;
 mod metrics;
 pub mod ratio;
+mod threads;
 
 pub use ratio::{Ratio, Verdict};
 
 use crate::{Error, Input, Options};
-use base::number::plain;
+use base::number::{list, many, plain};
 use base::table::Shown;
 use base::{Column, ColumnType, Section, Table};
+use metrics::Metrics;
 
 /// Id of the Section.
 pub const ID: &str = "compare";
@@ -35,22 +39,66 @@ pub struct Changed {
 /// Compares two recordings.
 ///
 /// # Errors
-/// If a recording's traces hold nothing that could be measured.
+/// If a recording's traces hold nothing that could be measured, and there are no benches in both either.
 pub fn section(before: &Input, after: &Input, options: &Options) -> Result<Section, Error> {
-    let (one, two) = (metrics::of(before, options)?, metrics::of(after, options)?);
+    let sides = [before, after].map(|input| benches::Side::of(&input.recording));
+    let tests = benches::changed(&sides[0], &sides[1]);
+    let mut section = Section::new(ID, QUESTION);
+    section.about =
+        vec![format!("before: {}", before.recording.title()), format!("after: {}", after.recording.title())];
+    let mut sentences = Vec::new();
+    let measured = |input| threads::with(metrics::of(input, options), input, options);
+    match measured(before).and_then(|one| Ok((one, measured(after)?))) {
+        Ok((one, two)) if !one.is_empty() || tests.is_empty() => {
+            sentences.push(say_traces(&mut section, &one, &two));
+        }
+        Ok(_) => {}
+        Err(error) if tests.is_empty() => return Err(error),
+        Err(error) => sentences.push(format!("The traces are not compared: {error}.")),
+    }
+    if let Some(said) = benches::summary(&tests) {
+        sentences.push(said);
+        sentences.extend(say_benches(&mut section, &sides, &tests));
+    }
+    section.summary = sentences.join(" ");
+    Ok(section)
+}
+
+/// Adds what changed between two traces, and says it.
+fn say_traces(section: &mut Section, one: &Metrics, two: &Metrics) -> String {
     let both = one.iter().filter_map(|(metric, values)| {
         Some(Changed { metric: metric.clone(), ratio: Ratio::of(values, two.get(metric)?)? })
     });
-    let changed: Vec<Changed> = both.collect();
-    let mut section = Section::new(ID, QUESTION);
-    section.about = vec![
-        format!("before: {}", before.recording.title()),
-        format!("after: {}", after.recording.title()),
-        format!("each trace is cut into {} windows; low and high are a 95 % interval of the ratio", metrics::WINDOWS),
-    ];
-    section.summary = summary(&changed);
+    let changed: Vec<Changed> =
+        both.filter(|one| threads::tells(&one.metric, one.ratio.before, one.ratio.after)).collect();
+    section.about.push(format!(
+        "each trace is cut into {} windows; low and high are a 95 % interval of the ratio; waits: ready to run while \
+         others ran",
+        metrics::WINDOWS
+    ));
+    let said = summary(&changed);
     section.tables.push(table(changed));
-    Ok(section)
+    said
+}
+
+/// Adds what changed between two benches; says how machine or run differ, if they do.
+fn say_benches(section: &mut Section, sides: &[benches::Side; 2], tests: &[benches::Changed]) -> Option<String> {
+    section.about.push(
+        "benches: from and to are a 95 % interval of the ratio (bootstrap over launches), p that of Mann-Whitney U"
+            .to_owned(),
+    );
+    section.tables.push(benches::table(tests));
+    let differences = benches::differences(&sides[0], &sides[1]);
+    if differences.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = differences.iter().map(|(name, ..)| name.clone()).collect();
+    section.tables.push(benches::fingerprint(&differences));
+    Some(format!(
+        "The benches differ in {} of machine or run, so a change may come from there: {}.",
+        many(names.len() as u64, "setting"),
+        list(&names)
+    ))
 }
 
 fn summary(changed: &[Changed]) -> String {
@@ -59,7 +107,10 @@ fn summary(changed: &[Changed]) -> String {
         (0, _) => "The recordings have no metric in common, so nothing can be said.".to_owned(),
         (all, 0) => format!("Of {all} metrics none changed by more than noise explains."),
         (all, some) => {
-            let most = certain.max_by(|a, b| a.ratio.ratio.ln().abs().total_cmp(&b.ratio.ratio.ln().abs()));
+            // A thread that had nothing to do before has the largest ratio and says the least.
+            let whole = |one: &Changed| !threads::is_of(&one.metric);
+            let size = |one: &Changed| one.ratio.ratio.ln().abs();
+            let most = certain.max_by(|a, b| whole(a).cmp(&whole(b)).then(size(a).total_cmp(&size(b))));
             let most =
                 most.map(|one| format!("; most: {}, x{}", one.metric, plain(one.ratio.ratio))).unwrap_or_default();
             format!("Of {all} metrics {some} changed by more than noise explains{most}.")
@@ -107,7 +158,10 @@ mod tests {
             metric: metric.into(),
             ratio: Ratio::of(&[1.0, 1.01, 0.99], &after).unwrap(),
         };
+        let thread = changed("rustc waits, share", [90.0, 90.1, 89.9]);
         let all = vec![changed("noise", [1.0, 9.0, 0.1]), changed("more", [3.0, 3.01, 2.99])];
+        let with_thread = [all.clone(), vec![thread]].concat();
+        assert_eq!(summary(&with_thread), "Of 3 metrics 2 changed by more than noise explains; most: more, x3.");
         assert_eq!(summary(&all), "Of 2 metrics 1 changed by more than noise explains; most: more, x3.");
         let table = table(all);
         assert_eq!(table.cell(0, "metric"), Some(&Cell::Text("more".into())));

@@ -10,9 +10,11 @@
 //! Who is starved is the question of `shared::starvation`, the same for a host's snapshots (`placement`).
 
 mod advise;
+mod interrupts;
 mod predict;
 
 pub use advise::finding;
+pub use interrupts::Interrupts;
 pub use predict::{Direction, Move, Prediction, best_moves, predict};
 
 use crate::shared::starvation::is_starved;

@@ -13,6 +13,7 @@ pub mod build;
 pub mod checks;
 pub mod features;
 pub mod flags;
+pub mod inferred;
 pub mod kernels;
 pub mod known;
 pub mod measured;

@@ -27,6 +27,26 @@ pub const RULES: &[Rule] = &[
         source: "QEMU 9.0, target/i386/tcg/sysemu/tcg-cpu.c and cpu.c (signature TCGTCGTCGTCG at CPUID 0x40000000)",
     },
     Rule {
+        id: "NST-FIRMWARE",
+        check: checks::identity::firmware,
+        why: "The processor has VMX or SVM, and the firmware locked it before the kernel started. QEMU falls back to \
+              emulation, which is some ten times slower.",
+        fix: &["reboot into the firmware's setup and switch on Virtualization Technology (Intel) or SVM Mode (AMD)"],
+        undo: &["switch it off there"],
+        needs: Needs::Reboot,
+        source: "init_ia32_feat_ctl in arch/x86/kernel/cpu/feat_ctl.c, Linux 6.12; AMD APM vol. 2, 15.30.1 (VM_CR)",
+    },
+    Rule {
+        id: "NST-HIDDEN",
+        check: checks::identity::hidden,
+        why: "A hypervisor can clear the flag that shows it, but it cannot leave CPUID to the processor. If somebody is below, \
+              what is measured here as L0 is L1. A slow processor or a frequency far below the counter's look alike.",
+        fix: &["kvmscope bench exits --tests cpuid   # the same over several launches, with its spread"],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "Intel SDM volume 3, 26.1.2; V. Kuznetsov, FOSDEM 2018 (180 cycles on bare metal, 1,350 at L1)",
+    },
+    Rule {
         id: "NST-SHADOW",
         check: checks::vmx::shadow,
         why: "Without VMCS shadowing each VMREAD and VMWRITE of a guest hypervisor leaves the guest, and the level below \
@@ -45,7 +65,7 @@ pub const RULES: &[Rule] = &[
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
-        source: "V. Kuznetsov, FOSDEM 2018 (20,700 to 8,900 cycles); commit messages of Linux 4.16 (18,890 to 8,304); \
+        source: "V. Kuznetsov, FOSDEM 2018 (20,700 to 8,900 cycles); commit 773e8a0425c9, Linux 4.17 (18,890 to 8,304); \
                  arch/x86/kvm/vmx/vmx_onhyperv.c, Linux 6.12",
     },
     Rule {
@@ -179,6 +199,16 @@ pub const RULES: &[Rule] = &[
         source: "messages of the commits named (docs/check.md has the list)",
     },
     Rule {
+        id: "NST-FAULT",
+        check: checks::kernel::faults,
+        why: "Nesting is young in places: the releases named hang guest hypervisors, let them corrupt memory, or reach past \
+              their VM. The fixes are in the newest release of each series that is still kept.",
+        fix: &["install the newest release of your series by your distribution's way, and boot it"],
+        undo: &["choose the kernel before in the boot loader's menu"],
+        needs: Needs::Reboot,
+        source: "records of the kernel's CVE team (cve.org); docs/check.md has the list",
+    },
+    Rule {
         id: "NST-NXHUGE",
         check: checks::kernel::nx_huge_pages,
         why: "Executable huge pages are split into 4 KiB pages on processors with the iTLB-multihit erratum. This one is not \
@@ -192,7 +222,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-L1D",
         check: checks::kernel::l1d_flush,
         why: "The flush protects against L1TF, and each entry after it finds an empty cache. Counter l1d_flush tells how often.",
-        fix: &["cat /sys/kernel/debug/kvm/l1d_flush   # how often; read the mitigation's page before you change it"],
+        fix: &["cat /sys/kernel/debug/kvm/l1d_flush   # how often; read l1tf.rst before a change"],
         undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/admin-guide/hw-vuln/l1tf.rst, Linux 6.12 (kvm-intel.vmentry_l1d_flush)",
@@ -229,8 +259,8 @@ pub const RULES: &[Rule] = &[
         id: "NST-TRACE",
         check: checks::identity::no_trace,
         why: "That an event is registered does not mean that it fires, and a kernel in confidentiality lockdown gives no traces.",
-        fix: &["kvmscope record --seconds 1 -o try   # runs a test guest first and says which events fire"],
-        undo: &["rm -r try"],
+        fix: &["kvmscope check --probe   # runs a test guest and says which events fire"],
+        undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/trace/events.rst, kernel_lockdown(7); docs/record.md (kvm_pvm)",
     },

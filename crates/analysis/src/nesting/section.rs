@@ -40,6 +40,7 @@ pub fn section(model: &Model, options: &Options) -> Section {
         tables::matrix(model, options.all_features),
         tables::parameters(model),
         super::flags::table(model),
+        super::inferred::table(model),
     ];
     section.unknown = unknown(model);
     section
@@ -69,6 +70,10 @@ fn summary(model: &Model, findings: usize) -> String {
         rows.filter(|row| row.state == state).count()
     };
     let [on, off, absent, unknown] = [State::On, State::Off, State::Absent, State::Unknown].map(count);
+    if on + off + absent == 0 {
+        sentences.push("What was copied there tells of none of its features.".to_owned());
+        return sentences.join(" ");
+    }
     sentences.push(format!("Of all features {on} are on, {off} off, {absent} absent and {unknown} unknown."));
     if findings == 0 {
         sentences.push("None of that asks for a change.".to_owned());
@@ -88,6 +93,7 @@ fn standing(machine: &Machine) -> String {
         (_, State::Absent, State::On) if machine.state("kvm_pvm") == State::On => {
             format!("{id} has no VMX or SVM and runs guests with kvm_pvm.")
         }
+        (_, State::Off, _) => format!("{id} has VMX or SVM, and its firmware forbids it."),
         (_, State::Absent, _) => format!("{id} is offered no VMX or SVM, so KVM cannot run guests there by hardware."),
         _ => format!("Whether {id} can run guests is unknown."),
     }

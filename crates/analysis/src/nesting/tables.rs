@@ -8,6 +8,9 @@ use base::{Cell, Column, ColumnType, Table};
 
 const TEXT: ColumnType = ColumnType::Text;
 
+/// So many features of which nothing is known are worth their lines.
+const FEW_UNKNOWN: usize = 12;
+
 /// More rows than there are features.
 const ALL_ROWS: usize = 200;
 
@@ -36,7 +39,8 @@ pub fn features(model: &Model, all: bool) -> Table {
     }
     if all && model.machines.len() == 1 {
         let columns = [("level", ""), ("feature", "feature"), ("state", "is"), ("evidence", "because")];
-        table.shown = shown("Features", &columns);
+        let unknown = |row: &[Cell]| row[2] == Cell::from(State::Unknown.name());
+        table.shown = known_first(&mut table.rows, unknown, shown("Features", &columns));
     }
     table
 }
@@ -64,7 +68,12 @@ pub fn matrix(model: &Model, all: bool) -> Table {
         let ids: Vec<(&str, &str)> =
             model.machines.iter().map(|machine| (machine.id.as_str(), machine.id.as_str())).collect();
         let columns = [&[("feature", "feature")], ids.as_slice(), &[("meaning", "what it is")]].concat();
-        table.shown = shown("Features by machine", &columns);
+        let unknown = |row: &[Cell]| {
+            row[1..=ids.len()]
+                .iter()
+                .all(|cell| matches!(cell, Cell::Missing) || *cell == Cell::from(State::Unknown.name()))
+        };
+        table.shown = known_first(&mut table.rows, unknown, shown("Features by machine", &columns));
     }
     table
 }
@@ -94,6 +103,17 @@ pub fn parameters(model: &Model) -> Table {
         }
     }
     table
+}
+
+/// Rows of which nothing is known go last, and are not printed where they are many: a report without KVM's files would be a
+/// page of them. Their number is said below.
+fn known_first(rows: &mut [Vec<Cell>], unknown: impl Fn(&[Cell]) -> bool, shown: Option<Shown>) -> Option<Shown> {
+    rows.sort_by_key(|row| unknown(row));
+    let known = rows.iter().filter(|row| !unknown(row)).count();
+    match rows.len() - known {
+        ..=FEW_UNKNOWN => shown,
+        _ => shown.filter(|_| known > 0).map(|shown| Shown { most_rows: known, ..shown }),
+    }
 }
 
 fn shown(title: &str, columns: &[(&str, &str)]) -> Option<Shown> {

@@ -2,6 +2,8 @@
 
 mod docs;
 mod hosts;
+mod hygiene;
+mod log;
 mod price;
 mod rules;
 mod tree;

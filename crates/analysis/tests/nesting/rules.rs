@@ -110,6 +110,21 @@ fn kernels_that_lack_a_change() {
 }
 
 #[test]
+fn kernels_with_faults_that_guest_hypervisors_meet() {
+    let with = |release: &str| intel().with("proc/sys/kernel/osrelease", release);
+    decides("NST-FAULT", &with("6.12.109\n"), &with("6.12.110\n"));
+    decides("NST-FAULT", &with("4.19.78\n"), &with("7.3.0\n"));
+    let finding = with("6.12.94\n").finding("NST-FAULT").unwrap();
+    assert!(finding.title.contains("lacks 3 corrections"), "{}", finding.title);
+    let told: Vec<&str> = finding.evidence.iter().map(|seen| seen.place.as_str()).collect();
+    assert!(told[0].contains("CVE-2026-53359") && finding.evidence[0].what.contains("6.12.95"), "{told:?}");
+    // What happens to shadowed VMCSs happens to nobody who has none, and a host of no hypervisors has no such fault.
+    let fewer = with("6.12.94\n").with("kvm_intel.enable_shadow_vmcs", "N").finding("NST-FAULT").unwrap();
+    assert!(fewer.title.contains("lacks 2 corrections"), "{}", fewer.title);
+    assert!(with("6.12.94\n").with("kvm_intel.nested", "N").finding("NST-FAULT").is_none());
+}
+
+#[test]
 fn mitigations() {
     let split = intel().with("kvm.nx_huge_pages", "Y");
     decides("NST-NXHUGE", &split, &intel());

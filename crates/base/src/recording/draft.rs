@@ -30,6 +30,11 @@ impl Draft {
         Ok(Self { place, beside })
     }
 
+    /// The directory that is filled meanwhile, for recorders that know a recording by its directory.
+    pub fn root(&self) -> &Path {
+        &self.beside
+    }
+
     /// Where a part of that relative path is to be written; the directories above it are made.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use base::Bench;
 use clap::Args;
 use lab::bench::clock::{Plan, clocksources};
 use lab::bench::clocksource::Switch;
-use lab::bench::environment::environment;
+use lab::bench::environment::{self, How};
 use lab::bench::launch;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,7 +52,7 @@ impl Clock {
             fifo: self.launches.fifo()?,
             launch: 0,
         };
-        let mut environment = environment(root);
+        let mut environment = environment::here(How { fifo: plan.fifo, ..How::default() });
         environment.insert(base::bench::NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());
         environment.insert("clocksources".to_owned(), clocksources(root).1.join(" "));
         let bench = Bench::new("clock", environment);

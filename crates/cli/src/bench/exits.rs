@@ -7,11 +7,11 @@ use crate::exit::{Exit, WrongUse};
 use anyhow::bail;
 use base::Bench;
 use clap::Args;
-use lab::bench::environment::environment;
+use lab::bench::environment::{self, How};
 use lab::bench::exits::{Plan, names};
 use lab::bench::launch;
 use lab::journal::thread;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A test that takes longer is stopped.
@@ -66,7 +66,7 @@ impl Exits {
             launch: 0,
             only: self.tests.clone(),
         };
-        let mut bench = Bench::new("exits", environment(Path::new("/")));
+        let mut bench = Bench::new("exits", environment::here(How { fifo: plan.fifo, disturb: plan.disturb }));
         bench.environment.insert(base::bench::NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());
         let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)) };
         self.launches.run(bench, &work, &self.place, Interrupt::watch()?)

@@ -7,7 +7,7 @@ use crate::exit::{Exit, complain};
 use anyhow::anyhow;
 use base::bench::{Bench, Measured, Params};
 use clap::Args;
-use lab::bench::environment::environment;
+use lab::bench::environment::{self, How};
 use lab::bench::whole::{Took, run};
 use std::ffi::OsString;
 use std::path::Path;
@@ -35,7 +35,7 @@ impl Macro {
     /// Runs the command, and says what it took.
     pub fn run(&self) -> anyhow::Result<Exit> {
         let root = Path::new("/");
-        let mut bench = Bench::new("macro", environment(root));
+        let mut bench = Bench::new("macro", environment::here(How::default()));
         let mut place = self.place.begin("macro", Interrupt::watch()?)?;
         let status = Status::new(!self.place.no_progress, u64::from(self.runs));
         for number in 0..self.runs {

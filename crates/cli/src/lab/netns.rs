@@ -9,10 +9,12 @@ use base::utc::Utc;
 use base::{CpuSet, Section};
 use clap::{Args, ValueEnum};
 use lab::journal::thread;
-use lab::netns::own::{End, OwnBed};
-use lab::netns::{Bed, Forwarder, Settings};
+use lab::nested::default_cache;
+use lab::netns::own::{End, OwnBed, Traffic};
+use lab::netns::{Bed, Forwarder, LoadKind, Places, Settings};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Starve a packet forwarder on purpose, say who starves it, move it, and measure both ways
@@ -20,6 +22,7 @@ use std::time::{Duration, Instant, SystemTime};
 #[command(after_help = "Examples:\n  \
     kvmscope lab netns\n  \
     kvmscope lab netns --forwarder kernel --repeats 10\n  \
+    kvmscope lab netns --forwarder tap --load iperf3 --streams 64\n  \
     kvmscope lab netns --seconds 1 --repeats 3 -o bench --json\n  \
     kvmscope lab netns --dev1 em1 --ip1 10.1.72.62/16 --gw1 10.1.72.1 \\\n    \
     --dev2 em2 --ip2 10.2.72.62/16 --gw2 10.2.72.1\n\n\
@@ -29,6 +32,9 @@ pub struct Netns {
     /// What carries packets between the two ends
     #[arg(long, value_enum, default_value = "vhost")]
     forwarder: ForwarderName,
+    /// Who sends: this program, or iperf3 of this host
+    #[arg(long, value_enum, default_value = "own")]
+    load: LoadName,
     /// Length of each run
     #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
@@ -62,6 +68,9 @@ pub struct Netns {
     /// Directory for a recording of either state; it must not be there yet [default: kvmscope-netns-UTC]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// With --forwarder tap: where the guest's kernel is kept [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
     /// Print one JSON object (schema kvmscope/1) instead of text
     #[arg(long)]
     json: bool,
@@ -79,6 +88,16 @@ enum ForwarderName {
     Kernel,
     /// A bridge of the kernel, in NAPI threads
     Bridge,
+    /// A QEMU guest (TCG) between two taps routes, in QEMU's threads
+    Tap,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LoadName {
+    /// Threads of this program, which never stop between runs
+    Own,
+    /// A server that stays, and a client for each run
+    Iperf3,
 }
 
 impl Netns {
@@ -117,21 +136,24 @@ impl Netns {
         let (told, left) = match self.own()? {
             Some(ends) => {
                 say("moving the NICs into namespaces");
-                let bed = OwnBed::start(&ends, self.streams as usize, &load_cpus, entry, proc)?;
-                let told = play.run(&Bench { received: &bed.received, forwarders: &[], what: "your own path" });
-                (told, bed.end()?)
+                let traffic = Traffic { kind: self.load.kind(), streams: self.streams as usize, cpus: load_cpus };
+                let bed = OwnBed::start(&ends, &traffic, entry, proc)?;
+                let what = format!("{} TCP streams through your own path, {}", self.streams, self.load.what());
+                let told = play.run(&Bench { load: &bed.load, forwarders: &[], what: &what });
+                (or_trouble(told, bed.trouble()), bed.end()?)
             }
             None => {
-                say("making namespaces, forwarder and load");
-                let settings = self.settings(cpus[0], load_cpus);
-                let bed = Bed::start(&settings, entry, proc)?;
-                let what = self.forwarder.what();
-                let told = play.run(&Bench { received: &bed.received, forwarders: &bed.forwarders, what });
-                let told = match bed.trouble() {
-                    Some(trouble) => told.and_then(|_| Err(anyhow!("{trouble}"))),
-                    None => told,
+                let guest = if matches!(self.forwarder, ForwarderName::Tap) { ", booting the guest" } else { "" };
+                say(&format!("making namespaces, forwarder and load{guest}"));
+                let settings = self.settings(cpus[0], load_cpus)?;
+                let bed = match Bed::start(&settings, entry, proc, &stop) {
+                    Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exit::Interrupted),
+                    begun => begun?,
                 };
-                (told, bed.end()?)
+                let through = format!("{} TCP streams through {}", self.streams, self.forwarder.what());
+                let what = format!("{through}, {}; {} busy threads", self.load.what(), self.busy);
+                let told = play.run(&Bench { load: &bed.load, forwarders: &bed.forwarders, what: &what });
+                (or_trouble(told, bed.trouble()), bed.end()?)
             }
         };
         left.iter().for_each(|what| complain(&anyhow!("left behind: {what}; `kvmscope undo` tries again")));
@@ -148,13 +170,17 @@ impl Netns {
         }
     }
 
-    fn settings(&self, fault_cpu: u32, load_cpus: CpuSet) -> Settings {
+    fn settings(&self, fault_cpu: u32, load_cpus: CpuSet) -> anyhow::Result<Settings> {
         let forwarder = match self.forwarder {
             ForwarderName::Vhost => Forwarder::Vhost,
             ForwarderName::Kernel => Forwarder::Kernel,
             ForwarderName::Bridge => Forwarder::Bridge,
+            ForwarderName::Tap => Forwarder::Tap,
         };
-        Settings { forwarder, streams: self.streams as usize, busy: self.busy as usize, fault_cpu, load_cpus }
+        let cache = self.cache.clone().or_else(|| default_cache(|name| std::env::var_os(name)));
+        let places = Places { program: std::env::current_exe()?, cache };
+        let (streams, busy) = (self.streams as usize, self.busy as usize);
+        Ok(Settings { forwarder, load: self.load.kind(), streams, busy, fault_cpu, load_cpus, places })
     }
 
     fn own(&self) -> anyhow::Result<Option<[End; 2]>> {
@@ -186,6 +212,30 @@ impl Netns {
     }
 }
 
+/// What the loop told, or why a thread of the bench could not go on.
+fn or_trouble(told: anyhow::Result<Told>, trouble: Option<String>) -> anyhow::Result<Told> {
+    match trouble {
+        Some(trouble) => told.and_then(|_| Err(anyhow!("{trouble}"))),
+        None => told,
+    }
+}
+
+impl LoadName {
+    fn kind(self) -> LoadKind {
+        match self {
+            LoadName::Own => LoadKind::Own,
+            LoadName::Iperf3 => LoadKind::Iperf3,
+        }
+    }
+
+    fn what(self) -> &'static str {
+        match self {
+            LoadName::Own => "sent by this program",
+            LoadName::Iperf3 => "sent by iperf3",
+        }
+    }
+}
+
 impl ForwarderName {
     fn what(self) -> &'static str {
         match self {
@@ -194,6 +244,7 @@ impl ForwarderName {
                 "the kernel's routing in NAPI threads, frames of 1.5 KB (offloads are off at the ends)"
             }
             ForwarderName::Bridge => "a bridge in NAPI threads, frames of 1.5 KB (offloads are off at the ends)",
+            ForwarderName::Tap => "a guest that routes, emulated by QEMU (TCG), virtio-net on taps without vhost",
         }
     }
 }

@@ -19,7 +19,7 @@ use base::{Cell, Change, Column, ColumnType, CpuSet, Finding, Section, Table};
 use host::sched::Load;
 use lab::apply::{Host, Prepared, make};
 use lab::journal::{Entry, Journal, Reverted};
-use lab::netns::Received;
+use lab::netns::Load as Traffic;
 use shots::Shots;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,16 +27,18 @@ use std::time::{Duration, Instant};
 
 /// After a change, before the next measurement: TCP finds its new speed in some round trips.
 const SETTLE: Duration = Duration::from_millis(500);
+/// Longest recording of events: they are some megabytes a second.
+const MOST_RECORDED: Duration = Duration::from_secs(2);
 /// How often we look whether the user has had enough.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The bench as the loop sees it.
 pub struct Bench<'a> {
-    /// What arrived.
-    pub received: &'a Received,
+    /// What goes through it.
+    pub load: &'a Traffic,
     /// The forwarder's threads; none if it is the user's own.
     pub forwarders: &'a [u32],
-    /// What the forwarder is.
+    /// What goes through what, in a line.
     pub what: &'a str,
 }
 
@@ -71,12 +73,17 @@ impl Play<'_> {
         if self.rest(SETTLE) {
             return Ok(Told::Interrupted);
         }
-        let shots = Shots::new(self.output);
-        (self.say)("recording the threads as they are");
-        shots.take("before")?;
+        let mut shots = Shots::new(self.output, self.journal);
+        (self.say)("recording the machine as it is");
+        if !self.record(bench, &mut shots, "before")? {
+            return Ok(Told::Interrupted);
+        }
+        if let Some(why) = &shots.without_events {
+            (self.say)(&format!("recorded without the kernel's events: {why}"));
+        }
         (self.say)("looking who waits");
         let first = look(self.proc)?;
-        let Some(gbits) = self.measure(bench) else { return Ok(Told::Interrupted) };
+        let Some(gbits) = self.measure(bench)? else { return Ok(Told::Interrupted) };
         let loads = first.until(&look(self.proc)?);
         let mut runs = Runs { before: vec![gbits], after: Vec::new() };
         let found = self.diagnose(&loads, bench);
@@ -84,10 +91,10 @@ impl Play<'_> {
         if !changes.is_empty() {
             for repeat in 0..self.repeats {
                 if repeat > 0 {
-                    let Some(bits) = self.measure(bench) else { return Ok(Told::Interrupted) };
+                    let Some(bits) = self.measure(bench)? else { return Ok(Told::Interrupted) };
                     runs.before.push(bits);
                 }
-                let Some(bits) = self.moved(&changes, bench, (repeat == 0).then_some(&shots))? else {
+                let Some(bits) = self.moved(&changes, bench, (repeat == 0).then_some(&mut shots))? else {
                     return Ok(Told::Interrupted);
                 };
                 runs.after.push(bits);
@@ -95,8 +102,12 @@ impl Play<'_> {
                 (self.say)(&format!("run {} of {}: {} before, {} after the move", both.0, both.1, both.2, both.3));
             }
         }
-        shots.finish(&runs)?;
-        Ok(Told::Answer(Box::new(self.section(bench, &loads, found, &runs))))
+        let mut section = self.section(bench, &loads, found, &runs);
+        if let Some(why) = &shots.without_events {
+            section.about.push(format!("the recordings have no events of the kernel: {why}"));
+        }
+        shots.finish(&runs, bench.what)?;
+        Ok(Told::Answer(Box::new(section)))
     }
 
     /// Starved threads of the forwarder, or of the whole host where the forwarder is the user's own.
@@ -120,7 +131,12 @@ impl Play<'_> {
     }
 
     /// One run with the threads moved, and everything back as it was.
-    fn moved(&self, changes: &[Change], bench: &Bench<'_>, shots: Option<&Shots>) -> anyhow::Result<Option<f64>> {
+    fn moved(
+        &self,
+        changes: &[Change],
+        bench: &Bench<'_>,
+        shots: Option<&mut Shots<'_>>,
+    ) -> anyhow::Result<Option<f64>> {
         let host = Host::at(self.proc.parent().unwrap_or(Path::new("/")));
         let mut steps = Vec::new();
         for change in changes {
@@ -132,8 +148,15 @@ impl Play<'_> {
         let mut entry = self.journal.begin("netns-move")?;
         let made = make(&mut entry, &steps, self.proc);
         let measured = made.map_err(anyhow::Error::from).and_then(|_| {
-            let measured = if self.rest(SETTLE) { None } else { self.measure(bench) };
-            shots.filter(|_| measured.is_some()).map_or(Ok(()), |shots| shots.take("after"))?;
+            if self.rest(SETTLE) {
+                return Ok(None);
+            }
+            let measured = self.measure(bench)?;
+            if let Some(shots) = shots.filter(|_| measured.is_some())
+                && !self.record(bench, shots, "after")?
+            {
+                return Ok(None);
+            }
             Ok(measured)
         });
         undo(entry, self.proc)?;
@@ -142,11 +165,23 @@ impl Play<'_> {
     }
 
     /// Bits per second that arrive in one run; `None` if the user ended it.
-    fn measure(&self, bench: &Bench<'_>) -> Option<f64> {
-        let (since, begin) = (Instant::now(), bench.received.bytes());
-        let ended = self.rest(self.seconds);
-        let bits = bench.received.bytes().saturating_sub(begin) as f64 * 8.0;
-        (!ended).then(|| bits / since.elapsed().as_secs_f64())
+    fn measure(&self, bench: &Bench<'_>) -> anyhow::Result<Option<f64>> {
+        let mut run = bench.load.begin(self.seconds)?;
+        while !run.is_over()? {
+            if self.rest(LOOK_EVERY) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(run.bits_per_second()?))
+    }
+
+    /// Records the machine while the load flows; false if the user ended it.
+    fn record(&self, bench: &Bench<'_>, shots: &mut Shots<'_>, name: &'static str) -> anyhow::Result<bool> {
+        let span = self.seconds.min(MOST_RECORDED);
+        // Until both samples of the machine are taken, however long that takes.
+        let _flows = bench.load.flow()?;
+        shots.take(name, span, &|length| self.rest(length))?;
+        Ok(!self.stop.load(Ordering::Relaxed))
     }
 
     /// Waits; true if the user has had enough.
@@ -161,7 +196,7 @@ impl Play<'_> {
     fn section(&self, bench: &Bench<'_>, loads: &[Load], found: Option<Finding>, runs: &Runs) -> Section {
         let mut section = Section::new("placement", "Who fights for which CPU, and did moving help?");
         section.about = vec![
-            format!("TCP streams through {}", bench.what),
+            bench.what.to_owned(),
             format!(
                 "{} runs of {} s before and {} after the move, in turn; recorded in {}",
                 runs.before.len(),
@@ -179,7 +214,8 @@ impl Play<'_> {
         section.findings.extend(found);
         section.tables.push(threads(loads));
         if let Some(ratio) = ratio {
-            section.tables.push(table(vec![Changed { metric: "throughput, bits/s".to_owned(), ratio }]));
+            let ratio = Ratio { before: ratio.before / 1e9, after: ratio.after / 1e9, ..ratio };
+            section.tables.push(table(vec![Changed { metric: "throughput, Gbit/s".to_owned(), ratio }]));
             section.next.push(format!("kvmscope compare {0}/before {0}/after", self.output.display()));
         }
         section

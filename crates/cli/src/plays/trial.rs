@@ -1,131 +1,130 @@
-//! Did moving threads help? Measured before and after, by how long threads waited for a CPU.
+//! Did a change help? Measured before and after, by the CPU time that was lost to waiting, and to interrupts where they move.
 //!
 //! ```text
-//! watched: the moved threads, and those that want a CPU where they are or where they go
+//! watched: whom the change concerns (watched.rs)
 //! before:  windows, each with the CPUs' worth of waiting of all watched --\
-//! move                                                                     >--> ratio with interval --> helped or not
+//! change                                                                   >--> ratio with interval --> helped or not
 //! after:   the same windows                                              --/
 //! ```
 //! A change that only moves the waiting from one thread to another has not helped, so the threads at the destination count.
 
-use analysis::compare::{Ratio, Verdict};
-use analysis::contention::{FLOOR, Move};
-use anyhow::{Context, bail};
-use base::number::plain;
-use host::sched::{Load, Sample, ThreadId};
-use lab::snapshot::monotonic_ns;
-use std::collections::BTreeSet;
-use std::fmt;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+mod gauge;
+mod watched;
 
-/// How far apart two looks are, where one number is wanted.
-pub const SPAN: Duration = Duration::from_secs(1);
-/// Windows of a measurement.
-const WINDOWS: u32 = 8;
-/// How often we look whether the user has had enough.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+pub use gauge::{SPAN, look, measure, now, rest, sums};
+pub use watched::Watched;
+
+use analysis::compare::{Ratio, Verdict};
+use analysis::contention::{Direction, Interrupts, Prediction};
+use base::number::{percent, plain};
+use host::machine::CpuUse;
+use host::sched::Load;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// After a change, before it is measured: pages and flows move too. Never more than a window.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// How long to wait after the change in a trial of that length.
+pub fn settle(span: Duration) -> Duration {
+    SETTLE.min(span / gauge::WINDOWS)
+}
+
+/// What the model expects, as lines for people, and in one word.
+pub fn expected(watched: &Watched, loads: &[Load], usage: &BTreeMap<u32, CpuUse>) -> (Vec<String>, Direction) {
+    let (mut lines, mut directions) = (Vec::new(), Vec::new());
+    if !watched.moves.is_empty() {
+        let prediction = analysis::contention::predict(loads, &watched.moves);
+        let Prediction { shortfall_now, shortfall_after, ref shares } = prediction;
+        for (tid, now, after) in shares {
+            lines.push(format!("thread {tid} gets {} of a CPU now, {} after", percent(*now), percent(*after)));
+        }
+        lines.push(format!(
+            "threads lack {shortfall_now:.2} CPUs now and {shortfall_after:.2} after, moved ones counted twice: {}",
+            words(prediction.direction())
+        ));
+        directions.push(prediction.direction());
+    }
+    for interrupts in watched.interrupts.iter().filter_map(|(from, to)| Interrupts::moved(usage, from, to)) {
+        lines.push(format!("{interrupts}: {}", words(interrupts.direction())));
+        directions.push(interrupts.direction());
+    }
+    if directions.is_empty() {
+        lines.push("nothing: the model knows who wants which CPU, and not what this value does".to_owned());
+    }
+    let any = |direction| directions.contains(&direction);
+    let direction = match (any(Direction::Worse), any(Direction::Better)) {
+        (true, _) => Direction::Worse,
+        (false, true) => Direction::Better,
+        (false, false) => Direction::Same,
+    };
+    (lines, direction)
+}
+
+fn words(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Better => "better",
+        Direction::Worse => "worse, because the destination is busy",
+        Direction::Same => "no different at the load of this moment",
+    }
+}
 
 /// What a trial came to.
+#[derive(Debug)]
 pub enum Outcome {
-    /// Threads waited less, and noise does not explain it.
-    Helped { ratio: Ratio },
-    /// They did not.
-    DidNotHelp { ratio: Option<Ratio> },
+    /// Less was lost, and noise does not explain it.
+    Helped(Ratio),
+    /// It was not.
+    DidNotHelp(Option<Ratio>),
     /// The user ended it.
     Interrupted,
 }
 
 impl Outcome {
-    /// What the waiting before and after says.
+    /// What the measurements before and after say.
     pub fn of(before: &[f64], after: &[f64]) -> Self {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         match Ratio::of(before, after) {
-            Some(ratio) if ratio.verdict() == Verdict::Lower => Outcome::Helped { ratio },
-            // All that waited has stopped waiting: a ratio to nothing cannot be told, and needs none.
-            None if before.iter().sum::<f64>() > 0.0 && after.iter().sum::<f64>() == 0.0 => Outcome::Helped {
-                ratio: Ratio {
-                    before: before.iter().sum::<f64>() / before.len() as f64,
-                    after: 0.0,
-                    ratio: 0.0,
-                    interval: None,
-                },
-            },
-            ratio => Outcome::DidNotHelp { ratio },
+            Some(ratio) if ratio.verdict() == Verdict::Lower => Outcome::Helped(ratio),
+            // All that was lost is lost no more: a ratio to nothing cannot be told, and needs none.
+            None if mean(before) > 0.0 && mean(after) == 0.0 => {
+                Outcome::Helped(Ratio { before: mean(before), after: 0.0, ratio: 0.0, interval: None })
+            }
+            ratio => Outcome::DidNotHelp(ratio),
         }
     }
-}
 
-impl fmt::Display for Outcome {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The outcome with its numbers; `subject` is what was measured: "threads waited".
+    pub fn told(&self, subject: &str) -> String {
         let (ratio, verdict) = match self {
-            Outcome::Helped { ratio } => (Some(ratio), "it helped"),
-            Outcome::DidNotHelp { ratio: Some(ratio) } if ratio.verdict() == Verdict::Higher => {
-                (Some(ratio), "it got worse")
-            }
-            Outcome::DidNotHelp { ratio } => (ratio.as_ref(), "no difference beyond the noise"),
-            Outcome::Interrupted => return write!(out, "ended before it was over"),
+            Outcome::Helped(ratio) => (Some(ratio), "it helped"),
+            Outcome::DidNotHelp(Some(ratio)) if ratio.verdict() == Verdict::Higher => (Some(ratio), "it got worse"),
+            Outcome::DidNotHelp(ratio) => (ratio.as_ref(), "no difference beyond the noise"),
+            Outcome::Interrupted => return "ended before it was over".to_owned(),
         };
         let Some(Ratio { before, after, ratio, interval }) = ratio else {
-            return write!(out, "nobody waited for a CPU before or after: {verdict}");
+            return format!("nobody waited for a CPU before or after: {verdict}");
         };
-        write!(out, "threads waited {before:.2} CPUs' worth before and {after:.2} after, x{}", plain(*ratio))?;
-        if let Some((low, high)) = interval {
-            write!(out, " (95 % of {} to {})", plain(*low), plain(*high))?;
-        }
-        write!(out, ": {verdict}")
+        let interval =
+            interval.map(|(low, high)| format!(" (95 % of {} to {})", plain(low), plain(high))).unwrap_or_default();
+        format!(
+            "{subject} {before:.2} CPUs' worth before and {after:.2} after, x{}{interval}: {verdict}",
+            plain(*ratio)
+        )
     }
 }
 
-/// What all threads do for a while.
-pub fn loads(proc: &Path, span: Duration) -> anyhow::Result<Vec<Load>> {
-    let first = look(proc)?;
-    std::thread::sleep(span);
-    Ok(first.until(&look(proc)?))
-}
-
-/// The threads that a move concerns.
-pub fn watched(proc: &Path, moves: &[Move]) -> anyhow::Result<BTreeSet<ThreadId>> {
-    let loads = loads(proc, SPAN)?;
-    let moved = |load: &Load| moves.iter().any(|one| one.tid == load.id.tid);
-    let mut cpus: BTreeSet<u32> = moves.iter().flat_map(|one| one.cpus.iter()).collect();
-    cpus.extend(loads.iter().filter(|load| moved(load)).map(|load| load.cpu));
-    let concerned = loads.iter().filter(|load| moved(load) || (load.demand() > FLOOR && cpus.contains(&load.cpu)));
-    Ok(concerned.map(|load| load.id).collect())
-}
-
-/// CPUs' worth of waiting of the watched threads together, in each window; `None` if the user ended it.
-pub fn measure(
-    proc: &Path,
-    watched: &BTreeSet<ThreadId>,
-    span: Duration,
-    stop: &AtomicBool,
-) -> anyhow::Result<Option<Vec<f64>>> {
-    let mut waits = Vec::new();
-    let mut last = look(proc)?;
-    for _ in 0..WINDOWS {
-        let since = Instant::now();
-        while since.elapsed() < span / WINDOWS {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            std::thread::sleep(LOOK_EVERY);
-        }
-        let next = look(proc)?;
-        let loads = last.until(&next);
-        waits.push(loads.iter().filter(|load| watched.contains(&load.id)).map(|load| load.wait).sum());
-        last = next;
-    }
-    Ok(Some(waits))
-}
-
-/// All threads now.
-pub fn look(proc: &Path) -> anyhow::Result<Sample> {
-    let sample = Sample::take(proc, &monotonic_ns).with_context(|| proc.display().to_string())?;
-    if !sample.known() {
-        bail!("this kernel keeps no times of threads (schedstat is all zeros), so nothing can be measured");
-    }
-    Ok(sample)
+/// Says so if what was lost before the change drifted by itself by more than noise explains.
+pub fn drift(before: &[f64]) -> Option<String> {
+    let (first, second) = before.split_at(before.len() / 2);
+    let ratio = Ratio::of(first, second)?;
+    matches!(ratio.verdict(), Verdict::Higher | Verdict::Lower).then(|| {
+        format!(
+            "the load is not steady: x{} from the first half to the second before anything was changed; a longer trial \
+             is surer",
+            plain(ratio.ratio)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -135,11 +134,17 @@ mod tests {
     #[test]
     fn only_less_waiting_than_noise_explains_has_helped() {
         let before = [0.9, 0.95, 0.92, 0.91];
-        assert!(matches!(Outcome::of(&before, &[0.1, 0.12, 0.11, 0.1]), Outcome::Helped { .. }));
-        assert!(matches!(Outcome::of(&before, &[0.0; 4]), Outcome::Helped { .. }));
-        assert!(matches!(Outcome::of(&before, &before), Outcome::DidNotHelp { .. }));
-        assert!(matches!(Outcome::of(&[0.0; 4], &[0.0; 4]), Outcome::DidNotHelp { ratio: None }));
-        let worse = Outcome::of(&[0.1, 0.12, 0.11, 0.1], &before).to_string();
-        assert!(worse.ends_with("it got worse"), "{worse}");
+        assert!(matches!(Outcome::of(&before, &[0.1, 0.12, 0.11, 0.1]), Outcome::Helped(_)));
+        assert!(matches!(Outcome::of(&before, &[0.0; 4]), Outcome::Helped(_)));
+        assert!(matches!(Outcome::of(&before, &before), Outcome::DidNotHelp(_)));
+        assert!(matches!(Outcome::of(&[0.0; 4], &[0.0; 4]), Outcome::DidNotHelp(None)));
+        let worse = Outcome::of(&[0.1, 0.12, 0.11, 0.1], &before).told("threads waited");
+        assert!(worse.starts_with("threads waited 0.11 CPUs' worth") && worse.ends_with("it got worse"), "{worse}");
+    }
+
+    #[test]
+    fn a_load_that_drifts_by_itself_is_said() {
+        assert!(drift(&[0.1, 0.11, 0.1, 0.11, 0.9, 0.91, 0.9, 0.91]).unwrap().contains("not steady"));
+        assert_eq!(drift(&[0.5, 0.52, 0.51, 0.5, 0.51, 0.5, 0.52, 0.51]), None);
     }
 }

@@ -1,5 +1,6 @@
 //! `kvmscope bench` from end to end: names, counts and order, never a time.
 
+mod cpuid;
 mod witness;
 
 use assert_cmd::Command;

@@ -8,7 +8,7 @@
 //!        times.json          {"clock": "monotonic", "files": {"proc/stat": ns, ...}}
 //!        links.json          {"sys/class/net/eth0/device": "../../../0000:00:03.0", ...}
 //!        unreadable.txt      path: reason, a line each
-//!        cpuid.json kvm.json libvirt/     what the processor, KVM and libvirt say
+//!        cpuid.json timing.json kvm.json kernel-log.txt libvirt/     what the processor, KVM, the kernel and libvirt say
 //!        commands/           what ethtool and Open vSwitch's tools print
 //! ```
 //! A file is there, or not there, or was not readable: these are three answers, and only the second is "no".

@@ -1,6 +1,7 @@
 //! What was the machine, in a few words by name? Costs mean nothing without it.
 //!
-//! In: the root directory of the machine. Out: what `/proc` and `/sys` say of processor, kernel, clock and mitigations.
+//! In: the root directory of the machine, and how the bench runs. Out: what `/proc` and `/sys` say of processor, kernel,
+//! clock and mitigations; of this machine also who runs below, by CPUID.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,6 +21,30 @@ const CPUINFO: &[(&str, &str)] =
 
 /// Directories, each file of which is told.
 const DIRECTORIES: &[&str] = &["sys/devices/system/cpu/vulnerabilities"];
+
+/// How a bench runs, where that changes what it measures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct How {
+    /// By the real-time policy SCHED_FIFO.
+    pub fifo: bool,
+    /// With tests that the whole host may feel.
+    pub disturb: bool,
+}
+
+/// The fingerprint of this machine, and of a bench that runs so.
+pub fn here(how: How) -> BTreeMap<String, String> {
+    let mut told = environment(Path::new("/"));
+    let policy = if how.fifo { "SCHED_FIFO" } else { "SCHED_OTHER" };
+    told.insert(base::bench::POLICY.to_owned(), policy.to_owned());
+    told.insert(base::bench::DISTURBING.to_owned(), if how.disturb { "yes" } else { "no" }.to_owned());
+    #[cfg(target_arch = "x86_64")]
+    {
+        let below = host::hypervisor::Hypervisor::of(Some(&crate::snapshot::cpuid::here()), None, None);
+        let names = if below.named.is_empty() { "none that shows itself".to_owned() } else { below.names().join(", ") };
+        told.insert(base::bench::HYPERVISOR.to_owned(), names);
+    }
+    told
+}
 
 /// The fingerprint of the machine whose files lie below `root`.
 pub fn environment(root: &Path) -> BTreeMap<String, String> {
@@ -69,6 +94,14 @@ fn names(directory: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bench_tells_how_it_runs_and_who_is_below() {
+        let told = here(How { fifo: true, disturb: false });
+        assert_eq!((told["policy"].as_str(), told["disturbing tests"].as_str()), ("SCHED_FIFO", "no"));
+        let Some(flag) = told.get("hypervisor below") else { return println!("skipped: no flags in /proc/cpuinfo") };
+        assert!(flag == "yes" || told["hypervisor"] == "none that shows itself", "{told:?}");
+    }
 
     #[test]
     fn what_a_tree_says_is_told_and_an_empty_one_says_nothing() {

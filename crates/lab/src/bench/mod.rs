@@ -15,6 +15,6 @@ pub mod environment;
 pub mod exits;
 pub mod launch;
 pub mod priority;
-mod sizing;
+pub mod sizing;
 pub mod stats;
 pub mod whole;

@@ -73,6 +73,8 @@ impl Entry {
             outcomes.push((step, reverted));
         }
         if failed.is_empty() {
+            // One that was killed while it wrote has left this, too.
+            let _ = std::fs::remove_file(self.beside());
             std::fs::remove_file(&self.path).map_err(|error| Error::io(&self.path, error))?;
             sync_directory(&self.path)?;
         } else {
@@ -85,12 +87,25 @@ impl Entry {
 
     /// Writes beside, makes durable, renames, makes the name durable: whole or not at all.
     fn write(&self) -> Result<(), Error> {
-        let beside = self.path.with_extension("new");
+        let beside = self.beside();
+        let written = self.write_beside(&beside);
+        if written.is_err() {
+            // On a full disk what is there of it takes the place that the next try needs.
+            let _ = std::fs::remove_file(&beside);
+        }
+        written
+    }
+
+    fn beside(&self) -> PathBuf {
+        self.path.with_extension("new")
+    }
+
+    fn write_beside(&self, beside: &Path) -> Result<(), Error> {
         let io = |error| Error::io(&self.path, error);
         let text = serde_json::to_string_pretty(self).map_err(|error| io(error.into()))?;
-        let mut file = File::create(&beside).map_err(io)?;
+        let mut file = File::create(beside).map_err(io)?;
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(io)?;
-        std::fs::rename(&beside, &self.path).map_err(io)?;
+        std::fs::rename(beside, &self.path).map_err(io)?;
         sync_directory(&self.path)
     }
 }

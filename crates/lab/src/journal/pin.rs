@@ -205,35 +205,39 @@ fn virsh(words: &[String]) -> Result<String, Error> {
     Ok(virsh.run(&[&["--quiet".to_owned()], words].concat(), LIMIT)?.stdout)
 }
 
-/// Threads of a running domain that the pin is about and that do not have `cpus`, as sentences: libvirt says what it was
-/// asked for, the kernel what holds.
-pub fn unmoved(pin: &Pin, cpus: &str, proc: &Path, run: &Path) -> Vec<String> {
-    let (Scope::Live, Some(wanted)) = (pin.scope, CpuSet::parse(cpus)) else { return Vec::new() };
+/// The threads of a running domain that the pin is about, with their names.
+///
+/// # Errors
+/// If libvirt's note of the domain's process is not below `run`.
+pub fn threads(pin: &Pin, proc: &Path, run: &Path) -> Result<Vec<(u32, String)>, Error> {
     let file = run.join("libvirt/qemu").join(format!("{}.pid", pin.domain));
-    let pid = std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok());
-    let Some(pid) = pid else {
-        return vec![format!(
-            "{}: not there, so the masks of {}'s threads were not read back",
-            file.display(),
-            pin.domain
-        )];
-    };
+    let text = std::fs::read_to_string(&file).map_err(|error| Error::io(&file, error))?;
+    let pid: u32 = text.trim().parse().map_err(|_| Error::Unable(format!("{}: no pid in it", file.display())))?;
     let tasks = std::fs::read_dir(proc.join(pid.to_string()).join("task")).into_iter().flatten().flatten();
-    let mut told: Vec<String> = tasks
+    let mut threads: Vec<(u32, String)> = tasks
         .filter_map(|task| {
-            let tid: u32 = task.file_name().to_str()?.parse().ok()?;
+            let tid = task.file_name().to_str()?.parse().ok()?;
             let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
-            let now = super::thread::affinity(tid).ok().filter(|now| *now != wanted)?;
             let name = name.trim_end();
-            pin.is_about(name).then(|| {
-                format!(
-                    "thread {tid} ({name}) did not follow, it has CPUs {now}; `taskset -cp {wanted} {tid}` moves it"
-                )
-            })
+            pin.is_about(name).then(|| (tid, name.to_owned()))
         })
         .collect();
-    told.sort();
-    told
+    threads.sort();
+    Ok(threads)
+}
+
+/// Those threads that do not have `cpus`, as sentences: libvirt says what it was asked for, the kernel what holds.
+pub fn unmoved(pin: &Pin, cpus: &str, proc: &Path, run: &Path) -> Vec<String> {
+    let (Scope::Live, Some(wanted)) = (pin.scope, CpuSet::parse(cpus)) else { return Vec::new() };
+    let threads = match threads(pin, proc, run) {
+        Ok(threads) => threads,
+        Err(error) => return vec![format!("{error}, so the masks of {}'s threads were not read back", pin.domain)],
+    };
+    let told = threads.into_iter().filter_map(|(tid, name)| {
+        let now = super::thread::affinity(tid).ok().filter(|now| *now != wanted)?;
+        Some(format!("thread {tid} ({name}) did not follow, it has CPUs {now}; `taskset -cp {wanted} {tid}` moves it"))
+    });
+    told.collect()
 }
 
 /// True if libvirt knows this domain, and it runs.

@@ -153,11 +153,49 @@ impl Step {
         }
     }
 
+    /// True if both change the same thing, from and to whatever.
+    pub fn is_of_same(&self, other: &Self) -> bool {
+        let thing = |step: &Self| {
+            let mut thing = step.clone();
+            if let Step::SysfsWrite { old, new, .. }
+            | Step::CpuList { old, new, .. }
+            | Step::TaskAffinity { old, new, .. }
+            | Step::TaskPolicy { old, new, .. }
+            | Step::Pin { old, new, .. } = &mut thing
+            {
+                old.clear();
+                new.clear();
+            }
+            if let Step::Pin { had_element, .. } = &mut thing {
+                *had_element = false;
+            }
+            thing
+        };
+        thing(self) == thing(other)
+    }
+
     /// The thread that the step changes, if it changes one.
     pub fn thread(&self) -> Option<Owner> {
         match self {
             Step::TaskAffinity { thread, .. } | Step::TaskPolicy { thread, .. } => Some(*thread),
             _ => None,
+        }
+    }
+
+    /// True if what the step has set still holds. A thread that has ended has nothing any more, and nobody took it away.
+    pub fn holds(&self, proc: &Path) -> bool {
+        let text = |path: &PathBuf| std::fs::read_to_string(path).map(|now| now.trim_end().to_owned());
+        match self {
+            Step::SysfsWrite { path, new, .. } => text(path).is_ok_and(|now| now == *new),
+            Step::CpuList { path, new, .. } => text(path).is_ok_and(|now| same_cpus(&now, new)),
+            Step::TaskAffinity { thread, new, .. } => {
+                !thread.is_alive(proc) || thread::affinity(thread.pid).is_ok_and(|now| CpuSet::parse(new) == Some(now))
+            }
+            Step::TaskPolicy { thread, new, .. } => {
+                !thread.is_alive(proc) || thread::policy(thread.pid).is_ok_and(|now| now == *new)
+            }
+            Step::Pin { pin, new, .. } => pin.read().is_ok_and(|(now, _)| CpuSet::parse(new) == Some(now)),
+            _ => true,
         }
     }
 
@@ -266,7 +304,8 @@ fn write_back(path: &Path, old: &str, new: &str, same: impl Fn(&str, &str) -> bo
         Ok(now) if !same(now.trim_end(), new) => {
             Reverted::LeftAlone(format!("it is {} now, and we had written {new}", now.trim_end()))
         }
-        Ok(_) => of(std::fs::write(path, old)),
+        // To write nothing is no write: an empty value is set by an empty line.
+        Ok(_) => of(std::fs::write(path, if old.is_empty() { "\n" } else { old })),
         Err(error) => of(Err(error)),
     }
 }

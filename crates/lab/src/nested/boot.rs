@@ -9,7 +9,7 @@
 
 use super::emulator::Emulator;
 use super::initramfs::{self, Contents};
-use super::inside::{GUEST_INITRAMFS, GUEST_KERNEL, INNERMOST, Job};
+use super::inside::{GUEST_INITRAMFS, GUEST_KERNEL, INNERMOST, Job, Orders};
 use super::modules::Modules;
 use super::packages::Kernel;
 use super::scratch::Scratch;
@@ -26,6 +26,8 @@ const CONSOLE: &str = "console";
 /// A machine in QEMU that says nothing for so long hangs: L2's boot, the longest stage, took 280 s on a core shared by
 /// three. Nothing is known of Bochs, which is slower.
 const SILENCE: Duration = Duration::from_secs(600);
+/// A bench says something after each test, and its watchdog comes after 20 s.
+const BENCH_SILENCE: Duration = Duration::from_secs(120);
 
 /// What a boot needs beside its settings.
 pub struct Boot<'a> {
@@ -69,7 +71,11 @@ impl Boot<'_> {
         command.current_dir(self.scratch.path());
         let (console, log) = (self.scratch.join(CONSOLE), self.scratch.join("log"));
         let limit = Duration::from_secs(limit_s);
-        let silence = if self.settings.arch == Arch::Svm { SILENCE } else { limit };
+        let silence = match (self.settings.arch, self.settings.guest) {
+            (Arch::Svm, Guest::Bench) => BENCH_SILENCE,
+            (Arch::Svm, _) => SILENCE,
+            (Arch::Vmx, _) => limit,
+        };
         Emulator { command, package, console, log, limit, silence, stop }.run(say)?;
         Ok(disks)
     }
@@ -89,7 +95,7 @@ impl Boot<'_> {
             let initramfs = format!("initramfs-L{level}");
             let mut contents = Contents {
                 program: self.program,
-                job: self.job(level, disk),
+                orders: Orders::Level(Box::new(self.job(level, disk))),
                 modules: if level == INNERMOST { qemu::DISK_MODULES } else { wanted },
                 programs: Vec::new(),
                 files: Vec::new(),
@@ -119,7 +125,7 @@ impl Boot<'_> {
         l0.guest = Some(Box::new(l1));
         let contents = Contents {
             program: self.program,
-            job: l0,
+            orders: Orders::Level(Box::new(l0)),
             modules: bochs::MODULES,
             programs: Vec::new(),
             files: vec![(PathBuf::from(GUEST_KERNEL), kernel)],

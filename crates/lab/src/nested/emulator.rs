@@ -16,6 +16,10 @@ use std::time::{Duration, Instant};
 const EVERY: Duration = Duration::from_millis(100);
 /// How long a machine that is done may take to switch itself off.
 const TO_SWITCH_OFF: Duration = Duration::from_secs(10);
+/// A CPU of the machine that a kernel calls stuck for longer does not come back: a slow emulator is called so for 26 s.
+const STUCK_S: u64 = 60;
+/// What to do about a machine that hangs.
+const AGAIN: &str = "an emulator of several CPUs hangs now and then: run it again";
 /// Lines of the console that an error shows.
 const LAST_LINES: usize = 8;
 
@@ -52,8 +56,8 @@ impl Emulator<'_> {
     /// Runs the machine to its end.
     ///
     /// # Errors
-    /// If the emulator does not start, if the machine says that it failed or ends without saying anything, if it takes
-    /// longer than the limit or is silent for too long, or if it was stopped.
+    /// If the emulator does not start, if the machine says that it failed or ends without saying anything, if one of its
+    /// CPUs is stuck, if it takes longer than the limit or is silent for too long, or if it was stopped.
     pub fn run(mut self, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
         let log = std::fs::File::create(&self.log).map_err(|error| Error::io(&self.log, error))?;
         self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
@@ -105,10 +109,14 @@ impl Emulator<'_> {
                 let limit = self.limit.as_secs();
                 return Err(Error::Unable(format!("{name} was not done after {limit} s{}", console.end())));
             }
+            if let Some((cpu, stuck_s)) = console.stuck() {
+                let why = format!("CPU {cpu} of {name}'s machine has been stuck for {stuck_s} s after {last}");
+                return Err(Error::Unable(format!("{why}; {AGAIN}{}", console.end())));
+            }
             if last_heard.elapsed() > self.silence {
                 let silence = self.silence.as_secs();
                 let why = format!("{name}'s machine said nothing for {silence} s after {last}");
-                return Err(Error::Unable(format!("{why}{}", console.end())));
+                return Err(Error::Unable(format!("{why}; {AGAIN}{}", console.end())));
             }
             std::thread::sleep(EVERY);
         }
@@ -135,6 +143,14 @@ impl Console {
     fn said(&self) -> impl Iterator<Item = &str> {
         let whole = self.0.rfind('\n').map_or("", |end| &self.0[..end]);
         whole.lines().filter_map(|line| Some(line.split_once(inside::SAYS)?.1.trim_end()))
+    }
+
+    /// A CPU that the machine's kernel calls stuck, and for how many seconds (watchdog_timer_fn in kernel/watchdog.c).
+    fn stuck(&self) -> Option<(u64, u64)> {
+        let said = self.0.lines().rev().find_map(|line| line.split_once("soft lockup - CPU#"))?.1;
+        let mut numbers = said.split(|letter: char| !letter.is_ascii_digit()).filter_map(|word| word.parse().ok());
+        let (cpu, stuck_s) = (numbers.next()?, numbers.next()?);
+        (stuck_s >= STUCK_S).then_some((cpu, stuck_s))
     }
 
     fn end(&self) -> String {
@@ -180,6 +196,8 @@ mod tests {
 
     #[test]
     fn every_other_end_is_a_sentence_with_the_last_lines() {
+        let stuck = "echo 'kvmscope lab: up' >$C; echo '[ 9.1] watchdog: BUG: soft lockup - CPU#1 stuck for 79s! [x:2]' >>$C; \
+                     sleep 60";
         let (early, silent) =
             ("echo Panic >$C; echo wrong option >&2; exit 3", "echo 'kvmscope lab: up' >$C; echo x >>$C; sleep 60");
         for (script, limit_ms, silence_ms, stop, words) in [
@@ -189,6 +207,8 @@ mod tests {
             ("sleep 60", 300, 9000, false, &["console is empty"]),
             (silent, 9000, 300, false, &["said nothing for 0 s after \"up\"", "ends with", "x"]),
             ("sleep 60", 9000, 300, false, &["after its start"]),
+            (stuck, 9000, 9000, false, &["CPU 1 of sh's machine has been stuck for 79 s after \"up\"", "run it again"]),
+            (&stuck.replace("79s", "26s"), 9000, 300, false, &["said nothing"]),
             ("sleep 60", 9000, 9000, true, &["stopped"]),
         ] {
             let (result, _) = played(script, limit_ms, silence_ms, stop);

@@ -1,12 +1,12 @@
 //! What does the lab's machine boot into?
 //!
 //! Into this very program: the initramfs holds it as [`PROGRAM`], the libraries that it is linked with, the modules, and
-//! what it is to do there ([`Job`]). No shell and no other program are needed.
+//! what it is to do there ([`Orders`]). No shell and no other program are needed.
 //!
 //! Which libraries those are, `ldd` says, by the paths under which the program will look for them.
 
 use super::cpio::Archive;
-use super::inside::Job;
+use super::inside::Orders;
 use super::modules::{self, Modules};
 use crate::Error;
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ pub struct Contents<'a> {
     /// This program's file.
     pub program: &'a Path,
     /// What it is to do there; the names of the modules are filled in.
-    pub job: Job,
+    pub orders: Orders,
     /// Modules that are wanted; those that they need go along.
     pub modules: &'a [&'a str],
     /// Other programs, which keep their places.
@@ -56,12 +56,12 @@ pub fn write(to: &Path, contents: Contents<'_>, modules: &Modules) -> Result<(),
     for (place, from) in &contents.files {
         archive.copy(place, from).map_err(|error| Error::io(from, error))?;
     }
-    let mut job = contents.job;
+    let mut orders = contents.orders;
     for (name, path) in modules.in_order(contents.modules)? {
         archive.file(&PathBuf::from(format!("modules/{name}.ko")), &modules::content(&path)?).map_err(io)?;
-        job.modules.push(name);
+        orders.modules().push(name);
     }
-    let orders = serde_json::to_vec(&job).map_err(|error| io(error.into()))?;
+    let orders = serde_json::to_vec(&orders).map_err(|error| io(error.into()))?;
     archive.file(Path::new(JOB), &orders).map_err(io)?;
     archive.archive.finish().map_err(io)?;
     Ok(())

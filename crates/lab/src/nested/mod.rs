@@ -39,7 +39,7 @@ use std::sync::atomic::AtomicBool;
 
 /// What every kernel of the lab is told: talk on the serial line, give up at once when something is wrong, and start
 /// this program with the words after the dashes.
-const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet mitigations=off nokaslr panic=-1 oops=panic \
+pub(crate) const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet mitigations=off nokaslr panic=-1 oops=panic \
     rdinit=/kvmscope -- lab inside";
 
 /// Where things lie.

@@ -4,6 +4,7 @@
 //! vhost     vhost-PID: port1 -> port2; vhost-PID: port2 -> port1        threads of ours
 //! kernel    napi/port1-N, napi/port2-N: routed                          threaded NAPI of the veth ports
 //! bridge    the same threads, with a bridge above the ports
+//! tap       a guest: see [`super::guest`]
 //! ```
 //! Threaded NAPI moves a device's receive work out of the softirq of whoever sent, into a kernel thread of its own
 //! (`/sys/class/net/DEV/threaded`, Linux 5.12; Documentation/networking/napi.rst). A veth has NAPI where generic receive
@@ -47,8 +48,11 @@ impl Forwarding<'_> {
         Ok(tids)
     }
 
-    /// The kernel routes between the ports.
-    pub(super) fn route(&self) -> Result<Vec<u32>, Error> {
+    /// The kernel routes between the ports, which get the two gateways' addresses.
+    pub(super) fn route(&self, (to_client, to_server): (&str, &str)) -> Result<Vec<u32>, Error> {
+        for (port, gateway) in [("port1", to_client), ("port2", to_server)] {
+            ip(&["-n", self.namespace, "addr", "add", &format!("{gateway}/24"), "dev", port])?;
+        }
         self.shell("echo 1 > /proc/sys/net/ipv4/ip_forward")?;
         self.napi()
     }

@@ -92,7 +92,7 @@ impl Crew {
 }
 
 /// Moves this thread into a network namespace.
-fn enter(namespace: &str) -> Result<(), Error> {
+pub(super) fn enter(namespace: &str) -> Result<(), Error> {
     let path = Path::new(NAMESPACES).join(namespace);
     let file = File::open(&path).map_err(|error| Error::io(&path, error))?;
     move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))

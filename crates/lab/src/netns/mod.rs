@@ -5,11 +5,13 @@
 //! client0 --- veth --- port1 = [ the forwarder ] = port2 --- veth --- server0
 //! load-client threads       vhost: our threads vhost-PID, AF_PACKET      load-server threads
 //!                           kernel: routed, bridge: bridged; both in napi/ threads
+//!                           tap: a QEMU guest that routes, between taps instead of veths
 //!                           + busy threads "CPU n/KVM" on the forwarder's CPU: the fault
 //! ```
 //! In: [`Settings`]. Out: a [`Bed`] that carries load, tells how many bytes arrived, and can be put into its faulty state.
-//! Workers, busy threads and load are threads of this process: they end with it, also after kill -9. Namespaces stand in the
-//! journal, and everything else lies inside them: the host's own network, routes and `ip_forward` are never touched.
+//! Workers, busy threads and load are threads of this process, QEMU and iperf3 its children: they end with it, also after
+//! kill -9. Namespaces stand in the journal, and everything else lies inside them: the host's own network, routes and
+//! `ip_forward` are never touched.
 //!
 //! The vhost-like workers do what vhost-net does with a tap: frames with a virtio-net header in front go from one side to
 //! the other unchanged, so segmentation offload stays on and a frame can have 64 KB (packet(7), PACKET_VNET_HDR).
@@ -17,21 +19,27 @@
 //! between them.
 
 mod busy;
+mod companion;
 mod forward;
+mod guest;
 mod inside;
 mod load;
 pub mod own;
 mod packet;
+mod tap;
 
-pub use load::Received;
+pub use guest::Places;
+pub use load::{Load, LoadKind, Run};
 
 use crate::Error;
 use crate::journal::network::ip;
-use crate::journal::{Entry, Step, thread};
+use crate::journal::{Entry, Reverted, Step, thread};
 use base::CpuSet;
 use forward::Forwarding;
+use guest::Guest;
 use inside::Crew;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// How long a kernel thread may take to appear after it was asked for.
@@ -46,6 +54,8 @@ pub enum Forwarder {
     Kernel,
     /// A bridge of the kernel.
     Bridge,
+    /// A guest that QEMU emulates routes.
+    Tap,
 }
 
 /// What the bench is made of.
@@ -53,6 +63,8 @@ pub enum Forwarder {
 pub struct Settings {
     /// The forwarder.
     pub forwarder: Forwarder,
+    /// Whose load.
+    pub load: LoadKind,
     /// TCP connections.
     pub streams: usize,
     /// Busy threads beside the forwarder.
@@ -61,6 +73,8 @@ pub struct Settings {
     pub fault_cpu: u32,
     /// The CPUs of the load's two ends.
     pub load_cpus: CpuSet,
+    /// Where a forwarding guest comes from.
+    pub places: Places,
 }
 
 /// A bench at work.
@@ -68,12 +82,13 @@ pub struct Settings {
 pub struct Bed {
     entry: Entry,
     crew: Crew,
-    /// What has arrived at the server.
-    pub received: Received,
+    /// What goes from client to server.
+    pub load: Load,
     /// Ids of the forwarder's threads.
     pub forwarders: Vec<u32>,
     /// Ids of the busy threads.
     pub busy: Vec<u32>,
+    guest: Option<Guest>,
     proc: PathBuf,
 }
 
@@ -99,7 +114,7 @@ impl Forwarder {
             Forwarder::Vhost | Forwarder::Bridge => {
                 Addresses { client: "198.18.0.1", server: "198.18.0.2", gateways: None }
             }
-            Forwarder::Kernel => {
+            Forwarder::Kernel | Forwarder::Tap => {
                 Addresses { client: "198.18.1.2", server: "198.18.2.2", gateways: Some(("198.18.1.1", "198.18.2.1")) }
             }
         }
@@ -107,20 +122,19 @@ impl Forwarder {
 }
 
 impl Bed {
-    /// Builds the bench and starts its load; `entry` notes what has to be removed.
+    /// Builds the bench and starts its load; `entry` notes what has to be removed, `stop` ends it early.
     ///
     /// # Errors
     /// If the machine lacks something; what was built by then is removed.
-    pub fn start(settings: &Settings, mut entry: Entry, proc: &Path) -> Result<Self, Error> {
+    pub fn start(settings: &Settings, mut entry: Entry, proc: &Path, stop: &AtomicBool) -> Result<Self, Error> {
         let mut crew = Crew::new();
-        match build(settings, &mut entry, &mut crew, proc) {
-            Ok((received, forwarders, busy)) => {
-                Ok(Self { entry, crew, received, forwarders, busy, proc: proc.to_owned() })
+        match build(settings, &mut entry, &mut crew, proc, stop) {
+            Ok(Built { load, forwarders, busy, guest }) => {
+                Ok(Self { entry, crew, load, forwarders, busy, guest, proc: proc.to_owned() })
             }
             Err(error) => {
                 crew.end();
-                entry.finish(proc)?;
-                Err(error)
+                Err(taken_down(error, entry, proc))
             }
         }
     }
@@ -136,20 +150,44 @@ impl Bed {
     /// If the journal cannot be written.
     pub fn end(self) -> Result<Vec<String>, Error> {
         self.crew.end();
-        let outcomes = self.entry.finish(&self.proc)?;
-        let told = |(step, outcome)| match outcome {
-            crate::journal::Reverted::Done => None,
-            crate::journal::Reverted::LeftAlone(why) | crate::journal::Reverted::Failed(why) => {
-                Some(format!("{step}: {why}"))
-            }
-        };
-        Ok(outcomes.into_iter().filter_map(told).collect())
+        drop((self.load, self.guest));
+        Ok(left_behind(self.entry.finish(&self.proc)?))
     }
 }
 
-type Built = (Received, Vec<u32>, Vec<u32>);
+/// What of a bench could not be put back.
+fn left_behind(outcomes: Vec<(Step, Reverted)>) -> Vec<String> {
+    let told = |(step, outcome)| match outcome {
+        Reverted::Done => None,
+        Reverted::LeftAlone(why) | Reverted::Failed(why) => Some(format!("{step}: {why}")),
+    };
+    outcomes.into_iter().filter_map(told).collect()
+}
 
-fn build(settings: &Settings, entry: &mut Entry, crew: &mut Crew, proc: &Path) -> Result<Built, Error> {
+/// Takes down what was built until `error` came; what could not be put back is said with it.
+fn taken_down(error: Error, entry: Entry, proc: &Path) -> Error {
+    match entry.finish(proc).map(left_behind) {
+        Ok(left) if left.is_empty() => error,
+        Ok(left) => Error::Unable(format!("{error}; left behind: {}; `kvmscope undo` tries again", left.join("; "))),
+        Err(more) => Error::Unable(format!("{error}; and nothing was put back: {more}; `kvmscope undo` does")),
+    }
+}
+
+/// What was built.
+struct Built {
+    load: Load,
+    forwarders: Vec<u32>,
+    busy: Vec<u32>,
+    guest: Option<Guest>,
+}
+
+fn build(
+    settings: &Settings,
+    entry: &mut Entry,
+    crew: &mut Crew,
+    proc: &Path,
+    stop: &AtomicBool,
+) -> Result<Built, Error> {
     let name = |role: &str| format!("{}-{role}", entry.id);
     let names = Names { client: name("client"), forward: name("forward"), server: name("server") };
     for namespace in [&names.client, &names.forward, &names.server] {
@@ -158,9 +196,22 @@ fn build(settings: &Settings, entry: &mut Entry, crew: &mut Crew, proc: &Path) -
         ip(&["-n", namespace, "link", "set", "lo", "up"])?;
     }
     let addresses = settings.forwarder.addresses();
-    wire(&names.client, "client0", &names.forward, "port1", addresses.client)?;
-    wire(&names.server, "server0", &names.forward, "port2", addresses.server)?;
-    if settings.forwarder != Forwarder::Vhost {
+    let mut guest = None;
+    if settings.forwarder == Forwarder::Tap {
+        let (ends, all) = ([names.client.as_str(), &names.server], thread::affinity(thread::own())?);
+        guest = Some(Guest::boot(&settings.places, ends, &addresses, &all, proc, stop)?);
+        give(&names.client, "client0", addresses.client)?;
+        give(&names.server, "server0", addresses.server)?;
+    } else {
+        wire(&names.client, "client0", &names.forward, "port1", addresses.client)?;
+        wire(&names.server, "server0", &names.forward, "port2", addresses.server)?;
+    }
+    if let Some((to_client, to_server)) = addresses.gateways {
+        for (namespace, gateway) in [(&names.client, to_client), (&names.server, to_server)] {
+            ip(&["-n", namespace, "route", "add", "default", "via", gateway])?;
+        }
+    }
+    if let Forwarder::Kernel | Forwarder::Bridge = settings.forwarder {
         // A veth hands a frame to its peer's NAPI only where it has no segmentation offload itself (drivers/net/veth.c,
         // `veth_skb_is_eligible_for_gro`, Linux 6.12).
         for (namespace, device) in [(&names.client, "client0"), (&names.server, "server0")] {
@@ -171,30 +222,28 @@ fn build(settings: &Settings, entry: &mut Entry, crew: &mut Crew, proc: &Path) -
     let forwarders = match settings.forwarder {
         Forwarder::Vhost => forwarding.vhost(crew)?,
         Forwarder::Bridge => forwarding.bridge()?,
-        Forwarder::Kernel => {
-            let ends = [(&names.client, "client0", "port1"), (&names.server, "server0", "port2")];
-            let (to_client, to_server) = addresses.gateways.unwrap_or_default();
-            for ((namespace, device, port), gateway) in ends.into_iter().zip([to_client, to_server]) {
-                ip(&["-n", &names.forward, "addr", "add", &format!("{gateway}/24"), "dev", port])?;
-                ip(&["-n", namespace, "route", "add", "default", "via", gateway, "dev", device])?;
-            }
-            forwarding.route()?
-        }
+        Forwarder::Kernel => forwarding.route(addresses.gateways.unwrap_or_default())?,
+        Forwarder::Tap => guest.as_ref().map_or(Ok(Vec::new()), |guest| guest.threads(settings.fault_cpu))?,
     };
     let busy = (0..settings.busy).map(|index| busy::start(crew, index, settings.fault_cpu));
     let busy = busy.collect::<Result<Vec<u32>, Error>>()?;
     let ends = load::Ends { client: &names.client, server: &names.server, server_address: addresses.server };
-    let received = load::start(crew, &ends, settings.streams, &settings.load_cpus)?;
-    Ok((received, forwarders, busy))
+    let load = Load::start(settings.load, crew, &ends, settings.streams, &settings.load_cpus)?;
+    Ok(Built { load, forwarders, busy, guest })
 }
 
 /// A veth pair between an end and the forwarder, both up.
 fn wire(end: &str, device: &str, forward: &str, port: &str, address: &str) -> Result<(), Error> {
     ip(&["link", "add", device, "netns", end, "type", "veth", "peer", "name", port, "netns", forward])?;
-    ip(&["-n", end, "addr", "add", &format!("{address}/24"), "dev", device])?;
-    ip(&["-n", end, "link", "set", device, "up"])?;
+    give(end, device, address)?;
     ip(&["-n", forward, "link", "set", port, "up"])?;
     Ok(())
+}
+
+/// Gives the device of an end its address, and switches it on.
+fn give(end: &str, device: &str, address: &str) -> Result<(), Error> {
+    ip(&["-n", end, "addr", "add", &format!("{address}/24"), "dev", device])?;
+    ip(&["-n", end, "link", "set", device, "up"]).map(|_| ())
 }
 
 /// Pins a thread of the bench.

@@ -7,10 +7,11 @@
 //! What a NIC was (addresses, routes, up or down) is noted before it is moved, and given back after.
 
 use super::inside::Crew;
-use super::load::{self, Received};
+use super::load::{Ends, Load, LoadKind};
+use super::{left_behind, taken_down};
 use crate::Error;
 use crate::journal::network::{Nic, ip};
-use crate::journal::{Entry, Reverted, Step};
+use crate::journal::{Entry, Step};
 use base::CpuSet;
 use std::path::{Path, PathBuf};
 
@@ -30,9 +31,20 @@ pub struct End {
 pub struct OwnBed {
     entry: Entry,
     crew: Crew,
-    /// What has arrived at the server.
-    pub received: Received,
+    /// What goes from client to server.
+    pub load: Load,
     proc: PathBuf,
+}
+
+/// How the load between the ends is run.
+#[derive(Debug, Clone)]
+pub struct Traffic {
+    /// Whose load.
+    pub kind: LoadKind,
+    /// TCP connections.
+    pub streams: usize,
+    /// The CPUs of its two ends.
+    pub cpus: CpuSet,
 }
 
 impl OwnBed {
@@ -40,16 +52,20 @@ impl OwnBed {
     ///
     /// # Errors
     /// If a NIC is not there or the load does not get through; the NICs are back by then.
-    pub fn start(ends: &[End; 2], streams: usize, cpus: &CpuSet, mut entry: Entry, proc: &Path) -> Result<Self, Error> {
+    pub fn start(ends: &[End; 2], traffic: &Traffic, mut entry: Entry, proc: &Path) -> Result<Self, Error> {
         let mut crew = Crew::new();
-        match build(ends, streams, cpus, &mut entry, &mut crew) {
-            Ok(received) => Ok(Self { entry, crew, received, proc: proc.to_owned() }),
+        match build(ends, traffic, &mut entry, &mut crew) {
+            Ok(load) => Ok(Self { entry, crew, load, proc: proc.to_owned() }),
             Err(error) => {
                 crew.end();
-                entry.finish(proc)?;
-                Err(error)
+                Err(taken_down(error, entry, proc))
             }
         }
+    }
+
+    /// Why a thread of the load could not go on, if one could not.
+    pub fn trouble(&self) -> Option<String> {
+        self.crew.trouble()
     }
 
     /// Ends the load and moves the NICs back; what could not be put back is told.
@@ -58,23 +74,12 @@ impl OwnBed {
     /// If the journal cannot be written.
     pub fn end(self) -> Result<Vec<String>, Error> {
         self.crew.end();
-        let outcomes = self.entry.finish(&self.proc)?.into_iter();
-        Ok(outcomes
-            .filter_map(|(step, outcome)| match outcome {
-                Reverted::Done => None,
-                Reverted::LeftAlone(why) | Reverted::Failed(why) => Some(format!("{step}: {why}")),
-            })
-            .collect())
+        drop(self.load);
+        Ok(left_behind(self.entry.finish(&self.proc)?))
     }
 }
 
-fn build(
-    ends: &[End; 2],
-    streams: usize,
-    cpus: &CpuSet,
-    entry: &mut Entry,
-    crew: &mut Crew,
-) -> Result<Received, Error> {
+fn build(ends: &[End; 2], traffic: &Traffic, entry: &mut Entry, crew: &mut Crew) -> Result<Load, Error> {
     let names = [format!("{}-client", entry.id), format!("{}-server", entry.id)];
     let hosts = ends.each_ref().map(|end| end.address.split_once('/').map(|(host, _)| host.to_owned()));
     let [Some(client), Some(server)] = hosts else {
@@ -92,5 +97,6 @@ fn build(
         ip(&["-n", namespace, "link", "set", "dev", &end.device, "up"])?;
         ip(&["-n", namespace, "route", "replace", other, "via", &end.gateway, "dev", &end.device])?;
     }
-    load::start(crew, &load::Ends { client: &names[0], server: &names[1], server_address: &server }, streams, cpus)
+    let ends = Ends { client: &names[0], server: &names[1], server_address: &server };
+    Load::start(traffic.kind, crew, &ends, traffic.streams, &traffic.cpus)
 }

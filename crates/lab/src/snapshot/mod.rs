@@ -5,8 +5,9 @@
 //!
 //! ```text
 //! root/proc/<pid>/task/*/stat --find, read, redact--> into/proc/...      times.json  links.json
-//! CPUID, KVM, virsh (of this machine only)        --> into/cpuid.json, into/kvm.json, into/libvirt/*.xml
-//! ethtool, Open vSwitch's tools (likewise)        --> into/commands/*
+//! CPUID and its time, KVM, virsh (of this machine) --> into/{cpuid,timing,kvm}.json, into/libvirt/*.xml
+//! /dev/kmsg, what concerns virtualization (likewise) --> into/kernel-log.txt
+//! ethtool, Open vSwitch's tools (likewise)         --> into/commands/*
 //! what was there and could not be read            --> into/unreadable.txt
 //! ```
 //! Files that vanish while they are read belong to tasks that ended: they are passed over. Nothing waits, and nothing
@@ -15,11 +16,14 @@
 mod around;
 mod commands;
 #[cfg(target_arch = "x86_64")]
-mod cpuid;
+pub(crate) mod cpuid;
 #[cfg(target_arch = "x86_64")]
 mod kvm;
 mod libvirt;
+mod log;
 pub mod redact;
+#[cfg(target_arch = "x86_64")]
+mod timing;
 
 pub use around::Around;
 pub use commands::Tools;
@@ -28,10 +32,12 @@ use crate::Error;
 use crate::program::Program;
 use host::Snapshot;
 use host::cpuid::CPUID_FILE;
+use host::kernel_log::LOG_FILE;
 use host::snapshot::{
     COMMANDS, DOMAINS, FILES, How, LINKS, LINKS_FILE, MOST_BYTES, OTHERS, OUTPUTS, TIMES_FILE, Times, UNREADABLE_FILE,
     Wanted, is_gone,
 };
+use host::timing::TIMING_FILE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +56,8 @@ const MOST_BYTES_TOGETHER: u64 = 512 << 20;
 pub struct More {
     /// Patterns of the list that are taken on request only.
     pub on_request: BTreeSet<&'static str>,
-    /// CPUID, KVM's extensions, and libvirt's domains by this `virsh`: of the machine that this runs on, so only where the root is its own.
+    /// CPUID, KVM's extensions, the kernel's log, and libvirt's domains by this `virsh`: of the machine that this runs on, so
+    /// only where the root is its own.
     pub here: Option<Program>,
     /// Programs that tell of this machine's cards and switch, asked where `here` is.
     pub tools: Tools,
@@ -195,6 +202,12 @@ impl<'a> Copy<'a> {
     fn this_machine(&mut self, virsh: &Program, tools: &Tools) -> Result<(), Error> {
         #[cfg(target_arch = "x86_64")]
         self.this_processor()?;
+        match log::lines(self.from.root()) {
+            Ok(text) => self.write(LOG_FILE, text.as_bytes())?,
+            Err(why) => {
+                self.unreadable.insert(LOG_FILE.to_owned(), why);
+            }
+        }
         let domains = libvirt::domains(virsh).into_iter().map(|(name, answer)| (format!("libvirt/{name}"), answer));
         let printed = tools.told(self.from).into_iter().map(|(name, answer)| (format!("{COMMANDS}/{name}"), answer));
         for (path, answer) in domains.chain(printed) {
@@ -211,6 +224,7 @@ impl<'a> Copy<'a> {
     #[cfg(target_arch = "x86_64")]
     fn this_processor(&mut self) -> Result<(), Error> {
         self.write(CPUID_FILE, cpuid::here().to_json().as_bytes())?;
+        self.write(TIMING_FILE, json(&timing::here()).as_bytes())?;
         match kvm::extensions(Path::new("/dev/kvm")) {
             Ok(answers) => self.write(KVM_FILE, json(&answers).as_bytes()),
             Err(why) => {
@@ -222,11 +236,10 @@ impl<'a> Copy<'a> {
 
     /// A snapshot of a tree keeps what only those could know who made it.
     fn what_another_snapshot_has(&mut self) -> Result<(), Error> {
-        let mut taken =
-            vec![(CPUID_FILE.to_owned(), redact::xml as fn(&str) -> String), (KVM_FILE.to_owned(), redact::xml)];
-        for (patterns, redact) in
-            [(DOMAINS, redact::xml as fn(&str) -> String), (OUTPUTS, redact::words), (OTHERS, redact::words)]
-        {
+        let redacted = redact::xml as fn(&str) -> String;
+        let mut taken: Vec<_> =
+            [CPUID_FILE, TIMING_FILE, KVM_FILE, LOG_FILE].map(|name| (name.to_owned(), redacted)).into();
+        for (patterns, redact) in [(DOMAINS, redacted), (OUTPUTS, redact::words), (OTHERS, redact::words)] {
             let found = patterns.iter().flat_map(|pattern| self.from.find(pattern));
             taken.extend(found.map(|path| (path, redact)));
         }

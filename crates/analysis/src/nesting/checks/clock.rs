@@ -1,6 +1,7 @@
 //! Checks of what reading the clock costs, here and in guests.
 
 use super::{hit, shown_by};
+use crate::nesting::features::unstable as log_of_unstable;
 use crate::nesting::model::{Machine, Model, State};
 use crate::nesting::published::value;
 use crate::shared::Hit;
@@ -38,13 +39,18 @@ pub fn exits(model: &Model) -> Vec<Hit> {
         evidence.extend(
             available.map(|names| Evidence { what: format!("available: {names}"), place: "clocksource0".into() }),
         );
+        evidence.extend(log_of_unstable(&machine.facts));
         let mut hit = hit(machine, Severity::High, title, evidence);
         match better {
             Some(to) => {
                 hit.changes = vec![Change::SysfsWrite { path: FILE.into(), to: to.into(), from: Some(now) }];
                 hit.needs = Some(Needs::Nothing);
             }
-            None => hit.level = Some(machine.level_below()),
+            None => {
+                hit.level = Some(machine.level_below());
+                let whom = "ask there for a clock that is read without an exit";
+                hit.fix = vec![format!("{whom}: Hyper-V's TSC page, kvm-clock, an invariant TSC")];
+            }
         }
         hits.push(hit);
     }
@@ -82,6 +88,7 @@ pub fn for_guests(model: &Model) -> Vec<Hit> {
         let mut evidence = shown_by(machine, "stable_clock_for_guests");
         evidence.extend(shown_by(machine, "hyperv_tsc_page"));
         evidence.extend(shown_by(machine, "hyperv_reenlightenment"));
+        evidence.extend(log_of_unstable(&machine.facts));
         let mut hit = hit(machine, Severity::Medium, title, evidence);
         hit.cost = saved();
         if machine.facts.below.is_hyperv() {

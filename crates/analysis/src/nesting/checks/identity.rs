@@ -20,6 +20,32 @@ pub fn emulated(model: &Model) -> Vec<Hit> {
         .collect()
 }
 
+/// The processor could, and the firmware forbids it.
+pub fn firmware(model: &Model) -> Vec<Hit> {
+    let forbidden = model.machines.iter().filter(|machine| machine.state("virtualization") == State::Off);
+    forbidden
+        .map(|machine| {
+            let title =
+                format!("The firmware of {} has virtualization switched off: KVM cannot run guests", machine.id);
+            hit(machine, Severity::High, title, shown_by(machine, "virtualization"))
+        })
+        .collect()
+}
+
+/// CPUID is answered below, and nobody shows himself there.
+pub fn hidden(model: &Model) -> Vec<Hit> {
+    let hidden = model.machines.iter().filter(|machine| {
+        machine.facts.below.present == Some(false) && machine.state("cpuid_answered_below") == State::On
+    });
+    hidden
+        .map(|machine| {
+            let title = format!("{} calls itself bare metal, and CPUID takes as long there as in a guest", machine.id);
+            let evidence = [shown_by(machine, "hypervisor_below"), shown_by(machine, "cpuid_answered_below")].concat();
+            hit(machine, Severity::Low, title, evidence)
+        })
+        .collect()
+}
+
 /// KVM is there and its guests may not have guests.
 pub fn not_nested(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();

@@ -2,29 +2,26 @@
 
 use super::{hit, shown_by};
 use crate::nesting::features::MITIGATIONS;
-use crate::nesting::kernels::{CHANGES, number_is_frozen};
+use crate::nesting::kernels::{CHEAPER, Change as Commit, FAULTS, number_is_frozen};
 use crate::nesting::model::{Machine, Model, State};
 use crate::shared::Hit;
-use base::number::list;
+use base::number::{list, many};
 use base::{Change, Cost, CostKind, Evidence, Severity};
+use host::release::Release;
 
 /// Changes that a newer kernel brings.
 pub fn older(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for machine in &model.machines {
         let Some(release) = &machine.facts.release else { continue };
-        let missing = CHANGES.iter().filter(|change| (change.concerns)(machine) && !change.is_in(release));
-        for change in missing {
+        for change in missing(CHEAPER, machine, release) {
             let first = change.first_for(release);
             let title = format!("Linux {release} on {} is older than {first}, which {}", machine.id, change.does);
             let mut evidence = vec![Evidence {
-                what: format!("{release}; commit {} is in {first} and later", change.commit),
+                what: format!("{release}; commit {} is in {first} and later ({})", change.commit, change.source),
                 place: format!("proc/sys/kernel/osrelease of {}", machine.id),
             }];
-            if number_is_frozen(release) {
-                let what = "this distribution takes changes over without a new number: its change log decides";
-                evidence.push(Evidence { what: what.into(), place: "the release's name".into() });
-            }
+            evidence.extend(doubt(release));
             let severity = match (change.cost, number_is_frozen(release)) {
                 (Some(_), false) => Severity::Medium,
                 (Some(_), true) => Severity::Low,
@@ -38,6 +35,43 @@ pub fn older(model: &Model) -> Vec<Hit> {
             }
             hits.push(hit);
         }
+    }
+    hits
+}
+
+/// Changes of `all` that a release lacks and this machine would need.
+fn missing<'a>(
+    all: &'static [Commit],
+    machine: &'a Machine,
+    release: &'a Release,
+) -> impl Iterator<Item = &'static Commit> + 'a {
+    all.iter().filter(|change| (change.concerns)(machine) && change.is_missing_in(release))
+}
+
+/// What a number leaves open.
+fn doubt(release: &Release) -> Option<Evidence> {
+    let what = "this distribution takes changes over without a new number: its change log decides";
+    number_is_frozen(release).then(|| Evidence { what: what.into(), place: "the release's name".into() })
+}
+
+/// Faults of the kernel that guest hypervisors meet: one finding for a machine, whatever their number.
+pub fn faults(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for machine in &model.machines {
+        let Some(release) = &machine.facts.release else { continue };
+        let missing: Vec<&Commit> = missing(FAULTS, machine, release).collect();
+        if missing.is_empty() {
+            continue;
+        }
+        let fixes = many(missing.len() as u64, "correction");
+        let title = format!("Linux {release} on {} lacks {fixes} that hosts of guest hypervisors need", machine.id);
+        let line = |fault: &&Commit| Evidence {
+            what: format!("before {} {}", fault.first_for(release), fault.does),
+            place: format!("{}, commit {}", fault.source, fault.commit),
+        };
+        let evidence = missing.iter().map(line).chain(doubt(release)).collect();
+        let severity = if number_is_frozen(release) { Severity::Low } else { Severity::Medium };
+        hits.push(hit(machine, severity, title, evidence));
     }
     hits
 }

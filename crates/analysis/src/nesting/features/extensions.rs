@@ -48,3 +48,22 @@ pub fn stats_fd(facts: &Virtualization) -> Option<Seen> {
 pub fn dirty_ring(facts: &Virtualization) -> Option<Seen> {
     answer(facts, "DIRTY_LOG_RING")
 }
+
+/// The enlightened VMCS for guests that are Hyper-V.
+pub fn evmcs(facts: &Virtualization) -> Option<Seen> {
+    answer(facts, "HYPERV_ENLIGHTENED_VMCS")
+}
+
+/// Counters by VM.
+pub fn pmu(facts: &Virtualization) -> Option<Seen> {
+    answer(facts, "PMU_CAPABILITY")
+}
+
+/// The device itself, of KVM's one API version (12): who took the snapshot could open it.
+pub fn device(facts: &Virtualization) -> Option<Seen> {
+    Some(match facts.snapshot.content(FILE) {
+        Content::Text(_) => Seen::new(State::On, "/dev/kvm was opened and answered"),
+        Content::Unreadable(why) => Seen::new(State::Off, why),
+        Content::Absent => Seen::new(State::Unknown, format!("{FILE} is not in the snapshot")),
+    })
+}

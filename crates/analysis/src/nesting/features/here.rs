@@ -11,8 +11,9 @@ const NO_CPUINFO: &str = "neither cpuid.json nor proc/cpuinfo is in the snapshot
 
 /// Is somebody below?
 pub fn hypervisor_below(facts: &Virtualization) -> Option<Seen> {
-    let named: Vec<String> =
-        facts.below.named.iter().map(|(leaf, name)| format!("{name} at CPUID {leaf:#x}")).collect();
+    let place =
+        |leaf: &Option<u32>| leaf.map_or("in the kernel's log".to_owned(), |leaf| format!("at CPUID {leaf:#x}"));
+    let named: Vec<String> = facts.below.named.iter().map(|(leaf, name)| format!("{name} {}", place(leaf))).collect();
     Some(match facts.below.present {
         Some(true) if named.is_empty() => Seen::new(State::On, "flag hypervisor; no name is known"),
         Some(true) => Seen::new(State::On, list(&named)),

@@ -5,10 +5,19 @@
 
 use crate::nesting::model::{Seen, State};
 use host::Virtualization;
+use host::hypervisor::HypervWords;
 use host::processor::Vendor;
 
 /// HV_MSR_REFERENCE_TSC_AVAILABLE, 0x40000003 eax.
 const TSC_PAGE: u32 = 1 << 9;
+/// HV_ACCESS_FREQUENCY_MSRS, 0x40000003 eax.
+const FREQUENCY_MSRS: u32 = 1 << 11;
+/// HV_X64_CLUSTER_IPI_RECOMMENDED, 0x40000004 eax.
+const CLUSTER_IPI: u32 = 1 << 10;
+/// HV_X64_EX_PROCESSOR_MASKS_RECOMMENDED, 0x40000004 eax.
+const EX_MASKS: u32 = 1 << 11;
+/// HV_X64_HYPERV_NESTED, 0x40000004 eax.
+const NESTED: u32 = 1 << 12;
 /// HV_ACCESS_REENLIGHTENMENT, 0x40000003 eax.
 pub const REENLIGHTENMENT: u32 = 1 << 13;
 /// HV_X64_ENLIGHTENED_VMCS_RECOMMENDED, 0x40000004 eax.
@@ -22,17 +31,19 @@ const MSR_BITMAP: u32 = 1 << 19;
 /// HV_X64_NESTED_ENLIGHTENED_TLB, 0x4000000a eax.
 const ENLIGHTENED_TLB: u32 = 1 << 22;
 
-fn bit(leaf: &str, word: u32, mask: u32) -> Seen {
+fn bit(words: HypervWords, leaf: &str, word: u32, mask: u32) -> Seen {
     let set = word & mask != 0;
     let state = if set { State::On } else { State::Absent };
-    Seen::new(state, format!("CPUID {leaf} eax bit {} is {}", mask.trailing_zeros(), u32::from(set)))
+    let by = if words.logged { ", in the kernel's log" } else { "" };
+    Seen::new(state, format!("CPUID {leaf} eax bit {} is {}{by}", mask.trailing_zeros(), u32::from(set)))
 }
 
 /// A bit of the nested features; a leaf that is not there offers nothing.
 fn nested(facts: &Virtualization, mask: u32) -> Option<Seen> {
     let words = facts.below.hyperv?;
     Some(match words.nested {
-        Some(word) => bit("0x4000000a", word, mask),
+        Some(word) => bit(words, "0x4000000a", word, mask),
+        None if words.logged => Seen::new(State::Unknown, "the kernel's log has no nested features of Hyper-V"),
         None => Seen::new(State::Absent, "CPUID has no leaf 0x4000000a"),
     })
 }
@@ -43,12 +54,41 @@ fn is_amd(facts: &Virtualization) -> bool {
 
 /// The clock page.
 pub fn tsc_page(facts: &Virtualization) -> Option<Seen> {
-    Some(bit("0x40000003", facts.below.hyperv?.features, TSC_PAGE))
+    let words = facts.below.hyperv?;
+    Some(bit(words, "0x40000003", words.features, TSC_PAGE))
 }
 
 /// Notifications of changed frequency.
 pub fn reenlightenment(facts: &Virtualization) -> Option<Seen> {
-    Some(bit("0x40000003", facts.below.hyperv?.features, REENLIGHTENMENT))
+    let words = facts.below.hyperv?;
+    Some(bit(words, "0x40000003", words.features, REENLIGHTENMENT))
+}
+
+/// The frequency by MSR.
+pub fn frequency(facts: &Virtualization) -> Option<Seen> {
+    let words = facts.below.hyperv?;
+    Some(bit(words, "0x40000003", words.features, FREQUENCY_MSRS))
+}
+
+/// A bit of what Hyper-V recommends.
+fn hint(facts: &Virtualization, mask: u32) -> Option<Seen> {
+    let words = facts.below.hyperv?;
+    Some(bit(words, "0x40000004", words.hints, mask))
+}
+
+/// Many IPIs at once.
+pub fn cluster_ipi(facts: &Virtualization) -> Option<Seen> {
+    hint(facts, CLUSTER_IPI)
+}
+
+/// Hypercalls for many vCPUs.
+pub fn ex_masks(facts: &Virtualization) -> Option<Seen> {
+    hint(facts, EX_MASKS)
+}
+
+/// Hyper-V under somebody else.
+pub fn is_nested(facts: &Virtualization) -> Option<Seen> {
+    hint(facts, NESTED)
 }
 
 /// The enlightened VMCS: recommended, and of a version.
@@ -60,7 +100,11 @@ pub fn evmcs(facts: &Virtualization) -> Option<Seen> {
     let recommended = words.hints & EVMCS_RECOMMENDED != 0;
     Some(match (recommended, words.evmcs_versions()) {
         (true, Some((low, high))) => {
-            Seen::new(State::On, format!("CPUID 0x40000004 eax bit 14 is 1, versions {low} to {high} in 0x4000000a"))
+            let versions = if low == high { format!("version {low}") } else { format!("versions {low} to {high}") };
+            Seen::new(State::On, format!("CPUID 0x40000004 eax bit 14 is 1, {versions} in 0x4000000a"))
+        }
+        (true, None) if words.logged => {
+            Seen::new(State::Unknown, "CPUID 0x40000004 eax bit 14 is 1, in the kernel's log, which states no version")
         }
         (true, None) => Seen::new(State::Absent, "CPUID 0x40000004 eax bit 14 is 1, and 0x4000000a states no version"),
         (false, _) => Seen::new(State::Absent, "CPUID 0x40000004 eax bit 14 is 0"),

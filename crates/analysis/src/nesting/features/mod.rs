@@ -2,7 +2,7 @@
 //!
 //! In: the facts of a machine. Out: a row per feature that can exist there: a VMX feature has no row on an AMD machine,
 //! unless the processor is not known. Features that a module's parameter decides come from [`super::known`]; the others
-//! have a probe in [`PROBES`].
+//! have a probe in [`PROBES`]; the kernel's log is heard as a second witness (`log`).
 //! ```text
 //! parameter Y            on          parameter N, flag there      off      module not loaded, vmx there    off
 //! parameter N, no flag   absent      no such parameter            absent   file unreadable, no snapshot    unknown
@@ -11,12 +11,16 @@
 mod clock;
 mod extensions;
 mod here;
+mod hygiene;
 mod hyperv;
+mod log;
 mod mitigations;
 mod paravirtual;
 mod settings;
+mod timing;
 
 pub use clock::{EXITING_CLOCKS, stable_for_guests};
+pub use log::unstable;
 pub use mitigations::MITIGATIONS;
 
 use super::model::{Row, Seen};
@@ -40,6 +44,7 @@ const fn probe(feature: &'static str, meaning: &'static str, look: fn(&Virtualiz
 #[rustfmt::skip]
 pub const PROBES: &[Probe] = &[
     probe("hypervisor_below", "this machine is itself a guest", here::hypervisor_below),
+    probe("cpuid_answered_below", "CPUID takes so long that somebody below must answer it", timing::answered_below),
     probe("emulated_cpu", "the CPU is interpreted by QEMU, not run", here::emulated_cpu),
     probe("virtualization", "the CPU offers VMX or SVM at this level", here::virtualization),
     probe("kvm", "KVM is loaded", here::kvm),
@@ -48,10 +53,13 @@ pub const PROBES: &[Probe] = &[
     probe("stable_clock_for_guests", "KVM can give guests a clock that they read without a system call", clock::for_guests),
     probe("pmu", "performance counters at this level", here::pmu),
     probe("trace_kvm_exit", "exits can be traced at this level", here::trace_kvm_exit),
+    probe("kvm_device", "programs can open /dev/kvm", extensions::device),
     probe("kvm_nested_state", "guests that have guests can be saved and moved", extensions::nested_state),
     probe("kvm_disable_exits", "guests may halt and pause without exits (cpu-pm)", extensions::disable_exits),
     probe("kvm_stats_fd", "KVM counts each vCPU's exits for bench exits", extensions::stats_fd),
     probe("kvm_dirty_ring", "dirty pages are told in a ring", extensions::dirty_ring),
+    probe("kvm_evmcs_for_guests", "guests that are Hyper-V can be offered the enlightened VMCS", extensions::evmcs),
+    probe("kvm_pmu_capability", "whether guests have counters can be chosen for each VM", extensions::pmu),
     probe("kvm_clock", "clock page of the KVM below", paravirtual::clock),
     probe("kvm_clock_stable", "that clock needs no comparison between CPUs", paravirtual::clock_stable),
     probe("kvm_steal_time", "stolen time is told by the KVM below", paravirtual::steal_time),
@@ -60,13 +68,29 @@ pub const PROBES: &[Probe] = &[
     probe("kvm_pv_ipi", "many IPIs in one hypercall", paravirtual::ipi),
     probe("kvm_async_pf", "page faults of the level below let other tasks run", paravirtual::async_pf),
     probe("kvm_poll_control", "a guest may switch off halt polling below", paravirtual::poll_control),
+    probe("kvm_async_pf_int", "that these faults were served is told by an interrupt", paravirtual::async_pf_int),
+    probe("kvm_pv_unhalt", "a vCPU that waits for a lock halts, and is woken by a hypercall", paravirtual::unhalt),
+    probe("kvm_pv_sched_yield", "a vCPU gives way to the one that its IPI went to", paravirtual::sched_yield),
+    probe("kvm_msi_ext_dest_id", "more than 255 vCPUs without interrupt remapping", paravirtual::ext_dest_id),
+    probe("kvm_hint_realtime", "vCPUs have CPUs of their own below, so spinning is no waste", paravirtual::realtime),
     probe("hyperv_tsc_page", "Hyper-V's clock page", hyperv::tsc_page),
     probe("hyperv_reenlightenment", "Hyper-V tells when the counter's frequency changes", hyperv::reenlightenment),
+    probe("hyperv_frequency_msrs", "Hyper-V tells the counter's frequency, nobody has to measure it", hyperv::frequency),
+    probe("hyperv_cluster_ipi", "Hyper-V takes many IPIs in one hypercall", hyperv::cluster_ipi),
+    probe("hyperv_ex_processor_masks", "such hypercalls reach more than 64 vCPUs", hyperv::ex_masks),
+    probe("hyperv_is_nested", "that Hyper-V is a guest itself", hyperv::is_nested),
     probe("hyperv_evmcs_offered", "Hyper-V recommends the enlightened VMCS", hyperv::evmcs),
     probe("hyperv_msr_bitmap", "Hyper-V takes MSR bitmaps that changed by a flag", hyperv::msr_bitmap),
     probe("hyperv_direct_flush", "nested guests flush TLBs at Hyper-V directly", hyperv::direct_flush),
     probe("hyperv_guest_mapping_flush", "Hyper-V flushes second-level tables on request", hyperv::guest_mapping_flush),
     probe("hyperv_enlightened_tlb", "on AMD, Hyper-V flushes nested tables on request", hyperv::enlightened_tlb),
+    probe("smt", "two threads of a core share its caches and units", hygiene::smt),
+    probe("governor_performance", "the governor keeps the clock high", hygiene::governor),
+    probe("isolated_cpus", "the scheduler leaves some CPUs alone", hygiene::isolated),
+    probe("nohz_full", "some CPUs have no tick while one task runs", hygiene::nohz_full),
+    probe("rcu_nocbs", "RCU's work of some CPUs runs elsewhere", hygiene::rcu_nocbs),
+    probe("transparent_huge_pages", "huge pages by themselves", hygiene::transparent),
+    probe("reserved_huge_pages", "huge pages set aside", hygiene::reserved),
 ];
 
 /// All features of a machine.
@@ -79,6 +103,7 @@ pub fn of(facts: &Virtualization) -> Vec<Row> {
     rows.extend(settings::rows(facts));
     rows.extend(rest.iter().filter_map(look));
     rows.extend(mitigations::rows(facts));
+    log::witness(facts, &mut rows);
     rows
 }
 

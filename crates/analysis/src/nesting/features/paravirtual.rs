@@ -10,10 +10,16 @@ const CLOCK: u32 = 3;
 const ASYNC_PF: u32 = 4;
 const STEAL_TIME: u32 = 5;
 const PV_EOI: u32 = 6;
+const UNHALT: u32 = 7;
 const TLB_FLUSH: u32 = 9;
 const SEND_IPI: u32 = 11;
 const POLL_CONTROL: u32 = 12;
+const SCHED_YIELD: u32 = 13;
+const ASYNC_PF_INT: u32 = 14;
+const EXT_DEST_ID: u32 = 15;
 const CLOCK_STABLE: u32 = 24;
+/// The one bit of edx: KVM_HINTS_REALTIME.
+const REALTIME: u32 = 0;
 
 /// A bit of KVM's word; no row where no KVM is below, or CPUID was not taken on bare metal.
 fn bit(facts: &Virtualization, bit: u32) -> Option<Seen> {
@@ -62,4 +68,32 @@ pub fn async_pf(facts: &Virtualization) -> Option<Seen> {
 /// The guest may switch off halt polling.
 pub fn poll_control(facts: &Virtualization) -> Option<Seen> {
     bit(facts, POLL_CONTROL)
+}
+
+/// Locks wait in the level below.
+pub fn unhalt(facts: &Virtualization) -> Option<Seen> {
+    bit(facts, UNHALT)
+}
+
+/// Yield to a certain vCPU.
+pub fn sched_yield(facts: &Virtualization) -> Option<Seen> {
+    bit(facts, SCHED_YIELD)
+}
+
+/// Asynchronous page faults end with an interrupt.
+pub fn async_pf_int(facts: &Virtualization) -> Option<Seen> {
+    bit(facts, ASYNC_PF_INT)
+}
+
+/// More APIC ids in messages.
+pub fn ext_dest_id(facts: &Virtualization) -> Option<Seen> {
+    bit(facts, EXT_DEST_ID)
+}
+
+/// vCPUs are never pre-empted for long.
+pub fn realtime(facts: &Virtualization) -> Option<Seen> {
+    let words = facts.below.kvm?;
+    let set = words.hints >> REALTIME & 1 == 1;
+    let state = if set { State::On } else { State::Absent };
+    Some(Seen::new(state, format!("CPUID {:#x} edx bit {REALTIME} is {}", words.base + 1, u32::from(set))))
 }

@@ -6,10 +6,11 @@
 //! Sources of the causes: vdso(7); arch/x86/kernel/{tsc,hpet,kvmclock}.c, drivers/clocksource/{acpi_pm,hyperv_timer}.c and
 //! kernel/time/posix-cpu-timers.c (Linux 6.12).
 
-use super::{Measurements, Run, spread};
+use super::{Measurements, Run};
+use crate::shared::{launches, spread};
 use base::number::{duration, thousands};
 use base::table::Shown;
-use base::{Cell, Column, ColumnType, Measured, Table};
+use base::{Cell, Column, ColumnType, Table};
 
 /// A clock that costs less than this share of a system call is read in the process itself.
 const SERVED: f64 = 0.5;
@@ -77,7 +78,7 @@ fn rows_of(run: &Run) -> Vec<Row> {
     let ns_per_tick = super::ns_per_tick(&run.bench);
     let mut rows: Vec<Row> = Vec::new();
     for measured in &run.bench.results {
-        let Some(cycles) = cycles(measured) else { continue };
+        let Some(cycles) = launches::median(measured) else { continue };
         let counter = measured.name.starts_with("rdtsc");
         let clock = if counter { Some(&measured.name) } else { measured.params.clock.as_ref() };
         let Some(clock) = clock else { continue };
@@ -110,13 +111,6 @@ fn rows_of(run: &Run) -> Vec<Row> {
         }
     }
     rows
-}
-
-/// The median of a launch, of one read.
-fn cycles(measured: &Measured) -> Option<f64> {
-    let operations = measured.params.operations.unwrap_or(1).max(1) as f64;
-    let middle = measured.distribution().quantile(0.5)? as f64;
-    Some((middle - measured.params.control.unwrap_or(0.0)).max(0.0) / operations)
 }
 
 /// The table.

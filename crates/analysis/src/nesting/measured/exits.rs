@@ -6,17 +6,15 @@
 //! ```
 //! Both together tell what neither tells alone: CPUID with 0 exits and 2,600 cycles was answered by an outer hypervisor.
 
-use super::{Measurements, Run, spread};
+use super::{Measurements, Run};
+use crate::shared::launches::{self, EMPTY, GRAIN};
+use crate::shared::spread;
 use base::number::{list, many, plain, thousands};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Histogram, Measured, Table, Unknown};
 
-/// The loop that is subtracted from all others.
-const EMPTY: &str = "empty";
 /// A turn of an empty loop that takes longer is interpreted, not run.
 const INTERPRETED: f64 = 100.0;
-/// Samples are kept in hundredths of a cycle.
-const GRAIN: f64 = 100.0;
 /// Half an exit: less was not one each time.
 const SOME: f64 = 0.5;
 
@@ -70,6 +68,12 @@ impl Row {
 pub fn rows(measurements: &Measurements) -> Vec<Row> {
     let benches = measurements.runs.iter().filter(|run| run.bench.bench == "exits");
     let mut rows: Vec<Row> = benches.flat_map(rows_of).collect();
+    if measurements.emulated.is_some() {
+        // There is no hypervisor below that could answer: the emulator carries out every instruction.
+        for row in rows.iter_mut().filter(|row| row.place == "here" && row.handled_by.is_some()) {
+            row.handled_by = Some("emulated");
+        }
+    }
     rows.sort_by_key(|row| row.launches == 0);
     rows
 }
@@ -116,13 +120,7 @@ fn row(run: &Run, group: &[&Measured], below: bool) -> Row {
         note: String::new(),
     };
     for one in &measured {
-        let operations = one.params.operations.unwrap_or(1).max(1) as f64;
-        let control = if one.name == EMPTY { 0.0 } else { one.params.control.unwrap_or(0.0) };
-        let mut own = Histogram::new();
-        for (value, count) in &one.hdr {
-            let cycles = (*value as f64 - control).max(0.0) / operations;
-            own.record_many((cycles * GRAIN).round() as u64, *count);
-        }
+        let own = launches::distribution(one);
         row.medians.extend(own.quantile(SOME).map(|value| value as f64 / GRAIN));
         row.samples.merge(&own);
     }

@@ -6,8 +6,9 @@
 //! Measured, emulated and published numbers stand in rows of their own and are never computed with each other: processors,
 //! kernels and years differ. Only operations that were measured here are told.
 
-use super::{Measurements, clocks, exits, spread};
+use super::{Measurements, clocks, exits};
 use crate::nesting::published::{PUBLISHED, Published};
+use crate::shared::spread;
 use base::figure::{Drawing, Figure, Mark, Point, PointGroup};
 use base::{Cell, Column, ColumnType, Level, Table};
 

@@ -5,15 +5,14 @@
 //!                                         --clocks-->  table `clocks`: a row per clock
 //!                                         --ladder-->  table and figure `ladder`: both beside published numbers
 //!                                         --programs-->  tables `programs`, `program_runs`: what whole programs took
-//!                                         --spread-->  their intervals, out of the spread between launches
 //! ```
-//! Numbers of an emulated machine stay marked: counts in them are real, cycles are the emulator's.
+//! Intervals come from the spread between launches (`shared/spread.rs`). Numbers of an emulated machine stay marked: counts
+//! in them are real, cycles are the emulator's.
 
 pub mod clocks;
 pub mod exits;
 pub mod ladder;
 pub mod programs;
-pub mod spread;
 
 use base::recording::{Emulator, PartKind, Recording};
 use base::{Bench, Level, Problem, Section};
@@ -111,12 +110,17 @@ fn about(run: &Run) -> String {
     let said = |name: &str| run.bench.environment.get(name).map(String::as_str);
     let cpu = said("cpu").unwrap_or("unknown processor");
     let kernel = said("kernel").map_or("unknown kernel".to_owned(), |kernel| format!("Linux {kernel}"));
-    let below = match said("hypervisor below") {
-        Some("yes") => ", under a hypervisor",
-        Some("no") => ", on bare metal",
-        _ => "",
+    let below = match (said("hypervisor below"), said(base::bench::HYPERVISOR)) {
+        (Some("yes"), Some(name)) if name != "none that shows itself" => format!(", under {name}"),
+        (Some("yes"), _) => ", under a hypervisor".to_owned(),
+        (Some("no"), _) => ", on bare metal".to_owned(),
+        _ => String::new(),
     };
-    format!("{}: bench {}, {cpu}, {kernel}{below}", run.machine, run.bench.bench)
+    let policy = said(base::bench::POLICY).filter(|policy| *policy != "SCHED_OTHER");
+    let policy = policy.map_or(String::new(), |policy| format!(", by {policy}"));
+    let disturbing = said(base::bench::DISTURBING).filter(|said| *said == "yes");
+    let disturbing = disturbing.map_or("", |_| ", with tests that the whole host may feel");
+    format!("{}: bench {}, {cpu}, {kernel}{below}{policy}{disturbing}", run.machine, run.bench.bench)
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! Wall time, user time and system time stay apart: exits that get cheaper can make a program use less CPU and yet take
 //! longer, because there are more of them. Fewer than three runs are shown, and nothing is concluded from them.
 
-use super::{Measurements, spread};
+use super::Measurements;
+use crate::shared::spread;
 use base::number::{duration, many, plain};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Table};

@@ -22,7 +22,7 @@ pub use inputs::{Given, Inputs, Rate};
 pub use predict::Wanted;
 
 use super::observed::Observed;
-use base::number::percent;
+use base::number::{list, percent};
 use base::recording::Emulator;
 use base::{Cell, Section, Unknown};
 use predict::Predicted;
@@ -144,17 +144,21 @@ fn summary(inputs: &Inputs, rows: &[Predicted]) -> String {
     // Only what is sure to save something: changes without a published figure can save nothing as well.
     let saves = |row: &&Predicted| row.saved.is_some_and(|saved| saved.low > 0.0);
     let usual = |row: &&Predicted| effects::effect(&row.change).is_some_and(|effect| effect.usual);
-    let best = rows.iter().filter(saves).filter(usual).max_by(|a, b| {
-        let mid = |row: &Predicted| row.saved.map_or(0.0, |saved| saved.mid);
-        mid(a).total_cmp(&mid(b))
-    });
+    let mid = |row: &Predicted| row.saved.map_or(0.0, |saved| saved.mid);
+    let best = rows.iter().filter(saves).filter(usual).max_by(|a, b| mid(a).total_cmp(&mid(b)));
     if let Some((row, after)) = best.and_then(|row| Some((row, row.after?))) {
         sentences.push(format!(
-            "Of changes whose effect is known the most is saved by {}: it would leave {}{}. This is modelled, not measured.",
+            "Of the usual changes whose effect is known the most is saved by {}: it would leave {}{}. This is modelled, not \
+             measured.",
             row.title,
             percent(after.mid),
             between(after)
         ));
+        let more = rows.iter().filter(saves).filter(|other| !usual(other) && mid(other) > mid(row));
+        let more: Vec<String> = more.map(|other| other.title.to_string()).collect();
+        if !more.is_empty() {
+            sentences.push(format!("More would be saved, where it applies, by {}.", list(&more)));
+        }
     }
     sentences.join(" ")
 }

@@ -1,79 +1,107 @@
-//! A recording of either state: two samples of the machine, and the throughput of each run.
+//! A recording of either state: the kernel's events, two samples of the machine around them, the throughput of each run.
 //!
 //! ```text
-//! DIR/before/L0/host/0, host/1, bench/netns.json     what `check` reads, and what `compare` holds against
-//! DIR/after/...
+//! DIR/before/L0/host/0, host/1    what `check` reads          after/ is the same, with the threads moved
+//!              trace.dat          what `report` and `compare` read; not made where there is no tracing file system
+//!              bench/netns.json   what `compare` holds against each other
 //! ```
+//! Events are recorded while the load flows, but not during the runs that count: recording costs throughput.
 
 use super::Runs;
 use base::bench::{Bench, Measured};
 use base::recording::{Draft, Machine, Part, PartKind, PartState, Recording};
 use base::utc::Utc;
-use lab::snapshot::{More, monotonic_ns, take_more};
-use std::cell::RefCell;
+use lab::Recorder;
+use lab::journal::Journal;
+use lab::snapshot::{Around, More};
+use lab::tracefs::{Plan, Tracefs, TracefsRecorder};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Between the two samples of a recording: the least that `check` takes for rates.
-const BETWEEN: Duration = Duration::from_millis(500);
+/// The machine that is recorded.
+const MACHINE: &str = "L0";
+/// How often the recorder is asked to do what has piled up.
+const POLL: Duration = Duration::from_millis(100);
 
 /// The two recordings while they are made.
-pub(super) struct Shots {
+pub(super) struct Shots<'a> {
     root: PathBuf,
-    begun: RefCell<Vec<(&'static str, Draft, Vec<Part>)>>,
+    journal: &'a Journal,
+    begun: Vec<(&'static str, Draft, Vec<Part>)>,
+    /// Why no events are recorded, if none are.
+    pub(super) without_events: Option<String>,
 }
 
-impl Shots {
-    pub(super) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), begun: RefCell::default() }
+impl<'a> Shots<'a> {
+    pub(super) fn new(root: &Path, journal: &'a Journal) -> Self {
+        Self { root: root.to_owned(), journal, begun: Vec::new(), without_events: None }
     }
 
-    /// Samples the machine for the recording of that name.
-    pub(super) fn take(&self, name: &'static str) -> anyhow::Result<()> {
+    /// Records the machine for so long under that name; `rest` waits, and is true if the user has had enough: then nothing
+    /// of it stays.
+    pub(super) fn take(
+        &mut self,
+        name: &'static str,
+        span: Duration,
+        rest: &dyn Fn(Duration) -> bool,
+    ) -> anyhow::Result<()> {
         let draft = Draft::new(&self.root.join(name))?;
-        let mut parts = Vec::new();
-        for sample in ["0", "1"] {
-            let path = Path::new("L0/host").join(sample);
-            if sample == "1" {
-                std::thread::sleep(BETWEEN);
+        let around = Around::begin(Path::new("/"), More::default(), draft.root(), MACHINE)?;
+        let started = Tracefs::find(Path::new("/")).and_then(|tracefs| {
+            TracefsRecorder::start(&tracefs, self.journal, &Plan::default(), draft.root(), MACHINE)
+        });
+        let mut tracing = match started {
+            Ok(tracing) => Some(Box::new(tracing)),
+            Err(error) => {
+                self.without_events.get_or_insert(error.to_string());
+                None
             }
-            take_more(Path::new("/"), &draft.part(&path)?, &More::default(), &monotonic_ns)?;
-            parts.push(part(path, PartKind::Host));
+        };
+        let (mut left, mut polled, mut ended) = (span, Ok(()), false);
+        while !left.is_zero() && polled.is_ok() && !ended {
+            ended = rest(left.min(POLL));
+            left = left.saturating_sub(POLL);
+            polled = tracing.as_mut().map_or(Ok(()), |tracing| tracing.poll());
         }
-        self.begun.borrow_mut().push((name, draft, parts));
+        // Stopped come what may: it has changed the host.
+        let mut parts = tracing.map_or(Ok(Vec::new()), |tracing| tracing.stop())?;
+        polled?;
+        if ended {
+            return Ok(());
+        }
+        parts.extend(Box::new(around).stop()?);
+        self.begun.push((name, draft, parts));
         Ok(())
     }
 
     /// Writes what was measured, and puts the recordings in their place.
-    pub(super) fn finish(self, runs: &Runs) -> anyhow::Result<()> {
+    pub(super) fn finish(self, runs: &Runs, what: &str) -> anyhow::Result<()> {
         let environment = lab::bench::environment::environment(Path::new("/"));
-        for (name, draft, mut parts) in self.begun.into_inner() {
+        for (name, draft, mut parts) in self.begun {
             let samples = if name == "before" { &runs.before } else { &runs.after };
             let mut bench = Bench::new("netns", environment.clone());
+            // Frames, offloads and who sent decide what a throughput means.
+            bench.notes.push(what.to_owned());
             bench.results.push(Measured {
                 name: "throughput".to_owned(),
-                unit: "bits/s".to_owned(),
-                samples: samples.clone(),
+                unit: "Gbit/s".to_owned(),
+                samples: samples.iter().map(|bits| bits / 1e9).collect(),
                 ..Measured::default()
             });
-            let path = PathBuf::from("L0/bench/netns.json");
+            let path = Path::new(MACHINE).join("bench/netns.json");
             bench.write(&draft.part(&path)?)?;
-            parts.push(part(path, PartKind::Bench));
+            let machine = MACHINE.to_owned();
+            parts.push(Part { path, machine, kind: PartKind::Bench, clock: None, state: PartState::Complete });
             draft.finish(Recording {
                 root: PathBuf::new(),
                 created: Some(Utc::of(SystemTime::now()).stamp()),
                 tool: Some(concat!("kvmscope lab netns ", env!("CARGO_PKG_VERSION")).to_owned()),
                 emulated: None,
-                machines: vec![Machine { id: "L0".to_owned(), level: 0, parent: None, name: None }],
+                machines: vec![Machine { id: MACHINE.to_owned(), level: 0, parent: None, name: None }],
                 parts,
                 problems: Vec::new(),
             })?;
         }
         Ok(())
     }
-}
-
-fn part(path: PathBuf, kind: PartKind) -> Part {
-    let clock = (kind == PartKind::Host).then(|| "monotonic".to_owned());
-    Part { path, machine: "L0".to_owned(), kind, clock, state: PartState::Complete }
 }

@@ -1,8 +1,8 @@
 //! CPUs, nodes and how busy each CPU was: Documentation/ABI/stable/sysfs-devices-system-cpu and filesystems/proc.rst.
 
 use super::Samples;
-use crate::Snapshot;
 use crate::machine::{Cpu, CpuUse, Node, Topology};
+use crate::{Snapshot, usage};
 use base::CpuSet;
 use std::collections::BTreeMap;
 
@@ -95,28 +95,7 @@ pub(super) fn nodes(snapshot: &Snapshot) -> BTreeMap<u32, Node> {
     numbers.iter().map(|node| (*node, one(node))).collect()
 }
 
-/// Ticks of each CPU between two samples, as shares. Guest time is inside of user time.
+/// How each CPU was used between two samples.
 pub(super) fn usage(samples: &Samples<'_>) -> BTreeMap<u32, CpuUse> {
-    let Some((first, last, _)) = samples.both("proc/stat") else { return BTreeMap::new() };
-    let ticks = |text: &str| -> BTreeMap<u32, Vec<u64>> {
-        let rows = text.lines().filter_map(|line| {
-            let mut words = line.strip_prefix("cpu")?.split_whitespace();
-            let cpu = words.next()?.parse().ok().filter(|_| line.as_bytes()[3].is_ascii_digit())?;
-            Some((cpu, words.take(8).filter_map(|word| word.parse().ok()).collect::<Vec<u64>>()))
-        });
-        rows.filter(|(_, ticks)| ticks.len() == 8).collect()
-    };
-    let (first, last) = (ticks(&first), ticks(&last));
-    let share = |(cpu, now): (&u32, &Vec<u64>)| {
-        let before = first.get(cpu)?;
-        let passed: Vec<f64> = now.iter().zip(before).map(|(now, before)| now.saturating_sub(*before) as f64).collect();
-        let all: f64 = passed.iter().sum();
-        let [user, nice, system, idle, iowait, irq, softirq, steal] = passed[..] else { return None };
-        (all > 0.0).then(|| {
-            let of = |ticks: f64| ticks / all;
-            let (busy, idle) = (of(user + nice + system), of(idle + iowait));
-            (*cpu, CpuUse { busy, irq: of(irq), softirq: of(softirq), steal: of(steal), idle })
-        })
-    };
-    last.iter().filter_map(share).collect()
+    samples.both("proc/stat").map(|(first, last, _)| usage::between(&first, &last)).unwrap_or_default()
 }

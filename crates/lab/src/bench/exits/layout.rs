@@ -23,6 +23,12 @@ pub const CODE: u64 = 0x9000;
 pub const PRIVILEGED: u64 = 0xb000;
 /// Code of a hypervisor inside the guest.
 pub const HYPERVISOR: u64 = 0xc000;
+/// The end of its stack.
+pub const HYPERVISOR_STACK: u64 = 0x1_4000;
+/// What it tells the processor of its guests, control block by control block, and what the processor keeps there.
+pub const CONTROL: u64 = 0x4_0000;
+/// Which MSRs of its guests exit, by its will: none, all bits are zero.
+pub const NO_MSRS: u64 = 0x4_4000;
 /// 1 once the interrupt handler ran.
 pub const INTERRUPTED: u64 = 0x3_0000;
 /// A word that two vCPUs hand each other, and its neighbour in the same cache line.

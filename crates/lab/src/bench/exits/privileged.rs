@@ -336,6 +336,12 @@ pub fn hypercall() -> u64 {
     if matches!(&vendor, b"Auth" | b"Hygo") { amd_call() } else { intel_call() }
 }
 
+/// Where `call` is without the instruction before it, which puts a number into eax.
+pub fn call_alone(call: u64) -> u64 {
+    const MOV_EAX_BYTES: u64 = 5;
+    call + MOV_EAX_BYTES
+}
+
 /// The whole code, which may lie anywhere in the first 4 GiB.
 pub fn code() -> &'static [u8] {
     let (start, end) = (&raw const kvmscope_privileged, &raw const kvmscope_privileged_end);

@@ -10,21 +10,17 @@
 //!
 //! VMCB: AMD64 Architecture Programmer's Manual, volume 2, appendix B; exit codes: appendix C.
 
-use super::layout::{HYPERVISOR, STACK};
+use super::layout::{CONTROL, HYPERVISOR, HYPERVISOR_STACK, NO_MSRS, STACK};
 use super::{payload, privileged};
 use crate::Error;
 use crate::guest::memory::Memory;
 use kvm_bindings::{kvm_segment, kvm_sregs};
 
 /// Control blocks: of the L2 that measures, and of one that only exits again; each with what VMLOAD takes.
-const VMCB: u64 = 0x4_0000;
-const EXITING_VMCB: u64 = 0x4_1000;
+const VMCB: u64 = CONTROL;
+const EXITING_VMCB: u64 = CONTROL + 0x1000;
 /// Where the processor keeps L1 meanwhile.
-const HOST_SAVE: u64 = 0x4_2000;
-/// Which MSRs exit: none.
-const MSR_PERMISSIONS: u64 = 0x4_4000;
-/// L1's stack.
-const HYPERVISOR_STACK: u64 = 0x1_4000;
+const HOST_SAVE: u64 = CONTROL + 0x2000;
 
 std::arch::global_asm!(
     ".pushsection .rodata.kvmscope_bench_svm, \"a\", @progbits",
@@ -100,9 +96,8 @@ pub fn registers() -> [(u32, u64); 1] {
 pub fn fill(memory: &mut Memory, l1: &kvm_sregs) -> Result<(), Error> {
     memory.load(HYPERVISOR as usize, code())?;
     memory.load(VMCB as usize, &control_block(l1, payload::turns()))?;
-    // Behind the number that it puts into eax stands the hypercall, to which L1 never lets it advance.
-    const MOV_EAX_BYTES: u64 = 5;
-    memory.load(EXITING_VMCB as usize, &control_block(l1, privileged::amd_call() + MOV_EAX_BYTES))
+    // L1 never lets it advance beyond its hypercall.
+    memory.load(EXITING_VMCB as usize, &control_block(l1, privileged::call_alone(privileged::amd_call())))
 }
 
 /// A VMCB of a guest that goes on at `rip`.
@@ -117,7 +112,7 @@ fn control_block(l1: &kvm_sregs, rip: u64) -> Vec<u8> {
     let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
     put(0x0c, &(CPUID | MSR | SHUTDOWN).to_le_bytes());
     put(0x10, &(VMRUN | VMMCALL).to_le_bytes());
-    put(0x48, &MSR_PERMISSIONS.to_le_bytes());
+    put(0x48, &NO_MSRS.to_le_bytes());
     put(0x58, &1_u32.to_le_bytes()); // ASID
     let segments = [&l1.es, &l1.cs, &l1.ss, &l1.ds, &l1.fs, &l1.gs];
     for (at, segment) in (SAVE..).step_by(0x10).zip(segments) {

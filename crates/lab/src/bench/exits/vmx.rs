@@ -8,7 +8,7 @@
 //! where the processor shadows the VMCS (all VMREADs and VMWRITEs but the one to HOST_RSP). Nested paging is not used, and
 //! ports are not intercepted: the end of a run goes from L2 to the VMM past L1.
 
-use super::layout::{HYPERVISOR, STACK};
+use super::layout::{CONTROL, HYPERVISOR, HYPERVISOR_STACK, NO_MSRS, STACK};
 use super::{payload, privileged};
 use crate::Error;
 use crate::guest::memory::Memory;
@@ -16,14 +16,10 @@ use crate::vmx::{FEATURE_CONTROL, Flat, table, vmx_enter, vmx_go_on, vmx_set_up,
 use kvm_bindings::kvm_sregs;
 
 /// The VMCS, and behind it the VMXON area.
-const VMCS: u64 = 0x4_0000;
-/// Which MSRs exit: none. No other bits are set there either.
-const MSR_BITMAP: u64 = 0x4_4000;
+const VMCS: u64 = CONTROL;
 /// What stands in the VMCS: of an L2 that measures, and of one that leaves at once.
-const MEASURING: u64 = 0x4_5000;
-const LEAVING: u64 = 0x4_6000;
-/// L1's stack.
-const HYPERVISOR_STACK: u64 = 0x1_4000;
+const MEASURING: u64 = CONTROL + 0x5000;
+const LEAVING: u64 = CONTROL + 0x6000;
 
 std::arch::global_asm!(
     ".pushsection .rodata.kvmscope_bench_vmx, \"a\", @progbits",
@@ -99,7 +95,7 @@ std::arch::global_asm!(
     vmcs = const VMCS,
     measuring = const MEASURING,
     leaving = const LEAVING,
-    zeros = const MSR_BITMAP,
+    zeros = const NO_MSRS,
     stack = const HYPERVISOR_STACK,
 );
 
@@ -158,14 +154,14 @@ pub fn fill(memory: &mut Memory, l1: &kvm_sregs) -> Result<(), Error> {
         rip: payload::turns(),
         rsp: STACK,
     };
-    // Behind the number that it puts into eax stands the hypercall, to which L1 never lets it advance.
-    const MOV_EAX_BYTES: u64 = 5;
-    let leaving = Flat { exit_rip: left(), rip: privileged::intel_call() + MOV_EAX_BYTES, ..measuring };
+    // L1 never lets it advance beyond its hypercall.
+    let rip = privileged::call_alone(privileged::intel_call());
+    let leaving = Flat { exit_rip: left(), rip, ..measuring };
     for (at, flat) in [(MEASURING, measuring), (LEAVING, leaving)] {
         const USE_MSR_BITMAPS: u32 = 1 << 28;
         // Without it L2 has no RDTSCP, which the measuring loop needs.
         const ENABLE_RDTSCP: u32 = 1 << 3;
-        let fields = [flat.fields(), vec![(0x2004, MSR_BITMAP)]].concat();
+        let fields = [flat.fields(), vec![(0x2004, NO_MSRS)]].concat();
         memory.load(at as usize, &table(USE_MSR_BITMAPS, ENABLE_RDTSCP, &fields))?;
     }
     Ok(())

@@ -4,7 +4,7 @@
 //! measure on such hosts runs here on any computer.
 
 use crate::Error;
-use crate::bench::environment::environment;
+use crate::bench::environment::{self, How};
 use crate::bench::exits::{Plan, catalogue};
 use crate::bench::launch;
 use crate::journal::thread;
@@ -38,7 +38,7 @@ pub fn run(settings: &Settings, root: &Path, id: &str, say: &mut dyn FnMut(&str)
             Tests::Nested => catalogue::nested().map(str::to_owned).collect(),
         },
     };
-    let mut bench = Bench::new("exits", environment(Path::new("/")));
+    let mut bench = Bench::new("exits", environment::here(How::default()));
     for number in 0..settings.loops {
         launch::run(Path::new(PROGRAM), &["bench", "launch"], &plan.launch(number), &mut |measured| {
             let without = measured.skipped.as_ref().map_or(String::new(), |why| format!(": {why}"));

@@ -4,7 +4,7 @@
 //! mount -> load modules -> start recording -> run the guest -> stop -> pack, write it to the disk -> power off
 //!                                         \-> do the work --^   where it is the innermost of the Linux guests
 //! ```
-//! In: [`Job`], a file of the initramfs. Out: a cpio archive on the disk, which [`super::harvest`] reads, and lines on the
+//! In: [`Orders`], a file of the initramfs: a [`Job`], or to be a [`router`]. Out: a cpio archive on the disk, which [`super::harvest`] reads, and lines on the
 //! console, which [`super::emulator`] shows. Whatever goes wrong is said there too.
 
 mod bench;
@@ -12,6 +12,7 @@ mod heard;
 mod linux;
 mod offspring;
 mod prepare;
+pub mod router;
 mod workload;
 
 use super::settings::{Guest, Settings};
@@ -52,6 +53,26 @@ const POLL: Duration = Duration::from_millis(200);
 pub const GUEST_KERNEL: &str = "/guest/vmlinuz";
 /// Where it finds that guest's initramfs.
 pub const GUEST_INITRAMFS: &str = "/guest/initramfs";
+
+/// What a machine that boots into this program is told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Orders {
+    /// Be a level of nested virtualization.
+    Level(Box<Job>),
+    /// Forward packets.
+    Route(router::Router),
+}
+
+impl Orders {
+    /// The modules that are loaded first, in order.
+    pub fn modules(&mut self) -> &mut Vec<String> {
+        match self {
+            Orders::Level(job) => &mut job.modules,
+            Orders::Route(router) => &mut router.modules,
+        }
+    }
+}
 
 /// What the machine is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -97,11 +118,18 @@ fn say(line: &str) {
 
 fn work() -> Result<(), Error> {
     let text = std::fs::read(initramfs::JOB).map_err(|error| Error::io(initramfs::JOB, error))?;
-    let job: Job = serde_json::from_slice(&text).map_err(|error| Error::io(initramfs::JOB, error.into()))?;
-    let level = job.level;
+    let orders: Orders = serde_json::from_slice(&text).map_err(|error| Error::io(initramfs::JOB, error.into()))?;
     prepare::mount_all()?;
+    let job = match orders {
+        Orders::Level(job) => job,
+        Orders::Route(router) => {
+            prepare::load(&router.modules, &[])?;
+            return router.run(&mut || say(router::FORWARDS));
+        }
+    };
+    let level = job.level;
     say(&format!("L{level} is up"));
-    prepare::load(&job)?;
+    prepare::load(&job.modules, &job.parameters)?;
     if job.disk.is_empty() {
         say(&format!("L{level} does its work"));
         return workload::run(&job.settings);

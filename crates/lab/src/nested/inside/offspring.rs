@@ -6,7 +6,7 @@
 //! ```
 
 use super::heard::Heard;
-use super::{GUEST_KERNEL, Job};
+use super::{GUEST_KERNEL, Job, Orders};
 use crate::Error;
 use crate::nested::cpio;
 use crate::nested::pc::Pc;
@@ -75,7 +75,8 @@ fn likeness(root: &Path, job: &Job, without: &[&str]) -> Result<Vec<u8>, Error> 
             }
         }
     }
-    let orders = serde_json::to_vec(job).map_err(|error| Error::io(initramfs::JOB, error.into()))?;
+    let orders = Orders::Level(Box::new(job.clone()));
+    let orders = serde_json::to_vec(&orders).map_err(|error| Error::io(initramfs::JOB, error.into()))?;
     let finished = archive.file(initramfs::JOB.trim_start_matches('/'), &orders).and_then(|()| archive.finish());
     finished.map_err(|error| Error::io(initramfs::JOB, error))
 }
@@ -107,7 +108,8 @@ mod tests {
         })
         .unwrap();
         assert_eq!(files.keys().collect::<Vec<_>>(), ["job.json", "kvmscope", "lib/a/b.so"]);
-        assert_eq!(serde_json::from_str::<Job>(&files["job.json"]).unwrap().level, 2);
+        let orders = serde_json::from_str(&files["job.json"]).unwrap();
+        assert!(matches!(orders, Orders::Level(job) if job.level == 2));
         assert!(String::from_utf8_lossy(&archive).contains("proc\0"), "where file systems are mounted");
     }
 }

@@ -1,6 +1,5 @@
 //! How does a bare kernel become a host that runs KVM? File systems and modules; and how it is switched off.
 
-use super::Job;
 use crate::Error;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, finit_module, reboot};
@@ -21,12 +20,12 @@ pub fn mount_all() -> Result<(), Error> {
     Ok(())
 }
 
-/// Loads the modules of the job, in its order.
-pub fn load(job: &Job) -> Result<(), Error> {
-    for name in &job.modules {
+/// Loads `modules`, in their order, with those of the `parameters` that name them.
+pub fn load(modules: &[String], parameters: &[(String, String)]) -> Result<(), Error> {
+    for name in modules {
         let path = format!("/modules/{name}.ko");
         let file = File::open(&path).map_err(|error| Error::io(&path, error))?;
-        let parameters = job.parameters.iter().find(|(module, _)| module == name);
+        let parameters = parameters.iter().find(|(module, _)| module == name);
         let parameters = parameters.map_or("", |(_, parameters)| parameters.as_str());
         let text = CString::new(parameters).map_err(|error| Error::io(&path, error.into()))?;
         match finit_module(&file, &text, 0) {
@@ -34,7 +33,7 @@ pub fn load(job: &Job) -> Result<(), Error> {
             // kvm_amd needs ccp only for encrypted guests, whose hardware nobody emulates.
             Err(rustix::io::Errno::NODEV) if name == "ccp" => {}
             Err(error) => {
-                return Err(Error::Unable(format!("L0's kernel does not load {name} {parameters}: {error}")));
+                return Err(Error::Unable(format!("the machine's kernel does not load {name} {parameters}: {error}")));
             }
         }
     }

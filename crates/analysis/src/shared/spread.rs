@@ -34,15 +34,30 @@ pub fn interval(values: &[f64]) -> Option<(f64, f64)> {
         return None;
     }
     let mut random = Random(0x5eed);
-    let mut draw = vec![0.0; values.len()];
-    let mut medians = Vec::with_capacity(DRAWS);
-    for _ in 0..DRAWS {
-        draw.iter_mut().for_each(|value| *value = values[random.below(values.len())]);
-        medians.extend(median(&draw));
+    middle((0..DRAWS).filter_map(|_| drawn(values, &mut random)).collect())
+}
+
+/// The interval of the ratio of two medians, after to before; both sides are drawn, each from its own launches.
+pub fn ratio_interval(before: &[f64], after: &[f64]) -> Option<(f64, f64)> {
+    if before.len().min(after.len()) < FEWEST || before.iter().any(|value| *value <= 0.0) {
+        return None;
     }
-    medians.sort_by(f64::total_cmp);
-    let at = |share: f64| medians[(share * (DRAWS - 1) as f64).round() as usize];
-    Some((at(TAIL), at(1.0 - TAIL)))
+    let mut random = Random(0x5eed);
+    let ratio = |_| Some(drawn(after, &mut random)? / drawn(before, &mut random)?);
+    middle((0..DRAWS).filter_map(ratio).collect())
+}
+
+/// The median of as many of `values`, drawn with replacement.
+fn drawn(values: &[f64], random: &mut Random) -> Option<f64> {
+    let draw: Vec<f64> = (0..values.len()).map(|_| values[random.below(values.len())]).collect();
+    median(&draw)
+}
+
+/// Where the middle of what was drawn begins and ends.
+fn middle(mut drawn: Vec<f64>) -> Option<(f64, f64)> {
+    drawn.sort_by(f64::total_cmp);
+    let at = |share: f64| drawn.get((share * drawn.len().checked_sub(1)? as f64).round() as usize).copied();
+    at(TAIL).zip(at(1.0 - TAIL))
 }
 
 /// So many deviations from the median are far.
@@ -89,6 +104,15 @@ mod tests {
     fn too_few_launches_have_no_interval_and_equal_ones_no_width() {
         assert_eq!((interval(&[1.0, 2.0]), median(&[1.0, 2.0]), median(&[])), (None, Some(1.5), None));
         assert_eq!(interval(&[7.0; 5]), Some((7.0, 7.0)));
+    }
+
+    #[test]
+    fn a_ratio_has_the_doubt_of_both_sides() {
+        let (one, two) = ([100.0, 104.0, 102.0, 101.0, 110.0], [205.0, 200.0, 210.0, 203.0, 204.0]);
+        let (low, high) = ratio_interval(&one, &two).unwrap();
+        assert!(low < 2.0 && high > 2.0 && low > 200.0 / 110.0 - 1e-9 && high < 210.0 / 100.0 + 1e-9, "{low} {high}");
+        assert_eq!(ratio_interval(&[7.0; 4], &[21.0; 4]), Some((3.0, 3.0)));
+        assert_eq!((ratio_interval(&one, &[1.0, 2.0]), ratio_interval(&[0.0; 4], &one)), (None, None));
     }
 
     #[test]

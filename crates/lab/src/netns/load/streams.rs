@@ -3,9 +3,9 @@
 //! What is counted is what the server's program has read, never what the client sent: a frame that was dropped on the way
 //! is no throughput.
 
-use super::inside::{Crew, Stop};
 use crate::Error;
 use crate::journal::thread;
+use crate::netns::inside::{Crew, Stop};
 use base::CpuSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -24,20 +24,20 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Bytes that arrived at the server.
 #[derive(Debug, Clone, Default)]
-pub struct Received(Arc<AtomicU64>);
+pub(super) struct Received(Arc<AtomicU64>);
 
 impl Received {
     /// All of them since the beginning.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// Where the load runs.
-pub(super) struct Ends<'a> {
-    pub(super) client: &'a str,
-    pub(super) server: &'a str,
-    pub(super) server_address: &'a str,
+pub(in crate::netns) struct Ends<'a> {
+    pub(in crate::netns) client: &'a str,
+    pub(in crate::netns) server: &'a str,
+    pub(in crate::netns) server_address: &'a str,
 }
 
 /// Starts the server's thread and the client's, each of which carries all streams.

@@ -1,0 +1,289 @@
+//! What changed between two benches, test by test?
+//!
+//! ```text
+//! before   launch 1 .. n: the median of each  --\   ratio of medians, with a bootstrap interval
+//! after    launch 1 .. m: the median of each  --/   ranks: Mann-Whitney U and its p
+//! ```
+//! Launches are the repetitions, never the samples of one. A change is called one only if both agree: the interval leaves 1
+//! out, and ranks as lopsided would come by chance in less than one case of twenty. Two sets of three cannot say that.
+
+use super::ratio::Verdict;
+use crate::shared::ranks::{Ranks, mann_whitney};
+use crate::shared::{launches, spread};
+use base::bench::{Bench, Measured};
+use base::number::many;
+use base::recording::{PartKind, Recording};
+use base::table::Shown;
+use base::{Cell, Column, ColumnType, Table};
+use std::collections::BTreeMap;
+
+/// The chance that is taken of calling nothing a change.
+const CHANCE: f64 = 0.05;
+/// With fewer launches on either side no ranks are as rare as that.
+const FEWEST: usize = 4;
+/// Beginnings of names of the environment that differ from run to run.
+const UNSTEADY: &[&str] = &[base::bench::NS_PER_TICK, "MHz"];
+
+/// The benches of one recording.
+pub struct Side {
+    /// The values of each test, one of each launch, in the order in which tests were first measured.
+    tests: Vec<(Key, Vec<f64>)>,
+    /// What the machine was.
+    environment: BTreeMap<String, String>,
+}
+
+/// What makes a test the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// Its name, with what was read or run.
+    pub test: String,
+    /// `here` or `guest`; empty for whole programs.
+    pub place: String,
+    /// Privilege level.
+    pub ring: Option<u8>,
+    /// Unit of its values.
+    pub unit: String,
+}
+
+/// A test of both sides.
+#[derive(Debug, Clone)]
+pub struct Changed {
+    /// Which.
+    pub key: Key,
+    before: Vec<f64>,
+    after: Vec<f64>,
+}
+
+/// The benches of a recording that can be read.
+pub(super) fn all(recording: &Recording) -> impl Iterator<Item = Bench> + '_ {
+    let parts = recording.parts.iter().filter(|part| part.kind == PartKind::Bench);
+    parts.filter_map(|part| Bench::read(&recording.root.join(&part.path)).ok())
+}
+
+/// True of a test's launch, and of a program's run; false of what is repeated as a whole (throughput).
+pub(super) fn is_test(measured: &Measured) -> bool {
+    !measured.hdr.is_empty() || measured.params.command.is_some()
+}
+
+impl Side {
+    /// The benches of a recording; what cannot be read is told by `report`.
+    pub fn of(recording: &Recording) -> Self {
+        let mut side = Self { tests: Vec::new(), environment: BTreeMap::new() };
+        for bench in all(recording) {
+            for measured in bench.results.iter().filter(|result| is_test(result)) {
+                let Some(value) = launches::median(measured) else { continue };
+                let key = Key::of(measured);
+                match side.tests.iter_mut().find(|(known, _)| *known == key) {
+                    Some((_, values)) => values.push(value),
+                    None => side.tests.push((key, vec![value])),
+                }
+            }
+            side.environment.extend(bench.environment);
+        }
+        side
+    }
+}
+
+impl Key {
+    fn of(measured: &Measured) -> Self {
+        let params = &measured.params;
+        let what = [params.clock.as_deref(), params.source.as_deref(), params.command.as_deref()];
+        let words = std::iter::once(measured.name.as_str()).chain(what.into_iter().flatten());
+        Self {
+            test: words.collect::<Vec<_>>().join(" "),
+            place: params.place.clone(),
+            ring: params.ring,
+            unit: measured.unit.clone(),
+        }
+    }
+}
+
+impl Changed {
+    /// Medians before and after.
+    fn medians(&self) -> Option<(f64, f64)> {
+        spread::median(&self.before).zip(spread::median(&self.after))
+    }
+
+    /// After to before.
+    pub fn ratio(&self) -> Option<f64> {
+        self.medians().filter(|(before, _)| *before > 0.0).map(|(before, after)| after / before)
+    }
+
+    /// Its interval.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        spread::ratio_interval(&self.before, &self.after)
+    }
+
+    /// The ranks of both sides.
+    pub fn ranks(&self) -> Option<Ranks> {
+        mann_whitney(&self.before, &self.after)
+    }
+
+    /// What both say.
+    pub fn verdict(&self) -> Verdict {
+        if self.before.len().min(self.after.len()) < FEWEST {
+            return Verdict::Unknown;
+        }
+        match (self.interval(), self.ranks()) {
+            (Some((low, _)), Some(ranks)) if low > 1.0 && ranks.p < CHANCE => Verdict::Higher,
+            (Some((_, high)), Some(ranks)) if high < 1.0 && ranks.p < CHANCE => Verdict::Lower,
+            (Some(_), Some(_)) => Verdict::NoChange,
+            _ => Verdict::Unknown,
+        }
+    }
+}
+
+/// The tests that both sides have, in the order of the first.
+pub fn changed(before: &Side, after: &Side) -> Vec<Changed> {
+    let both = before.tests.iter().filter_map(|(key, values)| {
+        let (_, other) = after.tests.iter().find(|(known, _)| known == key)?;
+        Some(Changed { key: key.clone(), before: values.clone(), after: other.clone() })
+    });
+    both.collect()
+}
+
+/// Table `bench`.
+pub fn table(changed: &[Changed]) -> Table {
+    let number = |name: &str| Column::value(name, "", ColumnType::F64);
+    let columns = vec![
+        Column::key("test"),
+        Column::key("where"),
+        Column::key_of("ring", ColumnType::U64),
+        Column::key("unit"),
+        number("before"),
+        number("after"),
+        number("ratio"),
+        number("ratio_low"),
+        number("ratio_high"),
+        number("u"),
+        number("p"),
+        Column::value("verdict", "", ColumnType::Text),
+        Column::value("before_launches", "count", ColumnType::U64),
+        Column::value("after_launches", "count", ColumnType::U64),
+    ];
+    let mut table = Table::new("bench", columns);
+    let rounded = |value: Option<f64>, grain: f64| Cell::from(value.map(|value| (value * grain).round() / grain));
+    for one in changed {
+        let (medians, ranks, (low, high)) = (one.medians(), one.ranks(), one.interval().unzip());
+        table.push(vec![
+            one.key.test.as_str().into(),
+            one.key.place.as_str().into(),
+            one.key.ring.map(u64::from).into(),
+            one.key.unit.as_str().into(),
+            rounded(medians.map(|(before, _)| before), 100.0),
+            rounded(medians.map(|(_, after)| after), 100.0),
+            rounded(one.ratio(), 1e4),
+            rounded(low, 1e4),
+            rounded(high, 1e4),
+            ranks.map(|ranks| ranks.u).into(),
+            rounded(ranks.map(|ranks| ranks.p), 1e6),
+            one.verdict().name().into(),
+            (one.before.len() as u64).into(),
+            (one.after.len() as u64).into(),
+        ]);
+    }
+    let shown = [
+        ("test", "test"),
+        ("where", "where"),
+        ("before", "before"),
+        ("after", "after"),
+        ("ratio", "ratio"),
+        ("ratio_low", "from"),
+        ("ratio_high", "to"),
+        ("p", "p"),
+        ("verdict", "verdict"),
+    ];
+    table.shown = Some(Shown {
+        title: "What tests cost, medians of launches".to_owned(),
+        columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
+        most_rows: 60,
+        bar: None,
+    });
+    table
+}
+
+/// The answer in a sentence or two; none if there is no test.
+pub fn summary(changed: &[Changed]) -> Option<String> {
+    let certain: Vec<&Changed> =
+        changed.iter().filter(|one| matches!(one.verdict(), Verdict::Higher | Verdict::Lower)).collect();
+    let judged = changed.iter().filter(|one| one.verdict() != Verdict::Unknown).count();
+    if changed.is_empty() {
+        return None;
+    }
+    let tests = many(changed.len() as u64, "test");
+    if judged == 0 {
+        return Some(format!(
+            "{tests} are in both benches, with fewer than {FEWEST} launches, so nothing can be said."
+        ));
+    }
+    let most = certain.iter().filter_map(|one| Some((one, one.ratio()?)));
+    let most = most.max_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()));
+    Some(match most {
+        None => format!("Of {tests} of the benches none changed by more than noise explains."),
+        Some((one, ratio)) => format!(
+            "Of {tests} of the benches {} changed by more than noise explains; most: {}, x{}.",
+            certain.len(),
+            one.key.test,
+            base::number::plain((ratio * 100.0).round() / 100.0)
+        ),
+    })
+}
+
+/// What the two machines do not share: name, before, after.
+pub fn differences(before: &Side, after: &Side) -> Vec<(String, String, String)> {
+    let names: std::collections::BTreeSet<&String> =
+        before.environment.keys().chain(after.environment.keys()).collect();
+    let said = |side: &Side, name: &str| side.environment.get(name).cloned().unwrap_or_else(|| "not told".to_owned());
+    let steady = names.into_iter().filter(|name| !UNSTEADY.iter().any(|unsteady| name.starts_with(unsteady)));
+    let all = steady.map(|name| (name.clone(), said(before, name), said(after, name)));
+    all.filter(|(_, before, after)| before != after).collect()
+}
+
+/// Table `fingerprint`: these.
+pub fn fingerprint(differences: &[(String, String, String)]) -> Table {
+    let text = |name: &str| Column::value(name, "", ColumnType::Text);
+    let mut table = Table::new("fingerprint", vec![Column::key("name"), text("before"), text("after")]);
+    for (name, before, after) in differences {
+        table.push(vec![name.as_str().into(), before.as_str().into(), after.as_str().into()]);
+    }
+    let columns = ["name", "before", "after"].map(|name| (name.to_owned(), name.to_owned())).into();
+    table.shown = Some(Shown { title: "What the benches do not share".to_owned(), columns, most_rows: 40, bar: None });
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(before: &[f64], after: &[f64]) -> Changed {
+        let key = Key { test: "cpuid".into(), place: "guest".into(), ring: Some(3), unit: "cycles".into() };
+        Changed { key, before: before.to_vec(), after: after.to_vec() }
+    }
+
+    #[test]
+    fn a_change_needs_both_witnesses_and_enough_launches() {
+        let quiet = [1_000.0, 1_010.0, 1_005.0, 1_020.0, 1_002.0];
+        let higher = quiet.map(|value| value * 1.2);
+        assert_eq!(one(&quiet, &higher).verdict(), Verdict::Higher);
+        assert_eq!(one(&higher, &quiet).verdict(), Verdict::Lower);
+        assert_eq!(one(&quiet, &quiet).verdict(), Verdict::NoChange);
+        assert_eq!(one(&quiet[..3], &higher[..3]).verdict(), Verdict::Unknown);
+        // One pair of sixteen the other way: the bootstrap leaves 1 out, and the ranks come by chance in 4 of 70 cases.
+        let doubtful = one(&[100.0, 101.0, 102.0, 110.0], &[109.0, 112.0, 113.0, 114.0]);
+        assert!(doubtful.interval().unwrap().0 > 0.99 && (doubtful.ranks().unwrap().p - 4.0 / 70.0).abs() < 1e-9);
+        assert_eq!(doubtful.verdict(), Verdict::NoChange);
+    }
+
+    #[test]
+    fn what_differs_from_run_to_run_is_no_difference_of_machines() {
+        let side = |governor: &str, mhz: &str| Side {
+            tests: Vec::new(),
+            environment: [("governor", governor), ("MHz", mhz), (base::bench::NS_PER_TICK, mhz)]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+        };
+        assert!(differences(&side("powersave", "1"), &side("powersave", "2")).is_empty());
+        let differ = differences(&side("powersave", "1"), &side("performance", "2"));
+        assert_eq!(differ, [("governor".to_owned(), "powersave".to_owned(), "performance".to_owned())]);
+    }
+}

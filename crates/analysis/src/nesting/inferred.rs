@@ -1,0 +1,81 @@
+//! What does a guest tell of the machine that runs it, and by what?
+//!
+//! ```text
+//! hardware flag in the guest     the level below has it and passes it on: KVM imitates other flags, not these
+//! CPUID takes as long as ..      how deep this guest lies: a hint
+//! ```
+//! In: the lowest machine, if it is a guest. Out: rows of table `inferred`. What none of this tells is in `untold`.
+//! The stable bit of kvm-clock says nothing here: KVM offers it whatever its own clock is, and the clock's page decides.
+//! Flags: nested_vmx_setup_ctls_msrs in arch/x86/kvm/vmx/nested.c, Linux 6.12; the bit: __do_cpuid_func in cpuid.c.
+
+use super::model::{Machine, Model, State};
+use base::Level;
+use base::table::Shown;
+use base::{Cell, Column, ColumnType, Table};
+
+/// Flags that KVM offers its guests only where the hardware has them, and what they say.
+const FROM_HARDWARE: &[(&str, &str)] = &[
+    ("vid", "delivers virtual interrupts by hardware, and offers it"),
+    ("vapic_reg", "virtualizes APIC registers by hardware, and offers it"),
+    ("posted_intr", "posts interrupts by hardware, and offers it"),
+    ("tsc_scaling", "scales a guest's counter by hardware, and offers it"),
+];
+
+/// One thing that is known of another level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inferred {
+    /// That level.
+    pub level: Level,
+    /// What, to follow the level's name.
+    pub said: String,
+    /// What it was inferred from.
+    pub from: String,
+    /// True if it may be otherwise.
+    pub hint: bool,
+}
+
+/// All that the lowest machine tells of the one below it.
+pub fn inferred(model: &Model) -> Vec<Inferred> {
+    let Some(guest) = model.machines.first().filter(|machine| machine.is_guest()) else { return Vec::new() };
+    // A guest that was called L0 has somebody below it who has no name here.
+    let level = if guest.level == Level::L0 { Level::Unknown } else { guest.level_below() };
+    let row = |said: &str, from: String, hint| Inferred { level, said: said.to_owned(), from, hint };
+    let mut all: Vec<Inferred> = flags(guest)
+        .map(|(flag, said)| row(said, format!("flag {flag} of {}: KVM imitates others, not this one", guest.id), false))
+        .collect();
+    if let Some(seen) = guest.row("cpuid_answered_below").filter(|row| row.state == State::On) {
+        all.push(row("answers CPUID of its guest", seen.evidence.clone(), true));
+    }
+    all
+}
+
+fn flags(guest: &Machine) -> impl Iterator<Item = &'static (&'static str, &'static str)> + '_ {
+    let vmx = guest.facts.processor.as_ref().and_then(|cpu| cpu.vmx_flags.as_ref());
+    FROM_HARDWARE.iter().filter(move |(flag, _)| {
+        guest.facts.below.is(host::hypervisor::KVM) && vmx.is_some_and(|flags| flags.contains(*flag))
+    })
+}
+
+/// Table `inferred`.
+pub fn table(model: &Model) -> Table {
+    let text = |name: &str| Column::value(name, "", ColumnType::Text);
+    let columns =
+        vec![Column::key("level"), Column::key("said"), text("from"), Column::value("hint", "", ColumnType::Bool)];
+    let mut table = Table::new("inferred", columns);
+    for one in inferred(model) {
+        let level = one.level.to_string();
+        table.push(vec![
+            Cell::from(level.as_str()),
+            one.said.as_str().into(),
+            one.from.as_str().into(),
+            one.hint.into(),
+        ]);
+    }
+    if !table.rows.is_empty() {
+        let columns = [("level", "level"), ("said", "says"), ("from", "because")];
+        let columns = columns.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into();
+        let title = "What this guest tells of the level below".to_owned();
+        table.shown = Some(Shown { title, columns, most_rows: 20, bar: None });
+    }
+    table
+}

@@ -1,0 +1,114 @@
+//! Kernel versions that changed what nesting costs, or whether it works.
+//!
+//! ```text
+//! cheaper   changes whose own messages measured what they save, or that switch something on
+//! faults    what guest hypervisors ran into, the releases that had it, and the fix
+//! ```
+//! A row per change: the commit, the first release with it, the stable releases that took it over, and who says so.
+//! Distributions take changes over without a new number, which no version can show.
+
+mod cheaper;
+mod faults;
+
+pub use cheaper::CHEAPER;
+pub use faults::FAULTS;
+
+use super::model::{Machine, State};
+use host::processor::Vendor;
+use host::release::Release;
+
+/// Three numbers of a release.
+pub type Numbers = (u32, u32, u32);
+
+/// One change of the kernel.
+pub struct Change {
+    /// Its commit.
+    pub commit: &'static str,
+    /// First release that has it.
+    pub since: Numbers,
+    /// First stable releases of older series that have it.
+    pub backports: &'static [Numbers],
+    /// First release that needs it; `None`: all did.
+    pub needed_since: Option<Numbers>,
+    /// What it does, to follow "which"; of a fault, what happens without it.
+    pub does: &'static str,
+    /// What was published: amount between two numbers, and its unit.
+    pub cost: Option<(f64, f64, &'static str)>,
+    /// Machines that it matters to.
+    pub concerns: fn(&Machine) -> bool,
+    /// Who says so.
+    pub source: &'static str,
+}
+
+impl Change {
+    /// Whether a release has it by its number.
+    pub fn is_in(&self, release: &Release) -> bool {
+        release.numbers >= self.since
+            || self.backports.iter().any(|first| release.is_of((first.0, first.1)) && release.numbers >= *first)
+    }
+
+    /// Whether a release lacks it by its number, and needs it.
+    pub fn is_missing_in(&self, release: &Release) -> bool {
+        self.needed_since.is_none_or(|first| release.numbers >= first) && !self.is_in(release)
+    }
+
+    /// The first release of its series with it, or the first of all.
+    pub fn first_for(&self, release: &Release) -> String {
+        let own = self.backports.iter().find(|first| release.is_of((first.0, first.1)));
+        match own {
+            Some((major, minor, stable)) => format!("{major}.{minor}.{stable}"),
+            None => format!("{}.{}", self.since.0, self.since.1),
+        }
+    }
+}
+
+/// Releases of enterprise kernels say little: their numbers stay while changes are taken over.
+pub fn number_is_frozen(release: &Release) -> bool {
+    [".el7", ".el8", ".el9", ".el10", "-azure", "-aws", "-gcp", ".amzn"].iter().any(|mark| release.text.contains(mark))
+}
+
+/// True of a machine whose guests may be hypervisors.
+fn runs_hypervisors(machine: &Machine) -> bool {
+    machine.state("nested") == State::On && machine.state("virtualization") == State::On
+}
+
+/// The same, with a processor of that vendor.
+fn runs_hypervisors_on(machine: &Machine, vendor: Vendor) -> bool {
+    runs_hypervisors(machine) && machine.facts.processor.as_ref().is_some_and(|cpu| cpu.vendor == vendor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backport_counts_in_its_own_series_only() {
+        let cached = &CHEAPER[0];
+        let has = |text: &str| cached.is_in(&Release::from_text(text).unwrap());
+        assert!(has("6.12.7") && has("6.13.0") && has("6.1.122-21-amd64") && has("7.0"));
+        assert!(!has("6.12.6") && !has("6.1.121") && !has("6.11.11") && !has("5.15.200"));
+        let first = |text: &str| cached.first_for(&Release::from_text(text).unwrap());
+        assert_eq!((first("6.6.1"), first("6.11.0")), ("6.6.68".to_owned(), "6.13".to_owned()));
+    }
+
+    #[test]
+    fn a_fault_is_missed_from_the_release_that_brought_it_to_the_one_that_took_it_back() {
+        let hang = FAULTS.iter().find(|fault| fault.commit == "eff3a54aae68").unwrap();
+        let missing = |text: &str| hang.is_missing_in(&Release::from_text(text).unwrap());
+        assert!(missing("4.19.78") && missing("4.19.78-1-default"));
+        assert!(!missing("4.19.77") && !missing("4.19.79") && !missing("4.14.300") && !missing("5.4.1"));
+    }
+
+    #[test]
+    fn releases_of_a_row_are_in_order_and_a_backport_is_older_than_the_first_release() {
+        for change in CHEAPER.iter().chain(FAULTS) {
+            let mut series: Vec<_> = change.backports.to_vec();
+            series.sort_unstable();
+            series.dedup_by_key(|first| (first.0, first.1));
+            assert_eq!(series, change.backports, "{}", change.commit);
+            assert!(change.backports.iter().all(|first| *first < change.since), "{}", change.commit);
+            assert!(change.needed_since.is_none_or(|first| first < change.since), "{}", change.commit);
+            assert_eq!((change.commit.len(), change.source.is_empty()), (12, false), "{}", change.commit);
+        }
+    }
+}

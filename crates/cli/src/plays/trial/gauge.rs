@@ -1,0 +1,119 @@
+//! What a trial measures: how much CPU time was lost to waiting and to interrupts, window by window.
+//!
+//! A thread that ends on the way waits no more, and nothing has helped it: it is left out of all windows, before and after.
+
+use super::watched::Watched;
+use anyhow::{Context, bail};
+use host::machine::CpuUse;
+use host::sched::{Load, Sample, ThreadId};
+use host::usage;
+use lab::snapshot::monotonic_ns;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How far apart two looks are, where one number is wanted.
+pub const SPAN: Duration = Duration::from_secs(1);
+/// Windows of a measurement.
+pub const WINDOWS: u32 = 8;
+/// How often we look whether the user has had enough.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// All threads and CPUs at one time.
+pub struct Look {
+    /// The threads.
+    pub threads: Sample,
+    stat: String,
+}
+
+impl Look {
+    /// Looks now.
+    pub fn take(proc: &Path) -> anyhow::Result<Self> {
+        let stat = proc.join("stat");
+        let stat = std::fs::read_to_string(&stat).with_context(|| stat.display().to_string())?;
+        Ok(Self { threads: look(proc)?, stat })
+    }
+
+    /// How each CPU was used between this look and a later one.
+    pub fn usage(&self, later: &Self) -> BTreeMap<u32, CpuUse> {
+        usage::between(&self.stat, &later.stat)
+    }
+}
+
+/// What all threads and CPUs do for a while.
+pub fn now(proc: &Path, span: Duration) -> anyhow::Result<(Vec<Load>, BTreeMap<u32, CpuUse>)> {
+    let first = Look::take(proc)?;
+    std::thread::sleep(span);
+    let last = Look::take(proc)?;
+    Ok((first.threads.until(&last.threads), first.usage(&last)))
+}
+
+/// What was lost in a window, in CPUs' worth.
+#[derive(Debug, Clone, Default)]
+pub struct Lost {
+    /// By threads that are watched one by one.
+    pub by_thread: BTreeMap<ThreadId, f64>,
+    /// By all that is watched as a whole.
+    pub elsewhere: f64,
+}
+
+/// What was lost in each window before and after, by threads that lived through all of them; and how many did not.
+pub fn sums(before: &[Lost], after: &[Lost]) -> (Vec<f64>, Vec<f64>, usize) {
+    let windows = || before.iter().chain(after);
+    let all: BTreeSet<ThreadId> = windows().flat_map(|window| window.by_thread.keys().copied()).collect();
+    let mut lived = all.clone();
+    lived.retain(|id| windows().all(|window| window.by_thread.contains_key(id)));
+    let sum = |window: &Lost| window.elsewhere + lived.iter().filter_map(|id| window.by_thread.get(id)).sum::<f64>();
+    (before.iter().map(sum).collect(), after.iter().map(sum).collect(), all.len() - lived.len())
+}
+
+/// What was lost in each window; `None` if the user ended it.
+pub fn measure(proc: &Path, watched: &Watched, span: Duration, stop: &AtomicBool) -> anyhow::Result<Option<Vec<Lost>>> {
+    let mut lost = Vec::new();
+    let mut last = Look::take(proc)?;
+    for _ in 0..WINDOWS {
+        if rest(span / WINDOWS, stop) {
+            return Ok(None);
+        }
+        let next = Look::take(proc)?;
+        lost.push(watched.lost(&last, &next));
+        last = next;
+    }
+    Ok(Some(lost))
+}
+
+/// Waits; true if the user has had enough.
+pub fn rest(length: Duration, stop: &AtomicBool) -> bool {
+    let since = Instant::now();
+    while since.elapsed() < length && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(LOOK_EVERY);
+    }
+    stop.load(Ordering::Relaxed)
+}
+
+/// All threads now.
+pub fn look(proc: &Path) -> anyhow::Result<Sample> {
+    let sample = Sample::take(proc, &monotonic_ns).with_context(|| proc.display().to_string())?;
+    if !sample.known() {
+        bail!("this kernel keeps no times of threads (schedstat is all zeros), so nothing can be measured");
+    }
+    Ok(sample)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_ends_has_not_been_helped() {
+        let id = |tid| ThreadId { pid: 1, tid, start_ticks: 1 };
+        let window = |waits: &[(u32, f64)], elsewhere| Lost {
+            by_thread: waits.iter().map(|(tid, wait)| (id(*tid), *wait)).collect(),
+            elsewhere,
+        };
+        let before = [window(&[(1, 0.5), (2, 0.5)], 0.25), window(&[(1, 0.5), (2, 0.5)], 0.0)];
+        let after = [window(&[(1, 0.5), (2, 0.5)], 0.0), window(&[(1, 0.5)], 0.0)];
+        assert_eq!(sums(&before, &after), (vec![0.75, 0.5], vec![0.5, 0.5], 1));
+    }
+}

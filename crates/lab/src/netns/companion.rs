@@ -1,0 +1,135 @@
+//! Programs of others that belong to the bench: they end with it, also after kill -9 of ours.
+//!
+//! In: a program's words, the namespace and the CPUs it is to have. Out: what it printed, kept in a file without a name, so
+//! that it never waits for us.
+
+use crate::Error;
+use crate::journal::thread;
+use crate::program::Program;
+use base::CpuSet;
+use rustix::process::{Signal, set_parent_process_death_signal};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Most of what it printed that is read: an answer of iperf3 with 128 streams over an hour is some ten megabytes.
+const MOST_BYTES: u64 = 64 << 20;
+/// How long a program may take to name its version.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A program at work; dropping it ends it.
+#[derive(Debug)]
+pub(super) struct Companion {
+    child: Child,
+    out: File,
+    complaints: File,
+}
+
+impl Companion {
+    /// Fails with the package that brings it where a program is missing.
+    pub(super) fn is_installed(name: &str, package: &'static str) -> Result<(), Error> {
+        Program::new(name, package).run(&["--version"], LIMIT).map(|_| ())
+    }
+
+    /// Starts `words`, in a namespace if it has one, on `cpus`.
+    pub(super) fn start(namespace: Option<&str>, words: &[&str], cpus: &CpuSet) -> Result<Self, Error> {
+        let within = namespace.map_or_else(Vec::new, |namespace| vec!["ip", "netns", "exec", namespace]);
+        let words = [within.as_slice(), words].concat();
+        let (program, arguments) = words.split_first().ok_or_else(|| Error::Unable("no program".to_owned()))?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        Self::of(command, cpus)
+    }
+
+    /// Starts a command, on `cpus`. Call it from a thread that lives as long as the program shall.
+    pub(super) fn of(mut command: Command, cpus: &CpuSet) -> Result<Self, Error> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let file = || tempfile::tempfile().map_err(|error| Error::io(std::env::temp_dir(), error));
+        let again = |file: &File| file.try_clone().map_err(|error| Error::io(std::env::temp_dir(), error));
+        let (out, complaints) = (file()?, file()?);
+        command.env("LC_ALL", "C").process_group(0);
+        command.stdin(Stdio::null()).stdout(again(&out)?).stderr(again(&complaints)?);
+        // SAFETY: between fork and exec only one system call is made, which allocates nothing and takes no lock.
+        unsafe {
+            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+        }
+        let child = command.spawn().map_err(|error| Error::Unable(format!("{name} does not start: {error}")))?;
+        let started = Self { child, out, complaints };
+        // It has one thread so early, and those that it starts inherit the mask.
+        thread::set_affinity(started.pid(), cpus)?;
+        Ok(started)
+    }
+
+    /// Its process.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// True once it has ended.
+    pub(super) fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Waits for its end.
+    pub(super) fn wait(&mut self) {
+        // Somebody who waited before us has seen its end.
+        let _ = self.child.wait();
+    }
+
+    /// What it has printed so far.
+    pub(super) fn said(&self) -> String {
+        text(&self.out)
+    }
+
+    /// The last line of what it complained about, or that there is none.
+    pub(super) fn complaint(&self) -> String {
+        let all = text(&self.complaints);
+        let last = all.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        last.map_or_else(String::new, |line| format!("({line})"))
+    }
+}
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        // Gone already is what we want.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What stands in a file, from its beginning; the program goes on writing at its end.
+fn text(file: &File) -> String {
+    let length = file.metadata().map_or(0, |about| about.len()).min(MOST_BYTES);
+    let mut bytes = vec![0; length as usize];
+    let mut at = 0;
+    while let Ok(got @ 1..) = file.read_at(&mut bytes[at..], at as u64) {
+        at += got;
+    }
+    String::from_utf8_lossy(&bytes[..at]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Owner;
+    use std::path::Path;
+
+    #[test]
+    fn a_companion_has_its_cpus_and_ends_when_it_is_let_go() {
+        let all = thread::affinity(thread::own()).unwrap();
+        let first = CpuSet::one(all.first().unwrap());
+        let mut quick = Companion::start(None, &["sh", "-c", "echo yes; echo why >&2"], &all).unwrap();
+        quick.wait();
+        assert_eq!((quick.said(), quick.complaint()), ("yes\n".to_owned(), "(why)".to_owned()));
+        let slow = Companion::start(None, &["sleep", "60"], &first).unwrap();
+        assert_eq!(thread::affinity(slow.pid()).unwrap(), first);
+        let owner = Owner::of(Path::new("/proc"), slow.pid()).unwrap();
+        drop(slow);
+        assert!(!owner.is_alive(Path::new("/proc")));
+        assert!(Companion::start(None, &["/nonexistent/program"], &all).is_err());
+        let missing = Companion::is_installed("/nonexistent/iperf3", "iperf3").unwrap_err().to_string();
+        assert!(missing.contains("Debian package iperf3"), "{missing}");
+    }
+}
