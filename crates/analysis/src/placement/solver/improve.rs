@@ -32,6 +32,11 @@ pub(super) fn improved(ground: &Ground<'_>, mut places: Vec<CpuSet>) -> Vec<CpuS
     loop {
         let before = best;
         for unit in by_need(ground, &places, &movable, small) {
+            // To find what to try takes about as much as to score it.
+            work += ground.work(&places);
+            if work > MOST_WORK {
+                return places;
+            }
             for option in options(ground, &places, unit, small) {
                 if option == places[unit] {
                     continue;

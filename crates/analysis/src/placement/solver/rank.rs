@@ -77,8 +77,10 @@ fn ideas(ground: &Ground<'_>, start: &[CpuSet]) -> Vec<(&'static str, Vec<CpuSet
         let begun = helpers(ground, singles(ground, start, ALL, empty_cores));
         ideas.push((idea, improved(ground, begun)));
     }
-    let few = helpers_on(ground, singles(ground, start, ALL, false), true);
-    ideas.push(("helpers on as few CPUs as they need", improved(ground, few)));
+    if is_small(ground.task) {
+        let few = helpers_on(ground, singles(ground, start, ALL, false), true);
+        ideas.push(("helpers on as few CPUs as they need", improved(ground, few)));
+    }
     let vcpus = ground.task.units.iter().filter(|unit| unit.kind == Kind::Vcpu).count();
     if ground.nodes > 1 || vcpus > ground.task.cpus.len() {
         let moved = singles(ground, start, &[Kind::Irq, Kind::Pmd], false);
