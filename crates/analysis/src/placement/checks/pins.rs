@@ -60,15 +60,22 @@ pub fn stacked(model: &Model) -> Vec<Hit> {
             if starves(first) || starves(thread) {
                 hit.severity = Severity::High;
             }
-            hit.changes.extend(apart(model, first, thread));
+            let parted = apart(model, first, thread).into_iter().filter(|change| !hit.changes.contains(change));
+            let parted: Vec<Change> = parted.collect();
+            hit.changes.extend(parted);
             hits.insert(vm.clone(), hit);
         }
     }
     let mut hits: Vec<Hit> = hits.into_values().collect();
     for hit in &mut hits {
-        let pairs: Vec<String> =
+        let mut cpus: Vec<String> =
             hit.evidence.iter().filter_map(|seen| Some(seen.what.split_once(':')?.0.to_owned())).collect();
-        hit.title = format!("{} of {} carry two vCPUs: {}", many(pairs.len() as u64, "CPU"), hit.subject, list(&pairs));
+        let stacked = cpus.len();
+        cpus.dedup();
+        let carry = if cpus.len() == 1 { "carries" } else { "carry" };
+        let vcpus = if stacked == cpus.len() { "two vCPUs" } else { "more than one vCPU" };
+        let subject = &hit.subject;
+        hit.title = format!("{} of {subject} {carry} {vcpus}: {}", many(cpus.len() as u64, "CPU"), list(&cpus));
         if hit.changes.is_empty() {
             hit.fix.push(format!(
                 "virsh vcpupin {} VCPU CPU --live   # no better place was found: fewer vCPUs, or share by intent",

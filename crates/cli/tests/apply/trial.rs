@@ -1,26 +1,13 @@
 //! `kvmscope apply --trial` for the kinds of changes that are not a thread's CPUs: a control group's, a policy, an
 //! interrupt's, a value below `/sys`. What else runs here decides how a trial ends; what is said must be what holds.
 
+use crate::{Running, said};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// A process that is ended with the test.
-struct Busy(Child);
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn busy() -> Busy {
-    Busy(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+fn busy() -> Running {
+    Running(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
 }
 
 /// The place of a report and a journal of the test's own.

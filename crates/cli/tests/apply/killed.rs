@@ -1,6 +1,7 @@
 //! `kvmscope apply` that ends where nobody planned it: killed between two changes, its disk full, its threads gone. What
 //! `kvmscope undo` leaves must be what was.
 
+use crate::{Running, cpus_of, places, said};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,40 +11,8 @@ use std::time::{Duration, Instant};
 /// How long a step may take to come.
 const COMES: Duration = Duration::from_secs(30);
 
-/// A process that is ended with the test.
-struct Sleeper(Child);
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn sleepers(count: usize) -> Vec<Sleeper> {
-    (0..count).map(|_| Sleeper(Command::new("sleep").arg("120").spawn().unwrap())).collect()
-}
-
-/// The CPU list in force, as the kernel says it.
-fn cpus_of(pid: u32) -> String {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    line.trim().to_owned()
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-/// The first CPU that this machine lets us use, and all of them; `None` where there is one only, or no root.
-fn places(test: &str) -> Option<(String, String)> {
-    let own = cpus_of(std::process::id());
-    let first: String = own.chars().take_while(char::is_ascii_digit).collect();
-    if !rustix::process::geteuid().is_root() || first == own {
-        println!("skipped: {test}: it needs root and two CPUs");
-        return None;
-    }
-    Some((first, own))
+fn sleepers(count: usize) -> Vec<Running> {
+    (0..count).map(|_| Running(Command::new("sleep").arg("120").spawn().unwrap())).collect()
 }
 
 /// A directory with a report, a journal, and programs that come before all others.
@@ -89,7 +58,7 @@ impl Place {
     }
 }
 
-fn moved(sleeper: &Sleeper, from: &str, cpus: &str) -> Value {
+fn moved(sleeper: &Running, from: &str, cpus: &str) -> Value {
     json!({"type": "TaskAffinity", "tid": sleeper.0.id(), "cpus": cpus, "from": from})
 }
 
@@ -162,7 +131,7 @@ fn killed_at_any_moment_it_is_undone_exactly() {
     let changes: Vec<Value> = threads.iter().map(|thread| moved(thread, &all, &first)).collect();
     let place = Place::new(&changes);
     let journal = place.at("journal");
-    let has_moved = |thread: &Sleeper| cpus_of(thread.0.id()) == first;
+    let has_moved = |thread: &Running| cpus_of(thread.0.id()) == first;
     let mut midway = 0;
     for which in [0, 5, 11, 17, 23] {
         let mut apply = place.apply(&journal).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

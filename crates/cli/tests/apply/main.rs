@@ -1,21 +1,25 @@
 //! `kvmscope apply` and `undo` on threads of a process of the test's own.
 
+mod killed;
+mod libvirt;
+mod trial;
+
 use serde_json::json;
 use std::path::Path;
 use std::process::{Child, Command, Output};
 
 /// A process that is ended with the test.
-struct Sleeper(Child);
+struct Running(Child);
 
-impl Drop for Sleeper {
+impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-fn started(program: &str, arguments: &[&str]) -> Sleeper {
-    Sleeper(Command::new(program).args(arguments).spawn().unwrap())
+fn started(program: &str, arguments: &[&str]) -> Running {
+    Running(Command::new(program).args(arguments).spawn().unwrap())
 }
 
 /// The CPU list in force, as the kernel says it.
