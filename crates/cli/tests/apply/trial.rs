@@ -4,7 +4,7 @@
 use crate::{Running, said};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 fn busy() -> Running {
     Running(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
