@@ -42,6 +42,10 @@ pub fn section(models: &[Model]) -> Section {
     }
     section.figures = models.iter().filter_map(figure::topology).collect();
     section.unknown = models.iter().flat_map(unknown).collect();
+    if vms(models) == 0 {
+        // Nobody has a place to choose: the tables stay for programs, and are no news for people.
+        section.tables.iter_mut().filter(|table| table.name != "threads").for_each(|table| table.shown = None);
+    }
     section
 }
 
@@ -89,10 +93,13 @@ fn about(model: &Model) -> Vec<String> {
     lines
 }
 
+fn vms(models: &[Model]) -> usize {
+    models.iter().map(|model| model.machine.domains.len()).sum()
+}
+
 /// The answer as a person would say it.
 fn summary(models: &[Model], section: &Section) -> String {
-    let vms: usize = models.iter().map(|model| model.machine.domains.len()).sum();
-    if vms == 0 {
+    if vms(models) == 0 {
         return "No VM was found, so no thread of one can be in another's way.".to_owned();
     }
     let mut sentences = Vec::new();
