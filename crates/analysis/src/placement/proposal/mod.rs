@@ -51,7 +51,21 @@ impl Proposal {
 
     fn improving(&self) -> impl Iterator<Item = &Plan> {
         let now = self.now().map_or(f64::INFINITY, |plan| plan.score.total);
-        self.plans.iter().filter(move |plan| plan.score.total < now - 1e-9)
+        self.plans.iter().filter(move |plan| plan.score.total < now - 1e-9 && !self.crowds(plan))
+    }
+
+    /// True if more vCPUs and polling threads would share a CPU than now, and nothing that is known to be missing is won by
+    /// it: nearer memory is no reason to give up a CPU of one's own.
+    fn crowds(&self, plan: &Plan) -> bool {
+        self.now()
+            .is_some_and(|now| self.sharing(plan) > self.sharing(now) && self.missing(plan) > self.missing(now) - 0.01)
+    }
+
+    /// vCPUs and polling threads that share a CPU with any other unit but the kernel's own work.
+    fn sharing(&self, plan: &Plan) -> usize {
+        let units = || (0..plan.places.len()).filter(|unit| self.task.units[*unit].kind != Kind::Housekeeping);
+        let pinned = units().filter(|unit| self.task.units[*unit].kind.is_pinned());
+        pinned.filter(|one| units().any(|other| other != *one && plan.places[other].meets(&plan.places[*one]))).count()
     }
 
     /// The plan that moves helpers and nothing else, where it is better than now.
@@ -87,6 +101,9 @@ impl Proposal {
         }
         if gain <= 0.0 {
             return format!("rejected: {:.0} points worse than now", -gain);
+        }
+        if self.crowds(plan) {
+            return format!("rejected: {gain:.0} points better than now, but more vCPUs would share a CPU");
         }
         let best = self.plans.iter().map(|plan| plan.score.total).fold(f64::INFINITY, f64::min);
         let shown = self.better().iter().position(|shown| shown.places == plan.places);
