@@ -41,6 +41,9 @@ struct Shop {
     /// The next job of each sequence that waits for the consumer to catch up.
     resting: Vec<Option<Job>>,
     spares: Vec<Batch>,
+    /// Workers that sleep, and whether the consumer does: to wake somebody costs a system call, whether or not it is heard.
+    idle: usize,
+    consumer_waits: bool,
     closed: bool,
 }
 
@@ -154,7 +157,13 @@ impl Shared<'_> {
 
     fn queue(&self, shop: &mut Shop, job: Job) {
         shop.queue.push_back(job);
-        self.work.notify_one();
+        self.wake_worker(shop);
+    }
+
+    fn wake_worker(&self, shop: &Shop) {
+        if shop.idle > 0 {
+            self.work.notify_one();
+        }
     }
 
     /// Does `job` without holding `shop`, then makes what follows of it a job.
@@ -194,10 +203,17 @@ fn work(shared: &Shared<'_>) {
         shop = match shop.queue.pop_front() {
             Some(job) => {
                 let shop = shared.do_job(shop, job, &mut scratch);
-                shared.done.notify_one();
+                if shop.consumer_waits {
+                    shared.done.notify_one();
+                }
                 shop
             }
-            None => shared.work.wait(shop).unwrap_or_else(|poisoned| poisoned.into_inner()),
+            None => {
+                shop.idle += 1;
+                let mut shop = shared.work.wait(shop).unwrap_or_else(|poisoned| poisoned.into_inner());
+                shop.idle -= 1;
+                shop
+            }
         };
     }
 }
@@ -233,7 +249,7 @@ impl Decoders<'_, '_> {
         for number in progress.queued..until {
             shop.queue.push_back(Job { lane, number });
             if shop.queue.len() >= self.shared.wake_at {
-                self.shared.work.notify_one();
+                self.shared.wake_worker(&shop);
             }
         }
         progress.queued = progress.queued.max(until);
@@ -254,11 +270,16 @@ impl Decoders<'_, '_> {
             shop = match shop.queue.remove(own) {
                 Some(job) => {
                     if !shop.queue.is_empty() {
-                        self.shared.work.notify_one();
+                        self.shared.wake_worker(&shop);
                     }
                     self.shared.do_job(shop, job, &mut self.scratch)
                 }
-                None => self.shared.done.wait(shop).unwrap_or_else(|poisoned| poisoned.into_inner()),
+                None => {
+                    shop.consumer_waits = true;
+                    let mut shop = self.shared.done.wait(shop).unwrap_or_else(|poisoned| poisoned.into_inner());
+                    shop.consumer_waits = false;
+                    shop
+                }
             };
         }
     }
