@@ -81,11 +81,11 @@ impl Ledger {
     #[inline]
     pub fn settle(&mut self, level: Lv, cx: &mut Cx<'_, impl Sink>) {
         self.settled = Some(level);
-        let mut open = std::mem::take(&mut self.open);
-        for (label, from_ns, to_ns) in open.drain(..) {
+        for place in 0..self.open.len() {
+            let (label, from_ns, to_ns) = self.open[place];
             self.give(label, level, (from_ns, to_ns), cx);
         }
-        self.open = open;
+        self.open.clear();
     }
 
     /// True if nothing waits for its level.

@@ -154,8 +154,10 @@ impl Thread {
 
     /// `kvm_entry` (T1 to T5).
     pub fn entry(&mut self, now_ns: u64, rip: Option<u64>, cx: &mut Cx<'_, impl Sink>) {
-        let now_ns = self.arrive(now_ns, cx);
+        self.is_on_cpu(cx);
+        // What this tells of the exit's level is told first, so that the piece that ends here need not wait for it.
         self.resolve(Position::Other, cx);
+        let now_ns = self.close(now_ns, cx);
         if self.mode == Mode::Guest {
             cx.doubts.entry_entry += 1; // T4: the earlier interval stands
             self.ledger.settle(self.lvl, cx);
@@ -271,12 +273,18 @@ impl Thread {
     /// Everything a KVM event of this thread starts with: it is on a CPU, and the piece before it ends.
     #[inline]
     fn arrive(&mut self, now_ns: u64, cx: &mut Cx<'_, impl Sink>) -> u64 {
+        self.is_on_cpu(cx);
+        self.close(now_ns, cx)
+    }
+
+    /// A KVM event of this thread happens: it is on a CPU.
+    #[inline]
+    fn is_on_cpu(&mut self, cx: &mut Cx<'_, impl Sink>) {
         if self.off.is_some() {
             // Its switch-in was not seen; nothing tells how long it has been running.
             self.missed_switch(cx);
         }
         self.is_vcpu = true;
-        self.close(now_ns, cx)
     }
 
     /// An event of KVM's own work: whatever ran before ran at `level`.
