@@ -13,6 +13,7 @@ pub mod gauges;
 pub mod histogram;
 pub mod level;
 pub mod number;
+pub mod parallel;
 pub mod problem;
 pub mod recording;
 pub mod section;

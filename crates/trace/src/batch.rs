@@ -1,22 +1,31 @@
 //! Decoded events of one piece of a trace, as columns.
 //!
 //! ```text
-//! rows                                          values
-//! { time 100, kind 0, cpu 1, tid 170, start 0 } -> [ mask | field 0 | field 1 | ... ]
-//! { time 180, kind 3, cpu 1, tid 170, start 9 } -> [ mask | field 0 ]
+//! rows                                                      values
+//! { time 100, kind 0, cpu 1, tid 170, STORED, start 0 }  -> [ mask | field 0 | field 1 | ... ]
+//! { time 180, kind 3, cpu 1, tid 170, layout 2, start 96 }  records
+//!                                        |         '------> [ .. the record as it was written .. ]
+//!                                        '--> layouts[2]: where in it the fields lie
 //! ```
-//! What every event has stands in one row, because it is read together; values differ in number from kind to kind.
-//! `mask` has bit i set if the event has the i-th wanted field; an absent field's value is 0. Text and byte arrays are
-//! handles into `bytes`. A batch is filled by one thread, read by another, and used again.
+//! What every event has stands in one row, because it is read together. Fields are stored as values, or stay in the
+//! record until they are asked for, where all of them have fixed places there. `mask` has bit i set if the event has
+//! the i-th wanted field; an absent field's value is 0. Text and byte arrays are handles into `bytes`. A batch is
+//! filled by one thread, read by another, and used again.
 
 use crate::column::Column;
+use crate::in_place::{Fields, InPlace};
+use crate::load::WINDOW_BYTES;
 use base::Problem;
+use std::sync::Arc;
 
 /// Position of an event's kind in the [`Request`](crate::Request).
 pub type Kind = u16;
 
 /// The kind of a record that stands for lost events: field 0 is their number (0: unknown), field 1 the bytes.
 pub const LOST: Kind = Kind::MAX;
+
+/// The `layout` of an event whose fields are stored as values.
+pub const STORED: u16 = u16::MAX;
 
 /// The thread of an event, where the trace does not say it.
 pub const NO_TID: i32 = -1;
@@ -30,10 +39,12 @@ pub struct Row {
     pub cpu: u32,
     /// Thread that was running, or [`NO_TID`].
     pub tid: i32,
-    /// Where its mask and values start in `values`.
+    /// Where its mask and values start in `values`, or its record in `records`.
     pub start: u32,
     /// Its kind.
     pub kind: Kind,
+    /// [`STORED`], or the place in `layouts` of what tells where its fields lie in its record.
+    pub layout: u16,
 }
 
 /// Events of one piece, in the order in which they stand there.
@@ -45,6 +56,10 @@ pub struct Batch {
     pub values: Column<u64>,
     /// Contents of text and byte fields.
     pub bytes: Vec<u8>,
+    /// Records whose fields were left in place, and [`PADDING_BYTES`](crate::in_place::PADDING_BYTES) behind them.
+    pub records: Vec<u8>,
+    /// Where fields lie in those records.
+    pub layouts: Arc<[InPlace]>,
     /// How many events of each of `Facts::event_types` the piece holds, wanted or not.
     pub tally: Vec<u32>,
     /// Events whose kind no description names.
@@ -63,6 +78,7 @@ impl Batch {
         self.rows.clear();
         self.values.clear();
         self.bytes.clear();
+        self.records.clear();
         self.tally.clear();
         self.tally.resize(event_types, 0);
         self.unknown = 0;
@@ -105,7 +121,7 @@ impl Batch {
     /// Starts a wanted event whose mask and values follow.
     #[inline]
     pub fn row(&mut self, time_ns: u64, kind: Kind, cpu: u32, tid: i32) {
-        self.rows.push(Row { time_ns, kind, cpu, tid, start: self.values.len() as u32 });
+        self.rows.push(Row { time_ns, kind, cpu, tid, start: self.values.len() as u32, layout: STORED });
     }
 
     /// Starts a wanted event whose values follow by [`Batch::value`] and [`Batch::handle`].
@@ -134,10 +150,22 @@ impl Batch {
         self.value(bytes);
     }
 
+    /// The fields of the event in `row`.
+    #[inline(always)]
+    pub fn fields(&self, row: &Row) -> Fields<'_> {
+        let start = row.start as usize;
+        if let Some(layout) = self.layouts.get(usize::from(row.layout))
+            && let Some(window) = self.records.get(start..start + WINDOW_BYTES).and_then(<[u8]>::first_chunk)
+        {
+            return Fields::InPlace { layout, window };
+        }
+        let (mask, values) = self.values[start..].split_first().map_or((0, &[][..]), |(mask, rest)| (*mask, rest));
+        Fields::Stored { mask, values, bytes: &self.bytes }
+    }
+
     /// The content that a text or bytes value stands for.
     pub fn content(&self, handle: u64) -> &[u8] {
-        let (at, length) = ((handle >> 32) as usize, (handle & 0xffff_ffff) as usize);
-        self.bytes.get(at..at + length).unwrap_or_default()
+        crate::in_place::content(&self.bytes, handle)
     }
 }
 

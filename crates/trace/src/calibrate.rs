@@ -10,8 +10,7 @@
 use crate::batch::Batch;
 use crate::lane::{Pieces, Reading, Scratch, Source, Trace};
 use crate::request::{Request, Wanted};
-use base::{Clock, ClockSource};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use base::{Clock, ClockSource, parallel};
 
 /// Events whose field is CLOCK_MONOTONIC in ns.
 const WITNESSES: &[(&str, &str)] = &[("hrtimer_expire_entry", "now")];
@@ -71,23 +70,15 @@ fn of_pieces(lanes: &[Box<dyn Pieces + '_>], most: usize, event_types: usize) ->
     let all = lanes.iter().enumerate();
     let jobs: Vec<(usize, usize)> =
         all.flat_map(|(lane, pieces)| spread(pieces.count(), most).map(move |at| (lane, at))).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let (mut batch, mut scratch, mut points) = (Batch::default(), Scratch::default(), Vec::new());
-        while let Some((lane, at)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            batch.clear(event_types);
-            lanes[*lane].decode(*at, &mut scratch, &mut batch);
-            collect(&batch, &mut points);
-        }
+    let points = |(batch, scratch): &mut (Batch, Scratch), job: usize| {
+        let (lane, at) = jobs[job];
+        let mut points = Vec::new();
+        batch.clear(event_types);
+        lanes[lane].decode(at, scratch, batch);
+        collect(batch, &mut points);
         points
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
-    std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut points = work();
-        points.extend(helpers.into_iter().filter_map(|helper| helper.join().ok()).flatten());
-        points
-    })
+    parallel::map_with(jobs.len(), Default::default, points).concat()
 }
 
 /// Up to `most` indices below `count`, the first and the last among them.
@@ -97,12 +88,8 @@ fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
 }
 
 fn collect(batch: &Batch, points: &mut Vec<(u64, u64)>) {
-    for at in 0..batch.len() {
-        let start = batch.rows[at].start as usize;
-        if batch.rows[at].kind != crate::batch::LOST && batch.values[start] & 1 == 1 {
-            points.push((batch.rows[at].time_ns, batch.values[start + 1]));
-        }
-    }
+    let rows = batch.rows.iter().filter(|row| row.kind != crate::batch::LOST);
+    points.extend(rows.filter_map(|row| Some((row.time_ns, batch.fields(row).get(0)?))));
 }
 
 /// Median slope between points half the list apart.

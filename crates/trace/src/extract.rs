@@ -1,14 +1,16 @@
 //! What is wanted of a record, taken out of it.
 //!
 //! ```text
-//! EventFormat + Wanted --compile--> steps      record --fill--> [ mask | value | value | ... ]
+//! EventFormat + Wanted --compile--> steps      record --add-->  [ mask | value | value | ... ]
 //! ```
-//! Compiled once for each event, and applied to every record without a lookup. Integers are loads of one shape
-//! (`load.rs`), as long as enough bytes follow the record's start.
+//! Compiled once for each event, and applied to every record without a lookup. Where all fields have fixed places, they
+//! need not be taken out before they are asked for: see [`Extract::in_place`].
 
-use crate::batch::{Batch, store};
+use crate::batch::store;
+use crate::column::Column;
 use crate::format::{Endian, EventFormat, Field, Storage};
-use crate::load::{Load, Window};
+use crate::in_place::{Content, InPlace, up_to_nul};
+use crate::load::Load;
 use crate::request::Wanted;
 
 /// A format compiled for the fields somebody wants.
@@ -16,14 +18,6 @@ use crate::request::Wanted;
 pub struct Extract {
     endian: Endian,
     steps: Vec<Step>,
-    /// The steps as loads, where all are integers.
-    loads: Option<Vec<Load>>,
-    /// The same step by step, where they are not.
-    some_loads: Vec<Option<Load>>,
-    /// Mask of an event that is long enough for all steps.
-    mask: u64,
-    /// Shortest record for which `mask` holds.
-    needs_bytes: usize,
 }
 
 /// How one value is taken out of a record.
@@ -43,64 +37,27 @@ impl Extract {
         positions.truncate(positions.iter().rposition(Option::is_some).map_or(0, |last| last + 1));
         let steps: Vec<Step> =
             positions.iter().map(|at| at.map_or(Step::Absent, |at| step(&format.fields[at]))).collect();
-        let mask = positions.iter().enumerate().fold(0, |mask, (bit, at)| mask | u64::from(at.is_some()) << bit);
-        let needs_bytes = positions.iter().flatten().map(|at| &format.fields[*at]).map(Field::end).max().unwrap_or(0);
-        let some_loads: Vec<Option<Load>> = steps.iter().map(|step| step.load(endian)).collect();
-        let loads = some_loads.iter().copied().collect();
-        Self { endian, steps, loads, some_loads, mask, needs_bytes }
+        Self { endian, steps }
     }
 
-    /// How many words an event takes: its mask and its values.
-    #[inline]
-    pub fn words(&self) -> usize {
-        1 + self.steps.len()
-    }
-
-    /// Stores mask and wanted values of the record with which `window` begins into `words`, which are as many as
-    /// [`Extract::words`] says; contents go into `bytes`.
-    #[inline]
-    pub fn fill<const BIG: bool>(
-        &self,
-        record: &[u8],
-        window: Option<&Window>,
-        words: &mut [u64],
-        bytes: &mut Vec<u8>,
-    ) {
-        let whole = window.filter(|_| record.len() >= self.needs_bytes);
-        let (Some(window), Some((mask, values))) = (whole, words.split_first_mut()) else {
-            return self.step_by_step(record, words, bytes);
-        };
-        *mask = self.mask;
-        match &self.loads {
-            Some(loads) => values.iter_mut().zip(loads).for_each(|(value, load)| *value = load.value::<BIG>(window)),
-            None => {
-                for ((value, load), step) in values.iter_mut().zip(&self.some_loads).zip(&self.steps) {
-                    *value = match load {
-                        Some(load) => load.value::<BIG>(window),
-                        None => self.value(step, record, bytes),
-                    };
-                }
-            }
+    /// The same for fields that stay in the record; `None` if one of them has no fixed place near its start, or is
+    /// big-endian.
+    pub fn in_place(&self) -> Option<InPlace> {
+        let loads = self.steps.iter().map(Step::load).collect::<Option<Vec<Load>>>()?;
+        let contents = self.steps.iter().map(Step::content).collect();
+        if self.endian == Endian::Big {
+            return None;
         }
+        InPlace::new(&loads, contents, self.steps.iter().map(Step::end).max().unwrap_or(0))
     }
 
-    /// Adds mask and wanted values of `record` to `batch`, as those of the event begun last.
-    pub fn add(&self, record: &[u8], batch: &mut Batch) {
-        let Batch { values, bytes, .. } = batch;
-        self.step_by_step(record, values.room(self.words()), bytes);
-        values.advance(self.words());
-    }
-
-    /// The same as [`Extract::fill`] for text, for a record that is too short, and for one with nothing behind it.
-    fn step_by_step(&self, record: &[u8], words: &mut [u64], bytes: &mut Vec<u8>) {
-        let fits = |step: &Step| match *step {
-            Step::Absent => false,
-            Step::Integer { offset, size, .. } | Step::Fixed { offset, size, .. } => offset + size <= record.len(),
-            Step::Located { offset, .. } => offset + 4 <= record.len(),
-        };
+    /// Adds mask and wanted values of `record` to `values`, and contents to `bytes`.
+    #[inline(never)]
+    pub fn add(&self, record: &[u8], values: &mut Column<u64>, bytes: &mut Vec<u8>) {
+        let fits = |step: &Step| !matches!(step, Step::Absent) && step.end() <= record.len();
         let mask = self.steps.iter().enumerate().fold(0, |mask, (bit, step)| mask | u64::from(fits(step)) << bit);
-        let all = std::iter::once(mask).chain(self.steps.iter().map(|step| self.value(step, record, bytes)));
-        words.iter_mut().zip(all).for_each(|(word, value)| *word = value);
+        values.push(mask);
+        self.steps.iter().for_each(|step| values.push(self.value(step, record, bytes)));
     }
 
     /// What `step` takes out of `record`; 0 or empty where the record is too short.
@@ -124,15 +81,30 @@ impl Extract {
 }
 
 impl Step {
-    /// The same as a load; `None` for what is no integer, or lies too far from the record's start.
-    fn load(self, endian: Endian) -> Option<Load> {
-        match self {
+    /// Bytes that a record has at least if it has the field.
+    fn end(&self) -> usize {
+        match *self {
+            Step::Absent => 0,
+            Step::Integer { offset, size, .. } | Step::Fixed { offset, size, .. } => offset + size,
+            Step::Located { offset, .. } => offset + 4,
+        }
+    }
+
+    /// Its integer, or the first bytes of its content, as a load; `None` for what has no fixed place near the record's
+    /// start.
+    fn load(&self) -> Option<Load> {
+        match *self {
             Step::Absent => Some(Load::ABSENT),
-            Step::Integer { offset, size, signed } => {
-                let bits = size as u8 * 8;
-                Load::new(offset, if endian == Endian::Little { 0 } else { 64 - bits }, bits, signed)
-            }
-            Step::Fixed { .. } | Step::Located { .. } => None,
+            Step::Integer { offset, size, signed } => Load::new(offset, 0, size as u8 * 8, signed),
+            Step::Fixed { offset, .. } => Load::new(offset, 0, 64, false),
+            Step::Located { .. } => None,
+        }
+    }
+
+    fn content(&self) -> Option<Content> {
+        match *self {
+            Step::Fixed { offset, size, chars } => Some(Content { offset, size, chars }),
+            _ => None,
         }
     }
 }
@@ -159,13 +131,10 @@ fn integer(endian: Endian, bytes: &[u8], signed: bool) -> u64 {
     }
 }
 
-fn up_to_nul(bytes: &[u8]) -> &[u8] {
-    memchr::memchr(0, bytes).map_or(bytes, |end| &bytes[..end])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::Batch;
 
     #[test]
     fn values_come_in_the_order_asked_for_and_short_records_lose_only_what_they_lack() {
@@ -182,11 +151,11 @@ mod tests {
         record[28..32].copy_from_slice(&(3u32 << 16 | 42).to_le_bytes());
         record.extend_from_slice(b"ab\0");
         let mut batch = Batch::default();
-        extract.add(&record, &mut batch);
+        extract.add(&record, &mut batch.values, &mut batch.bytes);
         assert_eq!((batch.values[0], batch.values[1] as i64), (0b1101, -2));
         assert_eq!((batch.content(batch.values[3]), batch.content(batch.values[4])), (&b"idle"[..], &b"ab"[..]));
         batch.clear(0);
-        extract.add(&record[..26], &mut batch);
+        extract.add(&record[..26], &mut batch.values, &mut batch.bytes);
         assert_eq!(batch.values[0], 0b0100, "only comm fits");
     }
 }

@@ -110,8 +110,6 @@ pub trait Pieces: Send + Sync {
 /// Memory that a decoding thread uses again and again.
 #[derive(Default)]
 pub struct Scratch {
-    /// Decompressed bytes.
-    pub bytes: Vec<u8>,
     /// zstd's state, made at first use.
     pub zstd: Option<zstd::bulk::Decompressor<'static>>,
 }

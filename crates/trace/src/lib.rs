@@ -19,6 +19,7 @@ pub mod error;
 pub mod extract;
 pub mod facts;
 pub mod format;
+pub mod in_place;
 pub mod lane;
 pub mod load;
 pub mod open;

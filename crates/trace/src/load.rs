@@ -40,15 +40,36 @@ impl Load {
         (byte < REACH).then_some(Load { byte: byte as u8, shift, keep, sign })
     }
 
-    /// The value; `BIG`: the bytes come most significant first.
+    /// The same for a load of shift 0, least significant byte first.
     #[inline(always)]
-    pub fn value<const BIG: bool>(self, window: &Window) -> u64 {
+    pub fn value_of_whole_bytes(self, window: &Window) -> u64 {
+        self.kept(u64::from_le_bytes(self.raw(window)))
+    }
+
+    #[inline(always)]
+    fn raw(self, window: &Window) -> [u8; LOAD_BYTES] {
         let mut raw = [0; LOAD_BYTES];
         let from = usize::from(self.byte) % REACH;
         raw.copy_from_slice(&window[from..from + LOAD_BYTES]);
-        let raw = if BIG { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) };
-        let value = (raw >> (self.shift & 63)) & self.keep;
-        (value ^ self.sign).wrapping_sub(self.sign)
+        raw
+    }
+
+    #[inline(always)]
+    fn kept(self, value: u64) -> u64 {
+        ((value & self.keep) ^ self.sign).wrapping_sub(self.sign)
+    }
+
+    /// True for [`Load::ABSENT`].
+    #[inline(always)]
+    pub fn is_absent(self) -> bool {
+        self.keep == 0
+    }
+
+    /// The value; `BIG`: the bytes come most significant first.
+    #[inline(always)]
+    pub fn value<const BIG: bool>(self, window: &Window) -> u64 {
+        let raw = if BIG { u64::from_be_bytes } else { u64::from_le_bytes }(self.raw(window));
+        self.kept(raw >> (self.shift & 63))
     }
 }
 

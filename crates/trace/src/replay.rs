@@ -10,6 +10,7 @@
 
 use crate::batch::{Batch, Kind, LOST, Row};
 use crate::decoders::Decoders;
+use crate::in_place::Fields;
 use crate::lane::{Reading, Trace};
 use crate::request::Request;
 use base::{Clock, Problems};
@@ -32,16 +33,14 @@ pub struct Event<'b> {
     pub tid: i32,
     /// The lane it came from.
     pub lane: usize,
-    mask: u64,
-    values: &'b [u64],
-    batch: &'b Batch,
+    fields: Fields<'b>,
 }
 
 impl<'b> Event<'b> {
     /// Value of the `field`-th wanted field, if the event has it.
     #[inline(always)]
     pub fn get(&self, field: usize) -> Option<u64> {
-        (self.mask >> field & 1 == 1).then(|| self.values[field])
+        self.fields.get(field)
     }
 
     /// Value of the `field`-th wanted field, 0 if the event does not have it.
@@ -52,7 +51,7 @@ impl<'b> Event<'b> {
 
     /// Content of a text or bytes field.
     pub fn content(&self, field: usize) -> Option<&'b [u8]> {
-        self.get(field).map(|handle| self.batch.content(handle))
+        self.fields.content(field)
     }
 
     /// True for a record that stands for lost events.
@@ -163,9 +162,12 @@ fn merge(decoders: &mut Decoders<'_, '_>, totals: &mut Totals, listener: &mut im
         let next = order.as_slice().iter().skip(1).take(2).map(|Reverse(next)| *next).min();
         let Some(mut first) = order.peek_mut() else { return };
         let Reverse((time_ns, lane)) = &mut *first;
-        let end_ns = next.map_or(u64::MAX, |(next_ns, next_lane)| next_ns.saturating_add(u64::from(*lane < next_lane)));
+        // Of two at the same time the lower lane goes first. This one is the earliest, so that it is told at least one.
+        let until_ns =
+            |(next_ns, next_lane): (u64, usize)| if *lane < next_lane { next_ns } else { next_ns.saturating_sub(1) };
+        let until_ns = next.map_or(u64::MAX, until_ns);
         let head = &mut heads[*lane];
-        head.tell_until(end_ns, *lane, listener);
+        head.tell(until_ns, *lane, listener);
         if head.at < head.batch.len() {
             *time_ns = head.next_ns();
         } else {
@@ -205,34 +207,34 @@ impl Head {
         if row.kind == LOST { self.last_ns } else { row.time_ns }
     }
 
-    /// Tells the events before `end_ns`.
+    /// Tells the events up to `until_ns`.
     #[inline(always)]
-    fn tell_until(&mut self, end_ns: u64, lane: usize, listener: &mut impl Listener) {
-        let Self { batch, at, last_ns } = self;
-        let (rows, values) = (&batch.rows[*at..], &batch.values[..]);
-        let mut before_ns = *last_ns;
-        let mut told = 0;
-        for row in rows {
-            let mut time_ns = row.time_ns;
-            let mut until_ns = time_ns;
+    fn tell(&mut self, until_ns: u64, lane: usize, listener: &mut impl Listener) {
+        let rows = &self.batch.rows[self.at..];
+        let mut left = rows;
+        while let [row, behind @ ..] = left {
+            let mut times = (row.time_ns, row.time_ns);
             if row.kind == LOST {
-                until_ns = lost_until_ns(before_ns, &rows[told..]);
-                time_ns = before_ns;
+                let before_ns = last_told_ns(&rows[..rows.len() - left.len()], self.last_ns);
+                times = (before_ns, lost_until_ns(before_ns, left));
             }
-            // An event at the very end of time is told all the same.
-            if time_ns >= end_ns && time_ns != u64::MAX {
+            if times.0 > until_ns {
                 break;
             }
-            before_ns = time_ns;
-            told += 1;
-            let (mask, values) =
-                values[row.start as usize..].split_first().map_or((0, &[][..]), |(mask, rest)| (*mask, rest));
-            let Row { kind, cpu, tid, .. } = *row;
-            listener.event(&Event { time_ns, until_ns, kind, cpu, tid, lane, mask, values, batch });
+            left = behind;
+            let ((time_ns, until_ns), Row { kind, cpu, tid, .. }) = (times, *row);
+            listener.event(&Event { time_ns, until_ns, kind, cpu, tid, lane, fields: self.batch.fields(row) });
         }
-        *at += told;
-        *last_ns = before_ns;
+        let told = rows.len() - left.len();
+        self.last_ns = last_told_ns(&rows[..told], self.last_ns);
+        self.at += told;
     }
+}
+
+/// When the last event of `told` happened; losses are told at the time of the event before them, here that at `before_ns`.
+#[inline]
+fn last_told_ns(told: &[Row], before_ns: u64) -> u64 {
+    told.iter().rev().find(|row| row.kind != LOST).map_or(before_ns, |row| row.time_ns)
 }
 
 /// When the loss that `rows` begin with was over: as its reader says, else by the next event of the lane.

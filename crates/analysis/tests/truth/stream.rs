@@ -4,6 +4,7 @@
 use kvmscope_analysis::shared::roles;
 use std::path::{Path, PathBuf};
 use trace::batch::Batch;
+use trace::batch::STORED;
 use trace::lane::{Lane, Source};
 use trace::{Facts, Reading, Trace};
 
@@ -58,7 +59,7 @@ impl Stream {
         assert_eq!(self.lanes.len(), 1, "positions count along one CPU's events");
         let mut index = 0;
         let edit = |batch: &Batch| {
-            let mut edited = Batch { bytes: batch.bytes.clone(), tally: batch.tally.clone(), ..Batch::default() };
+            let mut edited = without_events(batch);
             for at in 0..batch.len() {
                 if keep(index, batch.rows[at].time_ns, &mut edited) {
                     copy_event(batch, at, &mut edited);
@@ -73,15 +74,26 @@ impl Stream {
 
 fn copy_event(from: &Batch, at: usize, to: &mut Batch) {
     let row = from.rows[at];
-    let start = row.start as usize;
-    let end = from.rows.get(at + 1).map_or(from.values.len(), |next| next.start as usize);
-    to.begin(row.time_ns, row.kind, row.cpu, row.tid, from.values[start]);
-    from.values[start + 1..end].iter().for_each(|value| to.value(*value));
+    if row.layout == STORED {
+        let start = row.start as usize;
+        let next = from.rows[at + 1..].iter().find(|next| next.layout == STORED);
+        let end = next.map_or(from.values.len(), |next| next.start as usize);
+        to.begin(row.time_ns, row.kind, row.cpu, row.tid, from.values[start]);
+        from.values[start + 1..end].iter().for_each(|value| to.value(*value));
+    } else {
+        to.rows.push(row);
+    }
     to.saw_time(row.time_ns);
 }
 
+/// A batch for events of `batch`, which it has none of yet.
+fn without_events(batch: &Batch) -> Batch {
+    let (bytes, records) = (batch.bytes.clone(), batch.records.clone());
+    Batch { bytes, records, layouts: batch.layouts.clone(), tally: batch.tally.clone(), ..Batch::default() }
+}
+
 fn copy(batch: &Batch) -> Batch {
-    let mut copied = Batch { bytes: batch.bytes.clone(), tally: batch.tally.clone(), ..Batch::default() };
+    let mut copied = without_events(batch);
     (0..batch.len()).for_each(|at| copy_event(batch, at, &mut copied));
     copied.span_ns = batch.span_ns;
     copied

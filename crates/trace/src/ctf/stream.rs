@@ -5,7 +5,7 @@ use super::machine::{Machine, Stop};
 use super::model::Role;
 use super::packet::Packet;
 use crate::Batch;
-use crate::batch::{NO_TID, Row};
+use crate::batch::{NO_TID, Row, STORED};
 use crate::lane::Sequence;
 use base::{Clock, Problem};
 use std::path::PathBuf;
@@ -220,7 +220,7 @@ impl Reader<'_> {
                 machine.role(Role::Tid).map(|tid| tid as i32)
             }
         };
-        batch.rows.push(Row { time_ns, kind, cpu, tid: tid.unwrap_or(NO_TID), start: start as u32 });
+        batch.rows.push(Row { time_ns, kind, cpu, tid: tid.unwrap_or(NO_TID), start: start as u32, layout: STORED });
         Ok(())
     }
 }

@@ -171,7 +171,8 @@ impl Cut<'_> {
         self.read = 0;
         let index = self.next;
         self.next += 1;
-        let Ok(pages) = self.pieces.pages(index, scratch) else {
+        let mut unpacked = Vec::new();
+        let Ok(pages) = self.pieces.pages(index, scratch, &mut unpacked) else {
             self.lost = true;
             return Ok(());
         };

@@ -2,6 +2,7 @@
 
 use super::cursor::Cursor;
 use crate::format::{Endian, EventFormat};
+use crate::in_place::PADDING_BYTES;
 use base::Problem;
 
 /// What reading the head of a file gives.
@@ -176,7 +177,8 @@ impl Compression {
                     Some(decompressor) => decompressor,
                     None => zstd.insert(zstd::bulk::Decompressor::new().map_err(|error| error.to_string())?),
                 };
-                out.reserve(size);
+                // Whoever reads records in place needs some more behind them.
+                out.reserve(size + PADDING_BYTES);
                 decompressor.decompress_to_buffer(packed, out).map_err(|error| error.to_string())?;
             }
         }

@@ -28,7 +28,7 @@ use crate::error::Error;
 use crate::facts::{Facts, Format};
 use crate::format::Endian;
 use crate::lane::{Lane, Reading, Source, Trace};
-use base::Clock;
+use base::{Clock, parallel};
 use index::{Index, Search};
 use layout::{Buffer, Layout};
 use memmap2::Mmap;
@@ -72,7 +72,8 @@ pub fn open(path: &Path) -> Result<TraceDat, Error> {
     let file = map(path)?;
     let layout = described(path, &file)?;
     let search = Search { file: 0, bytes: &file.bytes, name: &file.name, layout: &layout };
-    let index = |buffer: &Buffer| buffer.cpus.iter().map(|cpu| search.pieces(buffer, *cpu)).collect();
+    // Each chunk tells where the next one begins, which the memory is asked for one after the other: all CPUs at once.
+    let index = |buffer: &Buffer| parallel::map(buffer.cpus.len(), |at| search.pieces(buffer, buffer.cpus[at]));
     let indexes = layout.buffers.iter().map(index).collect();
     Ok(opened(path, vec![file], layout, indexes))
 }

@@ -70,18 +70,10 @@ pub fn head(page: &[u8], shape: &Shape) -> Option<PageHead> {
 pub struct Record<'p> {
     /// When, in ticks.
     pub ticks: u64,
-    /// Its bytes, and whatever follows them on the page.
-    pub rest: &'p [u8],
-    /// How many of them are its own.
-    pub length: usize,
-}
-
-impl<'p> Record<'p> {
-    /// Its own bytes.
-    #[inline(always)]
-    pub fn bytes(&self) -> &'p [u8] {
-        &self.rest[..self.length]
-    }
+    /// Its bytes.
+    pub bytes: &'p [u8],
+    /// How far before the end of the page's events it begins.
+    pub before_end: usize,
 }
 
 /// The data records of one page, in order.
@@ -136,7 +128,8 @@ impl<'p, const BIG: bool> Records<'p, BIG> {
                 if length < 4 || length > self.left.len() {
                     return (self.stopped(HEADER_BYTES, "a record inside its page"), None);
                 }
-                let record = Record { ticks: self.ticks, rest: &self.left[4..], length: length - 4 };
+                let record =
+                    Record { ticks: self.ticks, bytes: &self.left[4..length], before_end: self.left.len() - 4 };
                 (self.behind(length), Some(record))
             }
             (PADDING, Some(length)) if delta != 0 => {
@@ -195,13 +188,13 @@ impl<'p, const BIG: bool> Iterator for Records<'p, BIG> {
                 }
             }
             self.ticks = self.ticks.wrapping_add(u64::from(delta));
-            let (rest, length) = (self.left, 4 * type_len as usize);
-            let Some(left) = rest.get(length..) else {
+            let before_end = self.left.len();
+            let Some((bytes, left)) = self.left.split_at_checked(4 * type_len as usize) else {
                 *self = self.stopped(HEADER_BYTES, "a record inside its page");
                 return None;
             };
             self.left = left;
-            return Some(Record { ticks: self.ticks, rest, length });
+            return Some(Record { ticks: self.ticks, bytes, before_end });
         }
     }
 }
@@ -216,7 +209,7 @@ pub fn walk(page: &[u8], shape: &Shape, on_event: impl FnMut(u64, &[u8])) -> Pag
 
 fn walk_records<const BIG: bool>(mut records: Records<'_, BIG>, mut on_event: impl FnMut(u64, &[u8])) -> PageEnd {
     for record in &mut records {
-        on_event(record.ticks, record.bytes());
+        on_event(record.ticks, record.bytes);
     }
     records.end()
 }

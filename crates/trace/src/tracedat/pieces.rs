@@ -6,10 +6,10 @@ use super::TraceDat;
 use super::index::Index;
 use super::layout::{Buffer, Compression, Shape};
 use super::page;
-use super::plan::{Found, Plan, Survey};
+use super::plan::{Plan, Survey};
 use crate::batch::Batch;
-use crate::column::Column;
 use crate::format::Endian;
+use crate::in_place::PADDING_BYTES;
 use crate::lane::{Pieces, Scratch};
 use base::Problem;
 use std::slice::Chunks;
@@ -39,22 +39,27 @@ impl<'t> CpuPieces<'t> {
         self.index.places.iter().map(|place| place.stored as u64).sum()
     }
 
-    /// The pages of piece `index`, unpacked. The last page of a damaged file may be shorter than the others.
-    pub fn pages<'s>(&'s self, index: usize, scratch: &'s mut Scratch) -> Result<Chunks<'s, u8>, String> {
-        let Some(place) = self.index.places.get(index) else { return Ok([].chunks(self.index.page_size)) };
-        let stored = &self.file[place.offset..place.offset + place.stored];
-        let Some(compression) = self.packed else { return Ok(stored.chunks(self.index.page_size)) };
-        compression.unpack(stored, place.size, &mut scratch.zstd, &mut scratch.bytes)?;
-        Ok(scratch.bytes.chunks(self.index.page_size))
+    /// The pages of piece `index`, unpacked into `out`. The last page of a damaged file may be shorter than the others.
+    pub fn pages<'o>(
+        &self,
+        index: usize,
+        scratch: &mut Scratch,
+        out: &'o mut Vec<u8>,
+    ) -> Result<Chunks<'o, u8>, String> {
+        out.clear();
+        if let Some(place) = self.index.places.get(index) {
+            let stored = &self.file[place.offset..place.offset + place.stored];
+            self.packed.unwrap_or(Compression::None).unpack(stored, place.size, &mut scratch.zstd, out)?;
+        }
+        Ok(out.chunks(self.index.page_size))
     }
 
-    fn decode_page<const BIG: bool>(&self, page: &[u8], place: usize, found: &mut Column<Found>, batch: &mut Batch) {
+    fn decode_page<const BIG: bool>(&self, page: &[u8], at: usize, place: usize, batch: &mut Batch) {
         let plan = &*self.plan;
         if let Some(missed) = page::head(page, &self.shape).and_then(|head| head.missed.map(|n| (head.ticks, n))) {
             batch.lost(plan.ns(missed.0), self.index.cpu, missed.1, 0);
         }
-        let Survey { found: count, span, end } = plan.survey::<BIG>(page, &self.shape, found, batch);
-        plan.take::<BIG>(&page[..end.events_end], &found.room(count)[..count], self.index.cpu, batch);
+        let Survey { span, end } = plan.read::<BIG>(page, at, &self.shape, self.index.cpu, batch);
         for ticks in span.into_iter().flat_map(|(first, last)| [first, last]) {
             batch.saw_time(plan.ns(ticks));
         }
@@ -88,15 +93,15 @@ impl Pieces for CpuPieces<'_> {
         }
         let Some(place) = self.index.places.get(index) else { return };
         batch.read_bytes = place.stored as u64;
-        let mut found = Column::default();
-        match self.pages(index, scratch) {
+        let mut records = std::mem::take(&mut batch.records);
+        match self.pages(index, scratch, &mut records) {
             Ok(pages) => {
                 for (number, page) in pages.enumerate() {
-                    let page_offset = if self.packed.is_some() { 0 } else { number * self.index.page_size };
-                    let place = place.offset + page_offset;
+                    let at = number * self.index.page_size;
+                    let place = place.offset + if self.packed.is_some() { 0 } else { at };
                     match self.shape.endian {
-                        Endian::Little => self.decode_page::<false>(page, place, &mut found, batch),
-                        Endian::Big => self.decode_page::<true>(page, place, &mut found, batch),
+                        Endian::Little => self.decode_page::<false>(page, at, place, batch),
+                        Endian::Big => self.decode_page::<true>(page, at, place, batch),
                     }
                 }
             }
@@ -112,5 +117,8 @@ impl Pieces for CpuPieces<'_> {
                 batch.lost(0, self.index.cpu, 0, skipped);
             }
         }
+        records.resize(records.len() + PADDING_BYTES, 0);
+        batch.records = records;
+        batch.layouts = self.plan.layouts();
     }
 }

@@ -1,62 +1,71 @@
-//! What a request means for the records of a buffer, and how they are taken out of a page.
+//! What a request means for the records of a buffer, and how a page of them becomes rows.
 //!
 //! ```text
-//! page --survey--> counts of all records, places of the wanted ones --take--> rows and values
+//! page --> counts of all records, rows of the wanted ones      fields stay where they are, in the page (in_place.rs)
 //! ```
 
 use super::layout::{Layout, Shape};
-use super::page::{LEAST_RECORD_BYTES, PageEnd, Records};
-use crate::batch::{Batch, Kind, NO_TID, Row};
-use crate::column::Column;
+use super::page::{LEAST_RECORD_BYTES, PageEnd, Record, Records};
+use crate::batch::{Batch, Kind, NO_TID, Row, STORED};
 use crate::extract::Extract;
 use crate::facts::Facts;
+use crate::format::Endian;
+use crate::in_place::InPlace;
 use crate::request::Request;
 use base::Clock;
+use std::sync::Arc;
 
 /// An event that the file describes.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Position in `Facts::event_types`.
+    /// Position in `Facts::event_types`, or [`UNKNOWN`].
     event_type: u16,
-    /// Position in [`Plan::wanted`], if it is wanted.
-    wanted: Option<u16>,
+    /// Position in [`Plan::wanted`], or [`UNWANTED`].
+    wanted: u16,
+    /// Its kind, if it is wanted.
+    kind: Kind,
+    /// Position in [`Plan::layouts`]; [`STORED`] if its fields have to be taken out.
+    layout: u16,
+    /// The shortest record whose fields stay in place.
+    needs_bytes: usize,
 }
+
+/// The entry of an id that no format describes.
+const UNKNOWN: Entry =
+    Entry { event_type: u16::MAX, wanted: UNWANTED, kind: 0, layout: STORED, needs_bytes: usize::MAX };
+
+const UNWANTED: u16 = u16::MAX;
+
+/// Bytes of a record's head, of its id, and of its thread.
+const HEAD_BYTES: usize = 8;
+const ID_BYTES: usize = 2;
+const TID_BYTES: usize = 4;
 
 /// A request, compiled for the streams of one buffer.
 pub struct Plan {
     clock: Clock,
-    /// By event id; `None` for ids that no format describes.
-    events: Vec<Option<Entry>>,
-    /// What to take out of wanted records.
-    wanted: Vec<(Kind, Extract)>,
-    /// Most words that a wanted record takes in a batch.
-    most_words: usize,
-    /// Place of `common_pid`.
-    pid_offset: usize,
+    /// By event id.
+    events: Vec<Entry>,
+    /// What to take out of wanted records whose fields do not stay in place.
+    wanted: Vec<Extract>,
+    layouts: Arc<[InPlace]>,
     /// Place of `common_type`, which has had two bytes in every kernel that has ring-buffer pages.
     id_offset: usize,
+    /// Place of `common_pid`.
+    tid_offset: usize,
+    /// Both lie in a record's first eight bytes.
+    near: bool,
+    /// Where in the word that [`Plan::head`] gives.
+    id_shift: u32,
+    tid_shift: u32,
 }
 
-/// A wanted record of a page.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Found {
-    ticks: u64,
-    /// Bytes of the page from its start on.
-    left: u32,
-    /// Bytes that are its own.
-    length: u32,
-    /// Position in [`Plan::wanted`].
-    wanted: u16,
-}
-
-/// What a look over a page found.
+/// What a page says beside its records.
 #[derive(Debug, Clone, Copy)]
 pub struct Survey {
-    /// Wanted records.
-    pub found: usize,
-    /// Time of the first and last record, wanted or not, in ticks.
+    /// Time of the earliest and the latest record, wanted or not, in ticks.
     pub span: Option<(u64, u64)>,
-    /// What the page says beside its records.
+    /// Damage, and where it ends.
     pub end: PageEnd,
 }
 
@@ -64,28 +73,34 @@ impl Plan {
     /// Compiles `request` for the events that `layout` describes.
     pub fn compile(layout: &Layout, facts: &Facts, request: &Request, clock: Clock) -> Self {
         let ids = layout.formats.iter().map(|format| format.id as usize).filter(|id| *id <= usize::from(u16::MAX));
-        let mut events = vec![None; ids.max().map_or(0, |most| most + 1)];
-        let mut wanted = Vec::new();
+        let mut events = vec![UNKNOWN; ids.max().map_or(0, |most| most + 1)];
+        let (mut wanted, mut layouts) = (Vec::new(), Vec::new());
         for (position, (format, event)) in layout.formats.iter().zip(&facts.event_types).enumerate() {
-            let (Some(slot), Ok(event_type)) = (events.get_mut(format.id as usize), u16::try_from(position)) else {
+            let (Some(entry), Ok(event_type)) = (events.get_mut(format.id as usize), u16::try_from(position)) else {
                 continue;
             };
-            let kind = request.kind_of(event);
-            *slot = Some(Entry { event_type, wanted: kind.map(|_| wanted.len() as u16) });
-            wanted.extend(
-                kind.map(|kind| (kind as Kind, Extract::compile(format, &request.events[kind], layout.endian))),
-            );
+            *entry = Entry { event_type, ..UNKNOWN };
+            let Some(kind) = request.kind_of(event) else { continue };
+            let extract = Extract::compile(format, &request.events[kind], layout.endian);
+            (entry.kind, entry.wanted) = (kind as Kind, wanted.len() as u16);
+            if let Some(in_place) = extract.in_place() {
+                (entry.layout, entry.needs_bytes) = (layouts.len() as u16, in_place.needs_bytes());
+                layouts.push(in_place);
+            }
+            wanted.push(extract);
         }
         let common = |name| layout.formats.iter().find_map(|format| format.common(name));
         let offset = |name, usual| common(name).map_or(usual, |field| field.offset as usize);
-        Self {
-            clock,
-            events,
-            most_words: wanted.iter().map(|(_, extract)| extract.words()).max().unwrap_or(0),
-            wanted,
-            pid_offset: offset("common_pid", 4),
-            id_offset: offset("common_type", 0),
-        }
+        let (id_offset, tid_offset) = (offset("common_type", 0), offset("common_pid", 4));
+        let near = id_offset + ID_BYTES <= HEAD_BYTES && tid_offset + TID_BYTES <= HEAD_BYTES;
+        let shift = |offset: usize, bytes: usize| match layout.endian {
+            Endian::Little => 8 * offset as u32,
+            Endian::Big => 8 * (HEAD_BYTES - bytes - offset) as u32,
+        };
+        let (id_shift, tid_shift) =
+            if near { (shift(id_offset, ID_BYTES), shift(tid_offset, TID_BYTES)) } else { (0, 32) };
+        let layouts = layouts.into();
+        Self { clock, events, wanted, layouts, id_offset, tid_offset, near, id_shift, tid_shift }
     }
 
     /// Nanoseconds of `ticks`.
@@ -93,60 +108,65 @@ impl Plan {
         self.clock.ns(ticks)
     }
 
-    /// Looks over a page: counts its records in `batch`, and notes the wanted ones in `found`.
-    ///
-    /// Taking them out is a second loop. Each by itself has so few values at hand that they fit into registers.
-    pub fn survey<const BIG: bool>(
-        &self,
-        page: &[u8],
-        shape: &Shape,
-        found: &mut Column<Found>,
-        batch: &mut Batch,
-    ) -> Survey {
-        let mut records = Records::<BIG>::new(page, shape);
-        let (mut first, mut last, mut count) = (None, 0, 0);
-        let found = found.room(page.len() / LEAST_RECORD_BYTES + 1);
-        let tally = &mut batch.tally[..];
-        let id_offset = self.id_offset;
-        for record in &mut records {
-            let ticks = record.ticks;
-            first.get_or_insert(ticks);
-            last = ticks;
-            let id = word(record.bytes(), id_offset);
-            let id = id.map_or(0, if BIG { u16::from_be_bytes } else { u16::from_le_bytes });
-            let Some(Some(entry)) = self.events.get(usize::from(id)) else {
-                batch.unknown += 1;
-                continue;
-            };
-            tally[usize::from(entry.event_type)] += 1;
-            let (Some(wanted), Some(slot)) = (entry.wanted, found.get_mut(count)) else { continue };
-            *slot = Found { ticks, left: record.rest.len() as u32, length: record.length as u32, wanted };
-            count += 1;
-        }
-        Survey { found: count, span: first.map(|first| (first, last)), end: records.end() }
+    /// Where fields lie in records that [`Plan::read`] leaves as they are.
+    pub fn layouts(&self) -> Arc<[InPlace]> {
+        self.layouts.clone()
     }
 
-    /// Takes the records `found` out of the `events` of their page.
-    pub fn take<const BIG: bool>(&self, events: &[u8], found: &[Found], cpu: u32, batch: &mut Batch) {
-        let first_word = batch.values.len();
-        let Batch { rows, values, bytes, .. } = batch;
-        let mut values_left = values.room(found.len() * self.most_words);
-        let room = values_left.len();
-        for (row, found) in rows.room(found.len()).iter_mut().zip(found) {
-            let (kind, extract) = &self.wanted[usize::from(found.wanted)];
-            let rest = &events[events.len() - found.left as usize..];
-            let record = &rest[..found.length as usize];
-            let start = (first_word + room - values_left.len()) as u32;
-            let (words, left) = values_left.split_at_mut(extract.words());
-            values_left = left;
-            let tid = word(record, self.pid_offset);
-            let tid = tid.map_or(NO_TID, if BIG { i32::from_be_bytes } else { i32::from_le_bytes });
-            *row = Row { time_ns: self.clock.ns(found.ticks), kind: *kind, cpu, tid, start };
-            extract.fill::<BIG>(record, rest.first_chunk(), words, bytes);
+    /// Counts the records of `page` in `batch`, and makes rows of the wanted ones. The page itself begins at byte `at` of
+    /// what will be `batch.records`.
+    pub fn read<const BIG: bool>(&self, page: &[u8], at: usize, shape: &Shape, cpu: u32, batch: &mut Batch) -> Survey {
+        let mut records = Records::<BIG>::new(page, shape);
+        let behind = at + records.end().events_end;
+        let Batch { rows, values, bytes, tally, .. } = batch;
+        let (room, tally) = (rows.room(page.len() / LEAST_RECORD_BYTES + 1), &mut tally[..]);
+        let (mut first, mut last) = (u64::MAX, 0);
+        let (mut wanted, mut unknown) = (0, 0);
+        for Record { ticks, bytes: record, before_end } in &mut records {
+            first = first.min(ticks);
+            last = last.max(ticks);
+            let head = self.head::<BIG>(record);
+            let Some(entry) = self.events.get(usize::from((head >> self.id_shift) as u16)) else {
+                unknown += 1;
+                continue;
+            };
+            match tally.get_mut(usize::from(entry.event_type)) {
+                Some(count) => *count += 1,
+                None => unknown += 1,
+            }
+            let (true, Some(row)) = (entry.wanted != UNWANTED, room.get_mut(wanted)) else { continue };
+            wanted += 1;
+            let Entry { kind, layout, .. } = *entry;
+            let tid = (head >> self.tid_shift) as i32;
+            *row = Row { time_ns: ticks, kind, cpu, tid, start: (behind - before_end) as u32, layout };
+            if record.len() < entry.needs_bytes {
+                (row.start, row.layout) = (values.len() as u32, STORED);
+                self.wanted[usize::from(entry.wanted)].add(record, values, bytes);
+            }
         }
-        let filled = room - values_left.len();
-        values.advance(filled);
-        rows.advance(found.len());
+        // By itself, so that the values of each loop fit into registers.
+        room[..wanted].iter_mut().for_each(|row| row.time_ns = self.clock.ns(row.time_ns));
+        rows.advance(wanted);
+        batch.unknown += unknown;
+        Survey { span: (first <= last).then_some((first, last)), end: records.end() }
+    }
+
+    /// The word in which a record's id and thread lie.
+    #[inline(always)]
+    fn head<const BIG: bool>(&self, record: &[u8]) -> u64 {
+        match record.first_chunk() {
+            Some(head) if self.near => (if BIG { u64::from_be_bytes } else { u64::from_le_bytes })(*head),
+            _ => self.head_of_parts::<BIG>(record),
+        }
+    }
+
+    /// The same from where else they lie, or from a record that ends before.
+    #[cold]
+    fn head_of_parts<const BIG: bool>(&self, record: &[u8]) -> u64 {
+        let id = word(record, self.id_offset).map_or(0, if BIG { u16::from_be_bytes } else { u16::from_le_bytes });
+        let tid = word(record, self.tid_offset);
+        let tid = tid.map_or(NO_TID, if BIG { i32::from_be_bytes } else { i32::from_le_bytes });
+        u64::from(id) << self.id_shift | u64::from(tid as u32) << self.tid_shift
     }
 }
 

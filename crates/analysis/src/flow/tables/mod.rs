@@ -13,7 +13,7 @@ use super::model::{ExitSums, Vcpu};
 use crate::Options;
 use crate::shared::state::{DEEPEST, Lv, State};
 use base::table::Shown;
-use base::{Cell, Column, ColumnType, Histogram, Level, Table};
+use base::{Cell, Column, ColumnType, Histogram, Level, Table, parallel};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -22,28 +22,29 @@ const U64: ColumnType = ColumnType::U64;
 
 /// All tables, in reading order.
 pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
-    let mut tables = vec![
-        nested::chains(measures, options),
-        exits(measures, options),
-        exit_rates(measures, options),
-        bins::exit_bins(measures, options),
-        exit_details(measures, options),
-        waits::preemptors(measures),
-        waits::wakeups(measures),
-        waits::interrupts(measures),
-        vcpus(measures),
-        handled(measures, options),
-        nested::chain_sequences(measures, options),
-        nested::nested_guests(measures),
-        threads(measures),
-        losses(measures),
-        events(measures),
-        aligned::alignment(measures, options),
-        aligned::matched_exits(measures, options),
-        aligned::exit_sites(measures, options),
-        aligned::guest_tasks(measures, options),
-        profile::profile(measures, options),
+    let makers: &[&(dyn Fn() -> Table + Sync)] = &[
+        &|| nested::chains(measures, options),
+        &|| exits(measures, options),
+        &|| exit_rates(measures, options),
+        &|| bins::exit_bins(measures, options),
+        &|| exit_details(measures, options),
+        &|| waits::preemptors(measures),
+        &|| waits::wakeups(measures),
+        &|| waits::interrupts(measures),
+        &|| vcpus(measures),
+        &|| handled(measures, options),
+        &|| nested::chain_sequences(measures, options),
+        &|| nested::nested_guests(measures),
+        &|| threads(measures),
+        &|| losses(measures),
+        &|| events(measures),
+        &|| aligned::alignment(measures, options),
+        &|| aligned::matched_exits(measures, options),
+        &|| aligned::exit_sites(measures, options),
+        &|| aligned::guest_tasks(measures, options),
+        &|| profile::profile(measures, options),
     ];
+    let mut tables = parallel::map(makers.len(), |number| makers[number]());
     // An empty table is news only where it says that nothing is missing.
     for table in tables.iter_mut().filter(|table| table.rows.is_empty() && table.name != "losses") {
         table.shown = None;

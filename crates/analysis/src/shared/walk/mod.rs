@@ -154,12 +154,9 @@ impl<S: Sink> Walk<S> {
             return;
         }
         let now_ns = self.plausible(event.time_ns);
-        if event.is_loss() {
-            return self.lost(cpu, *event);
-        }
+        let Some(role) = ROLES.get(usize::from(event.kind)).copied() else { return self.lost(cpu, *event) };
         let here = &mut self.cpus[cpu];
         here.last_ns = now_ns;
-        let role = ROLES[usize::from(event.kind)];
         if role == Role::Switch {
             return self.switch(cpu, *event);
         }

@@ -86,10 +86,11 @@ impl<S: Sink, E: Ear<S>> Listener for Feed<'_, S, E> {
 
     #[inline(always)]
     fn event(&mut self, event: &Event<'_>) {
-        if usize::from(event.kind) == ROWS.len() {
-            return self.ear.other(&mut self.walk, event);
+        if usize::from(event.kind) < ROWS.len() || event.is_loss() {
+            self.ear.event(&mut self.walk, event);
+        } else {
+            self.ear.other(&mut self.walk, event);
         }
-        self.ear.event(&mut self.walk, event);
     }
 
     fn progress(&mut self, done: u64, all: u64) {
