@@ -10,8 +10,8 @@ use base::{CpuSet, Section};
 use clap::{Args, ValueEnum};
 use lab::journal::thread;
 use lab::nested::default_cache;
-use lab::netns::own::{End, OwnBed, Traffic};
-use lab::netns::{Bed, Forwarder, LoadKind, Places, Settings};
+use lab::netns::own::{self, End, Traffic};
+use lab::netns::{self, Forwarder, LoadKind, Places, Settings};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -133,29 +133,26 @@ impl Netns {
             online,
         };
         let load_cpus = load_cpus(&cpus);
-        let (told, left) = match self.own()? {
+        let (bed, what) = match self.own()? {
             Some(ends) => {
                 say("moving the NICs into namespaces");
                 let traffic = Traffic { kind: self.load.kind(), streams: self.streams as usize, cpus: load_cpus };
-                let bed = OwnBed::start(&ends, &traffic, entry, proc)?;
                 let what = format!("{} TCP streams through your own path, {}", self.streams, self.load.what());
-                let told = play.run(&Bench { load: &bed.load, forwarders: &[], what: &what });
-                (or_trouble(told, bed.trouble()), bed.end()?)
+                (own::start(&ends, &traffic, entry, proc)?, what)
             }
             None => {
                 let guest = if matches!(self.forwarder, ForwarderName::Tap) { ", booting the guest" } else { "" };
                 say(&format!("making namespaces, forwarder and load{guest}"));
-                let settings = self.settings(cpus[0], load_cpus)?;
-                let bed = match Bed::start(&settings, entry, proc, &stop) {
+                let bed = match netns::start(&self.settings(cpus[0], load_cpus)?, entry, proc, &stop) {
                     Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exit::Interrupted),
                     begun => begun?,
                 };
                 let through = format!("{} TCP streams through {}", self.streams, self.forwarder.what());
-                let what = format!("{through}, {}; {} busy threads", self.load.what(), self.busy);
-                let told = play.run(&Bench { load: &bed.load, forwarders: &bed.forwarders, what: &what });
-                (or_trouble(told, bed.trouble()), bed.end()?)
+                (bed, format!("{through}, {}; {} busy threads", self.load.what(), self.busy))
             }
         };
+        let told = play.run(&Bench { load: &bed.load, forwarders: &bed.forwarders, what: &what });
+        let (told, left) = (or_trouble(told, bed.trouble()), bed.end()?);
         left.iter().for_each(|what| complain(&anyhow!("left behind: {what}; `kvmscope undo` tries again")));
         match told? {
             Told::Interrupted => {

@@ -18,6 +18,7 @@
 //! With `--dev1`, `--dev2` the ends are the user's own NICs, moved in and back ([`own`]), and the forwarder is whatever lies
 //! between them.
 
+mod bed;
 mod busy;
 mod companion;
 mod forward;
@@ -28,17 +29,19 @@ pub mod own;
 mod packet;
 mod tap;
 
+pub use bed::Bed;
 pub use guest::Places;
 pub use load::{Load, LoadKind, Run};
 
 use crate::Error;
 use crate::journal::network::ip;
-use crate::journal::{Entry, Reverted, Step, thread};
+use crate::journal::{Entry, Step, thread};
 use base::CpuSet;
+use bed::Built;
 use forward::Forwarding;
 use guest::Guest;
 use inside::Crew;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -77,21 +80,6 @@ pub struct Settings {
     pub places: Places,
 }
 
-/// A bench at work.
-#[derive(Debug)]
-pub struct Bed {
-    entry: Entry,
-    crew: Crew,
-    /// What goes from client to server.
-    pub load: Load,
-    /// Ids of the forwarder's threads.
-    pub forwarders: Vec<u32>,
-    /// Ids of the busy threads.
-    pub busy: Vec<u32>,
-    guest: Option<Guest>,
-    proc: PathBuf,
-}
-
 /// The three namespaces of a bench.
 #[derive(Debug, Clone)]
 struct Names {
@@ -121,64 +109,12 @@ impl Forwarder {
     }
 }
 
-impl Bed {
-    /// Builds the bench and starts its load; `entry` notes what has to be removed, `stop` ends it early.
-    ///
-    /// # Errors
-    /// If the machine lacks something; what was built by then is removed.
-    pub fn start(settings: &Settings, mut entry: Entry, proc: &Path, stop: &AtomicBool) -> Result<Self, Error> {
-        let mut crew = Crew::new();
-        match build(settings, &mut entry, &mut crew, proc, stop) {
-            Ok(Built { load, forwarders, busy, guest }) => {
-                Ok(Self { entry, crew, load, forwarders, busy, guest, proc: proc.to_owned() })
-            }
-            Err(error) => {
-                crew.end();
-                Err(taken_down(error, entry, proc))
-            }
-        }
-    }
-
-    /// Why a thread of the bench could not go on, if one could not.
-    pub fn trouble(&self) -> Option<String> {
-        self.crew.trouble()
-    }
-
-    /// Ends the load and removes everything; the steps that could not be reverted are told.
-    ///
-    /// # Errors
-    /// If the journal cannot be written.
-    pub fn end(self) -> Result<Vec<String>, Error> {
-        self.crew.end();
-        drop((self.load, self.guest));
-        Ok(left_behind(self.entry.finish(&self.proc)?))
-    }
-}
-
-/// What of a bench could not be put back.
-fn left_behind(outcomes: Vec<(Step, Reverted)>) -> Vec<String> {
-    let told = |(step, outcome)| match outcome {
-        Reverted::Done => None,
-        Reverted::LeftAlone(why) | Reverted::Failed(why) => Some(format!("{step}: {why}")),
-    };
-    outcomes.into_iter().filter_map(told).collect()
-}
-
-/// Takes down what was built until `error` came; what could not be put back is said with it.
-fn taken_down(error: Error, entry: Entry, proc: &Path) -> Error {
-    match entry.finish(proc).map(left_behind) {
-        Ok(left) if left.is_empty() => error,
-        Ok(left) => Error::Unable(format!("{error}; left behind: {}; `kvmscope undo` tries again", left.join("; "))),
-        Err(more) => Error::Unable(format!("{error}; and nothing was put back: {more}; `kvmscope undo` does")),
-    }
-}
-
-/// What was built.
-struct Built {
-    load: Load,
-    forwarders: Vec<u32>,
-    busy: Vec<u32>,
-    guest: Option<Guest>,
+/// Builds the bench and starts its load; `entry` notes what has to be removed, `stop` ends it early.
+///
+/// # Errors
+/// If the machine lacks something; what was built by then is removed.
+pub fn start(settings: &Settings, entry: Entry, proc: &Path, stop: &AtomicBool) -> Result<Bed, Error> {
+    Bed::start(entry, proc, |entry, crew| build(settings, entry, crew, proc, stop))
 }
 
 fn build(

@@ -6,14 +6,14 @@
 //! ```
 //! What a NIC was (addresses, routes, up or down) is noted before it is moved, and given back after.
 
+use super::bed::{Bed, Built};
 use super::inside::Crew;
 use super::load::{Ends, Load, LoadKind};
-use super::{left_behind, taken_down};
 use crate::Error;
 use crate::journal::network::{Nic, ip};
 use crate::journal::{Entry, Step};
 use base::CpuSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// One end.
 #[derive(Debug, Clone)]
@@ -24,16 +24,6 @@ pub struct End {
     pub address: String,
     /// What carries it to the other end.
     pub gateway: String,
-}
-
-/// A bench between two NICs.
-#[derive(Debug)]
-pub struct OwnBed {
-    entry: Entry,
-    crew: Crew,
-    /// What goes from client to server.
-    pub load: Load,
-    proc: PathBuf,
 }
 
 /// How the load between the ends is run.
@@ -47,36 +37,15 @@ pub struct Traffic {
     pub cpus: CpuSet,
 }
 
-impl OwnBed {
-    /// Moves both NICs and starts the load.
-    ///
-    /// # Errors
-    /// If a NIC is not there or the load does not get through; the NICs are back by then.
-    pub fn start(ends: &[End; 2], traffic: &Traffic, mut entry: Entry, proc: &Path) -> Result<Self, Error> {
-        let mut crew = Crew::new();
-        match build(ends, traffic, &mut entry, &mut crew) {
-            Ok(load) => Ok(Self { entry, crew, load, proc: proc.to_owned() }),
-            Err(error) => {
-                crew.end();
-                Err(taken_down(error, entry, proc))
-            }
-        }
-    }
-
-    /// Why a thread of the load could not go on, if one could not.
-    pub fn trouble(&self) -> Option<String> {
-        self.crew.trouble()
-    }
-
-    /// Ends the load and moves the NICs back; what could not be put back is told.
-    ///
-    /// # Errors
-    /// If the journal cannot be written.
-    pub fn end(self) -> Result<Vec<String>, Error> {
-        self.crew.end();
-        drop(self.load);
-        Ok(left_behind(self.entry.finish(&self.proc)?))
-    }
+/// Moves both NICs and starts the load.
+///
+/// # Errors
+/// If a NIC is not there or the load does not get through; the NICs are back by then.
+pub fn start(ends: &[End; 2], traffic: &Traffic, entry: Entry, proc: &Path) -> Result<Bed, Error> {
+    Bed::start(entry, proc, |entry, crew| {
+        let load = build(ends, traffic, entry, crew)?;
+        Ok(Built { load, forwarders: Vec::new(), busy: Vec::new(), guest: None })
+    })
 }
 
 fn build(ends: &[End; 2], traffic: &Traffic, entry: &mut Entry, crew: &mut Crew) -> Result<Load, Error> {

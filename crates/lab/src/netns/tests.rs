@@ -25,7 +25,7 @@ fn lacking(directory: &Path) -> Option<String> {
 }
 
 fn settings(forwarder: Forwarder, load: LoadKind) -> Settings {
-    let places = Places { program: PathBuf::new(), cache: None };
+    let places = Places { program: std::path::PathBuf::new(), cache: None };
     Settings { forwarder, load, streams: 4, busy: 1, fault_cpu: 0, load_cpus: CpuSet::from_iter([0]), places }
 }
 
@@ -50,7 +50,7 @@ fn every_forwarder_carries_bytes_and_leaves_nothing_behind() {
     for (forwarder, load) in own.into_iter().chain([(Forwarder::Vhost, LoadKind::Iperf3)]) {
         let entry = journal(directory.path()).begin("netns").unwrap();
         let id = entry.id.clone();
-        let bed = match Bed::start(&settings(forwarder, load), entry, Path::new("/proc"), &AtomicBool::new(false)) {
+        let bed = match start(&settings(forwarder, load), entry, Path::new("/proc"), &AtomicBool::new(false)) {
             Ok(bed) => bed,
             Err(error) if (forwarder, load) != (Forwarder::Vhost, LoadKind::Own) => {
                 println!("skipped: lab netns with {forwarder:?} and {load:?}: {error}");
@@ -123,7 +123,7 @@ fn own_nics_carry_the_load_through_what_lies_between_and_come_back() {
 
     let entry = journal(directory.path()).begin("own").unwrap();
     let traffic = own::Traffic { kind: LoadKind::Own, streams: 2, cpus: CpuSet::from_iter([0]) };
-    let bed = own::OwnBed::start(&ends, &traffic, entry, Path::new("/proc")).unwrap();
+    let bed = own::start(&ends, &traffic, entry, Path::new("/proc")).unwrap();
     assert!(Nic::read(&ends[0].device).is_err(), "it was moved");
     let carried = carries(&bed.load);
     let left = bed.end().unwrap();

@@ -1,0 +1,85 @@
+//! A bench at work, and how it is taken down.
+
+use super::guest::Guest;
+use super::inside::Crew;
+use super::load::Load;
+use crate::Error;
+use crate::journal::{Entry, Reverted, Step};
+use std::path::{Path, PathBuf};
+
+/// A bench at work.
+#[derive(Debug)]
+pub struct Bed {
+    entry: Entry,
+    crew: Crew,
+    /// What goes from client to server.
+    pub load: Load,
+    /// Ids of the forwarder's threads.
+    pub forwarders: Vec<u32>,
+    /// Ids of the busy threads.
+    pub busy: Vec<u32>,
+    guest: Option<Guest>,
+    proc: PathBuf,
+}
+
+/// What was built.
+pub(super) struct Built {
+    pub load: Load,
+    pub forwarders: Vec<u32>,
+    pub busy: Vec<u32>,
+    pub guest: Option<Guest>,
+}
+
+impl Bed {
+    /// A bench as `build` makes it, which notes in the entry what has to be removed; if it fails, what there is by then is
+    /// removed.
+    pub(super) fn start(
+        mut entry: Entry,
+        proc: &Path,
+        build: impl FnOnce(&mut Entry, &mut Crew) -> Result<Built, Error>,
+    ) -> Result<Self, Error> {
+        let mut crew = Crew::new();
+        match build(&mut entry, &mut crew) {
+            Ok(Built { load, forwarders, busy, guest }) => {
+                Ok(Self { entry, crew, load, forwarders, busy, guest, proc: proc.to_owned() })
+            }
+            Err(error) => {
+                crew.end();
+                Err(taken_down(error, entry, proc))
+            }
+        }
+    }
+
+    /// Why a thread of the bench could not go on, if one could not.
+    pub fn trouble(&self) -> Option<String> {
+        self.crew.trouble()
+    }
+
+    /// Ends the load and puts everything back; the steps that could not be reverted are told.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub fn end(self) -> Result<Vec<String>, Error> {
+        self.crew.end();
+        drop((self.load, self.guest));
+        Ok(left_behind(self.entry.finish(&self.proc)?))
+    }
+}
+
+/// What of a bench could not be put back.
+fn left_behind(outcomes: Vec<(Step, Reverted)>) -> Vec<String> {
+    let told = |(step, outcome)| match outcome {
+        Reverted::Done => None,
+        Reverted::LeftAlone(why) | Reverted::Failed(why) => Some(format!("{step}: {why}")),
+    };
+    outcomes.into_iter().filter_map(told).collect()
+}
+
+/// Takes down what was built until `error` came; what could not be put back is said with it.
+fn taken_down(error: Error, entry: Entry, proc: &Path) -> Error {
+    match entry.finish(proc).map(left_behind) {
+        Ok(left) if left.is_empty() => error,
+        Ok(left) => Error::Unable(format!("{error}; left behind: {}; `kvmscope undo` tries again", left.join("; "))),
+        Err(more) => Error::Unable(format!("{error}; and nothing was put back: {more}; `kvmscope undo` does")),
+    }
+}
