@@ -47,9 +47,9 @@ impl Request {
 impl Wanted {
     /// True if `event` has one of the names.
     pub fn matches(&self, event: &EventType) -> bool {
-        self.names.iter().any(|name| match name.split_once(':') {
-            Some((system, name)) => system == event.system && name == event.name,
-            None => *name == event.name,
+        self.names.iter().any(|name| {
+            let before = name.strip_suffix(&event.name);
+            before.is_some_and(|before| before.is_empty() || before.strip_suffix(':') == Some(&event.system))
         })
     }
 

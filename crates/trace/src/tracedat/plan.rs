@@ -6,7 +6,7 @@
 
 use super::layout::{Layout, Shape};
 use super::page::{LEAST_RECORD_BYTES, PageEnd, Record, Records};
-use crate::batch::{Batch, Kind, NO_TID, Row, STORED};
+use crate::batch::{Batch, Kind, Row, STORED};
 use crate::extract::Extract;
 use crate::facts::Facts;
 use crate::format::Endian;
@@ -36,7 +36,8 @@ const UNKNOWN: Entry =
 
 const UNWANTED: u16 = u16::MAX;
 
-/// Bytes of a record's head, of its id, and of its thread.
+/// Bytes of a record's head, and of its id and thread in it (`struct trace_entry` in include/linux/trace_events.h, Linux
+/// 3.10 to 6.18).
 const HEAD_BYTES: usize = 8;
 const ID_BYTES: usize = 2;
 const TID_BYTES: usize = 4;
@@ -49,21 +50,16 @@ pub struct Plan {
     /// What to take out of wanted records whose fields do not stay in place.
     wanted: Vec<Extract>,
     layouts: Arc<[InPlace]>,
-    /// Place of `common_type`, which has had two bytes in every kernel that has ring-buffer pages.
-    id_offset: usize,
-    /// Place of `common_pid`.
-    tid_offset: usize,
-    /// Both lie in a record's first eight bytes.
-    near: bool,
-    /// Where in the word that [`Plan::head`] gives.
+    /// Place of `common_type` in a record's head, as a number.
     id_shift: u32,
+    /// Place of `common_pid` there.
     tid_shift: u32,
 }
 
 /// What a page says beside its records.
 #[derive(Debug, Clone, Copy)]
 pub struct Survey {
-    /// Time of the earliest and the latest record, wanted or not, in ticks.
+    /// Time of the first and last record, wanted or not, in ticks.
     pub span: Option<(u64, u64)>,
     /// Damage, and where it ends.
     pub end: PageEnd,
@@ -90,17 +86,14 @@ impl Plan {
             wanted.push(extract);
         }
         let common = |name| layout.formats.iter().find_map(|format| format.common(name));
-        let offset = |name, usual| common(name).map_or(usual, |field| field.offset as usize);
-        let (id_offset, tid_offset) = (offset("common_type", 0), offset("common_pid", 4));
-        let near = id_offset + ID_BYTES <= HEAD_BYTES && tid_offset + TID_BYTES <= HEAD_BYTES;
-        let shift = |offset: usize, bytes: usize| match layout.endian {
-            Endian::Little => 8 * offset as u32,
-            Endian::Big => 8 * (HEAD_BYTES - bytes - offset) as u32,
+        let shift = |name, usual: usize, bytes: usize| {
+            // A description that puts them behind the head is damaged.
+            let told = common(name).map(|field| field.offset as usize).filter(|offset| offset + bytes <= HEAD_BYTES);
+            let offset = told.unwrap_or(usual);
+            8 * if layout.endian == Endian::Little { offset } else { HEAD_BYTES - bytes - offset } as u32
         };
-        let (id_shift, tid_shift) =
-            if near { (shift(id_offset, ID_BYTES), shift(tid_offset, TID_BYTES)) } else { (0, 32) };
-        let layouts = layouts.into();
-        Self { clock, events, wanted, layouts, id_offset, tid_offset, near, id_shift, tid_shift }
+        let (id_shift, tid_shift) = (shift("common_type", 0, ID_BYTES), shift("common_pid", 4, TID_BYTES));
+        Self { clock, events, wanted, layouts: layouts.into(), id_shift, tid_shift }
     }
 
     /// Nanoseconds of `ticks`.
@@ -120,12 +113,12 @@ impl Plan {
         let behind = at + records.end().events_end;
         let Batch { rows, values, bytes, tally, .. } = batch;
         let (room, tally) = (rows.room(page.len() / LEAST_RECORD_BYTES + 1), &mut tally[..]);
-        let (mut first, mut last) = (u64::MAX, 0);
-        let (mut wanted, mut unknown) = (0, 0);
+        let first = first_ticks(records);
+        let (mut last, mut wanted, mut unknown) = (0, 0, 0);
         for Record { ticks, bytes: record, before_end } in &mut records {
-            first = first.min(ticks);
-            last = last.max(ticks);
-            let head = self.head::<BIG>(record);
+            last = ticks;
+            let head = record.first_chunk().copied().unwrap_or_else(|| head_of_short(record));
+            let head = if BIG { u64::from_be_bytes(head) } else { u64::from_le_bytes(head) };
             let Some(entry) = self.events.get(usize::from((head >> self.id_shift) as u16)) else {
                 unknown += 1;
                 continue;
@@ -148,30 +141,20 @@ impl Plan {
         room[..wanted].iter_mut().for_each(|row| row.time_ns = self.clock.ns(row.time_ns));
         rows.advance(wanted);
         batch.unknown += unknown;
-        Survey { span: (first <= last).then_some((first, last)), end: records.end() }
-    }
-
-    /// The word in which a record's id and thread lie.
-    #[inline(always)]
-    fn head<const BIG: bool>(&self, record: &[u8]) -> u64 {
-        match record.first_chunk() {
-            Some(head) if self.near => (if BIG { u64::from_be_bytes } else { u64::from_le_bytes })(*head),
-            _ => self.head_of_parts::<BIG>(record),
-        }
-    }
-
-    /// The same from where else they lie, or from a record that ends before.
-    #[cold]
-    fn head_of_parts<const BIG: bool>(&self, record: &[u8]) -> u64 {
-        let id = word(record, self.id_offset).map_or(0, if BIG { u16::from_be_bytes } else { u16::from_le_bytes });
-        let tid = word(record, self.tid_offset);
-        let tid = tid.map_or(NO_TID, if BIG { i32::from_be_bytes } else { i32::from_le_bytes });
-        u64::from(id) << self.id_shift | u64::from(tid as u32) << self.tid_shift
+        Survey { span: first.map(|first| (first, last)), end: records.end() }
     }
 }
 
-/// The `N` bytes at `offset`.
-#[inline(always)]
-fn word<const N: usize>(record: &[u8], offset: usize) -> Option<[u8; N]> {
-    record.get(offset..)?.first_chunk().copied()
+/// Time of the first of `records`. By itself: to ask each record whether it is the first takes longer.
+#[inline(never)]
+fn first_ticks<const BIG: bool>(mut records: Records<'_, BIG>) -> Option<u64> {
+    records.next().map(|record| record.ticks)
+}
+
+/// The head of a record that ends within it; what is missing is all ones, which as a thread is [`NO_TID`](crate::batch::NO_TID).
+#[cold]
+fn head_of_short(record: &[u8]) -> [u8; HEAD_BYTES] {
+    let mut head = [u8::MAX; HEAD_BYTES];
+    head[..record.len()].copy_from_slice(record);
+    head
 }
