@@ -6,7 +6,7 @@
 //! Compiled once for each event, and applied to every record without a lookup. Where all fields have fixed places, they
 //! need not be taken out before they are asked for: see [`Extract::in_place`].
 
-use crate::batch::store;
+use crate::batch::{Batch, store};
 use crate::column::Column;
 use crate::format::{Endian, EventFormat, Field, Storage};
 use crate::in_place::{Content, InPlace, up_to_nul};
@@ -51,9 +51,14 @@ impl Extract {
         InPlace::new(&loads, contents, self.steps.iter().map(Step::end).max().unwrap_or(0))
     }
 
-    /// Adds mask and wanted values of `record` to `values`, and contents to `bytes`.
+    /// Adds mask and wanted values of `record` to `batch`, as those of the event begun last.
+    pub fn add(&self, record: &[u8], batch: &mut Batch) {
+        self.store(record, &mut batch.values, &mut batch.bytes);
+    }
+
+    /// The same for the parts of a batch.
     #[inline(never)]
-    pub fn add(&self, record: &[u8], values: &mut Column<u64>, bytes: &mut Vec<u8>) {
+    pub(crate) fn store(&self, record: &[u8], values: &mut Column<u64>, bytes: &mut Vec<u8>) {
         let fits = |step: &Step| !matches!(step, Step::Absent) && step.end() <= record.len();
         let mask = self.steps.iter().enumerate().fold(0, |mask, (bit, step)| mask | u64::from(fits(step)) << bit);
         values.push(mask);
@@ -134,7 +139,6 @@ fn integer(endian: Endian, bytes: &[u8], signed: bool) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::Batch;
 
     #[test]
     fn values_come_in_the_order_asked_for_and_short_records_lose_only_what_they_lack() {
@@ -151,11 +155,11 @@ mod tests {
         record[28..32].copy_from_slice(&(3u32 << 16 | 42).to_le_bytes());
         record.extend_from_slice(b"ab\0");
         let mut batch = Batch::default();
-        extract.add(&record, &mut batch.values, &mut batch.bytes);
+        extract.add(&record, &mut batch);
         assert_eq!((batch.values[0], batch.values[1] as i64), (0b1101, -2));
         assert_eq!((batch.content(batch.values[3]), batch.content(batch.values[4])), (&b"idle"[..], &b"ab"[..]));
         batch.clear(0);
-        extract.add(&record[..26], &mut batch.values, &mut batch.bytes);
+        extract.add(&record[..26], &mut batch);
         assert_eq!(batch.values[0], 0b0100, "only comm fits");
     }
 }

@@ -211,17 +211,17 @@ impl Head {
     #[inline(always)]
     fn tell(&mut self, until_ns: u64, lane: usize, listener: &mut impl Listener) {
         let rows = &self.batch.rows[self.at..];
-        let mut left = rows;
-        while let [row, behind @ ..] = left {
+        let mut left = rows.iter();
+        while let Some(row) = left.as_slice().first() {
             let mut times = (row.time_ns, row.time_ns);
             if row.kind == LOST {
                 let before_ns = last_told_ns(&rows[..rows.len() - left.len()], self.last_ns);
-                times = (before_ns, lost_until_ns(before_ns, left));
+                times = (before_ns, lost_until_ns(before_ns, left.as_slice()));
             }
             if times.0 > until_ns {
                 break;
             }
-            left = behind;
+            left.next();
             let ((time_ns, until_ns), Row { kind, cpu, tid, .. }) = (times, *row);
             listener.event(&Event { time_ns, until_ns, kind, cpu, tid, lane, fields: self.batch.fields(row) });
         }

@@ -91,7 +91,7 @@ impl<'t> Batches<'t> {
                 let own = common_pid.and_then(|at| raw.get(at..at + 4)).map(|tid| self.endian.unsigned(tid) as i32);
                 let tid = sample.pid_tid.map(|(_, tid)| tid).filter(|tid| *tid != NO_TID).or(own).unwrap_or(NO_TID);
                 batch.row(time, *kind, cpu, tid);
-                extract.add(raw, &mut batch.values, &mut batch.bytes);
+                extract.add(raw, batch);
             }
             (How::Tracepoint { .. }, None) => return Err("a tracepoint sample without its record"),
             (How::Own(positions), _) => {

@@ -134,7 +134,7 @@ impl Plan {
             *row = Row { time_ns: ticks, kind, cpu, tid, start: (behind - before_end) as u32, layout };
             if record.len() < entry.needs_bytes {
                 (row.start, row.layout) = (values.len() as u32, STORED);
-                self.wanted[usize::from(entry.wanted)].add(record, values, bytes);
+                self.wanted[usize::from(entry.wanted)].store(record, values, bytes);
             }
         }
         // By itself, so that the values of each loop fit into registers.
