@@ -40,7 +40,7 @@ impl Load {
         (byte < REACH).then_some(Load { byte: byte as u8, shift, keep, sign })
     }
 
-    /// The same for a load of shift 0, least significant byte first.
+    /// The value of a load of shift 0, whose bytes come least significant first.
     #[inline(always)]
     pub fn value_of_whole_bytes(self, window: &Window) -> u64 {
         self.kept(u64::from_le_bytes(self.raw(window)))

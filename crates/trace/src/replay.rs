@@ -231,7 +231,8 @@ impl Head {
     }
 }
 
-/// When the last event of `told` happened; losses are told at the time of the event before them, here that at `before_ns`.
+/// When the last event of `told` happened. A loss is told at the time of the event before it; the first has one at
+/// `before_ns` before it.
 #[inline]
 fn last_told_ns(told: &[Row], before_ns: u64) -> u64 {
     told.iter().rev().find(|row| row.kind != LOST).map_or(before_ns, |row| row.time_ns)

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// An event that the file describes.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Position in `Facts::event_types`, or [`UNKNOWN`].
+    /// Position in `Facts::event_types`; behind its end in [`UNKNOWN`].
     event_type: u16,
     /// Position in [`Plan::wanted`], or [`UNWANTED`].
     wanted: u16,
@@ -151,7 +151,7 @@ fn first_ticks<const BIG: bool>(mut records: Records<'_, BIG>) -> Option<u64> {
     records.next().map(|record| record.ticks)
 }
 
-/// The head of a record that ends within it; what is missing is all ones, which as a thread is [`NO_TID`](crate::batch::NO_TID).
+/// The head of a record that ends within it; what is missing is all ones, which as a thread is `batch::NO_TID`.
 #[cold]
 fn head_of_short(record: &[u8]) -> [u8; HEAD_BYTES] {
     let mut head = [u8::MAX; HEAD_BYTES];
