@@ -9,6 +9,7 @@ use trace::batch::{Row, STORED};
 use trace::extract::Extract;
 use trace::format::{Endian, EventFormat};
 use trace::in_place::PADDING_BYTES;
+use trace::records::Records;
 use trace::{Batch, FieldKind, Wanted};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -26,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(stored.values.len() <= wanted.fields.len() + 1, "at most one value per field, and the mask");
         let Some(layout) = extract.in_place().filter(|layout| record.len() >= layout.needs_bytes()) else { continue };
         let records = [record, &[0xff; PADDING_BYTES]].concat();
-        let in_place = Batch { records, layouts: [layout].into(), ..Batch::default() };
+        let in_place = Batch { records: Records::Own(records), layouts: [layout].into(), ..Batch::default() };
         let stored = stored.fields(&Row { layout: STORED, ..Row::default() });
         let in_place = in_place.fields(&Row::default());
         for (field, position) in positions.iter().enumerate() {

@@ -15,6 +15,7 @@
 use crate::column::Column;
 use crate::in_place::{Fields, InPlace};
 use crate::load::WINDOW_BYTES;
+use crate::records::Records;
 use base::Problem;
 use std::sync::Arc;
 
@@ -56,8 +57,8 @@ pub struct Batch {
     pub values: Column<u64>,
     /// Contents of text and byte fields.
     pub bytes: Vec<u8>,
-    /// Records whose fields were left in place, and [`PADDING_BYTES`](crate::in_place::PADDING_BYTES) behind them.
-    pub records: Vec<u8>,
+    /// Records whose fields were left in place, and [`PADDING_BYTES`](crate::in_place::PADDING_BYTES) behind each of them.
+    pub records: Records,
     /// Where fields lie in those records.
     pub layouts: Arc<[InPlace]>,
     /// How many events of each of `Facts::event_types` the piece holds, wanted or not.
@@ -150,17 +151,15 @@ impl Batch {
         self.value(bytes);
     }
 
+    /// What rows point into.
+    #[inline]
+    pub fn contents(&self) -> Contents<'_> {
+        Contents { records: self.records.bytes(), layouts: &self.layouts, values: &self.values, bytes: &self.bytes }
+    }
+
     /// The fields of the event in `row`.
-    #[inline(always)]
     pub fn fields(&self, row: &Row) -> Fields<'_> {
-        let start = row.start as usize;
-        if let Some(layout) = self.layouts.get(usize::from(row.layout))
-            && let Some(window) = self.records.get(start..start + WINDOW_BYTES).and_then(<[u8]>::first_chunk)
-        {
-            return Fields::InPlace { layout, window };
-        }
-        let (mask, values) = self.values[start..].split_first().map_or((0, &[][..]), |(mask, rest)| (*mask, rest));
-        Fields::Stored { mask, values, bytes: &self.bytes }
+        self.contents().fields(row)
     }
 
     /// The content that a text or bytes value stands for.
@@ -168,6 +167,44 @@ impl Batch {
         crate::in_place::content(&self.bytes, handle)
     }
 }
+
+/// What the rows of a batch point into.
+#[derive(Clone, Copy)]
+pub struct Contents<'b> {
+    records: &'b [u8],
+    layouts: &'b [InPlace],
+    values: &'b [u64],
+    bytes: &'b [u8],
+}
+
+impl<'b> Contents<'b> {
+    /// The fields of the event in `row`.
+    #[inline(always)]
+    pub fn fields(&self, row: &Row) -> Fields<'b> {
+        let start = row.start as usize;
+        if let Some(layout) = self.layouts.get(usize::from(row.layout))
+            && let Some(window) = self.records.get(start..start + WINDOW_BYTES).and_then(<[u8]>::first_chunk)
+        {
+            return Fields::InPlace { layout, window };
+        }
+        let (mask, values) = self.values[start..].split_first().map_or((0, &[][..]), |(mask, rest)| (*mask, rest));
+        Fields::Stored { mask, values, bytes: self.bytes }
+    }
+
+    /// Asks the CPU for the record of `row`, which will be read soon.
+    #[inline(always)]
+    pub fn fetch(&self, row: &Row) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(field) = self.records.get(row.start as usize + FIRST_FIELD) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: a hint, which reads nothing.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(field).cast()) }
+        }
+    }
+}
+
+/// About where a record's own fields begin.
+const FIRST_FIELD: usize = 16;
 
 /// Appends `content` and returns the value that stands for it: place << 32 | length.
 #[inline]

@@ -24,6 +24,7 @@ pub mod lane;
 pub mod load;
 pub mod open;
 pub mod perfdata;
+pub mod records;
 pub mod replay;
 pub mod request;
 pub mod text;

@@ -59,6 +59,11 @@ impl Load {
         ((value & self.keep) ^ self.sign).wrapping_sub(self.sign)
     }
 
+    /// True if it begins with the lowest bit of its first byte.
+    pub fn has_whole_bytes(&self) -> bool {
+        self.shift == 0
+    }
+
     /// True for [`Load::ABSENT`].
     #[inline(always)]
     pub fn is_absent(self) -> bool {

@@ -199,6 +199,9 @@ fn refill(head: &mut Head, lane: usize, decoders: &mut Decoders<'_, '_>, totals:
     }
 }
 
+/// So many events before an event is told its record is asked for.
+const FETCHED_AHEAD: usize = 8;
+
 impl Head {
     /// When the next event happened, or when the lane went silent if it is a loss.
     #[inline]
@@ -210,7 +213,7 @@ impl Head {
     /// Tells the events up to `until_ns`.
     #[inline(always)]
     fn tell(&mut self, until_ns: u64, lane: usize, listener: &mut impl Listener) {
-        let rows = &self.batch.rows[self.at..];
+        let (rows, contents) = (&self.batch.rows[self.at..], self.batch.contents());
         let mut left = rows.iter();
         while let Some(row) = left.as_slice().first() {
             let mut times = (row.time_ns, row.time_ns);
@@ -222,8 +225,11 @@ impl Head {
                 break;
             }
             left.next();
+            if let Some(soon) = left.as_slice().get(FETCHED_AHEAD) {
+                contents.fetch(soon);
+            }
             let ((time_ns, until_ns), Row { kind, cpu, tid, .. }) = (times, *row);
-            listener.event(&Event { time_ns, until_ns, kind, cpu, tid, lane, fields: self.batch.fields(row) });
+            listener.event(&Event { time_ns, until_ns, kind, cpu, tid, lane, fields: contents.fields(row) });
         }
         let told = rows.len() - left.len();
         self.last_ns = last_told_ns(&rows[..told], self.last_ns);

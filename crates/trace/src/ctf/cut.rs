@@ -52,11 +52,11 @@ pub fn cut(path: &Path, out: &Path, from_ns: u64, to_ns: u64) -> Result<Cut, Err
     let trace = CtfTrace::open(path)?;
     let mut cut = Cut { problems: trace.facts.problems.clone(), ..Cut::default() };
     let nothing = Request::default();
-    let steps: Vec<_> =
+    let selections: Vec<_> =
         trace.kinds.iter().map(|kind| Arc::new(kind.select(&nothing, &trace.facts.event_types))).collect();
     let reader = |stream: usize| {
         let stream = &trace.streams[stream];
-        trace.reader(stream, Arc::clone(&steps[stream.kind]), None)
+        trace.reader(stream, Arc::clone(&selections[stream.kind]), None)
     };
     let firsts = (0..trace.streams.len()).filter_map(|stream| first_event_ns(&reader(stream)));
     let origin = firsts.min().unwrap_or(0);

@@ -8,10 +8,12 @@
 //! fit, or the packet ends soon, the steps themselves are done.
 
 use super::bits::Shape;
+use super::in_place::window;
 use super::model::Role;
 use super::program::{Op, To};
 use crate::Batch;
 use crate::batch::store;
+use crate::in_place::{Content, InPlace};
 use crate::load::{Load, WINDOW_BYTES, Window};
 
 /// An event header of fixed length.
@@ -25,6 +27,17 @@ pub struct Header {
     /// Ids for which this is the header.
     ids: (u64, u64),
     /// Its length in bits.
+    bits: u64,
+}
+
+/// An event header of id and time, least significant byte first.
+pub struct LittleHeader {
+    align: u64,
+    id: Load,
+    time: Load,
+    /// Length of the time stamp.
+    pub time_bits: u8,
+    ids: (u64, u64),
     bits: u64,
 }
 
@@ -119,17 +132,32 @@ impl Header {
     #[inline]
     pub fn read(&self, data: &[u8], at: u64, end: u64) -> Option<Found> {
         let at = (at + self.align) & !self.align;
-        let after = at.checked_add(self.bits)?;
-        if after > end || at & 7 != 0 {
-            return None;
-        }
-        let from = (at >> 3) as usize;
-        let window = data.get(from..)?.first_chunk()?;
+        let after = at.checked_add(self.bits).filter(|after| *after <= end)?;
+        let window = window(data, at)?;
         let id = self.id.map(|take| take.number(window));
         if id.is_some_and(|id| !(self.ids.0..=self.ids.1).contains(&id)) {
             return None;
         }
         Some(Found { after, id, time: self.time.map(|(take, bits)| (take.number(window), bits)) })
+    }
+
+    /// The same for events whose fields stay in place.
+    pub fn little(&self) -> Option<LittleHeader> {
+        let Self { align, ids, bits, .. } = *self;
+        let (time, time_bits) = self.time?;
+        Some(LittleHeader { align, id: self.id?.little()?, time: time.little()?, time_bits, ids, bits })
+    }
+}
+
+impl LittleHeader {
+    /// Id and time of the event at bit `at`, and the bit behind its header; `None`: do the steps.
+    #[inline(always)]
+    pub fn read(&self, data: &[u8], at: u64) -> Option<(u64, u64, u64)> {
+        let at = (at + self.align) & !self.align;
+        let window = window(data, at)?;
+        let id = self.id.value::<false>(window);
+        let fits = (self.ids.0..=self.ids.1).contains(&id);
+        fits.then(|| (id, self.time.value::<false>(window), at + self.bits))
     }
 }
 
@@ -161,9 +189,23 @@ impl Payload {
         }
         // Values behind the last one that is there are not stored: the mask tells that they are absent.
         payload.takes.truncate(64 - payload.mask.leading_zeros() as usize);
-        let little = |take: &Take| if let Take::Word { load, big: false } = take { Some(*load) } else { None };
-        payload.loads = payload.takes.iter().map(little).collect();
+        payload.loads = payload.takes.iter().map(|take| take.little()).collect();
         Some(payload)
+    }
+
+    /// Its alignment less one, and its length, in bits.
+    pub fn extent(&self) -> (u64, u64) {
+        (self.align, self.bits)
+    }
+
+    /// Where the fields lie if they stay in place, and where the thread does; `None` if they cannot.
+    pub fn in_place(&self) -> Option<(InPlace, Load)> {
+        let fields = self.takes.iter().enumerate().map(|(field, take)| (self.mask >> field & 1 == 1).then_some(take));
+        let load = |take: Option<&Take>| take.map_or(Some(Load::ABSENT), Take::in_place);
+        let loads = fields.clone().map(load).collect::<Option<Vec<Load>>>()?;
+        let tid = self.tid.map_or(Some(Load::ABSENT), Take::little)?;
+        let layout = InPlace::new(&loads, fields.map(|take| take?.content()).collect(), 0)?;
+        Some((layout, tid))
     }
 
     /// Position behind the payload at `at`, if it ends before `end`.
@@ -177,11 +219,7 @@ impl Payload {
     #[inline]
     pub fn read(&self, data: &[u8], at: u64, batch: &mut Batch) -> Option<Option<i32>> {
         let at = (at + self.align) & !self.align;
-        if at & 7 != 0 {
-            return None;
-        }
-        let from = (at >> 3) as usize;
-        let window = data.get(from..)?.first_chunk()?;
+        let window = window(data, at)?;
         let Batch { values, bytes, .. } = batch;
         let room = values.room(1 + self.takes.len());
         if let Some((mask, room)) = room.split_first_mut() {
@@ -235,6 +273,27 @@ fn word(at: u32, shape: Shape) -> Option<Take> {
 }
 
 impl Take {
+    /// The load of an integer whose least significant byte comes first.
+    fn little(self) -> Option<Load> {
+        if let Take::Word { load, big: false } = self { Some(load) } else { None }
+    }
+
+    /// What a field that stays in place is loaded by; `None` if it cannot.
+    fn in_place(&self) -> Option<Load> {
+        match *self {
+            // Of a content only that it is there.
+            Take::Bytes { byte, .. } => Load::new(byte, 0, 8, false),
+            _ => self.little().filter(Load::has_whole_bytes),
+        }
+    }
+
+    fn content(&self) -> Option<Content> {
+        match *self {
+            Take::Bytes { byte, count, text } => Some(Content { offset: byte, size: count, chars: text }),
+            _ => None,
+        }
+    }
+
     /// The value of what is no text.
     #[inline]
     fn number(self, window: &Window) -> u64 {

@@ -2,6 +2,7 @@
 
 use super::compile::Compiler;
 use super::fast::{Header, Payload};
+use super::in_place::InPlaceEvents;
 use super::model::{Schema, Scope, StreamClass};
 use super::program::{Op, Program};
 use crate::request::MOST_FIELDS;
@@ -47,6 +48,14 @@ pub struct EventKind {
     /// Position in `Facts::event_types`.
     pub event_type: usize,
     program: Program,
+}
+
+/// How the events of a stream are read, given what a caller wants.
+pub struct Selection {
+    /// Steps for each of [`StreamKind::events`].
+    pub steps: Vec<Steps>,
+    /// The quick way for those whose fields stay in place.
+    pub in_place: Option<InPlaceEvents>,
 }
 
 /// Steps for an event, given what a caller wants.
@@ -150,9 +159,12 @@ impl StreamKind {
         self.events.first().map_or(0, |event| event.id)
     }
 
-    /// Steps for each of `events`, given what is wanted.
-    pub fn select(&self, request: &Request, event_types: &[EventType]) -> Vec<Steps> {
-        self.events.iter().map(|event| event.select(request, &event_types[event.event_type])).collect()
+    /// How its events are read, given what is wanted.
+    pub fn select(&self, request: &Request, event_types: &[EventType]) -> Selection {
+        let steps = self.events.iter().map(|event| event.select(request, &event_types[event.event_type]));
+        let steps: Vec<Steps> = steps.collect();
+        let in_place = InPlaceEvents::of(self.fast_header.as_ref(), &self.events, &steps);
+        Selection { steps, in_place }
     }
 }
 

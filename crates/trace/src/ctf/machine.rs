@@ -63,6 +63,11 @@ impl<'d> Machine<'d> {
         }
     }
 
+    /// The packet.
+    pub fn data(&self) -> &'d [u8] {
+        self.data
+    }
+
     /// What was read for `role`.
     #[inline]
     pub fn role(&self, role: Role) -> Option<u64> {
@@ -328,13 +333,10 @@ impl<'d> Machine<'d> {
 /// The next time whose low `bits` are `value`: a stamp that is smaller than the one before has wrapped once.
 #[inline]
 pub fn extended(before: u64, value: u64, bits: u8) -> u64 {
-    if bits >= 64 {
-        return value;
-    }
-    let range = 1u64 << bits;
-    let low = before & (range - 1);
+    let range_less_one = u64::MAX >> (64 - u32::from(bits.clamp(1, 64)));
+    let low = before & range_less_one;
     let time = (before - low).wrapping_add(value);
-    if value < low { time.wrapping_add(range) } else { time }
+    if value < low { time.wrapping_add(range_less_one).wrapping_add(1) } else { time }
 }
 
 fn print(value: u64, signed: bool, batch: &mut Batch) {

@@ -22,6 +22,7 @@ mod compile;
 mod cut;
 mod fast;
 mod find;
+mod in_place;
 mod json;
 mod kind;
 mod machine;
@@ -34,17 +35,17 @@ mod tsdl;
 
 pub use cut::{Cut, cut};
 
+use crate::records::MappedFile;
 use crate::{Error, Facts, Format, Lane, Reading, Source, Trace};
 use base::{Clock, Problem};
-use kind::{EventTypes, Steps, StreamKind};
+use kind::{EventTypes, Selection, StreamKind};
 use metadata::Metadata;
 use model::Schema;
 use packet::{Packet, StreamFile};
 use rustc_hash::FxHashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use stream::{InOrder, Mapped, Reader, TraceFile};
+use stream::{InOrder, Reader, TraceFile};
 
 /// True if `path` is a CTF trace, holds one, or is the metadata of one. The bytes of `metadata` decide.
 pub fn sniff(path: &Path) -> bool {
@@ -115,7 +116,8 @@ impl CtfTrace {
         let mut packets = Vec::new();
         self.facts.bytes += metadata.bytes;
         for path in find::streams(directory)? {
-            let file = TraceFile { name: path.display().to_string(), content: map(&path)?, path };
+            let file =
+                TraceFile { name: path.display().to_string(), content: Arc::new(MappedFile::open(&path)?), path };
             let (name, number, data) = (&file.name, self.files.len(), file.content.bytes());
             self.facts.bytes += data.len() as u64;
             let kinds = &self.kinds[first_kind..];
@@ -198,14 +200,14 @@ impl CtfTrace {
 }
 
 impl CtfTrace {
-    fn reader<'t>(&'t self, stream: &'t Stream, steps: Arc<Vec<Steps>>, fitted: Option<&Clock>) -> Reader<'t> {
+    fn reader<'t>(&'t self, stream: &'t Stream, selection: Arc<Selection>, fitted: Option<&Clock>) -> Reader<'t> {
         let kind = &self.kinds[stream.kind];
         let clock = kind.clock.as_ref().or(fitted).unwrap_or(&self.facts.clock);
         Reader {
             kind,
             packets: &stream.packets,
             files: &self.files,
-            steps,
+            selection,
             event_types: self.facts.event_types.len(),
             clock: clock.clone(),
         }
@@ -219,9 +221,9 @@ impl Trace for CtfTrace {
 
     fn lanes<'t>(&'t self, reading: &'t Reading<'t>) -> Vec<Lane<'t>> {
         let select = |kind: &StreamKind| Arc::new(kind.select(reading.request, &self.facts.event_types));
-        let steps: Vec<_> = self.kinds.iter().map(select).collect();
+        let selections: Vec<_> = self.kinds.iter().map(select).collect();
         let lane = |stream: &'t Stream| {
-            let reader = self.reader(stream, steps[stream.kind].clone(), reading.fitted.as_ref());
+            let reader = self.reader(stream, selections[stream.kind].clone(), reading.fitted.as_ref());
             let source = Source::Sequence(Box::new(InOrder::new(reader)));
             let bytes = stream.packets.iter().map(|packet| packet.to - packet.from).sum();
             Lane { name: stream.name.clone(), cpu: stream.cpu, bytes, source }
@@ -236,16 +238,4 @@ impl Stream {
         let whole_stamps = kind.shortest_time.is_some_and(|bits| bits == 64);
         self.packets.iter().all(|packet| whole_stamps || packet.begin.is_some())
     }
-}
-
-fn map(path: &PathBuf) -> Result<Mapped, Error> {
-    let refused = |source| Error::Io { file: path.clone(), source };
-    let file = File::open(path).map_err(refused)?;
-    if file.metadata().map_err(refused)?.len() == 0 {
-        return Ok(Mapped::Empty);
-    }
-    // SAFETY: the map is only read. A program that shortens the file meanwhile ends us with SIGBUS, as it would any
-    // reader of a mapped file; recordings are not rewritten in place.
-    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(refused)?;
-    Ok(Mapped::Map(map))
 }

@@ -1,21 +1,19 @@
 //! The events of one stream, packet after packet, in batches that are small enough to stay in the CPU's cache.
 
-use super::kind::{Steps, StreamKind};
+use super::kind::{Selection, Steps, StreamKind};
 use super::machine::{Machine, Stop};
 use super::model::Role;
 use super::packet::Packet;
 use crate::Batch;
 use crate::batch::{NO_TID, Row, STORED};
 use crate::lane::Sequence;
+use crate::records::{MappedFile, Records};
 use base::{Clock, Problem};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Events of one batch, wanted or not: about 100 KB once decoded, while LTTng's packets have up to some MB.
 const EVENTS_PER_BATCH: u64 = 1 << 11;
-
-/// Most bytes of a packet that are mapped at once.
-const MOST_READ_AHEAD: usize = 16 << 20;
 
 /// One stream, ready to be read.
 pub struct Reader<'t> {
@@ -25,8 +23,8 @@ pub struct Reader<'t> {
     pub packets: &'t [Packet],
     /// The trace's files.
     pub files: &'t [TraceFile],
-    /// Steps for its events, given what is wanted.
-    pub steps: Arc<Vec<Steps>>,
+    /// How its events are read, given what is wanted.
+    pub selection: Arc<Selection>,
     /// How many kinds of event the trace has.
     pub event_types: usize,
     /// Ticks become ns by this.
@@ -40,46 +38,7 @@ pub struct TraceFile {
     /// The same in messages.
     pub name: String,
     /// Its content.
-    pub content: Mapped,
-}
-
-/// Content of a file.
-pub enum Mapped {
-    /// The file has no bytes.
-    Empty,
-    /// It is mapped.
-    Map(memmap2::Mmap),
-}
-
-impl Mapped {
-    /// Maps the pages of `range` at once instead of one fault at a time. It is only a hint: kernels before 5.14 do not
-    /// know it, and a range that is too large for it is read as it comes.
-    fn will_be_read(&self, range: std::ops::Range<u64>) {
-        let (from, length) = (range.start as usize, (range.end - range.start) as usize);
-        if let Mapped::Map(map) = self
-            && length <= MOST_READ_AHEAD
-        {
-            let _ = map.advise_range(memmap2::Advice::PopulateRead, from, length);
-        }
-    }
-
-    /// Unmaps the pages of `range`, which will hardly be read again: here, beside the consumer, instead of all at the end.
-    fn was_read(&self, range: std::ops::Range<u64>) {
-        if let Mapped::Map(map) = self {
-            let (from, length) = (range.start as usize, (range.end - range.start) as usize);
-            // SAFETY: the mapping is shared, of a file, and never written, so pages that are given back come again with
-            // the same bytes when they are touched.
-            let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, length) };
-        }
-    }
-
-    /// The bytes.
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Mapped::Empty => &[],
-            Mapped::Map(map) => map,
-        }
-    }
+    pub content: Arc<MappedFile>,
 }
 
 /// Where reading goes on.
@@ -111,8 +70,17 @@ impl Reader<'_> {
         } else {
             machine.at = position.at;
         }
+        let in_place = self.selection.in_place.as_ref().filter(|_| u32::try_from(packet.to - packet.from).is_ok());
+        if let Some(in_place) = in_place {
+            batch.records = Records::Mapped(self.files[packet.file].content.clone(), packet.from as usize);
+            batch.layouts = in_place.layouts();
+        }
         let mut left = most;
-        while machine.at < machine.end {
+        loop {
+            left -= in_place.map_or(0, |events| events.read(&mut machine, left, (&self.clock, cpu), batch));
+            if machine.at >= machine.end {
+                break;
+            }
             if left == 0 {
                 return Position { packet: position.packet, at: machine.at, ticks: machine.ticks };
             }
@@ -166,7 +134,7 @@ impl Reader<'_> {
     #[inline]
     pub fn event(&self, machine: &mut Machine<'_>, cpu: u32, batch: &mut Batch) -> Result<(), Bad> {
         let id = self.header(machine, batch)?.unwrap_or_else(|| self.kind.only_id());
-        let steps = &self.steps[self.kind.event(id).ok_or(Bad::Unknown(id))?];
+        let steps = &self.selection.steps[self.kind.event(id).ok_or(Bad::Unknown(id))?];
         let time_ns = self.clock.ns(machine.ticks);
         let read = match (&steps.fast, steps.kind) {
             (Some(fast), None) => machine.pass(fast),
@@ -243,27 +211,41 @@ impl From<Stop> for Bad {
 pub struct InOrder<'t> {
     reader: Reader<'t>,
     position: Position,
+    /// First packet that may still be mapped, and bytes of those from it up to where reading goes on.
+    mapped: (usize, u64),
 }
+
+/// Bytes behind the reader that stay mapped: more than the batches in flight point into.
+const STILL_NEEDED_BYTES: u64 = 4 << 20;
 
 impl<'t> InOrder<'t> {
     /// All batches of a stream.
     pub fn new(reader: Reader<'t>) -> Self {
-        Self { reader, position: Position::default() }
+        Self { reader, position: Position::default(), mapped: (0, 0) }
+    }
+
+    /// Unmaps what lies far enough behind a packet that was just read.
+    fn leave(&mut self, packet: &Packet) {
+        let (first, bytes) = &mut self.mapped;
+        *bytes += packet.to - packet.from;
+        while let Some(Packet { file, from, to, .. }) = self.reader.packets.get(*first)
+            && *bytes >= STILL_NEEDED_BYTES + (to - from)
+        {
+            self.reader.files[*file].content.was_read(*from..*to);
+            (*first, *bytes) = (*first + 1, *bytes - (to - from));
+        }
     }
 }
 
 impl Sequence for InOrder<'_> {
     fn decode_next(&mut self, batch: &mut Batch) -> bool {
-        if self.position.packet >= self.reader.packets.len() {
-            return false;
-        }
-        let packet = &self.reader.packets[self.position.packet];
+        let Some(packet) = self.reader.packets.get(self.position.packet) else { return false };
         let before = self.position;
         self.position = self.reader.read(before, EVENTS_PER_BATCH, batch);
         let to = if self.position.packet == before.packet {
             self.position.at / 8
         } else {
-            self.reader.files[packet.file].content.was_read(packet.from..packet.to);
+            self.leave(packet);
             packet.to - packet.from
         };
         batch.read_bytes = to - before.at / 8;

@@ -11,6 +11,7 @@ use crate::batch::Batch;
 use crate::format::Endian;
 use crate::in_place::PADDING_BYTES;
 use crate::lane::{Pieces, Scratch};
+use crate::records::Records;
 use base::Problem;
 use std::slice::Chunks;
 use std::sync::Arc;
@@ -93,7 +94,7 @@ impl Pieces for CpuPieces<'_> {
         }
         let Some(place) = self.index.places.get(index) else { return };
         batch.read_bytes = place.stored as u64;
-        let mut records = std::mem::take(&mut batch.records);
+        let mut records = batch.records.take_own();
         match self.pages(index, scratch, &mut records) {
             Ok(pages) => {
                 for (number, page) in pages.enumerate() {
@@ -118,7 +119,7 @@ impl Pieces for CpuPieces<'_> {
             }
         }
         records.resize(records.len() + PADDING_BYTES, 0);
-        batch.records = records;
+        batch.records = Records::Own(records);
         batch.layouts = self.plan.layouts();
     }
 }

@@ -2,7 +2,7 @@
 
 use base::Problem;
 use kvmscope_trace::batch::LOST;
-use kvmscope_trace::{Batch, EventType, FieldKind, Lane, Reading, Request, Trace};
+use kvmscope_trace::{Batch, EventType, FieldKind, FieldType, Lane, Reading, Request, Trace};
 use std::path::Path;
 
 /// A field's value.
@@ -64,28 +64,22 @@ pub fn each_batch(lane: Lane<'_>, event_types: usize, take: impl FnMut(Batch)) {
 /// The `at`-th event of a batch that was read with [`Request::everything`].
 pub fn seen(batch: &Batch, at: usize, types: &[EventType]) -> Seen {
     let kind = &types[usize::from(batch.rows[at].kind)];
-    let start = batch.rows[at].start as usize;
-    let mask = batch.values[start];
-    let fields = kind.fields.iter().take(64).enumerate().filter(|(bit, _)| mask >> bit & 1 == 1);
-    let fields = fields.map(|(bit, field)| {
-        let raw = batch.values[start + 1 + bit];
+    let fields = batch.fields(&batch.rows[at]);
+    let read = |(place, field): (usize, &FieldType)| {
+        let raw = fields.get(place)?;
+        let content = || fields.content(place).unwrap_or_default();
         let value = match field.kind {
             FieldKind::Unsigned => Value::Int(raw.into()),
             FieldKind::Signed => Value::Int((raw as i64).into()),
             FieldKind::Float => Value::Float(f64::from_bits(raw)),
-            FieldKind::Text => Value::Text(String::from_utf8_lossy(batch.content(raw)).into_owned()),
-            FieldKind::Bytes => Value::Text(format!("{:02x?}", batch.content(raw))),
+            FieldKind::Text => Value::Text(String::from_utf8_lossy(content()).into_owned()),
+            FieldKind::Bytes => Value::Text(format!("{:02x?}", content())),
         };
-        (field.name.clone(), value)
-    });
+        Some((field.name.clone(), value))
+    };
+    let fields = kind.fields.iter().take(64).enumerate().filter_map(read).collect();
     let name = if kind.system.is_empty() { kind.name.clone() } else { format!("{}:{}", kind.system, kind.name) };
-    Seen {
-        time_ns: batch.rows[at].time_ns,
-        name,
-        cpu: batch.rows[at].cpu,
-        tid: batch.rows[at].tid,
-        fields: fields.collect(),
-    }
+    Seen { time_ns: batch.rows[at].time_ns, name, cpu: batch.rows[at].cpu, tid: batch.rows[at].tid, fields }
 }
 
 /// Reads everything.
@@ -98,7 +92,8 @@ pub fn read(trace: &dyn Trace) -> Whole {
         each_batch(lane, facts.event_types.len(), |batch| {
             for at in 0..batch.len() {
                 if batch.rows[at].kind == LOST {
-                    whole.lost.push((batch.rows[at].time_ns, batch.values[batch.rows[at].start as usize + 1]));
+                    let row = &batch.rows[at];
+                    whole.lost.push((row.time_ns, batch.fields(row).get(0).unwrap_or(0)));
                 } else {
                     whole.events.push(seen(&batch, at, &facts.event_types));
                 }
