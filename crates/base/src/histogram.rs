@@ -11,11 +11,19 @@
 /// Samples of an unsigned quantity.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram {
-    /// For each doubling its counters; empty where no sample lies.
-    doublings: Vec<Vec<u32>>,
+    /// For each doubling its counters; `None` where no sample lies.
+    doublings: Vec<Option<Doubling>>,
     sum: u128,
     max: u64,
     count: u64,
+}
+
+/// The counters of values of one doubling.
+#[derive(Debug, Clone)]
+struct Doubling {
+    counts: Box<[u32; COUNTERS]>,
+    /// Bit i is set if a counter of the i-th stride is not 0.
+    met: u32,
 }
 
 /// Samples of similar size.
@@ -35,8 +43,8 @@ const DIGITS: u32 = 10;
 /// Counters for one doubling; the first two have one each for every value.
 const COUNTERS: usize = 1 << DIGITS;
 
-/// Counters that are looked over at once: nearly all are 0.
-const STRIDE: usize = 64;
+/// Counters that are looked over at once: nearly all are 0, so it is noted which are not.
+const STRIDE: usize = COUNTERS / u32::BITS as usize;
 
 impl Histogram {
     /// An empty distribution.
@@ -48,11 +56,11 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value: u64) {
         let place = place(value);
-        let (doubling, counter) = (place >> DIGITS, place & (COUNTERS - 1));
-        match self.doublings.get_mut(doubling).and_then(|counts| counts.get_mut(counter)) {
-            Some(count) => *count = count.saturating_add(1),
-            None => self.begin(doubling)[counter] = 1,
-        }
+        let counts = match self.doublings.get_mut(place >> DIGITS) {
+            Some(Some(counts)) => counts,
+            _ => self.begin(place >> DIGITS),
+        };
+        counts.add(place & (COUNTERS - 1), 1);
         self.sum += u128::from(value);
         self.max = self.max.max(value);
         self.count += 1;
@@ -66,38 +74,35 @@ impl Histogram {
         self.record(value);
         let more = count - 1;
         let place = place(value);
-        let counter = &mut self.doublings[place >> DIGITS][place & (COUNTERS - 1)];
-        *counter = counter.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        self.begin(place >> DIGITS).add(place & (COUNTERS - 1), u32::try_from(more).unwrap_or(u32::MAX));
         self.sum += u128::from(value) * u128::from(more);
         self.count += more;
     }
 
     /// The values that were met, ascending, with how often: each stands for its counter, the last is exact.
     pub fn buckets(&self) -> Vec<(u64, u64)> {
-        let all = self
-            .doublings
-            .iter()
-            .enumerate()
-            .flat_map(|(doubling, counts)| (doubling << DIGITS..).zip(counts).filter(|(_, count)| **count > 0));
+        let all = self.strides().flat_map(|(first, counts)| (first..).zip(counts).filter(|(_, count)| **count > 0));
         all.map(|(place, count)| (largest(place).min(self.max), u64::from(*count))).collect()
     }
 
     /// The counters of a doubling, made if there are none.
     #[cold]
-    fn begin(&mut self, doubling: usize) -> &mut [u32] {
+    fn begin(&mut self, doubling: usize) -> &mut Doubling {
         if doubling >= self.doublings.len() {
-            self.doublings.resize(doubling + 1, Vec::new());
+            self.doublings.resize(doubling + 1, None);
         }
-        self.doublings[doubling].resize(COUNTERS, 0);
-        &mut self.doublings[doubling]
+        self.doublings[doubling].get_or_insert_with(|| Doubling { counts: Box::new([0; COUNTERS]), met: 0 })
     }
 
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Histogram) {
-        for (doubling, counts) in other.doublings.iter().enumerate().filter(|(_, counts)| !counts.is_empty()) {
-            for (count, more) in self.begin(doubling).iter_mut().zip(counts) {
+        for (first, counts) in other.strides() {
+            let into = self.begin(first >> DIGITS);
+            let from = first % COUNTERS;
+            for (count, more) in into.counts[from..from + STRIDE].iter_mut().zip(counts) {
                 *count = count.saturating_add(*more);
             }
+            into.met |= 1 << (from / STRIDE);
         }
         self.sum += other.sum;
         self.max = self.max.max(other.max);
@@ -162,13 +167,9 @@ impl Histogram {
             }
         };
         for (first, counts) in self.strides() {
-            let here = sum(counts);
-            if here == 0 {
-                continue;
-            }
             // Only the strides of the smallest values reach over more than one bin.
             if first >= 2 * STRIDE {
-                add(first, here);
+                add(first, sum(counts));
             } else {
                 let met = (first..).zip(counts).filter(|(_, count)| **count > 0);
                 met.for_each(|(place, count)| add(place, u64::from(*count)));
@@ -177,15 +178,27 @@ impl Histogram {
         bins
     }
 
-    /// The counters, [`STRIDE`] at once, with the place of the first.
+    /// The counters that are not all 0, [`STRIDE`] at once, with the place of the first.
     fn strides(&self) -> impl Iterator<Item = (usize, &[u32])> {
-        let doublings = self.doublings.iter().enumerate();
-        doublings.flat_map(|(doubling, counts)| (doubling * COUNTERS..).step_by(STRIDE).zip(counts.chunks(STRIDE)))
+        let doublings = self.doublings.iter().enumerate().filter_map(|(number, one)| Some((number, one.as_ref()?)));
+        doublings.flat_map(|(number, doubling)| {
+            let strides = (number * COUNTERS..).step_by(STRIDE).zip(doubling.counts.chunks(STRIDE)).enumerate();
+            strides.filter(|(stride, _)| doubling.met >> stride & 1 == 1).map(|(_, stride)| stride)
+        })
     }
 
     /// How many samples lie at or below the one wanted.
     fn rank(&self, share: f64) -> u64 {
         ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1)
+    }
+}
+
+impl Doubling {
+    #[inline]
+    fn add(&mut self, counter: usize, more: u32) {
+        let count = &mut self.counts[counter % COUNTERS];
+        *count = count.saturating_add(more);
+        self.met |= 1 << (counter % COUNTERS / STRIDE);
     }
 }
 

@@ -116,13 +116,17 @@ impl EventFormat {
         let mut id = None;
         let (mut common, mut fields) = (Vec::new(), Vec::new());
         let mut print_fmt = String::new();
-        for line in text.lines().map(str::trim) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (line, behind) = cut(rest, b'\n');
+            let line = line.trim_ascii();
+            rest = behind;
             if let Some(rest) = line.strip_prefix("name:") {
-                name = Some(rest.trim().to_owned());
+                name = Some(rest.trim_ascii().to_owned());
             } else if let Some(rest) = line.strip_prefix("ID:") {
-                id = rest.trim().parse().ok();
+                id = rest.trim_ascii().parse().ok();
             } else if let Some(rest) = line.strip_prefix("print fmt:") {
-                print_fmt = rest.trim().to_owned();
+                print_fmt = rest.trim_ascii().to_owned();
             } else if let Some(field) = line.strip_prefix("field:").and_then(Field::parse) {
                 if field.name.starts_with("common_") { common.push(field) } else { fields.push(field) }
             }
@@ -150,25 +154,28 @@ impl EventFormat {
 impl Field {
     /// Parses what follows `field:` in a format text.
     fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.split(';').map(str::trim);
-        let declaration = parts.next()?;
+        let (declaration, mut rest) = cut(text, b';');
+        let declaration = declaration.trim_ascii();
         let (mut offset, mut size, mut signed) = (None, None, false);
-        for part in parts {
-            match part.split_once(':') {
-                Some(("offset", value)) => offset = value.trim().parse().ok(),
-                Some(("size", value)) => size = value.trim().parse().ok(),
-                Some(("signed", value)) => signed = value.trim() == "1",
+        while !rest.is_empty() {
+            let (part, behind) = cut(rest, b';');
+            let (what, value) = cut(part, b':');
+            match (what.trim_ascii(), value.trim_ascii()) {
+                ("offset", value) => offset = value.parse().ok(),
+                ("size", value) => size = value.parse().ok(),
+                ("signed", value) => signed = value == "1",
                 _ => {}
             }
+            rest = behind;
         }
         let (offset, size) = (offset?, size?);
         let brackets = declaration.find('[');
         // `char comm[16]` has its brackets behind the name, `__data_loc char[] name` before it.
         let head = match brackets {
-            Some(at) if declaration[at..].trim_end().ends_with(']') => &declaration[..at],
+            Some(at) if declaration.ends_with(']') => &declaration[..at],
             _ => declaration,
         };
-        let split = head.trim_end().rfind([' ', '*', '\t'])?;
+        let split = head.trim_ascii_end().bytes().rposition(|byte| matches!(byte, b' ' | b'*' | b'\t'))?;
         let (type_text, name) = (head[..=split].trim(), head[split + 1..].trim());
         if name.is_empty() {
             return None;
@@ -199,10 +206,17 @@ impl Field {
     }
 }
 
+/// What stands before the first `mark`, and what behind it. A trace describes thousands of fields, and nothing can be read
+/// before: the searches of `str` take several times as long on texts as short as these.
+fn cut(text: &str, mark: u8) -> (&str, &str) {
+    memchr::memchr(mark, text.as_bytes()).map_or((text, ""), |at| (&text[..at], &text[at + 1..]))
+}
+
 /// True for `char` as an element type, with its qualifiers; `unsigned char` is a byte.
 fn is_char(type_text: &str) -> bool {
-    let element = type_text.trim_start_matches("__data_loc").trim_start_matches("__rel_loc");
-    let element = element.trim().trim_end_matches("[]").trim();
+    let located = type_text.strip_prefix("__data_loc").or_else(|| type_text.strip_prefix("__rel_loc"));
+    let element = located.unwrap_or(type_text).trim_ascii();
+    let element = element.strip_suffix("[]").unwrap_or(element).trim_ascii();
     element == "char" || element == "const char"
 }
 

@@ -213,28 +213,33 @@ impl Head {
     /// Tells the events up to `until_ns`.
     #[inline(always)]
     fn tell(&mut self, until_ns: u64, lane: usize, listener: &mut impl Listener) {
-        let (rows, contents) = (&self.batch.rows[self.at..], self.batch.contents());
-        let mut left = rows.iter();
-        while let Some(row) = left.as_slice().first() {
+        let (rows, contents, before) = (&self.batch.rows[..], self.batch.contents(), self.at);
+        while let Some(row) = rows.get(self.at) {
             let mut times = (row.time_ns, row.time_ns);
             if row.kind == LOST {
-                let before_ns = last_told_ns(&rows[..rows.len() - left.len()], self.last_ns);
-                times = (before_ns, lost_until_ns(before_ns, left.as_slice()));
+                times = loss_times(&rows[before..], self.at - before, self.last_ns);
             }
             if times.0 > until_ns {
                 break;
             }
-            left.next();
-            if let Some(soon) = left.as_slice().get(FETCHED_AHEAD) {
+            self.at += 1;
+            if let Some(soon) = rows.get(self.at + FETCHED_AHEAD) {
                 contents.fetch(soon);
             }
             let ((time_ns, until_ns), Row { kind, cpu, tid, .. }) = (times, *row);
             listener.event(&Event { time_ns, until_ns, kind, cpu, tid, lane, fields: contents.fields(row) });
         }
-        let told = rows.len() - left.len();
-        self.last_ns = last_told_ns(&rows[..told], self.last_ns);
-        self.at += told;
+        self.last_ns = last_told_ns(&rows[before..self.at], self.last_ns);
     }
+}
+
+/// When the loss began that stands at `place` of `rows`, and when it was over; `last_ns` is the time of the event before
+/// these.
+#[cold]
+fn loss_times(rows: &[Row], place: usize, last_ns: u64) -> (u64, u64) {
+    let (told, left) = rows.split_at(place);
+    let before_ns = last_told_ns(told, last_ns);
+    (before_ns, lost_until_ns(before_ns, left))
 }
 
 /// When the last event of `told` happened. A loss is told at the time of the event before it; the first has one at
@@ -245,7 +250,6 @@ fn last_told_ns(told: &[Row], before_ns: u64) -> u64 {
 }
 
 /// When the loss that `rows` begin with was over: as its reader says, else by the next event of the lane.
-#[cold]
 fn lost_until_ns(before_ns: u64, rows: &[Row]) -> u64 {
     let told = rows[0].time_ns;
     let next = rows.get(1).map_or(told, |row| row.time_ns);

@@ -113,8 +113,9 @@ impl Plan {
         let behind = at + records.end().events_end;
         let Batch { rows, values, bytes, tally, .. } = batch;
         let (room, tally) = (rows.room(page.len() / LEAST_RECORD_BYTES + 1), &mut tally[..]);
+        let (most, mut left) = (room.len(), room.iter_mut());
         let first = first_ticks(records);
-        let (mut last, mut wanted, mut unknown) = (0, 0, 0);
+        let (mut last, mut unknown) = (0, 0);
         for Record { ticks, bytes: record, before_end } in &mut records {
             last = ticks;
             let head = record.first_chunk().copied().unwrap_or_else(|| head_of_short(record));
@@ -127,8 +128,10 @@ impl Plan {
                 Some(count) => *count += 1,
                 None => unknown += 1,
             }
-            let (true, Some(row)) = (entry.wanted != UNWANTED, room.get_mut(wanted)) else { continue };
-            wanted += 1;
+            if entry.wanted == UNWANTED {
+                continue;
+            }
+            let Some(row) = left.next() else { break };
             let Entry { kind, layout, .. } = *entry;
             let tid = (head >> self.tid_shift) as i32;
             *row = Row { time_ns: ticks, kind, cpu, tid, start: (behind - before_end) as u32, layout };
@@ -137,6 +140,7 @@ impl Plan {
                 self.wanted[usize::from(entry.wanted)].store(record, values, bytes);
             }
         }
+        let wanted = most - left.len();
         // By itself, so that the values of each loop fit into registers.
         room[..wanted].iter_mut().for_each(|row| row.time_ns = self.clock.ns(row.time_ns));
         rows.advance(wanted);
