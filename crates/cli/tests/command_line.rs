@@ -103,6 +103,19 @@ fn nothing_to_answer_is_1_with_the_reason() {
 }
 
 #[test]
+fn a_trace_that_breaks_off_says_so_beside_what_it_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let whole = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/svm-linux/L0/trace.dat");
+    let bytes = fs::read(&whole).unwrap();
+    let broken = directory.path().join("broken.dat");
+    fs::write(&broken, &bytes[..bytes.len() * 9 / 10]).unwrap();
+    let about = |path: &Path| run(&["report", utf8(path)]).1.split("\n\n").next().unwrap().replace('\n', " ");
+    assert!(about(&whole).contains(" events, 0 lost, "), "{}", about(&whole));
+    let said = about(&broken);
+    assert!(said.contains(" events, 0 lost by the recorder, damaged in "), "{said}");
+}
+
+#[test]
 fn a_manifest_that_leaves_its_directory_is_not_followed() {
     let directory = tempfile::tempdir().unwrap();
     let manifest = r#"{"schema":"kvmscope-recording/1","machines":[{"id":"L0","level":0,"parent":null}],

@@ -211,6 +211,12 @@ impl PartFlow {
         sum(missed).max(sum(stated))
     }
 
+    /// Places at which the trace is damaged or breaks off: how many events that cost, nobody knows.
+    pub fn damaged_places(&self) -> u64 {
+        let damage = self.losses.iter().filter(|loss| matches!(loss.kind.as_str(), "salvaged" | "damaged"));
+        damage.fold(0, |places, loss| places.saturating_add(loss.count))
+    }
+
     /// A level as everybody counts it: the trace's own guests are one above the machine it was recorded on.
     pub fn level_of(&self, level: Lv) -> Level {
         super::states::level_of(self.level, level)

@@ -99,14 +99,17 @@ fn about(measure: &Measures<'_>) -> String {
         Some(Isa::Other(_)) => "neither VMX nor SVM",
         None => "no KVM exits",
     };
-    let lost = part.lost_events();
+    let lost = thousands(part.lost_events());
+    let lost = match part.damaged_places() {
+        0 => format!("{lost} lost"),
+        places => format!("{lost} lost by the recorder, damaged in {}", many(places, "place")),
+    };
     format!(
-        "{}: recorded at {} ({kernel}{isa}, {}), {} events, {} lost, {}",
+        "{}: recorded at {} ({kernel}{isa}, {}), {} events, {lost}, {}",
         short_path(&part.path),
         part.level,
         part.format,
         thousands(part.events),
-        thousands(lost),
         duration(part.window.length_ns() as f64)
     )
 }

@@ -31,18 +31,17 @@ pub fn plans(task: &Task) -> Vec<Plan> {
         plans.push(plan(&ground, idea, pruned(&ground, &start, places)));
     }
     let least = plans.iter().map(|plan| plan.score.total).fold(f64::INFINITY, f64::min);
-    match exact::best(&ground, least) {
-        Ok(Some(places)) => plans.push(plan(&ground, PROVEN, places)),
-        // Nothing beats the best that was found: it is the best of all.
-        Ok(None) => {
-            plans
-                .iter_mut()
-                .filter(|plan| plan.idea != NOW && plan.score.total <= least)
-                .for_each(|plan| plan.idea = PROVEN);
-        }
-        Err(exact::TooLarge) => {}
+    let better = exact::best(&ground, least);
+    let found_all = matches!(better, Ok(None));
+    if let Ok(Some(places)) = better {
+        plans.push(plan(&ground, PROVEN, places));
     }
-    ranked(plans)
+    let mut plans = ranked(plans);
+    // Nothing beats the best that was found. Of several that score the same, the name is the first one's.
+    if found_all && let Some(best) = plans.iter_mut().find(|plan| plan.idea != NOW && plan.score.total <= least) {
+        best.idea = PROVEN;
+    }
+    plans
 }
 
 /// A vCPU or polling thread that had one CPU, and had to leave it, gets one again.

@@ -101,6 +101,7 @@ fn hold(task: &Task) -> Result<(), TestCaseError> {
     prop_assert_eq!(&first, &again, "twice the same");
     let now = first.iter().find(|plan| plan.idea == NOW).unwrap();
     prop_assert!(first[0].score.total <= now.score.total + 1e-9, "never worse than what it replaces");
+    prop_assert!(first.iter().filter(|plan| plan.idea == PROVEN).count() <= 1, "one is the best of all");
     for plan in &first {
         for (index, place) in plan.places.iter().enumerate() {
             let unit = &task.units[index];

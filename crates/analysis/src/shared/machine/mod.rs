@@ -298,14 +298,15 @@ impl Thread {
 
     #[inline]
     fn label(&self) -> Label {
+        let overlaid = self.irq | self.softirq > 0;
         let state = match (self.off, self.mode) {
+            (None, Mode::Guest) if !overlaid => return Label::Guest,
+            (None, Mode::Kvm) if !overlaid => return Label::Handling,
             (Some(off), _) => off.state(),
             (None, Mode::Unknown) => State::Unknown,
             (None, _) if self.irq > 0 => State::Irq,
-            (None, _) if self.softirq > 0 => State::Softirq,
-            (None, Mode::User) => State::Userspace,
-            (None, Mode::Guest) => return Label::Guest,
-            (None, Mode::Kvm) => return Label::Handling,
+            (None, _) if overlaid => State::Softirq,
+            (None, _) => State::Userspace,
         };
         Label::Plain(state)
     }
