@@ -8,7 +8,6 @@
 //! fit, or the packet ends soon, the steps themselves are done.
 
 use super::bits::Shape;
-use super::in_place::window;
 use super::model::Role;
 use super::program::{Op, To};
 use crate::Batch;
@@ -157,7 +156,7 @@ impl LittleHeader {
         let window = window(data, at)?;
         let id = self.id.value::<false>(window);
         let fits = (self.ids.0..=self.ids.1).contains(&id);
-        fits.then(|| (id, self.time.value::<false>(window), at + self.bits))
+        fits.then(|| (id, self.time.value::<false>(window), at.saturating_add(self.bits)))
     }
 }
 
@@ -237,6 +236,15 @@ impl Payload {
         values.advance(1 + self.takes.len());
         Some(self.tid.map(|tid| tid.number(window) as i32))
     }
+}
+
+/// The window at bit `at`, if that is a byte's first.
+#[inline(always)]
+pub fn window(data: &[u8], at: u64) -> Option<&Window> {
+    if at & 7 != 0 {
+        return None;
+    }
+    data.get((at >> 3) as usize..)?.first_chunk()
 }
 
 /// What does the same as a step, and what it is for; `None` if it does not fit into a window.

@@ -7,13 +7,13 @@
 //! One loop for events of fixed layout with the least significant byte first. It stops before the first event that is
 //! none, or stands so near the packet's end that a window would reach behind it: the steps read that one.
 
-use super::fast::{Header, LittleHeader};
+use super::fast::{Header, LittleHeader, window};
 use super::kind::{EventKind, Steps};
 use super::machine::{Machine, extended};
 use crate::Batch;
 use crate::batch::{Kind, NO_TID, Row, STORED};
 use crate::in_place::InPlace;
-use crate::load::{Load, Window};
+use crate::load::Load;
 use base::Clock;
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl InPlaceEvents {
         while read < most {
             let Some((id, time, body)) = self.header.read(data, at) else { break };
             let Some(Some(entry)) = self.events.get(id as usize) else { break };
-            let body = (body + entry.align) & !entry.align;
+            let body = body.saturating_add(entry.align) & !entry.align;
             let behind = body.saturating_add(entry.bits);
             let Some(window) = window(data, body).filter(|_| behind <= end && behind > at) else { break };
             let Some(count) = tally.get_mut(entry.event_type) else { break };
@@ -117,15 +117,6 @@ impl Entry {
         }
         Some(entry)
     }
-}
-
-/// The window at bit `at`, if that is a byte's first.
-#[inline(always)]
-pub fn window(data: &[u8], at: u64) -> Option<&Window> {
-    if at & 7 != 0 {
-        return None;
-    }
-    data.get((at >> 3) as usize..)?.first_chunk()
 }
 
 #[cfg(test)]
