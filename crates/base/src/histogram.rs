@@ -56,11 +56,11 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value: u64) {
         let place = place(value);
-        let counts = match self.doublings.get_mut(place >> DIGITS) {
-            Some(Some(counts)) => counts,
+        let doubling = match self.doublings.get_mut(place >> DIGITS) {
+            Some(Some(doubling)) => doubling,
             _ => self.begin(place >> DIGITS),
         };
-        counts.add(place & (COUNTERS - 1), 1);
+        doubling.add(place & (COUNTERS - 1), 1);
         self.sum += u128::from(value);
         self.max = self.max.max(value);
         self.count += 1;

@@ -207,7 +207,7 @@ impl Field {
 }
 
 /// What stands before the first `mark`, and what behind it. A trace describes thousands of fields, and nothing can be read
-/// before: the searches of `str` take several times as long on texts as short as these.
+/// before: the searches of `str` take longer on texts as short as these.
 fn cut(text: &str, mark: u8) -> (&str, &str) {
     memchr::memchr(mark, text.as_bytes()).map_or((text, ""), |at| (&text[..at], &text[at + 1..]))
 }

@@ -8,7 +8,7 @@
 //! none, or stands so near the packet's end that a window would reach behind it: the steps read that one.
 
 use super::fast::{Header, LittleHeader, window};
-use super::kind::{EventKind, Steps};
+use super::kind::{DENSE_IDS, EventKind, Steps};
 use super::machine::{Machine, extended};
 use crate::Batch;
 use crate::batch::{Kind, NO_TID, Row, STORED};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Events of one kind of stream that can be read so.
 pub struct InPlaceEvents {
     header: LittleHeader,
-    /// By event id.
+    /// By event id, below [`DENSE_IDS`].
     events: Vec<Option<Entry>>,
     layouts: Arc<[InPlace]>,
 }
@@ -40,16 +40,13 @@ struct Entry {
     tid: Load,
 }
 
-/// Ids above this are left to the steps; tracers count them from 0.
-const MOST_ID: u64 = 4096;
-
 impl InPlaceEvents {
     /// Those among `events`, of which `steps` tell what is wanted; `None` if the header is none that can be read so.
     pub fn of(header: Option<&Header>, events: &[EventKind], steps: &[Steps]) -> Option<Self> {
         let header = header?.little()?;
         let mut found = Self { header, events: Vec::new(), layouts: Arc::default() };
         let mut layouts = Vec::new();
-        for (event, steps) in events.iter().zip(steps).filter(|(event, _)| event.id < MOST_ID) {
+        for (event, steps) in events.iter().zip(steps).filter(|(event, _)| event.id < DENSE_IDS) {
             let id = event.id as usize;
             if found.events.len() <= id {
                 found.events.resize(id + 1, None);

@@ -11,7 +11,7 @@ use base::Clock;
 use rustc_hash::FxHashMap;
 
 /// Event ids below this are looked up in a table; tracers count them from 0.
-const DENSE_IDS: u64 = 4096;
+pub const DENSE_IDS: u64 = 4096;
 
 /// A kind of stream.
 pub struct StreamKind {

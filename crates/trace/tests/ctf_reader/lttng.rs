@@ -86,6 +86,25 @@ fn every_field_of_the_bundled_cut_is_what_babeltrace_prints() {
 }
 
 #[test]
+fn what_babeltrace_writes_anew_tells_the_same_events_on_the_same_cpus() {
+    if !babeltrace::is_there() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new("babeltrace2");
+    command.arg(fixture()).args(["--output-format", "ctf", "--output"]).arg(directory.path());
+    assert!(command.output().unwrap().status.success());
+    let (ours, theirs) = (read_path(&fixture()), read_path(directory.path()));
+    let told = |whole: &crate::events::Whole| {
+        let mut told: Vec<String> = whole.events.iter().map(|event| format!("{event:?}")).collect();
+        told.sort_unstable();
+        told
+    };
+    assert!(ours.events.iter().any(|event| event.cpu == 1));
+    assert!(told(&ours) == told(&theirs), "{:?}\n{:?}", ours.events.first(), theirs.events.first());
+}
+
+#[test]
 fn a_trace_is_found_from_its_parent_from_itself_and_from_its_metadata() {
     let itself = fixture();
     for path in [itself.clone(), itself.join("metadata"), itself.join("../..")] {

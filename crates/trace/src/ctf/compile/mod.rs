@@ -169,10 +169,10 @@ impl<'s> Compiler<'s> {
         if self.schema.names_are_roles() {
             roles.extend(Role::of_name(self.scope, name));
         }
-        // CTF has no role for these two; LTTng, perf and barectf use the names.
-        match (self.scope, name) {
+        // CTF has no role for these two; LTTng, perf and barectf use the names, babeltrace2 with an underscore before.
+        match (self.scope, name.strip_prefix('_').unwrap_or(name)) {
             (Scope::PacketContext, "cpu_id") => roles.push(Role::Cpu),
-            (Scope::StreamContext | Scope::EventContext, "tid" | "_tid" | "vtid" | "_vtid") => roles.push(Role::Tid),
+            (Scope::StreamContext | Scope::EventContext, "tid" | "vtid") => roles.push(Role::Tid),
             _ => {}
         }
         roles
