@@ -5,25 +5,24 @@
 //! counter   one each     one for two    one for four   1,024 counters for each doubling
 //! ```
 //! HdrHistogram's layout at three significant digits (<https://hdrhistogram.org>; relative error below 0.1 %), with its
-//! rule for quantiles. Sum and maximum are exact. Counting takes a few instructions, since every exit of a trace is
-//! counted; the reference implementation, which also keeps what we do not ask for, takes several times as many.
+//! rule for quantiles. Sum and maximum are exact. Every exit of a trace is counted, so a sample takes a few instructions,
+//! and samples wait until some of them are counted together: their counters lie far apart, and the CPU fetches several
+//! at once in the time of one.
+
+use crate::counters::{Counters, STRIDE};
+use std::borrow::Cow;
 
 /// Samples of an unsigned quantity.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram {
-    /// For each doubling its counters; `None` where no sample lies.
-    doublings: Vec<Option<Doubling>>,
+    counters: Counters,
+    /// Numbers of the counters of samples that are not counted yet.
+    waiting: [u16; MOST_WAITING],
+    /// How many of them there are.
+    waits: usize,
     sum: u128,
     max: u64,
     count: u64,
-}
-
-/// The counters of values of one doubling.
-#[derive(Debug, Clone)]
-struct Doubling {
-    counts: Box<[u32; COUNTERS]>,
-    /// Bit i is set if a counter of the i-th stride is not 0.
-    met: u32,
 }
 
 /// Samples of similar size.
@@ -37,14 +36,11 @@ pub struct Bin {
     pub count: u64,
 }
 
-/// Binary digits of the counters for one doubling of the value.
+/// Binary digits of the number of counters for one doubling of the value; the first two have one each for every value.
 const DIGITS: u32 = 10;
 
-/// Counters for one doubling; the first two have one each for every value.
-const COUNTERS: usize = 1 << DIGITS;
-
-/// Counters that are looked over at once: nearly all are 0, so it is noted which are not.
-const STRIDE: usize = COUNTERS / u32::BITS as usize;
+/// Samples that are counted together.
+const MOST_WAITING: usize = 16;
 
 impl Histogram {
     /// An empty distribution.
@@ -55,15 +51,21 @@ impl Histogram {
     /// Adds one sample.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        let place = place(value);
-        let doubling = match self.doublings.get_mut(place >> DIGITS) {
-            Some(Some(doubling)) => doubling,
-            _ => self.begin(place >> DIGITS),
-        };
-        doubling.add(place & (COUNTERS - 1), 1);
+        self.waiting[self.waits % MOST_WAITING] = number(value);
+        self.waits += 1;
+        if self.waits == MOST_WAITING {
+            self.settle();
+        }
         self.sum += u128::from(value);
         self.max = self.max.max(value);
         self.count += 1;
+    }
+
+    /// Counts the samples that wait.
+    fn settle(&mut self) {
+        for number in &self.waiting[..std::mem::take(&mut self.waits)] {
+            self.counters.add(*number, 1);
+        }
     }
 
     /// Adds the same sample many times.
@@ -73,37 +75,21 @@ impl Histogram {
         }
         self.record(value);
         let more = count - 1;
-        let place = place(value);
-        self.begin(place >> DIGITS).add(place & (COUNTERS - 1), u32::try_from(more).unwrap_or(u32::MAX));
+        self.counters.add(number(value), u32::try_from(more).unwrap_or(u32::MAX));
         self.sum += u128::from(value) * u128::from(more);
         self.count += more;
     }
 
     /// The values that were met, ascending, with how often: each stands for its counter, the last is exact.
     pub fn buckets(&self) -> Vec<(u64, u64)> {
-        let all = self.strides().flat_map(|(first, counts)| (first..).zip(counts).filter(|(_, count)| **count > 0));
-        all.map(|(place, count)| (largest(place).min(self.max), u64::from(*count))).collect()
-    }
-
-    /// The counters of a doubling, made if there are none.
-    #[cold]
-    fn begin(&mut self, doubling: usize) -> &mut Doubling {
-        if doubling >= self.doublings.len() {
-            self.doublings.resize(doubling + 1, None);
-        }
-        self.doublings[doubling].get_or_insert_with(|| Doubling { counts: Box::new([0; COUNTERS]), met: 0 })
+        let counters = self.counted();
+        let all = counters.strides().flat_map(|(first, counts)| (first..).zip(counts)).filter(|(_, count)| **count > 0);
+        all.map(|(number, count)| (largest(number).min(self.max), u64::from(*count))).collect()
     }
 
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Histogram) {
-        for (first, counts) in other.strides() {
-            let into = self.begin(first >> DIGITS);
-            let from = first % COUNTERS;
-            for (count, more) in into.counts[from..from + STRIDE].iter_mut().zip(counts) {
-                *count = count.saturating_add(*more);
-            }
-            into.met |= 1 << (from / STRIDE);
-        }
+        self.counters.merge(&other.counted());
         self.sum += other.sum;
         self.max = self.max.max(other.max);
         self.count += other.count;
@@ -140,14 +126,14 @@ impl Histogram {
         let mut values = [self.max; N];
         let mut wanted = shares.iter().zip(&mut values).peekable();
         let mut below = 0;
-        for (first, counts) in self.strides() {
+        for (first, counts) in self.counted().strides() {
             let here = sum(counts);
             if wanted.peek().is_some_and(|(share, _)| below + here >= self.rank(**share)) {
                 let mut upto = below;
-                for (place, count) in (first..).zip(counts) {
+                for (number, count) in (first..).zip(counts) {
                     upto += u64::from(*count);
                     while let Some((_, value)) = wanted.next_if(|(share, _)| upto >= self.rank(**share)) {
-                        *value = largest(place).min(self.max);
+                        *value = largest(number).min(self.max);
                     }
                 }
             }
@@ -159,32 +145,33 @@ impl Histogram {
     /// The samples as a picture draws them: each doubling in two halves, exact, those without a sample left out.
     pub fn bins(&self) -> Vec<Bin> {
         let mut bins: Vec<Bin> = Vec::new();
-        let mut add = |place: usize, count: u64| {
-            let (from, to) = half_doubling(largest(place));
+        let mut add = |number: usize, count: u64| {
+            let (from, to) = half_doubling(largest(number));
             match bins.last_mut() {
                 Some(last) if last.from == from => last.count += count,
                 _ => bins.push(Bin { from, to, count }),
             }
         };
-        for (first, counts) in self.strides() {
+        for (first, counts) in self.counted().strides() {
             // Only the strides of the smallest values reach over more than one bin.
             if first >= 2 * STRIDE {
                 add(first, sum(counts));
             } else {
                 let met = (first..).zip(counts).filter(|(_, count)| **count > 0);
-                met.for_each(|(place, count)| add(place, u64::from(*count)));
+                met.for_each(|(number, count)| add(number, u64::from(*count)));
             }
         }
         bins
     }
 
-    /// The counters that are not all 0, [`STRIDE`] at once, with the place of the first.
-    fn strides(&self) -> impl Iterator<Item = (usize, &[u32])> {
-        let doublings = self.doublings.iter().enumerate().filter_map(|(number, one)| Some((number, one.as_ref()?)));
-        doublings.flat_map(|(number, doubling)| {
-            let strides = (number * COUNTERS..).step_by(STRIDE).zip(doubling.counts.chunks(STRIDE)).enumerate();
-            strides.filter(|(stride, _)| doubling.met >> stride & 1 == 1).map(|(_, stride)| stride)
-        })
+    /// The counters with all samples.
+    fn counted(&self) -> Cow<'_, Counters> {
+        if self.waits == 0 {
+            return Cow::Borrowed(&self.counters);
+        }
+        let mut settled = self.clone();
+        settled.settle();
+        Cow::Owned(settled.counters)
     }
 
     /// How many samples lie at or below the one wanted.
@@ -193,30 +180,21 @@ impl Histogram {
     }
 }
 
-impl Doubling {
-    #[inline]
-    fn add(&mut self, counter: usize, more: u32) {
-        let count = &mut self.counts[counter % COUNTERS];
-        *count = count.saturating_add(more);
-        self.met |= 1 << (counter % COUNTERS / STRIDE);
-    }
-}
-
 fn sum(counts: &[u32]) -> u64 {
     counts.iter().map(|count| u64::from(*count)).sum()
 }
 
-/// The counter of `value`.
+/// The number of the counter of `value`, at most 56,319.
 #[inline]
-fn place(value: u64) -> usize {
+fn number(value: u64) -> u16 {
     let shift = (63 - DIGITS) - (value | ((2 << DIGITS) - 1)).leading_zeros();
-    ((shift as usize) << DIGITS) + (value >> shift) as usize
+    (shift << DIGITS) as u16 + (value >> shift) as u16
 }
 
-/// The largest value that the counter at `place` counts.
-fn largest(place: usize) -> u64 {
-    let shift = (place >> DIGITS).saturating_sub(1);
-    let above = (place - (shift << DIGITS)) as u128 + 1;
+/// The largest value that the counter of this number counts.
+fn largest(number: usize) -> u64 {
+    let shift = (number >> DIGITS).saturating_sub(1);
+    let above = (number - (shift << DIGITS)) as u128 + 1;
     u64::try_from((above << shift) - 1).unwrap_or(u64::MAX)
 }
 
@@ -284,6 +262,6 @@ mod tests {
         assert_eq!((one.quantile(0.5), one.mean()), (None, None));
         one.record(u64::MAX);
         assert_eq!(one.quantiles([0.0, 0.5, 1.0]), Some([u64::MAX; 3]));
-        assert!((0..4096).all(|value| largest(place(value)) >= value));
+        assert!((0..4096).all(|value| largest(usize::from(number(value))) >= value));
     }
 }

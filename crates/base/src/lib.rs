@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod change;
+mod counters;
 pub mod cpus;
 pub mod figure;
 pub mod finding;

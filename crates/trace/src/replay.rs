@@ -214,22 +214,24 @@ impl Head {
     #[inline(always)]
     fn tell(&mut self, until_ns: u64, lane: usize, listener: &mut impl Listener) {
         let (rows, contents, before) = (&self.batch.rows[..], self.batch.contents(), self.at);
-        while let Some(row) = rows.get(self.at) {
+        let mut at = before;
+        while let Some(row) = rows.get(at) {
             let mut times = (row.time_ns, row.time_ns);
             if row.kind == LOST {
-                times = loss_times(&rows[before..], self.at - before, self.last_ns);
+                times = loss_times(&rows[before..], at - before, self.last_ns);
             }
             if times.0 > until_ns {
                 break;
             }
-            self.at += 1;
-            if let Some(soon) = rows.get(self.at + FETCHED_AHEAD) {
+            at += 1;
+            if let Some(soon) = rows.get(at + FETCHED_AHEAD) {
                 contents.fetch(soon);
             }
             let ((time_ns, until_ns), Row { kind, cpu, tid, .. }) = (times, *row);
             listener.event(&Event { time_ns, until_ns, kind, cpu, tid, lane, fields: contents.fields(row) });
         }
-        self.last_ns = last_told_ns(&rows[before..self.at], self.last_ns);
+        self.at = at;
+        self.last_ns = last_told_ns(&rows[before..at], self.last_ns);
     }
 }
 

@@ -34,9 +34,14 @@ impl Tally {
     #[inline]
     fn of(&mut self, thread: usize) -> &mut Sums {
         if thread >= self.sums.len() {
-            self.sums.resize_with(thread + 1, Sums::default);
+            self.meet(thread);
         }
         &mut self.sums[thread]
+    }
+
+    #[cold]
+    fn meet(&mut self, thread: usize) {
+        self.sums.resize_with(thread + 1, Sums::default);
     }
 
     #[inline]

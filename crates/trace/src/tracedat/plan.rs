@@ -26,13 +26,12 @@ struct Entry {
     kind: Kind,
     /// Position in [`Plan::layouts`]; [`STORED`] if its fields have to be taken out.
     layout: u16,
-    /// The shortest record whose fields stay in place.
+    /// The shortest record whose fields need not be taken out.
     needs_bytes: usize,
 }
 
 /// The entry of an id that no format describes.
-const UNKNOWN: Entry =
-    Entry { event_type: u16::MAX, wanted: UNWANTED, kind: 0, layout: STORED, needs_bytes: usize::MAX };
+const UNKNOWN: Entry = Entry { event_type: u16::MAX, wanted: UNWANTED, kind: 0, layout: STORED, needs_bytes: 0 };
 
 const UNWANTED: u16 = u16::MAX;
 
@@ -79,10 +78,13 @@ impl Plan {
             let Some(kind) = request.kind_of(event) else { continue };
             let extract = Extract::compile(format, &request.events[kind], layout.endian);
             (entry.kind, entry.wanted) = (kind as Kind, wanted.len() as u16);
-            if let Some(in_place) = extract.in_place() {
-                (entry.layout, entry.needs_bytes) = (layouts.len() as u16, in_place.needs_bytes());
-                layouts.push(in_place);
-            }
+            (entry.layout, entry.needs_bytes) = match extract.in_place() {
+                Some(in_place) => {
+                    layouts.push(in_place);
+                    (layouts.len() as u16 - 1, layouts[layouts.len() - 1].needs_bytes())
+                }
+                None => (STORED, usize::MAX),
+            };
             wanted.push(extract);
         }
         let common = |name| layout.formats.iter().find_map(|format| format.common(name));
@@ -113,9 +115,8 @@ impl Plan {
         let behind = at + records.end().events_end;
         let Batch { rows, values, bytes, tally, .. } = batch;
         let (room, tally) = (rows.room(page.len() / LEAST_RECORD_BYTES + 1), &mut tally[..]);
-        let (most, mut left) = (room.len(), room.iter_mut());
         let first = first_ticks(records);
-        let (mut last, mut unknown) = (0, 0);
+        let (mut last, mut unknown, mut wanted) = (0, 0, 0);
         for Record { ticks, bytes: record, before_end } in &mut records {
             last = ticks;
             let head = record.first_chunk().copied().unwrap_or_else(|| head_of_short(record));
@@ -128,19 +129,16 @@ impl Plan {
                 Some(count) => *count += 1,
                 None => unknown += 1,
             }
-            if entry.wanted == UNWANTED {
-                continue;
-            }
-            let Some(row) = left.next() else { break };
+            let Some(row) = room.get_mut(wanted) else { break };
             let Entry { kind, layout, .. } = *entry;
             let tid = (head >> self.tid_shift) as i32;
             *row = Row { time_ns: ticks, kind, cpu, tid, start: (behind - before_end) as u32, layout };
+            wanted += usize::from(entry.wanted != UNWANTED);
             if record.len() < entry.needs_bytes {
                 (row.start, row.layout) = (values.len() as u32, STORED);
                 self.wanted[usize::from(entry.wanted)].store(record, values, bytes);
             }
         }
-        let wanted = most - left.len();
         // By itself, so that the values of each loop fit into registers.
         room[..wanted].iter_mut().for_each(|row| row.time_ns = self.clock.ns(row.time_ns));
         rows.advance(wanted);

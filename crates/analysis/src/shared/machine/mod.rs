@@ -298,17 +298,26 @@ impl Thread {
 
     #[inline]
     fn label(&self) -> Label {
-        let overlaid = self.irq | self.softirq > 0;
-        let state = match (self.off, self.mode) {
-            (None, Mode::Guest) if !overlaid => return Label::Guest,
-            (None, Mode::Kvm) if !overlaid => return Label::Handling,
+        if self.off.is_some() || self.irq | self.softirq > 0 {
+            return Label::Plain(self.state_aside());
+        }
+        match self.mode {
+            Mode::Guest => Label::Guest,
+            Mode::Kvm => Label::Handling,
+            Mode::User => Label::Plain(State::Userspace),
+            Mode::Unknown => Label::Plain(State::Unknown),
+        }
+    }
+
+    /// The state of a thread that is off its CPU, or interrupted there.
+    #[inline(never)]
+    fn state_aside(&self) -> State {
+        match (self.off, self.mode) {
             (Some(off), _) => off.state(),
             (None, Mode::Unknown) => State::Unknown,
             (None, _) if self.irq > 0 => State::Irq,
-            (None, _) if overlaid => State::Softirq,
-            (None, _) => State::Userspace,
-        };
-        Label::Plain(state)
+            (None, _) => State::Softirq,
+        }
     }
 
     /// Ends the piece at `now_ns`, and returns the time to use: never before the piece's start.
