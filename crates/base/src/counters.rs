@@ -32,6 +32,10 @@ impl Counters {
 
     /// Adds all of `other`, saturating.
     pub fn merge(&mut self, other: &Counters) {
+        if self.strides.is_empty() {
+            *self = other.clone();
+            return;
+        }
         for (first, counts) in other.strides() {
             for (count, more) in self.of_stride(first / STRIDE).iter_mut().zip(counts) {
                 *count = count.saturating_add(*more);

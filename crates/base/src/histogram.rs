@@ -61,8 +61,8 @@ impl Histogram {
         self.count += 1;
     }
 
-    /// Counts the samples that wait.
-    fn settle(&mut self) {
+    /// Counts the samples that wait, which each reader would else have to do for itself.
+    pub fn settle(&mut self) {
         for number in &self.waiting[..std::mem::take(&mut self.waits)] {
             self.counters.add(*number, 1);
         }

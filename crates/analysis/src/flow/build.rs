@@ -271,7 +271,7 @@ fn build_part(
     }
 }
 
-/// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill").
+/// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill"), and all sums.
 fn settle_levels(walk: &mut Walk<Tally>) {
     let seen = walk.seen;
     walk.sink.sums.resize_with(walk.threads.len(), Sums::default);
@@ -282,6 +282,7 @@ fn settle_levels(walk: &mut Walk<Tally>) {
                 sums.relevel(from, to);
             }
         }
+        sums.settle();
     }
 }
 

@@ -266,6 +266,16 @@ impl Sums {
         self.exits.values().map(|exits| exits.count).sum()
     }
 
+    /// Settles all distributions, which many tables will read.
+    pub fn settle(&mut self) {
+        let Self { exits, chains, interrupts, wake_to_run, wake_to_entry, .. } = self;
+        let exits = exits.values_mut().map(|sums| &mut sums.cost_ns);
+        let chains = chains.values_mut().flat_map(|sums| [&mut sums.exits, &mut sums.cost_ns]);
+        let interrupts = interrupts.values_mut().flat_map(|sums| [&mut sums.to_inject_ns, &mut sums.to_entry_ns]);
+        let wakings = [wake_to_run, wake_to_entry];
+        exits.chain(chains).chain(interrupts).chain(wakings).for_each(Histogram::settle);
+    }
+
     /// Moves everything of unknown level `from` to level `to`.
     pub fn relevel(&mut self, from: Lv, to: Lv) {
         for (old, new) in [(State::Guest(from), State::Guest(to)), (State::Handling(from), State::Handling(to))] {

@@ -91,6 +91,11 @@ impl<K, V> Keyed<K, V> {
         self.rows.iter().map(|(_, value)| value)
     }
 
+    /// The same, to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.rows.iter_mut().map(|(_, value)| value)
+    }
+
     /// Their keys.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.rows.iter().map(|(key, _)| key)

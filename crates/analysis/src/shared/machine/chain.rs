@@ -117,8 +117,8 @@ impl OpenChain {
     }
 
     /// The chain, closed or censored.
-    pub fn finish(mut self) -> Chain {
+    pub fn finish(&mut self) -> &Chain {
         self.chain.migrated |= self.entered_other;
-        self.chain
+        &self.chain
     }
 }

@@ -29,7 +29,13 @@ impl Thread {
     /// R1 and R2: what the next positional event says of the open exit's level.
     #[inline]
     pub(super) fn resolve(&mut self, position: Position, cx: &mut Cx<'_, impl Sink>) {
-        let Some(open) = self.xit.as_mut().filter(|open| open.unresolved) else { return };
+        if self.xit.is_some_and(|open| open.unresolved) {
+            self.resolve_open(position, cx);
+        }
+    }
+
+    fn resolve_open(&mut self, position: Position, cx: &mut Cx<'_, impl Sink>) {
+        let Some(open) = &mut self.xit else { return };
         open.unresolved = false;
         let forward = open.exit.level;
         let level = match position {

@@ -101,8 +101,8 @@ impl Thread {
 
     /// Ends the chain, closed or censored.
     pub(super) fn give_chain(&mut self, cx: &mut Cx<'_, impl Sink>) {
-        if let Some(chain) = self.chain.take() {
-            cx.sink.chain(cx.me, &chain.finish());
+        if let Some(mut chain) = self.chain.take() {
+            cx.sink.chain(cx.me, chain.finish());
         }
     }
 }
