@@ -80,8 +80,9 @@ impl Plan {
             (entry.kind, entry.wanted) = (kind as Kind, wanted.len() as u16);
             (entry.layout, entry.needs_bytes) = match extract.in_place() {
                 Some(in_place) => {
+                    let known = (layouts.len() as u16, in_place.needs_bytes());
                     layouts.push(in_place);
-                    (layouts.len() as u16 - 1, layouts[layouts.len() - 1].needs_bytes())
+                    known
                 }
                 None => (STORED, usize::MAX),
             };
@@ -129,6 +130,8 @@ impl Plan {
                 Some(count) => *count += 1,
                 None => unknown += 1,
             }
+            // Which records are wanted follows no rule that a CPU could foresee: each gets a row, and that of an unwanted
+            // one is the next one's too.
             let Some(row) = room.get_mut(wanted) else { break };
             let Entry { kind, layout, .. } = *entry;
             let tid = (head >> self.tid_shift) as i32;
