@@ -6,6 +6,27 @@
 use crate::CpuSet;
 use serde::{Deserialize, Serialize};
 
+/// A thread of the host, as whoever proposes a change knew it.
+///
+/// The kernel gives ids to new threads again: what is known besides the id tells whether it is still the same thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadId {
+    /// The id.
+    pub tid: i32,
+    /// When it started, in clock ticks since boot (field 22 of `/proc/TID/stat`), where that was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ticks: Option<u64>,
+    /// Its name, where that was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comm: Option<String>,
+}
+
+impl From<i32> for ThreadId {
+    fn from(tid: i32) -> Self {
+        Self { tid, start_ticks: None, comm: None }
+    }
+}
+
 /// One change of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
@@ -33,7 +54,8 @@ pub enum Change {
     /// Let a thread run on these CPUs only.
     TaskAffinity {
         /// The thread.
-        tid: i32,
+        #[serde(flatten)]
+        thread: ThreadId,
         /// CPU list as `taskset -c` takes it.
         cpus: String,
         /// CPU list that holds now, where it is known.
@@ -42,7 +64,8 @@ pub enum Change {
     /// Give a thread another scheduling policy.
     TaskPolicy {
         /// The thread.
-        tid: i32,
+        #[serde(flatten)]
+        thread: ThreadId,
         /// Name of the policy as `chrt` takes it (`other`, `batch`, `idle`, `fifo`, `rr`), and behind a colon the
         /// priority of the last two: `fifo:1`.
         to: String,
@@ -106,10 +129,10 @@ impl Change {
                 format!("modprobe -r {module} && modprobe {module} {parameter}={to}")
             }
             Change::SysfsWrite { path, to, .. } => format!("echo {to} > /sys/{path}"),
-            Change::TaskAffinity { tid, cpus, .. } => format!("taskset -cp {cpus} {tid}"),
-            Change::TaskPolicy { tid, to, .. } => {
+            Change::TaskAffinity { thread, cpus, .. } => format!("taskset -cp {cpus} {}", thread.tid),
+            Change::TaskPolicy { thread, to, .. } => {
                 let (policy, priority) = to.split_once(':').unwrap_or((to, "0"));
-                format!("chrt --{policy} -p {priority} {tid}")
+                format!("chrt --{policy} -p {priority} {}", thread.tid)
             }
             Change::IrqAffinity { irq, cpus, .. } => format!("echo {cpus} > /proc/irq/{irq}/smp_affinity_list"),
             Change::PmdMask { cpus, .. } if cpus.is_empty() => {
@@ -167,13 +190,25 @@ mod tests {
         let pin = Change::EmulatorPin { domain: "bigip-virtio".into(), cpus: "1,3".into(), from: Some("0,2".into()) };
         assert_eq!(pin.command(), "virsh emulatorpin bigip-virtio 1,3 --live --config");
         assert_eq!(pin.undo().unwrap(), "virsh emulatorpin bigip-virtio 0,2 --live --config");
-        let policy = Change::TaskPolicy { tid: 7, to: "fifo:1".into(), from: Some("other".into()) };
+        let policy = Change::TaskPolicy { thread: 7.into(), to: "fifo:1".into(), from: Some("other".into()) };
         assert_eq!(policy.command(), "chrt --fifo -p 1 7");
         assert_eq!(policy.undo().unwrap(), "chrt --other -p 0 7");
         assert_eq!(Change::IrqAffinity { irq: 9, cpus: "1".into(), from: None }.undo(), None);
         let text = serde_json::to_string(&pin).unwrap();
         assert_eq!(serde_json::from_str::<Change>(&text).unwrap(), pin);
         assert!(serde_json::from_str::<Change>(r#"{"type":"Shell","command":"rm"}"#).is_err());
+    }
+
+    #[test]
+    fn a_thread_is_written_flat_and_only_with_what_is_known_of_it() {
+        let pin = |thread| Change::TaskAffinity { thread, cpus: "1".into(), from: None };
+        let bare = serde_json::to_value(pin(7.into())).unwrap();
+        assert_eq!(bare, serde_json::json!({"type": "TaskAffinity", "tid": 7, "cpus": "1", "from": null}));
+        assert_eq!(serde_json::from_value::<Change>(bare).unwrap(), pin(7.into()));
+        let known = pin(ThreadId { tid: 7, start_ticks: Some(99), comm: Some("vhost-6".into()) });
+        let text = serde_json::to_string(&known).unwrap();
+        assert!(text.contains(r#""start_ticks":99,"comm":"vhost-6""#), "{text}");
+        assert_eq!(serde_json::from_str::<Change>(&text).unwrap(), known);
     }
 
     #[test]

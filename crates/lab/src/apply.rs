@@ -51,10 +51,10 @@ impl Host {
     pub fn prepare(&self, change: &Change, written: Option<SystemTime>) -> Result<Prepared, Error> {
         let from = change.from();
         match change {
-            Change::TaskAffinity { tid, cpus, .. } => {
+            Change::TaskAffinity { thread, cpus, .. } => {
                 let wanted = list(cpus)?;
                 self.task(
-                    *tid,
+                    thread.tid,
                     written,
                     |tid| {
                         let now = thread::affinity(tid)?;
@@ -67,8 +67,8 @@ impl Host {
                     |thread, name, old, new| Step::TaskAffinity { thread, name, old, new },
                 )
             }
-            Change::TaskPolicy { tid, to, .. } => self.task(
-                *tid,
+            Change::TaskPolicy { thread, to, .. } => self.task(
+                thread.tid,
                 written,
                 |tid| Ok((thread::policy(tid)?, to.clone(), from.clone())),
                 |thread, name, old, new| Step::TaskPolicy { thread, name, old, new },

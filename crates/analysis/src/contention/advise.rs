@@ -31,7 +31,11 @@ pub fn finding(
     if let Some((moves, prediction)) = proposal {
         for one in moves {
             let tid = i32::try_from(one.tid).ok()?;
-            changes.push(Change::TaskAffinity { tid, cpus: one.cpus.to_string(), from: allowed(one.tid) });
+            changes.push(Change::TaskAffinity {
+                thread: tid.into(),
+                cpus: one.cpus.to_string(),
+                from: allowed(one.tid),
+            });
         }
         for (tid, now, after) in &prediction.shares {
             evidence.push(Evidence {

@@ -31,7 +31,7 @@ fn end(sleeper: Sleeper) {
 }
 
 fn affinity(tid: i32, cpus: &str, from: Option<&str>) -> Change {
-    Change::TaskAffinity { tid, cpus: cpus.into(), from: from.map(str::to_owned) }
+    Change::TaskAffinity { thread: tid.into(), cpus: cpus.into(), from: from.map(str::to_owned) }
 }
 
 fn steps(prepared: Prepared) -> Vec<Step> {
@@ -135,7 +135,7 @@ fn a_path_out_of_sys_is_refused_and_so_is_what_cannot_be_undone() {
 fn a_policy_is_set_and_put_back() {
     let sleeper = sleeper();
     let host = Host::at(Path::new("/"));
-    let change = Change::TaskPolicy { tid: sleeper.tid, to: "batch".into(), from: Some("other".into()) };
+    let change = Change::TaskPolicy { thread: sleeper.tid.into(), to: "batch".into(), from: Some("other".into()) };
     let planned = steps(host.prepare(&change, None).unwrap());
     planned[0].make(&host.proc).unwrap();
     assert_eq!(thread::policy(sleeper.tid as u32).unwrap(), "batch");

@@ -53,7 +53,9 @@ pub fn preempted(measure: &Measures<'_>) -> Vec<Hit> {
             ..Hit::new(format!("{}/{}", vcpu.vm, vcpu.vcpu), by_share(share), title)
         };
         match others {
-            Some(cpus) => hit.changes.push(Change::TaskAffinity { tid: **tid, cpus, from: Some(everywhere) }),
+            Some(cpus) => {
+                hit.changes.push(Change::TaskAffinity { thread: (**tid).into(), cpus, from: Some(everywhere) })
+            }
             None => hit.fix.push("nproc   # one CPU for all: give the VM's host a second one".into()),
         }
         hits.push(hit);

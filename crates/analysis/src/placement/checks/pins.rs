@@ -232,7 +232,7 @@ pub fn housekeeping(model: &Model) -> Vec<Hit> {
                 (Role::Vcpu(vcpu), _) if managed => {
                     hit.changes.push(Change::VcpuPin { domain: domain.name.clone(), vcpu, cpus, from });
                 }
-                (_, Some(tid)) => hit.changes.push(Change::TaskAffinity { tid, cpus, from }),
+                (_, Some(tid)) => hit.changes.push(Change::TaskAffinity { thread: tid.into(), cpus, from }),
                 _ => {}
             }
         }
@@ -323,7 +323,7 @@ pub fn late(model: &Model) -> Vec<Hit> {
             let (Some(tid), Some(set)) = (thread.tid, &thread.affinity) else { continue };
             hit = hit.seen(format!("thread {tid} may run on {}", set.value), &set.place);
             hit.changes.push(Change::TaskAffinity {
-                tid,
+                thread: tid.into(),
                 cpus: pin.value.to_string(),
                 from: Some(set.value.to_string()),
             });
@@ -355,7 +355,7 @@ pub fn escaped(model: &Model) -> Vec<Hit> {
             });
             let pin = domain.emulator_pin().map(|pin| pin.value.to_string());
             hit.changes.extend(pin.iter().flat_map(|cpus| {
-                out.iter().map(|tid| Change::TaskAffinity { tid: *tid, cpus: cpus.clone(), from: None })
+                out.iter().map(|tid| Change::TaskAffinity { thread: (*tid).into(), cpus: cpus.clone(), from: None })
             }));
             hits.push(hit);
         }

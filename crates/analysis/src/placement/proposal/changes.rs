@@ -18,7 +18,8 @@ impl Proposal {
         let from = about.now.as_ref().map(CpuSet::to_string);
         match (subject.what, subject.role) {
             (What::Tasks, _) => {
-                let one = |tid: &i32| Change::TaskAffinity { tid: *tid, cpus: cpus.clone(), from: from.clone() };
+                let one =
+                    |tid: &i32| Change::TaskAffinity { thread: (*tid).into(), cpus: cpus.clone(), from: from.clone() };
                 subject.tids.iter().map(one).collect()
             }
             (What::Pin, Role::Vcpu(vcpu)) => vec![Change::VcpuPin { domain, vcpu, cpus, from }],
