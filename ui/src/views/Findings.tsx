@@ -166,7 +166,7 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
           </p>
         </div>
       </div>
-      <Commands title="Type" commands={finding.fix} />
+      <Commands title="Run" commands={finding.fix} />
       <Commands title="To undo" commands={finding.undo} />
       <p class="source">{finding.source}</p>
     </article>

@@ -1,4 +1,4 @@
-//! A finding as a card: how bad, what, how we know, what it costs, what to type, the way back.
+//! A finding as a card: how bad, what, how we know, what it costs, what to run, how to undo it.
 
 use super::escape::Safe;
 use crate::text;
@@ -43,7 +43,7 @@ fn card(finding: &Finding, out: &mut String) -> std::fmt::Result {
         writeln!(out, "<dt>why</dt><dd>{}</dd>", Safe(&finding.why))?;
     }
     if !finding.fix.is_empty() {
-        commands(&format!("at {}, type", finding.level), &finding.fix, out)?;
+        commands(&format!("at {}, run", finding.level), &finding.fix, out)?;
         writeln!(out, "<dt>needs</dt><dd>{}</dd>", Safe(finding.needs.words()))?;
     }
     if !finding.undo.is_empty() {

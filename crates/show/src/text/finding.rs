@@ -1,4 +1,4 @@
-//! A finding for people: what, how we know, what it costs, why, what to type, what that needs, how to go back.
+//! A finding for people: what, how we know, what it costs, why, what to run, what that needs, how to undo it.
 
 use super::line::{Lines, left, width, wrap};
 use super::paint::Role;
@@ -8,7 +8,7 @@ use base::{Cost, Finding};
 /// Where labels such as `seen` start, below the rule's name.
 const LABELS_AT: usize = 9;
 
-/// Columns of the widest label, `at L0, type`, and the two blanks behind it.
+/// Columns of the labels, the widest of which is `at L0, run`, and of the blanks behind them.
 const LABEL_WIDTH: usize = 13;
 
 /// On pages narrower than this, labels move left to leave room for what they say.
@@ -49,7 +49,7 @@ pub fn render(finding: &Finding, out: &mut Lines) {
     if !finding.why.is_empty() {
         said.prose("why", &finding.why);
     }
-    said.commands(&format!("at {}, type", finding.level), &finding.fix);
+    said.commands(&format!("at {}, run", finding.level), &finding.fix);
     if !finding.fix.is_empty() {
         said.prose("needs", finding.needs.words());
     }
