@@ -25,7 +25,7 @@ pub mod utc;
 
 pub use bench::{Bench, Measured, Params};
 pub use change::Change;
-pub use cpus::CpuSet;
+pub use cpus::{CpuSet, MOST_CPUS};
 pub use figure::Figure;
 pub use finding::{Cost, CostKind, Evidence, Finding, Needs, Severity};
 pub use histogram::Histogram;

@@ -1,6 +1,6 @@
 //! What does a trace file say of itself?
 
-use base::{Clock, Problem};
+use base::{Clock, MOST_CPUS, Problem};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -34,6 +34,9 @@ pub struct Facts {
     pub time_shifts: Vec<TimeShift>,
     /// Losses that the file states for a whole CPU (trace.dat's CPUSTAT): overwritten or dropped events.
     pub losses: Vec<StatedLoss>,
+    /// For which time the events of each CPU are in the file. Holds every CPU that the file declares or has a stream of;
+    /// of a CPU that is not in it the file says nothing.
+    pub coverage: BTreeMap<u32, Coverage>,
     /// Size of all its files.
     pub bytes: u64,
     /// Damage found while opening.
@@ -57,8 +60,83 @@ impl Facts {
             guests: Vec::new(),
             time_shifts: Vec::new(),
             losses: Vec::new(),
+            coverage: BTreeMap::new(),
             bytes: 0,
             problems: Vec::new(),
+        }
+    }
+
+    /// Takes in for which time the events of each CPU are there, and notes what is not there among the losses. CPU numbers
+    /// that no kernel has are damage.
+    pub(crate) fn cover(&mut self, cpus: impl IntoIterator<Item = (u32, Coverage)>) {
+        for (cpu, coverage) in cpus.into_iter().filter(|(cpu, _)| *cpu < MOST_CPUS) {
+            self.coverage.insert(cpu, coverage);
+            let kind = match coverage {
+                Coverage::Whole => continue,
+                Coverage::Part { from_ns, until_ns } if from_ns > 0 && until_ns < u64::MAX => "partial stream",
+                Coverage::Part { from_ns, .. } if from_ns > 0 => "late stream",
+                Coverage::Part { .. } => "truncated stream",
+                Coverage::Missing => "missing stream",
+            };
+            self.losses.push(StatedLoss { cpu, kind: kind.to_owned(), count: 0 });
+        }
+    }
+}
+
+/// For which part of the recording the events of a CPU are in the file. Times are those of [`Facts::clock`] (ticks,
+/// where that clock is not calibrated).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    /// From the start of the recording to its end. A CPU that was idle all the time has no event, and is covered.
+    Whole,
+    /// What the CPU did before `from_ns` (0: from the start on) and after `until_ns` (`u64::MAX`: to the end) is unknown.
+    Part {
+        /// Time of the first event that is there.
+        from_ns: u64,
+        /// Time of the last event that is there.
+        until_ns: u64,
+    },
+    /// The CPU was recorded, or could have been, and nothing of it is in the file.
+    Missing,
+}
+
+impl Coverage {
+    /// Coverage between two times.
+    pub fn between(from_ns: u64, until_ns: u64) -> Self {
+        match (from_ns, until_ns) {
+            (0, u64::MAX) => Coverage::Whole,
+            _ => Coverage::Part { from_ns, until_ns },
+        }
+    }
+
+    /// What is left where a second stream of the same CPU is covered as `other` says.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self.times(), other.times()) {
+            (Some((from, until)), Some((other_from, other_until))) => {
+                Self::between(from.max(other_from), until.min(other_until))
+            }
+            _ => Coverage::Missing,
+        }
+    }
+
+    /// What both together cover, where either of two streams of the same CPU will do.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        match (self.times(), other.times()) {
+            (Some((from, until)), Some((other_from, other_until))) => {
+                Self::between(from.min(other_from), until.max(other_until))
+            }
+            (Some(_), None) => self,
+            _ => other,
+        }
+    }
+
+    fn times(self) -> Option<(u64, u64)> {
+        match self {
+            Coverage::Whole => Some((0, u64::MAX)),
+            Coverage::Part { from_ns, until_ns } => Some((from_ns, until_ns)),
+            Coverage::Missing => None,
         }
     }
 }
@@ -159,8 +237,24 @@ pub struct TimeShift {
 pub struct StatedLoss {
     /// The CPU.
     pub cpu: u32,
-    /// `overrun`, `commit overrun`, `dropped events`.
+    /// `overrun`, `commit overrun`, `dropped events`; `missing stream`, `late stream`, `truncated stream`, `partial stream`
+    /// for what [`Facts::coverage`] says.
     pub kind: String,
-    /// How many.
+    /// How many; 0 where that is unknown.
     pub count: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coverage_of_two_streams_is_what_both_or_either_have() {
+        let late = Coverage::between(5, u64::MAX);
+        let early = Coverage::between(0, 9);
+        assert_eq!(late.and(early), Coverage::Part { from_ns: 5, until_ns: 9 });
+        assert_eq!(late.or(early), Coverage::Whole);
+        assert_eq!((late.and(Coverage::Missing), late.or(Coverage::Missing)), (Coverage::Missing, late));
+        assert_eq!(Coverage::Whole.and(early), early);
+    }
 }

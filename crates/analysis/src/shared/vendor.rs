@@ -25,14 +25,11 @@ pub fn of(trace: &dyn Trace) -> Isa {
     batches.find_map(|batch| in_batch(&batch)).unwrap_or(Isa::Vmx)
 }
 
+/// The instruction set that the first telling exit of a batch betrays. Its fields are values, or still in the record.
 fn in_batch(batch: &Batch) -> Option<Isa> {
-    let exits = (0..batch.len()).filter(|at| batch.rows[*at].kind != trace::batch::LOST);
-    exits.map(|at| batch.rows[at].start as usize).find_map(|start| {
-        let (mask, values) = (batch.values[start], &batch.values[start + 1..]);
-        let by_number = (mask & 1 == 1).then(|| Isa::betrayed_by_number(values[0])).flatten();
-        by_number.or_else(|| {
-            let name = (mask >> 1 & 1 == 1).then(|| String::from_utf8_lossy(batch.content(values[1])))?;
-            Isa::betrayed_by(&name)
-        })
+    let exits = batch.rows.iter().filter(|row| row.kind != trace::batch::LOST);
+    exits.map(|row| batch.fields(row)).find_map(|fields| {
+        let by_number = fields.get(0).and_then(Isa::betrayed_by_number);
+        by_number.or_else(|| Isa::betrayed_by(&String::from_utf8_lossy(fields.content(1)?)))
     })
 }

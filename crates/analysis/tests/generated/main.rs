@@ -7,4 +7,5 @@ mod answer;
 mod equal;
 mod limits;
 mod losses;
+mod no_isa;
 mod unseen;

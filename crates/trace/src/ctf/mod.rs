@@ -19,6 +19,7 @@
 
 pub mod bits;
 mod compile;
+mod coverage;
 mod cut;
 mod fast;
 mod find;
@@ -38,6 +39,7 @@ pub use cut::{Cut, cut};
 use crate::records::MappedFile;
 use crate::{Error, Facts, Format, Lane, Reading, Source, Trace};
 use base::{Clock, Problem};
+use coverage::Seen;
 use kind::{EventTypes, Selection, StreamKind};
 use metadata::Metadata;
 use model::Schema;
@@ -67,6 +69,8 @@ pub struct CtfTrace {
     files: Vec<TraceFile>,
     streams: Vec<Stream>,
     directories: Vec<PathBuf>,
+    /// What each of `files` gave.
+    seen: Vec<Seen>,
 }
 
 /// One stream: packets of one or several files.
@@ -85,7 +89,8 @@ impl CtfTrace {
             return Err(Error::UnknownFormat { file: path.to_owned(), found });
         }
         let facts = Facts::new(path.to_owned(), Format::Ctf1, Clock::uncalibrated("none"));
-        let mut trace = Self { facts, kinds: Vec::new(), files: Vec::new(), streams: Vec::new(), directories };
+        let mut trace =
+            Self { facts, kinds: Vec::new(), files: Vec::new(), streams: Vec::new(), directories, seen: Vec::new() };
         let mut event_types = EventTypes::default();
         for number in 0..trace.directories.len() {
             let directory = trace.directories[number].clone();
@@ -121,7 +126,9 @@ impl CtfTrace {
             let (name, number, data) = (&file.name, self.files.len(), file.content.bytes());
             self.facts.bytes += data.len() as u64;
             let kinds = &self.kinds[first_kind..];
-            packets.extend(StreamFile { name, number, data }.packets(kinds, first_kind, &mut self.facts.problems));
+            let found = StreamFile { name, number, data }.packets(kinds, first_kind, &mut self.facts.problems);
+            self.seen.push(Seen::of(&file.path, &found));
+            packets.extend(found);
             self.files.push(file);
         }
         self.group(packets);
@@ -188,6 +195,7 @@ impl CtfTrace {
                 self.facts.problems.push(Problem::at(file, None, "a clock", "none", 0, text));
             }
         }
+        coverage::describe(self);
         for stream in &self.streams {
             let sum = |of: fn(packet::Lost) -> u64| stream.packets.iter().filter_map(|p| p.lost).map(of).sum::<u64>();
             let stated = [("discarded events", sum(|lost| lost.events)), ("lost packets", sum(|lost| lost.packets))];

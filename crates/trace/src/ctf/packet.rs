@@ -36,6 +36,8 @@ pub struct Packet {
     pub cpu: Option<u64>,
     /// Ticks at its begin.
     pub begin: Option<u64>,
+    /// True if the file ends before its content does.
+    pub truncated: bool,
     /// Its number in the stream, and how many bits that has.
     pub sequence: Option<(u64, u8)>,
     /// Events lost so far, and how many bits that has.
@@ -130,6 +132,7 @@ impl StreamFile<'_> {
             instance: machine.role(Role::StreamInstance),
             cpu: machine.role(Role::Cpu),
             begin,
+            truncated: size.truncated,
             sequence: with_bits(Role::Sequence),
             discarded: with_bits(Role::Discarded),
             lost: None,
@@ -149,7 +152,7 @@ impl StreamFile<'_> {
             let found = format!("{packet_bits} bits");
             return Err(self.problem(at, "a packet that holds its own header", found, left / 8));
         }
-        let mut sizes = Sizes { content_bits, packet_bits };
+        let mut sizes = Sizes { content_bits, packet_bits, truncated: content_bits.min(packet_bits) > left };
         let problem = if content_bits > packet_bits {
             sizes.content_bits = packet_bits;
             let found = format!("{content_bits} of {packet_bits} bits");
@@ -180,6 +183,7 @@ struct Found {
 struct Sizes {
     content_bits: u64,
     packet_bits: u64,
+    truncated: bool,
 }
 
 /// Fills in [`Packet::lost`] for the packets of one stream.

@@ -4,8 +4,9 @@
 //!      Linux 6.12). Out: facts, and perf's names of the events.
 
 use super::container::feature;
-use crate::facts::Facts;
+use crate::facts::{Coverage, Facts};
 use crate::format::Endian;
+use base::{CpuSet, MOST_CPUS};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -58,13 +59,23 @@ impl<'f> Features<'f> {
         let stated = [
             ("perf_version", self.text(feature::VERSION)),
             ("cpu_desc", self.text(feature::CPUDESC)),
-            ("cmdline", self.command_line()),
+            ("cmdline", self.command_line().map(|words| words.join(" "))),
             ("clock_data", self.clock_data()),
         ];
         facts.env = stated.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     }
 
-    fn command_line(&self) -> Option<String> {
+    /// For which CPUs events were opened. perf opens them on all at the same time, so that each is covered as a whole, or
+    /// (`perf record -C`) not at all. `counters` is how many counters an event had: one per CPU.
+    pub fn coverage(&self, counters: usize) -> BTreeMap<u32, Coverage> {
+        let cpus = self.section(feature::NRCPUS).and_then(|section| self.number(section, 0, 4)).unwrap_or(0);
+        let chosen = self.command_line().and_then(|words| chosen_cpus(&words)).filter(|cpus| cpus.len() == counters);
+        let covered = |cpu: &u32| chosen.as_ref().is_none_or(|chosen| chosen.contains(*cpu));
+        let coverage = |cpu| (cpu, if covered(&cpu) { Coverage::Whole } else { Coverage::Missing });
+        (0..(cpus as u32).min(MOST_CPUS)).map(coverage).collect()
+    }
+
+    fn command_line(&self) -> Option<Vec<String>> {
         let section = self.section(feature::CMDLINE)?;
         let count = self.number(section, 0, 4)?;
         let mut rest = &section[4..];
@@ -74,7 +85,7 @@ impl<'f> Features<'f> {
             words.push(word);
             rest = behind;
         }
-        Some(words.join(" "))
+        Some(words)
     }
 
     /// The wall clock at one instant of the trace's clock (`struct perf_header`'s `clock`, version 1).
@@ -104,5 +115,33 @@ impl<'f> Features<'f> {
             rest = next;
         }
         names
+    }
+}
+
+/// The CPUs that `perf record -C` was given (tools/perf/Documentation/perf-record.txt, Linux 6.12).
+fn chosen_cpus(words: &[String]) -> Option<CpuSet> {
+    let list = words.iter().enumerate().find_map(|(at, word)| match word.as_str() {
+        "-C" | "--cpu" => words.get(at + 1).map(String::as_str),
+        word => word.strip_prefix("--cpu=").or_else(|| word.strip_prefix("-C")),
+    })?;
+    CpuSet::parse(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chosen_cpus_are_found_in_every_way_to_say_them() {
+        for line in [
+            "perf record -C 0,2-3 -e kvm:*",
+            "perf record -C0,2-3",
+            "perf record --cpu=0,2-3 -a",
+            "perf record --cpu 0,2-3",
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(chosen_cpus(&words).unwrap().to_string(), "0,2-3", "{line}");
+        }
+        assert!(chosen_cpus(&["perf".to_owned(), "record".to_owned(), "-a".to_owned()]).is_none());
     }
 }

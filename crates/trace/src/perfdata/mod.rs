@@ -78,6 +78,7 @@ impl PerfData {
         facts.bytes = bytes.len() as u64;
         let features = Features::new(&bytes, &container.features, endian);
         features.tell(&mut facts);
+        facts.cover(features.coverage(container.attrs.first().map_or(0, |attr| attr.ids.len())));
         let tracing = features.section(feature::TRACING_DATA).map(TracingData::parse).unwrap_or_default();
         facts.comms = tracing.comms;
         facts.comms.extend(first_comms(&bytes, &container, path));

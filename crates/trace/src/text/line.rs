@@ -12,6 +12,7 @@
 //! `tracecmd_print_event` in trace-cmd 3.1, `perf_sample__fprintf_start` in tools/perf/builtin-script.c.
 
 use crate::batch::NO_TID;
+use base::Clock;
 
 /// One line that tells of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +80,14 @@ impl<'l> Line<'l> {
 }
 
 impl Stamp {
+    /// Nanoseconds, where ticks are those of `clock`.
+    pub fn ns(self, clock: &Clock) -> u64 {
+        match self {
+            Stamp::Seconds { ns, .. } => ns,
+            Stamp::Ticks(ticks) => clock.ns(ticks),
+        }
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let Some((seconds, fraction)) = text.split_once('.') else { return digits(text).map(Stamp::Ticks) };
         let scale = 9u32.checked_sub(u32::try_from(fraction.len()).ok()?)?;

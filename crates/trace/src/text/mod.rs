@@ -18,13 +18,14 @@ mod lines;
 mod prints;
 mod survey;
 
-use crate::facts::{Facts, Format};
+use crate::facts::{Coverage, Facts, Format};
 use crate::{Batch, Error, FieldKind, Kind, Lane, Pieces, Reading, Scratch, Source, Trace};
-use base::{Clock, ClockSource, Problem, Problems};
-use line::{Line, LossLine, Stamp};
+use base::{Clock, ClockSource, MOST_CPUS, Problem, Problems};
+use line::{Line, LossLine};
 use lines::{Entry, Lines};
 use memmap2::Mmap;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use survey::Survey;
@@ -96,8 +97,20 @@ impl Text {
             ));
         }
         facts.event_types.clone_from(&survey.types);
+        let coverage = coverage(&survey, &facts);
+        facts.cover(coverage);
         Ok(Self { bytes, facts, survey })
     }
+}
+
+/// A CPU that the header counts and that has no event was idle, as far as a text tells.
+fn coverage(survey: &Survey, facts: &Facts) -> BTreeMap<u32, Coverage> {
+    let mut coverage: BTreeMap<u32, Coverage> =
+        (0..facts.cpus.min(MOST_CPUS)).map(|cpu| (cpu, Coverage::Whole)).collect();
+    for (cpu, first) in survey.first.iter().filter(|(cpu, _)| survey.late.contains(cpu)) {
+        coverage.insert(*cpu, Coverage::between(first.ns(&facts.clock), u64::MAX));
+    }
+    coverage
 }
 
 impl Trace for Text {
@@ -155,10 +168,7 @@ impl Pieces for TextPieces<'_> {
                 }
             };
             if let Some(line) = Line::parse(&text) {
-                time_ns = match line.time {
-                    Stamp::Seconds { ns, .. } => ns,
-                    Stamp::Ticks(ticks) => self.clock.ns(ticks),
-                };
+                time_ns = line.time.ns(&self.clock);
                 add_losses(&mut losses, time_ns, batch);
                 if self.add(&line, time_ns, batch).is_none() {
                     problems.note(self.problem(offset, text.len(), "an event of one of the first 4,096 kinds"));

@@ -9,8 +9,9 @@ use super::lines::{Entry, Lines};
 use super::prints;
 use crate::request::MOST_FIELDS;
 use crate::{EventType, FieldKind, FieldType};
+use base::MOST_CPUS;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most kinds of events: a kernel has some 2,500 tracepoints; more kinds are damage.
 const MOST_TYPES: usize = 4096;
@@ -30,6 +31,10 @@ pub struct Survey {
     pub cpus: u32,
     /// Lines that tell of an event.
     pub events: u64,
+    /// When each CPU's first event happened.
+    pub first: BTreeMap<u32, Stamp>,
+    /// CPUs whose buffer ftrace says began later than the others (`##### CPU 1 buffer started ####`).
+    pub late: BTreeSet<u32>,
     /// Per name of an event, its groups and positions in `types`.
     positions: FxHashMap<String, Vec<(String, usize)>>,
 }
@@ -39,10 +44,10 @@ impl Survey {
     pub fn of(lines: Lines<'_>) -> Self {
         let mut survey = Self::default();
         for (_, entry) in lines {
-            if let Entry::Text(text) = entry
-                && let Some(line) = Line::parse(&text)
-            {
-                survey.add(&line);
+            let Entry::Text(text) = entry else { continue };
+            match Line::parse(&text) {
+                Some(line) => survey.add(&line),
+                None => survey.late.extend(late_cpu(&text)),
             }
         }
         survey
@@ -54,7 +59,12 @@ impl Survey {
             Stamp::Ticks(_) => self.ticks = true,
             Stamp::Seconds { digits, .. } => self.digits = self.digits.max(Some(digits)),
         }
-        self.cpus = self.cpus.max(line.cpu.map_or(0, |cpu| cpu.saturating_add(1)));
+        if let Some(cpu) = line.cpu {
+            self.cpus = self.cpus.max(cpu.saturating_add(1));
+            if cpu < MOST_CPUS {
+                self.first.entry(cpu).or_insert(line.time);
+            }
+        }
         if line.comm != "<...>" && self.comms.get(&line.tid).is_none_or(|comm| comm != line.comm) {
             self.comms.insert(line.tid, line.comm.to_owned());
         }
@@ -77,6 +87,10 @@ impl Survey {
         self.ticks |= next.ticks;
         self.cpus = self.cpus.max(next.cpus);
         self.events += next.events;
+        self.late.extend(next.late);
+        for (cpu, time) in next.first {
+            self.first.entry(cpu).or_insert(time);
+        }
         for event in next.types {
             let Some(at) = self.position(&event.system, &event.name) else { continue };
             for field in event.fields {
@@ -105,6 +119,14 @@ impl Survey {
         self.positions.entry(name.to_owned()).or_default().push((system.to_owned(), position));
         Some(position)
     }
+}
+
+/// The CPU of `##### CPU 1 buffer started ####`, which ftrace prints where buffers were overwritten
+/// (`test_cpu_buff_start` in kernel/trace/trace.c, Linux 6.12).
+fn late_cpu(text: &str) -> Option<u32> {
+    let rest = text.trim().strip_prefix("##### CPU ")?;
+    let cpu = rest.split_once(" buffer started")?.0.parse().ok()?;
+    (cpu < MOST_CPUS).then_some(cpu)
 }
 
 /// The group of a line's event, as printed or as known.

@@ -10,6 +10,9 @@ use base::Problem;
 /// Pages in a piece of an uncompressed file: 40 KB of 4 KB pages, as much as trace-cmd packs in a chunk.
 const PAGES_A_PIECE: usize = 10;
 
+/// What stands before the chunks of a CPU: their number.
+const CHUNK_COUNT_BYTES: u64 = 4;
+
 /// Where a piece lies in the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
@@ -31,7 +34,7 @@ pub struct Index {
     pub page_size: usize,
     /// The pieces, in order.
     pub places: Vec<Place>,
-    /// Damage that was met; the first piece tells it.
+    /// Damage that was met, behind which nothing of this CPU was found; the first piece tells it.
     pub problem: Option<Problem>,
 }
 
@@ -63,19 +66,26 @@ impl Search<'_> {
             self.complain(&mut index, end, "the rest of a CPU's data", "the end of the file", missing);
         }
         match buffer.compressed {
-            true if start < end => self.chunks(&mut index, start),
+            true if start < end => self.chunks(&mut index, start, cpu.size),
+            true if cpu.size > 0 => {
+                self.complain(&mut index, start, "a CPU's compressed data", "the end of the file", cpu.size);
+            }
             true => {}
             false => pages(&mut index, start, end),
         }
         index
     }
 
-    fn chunks(&self, index: &mut Index, start: usize) {
+    fn chunks(&self, index: &mut Index, start: usize, claimed: u64) {
         let end = self.bytes.len();
         let mut cursor = Cursor::new(self.bytes, start, self.layout.endian);
         let Some(chunks) = cursor.u32() else {
             return self.complain(index, start, "the number of compressed chunks", "the end of the file", 0);
         };
+        // A CPU without events has a size of 0, or of the bare count.
+        if chunks == 0 && claimed > CHUNK_COUNT_BYTES {
+            return self.complain(index, start, "at least one compressed chunk", "none", claimed - CHUNK_COUNT_BYTES);
+        }
         for _ in 0..chunks {
             let at = cursor.at();
             let sizes = cursor.u32().zip(cursor.u32());

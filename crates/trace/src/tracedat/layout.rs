@@ -36,6 +36,8 @@ pub struct Layout {
     pub buffers: Vec<Buffer>,
     /// CPU count, where the file states it.
     pub cpus: u32,
+    /// True if the file ends before the options that name its buffers: the last CPU stream that was found may go on.
+    pub breaks_off: bool,
     /// Damage met so far.
     pub problems: Vec<Problem>,
 }
@@ -58,6 +60,7 @@ impl Layout {
             options: Vec::new(),
             buffers: Vec::new(),
             cpus: 0,
+            breaks_off: false,
             problems: Vec::new(),
         }
     }

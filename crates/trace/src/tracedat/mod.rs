@@ -8,6 +8,7 @@
 //! ```
 //! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5) of trace-cmd 3.1.6.
 
+mod coverage;
 mod cursor;
 mod cut;
 pub mod growing;
@@ -113,7 +114,9 @@ fn opened(path: &Path, files: Vec<Content>, layout: Layout, indexes: Vec<Vec<Ind
     facts.comms = layout.cmdlines.lines().filter_map(command_line).collect();
     facts.bytes = files.iter().map(|file| file.bytes.len() as u64).sum();
     facts.problems = layout.problems.clone();
-    TraceDat { files, layout, shape, facts, clocks, indexes }
+    let mut trace = TraceDat { files, layout, shape, facts, clocks, indexes };
+    coverage::describe(&mut trace);
+    trace
 }
 
 /// A line of `saved_cmdlines`: a pid and a name.

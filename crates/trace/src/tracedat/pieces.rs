@@ -3,7 +3,7 @@
 //! Every page starts with a full time stamp, so no piece needs what came before it.
 
 use super::TraceDat;
-use super::index::Index;
+use super::index::{Index, Place};
 use super::layout::{Buffer, Compression, Shape};
 use super::page;
 use super::plan::{Plan, Survey};
@@ -49,8 +49,7 @@ impl<'t> CpuPieces<'t> {
     ) -> Result<Chunks<'o, u8>, String> {
         out.clear();
         if let Some(place) = self.index.places.get(index) {
-            let stored = &self.file[place.offset..place.offset + place.stored];
-            self.packed.unwrap_or(Compression::None).unpack(stored, place.size, &mut scratch.zstd, out)?;
+            unpacked(self.file, self.packed, place, scratch, out)?;
         }
         Ok(out.chunks(self.index.page_size))
     }
@@ -76,6 +75,18 @@ impl<'t> CpuPieces<'t> {
             batch.lost(span.map_or(0, |(_, last)| plan.ns(last)), self.index.cpu, 0, skipped);
         }
     }
+}
+
+/// The pages at `place` of `file`, unpacked into `out`.
+pub fn unpacked(
+    file: &[u8],
+    packed: Option<Compression>,
+    place: &Place,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    let stored = &file[place.offset..place.offset + place.stored];
+    packed.unwrap_or(Compression::None).unpack(stored, place.size, &mut scratch.zstd, out)
 }
 
 impl Pieces for CpuPieces<'_> {

@@ -11,7 +11,7 @@ use super::cursor::Cursor;
 use super::layout::{Buffer, Compression, CpuData, Layout, MOST_UNPACKED, event_formats, format_list, sized_text};
 use super::options as id;
 use crate::format::Endian;
-use base::Problem;
+use base::{MOST_CPUS, Problem};
 use std::collections::BTreeSet;
 
 const COMPRESSED: u16 = 1;
@@ -238,6 +238,7 @@ impl<'a> Reader<'a> {
                     cpus.len()
                 );
                 layout.problems.push(Problem::at(self.name, at, "a BUFFER option", "none", 0, text));
+                layout.breaks_off = true;
                 layout.buffers.push(Buffer {
                     name: String::new(),
                     clock: String::new(),
@@ -262,9 +263,7 @@ impl<'a> Reader<'a> {
         let mut cpus = Vec::new();
         let mut at = section.at.next_multiple_of(page);
         if !section.compressed {
-            // Without chunk lists nothing tells where one CPU ends; pages of all of them follow each other in time.
-            cpus.push(CpuData { cpu: 0, offset: at as u64, size: end.saturating_sub(at) as u64 });
-            return cpus;
+            return self.cpus_by_time(at, end, page);
         }
         while at < end {
             let mut cursor = Cursor::new(&self.file[..end], at, self.endian);
@@ -283,6 +282,26 @@ impl<'a> Reader<'a> {
                 break;
             }
             at = stop.next_multiple_of(page);
+        }
+        cpus
+    }
+}
+
+impl Reader<'_> {
+    /// The CPU streams among uncompressed pages. Nothing but time tells where one CPU ends: the pages of each are in its
+    /// order, so where it goes back the next one begins. Numbers are given in the order of the file.
+    fn cpus_by_time(&self, start: usize, end: usize, page: usize) -> Vec<CpuData> {
+        let mut cpus: Vec<CpuData> = Vec::new();
+        let mut before = u64::MAX;
+        for at in (start..end).step_by(page) {
+            let ticks = Cursor::new(&self.file[..end], at, self.endian).u64().unwrap_or(before);
+            if ticks < before && cpus.len() < MOST_CPUS as usize {
+                cpus.push(CpuData { cpu: cpus.len() as u32, offset: at as u64, size: 0 });
+            }
+            before = ticks;
+            if let Some(cpu) = cpus.last_mut() {
+                cpu.size += page.min(end - at) as u64;
+            }
         }
         cpus
     }

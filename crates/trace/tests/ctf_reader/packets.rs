@@ -2,6 +2,7 @@
 
 use crate::babeltrace;
 use crate::made::{Bits, INTEGERS, Made, packet, plain};
+use kvmscope_trace::facts::Coverage;
 use kvmscope_trace::{Reading, Request, ctf};
 use std::process::Command;
 
@@ -259,4 +260,54 @@ fn a_trace_without_a_clock_shows_its_ticks_and_says_so() {
     let whole = made.read();
     assert_eq!(whole.events[0].time_ns, 77);
     assert!(whole.problems[0].text.contains("no clock is described"), "{:?}", whole.problems);
+}
+
+/// The metadata and packets of two CPUs, of which the second has number 3 as [`stating_packet`] says.
+fn coverage_of(streams: &[&[u8]]) -> (Vec<(u32, Coverage)>, Vec<String>) {
+    let made = Made::new(stating_all(64), streams);
+    let trace = ctf::open(made.path()).unwrap();
+    let losses = trace.facts().losses.iter().map(|loss| loss.kind.clone()).collect();
+    (trace.facts().coverage.iter().map(|(cpu, coverage)| (*cpu, *coverage)).collect(), losses)
+}
+
+#[test]
+fn streams_that_begin_late_or_break_off_say_so() {
+    let packets: Vec<_> = (0..3).map(|n| stating_packet(1, 100 * (n + 1), n, (64, 0), &[1])).collect();
+    let whole = packets.concat();
+    assert_eq!(coverage_of(&[&whole]), (vec![(3, Coverage::Whole)], vec![]));
+    let late = coverage_of(&[&packets[1..].concat()]);
+    assert_eq!(late, (vec![(3, Coverage::Part { from_ns: 200, until_ns: u64::MAX })], vec!["late stream".into()]));
+    let cut = coverage_of(&[&whole[..whole.len() - 8]]);
+    assert_eq!(cut, (vec![(3, Coverage::Part { from_ns: 0, until_ns: 300 })], vec!["truncated stream".into()]));
+    // A rotated session goes on in another file with the next number.
+    let rotated = coverage_of(&[&stating_packet(2, 100, 0, (64, 0), &[1]), &stating_packet(1, 200, 1, (64, 0), &[2])]);
+    assert_eq!(rotated, (vec![(3, Coverage::Whole)], vec![]));
+}
+
+#[test]
+fn an_empty_file_of_a_channel_is_a_missing_cpu() {
+    let three = stating_packet(1, 100, 0, (64, 0), &[1]);
+    // Files are called after their CPUs: stream_3 holds CPU 3, stream_1 is empty.
+    let made = Made::new(stating_all(64), &[]);
+    std::fs::write(made.path().join("stream_3"), &three).unwrap();
+    std::fs::write(made.path().join("stream_1"), b"").unwrap();
+    let trace = ctf::open(made.path()).unwrap();
+    assert_eq!(trace.facts().coverage.get(&1), Some(&Coverage::Missing));
+    assert!(trace.facts().problems.iter().any(|problem| problem.text.contains("what CPU 1 did is unknown")));
+    // Where files are called otherwise, an empty one says nothing.
+    let (coverage, _) = coverage_of(&[&three, b""]);
+    assert_eq!(coverage, [(3, Coverage::Whole)]);
+}
+
+#[test]
+fn an_index_that_lists_more_packets_tells_of_those_that_are_gone() {
+    let made = Made::new(stating_all(64), &[]);
+    std::fs::write(made.path().join("stream_3"), stating_packet(1, 100, 0, (64, 0), &[1])).unwrap();
+    let mut index: Vec<u8> = [0xC1F1_DCC1u32, 1, 1, 72].iter().flat_map(|word| word.to_be_bytes()).collect();
+    index.resize(16 + 2 * 72, 0);
+    std::fs::create_dir(made.path().join("index")).unwrap();
+    std::fs::write(made.path().join("index/stream_3.idx"), &index).unwrap();
+    let trace = ctf::open(made.path()).unwrap();
+    assert_eq!(trace.facts().coverage[&3], Coverage::Part { from_ns: 0, until_ns: 100 });
+    assert!(trace.facts().problems.iter().any(|problem| problem.found.contains("1 of the 2 packets")));
 }
