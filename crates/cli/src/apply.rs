@@ -11,6 +11,7 @@ mod proposal;
 
 use crate::arguments::JournalPlace;
 use crate::exit::{Exit, WrongUse, complain};
+use crate::interrupt::Interrupt;
 use crate::plays::trial::{self, Outcome, Watched};
 use analysis::contention::Direction;
 use anyhow::{anyhow, bail};
@@ -22,6 +23,7 @@ use lab::journal::{Entry, Reverted, Step};
 use proposal::Proposal;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Make the changes that a finding proposes, noted so that `kvmscope undo` puts them back
@@ -65,7 +67,8 @@ pub struct Apply {
 impl Apply {
     /// Plans, asks, changes.
     pub fn run(&self) -> anyhow::Result<Exit> {
-        let proposal = Proposal::find(&self.id, self.from.as_deref())?;
+        let interrupt = Interrupt::watch()?;
+        let proposal = Proposal::find(&self.id, self.from.as_deref(), &interrupt)?;
         println!("{}: {}", self.id, proposal.title);
         if proposal.changes.is_empty() {
             let commands = if proposal.fix.is_empty() { "nothing".to_owned() } else { proposal.fix.join("; ") };
@@ -115,9 +118,11 @@ impl Apply {
             println!("  nothing was changed");
             return Ok(Exit::NoAnswer);
         }
+        // What is changed from here on is either whole, or put back by the trial.
+        let stop = interrupt.hold();
         match self.trial {
             None => self.keep(&host.proc, &steps),
-            Some(seconds) => self.trial(&host.proc, &steps, &watched, Duration::from_secs(seconds)),
+            Some(seconds) => self.trial(&host.proc, &steps, &watched, Duration::from_secs(seconds), &stop),
         }
     }
 
@@ -143,21 +148,27 @@ impl Apply {
         Ok(Exit::Answered)
     }
 
-    fn trial(&self, proc: &Path, steps: &[Step], watched: &Watched, span: Duration) -> anyhow::Result<Exit> {
+    fn trial(
+        &self,
+        proc: &Path,
+        steps: &[Step],
+        watched: &Watched,
+        span: Duration,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<Exit> {
         watched.something()?;
         println!("  watched: {watched}");
-        let stop = crate::plays::interrupted()?;
         waiting(span, "as it is; Ctrl-C ends it and changes nothing");
-        let Some(before) = trial::measure(proc, watched, span, &stop)? else {
+        let Some(before) = trial::measure(proc, watched, span, stop)? else {
             println!("  ended before it began; nothing was changed");
             return Ok(Exit::Interrupted);
         };
         let (entry, passed_over) = self.change(proc, steps)?;
         passed_over.iter().for_each(|why| println!("  passed over: {why}"));
         waiting(span, "with the change; Ctrl-C puts it back");
-        let after = match trial::rest(trial::settle(span), &stop) {
+        let after = match trial::rest(trial::settle(span), stop) {
             true => Ok(None),
-            false => trial::measure(proc, watched, span, &stop),
+            false => trial::measure(proc, watched, span, stop),
         };
         let outcome = match after {
             Ok(Some(after)) => {

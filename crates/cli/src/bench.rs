@@ -7,7 +7,6 @@
 
 mod clock;
 mod exits;
-mod interrupt;
 mod launches;
 mod place;
 mod status;

@@ -16,10 +16,11 @@ mod wishes;
 
 use crate::arguments::{FailOn, JournalPlace};
 use crate::exit::{Exit, complain};
+use crate::interrupt::Interrupt;
 use crate::page::PageOptions;
 use crate::progress::Progress;
 use analysis::{Answers, Input, Options};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use base::recording::Recording;
 use clap::Args;
 use places::Root;
@@ -90,8 +91,9 @@ fn seconds(text: &str) -> Result<f64, String> {
 impl Check {
     /// Answers all questions about setup.
     pub fn run(&self) -> anyhow::Result<Exit> {
+        let interrupt = Interrupt::watch()?;
         // Kept until all is printed: facts are read from it as they are asked for.
-        let live = tempfile::Builder::new().prefix("kvmscope-check-").tempdir().context("a temporary directory")?;
+        let live = interrupt.temporary("kvmscope-check-")?;
         let span = Duration::from_secs_f64(self.span);
         let recording = match (&self.path, self.root.as_slice()) {
             _ if !self.paste.is_empty() => places::pasted(&self.paste)?,
@@ -100,7 +102,7 @@ impl Check {
             (None, []) => {
                 let recording = places::this_host(live.path(), None, span)?;
                 let tree = &recording.parts[recording.parts.len() - 1].path;
-                let failed = self.probe.then(|| probe::fire(&self.journal.journal(), tree)).flatten();
+                let failed = self.probe.then(|| probe::fire(&self.journal.journal(), tree, &interrupt)).flatten();
                 Recording { problems: failed.into_iter().collect(), ..recording }
             }
             (None, [root]) if root.is_this_host() => places::this_host(live.path(), Some(root), span)?,

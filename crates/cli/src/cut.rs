@@ -12,10 +12,11 @@
 
 use crate::arguments::{Recordings, nanoseconds};
 use crate::exit::{Exit, WrongUse, complain};
+use crate::interrupt::Interrupt;
 use crate::tree;
 use anyhow::{Context, bail};
 use base::Span;
-use base::recording::{Draft, Part, PartKind, PartState, Recording};
+use base::recording::{Part, PartKind, PartState, Recording};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,8 @@ impl Cut {
             bail!(WrongUse("cut takes one recording; put traces of several machines together by --part".to_owned()));
         };
         let recording = self.recordings.open(wanted)?;
-        let draft = Draft::new(&self.output)?;
+        let interrupt = Interrupt::watch()?;
+        let draft = interrupt.draft(&self.output)?;
         let mut parts = Vec::new();
         let axes = Axes::of(&recording)?;
         for (index, part) in recording.parts.iter().enumerate() {
@@ -74,7 +76,7 @@ impl Cut {
         let each = if axes.starts.len() > 1 { ", on each clock since its own first event" } else { "" };
         let (version, from, to) = (env!("CARGO_PKG_VERSION"), self.from, self.to);
         let tool = Some(format!("kvmscope cut {version}: {from} ns to {to} ns{each}"));
-        draft.finish(Recording { tool, parts, ..recording })?;
+        interrupt.whole(|| draft.finish(Recording { tool, parts, ..recording }))?;
         Ok(Exit::Answered)
     }
 }

@@ -4,10 +4,11 @@
 //! with all machines and parts, which `report` puts on one axis of time.
 
 use crate::exit::{Exit, WrongUse, complain};
+use crate::interrupt::Interrupt;
 use crate::tree;
 use anyhow::{anyhow, bail};
 use base::number::many;
-use base::recording::{Draft, Error, Machine, ParentLink, PartState, Recording, join};
+use base::recording::{Error, Machine, ParentLink, PartState, Recording, join};
 use base::utc::Utc;
 use clap::Args;
 use std::path::PathBuf;
@@ -48,7 +49,8 @@ impl Join {
         }
         let utc = Utc::of(SystemTime::now());
         let place = self.output.clone().unwrap_or_else(|| format!("kvmscope-join-{}", utc.name()).into());
-        let draft = Draft::new(&place)?;
+        let interrupt = Interrupt::watch()?;
+        let draft = interrupt.draft(&place)?;
         for (part, from) in joined.recording.parts.iter().zip(&joined.from) {
             // What a recorder may still be writing is copied: a link would change with it.
             let carry = if part.state == PartState::Complete { tree::link_or_copy } else { tree::copy };
@@ -57,7 +59,8 @@ impl Join {
         }
         let titles: Vec<String> = recordings.iter().map(Recording::title).collect();
         let tool = format!("kvmscope join {}: {}", env!("CARGO_PKG_VERSION"), titles.join(", "));
-        let recording = draft.finish(Recording { tool: Some(tool), problems: Vec::new(), ..joined.recording })?;
+        let whole = Recording { tool: Some(tool), problems: Vec::new(), ..joined.recording };
+        let recording = interrupt.whole(|| draft.finish(whole))?;
         let machines: Vec<String> = recording.machines.iter().map(told).collect();
         let parts = many(recording.parts.len() as u64, "part");
         println!("{}: {parts} of {}", place.display(), machines.join(", "));

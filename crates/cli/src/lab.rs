@@ -3,14 +3,14 @@
 mod netns;
 
 use crate::exit::{Exit, WrongUse};
+use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::utc::Utc;
 use clap::{Args, Subcommand, ValueEnum};
 use lab::nested::{self, Arch, Guest, Places, Settings};
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
 /// Run an experiment and record it
@@ -109,10 +109,7 @@ impl Nested {
         let programs = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
         let places = Places { program: std::env::current_exe()?, cache, programs, output };
         let created = Utc::of(SystemTime::now()).stamp();
-        let stop = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            signal_hook::flag::register(signal, Arc::clone(&stop))?;
-        }
+        let stop = Interrupt::watch()?.hold();
         let began = Instant::now();
         let mut say = |line: &str| {
             // If stderr is closed nobody wants to know.

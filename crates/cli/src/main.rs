@@ -13,6 +13,7 @@ mod completions;
 mod cut;
 mod exit;
 mod export;
+mod interrupt;
 mod join;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod lab;

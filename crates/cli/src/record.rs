@@ -13,17 +13,21 @@ mod until;
 
 use crate::arguments::{JournalPlace, machine, nanoseconds};
 use crate::exit::{Exit, WrongUse, complain};
+use crate::interrupt::{Interrupt, remove};
 use crate::plays::live::{Watch, sweep};
 use anyhow::{anyhow, bail};
 use base::recording::{Live, Machine, Part, Recording};
 use base::{Level, Utc};
 use beside::Beside;
+use check::Checked;
 use clap::Args;
 use lab::Recorder;
 use lab::tracefs::{Plan, Selection, Tracefs, TracefsRecorder, buffer_kib, find_vm};
 use status::Status;
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 use until::Until;
 
@@ -49,7 +53,7 @@ pub struct Record {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Record for so long
-    #[arg(long, value_name = "SECONDS", value_parser = nanoseconds, conflicts_with = "command")]
+    #[arg(long, value_name = "SECONDS", value_parser = length, conflicts_with = "command")]
     seconds: Option<u64>,
     /// The machine this is, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
@@ -80,6 +84,9 @@ pub struct Record {
     /// No line of progress on stderr
     #[arg(long)]
     no_progress: bool,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
     /// Record while this command runs
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -94,11 +101,25 @@ impl Record {
         let plan = self.plan()?;
         let now = Utc::of(SystemTime::now());
         let output = self.output.clone().unwrap_or_else(|| format!("kvmscope-record-{}", now.name()).into());
-        let mut until = Until::new(self.seconds.map(Duration::from_nanos))?;
-        let mut live = Live::begin(&output, self.manifest(now))?;
+        let status = Status::new(self.quiet, !self.no_progress);
+        // Until events are recorded a signal ends this at once, and nothing is left: it would be a recording of nothing.
+        let interrupt = Interrupt::watch()?;
+        let mut live = interrupt.making(
+            || Live::begin(&output, self.manifest(now)),
+            |live| {
+                let root = live.root().to_owned();
+                move || remove(&root)
+            },
+        )?;
         let (journal, machine) = (self.place.journal(), self.machine.id.as_str());
-        let checked = (!self.no_self_check).then(|| check::check(&tracefs, &journal, &live, machine));
-        let begun = self.beside.before(live.root(), machine).and_then(|before| {
+        let checked = (!self.no_self_check).then(|| {
+            status.say("self-check: running a test guest, to see which kvm events fire here");
+            interrupt.whole(|| check::check(&tracefs, &journal, &live, machine))
+        });
+        self.beside.describe().into_iter().for_each(|what| status.say(what));
+        let before = self.beside.before(live.root(), machine);
+        let asked = interrupt.hold();
+        let begun = before.and_then(|before| {
             let beside = self.beside.start(&journal, &plan, live.root(), machine)?;
             match TracefsRecorder::start(&tracefs, &journal, &plan, live.root(), machine) {
                 Ok(tracing) => Ok((before, beside, tracing)),
@@ -112,10 +133,17 @@ impl Record {
                 return Err(error.into());
             }
         };
+        if asked.load(Ordering::Relaxed) {
+            drop(Box::new(tracing).stop());
+            beside.end();
+            live.abandon()?;
+            return Ok(Exit::Interrupted);
+        }
         let mut notes: Vec<Part> = checked.iter().filter_map(|checked| checked.notes.clone()).collect();
         live.with([notes.clone(), tracing.partial(), beside.parts, before.parts].concat())?;
-        let status = Status::new(!self.no_progress, tracing.meter());
-        status.began(&tracing);
+        let meter = tracing.meter();
+        status.began(&tracing, &self.ends());
+        let mut until = Until::new(self.seconds.map(Duration::from_nanos), asked);
         let level = Level::At(self.machine.level);
         let watch = || {
             let (directory, meter) = (tracing.directory(), tracing.meter());
@@ -134,13 +162,14 @@ impl Record {
                     complain(&error.context("the recording goes on, without --live"));
                     watch = None;
                 }
-                status.show(until.elapsed(), watch.as_ref().map_or_else(String::new, Watch::line));
+                let seen = watch.as_ref().map_or_else(String::new, Watch::line);
+                status.show(until.elapsed(), seen, &meter);
                 std::thread::sleep(POLL);
             }
             Ok(())
         });
         let recorded = until.elapsed();
-        status.packing();
+        status.packing(&meter);
         if let Some(Err(error)) = watch.as_mut().map(Watch::end) {
             complain(&error);
         }
@@ -163,12 +192,30 @@ impl Record {
             }
             Some(error) => return self.ended_early(live, error),
         };
-        println!("{}", status.summary(recorded, &output));
-        if let Some(checked) = checked {
-            println!("{}", checked.sentence);
+        if !self.quiet {
+            // The recording is there whether or not anybody reads this.
+            let _ = self.explain(&status::summary(recorded, &output, &meter), checked, &output);
         }
-        println!("explain it with: kvmscope report {}", output.display());
         Ok(until.status().map_or(Exit::Answered, Exit::Of))
+    }
+
+    /// What ends it, for people who wait.
+    fn ends(&self) -> String {
+        match (self.seconds, self.command.first()) {
+            (_, Some(program)) => format!("ends with {}", program.display()),
+            (Some(ns), None) => format!("ends after {} s", Duration::from_nanos(ns).as_secs_f64()),
+            (None, None) => "Ctrl-C ends it".to_owned(),
+        }
+    }
+
+    fn explain(&self, summary: &str, checked: Option<Checked>, output: &Path) -> std::io::Result<()> {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{summary}")?;
+        if let Some(checked) = checked {
+            writeln!(out, "{}", checked.sentence)?;
+        }
+        writeln!(out, "explain it with: kvmscope report {}", output.display())?;
+        out.flush()
     }
 
     /// Says why, and what is there all the same. The manifest still names the partial parts.
@@ -210,6 +257,10 @@ impl Record {
 
 fn size(text: &str) -> Result<u64, String> {
     buffer_kib(text).ok_or_else(|| "write a size such as 512K, 8M or 1G".to_owned())
+}
+
+fn length(text: &str) -> Result<u64, String> {
+    nanoseconds(text).and_then(|ns| if ns == 0 { Err("0 s records nothing".to_owned()) } else { Ok(ns) })
 }
 
 /// A look more often than this would see little but itself.

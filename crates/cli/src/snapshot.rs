@@ -5,13 +5,15 @@
 
 use crate::arguments::{machine, nanoseconds};
 use crate::exit::{Exit, WrongUse};
+use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::number::{exact_bytes, many};
-use base::recording::{Draft, Machine, Part, PartKind, PartState, Recording};
+use base::recording::{Machine, Part, PartKind, PartState, Recording};
 use base::utc::Utc;
 use clap::Args;
 use host::snapshot::{FILES, How};
 use lab::snapshot::{More, Taken, monotonic_ns, take_more};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -58,7 +60,8 @@ impl Snapshot {
         let samples = if self.span > 0 && more.here.is_some() { 2 } else { 1 };
         let utc = Utc::of(SystemTime::now());
         let place = self.output.clone().unwrap_or_else(|| format!("kvmscope-snapshot-{}", utc.name()).into());
-        let draft = Draft::new(&place)?;
+        let interrupt = Interrupt::watch()?;
+        let draft = interrupt.draft(&place)?;
         let (mut parts, mut taken) = (Vec::new(), Taken::default());
         let begin_ns = monotonic_ns();
         for sample in 0..samples {
@@ -71,7 +74,7 @@ impl Snapshot {
         if taken.files == 0 {
             bail!("{}: none of the files of a snapshot is there", self.root.display());
         }
-        draft.finish(Recording {
+        let recording = Recording {
             root: PathBuf::new(),
             created: Some(utc.stamp()),
             tool: Some(concat!("kvmscope snapshot ", env!("CARGO_PKG_VERSION")).to_owned()),
@@ -79,8 +82,9 @@ impl Snapshot {
             machines: vec![self.machine.clone()],
             parts,
             problems: Vec::new(),
-        })?;
-        println!("{}", self.said(&place, samples, taken));
+        };
+        interrupt.whole(|| draft.finish(recording))?;
+        writeln!(std::io::stdout(), "{}", self.said(&place, samples, taken))?;
         Ok(Exit::Answered)
     }
 

@@ -7,35 +7,22 @@
 //! What is there already is kept, unless the user said `--force`.
 
 use crate::exit::WrongUse;
+use crate::interrupt::{Interrupt, remove};
 use anyhow::{anyhow, bail};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is being filled; a signal removes it and ends the program.
+/// Where files are filled; a signal removes what is not whole and ends the program.
 pub struct Staging {
-    partial: Arc<Mutex<Vec<PathBuf>>>,
+    interrupt: Interrupt,
     force: bool,
 }
 
 impl Staging {
     /// From now on a signal ends the program with status 130 and leaves nothing half-written.
     pub fn new(force: bool) -> anyhow::Result<Self> {
-        let partial: Arc<Mutex<Vec<PathBuf>>> = Arc::default();
-        let seen = Arc::clone(&partial);
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-        std::thread::spawn(move || {
-            if signals.forever().next().is_some() {
-                // Held until the end: nobody renames or adds a file meanwhile.
-                let partial = held(&seen);
-                partial.iter().for_each(|path| remove(path));
-                std::process::exit(130);
-            }
-        });
-        Ok(Self { partial, force })
+        Ok(Self { interrupt: Interrupt::watch()?, force })
     }
 
     /// Refuses a file that cannot be: what is there and is no file would be replaced, a device too.
@@ -114,9 +101,10 @@ impl Staging {
     fn begin(&self, target: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> anyhow::Result<PathBuf> {
         let Some(name) = target.file_name() else { bail!(WrongUse(format!("{} names no file", target.display()))) };
         let partial = parent(target).join(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id()));
-        let mut known = held(&self.partial);
-        make(&partial).map_err(|error| anyhow!("{} cannot be made: {error}", partial.display()))?;
-        known.push(partial.clone());
+        let left = partial.clone();
+        self.interrupt
+            .making(|| make(&partial), |()| move || remove(&left))
+            .map_err(|error| anyhow!("{} cannot be made: {error}", partial.display()))?;
         Ok(partial)
     }
 
@@ -126,21 +114,18 @@ impl Staging {
         filled: anyhow::Result<T>,
         place: impl FnOnce(&Path) -> std::io::Result<()>,
     ) -> anyhow::Result<T> {
-        let mut known = held(&self.partial);
-        let placed = filled.and_then(|filled| {
-            place(partial).map_err(|error| anyhow!("{} cannot be renamed: {error}", partial.display()))?;
-            Ok(filled)
+        // A signal finds what is filled either here or in its place.
+        let placed = self.interrupt.whole(|| {
+            filled.and_then(|filled| {
+                place(partial).map_err(|error| anyhow!("{} cannot be renamed: {error}", partial.display()))?;
+                Ok(filled)
+            })
         });
         if placed.is_err() {
             remove(partial);
         }
-        known.retain(|path| path != partial);
         placed
     }
-}
-
-fn held(partial: &Mutex<Vec<PathBuf>>) -> MutexGuard<'_, Vec<PathBuf>> {
-    partial.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn check_parent(target: &Path) -> Result<(), WrongUse> {
@@ -155,15 +140,4 @@ fn check_parent(target: &Path) -> Result<(), WrongUse> {
 /// The directory a path lies in.
 fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// What cannot be removed is beyond us: the disk is gone or read-only.
-fn remove(path: &Path) {
-    // A file that is still being filled may add to a directory while it is emptied.
-    for _ in 0..100 {
-        let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-        if removed.is_ok() || !path.exists() {
-            return;
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! Runs other people's programs: with a time limit, their output kept, and a sentence when they are missing or fail.
 
 use crate::Error;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -112,6 +113,14 @@ impl Program {
     }
 }
 
+/// Has the kernel send `signal` to the program once the thread that starts it ends, in whatever way.
+pub fn tie(command: &mut Command, signal: Signal) {
+    // SAFETY: between fork and exec only one system call is made, which allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(move || Ok(set_parent_process_death_signal(Some(signal))?));
+    }
+}
+
 /// Reads what a program prints, so that it never waits for us.
 fn collect(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {
@@ -143,6 +152,18 @@ mod tests {
     fn a_program_that_hangs_is_killed() {
         let error = Program::new("sleep", "coreutils").run(&["60"], Duration::from_millis(20)).unwrap_err();
         assert!(error.to_string().contains("had not ended after 0.02 s"), "{error}");
+    }
+
+    #[test]
+    fn a_tied_program_ends_with_the_thread_that_started_it() {
+        let started = std::thread::spawn(|| {
+            let mut command = Command::new("sleep");
+            tie(command.arg("60"), Signal::TERM);
+            command.spawn().unwrap()
+        });
+        let mut child = started.join().unwrap();
+        let status = Program::new("sleep", "coreutils").wait(&mut child, LIMIT).unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(Signal::TERM.as_raw()));
     }
 
     #[test]

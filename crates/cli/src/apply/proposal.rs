@@ -2,6 +2,7 @@
 
 use crate::check::places::{SPAN, this_host};
 use crate::exit::WrongUse;
+use crate::interrupt::Interrupt;
 use analysis::{Answers, Input, Options};
 use anyhow::{Context, bail};
 use base::Change;
@@ -30,7 +31,7 @@ pub struct Proposal {
 
 impl Proposal {
     /// Looks for `id` in what `from` names, or asks this host.
-    pub fn find(id: &str, from: Option<&Path>) -> anyhow::Result<Self> {
+    pub fn find(id: &str, from: Option<&Path>, interrupt: &Interrupt) -> anyhow::Result<Self> {
         match from {
             Some(file) if is_report(file) => Self::in_report(id, file),
             Some(path) => {
@@ -41,7 +42,7 @@ impl Proposal {
             }
             None => {
                 // Kept until the answer is there: facts are read from it as they are asked for.
-                let scratch = tempfile::Builder::new().prefix("kvmscope-apply-").tempdir()?;
+                let scratch = interrupt.temporary("kvmscope-apply-")?;
                 Self::in_answers(id, this_host(scratch.path(), None, SPAN)?, "this host")
             }
         }

@@ -1,10 +1,10 @@
 //! `kvmscope bench clock`: every clock of the kernel, through the vDSO and through the system call.
 
-use super::interrupt::Interrupt;
 use super::launches::{LaunchOptions, Work};
 use super::place::PlaceOptions;
 use crate::arguments::JournalPlace;
-use crate::exit::Exit;
+use crate::exit::{Exit, complain};
+use crate::interrupt::Interrupt;
 use base::Bench;
 use clap::Args;
 use lab::bench::clock::{Plan, clocksources};
@@ -78,7 +78,7 @@ impl Clock {
             let switch = Arc::clone(switch);
             move || {
                 if let Err(error) = back(&switch) {
-                    eprintln!("kvmscope: {error}");
+                    complain(&error.into());
                 }
             }
         })?;

@@ -1,9 +1,9 @@
 //! `kvmscope bench exits`: every kind of exit, in guests of a few bytes and in this process.
 
-use super::interrupt::Interrupt;
 use super::launches::{LaunchOptions, Work};
 use super::place::PlaceOptions;
 use crate::exit::{Exit, WrongUse};
+use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::Bench;
 use clap::Args;

@@ -1,11 +1,11 @@
 //! Launches, one after the other, into one recording: what `exits` and `clock` have in common.
 
 use super::LAUNCH;
-use super::interrupt::Interrupt;
 use super::place::PlaceOptions;
 use super::status::Status;
 use crate::arguments::nanoseconds;
 use crate::exit::{Exit, WrongUse};
+use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::{Bench, Measured};
 use clap::Args;

@@ -6,12 +6,12 @@
 //! Ctrl-C               the temporary directory goes; of the other what launches have measured stays, and is named
 //! ```
 
-use super::interrupt::Interrupt;
 use crate::arguments::machine;
-use crate::exit::Exit;
+use crate::exit::{Exit, complain};
+use crate::interrupt::{Interrupt, remove};
 use crate::page::PageOptions;
 use analysis::{Answers, Input, Options};
-use anyhow::Context;
+use anyhow::anyhow;
 use base::recording::{Live, Machine, Part, PartKind, PartState, Recording};
 use base::{Bench, Utc};
 use clap::Args;
@@ -39,13 +39,6 @@ pub struct PlaceOptions {
     page: PageOptions,
 }
 
-/// Removes a directory that another thread may still fill.
-fn remove(path: &Path) {
-    const TRIES: u32 = 10;
-    let gone = |_| std::fs::remove_dir_all(path).is_ok() || !path.exists();
-    (0..TRIES).any(gone);
-}
-
 /// A recording with one bench in it.
 pub struct Place {
     live: Live,
@@ -60,14 +53,7 @@ impl PlaceOptions {
     pub fn begin(&self, name: &str, interrupt: Interrupt) -> anyhow::Result<Place> {
         let utc = Utc::of(SystemTime::now());
         let temporary = match (&self.output, self.json) {
-            (None, true) => {
-                let make = || tempfile::Builder::new().prefix("kvmscope-bench-").tempdir();
-                let tidy = |made: &TempDir| {
-                    let path = made.path().to_owned();
-                    move || remove(&path)
-                };
-                Some(interrupt.making(make, tidy).context("a temporary directory")?)
-            }
+            (None, true) => Some(interrupt.temporary("kvmscope-bench-")?),
             _ => None,
         };
         let output = match (&self.output, &temporary) {
@@ -91,7 +77,8 @@ impl PlaceOptions {
             let (root, results) = (output.clone(), live.path(&path));
             move || match results.exists() {
                 true if kept => {
-                    eprintln!("kvmscope: interrupted; what was measured stays: kvmscope report {}", root.display());
+                    let stays = format!("what was measured stays: kvmscope report {}", root.display());
+                    complain(&anyhow!("interrupted; {stays}"));
                 }
                 _ => remove(&root),
             }

@@ -1,9 +1,9 @@
 //! `kvmscope bench macro -- CMD`: a whole program, again and again.
 
-use super::interrupt::Interrupt;
 use super::place::PlaceOptions;
 use super::status::Status;
 use crate::exit::{Exit, complain};
+use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use base::bench::{Bench, Measured, Params};
 use clap::Args;

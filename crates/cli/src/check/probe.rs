@@ -1,5 +1,6 @@
 //! `check --probe`: a test guest is run, and what it caused is noted in the snapshot.
 
+use crate::interrupt::Interrupt;
 use base::Problem;
 use host::fired::{FIRED_FILE, text};
 use lab::journal::Journal;
@@ -12,10 +13,10 @@ const ROUNDS: u32 = 20;
 
 /// Runs the guest under a tracing instance of its own, and writes the counts into `snapshot`. Where it cannot be run the
 /// rest of the answer stands, with the reason among its problems.
-pub fn fire(journal: &Journal, snapshot: &Path) -> Option<Problem> {
+pub fn fire(journal: &Journal, snapshot: &Path, interrupt: &Interrupt) -> Option<Problem> {
     let tried = Tracefs::find(Path::new("/")).and_then(|tracefs| {
-        let scratch = tempfile::tempdir().map_err(|error| lab::Error::io(snapshot, error))?;
-        what_fires(&tracefs, journal, scratch.path(), run)
+        let scratch = interrupt.temporary("kvmscope-probe-").map_err(|error| lab::Error::Unable(error.to_string()))?;
+        interrupt.whole(|| what_fires(&tracefs, journal, scratch.path(), run))
     });
     let written = tried.and_then(|fired| {
         let caused = fired.counts.iter().map(|(name, count)| (name.as_str(), *count));

@@ -2,6 +2,7 @@
 
 use crate::arguments::JournalPlace;
 use crate::exit::{Exit, WrongUse, complain};
+use crate::interrupt::Interrupt;
 use crate::page::PageOptions;
 use crate::plays::netns::{Bench, Play, Told};
 use anyhow::{anyhow, bail};
@@ -108,7 +109,7 @@ impl Netns {
         }
         let online = thread::affinity(thread::own())?;
         let cpus: Vec<u32> = online.iter().collect();
-        let stop = crate::plays::interrupted()?;
+        let stop = Interrupt::watch()?.hold();
         let name = format!("kvmscope-netns-{}", Utc::of(SystemTime::now()).name());
         let output = self.output.clone().unwrap_or_else(|| name.into());
         if output.exists() {

@@ -46,13 +46,23 @@ pub struct Running {
 impl Running {
     /// Stops all, because of `error`, which is what the user should hear.
     pub fn stopped(self, error: Error) -> Error {
-        self.recorders.into_iter().for_each(|recorder| drop(recorder.stop()));
+        self.end();
         error
+    }
+
+    /// Stops all; what they have recorded is not wanted.
+    pub fn end(self) {
+        self.recorders.into_iter().for_each(|recorder| drop(recorder.stop()));
     }
 }
 
 impl Beside {
-    /// The first look at the machine, before anything is recorded.
+    /// What [`Beside::before`] does, for people who wait.
+    pub fn describe(&self) -> Option<&'static str> {
+        (!self.no_snapshot).then_some("taking a snapshot of this host")
+    }
+
+    /// The first snapshot of the machine, before anything is recorded.
     pub fn before(&self, root: &Path, machine: &str) -> Result<Running, Error> {
         let mut running = Running::default();
         if !self.no_snapshot {

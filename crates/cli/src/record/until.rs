@@ -2,7 +2,6 @@
 
 use super::not_run;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
@@ -10,25 +9,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// How long a command may take to end once it was asked to, before it is killed: QEMU closes its disks meanwhile.
+const GRACE: Duration = Duration::from_secs(10);
+/// How often a command that is to end is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
 /// What is waited for.
 pub struct Until {
     since: Instant,
     wanted: Option<Duration>,
     asked: Arc<AtomicBool>,
-    /// The command was told to end, once.
-    told: bool,
+    grace: Duration,
+    /// When the command was asked to end.
+    told: Option<Instant>,
     child: Option<Child>,
     status: Option<ExitStatus>,
 }
 
 impl Until {
-    /// Until that time has passed, counted from [`Until::run`], or a signal came.
-    pub fn new(wanted: Option<Duration>) -> anyhow::Result<Self> {
-        let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            signal_hook::flag::register(signal, Arc::clone(&asked))?;
-        }
-        Ok(Self { since: Instant::now(), wanted, asked, told: false, child: None, status: None })
+    /// Until that time has passed, counted from [`Until::run`], or until a signal has raised `asked`.
+    pub fn new(wanted: Option<Duration>, asked: Arc<AtomicBool>) -> Self {
+        Self { since: Instant::now(), wanted, asked, grace: GRACE, told: None, child: None, status: None }
     }
 
     /// Starts the clock, and the command if there is one.
@@ -45,19 +46,26 @@ impl Until {
         self.since.elapsed()
     }
 
-    /// True if recording is to end now. A command that runs is told of the signal and waited for.
+    /// True if recording is to end now. On a signal a command that runs is asked to end and waited for; on a second signal,
+    /// or when it takes too long, it is killed.
     pub fn is_over(&mut self) -> anyhow::Result<bool> {
-        let asked = self.asked.load(Ordering::Relaxed);
         let Some(child) = &mut self.child else {
+            let asked = self.asked.load(Ordering::Relaxed);
             return Ok(asked || self.wanted.is_some_and(|wanted| self.since.elapsed() >= wanted));
         };
         if let Some(status) = child.try_wait()? {
             self.status = Some(status);
             return Ok(true);
         }
-        if asked && !std::mem::replace(&mut self.told, true) {
-            let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-            pid.map(|pid| kill_process(pid, Signal::TERM)).transpose()?;
+        let asked = self.asked.swap(false, Ordering::Relaxed);
+        match self.told {
+            None if asked => {
+                self.told = Some(Instant::now());
+                let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+                pid.map(|pid| kill_process(pid, Signal::TERM)).transpose()?;
+            }
+            Some(told) if asked || told.elapsed() >= self.grace => child.kill()?,
+            _ => {}
         }
         Ok(false)
     }
@@ -67,5 +75,67 @@ impl Until {
         let status = self.status?;
         let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
         Some(u8::try_from(code).unwrap_or(u8::MAX))
+    }
+}
+
+impl Drop for Until {
+    /// Where recording ended first, because the disk is full, the command does not outlive it.
+    fn drop(&mut self) {
+        if self.told.is_none() {
+            self.asked.store(true, Ordering::Relaxed);
+        }
+        while self.child.is_some() && matches!(self.is_over(), Ok(false)) {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command that does not obey SIGTERM, and has said that it does not.
+    fn stubborn(grace: Duration) -> (Until, tempfile::TempDir) {
+        let place = tempfile::tempdir().unwrap();
+        let ready = place.path().join("ready");
+        let mut until = Until::new(None, Arc::default());
+        until.grace = grace;
+        let script = format!("trap '' TERM; : > '{}'; while :; do sleep 0.05; done", ready.display());
+        until.run(&["sh", "-c", &script].map(OsString::from)).unwrap();
+        while !ready.exists() {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        (until, place)
+    }
+
+    fn ended(until: &mut Until) -> Option<u8> {
+        while !until.is_over().unwrap() {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        until.status()
+    }
+
+    #[test]
+    fn a_command_that_does_not_end_when_asked_is_killed_after_the_grace() {
+        let (mut until, _place) = stubborn(Duration::from_millis(100));
+        until.asked.store(true, Ordering::Relaxed);
+        assert_eq!(ended(&mut until), Some(128 + 9));
+    }
+
+    #[test]
+    fn a_second_signal_kills_at_once() {
+        let (mut until, _place) = stubborn(Duration::MAX);
+        until.asked.store(true, Ordering::Relaxed);
+        assert!(!until.is_over().unwrap());
+        until.asked.store(true, Ordering::Relaxed);
+        assert_eq!(ended(&mut until), Some(128 + 9));
+    }
+
+    #[test]
+    fn a_command_does_not_outlive_a_recording_that_ended_first() {
+        let (until, _place) = stubborn(Duration::from_millis(100));
+        let pid = until.child.as_ref().unwrap().id();
+        drop(until);
+        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
     }
 }

@@ -8,6 +8,7 @@ mod live;
 use assert_cmd::cargo::cargo_bin;
 use base::recording::{PartState, Recording};
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -165,26 +166,78 @@ fn what_kvm_says_of_the_counters_of_guests_that_ran_before_goes_along() {
     drop(guest);
 }
 
-/// Starts to record and waits until events are being recorded.
+/// Starts to record and waits until it says that events are being recorded.
 fn begun(place: &Path, arguments: &[&str]) -> Child {
     let mut command = kvmscope(place);
     command.arg("record").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
-    let on = instance_of(child.id()).join("tracing_on");
-    for _ in 0..500 {
-        if std::fs::read_to_string(&on).is_ok_and(|text| text.trim() == "1")
-            && place.join("new/recording.json").exists()
-        {
+    let mut child = command.spawn().unwrap();
+    // Byte by byte: what comes later stays in the pipe.
+    let said = child.stderr.as_mut().unwrap().bytes().map_while(Result::ok);
+    let mut line = Vec::new();
+    for byte in said {
+        line.push(byte);
+        if byte == b'\n' && text(&line).contains("recording from now on") {
             return child;
         }
-        std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("it does not begin: {}", text(&child.wait_with_output().unwrap().stderr));
+    panic!("it does not begin: {}", text(&line));
 }
 
 fn signal(child: &Child, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();
+}
+
+#[test]
+fn each_signal_that_ends_a_program_is_a_normal_end() {
+    use rustix::process::Signal;
+    let Some(place) = place("signals") else { return };
+    for (number, sent) in [Signal::INT, Signal::TERM, Signal::HUP].into_iter().enumerate() {
+        let place = place.path().join(number.to_string());
+        std::fs::create_dir(&place).unwrap();
+        let child = begun(&place, &["--no-self-check", "--no-snapshot", "-o", "new"]);
+        let instance = instance_of(child.id());
+        signal(&child, sent);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{sent:?}: {}", text(&output.stderr));
+        assert!(!instance.exists(), "{sent:?}");
+        let recording = Recording::open(&place.join("new")).unwrap();
+        assert!(recording.parts.iter().all(|part| part.state == PartState::Complete), "{sent:?}");
+        assert_eq!(std::fs::read_dir(place.join("journal")).unwrap().count(), 0, "{sent:?}");
+    }
+}
+
+#[test]
+fn it_says_on_stderr_when_events_are_recorded_and_keeps_quiet_if_asked() {
+    let Some(place) = place("recording from now on") else { return };
+    let output = record(place.path(), &["--seconds", "0.1", "-o", "new"]);
+    let said = text(&output.stderr);
+    let order = ["self-check", "snapshot", "recording from now on"].map(|words| said.find(words));
+    assert!(order.is_sorted() && order.iter().all(Option::is_some), "{said}");
+    let output = record(place.path(), &["--seconds", "0.1", "--quiet", "--no-snapshot", "-o", "quiet"]);
+    assert_eq!((output.status.code(), text(&output.stderr), text(&output.stdout)), (Some(0), "".into(), "".into()));
+    let output = record(place.path(), &["--seconds", "0", "-o", "nothing"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_command_does_not_outlive_a_recording_that_could_not_go_on() {
+    let Some(place) = place("CMD on a full disk") else { return };
+    let disk = place.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(&disk).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        return println!("skipped: CMD on a full disk: no tmpfs can be mounted here");
+    }
+    let pid = place.path().join("pid");
+    let busy = format!("echo $$ > {}; while :; do :; sleep 0; done", pid.display());
+    let arguments =
+        ["--no-self-check", "--no-snapshot", "--events", "raw_syscalls", "-o", "disk/new", "--", "sh", "-c", &busy];
+    let output = record(place.path(), &arguments);
+    assert!(Command::new("umount").arg(&disk).status().unwrap().success());
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let pid = std::fs::read_to_string(pid).unwrap();
+    assert!(!Path::new("/proc").join(pid.trim()).exists(), "{pid} still runs");
 }
 
 #[test]
@@ -338,7 +391,7 @@ fn a_guest_causes_the_same_events_as_perf_counts() {
     let Some(place) = place("perf") else { return };
     let place = place.path();
     // The self-check of another recorder is the guest; its pid tells its events from those of other guests.
-    let guest = format!("echo $$ > pid; exec {} record --seconds 0 -o inner", cargo_bin("kvmscope").display());
+    let guest = format!("echo $$ > pid; exec {} record --seconds 0.1 -o inner", cargo_bin("kvmscope").display());
     let events = EVENTS.map(|name| format!("kvm:{name}")).join(",");
     let perf = ["perf", "record", "-a", "-m", "2M", "-e", &events, "-o", "perf.data", "--", "sh", "-c", &guest];
     let arguments = [&["--no-self-check", "-o", "new", "--"], perf.as_slice()].concat();

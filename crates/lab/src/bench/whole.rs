@@ -9,6 +9,8 @@
 //! Source: getrusage(2), wait4(2); Documentation/virt/kvm/ (debugfs: `/sys/kernel/debug/kvm`, Linux 6.12).
 
 use crate::Error;
+use crate::program::tie;
+use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -51,7 +53,10 @@ pub fn run(command: &[OsString], root: &Path) -> Result<Took, Error> {
     let out = Stdio::from(std::os::fd::AsFd::as_fd(&errors).try_clone_to_owned().map_err(no)?);
     let before = counters(root);
     let began = Instant::now();
-    let child = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(out).spawn().map_err(no)?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(out);
+    tie(&mut command, Signal::TERM);
+    let child = command.spawn().map_err(no)?;
     let (status, usage) = wait(child.id())?;
     let real = began.elapsed();
     let after = counters(root);

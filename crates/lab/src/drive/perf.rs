@@ -9,7 +9,7 @@
 //! Source: perf-record(1) and perf-kvm(1), perf 6.1; the control file came with perf 5.9.
 
 use crate::journal::{Entry, Journal, Owner, Step};
-use crate::program::Program;
+use crate::program::{Program, tie};
 use crate::tracefs::{Plan, Selection, Tracefs};
 use crate::{Error, Recorder};
 use base::recording::{Part, PartKind, PartState};
@@ -112,6 +112,8 @@ impl PerfRecorder {
         // The names of the pipes must not hold a comma, so they are relative.
         let (said, ours) = log()?;
         command.current_dir(&directory).stdout(Stdio::null()).stderr(said);
+        // A recorder that is killed takes perf with it, which still writes the head of its file.
+        tie(&mut command, Signal::INT);
         let child = match options.program.start(command) {
             Ok(child) => child,
             Err(error) => return Err(entry.finish(journal.proc()).map_or_else(|other| other, |_| error)),

@@ -6,7 +6,8 @@
 
 use super::inside;
 use crate::Error;
-use std::os::unix::process::CommandExt;
+use crate::program::tie;
+use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,12 +62,7 @@ impl Emulator<'_> {
     pub fn run(mut self, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
         let log = std::fs::File::create(&self.log).map_err(|error| Error::io(&self.log, error))?;
         self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        // SAFETY: between fork and exec only one system call is made, which allocates nothing and takes no lock.
-        unsafe {
-            self.command.pre_exec(|| {
-                Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?)
-            });
-        }
+        tie(&mut self.command, Signal::KILL);
         let name = self.command.get_program().to_string_lossy().into_owned();
         let child = self.command.spawn().map_err(|error| {
             Error::Unable(format!("{name} does not start ({error}); the Debian package {} brings it", self.package))

@@ -5,9 +5,9 @@
 
 use crate::Error;
 use crate::journal::thread;
-use crate::program::Program;
+use crate::program::{Program, tie};
 use base::CpuSet;
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::Signal;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
@@ -51,10 +51,7 @@ impl Companion {
         let (out, complaints) = (file()?, file()?);
         command.env("LC_ALL", "C").process_group(0);
         command.stdin(Stdio::null()).stdout(again(&out)?).stderr(again(&complaints)?);
-        // SAFETY: between fork and exec only one system call is made, which allocates nothing and takes no lock.
-        unsafe {
-            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
-        }
+        tie(&mut command, Signal::KILL);
         let child = command.spawn().map_err(|error| Error::Unable(format!("{name} does not start: {error}")))?;
         let started = Self { child, out, complaints };
         // It has one thread so early, and those that it starts inherit the mask.

@@ -23,6 +23,14 @@ impl Around {
     /// If the disk refuses.
     pub fn begin(host: &Path, more: More, root: &Path, machine: &str) -> Result<Self, Error> {
         let around = Self { host: host.to_owned(), more, root: root.to_owned(), machine: machine.to_owned() };
+        for directory in [root.join(machine), root.join(machine).join("host")] {
+            match std::fs::create_dir(&directory) {
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                    return Err(Error::io(directory, error));
+                }
+                _ => {}
+            }
+        }
         around.sample(0)?;
         Ok(around)
     }

@@ -96,7 +96,7 @@ pub fn take(root: &Path, into: &Path, now: &dyn Fn() -> u64) -> Result<Taken, Er
     take_more(root, into, &More::of(root), now)
 }
 
-/// Takes a snapshot with what `more` asks for.
+/// Takes a snapshot with what `more` asks for; the directory above `into` is there.
 ///
 /// # Errors
 /// If `root` holds no machine, or if `into` cannot be written.
@@ -271,11 +271,18 @@ impl<'a> Copy<'a> {
         fs::write(&whole, bytes).map_err(|error| Error::io(whole, error))
     }
 
+    /// Makes a directory of the copy. One that somebody has removed meanwhile is not made again: they want it gone.
     fn make(&mut self, directory: &Path) -> Result<(), Error> {
-        if self.made.insert(directory.to_owned()) {
-            fs::create_dir_all(directory).map_err(|error| Error::io(directory, error))?;
+        if !self.made.insert(directory.to_owned()) {
+            return Ok(());
         }
-        Ok(())
+        if let Some(above) = directory.parent().filter(|_| directory != self.into) {
+            self.make(above)?;
+        }
+        match fs::create_dir(directory) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(Error::io(directory, error)),
+            _ => Ok(()),
+        }
     }
 }
 
