@@ -64,9 +64,11 @@ export const span = [
         .waitFor();
       await open(page, base, `r=${LINUX}&view=flow&${at}`);
       const report = await ask(base, LINUX, `report?${at}`);
-      const { columns, rows } = report.sections[0].tables.chain_sequences;
-      const count = columns.findIndex((column) => column.name === "count");
-      const exits = rows.reduce((sum, row) => sum + row[count], 0).toLocaleString("en-US");
+      const { columns, rows } = report.sections[0].tables.chains;
+      const [count, censored] = ["count", "censored"].map((name) =>
+        columns.findIndex((column) => column.name === name),
+      );
+      const exits = rows.reduce((sum, row) => sum + row[count] - row[censored], 0).toLocaleString("en-US");
       await page.waitForFunction(
         (start) => document.querySelector("figcaption")?.textContent.startsWith(start),
         `${exits} exits of L2`,

@@ -29,9 +29,10 @@ async function clean(page, base, hash) {
 async function reportFile(base, folder) {
   const at = `${base}/api/recordings/${NESTED}`;
   const json = async (path) => (await fetch(`${at}/${path}`)).json();
-  const [report, timeline, top] = await Promise.all([
+  const [report, timeline, aggregates, top] = await Promise.all([
     json("report"),
     json("timeline"),
+    json("aggregates"),
     json("chains?sort=cost&descending=1&limit=8"),
   ]);
   const { from_ns, to_ns } = timeline.span;
@@ -40,7 +41,7 @@ async function reportFile(base, folder) {
   );
   const pyramid = [{ t0_ns: from_ns, t1_ns: to_ns, width: 2000, tile: tile.toString("base64") }];
   const chains = await Promise.all(top.chains.map((chain) => json(`chains/${chain.id}`)));
-  const data = gzipSync(JSON.stringify({ report, timeline, pyramid, chains })).toString("base64");
+  const data = gzipSync(JSON.stringify({ report, timeline, pyramid, chains, aggregates })).toString("base64");
   const built = resolve(import.meta.dirname, "../dist-report");
   const script = readFileSync(join(built, "report.js"), "utf8").replaceAll("</script", "<\\/script");
   const page = `<!doctype html><html lang="en"><meta charset="utf-8"><title>report</title>
@@ -49,7 +50,7 @@ async function reportFile(base, folder) {
     <script type="application/octet-stream" id="kvmscope-data">${data}</script><script>${script}</script>`;
   const path = join(folder, "report.html");
   writeFileSync(path, page);
-  return { path, report };
+  return { path, report, aggregates };
 }
 
 export const steps = [
@@ -192,14 +193,30 @@ export const steps = [
     },
   ],
   [
-    "exits of two recordings have a difference",
+    "exits of two recordings are compared per second, before and after",
     async ({ page, base }) => {
       await open(page, base, `r=${NESTED}&view=exits&b=${SHADOWED}`);
-      await page.getByText("Difference", { exact: true }).first().waitFor();
-      assert.match(
-        await page.locator("tbody tr", { hasText: "VMREAD" }).first().textContent(),
-        /−1,192 \(−100 %\)/,
+      for (const title of ["Before", "After", "Change"])
+        await page.getByText(title, { exact: true }).first().waitFor();
+      const cells = await page
+        .locator("tbody tr", { has: page.locator("b", { hasText: /^VMREAD$/ }) })
+        .first()
+        .locator("td")
+        .allTextContents();
+      const [{ span }, report] = await Promise.all(
+        ["timeline", "report"].map(async (what) =>
+          (await fetch(`${base}/api/recordings/${NESTED}/${what}`)).json(),
+        ),
       );
+      const { columns, rows } = report.sections[0].tables.exits;
+      const at = (name) => columns.findIndex((column) => column.name === name);
+      const vmreads = rows.filter((row) => row[at("reason")] === "VMREAD");
+      const exits = vmreads.reduce((sum, row) => sum + row[at("count")], 0);
+      const expected = Math.round(exits / ((span.to_ns - span.from_ns) / 1e9)).toLocaleString("en-US");
+      assert.equal(cells[2], expected, "before, per second over all vCPUs");
+      assert.deepEqual(cells.slice(3, 5), ["0", "gone"]);
+      await open(page, base, `r=${NESTED}&view=timeline&b=${SHADOWED}`);
+      await page.getByText("stands beside it in Exits and Chains").waitFor();
     },
   ],
   [
@@ -254,11 +271,38 @@ export const steps = [
     },
   ],
   [
+    "what the address names wrongly is refused in a sentence, and the good recording stays",
+    async ({ page, base, expectErrors }) => {
+      expectErrors();
+      await open(page, base, `r=${LINUX}&view=exits&b=deleted-since`);
+      await page.getByText("deleted-since could not be opened, so nothing is compared").waitFor();
+      await page.locator("td b").first().waitFor();
+      await open(page, base, `r=${LINUX}&view=chains&chain=abc`);
+      await page.getByText("a chain is a number").waitFor();
+      await open(page, base, `r=${LINUX}&view=gauges&at=7`);
+      await page.getByText("at=7 is not a place in the recording").waitFor();
+    },
+  ],
+  [
+    "no view prints NaN, whatever a recording holds",
+    async ({ page, base, mock }) => {
+      if (mock) return;
+      for (const recording of [NESTED, "hosts-amd", "bench-svm"]) {
+        for (const view of VIEWS) {
+          await open(page, base, `r=${recording}&view=${view}`);
+          await page.waitForSelector(".figure figcaption, .page, .empty, .heading");
+          await page.waitForTimeout(200);
+          assert.ok(!(await page.content()).includes("NaN"), `${view} of ${recording}`);
+        }
+      }
+    },
+  ],
+  [
     "a report file opens without a server, with the same numbers",
     async ({ page, base }) => {
       const folder = mkdtempSync(join(tmpdir(), "kvmscope-report-"));
       try {
-        const { path, report } = await reportFile(base, folder);
+        const { path, report, aggregates } = await reportFile(base, folder);
         await page.goto(`file://${path}`);
         await page.waitForSelector("html[data-kvmscope=mounted]");
         await page.waitForSelector(".summary");
@@ -271,6 +315,13 @@ export const steps = [
         assert.match(await page.locator("figcaption").textContent(), /1 vCPU: about \d/);
         await page.keyboard.press("4");
         await page.waitForSelector("svg.ladder");
+        const { chains, censored } = aggregates;
+        await page
+          .getByRole("heading", { name: new RegExp(`of ${chains.toLocaleString("en-US")} chains`) })
+          .waitFor();
+        await page.keyboard.press("5");
+        const closed = (chains - censored).toLocaleString("en-US");
+        await page.locator("figcaption", { hasText: `${closed} chains between` }).waitFor();
         await page.keyboard.press("9");
         await page.getByText("A report file holds no single events").waitFor();
       } finally {

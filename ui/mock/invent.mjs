@@ -82,6 +82,9 @@ export function invent(report) {
           exits: sequence.length,
           cost_ns: at - from_ns,
           sequence,
+          interrupted: false,
+          migrated: false,
+          most: mostOf(sequence),
         });
       }
       for (const state of ["userspace", "preempted", "halted"]) {
@@ -104,6 +107,12 @@ export function invent(report) {
     chains,
     timeline: { span: { from_ns: 0, to_ns }, states, lanes, markers: [], counters: [] },
   };
+}
+
+function mostOf(sequence) {
+  const counts = new Map();
+  for (const reason of sequence) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1])[0] ?? null;
 }
 
 export function query({ chains }, ask) {

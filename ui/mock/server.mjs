@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, resolve } from "node:path";
 import { chainInFull, invent, inventSample, query, tile } from "./invent.mjs";
+import { aggregatesOf } from "./sums.mjs";
 
 const folder = resolve(process.argv[2] ?? "../fixtures");
 const port = Number(process.argv[3] ?? 8787);
@@ -70,6 +71,8 @@ function api(path, ask) {
       const all = slices();
       return { slices: all.slice(0, n("limit", 1000)), left_out: Math.max(0, all.length - n("limit", 1000)) };
     }
+    case "aggregates":
+      return aggregatesOf(it, n("t0", 0), n("t1", Number.POSITIVE_INFINITY));
     case "chains":
       return more === undefined ? query(it, ask) : chainInFull(it, Number(more));
     case "events":

@@ -61,7 +61,7 @@ fn a_slice_says_why_the_guest_was_left() {
     let why: Vec<&str> = slices.iter().filter_map(|slice| Some(drawn.timeline.detail(slice.id)?.1)).collect();
     let why: Vec<&str> = why.into_iter().filter(|why| !why.is_empty()).collect();
     assert_eq!(why[0], chain.reason, "{why:?}");
-    assert_eq!(why[1..], chain.sequence, "each of L1's exits begins a slice");
+    assert_eq!(why[1..], chain.sequence[..], "each of L1's exits begins a slice");
 }
 
 /// The ledger's column of a state in a trace of L0.

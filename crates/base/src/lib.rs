@@ -15,6 +15,7 @@ pub mod histogram;
 pub mod level;
 pub mod number;
 pub mod parallel;
+pub mod plain;
 pub mod problem;
 pub mod recording;
 pub mod section;

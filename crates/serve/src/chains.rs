@@ -52,15 +52,21 @@ pub struct Shown<'a> {
     exits: u64,
     cost_ns: Option<u64>,
     sequence: &'a [String],
+    /// The guest hypervisor halted inside.
+    interrupted: bool,
+    /// Another nested guest ran next, or the same one elsewhere first.
+    migrated: bool,
+    /// The most frequent reason of its exits, all of them counted.
+    most: Option<(&'a str, u64)>,
 }
 
-/// Chains of one reason that stand for the others, by cost; chains whose end was not seen have none.
+/// Undisturbed chains of one reason that stand for the others, by cost.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Picks {
     median: Option<usize>,
     p99: Option<usize>,
     worst: Option<usize>,
-    /// The next dearer one of the reason, and the next cheaper one.
+    /// The next more expensive one of the reason, and the next cheaper one.
     next: Option<usize>,
     previous: Option<usize>,
 }
@@ -91,8 +97,9 @@ pub fn find<'a>(drawn: &'a Drawn, wanted: &Wanted) -> Result<Found<'a>, Refused>
     };
     match wanted.sort {
         Sort::Time => by(|chain| Some(chain.span.from_ns)),
-        Sort::Cost => by(|chain| chain.cost_ns),
-        Sort::Exits => by(|chain| Some(chain.exits)),
+        // What a disturbed chain took is not known to be the cost of its exit.
+        Sort::Cost => by(|chain| chain.cost_ns.filter(|_| chain.is_undisturbed())),
+        Sort::Exits => by(|chain| (!chain.interrupted && !chain.migrated).then_some(chain.exits)),
     }
     let limit = wanted.limit.unwrap_or(100).min(MOST);
     let chains = ids.iter().skip(wanted.offset).take(limit).map(|id| shown(drawn, *id)).collect();
@@ -111,6 +118,9 @@ pub fn shown(drawn: &Drawn, id: usize) -> Shown<'_> {
         exits: chain.exits,
         cost_ns: chain.cost_ns,
         sequence: &chain.sequence,
+        interrupted: chain.interrupted,
+        migrated: chain.migrated,
+        most: chain.most_frequent(),
     }
 }
 
@@ -118,7 +128,7 @@ pub fn shown(drawn: &Drawn, id: usize) -> Shown<'_> {
 /// the wanted share of the chains does not exceed.
 pub fn picks(drawn: &Drawn, id: usize) -> Picks {
     let chain = &drawn.chains[id];
-    let same = |other: &usize| drawn.chains[*other].reason == chain.reason;
+    let same = |other: &usize| drawn.chains[*other].reason == chain.reason && drawn.chains[*other].is_undisturbed();
     let mut by_cost: Vec<(u64, usize)> =
         (0..drawn.chains.len()).filter(same).filter_map(|id| Some((drawn.chains[id].cost_ns?, id))).collect();
     by_cost.sort_unstable();

@@ -53,6 +53,7 @@ pub fn router(shared: Arc<Shared>, rules: Guard) -> Router {
         .route("/api/recordings/{id}/slices", get(timeline::slices))
         .route("/api/recordings/{id}/chains", get(timeline::chains))
         .route("/api/recordings/{id}/chains/{chain}", get(timeline::chain))
+        .route("/api/recordings/{id}/aggregates", get(timeline::aggregates))
         .route("/api/recordings/{id}/perfetto", get(perfetto::perfetto))
         .route("/api/live", get(live::live))
         .route("/api/upload", post(take))

@@ -2,10 +2,14 @@
 //!
 //! A missing value is an empty field. Each file is written under another name and renamed, so that a reader sees it
 //! whole or not at all.
+//!
+//! Names of threads and VMs are chosen by whoever runs on the traced machines, and a spreadsheet calculates what begins like
+//! a formula: such text gets an apostrophe in front, as OWASP advises ("CSV Injection"). Numbers stay as they are.
 
 use base::section::named_tables;
 use base::{Cell, Finding, Section, Table};
 use csv::Writer;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -53,7 +57,7 @@ fn write_table(table: &Table, out: &mut Out) -> csv::Result<()> {
         for cell in row {
             match cell {
                 Cell::Missing => out.write_field("")?,
-                Cell::Text(text) => out.write_field(text)?,
+                Cell::Text(text) => out.write_field(&*no_formula(text))?,
                 Cell::U64(value) => out.write_field(value.to_string())?,
                 Cell::I64(value) => out.write_field(value.to_string())?,
                 // The shortest text that reads back as the same double.
@@ -64,6 +68,15 @@ fn write_table(table: &Table, out: &mut Out) -> csv::Result<()> {
         out.write_record(None::<&[u8]>)?;
     }
     Ok(())
+}
+
+/// `text`, which no spreadsheet takes for a formula.
+fn no_formula(text: &str) -> Cow<'_, str> {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        Cow::Owned(format!("'{text}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 fn write_findings(sections: &[Section], out: &mut Out) -> csv::Result<()> {
@@ -97,24 +110,25 @@ fn write_findings(sections: &[Section], out: &mut Out) -> csv::Result<()> {
 
 fn finding_fields(section: &str, finding: &Finding) -> [String; 18] {
     let amount = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let text = |text: &str| no_formula(text).into_owned();
     let seen: Vec<String> = finding.evidence.iter().map(|seen| format!("{} ({})", seen.what, seen.place)).collect();
     [
         section.to_owned(),
-        finding.id(),
+        text(&finding.id()),
         finding.rule.to_owned(),
-        finding.subject.clone(),
+        text(&finding.subject),
         finding.severity.name().to_owned(),
         finding.level.to_string(),
-        finding.title.clone(),
-        seen.join("\n"),
+        text(&finding.title),
+        text(&seen.join("\n")),
         amount(finding.cost.value),
-        finding.cost.unit.clone(),
+        text(&finding.cost.unit),
         finding.cost.kind.name().to_owned(),
         amount(finding.cost.low),
         amount(finding.cost.high),
-        finding.why.clone(),
-        finding.fix.join("\n"),
-        finding.undo.join("\n"),
+        text(&finding.why),
+        text(&finding.fix.join("\n")),
+        text(&finding.undo.join("\n")),
         finding.needs.name().to_owned(),
         finding.source.to_owned(),
     ]

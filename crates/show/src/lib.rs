@@ -7,10 +7,12 @@
 //! Drawn -> Picture       --perfetto::write-->  for ui.perfetto.dev
 //!                        --folded::write-->    stacks for flame graphs
 //!                        --speedscope::write-> for speedscope
+//!                        --aggregates-->       sums of all chains, for pages that hold only some
 //!                        --html::render-->    for colleagues: one file with words, drawings and data
 //! ```
 //! Renderers know no question by name and add no words of their own to findings.
 
+pub mod aggregates;
 pub mod csv;
 pub mod folded;
 pub mod html;

@@ -1,7 +1,18 @@
 /** A report file as a source: everything lies in `<script id="kvmscope-data">`, as JSON or as base64 of gzip. */
+
+import { plain } from "./plain";
 import type { Recording, Source } from "./source";
 import { decodeTile, emptyTile, resample, type Tile } from "./tile";
-import type { ChainInFull, ChainPage, ChainQuery, EventPage, Report, Slices, Timeline } from "./types";
+import type {
+  Aggregates,
+  ChainInFull,
+  ChainPage,
+  ChainQuery,
+  EventPage,
+  Report,
+  Slices,
+  Timeline,
+} from "./types";
 
 export interface Inlined {
   report: Report;
@@ -9,6 +20,8 @@ export interface Inlined {
   /** Tiles of all lanes, coarse to fine. */
   pyramid: { t0_ns: number; t1_ns: number; width: number; tile: string }[];
   chains: ChainInFull[];
+  /** Sums over all chains; a page of an older kvmscope has none. */
+  aggregates?: Aggregates | null;
 }
 
 const ID = "report";
@@ -23,9 +36,9 @@ export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
 /** Reads the page's data element. */
 export async function readInlined(element: Element): Promise<Inlined> {
   const text = element.textContent ?? "";
-  if (text.trimStart().startsWith("{")) return JSON.parse(text) as Inlined;
+  if (text.trimStart().startsWith("{")) return JSON.parse(plain(text)) as Inlined;
   const packed = new Blob([bytesOfBase64(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return (await new Response(packed).json()) as Inlined;
+  return JSON.parse(plain(await new Response(packed).text())) as Inlined;
 }
 
 /** Chains of a query, from a list. */
@@ -39,15 +52,22 @@ export function selectChains(all: ChainInFull[], asked: ChainQuery): ChainPage {
       chain.to_ns > t0 &&
       chain.from_ns < t1,
   );
+  // As on the server: what a disturbed chain took is not the cost of one exit, so such chains stand last.
+  const last = (chain: ChainInFull) =>
+    (asked.sort === "cost" && chain.cost_ns === null) ||
+    ((asked.sort === "cost" || asked.sort === "exits") && (chain.interrupted || chain.migrated));
   const key = (chain: ChainInFull) =>
-    asked.sort === "cost" ? (chain.cost_ns ?? -1) : asked.sort === "exits" ? chain.exits : chain.from_ns;
-  found.sort((a, b) => (asked.descending ? key(b) - key(a) : key(a) - key(b)));
+    asked.sort === "cost" ? (chain.cost_ns ?? 0) : asked.sort === "exits" ? chain.exits : chain.from_ns;
+  found.sort(
+    (a, b) => Number(last(a)) - Number(last(b)) || (asked.descending ? key(b) - key(a) : key(a) - key(b)),
+  );
   const offset = asked.offset ?? 0;
   return { chains: found.slice(offset, offset + (asked.limit ?? 100)), total: found.length };
 }
 
 class InlinedRecording implements Recording {
   readonly id = ID;
+  readonly inlined = true;
   readonly report: Report;
   readonly timeline: Timeline | null;
   private readonly pyramid: Tile[];
@@ -89,6 +109,14 @@ class InlinedRecording implements Recording {
     if (!chain)
       throw new Error("This report holds only the top chains; open the recording with `kvmscope serve`.");
     return chain;
+  }
+
+  get chainsHeld(): number {
+    return this.data.chains.length;
+  }
+
+  async aggregates(window: { t0: number; t1: number } | null): Promise<Aggregates | null> {
+    return window ? null : (this.data.aggregates ?? null);
   }
 
   async reportOf(): Promise<null> {

@@ -1,7 +1,10 @@
 /** The server's API as a source. */
+
+import { plain } from "./plain";
 import type { Recording, Source } from "./source";
-import { decodeTile, type Tile } from "./tile";
+import { decodeTile, emptyTile, type Tile } from "./tile";
 import type {
+  Aggregates,
   ChainInFull,
   ChainPage,
   ChainQuery,
@@ -34,7 +37,7 @@ async function answer(path: string, how: RequestInit = {}): Promise<Response> {
 }
 
 async function json<T>(path: string): Promise<T> {
-  return (await answer(path)).json() as Promise<T>;
+  return JSON.parse(plain(await (await answer(path)).text())) as T;
 }
 
 function query(values: object): string {
@@ -45,6 +48,7 @@ function query(values: object): string {
 }
 
 class ServedRecording implements Recording {
+  readonly inlined = false;
   private readonly base: string;
 
   constructor(
@@ -57,6 +61,7 @@ class ServedRecording implements Recording {
 
   async tile(t0: number, t1: number, width: number, signal?: AbortSignal): Promise<Tile> {
     const lanes = this.timeline?.lanes.map((lane) => lane.id) ?? [];
+    if (lanes.length === 0) return emptyTile(t0, t1, width, this.timeline?.states.length ?? 0, []);
     const parts: Tile[] = [];
     for (let at = 0; at < lanes.length; at += LANES_PER_TILE) {
       const some = lanes.slice(at, at + LANES_PER_TILE).join(",");
@@ -83,6 +88,13 @@ class ServedRecording implements Recording {
 
   chain(id: number): Promise<ChainInFull> {
     return json(`${this.base}/chains/${id}`);
+  }
+
+  readonly chainsHeld = null;
+
+  aggregates(window: { t0: number; t1: number } | null): Promise<Aggregates> {
+    const range = window ? { t0: Math.floor(window.t0), t1: Math.ceil(window.t1) } : {};
+    return json(`${this.base}/aggregates?${query(range)}`);
   }
 
   reportOf(t0: number, t1: number): Promise<Report> {

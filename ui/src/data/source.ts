@@ -6,6 +6,7 @@
  */
 import type { Tile } from "./tile";
 import type {
+  Aggregates,
   ChainInFull,
   ChainPage,
   ChainQuery,
@@ -27,6 +28,8 @@ export interface Source {
 
 export interface Recording {
   readonly id: string;
+  /** True where everything lies in the page. */
+  readonly inlined: boolean;
   readonly report: Report;
   /** Null where the recording holds no vCPU to draw. */
   readonly timeline: Timeline | null;
@@ -37,6 +40,10 @@ export interface Recording {
   slices(lane: number, t0: number, t1: number, limit: number): Promise<Slices | null>;
   chains(query: ChainQuery): Promise<ChainPage>;
   chain(id: number): Promise<ChainInFull>;
+  /** Sums over all chains, of a window or of everything; null where this source has them only of everything. */
+  aggregates(window: { t0: number; t1: number } | null): Promise<Aggregates | null>;
+  /** How many of the recording's chains `chains` can give; null where it gives all. */
+  readonly chainsHeld: number | null;
   /** The report of a window alone. */
   reportOf(t0: number, t1: number): Promise<Report | null>;
   /** A window as the Perfetto UI reads it, and how many slices did not fit; only a server has it. */

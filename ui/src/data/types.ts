@@ -196,7 +196,46 @@ export interface Chain {
   to_ns: number;
   exits: number;
   cost_ns: number | null;
+  /** The first of its exits; `exits` may be more. */
   sequence: string[];
+  /** L1 halted inside: it did other things before it went on with L2. */
+  interrupted: boolean;
+  /** Another L2 guest ran next, or the same one on another vCPU first. */
+  migrated: boolean;
+  /** The most frequent reason of its exits, all of them counted. */
+  most: [string, number] | null;
+}
+
+/** Sums over all chains that begin in a window: what pictures of all chains are drawn from. */
+export interface Aggregates {
+  t0_ns: number;
+  t1_ns: number;
+  chains: number;
+  /** Without an end, so without a cost. */
+  censored: number;
+  /** Closed, but interrupted or migrated. */
+  disturbed: number;
+  heat: {
+    columns: number;
+    rows: number;
+    from_ns: number;
+    to_ns: number;
+    /** Cells with chains, row by row from below: place and how many. */
+    cells: [number, number][];
+    /** Drawn in the outermost rows, because they lie outside. */
+    beyond: number;
+  };
+  /** Quantile and cost. */
+  shares: [number, number][];
+  slots: {
+    back: number;
+    chains: number[];
+    closed: number[];
+    exits: number[];
+    p50_ns: (number | null)[];
+    p99_ns: (number | null)[];
+  };
+  worst: { from_ns: number; to_ns: number } | null;
 }
 
 export interface Picks {
@@ -209,6 +248,8 @@ export interface Picks {
 
 export interface ChainInFull extends Chain {
   slices: Slice[];
+  /** How many slices at its end are missing here. */
+  left_out?: number;
   picks: Picks;
 }
 

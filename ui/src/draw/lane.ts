@@ -4,7 +4,8 @@
  * ```text
  * tile pixels (2^k ns)  ->  screen pixels: sum of overlaps  ->  column of rows, largest remainder  ->  ImageData
  * ```
- * A state that occurs but whose share rounds to nothing is a tick at the lane's lower edge.
+ * A state that occurs but whose share rounds to nothing is a tick in a strip of its own at the lane's lower edge: it covers
+ * no share.
  */
 import type { Tile } from "../data/tile";
 
@@ -110,6 +111,11 @@ export interface Textures {
   of: Uint32Array[];
 }
 
+/** Height of the strip of ticks below a lane's shares. */
+export function tickRows(height: number): number {
+  return Math.min(4, Math.max(2, Math.round(height / 20)));
+}
+
 /** Paints coverage into `pixels`, a `width` wide image, rows `[top, top + height)`. */
 export function paintCoverage(
   pixels: Uint32Array,
@@ -122,11 +128,12 @@ export function paintCoverage(
 ): void {
   const states = order.length;
   const rows = new Uint16Array(states);
-  const tick = Math.min(4, Math.max(2, Math.round(height / 20)));
+  const tick = tickRows(height);
+  const high = height - tick;
   const { size } = textures;
   for (let x = 0; x < width; x++) {
-    rowsFor(coverage.share, x * states, order, height, rows);
-    let y = top + height;
+    rowsFor(coverage.share, x * states, order, high, rows);
+    let y = top + high;
     // From the bottom up, so that the deepest level is on top and unknown time lies below it.
     for (let place = order.length - 1; place >= 0; place--) {
       const s = order[place]!;

@@ -69,8 +69,19 @@ export function texture(state: string, theme: Theme, scale: number): Uint32Array
   return new Uint32Array(context.getImageData(0, 0, size, size).data.buffer);
 }
 
-/** A pattern as a canvas fill. */
-export function canvasFill(context: CanvasRenderingContext2D, state: string, theme: Theme, scale: number) {
+/** Patterns by state, theme and scale: a drawing has thousands of slices in a dozen states. */
+const fills = new Map<string, CanvasPattern>();
+
+/** A pattern as a canvas fill; each is made once. */
+export function canvasFill(
+  context: CanvasRenderingContext2D,
+  state: string,
+  theme: Theme,
+  scale: number,
+): CanvasPattern {
+  const key = `${state}/${theme}/${scale}`;
+  const known = fills.get(key);
+  if (known) return known;
   const size = PATTERN_SIZE * scale;
   const canvas = new OffscreenCanvas(size, size);
   const small = canvas.getContext("2d")!;
@@ -78,5 +89,6 @@ export function canvasFill(context: CanvasRenderingContext2D, state: string, the
   paint(small, state, theme);
   const pattern = context.createPattern(canvas, "repeat")!;
   pattern.setTransform(new DOMMatrix().scale(1 / scale));
+  fills.set(key, pattern);
   return pattern;
 }

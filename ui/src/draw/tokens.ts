@@ -33,7 +33,7 @@ export interface StateLook {
   step: Step;
 }
 
-export type Step = "L3" | "L2" | "L1" | "L0" | "VMM" | "task" | "off";
+export type Step = "L3" | "L2" | "L1" | "L0" | "VMM" | "task" | "off CPU" | "unknown";
 
 const LOOKS: Record<string, StateLook> = {
   guest_l3: { light: "#56b4e9", dark: "#7cc8f2", pattern: "plus", rank: 0, step: "L3" },
@@ -58,15 +58,15 @@ const LOOKS: Record<string, StateLook> = {
   userspace: { light: "#cc79a7", dark: "#dc92bb", pattern: "dots", rank: 11, step: "VMM" },
   running: { light: "#6e6e69", dark: "#a3a9af", pattern: "solid", rank: 11.3, step: "task" },
   task: { light: "#9a9a95", dark: "#7d848b", pattern: "bars", rank: 11.6, step: "task" },
-  runnable: { light: "#8a1c1c", dark: "#c14b4b", pattern: "back", rank: 11.9, step: "off" },
-  preempted: { light: "#8a1c1c", dark: "#c14b4b", pattern: "diagonal", rank: 12, step: "off" },
-  wake_delay: { light: "#b3645f", dark: "#a8625e", pattern: "back", rank: 13, step: "off" },
-  blocked: { light: "#8d8d88", dark: "#74797f", pattern: "rings", rank: 14, step: "off" },
-  halt_poll: { light: "#d0d0cb", dark: "#5d6268", pattern: "sparse", rank: 15, step: "off" },
-  halted: { light: "#d0d0cb", dark: "#4a4f55", pattern: "solid", rank: 16, step: "off" },
-  idle: { light: "#e2e2de", dark: "#363b41", pattern: "solid", rank: 16.3, step: "off" },
-  sleeping: { light: "#e2e2de", dark: "#363b41", pattern: "sparse", rank: 16.6, step: "off" },
-  unknown: { light: "#f0f0ed", dark: "#202428", pattern: "hatch", rank: 17, step: "off" },
+  runnable: { light: "#8a1c1c", dark: "#c14b4b", pattern: "back", rank: 11.9, step: "off CPU" },
+  preempted: { light: "#8a1c1c", dark: "#c14b4b", pattern: "diagonal", rank: 12, step: "off CPU" },
+  wake_delay: { light: "#b3645f", dark: "#a8625e", pattern: "back", rank: 13, step: "off CPU" },
+  blocked: { light: "#8d8d88", dark: "#74797f", pattern: "rings", rank: 14, step: "off CPU" },
+  halt_poll: { light: "#d0d0cb", dark: "#5d6268", pattern: "sparse", rank: 10.5, step: "L0" },
+  halted: { light: "#d0d0cb", dark: "#4a4f55", pattern: "solid", rank: 16, step: "off CPU" },
+  idle: { light: "#e2e2de", dark: "#363b41", pattern: "solid", rank: 16.3, step: "off CPU" },
+  sleeping: { light: "#e2e2de", dark: "#363b41", pattern: "sparse", rank: 16.6, step: "off CPU" },
+  unknown: { light: "#f0f0ed", dark: "#202428", pattern: "hatch", rank: 17, step: "unknown" },
 };
 
 /** How a state is drawn; a state this page does not know looks unknown. */

@@ -8,19 +8,15 @@ export interface Band {
   value: number;
 }
 
-/** Exits of L1 by the reason of the L2 exit that caused them, from the table of chain sequences. */
-export function bandsOf(sequences: Table | undefined): Band[] {
+/** Exits of L1 by the reason of the L2 exit that caused them, from the table that counts every one. */
+export function bandsOf(exits: Table | undefined): Band[] {
   const sums = new Map<string, Band>();
-  for (const row of rowsOf(sequences)) {
-    const from = text(row, "reason");
-    for (const word of text(row, "sequence").split(", ")) {
-      const [, to, times] = word.match(/^(.+?)(?: x(\d+))?$/) ?? [];
-      if (!to) continue;
-      const key = `${from}\t${to}`;
-      const band = sums.get(key) ?? { from, to, value: 0 };
-      band.value += Number(times ?? 1) * number(row, "count");
-      sums.set(key, band);
-    }
+  for (const row of rowsOf(exits)) {
+    const [from, to] = [text(row, "reason"), text(row, "l1_reason")];
+    const key = `${from}\t${to}`;
+    const band = sums.get(key) ?? { from, to, value: 0 };
+    band.value += number(row, "count");
+    sums.set(key, band);
   }
   return [...sums.values()].sort((a, b) => b.value - a.value);
 }

@@ -4,36 +4,44 @@ const STEPS: [number, string][] = [
   [1e9, "s"],
   [1e6, "ms"],
   [1e3, "us"],
-  [1, "ns"],
 ];
 
-/** `1.2 ms`, `480 ns`, as the text report writes them. */
+/** `1.2 ms`, `480 ns`: rounded as the text report and the static page round (base::number). */
 export function duration(ns: number): string {
-  if (ns === 0) return "0 ns";
-  const [size, unit] = STEPS.find(([size]) => Math.abs(ns) >= size * 0.9995) ?? [1, "ns"];
-  return `${figures(ns / size, unit === "ns")} ${unit}`;
+  // 999.95 of a unit would print as 1000.0 and counts as the next one.
+  const [size, unit] = STEPS.find(([size]) => Math.abs(ns) >= size * 0.99995) ?? [1, "ns"];
+  return unit === "ns" ? `${grouped(ns)} ns` : `${decimal(ns / size)} ${unit}`;
+}
+
+/** One decimal, digits grouped. */
+function decimal(value: number): string {
+  return value.toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 }
 
 /** A time on the axis, in seconds with as many digits as `step` needs; without one, to the microsecond. */
 export function instant(ns: number, step = 1e3): string {
+  if (ns === 0) return "0 s";
   const digits = Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(Math.max(1, step)))));
   return `${(ns / 1e9).toFixed(digits)} s`;
-}
-
-function figures(value: number, whole: boolean): string {
-  const size = Math.abs(value);
-  if (whole || size >= 100) return grouped(Math.round(value));
-  return size >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
 export function grouped(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }
 
-/** `12.3 %`, `<0.1 %`. */
+/** A number per second: digits grouped, or three figures. */
+export function rate(value: number): string {
+  if (value === 0) return "0";
+  if (value >= 100) return grouped(value);
+  return value >= 0.01 ? value.toFixed(value >= 10 ? 1 : 2) : "<0.01";
+}
+
+/** `12.3 %`; a share that is there is never `0 %`, and one that is not whole never `100 %`. */
 export function percent(share: number): string {
-  if (share > 0 && share < 0.001) return "<0.1 %";
-  return `${(share * 100).toFixed(1)} %`;
+  const value = share * 100;
+  if (value > 0 && value < 0.05) return "<0.1 %";
+  if (value >= 99.95 && value < 100) return ">99.9 %";
+  return value === 0 || value === 100 ? `${value} %` : `${value.toFixed(1)} %`;
 }
 
 /** An amount in the unit of its column. */
@@ -46,7 +54,7 @@ export function amount(value: number, unit: string): string {
 }
 
 export function bytes(value: number): string {
-  const units = ["B", "KB", "MB", "GB", "TB"];
+  const units = ["B", "kB", "MB", "GB", "TB"];
   let size = value;
   let unit = 0;
   while (size >= 1000 && unit < units.length - 1) {

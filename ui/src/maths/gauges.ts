@@ -1,8 +1,7 @@
-/** What the gauge wall shows at an instant, from a tile and the chains of the whole recording. */
+/** What the gauge wall shows at an instant, from a tile and the sums of all chains. */
 import type { Tile } from "../data/tile";
-import type { Chain, State } from "../data/types";
+import type { Aggregates, State } from "../data/types";
 import { lookOf } from "../draw/tokens";
-import { quantile } from "./quantile";
 
 export interface Series {
   title: string;
@@ -22,7 +21,8 @@ const SHARES: [string, string, string][] = [
   ["L1 guest", "L1", "guest_l1"],
   ["L0, KVM's work", "L0", "handling_l1"],
   ["VMM in userspace", "VMM", "userspace"],
-  ["not running", "off", "halted"],
+  ["off the CPU", "off CPU", "halted"],
+  ["unknown", "unknown", "unknown"],
 ];
 
 /** A series per gauge, a value per pixel of the tile, each over the last `back` pixels. */
@@ -30,11 +30,10 @@ export function seriesOf(
   tile: Tile,
   vcpus: number[],
   states: State[],
-  chains: Chain[],
+  chains: Aggregates | null,
   back: number,
 ): Series[] {
   const lanes = tile.lanes.filter((lane) => vcpus.includes(lane.lane));
-  const pixelNs = (tile.t1 - tile.t0) / tile.width;
   const steps = states.map((state) => lookOf(state.name).step as string);
   const out: Series[] = [];
   for (const [title, step, state] of SHARES) {
@@ -49,43 +48,33 @@ export function seriesOf(
     if (values.some((value) => value > 0))
       out.push({ title, unit: "share", state, values: trailing(values, back), most: 1 });
   }
-  if (chains.length > 0) out.push(...ofChains(tile, chains, pixelNs, back));
+  if (chains && chains.chains > 0) out.push(...ofChains(chains));
   return out;
 }
 
-function ofChains(tile: Tile, chains: Chain[], pixelNs: number, back: number): Series[] {
-  const rate: number[] = [];
-  const multiplication: number[] = [];
-  const tail: number[] = [];
-  const ordered = [...chains].sort((a, b) => a.from_ns - b.from_ns);
-  let first = 0;
-  let next = 0;
-  for (let pixel = 0; pixel < tile.width; pixel++) {
-    const end = tile.t0 + (pixel + 1) * pixelNs;
-    const length = pixelNs * Math.min(back, pixel + 1);
-    while (next < ordered.length && ordered[next]!.from_ns < end) next++;
-    while (first < next && ordered[first]!.from_ns < end - length) first++;
-    const inside = ordered.slice(first, next);
-    rate.push(inside.length / (length / 1e9));
-    multiplication.push(
-      inside.length > 0 ? inside.reduce((sum, chain) => sum + chain.exits, 0) / inside.length : 0,
-    );
-    const costs = inside
-      .flatMap((chain) => (chain.cost_ns === null ? [] : [chain.cost_ns]))
-      .sort((a, b) => a - b);
-    tail.push(quantile(costs, 0.99));
-  }
-  const series = (title: string, unit: Series["unit"], values: number[]): Series => ({
+/** What all chains add up to over time. Where no chain was, nothing tells what one costs. */
+export function ofChains({ slots, t0_ns, t1_ns }: Aggregates): Series[] {
+  const slotSeconds = (t1_ns - t0_ns) / slots.chains.length / 1e9;
+  const over = (values: number[], i: number) =>
+    values.slice(Math.max(0, i + 1 - slots.back), i + 1).reduce((sum, value) => sum + value, 0);
+  const rate = slots.chains.map(
+    (_, i) => over(slots.chains, i) / (Math.min(slots.back, i + 1) * slotSeconds),
+  );
+  const multiplication = slots.closed.map((_, i) => {
+    const closed = over(slots.closed, i);
+    return closed > 0 ? over(slots.exits, i) / closed : null;
+  });
+  const series = (title: string, unit: Series["unit"], values: (number | null)[]): Series => ({
     title,
     unit,
     state: "",
     values,
-    most: nice(Math.max(...values)),
+    most: nice(Math.max(0, ...values.map((value) => value ?? 0))),
   });
   return [
-    series("exits of L2 that L1 handles", "per second", rate),
+    series("exits of L2 reflected to L1", "per second", rate),
     series("exits of L1 for each of them", "exits", multiplication),
-    series("cost of a chain, p99", "ns", tail),
+    series("cost of a chain, p99", "ns", slots.p99_ns),
   ];
 }
 

@@ -1,7 +1,7 @@
 /** One chain as a ladder: which spans lie in which lane, and labels that do not lie on each other. */
-import type { ChainInFull, State } from "../data/types";
+import type { Chain, ChainInFull, State } from "../data/types";
 import { lookOf } from "../draw/tokens";
-import { counted, runs } from "./format";
+import { counted, grouped } from "./format";
 
 export interface Rail {
   name: string;
@@ -14,6 +14,8 @@ export interface Rail {
 
 export interface Label {
   text: string;
+  /** State in which it was handled: L2's exit and L1's own for one reason are two labels. */
+  state: string;
   from_ns: number;
   to_ns: number;
   /** Time spent in the labelled spans alone. */
@@ -21,7 +23,7 @@ export interface Label {
   count: number;
 }
 
-export const LADDER_LANES = ["L3", "L2", "L1", "L0", "VMM", "off"];
+export const LADDER_LANES = ["L3", "L2", "L1", "L0", "VMM", "off CPU", "unknown"];
 
 /** Spans of a chain, cut to it. */
 export function rails(chain: ChainInFull, states: State[]): Rail[] {
@@ -51,13 +53,14 @@ export function labels(spans: Rail[]): Label[] {
       }
       continue;
     }
-    if (last?.text === span.detail) {
+    if (last?.text === span.detail && last.state === span.name) {
       last.count++;
       last.spent_ns += span.to_ns - span.from_ns;
       last.to_ns = span.to_ns;
     } else {
       out.push({
         text: span.detail,
+        state: span.name,
         count: 1,
         from_ns: span.from_ns,
         to_ns: span.to_ns,
@@ -76,11 +79,46 @@ export function spread(wanted: number[], gap: number, height: number): number[] 
   return out;
 }
 
+/** Rungs with a label of their own; a chain with more shows its ends. */
+const MOST_LABELS = 40;
+
+/** The labels of a long chain with its middle folded into one. */
+export function folded(all: Label[]): Label[] {
+  if (all.length <= MOST_LABELS) return all;
+  const end = MOST_LABELS / 2;
+  const middle = all.slice(end, -end);
+  const exits = middle.reduce((sum, label) => sum + label.count, 0);
+  const fold: Label = {
+    text: `… ${counted(exits, "exit")}`,
+    state: "",
+    count: 1,
+    from_ns: middle[0]!.from_ns,
+    to_ns: middle.at(-1)!.to_ns,
+    spent_ns: middle.reduce((sum, label) => sum + label.spent_ns, 0),
+  };
+  return [...all.slice(0, end), fold, ...all.slice(-end)];
+}
+
+/** Spans that can be told apart at `pixel_ns`: of several shorter ones in one pixel of a lane the first stays. */
+export function visible(spans: Rail[], pixel_ns: number): Rail[] {
+  const drawn = new Map<string, number>();
+  return spans.filter((span) => {
+    const pixel = Math.floor(span.from_ns / pixel_ns);
+    const first = span.to_ns - span.from_ns >= pixel_ns || drawn.get(span.lane) !== pixel;
+    drawn.set(span.lane, pixel);
+    return first;
+  });
+}
+
 /** `1 L2 exit = 15 L1 exits, 8 of them VMREAD`. */
-export function heading(chain: { exits: number; sequence: string[] }): string {
-  const counts = new Map<string, number>();
-  for (const { name, count } of runs(chain.sequence)) counts.set(name, (counts.get(name) ?? 0) + count);
-  const [name, most] = [...counts].sort((a, b) => b[1] - a[1])[0] ?? ["", 0];
-  const total = `1 L2 exit = ${counted(chain.exits, "L1 exit")}`;
-  return most > 1 ? `${total}, ${most} of them ${name}` : total;
+export function heading({ exits, most }: Pick<Chain, "exits" | "most">): string {
+  const total = `1 L2 exit = ${counted(exits, "L1 exit")}`;
+  return most && most[1] > 1 ? `${total}, ${grouped(most[1])} of them ${most[0]}` : total;
+}
+
+/** Why what a chain took is not the cost of one exit, or nothing. */
+export function disturbance({ interrupted, migrated }: Pick<Chain, "interrupted" | "migrated">): string {
+  if (interrupted && migrated) return "L1 halted and L2 moved";
+  if (interrupted) return "L1 halted";
+  return migrated ? "L2 moved" : "";
 }

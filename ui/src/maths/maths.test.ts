@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { emptyTile } from "../data/tile";
 import type { Table } from "../data/types";
+import { curveOfBins, curveOfShares, rangeOf } from "./curve";
 import { bandsOf, stops } from "./flow";
 import { duration, instant, percent, runs } from "./format";
-import { arc, fitColumns, nice } from "./gauges";
-import { heading, labels, spread } from "./ladder";
-import { heat, marks, ninesPlace, quantile } from "./quantile";
-import { csv, matches, sorted } from "./rows";
+import { arc, fitColumns, nice, ofChains, seriesOf } from "./gauges";
+import { disturbance, folded, heading, labels, spread, visible } from "./ladder";
+import { marks, ninesPlace, shareAt } from "./quantile";
+import { csv, matches, sorted, tableOf } from "./rows";
 import { clamp, pan, ticks, zoom } from "./window";
 
 const WHOLE = { t0: 0, t1: 1_000_000 };
@@ -37,11 +39,18 @@ describe("numbers for people", () => {
     expect([0, 7, 1234, 41_600, 2_454_060_065].map(duration)).toEqual([
       "0 ns",
       "7 ns",
-      "1.23 us",
+      "1.2 us",
       "41.6 us",
-      "2.45 s",
+      "2.5 s",
     ]);
-    expect([0, 0.0004, 0.382].map(percent)).toEqual(["0.0 %", "<0.1 %", "38.2 %"]);
+    expect([0, 0.0004, 0.382, 0.9999, 1].map(percent)).toEqual([
+      "0 %",
+      "<0.1 %",
+      "38.2 %",
+      ">99.9 %",
+      "100 %",
+    ]);
+    expect([999, 999_949, 999_960].map(duration)).toEqual(["999 ns", "999.9 us", "1.0 ms"]);
     expect(instant(1_500_000_000, 1e8)).toBe("1.5 s");
   });
 });
@@ -49,8 +58,11 @@ describe("numbers for people", () => {
 describe("a chain", () => {
   it("is said in one line", () => {
     const sequence = [...Array(8).fill("VMREAD"), "CPUID", ...Array(5).fill("VMWRITE"), "VMRESUME"];
-    expect(heading({ exits: 15, sequence })).toBe("1 L2 exit = 15 L1 exits, 8 of them VMREAD");
-    expect(heading({ exits: 1, sequence: ["VMRUN"] })).toBe("1 L2 exit = 1 L1 exit");
+    expect(heading({ exits: 15, most: ["VMREAD", 8] })).toBe("1 L2 exit = 15 L1 exits, 8 of them VMREAD");
+    expect(heading({ exits: 2538, most: ["MSR", 1441] })).toBe(
+      "1 L2 exit = 2,538 L1 exits, 1,441 of them MSR",
+    );
+    expect(heading({ exits: 1, most: ["VMRUN", 1] })).toBe("1 L2 exit = 1 L1 exit");
     expect(runs(sequence).map((run) => run.count)).toEqual([8, 1, 5, 1]);
   });
 
@@ -75,6 +87,44 @@ describe("a chain", () => {
     ]);
   });
 
+  it("keeps L2's exit and L1's own for one reason apart", () => {
+    const span = (name: string, from_ns: number) => ({
+      name,
+      title: "",
+      lane: "L0",
+      detail: "CPUID",
+      from_ns,
+      to_ns: from_ns + 10,
+    });
+    const both = labels([span("handling_l2", 0), span("handling_l1", 10)]);
+    expect(both.map((it) => [it.text, it.count])).toEqual([
+      ["CPUID", 1],
+      ["CPUID", 1],
+    ]);
+  });
+
+  it("is folded in its middle where it has thousands of rungs, and loses none of them", () => {
+    const all = Array.from({ length: 2538 }, (_, i) => ({
+      text: `R${i}`,
+      state: "handling_l1",
+      count: 1,
+      from_ns: i,
+      to_ns: i + 1,
+      spent_ns: 1,
+    }));
+    const short = folded(all);
+    expect(short).toHaveLength(41);
+    expect(short[20]!.text).toBe("… 2,498 exits");
+    expect(short.reduce((sum, label) => sum + label.spent_ns, 0)).toBe(2538);
+    const rails = all.map((label) => ({ ...label, name: "", title: "", lane: "L0", detail: "" }));
+    expect(visible(rails, 100)).toHaveLength(26);
+  });
+
+  it("is flagged where its cost is not that of one exit", () => {
+    expect(disturbance({ interrupted: true, migrated: false })).toBe("L1 halted");
+    expect(disturbance({ interrupted: false, migrated: false })).toBe("");
+  });
+
   it("has labels that do not lie on each other", () => {
     const places = spread([0, 1, 2, 90, 99, 100], 10, 100);
     for (let i = 1; i < places.length; i++) expect(places[i]! - places[i - 1]!).toBeGreaterThanOrEqual(10);
@@ -83,38 +133,55 @@ describe("a chain", () => {
 });
 
 describe("distributions", () => {
-  it("have the quantiles of a sorted list", () => {
-    const values = Array.from({ length: 100 }, (_, i) => i + 1);
-    expect([0, 0.5, 0.99, 1].map((share) => quantile(values, share))).toEqual([1, 50, 99, 100]);
-    expect(quantile([], 0.5)).toBe(0);
+  it("have places on an axis of nines, and round marks", () => {
     expect(ninesPlace(0.99, 3)).toBeCloseTo(2 / 3, 9);
     expect(marks(900, 3000)).toEqual([1000, 2000]);
+    expect(
+      shareAt(
+        [
+          [0, 1],
+          [0.5, 7],
+          [1, 9],
+        ],
+        0.5,
+      ),
+    ).toBe(7);
   });
 
-  it("lose no sample of the window in a heat map", () => {
-    const samples = Array.from({ length: 500 }, (_, i) => ({ at: i, size: 1 + ((i * 7919) % 10_000) }));
-    const grid = heat(samples, 100, 300, 13, 9);
-    expect(grid.counts.reduce((a, b) => a + b, 0)).toBe(200);
+  it("of exits are steps at the ends of their bins: nothing is drawn that was not measured", () => {
+    const bins = [
+      { from: 1024, to: 1536, count: 3 },
+      { from: 4096, to: 8192, count: 2 },
+    ];
+    const [curve] = curveOfBins("L1 MSR", bins, 5000);
+    expect(curve!.points).toEqual([
+      [0.6, 1536],
+      [0.9, 5000],
+    ]);
+    expect(curveOfBins("none", [], 0)).toEqual([]);
+  });
+
+  it("have no axis where no value is above zero, and never one of no height", () => {
+    expect(rangeOf([])).toBeNull();
+    expect(rangeOf(curveOfShares("chains", [[0.5, 0]], 1))).toBeNull();
+    expect(rangeOf(curveOfShares("chains", [[0.5, 1000]], 1))).toEqual({ from: 1000, to: 10_000 });
   });
 });
 
-const SEQUENCES: Table = {
-  columns: ["vm", "reason", "sequence", "exits", "count"].map((name) => ({
-    name,
-    unit: "",
-    type: "",
-    key: true,
-  })),
+const EXITS: Table = {
+  columns: ["vm", "reason", "l1_reason", "count"].map((name) => ({ name, unit: "", type: "", key: true })),
   rows: [
-    ["a", "MSR", "VMLOAD x2, STGI, VMRUN", 4, 10],
-    ["a", "HLT", "VMRUN", 1, 3],
+    ["a", "MSR", "VMLOAD", 20],
+    ["a", "MSR", "VMRUN", 10],
+    ["b", "MSR", "VMRUN", 10],
+    ["a", "HLT", "VMRUN", 3],
   ],
 };
 
 describe("multiplication", () => {
-  it("counts every exit of every sequence once", () => {
-    const bands = bandsOf(SEQUENCES);
-    expect(bands.find((band) => band.from === "MSR" && band.to === "VMLOAD")?.value).toBe(20);
+  it("counts every exit once, over all VMs", () => {
+    const bands = bandsOf(EXITS);
+    expect(bands.find((band) => band.from === "MSR" && band.to === "VMRUN")?.value).toBe(20);
     expect(bands.reduce((sum, band) => sum + band.value, 0)).toBe(43);
     const right = [...stops(bands, "to", 200, 10).values()];
     const last = right.at(-1)!;
@@ -140,8 +207,63 @@ describe("tables", () => {
     expect(sorted(rows, "count", false).map((row) => row.count)).toEqual([5, 9, null]);
   });
 
+  it("are taken from the section that is meant", () => {
+    const table = (name: string): Table => ({ columns: [{ name, unit: "", type: "", key: true }], rows: [] });
+    const report = {
+      sections: [
+        { id: "bench", tables: { exits: table("cycles") } },
+        { id: "flow", tables: { exits: table("total_ns") } },
+      ],
+    } as never;
+    expect(tableOf(report, "flow.exits")?.columns[0]?.name).toBe("total_ns");
+    expect(tableOf(report, "flow.chains")).toBeUndefined();
+  });
+
+  it("leave as CSV that no spreadsheet calculates, with numbers as they are", () => {
+    const cells = ["=HYPERLINK(1)", "+1", "-x", "@a", "\tb", "plain"];
+    expect(
+      csv(
+        ["a"],
+        cells.map((cell) => [cell]),
+      ),
+    ).toBe("a\r\n'=HYPERLINK(1)\r\n'+1\r\n'-x\r\n'@a\r\n'\tb\r\nplain\r\n");
+    expect(csv(["a"], [[-1.5]])).toBe("a\r\n-1.5\r\n");
+  });
+
   it("leave as CSV with what needs quotes in quotes", () => {
     expect(csv(["a"], [['say "x", y'], [null]])).toBe('a\r\n"say ""x"", y"\r\n\r\n');
+  });
+});
+
+describe("gauges", () => {
+  const sums = {
+    t0_ns: 0,
+    t1_ns: 4e9,
+    slots: {
+      back: 2,
+      chains: [10, 0, 0, 4],
+      closed: [10, 0, 0, 2],
+      exits: [90, 0, 0, 8],
+      p99_ns: [7, 7, null, 5],
+    },
+  };
+
+  it("show rates of all chains, and a dash where nothing tells what one costs", () => {
+    const [rate, exits, tail] = ofChains(sums as never);
+    expect(rate!.values).toEqual([10, 5, 0, 2]);
+    expect(exits!.values).toEqual([9, 9, null, 4]);
+    expect(tail!.values).toEqual([7, 7, null, 5]);
+  });
+
+  it("never show unknown time as time off the CPU", () => {
+    const tile = emptyTile(0, 100, 1, 2, [0]);
+    tile.lanes[0]!.cover.set([89, 166]);
+    const states = [
+      { name: "guest_l1", title: "" },
+      { name: "unknown", title: "" },
+    ];
+    const titles = seriesOf(tile, [0], states, null, 1).map((it) => it.title);
+    expect(titles).toEqual(["L1 guest", "unknown"]);
   });
 });
 

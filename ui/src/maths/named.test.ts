@@ -8,6 +8,7 @@ const finding = (id: string, subject: string, title: string, what: string) =>
 const report = {
   sections: [
     {
+      id: "flow",
       tables: {
         exits: { columns: [column("reason")], rows: [["VMREAD"], ["MSR"], ["HLT"]] },
         exit_details: { columns: [column("reason"), column("detail")], rows: [["MSR", "TSC_DEADLINE"]] },

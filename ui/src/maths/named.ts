@@ -1,25 +1,21 @@
 /** Which reasons, details and states the words of a finding name: how evidence leads back to rows and instants. */
 import type { Finding, Report, State } from "../data/types";
-import { rowsOf, text } from "./rows";
+import { rowsOf, tableOf, text } from "./rows";
 
 /** How sentences speak of states. */
 const STATES: [RegExp, string][] = [
-  [/preempt|stood ready|for a CPU|took the CPU/i, "preempted"],
+  [/pre-?empt|runnable|for a CPU|took the CPU/i, "preempted"],
   [/userspace|VMM/i, "userspace"],
   [/halt[- ]poll/i, "halt_poll"],
   [/wake-up/i, "wake_delay"],
   [/softirq/i, "softirq"],
 ];
 
-function rows(report: Report, table: string) {
-  return report.sections.flatMap((section) => rowsOf(section.tables[table]));
-}
-
 /** Reasons of exits that `words` name, themselves or by a detail such as an MSR; in the order of their mention. */
 export function reasonsIn(words: string, report: Report): string[] {
-  const reasons = new Set(rows(report, "exits").map((row) => text(row, "reason")));
+  const reasons = new Set(rowsOf(tableOf(report, "flow.exits")).map((row) => text(row, "reason")));
   const details = new Map(
-    rows(report, "exit_details").map((row) => [text(row, "detail"), text(row, "reason")]),
+    rowsOf(tableOf(report, "flow.exit_details")).map((row) => [text(row, "detail"), text(row, "reason")]),
   );
   const found = new Set<string>();
   for (const [word] of words.matchAll(/[A-Z][A-Z0-9_]+/g)) {

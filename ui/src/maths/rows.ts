@@ -1,7 +1,13 @@
 /** Tables as rows of named cells: filter, sort, and two recordings side by side. */
-import type { Cell, Table } from "../data/types";
+import type { Cell, Report, Table } from "../data/types";
 
 export type Row = Record<string, Cell>;
+
+/** A table by its full name, `section.table`: two sections may have tables of one name with other columns. */
+export function tableOf(report: Report, name: `${string}.${string}`): Table | undefined {
+  const [section, table] = name.split(".") as [string, string];
+  return report.sections.find((known) => known.id === section)?.tables[table];
+}
 
 export function rowsOf(table: Table | undefined): Row[] {
   if (!table) return [];
@@ -53,22 +59,14 @@ export function sorted(rows: Row[], column: string, descending: boolean): Row[] 
   });
 }
 
-/** Rows of `b` by level and reason, summed over VMs and vCPUs, which have other names in another recording. */
-export function byReason(rows: Row[]): Map<string, { count: number; total_ns: number }> {
-  const sums = new Map<string, { count: number; total_ns: number }>();
-  for (const row of rows) {
-    const key = `${text(row, "level")} ${text(row, "reason")}`;
-    const sum = sums.get(key) ?? { count: 0, total_ns: 0 };
-    sum.count += number(row, "count");
-    sum.total_ns += number(row, "total_ns");
-    sums.set(key, sum);
-  }
-  return sums;
-}
-
+/**
+ * As CSV. Text that a spreadsheet would take for a formula gets an apostrophe in front, as OWASP advises ("CSV
+ * Injection"): names of threads and VMs are chosen by whoever runs on the traced machines. Numbers stay as they are.
+ */
 export function csv(columns: string[], rows: Cell[][]): string {
   const quoted = (cell: Cell) => {
-    const word = cell === null ? "" : String(cell);
+    const text = cell === null ? "" : String(cell);
+    const word = typeof cell === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\n\r]/.test(word) ? `"${word.replaceAll('"', '""')}"` : word;
   };
   return `${[columns, ...rows].map((row) => row.map(quoted).join(",")).join("\r\n")}\r\n`;

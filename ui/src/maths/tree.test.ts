@@ -5,7 +5,9 @@ describe("the tree of time", () => {
   const column = (name: string) => ({ name, unit: "", type: "", key: false });
   const report = {
     sections: [
+      { id: "bench", tables: { exits: { columns: [], rows: [] }, vcpus: { columns: [], rows: [] } } },
       {
+        id: "flow",
         tables: {
           vcpus: {
             columns: ["vm", "vcpu", "wall_ns", "guest_l1_ns", "handling_l1_ns"].map(column),

@@ -6,7 +6,7 @@
  */
 import type { Report } from "../data/types";
 import { lookOf } from "../draw/tokens";
-import { number, type Row, rowsOf, text } from "./rows";
+import { number, type Row, rowsOf, tableOf, text } from "./rows";
 
 export interface Node {
   name: string;
@@ -19,8 +19,6 @@ export interface Node {
   children: Node[];
 }
 
-const LEVELS: Record<string, string> = { off: "not running", VMM: "VMM" };
-
 function child(parent: Node, name: string, state: string): Node {
   let found = parent.children.find((node) => node.name === name);
   if (!found) {
@@ -32,14 +30,10 @@ function child(parent: Node, name: string, state: string): Node {
 
 /** `title` gives a state's words. Guests' own traces have lanes inside the machine below and are left out. */
 export function timeTree(report: Report, title: (state: string) => string): Node {
-  const tables = Object.assign({}, ...report.sections.map((section) => section.tables)) as Record<
-    string,
-    never
-  >;
-  const exits = rowsOf(tables.exits);
-  const details = rowsOf(tables.exit_details);
+  const exits = rowsOf(tableOf(report, "flow.exits"));
+  const details = rowsOf(tableOf(report, "flow.exit_details"));
   const root: Node = { name: "all", state: "", size: 0, note: "", children: [] };
-  for (const row of rowsOf(tables.vcpus)) {
+  for (const row of rowsOf(tableOf(report, "flow.vcpus"))) {
     const vm = text(row, "vm");
     if (/^L\d+\//.test(vm)) continue;
     const path = [root, child(root, vm, "")];
@@ -49,7 +43,7 @@ export function timeTree(report: Report, title: (state: string) => string): Node
       if (!column.endsWith("_ns") || column === "wall_ns" || ns === 0) continue;
       const state = column.slice(0, -3);
       const step = lookOf(state).step;
-      const level = child(path[2]!, state === "unknown" ? "unknown" : (LEVELS[step] ?? step), state);
+      const level = child(path[2]!, step, state);
       const leaf = child(level, title(state), state);
       leaf.size = ns;
       for (const node of [...path, level]) node.size += ns;
@@ -87,7 +81,7 @@ function inside(reason: Node, exit: Row, details: Row[], state: string): void {
 /** Samples of a profiler as a tree: VM, vCPU, level, state, whose code, function. A sample is 1 wide. */
 export function sampleTree(report: Report, title: (state: string) => string): Node {
   const root: Node = { name: "all", state: "", size: 0, note: "", children: [] };
-  for (const row of report.sections.flatMap((section) => rowsOf(section.tables.profile))) {
+  for (const row of rowsOf(tableOf(report, "flow.profile"))) {
     const state = text(row, "state");
     const names = [
       text(row, "vm"),

@@ -12,6 +12,8 @@ export const recording = signal<Recording | null>(null);
 /** The second recording, for differences. */
 export const other = signal<Recording | null>(null);
 export const failure = signal<string | null>(null);
+/** Why the second recording cannot be shown; the first is shown all the same. */
+export const otherFailure = signal<string | null>(null);
 export const helpOpen = signal(false);
 /** Time under the pointer, shared by all views. */
 export const cursor = signal<number | null>(null);
@@ -61,7 +63,7 @@ export async function take(source: Source, file: File): Promise<void> {
   try {
     const id = await source.upload(file);
     recordings.value = await source.recordings();
-    notice.value = `${file.name} was taken.`;
+    notice.value = `${file.name} was uploaded.`;
     go({ r: id }, true);
   } catch (error) {
     notice.value = (error as Error).message;
@@ -96,24 +98,29 @@ export function start(source: Source): void {
   );
   const wanted = computed(() => hash.value.r);
   const second = computed(() => hash.value.b);
-  follow(source, () => wanted.value, recording);
-  follow(source, () => second.value, other);
+  follow(source, () => wanted.value, recording, failure);
+  follow(source, () => second.value, other, otherFailure);
 }
 
-function follow(source: Source, wanted: () => string | undefined, into: typeof recording): void {
+function follow(
+  source: Source,
+  wanted: () => string | undefined,
+  into: typeof recording,
+  failed: typeof failure,
+): void {
   let turn = 0;
   effect(() => {
     const id = wanted();
     const mine = ++turn;
     into.value = null;
-    failure.value = null;
+    failed.value = null;
     if (!id) return;
     source.open(id).then(
       (opened) => {
         if (mine === turn) into.value = opened;
       },
       (error: Error) => {
-        if (mine === turn) failure.value = error.message;
+        if (mine === turn) failed.value = error.message;
       },
     );
   });

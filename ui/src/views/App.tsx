@@ -1,7 +1,18 @@
 /** The page: what is open at the top, the views at the side, one view in the middle. */
 import { useEffect, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
-import { failure, go, hash, helpOpen, notice, other, recording, recordings, theme } from "../state/store";
+import {
+  failure,
+  go,
+  hash,
+  helpOpen,
+  notice,
+  other,
+  otherFailure,
+  recording,
+  recordings,
+  theme,
+} from "../state/store";
 import { VIEWS, type ViewId } from "../state/views";
 import { Chains } from "./Chains";
 import { Exits } from "./Exits";
@@ -52,12 +63,12 @@ export function App({ inlined }: { inlined: boolean }) {
         ) : open ? (
           <>
             <h1 class="hidden">
-              {VIEWS.find((view) => view.id === hash.value.view)?.title ?? "Findings"} of{" "}
-              {open.report.recording.path}
+              {VIEWS.find((view) => view.id === hash.value.view)?.title ?? "Findings"} of {nameOf(open)}
             </h1>
             {open.timeline && (
               <Overview recording={open} fixed={(hash.value.view ?? "findings") === "findings"} />
             )}
+            <Comparison />
             <View recording={open} id={(hash.value.view ?? "findings") as ViewId} />
           </>
         ) : hash.value.r ? (
@@ -130,7 +141,7 @@ function Top({ inlined }: { inlined: boolean }) {
           </select>
         </label>
       )}
-      {open && inlined && <span class="path">{open.report.recording.path}</span>}
+      {open && inlined && <span class="path">{nameOf(open)}</span>}
       {open && list.length > 1 && (
         <label>
           <span class="label">Compare with</span>
@@ -149,7 +160,9 @@ function Top({ inlined }: { inlined: boolean }) {
           </select>
         </label>
       )}
-      {open?.report.recording.emulated && <Emulated by={open.report.recording.emulated} />}
+      {(open?.report.recording.emulated ?? other.value?.report.recording.emulated) && (
+        <Emulated by={(open?.report.recording.emulated ?? other.value?.report.recording.emulated)!} />
+      )}
       <span class="space" />
       <button type="button" onClick={() => go({ theme: theme.value === "dark" ? "light" : "dark" })}>
         {theme.value === "dark" ? "Light" : "Dark"}
@@ -164,6 +177,35 @@ function Top({ inlined }: { inlined: boolean }) {
         ?
       </button>
     </header>
+  );
+}
+
+/** The last part of the recording's path: whoever made a report file does not send the names of their directories. */
+function nameOf(open: Recording): string {
+  return open.report.recording.path.split("/").filter(Boolean).at(-1) ?? "recording";
+}
+
+/** Views that show both recordings. */
+const COMPARING = ["exits", "chains"];
+
+/** What became of the second recording, where it is not plain. */
+function Comparison() {
+  const id = hash.value.b;
+  const view = hash.value.view ?? "findings";
+  if (!id) return null;
+  const said = otherFailure.value
+    ? `${id} could not be opened, so nothing is compared: ${otherFailure.value}`
+    : COMPARING.includes(view)
+      ? ""
+      : `This view shows ${hash.value.r} alone; ${id} stands beside it in Exits and Chains.`;
+  if (!said) return null;
+  return (
+    <p class="note" role="status">
+      {said}{" "}
+      <button type="button" onClick={() => go({ b: null, chain2: null })}>
+        Close the comparison
+      </button>
+    </p>
   );
 }
 

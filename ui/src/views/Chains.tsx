@@ -2,8 +2,8 @@
 import { picksWithin } from "../data/picks";
 import type { Recording } from "../data/source";
 import type { ChainInFull } from "../data/types";
-import { counted, duration, instant, runs } from "../maths/format";
-import { heading } from "../maths/ladder";
+import { counted, duration, grouped, instant, runs } from "../maths/format";
+import { disturbance, heading } from "../maths/ladder";
 import { csv } from "../maths/rows";
 import type { Window } from "../maths/window";
 import { go, hash, show } from "../state/store";
@@ -24,7 +24,7 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
   );
   const asked = hash.value.chain === undefined ? page.value?.chains[0]?.id : Number(hash.value.chain);
   const open = useAnswer(async () => {
-    if (asked === undefined) return null;
+    if (asked === undefined || !Number.isInteger(asked)) return null;
     const worst = await full(recording, asked, window);
     // Nothing was chosen yet: the usual chain tells more than the worst one.
     if (hash.value.chain !== undefined || worst.picks.median === null || worst.picks.median === worst.id)
@@ -32,7 +32,7 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
     return full(recording, worst.picks.median, window).catch(() => worst);
   }, [recording, asked, hash.value.chain, window?.t0, window?.t1]);
   const second = useAnswer(async () => {
-    if (hash.value.chain2 !== undefined) return (other ?? recording).chain(Number(hash.value.chain2));
+    if (/^\d+$/.test(hash.value.chain2 ?? "")) return (other ?? recording).chain(Number(hash.value.chain2));
     if (!other || !open.value) return null;
     const alike = (await other.chains({ reason: open.value.reason, limit: 1 })).chains[0];
     const any = alike ?? (await other.chains({ limit: 1 })).chains[0];
@@ -40,6 +40,17 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
     const found = await other.chain(any.id);
     return found.picks.median === null ? found : other.chain(found.picks.median);
   }, [recording, other, hash.value.chain2, open.value?.id]);
+  const wrong = hash.value.chain !== undefined && !/^\d+$/.test(hash.value.chain);
+  if (wrong) {
+    return (
+      <Empty title="There is no such chain">
+        The address says chain={hash.value.chain}; a chain is a number, 0 for the first one.{" "}
+        <button type="button" onClick={() => go({ chain: null })}>
+          Show the chains
+        </button>
+      </Empty>
+    );
+  }
   const error = page.error ?? open.error;
   if (error) return <Empty title="No chain was read">{error}</Empty>;
   if (page.value && page.value.total === 0 && window && hash.value.chain === undefined) {
@@ -48,7 +59,7 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
   if (page.value && page.value.total === 0 && !reason && !window) {
     return (
       <Empty title="No chain in this recording">
-        No exit of a nested guest was handed to its hypervisor. Record at L0 while an L2 guest runs:{" "}
+        No exit of a nested guest was reflected to its hypervisor. Record at L0 while an L2 guest runs:{" "}
         <code>kvmscope record</code> takes kvm_nested_vmexit_inject and kvm_nested_vmenter, which chains are
         made of.
       </Empty>
@@ -81,9 +92,7 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
       ))}
       <section class="chain-list" aria-label="Chains">
         <header>
-          <h2>
-            {page.value ? `${counted(page.value.total, "chain")}${window ? " in this span" : ""}` : "Chains"}
-          </h2>
+          <h2>{page.value ? titleOf(recording, page.value.total, window !== null) : "Chains"}</h2>
           <div class="tools">
             <select
               aria-label="Reason"
@@ -100,7 +109,7 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
               value={sort}
               onChange={(event) => go({ order: event.currentTarget.value })}
             >
-              <option value="cost">dearest first</option>
+              <option value="cost">most expensive first</option>
               <option value="exits">most exits first</option>
               <option value="time">by time</option>
             </select>
@@ -118,14 +127,32 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
                 <span>{chain.cost_ns === null ? "not closed" : duration(chain.cost_ns)}</span>
                 <span>{counted(chain.exits, "exit")}</span>
                 <span>{instant(chain.from_ns, 1e5)}</span>
+                {disturbance(chain) && <span class="flag">{disturbance(chain)}</span>}
               </button>
             </li>
           ))}
         </ol>
         {page.value && page.value.total > LISTED && <p class="soft">The first {LISTED} are listed.</p>}
+        {recording.chainsHeld !== null && (
+          <p class="soft">
+            A report file holds the median, p99 and worst chain of each reason and the most expensive ones;
+            kvmscope serve shows all.
+          </p>
+        )}
       </section>
     </div>
   );
+}
+
+/** `68 of 43,249 chains` where a file holds some of them. */
+function titleOf(recording: Recording, total: number, narrow: boolean): string {
+  const { timeline, chainsHeld } = recording;
+  const all = timeline?.lanes.reduce((sum, lane) => sum + lane.chains, 0) ?? total;
+  const found =
+    chainsHeld !== null && chainsHeld < all
+      ? `${grouped(total)} of ${counted(all, "chain")}`
+      : counted(total, "chain");
+  return narrow ? `${found} in this span` : found;
 }
 
 /** A chain with its slices; its picks are those of the window, where there is one. */
@@ -153,7 +180,7 @@ function Picks({ chain, to, alone }: { chain: ChainInFull; to: "chain" | "chain2
       {button("p99", picks.p99)}
       {button("worst", picks.worst)}
       {button("cheaper", picks.previous)}
-      {button("dearer", picks.next)}
+      {button("more expensive", picks.next)}
       {alone && (
         <button
           type="button"
@@ -186,8 +213,13 @@ function sentence(chain: ChainInFull, of: string | null, scaled: boolean): strin
   const steps = runs(chain.sequence)
     .map(({ name, count }) => (count > 1 ? `${name} ×${count}` : name))
     .join(", ");
+  const first = chain.exits > chain.sequence.length ? `the first ${chain.sequence.length} are ` : "";
+  const why = disturbance(chain);
+  const doubt = why
+    ? ` ${why === "L1 halted" ? "L1 halted inside it" : `${why} to another vCPU`}, so this is not the cost of one exit.`
+    : "";
   const cost =
     chain.cost_ns === null ? "It did not end inside the recording" : `It cost ${duration(chain.cost_ns)}`;
   const place = `${of ? `In ${of}: ` : ""}L2 left with ${chain.reason} at ${instant(chain.from_ns)}.`;
-  return `${place} ${cost}, and L1 took ${counted(chain.exits, "exit")} of its own to handle it${steps ? `: ${steps}` : ""}.${scaled ? " Both ladders have one time scale." : ""}`;
+  return `${place} ${cost}, and L1 took ${counted(chain.exits, "exit")} of its own to handle it${steps ? `: ${first}${steps}` : ""}.${doubt}${chain.left_out ? ` ${counted(chain.left_out, "slice")} at its end are not drawn.` : ""}${scaled ? " Both ladders have one time scale." : ""}`;
 }

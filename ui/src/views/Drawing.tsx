@@ -15,7 +15,7 @@ export function Drawing({ figure }: { figure: FigureData }) {
     return (
       <>
         {figure.groups.map((group) => (
-          <Bars key={group.title} group={group} />
+          <Bars key={group.title} group={group} most={mostOf(figure.groups!, group.unit)} />
         ))}
       </>
     );
@@ -39,12 +39,17 @@ function fill(hue: string): string {
 }
 
 /** A row each; where there is no room beside the words, the bars lie below them. */
-function Bars({ group }: { group: BarGroup }) {
+/** The longest bar of all groups with one unit: their bars have one scale. */
+function mostOf(groups: BarGroup[], unit: string): number {
+  const bars = groups.filter((group) => group.unit === unit).flatMap((group) => group.bars);
+  return Math.max(...bars.map((bar) => bar.value), 1e-9);
+}
+
+function Bars({ group, most }: { group: BarGroup; most: number }) {
   const box = useRef<HTMLDivElement>(null);
   const width = Math.min(WIDTH, useWidth(box));
   const below = width < 600;
   const row = below ? ROW + 14 : ROW;
-  const most = Math.max(...group.bars.map((bar) => bar.value), 1e-9);
   const height = group.bars.length * row + 26;
   const wide = (bar: Bar) => Math.max(1.5, (bar.value / most) * (below ? width - 2 : width - 420));
   const [amountAt, shareAt] = below ? [width - 60, width] : [218, 278];

@@ -1,12 +1,12 @@
-/** View 'Exits': which reasons cost most, per VM, vCPU and level; with a second recording, what changed. */
+/** View 'Exits': which reasons cost most, per VM, vCPU and level; with a second recording, Changes.tsx takes its place. */
 import type { Recording } from "../data/source";
-import type { Report, Table } from "../data/types";
 import { levelState } from "../draw/tokens";
 import { axisOf, binsByRow, keyOf } from "../maths/bins";
 import { counted, duration, grouped, percent } from "../maths/format";
 import { findingFor } from "../maths/named";
-import { byReason, csv, matches, number, rowsOf, sorted, text } from "../maths/rows";
+import { csv, matches, number, rowsOf, sorted, tableOf, text } from "../maths/rows";
 import { go, hash } from "../state/store";
+import { Changes } from "./Changes";
 import { Empty, Figure, Swatch } from "./Figure";
 import { Histogram } from "./Histogram";
 import { useReport } from "./useReport";
@@ -26,13 +26,13 @@ const COLUMNS: [string, string][] = [
 const QUANTILES = ["p50_ns", "p90_ns", "p99_ns", "max_ns"];
 const WORDS = ["vm", "vcpu", "level", "reason"];
 
-export function tableOf(report: Report, name: string): Table | undefined {
-  return report.sections.map((section) => section.tables[name]).find((table) => table !== undefined);
+export function Exits({ recording, other }: { recording: Recording; other: Recording | null }) {
+  return other ? <Changes before={recording} after={other} /> : <Reasons recording={recording} />;
 }
 
-export function Exits({ recording, other }: { recording: Recording; other: Recording | null }) {
+function Reasons({ recording }: { recording: Recording }) {
   const { report, note, window } = useReport(recording);
-  const all = rowsOf(tableOf(report, "exits"));
+  const all = rowsOf(tableOf(report, "flow.exits"));
   if (all.length === 0) {
     return (
       <Empty title="No exits">
@@ -54,16 +54,13 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
   const exits = rows.reduce((sum, row) => sum + number(row, "count"), 0);
   const oneVcpu = new Set(all.map((row) => text(row, "vcpu"))).size === 1;
   const oneVm = new Set(all.map((row) => text(row, "vm"))).size === 1;
-  const second = other ? byReason(rowsOf(tableOf(other.report, "exits"))) : null;
-  // The other recording has a time of its own: what is compared is all of both.
-  const here = byReason(rowsOf(tableOf(recording.report, "exits")));
   const most = Math.max(1, ...rows.map((row) => number(row, "total_ns")));
   // The bars tell p90, and the CSV has it.
-  const hidden = [oneVm ? "vm" : "", oneVcpu ? "vcpu" : "", "p90_ns", ...(second ? QUANTILES : [])];
+  const hidden = [oneVm ? "vm" : "", oneVcpu ? "vcpu" : "", "p90_ns"];
   const columns = COLUMNS.filter(([name]) => !hidden.includes(name));
-  const gone = second ? [...second.keys()].filter((key) => !here.has(key)) : [];
-  const bins = binsByRow(rowsOf(tableOf(report, "exit_bins")));
+  const bins = binsByRow(rowsOf(tableOf(report, "flow.exit_bins")));
   const axis = axisOf(rows.flatMap((row) => [bins.get(keyOf(row)) ?? []]));
+  const hasBins = rows.some((row) => bins.has(keyOf(row)));
   const top = sorted(rows, "total_ns", true)[0];
   return (
     <Figure
@@ -79,14 +76,14 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
       }
       caption={
         top
-          ? `${counted(exits, "exit")} took ${duration(total)}; ${text(top, "reason")} at ${text(top, "level")} most of it, ${percent(number(top, "total_ns") / Math.max(1, total))}. Total is from exit to next entry, less time off the CPU. The bars count exits by how long they took, from ${duration(axis.from)} to ${duration(axis.to)} on one log scale, heights as square roots; ticks below are p50 and p99.${second ? ` Differences compare level and reason over both whole recordings, summed over VMs and vCPUs.${gone.length > 0 ? ` Only the other has ${gone.join(", ")}.` : ""}` : ""}`
+          ? `${counted(exits, "exit")} took ${duration(total)}; the most expensive is ${text(top, "reason")} at ${text(top, "level")}, ${percent(number(top, "total_ns") / Math.max(1, total))}. Total is from exit to next entry, less time off the CPU. ${hasBins ? `The bars count exits by how long they took, from ${duration(axis.from)} to ${duration(axis.to)} on one log scale, heights as square roots; ticks below are p50 and p99.` : ""}`
           : "No row has all of these words."
       }
       tools={
         <input
           type="search"
           value={filter}
-          placeholder="Filter: L1 vmread"
+          placeholder="Filter: L1 msr"
           aria-label="Filter rows"
           onInput={(event) => go({ q: event.currentTarget.value })}
         />
@@ -96,7 +93,7 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
         <table class="numbers">
           <thead>
             <tr>
-              {columns.map(([name, title]) => [
+              {columns.map(([name, title]) => (
                 <th
                   key={name}
                   class={WORDS.includes(name) ? "" : "number"}
@@ -109,18 +106,8 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
                     {title}
                     {sort === name ? (descending ? " ▾" : " ▴") : ""}
                   </button>
-                </th>,
-                second && (name === "count" || name === "total_ns") && (
-                  <th key={`other ${name}`} class="number">
-                    Other
-                  </th>
-                ),
-                second && (name === "count" || name === "total_ns") && (
-                  <th key={`difference ${name}`} class="number">
-                    Difference
-                  </th>
-                ),
-              ])}
+                </th>
+              ))}
               <th>Removed by</th>
               <th>
                 <span class="axis-ends">
@@ -150,30 +137,15 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
                     <b>{reason}</b>
                   </td>
                   <td class="number">{grouped(number(row, "count"))}</td>
-                  {second && (
-                    <Difference
-                      a={here.get(key)?.count ?? 0}
-                      b={second.get(key)?.count ?? 0}
-                      print={grouped}
-                    />
-                  )}
                   <td class="number bar">
                     <i style={{ width: `${(100 * number(row, "total_ns")) / most}%` }} />
                     {duration(number(row, "total_ns"))}
                   </td>
-                  {second ? (
-                    <Difference
-                      a={here.get(key)?.total_ns ?? 0}
-                      b={second.get(key)?.total_ns ?? 0}
-                      print={duration}
-                    />
-                  ) : (
-                    QUANTILES.filter((name) => !hidden.includes(name)).map((name) => (
-                      <td class="number" key={name}>
-                        {duration(number(row, name))}
-                      </td>
-                    ))
-                  )}
+                  {QUANTILES.filter((name) => !hidden.includes(name)).map((name) => (
+                    <td class="number" key={name}>
+                      {duration(number(row, name))}
+                    </td>
+                  ))}
                   <td>
                     {finding && (
                       <button
@@ -196,18 +168,5 @@ export function Exits({ recording, other }: { recording: Recording; other: Recor
         </table>
       </div>
     </Figure>
-  );
-}
-
-/** What the other recording has, and how far that is from this one. */
-function Difference({ a, b, print }: { a: number; b: number; print: (value: number) => string }) {
-  const change = b - a;
-  const sign = change > 0 ? "+" : "−";
-  const share = a > 0 ? ` (${sign}${((100 * Math.abs(change)) / a).toFixed(0)} %)` : "";
-  return (
-    <>
-      <td class="number soft">{print(b)}</td>
-      <td class="number">{change === 0 ? "same" : `${sign}${print(Math.abs(change))}${share}`}</td>
-    </>
   );
 }

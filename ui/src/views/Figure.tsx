@@ -35,7 +35,9 @@ export function Figure({ id, title, note, caption, svg, csv, tools, children, pi
         if (text && kind === "svg") blob = new Blob([text], { type: "image/svg+xml" });
         else if (text) blob = await pngOfSvg(text);
       }
-      if (blob) notice.value = await hand(blob, `${id}.${kind}`);
+      notice.value = blob
+        ? await hand(blob, `${id}.${kind}`)
+        : "This picture is not made of vectors: take a screenshot of it instead.";
     } catch (error) {
       notice.value = `That did not work: ${(error as Error).message}`;
     }

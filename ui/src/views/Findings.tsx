@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { placeOf } from "../data/place";
 import type { Recording } from "../data/source";
-import type { Finding, Section } from "../data/types";
+import type { Cost, Finding, Report, Section } from "../data/types";
 import { amount } from "../maths/format";
 import { wordsOf } from "../maths/named";
 import { go, hash, notice, show } from "../state/store";
@@ -20,9 +20,21 @@ export function Findings({ recording }: { recording: Recording }) {
         <Answer key={section.id} section={section} />
       ))}
       <h2 class="heading">
-        {findings.length === 0 ? "Nothing to change was found" : `What to change: ${findings.length}`}
+        {findings.length > 0
+          ? `What to change: ${findings.length}`
+          : examined(recording.report)
+            ? "Nothing to change was found"
+            : "No rule could be checked"}
       </h2>
-      {findings.length === 0 && <p>Every rule that this recording can answer was tried, and none applies.</p>}
+      {findings.length === 0 &&
+        (examined(recording.report) ? (
+          <p>Every rule that this recording has data for was checked, and none applies.</p>
+        ) : (
+          <p>
+            This recording holds no exits of a vCPU, so nothing can be said about them.{" "}
+            <code>kvmscope record</code> on the host, while a VM runs, records kvm_entry and kvm_exit.
+          </p>
+        ))}
       {SEVERITIES.flatMap((severity) =>
         findings
           .filter((finding) => finding.severity === severity)
@@ -30,7 +42,7 @@ export function Findings({ recording }: { recording: Recording }) {
       )}
       {problems.length > 0 && (
         <>
-          <h2 class="heading">Problems of the input: {problems.length}</h2>
+          <h2 class="heading">Problems in the input: {problems.length}</h2>
           <ul>
             {problems.map((problem) => (
               <li key={problem.text}>{problem.text}</li>
@@ -39,6 +51,13 @@ export function Findings({ recording }: { recording: Recording }) {
         </>
       )}
     </div>
+  );
+}
+
+/** Whether there was anything to find: a trace without a vCPU answers no rule, and that is no clean bill. */
+function examined(report: Report): boolean {
+  return report.sections.some(
+    (section) => section.id !== "flow" || (section.tables.vcpus?.rows.length ?? 0) > 0,
   );
 }
 
@@ -60,7 +79,7 @@ function Answer({ section }: { section: Section }) {
       )}
       {section.unknown.length > 0 && (
         <details>
-          <summary>What this recording cannot tell: {section.unknown.length}</summary>
+          <summary>What is unknown in this recording ({section.unknown.length})</summary>
           <ul>
             {section.unknown.map((unknown) => (
               <li key={unknown.text}>{unknown.text}</li>
@@ -77,7 +96,7 @@ function jump(finding: Finding, where: string): Record<string, string> {
   const table = where.match(/table (\w+)/)?.[1];
   const subject = finding.subject.split("/")[0] ?? "";
   if (table === "exits" || table === "exit_rates") return { view: "exits", q: subject };
-  if (table === "chains" || table === "chain_sequences") return { view: "chains" };
+  if (table === "chains" || table === "chain_sequences" || table === "chain_exits") return { view: "chains" };
   return { view: "sections", table: table ?? "", q: "" };
 }
 
@@ -86,7 +105,7 @@ async function see(recording: Recording, finding: Finding, words: string): Promi
   const place = (await placeOf(recording, words)) ?? (await placeOf(recording, wordsOf(finding)));
   go({ view: "timeline" }, true);
   if (!place) {
-    notice.value = "No single instant shows this: it is a matter of all of the recording.";
+    notice.value = "No single instant shows this: it concerns the whole recording.";
     return;
   }
   const rim = Math.max(50, (place.t1 - place.t0) * 0.4);
@@ -141,12 +160,13 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
           </ul>
         </div>
         <div>
-          <h4>{cost.kind === "modelled" ? "Would save" : "Costs"}</h4>
+          <h4>{costTitle(cost)}</h4>
           {cost.value === null ? (
             <p>No cost is known.</p>
           ) : (
             <p class={`cost ${cost.kind}`}>
               <b>
+                {isBound(cost) ? "up to " : ""}
                 {cost.unit.startsWith("share")
                   ? `${(cost.value * 100).toFixed(1)} %`
                   : amount(cost.value, cost.unit)}
@@ -154,7 +174,7 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
               {cost.unit.replace(/^share/, "").trim()}
               <span class="kind">
                 {cost.kind}
-                {cost.low !== null && cost.high !== null
+                {cost.low !== null && cost.high !== null && !isBound(cost)
                   ? `, between ${amount(cost.low, "")} and ${amount(cost.high, "")}`
                   : ""}
               </span>
@@ -171,6 +191,17 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
       <p class="source">{finding.source}</p>
     </article>
   );
+}
+
+/** The estimate is its own upper bound: the change may also save nothing. */
+function isBound(cost: Cost): boolean {
+  return cost.low === 0 && cost.high !== null && cost.value === cost.high;
+}
+
+/** `times the throughput` is what a change gives, not what the finding costs. */
+function costTitle(cost: Cost): string {
+  if (cost.unit.startsWith("times")) return "Would give";
+  return cost.kind === "modelled" ? "Would save" : "Costs";
 }
 
 function Commands({ title, commands }: { title: string; commands: string[] }) {

@@ -9,29 +9,34 @@ import { go, hash, recordings, whole } from "../state/store";
 import { Dials } from "./Dial";
 import { Empty, Figure } from "./Figure";
 import { useAnswer } from "./useAnswer";
-import { allChains } from "./useChains";
 import { useWindow } from "./useReport";
 import { Wall } from "./Wall";
 
 const SAMPLES = 600;
 const BACK = 24;
+/** Where the gauges open: in the middle, because a recording mostly ends idle. */
+const START = 0.5;
 const SPEEDS = [0.01, 0.1, 0.25, 1, 4];
 
 export function Gauges({ recording }: { recording: Recording }) {
   const timeline = recording.timeline;
   const narrow = useWindow();
   const span = narrow ?? whole.value;
-  const { value: series, error } = useAnswer(async () => {
-    if (!timeline) return [];
+  const { value: shown, error } = useAnswer(async () => {
+    if (!timeline) return { series: [], missing: false };
     const [tile, all] = await Promise.all([
       recording.tile(span.t0, span.t1, SAMPLES),
-      allChains(recording, narrow),
+      recording.aggregates(narrow),
     ]);
-    return seriesOf(tile, vcpuLanes(timeline), timeline.states, all.chains, BACK);
+    // A report file has the sums of chains for the whole recording alone.
+    const missing = narrow !== null && all === null && recording.inlined;
+    return { series: seriesOf(tile, vcpuLanes(timeline), timeline.states, all, BACK), missing };
   }, [recording, span.t0, span.t1]);
-  const [at, setAt] = useState(Number(hash.value.at ?? 1));
+  const asked = hash.value.at === undefined ? START : Number(hash.value.at);
+  const misplaced = !(asked >= 0 && asked <= 1);
+  const [at, setAt] = useState(misplaced ? START : asked);
   const [playing, setPlaying] = useState(false);
-  const speed = Number(hash.value.speed ?? 0.25);
+  const speed = SPEEDS.find((it) => String(it) === hash.value.speed) ?? 0.25;
   const length = span.t1 - span.t0;
   const last = useRef(0);
   useEffect(() => {
@@ -55,12 +60,21 @@ export function Gauges({ recording }: { recording: Recording }) {
         They need vCPUs: <code>kvmscope record</code> on the host brings kvm_entry and kvm_exit.
       </Empty>
     );
-  if (!series)
+  if (!shown)
     return (
       <p class="loading" role="status">
         Reading the timeline …
       </p>
     );
+  const { series, missing } = shown;
+  if (series.length === 0)
+    return <Empty title="The gauges have nothing to show">No time of a vCPU is known in this span.</Empty>;
+  const notes = [
+    misplaced
+      ? `at=${hash.value.at} is not a place in the recording: 0 is its start and 1 its end. The middle is shown.`
+      : "",
+    missing ? "Gauges of chains are left out: a report file has them only for the whole recording." : "",
+  ];
   const index = Math.min(SAMPLES - 1, Math.floor(at * SAMPLES));
   const seek = (share: number) => {
     setAt(share);
@@ -71,6 +85,7 @@ export function Gauges({ recording }: { recording: Recording }) {
       id="gauges"
       title="How did it run?"
       picture={false}
+      note={notes.filter(Boolean).join(" ")}
       csv={() =>
         csv(
           ["time_ns", ...series.map((it) => it.title)],

@@ -3,7 +3,7 @@
 import type { ChainInFull, State } from "../data/types";
 import { fillOf } from "../draw/tokens";
 import { duration } from "../maths/format";
-import { LADDER_LANES, labels, rails, spread } from "../maths/ladder";
+import { folded, LADDER_LANES, labels, rails, spread, visible } from "../maths/ladder";
 
 const TOP = 30;
 const LABEL_GAP = 16;
@@ -18,11 +18,12 @@ interface Props {
 }
 
 export function ladderHeight(chain: ChainInFull, states: State[]): number {
-  return Math.max(380, TOP + 24 + (labels(rails(chain, states)).length + 1) * LABEL_GAP);
+  return Math.max(380, TOP + 24 + (folded(labels(rails(chain, states))).length + 1) * LABEL_GAP);
 }
 
 export function Ladder({ chain, states, full_ns, height }: Props) {
-  const spans = rails(chain, states);
+  const every = rails(chain, states);
+  const spans = visible(every, Math.max(1, full_ns) / (height - TOP - 14));
   const used = new Set(["L2", "L1", "L0", ...spans.map((span) => span.lane)]);
   const lanes = LADDER_LANES.filter((lane) => used.has(lane));
   const axis = 58;
@@ -31,7 +32,7 @@ export function Ladder({ chain, states, full_ns, height }: Props) {
   const room = height - TOP - 14;
   const y = (ns: number) => TOP + (ns / Math.max(1, full_ns)) * room;
   const x = (lane: string) => axis + lanes.indexOf(lane) * COLUMN + 6;
-  const notes = labels(spans);
+  const notes = folded(labels(every));
   const places = spread(
     notes.map((note) => y((note.from_ns + note.to_ns) / 2)),
     LABEL_GAP,

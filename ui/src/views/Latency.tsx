@@ -1,42 +1,56 @@
 /** View 'Latency': does the cost move with time, and how bad are the tails? */
 import { useEffect, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
-import type { Chain, Report } from "../data/types";
+import type { Aggregates, Report } from "../data/types";
 import { standalone } from "../draw/export";
 import { token } from "../draw/tokens";
+import { binsByRow, keyOf } from "../maths/bins";
+import { type Curve, curveOfBins, curveOfShares, rangeOf } from "../maths/curve";
 import { counted, duration, instant } from "../maths/format";
-import { decades, heat, logPlace, marks, ninesPlace, quantile } from "../maths/quantile";
-import { csv, number, rowsOf, sorted, text } from "../maths/rows";
-import { go, show, shown, theme } from "../state/store";
-import { tableOf } from "./Exits";
+import { decades, logPlace, marks, ninesPlace, shareAt } from "../maths/quantile";
+import { csv, number, rowsOf, sorted, tableOf, text } from "../maths/rows";
+import { go, notice, show, theme } from "../state/store";
 import { Empty, Figure } from "./Figure";
-import { useChains } from "./useChains";
-import { useReport } from "./useReport";
+import { useAnswer } from "./useAnswer";
+import { useReport, useWindow } from "./useReport";
 import { useWidth } from "./useSize";
 
-const ROW_PIXELS = 6;
-const ROWS = 36;
 const LEFT = 62;
+const ROW_PIXELS = 6;
 const CURVES = 5;
+/** Chains of one column that are looked through for the one nearest to a click. */
+const NEAR = 1000;
 
 export function Latency({ recording }: { recording: Recording }) {
-  const { report, note, window } = useReport(recording);
-  const { value, error } = useChains(recording, window);
+  const { report, note } = useReport(recording);
+  const narrow = useWindow();
+  const { value, error } = useAnswer(
+    async () => (await recording.aggregates(narrow)) ?? recording.aggregates(null),
+    [recording, narrow?.t0, narrow?.t1],
+  );
   if (error) return <Empty title="No chain was read">{error}</Empty>;
-  const closed = value?.chains.filter((chain) => chain.cost_ns !== null) ?? [];
+  const sums = value && value.chains > value.censored ? value : null;
+  const whole =
+    narrow && recording.inlined
+      ? "This picture is of the whole recording: a report file holds no other."
+      : "";
   return (
     <>
-      {value &&
-        (closed.length > 0 ? (
-          <Heat chains={closed} left={value.total - value.chains.length} />
-        ) : (
+      {sums ? (
+        <Heat sums={sums} recording={recording} note={whole} />
+      ) : (
+        value !== null && (
           <Empty title="No chain to plot over time">
-            {window
-              ? "No chain lies in this span of time."
+            {narrow
+              ? "No chain whose end was seen begins in this span of time."
               : "The heat map shows what each reflected exit of L2 cost. Record at L0 while a nested guest runs to get them."}
           </Empty>
-        ))}
-      <Percentiles report={report} note={note} chains={closed} />
+        )
+      )}
+      {value === null && recording.inlined && (
+        <Empty title="No chain to plot over time">This report file holds no sums of chains.</Empty>
+      )}
+      <Percentiles report={report} note={note} sums={sums} />
     </>
   );
 }
@@ -46,103 +60,132 @@ function strength(count: number, most: number): number {
   return Math.max(0.16, (count / most) ** 0.4);
 }
 
-function Heat({ chains, left }: { chains: Chain[]; left: number }) {
+/** The chain nearest to a place of the picture, among those that begin near that time. */
+async function nearest(
+  recording: Recording,
+  sums: Aggregates,
+  at: number,
+  size: number,
+): Promise<number | null> {
+  const { heat, t0_ns, t1_ns } = sums;
+  const half = (t1_ns - t0_ns) / heat.columns;
+  const around = { t0: Math.max(0, Math.floor(at - half)), t1: Math.ceil(at + half) };
+  let { chains } = await recording.chains({ ...around, sort: "time", limit: NEAR });
+  if (chains.length === 0) ({ chains } = await recording.chains({ sort: "time", limit: NEAR }));
+  const far = (chain: { from_ns: number; cost_ns: number | null }) =>
+    ((chain.from_ns - at) / (t1_ns - t0_ns)) ** 2 +
+    (logPlace(chain.cost_ns ?? 1, heat.from_ns, heat.to_ns) - logPlace(size, heat.from_ns, heat.to_ns)) ** 2;
+  const closed = chains.filter((chain) => chain.cost_ns !== null);
+  if (closed.length === 0) return null;
+  return closed.reduce((best, chain) => (far(chain) < far(best) ? chain : best)).id;
+}
+
+function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recording; note: string }) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
-  const width = useWidth(box);
-  const window = shown.value;
-  const columns = Math.max(20, Math.floor((width - LEFT) / ROW_PIXELS));
-  const samples = chains.map((chain) => ({ at: chain.from_ns, size: chain.cost_ns! }));
-  const grid = heat(samples, window.t0, window.t1, columns, ROWS);
-  const inside = samples
-    .filter((it) => it.at >= window.t0 && it.at < window.t1)
-    .map((it) => it.size)
-    .sort((a, b) => a - b);
-  const height = ROWS * ROW_PIXELS;
+  const { heat, t0_ns, t1_ns } = sums;
+  const { columns, rows, from_ns, to_ns, cells } = heat;
+  const width = Math.max(columns, useWidth(box) - LEFT);
+  const wide = width / columns;
+  const most = cells.reduce((most, [, count]) => Math.max(most, count), 1);
+  const height = rows * ROW_PIXELS;
+  const step = (t1_ns - t0_ns) / 100;
+  const closed = sums.chains - sums.censored;
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context || !canvas.current) return;
-    canvas.current.width = columns * ROW_PIXELS;
+    canvas.current.width = width;
     canvas.current.height = height;
     context.fillStyle = token("panel", theme.value);
-    context.fillRect(0, 0, canvas.current.width, height);
+    context.fillRect(0, 0, width, height);
     context.fillStyle = token("ramp-1", theme.value);
-    for (let row = 0; row < ROWS; row++) {
-      for (let column = 0; column < columns; column++) {
-        const count = grid.counts[row * columns + column]!;
-        if (count === 0) continue;
-        context.globalAlpha = strength(count, grid.most);
-        context.fillRect(
-          column * ROW_PIXELS,
-          height - (row + 1) * ROW_PIXELS,
-          ROW_PIXELS - 1,
-          ROW_PIXELS - 1,
-        );
-      }
+    for (const [i, count] of cells) {
+      const [row, column] = [Math.floor(i / columns), i % columns];
+      const [left, right] = [Math.round(column * wide), Math.round((column + 1) * wide)];
+      context.globalAlpha = strength(count, most);
+      context.fillRect(left, height - (row + 1) * ROW_PIXELS, Math.max(1, right - left - 1), ROW_PIXELS - 1);
     }
     context.globalAlpha = 1;
   });
-  const pick = (event: MouseEvent) => {
+  const pick = async (event: MouseEvent) => {
     const rect = canvas.current!.getBoundingClientRect();
-    const at = window.t0 + ((event.clientX - rect.left) / rect.width) * (window.t1 - window.t0);
-    const row = (1 - (event.clientY - rect.top) / rect.height) * ROWS;
-    const size = grid.from * (grid.to / grid.from) ** (row / ROWS);
-    const span = window.t1 - window.t0;
-    const far = (chain: Chain) =>
-      ((chain.from_ns - at) / span) ** 2 +
-      (logPlace(chain.cost_ns!, grid.from, grid.to) - logPlace(size, grid.from, grid.to)) ** 2;
-    const nearest = chains.reduce((best, chain) => (far(chain) < far(best) ? chain : best));
-    go({ view: "chains", chain: nearest.id }, true);
+    const at = t0_ns + ((event.clientX - rect.left) / rect.width) * (t1_ns - t0_ns);
+    const size = from_ns * (to_ns / from_ns) ** (1 - (event.clientY - rect.top) / rect.height);
+    const found = await nearest(recording, sums, at, size);
+    if (found === null) notice.value = "No chain lies there.";
+    else go({ view: "chains", chain: found }, true);
   };
+  const held = recording.chainsHeld;
+  const click =
+    held === null
+      ? "Click opens the nearest chain."
+      : `Click opens the nearest of the ${counted(held, "chain")} that this file holds in full.`;
+  const aside = [
+    sums.disturbed > 0
+      ? `In ${counted(sums.disturbed, "chain")} L1 halted or L2 moved to another vCPU, so their cost is not that of one exit.`
+      : "",
+    heat.beyond > 0 ? `${counted(heat.beyond, "chain")} outside the scale: drawn in its outermost row.` : "",
+    sums.censored > 0 ? `The end of ${counted(sums.censored, "chain")} was not seen; not drawn.` : "",
+  ];
   return (
     <Figure
       id="heat"
       title="Does the cost of a chain move with time?"
+      note={note}
       svg={() => {
-        const labels = marks(grid.from, grid.to).map(
+        const labels = marks(from_ns, to_ns).map(
           (size) =>
-            `<text x="${LEFT - 8}" y="${(height - logPlace(size, grid.from, grid.to) * height + 4).toFixed(1)}" text-anchor="end" font-size="11" fill="var(--soft)">${duration(size)}</text>`,
+            `<text x="${LEFT - 8}" y="${(height - logPlace(size, from_ns, to_ns) * height + 4).toFixed(1)}" text-anchor="end" font-size="11" fill="var(--soft)">${duration(size)}</text>`,
         );
         const ends = [
-          `<text x="${LEFT}" y="${height + 16}" font-size="11" fill="var(--soft)">${instant(window.t0, 1e6)}</text>`,
-          `<text x="${LEFT + columns * ROW_PIXELS}" y="${height + 16}" text-anchor="end" font-size="11" fill="var(--soft)">${instant(window.t1, 1e6)}</text>`,
+          `<text x="${LEFT}" y="${height + 16}" font-size="11" fill="var(--soft)">${instant(t0_ns, step)}</text>`,
+          `<text x="${LEFT + width}" y="${height + 16}" text-anchor="end" font-size="11" fill="var(--soft)">${instant(t1_ns, step)}</text>`,
         ];
-        const cells: string[] = [];
-        for (const [i, count] of grid.counts.entries()) {
-          if (count === 0) continue;
+        const boxes = cells.map(([i, count]) => {
           const y = height - (Math.floor(i / columns) + 1) * ROW_PIXELS;
-          cells.push(
-            `<rect x="${LEFT + (i % columns) * ROW_PIXELS}" y="${y}" width="${ROW_PIXELS - 1}" height="${ROW_PIXELS - 1}" fill="var(--ramp-1)" opacity="${strength(count, grid.most).toFixed(2)}"/>`,
-          );
-        }
-        return standalone([...labels, ...ends, ...cells].join(""), LEFT + columns * ROW_PIXELS, height + 24);
+          return `<rect x="${(LEFT + (i % columns) * wide).toFixed(1)}" y="${y}" width="${Math.max(0.5, wide - 1).toFixed(1)}" height="${ROW_PIXELS - 1}" fill="var(--ramp-1)" opacity="${strength(count, most).toFixed(2)}"/>`;
+        });
+        return standalone([...labels, ...ends, ...boxes].join(""), LEFT + width, height + 24);
       }}
       csv={() =>
         csv(
-          ["from_ns", "cost_ns", "reason"],
-          chains.map((chain) => [chain.from_ns, chain.cost_ns, chain.reason]),
+          ["from_ns", "to_ns", "cost_from_ns", "cost_to_ns", "chains"],
+          cells.map(([i, count]) => {
+            const [row, column] = [Math.floor(i / columns), i % columns];
+            const time = (at: number) => Math.round(t0_ns + (at / columns) * (t1_ns - t0_ns));
+            const cost = (at: number) => Math.round(from_ns * (to_ns / from_ns) ** (at / rows));
+            return [time(column), time(column + 1), cost(row), cost(row + 1), count];
+          }),
         )
       }
-      caption={`${counted(inside.length, "chain")} between ${instant(window.t0, 1e6)} and ${instant(window.t1, 1e6)}: half cost ${duration(quantile(inside, 0.5))} or less, 1 % more than ${duration(quantile(inside, 0.99))}. Darker means more chains in that cell; click opens the nearest chain.${left > 0 ? ` ${counted(left, "later chain")} are not shown.` : ""}`}
+      caption={[
+        `${counted(closed, "chain")} between ${instant(t0_ns, step)} and ${instant(t1_ns, step)}: half cost ${duration(shareAt(sums.shares, 0.5))} or less${closed >= 100 ? `, 1 % more than ${duration(shareAt(sums.shares, 0.99))}` : ""}. Darker means more chains in that cell. ${click}`,
+        ...aside,
+      ]
+        .filter(Boolean)
+        .join(" ")}
       tools={
-        <button
-          type="button"
-          onClick={() => {
-            const worst = chains.reduce((a, b) => (b.cost_ns! > a.cost_ns! ? b : a));
-            show({ t0: worst.from_ns - 2e7, t1: worst.to_ns + 2e7 });
-          }}
-        >
-          zoom to the worst
-        </button>
+        sums.worst && (
+          <button
+            type="button"
+            onClick={() => {
+              const { from_ns, to_ns } = sums.worst!;
+              const rim = Math.max(1000, to_ns - from_ns);
+              show({ t0: from_ns - rim, t1: to_ns + rim });
+            }}
+          >
+            zoom to the worst
+          </button>
+        )
       }
     >
       <div class="heat" ref={box} style={{ paddingLeft: `${LEFT}px` }}>
-        {marks(grid.from, grid.to).map((size) => (
+        {marks(from_ns, to_ns).map((size) => (
           <span
             class="heat-label"
             key={size}
             style={{
-              bottom: `${logPlace(size, grid.from, grid.to) * height + 22}px`,
+              bottom: `${logPlace(size, from_ns, to_ns) * height + 22}px`,
               width: `${LEFT - 8}px`,
             }}
           >
@@ -152,72 +195,53 @@ function Heat({ chains, left }: { chains: Chain[]; left: number }) {
         <canvas
           ref={canvas}
           style={{ height: `${height}px` }}
-          onClick={pick}
+          onClick={(event) => void pick(event)}
           role="img"
           aria-label="Heat map of chain costs over time"
         />
         <p class="heat-axis">
-          <span>{instant(window.t0, 1e6)}</span>
-          <span>{instant(window.t1, 1e6)}</span>
+          <span>{instant(t0_ns, step)}</span>
+          <span>{instant(t1_ns, step)}</span>
         </p>
       </div>
     </Figure>
   );
 }
 
-interface Curve {
-  title: string;
-  count: number;
-  points: [number, number][];
-  whole: boolean;
-}
-
-/** Shares at which a curve of samples is drawn: up to its last sample. */
-function curveOf(title: string, values: number[]): Curve {
-  const ordered = [...values].sort((a, b) => a - b);
-  const shares = [0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 0.9995, 0.9999];
-  const kept = shares.filter((share) => 1 - share >= 1 / ordered.length - 1e-9);
-  const points = kept.map((share): [number, number] => [share, quantile(ordered, share)]);
-  points.push([1 - 0.5 / ordered.length, ordered.at(-1)!]);
-  return { title, count: values.length, points, whole: true };
-}
-
-function Percentiles({ report, note, chains }: { report: Report; note: string; chains: Chain[] }) {
-  const rows = sorted(rowsOf(tableOf(report, "exits")), "total_ns", true).slice(0, CURVES);
-  const curves: Curve[] = rows.map((row) => ({
-    title: `${text(row, "level")} ${text(row, "reason")}${number(row, "vcpu") > 0 ? `, vCPU ${text(row, "vcpu")}` : ""}`,
-    count: number(row, "count"),
-    whole: false,
-    points: (
-      [
-        [0.5, "p50_ns"],
-        [0.9, "p90_ns"],
-        [0.99, "p99_ns"],
-      ] as const
-    )
-      .map(([share, name]): [number, number] => [share, number(row, name)])
-      .concat([[1 - 0.5 / Math.max(1, number(row, "count")), number(row, "max_ns")]])
-      .sort((a, b) => a[0] - b[0] || a[1] - b[1]),
-  }));
-  if (chains.length > 1)
-    curves.unshift(
-      curveOf(
-        "chains, L2 back to L2",
-        chains.map((chain) => chain.cost_ns!),
-      ),
+function Percentiles({ report, note, sums }: { report: Report; note: string; sums: Aggregates | null }) {
+  const rows = sorted(rowsOf(tableOf(report, "flow.exits")), "total_ns", true).slice(0, CURVES);
+  const bins = binsByRow(rowsOf(tableOf(report, "flow.exit_bins")));
+  const curves: Curve[] = rows.flatMap((row) => {
+    const title = `${text(row, "level")} ${text(row, "reason")}${number(row, "vcpu") > 0 ? `, vCPU ${text(row, "vcpu")}` : ""}`;
+    return curveOfBins(title, bins.get(keyOf(row)) ?? [], number(row, "max_ns"));
+  });
+  if (sums)
+    curves.unshift(...curveOfShares("chains, L2 back to L2", sums.shares, sums.chains - sums.censored));
+  const range = rangeOf(curves);
+  if (!range) {
+    return (
+      <Empty title="No exit to measure">
+        No exit with a length was recorded{rows.length > 0 ? ": the next entry of none was seen" : ""}.
+      </Empty>
     );
-  return curves.length > 0 ? <Curves curves={curves} note={note} chains={chains.length > 1} /> : null;
+  }
+  return <Curves curves={curves} range={range} note={note} chains={sums !== null} />;
 }
 
-function Curves({ curves, note, chains }: { curves: Curve[]; note: string; chains: boolean }) {
+function Curves({
+  curves,
+  range: { from, to },
+  note,
+  chains,
+}: {
+  curves: Curve[];
+  range: { from: number; to: number };
+  note: string;
+  chains: boolean;
+}) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const nines = Math.max(2, Math.ceil(Math.log10(2 * Math.max(...curves.map((curve) => curve.count)))));
-  const values = curves
-    .flatMap((curve) => curve.points.map(([, value]) => value))
-    .filter((value) => value > 0);
-  const from = 10 ** Math.floor(Math.log10(Math.min(...values)));
-  const to = 10 ** Math.ceil(Math.log10(Math.max(...values)));
   const height = 320;
   const right = width < 600 ? 12 : 190;
   const x = (share: number) => LEFT + ninesPlace(share, nines) * (width - LEFT - right);
@@ -232,6 +256,15 @@ function Curves({ curves, note, chains }: { curves: Curve[]; note: string; chain
     places[i] = last;
   }
   const worst = curves[0]!;
+  // Between two exact quantiles a line; a bin's exits are somewhere in it, so they are a step at its upper end.
+  const path = ({ points, whole }: Curve) =>
+    points
+      .map(([share, value], i) => {
+        const [to, at] = [x(share).toFixed(1), y(value).toFixed(1)];
+        if (i === 0) return whole ? `M${to} ${at}` : `M${x(0)} ${at}H${to}`;
+        return whole ? `L${to} ${at}` : `V${at}H${to}`;
+      })
+      .join("");
   return (
     <Figure
       id="percentiles"
@@ -243,7 +276,7 @@ function Curves({ curves, note, chains }: { curves: Curve[]; note: string; chain
           curves.flatMap((curve) => curve.points.map(([share, value]) => [curve.title, share, value])),
         )
       }
-      caption={`${worst.title}: half within ${duration(worst.points.find(([share]) => share >= 0.5)?.[1] ?? 0)}, the longest ${duration(worst.points.at(-1)![1])}. ${chains ? "The strong line is every chain; the" : "The"} others are the dearest exits by their p50, p90, p99 and maximum, from exit to next entry.`}
+      caption={`${worst.title}: half within ${duration(worst.points.find(([share]) => share >= 0.5)?.[1] ?? 0)}, the longest ${duration(worst.points.at(-1)![1])}. ${chains ? "The strong line is every chain whose end was seen; the" : "The"} steps are the most expensive exits, from exit to next entry, by the upper ends of the bins that count them.`}
     >
       <div ref={box}>
         <svg
@@ -273,8 +306,8 @@ function Curves({ curves, note, chains }: { curves: Curve[]; note: string; chain
             ))}
           {curves.map((curve, i) => (
             <g key={curve.title}>
-              <polyline
-                points={curve.points.map(([share, value]) => `${x(share)},${y(value)}`).join(" ")}
+              <path
+                d={path(curve)}
                 fill="none"
                 stroke={curve.whole ? "var(--ink)" : "var(--soft)"}
                 stroke-width={curve.whole ? 2.4 : 1.4}

@@ -2,9 +2,8 @@
 import { useRef, useState } from "preact/hooks";
 import type { Recording } from "../data/source";
 import { type Band, bandsOf, ribbon, stops } from "../maths/flow";
-import { grouped, percent } from "../maths/format";
-import { csv, number, rowsOf, text } from "../maths/rows";
-import { tableOf } from "./Exits";
+import { counted, grouped, percent } from "../maths/format";
+import { csv, number, rowsOf, tableOf, text } from "../maths/rows";
 import { Empty, Figure } from "./Figure";
 import { useReport } from "./useReport";
 import { useWidth } from "./useSize";
@@ -14,7 +13,7 @@ const NODE = 14;
 
 export function Multiplication({ recording }: { recording: Recording }) {
   const { report, note, window: narrow } = useReport(recording);
-  const bands = bandsOf(tableOf(report, "chain_sequences"));
+  const bands = bandsOf(tableOf(report, "flow.chain_exits"));
   const [hover, setHover] = useState<Band | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
@@ -22,14 +21,15 @@ export function Multiplication({ recording }: { recording: Recording }) {
     return (
       <Empty title="No exit was multiplied here">
         {narrow
-          ? "No exit of a nested guest was handed to its hypervisor in this span of time."
-          : "This picture needs exits of a nested guest that its hypervisor handled. Record at L0 while an L2 guest runs: kvmscope record takes kvm_nested_vmexit_inject, which names them."}
+          ? "No exit of a nested guest was reflected to its hypervisor in this span of time."
+          : "This picture needs exits of a nested guest that were reflected to its hypervisor. Record at L0 while an L2 guest runs: kvmscope record takes kvm_nested_vmexit_inject, which names them."}
       </Empty>
     );
   }
   const chains = new Map<string, number>();
-  for (const row of rowsOf(tableOf(report, "chain_sequences"))) {
-    chains.set(text(row, "reason"), (chains.get(text(row, "reason")) ?? 0) + number(row, "count"));
+  for (const row of rowsOf(tableOf(report, "flow.chains"))) {
+    const closed = number(row, "count") - number(row, "censored");
+    chains.set(text(row, "reason"), (chains.get(text(row, "reason")) ?? 0) + closed);
   }
   const names = Math.max(
     new Set(bands.map((band) => band.from)).size,
@@ -74,7 +74,7 @@ export function Multiplication({ recording }: { recording: Recording }) {
       caption={
         hover
           ? `${hover.from} at L2 led to ${grouped(hover.value)} ${hover.to} exits of L1: ${ratio(hover)} for each.`
-          : `${grouped(all)} exits of L2 that L1 handled became ${grouped(total)} exits of L1, ${(total / Math.max(1, all)).toFixed(1)} for each. The widest band: ${most.from} at L2 to ${most.to}, ${percent(most.value / total)} of them. Measured, from the chains of this ${narrow ? "span" : "recording"}.`
+          : `${counted(all, "exit")} of L2 reflected to L1 became ${counted(total, "exit")} of L1, ${(total / Math.max(1, all)).toFixed(1)} for each. The widest band: ${most.from} at L2 to ${most.to}, ${percent(most.value / total)} of them. Measured, from every chain of this ${narrow ? "span" : "recording"} whose end was seen.`
       }
     >
       <div ref={box}>

@@ -2,13 +2,13 @@
 import { useState } from "preact/hooks";
 import type { Recording } from "../data/source";
 import type { Cell, Column, Section, Table } from "../data/types";
+import { machines } from "../draw/machines";
 import { amount, counted } from "../maths/format";
-import { csv, matches, rowsOf, sorted } from "../maths/rows";
+import { csv, matches, rowsOf, sorted, tableOf } from "../maths/rows";
 import type { Window } from "../maths/window";
 import { go, hash } from "../state/store";
 import { Drawing } from "./Drawing";
 import { Events } from "./Events";
-import { tableOf } from "./Exits";
 import { Figure } from "./Figure";
 import { useReport } from "./useReport";
 
@@ -26,7 +26,7 @@ export function Sections({ recording }: { recording: Recording }) {
       {report.sections.map((section) => (
         <Whole key={section.id} section={section} recording={recording} window={window} />
       ))}
-      {tableOf(report, "events") && <Events recording={recording} />}
+      {tableOf(report, "flow.events") && <Events recording={recording} />}
     </div>
   );
 }
@@ -53,6 +53,7 @@ function Whole({
           id={`${section.id}-${figure.id}`}
           title={figure.title}
           caption={figure.caption}
+          {...(figure.panels ? { svg: () => machines(figure.panels!) } : {})}
         >
           <Drawing figure={figure} />
         </Figure>

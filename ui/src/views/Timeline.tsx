@@ -172,6 +172,7 @@ function Lanes({
         window,
         counted(counts.length, vcpus.length > 0 || open.length === 0 ? "vCPU" : "lane"),
         exact !== null,
+        { covers: place.lanes.some((lane) => !lane.steps), stairs: place.lanes.some((lane) => lane.steps) },
       )}
       tools={
         <>
@@ -189,7 +190,7 @@ function Lanes({
             style={{ height: `${place.height}px` }}
             tabIndex={0}
             role="img"
-            aria-label={`Timeline of ${counted(lanes.length, "vCPU")}, ${duration(window.t1 - window.t0)} shown. Keys W and S zoom, A and D move, F shows all.`}
+            aria-label={`Timeline of ${counted(lanes.length, "lane")}, ${duration(window.t1 - window.t0)} shown. Keys W and S zoom, A and D move, F shows all.`}
           />
           {place.lanes.map((lane) =>
             lane.steps?.map((step, i) => (
@@ -228,7 +229,7 @@ function Lanes({
       </ul>
       {timeline.notes && timeline.notes.length > 0 && (
         <details class="soft">
-          <summary>What is not drawn, or not exactly: {timeline.notes.length}</summary>
+          <summary>What is missing or inexact ({timeline.notes.length})</summary>
           <ul>
             {timeline.notes.map((it) => (
               <li key={it}>{it}</li>

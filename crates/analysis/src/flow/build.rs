@@ -92,6 +92,7 @@ impl Sink for Tally {
         sums.cost_ns.record(cost_ns);
         sums.guest_ns += chain.guest_ns;
         sums.userspace_ns += chain.userspace_ns;
+        chain.by_reason().for_each(|(reason, count)| *sums.by_reason.at(reason) += count);
         if chain.exits <= KEPT as u64 {
             if let Some(count) = sums.sequences.get_mut(chain.sequence.as_slice()) {
                 *count += 1;

@@ -211,6 +211,8 @@ pub struct ChainSums {
     pub guest_ns: u64,
     /// See `guest_ns`.
     pub userspace_ns: u64,
+    /// Exits of closed chains, each counted, by their reason.
+    pub by_reason: Keyed<Reason, u64>,
     /// How often each sequence of exits occurred.
     pub sequences: FxHashMap<Vec<Reason>, u64>,
 }

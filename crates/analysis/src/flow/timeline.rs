@@ -17,13 +17,15 @@ mod workers;
 use super::aligned;
 use super::line::TimeLine;
 use super::model::{Flow, PartFlow};
+use crate::shared::reasons::Reason;
 use crate::{Input, Options};
 use base::Span;
 use base::timeline::{Columns, LaneId, LaneKind, Marker, StateId};
 use draft::{ChainPiece, Draft};
 use lanes::{LOOKS, Look};
 use source::{Source, names, sources};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// A flow to be drawn.
 #[derive(Debug, Clone)]
@@ -60,10 +62,38 @@ pub struct DrawnChain {
     pub span: Span,
     /// Exits of the guest hypervisor in it, the last entry request included.
     pub exits: u64,
-    /// Their reasons in order, as many as were kept.
-    pub sequence: Vec<String>,
+    /// Their reasons in order, as many as were kept; chains that did the same share them.
+    pub sequence: Arc<[String]>,
+    /// How many of those that were not kept had which reason.
+    pub beyond: Vec<(String, u64)>,
+    /// The guest hypervisor halted inside: it did other things before it went on with its guest.
+    pub interrupted: bool,
+    /// Another nested guest ran next, or the same one on another thread first: what was counted is not what it cost.
+    pub migrated: bool,
     /// The span without time off the CPU; `None` for a censored chain.
     pub cost_ns: Option<u64>,
+}
+
+impl DrawnChain {
+    /// Whether its cost is that of one exit alone: it was closed, the guest hypervisor did not halt in it, and its nested
+    /// guest did not move.
+    pub fn is_undisturbed(&self) -> bool {
+        self.cost_ns.is_some() && !self.interrupted && !self.migrated
+    }
+
+    /// The most frequent reason of its exits, the first of equals, and how often it was the reason.
+    pub fn most_frequent(&self) -> Option<(&str, u64)> {
+        let mut counts: Vec<(&str, u64)> = Vec::new();
+        let beyond = self.beyond.iter().map(|(reason, count)| (reason.as_str(), *count));
+        for (reason, count) in self.sequence.iter().map(|reason| (reason.as_str(), 1)).chain(beyond) {
+            match counts.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, sum)) => *sum += count,
+                None => counts.push((reason, count)),
+            }
+        }
+        // What came first says more than what came last.
+        counts.into_iter().rev().max_by_key(|(_, count)| *count)
+    }
 }
 
 /// One trace that is drawn.
@@ -149,7 +179,7 @@ fn states(parts: &[Part<'_>], sources: &[Source]) -> (Vec<base::timeline::State>
 }
 
 impl Drawn {
-    fn add(&mut self, part: &Part<'_>, source: &Source, (line, numbers): (&TimeLine<'_>, &[StateId; LOOKS])) {
+    fn add<'s>(&mut self, part: &'s Part<'_>, source: &Source, (line, numbers): (&TimeLine<'_>, &[StateId; LOOKS])) {
         let lane = self.timeline.add_lane(source.lane.clone());
         let on_line = |at_ns: u64| match part.inside {
             None => Some(at_ns.saturating_sub(part.draft.span.from_ns)),
@@ -165,7 +195,8 @@ impl Drawn {
         }
         let (LaneKind::Vcpu, Some(tid)) = (source.lane.kind, source.lane.tid) else { return };
         self.vcpus.push(DrawnVcpu { vm: source.lane.group.clone(), vcpu: source.number, tid });
-        let chain = |chain: &ChainPiece| DrawnChain {
+        let mut sequences: HashMap<&[Reason], Arc<[String]>> = HashMap::new();
+        let mut chain = |chain: &'s ChainPiece| DrawnChain {
             lane,
             reason: chain.reason.name(),
             span: Span {
@@ -173,9 +204,15 @@ impl Drawn {
                 to_ns: chain.span.to_ns.saturating_sub(part.draft.span.from_ns),
             },
             exits: chain.exits,
-            sequence: chain.sequence.iter().map(|reason| reason.name()).collect(),
+            sequence: sequences
+                .entry(&chain.sequence)
+                .or_insert_with(|| chain.sequence.iter().map(|reason| reason.name()).collect())
+                .clone(),
+            beyond: chain.beyond.iter().map(|(reason, count)| (reason.name(), *count)).collect(),
+            interrupted: chain.interrupted,
+            migrated: chain.migrated,
             cost_ns: chain.cost_ns,
         };
-        self.chains.extend(part.draft.thread(tid).into_iter().flat_map(|thread| &thread.chains).map(chain));
+        self.chains.extend(part.draft.thread(tid).into_iter().flat_map(|thread| &thread.chains).map(&mut chain));
     }
 }

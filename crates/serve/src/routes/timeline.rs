@@ -155,6 +155,21 @@ pub async fn chains(shared: Served, Named(id): Named<String>, Asked(wanted): Ask
     of(shared, id, move |drawn| json(&chains::find(drawn, &wanted)?)).await
 }
 
+#[derive(Deserialize)]
+pub struct Part {
+    t0: Option<u64>,
+    t1: Option<u64>,
+}
+
+pub async fn aggregates(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Part>) -> Answer {
+    of(shared, id, move |drawn| {
+        let narrowed = asked.t0.is_some() || asked.t1.is_some();
+        let window = narrowed.then(|| window(&drawn.timeline, asked.t0, asked.t1)).transpose()?;
+        json(&show::aggregates::aggregates(drawn, window))
+    })
+    .await
+}
+
 #[derive(Serialize)]
 struct OneChain<'a> {
     #[serde(flatten)]

@@ -1,7 +1,7 @@
 //! What happens inside one exit of a nested guest: the median, the 99th percentile and the worst of a reason.
 //!
-//! Chains of one reason are ordered by their cost (time without what the CPU spent elsewhere). Three of them stand for
-//! all: half cost no more than the median one, 99 % no more than the second, and none more than the worst.
+//! Chains of one reason are ordered by their cost (time without what the CPU spent elsewhere), undisturbed ones alone. Three
+//! of them stand for all: half cost no more than the median one, 99 % no more than the second, and none more than the worst.
 
 use super::escape::Safe;
 use super::ladder::{self, Step};
@@ -21,7 +21,7 @@ pub const MOST_SLICES: usize = 2_000;
 pub struct ByReason<'a> {
     /// Why the nested guest stopped.
     pub reason: &'a str,
-    /// Those whose cost is known, cheapest first.
+    /// The undisturbed ones, cheapest first.
     pub by_cost: Vec<usize>,
 }
 
@@ -34,10 +34,10 @@ impl ByReason<'_> {
     }
 }
 
-/// All reasons that have chains with a cost, the dearest in all first.
+/// All reasons that have undisturbed chains, those that cost most in all first.
 pub fn by_reason(drawn: &Drawn) -> Vec<ByReason<'_>> {
     let mut reasons: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (place, chain) in drawn.chains.iter().enumerate().filter(|(_, chain)| chain.cost_ns.is_some()) {
+    for (place, chain) in drawn.chains.iter().enumerate().filter(|(_, chain)| chain.is_undisturbed()) {
         reasons.entry(&chain.reason).or_default().push(place);
     }
     let cost = |place: &usize| drawn.chains[*place].cost_ns.unwrap_or(0);
@@ -77,6 +77,16 @@ pub fn render(drawn: &Drawn, out: &mut String) -> Result {
             Safe(number::list(&names))
         )?;
     }
+    let closed = drawn.chains.iter().filter(|chain| chain.cost_ns.is_some());
+    let disturbed = closed.filter(|chain| !chain.is_undisturbed()).count() as u64;
+    if disturbed > 0 {
+        writeln!(
+            out,
+            "<p class=\"quiet\">Not among them: {} in which the guest hypervisor halted or the nested guest moved to another \
+             vCPU; what they cost is not the cost of one exit.</p>",
+            Safe(number::many(disturbed, "chain"))
+        )?;
+    }
     out.write_str("</section>\n")
 }
 
@@ -102,16 +112,9 @@ fn one(drawn: &Drawn, reason: &ByReason<'_>, (name, place): (&str, usize), open:
 
 /// `1 L2 exit = 15 L1 exits, 8 of them VMREAD`.
 pub fn headline(chain: &DrawnChain) -> String {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for reason in &chain.sequence {
-        match counts.iter_mut().find(|(known, _)| known == reason) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((reason, 1)),
-        }
-    }
-    // The first of equals: what came first says more than what came last.
-    let most = counts.iter().rev().max_by_key(|(_, count)| *count).filter(|(_, count)| *count > 1);
-    let of_them = most.map_or(String::new(), |(reason, count)| format!(", {count} of them {reason}"));
+    let most = chain.most_frequent().filter(|(_, count)| *count > 1);
+    let of_them =
+        most.map_or(String::new(), |(reason, count)| format!(", {} of them {reason}", number::thousands(count)));
     format!("1 L2 exit = {}{of_them}", number::many(chain.exits, "L1 exit"))
 }
 
@@ -166,6 +169,9 @@ mod tests {
             span: Span { from_ns: 0, to_ns: 1_500 },
             exits,
             sequence: sequence.iter().map(|reason| reason.to_string()).collect(),
+            beyond: Vec::new(),
+            interrupted: false,
+            migrated: false,
             cost_ns: Some(1_000),
         }
     }
@@ -177,6 +183,9 @@ mod tests {
             "1 L2 exit = 4 L1 exits, 2 of them VMREAD"
         );
         assert_eq!(headline(&chain(1, &["VMRESUME"])), "1 L2 exit = 1 L1 exit");
+        let long =
+            DrawnChain { beyond: vec![("MSR".into(), 1_389), ("VMRUN".into(), 1_057)], ..chain(2_538, &["MSR"; 52]) };
+        assert_eq!(headline(&long), "1 L2 exit = 2,538 L1 exits, 1,441 of them MSR", "all of them are counted");
         assert_eq!(costs(&chain(1, &[])), "1.0 us and 500 ns off the CPU");
     }
 

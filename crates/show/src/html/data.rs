@@ -4,13 +4,15 @@
 //! { "report":   what `report --json` prints,
 //!   "timeline": span, states, lanes, markers, counters,
 //!   "pyramid":  [ { "t0_ns", "t1_ns", "width", "tile": base64 } ]   coarse to fine,
-//!   "chains":   [ the most telling ones, with their slices ] }
+//!   "chains":   [ the most telling ones, with their slices ],
+//!   "aggregates": sums over all chains }
 //! ```
 //! Times are integers, ns since the recording's first event. Large objects are gzip in base64, which a browser unpacks
 //! with `DecompressionStream`; the compressor's header carries no time, so equal input gives equal bytes.
 
 use super::chains::{ByReason, MOST_SLICES, by_reason};
 use super::pyramid::{self, Level};
+use crate::aggregates::aggregates;
 use crate::json::{self, Answered};
 use analysis::flow::timeline::Drawn;
 use base::timeline::{LaneId, Timeline};
@@ -34,6 +36,7 @@ pub struct Data {
     timeline: Value,
     levels: Vec<Level>,
     chains: Vec<Value>,
+    aggregates: Value,
 }
 
 impl Data {
@@ -50,6 +53,7 @@ impl Data {
             timeline: drawn.map_or(Value::Null, |drawn| timeline(drawn, lanes(drawn))),
             levels: drawn.map_or_else(Vec::new, |drawn| pyramid::levels(&drawn.timeline, lanes(drawn))),
             chains: drawn.map_or_else(Vec::new, chains),
+            aggregates: drawn.map_or(Value::Null, |drawn| json!(aggregates(drawn, None))),
         })
     }
 
@@ -73,7 +77,9 @@ impl Data {
                    "tile": STANDARD.encode(&level.bytes)})
         };
         let pyramid: Vec<Value> = self.levels.iter().map(level).collect();
-        let rest = json!({"timeline": self.timeline, "pyramid": pyramid, "chains": self.chains}).to_string();
+        let rest = json!({"timeline": self.timeline, "pyramid": pyramid, "chains": self.chains,
+                          "aggregates": self.aggregates})
+        .to_string();
         let text = format!("{{\"report\":{},{}", self.report, &rest[1..]);
         if text.len() <= READABLE_BYTES {
             // Inside JSON `<` only stands in strings, where an escape says the same and ends no element.
@@ -142,6 +148,7 @@ fn chain(drawn: &Drawn, place: usize, reasons: &[ByReason<'_>], chosen: &BTreeSe
                "next": beside(1), "previous": beside(-1)})
     });
     json!({"id": place, "lane": chain.lane.0, "reason": chain.reason, "from_ns": chain.span.from_ns,
-           "to_ns": chain.span.to_ns, "exits": chain.exits, "cost_ns": chain.cost_ns, "sequence": chain.sequence,
+           "to_ns": chain.span.to_ns, "exits": chain.exits, "cost_ns": chain.cost_ns, "sequence": chain.sequence[..],
+           "interrupted": chain.interrupted, "migrated": chain.migrated, "most": chain.most_frequent(),
            "slices": slices.collect::<Vec<_>>(), "left_out": found.left_out, "picks": picks})
 }

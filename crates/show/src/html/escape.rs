@@ -1,9 +1,10 @@
 //! Text of others on a page of ours: nothing in it can be markup.
 //!
 //! Names of threads, VMs, files and symbols come from the traced machines. On the page they are text: what HTML and SVG
-//! read as markup becomes character references, and what would change how its surroundings read (control characters,
-//! and the bidirectional ones of Unicode Standard Annex 9) becomes U+FFFD.
+//! read as markup becomes character references, and what would change how its surroundings read becomes U+FFFD
+//! ([`base::plain`]).
 
+use base::plain::{REPLACEMENT, misleads};
 use std::fmt::{self, Display, Write};
 
 /// Something shown as text, between tags or inside a quoted attribute.
@@ -28,8 +29,7 @@ impl Write for Escaping<'_, '_> {
                 '"' => self.0.write_str("&quot;")?,
                 '\'' => self.0.write_str("&#39;")?,
                 '\n' => self.0.write_char('\n')?,
-                '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => self.0.write_char('\u{fffd}')?,
-                control if control.is_control() => self.0.write_char('\u{fffd}')?,
+                misleading if misleads(misleading) => self.0.write_char(REPLACEMENT)?,
                 plain => self.0.write_char(plain)?,
             }
         }
@@ -43,11 +43,11 @@ mod tests {
 
     #[test]
     fn nothing_in_a_name_is_markup() {
-        let name = "</td><script>alert('x')</script>\" onload=\"&\x1b[2J\u{202e}";
+        let name = "</td><script>alert('x')</script>\" onload=\"&\x1b[2J\u{202e}\u{200b}";
         let safe = Safe(name).to_string();
         assert_eq!(
             safe,
-            "&lt;/td&gt;&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&quot; onload=&quot;&amp;\u{fffd}[2J\u{fffd}"
+            "&lt;/td&gt;&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&quot; onload=&quot;&amp;\u{fffd}[2J\u{fffd}\u{fffd}"
         );
     }
 }

@@ -1,68 +1,79 @@
 //! How a state looks: a hue for its level, and a pattern, because hue alone is not seen by everybody or in print.
 //!
-//! Hues are the Okabe-Ito set, which colour-blind readers tell apart (Okabe and Ito, "Color Universal Design", 2008);
-//! `style.css` has them as `--s-<key>`, for light and dark. What is not known has the colour of the page, hatched.
+//! The page, with its script and without, is one picture: hues (`style.css` has them as `--s-<state>`, for light and dark),
+//! patterns and order are those of the dashboard, `ui/src/draw/tokens.ts` and `patterns.ts`; a test compares them. Hues are
+//! near the Okabe-Ito set, which colour-blind readers tell apart (Okabe and Ito, "Color Universal Design", 2008).
 
-/// What lies over the hue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pattern {
-    Solid,
-    /// Fine horizontal lines.
-    Rows,
-    /// Vertical lines.
-    Bars,
-    Dots,
-    FewDots,
-    /// Diagonal lines.
-    Slanted,
-    /// Both diagonals.
-    Hatched,
-}
+/// Strokes over the hue, in a tile of 8 x 8: SVG path data and how wide they are.
+type Pattern = (&'static str, &'static str);
 
-/// One look.
-struct Look {
-    /// How names of states and lanes begin that look like this.
-    names: &'static [&'static str],
-    key: &'static str,
-    pattern: Pattern,
-}
+const SOLID: Pattern = ("", "0");
+const LINES: Pattern = ("M0 1.5h8M0 5.5h8", "1");
+const DOTS: Pattern = ("M1 2h2M5 6h2", "2");
+const SPARSE: Pattern = ("M3 4h1.5", "1.5");
+const DIAGONAL: Pattern = ("M-2 6L6 -2M-2 10L10 -2M2 10L10 2", "1.6");
+const BACK: Pattern = ("M-2 2L6 10M-2 -2L10 10M2 -2L10 6", "1.2");
+const CROSS: Pattern = ("M0 0L8 8M8 0L0 8", "0.9");
+const BARS: Pattern = ("M1.5 0v8M5.5 0v8", "1");
+const PLUS: Pattern = ("M4 2v4M2 4h4", "1.2");
+const GRID: Pattern = ("M0 4h8M4 0v8", "0.9");
+const BRICKS: Pattern = ("M0 0.5h8M0 4.5h8M2 0.5v4M6 4.5v4", "1");
+const RINGS: Pattern = ("M6 4A2 2 0 1 1 2 4A2 2 0 1 1 6 4", "0.9");
+const HATCH: Pattern = ("M-2 6L6 -2M-2 10L10 -2M2 10L10 2", "0.8");
 
-/// In the order in which states are stacked, from below: deep guests first, what nobody used last.
-const LOOKS: &[Look] = &[
-    Look { names: &["guest_l2", "L2"], key: "l2", pattern: Pattern::Solid },
-    Look { names: &["guest_l3", "guest_l4", "L3", "L4"], key: "l3", pattern: Pattern::Bars },
-    Look { names: &["guest_l1", "L1"], key: "l1", pattern: Pattern::Solid },
-    Look { names: &["guest_"], key: "guest", pattern: Pattern::Slanted },
-    Look { names: &["handling_l2_by", "handling_l3_by"], key: "by-guest", pattern: Pattern::Rows },
-    Look { names: &["handling_l1", "L0"], key: "for-l1", pattern: Pattern::Solid },
-    Look { names: &["handling_l2", "handling_l3"], key: "for-l2", pattern: Pattern::Rows },
-    Look { names: &["handling_"], key: "for-any", pattern: Pattern::Slanted },
-    Look { names: &["userspace", "VMM"], key: "vmm", pattern: Pattern::Dots },
-    Look { names: &["irq", "softirq", "nmi"], key: "irq", pattern: Pattern::Bars },
-    Look { names: &["preempted", "runnable"], key: "preempted", pattern: Pattern::Slanted },
-    Look { names: &["wake_delay"], key: "wake", pattern: Pattern::Bars },
-    Look { names: &["halt_poll"], key: "poll", pattern: Pattern::FewDots },
-    Look { names: &["blocked"], key: "blocked", pattern: Pattern::Rows },
-    Look { names: &["halted", "sleeping"], key: "halted", pattern: Pattern::Solid },
-    Look { names: &["running"], key: "running", pattern: Pattern::Solid },
-    Look { names: &["task"], key: "task", pattern: Pattern::Rows },
-    Look { names: &["idle"], key: "idle", pattern: Pattern::Solid },
-    Look { names: &["unknown"], key: "unknown", pattern: Pattern::Hatched },
+/// States in the order in which they are stacked, from the top: deep guests first, what nothing tells last.
+const LOOKS: [(&str, Pattern); 25] = [
+    ("guest_l3", PLUS),
+    ("guest_l2", SOLID),
+    ("guest_l1", SOLID),
+    ("handling_l2_by_l1", LINES),
+    ("handling_unknown_level_by_l1", GRID),
+    ("guest_unknown_level", CROSS),
+    ("handling_l3", BRICKS),
+    ("handling_l2", LINES),
+    ("handling_l1", SOLID),
+    ("handling_unknown_level", GRID),
+    ("irq", BARS),
+    ("softirq", DOTS),
+    ("nmi", CROSS),
+    ("halt_poll", SPARSE),
+    ("userspace", DOTS),
+    ("running", SOLID),
+    ("task", BARS),
+    ("runnable", BACK),
+    ("preempted", DIAGONAL),
+    ("wake_delay", BACK),
+    ("blocked", RINGS),
+    ("halted", SOLID),
+    ("idle", SOLID),
+    ("sleeping", SPARSE),
+    ("unknown", HATCH),
 ];
 
-/// The look of what has no state: bars that count something else.
-const PLAIN: Look = Look { names: &[], key: "plain", pattern: Pattern::Solid };
+/// Levels as rows of figures name them, and the state whose look they have.
+const LEVELS: [(&str, &str); 5] =
+    [("L3", "guest_l3"), ("L2", "guest_l2"), ("L1", "guest_l1"), ("L0", "handling_l1"), ("VMM", "userspace")];
 
+/// The look of what has no state: bars that count something else.
+const PLAIN: &str = "plain";
+
+/// The place of a state, or of a level's own state, in the stack.
 fn place(name: &str) -> Option<usize> {
-    LOOKS.iter().position(|look| look.names.iter().any(|begins| name.starts_with(begins)))
+    let of = |state: &str| LOOKS.iter().position(|(known, _)| *known == state);
+    let level = || LEVELS.iter().find(|(level, _)| name.starts_with(level)).and_then(|(_, state)| of(state));
+    of(name).or_else(level).or_else(|| {
+        // Deeper guests than have a look of their own.
+        let deep = [("guest_l", "guest_l3"), ("handling_l", "handling_l3")];
+        deep.iter().find(|(begins, _)| name.starts_with(begins)).and_then(|(_, state)| of(state))
+    })
 }
 
 /// What a shape of this state is filled with: the `fill` attribute's value.
 pub fn fill(name: &str) -> String {
-    format!("url(#p-{})", place(name).map_or(&PLAIN, |place| &LOOKS[place]).key)
+    format!("url(#p-{})", place(name).map_or(PLAIN, |place| LOOKS[place].0))
 }
 
-/// Where the state stands in a stack, counted from below.
+/// Where the state stands in a stack, counted from the top.
 pub fn rank(name: &str) -> usize {
     place(name).unwrap_or(LOOKS.len())
 }
@@ -70,71 +81,61 @@ pub fn rank(name: &str) -> usize {
 /// All fills, to stand once on the page in front of what uses them.
 pub fn definitions() -> String {
     let mut out = String::from("<svg class=\"defs\" aria-hidden=\"true\" width=\"0\" height=\"0\"><defs>");
-    for look in LOOKS.iter().chain([&PLAIN]) {
-        let (size, marks) = look.pattern.marks();
-        let key = look.key;
+    for (name, (path, width)) in LOOKS.into_iter().chain([(PLAIN, SOLID)]) {
+        let strokes = match path {
+            "" => String::new(),
+            path => format!("<path d=\"{path}\" fill=\"none\" stroke=\"var(--k-{name})\" stroke-width=\"{width}\"/>"),
+        };
         out.push_str(&format!(
-            "<pattern id=\"p-{key}\" width=\"{size}\" height=\"{size}\" patternUnits=\"userSpaceOnUse\">\
-             <rect class=\"s-{key}\" width=\"{size}\" height=\"{size}\"/>{marks}</pattern>"
+            "<pattern id=\"p-{name}\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\">\
+             <rect fill=\"var(--s-{name})\" width=\"8\" height=\"8\"/>{strokes}</pattern>"
         ));
     }
     out.push_str("</defs></svg>\n");
     out
 }
 
-impl Pattern {
-    /// The tile's size, and what is drawn over its ground.
-    fn marks(self) -> (u32, &'static str) {
-        match self {
-            Pattern::Solid => (8, ""),
-            Pattern::Rows => (4, "<path class=\"m\" d=\"M0 .5h4\"/>"),
-            Pattern::Bars => (4, "<path class=\"m\" d=\"M.5 0v4\"/>"),
-            Pattern::Dots => (
-                6,
-                "<circle class=\"d\" cx=\"1.5\" cy=\"1.5\" r=\"1\"/><circle class=\"d\" cx=\"4.5\" cy=\"4.5\" r=\"1\"/>",
-            ),
-            Pattern::FewDots => (8, "<circle class=\"d\" cx=\"4\" cy=\"4\" r=\"1\"/>"),
-            Pattern::Slanted => (6, "<path class=\"m\" d=\"M-1 1l2-2M0 6l6-6M5 7l2-2\"/>"),
-            Pattern::Hatched => (8, "<path class=\"m\" d=\"M0 8l8-8M0 0l8 8\"/>"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const STYLE: &str = include_str!("style.css");
+
+    /// What stands between `before` and the next `after`.
+    fn between<'t>(text: &'t str, before: &str, after: &str) -> &'t str {
+        text.split_once(before).and_then(|(_, rest)| rest.split_once(after)).map_or("", |(found, _)| found)
+    }
+
     #[test]
-    fn every_state_of_the_ledger_has_a_look_and_neighbours_differ() {
-        let states = [
-            "guest_l1",
-            "guest_l2",
-            "guest_l3",
-            "guest_unknown_level",
-            "handling_l1",
-            "handling_l2",
-            "handling_unknown_level",
-            "handling_l2_by_l1",
-            "userspace",
-            "irq",
-            "softirq",
-            "nmi",
-            "halt_poll",
-            "halted",
-            "wake_delay",
-            "preempted",
-            "blocked",
-            "unknown",
-            "task",
-            "idle",
-            "running",
-            "runnable",
-            "sleeping",
-        ];
-        for state in states {
-            assert!(place(state).is_some(), "{state}");
-            assert!(definitions().contains(&format!("id=\"{}\"", &fill(state)[5..fill(state).len() - 1])), "{state}");
+    fn the_static_page_and_the_dashboard_are_one_picture() {
+        let drawing = |file: &str| std::fs::read_to_string(crate::witness::root().join("ui/src/draw").join(file));
+        let (Ok(tokens), Ok(patterns)) = (drawing("tokens.ts"), drawing("patterns.ts")) else {
+            return println!("skipped: dashboard: there is no ui/ here");
+        };
+        let mut last = -1.0;
+        let dark = between(STYLE, "prefers-color-scheme: dark", "* { box-sizing");
+        for (name, (path, width)) in LOOKS {
+            let token = between(&tokens, &format!("\n  {name}: {{"), "}");
+            let rank: f64 = between(token, "rank: ", ",").parse().unwrap();
+            assert!(rank > last, "{name} stands below what is above it");
+            last = rank;
+            let hue = |theme: &str| between(token, &format!("{theme}: \""), "\"").to_owned();
+            assert_eq!(between(STYLE, &format!("--s-{name}: "), ";"), hue("light"));
+            assert_eq!(between(dark, &format!("--s-{name}: "), ";"), hue("dark"));
+            let pattern = between(token, "pattern: \"", "\"");
+            let drawn = between(&patterns, &format!("\n  {pattern}: {{ "), " }");
+            assert_eq!(drawn, format!("path: \"{path}\", width: {width}"), "{name}");
+            assert!(path.is_empty() || STYLE.matches(&format!("--k-{name}: ")).count() == 2, "{name} has strokes");
         }
+        assert_eq!(tokens.matches("step: \"").count(), LOOKS.len(), "no state is missing here");
+    }
+
+    #[test]
+    fn every_name_has_a_look_and_the_deepest_guest_is_on_top() {
+        for name in ["guest_l4", "handling_l4", "L2", "VMM", "L0"] {
+            assert!(place(name).is_some(), "{name}");
+        }
+        assert!(LOOKS.iter().all(|(name, _)| definitions().contains(&format!("id=\"p-{name}\""))));
         assert_eq!(fill("frames"), "url(#p-plain)");
         assert!(rank("guest_l2") < rank("guest_l1") && rank("guest_l1") < rank("handling_l1"));
         assert!(rank("unknown") > rank("halted"));

@@ -1,11 +1,11 @@
 //! One lane of the timeline as shapes: states stacked by their exact share, and ticks for those too thin to be seen.
 //!
 //! ```text
-//!      '   '                       a tick above a column: a state was there for less than a pixel's height of it
-//! ┌──────────────────────────┐   each state is one path: the upper edge of everything up to it, drawn from the top
-//! │▒▒▒▒▓▓▓▓▒▒▒▒▒▒▒▒▓▓▓▓▓▓▓▓▓▓│   state down, so that the next path covers what lies below its own edge
-//! │████████████████████▇▇▇███│
+//! ┌──────────────────────────┐   each state is one path: the lower edge of everything down to it, drawn from the bottom
+//! │████████████████████▇▇▇███│   state up, so that the next path covers what lies above its own edge
+//! │▒▒▒▒▓▓▓▓▒▒▒▒▒▒▒▒▓▓▓▓▓▓▓▓▓▓│
 //! └──────────────────────────┘
+//!      '   '                       a tick below a column: a state was there for less than a pixel's height of it
 //! ```
 
 use super::escape::Safe;
@@ -17,14 +17,14 @@ use std::fmt::{Result, Write};
 /// Units of a lane's height in its path.
 pub const HEIGHT: u64 = 200;
 
-/// Units above that, for ticks.
+/// Units below that, for ticks.
 pub const TICKS: u64 = 14;
 
 /// A lane's columns, and how they are drawn.
 pub struct Stack<'a> {
     /// The states.
     pub states: &'a [State],
-    /// Their order in a stack, from below.
+    /// Their order in a stack, from the top.
     pub order: &'a [usize],
     /// Time of each column in each state.
     pub cover: &'a Coverage,
@@ -35,28 +35,28 @@ pub struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    /// Draws one path per state, the top of the stack first, and then the ticks.
+    /// Draws one path per state, the bottom of the stack first, and then the ticks.
     pub fn render(&self, out: &mut String) -> Result {
-        for top in (0..self.order.len()).rev() {
+        for bottom in (0..self.order.len()).rev() {
             let mut path = String::new();
             let (mut level, mut run) = (0u64, 0u32);
             for (column, times) in self.columns().enumerate() {
-                let below: u64 = self.order[..=top].iter().map(|state| times[*state]).sum();
-                let height = self.units(column, below);
-                if height != level {
+                let above: u64 = self.order[..=bottom].iter().map(|state| times[*state]).sum();
+                let depth = self.units(column, above);
+                if depth != level {
                     if run > 0 {
                         write!(path, "h{run}")?;
                     }
-                    write!(path, "v{}", level as i64 - height as i64)?;
-                    (level, run) = (height, 0);
+                    write!(path, "v{}", depth as i64 - level as i64)?;
+                    (level, run) = (depth, 0);
                 }
                 run += 1;
             }
             if !path.is_empty() {
-                let state = &self.states[self.order[top]];
+                let state = &self.states[self.order[bottom]];
                 write!(
                     out,
-                    "<path fill=\"{}\" d=\"M0 {HEIGHT}{path}h{run}V{HEIGHT}z\"><title>{}</title></path>",
+                    "<path fill=\"{}\" d=\"M0 0{path}h{run}V0z\"><title>{}</title></path>",
                     look::fill(&state.name),
                     Safe(&state.title)
                 )?;
@@ -65,7 +65,7 @@ impl Stack<'_> {
         self.ticks(out)
     }
 
-    /// A tick over each column that has a state too thin to be seen; of several the one that is rarest in the lane.
+    /// A tick below each column that has a state too thin to be seen; of several the one that is rarest in the lane.
     fn ticks(&self, out: &mut String) -> Result {
         let mut totals = vec![0u64; self.cover.states];
         self.columns().for_each(|times| totals.iter_mut().zip(times).for_each(|(total, ns)| *total += ns));
@@ -74,7 +74,7 @@ impl Stack<'_> {
             let thin = |ns: u64| ns > 0 && self.units(column, ns) * self.pixels < HEIGHT;
             let thin = self.order.iter().filter(|state| thin(times[**state]));
             if let Some(rarest) = thin.min_by_key(|state| totals[**state]) {
-                write!(paths[*rarest], "M{column} -{TICKS}h1v{}h-1z", TICKS - 2)?;
+                write!(paths[*rarest], "M{column} {}h1v{}h-1z", HEIGHT + 2, TICKS - 2)?;
             }
         }
         for (state, path) in self.states.iter().zip(&paths).filter(|(_, path)| !path.is_empty()) {
@@ -113,7 +113,7 @@ mod tests {
         stack.render(&mut out).unwrap();
         let ticks: Vec<&str> = out.split("<path class=\"tick\"").skip(1).collect();
         assert_eq!(ticks.len(), 2, "{out}");
-        assert!(ticks[0].contains("d=\"M1 -14h1v12h-1z\"") && ticks[0].contains("preempted, briefly"), "{out}");
-        assert!(ticks[1].contains("d=\"M3 -14h1v12h-1z\"") && ticks[1].contains("nmi, briefly"), "{out}");
+        assert!(ticks[0].contains("d=\"M1 202h1v12h-1z\"") && ticks[0].contains("preempted, briefly"), "{out}");
+        assert!(ticks[1].contains("d=\"M3 202h1v12h-1z\"") && ticks[1].contains("nmi, briefly"), "{out}");
     }
 }

@@ -1,7 +1,7 @@
 //! Where every vCPU was, and every CPU and thread beside it, as pictures: exact shares of time, column by column.
 //!
 //! A lane is cut into columns of equal time. In each column the states stand on each other, as high as their exact share
-//! of it, guests at the bottom; so nothing is sampled, and the area of a colour is the time in its state. vCPUs have a
+//! of it, the deepest guest on top; so nothing is sampled, and the area of a colour is the time in its state. vCPUs have a
 //! figure of their own, whose sums are the ledger's: what a CPU or a guest's own trace shows is that time once more.
 
 use super::axis::Axis;
@@ -66,7 +66,7 @@ struct Figure<'a> {
     cover: Vec<Coverage>,
     /// Time in each state over all of its lanes.
     totals: Vec<u64>,
-    /// States that occur, in the order of a stack from below.
+    /// States that occur, in the order of a stack from the top.
     order: Vec<usize>,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Figure<'a> {
         writeln!(
             out,
             "<figcaption>{} over {}: most of the time, {}, is \"{}\". Each column is {} wide and shows the exact share of \
-             every state in it; a tick above it marks a state that is too short there to be seen.</figcaption>",
+             every state in it; a tick below it marks a state that is too short there to be seen.</figcaption>",
             number::many(self.range.len() as u64, "vCPU"),
             Safe(number::duration(timeline.span().length_ns() as f64)),
             number::percent(self.totals[most] as f64 / whole.max(1) as f64),
@@ -138,7 +138,7 @@ impl<'a> Figure<'a> {
             let height = HEIGHT + TICKS;
             write!(
                 out,
-                "<div class=\"lane\"><span>{}</span><svg viewBox=\"0 -{TICKS} {columns} {height}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
+                "<div class=\"lane\"><span>{}</span><svg viewBox=\"0 0 {columns} {height}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
                 Safe(&lane.title),
                 Safe(spoken(self.drawn, cover))
             )?;
@@ -163,7 +163,7 @@ impl<'a> Figure<'a> {
     fn legend(&self, sums: bool, out: &mut String) -> Result {
         let whole: u64 = self.totals.iter().sum();
         out.push_str("<ul class=\"legend\">\n");
-        for state in self.order.iter().rev() {
+        for state in &self.order {
             let (total, state) = (self.totals[*state], &self.drawn.timeline.states()[*state]);
             let (fill, title) = (look::fill(&state.name), Safe(&state.title));
             let (mut data, mut sum) = (String::new(), String::new());

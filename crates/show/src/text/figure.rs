@@ -1,11 +1,12 @@
 //! Figures drawn with characters: bars in eighths, ladders as indented steps, histograms, points on a scale.
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width};
-use super::paint::{Role, harmless};
+use super::paint::Role;
 use super::points;
 use base::Figure;
 use base::figure::{BarGroup, Bin, Drawing, Rung};
 use base::number::{self, SHARE_COLUMNS};
+use base::plain::plain;
 
 /// The longest bar; longer ones compare no better.
 const LONGEST_BAR: usize = 40;
@@ -146,7 +147,7 @@ fn ladder(rungs: &[Rung], out: &mut Lines) {
     let lasts: Vec<String> = rungs.iter().map(|rung| number::duration(rung.length_ns as f64)).collect();
     let room = |texts: &[String], least: usize| texts.iter().map(|text| width(text)).max().unwrap_or(0).max(least);
     let (at_room, lasts_room) = (room(&at, 2), room(&lasts, 5));
-    let names: String = lanes.iter().map(|lane| left(&harmless(lane), lane_room)).collect();
+    let names: String = lanes.iter().map(|lane| left(&plain(lane), lane_room)).collect();
     out.line(&format!("   {}  {}   {names}", right("at", at_room), right("lasts", lasts_room)));
     for ((rung, at), lasts) in rungs.iter().zip(&at).zip(&lasts) {
         let mut line = format!("   {}  {}   ", right(at, at_room), right(lasts, lasts_room));

@@ -1,7 +1,8 @@
 //! Lines of a page: width as a terminal counts it, wrapping, eliding, padding.
 
 use super::Page;
-use super::paint::{Paint, Role, harmless};
+use super::paint::{Paint, Role};
+use base::plain::plain;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The lines written so far.
@@ -106,7 +107,7 @@ pub fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
     for paragraph in text.split('\n') {
         let mut line = String::new();
         let mut used = 0;
-        let paragraph = harmless(paragraph);
+        let paragraph = plain(paragraph);
         // Several blanks in a row separate facts of one line and are kept there.
         for piece in paragraph.trim_end().split_inclusive(' ') {
             let word = width(piece.trim_end());
@@ -128,7 +129,7 @@ pub fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
 
 /// `text` in at most `room` columns, its middle replaced by `…`: beginnings and ends tell names apart.
 pub fn elided(text: &str, room: usize) -> String {
-    let text = harmless(text);
+    let text = plain(text);
     if width(&text) <= room {
         return text.into_owned();
     }

@@ -3,7 +3,7 @@
 //! Hues are the nearest of xterm's 256 colours to the Okabe-Ito set, which colour-blind readers tell apart.
 
 use base::Severity;
-use std::borrow::Cow;
+use base::plain::plain;
 
 /// Puts colour on words, or leaves them as they are.
 #[derive(Debug, Clone, Copy)]
@@ -29,18 +29,9 @@ pub enum Role<'a> {
 impl Paint {
     /// `text` in the colour of its role.
     pub fn on(self, text: &str, role: Role<'_>) -> String {
-        let text = harmless(text);
+        let text = plain(text);
         let code = if self.on { code(role) } else { "" };
         if code.is_empty() || text.is_empty() { text.into_owned() } else { format!("\x1b[{code}m{text}\x1b[0m") }
-    }
-}
-
-/// `text` without control characters: a thread's name comes from the traced machine and could hold terminal commands.
-pub fn harmless(text: &str) -> Cow<'_, str> {
-    if text.contains(char::is_control) {
-        Cow::Owned(text.replace(char::is_control, "\u{fffd}"))
-    } else {
-        Cow::Borrowed(text)
     }
 }
 

@@ -6,9 +6,10 @@
 //! moves into the heading.
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width, wrap};
-use super::paint::{Role, harmless};
+use super::paint::Role;
 use crate::shares::shares;
 use base::number::{self, SHARE_COLUMNS};
+use base::plain::plain;
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Table};
 
@@ -163,7 +164,7 @@ fn shaped(table: &Table, shown: &Shown, rows: usize) -> (Vec<String>, Vec<Shaped
 pub fn shown_cell(cell: &Cell, column: &Column) -> String {
     match (cell, column.unit) {
         (Cell::Missing, _) => "-".to_owned(),
-        (Cell::Text(text), _) => harmless(text).into_owned(),
+        (Cell::Text(text), _) => plain(text).into_owned(),
         (Cell::Bool(yes), _) => if *yes { "yes" } else { "no" }.to_owned(),
         (Cell::U64(value), "") => value.to_string(),
         (Cell::I64(value), "") => value.to_string(),

@@ -7,8 +7,9 @@
 //! `!` marks what shares a CPU with a vCPU.
 
 use super::line::{Lines, elided, left, width};
-use super::paint::{Role, harmless};
+use super::paint::Role;
 use base::figure::{CpuBox, Panel};
+use base::plain::plain;
 
 /// Cores drawn of each placement; a machine of hundreds would fill pages.
 const MOST_CORES: usize = 16;
@@ -32,7 +33,7 @@ pub fn render(panels: &[Panel], out: &mut Lines) {
                 let drawn = left(&elided(&words, cell), cell);
                 line.push_str("  ");
                 let red = Role::Severity(base::Severity::High);
-                line.push_str(&if cpu.contended { out.paint.on(&drawn, red) } else { harmless(&drawn).into_owned() });
+                line.push_str(&if cpu.contended { out.paint.on(&drawn, red) } else { plain(&drawn).into_owned() });
             }
             out.line(line.trim_end());
         }

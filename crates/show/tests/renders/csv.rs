@@ -1,6 +1,7 @@
 //! What spreadsheets read: a file per table, exact, whole.
 
 use crate::sample;
+use base::{Column, ColumnType, Section, Table};
 use std::fs;
 
 #[test]
@@ -40,6 +41,22 @@ fn every_cell_reads_back() {
             }
         }
     }
+}
+
+#[test]
+fn no_name_of_a_thread_is_a_formula() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut section = Section::new("flow", "?");
+    let mut table = Table::new("threads", vec![Column::key("comm"), Column::value("change", "", ColumnType::F64)]);
+    let names = ["=HYPERLINK(1)", "+1", "-2", "@SUM(A1)", "\t=1", "\r=1", "qemu-kvm", "a=b"];
+    names.iter().for_each(|name| table.push(vec![(*name).into(), (-1.5).into()]));
+    section.tables.push(table);
+    kvmscope_show::csv::write_csv(&[section], directory.path()).unwrap();
+    let mut file = ::csv::Reader::from_path(directory.path().join("threads.csv")).unwrap();
+    let rows: Vec<::csv::StringRecord> = file.records().map(Result::unwrap).collect();
+    let written: Vec<&str> = rows.iter().map(|row| &row[0]).collect();
+    assert_eq!(written, ["'=HYPERLINK(1)", "'+1", "'-2", "'@SUM(A1)", "'\t=1", "'\r=1", "qemu-kvm", "a=b"]);
+    assert!(rows.iter().all(|row| &row[1] == "-1.5"), "numbers are untouched");
 }
 
 #[test]

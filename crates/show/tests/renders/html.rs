@@ -32,7 +32,10 @@ fn drawn(vm: &str) -> Drawn {
             reason: "CPUID".into(),
             span: Span { from_ns: start + 1_000 * factor, to_ns: start + 5_000 * factor },
             exits: 2,
-            sequence: vec!["VMREAD".into(), "VMRESUME".into()],
+            sequence: ["VMREAD".into(), "VMRESUME".into()].into(),
+            beyond: Vec::new(),
+            interrupted: false,
+            migrated: false,
             cost_ns: Some(4_000 * factor),
         });
     }
@@ -91,7 +94,7 @@ fn names_of_others_are_text_and_stay_whole_in_the_data() {
     let problems = [Problem::at(evil, 7, evil, evil, 1, evil)];
     let mut drawn = drawn(evil);
     drawn.chains[0].reason = evil.into();
-    drawn.chains[0].sequence[0] = evil.into();
+    drawn.chains[0].sequence = [evil.into(), "VMRESUME".into()].into();
     let page = page(&[section], &problems, &drawn, MOST_BYTES).unwrap();
     assert!(!page.contains("<img") && !page.contains("<script>alert"));
     let data = page.find("<script type=\"application/json\" id=\"kvmscope-data\">").unwrap();

@@ -19,13 +19,13 @@ const COVER_HEIGHT = { least: 48, most: 220 };
 const SIDE_HEIGHT = 34;
 
 const STEPS: Record<LaneKind, Step[]> = {
-  vcpu: ["L3", "L2", "L1", "L0", "VMM", "off"],
-  cpu: ["L3", "L2", "L1", "L0", "VMM", "task", "off"],
-  vhost: ["task", "off"],
-  emulator: ["task", "off"],
-  iothread: ["task", "off"],
-  guest_vcpu: ["L3", "L2", "L1", "VMM", "off"],
-  guest_cpu: ["L3", "L2", "L1", "VMM", "task", "off"],
+  vcpu: ["L3", "L2", "L1", "L0", "VMM", "off CPU", "unknown"],
+  cpu: ["L3", "L2", "L1", "L0", "VMM", "task", "off CPU", "unknown"],
+  vhost: ["task", "off CPU", "unknown"],
+  emulator: ["task", "off CPU", "unknown"],
+  iothread: ["task", "off CPU", "unknown"],
+  guest_vcpu: ["L3", "L2", "L1", "VMM", "off CPU", "unknown"],
+  guest_cpu: ["L3", "L2", "L1", "VMM", "task", "off CPU", "unknown"],
 };
 
 export interface GroupPlace {
@@ -52,6 +52,12 @@ export interface Layout {
 }
 
 export const kindOf = (lane: Lane): LaneKind => lane.kind ?? "vcpu";
+
+/** The row of a state; one that has no row of its own here is drawn in the lowest, never as a guest. */
+export function rowOf(steps: Step[], state: string): number {
+  const row = steps.indexOf(lookOf(state).step);
+  return row < 0 ? steps.length - 1 : row;
+}
 
 /** Lanes of one group stand together; vCPUs come first, as they are given. */
 export function groupsOf(lanes: Lane[]): { key: string; title: string; lanes: Lane[]; open: boolean }[] {
@@ -92,7 +98,7 @@ export function layout(
     }
     if (!open) continue;
     for (const lane of lanes) {
-      const steps = STEPS[kindOf(lane)].filter((step) => step !== "L3" || used.has("L3"));
+      const steps = STEPS[kindOf(lane)].filter((step) => !["L3", "unknown"].includes(step) || used.has(step));
       const stair = stairs.has(lane.id);
       const height = stair
         ? steps.length * within(STEP_HEIGHT, fair / steps.length)

@@ -10,10 +10,10 @@ import { meanLane, type Tile } from "../../data/tile";
 import type { Slices, Timeline } from "../../data/types";
 import { coverageOf, paintCoverage, type Textures } from "../../draw/lane";
 import { canvasFill, PATTERN_SIZE, texture } from "../../draw/patterns";
-import { lookOf, stackOrder, type Theme, token } from "../../draw/tokens";
+import { stackOrder, type Theme, token } from "../../draw/tokens";
 import { instant } from "../../maths/format";
 import { ticks, type Window } from "../../maths/window";
-import { AXIS_HEIGHT, LANE_GAP, type Layout } from "./layout";
+import { AXIS_HEIGHT, LANE_GAP, type Layout, rowOf } from "./layout";
 
 const TEXT_FROM_PIXELS = 40;
 
@@ -146,7 +146,7 @@ function drawStairs(
   let lastY: number | null = null;
   for (const slice of slices) {
     const name = scene.timeline.states[slice.state]?.name ?? "unknown";
-    const place = Math.max(0, (steps as readonly string[]).indexOf(lookOf(name).step));
+    const place = rowOf(steps, name);
     const left = Math.max(-1, timeToX(slice.from_ns, scene.window, width));
     const right = Math.min(width + 1, timeToX(slice.to_ns, scene.window, width));
     if (right < 0 || left > width) continue;

@@ -51,6 +51,7 @@ export function caption(
   window: Window,
   lanes: string,
   exact: boolean,
+  drawn: { covers: boolean; stairs: boolean },
 ): string {
   const most = sums
     .map((ns, s) => ({ ns, s }))
@@ -60,5 +61,5 @@ export function caption(
   const span = `${duration(window.t1 - window.t0)} from ${instant(window.t0, (window.t1 - window.t0) / 100)}`;
   if (most.length === 0) return `${span}: nothing was recorded here.`;
   const parts = most.map(({ ns, s }) => `${percent(ns / total)} ${titles[s]}`);
-  return `${span}, ${lanes}: ${exact ? "" : "about "}${parts.join(", ")}. Heights are shares of time, the same at every zoom.`;
+  return `${span}, ${lanes}: ${exact ? "" : "about "}${parts.join(", ")}.${drawn.covers ? ` ${drawn.stairs ? "In stacked lanes heights" : "Heights"} are shares of time, exact at every zoom.` : ""}${drawn.stairs ? " In lanes with rows each row is a level." : ""}`;
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { emptyTile } from "../../data/tile";
 import type { Timeline } from "../../data/types";
-import { coverPaths, escaped } from "./vector";
+import { escaped } from "../../draw/markup";
+import { coverPaths } from "./vector";
 
 describe("the timeline as vectors", () => {
   it("has boxes whose areas are the shares", () => {

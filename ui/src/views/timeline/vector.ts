@@ -6,23 +6,16 @@
 import { meanLane, type Tile } from "../../data/tile";
 import type { Slices } from "../../data/types";
 import { coverageOf, rowsFor } from "../../draw/lane";
-import { fillOf, lookOf, stackOrder } from "../../draw/tokens";
+import { escaped } from "../../draw/markup";
+import { fillOf, stackOrder } from "../../draw/tokens";
 import { instant } from "../../maths/format";
 import { ticks } from "../../maths/window";
-import { AXIS_HEIGHT, LANE_GAP, type LanePlace } from "./layout";
+import { AXIS_HEIGHT, LANE_GAP, type LanePlace, rowOf } from "./layout";
 import { type Scene, timeToX } from "./picture";
 
 const NAMES = 170;
 /** Rows of a column, finer than a screen's. */
 const FINE = 4;
-
-/** Text of a trace is no markup. */
-export function escaped(text: string): string {
-  return text.replace(
-    /[&<>"]/g,
-    (it) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[it] ?? it,
-  );
-}
 
 const text = (x: number, y: number, words: string, more = "") =>
   `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" fill="var(--ink)" font-size="11" ${more}>${escaped(words)}</text>`;
@@ -60,7 +53,7 @@ function stairs(scene: Scene, lane: LanePlace, { slices }: Slices, width: number
   return slices
     .map((slice) => {
       const name = scene.timeline.states[slice.state]?.name ?? "unknown";
-      const step = Math.max(0, lane.steps!.indexOf(lookOf(name).step));
+      const step = rowOf(lane.steps!, name);
       const left = Math.max(0, timeToX(slice.from_ns, scene.window, width));
       const right = Math.min(width, timeToX(slice.to_ns, scene.window, width));
       if (right <= left) return "";

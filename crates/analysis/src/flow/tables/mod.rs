@@ -34,6 +34,7 @@ pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
         &|| vcpus(measures),
         &|| handled(measures, options),
         &|| nested::chain_sequences(measures, options),
+        &|| nested::chain_exits(measures, options),
         &|| nested::nested_guests(measures),
         &|| threads(measures),
         &|| losses(measures),

@@ -97,6 +97,28 @@ pub fn chain_sequences(measures: &[Measures<'_>], options: &Options) -> Table {
     table
 }
 
+/// Every exit of every closed chain: `count` exits of L1 for `l1_reason` came from L2's exits for `reason`.
+pub fn chain_exits(measures: &[Measures<'_>], options: &Options) -> Table {
+    let mut columns = vec![Column::key("vm"), Column::key("reason"), Column::key("l1_reason")];
+    columns.push(Column::value("count", "count", U64));
+    let mut table = Table::new("chain_exits", columns);
+    if options.level.is_some_and(|level| level != Level::L2) {
+        return table;
+    }
+    let mut rows: BTreeMap<(&str, Reason, Reason), u64> = BTreeMap::new();
+    for (_, vcpu) in each_vcpu(measures) {
+        for (reason, sums) in vcpu.sums.chains.iter() {
+            for (exit, count) in sums.by_reason.iter() {
+                *rows.entry((&vcpu.vm, *reason, *exit)).or_default() += count;
+            }
+        }
+    }
+    for ((vm, reason, exit), count) in rows {
+        table.push(vec![vm.into(), reason.name().into(), exit.name().into(), count.into()]);
+    }
+    table
+}
+
 /// Sequences kept in the table, most frequent first.
 const MOST_SEQUENCES: usize = 200;
 

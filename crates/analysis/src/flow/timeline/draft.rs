@@ -66,6 +66,12 @@ pub struct ChainPiece {
     pub exits: u64,
     /// Their reasons, as many as were kept.
     pub sequence: Vec<Reason>,
+    /// How many of those that were not kept had which.
+    pub beyond: Vec<(Reason, u64)>,
+    /// The guest hypervisor halted inside.
+    pub interrupted: bool,
+    /// Another nested guest ran next, or the same one elsewhere first.
+    pub migrated: bool,
     /// The span without time off the CPU; `None` if its end was not seen.
     pub cost_ns: Option<u64>,
 }
@@ -198,6 +204,9 @@ impl Sink for Keeper {
             span: Span { from_ns: chain.start_ns, to_ns: end_ns },
             exits: chain.exits,
             sequence: chain.sequence.to_vec(),
+            beyond: chain.beyond.clone(),
+            interrupted: chain.interrupted,
+            migrated: chain.migrated,
             cost_ns: chain.cost_ns,
         });
     }

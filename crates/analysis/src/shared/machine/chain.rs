@@ -22,6 +22,8 @@ pub struct Chain {
     pub exits: u64,
     /// The first of them in order, up to [`KEPT`].
     pub sequence: SmallVec<[Reason; 16]>,
+    /// How many of the others had which reason.
+    pub beyond: Vec<(Reason, u64)>,
     /// When the nested guest ran again; `None` for a censored chain.
     pub closed_ns: Option<u64>,
     /// Until then, without time off the CPU; `None` for a censored chain.
@@ -34,6 +36,13 @@ pub struct Chain {
     pub guest_ns: u64,
     /// Time L0's VMM ran.
     pub userspace_ns: u64,
+}
+
+impl Chain {
+    /// Every exit by its reason, in groups.
+    pub fn by_reason(&self) -> impl Iterator<Item = (Reason, u64)> {
+        self.sequence.iter().map(|reason| (*reason, 1)).chain(self.beyond.iter().copied())
+    }
 }
 
 /// How many exits of a chain are kept by name.
@@ -61,6 +70,7 @@ impl OpenChain {
             start_ns,
             exits: 0,
             sequence: SmallVec::new(),
+            beyond: Vec::new(),
             closed_ns: None,
             cost_ns: None,
             interrupted: false,
@@ -78,6 +88,11 @@ impl OpenChain {
         self.chain.interrupted |= reason.class() == Class::Halt;
         if self.chain.sequence.len() < KEPT {
             self.chain.sequence.push(reason);
+            return;
+        }
+        match self.chain.beyond.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => self.chain.beyond.push((reason, 1)),
         }
     }
 

@@ -1,0 +1,42 @@
+//! Text of others, shown as it reads and nothing else.
+//!
+//! Names of threads, VMs, files and symbols come from the traced machines, where whoever runs there chooses them. Control
+//! characters can command a terminal; bidirectional marks (Unicode Standard Annex 9) reverse what stands beside them; and
+//! characters without a width make two different names look alike. All of them are shown as U+FFFD, by every output.
+
+use std::borrow::Cow;
+
+/// What stands in place of a character that misleads.
+pub const REPLACEMENT: char = '\u{fffd}';
+
+/// Whether `character` changes how its surroundings read, or cannot be seen. A line's end counts: where lines are wanted,
+/// whoever prints them keeps it.
+pub fn misleads(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{061c}' // ARABIC LETTER MARK
+            | '\u{200b}'..='\u{200f}' // zero-width space, joiners, left-to-right and right-to-left marks
+            | '\u{2028}'..='\u{202e}' // line and paragraph separators, embeddings, overrides
+            | '\u{2060}'..='\u{2069}' // word joiner, invisible operators, isolates
+            | '\u{feff}' // zero-width no-break space
+        )
+}
+
+/// `text` without what misleads.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    if text.contains(misleads) { Cow::Owned(text.replace(misleads, "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_reverses_hides_or_commands_is_replaced() {
+        assert_eq!(
+            plain("\u{202e}live-3402\u{1b}[2J\u{200b}x\u{2066}"),
+            "\u{fffd}live-3402\u{fffd}[2J\u{fffd}x\u{fffd}"
+        );
+        assert!(matches!(plain("qemu-kvm é 日本 עברית"), Cow::Borrowed(_)), "letters of any script stay");
+    }
+}
