@@ -253,3 +253,52 @@ fn generated_hosts_get_placements_that_can_be_made() {
         }
     }
 }
+
+/// Helpers beside the first vCPU: a worker on its CPU alone, the main thread on more.
+fn helpers(machine: &mut Machine) {
+    machine.threads.retain(|thread| !matches!(thread.role, Role::Emulator | Role::IoThread(_) | Role::Pmd));
+    let mut helpers =
+        [thread(Some("web"), Role::Vhost, 14, "0", 0.6), thread(Some("web"), Role::Emulator, 10, "0-1", 0.3)];
+    helpers.iter_mut().for_each(|thread| thread.start_ticks = thread.tid.map(|tid| tid as u64 * 100));
+    machine.threads.extend(helpers);
+    machine.switch = Switch::default();
+    machine.irqs.clear();
+}
+
+#[test]
+fn each_thread_that_moves_states_the_cpus_that_it_had_itself() {
+    let mut machine = host();
+    machine.domains = domains_of("<domain><name>web</name><vcpu>2</vcpu></domain>", "web.xml", 1, "").unwrap();
+    machine.domains[0].whole = None; // not libvirt's
+    helpers(&mut machine);
+    let model = model(machine, &wishes(Goal::Throughput, &[], ""));
+    let changes = model.proposal.all_changes(best(&model));
+    let from = |wanted: i32| {
+        changes.iter().find_map(|change| match change {
+            Change::TaskAffinity { thread, from, .. } if thread.tid == wanted => {
+                assert_eq!((thread.start_ticks, thread.comm.is_some()), (Some(wanted as u64 * 100), true));
+                Some(from.clone().unwrap())
+            }
+            _ => None,
+        })
+    };
+    assert_eq!((from(14).as_deref(), from(10).as_deref()), (Some("0"), Some("0-1")), "{changes:?}");
+}
+
+#[test]
+fn an_emulator_pin_is_undone_to_the_pin_and_not_to_a_thread_s_mask() {
+    let mut machine = host();
+    helpers(&mut machine);
+    machine.domains[0].emulator_pins = vec![fact(set("0-1"))];
+    let undo = |machine: Machine| {
+        let model = model(machine, &wishes(Goal::Throughput, &[], ""));
+        let changes = model.proposal.all_changes(best(&model));
+        let pin = changes.iter().find(|change| matches!(change, Change::EmulatorPin { .. })).expect("the helpers move");
+        pin.undo_or_why()
+    };
+    assert_eq!(undo(machine.clone()), "virsh emulatorpin web 0-1 --live --config");
+    // Nobody asked libvirt, and the masks differ: no list is right for all of them.
+    machine.domains[0].emulator_pins.clear();
+    let said = undo(machine);
+    assert!(said.starts_with("# no undo for `virsh emulatorpin web ") && said.ends_with("was not read"), "{said}");
+}

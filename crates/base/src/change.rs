@@ -4,7 +4,9 @@
 //! a string out of a file.
 
 use crate::CpuSet;
+use crate::shell::quoted;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A thread of the host, as whoever proposes a change knew it.
 ///
@@ -122,19 +124,22 @@ pub enum Change {
 }
 
 impl Change {
-    /// The command a person types to make the change.
+    /// The command that makes the change; names out of evidence are quoted.
     pub fn command(&self) -> String {
         match self {
             Change::ModuleOption { module, parameter, to, .. } => {
-                format!("modprobe -r {module} && modprobe {module} {parameter}={to}")
+                let (module, parameter) = (quoted(module), quoted(parameter));
+                format!("modprobe -r {module} && modprobe {module} {parameter}={}", quoted(to))
             }
-            Change::SysfsWrite { path, to, .. } => format!("echo {to} > /sys/{path}"),
-            Change::TaskAffinity { thread, cpus, .. } => format!("taskset -cp {cpus} {}", thread.tid),
+            Change::SysfsWrite { path, to, .. } => format!("echo {} > {}", quoted(to), quoted(&format!("/sys/{path}"))),
+            Change::TaskAffinity { thread, cpus, .. } => format!("taskset -cp {} {}", quoted(cpus), thread.tid),
             Change::TaskPolicy { thread, to, .. } => {
                 let (policy, priority) = to.split_once(':').unwrap_or((to, "0"));
-                format!("chrt --{policy} -p {priority} {}", thread.tid)
+                format!("chrt --{} -p {} {}", quoted(policy), quoted(priority), thread.tid)
             }
-            Change::IrqAffinity { irq, cpus, .. } => format!("echo {cpus} > /proc/irq/{irq}/smp_affinity_list"),
+            Change::IrqAffinity { irq, cpus, .. } => {
+                format!("echo {} > /proc/irq/{irq}/smp_affinity_list", quoted(cpus))
+            }
             Change::PmdMask { cpus, .. } if cpus.is_empty() => {
                 "ovs-vsctl remove Open_vSwitch . other_config pmd-cpu-mask".to_owned()
             }
@@ -143,11 +148,13 @@ impl Change {
                 format!("ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask={mask}")
             }
             Change::VcpuPin { domain, vcpu, cpus, .. } => {
-                format!("virsh vcpupin {domain} {vcpu} {cpus} --live --config")
+                format!("virsh vcpupin {} {vcpu} {} --live --config", named(domain), quoted(cpus))
             }
-            Change::EmulatorPin { domain, cpus, .. } => format!("virsh emulatorpin {domain} {cpus} --live --config"),
+            Change::EmulatorPin { domain, cpus, .. } => {
+                format!("virsh emulatorpin {} {} --live --config", named(domain), quoted(cpus))
+            }
             Change::IothreadPin { domain, iothread, cpus, .. } => {
-                format!("virsh iothreadpin {domain} {iothread} {cpus} --live --config")
+                format!("virsh iothreadpin {} {iothread} {} --live --config", named(domain), quoted(cpus))
             }
         }
     }
@@ -158,6 +165,11 @@ impl Change {
         let (to, from) = back.sides();
         *to = from.take()?;
         Some(back.command())
+    }
+
+    /// The command that takes it back, or a comment of a shell that says why there is none.
+    pub fn undo_or_why(&self) -> String {
+        self.undo().unwrap_or_else(|| format!("# no undo for `{}`: what held before was not read", self.command()))
     }
 
     /// The value that the change sets, and the one that held before.
@@ -179,6 +191,11 @@ impl Change {
     pub fn from(&self) -> Option<String> {
         self.clone().sides().1.take()
     }
+}
+
+/// A domain's name as `virsh` takes it: one that begins as an option does goes behind its key.
+fn named(domain: &str) -> Cow<'_, str> {
+    if domain.starts_with('-') { format!("--domain={}", quoted(domain)).into() } else { quoted(domain) }
 }
 
 #[cfg(test)]
@@ -209,6 +226,17 @@ mod tests {
         let text = serde_json::to_string(&known).unwrap();
         assert!(text.contains(r#""start_ticks":99,"comm":"vhost-6""#), "{text}");
         assert_eq!(serde_json::from_str::<Change>(&text).unwrap(), known);
+    }
+
+    #[test]
+    fn a_name_out_of_evidence_is_one_word_of_the_command() {
+        let pin =
+            |domain: &str| Change::EmulatorPin { domain: domain.into(), cpus: "1".into(), from: Some("$(x)".into()) };
+        assert_eq!(pin("a; rm -rf /").command(), "virsh emulatorpin 'a; rm -rf /' 1 --live --config");
+        assert_eq!(pin("a").undo().unwrap(), "virsh emulatorpin a '$(x)' --live --config");
+        assert_eq!(pin("--all").command(), "virsh emulatorpin --domain=--all 1 --live --config");
+        let write = Change::SysfsWrite { path: "a b".into(), to: "`x`".into(), from: None };
+        assert_eq!(write.command(), "echo '`x`' > '/sys/a b'");
     }
 
     #[test]

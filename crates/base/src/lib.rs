@@ -19,6 +19,7 @@ pub mod plain;
 pub mod problem;
 pub mod recording;
 pub mod section;
+pub mod shell;
 pub mod table;
 pub mod time;
 pub mod timeline;

@@ -2,6 +2,7 @@
 
 use super::{Move, Prediction, Starved};
 use crate::shared::starvation;
+use base::change::ThreadId;
 use base::number::{many, percent};
 use base::{Change, Cost, CostKind, Evidence, Finding, Level, Needs, Severity};
 use host::sched::Load;
@@ -26,16 +27,17 @@ pub fn finding(
             place: format!("/proc/{}/task/{}/schedstat, read twice", one.thread.id.pid, one.thread.id.tid),
         })
         .collect();
-    let allowed = |tid: u32| loads.iter().find(|load| load.id.tid == tid).map(|load| load.allowed.to_string());
     let mut changes = Vec::new();
     if let Some((moves, prediction)) = proposal {
         for one in moves {
-            let tid = i32::try_from(one.tid).ok()?;
-            changes.push(Change::TaskAffinity {
-                thread: tid.into(),
-                cpus: one.cpus.to_string(),
-                from: allowed(one.tid),
-            });
+            let load = loads.iter().find(|load| load.id.tid == one.tid)?;
+            let thread = ThreadId {
+                tid: i32::try_from(one.tid).ok()?,
+                start_ticks: Some(load.id.start_ticks),
+                comm: Some(load.name.clone()),
+            };
+            let (cpus, from) = (one.cpus.to_string(), Some(load.allowed.to_string()));
+            changes.push(Change::TaskAffinity { thread, cpus, from });
         }
         for (tid, now, after) in &prediction.shares {
             evidence.push(Evidence {

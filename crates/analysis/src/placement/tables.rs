@@ -154,7 +154,7 @@ pub fn proposal(models: &[Model]) -> Table {
                     before.into(),
                     after.into(),
                     commands(changes.iter().map(base::Change::command).collect()).into(),
-                    commands(changes.iter().filter_map(base::Change::undo).collect()).into(),
+                    commands(changes.iter().map(base::Change::undo_or_why).collect()).into(),
                     plan.idea.into(),
                     model.id.as_str().into(),
                 ]);

@@ -83,7 +83,7 @@ impl<Check> Rule<Check> {
             typed.into_iter().chain(special).chain(own).collect()
         };
         let typed = hit.changes.iter().map(Change::command).collect();
-        let back = hit.changes.iter().filter_map(Change::undo).collect();
+        let back = hit.changes.iter().map(Change::undo_or_why).collect();
         Finding {
             rule: self.id,
             subject: hit.subject,

@@ -2,6 +2,7 @@
 
 use super::{Cgroup, Channel, Domain, Interface, Irq, Nic, Switch, Throughput, Topology};
 use base::CpuSet;
+use base::change::ThreadId;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -122,6 +123,8 @@ pub struct Thread {
     pub pid: Option<i32>,
     /// Its own id.
     pub tid: Option<i32>,
+    /// When it started, in clock ticks from boot, where its `stat` was read.
+    pub start_ticks: Option<u64>,
     /// CPUs it may run on: the mask in force, else the pin that libvirt was asked for.
     pub affinity: Option<Fact<CpuSet>>,
     /// The CPU it was last seen on.
@@ -150,6 +153,7 @@ impl Thread {
             vm: None,
             pid: None,
             tid: None,
+            start_ticks: None,
             affinity: None,
             last_cpu: None,
             run_share: None,
@@ -159,6 +163,13 @@ impl Thread {
             cgroup: None,
             memory_nodes: None,
         }
+    }
+
+    /// What tells it from other threads, where its id is known. Names that a person pasted may be cut or made up, so the
+    /// name counts only beside a start time.
+    pub fn id(&self) -> Option<ThreadId> {
+        let comm = self.start_ticks.map(|_| self.name.clone());
+        Some(ThreadId { tid: self.tid?, start_ticks: self.start_ticks, comm })
     }
 
     /// Starvation: the part of its wish to run in which it waited. `None` where waiting was not measured.

@@ -89,6 +89,7 @@ impl Tables {
         for row in self.table("Open_vSwitch") {
             let option = |key| row.get("other_config").and_then(|config| config.get(key));
             let mask = |key| Some(Fact::new(CpuSet::parse_mask(option(key)?)?, place));
+            switch.options_read = true;
             switch.pmd_mask = mask("pmd-cpu-mask");
             switch.lcore_mask = mask("dpdk-lcore-mask");
             switch.dpdk = option("dpdk-init").map(|on| Fact::new(matches!(on.as_str(), "true" | "try"), place));

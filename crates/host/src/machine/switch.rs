@@ -14,6 +14,8 @@ pub struct Switch {
     pub bridges: Vec<Bridge>,
     /// CPUs for polling threads, as asked for (`other_config:pmd-cpu-mask`); `None`: one on each node.
     pub pmd_mask: Option<Fact<CpuSet>>,
+    /// True if its options were read: then a mask that they lack is not set.
+    pub options_read: bool,
     /// CPUs for its other threads (`other_config:dpdk-lcore-mask`).
     pub lcore_mask: Option<Fact<CpuSet>>,
     /// Whether it uses DPDK (`other_config:dpdk-init`).
@@ -92,6 +94,7 @@ impl Switch {
     /// Adds what was told of it elsewhere; what is told now counts where both tell.
     pub fn add(&mut self, told: Switch) {
         self.pmd_mask = told.pmd_mask.or_else(|| self.pmd_mask.take());
+        self.options_read |= told.options_read;
         self.lcore_mask = told.lcore_mask.or_else(|| self.lcore_mask.take());
         self.dpdk = told.dpdk.or_else(|| self.dpdk.take());
         if !told.pmds.is_empty() {
@@ -101,6 +104,12 @@ impl Switch {
             self.bridges.retain(|known| known.name != bridge.name);
             self.bridges.push(bridge);
         }
+    }
+
+    /// The mask for polling threads, empty where none is set; `None` if nobody read it.
+    pub fn mask_in_force(&self) -> Option<String> {
+        let mask = self.pmd_mask.as_ref().map(|mask| mask.value.to_string());
+        mask.or_else(|| self.options_read.then(String::new))
     }
 
     /// The port of that name, on whichever bridge.

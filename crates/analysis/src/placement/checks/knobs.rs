@@ -7,6 +7,7 @@
 use super::conflicts;
 use crate::placement::model::Model;
 use crate::shared::Hit;
+use base::shell::quoted;
 use base::{Change, CpuSet, Severity};
 use host::machine::Role;
 
@@ -131,8 +132,8 @@ fn set(mut hit: Hit, path: &str, to: String, from: &str) -> Hit {
     match path.strip_prefix("sys/") {
         Some(below) => hit.changes.push(Change::SysfsWrite { path: below.to_owned(), to, from: Some(from.to_owned()) }),
         None => {
-            hit.fix.push(format!("echo {to} > /{path}"));
-            hit.undo.push(format!("echo {from} > /{path}"));
+            hit.fix.push(format!("echo {} > /{path}", quoted(&to)));
+            hit.undo.push(format!("echo {} > /{path}", quoted(from)));
         }
     }
     hit

@@ -3,6 +3,7 @@
 use crate::placement::model::Model;
 use crate::shared::Hit;
 use base::number::{bytes, list, many, percent};
+use base::shell::quoted;
 use base::{Cost, CostKind, CpuSet, Severity};
 use host::machine::{Domain, Role, Thread};
 
@@ -98,6 +99,8 @@ pub fn narrower(model: &Model) -> Vec<Hit> {
         let mut hit = Hit::new(&domain.name, Severity::Medium, title);
         let file =
             first.place.replace("cpuset.cpus.effective", "cpuset.cpus").replace("cpuset.effective_cpus", "cpuset.cpus");
+        let file = format!("/{file}");
+        let file = quoted(&file);
         let missing = cut.iter().fold(CpuSet::default(), |all, (_, wanted, left)| all.or(&wanted.without(&left.value)));
         for (thread, wanted, left) in &cut {
             let what = format!("{} is pinned to {wanted}; its cgroup leaves {}", thread.role, wanted.and(&left.value));
@@ -107,10 +110,10 @@ pub fn narrower(model: &Model) -> Vec<Hit> {
             );
         }
         hit.fix.push(format!(
-            "echo {} > /{file}   # and in the groups above it, as far as they lack {missing}",
+            "echo {} > {file}   # and in the groups above it, as far as they lack {missing}",
             first.value.or(&missing)
         ));
-        hit.undo.push(format!("echo {} > /{file}", first.value));
+        hit.undo.push(format!("echo {} > {file}", first.value));
         hits.push(hit);
     }
     hits

@@ -3,7 +3,9 @@
 use super::starved::starves;
 use crate::placement::model::{BUSY, Demand, Model};
 use crate::shared::Hit;
+use base::change::ThreadId;
 use base::number::{list, many, percent};
+use base::shell::quoted;
 use base::{Change, Severity};
 use host::machine::{Role, Thread};
 use std::collections::BTreeMap;
@@ -79,7 +81,7 @@ pub fn stacked(model: &Model) -> Vec<Hit> {
         if hit.changes.is_empty() {
             hit.fix.push(format!(
                 "virsh vcpupin {} VCPU CPU --live   # no better place was found: fewer vCPUs, or share by intent",
-                hit.subject
+                quoted(&hit.subject)
             ));
         }
     }
@@ -198,7 +200,7 @@ pub fn isolated(model: &Model) -> Vec<Hit> {
             many(hit.evidence.len() as u64, "thread"),
             hit.subject
         );
-        hit.fix.push(format!("virsh vcpupin {} VCPU CPU --live   # one isolated CPU each", hit.subject));
+        hit.fix.push(format!("virsh vcpupin {} VCPU CPU --live   # one isolated CPU each", quoted(&hit.subject)));
     }
     hits
 }
@@ -228,11 +230,11 @@ pub fn housekeeping(model: &Model) -> Vec<Hit> {
         let managed = domain.whole.is_some() || !domain.vcpu_pins.is_empty();
         for (thread, cpu) in outside.iter().zip(free.iter()) {
             let (cpus, from) = (cpu.to_string(), thread.affinity.as_ref().map(|set| set.value.to_string()));
-            match (thread.role, thread.tid) {
+            match (thread.role, thread.id()) {
                 (Role::Vcpu(vcpu), _) if managed => {
                     hit.changes.push(Change::VcpuPin { domain: domain.name.clone(), vcpu, cpus, from });
                 }
-                (_, Some(tid)) => hit.changes.push(Change::TaskAffinity { thread: tid.into(), cpus, from }),
+                (_, Some(thread)) => hit.changes.push(Change::TaskAffinity { thread, cpus, from }),
                 _ => {}
             }
         }
@@ -276,7 +278,7 @@ pub fn floating(model: &Model) -> Vec<Hit> {
             let free = online.without(&pinned);
             hit.fix.push(format!(
                 "virsh emulatorpin {} {free} --live   # and vcpupin: CPUs without pinned vCPUs",
-                domain.name
+                quoted(&domain.name)
             ));
         }
         hits.push(hit);
@@ -320,10 +322,10 @@ pub fn late(model: &Model) -> Vec<Hit> {
         let mut hit =
             Hit::new(&domain.name, Severity::Medium, title).seen(format!("emulatorpin is {}", pin.value), &pin.place);
         for thread in late {
-            let (Some(tid), Some(set)) = (thread.tid, &thread.affinity) else { continue };
-            hit = hit.seen(format!("thread {tid} may run on {}", set.value), &set.place);
+            let (Some(thread), Some(set)) = (thread.id(), &thread.affinity) else { continue };
+            hit = hit.seen(format!("thread {} may run on {}", thread.tid, set.value), &set.place);
             hit.changes.push(Change::TaskAffinity {
-                thread: tid.into(),
+                thread,
                 cpus: pin.value.to_string(),
                 from: Some(set.value.to_string()),
             });
@@ -341,21 +343,26 @@ pub fn escaped(model: &Model) -> Vec<Hit> {
             .machine
             .threads_of(&domain.name)
             .any(|thread| thread.cgroup.as_deref().is_some_and(|group| group != "/"));
-        let out: Vec<i32> = model
+        let out: Vec<(ThreadId, Option<String>)> = model
             .helpers(domain)
             .filter(|thread| thread.role == Role::Vhost && thread.cgroup.as_deref() == Some("/"))
-            .filter_map(|thread| thread.tid)
+            .filter_map(|thread| Some((thread.id()?, thread.affinity.as_ref().map(|set| set.value.to_string()))))
             .collect();
         if confined && !out.is_empty() {
             let title =
                 format!("the cgroup of {} does not hold {}", domain.name, many(out.len() as u64, "vhost thread"));
             let hit = Hit::new(&domain.name, Severity::Medium, title);
-            let mut hit = out.iter().fold(hit, |hit, tid| {
+            let mut hit = out.iter().fold(hit, |hit, (ThreadId { tid, .. }, _)| {
                 hit.seen(format!("thread {tid} is in the root cgroup"), format!("proc/{tid}/cgroup"))
             });
             let pin = domain.emulator_pin().map(|pin| pin.value.to_string());
             hit.changes.extend(pin.iter().flat_map(|cpus| {
-                out.iter().map(|tid| Change::TaskAffinity { thread: (*tid).into(), cpus: cpus.clone(), from: None })
+                let moved = |(thread, from): &(ThreadId, Option<String>)| Change::TaskAffinity {
+                    thread: thread.clone(),
+                    cpus: cpus.clone(),
+                    from: from.clone(),
+                };
+                out.iter().map(moved)
             }));
             hits.push(hit);
         }

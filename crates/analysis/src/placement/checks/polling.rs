@@ -3,6 +3,7 @@
 use crate::placement::model::Model;
 use crate::shared::Hit;
 use base::number::{list, many, percent};
+use base::shell::quoted;
 use base::{Change, CpuSet, Severity};
 use host::machine::{Pmd, Role, Thread};
 
@@ -99,9 +100,8 @@ fn masked(model: &Model, hit: &mut Hit) {
         );
         return;
     }
-    // Empty: no mask was set.
-    let from = model.machine.switch.pmd_mask.as_ref().map_or(String::new(), |old| old.value.to_string());
-    hit.changes.push(Change::PmdMask { cpus: wanted.to_string(), from: Some(from) });
+    let from = model.machine.switch.mask_in_force();
+    hit.changes.push(Change::PmdMask { cpus: wanted.to_string(), from });
 }
 
 /// Polling threads that serve a card of another node, where queues are known to be busy or not known to be idle.
@@ -199,8 +199,8 @@ fn nearer(model: &Model, pmd: &Pmd, port: &str, node: u32, hit: &mut Hit) {
     let queue = pmd.queues.iter().find(|queue| queue.port == port).map_or(0, |queue| queue.queue);
     match model.machine.switch.pmds.iter().find(there) {
         Some(near) => {
-            hit.fix
-                .push(format!("ovs-vsctl set Interface {port} other_config:pmd-rxq-affinity=\"{queue}:{}\"", near.cpu));
+            let (port, cpu) = (quoted(port), near.cpu);
+            hit.fix.push(format!("ovs-vsctl set Interface {port} other_config:pmd-rxq-affinity=\"{queue}:{cpu}\""));
             hit.undo.push(format!("ovs-vsctl remove Interface {port} other_config pmd-rxq-affinity"));
         }
         None => hit.fix.push(format!(

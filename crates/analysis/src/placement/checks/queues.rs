@@ -3,6 +3,7 @@
 use crate::placement::model::Model;
 use crate::shared::Hit;
 use base::number::{many, percent};
+use base::shell::quoted;
 use base::{Change, CpuSet, Severity};
 use host::machine::{Nic, Role, Thread};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,8 +74,8 @@ pub fn coalescing(model: &Model) -> Vec<Hit> {
         let mut hit = Hit::new(&nic.name, Severity::Low, title)
             .seen(format!("rx-usecs is {wait_us}, adaptive-rx is off"), &told.place)
             .seen(format!("interrupt {irq} came {rate:.0} times a second on CPU {cpu}"), "proc/interrupts");
-        hit.fix.push(format!("ethtool -C {} adaptive-rx on", nic.name));
-        hit.undo.push(format!("ethtool -C {} adaptive-rx off rx-usecs {wait_us}", nic.name));
+        hit.fix.push(format!("ethtool -C {} adaptive-rx on", quoted(&nic.name)));
+        hit.undo.push(format!("ethtool -C {} adaptive-rx off rx-usecs {wait_us}", quoted(&nic.name)));
         hits.push(hit);
     }
     hits
@@ -87,8 +88,8 @@ pub fn offloads(model: &Model) -> Vec<Hit> {
     let hits = off.map(|(nic, told)| {
         let title = format!("{} carries each packet by itself: generic-receive-offload is off", nic.name);
         let mut hit = Hit::new(&nic.name, Severity::Low, title).seen("generic-receive-offload is off", &told.place);
-        hit.fix.push(format!("ethtool -K {} gro on", nic.name));
-        hit.undo.push(format!("ethtool -K {} gro off", nic.name));
+        hit.fix.push(format!("ethtool -K {} gro on", quoted(&nic.name)));
+        hit.undo.push(format!("ethtool -K {} gro off", quoted(&nic.name)));
         hit
     });
     hits.collect()
@@ -120,10 +121,10 @@ pub fn few(model: &Model) -> Vec<Hit> {
             .seen(format!("softirqs took {} of CPU {cpu}", percent(softirq)), "proc/stat");
         hit.fix.push(format!(
             "ethtool -L {} combined {}",
-            nic.name,
+            quoted(&nic.name),
             most.min(&(model.machine.topology.online.len().max(1) as u32))
         ));
-        hit.undo.push(format!("ethtool -L {} combined {}", nic.name, now.value));
+        hit.undo.push(format!("ethtool -L {} combined {}", quoted(&nic.name), now.value));
         hits.push(hit);
     }
     hits

@@ -3,29 +3,34 @@
 use super::units::{WORKQUEUES, What};
 use super::{Plan, Proposal};
 use crate::placement::solver::Kind;
+use base::change::ThreadId;
 use base::{Change, CpuSet};
 use host::machine::Role;
 
 impl Proposal {
     /// The typed changes of a unit in a plan; none: it stays. All polling threads have one mask, which stands with the first.
     pub fn changes(&self, plan: &Plan, unit: usize) -> Vec<Change> {
-        let (subject, about, place) = (&self.subjects[unit], &self.task.units[unit], &plan.places[unit]);
+        let (subject, place) = (&self.subjects[unit], &plan.places[unit]);
         let moves = |unit: usize| self.task.units[unit].now.as_ref() != Some(&plan.places[unit]);
         if subject.what != What::PmdMask && !moves(unit) {
             return Vec::new();
         }
         let (domain, cpus) = (subject.vm.clone(), place.to_string());
-        let from = about.now.as_ref().map(CpuSet::to_string);
+        let from = subject.from.clone();
         match (subject.what, subject.role) {
             (What::Tasks, _) => {
-                let one =
-                    |tid: &i32| Change::TaskAffinity { thread: (*tid).into(), cpus: cpus.clone(), from: from.clone() };
-                subject.tids.iter().map(one).collect()
+                let elsewhere = subject.threads.iter().filter(|(_, now)| now.as_ref() != Some(place));
+                let moved = |(thread, now): &(ThreadId, Option<CpuSet>)| Change::TaskAffinity {
+                    thread: thread.clone(),
+                    cpus: cpus.clone(),
+                    from: now.as_ref().map(CpuSet::to_string),
+                };
+                elsewhere.map(moved).collect()
             }
             (What::Pin, Role::Vcpu(vcpu)) => vec![Change::VcpuPin { domain, vcpu, cpus, from }],
             (What::Pin, Role::IoThread(iothread)) => vec![Change::IothreadPin { domain, iothread, cpus, from }],
             (What::Pin, _) => vec![Change::EmulatorPin { domain, cpus, from }],
-            (What::Irq(irq), _) => vec![Change::IrqAffinity { irq, cpus, from: subject.from.clone() }],
+            (What::Irq(irq), _) => vec![Change::IrqAffinity { irq, cpus, from }],
             (What::PmdMask, _) => {
                 let polling = |unit: &usize| self.task.units[*unit].kind == Kind::Pmd;
                 let mut all = (0..plan.places.len()).filter(polling);
@@ -33,10 +38,9 @@ impl Proposal {
                     return Vec::new();
                 }
                 let cpus = all.by_ref().fold(CpuSet::default(), |set, unit| set.or(&plan.places[unit]));
-                vec![Change::PmdMask { cpus: cpus.to_string(), from: subject.from.clone() }]
+                vec![Change::PmdMask { cpus: cpus.to_string(), from }]
             }
             (What::Workqueues, _) => {
-                let from = subject.from.clone();
                 let to = place.mask_like(from.as_deref().unwrap_or_default());
                 let path = WORKQUEUES.trim_start_matches("sys/").to_owned();
                 vec![Change::SysfsWrite { path, to, from }]

@@ -86,7 +86,7 @@ pub(super) fn units(machine: &Machine, wishes: &Wishes, attributed: &Attributed)
             name: format!("irq {} {}", irq.number, irq.name).trim_end().to_owned(),
             role: Role::Other,
             what: What::Irq(irq.number),
-            tids: Vec::new(),
+            threads: Vec::new(),
             from: Some(asked.value.to_string()),
             demand: (0.0, demand),
             kept: "kept, as you asked",

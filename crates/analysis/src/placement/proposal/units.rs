@@ -8,6 +8,7 @@ use super::irqs::{self, Attributed};
 use crate::placement::model::{Demand, Wishes};
 use crate::placement::solver::{Kind, Room, Task, Unit};
 use base::CpuSet;
+use base::change::ThreadId;
 use host::Machine;
 use host::machine::{Domain, Role, Thread};
 use std::collections::BTreeMap;
@@ -26,9 +27,9 @@ pub struct Subject {
     pub role: Role,
     /// What is changed to move it.
     pub what: What,
-    /// Its threads.
-    pub tids: Vec<i32>,
-    /// What stands now where the change is made, if it is not the unit's place.
+    /// Its threads, each with the CPUs it may run on now.
+    pub threads: Vec<(ThreadId, Option<CpuSet>)>,
+    /// What stands now where the change is made, if a change of the unit sets one value. `None`: nobody read it.
     pub from: Option<String>,
     /// Sum of bounds of what its threads want.
     pub demand: (f64, f64),
@@ -110,17 +111,18 @@ fn of_domain(machine: &Machine, vm: usize, domain: &Domain, kept: bool) -> Vec<(
         }
     }
     let unit = |(role, group): (Role, Vec<&Thread>)| {
-        let tids: Vec<i32> = group.iter().filter_map(|thread| thread.tid).collect();
-        let nameless = !managed && tids.is_empty();
+        let mask = |thread: &Thread| thread.affinity.as_ref().map(|set| set.value.clone());
+        let threads: Vec<_> = group.iter().filter_map(|thread| Some((thread.id()?, mask(thread)))).collect();
+        let nameless = !managed && threads.is_empty();
         let demands: Vec<Demand> = group.iter().map(|thread| Demand::of(thread)).collect();
         let sum = |of: fn(&Demand) -> f64| demands.iter().map(of).sum::<f64>();
         let unit = Unit {
             vm: Some(vm),
             kind: if matches!(role, Role::Vcpu(_)) { Kind::Vcpu } else { Kind::Helpers },
             threads: group.len() as u32,
-            commands: if managed { 1 } else { tids.len().max(1) as u32 },
+            commands: if managed { 1 } else { threads.len().max(1) as u32 },
             demand: sum(|demand| demand.likely),
-            now: group[0].affinity.as_ref().map(|set| set.value.clone()),
+            now: group.iter().filter_map(|thread| mask(thread)).reduce(|all, set| all.or(&set)),
             home,
             kept: kept || nameless,
         };
@@ -129,8 +131,8 @@ fn of_domain(machine: &Machine, vm: usize, domain: &Domain, kept: bool) -> Vec<(
             name: name(role, &group),
             role,
             what: if managed { What::Pin } else { What::Tasks },
-            tids,
-            from: None,
+            from: pinned(domain, role).or_else(|| same(&threads)).map(|cpus| cpus.to_string()),
+            threads,
             demand: (sum(|demand| demand.low), sum(|demand| demand.high)),
             kept: if nameless { NAMELESS } else { ASKED },
         };
@@ -139,32 +141,48 @@ fn of_domain(machine: &Machine, vm: usize, domain: &Domain, kept: bool) -> Vec<(
     groups.into_iter().map(unit).collect()
 }
 
+/// The list that `virsh` shows for this role, where libvirt was asked for one.
+fn pinned(domain: &Domain, role: Role) -> Option<&CpuSet> {
+    let pin = match role {
+        Role::Vcpu(vcpu) => domain.vcpu_pin(vcpu),
+        Role::IoThread(number) => domain.iothread_pins.get(&number),
+        _ => domain.emulator_pin(),
+    };
+    pin.map(|pin| &pin.value)
+}
+
+/// The CPUs of all these threads, if they have the same.
+fn same(threads: &[(ThreadId, Option<CpuSet>)]) -> Option<&CpuSet> {
+    let (_, first) = threads.first()?;
+    threads.iter().all(|(_, cpus)| cpus == first).then_some(first.as_ref()).flatten()
+}
+
 /// Polling threads of Open vSwitch, each on its CPU: as threads, else as the switch lists them.
 fn polling(machine: &Machine, kept: bool) -> Vec<(Unit, Subject)> {
     let threads = machine.threads.iter().filter(|thread| thread.role == Role::Pmd);
-    let mut polling: Vec<(CpuSet, Vec<i32>, f64)> = threads
+    let mut polling: Vec<(CpuSet, Option<ThreadId>, f64)> = threads
         .filter_map(|thread| {
             let cpus = thread.affinity.as_ref()?.value.clone();
             let demand = if thread.run_share.is_some() { Demand::of(thread).likely } else { 1.0 };
-            Some((cpus, thread.tid.into_iter().collect(), demand))
+            Some((cpus, thread.id(), demand))
         })
         .collect();
     if polling.is_empty() {
-        polling = machine.switch.pmd_cpus().iter().map(|cpu| (CpuSet::one(cpu), Vec::new(), 1.0)).collect();
+        polling = machine.switch.pmd_cpus().iter().map(|cpu| (CpuSet::one(cpu), None, 1.0)).collect();
     }
-    polling.sort_by(|a, b| a.0.first().cmp(&b.0.first()).then(a.1.cmp(&b.1)));
-    // Without a mask of its own the switch makes one thread on each node that has a port.
-    let unset = || (!machine.switch.bridges.is_empty()).then(String::new);
-    let from = machine.switch.pmd_mask.as_ref().map(|mask| mask.value.to_string()).or_else(unset);
-    let unit = |(index, (now, tids, demand)): (usize, (CpuSet, Vec<i32>, f64))| {
+    let tid = |thread: &Option<ThreadId>| thread.as_ref().map(|thread| thread.tid);
+    polling.sort_by(|a, b| a.0.first().cmp(&b.0.first()).then(tid(&a.1).cmp(&tid(&b.1))));
+    let from = machine.switch.mask_in_force();
+    let unit = |(index, (now, thread, demand)): (usize, (CpuSet, Option<ThreadId>, f64))| {
         let home = now.first().and_then(|cpu| served_node(machine, cpu));
+        let threads = thread.into_iter().map(|thread| (thread, Some(now.clone()))).collect();
         let unit = Unit { vm: None, kind: Kind::Pmd, threads: 1, commands: 1, demand, now: Some(now), home, kept };
         let subject = Subject {
             vm: String::new(),
             name: format!("pmd {index}"),
             role: Role::Pmd,
             what: What::PmdMask,
-            tids,
+            threads,
             from: from.clone(),
             demand: (demand, 1.0),
             kept: ASKED,
@@ -203,7 +221,7 @@ fn kernel(machine: &Machine, kept: bool) -> Option<(Unit, Subject)> {
         name: "the kernel's work queues".to_owned(),
         role: Role::Other,
         what: What::Workqueues,
-        tids: Vec::new(),
+        threads: Vec::new(),
         from: Some(text.to_owned()),
         demand: (0.0, 0.0),
         kept: ASKED,

@@ -82,6 +82,7 @@ fn thread(samples: &Samples<'_>, pid: i32, tid: i32, passing: &mut (u64, u64)) -
     let now = sample(&snapshot.read(&of("stat"))?)?;
     let mut thread = Thread::new(Role::Other, snapshot.line(&of("comm"))?);
     (thread.pid, thread.tid, thread.policy) = (Some(pid), Some(tid), now.policy);
+    thread.start_ticks = Some(now.started);
     thread.last_cpu = Some(Fact::new(now.last_cpu, of("stat")));
     let status = snapshot.read(&of("status")).unwrap_or_default();
     let list = |key: &str| status.lines().find_map(|line| CpuSet::parse(line.strip_prefix(key)?));
