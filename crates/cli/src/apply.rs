@@ -87,7 +87,7 @@ impl Apply {
         let host = Host::at(Path::new("/"));
         let mut steps = Vec::new();
         for change in &proposal.changes {
-            match host.prepare(change, proposal.written)? {
+            match host.prepare(change)? {
                 Prepared::Steps(more) => steps.extend(more),
                 Prepared::PassedOver(why) => println!("  passed over: {why}"),
             }

@@ -17,6 +17,7 @@ mod interrupt;
 mod join;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod lab;
+mod lines;
 mod page;
 mod plan;
 mod plays;

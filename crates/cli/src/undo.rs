@@ -1,10 +1,12 @@
 //! `kvmscope undo`: put a host back as it was before commands that were killed, or whose changes were meant to stay.
 //!
-//! In: the journal. An entry whose process still runs is being worked on, and is left alone.
+//! In: the journal. An entry whose process still runs is in use, and is left alone.
 
 use crate::arguments::JournalPlace;
 use crate::exit::{Exit, complain};
+use crate::lines::Lines;
 use anyhow::{anyhow, bail};
+use base::shell::printable;
 use clap::Args;
 use lab::journal::{Entry, Journal, Reverted};
 
@@ -16,7 +18,7 @@ use lab::journal::{Entry, Journal, Reverted};
     kvmscope undo record-4711-0\n\n\
     Exit status: 0 all is as it was, 1 something could not be put back, 2 wrong use.")]
 pub struct Undo {
-    /// Undo this entry alone; without it all whose program no longer runs
+    /// Undo this entry alone [default: all entries whose program no longer runs]
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// Show what would be undone, and change nothing
@@ -30,46 +32,65 @@ impl Undo {
     /// Undoes, or lists.
     pub fn run(&self) -> anyhow::Result<Exit> {
         let journal = self.place.journal();
-        let mut exit = Exit::Answered;
-        let mut entries = Vec::new();
-        for entry in journal.entries()? {
-            match entry {
-                Ok(entry) => entries.push(entry),
-                Err(error) => {
-                    complain(&error.into());
-                    exit = Exit::NoAnswer;
-                }
-            }
-        }
+        let mut lines = Lines::default();
+        // Nobody changes meanwhile what is put back here.
+        let _lock = if self.list || journal.is_empty()? { None } else { Some(journal.lock()?) };
+        let (mut entries, mut exit) = read(&journal)?;
         if let Some(id) = &self.id {
-            let Some(at) = entries.iter().position(|entry| entry.id == *id) else {
-                bail!("the journal has no entry {id}; `kvmscope undo --list` shows what it has");
-            };
-            let newer = entries.split_off(at + 1);
-            entries.drain(..at);
-            if let Some(over) = newer.iter().find(|newer| is_over(newer, &entries[0])) {
-                bail!(
-                    "{} has changed what {id} changed since; `kvmscope undo {}` first, or all at once",
-                    over.id,
-                    over.id
-                );
+            entries = vec![only(entries, id)?];
+        } else if !self.list {
+            for name in journal.sweep()? {
+                lines.say(format_args!(
+                    "{}: removed; it was left by a program that was killed before it changed anything",
+                    printable(&name)
+                ));
             }
         }
         if entries.is_empty() {
-            println!("nothing to undo");
+            lines.say("nothing to undo");
         }
         // The newest first: what was changed twice has been what the older entry made of it before the newer one.
         for entry in entries.into_iter().rev() {
             if self.list {
-                show(&journal, &entry);
+                show(&journal, &entry, &mut lines);
             } else if journal.is_owned(&entry) {
-                println!("{}: left alone, process {} is still at work", entry.id, entry.owner.pid);
-            } else if !undo(&journal, entry)? {
+                lines.say(format_args!("{}: left alone, process {} still runs", entry.id, entry.owner.pid));
+            } else if !undo(&journal, entry, &mut lines)? {
                 exit = Exit::NoAnswer;
             }
         }
+        lines.end()?;
         Ok(exit)
     }
+}
+
+/// The entries that can be understood; the others are complained of.
+fn read(journal: &Journal) -> anyhow::Result<(Vec<Entry>, Exit)> {
+    let (mut entries, mut exit) = (Vec::new(), Exit::Answered);
+    for entry in journal.entries()? {
+        match entry {
+            Ok(entry) => entries.push(entry),
+            Err(error) => {
+                complain(&error.into());
+                exit = Exit::NoAnswer;
+            }
+        }
+    }
+    Ok((entries, exit))
+}
+
+/// The entry `id`, if no later one has changed the same since.
+fn only(mut entries: Vec<Entry>, id: &str) -> anyhow::Result<Entry> {
+    let Some(at) = entries.iter().position(|entry| entry.id == id) else {
+        bail!("the journal has no entry {id}; `kvmscope undo --list` shows what it has");
+    };
+    let newer = entries.split_off(at + 1);
+    let entry = entries.swap_remove(at);
+    if let Some(over) = newer.iter().find(|newer| is_over(newer, &entry)) {
+        let over = &over.id;
+        bail!("{over} has changed what {id} changed since; `kvmscope undo {over}` first, or all at once");
+    }
+    Ok(entry)
 }
 
 /// True if `newer` changes something that `older` has changed: what that set is what this one would put back.
@@ -77,20 +98,26 @@ fn is_over(newer: &Entry, older: &Entry) -> bool {
     newer.steps.iter().any(|step| older.steps.iter().any(|other| step.is_of_same(other)))
 }
 
-fn show(journal: &Journal, entry: &Entry) {
-    let state = if journal.is_owned(entry) { "at work" } else { "left behind" };
-    println!("{}  {state}, process {}", entry.id, entry.owner.pid);
-    entry.steps.iter().for_each(|step| println!("  {step}"));
+fn show(journal: &Journal, entry: &Entry, lines: &mut Lines) {
+    let state = if journal.is_owned(entry) { "in use" } else { "left behind" };
+    lines.say(format_args!("{}  {state}, process {}", entry.id, entry.owner.pid));
+    entry.steps.iter().for_each(|step| lines.say(format_args!("  {step}")));
+    if entry.steps.is_empty() {
+        lines.say("  nothing was changed");
+    }
 }
 
 /// True if all of the entry is as it was.
-fn undo(journal: &Journal, entry: Entry) -> anyhow::Result<bool> {
+fn undo(journal: &Journal, entry: Entry, lines: &mut Lines) -> anyhow::Result<bool> {
     let id = entry.id.clone();
     let mut whole = true;
+    if entry.steps.is_empty() {
+        lines.say(format_args!("{id}: removed; nothing was changed"));
+    }
     for (step, outcome) in entry.finish(journal.proc())? {
         match outcome {
-            Reverted::Done => println!("{id}: undone: {step}"),
-            Reverted::LeftAlone(why) => println!("{id}: left alone: {step}: {why}"),
+            Reverted::Done => lines.say(format_args!("{id}: undone: {step}")),
+            Reverted::LeftAlone(why) => lines.say(format_args!("{id}: left alone: {step}: {why}")),
             Reverted::Failed(why) => {
                 complain(&anyhow!("{id}: {step} could not be undone: {why}; it stays in the journal"));
                 whole = false;

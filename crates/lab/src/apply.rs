@@ -6,18 +6,17 @@
 //!                     gone, or so already: passed over, and said             refused: all steps are taken back
 //!                     neither old nor new: out of date, nothing is changed
 //! ```
-//! In: typed changes, never strings that something executes. A thread is named by id and start time; one that started after
-//! the report was written is another thread, whatever its id.
+//! In: typed changes, never strings that something executes. A thread is named by id, start time and name: one that differs
+//! in any of them is another thread, and one whose start time nobody read is not changed.
 
 use crate::Error;
 use crate::journal::pin::{self, Pin, Pinned, Scope};
+use crate::journal::value::{holding, holds_already, is_taken};
 use crate::journal::{Entry, Owner, Step, polling, thread};
+use base::change::ThreadId;
+use base::shell::printable;
 use base::{Change, CpuSet};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
-
-/// Seconds that a boot time may be off: `/proc/stat` gives it in whole seconds, and clocks are set.
-const SLACK: Duration = Duration::from_secs(2);
 
 /// Where a host's files lie.
 #[derive(Debug, Clone)]
@@ -43,39 +42,32 @@ impl Host {
         Self { proc: root.join("proc"), sys: root.join("sys") }
     }
 
-    /// Reads what holds now and says which steps make `change`; `written` is when it was proposed.
+    /// Reads what holds now and says which steps make `change`.
     ///
     /// # Errors
-    /// If the host has neither the value that the change starts from nor the one it sets, if what holds cannot be read, or
-    /// if the change is of a kind that is not made on a running host.
-    pub fn prepare(&self, change: &Change, written: Option<SystemTime>) -> Result<Prepared, Error> {
+    /// If the host has neither the value that the change starts from nor the one it sets, if what holds cannot be read, if
+    /// a thread's start time is not in the change, or if the change is of a kind that is not made on a running host.
+    pub fn prepare(&self, change: &Change) -> Result<Prepared, Error> {
         let from = change.from();
         match change {
             Change::TaskAffinity { thread, cpus, .. } => {
                 let wanted = list(cpus)?;
+                // The kernel lists CPUs that are offline in a thread's mask, and leaves them out where it is asked for it.
+                let from = from.as_deref().map(list).transpose()?.map(|from| self.online(from).to_string());
                 self.task(
-                    thread.tid,
-                    written,
-                    |tid| {
-                        let now = thread::affinity(tid)?;
-                        Ok((
-                            now.to_string(),
-                            wanted.to_string(),
-                            from.as_deref().map(list).transpose()?.map(|from| from.to_string()),
-                        ))
-                    },
+                    thread,
+                    |tid| Ok((thread::affinity(tid)?.to_string(), wanted.to_string(), from.clone())),
                     |thread, name, old, new| Step::TaskAffinity { thread, name, old, new },
                 )
             }
             Change::TaskPolicy { thread, to, .. } => self.task(
-                thread.tid,
-                written,
+                thread,
                 |tid| Ok((thread::policy(tid)?, to.clone(), from.clone())),
                 |thread, name, old, new| Step::TaskPolicy { thread, name, old, new },
             ),
             Change::SysfsWrite { path, to, .. } => {
                 let path = inside(&self.sys, path)?;
-                let now = read(&path)?;
+                let now = holding(&read(&path)?).to_owned();
                 let what = path.display().to_string();
                 if is_cpuset(&path) {
                     // The kernel spells lists in its own way; an empty one takes the CPUs of the group above.
@@ -84,7 +76,10 @@ impl Host {
                     let needed = needed(&what, plain(&now), list(to)?.to_string(), from.as_deref().map(plain))?;
                     return Ok(needed.map(|(old, new)| Step::CpuList { path, old, new }));
                 }
-                Ok(needed(&what, now, to.clone(), from)?.map(|(old, new)| Step::SysfsWrite { path, old, new }))
+                // The kernel has words of its own for what was written.
+                let from = from.map(|from| if is_taken(&path, &from, &now) { now.clone() } else { from });
+                let to = if holds_already(&path, to, &now) { now.clone() } else { to.clone() };
+                Ok(needed(&what, now, to, from)?.map(|(old, new)| Step::SysfsWrite { path, old, new }))
             }
             Change::IrqAffinity { irq, cpus, .. } => {
                 let path = self.proc.join("irq").join(irq.to_string()).join("smp_affinity_list");
@@ -111,36 +106,43 @@ impl Host {
         }
     }
 
+    /// Those of `cpus` that are online; all of them where the kernel does not say.
+    fn online(&self, cpus: CpuSet) -> CpuSet {
+        let online = read(&self.sys.join("devices/system/cpu/online")).ok().and_then(|text| CpuSet::parse(&text));
+        online.map(|online| cpus.and(&online)).filter(|left| !left.is_empty()).unwrap_or(cpus)
+    }
+
     /// The steps of a change of a thread, which may have ended.
     fn task(
         &self,
-        tid: i32,
-        written: Option<SystemTime>,
+        meant: &ThreadId,
         sides: impl Fn(u32) -> Result<(String, String, Option<String>), Error>,
         step: impl Fn(Owner, String, String, String) -> Step,
     ) -> Result<Prepared, Error> {
+        let tid = meant.tid;
         let number = u32::try_from(tid).map_err(|_| Error::Unable(format!("{tid} is no thread id")))?;
+        let Some(started) = meant.start_ticks else {
+            return Err(Error::Unable(format!(
+                "nobody read when thread {tid} started, so it may be another thread by now: it is not changed"
+            )));
+        };
         let Ok(thread) = Owner::of(&self.proc, number) else {
             return Ok(Prepared::PassedOver(format!("thread {tid} has ended; there is nothing to change")));
         };
-        if written.is_some_and(|written| self.started(thread).is_some_and(|started| started > written + SLACK)) {
-            return Ok(Prepared::PassedOver(format!(
-                "thread {tid} started after this was proposed: it is another thread, and is left alone"
-            )));
-        }
         let name = read(&self.proc.join(number.to_string()).join("comm")).unwrap_or_default();
+        let another = |how: String| {
+            Ok(Prepared::PassedOver(format!("thread {tid} {how}: it is another thread, and is left alone")))
+        };
+        if thread.start_ticks != started {
+            return another("did not start when the one that was meant started".to_owned());
+        }
+        // A program that is replaced (execve(2)) keeps id and start time.
+        if let Some(meant) = meant.comm.as_ref().filter(|meant| **meant != name) {
+            return another(format!("is called {}, and the one that was meant {}", printable(&name), printable(meant)));
+        }
         let (now, to, from) = sides(number)?;
-        let needed = needed(&format!("thread {tid} ({name})"), now, to, from)?;
+        let needed = needed(&format!("thread {tid} ({})", printable(&name)), now, to, from)?;
         Ok(needed.map(|(old, new)| step(thread, name, old, new)))
-    }
-
-    /// When a thread started, by the wall clock.
-    fn started(&self, thread: Owner) -> Option<SystemTime> {
-        let stat = std::fs::read_to_string(self.proc.join("stat")).ok()?;
-        let booted = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
-        let ticks_per_second = rustix::param::clock_ticks_per_second();
-        let since_boot = Duration::from_millis(thread.start_ticks.saturating_mul(1_000) / ticks_per_second.max(1));
-        Some(SystemTime::UNIX_EPOCH + Duration::from_secs(booted) + since_boot)
     }
 }
 

@@ -9,7 +9,6 @@ use base::Change;
 use base::recording::Recording;
 use serde_json::Value;
 use std::path::Path;
-use std::time::SystemTime;
 
 /// A report is some megabytes at most; a file this long is something else.
 const MOST_BYTES: u64 = 256 << 20;
@@ -25,8 +24,6 @@ pub struct Proposal {
     pub changes: Vec<Change>,
     /// What it names for a person to type.
     pub fix: Vec<String>,
-    /// When it was proposed, where that was not just now.
-    pub written: Option<SystemTime>,
 }
 
 impl Proposal {
@@ -35,10 +32,9 @@ impl Proposal {
         match from {
             Some(file) if is_report(file) => Self::in_report(id, file),
             Some(path) => {
-                let written = path.metadata().and_then(|about| about.modified()).ok();
                 let recording = Recording::open(path)?;
                 let title = recording.title();
-                Ok(Self { written, ..Self::in_answers(id, recording, &title)? })
+                Self::in_answers(id, recording, &title)
             }
             None => {
                 // Kept until the answer is there: facts are read from it as they are asked for.
@@ -58,7 +54,7 @@ impl Proposal {
             .into_iter()
             .nth(at)
             .map_or_else(Default::default, |finding| (finding.title, finding.changes, finding.fix));
-        Ok(Self { title, changes, fix, written: None })
+        Ok(Self { title, changes, fix })
     }
 
     fn in_report(id: &str, file: &Path) -> anyhow::Result<Self> {
@@ -85,7 +81,6 @@ impl Proposal {
             title: words(&finding["title"]).unwrap_or_default(),
             changes,
             fix: list(finding, "fix").iter().filter_map(words).collect(),
-            written: Some(about.modified()?),
         })
     }
 }

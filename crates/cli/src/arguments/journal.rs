@@ -1,14 +1,22 @@
 //! Where changes of this host are written down.
 
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use lab::journal::{DEFAULT_DIRECTORY, Journal};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The journal that all commands share which change something.
 #[derive(Args)]
 pub struct JournalPlace {
     /// Where changes of this host are noted before they are made
-    #[arg(long = "journal", value_name = "DIR", default_value = DEFAULT_DIRECTORY, env = "KVMSCOPE_JOURNAL")]
+    #[arg(
+        long = "journal",
+        value_name = "DIR",
+        default_value = DEFAULT_DIRECTORY,
+        env = "KVMSCOPE_JOURNAL",
+        value_parser = OsStringValueParser::new().map(place)
+    )]
     directory: PathBuf,
 }
 
@@ -17,4 +25,9 @@ impl JournalPlace {
     pub fn journal(&self) -> Journal {
         Journal::new(&self.directory, "/proc")
     }
+}
+
+/// A variable that is set to nothing is one that is not set, as shells have it.
+fn place(text: OsString) -> PathBuf {
+    if text.is_empty() { DEFAULT_DIRECTORY.into() } else { text.into() }
 }

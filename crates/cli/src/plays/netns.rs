@@ -140,7 +140,7 @@ impl Play<'_> {
         let host = Host::at(self.proc.parent().unwrap_or(Path::new("/")));
         let mut steps = Vec::new();
         for change in changes {
-            match host.prepare(change, None)? {
+            match host.prepare(change)? {
                 Prepared::Steps(more) => steps.extend(more),
                 Prepared::PassedOver(why) => (self.say)(&why),
             }

@@ -59,7 +59,7 @@ impl Place {
 }
 
 fn moved(sleeper: &Running, from: &str, cpus: &str) -> Value {
-    json!({"type": "TaskAffinity", "tid": sleeper.0.id(), "cpus": cpus, "from": from})
+    crate::moved(sleeper.0.id(), from, cpus)
 }
 
 fn until(what: &str, mut done: impl FnMut() -> bool) {

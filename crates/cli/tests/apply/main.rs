@@ -4,7 +4,7 @@ mod killed;
 mod libvirt;
 mod trial;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Child, Command, Output};
 
@@ -38,9 +38,19 @@ fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
+/// The change that moves a thread, which is named as a snapshot names it.
+fn moved(pid: u32, from: &str, cpus: &str) -> Value {
+    let about = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap();
+    let stat = about("stat");
+    let (_, behind_name) = stat.rsplit_once(')').unwrap();
+    let started: u64 = behind_name.split_whitespace().nth(19).unwrap().parse().unwrap(); // field 22, proc_pid_stat(5)
+    json!({"type": "TaskAffinity", "tid": pid, "start_ticks": started, "comm": about("comm").trim_end(), "cpus": cpus,
+        "from": from})
+}
+
 /// A report with one finding that moves `pid` from `from` to `cpus`.
 fn report(directory: &Path, pid: u32, from: &str, cpus: &str) -> String {
-    let changes = json!([{"type": "TaskAffinity", "tid": pid, "cpus": cpus, "from": from}]);
+    let changes = json!([moved(pid, from, cpus)]);
     let finding = json!({"id": "PLC-TEST@sleep", "title": "a test", "changes": changes, "fix": [], "undo": []});
     let path = directory.join("report.json");
     std::fs::write(&path, json!({"sections": [{"findings": [finding]}]}).to_string()).unwrap();

@@ -106,7 +106,13 @@ fn a_policy_is_tried() {
     }
     let threads = [busy(), busy(), busy()];
     let pid = threads[0].0.id();
-    let place = Place::new(&[json!({"type": "TaskPolicy", "tid": pid, "to": "idle", "from": "other"})]);
+    let mut change = crate::moved(pid, "", "");
+    change.as_object_mut().unwrap().extend([
+        ("type".to_owned(), json!("TaskPolicy")),
+        ("to".to_owned(), json!("idle")),
+        ("from".to_owned(), json!("other")),
+    ]);
+    let place = Place::new(&[change]);
     let told = place.trial();
     assert!(told.contains("modelled: nothing: the model knows"), "{told}");
     let holds = || {
@@ -131,7 +137,7 @@ fn what_somebody_else_sets_meanwhile_is_said_and_left() {
         assert!(taskset.args(["-cp", cpus, &pid]).stdout(Stdio::null()).status().unwrap().success());
     };
     set(&all);
-    let place = Place::new(&[json!({"type": "TaskAffinity", "tid": thread.0.id(), "cpus": "0", "from": all})]);
+    let place = Place::new(&[crate::moved(thread.0.id(), &all, "0")]);
     let report = place.report().display().to_string();
     let arguments = ["apply", "PLC-TEST@x", "--from", &report, "--yes", "--trial", "1"];
     let holds = || {

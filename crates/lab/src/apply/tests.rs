@@ -31,7 +31,15 @@ fn end(sleeper: Sleeper) {
 }
 
 fn affinity(tid: i32, cpus: &str, from: Option<&str>) -> Change {
-    Change::TaskAffinity { thread: tid.into(), cpus: cpus.into(), from: from.map(str::to_owned) }
+    Change::TaskAffinity { thread: known(tid), cpus: cpus.into(), from: from.map(str::to_owned) }
+}
+
+/// A thread of this machine as a snapshot knows it.
+fn known(tid: i32) -> ThreadId {
+    let proc = Path::new("/proc");
+    let comm = read(&proc.join(tid.to_string()).join("comm")).unwrap();
+    let start_ticks = Owner::of(proc, tid as u32).unwrap().start_ticks;
+    ThreadId { tid, start_ticks: Some(start_ticks), comm: Some(comm) }
 }
 
 fn steps(prepared: Prepared) -> Vec<Step> {
@@ -50,13 +58,13 @@ fn a_thread_is_moved_and_moved_back_by_whoever_finds_the_entry() {
         return println!("skipped: moving a thread: this machine lets us use one CPU");
     };
     let directory = tempfile::tempdir().unwrap();
-    let journal = Journal::new(directory.path(), "/proc");
+    let journal = Journal::new(directory.path().join("journal"), "/proc");
     let change = affinity(sleeper.tid, &first.to_string(), Some(&all.to_string()));
-    let planned = steps(host.prepare(&change, Some(SystemTime::now())).unwrap());
+    let planned = steps(host.prepare(&change).unwrap());
     let mut entry = journal.begin("apply").unwrap();
     assert!(make(&mut entry, &planned, &host.proc).unwrap().is_empty());
     assert_eq!(thread::affinity(sleeper.tid as u32).unwrap().to_string(), first.to_string());
-    assert!(matches!(host.prepare(&change, None).unwrap(), Prepared::PassedOver(why) if why.contains("already")));
+    assert!(matches!(host.prepare(&change).unwrap(), Prepared::PassedOver(why) if why.contains("already")));
     drop(entry); // as if killed here
     let found = journal.entries().unwrap().remove(0).unwrap();
     assert!(found.finish(&host.proc).unwrap().iter().all(|(_, reverted)| *reverted == Reverted::Done));
@@ -74,13 +82,18 @@ fn a_thread_that_ended_is_said_and_one_of_the_same_number_is_left_alone() {
     assert!(step.make(&host.proc).is_err(), "another thread of that number was touched");
     assert!(matches!(step.revert(&host.proc), Reverted::LeftAlone(why) if why.contains("ended")));
     assert_eq!(thread::affinity(living.tid as u32).unwrap().to_string(), all);
-    // A proposal older than the thread cannot have meant it.
-    let old = SystemTime::now() - Duration::from_secs(100 * 365 * 86_400);
-    let prepared = host.prepare(&affinity(living.tid, "0", None), Some(old)).unwrap();
-    assert!(matches!(prepared, Prepared::PassedOver(why) if why.contains("another thread")));
-    let tid = living.tid;
+    let meant = known(living.tid);
+    let prepare = |thread: ThreadId| host.prepare(&Change::TaskAffinity { thread, cpus: "0".into(), from: None });
+    let earlier = ThreadId { start_ticks: Some(1), ..meant.clone() };
+    let renamed = ThreadId { comm: Some("other".into()), ..meant.clone() };
+    for another in [earlier, renamed] {
+        let prepared = prepare(another).unwrap();
+        assert!(matches!(prepared, Prepared::PassedOver(why) if why.contains("another thread")));
+    }
+    let unknown = prepare(living.tid.into()).unwrap_err().to_string();
+    assert!(unknown.contains("it is not changed"), "{unknown}");
     end(living);
-    let prepared = host.prepare(&affinity(tid, "0", None), None).unwrap();
+    let prepared = prepare(meant).unwrap();
     assert!(matches!(prepared, Prepared::PassedOver(why) if why.contains("has ended")));
 }
 
@@ -88,14 +101,16 @@ fn a_thread_that_ended_is_said_and_one_of_the_same_number_is_left_alone() {
 fn a_thread_that_ends_on_the_way_does_not_cost_the_other_steps() {
     let host = Host::at(Path::new("/"));
     let directory = tempfile::tempdir().unwrap();
-    let knob = directory.path().join("knob");
+    let knob = directory.path().join("sys/knob");
+    fs::create_dir(directory.path().join("sys")).unwrap();
     fs::write(&knob, "1").unwrap();
     let sleeper = sleeper();
     let thread = Owner::of(&host.proc, sleeper.tid as u32).unwrap();
     end(sleeper);
     let gone = Step::TaskAffinity { thread, name: "x".into(), old: "0".into(), new: "0".into() };
     let write = Step::SysfsWrite { path: knob.clone(), old: "1".into(), new: "2".into() };
-    let mut entry = Journal::new(directory.path().join("journal"), "/proc").begin("apply").unwrap();
+    let journal = Journal::new(directory.path().join("journal"), "/proc").of_host(directory.path());
+    let mut entry = journal.begin("apply").unwrap();
     assert_eq!(make(&mut entry, &[gone, write], &host.proc).unwrap().len(), 1);
     assert_eq!(fs::read_to_string(&knob).unwrap(), "2");
     entry.finish(&host.proc).unwrap();
@@ -110,14 +125,49 @@ fn a_proposal_that_is_out_of_date_changes_nothing() {
     fs::create_dir_all(list.parent().unwrap()).unwrap();
     fs::write(&list, "0-1\n").unwrap();
     let change = |from: &str| Change::IrqAffinity { irq: 9, cpus: "1".into(), from: Some(from.into()) };
-    let error = host.prepare(&change("3"), None).unwrap_err().to_string();
+    let error = host.prepare(&change("3")).unwrap_err().to_string();
     assert!(error.contains("interrupt 9 has 0-1") && error.contains("kvmscope check"), "{error}");
     // The same set in another spelling is the same set.
-    let planned = steps(host.prepare(&change("0,1"), None).unwrap());
+    let planned = steps(host.prepare(&change("0,1")).unwrap());
     planned[0].make(&host.proc).unwrap();
     assert_eq!(fs::read_to_string(&list).unwrap(), "1");
     assert_eq!(planned[0].revert(&host.proc), Reverted::Done);
     assert_eq!(fs::read_to_string(&list).unwrap(), "0-1");
+}
+
+/// A tree with one file below `/sys`, and the host that has it.
+fn tree(path: &str, text: &str) -> (tempfile::TempDir, Host, PathBuf) {
+    let tree = tempfile::tempdir().unwrap();
+    let file = tree.path().join("sys").join(path);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, text).unwrap();
+    let host = Host::at(tree.path());
+    (tree, host, file)
+}
+
+#[test]
+fn a_choice_is_read_as_the_word_in_brackets_and_written_back_as_that_word() {
+    let path = "kernel/mm/transparent_hugepage/enabled";
+    let (_tree, host, file) = tree(path, "always [madvise] never\n");
+    let change = |from: &str| Change::SysfsWrite { path: path.into(), to: "always".into(), from: Some(from.into()) };
+    let planned = steps(host.prepare(&change("madvise")).unwrap());
+    assert!(host.prepare(&change("never")).is_err(), "neither the old nor the new value");
+    fs::write(&file, "[always] madvise never\n").unwrap(); // as the kernel shows it once it is written
+    assert!(planned[0].holds(&host.proc));
+    assert_eq!(planned[0].revert(&host.proc), Reverted::Done);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "madvise");
+}
+
+#[test]
+fn nx_huge_pages_reads_as_a_flag_after_auto() {
+    let path = "module/kvm/parameters/nx_huge_pages";
+    let (_tree, host, file) = tree(path, "Y\n");
+    let change = Change::SysfsWrite { path: path.into(), to: "auto".into(), from: Some("force".into()) };
+    let planned = steps(host.prepare(&change).unwrap());
+    fs::write(&file, "N\n").unwrap(); // what kvm answers once `auto` was written on a processor that is not affected
+    assert!(planned[0].holds(&host.proc));
+    assert_eq!(planned[0].revert(&host.proc), Reverted::Done);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "Y");
 }
 
 #[test]
@@ -125,18 +175,18 @@ fn a_path_out_of_sys_is_refused_and_so_is_what_cannot_be_undone() {
     let host = Host::at(Path::new("/nonexistent"));
     for path in ["../etc/passwd", "/etc/passwd"] {
         let change = Change::SysfsWrite { path: path.into(), to: "x".into(), from: None };
-        assert!(host.prepare(&change, None).unwrap_err().to_string().contains("no path below"));
+        assert!(host.prepare(&change).unwrap_err().to_string().contains("no path below"));
     }
     let module = Change::ModuleOption { module: "kvm".into(), parameter: "x".into(), to: "1".into(), from: None };
-    assert!(host.prepare(&module, None).unwrap_err().to_string().contains("modprobe"));
+    assert!(host.prepare(&module).unwrap_err().to_string().contains("modprobe"));
 }
 
 #[test]
 fn a_policy_is_set_and_put_back() {
     let sleeper = sleeper();
     let host = Host::at(Path::new("/"));
-    let change = Change::TaskPolicy { thread: sleeper.tid.into(), to: "batch".into(), from: Some("other".into()) };
-    let planned = steps(host.prepare(&change, None).unwrap());
+    let change = Change::TaskPolicy { thread: known(sleeper.tid), to: "batch".into(), from: Some("other".into()) };
+    let planned = steps(host.prepare(&change).unwrap());
     planned[0].make(&host.proc).unwrap();
     assert_eq!(thread::policy(sleeper.tid as u32).unwrap(), "batch");
     assert_eq!(planned[0].revert(&host.proc), Reverted::Done);

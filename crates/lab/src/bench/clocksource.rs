@@ -80,7 +80,7 @@ mod tests {
         std::fs::write(directory.join("available_clocksource"), "tsc hpet acpi_pm\n").unwrap();
         let current = directory.join("current_clocksource");
         std::fs::write(&current, "tsc\n").unwrap();
-        let journal = Journal::new(tree.path().join("journal"), "/proc");
+        let journal = Journal::new(tree.path().join("journal"), "/proc").of_host(tree.path());
         (tree, current, journal)
     }
 

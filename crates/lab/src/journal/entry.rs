@@ -1,17 +1,20 @@
 //! One entry: who changes what, on disk before it is changed.
 
+use super::boot::boot_id;
+use super::directory::Directory;
 use super::owner::Owner;
+use super::reach::Reach;
 use super::step::{Reverted, Step};
 use crate::Error;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
 
 /// What one run of a command has changed or was about to change.
 ///
 /// Dropping it keeps the file: what was changed is then still there, and `kvmscope undo` reverts it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct Entry {
     /// Its name, and the name of its file.
     pub id: String,
@@ -21,40 +24,98 @@ pub struct Entry {
     pub owner: Owner,
     /// The changes, in the order in which they were made.
     pub steps: Vec<Step>,
-    #[serde(skip)]
-    path: PathBuf,
+    /// The boot in which they were made, where the kernel says it.
+    boot_id: Option<String>,
+    directory: Arc<Directory>,
+    reach: Reach,
+}
+
+/// The same in its file.
+#[derive(Serialize, Deserialize)]
+struct Noted<'a> {
+    id: Cow<'a, str>,
+    command: Cow<'a, str>,
+    /// Entries of earlier versions have none.
+    #[serde(default)]
+    boot_id: Option<Cow<'a, str>>,
+    owner: Owner,
+    steps: Cow<'a, [Step]>,
+}
+
+impl Noted<'_> {
+    /// What the bytes of entry `id` say, as far as they stay within reach.
+    fn of(bytes: &[u8], id: &str, reach: &Reach) -> Result<Self, Error> {
+        let refuse = |why: String| {
+            Error::Unable(format!(
+                "journal entry {id} is none of this version ({why}): nothing of it is undone; read what it names, put that \
+                 back and remove the file"
+            ))
+        };
+        let noted: Self = serde_json::from_slice(bytes).map_err(|error| refuse(error.to_string()))?;
+        if noted.id != id {
+            return Err(refuse("it bears another name".to_owned()));
+        }
+        noted.steps.iter().try_for_each(|step| reach.allow(id, step)).map_err(|error| refuse(error.to_string()))?;
+        Ok(noted)
+    }
+}
+
+/// The steps that the bytes of entry `id` would undo on the host below `root`: each one within the places that commands of
+/// this program change.
+///
+/// # Errors
+/// If they are no entry, or name anything else.
+pub fn steps_in(bytes: &[u8], id: &str, root: &Path) -> Result<Vec<Step>, Error> {
+    Ok(Noted::of(bytes, id, &Reach { root: root.to_owned() })?.steps.into_owned())
 }
 
 impl Entry {
-    pub(super) fn create(directory: &Path, command: &str, owner: Owner) -> Result<Self, Error> {
+    pub(super) fn create(
+        directory: Arc<Directory>,
+        reach: Reach,
+        command: &str,
+        owner: Owner,
+        proc: &Path,
+    ) -> Result<Self, Error> {
         // Several entries of one process get a number each; no other process has our pid.
         let names = (0..).map(|number: u32| format!("{command}-{}-{number}", owner.pid));
-        let free = |id: &String| !directory.join(format!("{id}.json")).exists();
+        let free = |id: &String| !directory.has(&file_name(id));
         let id = names.into_iter().find(free).unwrap_or_else(|| format!("{command}-{}", owner.pid));
-        let path = directory.join(format!("{id}.json"));
-        let entry = Self { id, command: command.to_owned(), owner, steps: Vec::new(), path };
+        let command = command.to_owned();
+        let entry = Self { id, command, owner, steps: Vec::new(), boot_id: boot_id(proc), directory, reach };
         entry.write()?;
         Ok(entry)
     }
 
-    pub(super) fn read(path: &Path) -> Result<Self, Error> {
-        let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
-        let entry: Self = serde_json::from_slice(&bytes).map_err(|error| {
-            let path = path.display();
-            Error::Unable(format!(
-                "{path} is no journal entry of this version ({error}); look what it names, put that back and remove it"
-            ))
-        })?;
-        Ok(Self { path: path.to_owned(), ..entry })
+    /// The entry in the file `name`.
+    pub(super) fn read(directory: Arc<Directory>, reach: Reach, name: &str) -> Result<Self, Error> {
+        let id = name.trim_end_matches(FILE_NAME_END);
+        let bytes = directory.read(name)?;
+        let noted = Noted::of(&bytes, id, &reach)?;
+        Ok(Self {
+            id: id.to_owned(),
+            command: noted.command.into_owned(),
+            owner: noted.owner,
+            steps: noted.steps.into_owned(),
+            boot_id: noted.boot_id.map(Cow::into_owned),
+            directory,
+            reach,
+        })
     }
 
     /// Notes a change that is about to be made; on return it survives a crash.
     ///
     /// # Errors
-    /// If the entry cannot be written: then the change must not be made.
+    /// If the entry cannot be written, or could not be undone: then the change must not be made.
     pub fn intend(&mut self, step: Step) -> Result<(), Error> {
+        self.reach.allow(&self.id, &step)?;
         self.steps.push(step);
         self.write()
+    }
+
+    /// True if it was made in the present boot; `None` if it does not say, or the kernel does not.
+    pub(super) fn is_of_this_boot(&self, proc: &Path) -> Option<bool> {
+        Some(self.boot_id.as_ref()? == &boot_id(proc)?)
     }
 
     /// Reverts all steps, last first, and removes the entry if none of them failed.
@@ -65,18 +126,25 @@ impl Entry {
     pub fn finish(mut self, proc: &Path) -> Result<Vec<(Step, Reverted)>, Error> {
         let mut outcomes = Vec::new();
         let mut failed = Vec::new();
+        let of_this_boot = self.is_of_this_boot(proc);
         while let Some(step) = self.steps.pop() {
-            let reverted = step.revert(proc);
+            let reverted = match of_this_boot {
+                Some(false) if !step.outlives_boot() => {
+                    Reverted::LeftAlone("the host was rebooted since, which ended it".to_owned())
+                }
+                None if step.names_process() => Reverted::LeftAlone(
+                    "the entry does not record the boot that its process id belongs to, so it may be another's"
+                        .to_owned(),
+                ),
+                _ => step.revert(proc),
+            };
             if matches!(reverted, Reverted::Failed(_)) {
                 failed.push(step.clone());
             }
             outcomes.push((step, reverted));
         }
         if failed.is_empty() {
-            // One that was killed while it wrote has left this, too.
-            let _ = std::fs::remove_file(self.beside());
-            std::fs::remove_file(&self.path).map_err(|error| Error::io(&self.path, error))?;
-            sync_directory(&self.path)?;
+            self.directory.remove(&file_name(&self.id))?;
         } else {
             failed.reverse();
             self.steps = failed;
@@ -85,32 +153,22 @@ impl Entry {
         Ok(outcomes)
     }
 
-    /// Writes beside, makes durable, renames, makes the name durable: whole or not at all.
     fn write(&self) -> Result<(), Error> {
-        let beside = self.beside();
-        let written = self.write_beside(&beside);
-        if written.is_err() {
-            // On a full disk what is there of it takes the place that the next try needs.
-            let _ = std::fs::remove_file(&beside);
-        }
-        written
-    }
-
-    fn beside(&self) -> PathBuf {
-        self.path.with_extension("new")
-    }
-
-    fn write_beside(&self, beside: &Path) -> Result<(), Error> {
-        let io = |error| Error::io(&self.path, error);
-        let text = serde_json::to_string_pretty(self).map_err(|error| io(error.into()))?;
-        let mut file = File::create(beside).map_err(io)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(io)?;
-        std::fs::rename(beside, &self.path).map_err(io)?;
-        sync_directory(&self.path)
+        let noted = Noted {
+            id: Cow::Borrowed(&self.id),
+            command: Cow::Borrowed(&self.command),
+            boot_id: self.boot_id.as_deref().map(Cow::Borrowed),
+            owner: self.owner,
+            steps: Cow::Borrowed(&self.steps),
+        };
+        let text = serde_json::to_vec_pretty(&noted).map_err(|error| Error::Unable(format!("journal: {error}")))?;
+        self.directory.write(&file_name(&self.id), &text)
     }
 }
 
-fn sync_directory(path: &Path) -> Result<(), Error> {
-    let directory = path.parent().unwrap_or(path);
-    File::open(directory).and_then(|open| open.sync_all()).map_err(|error| Error::io(directory, error))
+/// How the names of entries' files end.
+const FILE_NAME_END: &str = ".json";
+
+fn file_name(id: &str) -> String {
+    format!("{id}{FILE_NAME_END}")
 }

@@ -4,11 +4,13 @@
 
 use super::network::{self, Nic};
 use super::owner::Owner;
-use super::pin::Pin;
+use super::pin::{Pin, Scope};
 use super::polling;
 use super::thread;
+use super::value::{holding, is_taken};
 use crate::Error;
 use base::CpuSet;
+use base::shell::printable;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -49,11 +51,6 @@ pub enum Step {
     LttngSession {
         /// Its name.
         name: String,
-    },
-    /// A file was made; it is removed.
-    File {
-        /// The file.
-        path: PathBuf,
     },
     /// A thread was moved to other CPUs; it is moved back, if it is still the same thread.
     TaskAffinity {
@@ -137,8 +134,8 @@ impl Step {
     /// If it was refused, or taken in part.
     pub fn make(&self, proc: &Path) -> Result<(), Error> {
         match self {
-            Step::SysfsWrite { path, new, .. } => write_and_read(path, new, |now| now == new),
-            Step::CpuList { path, new, .. } => write_and_read(path, new, |now| same_cpus(now, new)),
+            Step::SysfsWrite { path, new, .. } => write_and_read(path, new, |now| is_taken(path, new, now)),
+            Step::CpuList { path, new, .. } => write_and_read(path, new, |now| same_cpus(new, now)),
             Step::TaskAffinity { thread, name, new, .. } => {
                 same_thread(*thread, name, proc)?;
                 thread::set_affinity(thread.pid, &cpus(new)?)
@@ -153,10 +150,13 @@ impl Step {
         }
     }
 
-    /// True if both change the same thing, from and to whatever.
+    /// True if both change the same thing, from and to whatever, and whatever a thread was called when.
     pub fn is_of_same(&self, other: &Self) -> bool {
         let thing = |step: &Self| {
             let mut thing = step.clone();
+            if let Step::TaskAffinity { name, .. } | Step::TaskPolicy { name, .. } = &mut thing {
+                name.clear();
+            }
             if let Step::SysfsWrite { old, new, .. }
             | Step::CpuList { old, new, .. }
             | Step::TaskAffinity { old, new, .. }
@@ -175,6 +175,16 @@ impl Step {
         thing(self) == thing(other)
     }
 
+    /// True if a reboot leaves what was changed: what libvirt and Open vSwitch keep in files of their own.
+    pub(super) fn outlives_boot(&self) -> bool {
+        matches!(self, Step::Pin { pin: Pin { scope: Scope::Config, .. }, .. } | Step::PmdMask { .. })
+    }
+
+    /// True if the step is about a process or thread, by its id.
+    pub(super) fn names_process(&self) -> bool {
+        matches!(self, Step::Process(_)) || self.thread().is_some()
+    }
+
     /// The thread that the step changes, if it changes one.
     pub fn thread(&self) -> Option<Owner> {
         match self {
@@ -187,7 +197,7 @@ impl Step {
     pub fn holds(&self, proc: &Path) -> bool {
         let text = |path: &PathBuf| std::fs::read_to_string(path).map(|now| now.trim_end().to_owned());
         match self {
-            Step::SysfsWrite { path, new, .. } => text(path).is_ok_and(|now| now == *new),
+            Step::SysfsWrite { path, new, .. } => text(path).is_ok_and(|now| is_taken(path, new, holding(&now))),
             Step::CpuList { path, new, .. } => text(path).is_ok_and(|now| same_cpus(&now, new)),
             Step::TaskAffinity { thread, new, .. } => {
                 !thread.is_alive(proc) || thread::affinity(thread.pid).is_ok_and(|now| CpuSet::parse(new) == Some(now))
@@ -205,7 +215,7 @@ impl Step {
     pub fn revert(&self, proc: &Path) -> Reverted {
         match self {
             Step::TracefsInstance { path } => of(again(|| std::fs::remove_dir(path))),
-            Step::SysfsWrite { path, old, new } => write_back(path, old, new, |now, was| now == was),
+            Step::SysfsWrite { path, old, new } => write_back(path, old, new, |was, now| is_taken(path, was, now)),
             Step::CpuList { path, old, new } => write_back(path, old, new, same_cpus),
             Step::TaskAffinity { thread, old, new, .. } => match (cpus(old), cpus(new)) {
                 (Ok(old), Ok(new)) => {
@@ -229,36 +239,42 @@ impl Step {
             Step::NicMoved { nic, namespace } => network::move_back(nic, namespace),
             Step::Process(owner) => end(*owner, proc),
             Step::LttngSession { name } => destroy_session(name),
-            Step::File { path } => of(std::fs::remove_file(path)),
         }
     }
 }
 
 impl fmt::Display for Step {
+    /// Names stand without control characters, which a thread may have in its own.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Step::TracefsInstance { path } => write!(out, "tracing instance {}", path.display()),
+            Step::TracefsInstance { path } => write!(out, "tracing instance {}", printed(path)),
             Step::SysfsWrite { path, old, new } | Step::CpuList { path, old, new } => {
-                write!(out, "{}: {old} -> {new}", path.display())
+                write!(out, "{}: {} -> {}", printed(path), printable(old), printable(new))
             }
             Step::TaskAffinity { thread, name, old, new } => {
-                write!(out, "thread {} ({name}): CPUs {old} -> {new}", thread.pid)
+                write!(out, "thread {} ({}): CPUs {old} -> {new}", thread.pid, printable(name))
             }
             Step::TaskPolicy { thread, name, old, new } => {
-                write!(out, "thread {} ({name}): policy {old} -> {new}", thread.pid)
+                write!(out, "thread {} ({}): policy {old} -> {new}", thread.pid, printable(name))
             }
-            Step::Pin { pin, old, new, .. } => write!(out, "{pin}: CPUs {old} -> {new}"),
+            Step::Pin { pin, old, new, .. } => write!(out, "{}: CPUs {old} -> {new}", printable(&pin.to_string())),
             Step::PmdMask { old, new } => {
                 let words = |cpus: &String| if cpus.is_empty() { "no mask".to_owned() } else { format!("CPUs {cpus}") };
                 write!(out, "polling threads of Open vSwitch: {} -> {}", words(old), words(new))
             }
-            Step::NetNamespace { name } => write!(out, "network namespace {name}"),
-            Step::NicMoved { nic, namespace } => write!(out, "NIC {} in namespace {namespace}", nic.name),
+            Step::NetNamespace { name } => write!(out, "network namespace {}", printable(name)),
+            Step::NicMoved { nic, namespace } => {
+                write!(out, "NIC {} in namespace {}", printable(&nic.name), printable(namespace))
+            }
             Step::Process(owner) => write!(out, "process {}", owner.pid),
-            Step::LttngSession { name } => write!(out, "LTTng session {name}"),
-            Step::File { path } => write!(out, "file {}", path.display()),
+            Step::LttngSession { name } => write!(out, "LTTng session {}", printable(name)),
         }
     }
+}
+
+/// A path without control characters.
+fn printed(path: &Path) -> String {
+    printable(&path.to_string_lossy()).into_owned()
 }
 
 fn of(outcome: std::io::Result<()>) -> Reverted {
@@ -289,22 +305,24 @@ fn same_cpus(one: &str, other: &str) -> bool {
 }
 
 fn same_thread(thread: Owner, name: &str, proc: &Path) -> Result<(), Error> {
-    let gone = || Error::Unable(format!("thread {} ({name}) has ended meanwhile", thread.pid));
+    let gone = || Error::Unable(format!("thread {} ({}) has ended meanwhile", thread.pid, printable(name)));
     thread.is_alive(proc).then_some(()).ok_or_else(gone)
 }
 
 fn write_and_read(path: &Path, new: &str, taken: impl Fn(&str) -> bool) -> Result<(), Error> {
     std::fs::write(path, new).map_err(|error| Error::io(path, error))?;
-    let now = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
-    let refused = || Error::Unable(format!("{}: {new} was written and it is {}", path.display(), now.trim_end()));
-    taken(now.trim_end()).then_some(()).ok_or_else(refused)
+    let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
+    let now = holding(&text);
+    let refused = || Error::Unable(format!("{}: {new} was written and it is {now}", printed(path)));
+    taken(now).then_some(()).ok_or_else(refused)
 }
 
+/// Writes `old` again if `new` still holds; `same` compares what was written with what is read.
 fn write_back(path: &Path, old: &str, new: &str, same: impl Fn(&str, &str) -> bool) -> Reverted {
     match std::fs::read_to_string(path) {
-        Ok(now) if same(now.trim_end(), old) => Reverted::Done,
-        Ok(now) if !same(now.trim_end(), new) => {
-            Reverted::LeftAlone(format!("it is {} now, and we had written {new}", now.trim_end()))
+        Ok(now) if same(old, holding(&now)) => Reverted::Done,
+        Ok(now) if !same(new, holding(&now)) => {
+            Reverted::LeftAlone(format!("it is {} now, and we had written {new}", printable(holding(&now))))
         }
         // To write nothing is no write: an empty value is set by an empty line.
         Ok(_) => of(std::fs::write(path, if old.is_empty() { "\n" } else { old })),

@@ -1,0 +1,35 @@
+//! Lines on stdout of commands that change a host.
+//!
+//! A reader that goes away, or a disk that is full, must not end such a command between two changes: the first error is
+//! kept, nothing more is written, and the command says so when the host is as it should be.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+/// What has been said, and whether it could be.
+#[derive(Debug, Default)]
+pub struct Lines {
+    failed: Option<io::Error>,
+}
+
+impl Lines {
+    /// Says a line.
+    pub fn say(&mut self, line: impl Display) {
+        if self.failed.is_none() {
+            self.failed = writeln!(io::stdout(), "{line}").err();
+        }
+    }
+
+    /// Ends what is said.
+    ///
+    /// # Errors
+    /// If something could not be written; a reader that went away has seen enough, which is no error.
+    pub fn end(self) -> anyhow::Result<()> {
+        match self.failed {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(anyhow::anyhow!("what was done could not be printed: {error}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+use super::*;
+use std::fs;
+
+/// A journal beside a host whose `/sys` is `directory/sys`.
+fn journal(directory: &Path) -> Journal {
+    Journal::new(directory.join("journal"), "/proc").of_host(directory)
+}
+
+/// A file of that host.
+fn knob(directory: &Path, value: &str) -> PathBuf {
+    fs::create_dir_all(directory.join("sys")).unwrap();
+    let knob = directory.join("sys/knob");
+    fs::write(&knob, value).unwrap();
+    knob
+}
+
+/// Puts other bytes in the place of the only entry.
+fn rewrite(directory: &Path, from: &str, to: &str) {
+    let file = fs::read_dir(directory.join("journal")).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains(from), "{text}");
+    fs::write(&file, text.replace(from, to)).unwrap();
+}
+
+/// As another process would find it: the entry was dropped without being finished.
+fn left_behind(directory: &Path, step: Step) -> Entry {
+    let mut entry = journal(directory).begin("record").unwrap();
+    entry.intend(step).unwrap();
+    drop(entry);
+    journal(directory).entries().unwrap().remove(0).unwrap()
+}
+
+#[test]
+fn an_unfinished_entry_is_found_again_and_reverted_from_last_to_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let knob = knob(directory.path(), "3\n");
+    let mut entry = journal(directory.path()).begin("apply").unwrap();
+    for (old, new) in [("1", "2"), ("2", "3")] {
+        entry.intend(Step::SysfsWrite { path: knob.clone(), old: old.into(), new: new.into() }).unwrap();
+    }
+    drop(entry);
+    let found = journal(directory.path()).entries().unwrap().remove(0).unwrap();
+    assert!(journal(directory.path()).is_owned(&found), "this process still runs");
+    assert!(found.finish(Path::new("/proc")).unwrap().iter().all(|(_, done)| *done == Reverted::Done));
+    assert_eq!(fs::read_to_string(&knob).unwrap(), "1");
+    assert!(journal(directory.path()).entries().unwrap().is_empty());
+}
+
+#[test]
+fn a_value_that_somebody_else_changed_meanwhile_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let knob = knob(directory.path(), "9\n");
+    let step = Step::SysfsWrite { path: knob.clone(), old: "1".into(), new: "2".into() };
+    let outcome = left_behind(directory.path(), step).finish(Path::new("/proc")).unwrap();
+    assert!(matches!(&outcome[0].1, Reverted::LeftAlone(why) if why.contains('9')), "{outcome:?}");
+    assert_eq!(fs::read_to_string(&knob).unwrap(), "9\n");
+}
+
+#[test]
+fn an_owner_with_another_start_time_is_dead() {
+    let this = Owner::this(Path::new("/proc")).unwrap();
+    assert!(this.is_alive(Path::new("/proc")));
+    assert!(!Owner { start_ticks: this.start_ticks + 1, ..this }.is_alive(Path::new("/proc")));
+}
+
+#[test]
+fn a_process_is_ended_only_if_it_is_the_one_that_was_started() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let owner = Owner::of(Path::new("/proc"), child.id()).unwrap();
+    let other = Owner { start_ticks: owner.start_ticks + 1, ..owner };
+    let outcome = left_behind(directory.path(), Step::Process(other)).finish(Path::new("/proc")).unwrap();
+    assert_eq!(outcome[0].1, Reverted::Done);
+    assert!(child.try_wait().unwrap().is_none(), "a process of the same number was spared");
+    left_behind(directory.path(), Step::Process(owner)).finish(Path::new("/proc")).unwrap();
+    assert!(!child.wait().unwrap().success());
+}
+
+#[test]
+fn what_is_no_entry_is_said_and_does_not_hide_the_others() {
+    let directory = tempfile::tempdir().unwrap();
+    left_behind(directory.path(), Step::TracefsInstance { path: directory.path().join("instances/kvmscope-1") });
+    let foreign = directory.path().join("journal/0.json");
+    fs::write(&foreign, r#"{"id":"0","command":"x","owner":{"pid":1,"start_ticks":1},"steps":[{"run":"rm"}]}"#)
+        .unwrap();
+    let entries = journal(directory.path()).entries().unwrap();
+    assert_eq!(entries.iter().filter(|entry| entry.is_err()).count(), 1);
+    assert!(entries.iter().any(|entry| entry.as_ref().is_ok_and(|entry| entry.command == "record")));
+}
+
+#[test]
+fn an_entry_of_another_boot_ends_no_process_and_changes_no_value() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut child, knob) =
+        (std::process::Command::new("sleep").arg("60").spawn().unwrap(), knob(directory.path(), "2"));
+    let process = Step::Process(Owner::of(Path::new("/proc"), child.id()).unwrap());
+    let write = Step::SysfsWrite { path: knob.clone(), old: "1".into(), new: "2".into() };
+    let boot = boot::boot_id(Path::new("/proc")).unwrap();
+    for step in [&process, &write] {
+        drop(left_behind(directory.path(), step.clone()));
+        rewrite(directory.path(), &boot, "0f0f0f0f-0000-4000-8000-000000000000");
+        let entry = journal(directory.path()).entries().unwrap().remove(0).unwrap();
+        assert!(!journal(directory.path()).is_owned(&entry), "the owner is of another boot");
+        let outcome = entry.finish(Path::new("/proc")).unwrap();
+        assert!(matches!(&outcome[0].1, Reverted::LeftAlone(why) if why.contains("rebooted")), "{outcome:?}");
+    }
+    // One that does not say of which boot it is may still put back values, which it compares first.
+    for (step, done) in [(process, false), (write, true)] {
+        drop(left_behind(directory.path(), step));
+        rewrite(directory.path(), &format!("\"{boot}\""), "null");
+        let outcome =
+            journal(directory.path()).entries().unwrap().remove(0).unwrap().finish(Path::new("/proc")).unwrap();
+        assert_eq!(outcome[0].1 == Reverted::Done, done, "{outcome:?}");
+    }
+    assert_eq!(fs::read_to_string(&knob).unwrap(), "1");
+    assert!(child.try_wait().unwrap().is_none(), "a process was ended that may be another's");
+    assert!(journal(directory.path()).entries().unwrap().is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_journal_that_others_may_write_is_not_obeyed() {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("journal");
+    let mode = |path: &Path, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let why = |journal: &Journal| journal.entries().unwrap_err().to_string();
+    drop(journal(directory.path()).begin("record").unwrap());
+    assert_eq!(place.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    let file = fs::read_dir(&place).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    mode(&place, 0o777);
+    assert!(why(&journal(directory.path())).contains("may be written by others"));
+    assert!(journal(directory.path()).begin("record").is_err());
+    mode(&place, 0o755);
+    mode(&file, 0o666);
+    let entries = journal(directory.path()).entries().unwrap();
+    assert!(entries[0].as_ref().is_err_and(|error| error.to_string().contains("may be written by others")));
+    mode(&file, 0o600);
+    symlink(&place, directory.path().join("link")).unwrap();
+    assert!(why(&Journal::new(directory.path().join("link"), "/proc")).contains("no link"));
+    if rustix::process::geteuid().is_root() {
+        chown(&file, Some(65_534), None).unwrap();
+        let entries = journal(directory.path()).entries().unwrap();
+        assert!(entries[0].as_ref().is_err_and(|error| error.to_string().contains("belongs to user 65534")));
+        chown(&place, Some(65_534), None).unwrap();
+        assert!(why(&journal(directory.path())).contains("belongs to user 65534"));
+    } else {
+        println!("skipped: files of another owner: only root can make them");
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_is_said_and_keeps_nobody_waiting() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(journal(directory.path()).begin("record").unwrap());
+    let place = directory.path().join("journal");
+    let fifo = place.join("record-1-0.json");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", place.join("record-2-0.json")).unwrap();
+    let entries = journal(directory.path()).entries().unwrap();
+    let said: Vec<String> = entries.iter().filter_map(|entry| entry.as_ref().err().map(ToString::to_string)).collect();
+    assert_eq!((entries.len(), said.len()), (3, 2), "{said:?}");
+    assert!(said.iter().any(|error| error.contains("no regular file")), "{said:?}");
+    assert!(said.iter().any(|error| error.contains("is a link")), "{said:?}");
+}
+
+#[test]
+fn what_a_killed_writer_left_is_removed_once_it_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(journal(directory.path()).begin("record").unwrap());
+    let place = directory.path().join("journal");
+    let (gone, works) = ("record-999999999-0.0a0a.new", format!("record-{}-7.0b0b.new", std::process::id()));
+    for name in [gone, "record-999999999-0.new", &works] {
+        fs::write(place.join(name), "{").unwrap();
+    }
+    assert_eq!(journal(directory.path()).sweep().unwrap(), [gone, "record-999999999-0.new"]);
+    assert!(place.join(works).exists() && !place.join(gone).exists());
+}
+
+#[test]
+fn a_thread_that_was_renamed_is_the_same_thread() {
+    let step = |name: &str, pid| Step::TaskAffinity {
+        thread: Owner { pid, start_ticks: 1 },
+        name: name.into(),
+        old: "0".into(),
+        new: "1".into(),
+    };
+    assert!(step("a", 7).is_of_same(&step("b", 7)));
+    assert!(!step("a", 7).is_of_same(&step("a", 8)));
+}
+
+#[test]
+fn names_are_printed_without_their_control_characters() {
+    let (thread, name) = (Owner { pid: 7, start_ticks: 1 }, "\u{1b}[31mEVIL\u{7}".to_owned());
+    let step = Step::TaskAffinity { thread, name, old: "0".into(), new: "1".into() };
+    assert_eq!(step.to_string(), "thread 7 (\\u{1b}[31mEVIL\\u{7}): CPUs 0 -> 1");
+}
