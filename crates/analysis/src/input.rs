@@ -49,6 +49,8 @@ pub struct Options {
     pub vm_map: Vec<(i32, String)>,
     /// Symbols of machines, over what their traces carry.
     pub symbols: Vec<Given>,
+    /// How tables rank their rows for people.
+    pub ranking: crate::flow::ranking::Ranking,
     /// Show every feature of every machine, not only those with a finding.
     pub all_features: bool,
     /// What placements are for, and what stays as it is.

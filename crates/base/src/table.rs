@@ -62,7 +62,7 @@ pub enum Cell {
 }
 
 /// How a table is shown to people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shown {
     /// Heading in a few words.
     pub title: String,
@@ -72,6 +72,10 @@ pub struct Shown {
     pub most_rows: usize,
     /// The column whose share of its own total is drawn as a bar, if any.
     pub bar: Option<String>,
+    /// The column whose largest value comes first for people; `None`: the order of the rows.
+    pub largest_first: Option<String>,
+    /// Shown before the figures of its section: it gives the overview.
+    pub leads: bool,
 }
 
 impl Column {
@@ -88,6 +92,18 @@ impl Column {
     /// A value column.
     pub fn value(name: &str, unit: &'static str, kind: ColumnType) -> Self {
         Self { name: name.to_owned(), unit, kind, key: false }
+    }
+}
+
+impl Cell {
+    /// A number to rank and compare by; what is no number, or missing, is the smallest.
+    pub fn size(&self) -> f64 {
+        match self {
+            Cell::U64(value) => *value as f64,
+            Cell::I64(value) => *value as f64,
+            Cell::F64(value) if value.is_finite() => *value,
+            Cell::F64(_) | Cell::Missing | Cell::Text(_) | Cell::Bool(_) => f64::NEG_INFINITY,
+        }
     }
 }
 
@@ -147,8 +163,33 @@ impl Table {
         self.columns.iter().position(|column| column.name == name)
     }
 
+    /// Rows in the order in which people see them. Programs get them in the order of `rows`, whatever people see first.
+    pub fn shown_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        let largest_first = self.shown.as_ref().and_then(|shown| shown.largest_first.as_deref());
+        if let Some(column) = largest_first.and_then(|name| self.column(name)) {
+            order.sort_by(|a, b| self.rows[*b][column].size().total_cmp(&self.rows[*a][column].size()));
+        }
+        order
+    }
+
     /// The cell at `row` in the column called `name`.
     pub fn cell(&self, row: usize, name: &str) -> Option<&Cell> {
         self.rows.get(row)?.get(self.column(name)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_see_the_largest_first_and_equals_in_the_order_of_rows() {
+        let mut table = Table::new("any", vec![Column::key("name"), Column::value("total_ns", "ns", ColumnType::U64)]);
+        let rows = [("a", Some(5)), ("b", None), ("c", Some(9)), ("d", Some(5))];
+        rows.into_iter().for_each(|(name, total)| table.push(vec![name.into(), total.map(Cell::U64).into()]));
+        assert_eq!(table.shown_order(), [0, 1, 2, 3]);
+        table.shown = Some(Shown { largest_first: Some("total_ns".into()), ..Shown::default() });
+        assert_eq!(table.shown_order(), [2, 0, 3, 1]);
     }
 }

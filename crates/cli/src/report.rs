@@ -5,6 +5,7 @@
 //! directory, or are put together by `--part`.
 
 mod html;
+mod ranking;
 
 use crate::arguments::{FailOn, Narrow, Recordings, SymbolFiles};
 use crate::exit::{Exit, WrongUse, complain};
@@ -17,6 +18,7 @@ use base::recording::Recording;
 use base::{Problem, Section};
 use clap::{Args, Parser};
 use html::HtmlOptions;
+use ranking::RankingOptions;
 use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -29,6 +31,7 @@ use std::path::{Path, PathBuf};
     kvmscope report --json trace.dat | jq '.sections[].tables.exits'\n  \
     kvmscope report --part L0=host.dat --part L1=guest.dat --symbols L1=System.map\n  \
     kvmscope report --from 1.5 --to 2 --vm web --vcpu 0 trace.dat\n  \
+    kvmscope report --by reason --sort p99 --top 10 trace.dat\n  \
     kvmscope report --html out.html trace.dat\n  \
     kvmscope report --fail-on high trace.dat\n\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as --fail-on.")]
@@ -51,6 +54,8 @@ pub struct Report {
     no_progress: bool,
     #[command(flatten)]
     narrow: Narrow,
+    #[command(flatten)]
+    ranking: RankingOptions,
     #[command(flatten)]
     symbols: SymbolFiles,
     #[command(flatten)]
@@ -81,7 +86,8 @@ struct Answered {
 impl Report {
     /// Answers all questions about all recordings.
     pub fn run(&self) -> anyhow::Result<Exit> {
-        let options = Options { symbols: self.symbols.read()?, ..self.narrow.options()? };
+        let ranking = self.ranking.ranking();
+        let options = Options { symbols: self.symbols.read()?, ranking, ..self.narrow.options()? };
         let wanted = self.recordings.wanted();
         if self.csv.is_some() && wanted.len() > 1 {
             bail!(WrongUse("--csv writes the tables of one recording; name one PATH".to_owned()));

@@ -32,7 +32,11 @@ fn same_numbers(page: &str, section: &Value) -> usize {
         let names: Vec<&str> =
             json["columns"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
         let shown = between(rest, "data-column=\"", "\"");
-        for (row, cells) in between(rest, "<tr", "</tr>").into_iter().skip(1).enumerate() {
+        for (place, cells) in between(rest, "<tr", "</tr>").into_iter().skip(1).enumerate() {
+            // People see ranked tables in another order; such a row carries its place in the JSON.
+            let (attributes, _) = cells.split_once('>').unwrap();
+            let ranked = attributes.split_once("data-row=\"").and_then(|(_, rest)| rest.split_once('"'));
+            let row = ranked.map_or(place, |(row, _)| row.parse().unwrap());
             for (cell, column) in between(cells, "<td", "</td>").into_iter().zip(&shown) {
                 let place = names.iter().position(|name| name == column).unwrap();
                 let wanted = &json["rows"][row][place];

@@ -31,7 +31,7 @@ use crate::text;
 use analysis::flow::timeline::Drawn;
 use base::recording::Emulator;
 use base::timeline::Timeline;
-use base::{Finding, Section, Severity, number};
+use base::{Finding, Section, Severity, Table, number};
 use data::Data;
 use escape::Safe;
 use std::fmt::Write as _;
@@ -198,17 +198,21 @@ fn answer(section: &Section, out: &mut String) -> std::fmt::Result {
 
 /// Figures and tables; where several questions were answered, those of which.
 fn numbers(section: &Section, several: bool, out: &mut String) -> std::fmt::Result {
+    let leads = |table: &&Table| table.shown.as_ref().is_some_and(|shown| shown.leads);
+    if section.tables.iter().any(|table| leads(&table)) {
+        out.push_str("<div class=\"tables\">\n");
+        section.tables.iter().filter(leads).try_for_each(|table| table::render(section.id, table, out))?;
+        out.push_str("</div>\n");
+    }
     for figure in &section.figures {
         figure::render(section.id, figure, out)?;
     }
-    if section.tables.iter().all(|table| table.shown.is_none()) {
+    if section.tables.iter().all(|table| table.shown.is_none() || leads(&table)) {
         return Ok(());
     }
     let of = if several { section.question } else { "" };
     writeln!(out, "<div class=\"tables\">\n<h2>Numbers <span class=\"quiet\">{}</span></h2>", Safe(of))?;
-    for table in &section.tables {
-        table::render(section.id, table, out)?;
-    }
+    section.tables.iter().filter(|table| !leads(table)).try_for_each(|table| table::render(section.id, table, out))?;
     out.write_str("</div>\n")
 }
 

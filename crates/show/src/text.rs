@@ -1,8 +1,9 @@
 //! Sections for people at a terminal.
 //!
 //! In: Sections, problems of the input, and a [`Page`]. Out: text no wider than the page, except commands and paths,
-//! which stay whole so that they can be pasted. Order: facts about the recording, the answer as a paragraph, findings,
-//! figures, tables, what is unknown, what was damaged, what to do next. Colour only repeats what words and order say.
+//! which stay whole so that they can be pasted. Order: facts about the recording and the answer as a paragraph, of each
+//! section; the findings of all sections, worst first; figures, tables and what is unknown, of each section; what was
+//! damaged, what to do next. Colour only repeats what words and order say.
 
 mod figure;
 mod finding;
@@ -12,7 +13,7 @@ mod points;
 mod table;
 mod topology;
 
-use base::{Problem, Section, Unknown, number};
+use base::{Finding, Problem, Section, Table, Unknown, number};
 use line::{Lines, heading};
 use paint::{Paint, Role};
 
@@ -48,19 +49,31 @@ const MOST_PROBLEMS: usize = 12;
 pub fn render(sections: &[Section], problems: &[Problem], page: &Page) -> String {
     let page = Page { width: page.width.max(NARROWEST), ..*page };
     let mut out = Lines::new(page);
+    let several = sections.len() > 1;
     for section in sections {
-        if sections.len() > 1 {
-            out.gap();
-            heading(section.question, "", &mut out);
+        if several {
+            question(section, &mut out);
         }
-        render_section(section, &mut out);
+        render_answer(section, &mut out);
+    }
+    render_findings(sections, &mut out);
+    for section in sections {
+        if several && has_details(section) {
+            question(section, &mut out);
+        }
+        render_details(section, &mut out);
     }
     render_problems(problems, &mut out);
     render_next(sections, &mut out);
     out.into_text()
 }
 
-fn render_section(section: &Section, out: &mut Lines) {
+fn question(section: &Section, out: &mut Lines) {
+    out.gap();
+    heading(section.question, "", out);
+}
+
+fn render_answer(section: &Section, out: &mut Lines) {
     out.gap();
     let prose = out.page.width.min(WIDEST_PROSE);
     for about in &section.about {
@@ -70,19 +83,34 @@ fn render_section(section: &Section, out: &mut Lines) {
         out.gap();
         out.wrapped("", "", &section.summary, prose);
     }
-    if !section.findings.is_empty() {
-        out.gap();
-        heading("FINDINGS", "", out);
-        for finding in &section.findings {
-            finding::render(finding, out);
-        }
+}
+
+/// The findings of all sections in one list, worst first: a reader acts on the worst, whichever question found it. Equal
+/// ones keep the order of their sections.
+fn render_findings(sections: &[Section], out: &mut Lines) {
+    let mut findings: Vec<&Finding> = sections.iter().flat_map(|section| &section.findings).collect();
+    if findings.is_empty() {
+        return;
     }
-    for figure in &section.figures {
-        figure::render(figure, out);
-    }
-    for table in &section.tables {
-        table::render(table, out);
-    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    out.gap();
+    heading("FINDINGS", "", out);
+    let room = finding::label_room(&findings);
+    findings.iter().for_each(|finding| finding::render(finding, room, out));
+}
+
+fn has_details(section: &Section) -> bool {
+    !section.figures.is_empty()
+        || !section.unknown.is_empty()
+        || section.tables.iter().any(|table| table.shown.is_some())
+}
+
+/// Tables that give the overview, figures, the other tables, and what is not known.
+fn render_details(section: &Section, out: &mut Lines) {
+    let leads = |table: &&Table| table.shown.as_ref().is_some_and(|shown| shown.leads);
+    section.tables.iter().filter(leads).for_each(|table| table::render(table, out));
+    section.figures.iter().for_each(|figure| figure::render(figure, out));
+    section.tables.iter().filter(|table| !leads(table)).for_each(|table| table::render(table, out));
     render_unknown(&section.unknown, out);
 }
 

@@ -197,7 +197,7 @@ pub fn table(changed: &[Changed]) -> Table {
         title: "What tests cost, medians of launches".to_owned(),
         columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
         most_rows: 60,
-        bar: None,
+        ..Shown::default()
     });
     table
 }
@@ -247,7 +247,8 @@ pub fn fingerprint(differences: &[(String, String, String)]) -> Table {
         table.push(vec![name.as_str().into(), before.as_str().into(), after.as_str().into()]);
     }
     let columns = ["name", "before", "after"].map(|name| (name.to_owned(), name.to_owned())).into();
-    table.shown = Some(Shown { title: "What the benches do not share".to_owned(), columns, most_rows: 40, bar: None });
+    table.shown =
+        Some(Shown { title: "What the benches do not share".to_owned(), columns, most_rows: 40, ..Shown::default() });
     table
 }
 

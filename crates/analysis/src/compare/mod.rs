@@ -143,7 +143,8 @@ pub fn table(mut changed: Vec<Changed>) -> Table {
             ratio.verdict().name().into(),
         ]);
     }
-    table.shown = Some(Shown { title: "What changed".to_owned(), columns: headings, most_rows: 30, bar: None });
+    table.shown =
+        Some(Shown { title: "What changed".to_owned(), columns: headings, most_rows: 30, ..Shown::default() });
     table
 }
 

@@ -7,13 +7,19 @@ use crate::shared::state::{STATES, State};
 use base::Figure;
 use base::figure::{Bar, BarGroup, Drawing};
 use base::number::percent;
+use std::cmp::Reverse;
 
 /// Bars of each vCPU's states, longest first.
 pub fn where_the_time_went(measure: &Measures<'_>) -> Option<Figure> {
     if measure.vcpus.is_empty() {
         return None;
     }
-    let groups = measure.vcpus.iter().map(|vcpu| group(measure, vcpu)).collect();
+    let mut vcpus = measure.vcpus.clone();
+    if measure.is_of_many() {
+        // Only the first are drawn in a terminal: those that lose most.
+        vcpus.sort_by_key(|vcpu| Reverse(vcpu.sums.ns_where(State::is_overhead)));
+    }
+    let groups = vcpus.iter().map(|vcpu| group(measure, vcpu)).collect();
     let most = (0..STATES).max_by_key(|index| measure.state_ns(|state| state.index() == *index)).unwrap_or(0);
     let state = State::of_index(most);
     let share = measure.state_ns(|other| other == state) as f64 / measure.wall_ns.max(1) as f64;

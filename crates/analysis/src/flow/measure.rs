@@ -1,12 +1,16 @@
 //! The model becomes the numbers that tables, findings and sentences share.
 
-use super::model::{ChainSums, ExitSums, Flow, PartFlow, Vcpu};
+use super::model::{ChainSums, ExitSums, Flow, PartFlow, Sums, Vcpu};
 use crate::Options;
 use crate::shared::details::Detail;
 use crate::shared::reasons::{Class, Isa, Reason};
 use crate::shared::state::{Lv, State};
 use base::{Histogram, Level};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// The ledgers of so many vCPUs can be read one by one: about a screen of 50 lines. More need an overview first.
+const FEW_VCPUS: usize = 4;
 
 /// The numbers of one trace.
 pub struct Measures<'f> {
@@ -145,11 +149,19 @@ impl<'f> Measures<'f> {
 
     /// Time of all vCPUs in states for which `wanted` holds.
     pub fn state_ns(&self, wanted: impl Fn(State) -> bool) -> u64 {
-        let states = |vcpu: &&Vcpu| -> u64 {
-            let all = vcpu.sums.states_ns.iter().enumerate();
-            all.filter(|(index, _)| wanted(State::of_index(*index))).map(|(_, ns)| ns).sum()
-        };
-        self.vcpus.iter().map(states).sum()
+        self.vcpus.iter().map(|vcpu| vcpu.sums.ns_where(&wanted)).sum()
+    }
+
+    /// The vCPUs of each VM, in the order of names.
+    pub fn by_vm(&self) -> BTreeMap<&'f str, Vec<&'f Vcpu>> {
+        let mut vms: BTreeMap<&str, Vec<&Vcpu>> = BTreeMap::new();
+        self.vcpus.iter().for_each(|vcpu| vms.entry(&vcpu.vm).or_default().push(vcpu));
+        vms
+    }
+
+    /// True if the vCPUs are too many to be read one by one.
+    pub fn is_of_many(&self) -> bool {
+        self.vcpus.len() > FEW_VCPUS
     }
 
     /// The instruction set most exits name.
@@ -221,6 +233,12 @@ impl PartFlow {
     pub fn level_of(&self, level: Lv) -> Level {
         super::states::level_of(self.level, level)
     }
+}
+
+/// The state of overhead in which most time went, and how much.
+pub fn worst_state(sums: &Sums) -> Option<(State, u64)> {
+    let states = sums.states_ns.iter().enumerate().map(|(index, ns)| (State::of_index(index), *ns));
+    states.filter(|(state, ns)| state.is_overhead() && *ns > 0).max_by_key(|(_, ns)| *ns)
 }
 
 /// A sequence of exits as people write it: each reason once, with how often, in the order of first occurrence.

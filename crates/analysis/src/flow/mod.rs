@@ -21,6 +21,7 @@ pub mod live;
 pub mod measure;
 pub mod model;
 pub mod profile;
+pub mod ranking;
 pub mod rules;
 pub mod section;
 mod states;

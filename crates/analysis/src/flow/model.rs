@@ -258,6 +258,12 @@ impl Sums {
         self.states_ns[state.index()]
     }
 
+    /// Time in all states for which `wanted` holds.
+    pub fn ns_where(&self, wanted: impl Fn(State) -> bool) -> u64 {
+        let states = self.states_ns.iter().enumerate();
+        states.filter(|(index, _)| wanted(State::of_index(*index))).map(|(_, ns)| ns).sum()
+    }
+
     /// Time in all states.
     pub fn wall_ns(&self) -> u64 {
         self.states_ns.iter().sum()

@@ -5,7 +5,8 @@
 //! would not be noticed.
 
 use super::checks::{
-    aligned, apic, ept_storm, halt_poll, level_conflicts, lost, preempted, shadow, stale, timer, userspace, vgif, vls,
+    aligned, apic, ept_storm, halt_poll, ipi, level_conflicts, lost, pause, preempted, shadow, stale, timer, userspace,
+    vgif, vls,
 };
 use super::measure::Measures;
 use crate::shared::Hit;
@@ -50,6 +51,36 @@ pub const RULES: &[Rule] = &[
         source: "arch/x86/kvm/svm/svm.c (vgif), Linux 6.12; AMD APM vol. 2, 15.33.2 Virtualizing STGI and CLGI",
     },
     Rule {
+        id: "FLW-PAUSE",
+        check: pause,
+        why: "A PAUSE exit means that the guest spun longer than KVM's window (4,096 cycles) for a lock. With more runnable \
+              vCPUs than CPUs the lock's holder is often preempted, and the waiters burn the CPU that it needs. KVM then \
+              yields to another vCPU of the VM.",
+        fix: &[
+            "kvmscope check   # who shares CPUs: pin vCPUs apart, or give the VM fewer vCPUs",
+            "grep . /sys/module/kvm_intel/parameters/ple_* /sys/module/kvm_amd/parameters/pause_filter_*   # the window",
+        ],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "kvm_vcpu_on_spin in virt/kvm/kvm_main.c, ple_window in arch/x86/kvm/vmx/vmx.c and pause_filter_count in \
+                 arch/x86/kvm/svm/svm.c, Linux 6.12; Intel SDM vol. 3, 25.1.3 PAUSE-loop exiting",
+    },
+    Rule {
+        id: "FLW-IPI",
+        check: ipi,
+        why: "Each write of the interrupt command register exits unless the hardware virtualizes IPIs (Intel IPI \
+              virtualization, AMD AVIC), and the target vCPU is kicked or woken. Frequent wake-ups between a guest's vCPUs \
+              are the usual cause.",
+        fix: &[
+            "perf stat -a -e irq_vectors:reschedule_entry,irq_vectors:call_function_entry -- sleep 5   # in the guest: which IPIs",
+            "cat /sys/module/kvm_intel/parameters/enable_ipiv /sys/module/kvm_amd/parameters/avic   # at L0: Y where virtualized",
+        ],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "kvm_apic_send_ipi in arch/x86/kvm/lapic.c, enable_ipiv in arch/x86/kvm/vmx/vmx.c (since 6.0), avic in \
+                 arch/x86/kvm/svm/avic.c, Linux 6.12",
+    },
+    Rule {
         id: "FLW-APIC",
         check: apic,
         why: "The guest works its local APIC, and this hardware or setting does not let it do so without an exit.",
@@ -61,8 +92,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-TIMER",
         check: timer,
-        why: "Each time the guest arms its timer it writes TSC_DEADLINE or TMICT, which exits even with APICv. Fewer \
-              timers, or fewer ticks of idle vCPUs, are the cure; the host has no setting for it.",
+        why: "Each time the guest arms its timer it writes TSC_DEADLINE or TMICT, which exits even with APICv; on Intel \
+              each expiry exits as well (VMX preemption timer). Fewer timers, or fewer ticks of idle vCPUs, are the cure; \
+              the host has no setting for it.",
         fix: &["perf record -e timer:hrtimer_start -ag -- sleep 5 && perf report   # in the guest: who arms timers"],
         undo: &[],
         needs: Needs::Nothing,

@@ -157,6 +157,7 @@ fn summary(measure: &Measures<'_>, findings: &[Finding]) -> String {
     } else {
         sentences.push(plain_sentence(measure));
     }
+    sentences.extend(worst_vm_sentence(measure));
     let worst = findings.iter().find(|finding| finding.rule == "FLW-PREEMPT");
     if let Some(finding) = worst {
         sentences.push(format!("{}.", finding.title));
@@ -268,6 +269,35 @@ fn plain_sentence(measure: &Measures<'_>) -> String {
         thousands(measure.exits),
         list(&top)
     )
+}
+
+/// A VM stands out if its vCPUs lose this many times the share of time that all vCPUs lose.
+const STANDS_OUT: f64 = 2.0;
+
+/// Of many vCPUs, the VM whose vCPUs lose most time, if it stands out.
+fn worst_vm_sentence(measure: &Measures<'_>) -> Option<String> {
+    let vms = measure.by_vm();
+    if !measure.is_of_many() || vms.len() < 2 {
+        return None;
+    }
+    let sum = |vcpus: &[&Vcpu], of: fn(&Vcpu) -> u64| vcpus.iter().map(|vcpu| of(vcpu)).sum::<u64>();
+    let overhead_ns = |vcpus: &[&Vcpu]| sum(vcpus, |vcpu| vcpu.sums.ns_where(State::is_overhead));
+    let (vm, vcpus) = vms.iter().max_by_key(|(_, vcpus)| overhead_ns(vcpus))?;
+    let (lost_ns, wall_ns) = (overhead_ns(vcpus), sum(vcpus, |vcpu| vcpu.sums.wall_ns()));
+    let exits = sum(vcpus, |vcpu| vcpu.sums.exit_count());
+    let share = lost_ns as f64 / wall_ns.max(1) as f64;
+    let usual = measure.state_ns(State::is_overhead) as f64 / measure.wall_ns.max(1) as f64;
+    (lost_ns > 0 && share >= STANDS_OUT * usual).then(|| {
+        format!(
+            "Of {} the one with the most overhead is {vm}: its {} spent {} of {} time in KVM, in the VMM or runnable \
+             without a CPU, over {}.",
+            many(vms.len() as u64, "VM"),
+            if vcpus.len() == 1 { "vCPU".to_owned() } else { format!("{} vCPUs", vcpus.len()) },
+            percent(share),
+            if vcpus.len() == 1 { "its" } else { "their" },
+            many(exits, "exit")
+        )
+    })
 }
 
 /// What the trace cannot tell, as amounts.

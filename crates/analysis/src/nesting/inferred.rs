@@ -75,7 +75,7 @@ pub fn table(model: &Model) -> Table {
         let columns = [("level", "level"), ("said", "says"), ("from", "because")];
         let columns = columns.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into();
         let title = "What this guest tells of the level below".to_owned();
-        table.shown = Some(Shown { title, columns, most_rows: 20, bar: None });
+        table.shown = Some(Shown { title, columns, most_rows: 20, ..Shown::default() });
     }
     table
 }

@@ -118,5 +118,5 @@ fn known_first(rows: &mut [Vec<Cell>], unknown: impl Fn(&[Cell]) -> bool, shown:
 
 fn shown(title: &str, columns: &[(&str, &str)]) -> Option<Shown> {
     let columns = columns.iter().map(|(name, heading)| ((*name).to_owned(), (*heading).to_owned())).collect();
-    Some(Shown { title: title.to_owned(), columns, most_rows: ALL_ROWS, bar: None })
+    Some(Shown { title: title.to_owned(), columns, most_rows: ALL_ROWS, ..Shown::default() })
 }

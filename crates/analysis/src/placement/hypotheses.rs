@@ -158,7 +158,7 @@ pub fn table(model: &Model) -> Table {
         title: "Explanations that are left".to_owned(),
         columns: columns.iter().map(|(name, heading)| ((*name).to_owned(), (*heading).to_owned())).collect(),
         most_rows: 10,
-        bar: None,
+        ..Shown::default()
     });
     table
 }

@@ -8,7 +8,7 @@ const TEXT: ColumnType = ColumnType::Text;
 
 fn shown(title: &str, columns: &[(&str, &str)], most_rows: usize) -> Option<Shown> {
     let columns = columns.iter().map(|(name, heading)| ((*name).to_owned(), (*heading).to_owned())).collect();
-    Some(Shown { title: title.to_owned(), columns, most_rows, bar: None })
+    Some(Shown { title: title.to_owned(), columns, most_rows, ..Shown::default() })
 }
 
 /// Every thread of a VM: where it may run, what it ran, what it waited.

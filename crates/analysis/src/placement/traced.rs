@@ -151,7 +151,7 @@ fn table(waits: &[Wait]) -> Table {
         title: "Who took the CPU (by the trace)".to_owned(),
         columns: headings.iter().map(|(name, heading)| ((*name).to_owned(), (*heading).to_owned())).collect(),
         most_rows: 10,
-        bar: None,
+        ..Shown::default()
     });
     table
 }

@@ -129,6 +129,18 @@ const PLAIN: [State; 10] = [
 pub const STATES: usize = 2 * LEVELS + PLAIN.len();
 
 impl State {
+    /// True if the thread could have run, and had no CPU.
+    pub fn is_waiting(self) -> bool {
+        matches!(self, State::Preempted | State::WakeDelay)
+    }
+
+    /// True if the thread wanted to run and no guest code ran: the host worked on its exits or interrupts, or it waited.
+    /// Polling is not, because the guest had halted.
+    pub fn is_overhead(self) -> bool {
+        let on_cpu = matches!(self, State::Handling(_) | State::Userspace | State::Irq | State::Softirq | State::Nmi);
+        on_cpu || self.is_waiting()
+    }
+
     /// Position in arrays of [`STATES`] entries.
     #[inline]
     pub fn index(self) -> usize {

@@ -269,7 +269,7 @@ fn threads(loads: &[Load]) -> Table {
         title: "Threads that want a CPU, before the move".to_owned(),
         columns: headings,
         most_rows: 30,
-        bar: None,
+        ..Shown::default()
     });
     table
 }

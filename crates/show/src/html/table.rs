@@ -4,7 +4,7 @@
 //! shown are there too, behind a box to tick, which needs no script.
 
 use super::escape::Safe;
-use crate::shares::shares;
+use crate::shares::{share_of, shares};
 use crate::text::shown_cell;
 use base::table::Shown;
 use base::{Cell, ColumnType, Table, number};
@@ -47,16 +47,22 @@ pub fn render(section: &str, table: &Table, out: &mut String) -> Result {
         )?;
     }
     if shares.is_some() {
-        out.push_str("<th scope=\"col\" class=\"n\">share</th><th class=\"bar\"></th>");
+        write!(out, "<th scope=\"col\" class=\"n\">{}</th><th class=\"bar\"></th>", Safe(share_of(table, shown)))?;
     }
     out.push_str("</tr></thead><tbody>\n");
     let largest = shares.iter().flatten().copied().fold(0.0, f64::max);
-    for (place, row) in table.rows.iter().take(MOST_ROWS).enumerate() {
-        out.push_str(if place < shown.most_rows { "<tr>" } else { "<tr class=\"more\">" });
+    for (place, row_at) in table.shown_order().into_iter().take(MOST_ROWS).enumerate() {
+        let row = &table.rows[row_at];
+        out.push_str(if place < shown.most_rows { "<tr" } else { "<tr class=\"more\"" });
+        if row_at != place {
+            // Where people see another order than programs: the row's place in theirs.
+            write!(out, " data-row=\"{row_at}\"")?;
+        }
+        out.push('>');
         for (index, _) in &columns {
             cell(table, *index, &row[*index], out)?;
         }
-        if let Some(share) = shares.as_ref().map(|shares| shares[place]) {
+        if let Some(share) = shares.as_ref().map(|shares| shares[row_at]) {
             let width = if largest > 0.0 { 100.0 * share / largest } else { 0.0 };
             write!(
                 out,

@@ -17,13 +17,18 @@ const NARROW: usize = 72;
 /// Commands that are printed; a placement of a large host has hundreds.
 const MOST_COMMANDS: usize = 24;
 
-/// Renders one finding.
-pub fn render(finding: &Finding, out: &mut Lines) {
+/// Columns of the widest label or name of a rule, and the blanks behind it: the same for all of a list.
+pub fn label_room(findings: &[&Finding]) -> usize {
+    let names = findings.iter().map(|finding| width(finding.rule) + 1);
+    names.max().unwrap_or(0).max(LABEL_WIDTH)
+}
+
+/// Renders one finding; its labels and its rule's name take `room` columns.
+pub fn render(finding: &Finding, room: usize, out: &mut Lines) {
     let severity = out.paint.on(finding.severity.name(), Role::Severity(finding.severity));
     let blanks = " ".repeat(LABELS_AT.saturating_sub(1 + width(finding.severity.name())));
-    let rule = left(finding.rule, LABEL_WIDTH - 1);
     let page = out.page.width;
-    let title_at = LABELS_AT + width(&rule) + 1;
+    let title_at = LABELS_AT + room;
     let narrow = page < NARROW;
     if narrow {
         out.line(&format!(" {severity}{blanks}{}", finding.rule));
@@ -31,13 +36,14 @@ pub fn render(finding: &Finding, out: &mut Lines) {
     } else {
         let mut lines = wrap(&finding.title, page - title_at, page - title_at).into_iter();
         let first = lines.next().unwrap_or_default();
-        out.line(&format!(" {severity}{blanks}{rule} {}", out.paint.on(&first, Role::Heading)));
+        let rule = left(finding.rule, room);
+        out.line(&format!(" {severity}{blanks}{rule}{}", out.paint.on(&first, Role::Heading)));
         for line in lines {
             out.line(&format!("{}{}", " ".repeat(title_at), out.paint.on(&line, Role::Heading)));
         }
     }
 
-    let mut said = Said { out, at: if narrow { 3 } else { LABELS_AT } };
+    let mut said = Said { out, at: if narrow { 3 } else { LABELS_AT }, room };
     if !finding.title.contains(&finding.subject) {
         said.prose("about", &finding.subject);
     }
@@ -63,17 +69,18 @@ pub fn render(finding: &Finding, out: &mut Lines) {
 struct Said<'a> {
     out: &'a mut Lines,
     at: usize,
+    room: usize,
 }
 
 impl Said<'_> {
     fn label(&self, label: &str) -> String {
-        let blanks = " ".repeat(LABEL_WIDTH.saturating_sub(width(label)));
+        let blanks = " ".repeat(self.room.saturating_sub(width(label)));
         format!("{}{}{blanks}", " ".repeat(self.at), self.out.paint.on(label, Role::Quiet))
     }
 
     fn prose(&mut self, label: &str, text: &str) {
         let (first, rest) = (self.label(label), self.label(""));
-        self.out.wrapped(&first, &rest, text, self.out.page.width.min(super::WIDEST_PROSE + self.at + LABEL_WIDTH));
+        self.out.wrapped(&first, &rest, text, self.out.page.width.min(super::WIDEST_PROSE + self.at + self.room));
     }
 
     /// Commands stay on one line each, however long, so that they can be pasted.

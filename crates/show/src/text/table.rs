@@ -7,7 +7,7 @@
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width, wrap};
 use super::paint::Role;
-use crate::shares::shares;
+use crate::shares::{share_of, shares};
 use base::number::{self, SHARE_COLUMNS};
 use base::plain::plain;
 use base::table::Shown;
@@ -81,34 +81,35 @@ impl Shaped {
 /// Renders a table if people are to see it.
 pub fn render(table: &Table, out: &mut Lines) {
     let Some(shown) = &table.shown else { return };
-    let rows = table.rows.len().min(shown.most_rows);
+    let rows: Vec<usize> = table.shown_order().into_iter().take(shown.most_rows).collect();
     out.gap();
-    let (hoisted, mut columns) = shaped(table, shown, rows);
+    let (hoisted, mut columns) = shaped(table, shown, &rows);
     heading(&capitals(&shown.title), &hoisted.join("   "), out);
-    if rows == 0 {
+    if rows.is_empty() {
         out.line("   none");
         return;
     }
     let page = out.page.width;
     let shares = shares(table, shown);
-    let share_room = if shares.is_some() { GAP + SHARE_COLUMNS } else { 0 };
-    let left_out = fit(&mut columns, page.saturating_sub(INDENT + share_room));
-    let used = INDENT + total(&columns) + share_room;
+    let share_room = if shares.is_some() { SHARE_COLUMNS.max(width(&share_of(table, shown))) } else { 0 };
+    let beside = if shares.is_some() { GAP + share_room } else { 0 };
+    let left_out = fit(&mut columns, page.saturating_sub(INDENT + beside));
+    let used = INDENT + total(&columns) + beside;
     let bar_room = page.saturating_sub(used + GAP).min(*BARS.end());
 
     let mut headings = heading_lines(&columns);
     if let (Some(last), Some(_)) = (headings.last_mut(), &shares) {
-        last.push_str(&right("share", GAP + SHARE_COLUMNS));
+        last.push_str(&right(&share_of(table, shown), GAP + share_room));
     }
     for line in headings {
         out.line(&out.paint.on(&line, Role::Quiet));
     }
     let largest = shares.iter().flatten().copied().fold(0.0, f64::max);
-    for row in 0..rows {
-        let cells: Vec<Vec<String>> = columns.iter().map(|column| column.lines(row)).collect();
+    for (place, row) in rows.iter().enumerate() {
+        let cells: Vec<Vec<String>> = columns.iter().map(|column| column.lines(place)).collect();
         let mut line = joined(&columns, &cells, 0);
-        if let Some(share) = shares.as_ref().and_then(|shares| shares.get(row)) {
-            line.push_str(&right(&number::percent(*share), GAP + SHARE_COLUMNS));
+        if let Some(share) = shares.as_ref().and_then(|shares| shares.get(*row)) {
+            line.push_str(&right(&number::percent(*share), GAP + share_room));
             if BARS.contains(&bar_room) && largest > 0.0 {
                 line.push_str(&format!("{}{}", " ".repeat(GAP), bar(share / largest, bar_room)));
             }
@@ -118,7 +119,7 @@ pub fn render(table: &Table, out: &mut Lines) {
             out.line(&joined(&columns, &cells, further));
         }
     }
-    tell_what_is_missing(table.rows.len() - rows, &left_out, out);
+    tell_what_is_missing(table.rows.len() - rows.len(), &left_out, out);
 }
 
 /// One line of a row: the `at`th of each cell.
@@ -129,7 +130,7 @@ fn joined(columns: &[Shaped], cells: &[Vec<String>], at: usize) -> String {
 }
 
 /// The columns to print, and the keys that all rows share as `vm web`.
-fn shaped(table: &Table, shown: &Shown, rows: usize) -> (Vec<String>, Vec<Shaped>) {
+fn shaped(table: &Table, shown: &Shown, rows: &[usize]) -> (Vec<String>, Vec<Shaped>) {
     let mut wanted: Vec<(usize, &str)> =
         shown.columns.iter().filter_map(|(name, title)| Some((table.column(name)?, title.as_str()))).collect();
     let keys = wanted.iter().filter(|(index, _)| table.columns[*index].key).count();
@@ -149,12 +150,12 @@ fn shaped(table: &Table, shown: &Shown, rows: usize) -> (Vec<String>, Vec<Shaped
     }
     let columns = wanted.into_iter().map(|(index, title)| {
         let column = &table.columns[index];
-        let cells: Vec<String> = table.rows[..rows].iter().map(|row| shown_cell(&row[index], column)).collect();
+        let cells: Vec<String> = rows.iter().map(|row| shown_cell(&table.rows[*row][index], column)).collect();
         let room = cells.iter().map(|cell| width(cell)).max().unwrap_or(0).max(width(title));
         let numeric = column.kind != ColumnType::Text;
         let words = || cells.iter().flat_map(|cell| cell.split(' '));
         let breakable = cells.iter().any(|cell| cell.contains(' ')) && words().all(|word| width(word) <= WHOLE_NAME);
-        let prose = !numeric && rows <= SHORT_TABLE && breakable;
+        let prose = !numeric && rows.len() <= SHORT_TABLE && breakable;
         Shaped { heading: title.to_owned(), cells, numeric, prose, key: column.key, room }
     });
     (hoisted, columns.collect())
@@ -173,6 +174,7 @@ pub fn shown_cell(cell: &Cell, column: &Column) -> String {
         (Cell::I64(value), unit) => number::amount(*value as f64, unit),
         // Their heading names them, and beyond a hundred the timer does not resolve fractions.
         (Cell::F64(value), "cycles") if value.abs() >= 100.0 => number::plain(value.round()),
+        (Cell::F64(value), "count") if value.abs() >= 100.0 => number::plain(value.round()),
         (Cell::F64(value), "cycles") => number::plain(*value),
         (Cell::F64(value), unit) => number::amount(*value, unit),
     }

@@ -197,7 +197,7 @@ fn losses() -> Table {
 
 fn shown(title: &str, columns: &[(&str, &str)], most_rows: usize, bar: Option<&str>) -> Shown {
     let columns = columns.iter().map(|(name, heading)| (name.to_string(), heading.to_string())).collect();
-    Shown { title: title.into(), columns, most_rows, bar: bar.map(str::to_owned) }
+    Shown { title: title.into(), columns, most_rows, bar: bar.map(str::to_owned), ..Shown::default() }
 }
 
 /// Damage in the input.

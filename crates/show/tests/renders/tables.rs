@@ -17,7 +17,13 @@ fn table(rows: &[(String, u64, u64)], names: usize, most_rows: usize) -> Table {
         row.extend([Cell::U64(*tid), Cell::U64(*count)]);
         table.push(row);
     }
-    table.shown = Some(Shown { title: "Any table".into(), columns: headings, most_rows, bar: Some("count".into()) });
+    table.shown = Some(Shown {
+        title: "Any table".into(),
+        columns: headings,
+        most_rows,
+        bar: Some("count".into()),
+        ..Shown::default()
+    });
     table
 }
 
@@ -58,7 +64,7 @@ fn names_stay_whole_before_columns_and_sentences_take_lines() {
         table.push(vec![name.into(), sentence.into(), "x".repeat(14).into(), "y".repeat(14).into(), "z".into()]);
     }
     let columns = ["name", "a", "b", "c", "d"].map(|name| (name.to_owned(), name.to_owned())).into();
-    table.shown = Some(Shown { title: "Any table".into(), columns, most_rows: 9, bar: None });
+    table.shown = Some(Shown { title: "Any table".into(), columns, most_rows: 9, ..Shown::default() });
     let mut section = Section::new("flow", "?");
     section.tables.push(table);
     for width in [72, 80, 100] {

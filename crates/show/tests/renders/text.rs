@@ -121,7 +121,25 @@ fn several_groups_share_one_scale_and_too_many_are_counted() {
 #[test]
 fn several_sections_are_told_apart_and_say_what_is_next_once() {
     let text = render(&[sample::section(), sample::section()], &[], &Page::default());
-    assert_eq!(text.matches("Where did each vCPU's time go, by level?").count(), 2);
+    // Each question stands above its answer, and above its figures and tables.
+    assert_eq!(text.matches("Where did each vCPU's time go, by level?").count(), 4);
     assert_eq!(text.matches("Next:").count(), 1);
     assert_eq!(text.matches("kvmscope compare").count(), 1);
+}
+
+#[test]
+fn findings_of_all_sections_are_one_list_worst_first() {
+    let (mut first, mut second) = (sample::section(), sample::section());
+    first.findings.truncate(2);
+    second.findings.truncate(1);
+    (first.findings[0].severity, first.findings[0].title) = (base::Severity::Medium, "the medium one".into());
+    (first.findings[1].severity, first.findings[1].title) = (base::Severity::Info, "one to know".into());
+    (second.findings[0].severity, second.findings[0].title) = (base::Severity::High, "the worst".into());
+    second.findings[0].rule = "PLC-OVERCOMMIT";
+    let text = render(&[first, second], &[], &Page::default());
+    assert_eq!(text.matches(" FINDINGS\n").count(), 1);
+    let at = |title: &str| text.find(title).unwrap();
+    assert!(at("the worst") < at("the medium one") && at("the medium one") < at("one to know"), "{text}");
+    let column = |title: &str| text.lines().find_map(|line| line.find(title)).unwrap();
+    assert_eq!(column("the worst"), column("the medium one"), "a long name of a rule moves the titles of all");
 }

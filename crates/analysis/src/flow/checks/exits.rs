@@ -1,6 +1,6 @@
-//! Checks of exits that some setting avoids: local APIC, timers, devices, page faults.
+//! Checks of exits that some setting avoids: local APIC, devices, page faults.
 
-use super::{FEWEST_EXITS, by_share, hit, seen};
+use super::{FEWEST_EXITS, Sample, by_share, hit, seen};
 use crate::flow::measure::{Measures, ReasonTotal};
 use crate::shared::Hit;
 use crate::shared::details::{Detail, apic_register};
@@ -76,31 +76,9 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
     }
     let title = format!("Local-APIC accesses are {} of all exits", percent(share));
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
-    let mut hits = hit(measure, by_share(share), title, evidence, cost);
+    let sample = Sample { count: exits.max(writes), ns: total_ns };
+    let mut hits = hit(measure, by_share(share, sample), title, evidence, cost);
     hits[0].fix = fix;
-    hits
-}
-
-/// Share of all exits from which on arming timers is worth a finding.
-const TIMER_SHARE: f64 = 0.10;
-
-/// TSC_DEADLINE and TMICT writes.
-pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
-    let arms = |detail: Detail| detail.apic_offset() == Some(0x380) || detail == Detail::Msr(0x6e0, true);
-    let (exits, total_ns) = measure.details_where(|_, detail| arms(detail));
-    let share = measure.share(exits);
-    if share < TIMER_SHARE || exits < FEWEST_EXITS {
-        return Vec::new();
-    }
-    let per_second = exits as f64 * 1e9 / measure.wall_ns.max(1) as f64;
-    let evidence = vec![seen(
-        format!("{} writes of TSC_DEADLINE or TMICT, {per_second:.0} a second and vCPU", thousands(exits)),
-        "table exit_details",
-    )];
-    let title = format!("The guest arms timers: {} of all exits", percent(share));
-    let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
-    let mut hits = hit(measure, by_share(share), title, evidence, cost);
-    hits[0].level = Some(measure.level_above(1));
     hits
 }
 
@@ -136,7 +114,8 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     );
     let title = format!("{} of all exits and {} of the time go to the VMM", percent(share), percent(time_share));
     let cost = Cost::of(CostKind::Measured, time_share, "share of vCPU time");
-    let mut hits = hit(measure, by_share(share.max(time_share)), title, evidence, cost);
+    let mut hits =
+        hit(measure, by_share(share.max(time_share), Sample { count: exits, ns: user_ns }), title, evidence, cost);
     hits[0].fix = fix;
     hits
 }
@@ -158,5 +137,5 @@ pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
         vec![seen(format!("{} page faults, {per_second:.0} a second and vCPU", thousands(exits)), "table exits")];
     let title = format!("Guest page faults are {} of all exits", percent(share));
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
-    hit(measure, by_share(share), title, evidence, cost)
+    hit(measure, by_share(share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
 }

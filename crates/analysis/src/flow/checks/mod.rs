@@ -6,6 +6,7 @@ mod aligned;
 mod evidence;
 mod exits;
 mod nested;
+mod storms;
 mod waiting;
 
 #[cfg(test)]
@@ -13,9 +14,10 @@ mod tests;
 
 pub use aligned::aligned;
 pub use evidence::{level_conflicts, lost, stale};
-pub use exits::{apic, ept_storm, timer, userspace};
+pub use exits::{apic, ept_storm, userspace};
 pub use nested::{shadow, vgif, vls};
-pub use waiting::{halt_poll, preempted};
+pub use storms::{halt_poll, ipi, pause, timer};
+pub use waiting::preempted;
 
 use super::measure::Measures;
 use crate::shared::Hit;
@@ -46,11 +48,37 @@ pub(super) fn hit(
     vec![Hit { evidence, cost, ..Hit::new(subject(measure), severity, title) }]
 }
 
-/// Severity of something that takes this share of all exits or of all time.
-pub(super) fn by_share(share: f64) -> Severity {
-    match share {
+/// What a share was taken from: how many events, and the time that they took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sample {
+    /// Exits, waits, chains.
+    pub count: u64,
+    /// The time behind them.
+    pub ns: u64,
+}
+
+/// What a finding that is `high` or `medium` must have been seen in, at least: so many events, or so much time. A share of
+/// a recording of 14 events in 3 ms is large by chance. Choices, not measurements (docs/flow.md, "Findings").
+const ENOUGH_FOR_HIGH: Sample = Sample { count: 100, ns: 100_000_000 };
+const ENOUGH_FOR_MEDIUM: Sample = Sample { count: 20, ns: 10_000_000 };
+
+impl Sample {
+    fn reaches(self, least: Sample) -> bool {
+        self.count >= least.count || self.ns >= least.ns
+    }
+}
+
+/// Severity of something that takes this share of all exits or of all time, seen in `sample`.
+pub(super) fn by_share(share: f64, sample: Sample) -> Severity {
+    let by_share = match share {
         s if s >= 0.30 => Severity::High,
         s if s >= 0.10 => Severity::Medium,
         _ => Severity::Low,
-    }
+    };
+    let most = match sample {
+        s if s.reaches(ENOUGH_FOR_HIGH) => Severity::High,
+        s if s.reaches(ENOUGH_FOR_MEDIUM) => Severity::Medium,
+        _ => Severity::Low,
+    };
+    by_share.min(most)
 }

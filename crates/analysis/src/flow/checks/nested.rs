@@ -1,6 +1,6 @@
 //! Checks of what nesting multiplies: exits that a CPU feature would keep inside the guest hypervisor.
 
-use super::{by_share, hit, seen};
+use super::{Sample, by_share, hit, seen};
 use crate::flow::measure::Measures;
 use crate::shared::Hit;
 use crate::shared::details::Detail;
@@ -18,7 +18,7 @@ const UNSHADOWED_PER_CHAIN: f64 = 1.0;
 /// VMCS shadowing off or absent.
 pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
     let per_chain = measure.chains.per_chain(Class::VmcsAccess);
-    let (exits, _) = measure.exits_where(|total| total.reason.class() == Class::VmcsAccess);
+    let (exits, total_ns) = measure.exits_where(|total| total.reason.class() == Class::VmcsAccess);
     let without_chains = measure.chains.kept == 0 && measure.share(exits) > 0.3;
     if per_chain < VMCS_PER_CHAIN && !without_chains {
         return Vec::new();
@@ -58,7 +58,7 @@ pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
         Cost::of(CostKind::Measured, share, "share of all exits")
     };
     let title = format!("VMCS shadowing is off or absent: {} of all exits are VMREAD and VMWRITE", percent(share));
-    hit(measure, by_share(share), title, evidence, cost)
+    hit(measure, by_share(share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
 }
 
 fn places(sites: usize) -> String {
@@ -94,7 +94,7 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str) -> Vec<Hit>
     let title =
         format!("{feature} is off or absent: {} of all exits are {} and {}", percent(share), names[0], names[1]);
     let cost = Cost::of(CostKind::Modelled, per_chain, "exits per chain").between(0.0, per_chain);
-    hit(measure, by_share(share), title, evidence, cost)
+    hit(measure, by_share(share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
 }
 
 /// VMLOAD and VMSAVE leave the guest.

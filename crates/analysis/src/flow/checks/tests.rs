@@ -140,7 +140,7 @@ fn svm_features_are_missed_by_their_instructions() {
 #[test]
 fn apic_writes_of_the_timer_are_timers_and_others_are_apic() {
     let mut part = quiet(Isa::Vmx);
-    add(&mut part, 56, 5_000, Detail::Apic(0x300, true));
+    add(&mut part, 56, 5_000, Detail::Apic(0xd0, true));
     assert_eq!(fired(&part), ["FLW-APIC"]);
     let hit = &super::apic(&Measures::of(&part, &Options::default()))[0];
     assert!(hit.evidence.iter().any(|seen| seen.what.contains("APIC registers are virtualised")), "{:?}", hit.evidence);
@@ -201,6 +201,70 @@ fn waiting_names_who_ran_and_where_to_send_it() {
     let mut part = quiet(Isa::Vmx);
     spend(&mut part, State::Blocked, 400_000_000);
     assert_eq!(fired(&part), [""; 0]);
+}
+
+/// A host of `count` VMs of one vCPU each, as [`quiet`] as that one.
+fn host(count: u32) -> PartFlow {
+    let mut part = quiet(Isa::Vmx);
+    let one = part.vcpus.remove(0);
+    part.vcpus =
+        (0..count).map(|number| Vcpu { vm: format!("vm{number}"), tid: 100 + number as i32, ..one.clone() }).collect();
+    part
+}
+
+#[test]
+fn a_pause_storm_of_one_vm_among_many_is_found_and_the_vm_is_named() {
+    let mut part = host(81);
+    let pause = Reason { isa: Isa::Vmx, code: 40 };
+    for vcpu in &mut part.vcpus {
+        *vcpu.sums.exits.at((Lv::L1, pause)) = exits(90, Detail::None);
+    }
+    assert_eq!(fired(&part), [""; 0], "ninety in a second on each are no storm");
+    *part.vcpus[80].sums.exits.at((Lv::L1, pause)) = exits(2_500, Detail::None);
+    assert_eq!(fired(&part), ["FLW-PAUSE"]);
+    let found = &advise(&Measures::of(&part, &Options::default()), None)[0];
+    assert_eq!(found.subject, "vm80");
+    assert!(found.title.contains("PAUSE exits of vm80: 2,500, 2,500 per second on vCPU 0"), "{}", found.title);
+    for vcpu in &mut part.vcpus {
+        *vcpu.sums.exits.at((Lv::L1, pause)) = exits(2_500, Detail::None);
+    }
+    let found = advise(&Measures::of(&part, &Options::default()), None);
+    assert_eq!((found.len(), found[0].subject.as_str()), (1, "L0"), "one finding, not one for each");
+    assert!(found[0].title.ends_with("(and 80 more VMs)"), "{}", found[0].title);
+    assert!(found[0].evidence.len() <= 8);
+}
+
+#[test]
+fn interprocessor_interrupts_are_a_storm_by_rate() {
+    let mut part = quiet(Isa::Svm);
+    add(&mut part, 0x7c, 900, Detail::Msr(0x830, true));
+    assert_eq!(fired(&part), [""; 0], "900 a second are not");
+    add(&mut part, 0x7c, 20_000, Detail::Msr(0x830, true));
+    assert!(fired(&part).contains(&"FLW-IPI"));
+    let mut part = quiet(Isa::Svm);
+    add(&mut part, 0x7c, 20_000, Detail::Msr(0x830, false));
+    assert!(!fired(&part).contains(&"FLW-IPI"), "reading the register sends nothing");
+}
+
+#[test]
+fn timers_of_a_vm_are_named_with_their_rate() {
+    let mut part = host(6);
+    let exit = Reason { isa: Isa::Vmx, code: 32 };
+    *part.vcpus[4].sums.exits.at((Lv::L1, exit)) = exits(6_000, Detail::Msr(0x6e0, true));
+    let found = advise(&Measures::of(&part, &Options::default()), None);
+    assert_eq!((found.len(), found[0].rule, found[0].subject.as_str()), (1, "FLW-TIMER", "vm4"));
+    assert!(found[0].title.contains("6,000 per second on vCPU 0"), "{}", found[0].title);
+}
+
+#[test]
+fn a_share_of_a_few_events_is_never_high() {
+    use super::{Sample, by_share};
+    use base::Severity::{High, Low, Medium};
+    let severity = |count, ns| by_share(0.9, Sample { count, ns });
+    assert_eq!([severity(1, 900_000), severity(19, 9_999_999)], [Low, Low], "14 events in 3 ms are an anecdote");
+    assert_eq!([severity(20, 0), severity(1, 10_000_000), severity(99, 0)], [Medium; 3]);
+    assert_eq!([severity(100, 0), severity(1, 100_000_000)], [High; 2], "one wait of 100 ms is long enough");
+    assert_eq!(by_share(0.05, Sample { count: 1_000_000, ns: 0 }), Low);
 }
 
 #[test]

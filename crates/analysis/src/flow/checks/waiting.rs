@@ -1,6 +1,6 @@
-//! Checks of time in which a vCPU could have run, or did nothing useful: pre-emption and halt polling.
+//! Checks of time in which a vCPU could have run: pre-emption.
 
-use super::{by_share, hit, seen};
+use super::{Sample, by_share, seen};
 use crate::flow::measure::Measures;
 use crate::flow::tables::task_name;
 use crate::shared::Hit;
@@ -45,12 +45,13 @@ pub fn preempted(measure: &Measures<'_>) -> Vec<Hit> {
             vcpu.vm,
             percent(share)
         );
+        let severity = by_share(share, Sample { count: times, ns: waited_ns });
         let others = other_cpus(sums.cpu, measure.part.cpus);
         let everywhere = format!("0-{}", measure.part.cpus.saturating_sub(1));
         let mut hit = Hit {
             evidence,
             cost: Cost::of(CostKind::Measured, share, "share of vCPU time"),
-            ..Hit::new(format!("{}/{}", vcpu.vm, vcpu.vcpu), by_share(share), title)
+            ..Hit::new(format!("{}/{}", vcpu.vm, vcpu.vcpu), severity, title)
         };
         match others {
             Some(cpus) => {
@@ -76,25 +77,4 @@ fn other_cpus(taken: u32, cpus: u32) -> Option<String> {
         (Some(below), Some(above)) => Some(format!("{below},{above}")),
         (below, above) => below.or(above),
     }
-}
-
-/// Share of vCPU time from which on halt polling is worth a finding.
-const POLL_SHARE: f64 = 0.05;
-
-/// Halt polling that burns CPU.
-pub fn halt_poll(measure: &Measures<'_>) -> Vec<Hit> {
-    let polled_ns = measure.state_ns(|state| state == State::HaltPoll);
-    let slept_ns = measure.state_ns(|state| state == State::Halted);
-    let share = polled_ns as f64 / measure.wall_ns.max(1) as f64;
-    if share < POLL_SHARE {
-        return Vec::new();
-    }
-    let text =
-        format!("{} of polling against {} of sleeping in HLT", duration(polled_ns as f64), duration(slept_ns as f64));
-    let title = format!("Halt polling burns {} of the vCPUs' time", percent(share));
-    let cost = Cost::of(CostKind::Measured, share, "share of vCPU time");
-    let mut hits = hit(measure, by_share(share), title, vec![seen(text, "table vcpus")], cost);
-    hits[0].changes =
-        vec![Change::SysfsWrite { path: "module/kvm/parameters/halt_poll_ns".into(), to: "0".into(), from: None }];
-    hits
 }

@@ -3,6 +3,7 @@
 mod aligned;
 mod bins;
 mod nested;
+mod overview;
 mod profile;
 mod waits;
 
@@ -23,6 +24,9 @@ const U64: ColumnType = ColumnType::U64;
 /// All tables, in reading order.
 pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
     let makers: &[&(dyn Fn() -> Table + Sync)] = &[
+        &|| overview::vms(measures),
+        &|| overview::reasons(measures, options),
+        &|| overview::worst_vcpus(measures),
         &|| nested::chains(measures, options),
         &|| exits(measures, options),
         &|| exit_rates(measures, options),
@@ -50,6 +54,8 @@ pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
     for table in tables.iter_mut().filter(|table| table.rows.is_empty() && table.name != "losses") {
         table.shown = None;
     }
+    let many = measures.iter().any(Measures::is_of_many);
+    options.ranking.arrange(&mut tables, many);
     tables
 }
 
@@ -59,7 +65,7 @@ fn keys() -> Vec<Column> {
 
 fn shown(title: &str, columns: &[(&str, &str)], most_rows: usize) -> Option<Shown> {
     let columns = columns.iter().map(|(name, heading)| ((*name).to_owned(), (*heading).to_owned())).collect();
-    Some(Shown { title: title.to_owned(), columns, most_rows, bar: None })
+    Some(Shown { title: title.to_owned(), columns, most_rows, ..Shown::default() })
 }
 
 fn each_vcpu<'m>(measures: &'m [Measures<'m>]) -> impl Iterator<Item = (&'m Measures<'m>, &'m Vcpu)> {
@@ -161,8 +167,15 @@ fn exits(measures: &[Measures<'_>], options: &Options) -> Table {
     columns.extend([Column::key("level"), Column::key("reason"), Column::value("count", "count", U64)]);
     let costs = ["total_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
     columns.extend(costs.map(|name| Column::value(name, "ns", U64)));
+    columns.extend(["count_share", "time_share"].map(|name| Column::value(name, "share", ColumnType::F64)));
     let mut table = Table::new("exits", columns);
-    for (measure, vcpu) in each_vcpu(measures) {
+    // Shares are of all exits of one machine's trace: a guest's own trace holds exits that the host's has as well.
+    let whole = |measure: &Measures<'_>| {
+        let exits = measure.vcpus.iter().flat_map(|vcpu| by_name(measure, vcpu, options).into_values().flatten());
+        overview::totals(exits)
+    };
+    let wholes = measures.iter().flat_map(|measure| std::iter::repeat_n(whole(measure), measure.vcpus.len()));
+    for ((measure, vcpu), (all_exits, all_ns)) in each_vcpu(measures).zip(wholes) {
         let mut rows: Vec<_> = by_name(measure, vcpu, options).into_iter().collect();
         rows.sort_by_key(|((level, _), sums)| (*level, Reverse(sums.iter().map(|sums| sums.count).sum::<u64>())));
         for ((level, reason), sums) in rows {
@@ -172,6 +185,8 @@ fn exits(measures: &[Measures<'_>], options: &Options) -> Table {
             row.extend([level.to_string().into(), reason.into(), count.into(), costs.sum().into()]);
             row.extend(quantiles(&costs));
             row.push((costs.count() > 0).then(|| costs.max()).into());
+            row.push((all_exits > 0).then(|| count as f64 / all_exits as f64).into());
+            row.push((all_ns > 0).then(|| costs.sum() as f64 / all_ns as f64).into());
             table.push(row);
         }
     }
@@ -186,7 +201,9 @@ fn exits(measures: &[Measures<'_>], options: &Options) -> Table {
         ("p99_ns", "p99"),
         ("max_ns", "max"),
     ];
-    table.shown = shown("Exits", &columns, 40).map(|shown| Shown { bar: Some("count".into()), ..shown });
+    // Beside an overview the worst are enough; a ledger of few vCPUs has all its reasons.
+    let most_rows = if measures.iter().any(Measures::is_of_many) { 16 } else { 40 };
+    table.shown = shown("Exits", &columns, most_rows);
     table
 }
 

@@ -2,6 +2,7 @@
 
 use super::{U64, each_vcpu, keys, shown};
 use crate::flow::measure::Measures;
+use base::table::Shown;
 use base::{Cell, Column, ColumnType, Table};
 
 /// Who ran while a vCPU stood ready.
@@ -35,7 +36,8 @@ pub fn preemptors(measures: &[Measures<'_>]) -> Table {
         ("total_ns", "total"),
         ("max_ns", "longest"),
     ];
-    table.shown = shown("Who ran while a vCPU stood ready", &columns, 8);
+    let worst_first = |shown| Shown { largest_first: Some("total_ns".into()), ..shown };
+    table.shown = shown("Who ran while a vCPU was runnable", &columns, 8).map(worst_first);
     table
 }
 

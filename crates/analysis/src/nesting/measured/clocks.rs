@@ -161,7 +161,7 @@ pub fn table(rows: &[Row]) -> Table {
         title: "What reading a clock costs, cycles of the time-stamp counter".to_owned(),
         columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
         most_rows: 40,
-        bar: None,
+        ..Shown::default()
     });
     table
 }

@@ -246,7 +246,7 @@ pub fn table(rows: &[Row]) -> Table {
         title: "What an operation costs, cycles of the time-stamp counter".to_owned(),
         columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
         most_rows: rows.iter().filter(|row| row.launches > 0).count(),
-        bar: None,
+        ..Shown::default()
     });
     table
 }

@@ -107,7 +107,7 @@ pub fn table(programs: &[Program]) -> Table {
         title: "What programs took".to_owned(),
         columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
         most_rows: 40,
-        bar: None,
+        ..Shown::default()
     });
     table
 }

@@ -131,7 +131,7 @@ pub fn table() -> Table {
     ];
     let columns = columns.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into();
     let title = "Consistency with two stories, which is no validation".into();
-    table.shown = Some(Shown { title, columns, most_rows: 20, bar: None });
+    table.shown = Some(Shown { title, columns, most_rows: 20, ..Shown::default() });
     table
 }
 

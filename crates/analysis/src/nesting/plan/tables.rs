@@ -12,7 +12,7 @@ const F64: ColumnType = ColumnType::F64;
 
 fn shown(title: &str, columns: &[(&str, &str)]) -> Option<Shown> {
     let columns = columns.iter().map(|(name, heading)| ((*name).to_owned(), (*heading).to_owned())).collect();
-    Some(Shown { title: title.to_owned(), columns, most_rows: 60, bar: None })
+    Some(Shown { title: title.to_owned(), columns, most_rows: 60, ..Shown::default() })
 }
 
 fn ends(value: Option<Estimate>) -> [Cell; 3] {

@@ -164,7 +164,8 @@ pub fn table() -> Table {
         ("kind", "kind"),
     ];
     let columns = columns.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into();
-    table.shown = Some(Shown { title: "The model against published tables".into(), columns, most_rows: 40, bar: None });
+    table.shown =
+        Some(Shown { title: "The model against published tables".into(), columns, most_rows: 40, ..Shown::default() });
     table
 }
 

@@ -1,0 +1,300 @@
+//! Checks of exits that come in storms, by VM: PAUSE, inter-processor interrupts, timers; and of halt polling.
+//!
+//! One finding a rule, which names the worst VM and lists the others: a host of 80 vCPUs gets a list, not 80 findings. A
+//! storm is a share of the VM's time, or a rate on one vCPU, over at least [`FEWEST_IN_STORM`] exits of that vCPU.
+
+use super::{FEWEST_EXITS, Sample, by_share, seen};
+use crate::flow::measure::Measures;
+use crate::flow::model::Vcpu;
+use crate::shared::Hit;
+use crate::shared::details::Detail;
+use crate::shared::reasons::Reason;
+use crate::shared::state::State;
+use base::number::{duration, many, percent, plain, thousands};
+use base::{Change, Cost, CostKind, Evidence, Severity};
+
+/// Fewer exits on the worst vCPU say nothing about a rate.
+const FEWEST_IN_STORM: u64 = 100;
+
+/// VMs listed as evidence; tables have the others.
+const MOST_LISTED: usize = 5;
+
+/// Limits of one kind of storm.
+struct Limits {
+    /// Share of the VM's vCPU time from which on it is one.
+    share: f64,
+    /// Exits a second of one vCPU from which on it is one.
+    per_second: f64,
+    /// Exits a second of one vCPU from which on it matters whatever time KVM takes: each also costs the guest its caches.
+    heavy_per_second: f64,
+}
+
+/// PAUSE exits come only after the guest has spun through KVM's window (`ple_window`, 4,096 cycles): each is lost work.
+const PAUSE: Limits = Limits { share: 0.02, per_second: 1_000.0, heavy_per_second: 10_000.0 };
+
+/// Wake-ups of sibling vCPUs; a busy guest sends hundreds a second.
+const IPI: Limits = Limits { share: 0.03, per_second: 5_000.0, heavy_per_second: 20_000.0 };
+
+/// A guest with 1,000 ticks a second arms its timer 1,000 times and takes 1,000 expiries.
+const TIMER: Limits = Limits { share: 0.03, per_second: 5_000.0, heavy_per_second: 20_000.0 };
+
+/// Share of a VM's exits from which on arming timers is worth a finding, if it also takes [`TIMER_TIME`].
+const TIMER_SHARE: f64 = 0.10;
+const TIMER_TIME: f64 = 0.01;
+
+/// Share of a VM's time from which on halt polling is worth a finding.
+const POLL_SHARE: f64 = 0.05;
+
+/// Exits of one kind in one VM.
+struct InVm<'f> {
+    vm: &'f str,
+    vcpus: usize,
+    count: u64,
+    ns: u64,
+    wall_ns: u64,
+    /// All exits of the VM.
+    exits: u64,
+    /// The vCPU with most of them, and how many.
+    worst: (&'f Vcpu, u64),
+}
+
+impl InVm<'_> {
+    fn share(&self) -> f64 {
+        self.ns as f64 / self.wall_ns.max(1) as f64
+    }
+
+    fn share_of_exits(&self) -> f64 {
+        self.count as f64 / self.exits.max(1) as f64
+    }
+
+    /// Exits a second of the worst vCPU.
+    fn per_second(&self) -> f64 {
+        self.worst.1 as f64 * 1e9 / self.worst.0.sums.wall_ns().max(1) as f64
+    }
+
+    fn is_storm(&self, limits: &Limits) -> bool {
+        self.worst.1 >= FEWEST_IN_STORM && (self.share() >= limits.share || self.per_second() >= limits.per_second)
+    }
+
+    fn severity(&self, limits: &Limits) -> Severity {
+        let by_rate = if self.per_second() >= limits.heavy_per_second { Severity::Medium } else { Severity::Low };
+        by_share(self.share(), Sample { count: self.count, ns: self.ns }).max(by_rate)
+    }
+
+    fn words(&self, what: &str, place: &str) -> Evidence {
+        let text = format!(
+            "{}: {}, {} and {} of its {}; most on vCPU {} ({} per second)",
+            self.vm,
+            many(self.count, what),
+            duration(self.ns as f64),
+            percent(self.share()),
+            if self.vcpus == 1 { "vCPU's time".to_owned() } else { format!("{} vCPUs' time", self.vcpus) },
+            self.worst.0.vcpu,
+            plain(self.per_second().round()),
+        );
+        seen(text, place)
+    }
+}
+
+/// Exits for which `of` gives count and time, in each VM that has some; most time first.
+fn in_vms<'f>(measure: &Measures<'f>, of: impl Fn(&Vcpu) -> (u64, u64)) -> Vec<InVm<'f>> {
+    let mut vms: Vec<InVm<'f>> = Vec::new();
+    for (vm, vcpus) in measure.by_vm() {
+        let each: Vec<(&Vcpu, (u64, u64))> = vcpus.iter().map(|vcpu| (*vcpu, of(vcpu))).collect();
+        let Some((worst, (most, _))) = each.iter().max_by_key(|(_, sums)| *sums) else { continue };
+        if *most == 0 {
+            continue;
+        }
+        vms.push(InVm {
+            vm,
+            vcpus: vcpus.len(),
+            count: each.iter().map(|(_, (count, _))| count).sum(),
+            ns: each.iter().map(|(_, (_, ns))| ns).sum(),
+            wall_ns: vcpus.iter().map(|vcpu| vcpu.sums.wall_ns()).sum(),
+            exits: vcpus.iter().map(|vcpu| vcpu.sums.exit_count()).sum(),
+            worst: (worst, *most),
+        });
+    }
+    vms.sort_by_key(|vm| std::cmp::Reverse((vm.ns, vm.count)));
+    vms
+}
+
+/// Count and time of a vCPU's exits whose reason is wanted.
+fn by_reason(vcpu: &Vcpu, wanted: impl Fn(Reason) -> bool) -> (u64, u64) {
+    let exits = vcpu.sums.exits.iter().filter(|((_, reason), _)| wanted(*reason));
+    exits.fold((0, 0), |(count, ns), (_, sums)| (count + sums.count, ns + sums.cost_ns.sum()))
+}
+
+/// Count and time of a vCPU's exits that were about something wanted.
+fn by_detail(vcpu: &Vcpu, wanted: impl Fn(Detail) -> bool) -> (u64, u64) {
+    let details = vcpu.sums.exits.values().flat_map(|sums| sums.details.iter());
+    let wanted = details.filter(|(detail, _)| wanted(**detail));
+    wanted.fold((0, 0), |(count, ns), (_, (more, more_ns))| (count + more, ns + more_ns))
+}
+
+/// One hit about all `storms`, which are sorted: the worst is named.
+fn hit_of(
+    measure: &Measures<'_>,
+    storms: &[InVm<'_>],
+    severity: Severity,
+    what: &str,
+    place: &str,
+    title: impl Fn(&InVm<'_>) -> String,
+) -> Vec<Hit> {
+    let Some(worst) = storms.first() else { return Vec::new() };
+    let (subject, others) = match storms.len() - 1 {
+        0 => (worst.vm.to_owned(), String::new()),
+        others => (measure.part.machine.clone(), format!(" (and {})", many(others as u64, "more VM"))),
+    };
+    let mut hit = Hit::new(subject, severity, format!("{}{others}", title(worst)));
+    hit.evidence = storms.iter().take(MOST_LISTED).map(|storm| storm.words(what, place)).collect();
+    if let Some(more) = storms.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+        hit.evidence.push(seen(format!("and {}", many(more as u64, "more VM")), "table vms"));
+    }
+    hit.cost = Cost::of(CostKind::Measured, worst.share(), "share of vCPU time");
+    if storms.len() > 1 {
+        hit.cost.unit = format!("share of the vCPU time of {}", worst.vm);
+    }
+    vec![hit]
+}
+
+/// The storms among `vms` and how bad the worst of them is.
+fn storms<'f>(vms: Vec<InVm<'f>>, limits: &Limits) -> (Vec<InVm<'f>>, Severity) {
+    let storms: Vec<InVm<'_>> = vms.into_iter().filter(|vm| vm.is_storm(limits)).collect();
+    let severity = storms.iter().map(|storm| storm.severity(limits)).max().unwrap_or(Severity::Info);
+    (storms, severity)
+}
+
+/// PAUSE exits: vCPUs spin for a lock whose holder does not run.
+pub fn pause(measure: &Measures<'_>) -> Vec<Hit> {
+    let is_pause = |reason: Reason| matches!(reason.known_name(), Some("PAUSE"));
+    let (storms, severity) = storms(in_vms(measure, |vcpu| by_reason(vcpu, is_pause)), &PAUSE);
+    let title = |worst: &InVm<'_>| {
+        format!(
+            "PAUSE exits of {}: {}, {} per second on vCPU {}, {} of its exits",
+            worst.vm,
+            thousands(worst.count),
+            plain(worst.per_second().round()),
+            worst.worst.0.vcpu,
+            percent(worst.share_of_exits())
+        )
+    };
+    let mut hits = hit_of(measure, &storms, severity, "PAUSE exit", "table exits", title);
+    for hit in &mut hits {
+        let waited_ns: u64 = storms.iter().map(|storm| waiting_ns(measure, storm.vm)).sum();
+        let wall_ns: u64 = storms.iter().map(|storm| storm.wall_ns).sum();
+        let share = percent(waited_ns as f64 / wall_ns.max(1) as f64);
+        let what = if measure.part.has_switches {
+            format!("meanwhile vCPUs of the same VMs were runnable and had no CPU for {share} of their time")
+        } else {
+            "no sched_switch was recorded, so whether a lock's holder was preempted is unknown".to_owned()
+        };
+        hit.evidence.push(seen(what, "table vms"));
+    }
+    hits
+}
+
+fn waiting_ns(measure: &Measures<'_>, vm: &str) -> u64 {
+    let vcpus = measure.vcpus.iter().filter(|vcpu| vcpu.vm == vm);
+    vcpus.map(|vcpu| vcpu.sums.ns_where(State::is_waiting)).sum()
+}
+
+/// Writes of the interrupt command register.
+fn is_ipi(detail: Detail) -> bool {
+    matches!(detail, Detail::Ipi(_) | Detail::Apic(0x300, true) | Detail::Msr(0x830, true))
+}
+
+/// Inter-processor interrupts that exit.
+pub fn ipi(measure: &Measures<'_>) -> Vec<Hit> {
+    let (storms, severity) = storms(in_vms(measure, |vcpu| by_detail(vcpu, is_ipi)), &IPI);
+    let title = |worst: &InVm<'_>| {
+        format!(
+            "Inter-processor interrupts of {} exit: {}, {} per second from vCPU {}",
+            worst.vm,
+            thousands(worst.count),
+            plain(worst.per_second().round()),
+            worst.worst.0.vcpu
+        )
+    };
+    hit_of(measure, &storms, severity, "ICR write", "table exit_details", title)
+}
+
+/// Writes that arm the APIC's timer: TMICT, TSC_DEADLINE.
+fn arms_timer(detail: Detail) -> bool {
+    detail.apic_offset() == Some(0x380) || detail == Detail::Msr(0x6e0, true)
+}
+
+/// Timers armed, and their expiries where those exit.
+pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
+    let expires = |reason: Reason| reason.known_name() == Some("PREEMPTION_TIMER");
+    let exits = |vcpu: &Vcpu| {
+        let (armed, expired) = (by_detail(vcpu, arms_timer), by_reason(vcpu, expires));
+        (armed.0 + expired.0, armed.1 + expired.1)
+    };
+    let much = |vm: &InVm<'_>| {
+        let of_exits = vm.count >= FEWEST_EXITS && vm.share_of_exits() >= TIMER_SHARE && vm.share() >= TIMER_TIME;
+        of_exits || vm.is_storm(&TIMER)
+    };
+    let storms: Vec<InVm<'_>> = in_vms(measure, exits).into_iter().filter(much).collect();
+    let of_exits = |storm: &InVm<'_>| by_share(storm.share_of_exits(), Sample { count: storm.count, ns: storm.ns });
+    let severity = storms.iter().map(|storm| of_exits(storm).max(storm.severity(&TIMER))).max();
+    let title = |worst: &InVm<'_>| {
+        format!(
+            "Timers of {} exit: {} of its exits, {} per second on vCPU {}",
+            worst.vm,
+            percent(worst.share_of_exits()),
+            plain(worst.per_second().round()),
+            worst.worst.0.vcpu
+        )
+    };
+    let severity = severity.unwrap_or(Severity::Info);
+    let mut hits = hit_of(measure, &storms, severity, "timer exit", "table exit_details", title);
+    for hit in &mut hits {
+        let (armed, expired) = measure.vcpus.iter().fold((0, 0), |(armed, expired), vcpu| {
+            (armed + by_detail(vcpu, arms_timer).0, expired + by_reason(vcpu, expires).0)
+        });
+        let what = format!(
+            "{} of TSC_DEADLINE or TMICT, {} of the preemption timer",
+            many(armed, "write"),
+            match expired {
+                1 => "1 expiry".to_owned(),
+                more => format!("{} expiries", thousands(more)),
+            }
+        );
+        hit.evidence.push(seen(what, "table exit_details"));
+        hit.level = Some(measure.level_above(1));
+    }
+    hits
+}
+
+/// Halt polling that takes CPU time; its limit is one for all VMs, so one finding lists them.
+pub fn halt_poll(measure: &Measures<'_>) -> Vec<Hit> {
+    let mut vms: Vec<(&str, u64, u64, u64)> = Vec::new();
+    for (vm, vcpus) in measure.by_vm() {
+        let sum = |of: &dyn Fn(&Vcpu) -> u64| vcpus.iter().map(|vcpu| of(vcpu)).sum::<u64>();
+        let polled_ns = sum(&|vcpu| vcpu.sums.ns(State::HaltPoll));
+        let wall_ns = sum(&|vcpu| vcpu.sums.wall_ns());
+        if polled_ns as f64 / wall_ns.max(1) as f64 >= POLL_SHARE {
+            vms.push((vm, polled_ns, sum(&|vcpu| vcpu.sums.ns(State::Halted)), wall_ns));
+        }
+    }
+    vms.sort_by_key(|(_, polled_ns, ..)| std::cmp::Reverse(*polled_ns));
+    let Some((worst, ..)) = vms.first() else { return Vec::new() };
+    let (polled_ns, wall_ns) = vms.iter().fold((0, 0), |(ns, wall), (_, more, _, wall_ns)| (ns + more, wall + wall_ns));
+    let share = polled_ns as f64 / wall_ns.max(1) as f64;
+    let (subject, whose) = match vms.len() {
+        1 => ((*worst).to_owned(), (*worst).to_owned()),
+        several => (measure.part.machine.clone(), format!("{several} VMs, most of it of {worst}")),
+    };
+    let title = format!("Halt polling takes {} of the vCPU time of {whose}", percent(share));
+    let mut hit = Hit::new(subject, by_share(share, Sample { count: 0, ns: polled_ns }), title);
+    for (vm, polled_ns, halted_ns, wall_ns) in vms.iter().take(MOST_LISTED) {
+        let share = percent(*polled_ns as f64 / (*wall_ns).max(1) as f64);
+        let (polled, halted) = (duration(*polled_ns as f64), duration(*halted_ns as f64));
+        hit.evidence.push(seen(format!("{vm}: {polled} polling ({share}), {halted} halted"), "table vcpus"));
+    }
+    hit.cost = Cost::of(CostKind::Measured, share, "share of vCPU time");
+    hit.changes =
+        vec![Change::SysfsWrite { path: "module/kvm/parameters/halt_poll_ns".into(), to: "0".into(), from: None }];
+    vec![hit]
+}

@@ -1,0 +1,178 @@
+//! Tables that give the overview of a host: by VM, by exit reason over all vCPUs, and the vCPUs that lose most.
+
+use super::{U64, by_name, each_vcpu, merged, quantiles, shown};
+use crate::Options;
+use crate::flow::measure::{Measures, worst_state};
+use crate::flow::model::{ExitSums, Vcpu};
+use crate::flow::states::title;
+use crate::shared::state::State;
+use base::{Cell, Column, ColumnType, Histogram, Level, Table};
+use std::collections::BTreeMap;
+
+fn share(name: &str) -> Column {
+    Column::value(name, "share", ColumnType::F64)
+}
+
+fn ns(name: &str) -> Column {
+    Column::value(name, "ns", U64)
+}
+
+fn part_of(part: u64, whole: u64) -> Cell {
+    if whole == 0 { Cell::Missing } else { Cell::F64(part as f64 / whole as f64) }
+}
+
+/// Exits of all kinds of some vCPUs, as one distribution of costs.
+fn all_costs<'h>(vcpus: impl Iterator<Item = &'h Vcpu>) -> Histogram {
+    let mut costs = Histogram::new();
+    vcpus.flat_map(|vcpu| vcpu.sums.exits.values()).for_each(|sums| costs.merge(&sums.cost_ns));
+    costs
+}
+
+fn p99(costs: &Histogram) -> Cell {
+    costs.quantile(0.99).into()
+}
+
+/// What each VM's vCPUs did together.
+pub fn vms(measures: &[Measures<'_>]) -> Table {
+    let mut columns = vec![Column::key("machine"), Column::key("vm"), Column::value("vcpus", "count", U64)];
+    columns.extend(["wall_ns", "guest_ns", "handling_ns", "userspace_ns", "waiting_ns", "overhead_ns"].map(ns));
+    columns.extend(["guest_share", "waiting_share", "overhead_share"].map(share));
+    columns.push(Column::value("exits", "count", U64));
+    columns.push(Column::value("exits_per_second", "count", ColumnType::F64));
+    columns.push(ns("p99_ns"));
+    let mut table = Table::new("vms", columns);
+    for measure in measures {
+        for (vm, vcpus) in measure.by_vm() {
+            let sum = |wanted: fn(State) -> bool| vcpus.iter().map(|vcpu| vcpu.sums.ns_where(wanted)).sum::<u64>();
+            let wall_ns: u64 = vcpus.iter().map(|vcpu| vcpu.sums.wall_ns()).sum();
+            let exits: u64 = vcpus.iter().map(|vcpu| vcpu.sums.exit_count()).sum();
+            let guest_ns = sum(|state| matches!(state, State::Guest(_)));
+            let waiting_ns = sum(State::is_waiting);
+            let overhead_ns = sum(State::is_overhead);
+            let seconds = measure.part.window.length_ns() as f64 / 1e9;
+            let mut row: Vec<Cell> = vec![measure.part.machine.as_str().into(), vm.into(), (vcpus.len() as u64).into()];
+            row.extend([wall_ns, guest_ns, sum(|state| matches!(state, State::Handling(_)))].map(Cell::U64));
+            row.extend([sum(|state| state == State::Userspace), waiting_ns, overhead_ns].map(Cell::U64));
+            row.extend([guest_ns, waiting_ns, overhead_ns].map(|part_ns| part_of(part_ns, wall_ns)));
+            row.push(exits.into());
+            row.push((seconds > 0.0).then(|| exits as f64 / seconds).into());
+            row.push(p99(&all_costs(vcpus.iter().copied())));
+            table.push(row);
+        }
+    }
+    let columns = [
+        ("machine", "machine"),
+        ("vm", "vm"),
+        ("vcpus", "vCPUs"),
+        ("overhead_share", "overhead"),
+        ("guest_share", "guest"),
+        ("waiting_share", "waiting"),
+        ("overhead_ns", "overhead time"),
+        ("exits", "exits"),
+        ("exits_per_second", "exits/s"),
+        ("p99_ns", "p99"),
+    ];
+    table.shown = shown("VMs: share of their vCPUs' time, and exits", &columns, 12);
+    table
+}
+
+/// What one exit reason cost over all vCPUs of a machine.
+struct ReasonSums<'m> {
+    vcpus: u64,
+    sums: Vec<&'m ExitSums>,
+}
+
+/// Exits by level and reason over all vCPUs, as `perf kvm stat` shows them.
+pub fn reasons(measures: &[Measures<'_>], options: &Options) -> Table {
+    let mut columns = vec![Column::key("machine"), Column::key("level"), Column::key("reason")];
+    columns.extend([Column::value("vcpus", "count", U64), Column::value("count", "count", U64)]);
+    columns.push(share("count_share"));
+    columns.push(ns("total_ns"));
+    columns.push(share("time_share"));
+    columns.extend(["p50_ns", "p90_ns", "p99_ns", "max_ns"].map(ns));
+    columns.push(Column::value("per_second", "exits per second", ColumnType::F64));
+    let mut table = Table::new("reasons", columns);
+    for measure in measures {
+        let mut rows: BTreeMap<(Level, String), ReasonSums<'_>> = BTreeMap::new();
+        for vcpu in &measure.vcpus {
+            for (key, sums) in by_name(measure, vcpu, options) {
+                let row = rows.entry(key).or_insert_with(|| ReasonSums { vcpus: 0, sums: Vec::new() });
+                row.vcpus += 1;
+                row.sums.extend(sums);
+            }
+        }
+        let whole = totals(rows.values().flat_map(|row| &row.sums).copied());
+        let seconds = measure.part.window.length_ns() as f64 / 1e9;
+        for ((level, reason), row) in rows {
+            let (count, total_ns) = totals(row.sums.iter().copied());
+            let costs = merged(row.sums.iter().map(|sums| &sums.cost_ns));
+            let mut cells: Vec<Cell> = vec![measure.part.machine.as_str().into()];
+            cells.extend([level.to_string().into(), reason.into(), row.vcpus.into(), count.into()]);
+            cells.extend([part_of(count, whole.0), total_ns.into(), part_of(total_ns, whole.1)]);
+            cells.extend(quantiles(&costs));
+            cells.push((costs.count() > 0).then(|| costs.max()).into());
+            cells.push((seconds > 0.0).then(|| count as f64 / seconds).into());
+            table.push(cells);
+        }
+    }
+    let columns = [
+        ("machine", "machine"),
+        ("level", "level"),
+        ("reason", "reason"),
+        ("count", "exits"),
+        ("count_share", "of count"),
+        ("total_ns", "total"),
+        ("p50_ns", "p50"),
+        ("p99_ns", "p99"),
+        ("max_ns", "max"),
+    ];
+    table.shown = shown("Exit reasons over all vCPUs", &columns, 16);
+    table
+}
+
+/// Count and time of some exits.
+pub(super) fn totals<'m>(sums: impl Iterator<Item = &'m ExitSums>) -> (u64, u64) {
+    sums.fold((0, 0), |(count, ns), sums| (count + sums.count, ns + sums.cost_ns.sum()))
+}
+
+/// vCPUs with the time in which they wanted to run and ran no guest code, and the state that most of it was.
+pub fn worst_vcpus(measures: &[Measures<'_>]) -> Table {
+    let mut columns = vec![Column::key("machine"), Column::key("vm"), Column::key_of("vcpu", U64)];
+    columns.push(Column::key_of("tid", ColumnType::I64));
+    columns.push(ns("overhead_ns"));
+    columns.push(share("overhead_share"));
+    columns.push(Column::value("state", "", ColumnType::Text));
+    columns.push(ns("state_ns"));
+    columns.push(share("state_share"));
+    columns.push(Column::value("exits", "count", U64));
+    columns.push(ns("p99_ns"));
+    let mut table = Table::new("worst_vcpus", columns);
+    for (measure, vcpu) in each_vcpu(measures) {
+        let wall_ns = vcpu.sums.wall_ns();
+        let overhead_ns = vcpu.sums.ns_where(State::is_overhead);
+        let worst = worst_state(&vcpu.sums);
+        let mut row: Vec<Cell> = vec![measure.part.machine.as_str().into(), vcpu.vm.as_str().into()];
+        row.extend([u64::from(vcpu.vcpu).into(), Cell::I64(vcpu.tid.into()), overhead_ns.into()]);
+        row.push(part_of(overhead_ns, wall_ns));
+        row.push(worst.map(|(state, _)| title(measure.part.level, state)).into());
+        row.push(worst.map(|(_, state_ns)| state_ns).into());
+        row.push(worst.map_or(Cell::Missing, |(_, state_ns)| part_of(state_ns, wall_ns)));
+        row.push(vcpu.sums.exit_count().into());
+        row.push(p99(&all_costs(std::iter::once(vcpu))));
+        table.push(row);
+    }
+    let columns = [
+        ("machine", "machine"),
+        ("vm", "vm"),
+        ("vcpu", "vcpu"),
+        ("tid", "tid"),
+        ("overhead_share", "overhead"),
+        ("state", "mostly"),
+        ("state_share", "share"),
+        ("overhead_ns", "overhead time"),
+        ("exits", "exits"),
+        ("p99_ns", "p99"),
+    ];
+    table.shown = shown("Worst vCPUs: runnable or exited, but not in the guest", &columns, 8);
+    table
+}
