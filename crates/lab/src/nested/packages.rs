@@ -8,8 +8,10 @@
 //!                                   /lib/modules/6.1.0-56-amd64/kernel/...
 //! ```
 
+use super::scratch;
 use crate::Error;
-use crate::program::Program;
+use crate::program::{Program, tie};
+use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -78,11 +80,19 @@ fn current() -> Option<String> {
 fn newest_in(cache: &Path) -> Option<String> {
     let entries = std::fs::read_dir(cache).ok()?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.filter(|name| name.starts_with("linux-image-")).max()
+    names.filter(|name| name.starts_with("linux-image-")).max_by_key(|name| version(name))
+}
+
+/// The numbers in a name, in order: 6.1.0-9 is older than 6.1.0-56. The name itself decides between equals.
+fn version(name: &str) -> (Vec<u64>, String) {
+    let numbers = name.split(|letter: char| !letter.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
+    (numbers.collect(), name.to_owned())
 }
 
 /// Downloads and unpacks beside the place, then renames: what lies in its place is whole.
 fn fetch(package: &str, cache: &Path, place: &Path) -> Result<(), Error> {
+    // Of a lab that was killed while it fetched, a hundred megabytes and more are left.
+    scratch::sweep(cache, |name| name.strip_prefix(".linux-image-")?.rsplit_once('.')?.1.parse().ok())?;
     let beside = cache.join(format!(".{package}.{}", std::process::id()));
     let fetched = download_and_unpack(package, &beside)
         .and_then(|()| std::fs::rename(beside.join("root"), place).map_err(|error| Error::io(place, error)));
@@ -109,6 +119,7 @@ fn download_and_unpack(package: &str, beside: &Path) -> Result<(), Error> {
 fn run(mut command: Command, package: &'static str) -> Result<(), Error> {
     let program = Program::new(command.get_program(), package);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    tie(&mut command, Signal::TERM);
     let output = program.start(command)?.wait_with_output().map_err(|error| Error::io(&program.path, error))?;
     if output.status.success() {
         return Ok(());
@@ -124,7 +135,8 @@ mod tests {
     fn the_newest_kernel_of_the_cache_stands_in() {
         let cache = tempfile::tempdir().unwrap();
         assert_eq!(newest_in(cache.path()), None);
-        for name in ["linux-image-6.1.0-50-amd64", "linux-image-6.1.0-56-amd64", "other", ".linux-image-9.12"] {
+        let (old, older) = ("linux-image-6.1.0-50-amd64", "linux-image-6.1.0-9-amd64");
+        for name in [old, older, "linux-image-6.1.0-56-amd64", "other", ".linux-image-9.12"] {
             std::fs::create_dir(cache.path().join(name)).unwrap();
         }
         assert_eq!(newest_in(cache.path()).as_deref(), Some("linux-image-6.1.0-56-amd64"));
@@ -134,6 +146,8 @@ mod tests {
     fn what_cannot_be_fetched_is_said_and_nothing_is_left() {
         let cache = tempfile::tempdir().unwrap();
         let place = cache.path().join("linux-image-none");
+        // What a lab left that was killed while it fetched: no process has that id.
+        std::fs::create_dir(cache.path().join(".linux-image-6.1.0-56-amd64.2147483646")).unwrap();
         let error = fetch("linux-image-none", cache.path(), &place).unwrap_err().to_string();
         assert!(error.contains("apt-get"), "{error}");
         assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0);

@@ -14,18 +14,8 @@ const PREFIX: &str = "scratch-";
 impl Scratch {
     /// A new one in `cache`; those of processes that are gone are removed.
     pub fn new(cache: &Path) -> Result<Self, Error> {
-        let io = |error| Error::io(cache, error);
-        std::fs::create_dir_all(cache).map_err(io)?;
-        for entry in std::fs::read_dir(cache).map_err(io)? {
-            let entry = entry.map_err(io)?;
-            let name = entry.file_name();
-            let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<i32>().ok());
-            let gone = |owner| rustix::process::test_kill_process(owner) == Err(rustix::io::Errno::SRCH);
-            if owner.and_then(rustix::process::Pid::from_raw).is_some_and(gone) {
-                // Another lab that begins now may remove it first.
-                let _ = std::fs::remove_dir_all(entry.path());
-            }
-        }
+        std::fs::create_dir_all(cache).map_err(|error| Error::io(cache, error))?;
+        sweep(cache, |name| name.strip_prefix(PREFIX)?.parse().ok())?;
         let place = cache.join(format!("{PREFIX}{}", std::process::id()));
         std::fs::create_dir_all(&place).map_err(|error| Error::io(&place, error))?;
         Ok(Self(place))
@@ -40,6 +30,21 @@ impl Scratch {
     pub fn path(&self) -> &Path {
         &self.0
     }
+}
+
+/// Removes the directories in `cache` whose owner, a process id out of their name, no longer runs.
+pub fn sweep(cache: &Path, owner: impl Fn(&str) -> Option<i32>) -> Result<(), Error> {
+    let io = |error| Error::io(cache, error);
+    for entry in std::fs::read_dir(cache).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        let gone = |owner| rustix::process::test_kill_process(owner) == Err(rustix::io::Errno::SRCH);
+        let owner = entry.file_name().to_str().and_then(&owner).and_then(rustix::process::Pid::from_raw);
+        if owner.is_some_and(gone) {
+            // Another lab that begins now may remove it first.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Scratch {

@@ -3,6 +3,7 @@
 //! ```text
 //! plan.rs      what is wanted: events, clock, buffer, threads
 //! vm.rs        the threads of one VM
+//! filter.rs    only the events of some threads
 //! instance.rs  <tracefs>/instances/kvmscope-PID, in the journal before it is made
 //! clock.rs     x86-tsc and CLOCK_MONOTONIC read together, at the start and at the end
 //! tsc.rs       offsets and ratios of guests' counters -------------> tsc.json
@@ -20,6 +21,7 @@
 mod clock;
 mod describe;
 mod drain;
+mod filter;
 mod instance;
 mod pack;
 mod plan;

@@ -30,7 +30,8 @@ pub struct Plan {
     pub clock: Option<String>,
     /// Size of the ring buffer of each CPU in KiB.
     pub buffer_kib: u64,
-    /// Only events of these threads and of threads they start; empty: all.
+    /// Only events of these threads; empty: all. With them of threads that their processes start, as soon as those are seen,
+    /// and all switches, where switches are recorded; else of all tasks that they start.
     pub tids: Vec<u32>,
     /// How often pages are taken that are not full: what a kill costs, and how far behind whoever reads along is.
     pub sweep: Duration,

@@ -4,11 +4,11 @@ use super::clock::{self, Calibration, Pair, Scale};
 use super::drain::{Drain, Meter};
 use super::instance::{Instance, Tracefs};
 use super::plan::Plan;
-use super::{describe, pack, tsc};
+use super::{describe, filter, pack, tsc};
 use crate::journal::{Entry, Journal, Reverted};
 use crate::{Error, Recorder};
 use base::recording::{Part, PartKind, PartState, TSC_FILE, TscReadings};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,7 +41,9 @@ pub struct TracefsRecorder {
     root: PathBuf,
     /// Id of the machine in it.
     machine: String,
-    events: usize,
+    enabled: Vec<(String, String)>,
+    /// The threads whose events are recorded, where filters keep others out.
+    narrowed: Option<BTreeSet<u32>>,
 }
 
 impl TracefsRecorder {
@@ -76,10 +78,20 @@ impl TracefsRecorder {
         instance.set("trace_clock", &clock)?;
         instance.set("buffer_size_kb", &plan.buffer_kib.to_string())?;
         instance.set_if_there("buffer_percent", WAKE_PERCENT)?;
-        if !plan.tids.is_empty() {
-            let tids: Vec<String> = plan.tids.iter().map(u32::to_string).collect();
-            instance.set_if_there("options/event-fork", "1")?;
-            instance.set("set_event_pid", &tids.join(" "))?;
+        let filtered: BTreeSet<u32> = plan.tids.iter().copied().collect();
+        let switches = names.iter().any(|(system, name)| (system.as_str(), name.as_str()) == filter::SWITCH);
+        let narrowed = match (filtered.is_empty(), switches) {
+            (false, true) => Some(filtered),
+            (false, false) => {
+                let tids: Vec<String> = plan.tids.iter().map(u32::to_string).collect();
+                instance.set_if_there("options/event-fork", "1")?;
+                instance.set("set_event_pid", &tids.join(" "))?;
+                None
+            }
+            (true, _) => None,
+        };
+        if let Some(tids) = &narrowed {
+            filter::set(&instance, &names, tids)?;
         }
         let first = clock::pair();
         let enabled = enable(&instance, &names)?;
@@ -105,7 +117,8 @@ impl TracefsRecorder {
             refreshed: Instant::now(),
             root: root.to_owned(),
             machine: machine.to_owned(),
-            events: enabled.len(),
+            enabled,
+            narrowed,
         };
         let page_bytes = recorder.dat.page_bytes as usize;
         let drain = Drain::start(&recorder.instance, &recorder.cpus, &directory, page_bytes, plan.sweep)?;
@@ -131,7 +144,7 @@ impl TracefsRecorder {
 
     /// How many kinds of events are recorded.
     pub fn events(&self) -> usize {
-        self.events
+        self.enabled.len()
     }
 
     /// The trace clock.
@@ -176,6 +189,17 @@ impl TracefsRecorder {
         let text = serde_json::to_string_pretty(calibration).map_err(|error| io(error.into()))?;
         std::fs::write(&path, text).map_err(io)?;
         Ok(Some(part))
+    }
+
+    /// Lets events of threads through that have been started meanwhile.
+    fn narrow_again(&mut self) -> Result<(), Error> {
+        let Some(tids) = &mut self.narrowed else { return Ok(()) };
+        let now = filter::with_siblings(&self.proc, tids);
+        if now.len() > tids.len() {
+            filter::set(&self.instance, &self.enabled, &now)?;
+            *tids = now;
+        }
+        Ok(())
     }
 
     /// The file that holds what KVM says of its guests' counters, if there are any.
@@ -228,6 +252,7 @@ impl Recorder for TracefsRecorder {
             self.refreshed = Instant::now();
             self.meter.note_lost(self.cpus.iter().map(|cpu| losses(&self.instance.stats(*cpu))).sum());
             self.write_head()?;
+            self.narrow_again()?;
         }
         Ok(())
     }

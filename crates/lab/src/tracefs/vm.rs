@@ -74,7 +74,7 @@ fn name_of(proc: &Path, pid: u32) -> Option<String> {
 }
 
 /// Names of a directory that are numbers, in order.
-fn numbers(path: &Path) -> Vec<u32> {
+pub(super) fn numbers(path: &Path) -> Vec<u32> {
     let Ok(listing) = std::fs::read_dir(path) else { return Vec::new() };
     let mut numbers: Vec<u32> = listing.filter_map(|file| file.ok()?.file_name().to_str()?.parse().ok()).collect();
     numbers.sort_unstable();
