@@ -22,7 +22,7 @@ use beside::Beside;
 use check::Checked;
 use clap::Args;
 use lab::Recorder;
-use lab::tracefs::{Plan, Selection, Tracefs, TracefsRecorder, buffer_kib, find_vm};
+use lab::tracefs::{Mounted, Plan, Selection, TracefsRecorder, buffer_kib, find_vm};
 use status::Status;
 use std::ffi::OsString;
 use std::io::Write;
@@ -97,7 +97,6 @@ pub struct Record {
 impl Record {
     /// Records, and says where to.
     pub fn run(&self) -> anyhow::Result<Exit> {
-        let tracefs = Tracefs::find(Path::new("/"))?;
         let plan = self.plan()?;
         let now = Utc::of(SystemTime::now());
         let output = self.output.clone().unwrap_or_else(|| format!("kvmscope-record-{}", now.name()).into());
@@ -111,22 +110,23 @@ impl Record {
                 move || remove(&root)
             },
         )?;
-        let (journal, machine) = (self.place.journal(), self.machine.id.as_str());
+        let (journal, machine, host) = (self.place.journal(), self.machine.id.as_str(), Path::new("/"));
         let checked = (!self.no_self_check).then(|| {
             status.say("self-check: running a test guest, to see which kvm events fire here");
-            interrupt.whole(|| check::check(&tracefs, &journal, &live, machine))
+            interrupt.whole(|| check::check(host, &journal, &live, machine))
         });
         self.beside.describe().into_iter().for_each(|what| status.say(what));
         let before = self.beside.before(live.root(), machine);
         let asked = interrupt.hold();
         let begun = before.and_then(|before| {
+            let mounted = Mounted::at(host, &journal)?;
             let beside = self.beside.start(&journal, &plan, live.root(), machine)?;
-            match TracefsRecorder::start(&tracefs, &journal, &plan, live.root(), machine) {
-                Ok(tracing) => Ok((before, beside, tracing)),
+            match TracefsRecorder::start(mounted.tracefs(), &journal, &plan, live.root(), machine) {
+                Ok(tracing) => Ok((before, beside, tracing, mounted)),
                 Err(error) => Err(beside.stopped(error)),
             }
         });
-        let (before, beside, tracing) = match begun {
+        let (before, beside, tracing, mounted) = match begun {
             Ok(begun) => begun,
             Err(error) => {
                 live.abandon()?;
@@ -180,6 +180,7 @@ impl Record {
                 Err(error) => failed = failed.or(Some(error.into())),
             }
         }
+        drop(mounted);
         status.wipe();
         match failed {
             None => {

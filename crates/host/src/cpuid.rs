@@ -101,7 +101,9 @@ impl Cpuid {
     /// The hypervisors that show themselves, with the leaf at which each does: `KVMKVMKVM`, `Microsoft Hv`.
     pub fn hypervisors(&self) -> Vec<(u32, String)> {
         let bases = self.leaves.range((0x4000_0000, 0)..(0x4001_0000, 0)).filter(|((leaf, _), _)| leaf & 0xff == 0);
-        bases.map(|((leaf, _), named)| (*leaf, text(&[named.ebx, named.ecx, named.edx]))).collect()
+        let named = bases.map(|((leaf, _), named)| (*leaf, text(&[named.ebx, named.ecx, named.edx])));
+        // Processors answer leaves that they do not have with what they like, such as those of their highest leaf.
+        named.filter(|(_, name)| !name.is_empty() && name.bytes().all(|byte| matches!(byte, b' '..=b'~'))).collect()
     }
 }
 
@@ -120,6 +122,7 @@ mod tests {
         let mut cpuid = Cpuid::default();
         let amd = Registers { eax: 0x10, ebx: 0x6874_7541, ecx: 0x444d_4163, edx: 0x6974_6e65 };
         cpuid.insert(0, 0, amd);
+        cpuid.insert(0x4000_0200, 0, Registers { eax: 0, ebx: 0x0007_0001, ecx: 0, edx: 0 });
         let kvm = Registers { eax: 0x4000_0001, ebx: 0x4b4d_564b, ecx: 0x564b_4d56, edx: 0x4d };
         cpuid.insert(0x4000_0000, 0, kvm);
         cpuid.insert(0xd, 2, Registers::default());

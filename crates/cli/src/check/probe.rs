@@ -4,7 +4,7 @@ use crate::interrupt::Interrupt;
 use base::Problem;
 use host::fired::{FIRED_FILE, text};
 use lab::journal::Journal;
-use lab::tracefs::Tracefs;
+use lab::tracefs::Mounted;
 use lab::tracefs::probe::what_fires;
 use std::path::Path;
 
@@ -14,9 +14,9 @@ const ROUNDS: u32 = 20;
 /// Runs the guest under a tracing instance of its own, and writes the counts into `snapshot`. Where it cannot be run the
 /// rest of the answer stands, with the reason among its problems.
 pub fn fire(journal: &Journal, snapshot: &Path, interrupt: &Interrupt) -> Option<Problem> {
-    let tried = Tracefs::find(Path::new("/")).and_then(|tracefs| {
-        let scratch = interrupt.temporary("kvmscope-probe-").map_err(|error| lab::Error::Unable(error.to_string()))?;
-        interrupt.whole(|| what_fires(&tracefs, journal, scratch.path(), run))
+    let scratch = interrupt.temporary("kvmscope-probe-").map_err(|error| lab::Error::Unable(error.to_string()));
+    let tried = scratch.and_then(|scratch| {
+        interrupt.whole(|| what_fires(Mounted::at(Path::new("/"), journal)?.tracefs(), journal, scratch.path(), run))
     });
     let written = tried.and_then(|fired| {
         let caused = fired.counts.iter().map(|(name, count)| (name.as_str(), *count));

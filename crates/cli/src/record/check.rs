@@ -3,7 +3,7 @@
 use base::recording::{Live, Part, PartKind, PartState};
 use lab::Error;
 use lab::journal::Journal;
-use lab::tracefs::Tracefs;
+use lab::tracefs::Mounted;
 use lab::tracefs::probe::{Fired, what_fires};
 use std::path::Path;
 
@@ -21,11 +21,11 @@ pub struct Checked {
 }
 
 /// Runs the test guest. A host on which it cannot run is recorded all the same, so nothing here is an error.
-pub fn check(tracefs: &Tracefs, journal: &Journal, live: &Live, machine: &str) -> Checked {
+pub fn check(host: &Path, journal: &Journal, live: &Live, machine: &str) -> Checked {
     let scratch = live.root().join(SCRATCH);
     let fired = std::fs::create_dir_all(&scratch)
         .map_err(|error| Error::io(&scratch, error))
-        .and_then(|()| what_fires(tracefs, journal, &scratch, run));
+        .and_then(|()| what_fires(Mounted::at(host, journal)?.tracefs(), journal, &scratch, run));
     // It is empty of anything that is wanted; what cannot be removed does no harm to the recording.
     let _ = std::fs::remove_dir_all(&scratch);
     match fired.and_then(|fired| Ok((keep(&fired, live, machine)?, fired.sentence()))) {

@@ -4,6 +4,7 @@
 //! the kernel lists its instances.
 
 mod live;
+mod mounted;
 
 use assert_cmd::cargo::cargo_bin;
 use base::recording::{PartState, Recording};

@@ -30,6 +30,7 @@ impl Reach {
                 irq || self.below(path, "sys").is_some() && path.ends_with("cpuset.cpus")
             }
             Step::LttngSession { name } => name.starts_with(OURS),
+            Step::Mount { path } => *path == self.root.join("sys/kernel/tracing"),
             // Process 1 is never one that we started.
             Step::Process(owner) => owner.pid > 1,
             Step::NetNamespace { name } | Step::NicMoved { namespace: name, .. } => {
@@ -88,6 +89,7 @@ mod tests {
             instance("/sys/kernel/tracing/instances/kvmscope-7"),
             instance("/sys/kernel/debug/tracing/instances/kvmscope-7-1"),
             session("kvmscope-record-7-0"),
+            Step::Mount { path: "/sys/kernel/tracing".into() },
             namespace("netns-7-0-client"),
         ] {
             assert!(reach.allow("netns-7-0", &step).is_ok(), "{step}");
@@ -106,6 +108,7 @@ mod tests {
             instance("/sys/kernel/tracing/instances/theirs"),
             instance("/sys/kernel/tracing/instances/kvmscope-7/.."),
             session("theirs"),
+            Step::Mount { path: "/home".into() },
             namespace("netns-7-01"),
         ] {
             let error = reach.allow("netns-7-0", &step).unwrap_err().to_string();

@@ -101,6 +101,11 @@ pub enum Step {
         /// CPU list that we set.
         new: String,
     },
+    /// The tracing file system was mounted; it is unmounted, unless somebody uses it by now.
+    Mount {
+        /// Where.
+        path: PathBuf,
+    },
     /// A network namespace was made; it is deleted.
     NetNamespace {
         /// Its name.
@@ -239,6 +244,7 @@ impl Step {
             Step::NicMoved { nic, namespace } => network::move_back(nic, namespace),
             Step::Process(owner) => end(*owner, proc),
             Step::LttngSession { name } => destroy_session(name),
+            Step::Mount { path } => unmount(path, proc),
         }
     }
 }
@@ -268,6 +274,7 @@ impl fmt::Display for Step {
             }
             Step::Process(owner) => write!(out, "process {}", owner.pid),
             Step::LttngSession { name } => write!(out, "LTTng session {}", printable(name)),
+            Step::Mount { path } => write!(out, "tracing file system mounted at {}", printed(path)),
         }
     }
 }
@@ -349,6 +356,32 @@ fn end(owner: Owner, proc: &Path) -> Reverted {
         }
     }
     Reverted::Failed("it does not end, even when killed".to_owned())
+}
+
+/// Unmounts what is mounted there; what is in use is somebody's.
+fn unmount(path: &Path, proc: &Path) -> Reverted {
+    // The fifth field is the mount point (Documentation/filesystems/proc.rst, `mountinfo`).
+    let mounts = std::fs::read_to_string(proc.join("self/mountinfo")).unwrap_or_default();
+    let is_there = |line: &str| line.split(' ').nth(4).is_some_and(|point| Path::new(point) == path);
+    if !mounts.lines().any(is_there) {
+        return Reverted::Done;
+    }
+    let unmounted = again(|| match Command::new("umount").arg(path).env("LC_ALL", "C").output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            let kind = if said.contains("busy") { ErrorKind::ResourceBusy } else { ErrorKind::Other };
+            Err(std::io::Error::new(kind, said))
+        }
+        Err(error) => Err(error),
+    });
+    match unmounted {
+        Ok(()) => Reverted::Done,
+        Err(error) if error.kind() == ErrorKind::ResourceBusy => {
+            Reverted::LeftAlone("another program uses it".to_owned())
+        }
+        Err(error) => Reverted::Failed(error.to_string()),
+    }
 }
 
 fn destroy_session(name: &str) -> Reverted {

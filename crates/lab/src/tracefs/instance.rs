@@ -24,8 +24,7 @@ impl Tracefs {
         let found = places.iter().find(|place| place.join("instances").is_dir());
         found.map(|root| Self { host: host.to_owned(), root: root.clone() }).ok_or_else(|| {
             Error::Unable(format!(
-                "no tracing file system below {}: run as root, and if it is not mounted: mount -t tracefs none {}",
-                places[0].display(),
+                "no tracing file system below {}: run as root; if the kernel has none, it was built without CONFIG_TRACING",
                 places[0].display()
             ))
         })

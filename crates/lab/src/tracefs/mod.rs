@@ -5,6 +5,7 @@
 //! vm.rs        the threads of one VM
 //! filter.rs    only the events of some threads
 //! instance.rs  <tracefs>/instances/kvmscope-PID, in the journal before it is made
+//! mounted.rs   the file system itself, mounted where it is not
 //! clock.rs     x86-tsc and CLOCK_MONOTONIC read together, at the start and at the end
 //! tsc.rs       offsets and ratios of guests' counters -------------> tsc.json
 //! describe.rs  formats, thread names, clock, losses ----------------> trace.partial/head.dat
@@ -23,6 +24,7 @@ mod describe;
 mod drain;
 mod filter;
 mod instance;
+mod mounted;
 mod pack;
 mod plan;
 pub mod probe;
@@ -33,6 +35,7 @@ mod vm;
 
 pub use drain::{LATE, Meter};
 pub use instance::Tracefs;
+pub use mounted::Mounted;
 pub use plan::{Plan, Selection, buffer_kib};
 pub use recorder::TracefsRecorder;
 pub use vm::{Vm, find as find_vm};

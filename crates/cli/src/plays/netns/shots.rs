@@ -14,7 +14,7 @@ use base::utc::Utc;
 use lab::Recorder;
 use lab::journal::Journal;
 use lab::snapshot::{Around, More};
-use lab::tracefs::{Plan, Tracefs, TracefsRecorder};
+use lab::tracefs::{Mounted, Plan, TracefsRecorder};
 use rustix::process::{getpriority_process, setpriority_process};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -72,11 +72,17 @@ impl<'a> Shots<'a> {
         let draft = Draft::new(&self.root.join(name))?;
         let _hurry = Hurry::begin();
         let around = Around::begin(Path::new("/"), More::default(), draft.root(), MACHINE)?;
-        let started = Tracefs::find(Path::new("/")).and_then(|tracefs| {
-            TracefsRecorder::start(&tracefs, self.journal, &Plan::default(), draft.root(), MACHINE)
+        let started = Mounted::at(Path::new("/"), self.journal).and_then(|mounted| {
+            let tracefs = mounted.tracefs();
+            let tracing = TracefsRecorder::start(tracefs, self.journal, &Plan::default(), draft.root(), MACHINE)?;
+            Ok((mounted, tracing))
         });
+        let mut mounted = None;
         let mut tracing = match started {
-            Ok(tracing) => Some(Box::new(tracing)),
+            Ok((needed, tracing)) => {
+                mounted = Some(needed);
+                Some(Box::new(tracing))
+            }
             Err(error) => {
                 self.without_events.get_or_insert(error.to_string());
                 None
@@ -89,7 +95,9 @@ impl<'a> Shots<'a> {
             polled = tracing.as_mut().map_or(Ok(()), |tracing| tracing.poll());
         }
         // Stopped come what may: it has changed the host.
-        let mut parts = tracing.map_or(Ok(Vec::new()), |tracing| tracing.stop())?;
+        let stopped = tracing.map_or(Ok(Vec::new()), |tracing| tracing.stop());
+        drop(mounted);
+        let mut parts = stopped?;
         polled?;
         if ended {
             return Ok(());
