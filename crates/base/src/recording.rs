@@ -70,6 +70,20 @@ pub struct Machine {
     /// Its name, where known.
     #[serde(default)]
     pub name: Option<String>,
+    /// Which computer it was, where its recorder read that.
+    #[serde(flatten)]
+    pub identity: Identity,
+}
+
+/// Which computer, and since which boot: what tells whether a change that was proposed for a machine is one for this host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// A hash of its machine-id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_id: Option<String>,
+    /// The kernel's random number of the boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
 }
 
 /// One file or directory of a recording.

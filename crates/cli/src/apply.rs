@@ -1,30 +1,35 @@
 //! `kvmscope apply`: make the changes that a finding proposes, with a way back.
 //!
 //! ```text
-//! check now, or --from a report or recording --> finding ID --> plan: what holds, what it becomes, what the model expects
-//!    --dry-run: ends here      not root: the commands to type
+//! check now, or --from a report or recording --> finding ID --> about this host? --> plan: what holds, what it becomes,
+//!    no, or not root: the commands are printed                                       what the model expects
+//!    --dry-run: ends here
 //!    asked, or --yes           journal, change, read back            --> `kvmscope undo` puts it back
 //!    --trial SECONDS           measured before and after             --> kept, or put back at once
 //! ```
 
+mod origin;
 mod proposal;
+mod work;
 
 use crate::arguments::JournalPlace;
-use crate::exit::{Exit, WrongUse, complain};
+use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
+use crate::lines::Lines;
 use crate::plays::trial::{self, Outcome, Watched};
 use analysis::contention::Direction;
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use base::Change;
 use base::number::many;
+use base::shell::printable;
 use clap::Args;
-use lab::apply::{Host, Prepared, make};
-use lab::journal::{Entry, Reverted, Step};
+use lab::apply::Host;
 use proposal::Proposal;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use work::Work;
 
 /// Make the changes that a finding proposes, noted so that `kvmscope undo` puts them back
 #[derive(Args)]
@@ -69,38 +74,39 @@ impl Apply {
     pub fn run(&self) -> anyhow::Result<Exit> {
         let interrupt = Interrupt::watch()?;
         let proposal = Proposal::find(&self.id, self.from.as_deref(), &interrupt)?;
-        println!("{}: {}", self.id, proposal.title);
+        let mut lines = Lines::default();
+        let when = proposal.origin.created.as_ref().map_or_else(String::new, |when| format!(" (recorded {when})"));
+        lines.say(printable(&format!("{}: {}{when}", self.id, proposal.title)));
         if proposal.changes.is_empty() {
-            let commands = if proposal.fix.is_empty() { "nothing".to_owned() } else { proposal.fix.join("; ") };
-            bail!("{} has no change that a program makes; what it names for you to do: {commands}", self.id);
+            let commands = if proposal.fix.is_empty() { "none".to_owned() } else { proposal.fix.join("; ") };
+            bail!("{} has no change that this program can make; commands to run yourself: {commands}", self.id);
+        }
+        if let Some(why) = proposal.origin.refusal(&host::identity(Path::new("/")), &proposal.changes) {
+            print(&proposal.changes, &mut lines);
+            bail!("nothing was changed: {why}; run the commands above where they belong");
         }
         if !rustix::process::geteuid().is_root() {
-            println!("  type as root:");
-            proposal.changes.iter().for_each(|change| println!("    {}", change.command()));
-            println!("  and to undo it:");
-            proposal.changes.iter().filter_map(Change::undo).for_each(|command| println!("    {command}"));
+            print(&proposal.changes, &mut lines);
             if self.dry_run {
-                return Ok(Exit::Answered);
+                return lines.end().map(|()| Exit::Answered);
             }
-            bail!("changing this host needs root; type the commands above, or run this as root");
+            bail!("changing this host needs root: run the commands above, or run this as root");
         }
-        let host = Host::at(Path::new("/"));
-        let mut steps = Vec::new();
-        for change in &proposal.changes {
-            match host.prepare(change)? {
-                Prepared::Steps(more) => steps.extend(more),
-                Prepared::PassedOver(why) => println!("  passed over: {why}"),
-            }
-        }
-        if steps.is_empty() {
-            println!("  nothing is left to change");
+        let mut work = Work::plan(Host::at(Path::new("/")), self.place.journal(), &proposal.changes, lines)?;
+        let exit = self.work(&mut work, &interrupt)?;
+        work.lines.end()?;
+        Ok(exit)
+    }
+
+    fn work(&self, work: &mut Work<'_>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+        if work.steps.is_empty() {
+            work.lines.say("  nothing is left to change");
             return Ok(Exit::Answered);
         }
-        steps.iter().for_each(|step| println!("  {step}"));
-        let (watched, direction) = match expected(&steps, &host) {
+        let (watched, direction) = match expected(work) {
             // What cannot be modelled can be done; only a trial needs to know whom it concerns.
             Err(error) if self.trial.is_none() => {
-                println!("  modelled: nothing: {error:#}");
+                work.lines.say(format_args!("  modelled: nothing: {error:#}"));
                 (Watched::default(), Direction::Same)
             }
             expected => expected?,
@@ -115,14 +121,14 @@ impl Apply {
             );
         }
         if !self.agreed()? {
-            println!("  nothing was changed");
+            work.lines.say("  nothing was changed");
             return Ok(Exit::NoAnswer);
         }
         // What is changed from here on is either whole, or put back by the trial.
         let stop = interrupt.hold();
         match self.trial {
-            None => self.keep(&host.proc, &steps),
-            Some(seconds) => self.trial(&host.proc, &steps, &watched, Duration::from_secs(seconds), &stop),
+            None => keep(work, &stop),
+            Some(seconds) => trial(work, &watched, Duration::from_secs(seconds), &stop),
         }
     }
 
@@ -140,80 +146,71 @@ impl Apply {
         std::io::stdin().lock().read_line(&mut answer)?;
         Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
     }
+}
 
-    fn keep(&self, proc: &Path, steps: &[Step]) -> anyhow::Result<Exit> {
-        let (entry, passed_over) = self.change(proc, steps)?;
-        passed_over.iter().for_each(|why| println!("  passed over: {why}"));
-        println!("  done, and read back; `kvmscope undo {}` puts it back", entry.id);
-        Ok(Exit::Answered)
-    }
+/// The commands of changes that are not made here, and those that undo them.
+fn print(changes: &[Change], lines: &mut Lines) {
+    lines.say("  run as root:");
+    changes.iter().for_each(|change| lines.say(format_args!("    {}", change.command())));
+    lines.say("  to undo:");
+    changes.iter().for_each(|change| lines.say(format_args!("    {}", change.undo_or_why())));
+}
 
-    fn trial(
-        &self,
-        proc: &Path,
-        steps: &[Step],
-        watched: &Watched,
-        span: Duration,
-        stop: &AtomicBool,
-    ) -> anyhow::Result<Exit> {
-        watched.something()?;
-        println!("  watched: {watched}");
-        waiting(span, "as it is; Ctrl-C ends it and changes nothing");
-        let Some(before) = trial::measure(proc, watched, span, stop)? else {
-            println!("  ended before it began; nothing was changed");
-            return Ok(Exit::Interrupted);
-        };
-        let (entry, passed_over) = self.change(proc, steps)?;
-        passed_over.iter().for_each(|why| println!("  passed over: {why}"));
-        waiting(span, "with the change; Ctrl-C puts it back");
-        let after = match trial::rest(trial::settle(span), stop) {
-            true => Ok(None),
-            false => trial::measure(proc, watched, span, stop),
-        };
-        let outcome = match after {
-            Ok(Some(after)) => {
-                let (before, after, ended) = trial::sums(&before, &after);
-                if ended > 0 {
-                    println!("  measured: {} ended meanwhile and did not count", many(ended as u64, "watched thread"));
-                }
-                trial::drift(&before).iter().for_each(|drift| println!("  measured: {drift}"));
-                Outcome::of(&before, &after)
+fn keep(work: &mut Work<'_>, stop: &AtomicBool) -> anyhow::Result<Exit> {
+    let Some(entry) = work.make(stop)? else { return Ok(Exit::Interrupted) };
+    work.lines.say(format_args!("  done, and read back; `kvmscope undo {}` puts it back", entry.id));
+    Ok(Exit::Answered)
+}
+
+fn trial(work: &mut Work<'_>, watched: &Watched, span: Duration, stop: &AtomicBool) -> anyhow::Result<Exit> {
+    watched.something()?;
+    let proc = work.host.proc.clone();
+    work.lines.say(format_args!("  watched: {watched}"));
+    waiting(span, "as it is; Ctrl-C ends it and changes nothing");
+    let before = trial::measure(&proc, watched, span, stop)?;
+    let made =
+        before.map(|before| Ok::<_, anyhow::Error>(work.make(stop)?.map(|entry| (before, entry)))).transpose()?;
+    let Some((before, entry)) = made.flatten() else {
+        work.lines.say("  ended before it began; nothing was changed");
+        return Ok(Exit::Interrupted);
+    };
+    waiting(span, "with the change; Ctrl-C puts it back");
+    let after = match trial::rest(trial::settle(span), stop) {
+        true => Ok(None),
+        false => trial::measure(&proc, watched, span, stop),
+    };
+    let outcome = match after {
+        Ok(Some(after)) => {
+            let (before, after, ended) = trial::sums(&before, &after);
+            if ended > 0 {
+                let ended = many(ended as u64, "watched thread");
+                work.lines.say(format_args!("  measured: {ended} ended meanwhile and did not count"));
             }
-            Ok(None) => Outcome::Interrupted,
-            Err(error) => {
-                put_back(entry, proc)?;
-                return Err(error);
-            }
-        };
-        println!("  measured: {}", outcome.told(watched.subject()));
-        let others: Vec<&Step> = steps.iter().filter(|step| !step.holds(proc)).collect();
-        others.iter().for_each(|step| println!("  changed by somebody else meanwhile: {step}"));
-        match outcome {
-            Outcome::Helped(_) | Outcome::DidNotHelp(_) if !others.is_empty() => {
-                println!(
-                    "  so this says nothing of the change; find who sets it too (irqbalance, tuned, libvirt, systemd)"
-                );
-                put_back(entry, proc).map(|()| Exit::NoAnswer)
-            }
-            Outcome::Helped(_) => {
-                println!("  kept; `kvmscope undo {}` puts it back", entry.id);
-                Ok(Exit::Answered)
-            }
-            Outcome::Interrupted => put_back(entry, proc).map(|()| Exit::Interrupted),
-            Outcome::DidNotHelp(_) => put_back(entry, proc).map(|()| Exit::Answered),
+            trial::drift(&before).iter().for_each(|drift| work.lines.say(format_args!("  measured: {drift}")));
+            Outcome::of(&before, &after)
         }
-    }
-
-    /// Makes all steps, or none.
-    fn change(&self, proc: &Path, steps: &[Step]) -> anyhow::Result<(Entry, Vec<String>)> {
-        let mut entry = self.place.journal().begin("apply")?;
-        match make(&mut entry, steps, proc) {
-            Ok(passed_over) => Ok((entry, passed_over)),
-            Err(error) => {
-                put_back(entry, proc)?;
-                Err(error.into())
-            }
+        Ok(None) => Outcome::Interrupted,
+        Err(error) => {
+            work.put_back(entry)?;
+            return Err(error);
         }
+    };
+    work.lines.say(format_args!("  measured: {}", outcome.told(watched.subject())));
+    let others: Vec<String> = work.steps.iter().filter(|step| !step.holds(&proc)).map(ToString::to_string).collect();
+    others.iter().for_each(|step| work.lines.say(format_args!("  changed by somebody else meanwhile: {step}")));
+    match outcome {
+        Outcome::Helped(_) | Outcome::DidNotHelp(_) if !others.is_empty() => {
+            work.lines.say(
+                "  so this says nothing of the change; find who sets it too (irqbalance, tuned, libvirt, systemd)",
+            );
+            work.put_back(entry).map(|()| Exit::NoAnswer)
+        }
+        Outcome::Helped(_) => {
+            work.lines.say(format_args!("  kept; `kvmscope undo {}` puts it back", entry.id));
+            Ok(Exit::Answered)
+        }
+        Outcome::Interrupted => work.put_back(entry).map(|()| Exit::Interrupted),
+        Outcome::DidNotHelp(_) => work.put_back(entry).map(|()| Exit::Answered),
     }
 }
 
@@ -227,27 +224,10 @@ fn waiting(span: Duration, how: &str) {
 }
 
 /// Whom the steps concern; what the model expects of them is said.
-fn expected(steps: &[Step], host: &Host) -> anyhow::Result<(Watched, Direction)> {
-    let (loads, usage) = trial::now(&host.proc, trial::SPAN)?;
-    let watched = Watched::of(steps, host, &loads)?;
-    let (lines, direction) = trial::expected(&watched, &loads, &usage);
-    lines.iter().for_each(|line| println!("  modelled: {line}"));
+fn expected(work: &mut Work<'_>) -> anyhow::Result<(Watched, Direction)> {
+    let (loads, usage) = trial::now(&work.host.proc, trial::SPAN)?;
+    let watched = Watched::of(&work.steps, &work.host, &loads)?;
+    let (said, direction) = trial::expected(&watched, &loads, &usage);
+    said.iter().for_each(|line| work.lines.say(format_args!("  modelled: {line}")));
     Ok((watched, direction))
-}
-
-/// Reverts all of an entry, and says so.
-fn put_back(entry: Entry, proc: &Path) -> anyhow::Result<()> {
-    let id = entry.id.clone();
-    let mut whole = true;
-    for (step, outcome) in entry.finish(proc)? {
-        match outcome {
-            Reverted::Done => println!("  put back: {step}"),
-            Reverted::LeftAlone(why) => println!("  left alone: {step}: {why}"),
-            Reverted::Failed(why) => {
-                complain(&anyhow!("{step} could not be put back: {why}"));
-                whole = false;
-            }
-        }
-    }
-    if whole { Ok(()) } else { Err(anyhow!("`kvmscope undo {id}` tries again")) }
 }

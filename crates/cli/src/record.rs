@@ -249,7 +249,7 @@ impl Record {
             created: Some(now.stamp()),
             tool: Some(format!("kvmscope record {}", env!("CARGO_PKG_VERSION"))),
             emulated: None,
-            machines: vec![Machine { name, ..self.machine.clone() }],
+            machines: vec![Machine { name, identity: host::identity(Path::new("/")), ..self.machine.clone() }],
             parts: Vec::new(),
             problems: Vec::new(),
         }

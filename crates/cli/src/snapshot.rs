@@ -79,7 +79,7 @@ impl Snapshot {
             created: Some(utc.stamp()),
             tool: Some(concat!("kvmscope snapshot ", env!("CARGO_PKG_VERSION")).to_owned()),
             emulated: None,
-            machines: vec![self.machine.clone()],
+            machines: vec![Machine { identity: host::identity(&self.root), ..self.machine.clone() }],
             parts,
             problems: Vec::new(),
         };

@@ -9,6 +9,7 @@ use anyhow::{anyhow, bail};
 use base::shell::printable;
 use clap::Args;
 use lab::journal::{Entry, Journal, Reverted};
+use std::sync::atomic::AtomicBool;
 
 /// Put back what was changed on this host
 #[derive(Args)]
@@ -34,7 +35,7 @@ impl Undo {
         let journal = self.place.journal();
         let mut lines = Lines::default();
         // Nobody changes meanwhile what is put back here.
-        let _lock = if self.list || journal.is_empty()? { None } else { Some(journal.lock()?) };
+        let _lock = if self.list || journal.is_empty()? { None } else { journal.lock(&AtomicBool::new(false))? };
         let (mut entries, mut exit) = read(&journal)?;
         if let Some(id) = &self.id {
             entries = vec![only(entries, id)?];

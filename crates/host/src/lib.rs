@@ -13,6 +13,7 @@ pub mod cpuid;
 pub mod error;
 pub mod fired;
 pub mod hypervisor;
+pub mod identity;
 pub mod kernel_log;
 pub mod machine;
 pub mod parameters;
@@ -27,6 +28,7 @@ pub mod virtualization;
 
 pub use cpuid::Cpuid;
 pub use error::Error;
+pub use identity::identity;
 pub use kernel_log::KernelLog;
 pub use machine::Machine;
 pub use snapshot::Snapshot;

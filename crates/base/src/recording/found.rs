@@ -1,6 +1,6 @@
 //! Recordings without a manifest: bare files, and directories whose parts go by their default names.
 
-use super::{Emulator, Error, Machine, Part, PartKind, PartState, Recording};
+use super::{Emulator, Error, Identity, Machine, Part, PartKind, PartState, Recording};
 use crate::Problem;
 use std::fs::File;
 use std::io::Read;
@@ -141,7 +141,7 @@ fn add_machine(machines: &mut Vec<Machine>, id: String, level: u8, name: Option<
     // Of equal levels `max_by_key` takes the last it sees, hence the reversal.
     let parent = machines.iter().rev().filter(|machine| machine.level < level).max_by_key(|machine| machine.level);
     let parent = parent.map(|machine| machine.id.clone());
-    machines.push(Machine { id, level, parent, name });
+    machines.push(Machine { id, level, parent, name, identity: Identity::default() });
 }
 
 /// The level that a machine's directory is named after: `L1`, `L1-web`.

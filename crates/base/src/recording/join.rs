@@ -179,10 +179,16 @@ fn find_parents(machines: &mut [Machine]) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::PartState;
+    use crate::recording::{Identity, PartState};
 
     fn recording(root: &str, machines: &[(&str, u8)], parts: &[(&str, &str)]) -> Recording {
-        let machine = |(id, level): &(&str, u8)| Machine { id: (*id).into(), level: *level, parent: None, name: None };
+        let machine = |(id, level): &(&str, u8)| Machine {
+            id: (*id).into(),
+            level: *level,
+            parent: None,
+            name: None,
+            identity: Identity { boot_id: Some(format!("boot of {root}")), ..Identity::default() },
+        };
         let part = |(machine, path): &(&str, &str)| Part {
             path: path.into(),
             machine: (*machine).into(),
@@ -222,6 +228,9 @@ mod tests {
         assert_eq!(paths, ["L1/trace.dat", "L2/trace.dat", "L0/trace.dat", "L0/notes/a", "L1-we-b/trace.dat"]);
         assert_eq!(joined.from[4], Path::new("we b/L1/trace.dat"));
         assert_eq!(joined.recording.created.as_deref(), Some("of db"));
+        let boots: Vec<_> =
+            joined.recording.machines.iter().map(|machine| machine.identity.boot_id.as_deref()).collect();
+        assert_eq!(boots, [Some("boot of host"), Some("boot of db"), Some("boot of we b"), Some("boot of db")]);
         assert_eq!(joined.notes, ["L1 of we b is called L1-we-b, because another machine is L1"]);
     }
 

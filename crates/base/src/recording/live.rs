@@ -75,10 +75,10 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::{Machine, PartKind, PartState};
+    use crate::recording::{Identity, Machine, PartKind, PartState};
 
     fn recording() -> Recording {
-        let machine = Machine { id: "L1".into(), level: 1, parent: None, name: None };
+        let machine = Machine { id: "L1".into(), level: 1, parent: None, name: None, identity: Identity::default() };
         Recording {
             root: PathBuf::new(),
             created: None,

@@ -1,12 +1,13 @@
 //! The finding that was meant, with its typed changes: out of a report, a recording, or this host as it is now.
 
+use super::origin::Origin;
 use crate::check::places::{SPAN, this_host};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
 use analysis::{Answers, Input, Options};
 use anyhow::{Context, bail};
-use base::Change;
-use base::recording::Recording;
+use base::recording::{Emulator, Recording};
+use base::{Change, Needs};
 use serde_json::Value;
 use std::path::Path;
 
@@ -22,8 +23,10 @@ pub struct Proposal {
     pub title: String,
     /// Its typed changes.
     pub changes: Vec<Change>,
-    /// What it names for a person to type.
+    /// What it names for a person to run.
     pub fix: Vec<String>,
+    /// Where it comes from.
+    pub origin: Origin,
 }
 
 impl Proposal {
@@ -45,16 +48,20 @@ impl Proposal {
     }
 
     fn in_answers(id: &str, recording: Recording, place: &str) -> anyhow::Result<Self> {
+        let mut origin = Origin {
+            machines: recording.machines.clone(),
+            emulated: recording.emulated.map(|emulator| named(emulator).to_owned()),
+            created: recording.created.clone(),
+            ..Origin::default()
+        };
         let input = Input::open(recording)?;
         let options = Options { all_features: true, ..Options::default() };
         let answers = Answers::of(&input, &options, &mut |_, _| {});
-        let findings: Vec<_> = answers.sections.into_iter().flat_map(|section| section.findings).collect();
+        let mut findings: Vec<_> = answers.sections.into_iter().flat_map(|section| section.findings).collect();
         let at = meant(id, place, &findings.iter().map(|finding| finding.id()).collect::<Vec<_>>())?;
-        let (title, changes, fix) = findings
-            .into_iter()
-            .nth(at)
-            .map_or_else(Default::default, |finding| (finding.title, finding.changes, finding.fix));
-        Ok(Self { title, changes, fix })
+        let finding = findings.swap_remove(at);
+        (origin.level, origin.outer) = (finding.level.to_string(), finding.needs == Needs::OuterLevel);
+        Ok(Self { title: finding.title, changes: finding.changes, fix: finding.fix, origin })
     }
 
     fn in_report(id: &str, file: &Path) -> anyhow::Result<Self> {
@@ -66,10 +73,19 @@ impl Proposal {
         let report: Value = serde_json::from_str(&text)
             .map_err(|error| anyhow::anyhow!("{} is no output of `check --json`: {error}", file.display()))?;
         let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
-        let findings: Vec<_> =
-            list(&report, "sections").into_iter().flat_map(|section| list(&section, "findings")).collect();
-        let ids: Vec<_> = findings.iter().map(|finding| finding["id"].as_str().unwrap_or_default()).collect();
-        let finding = &findings[meant(id, &file.display().to_string(), &ids)?];
+        // Where a report is of several recordings, each section names its own.
+        let of_section = |section: &Value| {
+            let findings = list(section, "findings");
+            let recording = section["recording"].clone();
+            findings.into_iter().map(move |finding| (recording.clone(), finding)).collect::<Vec<_>>()
+        };
+        let findings: Vec<_> = list(&report, "sections").iter().flat_map(of_section).collect();
+        let ids: Vec<_> = findings.iter().map(|(_, finding)| finding["id"].as_str().unwrap_or_default()).collect();
+        let (path, finding) = &findings[meant(id, &file.display().to_string(), &ids)?];
+        let recording = match &report["recording"] {
+            Value::Array(several) => several.iter().find(|one| one["path"] == *path).cloned().unwrap_or_default(),
+            one => one.clone(),
+        };
         let changes = serde_json::from_value(finding["changes"].clone()).map_err(|error| {
             anyhow::anyhow!(
                 "{}: the changes of {id} are none that this version makes ({error}); nothing was changed",
@@ -81,7 +97,24 @@ impl Proposal {
             title: words(&finding["title"]).unwrap_or_default(),
             changes,
             fix: list(finding, "fix").iter().filter_map(words).collect(),
+            origin: Origin {
+                machines: serde_json::from_value(recording["machines"].clone()).unwrap_or_default(),
+                emulated: words(&recording["emulated"]).map(|mark| {
+                    serde_json::from_value(recording["emulated"].clone()).map_or(mark, |known| named(known).to_owned())
+                }),
+                created: words(&recording["created"]),
+                level: words(&finding["level"]).unwrap_or_default(),
+                outer: serde_json::to_value(Needs::OuterLevel).is_ok_and(|outer| finding["needs"] == outer),
+            },
         })
+    }
+}
+
+/// The program that emulated a machine.
+fn named(emulator: Emulator) -> &'static str {
+    match emulator {
+        Emulator::Tcg => "QEMU TCG",
+        Emulator::Bochs => "Bochs",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which machine of a recording is meant: `L0`, `L1:web`.
 
 use base::Level;
-use base::recording::Machine;
+use base::recording::{Identity, Machine};
 
 /// The machine of `text`, with the id that a manifest gives it: `L1`, or `L1-web`.
 pub fn machine(text: &str) -> Result<Machine, String> {
@@ -16,7 +16,7 @@ pub fn machine(text: &str) -> Result<Machine, String> {
         return Err(format!("{HOW}; a name has letters, digits, `-`, `_` and `.`"));
     }
     let id = name.map_or_else(|| format!("L{level}"), |name| format!("L{level}-{name}"));
-    Ok(Machine { id, level, parent: None, name: name.map(str::to_owned) })
+    Ok(Machine { id, level, parent: None, name: name.map(str::to_owned), identity: Identity::default() })
 }
 
 #[cfg(test)]
@@ -26,7 +26,13 @@ mod tests {
     #[test]
     fn a_machine_is_a_level_and_perhaps_a_name() {
         assert_eq!(machine("L0").unwrap().id, "L0");
-        let web = Machine { id: "L1-web".into(), level: 1, parent: None, name: Some("web".into()) };
+        let web = Machine {
+            id: "L1-web".into(),
+            level: 1,
+            parent: None,
+            name: Some("web".into()),
+            identity: Identity::default(),
+        };
         assert_eq!(machine("L1:web"), Ok(web));
         for text in ["", "web", "L?", "L1:", "L1:a/b", "L1:web:x"] {
             assert!(machine(text).is_err(), "{text}");

@@ -66,7 +66,7 @@ impl PlaceOptions {
             created: Some(utc.stamp()),
             tool: Some(format!("kvmscope bench {name} {}", env!("CARGO_PKG_VERSION"))),
             emulated: None,
-            machines: vec![self.machine.clone()],
+            machines: vec![Machine { identity: host::identity(Path::new("/")), ..self.machine.clone() }],
             parts: Vec::new(),
             problems: Vec::new(),
         };

@@ -2,11 +2,11 @@
 
 use crate::exit::WrongUse;
 use anyhow::Context;
-use base::Level;
-use base::recording::{Machine, Part, PartKind, PartState, Recording};
+use base::recording::{Identity, Machine, Part, PartKind, PartState, Recording};
+use base::{Level, Utc};
 use lab::snapshot::{More, monotonic_ns, take_more};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Time between two looks at this host: rates settle, and nobody has to wait long.
 pub const SPAN: Duration = Duration::from_secs(2);
@@ -81,7 +81,7 @@ pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
         };
         let below = |machine: &&Machine| machine.level + 1 == level;
         let parent = machines.iter().find(below).map(|machine| machine.id.clone());
-        machines.push(Machine { id: id.clone(), level, parent, name: root.name });
+        machines.push(Machine { id: id.clone(), level, parent, name: root.name, identity: host::identity(&path) });
         parts.push(Part { path, machine: id, kind: PartKind::Host, clock: None, state: PartState::Complete });
     }
     Ok(Recording {
@@ -103,7 +103,7 @@ pub fn pasted(files: &[PathBuf]) -> anyhow::Result<Recording> {
         std::fs::File::open(&path).with_context(|| format!("{}: a text to read", file.display()))?;
         parts.push(Part { path, machine: "L0".into(), kind: PartKind::Notes, clock: None, state: PartState::Complete });
     }
-    let machine = Machine { id: "L0".into(), level: 0, parent: None, name: None };
+    let machine = Machine { id: "L0".into(), level: 0, parent: None, name: None, identity: Identity::default() };
     Ok(Recording {
         root: PathBuf::new(),
         created: None,
@@ -129,6 +129,8 @@ pub fn this_host(scratch: &Path, said: Option<&Root>, span: Duration) -> anyhow:
     std::fs::create_dir(&last)?;
     take_more(root, &last, &More::of(root), &monotonic_ns)?;
     let mut recording = trees(&[Root { level: said.and_then(|root| root.level), ..Root::at(&last) }])?;
+    recording.created = Some(Utc::of(SystemTime::now()).stamp());
+    recording.machines.iter_mut().for_each(|machine| machine.identity = host::identity(root));
     if !span.is_zero() {
         let earlier = Part { path: first, ..recording.parts[0].clone() };
         recording.parts.insert(0, earlier);

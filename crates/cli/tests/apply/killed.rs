@@ -21,8 +21,7 @@ struct Place(tempfile::TempDir);
 impl Place {
     fn new(changes: &[Value]) -> Self {
         let place = Self(tempfile::tempdir().unwrap());
-        let finding = json!({"id": "PLC-TEST@x", "title": "a test", "changes": changes, "fix": [], "undo": []});
-        std::fs::write(place.at("report.json"), json!({"sections": [{"findings": [finding]}]}).to_string()).unwrap();
+        std::fs::write(place.at("report.json"), crate::report_of("PLC-TEST@x", changes).to_string()).unwrap();
         std::fs::create_dir(place.at("bin")).unwrap();
         place
     }
@@ -152,13 +151,13 @@ fn a_trial_that_is_ended_in_the_middle_leaves_what_was() {
     let threads = sleepers(1);
     let place = Place::new(&[moved(&threads[0], &all, &first)]);
     let journal = place.at("journal");
-    for signal in ["-INT", "-KILL"] {
+    for signal in ["-INT", "-TERM", "-HUP", "-KILL"] {
         let mut apply = place.apply(&journal);
         let mut apply = apply.args(["--trial", "2"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         until("the change", || cpus_of(threads[0].0.id()) == first);
         assert!(Command::new("kill").args([signal, &apply.id().to_string()]).status().unwrap().success());
         let ended = apply.wait().unwrap();
-        if signal == "-INT" {
+        if signal != "-KILL" {
             assert_eq!(ended.code(), Some(130), "{}", said(&apply.wait_with_output().unwrap()));
         } else {
             assert_eq!(cpus_of(threads[0].0.id()), first, "killed, nobody put it back");

@@ -132,8 +132,7 @@ fn pins_of_a_running_domain_are_made_and_undone_exactly() {
         pin("EmulatorPin", json!({})),
         pin("IothreadPin", json!({"iothread": 1})),
     ];
-    let finding = json!({"id": "PLC-TEST@web", "title": "a test", "changes": changes, "fix": [], "undo": []});
-    std::fs::write(&report, json!({"sections": [{"findings": [finding]}]}).to_string()).unwrap();
+    std::fs::write(&report, crate::report_of("PLC-TEST@web", &changes).to_string()).unwrap();
     let from = report.display().to_string();
 
     kvmscope(&journal, &["apply", "PLC-TEST@web", "--from", &from, "--yes"]);

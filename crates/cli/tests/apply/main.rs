@@ -6,7 +6,7 @@ mod trial;
 
 use serde_json::{Value, json};
 use std::path::Path;
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 /// A process that is ended with the test.
 struct Running(Child);
@@ -50,11 +50,17 @@ fn moved(pid: u32, from: &str, cpus: &str) -> Value {
 
 /// A report with one finding that moves `pid` from `from` to `cpus`.
 fn report(directory: &Path, pid: u32, from: &str, cpus: &str) -> String {
-    let changes = json!([moved(pid, from, cpus)]);
-    let finding = json!({"id": "PLC-TEST@sleep", "title": "a test", "changes": changes, "fix": [], "undo": []});
     let path = directory.join("report.json");
-    std::fs::write(&path, json!({"sections": [{"findings": [finding]}]}).to_string()).unwrap();
+    std::fs::write(&path, report_of("PLC-TEST@sleep", &[moved(pid, from, cpus)]).to_string()).unwrap();
     path.display().to_string()
+}
+
+/// A report of this host as it runs now, with one finding.
+fn report_of(id: &str, changes: &[Value]) -> Value {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let machine = json!({"id": "L0", "level": 0, "parent": null, "boot_id": boot.trim()});
+    let finding = json!({"id": id, "title": "a test", "level": "L0", "changes": changes, "fix": [], "undo": []});
+    json!({"recording": {"machines": [machine], "emulated": null}, "sections": [{"findings": [finding]}]})
 }
 
 /// The first CPU that this machine lets us use, and all of them; `None` where there is one only, or no root.
@@ -122,6 +128,129 @@ fn what_was_changed_twice_comes_back_to_what_was_before_both() {
     let undone = kvmscope(&journal, &["undo"]);
     assert!(undone.status.success() && !said(&undone).contains("left alone"), "{}", said(&undone));
     assert_eq!(cpus_of(sleeper.0.id()), all);
+}
+
+#[test]
+fn a_finding_of_another_machine_boot_or_level_is_printed_and_not_made() {
+    let Some((first, all)) = places("apply of another machine's finding") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let sleeper = started("sleep", &["60"]);
+    let place = report(directory.path(), sleeper.0.id(), &all, &first);
+    let ours: Value = serde_json::from_slice(&std::fs::read(&place).unwrap()).unwrap();
+    let with = |pointer: &str, value: Value| {
+        let mut other = ours.clone();
+        *other.pointer_mut(pointer).unwrap() = value;
+        other
+    };
+    let bare = |change: &str| {
+        let mut other = with("/recording/machines/0/boot_id", Value::Null);
+        other.pointer_mut("/sections/0/findings/0/changes/0").unwrap()[change].take();
+        other
+    };
+    for (report, words) in [
+        (
+            with("/recording/machines/0/boot_id", json!("0f0f0f0f-0000-4000-8000-000000000000")),
+            "before this host was rebooted",
+        ),
+        (with("/sections/0/findings/0/level", json!("L1")), "it is about L1, and this host is L0"),
+        (with("/recording/machines/0/level", json!(1)), "this host is L1 of the recording"),
+        (with("/recording/emulated", json!("tcg")), "QEMU TCG emulated"),
+        (bare("start_ticks"), "started, so it may be another thread by now"),
+        (bare("comm"), "does not identify the machine"),
+    ] {
+        std::fs::write(&place, report.to_string()).unwrap();
+        for how in ["--yes", "--dry-run"] {
+            let output = kvmscope(directory.path(), &["apply", "PLC-TEST@sleep", "--from", &place, how]);
+            let told = said(&output);
+            assert!(output.status.code() == Some(1) && told.contains(words), "{told}");
+            assert!(told.contains(&format!("taskset -cp {first} {}", sleeper.0.id())), "{told}");
+        }
+        assert_eq!(cpus_of(sleeper.0.id()), all);
+    }
+    // Nobody knows the machine, and the thread's start time and name are known: the thread tells.
+    std::fs::write(&place, with("/recording", Value::Null).to_string()).unwrap();
+    let known = kvmscope(&directory.path().join("journal"), &["apply", "PLC-TEST@sleep", "--from", &place, "--yes"]);
+    assert!(known.status.success() && cpus_of(sleeper.0.id()) == first, "{}", said(&known));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_neither_undo_nor_a_trial_in_the_middle() {
+    let Some((first, all)) = places("a closed stdout") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let journal = directory.path().join("journal");
+    let sleepers = [started("sleep", &["60"]), started("sleep", &["60"])];
+    let closed = |arguments: &[&str]| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
+        command
+            .args(arguments)
+            .env("KVMSCOPE_JOURNAL", &journal)
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap()
+    };
+    for sleeper in &sleepers {
+        let report = report(directory.path(), sleeper.0.id(), &all, &first);
+        let done = closed(&["apply", "PLC-TEST@sleep", "--from", &report, "--yes"]);
+        assert!(done.status.success() && cpus_of(sleeper.0.id()) == first, "{}", said(&done));
+    }
+    let undone = closed(&["undo"]);
+    assert!(undone.status.success(), "{}", said(&undone));
+    assert!(sleepers.iter().all(|sleeper| cpus_of(sleeper.0.id()) == all), "one was not undone");
+    // A sleeper waits for no CPU: nothing can be better, and the change is put back.
+    let report = report(directory.path(), sleepers[0].0.id(), &all, &first);
+    let tried = closed(&["apply", "PLC-TEST@sleep", "--from", &report, "--yes", "--trial", "1"]);
+    assert!(!said(&tried).contains("panicked"), "{}", said(&tried));
+    kvmscope(&journal, &["undo"]);
+    assert_eq!(cpus_of(sleepers[0].0.id()), all, "{}", said(&tried));
+}
+
+#[test]
+fn of_two_opposite_changes_at_once_the_second_is_out_of_date() {
+    let Some((first, all)) = places("two applies at once") else { return };
+    let Some(second) = all.split([',', '-']).nth(1).filter(|second| *second != first) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let journal = directory.path().join("journal");
+    let sleeper = started("sleep", &["60"]);
+    let both = [(&first, "a"), (&second.to_owned(), "b")].map(|(cpus, name)| {
+        std::fs::create_dir(directory.path().join(name)).unwrap();
+        (cpus.clone(), report(&directory.path().join(name), sleeper.0.id(), &all, cpus))
+    });
+    let outputs = std::thread::scope(|scope| {
+        let applies = both.each_ref().map(|(_, report)| {
+            scope.spawn(|| kvmscope(&journal, &["apply", "PLC-TEST@sleep", "--from", report, "--yes"]))
+        });
+        applies.map(|apply| apply.join().unwrap())
+    });
+    let made: Vec<usize> = (0..2).filter(|at| outputs[*at].status.success()).collect();
+    let [made] = made[..] else { panic!("{}\n{}", said(&outputs[0]), said(&outputs[1])) };
+    assert_eq!(cpus_of(sleeper.0.id()), both[made].0);
+    assert!(said(&outputs[1 - made]).contains("out of date"), "{}", said(&outputs[1 - made]));
+    assert!(kvmscope(&journal, &["undo"]).status.success());
+    assert_eq!(cpus_of(sleeper.0.id()), all);
+}
+
+#[test]
+fn an_empty_variable_is_no_journal_and_an_entry_without_steps_is_told() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
+    let help = command.args(["report", "--help"]).env("KVMSCOPE_JOURNAL", "").output().unwrap();
+    assert!(help.status.success());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
+    let listed = command.args(["undo", "--list"]).env("KVMSCOPE_JOURNAL", "").output().unwrap();
+    assert!(!said(&listed).contains("a value is required"), "{}", said(&listed));
+    let directory = tempfile::tempdir().unwrap();
+    let journal = directory.path().join("journal");
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().mode(0o700).create(&journal).unwrap();
+    let entry = json!({"id": "record-999999999-0", "command": "record", "owner": {"pid": 999_999_999, "start_ticks": 1}, "steps": []});
+    std::fs::write(journal.join("record-999999999-0.json"), entry.to_string()).unwrap();
+    std::fs::write(journal.join("record-999999999-1.0a.new"), "{").unwrap();
+    let undone = said(&kvmscope(&journal, &["undo"]));
+    assert!(undone.contains("record-999999999-0: removed; nothing was changed"), "{undone}");
+    assert!(undone.contains("record-999999999-1.0a.new: removed"), "{undone}");
+    assert_eq!(std::fs::read_dir(&journal).unwrap().count(), 0);
 }
 
 #[test]

@@ -16,8 +16,7 @@ struct Place(tempfile::TempDir);
 impl Place {
     fn new(changes: &[Value]) -> Self {
         let place = Self(tempfile::tempdir().unwrap());
-        let finding = json!({"id": "PLC-TEST@x", "title": "a test", "changes": changes, "fix": [], "undo": []});
-        std::fs::write(place.report(), json!({"sections": [{"findings": [finding]}]}).to_string()).unwrap();
+        std::fs::write(place.report(), crate::report_of("PLC-TEST@x", changes).to_string()).unwrap();
         place
     }
 

@@ -14,7 +14,8 @@ use std::fs::File;
 use std::hash::BuildHasher;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 /// An entry is some kilobytes: a step is a hundred bytes, and a placement has some thousand of them at most.
 const MOST_BYTES: u64 = 16 << 20;
@@ -24,6 +25,9 @@ const UNFINISHED: &str = ".new";
 
 /// Permissions to write that nobody but the owner may have.
 const OTHERS_WRITE: u32 = 0o022;
+
+/// How long a program that waits for the lock sleeps between two tries.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A directory that may be trusted.
 #[derive(Debug)]
@@ -87,11 +91,16 @@ impl Directory {
         Self::open(path)?.ok_or_else(|| Error::io(path, ErrorKind::NotFound.into()))
     }
 
-    /// Waits until no other program changes what is in the journal.
-    pub(super) fn lock(self) -> Result<Lock, Error> {
-        rustix::fs::flock(&self.open, FlockOperation::LockExclusive)
-            .map_err(|error| Error::io(&self.path, error.into()))?;
-        Ok(Lock { _directory: self })
+    /// Waits until no other program holds the lock; `None` if `stop` was set meanwhile.
+    pub(super) fn lock(self, stop: &AtomicBool) -> Result<Option<Lock>, Error> {
+        while !stop.load(Ordering::Relaxed) {
+            match rustix::fs::flock(&self.open, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Some(Lock { _directory: self })),
+                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => std::thread::sleep(PAUSE),
+                Err(error) => return Err(Error::io(&self.path, error.into())),
+            }
+        }
+        Ok(None)
     }
 
     /// Names of entries, the oldest first, by when they were last written: pids begin again, and so do start times after a

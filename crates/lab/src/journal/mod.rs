@@ -35,6 +35,7 @@ use directory::Directory;
 use reach::Reach;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Where the journal lies unless the user says otherwise.
 pub const DEFAULT_DIRECTORY: &str = "/var/lib/kvmscope/journal";
@@ -70,12 +71,13 @@ impl Journal {
         Entry::create(directory, self.reach.clone(), command, owner, &self.proc)
     }
 
-    /// Waits until no other program that holds the lock changes the host, and keeps them waiting until it is dropped.
+    /// Waits until no other program that holds the lock changes the host, and keeps others waiting until it is dropped.
+    /// `None`: `stop` was set meanwhile.
     ///
     /// # Errors
     /// If the directory cannot be made, or if others may write into it.
-    pub fn lock(&self) -> Result<Lock, Error> {
-        Directory::make(&self.directory)?.lock()
+    pub fn lock(&self, stop: &AtomicBool) -> Result<Option<Lock>, Error> {
+        Directory::make(&self.directory)?.lock(stop)
     }
 
     /// True if nothing is noted, and nothing was left by a killed writer.

@@ -81,7 +81,8 @@ pub fn run(
         let id = format!("L{level}");
         parts.extend(harvest::harvest(disk, &draft)?);
         let parent = machines.last().map(|outer: &Machine| outer.id.clone());
-        machines.push(Machine { id, level, parent, name: None });
+        // Emulated: nothing that is found in it is ever applied, so nobody asks which boot it was.
+        machines.push(Machine { id, level, parent, name: None, identity: recording::Identity::default() });
     }
     let recording = Recording {
         root: places.output.clone(),

@@ -130,7 +130,13 @@ impl<'a> Shots<'a> {
                 created: Some(Utc::of(SystemTime::now()).stamp()),
                 tool: Some(concat!("kvmscope lab netns ", env!("CARGO_PKG_VERSION")).to_owned()),
                 emulated: None,
-                machines: vec![Machine { id: MACHINE.to_owned(), level: 0, parent: None, name: None }],
+                machines: vec![Machine {
+                    id: MACHINE.to_owned(),
+                    level: 0,
+                    parent: None,
+                    name: None,
+                    identity: host::identity(Path::new("/")),
+                }],
                 parts,
                 problems: Vec::new(),
             })?;

@@ -1,0 +1,86 @@
+//! The change itself: all steps or none, noted first, read back, and put back where that is wanted.
+
+use crate::exit::complain;
+use crate::lines::Lines;
+use anyhow::{anyhow, bail};
+use base::Change;
+use lab::apply::{Host, Prepared, make};
+use lab::journal::{Entry, Journal, Reverted, Step};
+use std::sync::atomic::AtomicBool;
+
+/// What is to be done on a host, and what is said of it.
+pub struct Work<'a> {
+    /// The host.
+    pub host: Host,
+    /// Where its changes are noted.
+    pub journal: Journal,
+    /// The changes of the finding.
+    pub changes: &'a [Change],
+    /// What they come to by what holds now.
+    pub steps: Vec<Step>,
+    /// What the user is told.
+    pub lines: Lines,
+}
+
+impl<'a> Work<'a> {
+    /// Holds `changes` against the host as it is, and says what is passed over and what would be done.
+    pub fn plan(host: Host, journal: Journal, changes: &'a [Change], mut lines: Lines) -> anyhow::Result<Self> {
+        let (steps, passed_over) = held(&host, changes)?;
+        passed_over.iter().for_each(|why| lines.say(format_args!("  passed over: {why}")));
+        steps.iter().for_each(|step| lines.say(format_args!("  {step}")));
+        Ok(Self { host, journal, changes, steps, lines })
+    }
+
+    /// Makes all steps, or none; `None` if `stop` was set while another program was changing the host.
+    ///
+    /// # Errors
+    /// If a step was refused, or if the host is no longer as it was when the plan was printed.
+    pub fn make(&mut self, stop: &AtomicBool) -> anyhow::Result<Option<Entry>> {
+        let Some(_lock) = self.journal.lock(stop)? else { return Ok(None) };
+        // What was planned may be old by now: somebody read it, a trial measured, another program changed the same thing.
+        let (steps, _) = held(&self.host, self.changes)?;
+        if let Some(new) = steps.iter().find(|step| !self.steps.contains(step)) {
+            bail!("nothing was changed: the plan no longer holds, it would be: {new}; run the command again");
+        }
+        let mut entry = self.journal.begin("apply")?;
+        match make(&mut entry, &steps, &self.host.proc) {
+            Ok(passed_over) => {
+                passed_over.iter().for_each(|why| self.lines.say(format_args!("  passed over: {why}")));
+                Ok(Some(entry))
+            }
+            Err(error) => {
+                self.put_back(entry)?;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Reverts all of an entry, and says so.
+    pub fn put_back(&mut self, entry: Entry) -> anyhow::Result<()> {
+        let id = entry.id.clone();
+        let mut whole = true;
+        for (step, outcome) in entry.finish(&self.host.proc)? {
+            match outcome {
+                Reverted::Done => self.lines.say(format_args!("  put back: {step}")),
+                Reverted::LeftAlone(why) => self.lines.say(format_args!("  left alone: {step}: {why}")),
+                Reverted::Failed(why) => {
+                    complain(&anyhow!("{step} could not be put back: {why}"));
+                    whole = false;
+                }
+            }
+        }
+        if whole { Ok(()) } else { Err(anyhow!("`kvmscope undo {id}` tries again")) }
+    }
+}
+
+/// The steps that make `changes`, and what is passed over.
+fn held(host: &Host, changes: &[Change]) -> anyhow::Result<(Vec<Step>, Vec<String>)> {
+    let (mut steps, mut passed_over) = (Vec::new(), Vec::new());
+    for change in changes {
+        match host.prepare(change)? {
+            Prepared::Steps(more) => steps.extend(more),
+            Prepared::PassedOver(why) => passed_over.push(why),
+        }
+    }
+    Ok((steps, passed_over))
+}
