@@ -16,6 +16,13 @@ pub struct Answers {
     pub failed: Vec<Error>,
 }
 
+impl Error {
+    /// True if the user asked for what the recording does not hold: then no other question answers what was asked either.
+    pub fn is_of_what_was_asked(&self) -> bool {
+        matches!(self, Error::NoSuch(_) | Error::Outside(_))
+    }
+}
+
 impl Answers {
     /// Asks every question; `progress` hears of bytes done and bytes in all, for each question anew.
     pub fn of(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Self {

@@ -68,7 +68,10 @@ pub enum Error {
     /// The traces were opened, and hold nothing.
     #[error("{0}")]
     NoEvents(String),
-    /// The user narrowed the question to something that the recording does not hold.
+    /// The user asked by name for something that the recording does not hold.
     #[error("{0}")]
     NoSuch(String),
+    /// The user narrowed the question to a stretch of time in which nothing was recorded.
+    #[error("{0}")]
+    Outside(String),
 }

@@ -13,6 +13,7 @@ pub mod finding;
 pub mod gauges;
 pub mod histogram;
 pub mod level;
+pub mod nearest;
 pub mod number;
 pub mod parallel;
 pub mod plain;

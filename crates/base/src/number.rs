@@ -15,7 +15,21 @@ pub fn thousands(value: u64) -> String {
 
 /// `1 exit`, `1,234 exits`.
 pub fn many(value: u64, what: &str) -> String {
-    if value == 1 { format!("1 {what}") } else { format!("{} {what}s", thousands(value)) }
+    counted(value, what, &format!("{what}s"))
+}
+
+/// `1 vCPU is`, `2 vCPUs are`: what [`many`] does for words that do not end in an `s`.
+pub fn counted(value: u64, one: &str, several: &str) -> String {
+    if value == 1 { format!("1 {one}") } else { format!("{} {several}", thousands(value)) }
+}
+
+/// With that many digits after the point, and never `-0`: what rounds to nothing has no sign.
+pub fn decimals(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    match text.strip_prefix('-') {
+        Some(rest) if rest.bytes().all(|byte| matches!(byte, b'0' | b'.')) => rest.to_owned(),
+        _ => text,
+    }
 }
 
 /// `VMREAD`, `VMREAD and CPUID`, `VMREAD, CPUID and VMRESUME`.
@@ -64,17 +78,25 @@ pub fn percent(value: f64) -> String {
     let percent = value * 100.0;
     match percent {
         p if !p.is_finite() => "-".to_owned(),
+        p if p.abs() < DUST => "0 %".to_owned(),
         p if p > 0.0 && p < 0.05 => "<0.1 %".to_owned(),
         p if (99.95..100.0).contains(&p) => ">99.9 %".to_owned(),
-        p if p == 100.0 || p == 0.0 => format!("{p:.0} %"),
-        p => format!("{p:.1} %"),
+        p if p == 100.0 => "100 %".to_owned(),
+        p => format!("{} %", decimals(p, 1)),
     }
 }
+
+/// What is smaller is the rounding of a sum that should be 0 (1.11e-16), not an amount: no trace or snapshot measures as
+/// finely.
+const DUST: f64 = 1e-9;
 
 /// A number without a unit: whole numbers whole, others with three significant digits at least.
 pub fn plain(value: f64) -> String {
     if !value.is_finite() {
         return "-".to_owned();
+    }
+    if value.abs() < DUST {
+        return "0".to_owned();
     }
     let decimals = match value.abs() {
         v if v.fract() == 0.0 => 0,
@@ -93,7 +115,8 @@ fn grouped(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
     let (whole, fraction) = text.split_once('.').map_or((text.as_str(), None), |(whole, rest)| (whole, Some(rest)));
     let whole = whole.parse().map_or_else(|_| whole.to_owned(), thousands);
-    let sign = if value < 0.0 { "-" } else { "" };
+    // What rounds to nothing has no sign.
+    let sign = if value < 0.0 && text.bytes().any(|byte| matches!(byte, b'1'..=b'9')) { "-" } else { "" };
     match fraction {
         Some(fraction) => format!("{sign}{whole}.{fraction}"),
         None => format!("{sign}{whole}"),
@@ -144,6 +167,23 @@ mod tests {
         assert_eq!(amount(1_234_567.0, "events"), "1,234,567 events");
         assert_eq!(amount(0.012_34, "exits"), "0.01234 exits");
         assert_eq!(amount(0.000_123_4, "exits"), "1.23e-4 exits");
+    }
+
+    #[test]
+    fn dust_of_floating_point_is_nothing_and_has_no_sign() {
+        for dust in [1.11e-16, -2.22e-16, 5.55e-14, -0.0] {
+            assert_eq!([plain(dust), percent(dust), duration(dust)], ["0", "0 %", "0 ns"]);
+            assert_eq!(decimals(dust, 0), "0");
+        }
+        assert_eq!([decimals(-0.004, 2), decimals(-0.4, 1), decimals(-0.4, 0)], ["0.00", "-0.4", "0"]);
+        assert_eq!([plain(-0.04), percent(-0.0001)], ["-0.04", "0.0 %"]);
+    }
+
+    #[test]
+    fn one_of_a_kind_is_not_several() {
+        assert_eq!([many(1, "exit"), many(2, "exit"), many(0, "exit")], ["1 exit", "2 exits", "0 exits"]);
+        assert_eq!(counted(1, "CPU is", "CPUs are"), "1 CPU is");
+        assert_eq!(counted(1_200, "CPU is", "CPUs are"), "1,200 CPUs are");
     }
 
     #[test]

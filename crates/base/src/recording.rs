@@ -9,6 +9,7 @@
 //! bare file, CTF directory       --found----->  Recording     one machine, L0 unless said otherwise
 //! ```
 
+mod destination;
 mod draft;
 mod found;
 mod join;
@@ -16,6 +17,7 @@ mod live;
 mod manifest;
 mod tsc;
 
+pub use destination::Destination;
 pub use draft::Draft;
 pub use found::Named;
 pub use join::{Joined, ParentLink, join};
@@ -216,9 +218,15 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// Something is where a new recording should go.
-    #[error("{} is already there and not an empty directory; name another place", path.display())]
+    /// A recording is where a new one should go.
+    #[error("{} is there already; --force replaces it", path.display())]
     Taken {
+        /// The place.
+        path: PathBuf,
+    },
+    /// Something that is no recording is where a new one should go.
+    #[error("{} is there already and no recording, so it is not replaced; name another directory", path.display())]
+    Foreign {
         /// The place.
         path: PathBuf,
     },

@@ -14,15 +14,15 @@ pub mod places;
 mod probe;
 mod wishes;
 
-use crate::arguments::{FailOn, JournalPlace};
-use crate::exit::{Exit, complain};
+use crate::arguments::{FailOn, FileOptions, JournalPlace, Stdin, opened, span};
+use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use crate::page::PageOptions;
 use crate::progress::Progress;
 use analysis::{Answers, Input, Options};
 use anyhow::bail;
 use base::recording::Recording;
-use clap::Args;
+use clap::{Args, ValueHint};
 use places::Root;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -48,33 +48,35 @@ use wishes::WishOptions;
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as --fail-on.")]
 pub struct Check {
     /// A recording with snapshots, or a tree that holds proc and sys [default: this host, now]
-    #[arg(value_name = "PATH", conflicts_with = "root")]
+    #[arg(value_name = "PATH", conflicts_with = "root", value_hint = ValueHint::AnyPath)]
     path: Option<PathBuf>,
     /// A tree that holds proc and sys of a machine, and its level; may be given several times, to compare levels
-    #[arg(long, value_name = "[LEVEL=]DIR", value_parser = places::root)]
+    #[arg(long, value_name = "[LEVEL=]DIR", value_parser = places::root, value_hint = ValueHint::DirPath)]
     root: Vec<Root>,
     /// Run a test guest of a few bytes on this host, under a tracing instance of its own, to see which events fire
     #[arg(long, conflicts_with_all = ["path", "root", "paste"])]
     probe: bool,
     #[command(flatten)]
     journal: JournalPlace,
-    /// Texts that somebody pasted, such as outputs of top, lscpu, virsh, in any mix; the order given is taken for theirs
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["path", "root"])]
+    /// Texts that somebody pasted, such as outputs of top, lscpu, virsh, in any mix, - for stdin; the order given is taken
+    /// for theirs
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["path", "root"], value_hint = ValueHint::FilePath)]
     paste: Vec<PathBuf>,
     #[command(flatten)]
     wishes: WishOptions,
-    /// Seconds between two looks at this host, which shares and waiting are taken from; 0: one look
-    #[arg(long, value_name = "SECONDS", default_value_t = places::SPAN.as_secs_f64(), value_parser = seconds)]
-    span: f64,
+    /// Seconds between two samples of this host, from which shares and waiting are computed; 0: a single sample
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds, conflicts_with_all = ["path", "paste"])]
+    span: Duration,
     /// Print one JSON object (schema kvmscope/1) instead of text
     #[arg(long)]
     json: bool,
     /// Print libvirt's elements for each domain under the first placement, or the one of this rank, and nothing else
     #[arg(long, value_name = "RANK", num_args = 0..=1, default_missing_value = "1", conflicts_with_all = ["json", "csv"])]
     xml: Option<u64>,
-    /// Also write each table as a CSV file into DIR
-    #[arg(long, value_name = "DIR")]
-    csv: Option<PathBuf>,
+    #[command(flatten)]
+    files: FileOptions,
+    #[arg(skip)]
+    stdin: Stdin,
     /// End with status 3 if a finding is as bad as this or worse
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
@@ -82,10 +84,10 @@ pub struct Check {
     page: PageOptions,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "write seconds as a number: 2".to_owned())?;
-    let sensible = seconds == 0.0 || (0.6..=600.0).contains(&seconds);
-    if sensible { Ok(seconds) } else { Err("take 0.6 to 600 seconds, or 0 for one look".to_owned()) }
+fn seconds(text: &str) -> Result<Duration, String> {
+    let span = Duration::from_nanos(span(text)?);
+    let sensible = span.is_zero() || (0.6..=600.0).contains(&span.as_secs_f64());
+    if sensible { Ok(span) } else { Err("write 0.6 to 600 seconds, or 0 for a single sample".to_owned()) }
 }
 
 impl Check {
@@ -94,18 +96,21 @@ impl Check {
         let interrupt = Interrupt::watch()?;
         // Kept until all is printed: facts are read from it as they are asked for.
         let live = interrupt.temporary("kvmscope-check-")?;
-        let span = Duration::from_secs_f64(self.span);
+        self.files.check()?;
+        if self.root.iter().any(|root| !root.is_this_host()) && self.span != places::SPAN {
+            bail!(WrongUse("--span is for this host alone: the files of another do not change".to_owned()));
+        }
         let recording = match (&self.path, self.root.as_slice()) {
-            _ if !self.paste.is_empty() => places::pasted(&self.paste)?,
+            _ if !self.paste.is_empty() => places::pasted(&self.paste, &self.stdin)?,
             (Some(path), _) if places::is_tree(path) => places::trees(&[Root::at(path)])?,
-            (Some(path), _) => Recording::open(path)?,
+            (Some(path), _) => opened(path, &self.stdin)?,
             (None, []) => {
-                let recording = places::this_host(live.path(), None, span)?;
+                let recording = places::this_host(live.path(), None, self.span)?;
                 let tree = &recording.parts[recording.parts.len() - 1].path;
                 let failed = self.probe.then(|| probe::fire(&self.journal.journal(), tree, &interrupt)).flatten();
                 Recording { problems: failed.into_iter().collect(), ..recording }
             }
-            (None, [root]) if root.is_this_host() => places::this_host(live.path(), Some(root), span)?,
+            (None, [root]) if root.is_this_host() => places::this_host(live.path(), Some(root), self.span)?,
             (None, roots) => places::trees(roots)?,
         };
         let title = recording.title();
@@ -118,13 +123,15 @@ impl Check {
         let Answers { mut sections, problems, failed } = answers;
         let setup = |id: &str| analysis::QUESTIONS.iter().any(|question| question.id == id && question.setup);
         sections.retain(|section| setup(section.id));
+        let (asked, failed): (Vec<_>, Vec<_>) = failed.into_iter().partition(analysis::Error::is_of_what_was_asked);
+        if let Some(error) = asked.into_iter().next() {
+            return Err(error.into());
+        }
         failed.into_iter().for_each(|error| complain(&error.into()));
         if sections.is_empty() {
             bail!("{title} tells nothing of a machine's setup; take a snapshot there with `kvmscope snapshot`");
         }
-        if let Some(directory) = &self.csv {
-            show::csv::write_csv(&sections, directory)?;
-        }
+        self.files.write_tables(&sections, &interrupt)?;
         let mut out = BufWriter::new(std::io::stdout().lock());
         if let Some(rank) = self.xml {
             definitions::print(&mut out, &sections, rank)?;

@@ -1,11 +1,10 @@
 //! `kvmscope compare A B`: what changed between two recordings of the same load.
 
-use crate::arguments::Narrow;
+use crate::arguments::{Narrow, Stdin, opened};
 use crate::exit::Exit;
 use crate::page::PageOptions;
 use analysis::{Input, Options};
-use base::recording::Recording;
-use clap::Args;
+use clap::{Args, ValueHint};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
@@ -21,10 +20,10 @@ use std::path::PathBuf;
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong use.")]
 pub struct Compare {
     /// The recording before the change
-    #[arg(value_name = "A")]
+    #[arg(value_name = "A", value_hint = ValueHint::AnyPath)]
     before: PathBuf,
     /// The recording after it
-    #[arg(value_name = "B")]
+    #[arg(value_name = "B", value_hint = ValueHint::AnyPath)]
     after: PathBuf,
     /// Print one JSON object (schema kvmscope/1) instead of text
     #[arg(long)]
@@ -39,8 +38,9 @@ impl Compare {
     /// Compares, and prints.
     pub fn run(&self) -> anyhow::Result<Exit> {
         let options = Options { ..self.narrow.options()? };
-        let (before, after) =
-            (Input::open(Recording::open(&self.before)?)?, Input::open(Recording::open(&self.after)?)?);
+        let stdin = Stdin::default();
+        let [before, after] = [&self.before, &self.after].map(|path| opened(path, &stdin));
+        let (before, after) = (Input::open(before?)?, Input::open(after?)?);
         let section = analysis::compare::section(&before, &after, &options)?;
         let problems = [before.problems.as_slice(), after.problems.as_slice()].concat();
         let sections = [section];

@@ -10,38 +10,46 @@
 //! L1 tsc       |-------[====]--|  any other trace has an axis of its own
 //! ```
 
-use crate::arguments::{Recordings, nanoseconds};
+use crate::arguments::{Recordings, instant, is_dash};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use crate::tree;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use base::Span;
-use base::recording::{Part, PartKind, PartState, Recording};
-use clap::Args;
+use base::number::{duration, many};
+use base::recording::{Destination, Part, PartKind, PartState, Recording};
+use clap::{Args, ValueHint};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use trace::{Event, Listener, Reading, Request, Totals};
 
 /// Make a smaller recording out of a window of time
 #[derive(Args)]
-#[command(after_help = "Example:\n  kvmscope cut trace.dat --from 1.5 --to 2 -o short")]
+#[command(after_help = "Examples:\n  \
+    kvmscope cut trace.dat --from 1.5 --to 2 -o short\n  \
+    kvmscope cut recording --from 10 -o end\n\n\
+    Exit status: 0 cut, 1 nothing could be cut, 2 wrong use.")]
 pub struct Cut {
     #[command(flatten)]
     recordings: Recordings,
-    /// Directory of the new recording; it must not be there yet, or be empty
-    #[arg(short, long, value_name = "DIR")]
+    /// Directory of the new recording
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: PathBuf,
+    /// Replace the recording that is there already
+    #[arg(long)]
+    force: bool,
     /// Start of the window, in seconds since the first event; machines with clocks of their own are cut each on its own
-    #[arg(long, value_name = "SECONDS", value_parser = nanoseconds, default_value = "0")]
+    #[arg(long, value_name = "SECONDS", value_parser = instant, default_value = "0")]
     from: u64,
-    /// End of the window, in seconds since the first event
-    #[arg(long, value_name = "SECONDS", value_parser = nanoseconds)]
-    to: u64,
+    /// End of the window, in seconds since the first event [default: the end of the recording]
+    #[arg(long, value_name = "SECONDS", value_parser = instant)]
+    to: Option<u64>,
 }
 
 impl Cut {
     /// Cuts every trace of the recording.
     pub fn run(&self) -> anyhow::Result<Exit> {
-        let window = Span { from_ns: self.from, to_ns: self.to };
+        let window = Span { from_ns: self.from, to_ns: self.to.unwrap_or(u64::MAX) };
         if window.length_ns() == 0 {
             bail!(WrongUse("--from must lie before --to".to_owned()));
         }
@@ -49,10 +57,13 @@ impl Cut {
         let [wanted] = wanted.as_slice() else {
             bail!(WrongUse("cut takes one recording; put traces of several machines together by --part".to_owned()));
         };
+        if is_dash(&self.output) {
+            bail!(WrongUse("a recording is a directory, which stdout does not take; name one: -o DIR".to_owned()));
+        }
         let recording = self.recordings.open(wanted)?;
         let interrupt = Interrupt::watch()?;
-        let draft = interrupt.draft(&self.output)?;
-        let mut parts = Vec::new();
+        let draft = interrupt.draft(&Destination { path: self.output.clone(), replace: self.force })?;
+        let (mut parts, mut events) = (Vec::new(), 0);
         let axes = Axes::of(&recording)?;
         for (index, part) in recording.parts.iter().enumerate() {
             let window = axes.window(index, window);
@@ -71,14 +82,46 @@ impl Cut {
                     tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
                 }
             }
+            if part.kind.is_trace() {
+                events += counted(&to)?.events();
+            }
             parts.push(cut);
         }
+        if events == 0 {
+            return Err(empty(&recording));
+        }
         let each = if axes.starts.len() > 1 { ", on each clock since its own first event" } else { "" };
-        let (version, from, to) = (env!("CARGO_PKG_VERSION"), self.from, self.to);
-        let tool = Some(format!("kvmscope cut {version}: {from} ns to {to} ns{each}"));
+        let (version, from) = (env!("CARGO_PKG_VERSION"), self.from);
+        let to = self.to.map_or("the end".to_owned(), |to| format!("{to} ns"));
+        let tool = Some(format!("kvmscope cut {version}: {from} ns to {to}{each}"));
         interrupt.whole(|| draft.finish(Recording { tool, parts, ..recording }))?;
+        let place = self.output.display();
+        println!("{place}: {}; explain it with: kvmscope report {place}", many(events, "event"));
         Ok(Exit::Answered)
     }
+}
+
+/// What a trace holds.
+fn counted(path: &Path) -> anyhow::Result<Totals> {
+    struct Nobody;
+    impl Listener for Nobody {
+        fn event(&mut self, _: &Event<'_>) {}
+    }
+    let trace = trace::open(path)?;
+    let request = Request::default();
+    let reading = Reading { request: &request, fitted: trace::calibrate::fit(trace.as_ref()) };
+    Ok(trace::replay(trace.as_ref(), &reading, &mut Nobody))
+}
+
+/// Says how long the recording is in which nothing lies in the window.
+fn empty(recording: &Recording) -> anyhow::Error {
+    let traces = recording.parts.iter().filter(|part| part.kind.is_trace());
+    let spans = traces.filter_map(|part| counted(&recording.root.join(&part.path)).ok()?.span_ns);
+    let longest_ns = spans.map(|(first, last)| last - first).max().unwrap_or(0);
+    let length = duration(longest_ns as f64);
+    anyhow!(
+        "no event lies in that window; the recording is {length} long, and --from and --to count seconds from its first event"
+    )
 }
 
 /// Axes of time, and how each part's own lies on its one.

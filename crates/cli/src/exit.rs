@@ -45,14 +45,54 @@ impl Exit {
             return Exit::Answered;
         }
         complain(&error);
-        let no_such = matches!(error.downcast_ref::<lab::Error>(), Some(lab::Error::NoSuch(_)));
-        if no_such || error.is::<WrongUse>() { Exit::WrongUse } else { Exit::NoAnswer }
+        if is_wrong_use(&error) { Exit::WrongUse } else { Exit::NoAnswer }
     }
+}
+
+/// True if the user named something that is not there, or a place that is taken, or used an option wrongly.
+pub fn is_wrong_use(error: &anyhow::Error) -> bool {
+    use base::recording::Error::{Foreign, Taken};
+    error.is::<WrongUse>()
+        || matches!(error.downcast_ref(), Some(lab::Error::NoSuch(_)))
+        || matches!(error.downcast_ref(), Some(analysis::Error::NoSuch(_)))
+        || matches!(error.downcast_ref(), Some(Taken { .. } | Foreign { .. }))
 }
 
 /// Prints a sentence for people on stderr; if even that is closed, nobody listens.
 ///
 /// Our errors are whole sentences that contain what caused them, so causes are not printed again.
 pub fn complain(error: &anyhow::Error) {
-    let _ = writeln!(io::stderr(), "kvmscope: {error}");
+    let _ = writeln!(io::stderr(), "kvmscope: {}", without_numbers(&error.to_string()));
+}
+
+/// Rust puts the number of a system's error behind its words (`No such file or directory (os error 2)`): the words do.
+fn without_numbers(sentence: &str) -> String {
+    let mut pieces = sentence.split(" (os error ");
+    let mut words = pieces.next().unwrap_or_default().to_owned();
+    pieces.for_each(|piece| words.push_str(piece.split_once(')').map_or(piece, |(_, rest)| rest)));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_are_words() {
+        let said = std::io::Error::from_raw_os_error(2).to_string();
+        assert_eq!(
+            without_numbers(&format!("a.dat: {said}; name another")),
+            "a.dat: No such file or directory; name another"
+        );
+        assert_eq!(without_numbers("no trace"), "no trace");
+    }
+
+    #[test]
+    fn what_is_not_there_by_name_is_wrong_use() {
+        let taken = base::recording::Error::Taken { path: "x".into() };
+        let outside = analysis::Error::Outside("x".into());
+        assert!(is_wrong_use(&taken.into()) && is_wrong_use(&lab::Error::NoSuch("x".into()).into()));
+        assert!(is_wrong_use(&anyhow::Error::new(analysis::Error::NoSuch("x".into())).context("y")));
+        assert!(!is_wrong_use(&outside.into()));
+    }
 }

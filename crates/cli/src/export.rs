@@ -7,13 +7,14 @@ mod answers;
 mod columns;
 mod targets;
 
-use crate::arguments::{Narrow, Recordings, SymbolFiles};
-use crate::exit::{Exit, WrongUse, complain};
+use crate::arguments::{Narrow, Recordings, SymbolFiles, is_dash};
+use crate::exit::{Exit, complain, is_wrong_use};
+use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::staging::Staging;
-use analysis::flow::build;
 use analysis::flow::section::{emulator_name, section};
 use analysis::flow::timeline::{Drawn, draw};
+use analysis::flow::{asked, build};
 use analysis::{Ask, Input, Options};
 use anyhow::bail;
 use base::number::{exact_bytes, many, thousands};
@@ -25,7 +26,7 @@ use show::picture::{Fit, Picture, host};
 use show::speedscope;
 use std::io::Write;
 use std::path::Path;
-use targets::{Names, Targets, is_stdout};
+use targets::{Names, Targets};
 
 /// Write a recording as files for other viewers and tools: Perfetto, flame graphs, speedscope, CSV, Parquet, Arrow
 #[derive(Args)]
@@ -80,16 +81,17 @@ impl Export {
         if self.targets.parquet.is_some() || self.targets.arrow.is_some() {
             columns::check()?;
         }
-        let staging = Staging::new(self.force)?;
+        let interrupt = Interrupt::watch()?;
+        let staging = Staging::new(&interrupt);
         let (mut names, mut exports, mut failed) = (Names::default(), Vec::new(), Vec::new());
         for wanted in &wanted {
             match self.recordings.open(wanted) {
                 Ok(recording) => {
                     let targets = self.targets.of(&names.of(&recording));
-                    targets.check_vacant(&staging)?;
+                    targets.check_vacant(self.force)?;
                     exports.push((recording, targets));
                 }
-                Err(error) if error.is::<WrongUse>() => return Err(error),
+                Err(error) if is_wrong_use(&error) => return Err(error),
                 Err(error) => failed.push(error),
             }
         }
@@ -97,6 +99,7 @@ impl Export {
         for (recording, targets) in exports {
             match self.write(&staging, recording, &targets, &options) {
                 Ok(()) => written += 1,
+                Err(error) if is_wrong_use(&error) => return Err(error),
                 Err(error) => failed.push(error),
             }
         }
@@ -113,7 +116,7 @@ impl Export {
 
     fn write(
         &self,
-        staging: &Staging,
+        staging: &Staging<'_>,
         recording: Recording,
         targets: &Targets,
         options: &Options,
@@ -136,20 +139,18 @@ impl Export {
     /// Says what was written: on stdout, unless a file goes there.
     fn say(&self, place: &Path, length: Option<u64>, what: &str) {
         let length = length.map_or(String::new(), |length| format!("{}, ", exact_bytes(length)));
-        if self.targets.pictured().into_iter().any(is_stdout) {
-            eprintln!(
-                "{}: {length}{what}",
-                if is_stdout(place) { "stdout".into() } else { place.display().to_string() }
-            );
+        if self.targets.pictured().into_iter().any(is_dash) {
+            eprintln!("{}: {length}{what}", if is_dash(place) { "stdout".into() } else { place.display().to_string() });
         } else {
             println!("{}: {length}{what}", place.display());
         }
     }
 
-    fn draw(&self, staging: &Staging, input: &Input, targets: &Targets, options: &Options) -> anyhow::Result<()> {
+    fn draw(&self, staging: &Staging<'_>, input: &Input, targets: &Targets, options: &Options) -> anyhow::Result<()> {
         let mut progress = Progress::new(!self.no_progress);
         let mut hear = |done, all| progress.at(done, all);
         let flow = build::build(&mut Ask { input, options, progress: &mut hear })?;
+        asked::check(&flow, input, options)?;
         let drawn = draw(input, options, &flow, &mut hear);
         drop(progress);
         let emulated = input.recording.emulated.map(emulator_name);
@@ -179,7 +180,7 @@ impl Export {
         Ok(())
     }
 
-    fn tables(&self, staging: &Staging, input: &Input, targets: &Targets, options: &Options) -> anyhow::Result<()> {
+    fn tables(&self, staging: &Staging<'_>, input: &Input, targets: &Targets, options: &Options) -> anyhow::Result<()> {
         let sections = answers::answers(input, options, !self.no_progress)?;
         if let Some(directory) = &targets.csv {
             let files = staging.directory(directory, |partial| show::csv::write_csv(&sections, partial))?;
@@ -223,11 +224,11 @@ fn sampled(samples: &Stacks) -> anyhow::Result<&Stacks> {
 
 /// Fills a file, or stdout; returns its length where it is a file.
 fn put(
-    staging: &Staging,
+    staging: &Staging<'_>,
     file: &Path,
     fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> anyhow::Result<Option<u64>> {
-    if !is_stdout(file) {
+    if !is_dash(file) {
         return staging.file(file, fill).map(Some);
     }
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());

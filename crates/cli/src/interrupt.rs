@@ -7,7 +7,7 @@
 //! A signal waits for the end of what is done in [`Interrupt::whole`] and [`Interrupt::making`].
 
 use anyhow::Context;
-use base::recording::Draft;
+use base::recording::{Destination, Draft};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::Path;
@@ -99,16 +99,16 @@ impl Interrupt {
         self.making(make, tidy).context("a temporary directory cannot be made")
     }
 
-    /// Begins a recording that will lie at `place`; a signal removes what there is of it.
+    /// Begins a recording that will lie there; a signal removes what there is of it.
     ///
     /// # Errors
     /// Those of [`Draft::new`].
-    pub fn draft(&self, place: &Path) -> Result<Draft, base::recording::Error> {
+    pub fn draft(&self, destination: &Destination) -> Result<Draft, base::recording::Error> {
         let tidy = |draft: &Draft| {
             let root = draft.root().to_owned();
             move || remove(&root)
         };
-        self.making(|| Draft::new(place), tidy)
+        self.making(|| Draft::new(destination), tidy)
     }
 
     /// From now on a signal only raises the flag that this returns: what was begun has to be ended by the command itself.

@@ -3,6 +3,7 @@
 //! In: recordings, each made where its machine is (`record` on the host, `record --as L1` in its guest). Out: a recording
 //! with all machines and parts, which `report` puts on one axis of time.
 
+use crate::arguments::DestinationOptions;
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use crate::tree;
@@ -26,9 +27,8 @@ pub struct Join {
     /// Recording directories or bare trace files (taken as recorded at L0)
     #[arg(value_name = "PATH", required = true, num_args = 2..)]
     paths: Vec<PathBuf>,
-    /// Directory of the new recording [default: kvmscope-join-UTC]
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    destination: DestinationOptions,
     /// Which machine hosts which; without it a machine is a guest of the one at the nearest outer level
     #[arg(long, value_name = "GUEST=HOST", value_parser = parent)]
     parent: Vec<ParentLink>,
@@ -37,6 +37,7 @@ pub struct Join {
 impl Join {
     /// Joins them and says what came of it.
     pub fn run(&self) -> anyhow::Result<Exit> {
+        let destination = self.destination.of("join", Utc::of(SystemTime::now()))?;
         let recordings = self.paths.iter().map(|path| Recording::open(path)).collect::<Result<Vec<_>, _>>()?;
         let joined = join(&recordings, &self.parent).map_err(|error| match error {
             Error::Named(sentence) => anyhow::Error::new(WrongUse(sentence)),
@@ -47,10 +48,8 @@ impl Join {
         if let Some(missing) = joined.from.iter().find(|from| !from.exists()) {
             bail!("{} is named by its manifest and not there; the recording is not whole", missing.display());
         }
-        let utc = Utc::of(SystemTime::now());
-        let place = self.output.clone().unwrap_or_else(|| format!("kvmscope-join-{}", utc.name()).into());
         let interrupt = Interrupt::watch()?;
-        let draft = interrupt.draft(&place)?;
+        let draft = interrupt.draft(&destination)?;
         for (part, from) in joined.recording.parts.iter().zip(&joined.from) {
             // What a recorder may still be writing is copied: a link would change with it.
             let carry = if part.state == PartState::Complete { tree::link_or_copy } else { tree::copy };
@@ -63,7 +62,7 @@ impl Join {
         let recording = interrupt.whole(|| draft.finish(whole))?;
         let machines: Vec<String> = recording.machines.iter().map(told).collect();
         let parts = many(recording.parts.len() as u64, "part");
-        println!("{}: {parts} of {}", place.display(), machines.join(", "));
+        println!("{}: {parts} of {}", destination.path.display(), machines.join(", "));
         Ok(Exit::Answered)
     }
 }

@@ -2,6 +2,7 @@
 
 mod netns;
 
+use crate::arguments::DestinationOptions;
 use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
 use anyhow::bail;
@@ -51,9 +52,8 @@ pub struct Nested {
     /// vgif=on|off; for vmx shadow_vmcs=on|off; for bench tests=all|nested
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Directory of the recording; it must not be there yet, or be empty [default: kvmscope-nested-UTC]
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    destination: DestinationOptions,
     /// Where Debian's packages are kept [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
@@ -102,10 +102,7 @@ impl Nested {
         let Some(cache) = self.cache.clone().or_else(|| nested::default_cache(|name| std::env::var_os(name))) else {
             bail!(WrongUse("neither $XDG_CACHE_HOME nor $HOME names a directory; use --cache DIR".to_owned()));
         };
-        let output = self
-            .output
-            .clone()
-            .unwrap_or_else(|| PathBuf::from(format!("kvmscope-nested-{}", Utc::of(SystemTime::now()).name())));
+        let output = self.destination.of("nested", Utc::of(SystemTime::now()))?;
         let programs = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
         let places = Places { program: std::env::current_exe()?, cache, programs, output };
         let created = Utc::of(SystemTime::now()).stamp();

@@ -1,4 +1,4 @@
-//! How wide is the page, and does it take colours?
+//! How wide is the page, does it take colours, and which characters does it show?
 
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use std::io::IsTerminal;
 #[derive(Args)]
 #[command(next_help_heading = "The page")]
 pub struct PageOptions {
-    /// Columns of the text [default: the terminal's, else 100]
+    /// Columns of the text [default: $COLUMNS, else the terminal's, else 100]
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(50..=1000))]
     width: Option<u16>,
     /// Terminal colours; `auto` obeys NO_COLOR and needs a terminal
@@ -28,11 +28,26 @@ impl PageOptions {
     pub fn page(&self) -> show::text::Page {
         let terminal = std::io::stdout().is_terminal();
         let of_terminal = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0);
-        let width = self.width.or_else(|| if terminal { of_terminal() } else { None });
-        let colour = self.color.wanted(terminal, |name| std::env::var_os(name));
+        let variable = |name: &str| std::env::var_os(name);
+        let width = self.width.or_else(|| columns(variable)).or_else(|| if terminal { of_terminal() } else { None });
+        let colour = self.color.wanted(terminal, variable);
         let default = show::text::Page::default();
-        show::text::Page { width: width.map_or(default.width, usize::from), colour }
+        show::text::Page { width: width.map_or(default.width, usize::from), colour, ascii: !shows_unicode(variable) }
     }
+}
+
+/// `COLUMNS`, where it is a number (POSIX, Environment Variables); a page narrower than the narrowest is left to the terminal.
+fn columns(variable: impl Fn(&str) -> Option<OsString>) -> Option<u16> {
+    variable("COLUMNS")?.to_str()?.trim().parse().ok().filter(|columns| *columns > 0)
+}
+
+/// Whether the locale's characters are UTF-8: the first of these variables that is set decides (POSIX, Internationalization
+/// Variables). Where none is set nobody has said anything, and today's terminals show UTF-8.
+fn shows_unicode(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let set = |name| variable(name).filter(|value| !value.is_empty());
+    let Some(locale) = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set) else { return true };
+    let locale = locale.to_string_lossy().to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
 }
 
 impl Colour {
@@ -54,6 +69,24 @@ impl Colour {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_locale_decides_which_characters_are_shown() {
+        let shows = |set: &[(&str, &str)]| {
+            shows_unicode(|asked| set.iter().find(|(name, _)| *name == asked).map(|(_, value)| value.into()))
+        };
+        assert!(shows(&[]) && shows(&[("LANG", "")]));
+        assert!(shows(&[("LANG", "de_DE.UTF-8")]) && shows(&[("LANG", "C.utf8")]));
+        assert!(!shows(&[("LANG", "C")]) && !shows(&[("LANG", "POSIX")]) && !shows(&[("LANG", "de_DE.ISO-8859-1")]));
+        assert!(!shows(&[("LANG", "en_US.UTF-8"), ("LC_ALL", "C")]));
+        assert!(shows(&[("LANG", "C"), ("LC_CTYPE", "en_US.UTF-8")]));
+    }
+
+    #[test]
+    fn columns_are_a_number_or_not_said() {
+        let of = |value: &str| columns(|_| Some(value.into()));
+        assert_eq!([of("72"), of("0"), of("wide"), of(""), columns(|_| None)], [Some(72), None, None, None, None]);
+    }
 
     #[test]
     fn colour_needs_a_terminal_and_nobody_who_minds() {

@@ -11,7 +11,7 @@ mod check;
 mod status;
 mod until;
 
-use crate::arguments::{JournalPlace, machine, nanoseconds};
+use crate::arguments::{DestinationOptions, JournalPlace, length, machine};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::{Interrupt, remove};
 use crate::plays::live::{Watch, sweep};
@@ -49,9 +49,8 @@ const UNNAMED: &str = "(none)";
     Without --seconds and CMD it records until Ctrl-C. Then: kvmscope report DIR\n\n\
     Exit status: that of CMD if there is one; else 0 recorded, 1 not recorded, 2 wrong use.")]
 pub struct Record {
-    /// Directory of the recording; it must not be there yet, or be empty [default: ./kvmscope-record-UTC/]
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    destination: DestinationOptions,
     /// Record for so long
     #[arg(long, value_name = "SECONDS", value_parser = length, conflicts_with = "command")]
     seconds: Option<u64>,
@@ -99,12 +98,13 @@ impl Record {
     pub fn run(&self) -> anyhow::Result<Exit> {
         let plan = self.plan()?;
         let now = Utc::of(SystemTime::now());
-        let output = self.output.clone().unwrap_or_else(|| format!("kvmscope-record-{}", now.name()).into());
+        let destination = self.destination.of("record", now)?;
+        let output = &destination.path;
         let status = Status::new(self.quiet, !self.no_progress);
         // Until events are recorded a signal ends this at once, and nothing is left: it would be a recording of nothing.
         let interrupt = Interrupt::watch()?;
         let mut live = interrupt.making(
-            || Live::begin(&output, self.manifest(now)),
+            || Live::begin(&destination, self.manifest(now)),
             |live| {
                 let root = live.root().to_owned();
                 move || remove(&root)
@@ -195,7 +195,7 @@ impl Record {
         };
         if !self.quiet {
             // The recording is there whether or not anybody reads this.
-            let _ = self.explain(&status::summary(recorded, &output, &meter), checked, &output);
+            let _ = self.explain(&status::summary(recorded, output, &meter), checked, output);
         }
         Ok(until.status().map_or(Exit::Answered, Exit::Of))
     }
@@ -256,19 +256,24 @@ impl Record {
     }
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    buffer_kib(text).ok_or_else(|| "write a size such as 512K, 8M or 1G".to_owned())
-}
+/// The kernel's ring buffer has two pages at least (kernel/trace/ring_buffer.c, rb_allocate_cpu_buffer, Linux 6.12); in two
+/// pages nothing is kept, so a buffer has as many as a burst of exits between two polls fills at the very least.
+const LEAST_BUFFER_KIB: u64 = 64;
 
-fn length(text: &str) -> Result<u64, String> {
-    nanoseconds(text).and_then(|ns| if ns == 0 { Err("0 s records nothing".to_owned()) } else { Ok(ns) })
+fn size(text: &str) -> Result<u64, String> {
+    let kib = buffer_kib(text).ok_or_else(|| "write a size such as 512K, 8M or 1G".to_owned())?;
+    if kib < LEAST_BUFFER_KIB {
+        Err(format!("{LEAST_BUFFER_KIB}K is the smallest ring buffer of a CPU"))
+    } else {
+        Ok(kib)
+    }
 }
 
 /// A look more often than this would see little but itself.
 const FASTEST: Duration = Duration::from_millis(100);
 
 fn rhythm(text: &str) -> Result<Duration, String> {
-    let every = Duration::from_nanos(nanoseconds(text)?);
+    let every = Duration::from_nanos(length(text)?);
     if every < FASTEST { Err("0.1 s is the fastest".to_owned()) } else { Ok(every) }
 }
 

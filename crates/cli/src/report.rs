@@ -7,8 +7,9 @@
 mod html;
 mod ranking;
 
-use crate::arguments::{FailOn, Narrow, Recordings, SymbolFiles};
-use crate::exit::{Exit, WrongUse, complain};
+use crate::arguments::{FailOn, FileOptions, Narrow, Recordings, SymbolFiles};
+use crate::exit::{Exit, WrongUse, complain, is_wrong_use};
+use crate::interrupt::Interrupt;
 use crate::page::PageOptions;
 use crate::progress::Progress;
 use analysis::flow::timeline::Drawn;
@@ -21,7 +22,7 @@ use html::HtmlOptions;
 use ranking::RankingOptions;
 use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Say what happened in a recording and what to change
 #[derive(Args)]
@@ -41,9 +42,8 @@ pub struct Report {
     /// Print one JSON object (schema kvmscope/1) instead of text
     #[arg(long)]
     json: bool,
-    /// Also write each table as a CSV file into DIR
-    #[arg(long, value_name = "DIR")]
-    csv: Option<PathBuf>,
+    #[command(flatten)]
+    files: FileOptions,
     #[command(flatten)]
     html: HtmlOptions,
     /// End with status 3 if a finding is as bad as this or worse
@@ -88,20 +88,25 @@ impl Report {
     pub fn run(&self) -> anyhow::Result<Exit> {
         let ranking = self.ranking.ranking();
         let options = Options { symbols: self.symbols.read()?, ranking, ..self.narrow.options()? };
+        let interrupt = Interrupt::watch()?;
         let wanted = self.recordings.wanted();
-        if self.csv.is_some() && wanted.len() > 1 {
+        if self.files.wants_tables() && wanted.len() > 1 {
             bail!(WrongUse("--csv writes the tables of one recording; name one PATH".to_owned()));
         }
         if self.html.wanted() && wanted.len() > 1 {
             bail!(WrongUse("--html writes the page of one recording; name one PATH".to_owned()));
         }
-        self.html.check()?;
+        if self.html.is_stdout() && self.json {
+            bail!(WrongUse("only one of --json and --html - fits on stdout; name a file for the page".to_owned()));
+        }
+        self.files.check()?;
+        self.html.check(&self.files)?;
         let mut answers = Vec::new();
         for wanted in &wanted {
             let answered = self.recordings.open(wanted).and_then(|recording| self.answer(recording, &options));
             match answered {
                 Ok(answered) => answers.push(answered),
-                Err(error) if error.is::<WrongUse>() => return Err(error),
+                Err(error) if is_wrong_use(&error) => return Err(error),
                 Err(error) => complain(&error),
             }
         }
@@ -109,13 +114,13 @@ impl Report {
             return Ok(Exit::NoAnswer);
         }
         // Files first: they are wanted whole even if whoever reads the text goes away.
-        if let (Some(directory), [answered]) = (&self.csv, answers.as_slice()) {
-            show::csv::write_csv(&answered.sections, directory)?;
-        }
         if let [answered] = answers.as_slice() {
-            self.html.write(answered.for_programs(), answered.drawn.as_ref())?;
+            self.files.write_tables(&answered.sections, &interrupt)?;
+            self.html.write(answered.for_programs(), answered.drawn.as_ref(), &interrupt)?;
         }
-        self.print(&answers)?;
+        if !self.html.is_stdout() {
+            self.print(&answers)?;
+        }
         Ok(self.verdict(&answers))
     }
 
@@ -132,6 +137,10 @@ impl Report {
             None
         };
         drop(progress);
+        let (asked, failed): (Vec<_>, Vec<_>) = failed.into_iter().partition(analysis::Error::is_of_what_was_asked);
+        if let Some(error) = asked.into_iter().next() {
+            return Err(error.into());
+        }
         if sections.is_empty() {
             return Err(failed.into_iter().next().map_or_else(
                 || {

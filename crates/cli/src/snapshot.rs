@@ -3,14 +3,14 @@
 //! In: `/proc` and `/sys` of this machine, or a tree that holds copies of them. Out: a recording whose parts are two
 //! samples, `host/0` and `host/1`, because most of what counts is a rate; a copied tree does not move and gives one.
 
-use crate::arguments::{machine, nanoseconds};
+use crate::arguments::{DestinationOptions, machine, span};
 use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::number::{exact_bytes, many};
 use base::recording::{Machine, Part, PartKind, PartState, Recording};
 use base::utc::Utc;
-use clap::Args;
+use clap::{Args, ValueHint};
 use host::snapshot::{FILES, How};
 use lab::snapshot::{More, Taken, monotonic_ns, take_more};
 use std::io::Write;
@@ -30,14 +30,13 @@ const LEAST_SPAN_NS: u64 = 500_000_000;
     Passwords and other secrets on command lines are replaced by [redacted]; docs/snapshot.md has the rule.\n\
     Exit status: 0 taken, 1 nothing could be read, 2 wrong use.")]
 pub struct Snapshot {
-    /// Directory of the new recording [default: kvmscope-snapshot-UTC]
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    destination: DestinationOptions,
     /// The directory that holds proc and sys; another than / is a copied tree, of which one sample is taken
-    #[arg(long, value_name = "DIR", default_value = "/")]
+    #[arg(long, value_name = "DIR", default_value = "/", value_hint = ValueHint::DirPath)]
     root: PathBuf,
     /// Seconds between the two samples; 0 takes only one
-    #[arg(long, value_name = "SECONDS", value_parser = nanoseconds, default_value = "2")]
+    #[arg(long, value_name = "SECONDS", value_parser = span, default_value = "2")]
     span: u64,
     /// The machine this is, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
@@ -59,9 +58,9 @@ impl Snapshot {
         let more = More { on_request: self.on_request(), ..More::of(&self.root) };
         let samples = if self.span > 0 && more.here.is_some() { 2 } else { 1 };
         let utc = Utc::of(SystemTime::now());
-        let place = self.output.clone().unwrap_or_else(|| format!("kvmscope-snapshot-{}", utc.name()).into());
+        let destination = self.destination.of("snapshot", utc)?;
         let interrupt = Interrupt::watch()?;
-        let draft = interrupt.draft(&place)?;
+        let draft = interrupt.draft(&destination)?;
         let (mut parts, mut taken) = (Vec::new(), Taken::default());
         let begin_ns = monotonic_ns();
         for sample in 0..samples {
@@ -84,7 +83,7 @@ impl Snapshot {
             problems: Vec::new(),
         };
         interrupt.whole(|| draft.finish(recording))?;
-        writeln!(std::io::stdout(), "{}", self.said(&place, samples, taken))?;
+        writeln!(std::io::stdout(), "{}", self.said(&destination.path, samples, taken))?;
         Ok(Exit::Answered)
     }
 

@@ -4,8 +4,9 @@
 //! check --> .NAME.partial-PID is filled --> renamed to NAME
 //!              on an error, a full disk, Ctrl-C: removed
 //! ```
-//! What is there already is kept, unless the user said `--force`.
+//! What is there already is kept, unless the user said `--force`; directories above it are made.
 
+use crate::arguments::is_dash;
 use crate::exit::WrongUse;
 use crate::interrupt::{Interrupt, remove};
 use anyhow::{anyhow, bail};
@@ -14,46 +15,38 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Where files are filled; a signal removes what is not whole and ends the program.
-pub struct Staging {
-    interrupt: Interrupt,
-    force: bool,
+pub struct Staging<'a> {
+    interrupt: &'a Interrupt,
 }
 
-impl Staging {
-    /// From now on a signal ends the program with status 130 and leaves nothing half-written.
-    pub fn new(force: bool) -> anyhow::Result<Self> {
-        Ok(Self { interrupt: Interrupt::watch()?, force })
+impl<'a> Staging<'a> {
+    /// What a signal ends while it is filled is removed by `interrupt`.
+    pub fn new(interrupt: &'a Interrupt) -> Self {
+        Self { interrupt }
     }
 
-    /// Refuses a file that cannot be: what is there and is no file would be replaced, a device too.
-    pub fn check_place(target: &Path) -> Result<(), WrongUse> {
-        if fs::metadata(target).is_ok_and(|there| !there.is_file()) {
-            return Err(WrongUse(format!("{} is no regular file; name another", target.display())));
+    /// Refuses a file that is there, unless it may be replaced, and what is there and is no file: a device would be
+    /// replaced, too.
+    pub fn check_file(target: &Path, force: bool) -> Result<(), WrongUse> {
+        match fs::metadata(target) {
+            Ok(there) if !there.is_file() => {
+                Err(WrongUse(format!("{} is no regular file; name another", target.display())))
+            }
+            Ok(_) => check_free(target, force),
+            Err(_) => Ok(()),
         }
-        check_parent(target)
     }
 
-    /// Refuses a file that is there, and one that cannot be.
-    pub fn check_file(&self, target: &Path) -> Result<(), WrongUse> {
-        self.check_free(target, target.is_file())?;
-        Self::check_place(target)
-    }
-
-    /// Refuses a directory that holds something, and one that cannot be.
-    pub fn check_directory(&self, target: &Path) -> Result<(), WrongUse> {
-        let holds = fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some());
+    /// Refuses a directory that holds something, unless it may be replaced, and what is no directory.
+    pub fn check_directory(target: &Path, force: bool) -> Result<(), WrongUse> {
+        if is_dash(target) {
+            return Err(WrongUse("several files do not go to stdout; name a directory".to_owned()));
+        }
         if target.exists() && !target.is_dir() {
             return Err(WrongUse(format!("{} is no directory; name another", target.display())));
         }
-        self.check_free(target, holds)?;
-        check_parent(target)
-    }
-
-    fn check_free(&self, target: &Path, there: bool) -> Result<(), WrongUse> {
-        if there && !self.force {
-            return Err(WrongUse(format!("{} is there already; --force replaces it", target.display())));
-        }
-        Ok(())
+        let holds = fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some());
+        if holds { check_free(target, force) } else { Ok(()) }
     }
 
     /// Fills a file and puts it in its place; returns its length in bytes.
@@ -70,7 +63,7 @@ impl Staging {
             Ok(out.get_ref().metadata()?.len())
         };
         let filled = filled().map_err(|error| anyhow!("{}: {error}; nothing is left of it", target.display()));
-        self.end(&partial, filled, |partial| fs::rename(partial, target))
+        self.end(&partial, target, filled, |partial| fs::rename(partial, target))
     }
 
     /// Fills a directory and puts it in its place. With `--force` its files replace those of the same name, and others
@@ -86,7 +79,7 @@ impl Staging {
             Ok(fs::read_dir(&partial)?.count() as u64)
         };
         let filled = filled().map_err(|error| anyhow!("{}: {error}; nothing is left of it", target.display()));
-        self.end(&partial, filled, |partial| {
+        self.end(&partial, target, filled, |partial| {
             if fs::rename(partial, target).is_ok() {
                 return Ok(());
             }
@@ -102,22 +95,25 @@ impl Staging {
         let Some(name) = target.file_name() else { bail!(WrongUse(format!("{} names no file", target.display()))) };
         let partial = parent(target).join(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id()));
         let left = partial.clone();
+        // The hidden name means nothing to anybody: what is refused is the target.
+        let make = || fs::create_dir_all(parent(target)).and_then(|()| make(&partial));
         self.interrupt
-            .making(|| make(&partial), |()| move || remove(&left))
-            .map_err(|error| anyhow!("{} cannot be made: {error}", partial.display()))?;
+            .making(make, |()| move || remove(&left))
+            .map_err(|error| anyhow!("{} cannot be written: {error}", target.display()))?;
         Ok(partial)
     }
 
     fn end<T>(
         &self,
         partial: &Path,
+        target: &Path,
         filled: anyhow::Result<T>,
         place: impl FnOnce(&Path) -> std::io::Result<()>,
     ) -> anyhow::Result<T> {
         // A signal finds what is filled either here or in its place.
         let placed = self.interrupt.whole(|| {
             filled.and_then(|filled| {
-                place(partial).map_err(|error| anyhow!("{} cannot be renamed: {error}", partial.display()))?;
+                place(partial).map_err(|error| anyhow!("{} cannot be written: {error}", target.display()))?;
                 Ok(filled)
             })
         });
@@ -128,13 +124,8 @@ impl Staging {
     }
 }
 
-fn check_parent(target: &Path) -> Result<(), WrongUse> {
-    let parent = parent(target);
-    if parent.is_dir() {
-        return Ok(());
-    }
-    let parent = parent.display();
-    Err(WrongUse(format!("{parent} is no directory; make it first: mkdir -p {parent}")))
+fn check_free(target: &Path, force: bool) -> Result<(), WrongUse> {
+    if force { Ok(()) } else { Err(WrongUse(format!("{} is there already; --force replaces it", target.display()))) }
 }
 
 /// The directory a path lies in.

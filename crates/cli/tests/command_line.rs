@@ -133,7 +133,8 @@ fn a_cut_is_asked_for_sensibly() {
     fails(&["cut", file, "--from", "2", "--to", "1", "-o", utf8(&new)], 2, &["--from must lie before --to"]);
     fails(&["cut", file, file, "--to", "1", "-o", utf8(&new)], 2, &["one recording"]);
     fails(&["cut", file, "--to", "1"], 2, &["--output"]);
-    fails(&["cut", file, "--to", "1", "-o", taken], 1, &["already there"]);
+    fails(&["cut", file, "--to", "1", "-o", taken], 2, &["there already", "no recording"]);
+    fails(&["cut", file, "--to", "1", "-o", taken, "--force"], 2, &["there already", "no recording"]);
     fails(&["cut", file, "--to", "1", "-o", utf8(&new)], 1, &["cannot be cut"]);
     assert!(!new.exists(), "what does not become whole leaves nothing");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);

@@ -10,10 +10,12 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
 }
 
-/// Runs `kvmscope cut`, expects success and silence, and opens the result.
+/// Runs `kvmscope cut`, expects success and one line on what was cut, and opens the result.
 fn cut(arguments: &[&str], output: &Path) -> Recording {
     let mut command = Command::cargo_bin("kvmscope").unwrap();
-    command.arg("cut").args(arguments).arg("-o").arg(output).assert().success().stdout("").stderr("");
+    let said = command.arg("cut").args(arguments).arg("-o").arg(output).assert().success().stderr("");
+    let said = String::from_utf8_lossy(&said.get_output().stdout).into_owned();
+    assert!(said.lines().count() == 1 && said.contains(" events; "), "{said}");
     Recording::open(output).unwrap()
 }
 

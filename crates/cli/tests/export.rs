@@ -97,7 +97,6 @@ fn what_cannot_be_written_is_refused_before_anything_is_read() {
     let place = tempfile::tempdir().unwrap();
     for (arguments, word) in [
         (vec!["--perfetto", "/dev/null", "--force"], "regular file"),
-        (vec!["--perfetto", "nix/x"], "mkdir -p nix"),
         (vec!["--perfetto", "x", "--from", "2", "--to", "1"], "--from"),
         (vec![], "--perfetto"),
     ] {
@@ -106,8 +105,10 @@ fn what_cannot_be_written_is_refused_before_anything_is_read() {
         assert!(text(&refused.stderr).contains(word), "{}", text(&refused.stderr));
     }
     let nobody = export(place.path(), &["--perfetto", "x", "--vm", "nobody"]);
-    assert_eq!(nobody.status.code(), Some(1));
+    assert_eq!(nobody.status.code(), Some(2));
     assert!(names(place.path()).is_empty());
+    assert!(export(place.path(), &["--perfetto", "made/on/the/way/x"]).status.success());
+    assert_eq!(names(&place.path().join("made/on/the/way")), ["x"]);
 }
 
 #[test]

@@ -117,5 +117,5 @@ fn wrong_use_says_what_to_write() {
     assert_eq!(kvmscope(&["plan", "nested", "--validate", "--rate", "CPUID=1"]).0, 2);
     let (code, _, complaints) = kvmscope(&["plan", "nested", "--rate", "CPUID=1", "--with", "magic"]);
     assert_eq!(code, 2);
-    assert!(complaints.contains("shadow, evmcs"), "{complaints}");
+    assert!(complaints.contains("pinning, pvm, shadow"), "{complaints}");
 }

@@ -22,7 +22,7 @@ pub enum Error {
     #[error("{} is a file; name the folder that holds it", .0.display())]
     NoFolder(PathBuf),
     /// The address is taken, or is none of this machine's.
-    #[error("cannot listen on {address}: {source}; --port 0 takes any free port")]
+    #[error("cannot listen on {address}: {source}; {}", listen_hint(source))]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -35,6 +35,17 @@ pub enum Error {
     /// Threads, sockets.
     #[error("the server cannot run: {0}")]
     System(#[from] std::io::Error),
+}
+
+/// What to do about an address that cannot be listened on.
+fn listen_hint(source: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind;
+    match source.kind() {
+        ErrorKind::AddrInUse => "another program has the port; --port 0 takes any free one",
+        ErrorKind::AddrNotAvailable => "this machine has no such address; `ip address` lists those it has",
+        ErrorKind::PermissionDenied => "ports below 1024 need root; take another by --port",
+        _ => "name another address by --listen, or another port by --port",
+    }
 }
 
 /// Why a request has no other answer: a status and `{"error": "a sentence"}`.

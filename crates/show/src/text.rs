@@ -28,11 +28,13 @@ pub struct Page {
     pub width: usize,
     /// Whether terminal colours are used.
     pub colour: bool,
+    /// Whether the terminal shows nothing but ASCII.
+    pub ascii: bool,
 }
 
 impl Default for Page {
     fn default() -> Self {
-        Self { width: 100, colour: false }
+        Self { width: 100, colour: false, ascii: false }
     }
 }
 
@@ -65,7 +67,8 @@ pub fn render(sections: &[Section], problems: &[Problem], page: &Page) -> String
     }
     render_problems(problems, &mut out);
     render_next(sections, &mut out);
-    out.into_text()
+    let text = out.into_text();
+    if page.ascii { line::ascii(&text) } else { text }
 }
 
 fn question(section: &Section, out: &mut Lines) {

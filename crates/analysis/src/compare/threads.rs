@@ -28,6 +28,9 @@ const FLOOR: f64 = 0.05;
 /// # Errors
 /// What was found to be wrong, if no trace has switches either.
 pub(super) fn with(found: Result<Metrics, Error>, input: &Input, options: &Options) -> Result<Metrics, Error> {
+    if matches!(&found, Err(error) if error.is_of_what_was_asked()) {
+        return found;
+    }
     let threads = of(input, options);
     match found {
         Ok(mut metrics) => {

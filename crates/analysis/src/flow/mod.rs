@@ -12,6 +12,7 @@
 
 pub mod advise;
 pub mod aligned;
+pub mod asked;
 pub mod build;
 pub mod checks;
 pub mod figure;

@@ -21,7 +21,7 @@ pub fn answer(ask: &mut Ask<'_>) -> Result<Option<Answer>, Error> {
     }
     let flow = super::build::build(ask)?;
     check_events(&flow, &ask.input.problems)?;
-    check_names(&flow, ask.options)?;
+    super::asked::check(&flow, ask.input, ask.options)?;
     let problems = flow.parts.iter().flat_map(|part| part.problems.iter().cloned()).collect();
     Ok(Some(Answer { section: section(&flow, ask.options), problems }))
 }
@@ -35,20 +35,6 @@ fn check_events(flow: &Flow, opening: &[Problem]) -> Result<(), Error> {
     let problem = opening.iter().chain(flow.parts.iter().flat_map(|part| &part.problems)).next();
     let because = problem.map_or(String::new(), |problem| format!(": {}", problem.text));
     Err(Error::NoEvents(format!("not one event could be read from {path}{because}")))
-}
-
-/// A VM or vCPU that the user named must be there.
-fn check_names(flow: &Flow, options: &Options) -> Result<(), Error> {
-    let all: Vec<&Vcpu> = flow.parts.iter().flat_map(|part| &part.vcpus).collect();
-    let missing = match (&options.vm, options.vcpu) {
-        (Some(vm), _) if all.iter().all(|vcpu| vcpu.vm != *vm) => format!("no VM is called `{vm}`"),
-        (_, Some(number)) if all.iter().all(|vcpu| vcpu.vcpu != number) => format!("no vCPU has number {number}"),
-        _ => return Ok(()),
-    };
-    let mut known: Vec<String> = all.iter().map(|vcpu| format!("{} vCPU {}", vcpu.vm, vcpu.vcpu)).collect();
-    known.dedup();
-    let known = if known.is_empty() { "no vCPU at all".into() } else { known.join(", ") };
-    Err(Error::NoSuch(format!("{missing} in this recording; it has {known}")))
 }
 
 /// The Section of a flow.

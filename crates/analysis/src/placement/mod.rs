@@ -10,6 +10,7 @@
 //! Waiting is measured or unknown: a small share of CPU may mean "wanted more" or "had nothing to do".
 
 pub mod advise;
+pub mod asked;
 pub mod build;
 pub mod checks;
 pub mod figure;

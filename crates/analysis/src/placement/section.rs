@@ -15,12 +15,13 @@ pub const QUESTION: &str = "Which threads fight for which CPU, and what does one
 /// Answers it; `None` if nothing was told of any machine's threads or CPUs.
 ///
 /// # Errors
-/// None today: what cannot be read is a problem and costs nobody else's answer.
+/// If the user wishes for something that no machine has; what cannot be read is a problem and costs nobody else's answer.
 pub fn answer(ask: &mut Ask<'_>) -> Result<Option<Answer>, Error> {
     let (models, problems) = build(&ask.input.recording, &ask.options.placement);
     if models.is_empty() && problems.is_empty() {
         return Ok(None);
     }
+    super::asked::check(&models, &ask.options.placement)?;
     Ok(Some(Answer { section: section(&models), problems }))
 }
 

@@ -145,6 +145,11 @@ impl Reason {
         [isa, other].into_iter().find_map(|isa| Some(Self { isa, code: isa.code_of(name)? }))
     }
 
+    /// All names that the tables of VMX and SVM have.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        VMX.iter().chain(SVM).map(|(_, name)| *name)
+    }
+
     /// Its name in upper case, or its number.
     pub fn name(self) -> String {
         match self.known_name() {

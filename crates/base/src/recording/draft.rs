@@ -3,13 +3,14 @@
 //! For what is computed from other files (a cut, a join). A live recorder writes in place instead ([`Live`](super::Live)),
 //! so that what it has survives it.
 
-use super::{Error, Recording};
+use super::{Destination, Error, Recording};
 use std::path::{Path, PathBuf};
 
 /// A directory to fill, which [`Draft::finish`] puts in its place.
 #[derive(Debug)]
 pub struct Draft {
     place: PathBuf,
+    replace: bool,
     beside: PathBuf,
 }
 
@@ -17,17 +18,20 @@ impl Draft {
     /// Begins a recording that will lie at `place`.
     ///
     /// # Errors
-    /// If something other than an empty directory is already there, or if the operating system refuses.
-    pub fn new(place: &Path) -> Result<Self, Error> {
-        vacant(place)?;
-        let io = |path: &Path, source| Error::Io { path: path.to_owned(), source };
-        let place = std::path::absolute(place).map_err(|error| io(place, error))?;
+    /// If something lies there that is to stay, or if the operating system refuses.
+    pub fn new(place: impl Into<Destination>) -> Result<Self, Error> {
+        let destination = place.into();
+        destination.check()?;
+        let Destination { path: asked, replace } = destination;
+        // The hidden name means nothing to anybody: what is refused is the place that was named.
+        let io = |source| Error::Io { path: asked.clone(), source };
+        let place = std::path::absolute(&asked).map_err(io)?;
         let mut name = std::ffi::OsString::from(".");
         name.push(place.file_name().unwrap_or_default());
         name.push(format!(".{}.new", std::process::id()));
         let beside = place.with_file_name(name);
-        std::fs::create_dir_all(&beside).map_err(|error| io(&beside, error))?;
-        Ok(Self { place, beside })
+        std::fs::create_dir_all(&beside).map_err(io)?;
+        Ok(Self { place, replace, beside })
     }
 
     /// The directory that is filled meanwhile, for recorders that know a recording by its directory.
@@ -52,20 +56,9 @@ impl Draft {
     /// If the operating system refuses; nothing is left behind then.
     pub fn finish(self, recording: Recording) -> Result<Recording, Error> {
         Recording { root: self.beside.clone(), ..recording.clone() }.write()?;
+        Destination { path: self.place.clone(), replace: self.replace }.clear()?;
         std::fs::rename(&self.beside, &self.place).map_err(|source| Error::Io { path: self.place.clone(), source })?;
         Ok(Recording { root: self.place.clone(), ..recording })
-    }
-}
-
-/// A new recording never goes where something is.
-pub(super) fn vacant(place: &Path) -> Result<(), Error> {
-    use std::io::ErrorKind;
-    match std::fs::read_dir(place).map(|mut entries| entries.next().is_some()) {
-        Ok(true) => Err(Error::Taken { path: place.to_owned() }),
-        Ok(false) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotADirectory => Err(Error::Taken { path: place.to_owned() }),
-        Err(source) => Err(Error::Io { path: place.to_owned(), source }),
     }
 }
 
@@ -125,8 +118,24 @@ mod tests {
         fs::write(&file, b"mine").unwrap();
         for place in [directory.path(), &file] {
             let error = Draft::new(place).unwrap_err().to_string();
-            assert!(error.contains("already there"), "{error}");
+            assert!(error.contains("there already"), "{error}");
         }
         assert_eq!(names(directory.path()), ["file"]);
+    }
+
+    #[test]
+    fn an_older_recording_is_replaced_at_the_end_and_not_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("cut");
+        Draft::new(&place).unwrap().finish(recording(directory.path())).unwrap();
+        assert!(matches!(Draft::new(&place), Err(Error::Taken { .. })));
+        let destination = Destination { path: place.clone(), replace: true };
+        drop(Draft::new(&destination).unwrap());
+        assert!(Recording::open(&place).is_ok(), "what was given up has replaced nothing");
+        let draft = Draft::new(&destination).unwrap();
+        fs::write(draft.part(Path::new("L0/trace.dat")).unwrap(), b"newer").unwrap();
+        draft.finish(recording(directory.path())).unwrap();
+        assert_eq!(fs::read(place.join("L0/trace.dat")).unwrap(), b"newer");
+        assert_eq!(names(directory.path()), ["cut"]);
     }
 }

@@ -6,7 +6,7 @@
 //! finish  recording.json, whole parts
 //! ```
 
-use super::{Error, Part, Recording, draft};
+use super::{Destination, Error, Part, Recording};
 use std::path::{Path, PathBuf};
 
 /// A recording that grows where it will stay. Dropping it leaves on disk what there is.
@@ -19,9 +19,11 @@ impl Live {
     /// Makes the directory `place` and the manifest in it, with the machines of `recording` and no parts.
     ///
     /// # Errors
-    /// If something other than an empty directory is already there, or if the operating system refuses.
-    pub fn begin(place: &Path, recording: Recording) -> Result<Self, Error> {
-        draft::vacant(place)?;
+    /// If something lies there that is to stay, or if the operating system refuses.
+    pub fn begin(place: impl Into<Destination>, recording: Recording) -> Result<Self, Error> {
+        let destination = place.into();
+        destination.clear()?;
+        let place = destination.path.as_path();
         let io = |path: &Path, source| Error::Io { path: path.to_owned(), source };
         std::fs::create_dir_all(place).map_err(|error| io(place, error))?;
         let mut live = Self { recording: Recording { root: place.to_owned(), parts: Vec::new(), ..recording } };

@@ -1,13 +1,13 @@
 //! Which machine of a recording is meant: `L0`, `L1:web`.
 
-use base::Level;
+use super::machine_level;
 use base::recording::{Identity, Machine};
 
 /// The machine of `text`, with the id that a manifest gives it: `L1`, or `L1-web`.
 pub fn machine(text: &str) -> Result<Machine, String> {
     const HOW: &str = "write LEVEL or LEVEL:NAME, such as L0 or L1:web";
     let (level, name) = text.split_once(':').map_or((text, None), |(level, name)| (level, Some(name)));
-    let Level::At(level) = level.parse()? else { return Err(HOW.to_owned()) };
+    let level = machine_level(level)?;
     // The name becomes part of a directory's.
     let plain = |name: &str| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))

@@ -1,6 +1,6 @@
 //! What a question is narrowed to: a level, a VM, a vCPU, a window of time; and events to leave out.
 
-use super::seconds::nanoseconds;
+use super::instant;
 use crate::exit::WrongUse;
 use analysis::Options;
 use base::{Level, Span};
@@ -20,10 +20,10 @@ pub struct Narrow {
     #[arg(long, value_name = "N")]
     vcpu: Option<u32>,
     /// From this time on, in seconds since the first event
-    #[arg(long, value_name = "SECONDS", value_parser = nanoseconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = instant)]
     from: Option<u64>,
     /// Up to this time, in seconds since the first event
-    #[arg(long, value_name = "SECONDS", value_parser = nanoseconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = instant)]
     to: Option<u64>,
     /// Treat this event as if it had not been recorded; may be given several times
     #[arg(long, value_name = "EVENT")]

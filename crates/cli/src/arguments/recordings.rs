@@ -1,17 +1,18 @@
 //! Which recordings are meant: directories, bare files, or parts put together on the spot.
 
+use super::{Stdin, machine_level};
 use crate::exit::WrongUse;
-use base::Level;
-use base::recording::{Emulator, Named, Recording};
-use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use anyhow::anyhow;
+use base::recording::{Emulator, Error, Named, Recording};
+use clap::{Args, ValueEnum, ValueHint};
+use std::path::{Path, PathBuf};
 
 /// Paths and parts.
 #[derive(Args)]
 pub struct Recordings {
-    /// Recording directories, CTF directories, or bare trace files (taken as recorded at L0); several are answered in
-    /// turn, each by itself
-    #[arg(value_name = "PATH", required_unless_present = "part")]
+    /// Recording directories, CTF directories, or bare trace files (taken as recorded at L0), - for stdin; several are
+    /// answered in turn, each by itself
+    #[arg(value_name = "PATH", required_unless_present = "part", value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
     /// A trace and the level it was recorded at, to put several machines into one recording:
     /// --part L0=host.dat --part L1:web=guest.dat
@@ -20,6 +21,8 @@ pub struct Recordings {
     /// Whether the hardware was emulated, so that counts are true and times are not
     #[arg(long, value_name = "BY")]
     emulated: Option<Emulated>,
+    #[arg(skip)]
+    stdin: Stdin,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -48,9 +51,9 @@ impl Recordings {
     /// Reads a recording's manifest, or makes one; what `--emulated` says wins.
     pub fn open(&self, wanted: &Wanted<'_>) -> anyhow::Result<Recording> {
         let mut recording = match wanted {
-            Wanted::Path(path) => Recording::open(path)?,
+            Wanted::Path(path) => opened(path, &self.stdin)?,
             Wanted::Parts(parts) => Recording::of_files(parts, None).map_err(|error| match error {
-                base::recording::Error::Named(sentence) => anyhow::Error::new(WrongUse(sentence)),
+                Error::Named(sentence) => anyhow::Error::new(WrongUse(sentence)),
                 other => other.into(),
             })?,
         };
@@ -64,12 +67,25 @@ impl Recordings {
     }
 }
 
+/// Opens what `path` names, or stdin; what holds the files of a host and no recording is told from what holds nothing.
+pub fn opened(path: &Path, stdin: &Stdin) -> anyhow::Result<Recording> {
+    match Recording::open(&stdin.path(path)?) {
+        Err(Error::Empty { path }) if !host::snapshot::trees_in(&path).is_empty() => {
+            let path = path.display();
+            Err(anyhow!(
+                "{path} holds files of a host and no trace; how that host is set up says: kvmscope check --root {path}"
+            ))
+        }
+        opened => Ok(opened?),
+    }
+}
+
 /// `L1:web=FILE`. The first `=` ends the machine: a file's name may hold more.
 fn named(text: &str) -> Result<Named, String> {
     const HOW: &str = "write LEVEL=FILE or LEVEL:NAME=FILE, such as L0=host.dat or L1:web=guest.dat";
     let (machine, path) = text.split_once('=').ok_or(HOW)?;
     let (level, name) = machine.split_once(':').map_or((machine, None), |(level, name)| (level, Some(name)));
-    let Level::At(level) = level.parse()? else { return Err(HOW.to_owned()) };
+    let level = machine_level(level)?;
     if path.is_empty() || name.is_some_and(str::is_empty) {
         return Err(HOW.to_owned());
     }

@@ -3,39 +3,62 @@
 /// Digits after the point that a nanosecond leaves room for.
 const DECIMALS: usize = 9;
 
+/// A point on a recording's axis of time: `0.25` after its first event.
+pub fn instant(text: &str) -> Result<u64, String> {
+    nanoseconds(text, "write seconds since the recording's first event, such as 0.25")
+}
+
+/// How long something is to take: more than nothing.
+pub fn length(text: &str) -> Result<u64, String> {
+    span(text).and_then(|ns| if ns == 0 { Err("it must be longer than 0 s".to_owned()) } else { Ok(ns) })
+}
+
+/// The same, where 0 has a meaning of its own.
+pub fn span(text: &str) -> Result<u64, String> {
+    nanoseconds(text, "write seconds, such as 10 or 0.25")
+}
+
 /// Nanoseconds of `text`, such as `0.25`, `12` or `.5`.
 ///
 /// Not through floating point: 12.000000001 s is 12,000,000,001 ns.
-pub fn nanoseconds(text: &str) -> Result<u64, String> {
+fn nanoseconds(text: &str, how: &str) -> Result<u64, String> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if !digits(whole) || !digits(fraction) || whole.len() + fraction.len() == 0 {
-        return Err("write seconds since the recording's first event, such as 0.25".to_owned());
+        return Err(how.to_owned());
     }
     if fraction.len() > DECIMALS {
         return Err(format!("a nanosecond is the finest time; write at most {DECIMALS} digits after the point"));
     }
     let padded = format!("{whole}{fraction:0<DECIMALS$}");
-    padded.parse().map_err(|_| "the time is too far away".to_owned())
+    padded.parse().map_err(|_| "so many seconds are too many".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::nanoseconds;
+    use super::*;
 
     #[test]
     fn seconds_are_exact_to_the_nanosecond() {
-        assert_eq!(nanoseconds("12.000000001"), Ok(12_000_000_001));
-        assert_eq!(nanoseconds("0.1"), Ok(100_000_000));
-        assert_eq!(nanoseconds("3"), Ok(3_000_000_000));
-        assert_eq!(nanoseconds(".5"), Ok(500_000_000));
-        assert_eq!(nanoseconds("5."), Ok(5_000_000_000));
+        assert_eq!(instant("12.000000001"), Ok(12_000_000_001));
+        assert_eq!(instant("0.1"), Ok(100_000_000));
+        assert_eq!(instant("3"), Ok(3_000_000_000));
+        assert_eq!(instant(".5"), Ok(500_000_000));
+        assert_eq!(length("5."), Ok(5_000_000_000));
     }
 
     #[test]
     fn what_is_no_time_is_refused() {
         for text in ["", ".", "-1", "1e3", "1.2.3", "0.0000000001", "99999999999", "1,5", "+1"] {
-            assert!(nanoseconds(text).is_err(), "{text}");
+            assert!(instant(text).is_err() && span(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn only_a_point_in_time_counts_from_the_first_event() {
+        assert!(instant("soon").unwrap_err().contains("first event"));
+        assert!(!length("soon").unwrap_err().contains("first event"));
+        assert_eq!((instant("0"), span("0")), (Ok(0), Ok(0)));
+        assert!(length("0").is_err() && length("0.000000000").is_err());
     }
 }

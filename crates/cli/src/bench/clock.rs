@@ -5,6 +5,7 @@ use super::place::PlaceOptions;
 use crate::arguments::JournalPlace;
 use crate::exit::{Exit, complain};
 use crate::interrupt::Interrupt;
+use anyhow::bail;
 use base::Bench;
 use clap::Args;
 use lab::bench::clock::{Plan, clocksources};
@@ -43,6 +44,11 @@ type Shared = Arc<Mutex<Option<Switch>>>;
 impl Clock {
     /// Measures, and says what came of it.
     pub fn run(&self) -> anyhow::Result<Exit> {
+        if self.each_clocksource && !rustix::process::geteuid().is_root() {
+            bail!(
+                "switching the kernel's clocksource needs root; without --each-clocksource the current one is measured"
+            );
+        }
         let root = Path::new("/");
         let plan = Plan {
             root: PathBuf::from(root),

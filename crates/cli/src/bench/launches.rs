@@ -3,7 +3,7 @@
 use super::LAUNCH;
 use super::place::PlaceOptions;
 use super::status::Status;
-use crate::arguments::nanoseconds;
+use crate::arguments::length;
 use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
 use anyhow::bail;
@@ -19,7 +19,7 @@ pub struct LaunchOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value = "5")]
     launches: u32,
     /// How long the samples of one test may take, in one launch
-    #[arg(long, value_name = "SECONDS", value_parser = nanoseconds, default_value = "0.1")]
+    #[arg(long, value_name = "SECONDS", value_parser = length, default_value = "0.1")]
     pub seconds: u64,
     /// The CPU to measure on [default: the last one that may be used]
     #[arg(long, value_name = "CPU")]

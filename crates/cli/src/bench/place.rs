@@ -6,13 +6,13 @@
 //! Ctrl-C               the temporary directory goes; of the other what launches have measured stays, and is named
 //! ```
 
-use crate::arguments::machine;
+use crate::arguments::{DestinationOptions, machine};
 use crate::exit::{Exit, complain};
 use crate::interrupt::{Interrupt, remove};
 use crate::page::PageOptions;
 use analysis::{Answers, Input, Options};
 use anyhow::anyhow;
-use base::recording::{Live, Machine, Part, PartKind, PartState, Recording};
+use base::recording::{Destination, Live, Machine, Part, PartKind, PartState, Recording};
 use base::{Bench, Utc};
 use clap::Args;
 use std::io::{BufWriter, Write};
@@ -23,13 +23,12 @@ use tempfile::TempDir;
 /// Options of every bench.
 #[derive(Args)]
 pub struct PlaceOptions {
-    /// Directory of the recording [default: ./kvmscope-bench-UTC/; with --json nothing is kept]
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    destination: DestinationOptions,
     /// The machine this is, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
     machine: Machine,
-    /// Print one JSON object (schema kvmscope/1) instead of text
+    /// Print one JSON object (schema kvmscope/1) instead of text; without -o no recording is kept then
     #[arg(long)]
     pub json: bool,
     /// No line of progress on stderr
@@ -52,15 +51,15 @@ impl PlaceOptions {
     /// Makes the recording of a bench called `name`.
     pub fn begin(&self, name: &str, interrupt: Interrupt) -> anyhow::Result<Place> {
         let utc = Utc::of(SystemTime::now());
-        let temporary = match (&self.output, self.json) {
-            (None, true) => Some(interrupt.temporary("kvmscope-bench-")?),
+        let temporary = match (self.destination.is_named(), self.json) {
+            (false, true) => Some(interrupt.temporary("kvmscope-bench-")?),
             _ => None,
         };
-        let output = match (&self.output, &temporary) {
-            (Some(output), _) => output.clone(),
-            (None, Some(directory)) => directory.path().join("bench"),
-            (None, None) => format!("kvmscope-bench-{}", utc.name()).into(),
+        let destination = match &temporary {
+            Some(directory) => Destination::from(&directory.path().join("bench")),
+            None => self.destination.of("bench", utc)?,
         };
+        let output = destination.path.clone();
         let recording = Recording {
             root: PathBuf::new(),
             created: Some(utc.stamp()),
@@ -71,7 +70,7 @@ impl PlaceOptions {
             problems: Vec::new(),
         };
         let path = Path::new(&self.machine.id).join("bench").join(format!("{name}.json"));
-        let make = || Live::begin(&output, recording);
+        let make = || Live::begin(&destination, recording);
         let kept = temporary.is_none();
         let tidy = |live: &Live| {
             let (root, results) = (output.clone(), live.path(&path));

@@ -1,7 +1,8 @@
 //! Which machines are meant: this one, or trees that hold copies of their files.
 
+use crate::arguments::{Stdin, machine_level};
 use crate::exit::WrongUse;
-use anyhow::Context;
+use anyhow::anyhow;
 use base::recording::{Identity, Machine, Part, PartKind, PartState, Recording};
 use base::{Level, Utc};
 use lab::snapshot::{More, monotonic_ns, take_more};
@@ -35,10 +36,9 @@ impl Root {
 /// `L1=DIR`, or `DIR`. What stands before a `=` and is no level is part of the directory's name.
 pub fn root(text: &str) -> Result<Root, String> {
     if let Some((level, path)) = text.split_once('=')
-        && let Ok(level) = level.parse()
+        && level.parse::<Level>().is_ok()
     {
-        let Level::At(level) = level else { return Err("write the level as a number: L0=DIR".to_owned()) };
-        return Ok(Root { level: Some(level), ..Root::at(Path::new(path)) });
+        return Ok(Root { level: Some(machine_level(level)?), ..Root::at(Path::new(path)) });
     }
     if text.is_empty() {
         Err("name a directory that holds proc and sys".to_owned())
@@ -96,11 +96,11 @@ pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
 }
 
 /// Pasted texts as notes of one machine.
-pub fn pasted(files: &[PathBuf]) -> anyhow::Result<Recording> {
+pub fn pasted(files: &[PathBuf], stdin: &Stdin) -> anyhow::Result<Recording> {
     let mut parts = Vec::new();
     for file in files {
-        let path = std::path::absolute(file)?;
-        std::fs::File::open(&path).with_context(|| format!("{}: a text to read", file.display()))?;
+        let path = std::path::absolute(stdin.path(file)?)?;
+        std::fs::File::open(&path).map_err(|error| anyhow!("{}: {error}", file.display()))?;
         parts.push(Part { path, machine: "L0".into(), kind: PartKind::Notes, clock: None, state: PartState::Complete });
     }
     let machine = Machine { id: "L0".into(), level: 0, parent: None, name: None, identity: Identity::default() };
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(root("L1=a=b"), Ok(Root { level: Some(1), ..Root::at(Path::new("a=b")) }));
         assert_eq!(root("host"), Ok(Root::at(Path::new("host"))));
         assert_eq!(root("host=x"), Ok(Root::at(Path::new("host=x"))));
-        assert!(root("L?=x").is_err() && root("").is_err());
+        assert!(["L?=x", "L9=x", ""].iter().all(|text| root(text).is_err()));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Where the files go, and how they are called for each of several recordings.
 
+use crate::arguments::is_dash;
 use crate::exit::WrongUse;
 use crate::staging::Staging;
 use base::recording::Recording;
-use clap::Args;
+use clap::{Args, ValueHint};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -14,22 +15,22 @@ const NAME: &str = "{}";
 #[derive(Args, Clone)]
 pub struct Targets {
     /// Every vCPU, level and exit on a time line, for ui.perfetto.dev; - is stdout
-    #[arg(long, value_name = "FILE", group = "format")]
+    #[arg(long, value_name = "FILE", group = "format", value_hint = ValueHint::FilePath)]
     pub perfetto: Option<PathBuf>,
     /// Stacks of VM, vCPU, level, state and reason, for flamegraph.pl, inferno and speedscope; - is stdout
-    #[arg(long, value_name = "FILE", group = "format")]
+    #[arg(long, value_name = "FILE", group = "format", value_hint = ValueHint::FilePath)]
     pub folded: Option<PathBuf>,
     /// Every vCPU in time order, and the sums of all, for speedscope; - is stdout
-    #[arg(long, value_name = "FILE", group = "format")]
+    #[arg(long, value_name = "FILE", group = "format", value_hint = ValueHint::FilePath)]
     pub speedscope: Option<PathBuf>,
     /// Every table as a CSV file in DIR, and findings.csv
-    #[arg(long, value_name = "DIR", group = "format")]
+    #[arg(long, value_name = "DIR", group = "format", value_hint = ValueHint::DirPath)]
     pub csv: Option<PathBuf>,
     /// Every table as a Parquet file in DIR, and findings.parquet (the full build has it)
-    #[arg(long, value_name = "DIR", group = "format")]
+    #[arg(long, value_name = "DIR", group = "format", value_hint = ValueHint::DirPath)]
     pub parquet: Option<PathBuf>,
     /// Every table as an Arrow IPC file in DIR, and findings.arrow (the full build has it)
-    #[arg(long, value_name = "DIR", group = "format")]
+    #[arg(long, value_name = "DIR", group = "format", value_hint = ValueHint::DirPath)]
     pub arrow: Option<PathBuf>,
 }
 
@@ -46,7 +47,7 @@ impl Targets {
 
     /// Refuses two formats on stdout, and one name for the files of several recordings.
     pub fn check(&self, several: bool) -> Result<(), WrongUse> {
-        if self.pictured().into_iter().filter(|file| is_stdout(file)).count() > 1 {
+        if self.pictured().into_iter().filter(|file| is_dash(file)).count() > 1 {
             return Err(WrongUse("only one format fits on stdout; name files for the others".to_owned()));
         }
         let all = self.pictured().into_iter().chain(self.tabled());
@@ -61,10 +62,10 @@ impl Targets {
     }
 
     /// Refuses what is there already.
-    pub fn check_vacant(&self, staging: &Staging) -> Result<(), WrongUse> {
+    pub fn check_vacant(&self, force: bool) -> Result<(), WrongUse> {
         let files = self.pictured();
-        files.into_iter().filter(|file| !is_stdout(file)).try_for_each(|file| staging.check_file(file))?;
-        self.tabled().into_iter().try_for_each(|directory| staging.check_directory(directory))
+        files.into_iter().filter(|file| !is_dash(file)).try_for_each(|file| Staging::check_file(file, force))?;
+        self.tabled().into_iter().try_for_each(|directory| Staging::check_directory(directory, force))
     }
 
     /// Those of the recording called `name`.
@@ -99,9 +100,4 @@ impl Names {
         self.0.insert(name.clone());
         name
     }
-}
-
-/// `-`, as everywhere.
-pub fn is_stdout(file: &Path) -> bool {
-    file.as_os_str() == "-"
 }

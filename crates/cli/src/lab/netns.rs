@@ -1,10 +1,10 @@
 //! `kvmscope lab netns`: starve a forwarder on purpose, find who did it, move it, and measure both.
 
-use crate::arguments::JournalPlace;
+use crate::arguments::{DestinationOptions, JournalPlace};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use crate::page::PageOptions;
-use crate::plays::netns::{Bench, Play, Told};
+use crate::plays::netns::{Bench, Play, STATES, Told, in_state};
 use anyhow::{anyhow, bail};
 use base::utc::Utc;
 use base::{CpuSet, Section};
@@ -66,9 +66,8 @@ pub struct Netns {
     /// What carries the server's packets on
     #[arg(long, value_name = "ADDRESS", requires = "dev1")]
     gw2: Option<String>,
-    /// Directory for a recording of either state; it must not be there yet [default: kvmscope-netns-UTC]
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    destination: DestinationOptions,
     /// With --forwarder tap: where the guest's kernel is kept [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
@@ -110,11 +109,9 @@ impl Netns {
         let online = thread::affinity(thread::own())?;
         let cpus: Vec<u32> = online.iter().collect();
         let stop = Interrupt::watch()?.hold();
-        let name = format!("kvmscope-netns-{}", Utc::of(SystemTime::now()).name());
-        let output = self.output.clone().unwrap_or_else(|| name.into());
-        if output.exists() {
-            bail!(WrongUse(format!("{} is there already; name another place with -o DIR", output.display())));
-        }
+        let destination = self.destination.unchecked("netns", Utc::of(SystemTime::now()))?;
+        STATES.iter().try_for_each(|state| in_state(&destination, state).check())?;
+        let output = &destination.path;
         let journal = self.place.journal();
         let entry = journal.begin("netns")?;
         let began = Instant::now();
@@ -130,7 +127,7 @@ impl Netns {
             repeats: self.repeats,
             stop: &stop,
             say: &say,
-            output: &output,
+            output: &destination,
             online,
         };
         let load_cpus = load_cpus(&cpus);
@@ -158,11 +155,11 @@ impl Netns {
         match told? {
             Told::Interrupted => {
                 // What was recorded is not whole and already gone; what stays is an empty directory.
-                let _ = std::fs::remove_dir(&output);
+                let _ = std::fs::remove_dir(output);
                 Ok(Exit::Interrupted)
             }
             Told::Answer(section) => {
-                self.print(*section, &output)?;
+                self.print(*section, output)?;
                 Ok(if left.is_empty() { Exit::Answered } else { Exit::NoAnswer })
             }
         }

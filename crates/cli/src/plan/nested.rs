@@ -1,7 +1,9 @@
 //! `kvmscope plan nested`: CPU now, and CPU after a change of the nested setup.
 
 use super::numbers::{cost, cycles, ghz, rate, share};
+use crate::arguments::{FileOptions, Stdin, opened};
 use crate::exit::{Exit, WrongUse, complain};
+use crate::interrupt::Interrupt;
 use crate::page::PageOptions;
 use crate::progress::Progress;
 use analysis::nesting::plan::effects::{EFFECTS, effect};
@@ -9,6 +11,7 @@ use analysis::nesting::plan::model::Estimate;
 use analysis::nesting::plan::{self, Given, Inputs, Rate, Wanted, benched};
 use analysis::{Answers, Input, Options};
 use anyhow::bail;
+use base::nearest::instead;
 use base::recording::{Emulator, Recording};
 use base::{Problem, Section};
 use clap::{Args, ValueEnum};
@@ -69,9 +72,10 @@ pub struct Nested {
     /// Print one JSON object (schema kvmscope/1) instead of text
     #[arg(long)]
     json: bool,
-    /// Also write each table as a CSV file into DIR
-    #[arg(long, value_name = "DIR")]
-    csv: Option<PathBuf>,
+    #[command(flatten)]
+    files: FileOptions,
+    #[arg(skip)]
+    stdin: Stdin,
     #[command(flatten)]
     page: PageOptions,
 }
@@ -90,12 +94,13 @@ enum Below {
 
 fn change(text: &str) -> Result<String, String> {
     let known: Vec<&str> = EFFECTS.iter().map(|effect| effect.id).collect();
-    effect(text).map(|effect| effect.id.to_owned()).ok_or_else(|| format!("it can be one of {}", known.join(", ")))
+    effect(text).map(|effect| effect.id.to_owned()).ok_or_else(|| instead(text, known.iter().copied()))
 }
 
 impl Nested {
     /// Predicts, or validates.
     pub fn run(&self) -> anyhow::Result<Exit> {
+        self.files.check()?;
         if self.validate {
             return self.print(&nothing_recorded(), plan::validation(), &[]);
         }
@@ -112,7 +117,7 @@ impl Nested {
     }
 
     fn recorded(&self, path: &Path) -> anyhow::Result<Exit> {
-        let recording = Recording::open(path)?;
+        let recording = opened(path, &self.stdin)?;
         let (title, emulated) = (recording.title(), recording.emulated);
         let input = Input::open(recording)?;
         let mut progress = Progress::new(true);
@@ -129,6 +134,12 @@ impl Nested {
 
     /// What the user gave, completed by the bench; and what emulated that.
     fn given(&self) -> anyhow::Result<(Given, Option<Emulator>)> {
+        if let (Some(c1), Some(c2)) = (self.c1, self.c2)
+            && c2.high <= c1.low
+        {
+            let how = "the exit of a nested guest (--c2) costs at least what the same exit costs at L1 (--c1); were they swapped?";
+            bail!(WrongUse(how.to_owned()));
+        }
         let from_c2 = || Some(self.c2?.less(self.c1?));
         let mut given = Given {
             c1: self.c1,
@@ -159,9 +170,7 @@ impl Nested {
 
     fn print(&self, recording: &Recording, section: Section, problems: &[Problem]) -> anyhow::Result<Exit> {
         let sections = [section];
-        if let Some(directory) = &self.csv {
-            show::csv::write_csv(&sections, directory)?;
-        }
+        self.files.write_tables(&sections, &Interrupt::watch()?)?;
         let mut out = BufWriter::new(std::io::stdout().lock());
         if self.json {
             show::json::write(&mut out, "plan", &[show::json::Answered { recording, sections: &sections, problems }])?;

@@ -2,6 +2,8 @@
 
 use analysis::nesting::plan::Rate;
 use analysis::nesting::plan::model::Estimate;
+use analysis::shared::reasons::Reason;
+use base::nearest::instead;
 
 /// `16400`, or `15000..18000`.
 pub fn cycles(text: &str) -> Result<Estimate, String> {
@@ -33,11 +35,14 @@ pub fn rate(text: &str) -> Result<Rate, String> {
     if reason.is_empty() || !per_second.is_finite() || per_second < 0.0 {
         return Err(HOW.to_owned());
     }
-    Ok(Rate { level, reason: known(&reason.to_uppercase()), per_second, userspace })
+    Ok(Rate { level, reason: known(&reason.to_uppercase())?, per_second, userspace })
 }
 
-/// Names under which the kernel prints reasons, as the tables call them.
-fn known(reason: &str) -> String {
+/// What the model knows beside the reasons of the tables: one register of MSR, which has remedies of its own.
+const EXTRA: &[&str] = &["TSC_DEADLINE"];
+
+/// The reason as the tables call it, from a name under which the kernel or these tables print it.
+fn known(reason: &str) -> Result<String, String> {
     let aliases = [
         ("MSR_READ", "MSR"),
         ("MSR_WRITE", "MSR"),
@@ -48,13 +53,19 @@ fn known(reason: &str) -> String {
         ("PAUSE_INSTRUCTION", "PAUSE"),
         ("MWAIT_INSTRUCTION", "MWAIT"),
     ];
-    aliases.iter().find(|(alias, _)| *alias == reason).map_or(reason, |(_, name)| name).to_owned()
+    let name = aliases.iter().find(|(alias, _)| *alias == reason).map_or(reason, |(_, name)| name);
+    let priced = EXTRA.contains(&name) || Reason::names().any(|known| known == name);
+    if priced {
+        Ok(name.to_owned())
+    } else {
+        Err(format!("`{reason}` is no reason of an exit; {}", instead(reason, Reason::names())))
+    }
 }
 
 /// `MSR=2000`, or a range.
 pub fn cost(text: &str) -> Result<(String, Estimate), String> {
     let (reason, cost) = text.split_once('=').ok_or("write REASON=CYCLES, such as MSR=2000")?;
-    Ok((known(&reason.to_uppercase()), cycles(cost)?))
+    Ok((known(&reason.to_uppercase())?, cycles(cost)?))
 }
 
 /// `2.4` GHz as ticks a second.

@@ -14,6 +14,7 @@ use analysis::compare::{Changed, Ratio, Verdict, table};
 use analysis::contention::{Starved, best_moves, finding, starved};
 use anyhow::bail;
 use base::number::plain;
+use base::recording::Destination;
 use base::table::Shown;
 use base::{Cell, Change, Column, ColumnType, CpuSet, Finding, Section, Table};
 use host::sched::Load;
@@ -50,8 +51,16 @@ pub struct Play<'a> {
     pub repeats: u32,
     pub stop: &'a AtomicBool,
     pub say: &'a dyn Fn(&str),
-    pub output: &'a Path,
+    pub output: &'a Destination,
     pub online: CpuSet,
+}
+
+/// Names of the recordings of both states.
+pub const STATES: [&str; 2] = ["before", "after"];
+
+/// Where the recording of a state goes.
+pub fn in_state(output: &Destination, state: &str) -> Destination {
+    Destination { path: output.path.join(state), replace: output.replace }
 }
 
 /// What came of it.
@@ -202,7 +211,7 @@ impl Play<'_> {
                 runs.before.len(),
                 self.seconds.as_secs(),
                 runs.after.len(),
-                self.output.display()
+                self.output.path.display()
             ),
         ];
         let ratio = Ratio::of(&runs.before, &runs.after);
@@ -216,7 +225,7 @@ impl Play<'_> {
         if let Some(ratio) = ratio {
             let ratio = Ratio { before: ratio.before / 1e9, after: ratio.after / 1e9, ..ratio };
             section.tables.push(table(vec![Changed { metric: "throughput, Gbit/s".to_owned(), ratio }]));
-            section.next.push(format!("kvmscope compare {0}/before {0}/after", self.output.display()));
+            section.next.push(format!("kvmscope compare {0}/before {0}/after", self.output.path.display()));
         }
         section
     }

@@ -1,19 +1,22 @@
 //! `--html FILE`: the answer as one page, with the vCPUs drawn over time.
 
+use crate::arguments::{FileOptions, is_dash};
 use crate::exit::WrongUse;
+use crate::interrupt::Interrupt;
 use crate::staging::Staging;
 use analysis::flow::{build, timeline};
 use analysis::{Ask, Input, Options};
-use clap::Args;
+use clap::{Args, ValueHint};
 use show::html::{MOST_BYTES, Page};
 use show::json::Answered;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Options of the page.
 #[derive(Args)]
 pub struct HtmlOptions {
-    /// Also write one self-contained page into FILE, to open offline or to send to a colleague
-    #[arg(long, value_name = "FILE")]
+    /// Also write one self-contained page into FILE, to open offline or to send to a colleague; - prints the page alone
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     html: Option<PathBuf>,
     /// The page's length at most, such as 2MB; data for zooming is left out first [default: 8MB]
     #[arg(long, value_name = "SIZE", requires = "html", value_parser = size)]
@@ -26,17 +29,32 @@ impl HtmlOptions {
         self.html.is_some()
     }
 
-    /// Refuses a page that cannot be, before the work for it is done. A page that is there already is replaced.
-    pub fn check(&self) -> Result<(), WrongUse> {
-        self.html.as_ref().map_or(Ok(()), |path| Staging::check_place(path))
+    /// Whether the page goes to stdout.
+    pub fn is_stdout(&self) -> bool {
+        self.html.as_deref().is_some_and(is_dash)
+    }
+
+    /// Refuses a page that cannot be, before the work for it is done.
+    pub fn check(&self, files: &FileOptions) -> Result<(), WrongUse> {
+        self.html.as_deref().filter(|path| !is_dash(path)).map_or(Ok(()), |path| files.check_file(path))
     }
 
     /// Writes the page, if it is wanted.
-    pub fn write(&self, answered: Answered<'_>, drawn: Option<&timeline::Drawn>) -> anyhow::Result<()> {
+    pub fn write(
+        &self,
+        answered: Answered<'_>,
+        drawn: Option<&timeline::Drawn>,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<()> {
         let Some(path) = &self.html else { return Ok(()) };
         let page = Page { answered, drawn, most_bytes: self.html_max.unwrap_or(MOST_BYTES) };
         let text = show::html::render(&page)?;
-        Staging::new(true)?.file(path, |out| out.write_all(text.as_bytes())).map(drop)
+        if is_dash(path) {
+            let mut out = std::io::stdout().lock();
+            out.write_all(text.as_bytes())?;
+            return Ok(out.flush()?);
+        }
+        Staging::new(interrupt).file(path, |out| out.write_all(text.as_bytes())).map(drop)
     }
 }
 

@@ -31,7 +31,7 @@ pub mod vmlinux;
 pub use settings::{Arch, Guest, Settings, Workload};
 
 use crate::Error;
-use base::recording::{self, Draft, Machine, Recording};
+use base::recording::{self, Destination, Draft, Machine, Recording};
 use boot::Boot;
 use scratch::Scratch;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub struct Places {
     /// Directories in which programs are looked for.
     pub programs: Vec<PathBuf>,
     /// The recording to be.
-    pub output: PathBuf,
+    pub output: Destination,
 }
 
 /// Runs the lab once. `created` is when, for the manifest; `say` hears what is going on, `stop` ends it early.
@@ -85,7 +85,7 @@ pub fn run(
         machines.push(Machine { id, level, parent, name: None, identity: recording::Identity::default() });
     }
     let recording = Recording {
-        root: places.output.clone(),
+        root: places.output.path.clone(),
         created: Some(created),
         tool: Some(format!("kvmscope lab nested {}: {settings}", env!("CARGO_PKG_VERSION"))),
         emulated: Some(match settings.arch {

@@ -77,6 +77,27 @@ pub fn capitals(title: &str) -> String {
     format!("{}{rest}", subject.to_uppercase())
 }
 
+/// `text` for a terminal that shows ASCII alone. What takes one column takes one column still.
+pub fn ascii(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            _ if character.is_ascii() => shown.push(character),
+            '█' | '▉' | '▊' | '▋' | '▌' => shown.push('#'),
+            '▍' | '▎' | '▏' => shown.push(':'),
+            '●' => shown.push('*'),
+            '○' => shown.push('o'),
+            '◆' => shown.push('+'),
+            '·' => shown.push('.'),
+            '─' => shown.push('-'),
+            '├' | '┤' => shown.push('|'),
+            '…' => shown.push('~'),
+            other => shown.extend(std::iter::repeat_n('?', other.width().unwrap_or(0))),
+        }
+    }
+    shown
+}
+
 /// Columns that `text` takes on a terminal.
 pub fn width(text: &str) -> usize {
     text.width()
@@ -101,6 +122,15 @@ pub fn visible(text: &str) -> usize {
         .sum()
 }
 
+/// Units that stay on the line of their number.
+const UNITS: &[&str] = &["ns", "us", "ms", "s", "%", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB"];
+
+/// Whether a line is not to be broken between these words: `638.0` and `ms`.
+fn belong_together(before: &str, word: &str) -> bool {
+    let word = word.trim_end_matches(|end: char| !end.is_alphanumeric() && end != '%');
+    before.ends_with(|end: char| end.is_ascii_digit()) && UNITS.contains(&word)
+}
+
 /// `text` in lines, the first at most `first` wide, the others `rest`, as far as its words allow.
 pub fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
     let mut lines = Vec::new();
@@ -109,7 +139,7 @@ pub fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
         let mut used = 0;
         let paragraph = plain(paragraph);
         // Several blanks in a row separate facts of one line and are kept there.
-        for piece in paragraph.trim_end().split_inclusive(' ') {
+        for piece in pieces(paragraph.trim_end()) {
             let word = width(piece.trim_end());
             let room = if lines.is_empty() { first } else { rest };
             if used > 0 && word > 0 && used + word > room {
@@ -125,6 +155,21 @@ pub fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
         lines.push(line.trim_end().to_owned());
     }
     lines
+}
+
+/// The pieces between which `paragraph` may be broken, blanks behind them.
+fn pieces(paragraph: &str) -> Vec<&str> {
+    let mut pieces: Vec<&str> = Vec::new();
+    let mut at = 0;
+    for word in paragraph.split_inclusive(' ') {
+        let end = at + word.len();
+        match pieces.last_mut() {
+            Some(last) if belong_together(last.trim_end(), word.trim_end()) => *last = &paragraph[at - last.len()..end],
+            _ => pieces.push(word),
+        }
+        at = end;
+    }
+    pieces
 }
 
 /// `text` in at most `room` columns, its middle replaced by `…`: beginnings and ends tell names apart.
@@ -173,6 +218,20 @@ pub fn bar(share: f64, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_unit_stays_with_its_number() {
+        assert_eq!(wrap("0 lost, 638.0 ms", 14, 14), ["0 lost,", "638.0 ms"]);
+        assert_eq!(wrap("took 46.2 %, then more", 8, 8), ["took", "46.2 %,", "then", "more"]);
+        assert_eq!(wrap("vCPU 0 of web", 6, 6), ["vCPU 0", "of web"]);
+    }
+
+    #[test]
+    fn ascii_takes_the_same_columns() {
+        let text = "a…z  ██▌▏  ··├─●─┤◆○  漢字 é";
+        assert_eq!(ascii(text), "a~z  ###:  ..|-*-|+o  ???? ?");
+        assert_eq!(width(&ascii(text)), width(text));
+    }
 
     #[test]
     fn prose_is_broken_at_blanks_and_long_words_stay_whole() {

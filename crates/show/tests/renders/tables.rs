@@ -37,7 +37,7 @@ proptest! {
     ) {
         let mut section = Section::new("flow", "?");
         section.tables.push(table(&rows, names, most_rows));
-        let text = render(&[section], &[], &Page { width, colour: false });
+        let text = render(&[section], &[], &Page { width, colour: false, ascii: false });
         let columns = |line: &str| unicode_width::UnicodeWidthStr::width(line);
         for line in text.lines() {
             prop_assert!(columns(line) <= width, "{} columns: {}", width, line);
@@ -68,7 +68,7 @@ fn names_stay_whole_before_columns_and_sentences_take_lines() {
     let mut section = Section::new("flow", "?");
     section.tables.push(table);
     for width in [72, 80, 100] {
-        let text = render(&[section.clone()], &[], &Page { width, colour: false });
+        let text = render(&[section.clone()], &[], &Page { width, colour: false, ascii: false });
         assert!(text.contains("pci-io-wildcard-eventfd ") && text.contains("pci-io-datamatch-eventfd "), "{text}");
         let words: Vec<&str> = text.split_whitespace().collect();
         for word in sentence.split(' ') {

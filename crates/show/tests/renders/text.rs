@@ -5,7 +5,7 @@ use base::{Problem, Section};
 use kvmscope_show::text::{Page, render};
 
 fn page(width: usize) -> String {
-    render(&[sample::section()], &sample::problems(), &Page { width, colour: false })
+    render(&[sample::section()], &sample::problems(), &Page { width, colour: false, ascii: false })
 }
 
 /// Columns of a line, as these pages contain no character that is wider than one.
@@ -60,7 +60,7 @@ fn a_cut_table_says_how_much_is_missing() {
 
 #[test]
 fn colour_adds_nothing_but_colour() {
-    let coloured = render(&[sample::section()], &sample::problems(), &Page { width: 100, colour: true });
+    let coloured = render(&[sample::section()], &sample::problems(), &Page { width: 100, colour: true, ascii: false });
     let mut plain = String::new();
     let mut rest = coloured.as_str();
     while let Some((before, after)) = rest.split_once("\x1b[") {
@@ -113,7 +113,7 @@ fn several_groups_share_one_scale_and_too_many_are_counted() {
         groups.push(group);
     }
     section.figures.push(figure);
-    let text = render(&[section], &[], &Page { width: 80, colour: false });
+    let text = render(&[section], &[], &Page { width: 80, colour: false, ascii: false });
     insta::assert_snapshot!("groups", text);
     assert!(text.contains("+ 2 more like these"));
 }

@@ -7,9 +7,9 @@
 //! ```
 //! Events are recorded while the load flows, but not during the runs that count: recording costs throughput.
 
-use super::Runs;
+use super::{Runs, in_state};
 use base::bench::{Bench, Measured};
-use base::recording::{Draft, Machine, Part, PartKind, PartState, Recording};
+use base::recording::{Destination, Draft, Machine, Part, PartKind, PartState, Recording};
 use base::utc::Utc;
 use lab::Recorder;
 use lab::journal::Journal;
@@ -49,7 +49,7 @@ impl Drop for Hurry {
 
 /// The two recordings while they are made.
 pub(super) struct Shots<'a> {
-    root: PathBuf,
+    root: &'a Destination,
     journal: &'a Journal,
     begun: Vec<(&'static str, Draft, Vec<Part>)>,
     /// Why no events are recorded, if none are.
@@ -57,8 +57,8 @@ pub(super) struct Shots<'a> {
 }
 
 impl<'a> Shots<'a> {
-    pub(super) fn new(root: &Path, journal: &'a Journal) -> Self {
-        Self { root: root.to_owned(), journal, begun: Vec::new(), without_events: None }
+    pub(super) fn new(root: &'a Destination, journal: &'a Journal) -> Self {
+        Self { root, journal, begun: Vec::new(), without_events: None }
     }
 
     /// Records the machine for so long under that name; `rest` waits, and is true if the user has had enough: then nothing
@@ -69,7 +69,7 @@ impl<'a> Shots<'a> {
         span: Duration,
         rest: &dyn Fn(Duration) -> bool,
     ) -> anyhow::Result<()> {
-        let draft = Draft::new(&self.root.join(name))?;
+        let draft = Draft::new(&in_state(self.root, name))?;
         let _hurry = Hurry::begin();
         let around = Around::begin(Path::new("/"), More::default(), draft.root(), MACHINE)?;
         let started = Mounted::at(Path::new("/"), self.journal).and_then(|mounted| {

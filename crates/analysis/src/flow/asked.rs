@@ -1,0 +1,95 @@
+//! Does the recording hold what the user asked for by name: a VM, a vCPU, a level, a thread, an event, a stretch of time?
+
+use super::model::{Flow, PartFlow, Vcpu};
+use crate::{Error, Input, Options};
+use base::Level;
+use base::nearest::instead;
+use base::number::duration;
+
+/// Refuses names and numbers that this recording does not have, with the nearest that it has.
+///
+/// # Errors
+/// [`Error::NoSuch`] of a name or number, [`Error::Outside`] of a window that begins after the last event.
+pub fn check(flow: &Flow, input: &Input, options: &Options) -> Result<(), Error> {
+    let vcpus: Vec<&Vcpu> = flow.parts.iter().flat_map(|part| &part.vcpus).collect();
+    events(input, options)?;
+    window(flow, options)?;
+    threads(&vcpus, options)?;
+    machines(&vcpus, options)?;
+    level(flow, options)
+}
+
+fn no_such(sentence: String) -> Result<(), Error> {
+    Err(Error::NoSuch(sentence))
+}
+
+fn events(input: &Input, options: &Options) -> Result<(), Error> {
+    let known = || input.parts.iter().flat_map(|part| part.trace.facts().event_types.iter()).map(|event| &*event.name);
+    let missing = options.ignore_events.iter().find(|name| known().all(|known| known != name.as_str()));
+    match missing {
+        Some(name) => {
+            no_such(format!("--ignore-event {name}: names no event of this recording; {}", instead(name, known())))
+        }
+        None => Ok(()),
+    }
+}
+
+fn window(flow: &Flow, options: &Options) -> Result<(), Error> {
+    let Some(window) = options.window else { return Ok(()) };
+    let length_ns = flow.parts.iter().map(|part| part.span.length_ns()).max().unwrap_or(0);
+    if flow.parts.iter().all(|part| part.events == 0) || window.from_ns <= length_ns {
+        return Ok(());
+    }
+    Err(Error::Outside(format!(
+        "the recording is {} long, so nothing of it lies after {}; --from and --to count seconds from its first event",
+        duration(length_ns as f64),
+        duration(window.from_ns as f64)
+    )))
+}
+
+fn threads(vcpus: &[&Vcpu], options: &Options) -> Result<(), Error> {
+    let missing = options.vm_map.iter().find(|(tid, _)| vcpus.iter().all(|vcpu| vcpu.tid != *tid));
+    let Some((tid, name)) = missing else { return Ok(()) };
+    let known: Vec<String> = vcpus.iter().map(|vcpu| vcpu.tid.to_string()).collect();
+    let instead = instead(&tid.to_string(), known.iter().map(String::as_str));
+    no_such(format!("--vm-map {tid}={name}: thread {tid} runs no vCPU in this recording; {instead}"))
+}
+
+fn machines(vcpus: &[&Vcpu], options: &Options) -> Result<(), Error> {
+    if let Some(vm) = &options.vm
+        && vcpus.iter().all(|vcpu| vcpu.vm != *vm)
+    {
+        let instead = instead(vm, vcpus.iter().map(|vcpu| vcpu.vm.as_str()));
+        return no_such(format!("--vm {vm}: no VM is called that in this recording; {instead}"));
+    }
+    let of_vm = |vcpu: &&&Vcpu| options.vm.as_ref().is_none_or(|vm| vcpu.vm == *vm);
+    let known: Vec<u32> = vcpus.iter().filter(of_vm).map(|vcpu| vcpu.vcpu).collect();
+    match options.vcpu {
+        Some(number) if !known.contains(&number) => {
+            let known: Vec<String> = known.iter().map(u32::to_string).collect();
+            let instead = instead(&number.to_string(), known.iter().map(String::as_str));
+            let whose = options.vm.as_ref().map_or("this recording", |vm| vm);
+            no_such(format!("--vcpu {number}: {whose} has no vCPU of that number; {instead}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The level of a row is that of the guest that left.
+fn level(flow: &Flow, options: &Options) -> Result<(), Error> {
+    let Some(level) = options.level else { return Ok(()) };
+    let of_part = |part: &PartFlow| {
+        let keys = part.vcpus.iter().flat_map(|vcpu| vcpu.sums.exits.keys());
+        keys.map(|(level, _)| part.level_of(*level)).collect::<Vec<Level>>()
+    };
+    let mut known: Vec<Level> = flow.parts.iter().flat_map(of_part).collect();
+    known.sort_unstable();
+    known.dedup();
+    if known.is_empty() || known.contains(&level) {
+        return Ok(());
+    }
+    let known: Vec<String> = known.iter().map(Level::to_string).collect();
+    // One letter apart from every other: the nearest level says nothing.
+    let list = base::number::list(&known);
+    no_such(format!("--level {level}: no exit in this recording left a guest at {level}; exits left {list}"))
+}
