@@ -57,7 +57,7 @@ pub struct Record {
     /// The machine this is, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
     machine: Machine,
-    /// Only the threads of this VM, and threads they start: its name, or the pid of its process
+    /// Only the threads of this VM, beside all switches: its name, or the pid of its process
     #[arg(long, value_name = "NAME|PID")]
     vm: Option<String>,
     /// More events, as system:name or system; may be repeated

@@ -55,6 +55,32 @@ fn perf_records_the_same_time_into_the_same_recording() {
 }
 
 #[test]
+fn functions_that_perf_sampled_are_named_by_the_trace_beside() {
+    let Some(place) = place("perf samples") else { return };
+    // The self-check of an inner recorder is a guest whose threads are vCPUs.
+    let guest =
+        format!("for i in 1 2 3; do {} check --probe --span 0 >/dev/null; done", cargo_bin("kvmscope").display());
+    let arguments = ["--no-snapshot", "--perf", "--sample", "4999", "--", "sh", "-c", &guest];
+    let output = record(place.path(), &arguments);
+    if complaints(&output).contains("perf is") || output.status.code() != Some(0) {
+        return println!("skipped: perf samples: {}", complaints(&output));
+    }
+    let report =
+        Command::new(cargo_bin("kvmscope")).current_dir(place.path()).args(["report", "--json", "new"]).output();
+    let report: serde_json::Value = serde_json::from_slice(&report.unwrap().stdout).unwrap();
+    let profile = &report["sections"][0]["tables"]["profile"];
+    let columns = profile["columns"].as_array().unwrap();
+    let at = columns.iter().position(|column| column["name"] == "symbol").unwrap();
+    let symbols: Vec<&str> = profile["rows"].as_array().unwrap().iter().filter_map(|row| row[at].as_str()).collect();
+    let kernels: Vec<&&str> = symbols.iter().filter(|symbol| **symbol != "user code").collect();
+    if kernels.is_empty() {
+        return println!("skipped: perf samples: no sample lies in a vCPU's kernel code: {symbols:?}");
+    }
+    let named = kernels.iter().filter(|symbol| !symbol.starts_with("0x")).count();
+    assert!(named * 2 > kernels.len(), "{kernels:?}");
+}
+
+#[test]
 fn what_cannot_be_driven_is_said_and_nothing_is_left_behind() {
     let Some(place) = place("lttng") else { return };
     if Command::new("lttng").arg("--version").output().is_ok() {

@@ -8,6 +8,19 @@ use std::time::{Duration, Instant};
 /// How long the command may take to move two NICs.
 const BEGINS: Duration = Duration::from_secs(30);
 
+/// Settings of the first NIC that are not the default.
+const SETTINGS: [(&str, &str); 4] = [
+    ("ipv4/conf/proxy_arp", "1"),
+    ("ipv4/conf/arp_ignore", "2"),
+    ("ipv6/conf/accept_ra", "0"),
+    ("ipv4/neigh/gc_stale_time", "77"),
+];
+
+fn setting_of(nic: &str, setting: &str) -> String {
+    let (kind, file) = setting.rsplit_once('/').unwrap();
+    format!("/proc/sys/net/{kind}/{nic}/{file}")
+}
+
 fn ip(words: &[&str]) -> Output {
     Command::new("ip").args(words).output().unwrap()
 }
@@ -54,6 +67,12 @@ impl Ends {
         done(&["-6", "addr", "add", "fd00:6b76::1/64", "dev", nic, "nodad"]);
         done(&["link", "set", "dev", nic, "mtu", "1400", "up"]);
         done(&["route", "add", "198.19.111.0/24", "via", "198.19.101.9", "dev", nic, "metric", "7"]);
+        done(&["addr", "add", "169.254.7.7/16", "scope", "link", "label", &format!("{nic}:x"), "dev", nic]);
+        done(&["route", "add", "198.19.112.0/24", "dev", nic, "table", "77"]);
+        done(&["neigh", "add", "198.19.101.7", "lladdr", "02:00:00:00:00:07", "nud", "permanent", "dev", nic]);
+        for (setting, value) in SETTINGS {
+            std::fs::write(setting_of(nic, setting), value).unwrap();
+        }
         // An address of IPv6 is there at once, its routes when it has settled.
         let _ = ip(&["-6", "route", "add", "fd00:6b77::/64", "via", "fd00:6b76::9", "dev", nic]);
         Ok(path)
@@ -70,13 +89,22 @@ impl Ends {
             let word =
                 |key: &str| link.split_whitespace().skip_while(|word| *word != key).nth(1).unwrap_or("-").to_owned();
             let up = link.split(['<', '>', ',']).any(|flag| flag == "UP");
-            let addresses = done(&["-o", "addr", "show", "dev", nic, "scope", "global"]);
-            let addresses: Vec<&str> =
-                addresses.lines().filter_map(|line| line.split_once("inet")?.1.split("scope").next()).collect();
-            let routes = done(&["route", "show", "dev", nic]) + &done(&["-6", "route", "show", "dev", nic]);
-            let routes: Vec<&str> = routes.lines().filter(|line| !line.starts_with("fe80")).map(str::trim).collect();
+            // What the kernel makes by itself when the NIC is up comes with a state that changes.
+            let by_itself = |line: &str| line.contains("fe80::") || line.contains("ff00::");
+            let addresses = done(&["-o", "addr", "show", "dev", nic]).replace(" tentative", "");
+            let addresses: Vec<&str> = addresses
+                .lines()
+                .filter(|line| !by_itself(line))
+                .filter_map(|line| line.split_once("inet")?.1.split('\\').next())
+                .collect();
+            let routes = done(&["route", "show", "table", "all", "dev", nic])
+                + &done(&["-6", "route", "show", "table", "all", "dev", nic]);
+            let mut routes: Vec<&str> = routes.lines().filter(|line| !by_itself(line)).map(str::trim).collect();
+            routes.sort_unstable();
+            let neighbours = done(&["neigh", "show", "dev", nic, "nud", "permanent"]);
+            let settings = SETTINGS.map(|(setting, _)| std::fs::read_to_string(setting_of(nic, setting)).unwrap());
             let (mtu, mac) = (word("mtu"), word("link/ether"));
-            format!("{nic} up {up} mtu {mtu} {mac}\n{addresses:#?}\n{routes:#?}\n")
+            format!("{nic} up {up} mtu {mtu} {mac}\n{addresses:#?}\n{routes:#?}\n{neighbours}{settings:?}\n")
         };
         self.nics.iter().map(about).collect()
     }
@@ -105,7 +133,9 @@ fn own_nics_are_back_as_they_were_whatever_ends_the_command() {
         Err(why) => return println!("skipped: own NICs: {why}"),
     };
     let before = path.described();
-    assert!(before.contains("198.19.101.255") && before.contains("fd00:6b76::1/64"), "{before}");
+    for there in ["198.19.101.255", "fd00:6b76::1/64", "169.254.7.7/16", "table 77", "02:00:00:00:00:07"] {
+        assert!(before.contains(there), "{there}: {before}");
+    }
     for end in ["", "-INT", "-KILL"] {
         let directory = tempfile::tempdir().unwrap();
         let mut lab = path.lab(directory.path()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

@@ -169,3 +169,29 @@ fn a_real_qemu_is_a_vm_and_its_secrets_stay_with_it() {
     let fds = format!("proc/{pid}/fd");
     assert!(copy.links_below(&fds).any(|(_, target)| target == "/dev/null"));
 }
+
+#[test]
+fn of_a_process_with_many_threads_the_busy_ones_are_taken_and_the_others_counted() {
+    let (root, into) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    machine(root.path());
+    for (process, vm) in [(900, false), (901, true)] {
+        let command = if vm { "qemu-system-x86_64\0-name\0guest=big\0" } else { "java\0" };
+        put(root.path(), &format!("proc/{process}/cmdline"), command);
+        put(root.path(), &format!("proc/{process}/comm"), if vm { "qemu-system-x86\n" } else { "java\n" });
+        for thread in 0..100 {
+            let ran_ns = if thread == 7 { 5_000_000_000_u64 } else { 1_000 };
+            let task = format!("proc/{process}/task/{}", process * 1_000 + thread);
+            put(root.path(), &format!("{task}/schedstat"), &format!("{ran_ns} 0 1\n"));
+            put(root.path(), &format!("{task}/stat"), "1 (x) S\n");
+        }
+    }
+    take(root.path(), &into.path().join("0"), &counting()).unwrap();
+    let threads = |process: u32| {
+        let list = fs::read_dir(into.path().join(format!("0/proc/{process}/task"))).unwrap();
+        list.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(threads(900), ["900007"]);
+    assert_eq!(threads(901).len(), 100, "every thread of a VM may be a vCPU");
+    let said = fs::read_to_string(into.path().join("0/unreadable.txt")).unwrap();
+    assert!(said.contains("proc/900/task: left out: 99 of its 100 threads"), "{said}");
+}

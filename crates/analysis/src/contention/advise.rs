@@ -50,7 +50,10 @@ pub fn finding(
             });
         }
     }
-    let rivals: Vec<String> = worst.against.iter().map(|rival| rival.name.clone()).take(2).collect();
+    // Those that wait themselves are not who takes the CPU.
+    let waits = |rival: &Load| starved.iter().any(|one| one.thread.id == rival.id);
+    let rivals = worst.against.iter().filter(|rival| !waits(rival));
+    let rivals: Vec<String> = rivals.map(|rival| rival.name.clone()).take(2).collect();
     let by = if rivals.is_empty() { String::new() } else { format!(" while {} ran", base::number::list(&rivals)) };
     Some(Finding {
         rule: starvation::RULE,

@@ -10,6 +10,7 @@ use crate::shared::align::names;
 use crate::shared::align::symbols::Symbols;
 use crate::shared::profile::{Mode, Place, profile};
 use crate::shared::state::State;
+use base::Problem;
 use std::collections::BTreeMap;
 
 /// Adds the samples of every part that has some.
@@ -19,8 +20,14 @@ pub fn add(ask: &Ask<'_>, flows: &mut [PartFlow]) {
         if counted.is_empty() {
             continue;
         }
-        // Why a guest's symbols cannot be used was said when it was aligned; a machine's own need no slide.
-        let own = names::symbols(ask.input, ask.options, &ask.input.parts[place], &[]).unwrap_or(None);
+        let own = names::symbols(ask.input, ask.options, &ask.input.parts[place], &[]).unwrap_or_else(|sentence| {
+            // Of a guest this was said when it was aligned.
+            if flows[place].aligned.is_none() {
+                let path = flows[place].path.clone();
+                flows[place].problems.push(Problem::at(path, None, "the kernel's slide", "none", 0, sentence));
+            }
+            None
+        });
         let guest = guest_symbols(flows, place).cloned();
         let mut rows: BTreeMap<(usize, usize, Mode, String), (u64, u64)> = BTreeMap::new();
         for (sampled, (samples, period)) in counted {

@@ -37,6 +37,15 @@ pub fn interval(values: &[f64]) -> Option<(f64, f64)> {
     middle((0..DRAWS).filter_map(|_| drawn(values, &mut random)).collect())
 }
 
+/// How often the interval of so many launches holds the true median, in words. Of few launches it reaches from the least to
+/// the largest, between which the median lies unless all fall on one side of it: 1 - 2^(1-n), at most.
+pub fn coverage(launches: usize) -> String {
+    /// From here on the ends are inside, and the bootstrap holds what it promises.
+    const ENOUGH: usize = 6;
+    let share = if launches < ENOUGH { 1.0 - 0.5_f64.powi(launches as i32 - 1) } else { 1.0 - 2.0 * TAIL };
+    format!("{} confidence", base::number::percent(share))
+}
+
 /// The interval of the ratio of two medians, after to before; both sides are drawn, each from its own launches.
 pub fn ratio_interval(before: &[f64], after: &[f64]) -> Option<(f64, f64)> {
     if before.len().min(after.len()) < FEWEST || before.iter().any(|value| *value <= 0.0) {

@@ -102,6 +102,7 @@ impl PlaceOptions {
             return Err(error.into());
         }
         if let Some(section) = sections.first_mut().filter(|_| kept) {
+            section.about.push(format!("kept in {}", root.display()));
             section.next.push(format!("kvmscope report {}", root.display()));
         }
         let mut out = BufWriter::new(std::io::stdout().lock());

@@ -6,9 +6,10 @@ use crate::exit::{Exit, complain};
 use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use base::bench::{Bench, Measured, Params};
+use base::number::exact_bytes;
 use clap::Args;
 use lab::bench::environment::{self, How};
-use lab::bench::whole::{Took, run};
+use lab::bench::whole::{Took, least_max_rss_bytes, run};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -38,6 +39,8 @@ impl Macro {
         let mut bench = Bench::new("macro", environment::here(How::default()));
         let mut place = self.place.begin("macro", Interrupt::watch()?)?;
         let status = Status::new(!self.place.no_progress, u64::from(self.runs));
+        let least_rss_bytes = least_max_rss_bytes().unwrap_or(u64::MAX);
+        let mut small = false;
         for number in 0..self.runs {
             let took = match run(&self.command, root) {
                 Ok(took) if took.status == 0 => took,
@@ -51,11 +54,21 @@ impl Macro {
                     return Ok(Exit::Of(u8::try_from(took.status).unwrap_or(1)));
                 }
             };
+            small |= took.max_rss_bytes <= least_rss_bytes;
             self.add(&mut bench, number, &took);
             place.keep(&bench)?;
             status.done(format!("run {}", number + 1));
         }
         drop(status);
+        if small {
+            // All runs or none: a median of those that were larger would be of others.
+            bench.results.retain(|measured| measured.name != "max_rss");
+            let least = match least_rss_bytes {
+                u64::MAX => "an amount that is unknown without the program `true`".to_owned(),
+                bytes => exact_bytes(bytes),
+            };
+            bench.notes.push(format!("The command took less memory than {least}, the least that can be measured."));
+        }
         place.finish(&bench, &self.place)
     }
 

@@ -114,6 +114,19 @@ fn a_program_is_timed_and_its_failure_is_ours() {
 }
 
 #[test]
+fn memory_is_that_of_the_command_or_unknown() {
+    let memory = |script: &str| {
+        let (status, json, _) = kvmscope(&["bench", "macro", "--json", "--runs", "2", "--", "sh", "-c", script]);
+        assert_eq!(status, Some(0));
+        (rows(&json, "programs")[0]["max_rss_bytes"].as_f64(), json)
+    };
+    let (little, json) = memory(":");
+    assert!(little.is_none() && json.contains("least that can be measured"), "{little:?}");
+    let (much, _) = memory("x=$(head -c 60000000 /dev/zero | tr '\\0' a); : ${#x}");
+    assert!((60e6..400e6).contains(&much.unwrap()), "{much:?}");
+}
+
+#[test]
 fn an_interrupted_bench_leaves_nothing_behind() {
     let directory = tempfile::tempdir().unwrap();
     let mut bench = std::process::Command::new(assert_cmd::cargo::cargo_bin("kvmscope"))

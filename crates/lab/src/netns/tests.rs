@@ -94,7 +94,7 @@ fn a_nic_gets_back_what_it_had() {
     let outcomes = journal(directory.path()).entries().unwrap().remove(0).unwrap().finish(Path::new("/proc")).unwrap();
     let after = Nic::read(&device);
     ip(&["link", "delete", &device]).unwrap();
-    assert!(before.up && before.addresses == ["198.19.7.1/24"] && before.routes.len() == 1, "{before:?}");
+    assert!(before.up && before.addresses == ["198.19.7.1/24 scope global"] && before.routes.len() == 1, "{before:?}");
     assert_eq!(after.unwrap(), before, "{outcomes:?}");
     assert!(!namespaces().contains(&namespace));
 }

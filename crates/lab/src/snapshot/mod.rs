@@ -10,6 +10,7 @@
 //! ethtool, Open vSwitch's tools (likewise)         --> into/commands/*
 //! what was there and could not be read            --> into/unreadable.txt
 //! ```
+//! Of a process with many threads that runs no VM, idle threads are left out, and it is said how many.
 //! Files that vanish while they are read belong to tasks that ended: they are passed over. Nothing waits, and nothing
 //! grows without bound: see the limits below.
 
@@ -50,6 +51,12 @@ const MOST_FILES: usize = 250_000;
 
 /// More bytes are not taken, all files together.
 const MOST_BYTES_TOGETHER: u64 = 512 << 20;
+
+/// Of a process with more threads than this, which runs no VM, only threads that have used a CPU are taken.
+const MANY_THREADS: usize = 64;
+
+/// A thread that has run for less than this in all its life is idle: in a sample 2 s later it is at most a per cent of a CPU.
+const IDLE_NS: u64 = 20_000_000;
 
 /// What is taken beyond the list of every snapshot.
 #[derive(Debug, Clone, Default)]
@@ -104,6 +111,7 @@ pub fn take_more(root: &Path, into: &Path, more: &More, now: &dyn Fn() -> u64) -
     let from = Snapshot::open(root).map_err(|error| Error::Unable(error.to_string()))?;
     let mut copy = Copy::new(&from, into, now);
     copy.make(into)?;
+    copy.leave_out_idle_threads();
     for wanted in FILES.iter().filter(|wanted| wanted.how != How::OnRequest || more.on_request.contains(wanted.pattern))
     {
         copy.take(wanted)?;
@@ -124,13 +132,50 @@ struct Copy<'a> {
     times: BTreeMap<String, u64>,
     unreadable: BTreeMap<String, String>,
     made: BTreeSet<PathBuf>,
+    /// Directories of threads that are left out, such as `proc/7/task/8/`.
+    idle: BTreeSet<String>,
     taken: Taken,
 }
 
 impl<'a> Copy<'a> {
     fn new(from: &'a Snapshot, into: &'a Path, now: &'a dyn Fn() -> u64) -> Self {
         let (times, unreadable, made) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        Self { from, into, now, times, unreadable, made, taken: Taken::default() }
+        Self { from, into, now, times, unreadable, made, idle: BTreeSet::new(), taken: Taken::default() }
+    }
+
+    /// Notes which threads are left out, and says of which process and how many.
+    fn leave_out_idle_threads(&mut self) {
+        let mut processes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for path in self.from.find("proc/<pid>/task/*/schedstat") {
+            if let Some((process, _)) = path.split_once("/task/") {
+                processes.entry(process.to_owned()).or_default().push(path);
+            }
+        }
+        let of_vm = self.from.find("proc/<vm>/cmdline");
+        let runs_vm = |process: &str| of_vm.iter().any(|path| path.strip_suffix("/cmdline") == Some(process));
+        for (process, threads) in processes {
+            if threads.len() <= MANY_THREADS || runs_vm(&process) {
+                continue;
+            }
+            // The first number is the time it ran (Documentation/scheduler/sched-stats.rst).
+            let ran_ns = |path: &String| self.from.read(path)?.split_whitespace().next()?.parse::<u64>().ok();
+            let idle: Vec<String> = threads
+                .iter()
+                .filter(|path| ran_ns(path).is_some_and(|ran_ns| ran_ns < IDLE_NS))
+                .filter_map(|path| Some(path.strip_suffix("schedstat")?.to_owned()))
+                .collect();
+            if !idle.is_empty() {
+                let why =
+                    format!("left out: {} of its {} threads, which have never been busy", idle.len(), threads.len());
+                self.unreadable.insert(format!("{process}/task"), why);
+                self.idle.extend(idle);
+            }
+        }
+    }
+
+    fn is_left_out(&self, path: &str) -> bool {
+        let thread = path.match_indices('/').nth(3).map(|(end, _)| &path[..=end]);
+        thread.is_some_and(|thread| self.idle.contains(thread))
     }
 
     /// Copies the files of one row of the list.
@@ -146,7 +191,7 @@ impl<'a> Copy<'a> {
                 self.unreadable.insert(wanted.pattern.to_owned(), full);
                 break;
             }
-            if !self.times.contains_key(&path) {
+            if !self.times.contains_key(&path) && !self.is_left_out(&path) {
                 self.file(&path, wanted.how)?;
             }
         }

@@ -82,7 +82,12 @@ pub fn trace_kvm_exit(facts: &Virtualization) -> Option<Seen> {
     Some(match facts.snapshot.content(EVENTS) {
         _ if locked => Seen::new(State::Off, "sys/kernel/security/lockdown is confidentiality: tracing is refused"),
         Content::Unreadable(why) => Seen::new(State::Unknown, format!("{EVENTS}: {why}")),
-        Content::Absent => Seen::new(State::Unknown, format!("{EVENTS} is not in the snapshot; reading it needs root")),
+        Content::Absent => Seen::new(
+            State::Unknown,
+            format!(
+                "{EVENTS} is not in the snapshot: the tracing file system was not mounted, or not readable without root"
+            ),
+        ),
         Content::Text(text) if !text.lines().any(|line| line == "kvm:kvm_exit") => {
             Seen::new(State::Absent, format!("{EVENTS} has no kvm:kvm_exit"))
         }

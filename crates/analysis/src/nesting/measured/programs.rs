@@ -139,7 +139,13 @@ pub fn summary(programs: &[Program]) -> Vec<String> {
     let sentence = |program: &Program| {
         let real = duration(program.median("real")?);
         let between = match program.interval("real") {
-            Some((low, high)) => format!("{} to {} over {} runs", duration(low), duration(high), program.count()),
+            Some((low, high)) => format!(
+                "{} to {} over {} runs, {}",
+                duration(low),
+                duration(high),
+                program.count(),
+                spread::coverage(program.count())
+            ),
             None => format!(
                 "{}; with fewer than {FEWEST} there is no interval, and no verdict",
                 many(program.count() as u64, "run")

@@ -4,11 +4,11 @@
 //! where it halted. Out: symbols, or why there are none.
 //!
 //! ```text
-//! given by the user --> kallsyms in trace.dat --> <machine>/host/*/proc/kallsyms --> <machine>/System.map
+//! given by the user --> kallsyms in a trace.dat of the machine --> <machine>/host/*/proc/kallsyms --> <machine>/System.map
 //! given by the user  +  <machine>/modules  +  <machine>/host/*/proc/modules: what no function is named of
 //! ```
 //! The first that names a function counts. Addresses of a System.map are those of linking: the slide is the one that the
-//! user gave, else the one that the places of its halts tell.
+//! user gave, else the one between it and the recording's own kallsyms, else the one that the places of its halts tell.
 
 use super::symbols::{KERNEL, Symbols};
 use crate::Options;
@@ -84,16 +84,20 @@ pub fn symbols(input: &Input, options: &Options, part: &Part, halts: &[u64]) -> 
     let modules: Vec<String> = given.iter().map(|given| given.text.clone()).chain(beside("modules")).collect();
     let modules = modules.into_iter().chain(kept("modules")).collect::<Vec<_>>().join("\n");
     let modules = |symbols: Symbols| symbols.with_modules(&modules);
+    // One trace of a machine names the code in its others: a perf.data has no symbols, the trace.dat beside it has.
+    let own = || {
+        let others = input.parts.iter().filter(|other| other.machine == part.machine);
+        let traces = std::iter::once(part).chain(others).filter_map(|part| part.trace.kallsyms());
+        traces.chain(kept("kallsyms")).find_map(Symbols::parse)
+    };
     for given in &given {
         if let Some(symbols) = Symbols::parse(given.text.clone()) {
             let file = given.file.display().to_string();
-            return placed(symbols, given.slide, halts, (&part.machine, &file)).map(modules).map(Some);
+            let slide = given.slide.or_else(|| symbols.slide_to(&own()?));
+            return placed(symbols, slide, halts, (&part.machine, &file)).map(modules).map(Some);
         }
     }
-    if let Some(symbols) = part.trace.kallsyms().and_then(Symbols::parse) {
-        return Ok(Some(modules(symbols)));
-    }
-    if let Some(symbols) = kept("kallsyms").and_then(Symbols::parse) {
+    if let Some(symbols) = own() {
         return Ok(Some(modules(symbols)));
     }
     let Some(symbols) = beside("System.map").and_then(Symbols::parse) else { return Ok(None) };

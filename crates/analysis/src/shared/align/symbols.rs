@@ -23,6 +23,9 @@ const IMAGE: u64 = 1 << 30;
 /// Slides are multiples of it.
 const ALIGN: u64 = 2 << 20;
 
+/// Where the kernel's code begins, in kallsyms and in System.map alike (include/asm-generic/sections.h).
+const START: &str = "_stext";
+
 /// Functions that execute HLT when there is nothing to do; older kernels have it in `default_idle`.
 const HALTING: &[&str] = &["native_safe_halt", "pv_native_safe_halt", "acpi_safe_halt", "default_idle"];
 
@@ -98,8 +101,23 @@ impl Symbols {
         slides.next().filter(|_| slides.next().is_none())
     }
 
-    /// True if the addresses may be those of linking: then a slide has to be known.
+    /// The slide that puts these symbols where `running` says that the same kernel was.
+    pub fn slide_to(&self, running: &Self) -> Option<u64> {
+        let slide = running.address(START)?.checked_sub(self.address(START)?)?;
+        (slide < IMAGE && slide.is_multiple_of(ALIGN)).then_some(slide)
+    }
+
+    fn address(&self, wanted: &str) -> Option<u64> {
+        let named = |place: &&(u64, u32, u32, bool)| self.text.get(place.1 as usize..place.2 as usize) == Some(wanted);
+        self.places.iter().find(named).map(|place| place.0)
+    }
+
+    /// True if the addresses may be those of linking: then a slide has to be known. A text that names modules is of a kernel
+    /// that runs.
     pub fn may_be_linked(&self) -> bool {
+        if self.text.contains("\t[") {
+            return false;
+        }
         let start = self.places.iter().find(|place| place.3 && place.0 >= LINKED);
         start.is_some_and(|place| place.0 < LINKED + 16 * ALIGN)
     }
@@ -147,6 +165,17 @@ mod tests {
     fn a_kernel_that_hides_its_addresses_names_nothing() {
         assert!(Symbols::parse("0000000000000000 T _stext\n0000000000000000 t one\n".to_owned()).is_none());
         assert!(Symbols::parse(String::new()).is_none());
+    }
+
+    #[test]
+    fn the_same_kernel_where_it_ran_tells_how_far_it_was_moved() {
+        let of = |text: &str| Symbols::parse(text.to_owned()).unwrap();
+        let linked = of("ffffffff81000000 T _stext\nffffffff81000100 t one\n");
+        let ran = of("ffffffff8b400000 T _stext\nffffffff8b400100 t one\nffffffffc05c2780 t two\t[kvm]\n");
+        assert_eq!((linked.slide_to(&ran), linked.slide_to(&linked)), (Some(0x0a40_0000), Some(0)));
+        assert_eq!(ran.slide_to(&linked), None, "a kernel is never put below where it was linked");
+        let unmoved = of("ffffffff81000000 T _stext\nffffffffc05c2780 t two\t[kvm]\n");
+        assert!(linked.may_be_linked() && !unmoved.may_be_linked(), "only a kernel that runs has modules");
     }
 
     #[test]
