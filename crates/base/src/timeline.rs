@@ -35,7 +35,7 @@ pub struct SliceId {
 }
 
 /// One state of the table that all lanes share.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct State {
     /// Stable name, that of the ledger's column without its unit: `guest_l2`, `preempted`.
     pub name: String,

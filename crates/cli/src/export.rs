@@ -12,8 +12,10 @@ use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::staging::Staging;
+use analysis::flow::model::Flow;
 use analysis::flow::section::{emulator_name, section};
-use analysis::flow::timeline::{Drawn, draw};
+use analysis::flow::stacks::stacks;
+use analysis::flow::timeline::draw_first;
 use analysis::flow::{asked, build};
 use analysis::{Ask, Input, Options};
 use anyhow::bail;
@@ -150,32 +152,43 @@ impl Export {
         let mut progress = Progress::new(!self.no_progress);
         let mut hear = |done, all| progress.at(done, all);
         let flow = build::build(&mut Ask { input, options, progress: &mut hear })?;
+        check_vcpus(&flow)?;
         asked::check(&flow, input, options)?;
-        let drawn = draw(input, options, &flow, &mut hear);
+        // Stacks are summed while the trace is read; only what is drawn slice by slice is kept, and no more of it than fits.
+        let time =
+            targets.speedscope.is_some() || (targets.folded.is_some() && !matches!(self.weight, Weight::Samples));
+        let sums = if time { stacks(input, options, &flow, &mut hear) } else { Vec::new() };
+        let most = |most| self.most_slices.unwrap_or(most);
+        let perfetto_most = targets.perfetto.as_ref().map(|_| most(perfetto::MOST_SLICES));
+        let most_drawn = perfetto_most.max(targets.speedscope.as_ref().map(|_| most(speedscope::MOST_SLICES)));
+        let drawn = most_drawn.map(|most| draw_first(input, options, &flow, most, &mut hear));
         drop(progress);
         let emulated = input.recording.emulated.map(emulator_name);
-        let picture = Picture { drawn: &drawn, host: host(&flow), emulated, options };
-        check_lanes(&drawn, &picture)?;
+        let host = host(&flow);
+        let picture = drawn.as_ref().map(|drawn| Picture { drawn, host, emulated, options });
+        let shown = folded::Shown { host, emulated, options };
         let samples = folded::samples(&[section(&flow, options)]);
-        if let Some(file) = &targets.perfetto {
-            let fit = picture.fit_all(self.most_slices.unwrap_or(perfetto::MOST_SLICES));
-            let length = put(staging, file, |out| perfetto::write(out, &picture, &fit).map(drop))?;
-            self.say(file, length, &format!("{}; open it in ui.perfetto.dev", drawn_of(&picture, &fit, true)));
+        if let (Some(file), Some(picture)) = (&targets.perfetto, &picture) {
+            let fit = picture.fit_all(most(perfetto::MOST_SLICES));
+            let length = put(staging, file, |out| perfetto::write(out, picture, &fit).map(drop))?;
+            self.say(file, length, &format!("{}; open it in ui.perfetto.dev", drawn_of(picture, &fit, true)));
         }
         if let Some(file) = &targets.folded {
             let stacks = match self.weight {
-                Weight::Ns => folded::stacks(&picture, folded::Weight::Time),
-                Weight::Count => folded::stacks(&picture, folded::Weight::Count),
+                Weight::Ns => folded::stacks(&sums, shown, folded::Weight::Time),
+                Weight::Count => folded::stacks(&sums, shown, folded::Weight::Count),
                 Weight::Samples => sampled(&samples)?.clone(),
             };
             let length = put(staging, file, |out| folded::write(out, &stacks))?;
             self.say(file, length, &format!("{}; flamegraph.pl draws them", many(stacks.len() as u64, "stack")));
         }
-        if let Some(file) = &targets.speedscope {
-            let fit = picture.fit(self.most_slices.unwrap_or(speedscope::MOST_SLICES));
+        if let (Some(file), Some(picture)) = (&targets.speedscope, &picture) {
+            let fit = picture.fit(most(speedscope::MOST_SLICES));
             let title = input.recording.title();
-            let length = put(staging, file, |out| speedscope::write(out, &picture, &fit, &title, &samples))?;
-            self.say(file, length, &format!("{}; open it in speedscope", drawn_of(&picture, &fit, false)));
+            let time = folded::stacks(&sums, shown, folded::Weight::Time);
+            let summed = speedscope::Summed { time: &time, samples: &samples };
+            let length = put(staging, file, |out| speedscope::write(out, picture, &fit, &title, summed))?;
+            self.say(file, length, &format!("{}; open it in speedscope", drawn_of(picture, &fit, false)));
         }
         Ok(())
     }
@@ -199,16 +212,13 @@ impl Export {
     }
 }
 
-/// A picture without lanes is no answer.
-fn check_lanes(drawn: &Drawn, picture: &Picture<'_>) -> anyhow::Result<()> {
-    if !picture.lanes().is_empty() {
-        return Ok(());
-    }
-    let known: Vec<String> = drawn.vcpus.iter().map(|of| format!("{} vCPU {}", of.vm, of.vcpu)).collect();
-    if known.is_empty() {
+/// A picture without a vCPU is no answer.
+fn check_vcpus(flow: &Flow) -> anyhow::Result<()> {
+    let mut lowest = flow.parts.iter().filter(|part| part.twin_of.is_none() && part.aligned.is_none());
+    if lowest.all(|part| part.vcpus.is_empty()) {
         bail!("no vCPU ran in this recording; record while one does: kvmscope record --seconds 10");
     }
-    bail!("nothing has that name in this recording; it has {}", known.join(", "))
+    Ok(())
 }
 
 /// Samples, if there are any.
@@ -251,5 +261,9 @@ fn drawn_of(picture: &Picture<'_>, fit: &Fit, beside: bool) -> String {
             format!(", {} more after {end_s:.6} s left out (--from, --to, --most-slices)", thousands(count))
         }
     };
-    format!("{} of {lanes}{left_out}", many(fit.slices, "slice"))
+    let closed = |lane| picture.chains(lane, fit.window).filter(|(_, chain)| chain.cost_ns.is_some()).count() as u64;
+    // In the file they are slices of a track of their own.
+    let chains: u64 = if beside { picture.lanes().into_iter().map(closed).sum() } else { 0 };
+    let of_them = if chains > 0 { format!(", {} of them chains", thousands(chains)) } else { String::new() };
+    format!("{} of {lanes}{of_them}{left_out}", many(fit.slices + chains, "slice"))
 }

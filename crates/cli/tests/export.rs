@@ -61,7 +61,7 @@ fn stacks_and_time_lines_are_written_in_one_go() {
     let both = export(place.path(), &["--folded", "-", "--speedscope", "x.json", "--from", "0.5", "--vcpu", "0"]);
     assert!(both.status.success(), "{}", text(&both.stderr));
     let folded = text(&both.stdout);
-    assert!(folded.lines().any(|line| line.contains(";vCPU_0;L2;guest ")), "{folded}");
+    assert!(folded.lines().any(|line| line.contains(";vCPU_0;L2;L2_guest ")), "{folded}");
     assert!(folded.lines().all(|line| line.contains("emulated_by_QEMU_TCG")));
     let file: serde_json::Value = serde_json::from_slice(&std::fs::read(place.path().join("x.json")).unwrap()).unwrap();
     assert_eq!(file["profiles"].as_array().unwrap().len(), 2);

@@ -57,6 +57,22 @@ fn same_numbers(page: &str, section: &Value) -> usize {
 }
 
 #[test]
+fn a_page_on_stdout_is_the_page_alone() {
+    let run = |arguments: &[&str]| {
+        let mut command = Command::cargo_bin("kvmscope").unwrap();
+        command.arg("report").args(arguments).arg(fixture("nested-svm-toy")).output().unwrap()
+    };
+    let output = run(&["--html", "-"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("out.html");
+    assert!(run(&["--html", file.to_str().unwrap()]).status.success());
+    assert!(output.stdout == std::fs::read(&file).unwrap(), "no text before it or behind it");
+    let both = run(&["--html", "-", "--json"]);
+    assert_eq!((both.status.code(), both.stdout.is_empty()), (Some(2), true));
+}
+
+#[test]
 fn every_bundled_recording_fits_a_mail_and_says_what_the_json_says() {
     let mut seen = 0;
     for entry in std::fs::read_dir(fixture("")).unwrap() {

@@ -257,6 +257,7 @@ mod tests {
             chains: Vec::new(),
             vcpus: Vec::new(),
             notes: Vec::new(),
+            cut: None,
         };
         let sums = aggregates(&drawn, None);
         assert_eq!((sums.chains, sums.shares.len(), sums.worst), (0, 0, None));

@@ -1,13 +1,15 @@
 //! Folded stacks: the input of flamegraph.pl, inferno and speedscope.
 //!
 //! ```text
-//! VM;vCPU_0;L2;handling;CPUID 36800000        level: whose guest ran or was served; no reason where nothing tells
+//! VM;vCPU_0;L0;L0_working_for_L2;CPUID 36800000     level: who had the CPU, VMM, off CPU; no reason where nothing tells
 //! ```
-//! In: a picture, whose slices are summed; or the samples of a profile, as table `profile` has them. `;` in a name
-//! becomes `,` and a blank `_`, because they separate frames and counts.
+//! The frames are those of the dashboard's view Flame. In: the sums of a walk, or the samples of a profile, as table `profile`
+//! has them. `;` in a name becomes `,` and a blank `_`, because they separate frames and counts.
 
-use crate::picture::Picture;
-use base::{Cell, Section};
+use crate::picture::{kind, vm_title};
+use analysis::Options;
+use analysis::flow::stacks::VcpuStacks;
+use base::{Cell, Level, Section};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -23,22 +25,34 @@ pub enum Weight {
 /// Frames from the VM to the reason, and what they weigh together.
 pub type Stacks = BTreeMap<Vec<String>, u64>;
 
-/// The slices of the picture's window, summed.
-pub fn stacks(picture: &Picture<'_>, weight: Weight) -> Stacks {
-    let kinds = picture.kinds();
+/// What is drawn beside the time itself: whose machine it is, who emulated it, what of it is wanted.
+#[derive(Clone, Copy)]
+pub struct Shown<'a> {
+    /// The machine that was recorded.
+    pub host: Level,
+    /// Who emulated the hardware, if somebody did.
+    pub emulated: Option<&'a str>,
+    /// Which VM, vCPU and level; `vcpus` were summed inside the window already.
+    pub options: &'a Options,
+}
+
+/// The stacks of `vcpus` that are wanted.
+pub fn stacks(vcpus: &[VcpuStacks], shown: Shown<'_>, weight: Weight) -> Stacks {
+    let Shown { host, emulated, options } = shown;
+    let wanted = |of: &&VcpuStacks| {
+        options.vm.as_deref().is_none_or(|vm| vm == of.vm) && options.vcpu.is_none_or(|vcpu| vcpu == of.vcpu)
+    };
     let mut stacks = Stacks::new();
-    for lane in picture.lanes() {
-        let of = &picture.drawn.vcpus[lane.0 as usize];
-        let mut sums: BTreeMap<(u8, &str), u64> = BTreeMap::new();
-        for piece in picture.pieces(lane, picture.window()) {
-            let weighs = if weight == Weight::Time { piece.span.length_ns() } else { 1 };
-            *sums.entry((piece.state.0, piece.cause)).or_default() += weighs;
-        }
-        for ((state, cause), sum) in sums {
-            let kind = &kinds[usize::from(state)];
-            let frames = [&picture.vm_title(&of.vm), &format!("vCPU {}", of.vcpu), &kind.level.to_string(), kind.state];
-            let frames = frames.into_iter().chain((!cause.is_empty()).then_some(cause)).map(str::to_owned);
-            *stacks.entry(frames.collect()).or_default() += sum;
+    for of in vcpus.iter().filter(wanted) {
+        for ((state, reason), sum) in &of.sums {
+            let kind = kind(&state.name, host);
+            if options.level.is_some_and(|level| kind.level != level) {
+                continue;
+            }
+            let mut frames = vec![vm_title(&of.vm, emulated), format!("vCPU {}", of.vcpu)];
+            frames.extend([kind.row.title(host), state.title.clone()]);
+            frames.extend((!reason.is_empty()).then(|| reason.clone()));
+            *stacks.entry(frames).or_default() += if weight == Weight::Time { sum.time_ns } else { sum.stays };
         }
     }
     stacks
@@ -75,9 +89,14 @@ pub fn write(out: &mut dyn Write, stacks: &Stacks) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::witness::{FIXTURES, answered};
-    use analysis::Options;
-    use base::Level;
+    use crate::picture::Picture;
+    use crate::witness::{FIXTURES, answered, summed};
+    use base::Span;
+    use base::timeline::Timeline;
+
+    fn shown(options: &Options) -> Shown<'_> {
+        Shown { host: Level::L0, emulated: None, options }
+    }
 
     fn lines(stacks: &Stacks) -> Vec<(String, u64)> {
         let mut out = Vec::new();
@@ -90,21 +109,20 @@ mod tests {
     #[test]
     fn stacks_of_a_vcpu_sum_to_the_ledgers_columns() {
         for name in FIXTURES {
-            let (drawn, section) = answered(name);
-            let options = Options::default();
-            let picture = Picture { drawn: &drawn, host: Level::L0, emulated: None, options: &options };
-            let lines = lines(&stacks(&picture, Weight::Time));
+            let ((drawn, section), options) = (answered(name), Options::default());
+            let lines = lines(&stacks(&summed(name, &options), shown(&options), Weight::Time));
             let vcpus = section.table("vcpus").unwrap();
+            let states = drawn.timeline.states();
             for (row, of) in drawn.vcpus.iter().enumerate() {
                 let vcpu = format!("{};vCPU_{};", of.vm.replace(' ', "_"), of.vcpu);
                 for column in vcpus.columns.iter().filter_map(|column| column.name.strip_suffix("_ns")) {
-                    let stack = match column.split_once("_l") {
-                        _ if column == "wall" => vcpu.clone(),
-                        Some((state @ ("guest" | "handling"), level)) => format!("{vcpu}L{level};{state}"),
-                        _ if column.ends_with("_unknown_level") => {
-                            format!("{vcpu}L?;{}", column.trim_end_matches("_unknown_level"))
+                    let stack = match states.iter().find(|state| state.name == column) {
+                        Some(state) => {
+                            let row = kind(column, Level::L0).row.title(Level::L0);
+                            format!("{vcpu}{row};{}", state.title).replace(' ', "_")
                         }
-                        _ => format!("{vcpu}L0;{column}"),
+                        None if column == "wall" => vcpu.clone(),
+                        None => format!("{vcpu}no time there"),
                     };
                     let sum: u64 = lines.iter().filter(|(line, _)| line.starts_with(&stack)).map(|line| line.1).sum();
                     assert_eq!(Some(&Cell::U64(sum)), vcpus.cell(row, &format!("{column}_ns")), "{name}: {stack}");
@@ -114,13 +132,29 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_slices_and_reasons_survive_an_interrupt() {
-        let (drawn, _) = answered("nested-vmx-shadow-off-hog");
-        let options = Options::default();
-        let picture = Picture { drawn: &drawn, host: Level::L0, emulated: None, options: &options };
-        let counts = stacks(&picture, Weight::Count);
-        assert_eq!(counts.values().sum::<u64>(), picture.fit(u64::MAX).slices);
-        let vmread = counts.iter().find(|(stack, _)| stack.last().is_some_and(|reason| reason == "VMREAD"));
-        assert!(vmread.is_some_and(|(_, count)| *count >= 1_192), "{vmread:?}");
+    fn sums_without_a_timeline_are_those_of_its_slices() {
+        let window = Some(Span { from_ns: 50_000_000, to_ns: 300_000_000 });
+        for name in FIXTURES {
+            let (drawn, _) = answered(name);
+            for options in [Options::default(), Options { window, level: Some(Level::At(1)), ..Options::default() }] {
+                let picture = Picture { drawn: &drawn, host: Level::L0, emulated: None, options: &options };
+                let (kinds, mut expected) = (picture.kinds(), [Stacks::new(), Stacks::new()]);
+                for lane in picture.lanes() {
+                    let of = &drawn.vcpus[lane.0 as usize];
+                    for piece in picture.pieces(lane, picture.window()) {
+                        let place = usize::from(piece.state.0);
+                        let title = drawn.timeline.states()[place].title.clone();
+                        let row = kinds[place].row.title(Level::L0);
+                        let mut frames = vec![of.vm.clone(), format!("vCPU {}", of.vcpu), row, title];
+                        frames.extend((!piece.cause.is_empty()).then(|| piece.cause.to_owned()));
+                        *expected[0].entry(frames.clone()).or_default() += piece.span.length_ns();
+                        *expected[1].entry(frames).or_default() += 1;
+                    }
+                }
+                let sums = summed(name, &options);
+                let found = [Weight::Time, Weight::Count].map(|weight| stacks(&sums, shown(&options), weight));
+                assert_eq!(found, expected, "{name}");
+            }
+        }
     }
 }

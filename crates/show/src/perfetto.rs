@@ -7,7 +7,8 @@
 //!     track    L2, L1         guests, the deepest first
 //!     track    L0             KVM and interrupts; the slice of an exit is called by its reason
 //!     track    VMM, off CPU, unknown
-//! process  host CPUs          a track for each CPU; likewise threads of the VMM's side, and guests' own traces
+//! process  host CPUs          a track for each CPU; likewise threads of the VMM's side, and guests' own traces; categories
+//!                             of their slices begin with the kind of lane, as in `cpu.guest_l2`
 //! track    lost events        an instant for each gap
 //! ```
 //! Arrows (flows) lead from an exit to its handling and its re-entry. Times are ns since the recording's first event. A
@@ -106,17 +107,15 @@ impl<W: Write> File<'_, W> {
         let track = self.child(timeline.lanes()[lane.0 as usize].title.clone(), parent, rank)?;
         for piece in self.picture.pieces(lane, self.window) {
             let state = &timeline.states()[usize::from(piece.state.0)];
+            // Of its own, so that whoever sums a state over slices sums vCPUs alone: this is their time once more.
+            let category = format!("{}.{}", timeline.lanes()[lane.0 as usize].kind.name(), state.name);
             let name = match piece.why {
                 "" => state.title.clone(),
                 why if state.name == "task" => why.to_owned(),
                 why => format!("{}: {why}", state.title),
             };
-            let said = Said {
-                kind: EventType::SliceBegin,
-                track,
-                at_ns: piece.span.from_ns,
-                name: Some((&name, &state.name)),
-            };
+            let said =
+                Said { kind: EventType::SliceBegin, track, at_ns: piece.span.from_ns, name: Some((&name, &category)) };
             self.stream.event(&said)?;
             self.end(track, piece.span.to_ns)?;
         }

@@ -23,6 +23,14 @@ pub fn host(flow: &Flow) -> Level {
     drawn.map(|part| part.level).min().unwrap_or(Level::L0)
 }
 
+/// A VM's name for people; where `emulated` says by whom, times are not real.
+pub fn vm_title(vm: &str, emulated: Option<&str>) -> String {
+    match emulated {
+        Some(by) => format!("{vm} (emulated by {by}: times are not real)"),
+        None => vm.to_owned(),
+    }
+}
+
 /// A drawn flow, and what of it to show.
 #[derive(Clone, Copy)]
 pub struct Picture<'a> {
@@ -137,15 +145,14 @@ impl<'a> Picture<'a> {
 
     /// The VM's name for people, with the mark of emulation.
     pub fn vm_title(&self, vm: &str) -> String {
-        match self.emulated {
-            Some(by) => format!("{vm} (emulated by {by}: times are not real)"),
-            None => vm.to_owned(),
-        }
+        vm_title(vm, self.emulated)
     }
 
     /// The window asked for, within what was recorded.
     pub fn window(&self) -> Span {
-        let all = self.drawn.timeline.span();
+        let mut all = self.drawn.timeline.span();
+        // Behind a cut some lanes go on and others do not.
+        all.to_ns = self.drawn.cut.map_or(all.to_ns, |cut| all.to_ns.min(cut.at_ns.max(all.from_ns)));
         let Some(asked) = self.options.window else { return all };
         let from_ns = asked.from_ns.clamp(all.from_ns, all.to_ns);
         Span { from_ns, to_ns: asked.to_ns.clamp(from_ns, all.to_ns) }
@@ -170,7 +177,8 @@ impl<'a> Picture<'a> {
         let first_out = usize::try_from(most).ok().and_then(|most| starts.get(most).copied());
         let to_ns = first_out.unwrap_or(window.to_ns);
         let slices = first_out.map_or(all, |out_ns| starts.partition_point(|start| *start < out_ns) as u64);
-        Fit { window: Span { to_ns, ..window }, slices, left_out: all - slices }
+        let behind = self.drawn.cut.map_or(0, |cut| cut.left_out);
+        Fit { window: Span { to_ns, ..window }, slices, left_out: all - slices + behind }
     }
 
     /// Where the wanted slices of `lane` start; read by and by, because a lane may have millions.
@@ -197,8 +205,9 @@ impl<'a> Picture<'a> {
         let kinds = self.kinds();
         let timeline = &self.drawn.timeline;
         let mut pieces = Vec::new();
-        let mut exit = "";
-        for slice in timeline.slices(lane, window, usize::MAX).slices {
+        let slices = timeline.slices(lane, window, usize::MAX).slices;
+        let mut exit = slices.first().map_or("", |first| self.exit_before(first.id, &kinds));
+        for slice in slices {
             let kind = &kinds[usize::from(slice.state.0)];
             let why = timeline.detail(slice.id).map_or("", |(_, why)| why);
             // A guest that runs ends the exit before.
@@ -215,6 +224,17 @@ impl<'a> Picture<'a> {
         pieces
     }
 
+    /// The exit that was being worked on when slice `id` began; empty where none was.
+    fn exit_before(&self, id: SliceId, kinds: &[Kind]) -> &'a str {
+        let before = (0..id.index).rev().map(|index| self.drawn.timeline.detail(SliceId { index, ..id }));
+        for (slice, why) in before.flatten() {
+            if !why.is_empty() || kinds[usize::from(slice.state.0)].state == "guest" {
+                return why;
+            }
+        }
+        ""
+    }
+
     /// The chains of `lane` that begin in `window`, in time order, with their place among all chains.
     pub fn chains(&self, lane: LaneId, window: Span) -> impl Iterator<Item = (usize, &'a DrawnChain)> {
         let chains = self.drawn.chains.iter().enumerate().filter(move |(_, chain)| chain.lane == lane);
@@ -223,7 +243,7 @@ impl<'a> Picture<'a> {
 
     /// What each state of the timeline is, by its number.
     pub fn kinds(&self) -> Vec<Kind> {
-        self.drawn.timeline.states().iter().map(|state| self.kind(&state.name)).collect()
+        self.drawn.timeline.states().iter().map(|state| kind(&state.name, self.host)).collect()
     }
 
     /// What a slice is called: its reason, else its state.
@@ -233,35 +253,43 @@ impl<'a> Picture<'a> {
 
     /// The row's name.
     pub fn row_title(&self, row: Row) -> String {
-        match row {
+        row.title(self.host)
+    }
+}
+
+impl Row {
+    /// Its name, where the recorded machine is `host`.
+    pub fn title(self, host: Level) -> String {
+        match self {
             Row::Guest(under) => Level::At(DEEPEST - under).to_string(),
             Row::GuestOfUnknownLevel => Level::Unknown.to_string(),
-            Row::Host => self.host.to_string(),
+            Row::Host => host.to_string(),
             Row::Vmm => "VMM".to_owned(),
             Row::OffCpu => "off CPU".to_owned(),
             Row::Unknown => "unknown".to_owned(),
         }
     }
+}
 
-    fn kind(&self, name: &str) -> Kind {
-        let level = |text: &str| match text.strip_prefix('l').and_then(|depth| depth.parse().ok()) {
-            Some(depth) => Level::At(depth),
-            None => Level::Unknown,
+/// What the state called `name` is, where the recorded machine is `host`.
+pub fn kind(name: &str, host: Level) -> Kind {
+    let level = |text: &str| match text.strip_prefix('l').and_then(|depth| depth.parse().ok()) {
+        Some(depth) => Level::At(depth),
+        None => Level::Unknown,
+    };
+    if let Some(of) = name.strip_prefix("guest_") {
+        let row = match level(of) {
+            Level::At(depth) => Row::Guest(DEEPEST - depth),
+            Level::Unknown => Row::GuestOfUnknownLevel,
         };
-        if let Some(of) = name.strip_prefix("guest_") {
-            let row = match level(of) {
-                Level::At(depth) => Row::Guest(DEEPEST - depth),
-                Level::Unknown => Row::GuestOfUnknownLevel,
-            };
-            return Kind { row, level: level(of), state: "guest" };
-        }
-        if let Some(of) = name.strip_prefix("handling_") {
-            return Kind { row: Row::Host, level: level(of), state: "handling" };
-        }
-        let place = OWN.iter().find(|(known, _)| *known == name);
-        let (state, row) = place.copied().unwrap_or(("unknown", Row::Unknown));
-        Kind { row, level: self.host, state }
+        return Kind { row, level: level(of), state: "guest" };
     }
+    if let Some(of) = name.strip_prefix("handling_") {
+        return Kind { row: Row::Host, level: level(of), state: "handling" };
+    }
+    let place = OWN.iter().find(|(known, _)| *known == name);
+    let (state, row) = place.copied().unwrap_or(("unknown", Row::Unknown));
+    Kind { row, level: host, state }
 }
 
 /// Slices taken out of the timeline in one go where only their number counts.

@@ -8,7 +8,7 @@
 //! Source: speedscope's file-format-spec.ts (version 0.0.1): `evented` profiles need events in time order that nest,
 //! `sampled` ones a weight per stack.
 
-use crate::folded::{Stacks, Weight, stacks};
+use crate::folded::Stacks;
 use crate::picture::{Fit, Picture};
 use base::timeline::{LaneId, Timeline};
 use serde_json::{Value, json};
@@ -18,17 +18,27 @@ use std::io::{self, Write};
 /// Speedscope keeps a file in memory as text, and a slice takes some 200 bytes of it.
 pub const MOST_SLICES: u64 = 500_000;
 
-/// Writes what `picture` shows of `fit`, and `samples`, under `title`.
+/// What the summed profiles hold.
+#[derive(Clone, Copy)]
+pub struct Summed<'a> {
+    /// Time of all vCPUs.
+    pub time: &'a Stacks,
+    /// Samples of counters; none where nothing was sampled.
+    pub samples: &'a Stacks,
+}
+
+/// Writes what `picture` shows of `fit`, and what is `summed`, under `title`.
 ///
 /// # Errors
 /// If `out` refuses.
-pub fn write(out: &mut dyn Write, picture: &Picture<'_>, fit: &Fit, title: &str, samples: &Stacks) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, picture: &Picture<'_>, fit: &Fit, title: &str, summed: Summed<'_>) -> io::Result<()> {
+    let Summed { time, samples } = summed;
     let mut frames = Frames::default();
     write!(out, "{{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",")?;
     write!(out, "\"name\":{},\"exporter\":\"kvmscope\",\"activeProfileIndex\":0,", json!(title))?;
     write!(out, "\"profiles\":[")?;
-    let summed = sampled("all vCPUs, summed", "nanoseconds", &stacks(picture, Weight::Time), &mut frames);
-    serde_json::to_writer(&mut *out, &summed)?;
+    let time = sampled("all vCPUs, summed", "nanoseconds", time, &mut frames);
+    serde_json::to_writer(&mut *out, &time)?;
     for lane in picture.lanes() {
         writeln!(out, ",")?;
         evented(out, picture, fit, lane, &mut frames)?;
@@ -85,7 +95,8 @@ fn evented(out: &mut dyn Write, picture: &Picture<'_>, fit: &Fit, lane: LaneId, 
     };
     for piece in picture.pieces(lane, fit.window) {
         let kind = &kinds[usize::from(piece.state.0)];
-        let mut stack = vec![frames.number(&kind.level.to_string()), frames.number(kind.state)];
+        let title = &picture.drawn.timeline.states()[usize::from(piece.state.0)].title;
+        let mut stack = vec![frames.number(&picture.row_title(kind.row)), frames.number(title)];
         stack.extend((!piece.cause.is_empty()).then(|| frames.number(piece.cause)));
         // What stays open: the same frames from the outside in, unless a gap lies between.
         let same = open.iter().zip(&stack).take_while(|(before, after)| before == after).count();
@@ -109,13 +120,14 @@ fn evented(out: &mut dyn Write, picture: &Picture<'_>, fit: &Fit, lane: LaneId, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::witness::{FIXTURES, answered};
+    use crate::folded::{Shown, Weight, stacks};
+    use crate::witness::{FIXTURES, answered, summed};
     use analysis::Options;
     use base::{Level, Span};
 
-    fn written(picture: &Picture<'_>, most: u64, samples: &Stacks) -> Value {
+    fn written(picture: &Picture<'_>, most: u64, summed: Summed<'_>) -> Value {
         let mut out = Vec::new();
-        write(&mut out, picture, &picture.fit(most), "test", samples).unwrap();
+        write(&mut out, picture, &picture.fit(most), "test", summed).unwrap();
         serde_json::from_slice(&out).unwrap()
     }
 
@@ -149,12 +161,13 @@ mod tests {
             let window = Some(Span { from_ns: 50_000_000, to_ns: 300_000_000 });
             for options in [Options::default(), Options { window, level: Some(Level::At(1)), ..Options::default() }] {
                 let picture = Picture { drawn: &drawn, host: Level::L0, emulated: None, options: &options };
-                let file = written(&picture, MOST_SLICES, &Stacks::new());
+                let shown = Shown { host: Level::L0, emulated: None, options: &options };
+                let expected = stacks(&summed(name, &options), shown, Weight::Time);
+                let file = written(&picture, MOST_SLICES, Summed { time: &expected, samples: &Stacks::new() });
                 let named = file["shared"]["frames"].as_array().unwrap().iter();
                 let frames: Vec<&str> = named.map(|frame| frame["name"].as_str().unwrap()).collect();
                 let profiles = file["profiles"].as_array().unwrap();
                 assert_eq!(profiles.len(), 1 + drawn.vcpus.len());
-                let expected = stacks(&picture, Weight::Time);
                 for (profile, of) in profiles[1..].iter().zip(&drawn.vcpus) {
                     let lane = [of.vm.clone(), format!("vCPU {}", of.vcpu)];
                     let of_lane = expected.iter().filter(|(stack, ns)| stack[..2] == lane && **ns > 0);
@@ -173,7 +186,7 @@ mod tests {
         let options = Options::default();
         let picture = Picture { drawn: &drawn, host: Level::L0, emulated: None, options: &options };
         let samples = Stacks::from([(vec!["web".to_owned(), "L0".to_owned()], 7)]);
-        let file = written(&picture, 100, &samples);
+        let file = written(&picture, 100, Summed { time: &Stacks::new(), samples: &samples });
         let last = file["profiles"].as_array().unwrap().last().unwrap().clone();
         assert_eq!((&last["weights"], &last["unit"]), (&json!([7]), &json!("none")));
     }

@@ -2,7 +2,8 @@
 
 use analysis::flow::build;
 use analysis::flow::section::section;
-use analysis::flow::timeline::{Drawn, draw};
+use analysis::flow::stacks::{VcpuStacks, stacks};
+use analysis::flow::timeline::{Drawn, draw, draw_first};
 use analysis::{Ask, Input, Options};
 use base::Section;
 use base::recording::Recording;
@@ -28,6 +29,20 @@ pub fn answered(name: &str) -> (Drawn, Section) {
     let options = Options::default();
     let flow = build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap();
     (draw(&input, &options, &flow, &mut |_, _| {}), section(&flow, &options))
+}
+
+/// The first slices of a bundled recording.
+pub fn drawn_first(name: &str, options: &Options, most: u64) -> Drawn {
+    let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
+    let flow = build::build(&mut Ask { input: &input, options, progress: &mut |_, _| {} }).unwrap();
+    draw_first(&input, options, &flow, most, &mut |_, _| {})
+}
+
+/// The sums of a bundled recording, with no timeline behind them.
+pub fn summed(name: &str, options: &Options) -> Vec<VcpuStacks> {
+    let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
+    let flow = build::build(&mut Ask { input: &input, options, progress: &mut |_, _| {} }).unwrap();
+    stacks(&input, options, &flow, &mut |_, _| {})
 }
 
 /// What a Python script prints, given `arguments`; `None` where Python or a package of `needs` is missing, which is

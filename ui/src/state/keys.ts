@@ -8,10 +8,10 @@ export const KEYS: [string, string][] = [
   ["a / d", "move earlier, later"],
   ["f", "show the whole recording"],
   ["[ / ]", "previous, next chain"],
-  ["/", "type a filter"],
+  ["/", "filter"],
   ["1 to 9", "open a view"],
   ["t", "dark or light"],
-  ["?", "this sheet"],
+  ["?", "this help"],
   ["Esc", "close, clear the filter and the mark, leave the wall"],
 ];
 

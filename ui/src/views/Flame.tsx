@@ -33,8 +33,8 @@ export function Flame({ recording }: { recording: Recording }) {
     return (
       <Empty title="No time to divide">
         {window
-          ? "No vCPU's time could be told in this span."
-          : "No vCPU's time could be told. Record on the host to get kvm_entry and kvm_exit: kvmscope record."}
+          ? "No vCPU's time is known in this span."
+          : "No vCPU's time is known. Record on the host to get kvm_entry and kvm_exit: kvmscope record."}
       </Empty>
     );
   }

@@ -61,7 +61,7 @@ export function Live({ id }: { id: string }) {
           samples.map((sample, i) => [sample.to_ns, ...series.map((it) => it.values[i] ?? null)]),
         )
       }
-      caption={`${counted(samples.length, "sample")}, the last until ${instant(samples.at(-1)!.to_ns, 1e8)}; ${bytes(now.bytes)} recorded${now.lost_events > 0 ? `, ${counted(now.lost_events, "event")} lost` : ", no event lost"}. ${now.seen_share < 0.999 ? `More was recorded than could be looked at: the numbers are of ${percent(now.seen_share)} of that time. ` : ""}The thin marks on a dial are the lowest and highest of these samples. Shares are of the time of ${counted(now.vcpus, "vCPU")}.`}
+      caption={`${counted(samples.length, "sample")}, the last until ${instant(samples.at(-1)!.to_ns, 1e8)}; ${bytes(now.bytes)} recorded${now.lost_events > 0 ? `, ${counted(now.lost_events, "event")} lost` : ", no event lost"}. ${now.seen_share < 0.999 ? `More was recorded than could be evaluated: the numbers are of ${percent(now.seen_share)} of that time. ` : ""}The thin marks on a dial are the lowest and highest of these samples. Shares are of the time of ${counted(now.vcpus, "vCPU")}.`}
       tools={
         <>
           <span class={`pulse ${state.kind}`} role="status">

@@ -37,6 +37,13 @@ export function TimelineView({ recording }: { recording: Recording }) {
       </Empty>
     );
   }
+  if (recording.timeline.span.to_ns <= recording.timeline.span.from_ns) {
+    return (
+      <Empty title="No time to draw">
+        All events of this recording lie at one instant, so no vCPU was in any state for any time.
+      </Empty>
+    );
+  }
   return <Lanes recording={recording} timeline={recording.timeline} />;
 }
 
@@ -155,6 +162,11 @@ function Lanes({
     <Figure
       id="timeline"
       title="Where was each vCPU?"
+      note={
+        vcpuLanes(timeline).length === 0
+          ? "No vCPU is known here, only CPUs and threads: the recording holds no kvm_entry and kvm_exit of a thread."
+          : ""
+      }
       svg={() => {
         const drawn = vectorScene(scene, width);
         return standalone(drawn.inside, drawn.width, drawn.height);

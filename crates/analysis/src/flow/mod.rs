@@ -25,6 +25,7 @@ pub mod profile;
 pub mod ranking;
 pub mod rules;
 pub mod section;
+pub mod stacks;
 mod states;
 pub mod tables;
 pub mod timeline;

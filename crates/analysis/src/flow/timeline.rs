@@ -21,7 +21,7 @@ use crate::shared::reasons::Reason;
 use crate::{Input, Options};
 use base::Span;
 use base::timeline::{Columns, LaneId, LaneKind, Marker, StateId};
-use draft::{ChainPiece, Draft};
+use draft::{Bounds, ChainPiece, Draft};
 use lanes::{LOOKS, Look};
 use source::{Source, names, sources};
 use std::collections::{BTreeMap, HashMap};
@@ -38,6 +38,17 @@ pub struct Drawn {
     pub vcpus: Vec<DrawnVcpu>,
     /// What is not drawn and why, and how far guests' lanes may be off, in sentences.
     pub notes: Vec<String>,
+    /// Where drawing ended before the recording did, if it did.
+    pub cut: Option<Cut>,
+}
+
+/// Where drawing ended, because no more was wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// Lanes are whole up to here.
+    pub at_ns: u64,
+    /// Slices of vCPUs that begin later.
+    pub left_out: u64,
 }
 
 /// Whose lane it is.
@@ -108,6 +119,22 @@ struct Part<'a> {
 
 /// Draws `flow`, which was built from `input` with the same `options`.
 pub fn draw(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn FnMut(u64, u64)) -> Drawn {
+    drawn(input, options, flow, Bounds::default(), progress)
+}
+
+/// The same as far as the window of `options` reaches, and no more than about `most` slices, the earliest: memory is theirs and
+/// does not grow with the recording.
+pub fn draw_first(
+    input: &Input,
+    options: &Options,
+    flow: &Flow,
+    most: u64,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Drawn {
+    drawn(input, options, flow, Bounds { window: options.window, most }, progress)
+}
+
+fn drawn(input: &Input, options: &Options, flow: &Flow, bounds: Bounds, progress: &mut dyn FnMut(u64, u64)) -> Drawn {
     let line = TimeLine::new(input, &flow.parts);
     let mut notes = Vec::new();
     let mut parts: Vec<Part<'_>> = Vec::new();
@@ -115,7 +142,7 @@ pub fn draw(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn Fn
     let (guests, lowest): (Vec<_>, Vec<_>) =
         flow.parts.iter().enumerate().filter(answering).partition(|(_, part)| part.aligned.is_some());
     for (place, part) in lowest {
-        let draft = Draft::of(&input.parts[place], part, options, progress);
+        let draft = Draft::of(&input.parts[place], part, (options, bounds), progress);
         if !part.has_switches {
             notes.push(format!(
                 "{} recorded no sched_switch, so its CPUs and threads are known only where a vCPU ran; record with -e sched.",
@@ -127,13 +154,16 @@ pub fn draw(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn Fn
     for (place, part) in guests {
         notes.extend(part.aligned.as_ref().map(aligned::sentence));
         let Some((below, _)) = line.lies(place) else { continue };
-        let draft = Draft::of(&input.parts[place], part, options, progress);
+        // The window is one of the machine below.
+        let draft = Draft::of(&input.parts[place], part, (options, Bounds { window: None, ..bounds }), progress);
         let inside = Some((place, flow.parts[below].span.length_ns()));
         parts.push(Part { flow: part, names: names(part, &draft), draft, inside });
     }
+    let cuts = parts.iter().filter(|part| part.inside.is_none()).filter_map(|part| part.draft.cut());
+    let cut = cuts.reduce(|a, b| Cut { at_ns: a.at_ns.min(b.at_ns), left_out: a.left_out + b.left_out });
     let sources: Vec<Source> = sources(&parts, &mut notes);
     let (states, numbers) = states(&parts, &sources);
-    let mut drawn = Drawn { timeline: Columns::new(states), chains: Vec::new(), vcpus: Vec::new(), notes };
+    let mut drawn = Drawn { timeline: Columns::new(states), chains: Vec::new(), vcpus: Vec::new(), notes, cut };
     for source in &sources {
         drawn.add(&parts[source.part], source, (&line, &numbers[source.part]));
     }

@@ -67,7 +67,8 @@ impl Counters {
         let mut rows: BTreeMap<Row, Vec<u64>> = BTreeMap::new();
         for lane in lanes {
             let coverage = picture.drawn.timeline.coverage(*lane, self.window, self.width);
-            for (stretch, states) in coverage.time_ns.chunks(coverage.states).enumerate() {
+            // A window of no length has no states to have been in.
+            for (stretch, states) in coverage.time_ns.chunks(coverage.states.max(1)).enumerate() {
                 for (kind, ns) in kinds.iter().zip(states).filter(|(_, ns)| **ns > 0) {
                     rows.entry(kind.row).or_insert_with(|| vec![0; self.exits.len()])[stretch] += ns;
                 }

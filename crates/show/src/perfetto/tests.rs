@@ -50,7 +50,11 @@ fn expected(drawn: &Drawn) -> Vec<Row7> {
                 (_, "task", _) | (_, _, "") => (String::new(), title, name),
                 _ => (String::new(), title, format!("{}: {why}", state.title)),
             };
-            all.push((group, title, row, name, state.name.clone(), slice.span.from_ns, slice.span.to_ns));
+            let category = match lane.kind {
+                LaneKind::Vcpu => state.name.clone(),
+                kind => format!("{}.{}", kind.name(), state.name),
+            };
+            all.push((group, title, row, name, category, slice.span.from_ns, slice.span.to_ns));
         }
     }
     all.sort();
@@ -191,4 +195,87 @@ fn emulated_times_are_marked_in_every_vms_name() {
         packets.iter().filter_map(|packet| packet.track_descriptor.as_ref()?.process.as_ref()).collect();
     assert!(!processes.is_empty());
     assert!(processes.iter().all(|process| process.process_name.contains("emulated by QEMU TCG")));
+}
+
+/// What docs/export.md tells to ask: the slices of a category sum to the vCPUs' column of that name, CPUs not counted again.
+#[test]
+fn a_states_slices_sum_to_the_ledgers_column() {
+    let docs = include_str!("../../../../docs/export.md");
+    assert!(docs.contains("from slice where category = 'handling_l1' group by name"), "the query that is tested here");
+    for name in FIXTURES {
+        let (drawn, section) = crate::witness::answered(name);
+        let options = Options::default();
+        let (_, bytes) = written(&picture(&drawn, &options), MOST_SLICES);
+        let trace = Trace::decode(&bytes[..]).unwrap();
+        let mut categories: BTreeMap<u64, String> = BTreeMap::new();
+        let mut open: BTreeMap<u64, (String, u64)> = BTreeMap::new();
+        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+        for packet in trace.packet {
+            for new in packet.interned_data.iter().flat_map(|data| &data.event_categories) {
+                categories.insert(new.iid, new.name.clone());
+            }
+            let (Some(event), Some(at_ns)) = (packet.track_event, packet.timestamp) else { continue };
+            if event.r#type == i32::from(EventType::SliceBegin) {
+                open.insert(event.track_uuid, (categories[&event.category_iids[0]].clone(), at_ns));
+            } else if event.r#type == i32::from(EventType::SliceEnd) {
+                let (category, from_ns) = open.remove(&event.track_uuid).unwrap();
+                *sums.entry(category).or_default() += at_ns - from_ns;
+            }
+        }
+        let vcpus = section.table("vcpus").unwrap();
+        for state in drawn.timeline.states() {
+            let column = format!("{}_ns", state.name);
+            // The table has the vCPUs of guests' own traces too, whose time is in the lanes below.
+            let drawn_too = |row: &usize| {
+                let vm = vcpus.cell(*row, "vm");
+                drawn.vcpus.iter().any(|of| vm == Some(&base::Cell::Text(of.vm.clone())))
+            };
+            let cells = (0..vcpus.rows.len()).filter(drawn_too).filter_map(|row| match vcpus.cell(row, &column) {
+                Some(base::Cell::U64(ns)) => Some(*ns),
+                _ => None,
+            });
+            let expected: u64 = cells.sum();
+            assert_eq!(sums.get(&state.name).copied().unwrap_or(0), expected, "{name}: {}", state.name);
+        }
+        assert!(sums.keys().any(|category| category.starts_with("cpu.")), "{name}: CPUs are there, and apart");
+    }
+}
+
+#[test]
+fn a_recording_of_one_event_is_a_file_without_a_slice() {
+    let mut timeline = base::timeline::Columns::new(Vec::new());
+    let lane = base::timeline::Lane { kind: LaneKind::Vcpu, group: "vm".into(), title: "vCPU 0".into(), tid: Some(1) };
+    timeline.add_lane(lane);
+    let vcpus = vec![analysis::flow::timeline::DrawnVcpu { vm: "vm".into(), vcpu: 0, tid: 1 }];
+    let drawn = Drawn { timeline, chains: Vec::new(), vcpus, notes: Vec::new(), cut: None };
+    let options = Options::default();
+    let (fit, bytes) = written(&picture(&drawn, &options), MOST_SLICES);
+    assert_eq!(fit.slices, 0);
+    assert!(!Trace::decode(&bytes[..]).unwrap().packet.is_empty());
+}
+
+/// A drawing of the first slices alone says of them what one of everything says.
+#[test]
+fn a_bounded_drawing_is_the_begin_of_the_whole_one() {
+    for name in ["nested-vmx-shadow-off-hog", "svm-linux"] {
+        let options = Options::default();
+        let (whole, first) = (drawn(name), crate::witness::drawn_first(name, &options, 3_000));
+        let cut = first.cut.unwrap();
+        assert!(cut.left_out > 0 && cut.at_ns < whole.timeline.span().to_ns);
+        assert!(first.timeline.lanes().len() <= whole.timeline.lanes().len());
+        let rows = |drawn: &Drawn| {
+            let picture = picture(drawn, &options);
+            let window = base::Span { from_ns: 0, to_ns: cut.at_ns };
+            let lane = |lane: LaneId| {
+                let row = |piece: Piece<'_>| {
+                    let state = drawn.timeline.states()[usize::from(piece.state.0)].name.clone();
+                    (lane, piece.span, state, piece.why.to_owned(), piece.cause.to_owned())
+                };
+                picture.pieces(lane, window).into_iter().map(row).collect::<Vec<_>>()
+            };
+            picture.lanes().into_iter().flat_map(lane).collect::<Vec<_>>()
+        };
+        assert!(rows(&first) == rows(&whole), "{name}");
+        assert!(written(&picture(&first, &options), MOST_SLICES).0.left_out >= cut.left_out);
+    }
 }

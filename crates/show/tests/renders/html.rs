@@ -41,7 +41,7 @@ fn drawn(vm: &str) -> Drawn {
     }
     timeline.end(lane, 40_000);
     timeline.markers.push(Marker { lane: None, at_ns: 10_000, label: format!("3 events lost on CPU 1 of {vm}") });
-    Drawn { timeline, chains, vcpus: vec![DrawnVcpu { vm: vm.into(), vcpu: 0, tid: 98 }], notes: Vec::new() }
+    Drawn { timeline, chains, vcpus: vec![DrawnVcpu { vm: vm.into(), vcpu: 0, tid: 98 }], notes: Vec::new(), cut: None }
 }
 
 fn page(sections: &[Section], problems: &[Problem], drawn: &Drawn, most_bytes: u64) -> Result<String, Error> {

@@ -6,8 +6,10 @@
 //!      --chain-----> [stop of L2 ... L2 runs again)
 //!      --has_cpu---> holders of each CPU (watch.rs), and what each task does (tasks.rs)
 //! ```
-//! Times are absolute, on the trace's own clock.
+//! Times are absolute, on the trace's own clock. Where less than everything is wanted, what lies outside is walked through and
+//! counted, not kept: levels that only the end of a trace settles are settled all the same.
 
+use super::Cut;
 use super::tasks::Tasks;
 use super::watch::Watch;
 use crate::flow::model::PartFlow;
@@ -37,6 +39,23 @@ pub struct Draft {
     pub span: Span,
     /// CPU, when, how many events.
     pub losses: Vec<(u32, u64, u64)>,
+    /// When enough was kept, and how many pieces of threads came later.
+    full: Option<(u64, u64)>,
+}
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Of which time, since the trace's first event.
+    pub window: Option<Span>,
+    /// How many pieces and changes at most, the earliest.
+    pub most: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { window: None, most: u64::MAX }
+    }
 }
 
 /// What the walk told of one thread.
@@ -78,12 +97,18 @@ pub struct ChainPiece {
 
 impl Draft {
     /// Walks `part`, whose sums are `flow`.
-    pub fn of(part: &Part, flow: &PartFlow, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Self {
+    pub fn of(
+        part: &Part,
+        flow: &PartFlow,
+        (options, bounds): (&Options, Bounds),
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Self {
         let trace = part.trace.as_ref();
         let facts = trace.facts();
         let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
         let (watch, request) = Watch::new(&options.ignore_events, has);
-        let keeper = Keeper { threads: Vec::new(), watch, tasks: Tasks::default() };
+        let keeper =
+            Keeper { threads: Vec::new(), watch, tasks: Tasks::default(), bounds, kept: 0, window: ALL, full: None };
         let mut walk = Walk::new(keeper);
         walk.isa = vendor::of(trace);
         walk.seen.wakeup = has("kvm_vcpu_wakeup");
@@ -118,7 +143,13 @@ impl Draft {
             tasks: kept.tasks,
             span: Span { from_ns, to_ns },
             losses,
+            full: kept.full,
         }
+    }
+
+    /// Where drawing ended, since the trace's first event.
+    pub fn cut(&self) -> Option<Cut> {
+        self.full.map(|(at_ns, left_out)| Cut { at_ns: at_ns.saturating_sub(self.span.from_ns), left_out })
     }
 
     /// The thread `tid`, if it was met.
@@ -135,6 +166,7 @@ struct Feed<'a, 'p> {
 impl Listener for Feed<'_, '_> {
     fn start(&mut self, origin_ns: u64) {
         self.walk.start(origin_ns);
+        self.walk.sink.begins(origin_ns);
     }
 
     fn event(&mut self, event: &Event<'_>) {
@@ -154,9 +186,55 @@ struct Keeper {
     threads: Vec<Thread>,
     watch: Watch,
     tasks: Tasks,
+    bounds: Bounds,
+    /// Pieces and changes so far.
+    kept: u64,
+    /// What is wanted, in absolute times.
+    window: Span,
+    /// See [`Draft::full`].
+    full: Option<(u64, u64)>,
 }
 
+const ALL: Span = Span { from_ns: 0, to_ns: u64::MAX };
+
 impl Keeper {
+    fn begins(&mut self, origin_ns: u64) {
+        let window = self.bounds.window.unwrap_or(ALL);
+        self.window =
+            Span { from_ns: window.from_ns.saturating_add(origin_ns), to_ns: window.to_ns.saturating_add(origin_ns) };
+    }
+
+    /// Whether what begins at `from_ns` and ends at `to_ns` is kept. What began before there was enough is, although it is
+    /// told late: lanes are whole up to there.
+    fn keeps(&mut self, from_ns: u64, to_ns: u64) -> bool {
+        if to_ns <= self.window.from_ns || from_ns >= self.window.to_ns {
+            return false;
+        }
+        match &mut self.full {
+            Some((full_ns, left_out)) if from_ns >= *full_ns => {
+                *left_out += 1;
+                false
+            }
+            _ => {
+                self.changes(to_ns);
+                true
+            }
+        }
+    }
+
+    /// Something was kept, the latest of it at `at_ns`.
+    fn changes(&mut self, at_ns: u64) {
+        self.kept += 1;
+        if self.kept >= self.bounds.most && self.full.is_none() {
+            self.full = Some((at_ns, 0));
+        }
+    }
+
+    /// Whether nothing of this time is wanted of CPUs and tasks any more.
+    fn is_over(&self, at_ns: u64) -> bool {
+        at_ns >= self.window.to_ns || self.full.is_some_and(|(full_ns, _)| at_ns >= full_ns)
+    }
+
     fn of(&mut self, thread: usize) -> &mut Thread {
         if thread >= self.threads.len() {
             self.threads.resize_with(thread + 1, Thread::default);
@@ -166,6 +244,14 @@ impl Keeper {
 
     fn tasks_hear(&mut self, event: &Event<'_>) {
         let at_ns = event.time_ns;
+        if self.is_over(at_ns) {
+            self.watch.closed = true;
+            return;
+        }
+        let role = ROWS.get(usize::from(event.kind)).map(|row| row.role);
+        if let Some(Role::Switch | Role::Waking | Role::IrqEntry | Role::SoftirqEntry) = role {
+            self.changes(at_ns);
+        }
         let cpu = self.watch.cpus.get(event.cpu as usize);
         let holder = cpu.and_then(|cpu| cpu.holders.last()).and_then(|(_, holder)| *holder);
         if event.is_loss() {
@@ -174,7 +260,7 @@ impl Keeper {
         if holder.is_none() && event.tid != trace::batch::NO_TID {
             self.tasks.found_on(event.cpu, event.tid, at_ns);
         }
-        match ROWS.get(usize::from(event.kind)).map(|row| row.role) {
+        match role {
             Some(Role::Switch) => {
                 let prev = event.or_zero(roles::switch::PREV_TID) as i32;
                 let next = event.or_zero(roles::switch::NEXT_TID) as i32;
@@ -188,16 +274,24 @@ impl Keeper {
 
 impl Sink for Keeper {
     fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
+        if !self.keeps(from_ns, to_ns) {
+            return;
+        }
         let thread = self.of(thread);
         thread.pieces.push((from_ns, state));
         thread.end_ns = thread.end_ns.max(to_ns);
     }
 
     fn exit(&mut self, thread: usize, exit: &Exit) {
-        self.of(thread).exits.push((exit.at_ns, exit.reason));
+        if !self.is_over(exit.at_ns) {
+            self.of(thread).exits.push((exit.at_ns, exit.reason));
+        }
     }
 
     fn chain(&mut self, thread: usize, chain: &Chain) {
+        if self.is_over(chain.start_ns) {
+            return;
+        }
         let end_ns = chain.closed_ns.unwrap_or(chain.start_ns);
         self.of(thread).chains.push(ChainPiece {
             reason: chain.reason,

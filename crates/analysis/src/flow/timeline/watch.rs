@@ -49,6 +49,8 @@ pub struct Watch {
     /// Names of interrupts.
     pub names: Vec<String>,
     numbers: HashMap<String, u32>,
+    /// Nothing more is wanted.
+    pub closed: bool,
     /// What each kind of the request behind the rows of [`ROWS`] is called.
     vectors: Vec<String>,
 }
@@ -85,7 +87,7 @@ impl Watch {
             known.kind = row(Role::IrqEntry) as u16;
         }
         let number = event.cpu as usize;
-        if event.is_loss() || number > MOST_CPUS {
+        if event.is_loss() || number > MOST_CPUS || self.closed {
             return known;
         }
         if event.tid != NO_TID && self.cpu(number).holders.last().is_none_or(|(_, holder)| holder.is_none()) {
@@ -120,6 +122,9 @@ impl Watch {
 
     /// From `at_ns` on `tid` has CPU `number`.
     pub fn has_cpu(&mut self, number: usize, tid: Option<i32>, at_ns: u64) {
+        if self.closed {
+            return;
+        }
         let cpu = self.cpu(number);
         if cpu.holders.last().is_some_and(|(_, holder)| *holder == tid) {
             return;
