@@ -9,6 +9,9 @@ use std::fmt;
 /// CPUs beyond this number are held to be a typing error; Linux 6.12 allows 8,192 (NR_CPUS_RANGE_END).
 pub const MOST_CPUS: u32 = 8_192;
 
+/// A longer list or mask is not read: every CPU up to [`MOST_CPUS`] by itself, `0,1,..,8191`, takes less than 40 KiB.
+pub const MOST_TEXT_BYTES: usize = 64 << 10;
+
 /// A set of CPUs.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CpuSet {
@@ -22,8 +25,13 @@ impl CpuSet {
         [cpu].into_iter().collect()
     }
 
-    /// Reads a list: numbers, ranges, ranges in groups (`0-31:2/4`), and `^N` or `^N-M` to leave some out again.
+    /// Reads a list: numbers, ranges, ranges in groups (`0-31:2/4`), and `^N` or `^N-M` to leave some out again. Snapshots
+    /// of some tools end a file with zero bytes, which are no part of the list.
     pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim_end_matches('\0');
+        if text.len() > MOST_TEXT_BYTES {
+            return None;
+        }
         let (mut set, mut without) = (Self::default(), Self::default());
         for item in text.trim().split(',').map(str::trim).filter(|item| !item.is_empty()) {
             let (item, into) = match item.strip_prefix('^') {
@@ -43,17 +51,21 @@ impl CpuSet {
             if first > last || last >= MOST_CPUS {
                 return None;
             }
-            (first..=last).filter(|cpu| (cpu - first) % size < used).for_each(|cpu| into.insert(cpu));
+            if used >= size {
+                into.insert_range(first, last);
+            } else {
+                (first..=last).filter(|cpu| (cpu - first) % size < used).for_each(|cpu| into.insert(cpu));
+            }
         }
         Some(set.without(&without))
     }
 
     /// Reads a mask in hexadecimal, in one word (`0x30000003000`) or in words of 32 bits, the highest first (`ff,00000001`).
     pub fn parse_mask(text: &str) -> Option<Self> {
-        let text = text.trim();
+        let text = text.trim_end_matches('\0').trim();
         let words = text.strip_prefix("0x").unwrap_or(text);
         // All words but the first have their leading zeros, so that the commas only help the eye.
-        if words.is_empty() || words.split(',').skip(1).any(|word| word.len() != 8) {
+        if words.is_empty() || words.len() > MOST_TEXT_BYTES || words.split(',').skip(1).any(|word| word.len() != 8) {
             return None;
         }
         let mut set = Self::default();
@@ -102,6 +114,19 @@ impl CpuSet {
             self.words.resize(word + 1, 0);
         }
         self.words[word] |= 1 << bit;
+    }
+
+    /// Adds CPUs from `first` to `last`, which is below [`MOST_CPUS`], a word at a time: lists may repeat long ranges.
+    fn insert_range(&mut self, first: u32, last: u32) {
+        let (from, to) = (first as usize / 64, last as usize / 64);
+        if self.words.len() <= to {
+            self.words.resize(to + 1, 0);
+        }
+        for word in from..=to {
+            let low = if word == from { u64::MAX << (first % 64) } else { u64::MAX };
+            let high = if word == to { u64::MAX >> (63 - last % 64) } else { u64::MAX };
+            self.words[word] |= low & high;
+        }
     }
 
     /// Whether a CPU is in it.
@@ -230,9 +255,26 @@ mod tests {
         assert_eq!(list("0-15:2/4"), "0-1,4-5,8-9,12-13");
         assert_eq!(list("127,0,64"), "0,64,127");
         assert_eq!(list(""), "");
-        for wrong in ["a", "3-1", "1-", "0-99999999", "0-3:1/0", "0-3:1"] {
+        for wrong in ["a", "3-1", "1-", "0-99999999", "0-3:1/0", "0-3:1", "0-3\u{0}1"] {
             assert_eq!(CpuSet::parse(wrong), None, "{wrong}");
         }
+        assert_eq!(list("0-63,65\n\u{0}\u{0}"), "0-63,65", "zero bytes behind the line");
+    }
+
+    #[test]
+    fn ranges_are_filled_by_words() {
+        for (first, last) in [(0, 0), (0, 63), (63, 64), (5, 130), (64, 127), (8_128, 8_191)] {
+            let each: CpuSet = (first..=last).collect();
+            assert_eq!(CpuSet::parse(&format!("{first}-{last}")), Some(each), "{first} to {last}");
+        }
+    }
+
+    #[test]
+    fn a_list_longer_than_any_machine_needs_is_none() {
+        let every: Vec<String> = (0..MOST_CPUS).map(|cpu| cpu.to_string()).collect();
+        assert_eq!(CpuSet::parse(&every.join(",")).unwrap().len(), MOST_CPUS as usize);
+        assert_eq!(CpuSet::parse(&"0-8191,".repeat(MOST_TEXT_BYTES)), None);
+        assert_eq!(CpuSet::parse_mask(&"0".repeat(MOST_TEXT_BYTES + 1)), None);
     }
 
     #[test]

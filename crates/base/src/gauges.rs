@@ -20,8 +20,8 @@ pub const MOST_SAMPLES: usize = 300;
 /// Version of the file.
 const SCHEMA: &str = "kvmscope-live/1";
 
-/// A longer file is none of ours: 300 samples of a thousand VMs take less.
-const MOST_BYTES: u64 = 256 << 20;
+/// A longer file is none of ours: 300 samples of a thousand VMs take less. In memory it takes some ten times as much.
+const MOST_BYTES: u64 = 96 << 20;
 
 /// How much later than its rhythm a writer may be before it counts as gone: a busy host has other things to do.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -125,9 +125,15 @@ impl Gauges {
     /// # Errors
     /// If it is not there, or holds something else.
     pub fn read(root: &Path) -> io::Result<Self> {
+        let path = root.join(LIVE_FILE);
+        if !std::fs::metadata(&path)?.is_file() {
+            return Err(io::Error::other(format!("{LIVE_FILE} is no file")));
+        }
         let mut bytes = Vec::new();
-        std::fs::File::open(root.join(LIVE_FILE))?.take(MOST_BYTES).read_to_end(&mut bytes)?;
-        let gauges: Self = serde_json::from_slice(&bytes)?;
+        std::fs::File::open(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        let mut gauges: Self = serde_json::from_slice(&bytes)?;
+        let older = gauges.samples.len().saturating_sub(MOST_SAMPLES);
+        gauges.samples.drain(..older);
         if gauges.schema != SCHEMA {
             return Err(io::Error::other(format!("{LIVE_FILE} is of version {}, not {SCHEMA}", gauges.schema)));
         }

@@ -181,14 +181,31 @@ impl Recording {
         manifest::write(self)
     }
 
-    /// What people call the recording: its directory's name, or the file's.
+    /// The text of its manifest.
+    ///
+    /// # Errors
+    /// If a name in it is no text.
+    pub fn manifest_text(&self) -> Result<Vec<u8>, Error> {
+        manifest::text(self)
+    }
+
+    /// What people call the recording: its directory's name, or the file's. LTTng calls the trace of every session `kernel`,
+    /// or `64-bit` below `ust`: of those it is the session's directory.
     pub fn title(&self) -> String {
         let named = match self.parts.first() {
             Some(part) if self.root.as_os_str().is_empty() => part.path.as_path(),
             _ => self.root.as_path(),
         };
         let absolute = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
-        absolute.file_name().map_or_else(|| named.display().to_string(), |name| name.to_string_lossy().into_owned())
+        let is_ctf =
+            self.root.as_os_str().is_empty() && self.parts.first().is_some_and(|part| part.kind == PartKind::Ctf);
+        let of_lttng = |path: &Path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| matches!(name, "kernel" | "ust" | "uid" | "64-bit" | "32-bit"))
+                || path.parent().is_some_and(|above| above.ends_with("ust/uid"))
+        };
+        let session = absolute.ancestors().find(|path| !is_ctf || !of_lttng(path)).unwrap_or(&absolute);
+        session.file_name().map_or_else(|| named.display().to_string(), |name| name.to_string_lossy().into_owned())
     }
 
     /// Level of the machine called `id`; unknown if the manifest does not name it.

@@ -9,6 +9,7 @@
 //! tickets, terminals --> paste --------------------------------------->|--> Machine: who runs where
 //! ```
 
+pub mod budget;
 pub mod cpuid;
 pub mod error;
 pub mod fired;

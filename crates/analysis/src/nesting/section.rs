@@ -89,7 +89,8 @@ fn standing(machine: &Machine) -> String {
         (_, State::On, State::On) => {
             format!("{id} can run guests with KVM, nested ones if they are offered VMX or SVM.")
         }
-        (_, State::On, _) => format!("{id} is offered VMX or SVM, and KVM is not loaded."),
+        (_, State::On, State::Off | State::Absent) => format!("{id} is offered VMX or SVM, and KVM is not loaded."),
+        (_, State::On, _) => format!("{id} is offered VMX or SVM; whether KVM is loaded is unknown."),
         (_, State::Absent, State::On) if machine.state("kvm_pvm") == State::On => {
             format!("{id} has no VMX or SVM and runs guests with kvm_pvm.")
         }

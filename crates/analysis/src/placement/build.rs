@@ -8,9 +8,6 @@ use base::recording::{PartKind, Recording};
 use base::{Level, Problem};
 use host::{Machine, Snapshot, paste};
 
-/// More of a note is not read.
-const MOST_BYTES: u64 = 32 << 20;
-
 /// The machines of a recording about which anything was told, and what could not be read.
 pub fn build(recording: &Recording, wishes: &Wishes) -> (Vec<Model>, Vec<Problem>) {
     let (mut models, mut problems) = (Vec::new(), Vec::new());
@@ -26,15 +23,16 @@ pub fn build(recording: &Recording, wishes: &Wishes) -> (Vec<Model>, Vec<Problem
                 Err(error) => failed(part, error.to_string()),
             }
         }
-        let mut notes = Vec::new();
+        let mut notes: Vec<(String, String)> = Vec::new();
+        // One byte more than is read of all notes of a machine, so that what is left out is noted.
+        let mut bytes_left = host::budget::TEXT_BYTES as u64 + 1;
         for part in parts(PartKind::Notes) {
-            match note(&recording.root.join(&part.path)) {
-                Ok(text) => notes.push((
-                    part.path
-                        .file_name()
-                        .map_or_else(|| part.path.display().to_string(), |name| name.to_string_lossy().into_owned()),
-                    text,
-                )),
+            match note(&recording.root.join(&part.path), bytes_left) {
+                Ok(text) => {
+                    bytes_left = bytes_left.saturating_sub(text.len() as u64);
+                    let name = part.path.file_name().unwrap_or(part.path.as_os_str());
+                    notes.push((name.to_string_lossy().into_owned(), text));
+                }
                 Err(error) => failed(part, error.to_string()),
             }
         }
@@ -56,9 +54,9 @@ pub fn model(level: Level, id: &str, machine: Machine, pasted: bool, wishes: &Wi
     Model { id: id.to_owned(), level, machine, proposal, pasted }
 }
 
-fn note(path: &std::path::Path) -> std::io::Result<String> {
+fn note(path: &std::path::Path, most_bytes: u64) -> std::io::Result<String> {
     use std::io::Read;
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    std::fs::File::open(path)?.take(most_bytes).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -54,13 +54,17 @@ pub fn section(models: &[Model]) -> Section {
 fn about(model: &Model) -> Vec<String> {
     let (machine, topology) = (&model.machine, &model.machine.topology);
     let count = |wanted: fn(&Role) -> bool| machine.threads.iter().filter(|thread| wanted(&thread.role)).count() as u64;
-    let cores = topology.cores().len() as u64;
+    let (cpus, nodes) = (many(topology.cpus.len() as u64, "CPU"), many(topology.nodes().len() as u64, "node"));
+    let cpus = if topology.cpus.is_empty() {
+        "CPUs unknown".to_owned()
+    } else if topology.cores_unknown {
+        format!("{cpus} on {nodes}, cores unknown")
+    } else {
+        format!("{cpus} on {} and {nodes}", many(topology.cores().len() as u64, "core"))
+    };
     let mut lines = vec![format!(
-        "{}: {} on {} and {}; {} with {}, {}",
+        "{}: {cpus}; {} with {}, {}",
         model.id,
-        many(topology.cpus.len() as u64, "CPU"),
-        many(cores, "core"),
-        many(topology.nodes().len() as u64, "node"),
         many(machine.domains.len() as u64, "VM"),
         many(count(|role| matches!(role, Role::Vcpu(_))), "vCPU"),
         many(count(|role| matches!(role, Role::Vhost)), "vhost thread"),
@@ -128,6 +132,14 @@ fn unknown(model: &Model) -> Vec<Unknown> {
     let mut say = |what: &str, amount: Option<f64>, unit: &str, text: String| {
         unknown.push(Unknown { what: what.to_owned(), amount, unit: unit.to_owned(), text });
     };
+    machine.strange.iter().take(8).for_each(|line| say("not_understood", None, "", line.clone()));
+    if machine.topology.cores_unknown {
+        let text = "Which CPUs share a core is unknown, so no placement was computed; paste `lscpu -e` as well.";
+        say("cores", None, "", text.to_owned());
+    } else if model.pasted && machine.topology.cpus.is_empty() {
+        let text = "The CPUs, cores and nodes are unknown, so no placement was computed; paste `lscpu -e` as well.";
+        say("topology", None, "", text.to_owned());
+    }
     if machine.domains.is_empty() {
         // Nobody's waiting is asked about; what would have told of VMs is.
         let files = |line: &&String| !line.starts_with("proc/") && !line.starts_with("sys/");

@@ -1,5 +1,6 @@
 //! Recordings without a manifest: bare files, and directories whose parts go by their default names.
 
+use super::manifest::{MOST_MACHINES, MOST_PARTS};
 use super::{Emulator, Error, Identity, Machine, Part, PartKind, PartState, Recording};
 use crate::Problem;
 use std::fs::File;
@@ -65,6 +66,12 @@ pub(super) fn in_directory(root: &Path, problems: Vec<Problem>) -> Result<Record
     names.sort_unstable();
     for machine in names {
         let Some(level) = level_of_name(&machine) else { continue };
+        if recording.machines.len() >= MOST_MACHINES || recording.parts.len() >= MOST_PARTS {
+            let sentence = format!("more than {MOST_MACHINES} machines or {MOST_PARTS} parts; the rest is not read");
+            let place = root.display().to_string();
+            recording.problems.push(Problem::at(place, None, "fewer machines and parts", "more", 0, sentence));
+            break;
+        }
         let before = recording.parts.len();
         for (name, kind, state) in DEFAULTS {
             let path = Path::new(&machine).join(name);
@@ -72,7 +79,7 @@ pub(super) fn in_directory(root: &Path, problems: Vec<Problem>) -> Result<Record
                 recording.parts.push(Part { path, machine: machine.clone(), kind: *kind, clock: None, state: *state });
             }
         }
-        for path in benches(root, &machine) {
+        for path in benches(root, &machine).into_iter().take(MOST_PARTS) {
             let (kind, state) = (PartKind::Bench, PartState::Complete);
             recording.parts.push(Part { path, machine: machine.clone(), kind, clock: None, state });
         }

@@ -8,6 +8,7 @@
 //! Nothing is read or copied here: the answer says what is to lie where.
 
 use super::{Emulator, Error, Machine, Part, PartKind, Recording};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Says that `child` is a guest of `parent`, by the ids that the joined recording has.
@@ -37,8 +38,9 @@ pub struct Joined {
 /// one of several.
 pub fn join(recordings: &[Recording], links: &[ParentLink]) -> Result<Joined, Error> {
     let mut joined = Joined { recording: empty(recordings)?, from: Vec::new(), notes: Vec::new() };
+    let mut taken = Taken::default();
     for recording in recordings {
-        joined.add(recording);
+        joined.add(recording, &mut taken);
     }
     joined.note_marks(recordings);
     let machines = &mut joined.recording.machines;
@@ -68,14 +70,23 @@ fn empty(recordings: &[Recording]) -> Result<Recording, Error> {
     })
 }
 
+/// Ids and places that are given away, to be looked up: a manifest may list thousands.
+#[derive(Default)]
+struct Taken {
+    ids: HashSet<String>,
+    places: HashSet<PathBuf>,
+}
+
 impl Joined {
-    fn add(&mut self, recording: &Recording) {
-        let ids: Vec<(String, String)> = recording
-            .machines
-            .iter()
-            .map(|machine| (machine.id.clone(), self.free_id(machine, &recording.title())))
-            .collect();
-        let new_id = |old: &String| ids.iter().find(|(known, _)| known == old).map(|(_, new)| new.clone());
+    fn add(&mut self, recording: &Recording, taken: &mut Taken) {
+        let title = recording.title();
+        let mut ids: HashMap<&str, String> = HashMap::new();
+        for machine in &recording.machines {
+            let id = self.free_id(machine, &title, taken);
+            taken.ids.insert(id.clone());
+            ids.insert(&machine.id, id);
+        }
+        let new_id = |old: &String| ids.get(old.as_str()).cloned();
         for machine in &recording.machines {
             let id = new_id(&machine.id).unwrap_or_else(|| machine.id.clone());
             let parent = machine.parent.as_ref().and_then(new_id);
@@ -83,35 +94,23 @@ impl Joined {
         }
         for part in &recording.parts {
             let machine = new_id(&part.machine).unwrap_or_else(|| part.machine.clone());
-            let path = self.free_path(place(recording, part, &machine));
+            let path = free_path(place(recording, part, &machine), taken);
             self.from.push(recording.root.join(&part.path));
             self.recording.parts.push(Part { path, machine, ..part.clone() });
         }
     }
 
     /// The machine's id, or one with the recording's name where another machine has it.
-    fn free_id(&mut self, machine: &Machine, title: &str) -> String {
-        let taken = |id: &str| self.recording.machines.iter().any(|known| known.id == id);
-        if !taken(&machine.id) {
+    fn free_id(&mut self, machine: &Machine, title: &str, taken: &Taken) -> String {
+        if !taken.ids.contains(&machine.id) {
             return machine.id.clone();
         }
         let plain = |character: char| if character.is_ascii_alphanumeric() { character } else { '-' };
         let named = format!("{}-{}", machine.id, title.chars().map(plain).collect::<String>());
         let mut ids = std::iter::once(named.clone()).chain((2..).map(|number| format!("{named}-{number}")));
-        let id = ids.find(|id| !taken(id)).unwrap_or(named);
+        let id = ids.find(|id| !taken.ids.contains(id)).unwrap_or(named);
         self.notes.push(format!("{} of {title} is called {id}, because another machine is {}", machine.id, machine.id));
         id
-    }
-
-    fn free_path(&self, path: PathBuf) -> PathBuf {
-        let taken = |path: &Path| self.recording.parts.iter().any(|known| known.path == path);
-        let numbered = |number: u32| {
-            let mut name = path.file_name().unwrap_or_default().to_owned();
-            name.push(format!(".{number}"));
-            path.with_file_name(name)
-        };
-        let mut paths = std::iter::once(path.clone()).chain((2..).map(numbered));
-        paths.find(|path| !taken(path)).unwrap_or(path)
     }
 
     fn note_marks(&mut self, recordings: &[Recording]) {
@@ -122,6 +121,19 @@ impl Joined {
             self.notes.extend(unmarked.map(note));
         }
     }
+}
+
+/// A place that no part has yet: the one it would have, else with a number behind its name.
+fn free_path(path: PathBuf, taken: &mut Taken) -> PathBuf {
+    let numbered = |number: u32| {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{number}"));
+        path.with_file_name(name)
+    };
+    let mut paths = std::iter::once(path.clone()).chain((2..).map(numbered));
+    let free = paths.find(|path| !taken.places.contains(path)).unwrap_or(path.clone());
+    taken.places.insert(free.clone());
+    free
 }
 
 /// Where a part goes: below its machine's new directory, by its name there or by the default of its kind.

@@ -9,6 +9,7 @@ use super::{Emulator, Error, MANIFEST, Machine, Part, PartState, Recording, foun
 use crate::Problem;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Component, Path, PathBuf};
@@ -17,7 +18,13 @@ use std::path::{Component, Path, PathBuf};
 const SCHEMA: &str = "kvmscope-recording/1";
 
 /// A manifest lists machines and files; one this long is something else.
-const MOST_BYTES: u64 = 16 << 20;
+const MOST_BYTES: u64 = 4 << 20;
+
+/// More machines are not read: a host of a thousand VMs that were all recorded has fewer.
+pub(super) const MOST_MACHINES: usize = 1_024;
+
+/// More parts are not read: four for each of the machines that there can be.
+pub(super) const MOST_PARTS: usize = 4_096;
 
 /// The manifest as it stands in the file. Machines and parts are read one by one, so that one does not cost the rest.
 #[derive(Deserialize)]
@@ -77,15 +84,33 @@ pub(super) fn read(root: &Path) -> Result<Recording, Error> {
         Some(other) => return Err(refuse(format!("`emulated` is `{other}`; it can be null, \"tcg\" or \"bochs\""))),
     };
     let mut problems = Vec::new();
-    let machines: Vec<Machine> = understood(manifest.machines, "a machine", &path, &mut problems);
-    let mut parts: Vec<Part> = understood(manifest.parts, "a part", &path, &mut problems);
+    let listed = first(manifest.machines, MOST_MACHINES, "machines", &path, &mut problems);
+    let mut machines: Vec<Machine> = understood(listed, "a machine", &path, &mut problems);
+    let listed = first(manifest.parts, MOST_PARTS, "parts", &path, &mut problems);
+    let mut parts: Vec<Part> = understood(listed, "a part", &path, &mut problems);
+    let (mut ids, mut places) = (HashSet::new(), HashSet::new());
+    machines.retain(|machine| {
+        let is_new = ids.insert(machine.id.clone());
+        if !is_new {
+            problems.push(repeated("machine", &machine.id, &path));
+        }
+        is_new
+    });
+    // A file is of one machine and is read once, however often it is named.
+    parts.retain(|part| {
+        let is_new = places.insert(part.path.components().filter(|at| *at != Component::CurDir).collect::<PathBuf>());
+        if !is_new {
+            problems.push(repeated("part", &part.path.display().to_string(), &path));
+        }
+        is_new
+    });
     for part in &mut parts {
         if !stays_inside(&part.path) {
             let reason =
                 format!("part `{}` lies outside the recording's directory; it is not opened", part.path.display());
             return Err(refuse(reason));
         }
-        if !machines.iter().any(|machine| machine.id == part.machine) {
+        if !ids.contains(&part.machine) {
             problems.push(Problem::at(
                 path.display().to_string(),
                 None,
@@ -110,6 +135,29 @@ pub(super) fn read(root: &Path) -> Result<Recording, Error> {
         parts,
         problems,
     })
+}
+
+/// The first `most` entries of a list; that there are more is noted.
+fn first(mut entries: Vec<Value>, most: usize, what: &str, path: &Path, problems: &mut Vec<Problem>) -> Vec<Value> {
+    if entries.len() > most {
+        let count = entries.len();
+        problems.push(Problem::at(
+            path.display().to_string(),
+            None,
+            format!("at most {most} {what}"),
+            count.to_string(),
+            0,
+            format!("the manifest lists {count} {what}; those after the first {most} are not read"),
+        ));
+        entries.truncate(most);
+    }
+    entries
+}
+
+/// An entry that names what an earlier one has named.
+fn repeated(what: &str, name: &str, path: &Path) -> Problem {
+    let sentence = format!("{what} `{name}` is listed more than once; the first entry counts");
+    Problem::at(path.display().to_string(), None, format!("each {what} once"), format!("`{name}`"), 0, sentence)
 }
 
 /// Those of `entries` that this version understands; the rest become problems.
@@ -156,8 +204,8 @@ fn follow_rename(root: &Path, part: &mut Part) {
     }
 }
 
-/// Writes the manifest beside its place, makes it durable, and renames it.
-pub(super) fn write(recording: &Recording) -> Result<(), Error> {
+/// The manifest as it is written.
+pub(super) fn text(recording: &Recording) -> Result<Vec<u8>, Error> {
     let manifest = Written {
         schema: SCHEMA,
         created: &recording.created,
@@ -166,14 +214,21 @@ pub(super) fn write(recording: &Recording) -> Result<(), Error> {
         machines: &recording.machines,
         parts: &recording.parts,
     };
+    let io = |error: serde_json::Error| Error::Io { path: recording.root.join(MANIFEST), source: error.into() };
+    let mut text = serde_json::to_vec_pretty(&manifest).map_err(io)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Writes the manifest beside its place, makes it durable, and renames it.
+pub(super) fn write(recording: &Recording) -> Result<(), Error> {
+    let text = text(recording)?;
     let path = recording.root.join(MANIFEST);
     let beside = recording.root.join(format!("{MANIFEST}.new"));
     let io = |path: &PathBuf| {
         let path = path.clone();
         move |source| Error::Io { path, source }
     };
-    let mut text = serde_json::to_vec_pretty(&manifest).map_err(|error| io(&path)(error.into()))?;
-    text.push(b'\n');
     let mut file = File::create(&beside).map_err(io(&beside))?;
     file.write_all(&text).and_then(|()| file.sync_all()).map_err(io(&beside))?;
     std::fs::rename(&beside, &path).map_err(io(&path))?;
@@ -248,6 +303,47 @@ mod tests {
         assert_eq!(recording.parts[0].kind, PartKind::TraceDat);
         assert_eq!(recording.level_of("L0"), Level::Unknown);
         assert_eq!(recording.problems.len(), 2, "{:?}", recording.problems);
+    }
+
+    fn long_manifest(machines: usize, parts: usize) -> String {
+        let machine = |index: usize| format!(r#"{{"id":"m{index}","level":1,"parent":"m0"}}"#);
+        let part = |index: usize| format!(r#"{{"path":"n/{index}","machine":"m1","kind":"notes","state":"complete"}}"#);
+        let list = |count, one: &dyn Fn(usize) -> String| (0..count).map(one).collect::<Vec<_>>().join(",");
+        let (machines, parts) = (list(machines, &machine), list(parts, &part));
+        format!(r#"{{"schema":"kvmscope-recording/1","machines":[{machines}],"parts":[{parts}]}}"#)
+    }
+
+    #[test]
+    fn more_machines_and_parts_than_there_can_be_are_cut_off_and_said() {
+        let directory = with_manifest(&long_manifest(MOST_MACHINES + 5, MOST_PARTS + 7));
+        let recording = Recording::open(directory.path()).unwrap();
+        assert_eq!((recording.machines.len(), recording.parts.len()), (MOST_MACHINES, MOST_PARTS));
+        let said: Vec<&str> = recording.problems.iter().map(|problem| problem.text.as_str()).collect();
+        assert_eq!(
+            said,
+            [
+                "the manifest lists 1029 machines; those after the first 1024 are not read",
+                "the manifest lists 4103 parts; those after the first 4096 are not read",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_listed_again_counts_once() {
+        let part = |path: &str, machine: &str| {
+            format!(r#"{{"path":"{path}","machine":"{machine}","kind":"trace.dat","state":"complete"}}"#)
+        };
+        let parts = [part("L0/trace.dat", "L0"), part("./L0/trace.dat", "L1")].join(",");
+        let machine = |level: u8| format!(r#"{{"id":"L0","level":{level},"parent":null}}"#);
+        let directory = with_manifest(&format!(
+            r#"{{"schema":"kvmscope-recording/1","machines":[{},{}],"parts":[{parts}]}}"#,
+            machine(0),
+            machine(3)
+        ));
+        let recording = Recording::open(directory.path()).unwrap();
+        assert_eq!((recording.parts.len(), recording.level_of("L0")), (1, Level::L0));
+        assert_eq!(recording.problems.len(), 2, "{:?}", recording.problems);
+        assert!(recording.problems[1].text.contains("listed more than once"), "{}", recording.problems[1].text);
     }
 
     #[test]

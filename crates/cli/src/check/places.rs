@@ -2,7 +2,7 @@
 
 use crate::arguments::{Stdin, machine_level};
 use crate::exit::WrongUse;
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use base::recording::{Identity, Machine, Part, PartKind, PartState, Recording};
 use base::{Level, Utc};
 use lab::snapshot::{More, monotonic_ns, take_more};
@@ -25,6 +25,17 @@ impl Root {
     /// A tree of a machine whose level nobody said.
     pub fn at(path: &Path) -> Self {
         Self { level: None, path: path.to_owned(), name: None }
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The same machine's tree at another place.
+    #[must_use]
+    pub fn moved_to(self, path: PathBuf) -> Self {
+        Self { path, ..self }
     }
 
     /// True for this host's own files, of which a snapshot knows more: CPUID and KVM.
@@ -100,6 +111,10 @@ pub fn pasted(files: &[PathBuf], stdin: &Stdin) -> anyhow::Result<Recording> {
     let mut parts = Vec::new();
     for file in files {
         let path = std::path::absolute(stdin.path(file)?)?;
+        let about = std::fs::metadata(&path).map_err(|error| anyhow!("{}: {error}", file.display()))?;
+        if about.is_dir() {
+            bail!("{} is a directory; --paste takes text, --root a tree of files", file.display());
+        }
         std::fs::File::open(&path).map_err(|error| anyhow!("{}: {error}", file.display()))?;
         parts.push(Part { path, machine: "L0".into(), kind: PartKind::Notes, clock: None, state: PartState::Complete });
     }

@@ -1,41 +1,36 @@
 //! Domain XML becomes a [`Domain`], also out of a paste that holds only some of its elements.
 //!
 //! In: text of `virsh dumpxml`, or elements of it one after the other (`<interface>..</interface><interface>..`).
-//! Nothing is fetched, entities of one's own are refused, and size and number of elements are bounded (roxmltree's
-//! defaults: no DTD). Elements and attributes: libvirt.org/formatdomain.html.
+//! Nothing is fetched, entities of one's own are refused (no DTD), and size, number and depth of elements are bounded
+//! ([`budget`]). Elements and attributes: libvirt.org/formatdomain.html.
 
-use super::{Disk, Domain, Fact, GuestTopology, Interface};
+use super::{Disk, Domain, Fact, GuestTopology, Interface, xml_bounds};
+use crate::budget;
 use base::CpuSet;
 use roxmltree::{Document, Node, ParsingOptions};
 
 /// An element of the XML.
 pub type Element<'a, 'input> = Node<'a, 'input>;
 
-/// More XML is not looked at: a domain with a thousand devices has some 500 KB.
-const MOST_BYTES: usize = 8 << 20;
-
-/// More elements are not looked at.
-const MOST_NODES: u32 = 200_000;
-
 /// The domains in a text; elements outside of any are told of the domain `without`.
 ///
 /// # Errors
 /// If it is no XML: what is wrong with it, and the line.
 pub fn domains_of(text: &str, file: &str, line: usize, without: &str) -> Result<Vec<Domain>, String> {
-    if text.len() > MOST_BYTES {
-        return Err(format!("{file}: {} bytes of XML; more than {MOST_BYTES} are not looked at", text.len()));
-    }
+    xml_bounds::check(text).map_err(|(at, reason)| {
+        let row = text[..at].matches('\n').count();
+        format!("{file}:{}: XML {reason}, so it was not read", line + row)
+    })?;
     // A paste may hold several elements and no root, but a declaration may not stand inside of one.
     let text = text.trim_start();
     let declared = text.strip_prefix("<?xml").and_then(|rest| rest.find("?>")).map_or(0, |end| "<?xml".len() + end + 2);
     let whole = format!("<paste>{}</paste>", &text[declared..]);
-    let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES };
+    let options = ParsingOptions { allow_dtd: false, nodes_limit: budget::XML_NODES };
     let document = Document::parse_with_options(&whole, options)
         .map_err(|error| format!("{file}:{}: XML: {error}", line + error.pos().row as usize - 1))?;
-    let at = |node: Node<'_, '_>| {
-        let row = document.text_pos_at(node.range().start).row as usize;
-        format!("{file}:{}", line + row - 1)
-    };
+    // The document would count lines from its beginning for each element.
+    let ends: Vec<usize> = whole.match_indices('\n').map(|(at, _)| at).collect();
+    let at = |node: Node<'_, '_>| format!("{file}:{}", line + ends.partition_point(|end| *end < node.range().start));
     let root = document.root_element();
     let mut domains: Vec<Domain> = Vec::new();
     for node in root.descendants().filter(|node| node.has_tag_name("domain") && child(*node, "name").is_some()) {

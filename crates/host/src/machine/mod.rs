@@ -18,6 +18,7 @@ pub(crate) mod ovsdb;
 mod roles;
 mod switch;
 mod topology;
+mod xml_bounds;
 
 pub use command_line::domain_of;
 pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Steering, Throughput};

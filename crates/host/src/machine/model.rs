@@ -61,6 +61,8 @@ pub struct Machine {
     pub passing: (u64, u64),
     /// What was there and could not be read or understood, as sentences.
     pub unread: Vec<String>,
+    /// Of each pasted text with lines that were not understood a sentence: how many, and the first of them.
+    pub strange: Vec<String>,
     /// Files that were read, and for pasted text the lines of each that were understood and that were not.
     pub sources: Vec<(String, u64, u64)>,
 }

@@ -12,6 +12,7 @@
 //! A clustered database (`OVSDB CLUSTER`) is never that of a switch.
 
 use super::{Bridge, Fact, Switch, SwitchPort};
+use crate::budget;
 use base::CpuSet;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -44,6 +45,7 @@ impl Tables {
     pub fn of_file(text: &str) -> (Self, Option<usize>) {
         let mut tables = Self::default();
         let mut schema: Option<Value> = None;
+        let text = &text[..text.floor_char_boundary(budget::JSON_BYTES)];
         for (index, pair) in text.lines().collect::<Vec<_>>().chunks(2).enumerate() {
             let record = pair.get(1).filter(|_| pair[0].starts_with("OVSDB JSON "));
             let Some(Ok(record)) = record.map(|record| serde_json::from_str::<Value>(record)) else {
@@ -95,14 +97,16 @@ impl Tables {
             switch.dpdk = option("dpdk-init").map(|on| Fact::new(matches!(on.as_str(), "true" | "try"), place));
         }
         let row = |table: &str, uuid: &String| self.rows.get(&(table.to_owned(), uuid.clone()));
-        for bridge in self.table("Bridge") {
+        let mut ports_left = budget::PORTS;
+        for bridge in self.table("Bridge").take(budget::BRIDGES) {
             let ports = keys(bridge, "ports").filter_map(|uuid| row("Port", uuid));
             let interfaces = ports.flat_map(|port| keys(port, "interfaces")).filter_map(|uuid| row("Interface", uuid));
             switch.bridges.push(Bridge {
                 name: only(bridge, "name").unwrap_or_default(),
                 user_space: only(bridge, "datapath_type").is_some_and(|kind| kind == "netdev"),
-                ports: interfaces.map(|interface| port(interface, place)).collect(),
+                ports: interfaces.take(ports_left).map(|interface| port(interface, place)).collect(),
             });
+            ports_left -= switch.bridges.last().map_or(0, |bridge| bridge.ports.len());
         }
         switch
     }

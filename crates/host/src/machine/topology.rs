@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 pub struct Topology {
     /// Each CPU that was told of, by its number.
     pub cpus: BTreeMap<u32, Cpu>,
+    /// Nobody told which CPUs share a core: the cores' numbers are made up, one for each CPU.
+    pub cores_unknown: bool,
     /// CPUs that run.
     pub online: CpuSet,
     /// CPUs kept from the scheduler's balancing; `None`: not told.

@@ -3,6 +3,7 @@
 //! One copy of a counter is a sum since boot and no rate; it is kept as counts.
 
 use super::{Pasted, Text};
+use crate::budget;
 use crate::machine::{CpuUse, Irq};
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use std::collections::BTreeMap;
 pub(super) fn interrupts(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let cpus: Option<Vec<u32>> =
         text.at(at).split_whitespace().map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
-    let Some(cpus) = cpus.filter(|cpus| !cpus.is_empty()) else { return 0 };
+    let most = base::cpus::MOST_CPUS as usize;
+    let Some(cpus) = cpus.filter(|cpus| (1..=most).contains(&cpus.len())) else { return 0 };
     let mut end = at + 1;
     while let Some((name, rest)) = text.at(end).split_once(':') {
         if name.is_empty() || name.contains(char::is_whitespace) {
@@ -20,7 +22,11 @@ pub(super) fn interrupts(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
         if counts.is_empty() {
             break;
         }
-        if let Ok(number) = name.parse::<u32>() {
+        let left = pasted.counters_left.checked_sub(counts.len());
+        pasted.counters_left = left.unwrap_or(pasted.counters_left);
+        if left.is_none() {
+            pasted.leave_out("interrupts behind the counters beyond the first", budget::IRQ_COUNTERS);
+        } else if let Ok(number) = name.parse::<u32>() {
             let words: Vec<&str> = rest.split_whitespace().skip(counts.len()).collect();
             let counts: BTreeMap<u32, u64> = cpus.iter().copied().zip(counts).collect();
             let name = words.last().copied().unwrap_or_default().to_owned();
@@ -48,7 +54,7 @@ pub(super) fn mpstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
             let percent = column.and_then(|column| cells[column].replace(',', ".").parse::<f64>().ok());
             (percent.unwrap_or(0.0) / 100.0).clamp(0.0, 1.0)
         };
-        if let Ok(number) = cells[cpu].parse::<u32>() {
+        if let Some(number) = cells[cpu].parse::<u32>().ok().filter(|cpu| *cpu < base::cpus::MOST_CPUS) {
             let [irq, softirq, steal] = ["%irq", "%soft", "%steal"].map(|name| share(column(name)));
             let idle = (share(Some(idle)) + share(column("%iowait"))).min(1.0);
             let busy = (1.0 - idle - irq - softirq - steal).max(0.0);

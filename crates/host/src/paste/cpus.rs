@@ -6,6 +6,11 @@ use std::collections::BTreeMap;
 
 /// `# Node,Core,CPU` and the lines after it; the header tells the order of the columns.
 pub(super) fn parsable(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    // The comment above the header, as lscpu of util-linux 2.38 writes it.
+    if text.at(at).starts_with("# The following is the parsable format") {
+        let ends = |line: &str| line.ends_with("from zero.");
+        return (at..at + 4).find(|line| ends(text.at(*line))).map_or(0, |end| end - at + 1);
+    }
     let Some(header) = text.at(at).strip_prefix('#') else { return 0 };
     let names: Vec<String> = header.trim().split(',').map(|name| name.trim().to_lowercase()).collect();
     if names.len() < 2 || !names.iter().any(|name| name == "cpu") {
@@ -48,6 +53,12 @@ fn take(names: &[String], rows: &[Vec<&str>], place: &str, pasted: &mut Pasted) 
         ["cpu", "core", "socket", "node", "l1d:l1i:l2:l3", "online"].map(column);
     let number = |row: &[&str], column: Option<usize>| -> Option<u32> { row.get(column?)?.parse().ok() };
     let topology = &mut pasted.machine.topology;
+    // Of CPUs whose cores nobody told until now, numbers were made up.
+    if column("core").is_some() && std::mem::take(&mut topology.cores_unknown) {
+        topology.cpus.clear();
+    } else if column("core").is_none() && topology.cpus.is_empty() {
+        topology.cores_unknown = true;
+    }
     let (mut cores, mut last_caches): (BTreeMap<_, u32>, BTreeMap<u32, u32>) = (BTreeMap::new(), BTreeMap::new());
     for row in rows {
         let Some(number_of) = number(row, cpu) else { continue };

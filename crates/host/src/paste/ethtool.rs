@@ -3,20 +3,10 @@
 //! Formats: ethtool 6.1, netlink/coalesce.c, netlink/features.c, netlink/channels.c; older versions print the same words.
 
 use super::{Pasted, Text};
-use crate::machine::{Nic, NicKind};
 
 /// The heading of an output, and the device that it names.
 fn device<'a>(text: &Text<'a>, at: usize, heading: &str) -> Option<&'a str> {
     text.at(at).strip_prefix(heading)?.strip_suffix(':')
-}
-
-fn nic<'a>(pasted: &'a mut Pasted, name: &str) -> &'a mut Nic {
-    let nics = &mut pasted.machine.nics;
-    let index = nics.iter().position(|nic| nic.name == name).unwrap_or_else(|| {
-        nics.push(Nic { name: name.to_owned(), kind: NicKind::Other, ..Nic::default() });
-        nics.len() - 1
-    });
-    &mut nics[index]
 }
 
 /// `Coalesce parameters for eth0:`, then `Adaptive RX: on  TX: off` and `rx-usecs: 50`.
@@ -34,7 +24,7 @@ pub(super) fn coalescing(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
             let pair = [("adaptive-rx", words.next()), ("adaptive-tx", words.nth(1))];
             for (key, value) in pair {
                 if let Some(value) = value {
-                    nic(pasted, name).coalescing.insert(key.to_owned(), text.fact(value.to_owned(), end));
+                    pasted.nic(name).coalescing.insert(key.to_owned(), text.fact(value.to_owned(), end));
                 }
             }
         } else if let Some((key, value)) = line.split_once(':') {
@@ -43,7 +33,7 @@ pub(super) fn coalescing(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
                 break;
             }
             if value != "n/a" {
-                nic(pasted, name).coalescing.insert(key.to_owned(), text.fact(value.to_owned(), end));
+                pasted.nic(name).coalescing.insert(key.to_owned(), text.fact(value.to_owned(), end));
             }
         }
         end += 1;
@@ -61,7 +51,7 @@ pub(super) fn offloads(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
             Some("off") => false,
             _ => break,
         };
-        nic(pasted, name).offloads.insert(key.trim().to_owned(), text.fact(on, end));
+        pasted.nic(name).offloads.insert(key.trim().to_owned(), text.fact(on, end));
         end += 1;
     }
     end - at
@@ -85,7 +75,7 @@ pub(super) fn channels(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
                 if let Ok(value) = value.trim().parse::<u32>() {
                     if present {
                         let most = most.get(&key).copied().unwrap_or(value);
-                        nic(pasted, name).channels.insert(key, (text.fact(value, end), most));
+                        pasted.nic(name).channels.insert(key, (text.fact(value, end), most));
                     } else {
                         most.insert(key, value);
                     }

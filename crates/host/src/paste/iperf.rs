@@ -4,6 +4,7 @@
 //! are taken, not those that were sent: iperf3(1), 3.12.
 
 use super::{Pasted, Text};
+use crate::budget;
 use crate::machine::Throughput;
 use serde_json::Value;
 
@@ -58,8 +59,19 @@ pub(super) fn json(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     if text.at(at) != "{" || !text.at(at + 1).starts_with("\"start\"") {
         return 0;
     }
-    let Some(end) = (at..text.lines.len()).find(|line| text.lines[*line].trim_end() == "}") else { return 0 };
-    let Ok(value) = serde_json::from_str::<Value>(&text.lines[at..=end].join("\n")) else { return 0 };
+    let Some(end) = text.find_end(at, "}", |line| line.trim_end() == "}") else { return 0 };
+    let value = text.lines[at..=end].join("\n");
+    if value.len() > budget::JSON_BYTES {
+        pasted.unread(format!("{}: {} bytes of JSON are not read", text.place(at), value.len()));
+        return end - at + 1;
+    }
+    let value = match serde_json::from_str::<Value>(&value) {
+        Ok(value) => value,
+        Err(error) => {
+            pasted.unread(format!("{}: no whole result of iperf3: {error}", text.place(at)));
+            return end - at + 1;
+        }
+    };
     let ended = &value["end"];
     let sum = [&ended["sum_received"], &ended["sum"]].into_iter().find(|sum| sum["bits_per_second"].is_number());
     if let Some(sum) = sum {

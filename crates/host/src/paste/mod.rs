@@ -1,7 +1,7 @@
 //! What do the commands say whose output people paste into tickets?
 //!
 //! In: texts, each a mix of prose, prompts and outputs, in any order. Out: one [`Machine`] with what was told, and how many
-//! lines of each text were understood. Recognized: `lscpu -p` and `-e`, `virsh vcpupin`, `emulatorpin`, `iothreadinfo`,
+//! lines of each text were understood. Recognized: `lscpu`, `lscpu -p` and `-e`, `virsh vcpupin`, `emulatorpin`, `iothreadinfo`,
 //! domain XML, `top`, `ps`, `pidstat -t`, `taskset -acp`, `/proc/interrupts` and `softirqs`, `mpstat -P ALL`, `numactl -H`,
 //! `lsvmbus -vv`, `ovs-appctl dpif-netdev/pmd-rxq-show`, `ovs-vsctl show`, `list`, `get`, `ethtool -c`, `-k`, `-l`, `iperf3`.
 //! ```text
@@ -13,6 +13,7 @@ mod counters;
 mod cpus;
 mod ethtool;
 mod iperf;
+mod lscpu;
 mod nodes;
 mod pins;
 mod processes;
@@ -22,8 +23,19 @@ mod threads;
 mod vmbus;
 mod xml;
 
+use crate::budget;
 use crate::machine::ovsdb::Tables;
-use crate::machine::{Domain, Fact, Machine};
+use crate::machine::{Domain, Fact, Machine, Nic, NicKind};
+use base::number::many;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+
+/// How many of the lines that no block took are shown.
+const SHOWN_LINES: usize = 3;
+
+/// How much of such a line is shown.
+const SHOWN_LETTERS: usize = 60;
 
 /// What was gathered so far.
 pub(crate) struct Pasted {
@@ -32,12 +44,99 @@ pub(crate) struct Pasted {
     domain: String,
     /// Rows of Open vSwitch's tables.
     ovs: Tables,
+    /// Where domains and network devices stand in the machine's lists, by their names.
+    domains: HashMap<String, usize>,
+    nics: HashMap<String, usize>,
+    /// Whether a header of `ps` or `pidstat` stood before in this text.
+    met_header: bool,
+    /// Rows of screens and counters of interrupts that may still be taken.
+    rows_left: usize,
+    counters_left: usize,
+    /// What was left out, by its kind: how often, of what, and the bound.
+    left_out: BTreeMap<&'static str, (u64, usize)>,
 }
 
 /// The lines of one text.
 pub(crate) struct Text<'a> {
     file: &'a str,
     lines: Vec<&'a str>,
+    /// Texts that no line holds from a line on, so that nobody looks for them twice.
+    ends: RefCell<HashMap<String, usize>>,
+}
+
+impl Pasted {
+    fn new(domains: Vec<Domain>) -> Self {
+        let names = domains.iter().enumerate().map(|(index, domain)| (domain.name.clone(), index)).collect();
+        Self {
+            machine: Machine { domains, ..Machine::default() },
+            domain: String::new(),
+            ovs: Tables::default(),
+            domains: names,
+            nics: HashMap::new(),
+            met_header: false,
+            rows_left: budget::SCREEN_ROWS,
+            counters_left: budget::IRQ_COUNTERS,
+            left_out: BTreeMap::new(),
+        }
+    }
+
+    /// The domain of that name, made if it is not there yet; `None` if there are too many.
+    fn domain(&mut self, name: &str) -> Option<&mut Domain> {
+        let index = match self.domains.get(name) {
+            Some(index) => *index,
+            None if self.domains.len() < budget::DOMAINS => {
+                self.machine.domains.push(Domain { name: name.to_owned(), ..Domain::default() });
+                self.domains.insert(name.to_owned(), self.machine.domains.len() - 1);
+                self.machine.domains.len() - 1
+            }
+            None => {
+                self.leave_out("facts of domains beyond the first", budget::DOMAINS);
+                return None;
+            }
+        };
+        self.machine.domains.get_mut(index)
+    }
+
+    /// The domain that the last command named.
+    fn named(&mut self) -> Option<&mut Domain> {
+        let name = self.domain.clone();
+        self.domain(&name)
+    }
+
+    /// The network device of that name, made if it is not there yet.
+    fn nic(&mut self, name: &str) -> &mut Nic {
+        let nics = &mut self.machine.nics;
+        let index = *self.nics.entry(name.to_owned()).or_insert_with(|| {
+            nics.push(Nic { name: name.to_owned(), kind: NicKind::Other, ..Nic::default() });
+            nics.len() - 1
+        });
+        &mut nics[index]
+    }
+
+    /// Counts what a bound left out.
+    fn leave_out(&mut self, what: &'static str, most: usize) {
+        let count = &mut self.left_out.entry(what).or_insert((0, most)).0;
+        *count = count.saturating_add(1);
+    }
+
+    /// Counts a row of a screen; false if there have been too many.
+    fn may_take_row(&mut self) -> bool {
+        let left = self.rows_left.checked_sub(1);
+        self.rows_left = left.unwrap_or(0);
+        if left.is_none() {
+            self.leave_out("rows of screens beyond the first", budget::SCREEN_ROWS);
+        }
+        left.is_some()
+    }
+
+    /// Notes what could not be read, as long as people might read that.
+    fn unread(&mut self, sentence: String) {
+        if self.machine.unread.len() < budget::UNREAD_SENTENCES {
+            self.machine.unread.push(sentence);
+        } else {
+            self.leave_out("sentences about what was not read beyond the first", budget::UNREAD_SENTENCES);
+        }
+    }
 }
 
 impl<'a> Text<'a> {
@@ -49,6 +148,19 @@ impl<'a> Text<'a> {
     /// Where a line stands, for people.
     fn place(&self, line: usize) -> String {
         format!("{}:{}", self.file, line + 1)
+    }
+
+    /// The first line from `line` on for which `ends` holds; `name` tells what is looked for. Where there is none, every
+    /// later search for it is told so at once.
+    fn find_end(&self, line: usize, name: &str, ends: impl Fn(&str) -> bool) -> Option<usize> {
+        if self.ends.borrow().get(name).is_some_and(|none_from| line >= *none_from) {
+            return None;
+        }
+        let found = (line..self.lines.len()).find(|line| ends(self.lines[*line]));
+        if found.is_none() {
+            self.ends.borrow_mut().insert(name.to_owned(), line);
+        }
+        found
     }
 
     /// A fact of a line.
@@ -64,6 +176,7 @@ type Block = fn(&Text<'_>, usize, &mut Pasted) -> usize;
 const BLOCKS: &[Block] = &[
     cpus::parsable,
     cpus::extended,
+    lscpu::summary,
     pins::vcpus,
     pins::emulator,
     pins::iothreads,
@@ -89,27 +202,98 @@ const BLOCKS: &[Block] = &[
 
 /// Reads texts, each with the name that its facts are quoted by.
 pub fn read(texts: &[(String, String)]) -> Machine {
-    read_of(Vec::new(), texts)
+    let (mut machine, strange) = of(Vec::new(), texts);
+    machine.strange = strange;
+    machine
 }
 
 /// Reads texts about a machine whose domains are known.
 pub(crate) fn read_of(domains: Vec<Domain>, texts: &[(String, String)]) -> Machine {
-    let machine = Machine { domains, ..Machine::default() };
-    let mut pasted = Pasted { machine, domain: String::new(), ovs: Tables::default() };
+    of(domains, texts).0
+}
+
+/// The machine, and of each text a sentence about the lines that no block took.
+fn of(domains: Vec<Domain>, texts: &[(String, String)]) -> (Machine, Vec<String>) {
+    let mut strange = Vec::new();
+    let mut pasted = Pasted::new(domains);
+    let mut bytes_left = budget::TEXT_BYTES;
     for (file, text) in texts {
-        let plain = without_entities(text);
-        let text = Text { file, lines: plain.lines().collect() };
-        let (mut line, mut understood) = (0, 0);
-        while line < text.lines.len() {
-            let taken = BLOCKS.iter().map(|block| block(&text, line, &mut pasted)).find(|taken| *taken > 0);
-            let end = text.lines.len().min(line + taken.unwrap_or(1));
-            understood += if taken.is_some() { written(&text.lines[line..end]) } else { 0 };
-            line = end;
+        let whole = text.len();
+        let text = &text[..text.floor_char_boundary(bytes_left.min(whole))];
+        bytes_left -= text.len();
+        if text.len() < whole {
+            let (read, most) = (text.len(), budget::TEXT_BYTES >> 20);
+            pasted.unread(format!("{file}: {read} of {whole} bytes were read; all texts together may have {most} MiB"));
         }
-        let (told, understood) = (written(&text.lines), understood as u64);
-        pasted.machine.sources.push((file.clone(), understood, told as u64 - understood));
+        strange.extend(take(file, &plain(text), &mut pasted));
     }
-    threads::finish(pasted)
+    for (what, (count, most)) in std::mem::take(&mut pasted.left_out) {
+        pasted.machine.unread.push(format!("{what} {most} were not read: {count}"));
+    }
+    (threads::finish(pasted), strange)
+}
+
+/// Takes all blocks of one text and notes how many of its lines that were; a sentence about the others, if there are any.
+fn take(file: &str, plain: &str, pasted: &mut Pasted) -> Option<String> {
+    let mut lines: Vec<&str> = plain.lines().take(budget::LINES).collect();
+    let beyond = plain.lines().skip(budget::LINES).count();
+    if beyond > 0 {
+        pasted.unread(format!("{file}: lines after the first {} were not read: {beyond}", budget::LINES));
+    }
+    let (is_written, mut too_long) = (|line: &&str| !line.trim().is_empty(), 0);
+    for line in lines.iter_mut().filter(|line| line.len() > budget::LINE_BYTES && is_written(line)) {
+        (*line, too_long) = ("", too_long + 1);
+    }
+    if too_long > 0 {
+        pasted.unread(format!("{file}: lines of more than {} bytes were not read: {too_long}", budget::LINE_BYTES));
+    }
+    // Marks alone say nothing, and nothing of them is lost.
+    let mut understood = unquote(&mut lines);
+    let told = written(&lines) + understood + too_long + beyond;
+    let text = Text { file, lines, ends: RefCell::default() };
+    pasted.met_header = false;
+    let (mut line, mut strange) = (0, Vec::new());
+    while line < text.lines.len() {
+        let taken = BLOCKS.iter().map(|block| block(&text, line, pasted)).find(|taken| *taken > 0);
+        let end = text.lines.len().min(line + taken.unwrap_or(1));
+        if taken.is_some() {
+            understood += written(&text.lines[line..end]);
+        } else if !text.at(line).is_empty() && strange.len() < SHOWN_LINES {
+            strange.push(line);
+        }
+        line = end;
+    }
+    let lost = (told - understood) as u64;
+    pasted.machine.sources.push((file.to_owned(), understood as u64, lost));
+    let shown: Vec<String> = strange.iter().map(|line| format!("`{}`", shown(text.at(*line)))).collect();
+    let first = text.place(*strange.first()?);
+    Some(format!("{first}: {} not understood, the first: {}", many(lost, "line"), shown.join(", ")))
+}
+
+/// The beginning of a line, as it is shown to people.
+fn shown(line: &str) -> String {
+    let plain: String = line.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    match plain.char_indices().nth(SHOWN_LETTERS) {
+        Some((end, _)) => format!("{}..", &plain[..end]),
+        None => plain,
+    }
+}
+
+/// Takes the marks of a mail that quotes them from lines: `> `, as often as it was answered. A single `>` may end an XML tag;
+/// it is a mark where a line beside it has one too. Returns how many lines held nothing but marks.
+fn unquote(lines: &mut [&str]) -> usize {
+    let marked = |line: &&str| line.trim_start().starts_with('>');
+    let (mut above, mut empty) = (false, 0);
+    for at in 0..lines.len() {
+        let line = lines[at];
+        let is_marked = marked(&line);
+        if is_marked && (above || line.trim_start().starts_with("> ") || lines.get(at + 1).is_some_and(marked)) {
+            lines[at] = line.trim_start_matches(|letter: char| letter == '>' || letter.is_whitespace());
+            empty += usize::from(lines[at].is_empty());
+        }
+        above = is_marked;
+    }
+    empty
 }
 
 /// How many lines are not blank.
@@ -118,10 +302,10 @@ fn written(lines: &[&str]) -> usize {
 }
 
 /// Text copied from a page's source has its angle brackets as entities; XML within is XML only without them.
-fn without_entities(text: &str) -> String {
+fn plain(text: &str) -> Cow<'_, str> {
     if text.contains("&lt;domain") || text.contains("&lt;interface") || text.contains("&lt;cputune") {
-        text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+        text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&").into()
     } else {
-        text.to_owned()
+        text.into()
     }
 }

@@ -1,6 +1,7 @@
 //! `numactl -H`: CPUs, memory and distances of nodes.
 
 use super::{Pasted, Text};
+use crate::budget;
 use crate::machine::Cpu;
 
 /// `available: 2 nodes (0-1)` and what follows.
@@ -12,7 +13,8 @@ pub(super) fn numactl(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
     let mut end = at + 1;
     while let Some((about, rest)) = text.at(end).strip_prefix("node ").and_then(|line| line.split_once(':')) {
         let mut words = about.split_whitespace();
-        let Some(Ok(node)) = words.next().map(str::parse::<u32>) else { break };
+        let node = words.next().and_then(|node| node.parse::<u32>().ok());
+        let Some(node) = node.filter(|node| *node < budget::NODES) else { break };
         let megabytes = || rest.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1 << 20);
         match words.next() {
             Some("cpus") => {
@@ -36,13 +38,15 @@ pub(super) fn numactl(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
         let columns: Vec<u32> = text.at(end + 1).split_whitespace().filter_map(|word| word.parse().ok()).collect();
         end += 2;
         while let Some((node, row)) = text.at(end).split_once(':') {
-            let Ok(node) = node.trim().parse::<u32>() else { break };
+            let node = node.trim().parse::<u32>().ok();
+            let Some(node) = node.filter(|node| *node < budget::NODES) else { break };
             let row = row.split_whitespace().filter_map(|word| word.parse().ok());
             machine.nodes.entry(node).or_default().distances = columns.iter().copied().zip(row).collect();
             end += 1;
         }
     }
     if machine.topology.place.is_empty() {
+        machine.topology.cores_unknown = !machine.topology.cpus.is_empty();
         machine.topology.place = text.place(at);
     }
     end - at

@@ -39,7 +39,7 @@ pub(super) fn vcpus(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     if taken == 0 {
         return 0;
     }
-    let domain = pasted.machine.domain_mut(&pasted.domain);
+    let Some(domain) = pasted.named() else { return taken };
     for (line, name, set) in rows {
         if let Ok(vcpu) = name.parse::<u32>()
             && vcpu < base::cpus::MOST_CPUS
@@ -56,7 +56,7 @@ pub(super) fn emulator(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     if taken == 0 {
         return 0;
     }
-    let domain = pasted.machine.domain_mut(&pasted.domain);
+    let Some(domain) = pasted.named() else { return taken };
     domain.emulator_pins.extend(rows.into_iter().filter(|row| row.1 == "*").map(|(line, _, set)| text.fact(set, line)));
     taken
 }
@@ -67,7 +67,7 @@ pub(super) fn iothreads(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usiz
     if taken == 0 {
         return 0;
     }
-    let domain = pasted.machine.domain_mut(&pasted.domain);
+    let Some(domain) = pasted.named() else { return taken };
     for (line, name, set) in rows {
         if let Ok(thread) = name.parse() {
             domain.iothread_pins.insert(thread, text.fact(set, line));
@@ -108,7 +108,7 @@ pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
     match words.find(|word| !word.starts_with('-')) {
         Some(domain) => {
             pasted.domain = domain.trim_matches(['\'', '"']).to_owned();
-            pasted.machine.domain_mut(&pasted.domain);
+            pasted.named();
             1
         }
         None => 0,

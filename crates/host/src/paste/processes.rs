@@ -49,8 +49,9 @@ impl Columns {
 pub(super) fn rows(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let Some(columns) = Columns::of(text.at(at)) else { return 0 };
     let is_pidstat = columns.wait.is_some() || text.at(at).ends_with("Command");
-    let later = |line: &usize| Columns::of(text.at(*line)).is_some();
-    let average = !is_pidstat || !((0..at).any(|line| later(&line)) || text.at(at).starts_with("Average"));
+    // Of pidstat the first report is an average since each thread began.
+    let is_later = std::mem::replace(&mut pasted.met_header, true);
+    let average = !is_pidstat || !(is_later || text.at(at).starts_with("Average"));
     let mut screen = Screen { place: text.place(at), rows: Vec::new() };
     let (mut end, mut process) = (at + 1, None);
     while end < text.lines.len() {
@@ -61,13 +62,17 @@ pub(super) fn rows(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         let id = |column: Option<usize>| cells.get(column?)?.parse::<i32>().ok();
         // A row of a thread may leave out its process, a row of a process has no thread.
         process = id(Some(columns.process)).or(process);
+        end += 1;
+        if !pasted.may_take_row() {
+            continue;
+        }
         if let Some(tid) = id(columns.thread).or(id(Some(columns.process))) {
             let share = |column: Option<usize>| {
                 let percent: f64 = cells.get(column?)?.replace(',', ".").parse().ok()?;
                 (0.0..1e6).contains(&percent).then_some(percent / 100.0)
             };
             screen.rows.push(TopRow {
-                place: text.place(end),
+                place: text.place(end - 1),
                 pid: tid,
                 process: process.filter(|_| columns.thread.is_some()),
                 state: columns.state.and_then(|column| cells[column].chars().next()).unwrap_or('?'),
@@ -79,9 +84,8 @@ pub(super) fn rows(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
                 last_cpu: columns.processor.and_then(|column| cells[column].parse().ok()),
             });
         }
-        end += 1;
     }
-    if screen.rows.is_empty() {
+    if end == at + 1 {
         return 0;
     }
     pasted.machine.screens.push(screen);

@@ -20,8 +20,12 @@ pub(super) fn top(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         let behind = processor.filter(|column| *column > command);
         let last = behind.and_then(|_| cells.get(command + 1..)?.last()?.parse().ok());
         let until = cells.len() - usize::from(last.is_some());
+        end += 1;
+        if !pasted.may_take_row() {
+            continue;
+        }
         screen.rows.push(TopRow {
-            place: text.place(end),
+            place: text.place(end - 1),
             pid,
             process: None,
             state: state.and_then(|column| cells.get(column)?.chars().next()).unwrap_or('?'),
@@ -35,9 +39,8 @@ pub(super) fn top(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
                 None => processor.and_then(|column| cells.get(column)?.parse().ok()),
             },
         });
-        end += 1;
     }
-    if screen.rows.is_empty() {
+    if end == at + 1 {
         return 0;
     }
     pasted.machine.screens.push(screen);

@@ -3,6 +3,7 @@
 //! Formats: ovs-vsctl(8); lib/dpif-netdev.c, Open vSwitch 2.9 (without `(enabled)`) to 3.6 (with overhead and the span).
 
 use super::{Pasted, Text};
+use crate::budget;
 use crate::machine::ovsdb::{Row, printed};
 use crate::machine::{Bridge, Pmd, PmdQueue, SwitchPort};
 
@@ -120,7 +121,11 @@ pub(super) fn show(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     }
     let bridges = &mut pasted.machine.switch.bridges;
     bridges.retain(|known| known.name != bridge.name);
-    bridges.push(bridge);
+    if bridges.len() < budget::BRIDGES {
+        bridges.push(bridge);
+    } else {
+        pasted.leave_out("bridges beyond the first", budget::BRIDGES);
+    }
     end - at
 }
 

@@ -5,8 +5,9 @@
 //! name, by the CPUs that they ran on (QEMU makes vCPU threads in a row, so that their ids follow each other).
 
 use super::Pasted;
+use crate::budget;
 use crate::machine::{Domain, Fact, Machine, Role, Thread, TopRow, role_of, vm_named_in};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A share above this is a process with its threads added up: a thread has one CPU, and `top` rounds.
 const MOST_OF_A_THREAD: f64 = 1.05;
@@ -21,28 +22,67 @@ pub(super) fn finish(pasted: Pasted) -> Machine {
     let told: Vec<Thread> = std::mem::take(&mut machine.threads);
     let rows: Vec<TopRow> = machine.screens.iter().flat_map(|screen| screen.rows.iter().cloned()).collect();
     let domains = machine.domains.clone();
+    let by_vm = by_vm(&rows, &vms, &domains);
+    let mut left = budget::DOMAIN_THREADS;
     for domain in &domains {
-        let of_this = |row: &&TopRow| {
-            vm_of(row, &vms).map_or(domains.len() == 1 && row.process.is_none(), |vm| vm == domain.name)
-        };
-        let rows: Vec<&TopRow> = rows.iter().filter(of_this).collect();
-        machine.threads.extend(of_domain(domain, &rows));
-    }
-    for row in rows.iter().filter(|row| matches!(role_of(program(&row.command)), Some((Role::Pmd, _)))) {
-        if machine.threads.iter().all(|thread| thread.tid != Some(row.pid)) {
-            let mut thread = Thread::new(Role::Pmd, program(&row.command));
-            (thread.pid, thread.tid) = (row.process, Some(row.pid));
-            seen(&mut thread, &rows.iter().filter(|other| other.pid == row.pid).collect::<Vec<_>>());
-            machine.threads.push(thread);
+        let rows = by_vm.get(domain.name.as_str()).map_or(&[][..], Vec::as_slice);
+        let threads = of_domain(domain, rows);
+        if threads.len() > left {
+            let most = budget::DOMAIN_THREADS;
+            machine
+                .unread
+                .push(format!("threads of domains beyond the first {most} were not read, those of {}", domain.name));
+            break;
         }
+        left -= threads.len();
+        machine.threads.extend(threads);
+    }
+    let mut known: HashMap<i32, usize> =
+        machine.threads.iter().enumerate().rev().filter_map(|(index, thread)| Some((thread.tid?, index))).collect();
+    let mut polling: BTreeMap<i32, Vec<&TopRow>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| matches!(role_of(program(&row.command)), Some((Role::Pmd, _)))) {
+        polling.entry(row.pid).or_default().push(row);
+    }
+    for (tid, rows) in polling.into_iter().filter(|(tid, _)| !known.contains_key(tid)).collect::<Vec<_>>() {
+        let mut thread = Thread::new(Role::Pmd, program(&rows[0].command));
+        (thread.pid, thread.tid) = (rows[0].process, Some(tid));
+        seen(&mut thread, &rows);
+        known.insert(tid, machine.threads.len());
+        machine.threads.push(thread);
     }
     for thread in told {
-        match machine.threads.iter_mut().find(|known| known.tid == thread.tid) {
-            Some(known) => known.affinity = thread.affinity,
-            None => machine.threads.push(thread),
+        let Some(tid) = thread.tid else { continue };
+        match known.get(&tid) {
+            Some(index) => machine.threads[*index].affinity = thread.affinity,
+            None => {
+                known.insert(tid, machine.threads.len());
+                machine.threads.push(thread);
+            }
         }
     }
     machine
+}
+
+/// Rows of screens by the VM that they are of. With one domain only, rows that name no process are its.
+fn by_vm<'a>(
+    rows: &'a [TopRow],
+    vms: &BTreeMap<i32, String>,
+    domains: &'a [Domain],
+) -> HashMap<&'a str, Vec<&'a TopRow>> {
+    let names: HashMap<&str, &str> =
+        domains.iter().map(|domain| (domain.name.as_str(), domain.name.as_str())).collect();
+    let mut by_vm: HashMap<&str, Vec<&TopRow>> = HashMap::new();
+    for row in rows {
+        let name = match (vm_of(row, vms), domains) {
+            (Some(vm), _) => names.get(vm.as_str()).copied(),
+            (None, [only]) if row.process.is_none() => Some(only.name.as_str()),
+            (None, _) => None,
+        };
+        if let Some(name) = name {
+            by_vm.entry(name).or_default().push(row);
+        }
+    }
+    by_vm
 }
 
 /// The VM that a row is of: by the name in its command, by the process that it is of or that its name points to.
@@ -63,6 +103,7 @@ fn name_domains(machine: &mut Machine) -> BTreeMap<i32, String> {
     let is_vcpu = |row: &&TopRow| matches!(role_of(program(&row.command)), Some((Role::Vcpu(_), _)));
     let mut nameless: Vec<i32> = rows().filter(is_vcpu).filter_map(|row| row.process).collect();
     nameless.retain(|process| !vms.contains_key(process));
+    nameless.sort_unstable();
     nameless.dedup();
     names.sort();
     names.dedup();
@@ -76,6 +117,11 @@ fn name_domains(machine: &mut Machine) -> BTreeMap<i32, String> {
     names.extend(vms.values().cloned());
     names.sort();
     names.dedup();
+    if names.len() > budget::DOMAINS {
+        let (count, most) = (names.len(), budget::DOMAINS);
+        machine.unread.push(format!("{count} VMs were told of; those after the first {most} were not read"));
+        names.truncate(most);
+    }
     names.iter().for_each(|name| {
         machine.domain_mut(name);
     });
@@ -177,7 +223,7 @@ fn vcpu_ids(domain: &Domain, by_id: &BTreeMap<i32, Vec<&TopRow>>, owner: Option<
             vcpu.and_then(|vcpu| domain.vcpu_pin(vcpu)).is_some_and(|pin| pin.value.contains(*cpu))
         })
     };
-    let bases: Vec<i32> = (0..count as i32).map(|before| lowest - before).filter(|base| fits(*base)).collect();
+    let bases: Vec<i32> = (0..count as i32).map(|before| lowest - before).filter(|base| fits(*base)).take(2).collect();
     if let [base] = bases[..] {
         ids.extend(nameless.iter().map(|(tid, _)| ((tid - base) as u32, (*tid, true))));
     }

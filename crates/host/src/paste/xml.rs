@@ -28,8 +28,8 @@ pub(super) fn elements(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     }
     let closing = format!("</{name}>");
     let alone = text.at(at).ends_with("/>") && !text.at(at).contains(&closing);
-    let Some(end) = (at..text.lines.len()).find(|line| alone || text.at(*line).contains(&closing)) else {
-        pasted.machine.unread.push(format!("{}: <{name}> has no end, so it was not read", text.place(at)));
+    let Some(end) = text.find_end(at, &closing, |line| alone || line.contains(&closing)) else {
+        pasted.unread(format!("{}: <{name}> has no end, so it was not read", text.place(at)));
         return 1;
     };
     let xml = text.lines[at..=end].join("\n");
@@ -38,9 +38,11 @@ pub(super) fn elements(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
             if told.whole.is_some() {
                 pasted.domain.clone_from(&told.name);
             }
-            pasted.machine.domain_mut(&told.name.clone()).add(told);
+            if let Some(domain) = pasted.domain(&told.name.clone()) {
+                domain.add(told);
+            }
         }),
-        Err(error) => pasted.machine.unread.push(error),
+        Err(error) => pasted.unread(error),
     }
     end - at + 1
 }

@@ -90,7 +90,7 @@ pub const FILES: &[Wanted] = &[
     copy("sys/bus/event_source/devices/*/{type,cpumask}", "counters of the processor; none in a guest without a PMU"),
     // Memory.
     copy("sys/devices/system/node/{online,possible,has_cpu,has_memory,has_normal_memory}", "NUMA nodes"),
-    copy("sys/devices/system/node/node*/{cpulist,distance,meminfo}", "CPUs, distances and memory of each node"),
+    copy("sys/devices/system/node/node*/{cpulist,cpumap,distance,meminfo}", "CPUs, distances and memory of each node"),
     copy("sys/devices/system/node/node*/hugepages/hugepages-*/*", "huge pages of each node"),
     // Interrupts.
     copy("proc/irq/{default_smp_affinity,*/{smp_affinity_list,effective_affinity_list,affinity_hint,node,spurious}}", "CPUs asked for, CPUs granted"),

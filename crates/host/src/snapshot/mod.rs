@@ -26,15 +26,12 @@ pub use pattern::is_gone;
 pub use records::{LINKS_FILE, TIMES_FILE, Times, UNREADABLE_FILE};
 pub use trees::{is_tree, trees_in};
 
-use crate::Error;
+use crate::{Error, budget};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-
-/// More of a file is not read: the largest that a snapshot takes is `kallsyms`, of some 20 MB.
-pub const MOST_BYTES: u64 = 64 << 20;
 
 /// A machine's files at one moment.
 #[derive(Debug, Clone)]
@@ -79,7 +76,7 @@ impl Snapshot {
 
     /// What became of the file at `path`, such as `proc/stat`.
     pub fn content(&self, path: &str) -> Content {
-        match self.bytes(path, MOST_BYTES) {
+        match self.bytes(path, budget::FILE_BYTES) {
             Ok(bytes) => Content::Text(String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) if is_gone(&error) => match self.unreadable.get(path) {
                 Some(reason) => Content::Unreadable(reason.clone()),
@@ -99,7 +96,9 @@ impl Snapshot {
 
     /// The text of a file of one line, without blanks around it.
     pub fn line(&self, path: &str) -> Option<String> {
-        Some(self.read(path)?.trim().to_owned())
+        let bytes = self.bytes(path, budget::LINE_FILE_BYTES).ok()?;
+        // Some tools that copy trees end a file with zero bytes.
+        Some(String::from_utf8_lossy(&bytes).trim_end_matches('\0').trim().to_owned())
     }
 
     /// The names in a directory, `cpu2` before `cpu10`; none if it is not there.

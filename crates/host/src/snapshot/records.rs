@@ -2,7 +2,7 @@
 //!
 //! A snapshot that lacks these files (a report of another tool, `/` itself) knows no times and takes links as they are.
 
-use super::MOST_BYTES;
+use crate::budget::JSON_BYTES;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -43,6 +43,6 @@ pub(super) fn unreadable(root: &Path) -> BTreeMap<String, String> {
 
 fn text(root: &Path, name: &str) -> Option<String> {
     let mut text = String::new();
-    File::open(root.join(name)).ok()?.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+    File::open(root.join(name)).ok()?.take(JSON_BYTES as u64).read_to_string(&mut text).ok()?;
     Some(text)
 }

@@ -32,11 +32,12 @@ pub use commands::Tools;
 use crate::Error;
 use crate::program::Program;
 use host::Snapshot;
+use host::budget::FILE_BYTES;
 use host::cpuid::CPUID_FILE;
 use host::kernel_log::LOG_FILE;
 use host::snapshot::{
-    COMMANDS, DOMAINS, FILES, How, LINKS, LINKS_FILE, MOST_BYTES, OTHERS, OUTPUTS, TIMES_FILE, Times, UNREADABLE_FILE,
-    Wanted, is_gone,
+    COMMANDS, DOMAINS, FILES, How, LINKS, LINKS_FILE, OTHERS, OUTPUTS, TIMES_FILE, Times, UNREADABLE_FILE, Wanted,
+    is_gone,
 };
 use host::timing::TIMING_FILE;
 use std::collections::{BTreeMap, BTreeSet};
@@ -200,7 +201,7 @@ impl<'a> Copy<'a> {
 
     fn file(&mut self, path: &str, how: How) -> Result<(), Error> {
         let at_ns = (self.now)();
-        let mut bytes = match self.from.bytes(path, MOST_BYTES) {
+        let mut bytes = match self.from.bytes(path, FILE_BYTES) {
             Ok(bytes) => bytes,
             Err(error) => {
                 if !is_gone(&error) && self.is_meant_to_be_read(path) {
@@ -209,8 +210,8 @@ impl<'a> Copy<'a> {
                 return Ok(());
             }
         };
-        if bytes.len() as u64 == MOST_BYTES {
-            self.unreadable.insert(path.to_owned(), format!("cut after {MOST_BYTES} bytes"));
+        if bytes.len() as u64 == FILE_BYTES {
+            self.unreadable.insert(path.to_owned(), format!("cut after {FILE_BYTES} bytes"));
         }
         if how == How::Redact {
             let text = String::from_utf8_lossy(&bytes);
@@ -289,7 +290,7 @@ impl<'a> Copy<'a> {
             taken.extend(found.map(|path| (path, redact)));
         }
         for (path, redact) in taken {
-            if let Ok(bytes) = self.from.bytes(&path, MOST_BYTES) {
+            if let Ok(bytes) = self.from.bytes(&path, FILE_BYTES) {
                 self.write(&path, redact(&String::from_utf8_lossy(&bytes)).as_bytes())?;
             }
         }

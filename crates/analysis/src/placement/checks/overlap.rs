@@ -80,7 +80,11 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
         "times the throughput in one published case; the size here is unknown, its direction is up",
     );
     let Some(plan) = model.proposal.helpers_only() else {
-        let none = "kvmscope check   # no placement that was tried is better: fewer vCPUs, fewer queues, or more CPUs";
+        let none = if model.proposal.plans.is_empty() {
+            "kvmscope check   # no topology: no placement was computed; paste lscpu -e"
+        } else {
+            "kvmscope check   # no placement that was tried is better: fewer vCPUs, fewer queues, or more CPUs"
+        };
         hit.fix.push(none.into());
         return Some(hit);
     };

@@ -32,8 +32,11 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// Placements for all of a machine; none where CPUs or threads were not told.
+    /// Placements for all of a machine; none where CPUs, their cores or threads were not told.
     pub fn of(machine: &Machine, wishes: &Wishes) -> Self {
+        if machine.topology.cores_unknown {
+            return Self::default();
+        }
         let (task, subjects) = units::units(machine, wishes);
         let plans = plans(&task);
         Self { task, subjects, plans }

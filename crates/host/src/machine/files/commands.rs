@@ -5,12 +5,23 @@
 use super::statuses;
 use crate::machine::{Machine, Nic, Topology};
 use crate::snapshot::OUTPUTS;
-use crate::{Snapshot, paste};
+use crate::{Snapshot, budget, paste};
+use std::collections::{HashMap, HashSet};
 
 /// Reads all of them; `machine` knows its domains already, of which those that run have threads.
 pub(super) fn told(snapshot: &Snapshot, machine: &Machine) -> Machine {
     let paths = OUTPUTS.iter().flat_map(|pattern| snapshot.find(pattern));
-    let texts: Vec<(String, String)> = paths.filter_map(|path| Some((path.clone(), snapshot.read(&path)?))).collect();
+    // One byte more than is read of all, so that what is left out is noted.
+    let mut bytes_left = budget::TEXT_BYTES + 1;
+    let mut texts: Vec<(String, String)> = Vec::new();
+    for path in paths {
+        let Some(text) = snapshot.read(&path) else { continue };
+        bytes_left = bytes_left.saturating_sub(text.len());
+        texts.push((path, text));
+        if bytes_left == 0 {
+            break;
+        }
+    }
     let running = machine.domains.iter().filter(|domain| domain.id.is_some() || domain.pid.is_some());
     paste::read_of(running.cloned().collect(), &texts)
 }
@@ -24,9 +35,12 @@ pub(super) fn add(snapshot: &Snapshot, machine: &mut Machine, told: Machine) {
     for (number, node) in told.nodes {
         machine.nodes.entry(number).or_insert(node);
     }
+    let known: HashMap<String, usize> =
+        machine.nics.iter().enumerate().rev().map(|(index, nic)| (nic.name.clone(), index)).collect();
     for nic in told.nics {
-        match machine.nics.iter_mut().find(|known| known.name == nic.name) {
-            Some(known) => {
+        match known.get(&nic.name) {
+            Some(index) => {
+                let known = &mut machine.nics[*index];
                 let Nic { coalescing, offloads, channels, .. } = nic;
                 (known.coalescing, known.offloads, known.channels) = (coalescing, offloads, channels);
             }
@@ -36,7 +50,8 @@ pub(super) fn add(snapshot: &Snapshot, machine: &mut Machine, told: Machine) {
     machine.switch.add(told.switch);
     machine.unread.extend(told.unread);
     if machine.threads.iter().all(|thread| thread.vm.is_none()) {
-        machine.threads.retain(|thread| told.threads.iter().all(|other| other.tid != thread.tid));
+        let named: HashSet<Option<i32>> = told.threads.iter().map(|thread| thread.tid).collect();
+        machine.threads.retain(|thread| !named.contains(&thread.tid));
         machine.threads.extend(told.threads);
         machine.domains = told.domains;
         statuses::masks(snapshot, machine);

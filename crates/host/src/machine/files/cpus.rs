@@ -18,6 +18,11 @@ fn set(snapshot: &Snapshot, path: &str) -> Option<CpuSet> {
     CpuSet::parse(&snapshot.line(path)?)
 }
 
+/// A set by its list, else by its mask: trees that some tools copied have masks alone.
+fn list_or_mask(snapshot: &Snapshot, list: &str, mask: &str) -> Option<CpuSet> {
+    set(snapshot, list).or_else(|| CpuSet::parse_mask(&snapshot.line(mask)?))
+}
+
 /// A set of CPUs on the kernel's command line: `isolcpus=managed_irq,domain,2-7`, flags before the list
 /// (Documentation/admin-guide/kernel-parameters.txt, Linux 6.12). Must-gathers have the line in a file of their own.
 fn booted(snapshot: &Snapshot, option: &str) -> Option<CpuSet> {
@@ -31,14 +36,19 @@ fn booted(snapshot: &Snapshot, option: &str) -> Option<CpuSet> {
 pub(super) fn topology(snapshot: &Snapshot) -> Topology {
     let mut nodes: BTreeMap<u32, u32> = BTreeMap::new();
     for node in numbered(snapshot, NODES, "node") {
-        let cpus = set(snapshot, &format!("{NODES}/node{node}/cpulist")).unwrap_or_default();
+        let cpus =
+            list_or_mask(snapshot, &format!("{NODES}/node{node}/cpulist"), &format!("{NODES}/node{node}/cpumap"));
+        let cpus = cpus.unwrap_or_default();
         nodes.extend(cpus.iter().map(|cpu| (cpu, node)));
     }
     let mut topology = Topology { place: format!("{CPUS}/cpu*/topology"), ..Topology::default() };
     let mut cores: BTreeMap<u32, u32> = BTreeMap::new();
     for cpu in numbered(snapshot, CPUS, "cpu") {
         let of = |file: &str| format!("{CPUS}/cpu{cpu}/topology/{file}");
-        let siblings = set(snapshot, &of("thread_siblings_list")).or_else(|| set(snapshot, &of("core_cpus_list")));
+        let of_core =
+            |list: &str, mask: &str| list_or_mask(snapshot, &of(list), &of(mask)).filter(|set| !set.is_empty());
+        let siblings =
+            of_core("thread_siblings_list", "thread_siblings").or_else(|| of_core("core_cpus_list", "core_cpus"));
         let Some(siblings) = siblings else { continue }; // an offline CPU has no topology
         let lowest = siblings.first().unwrap_or(cpu);
         let next = cores.len() as u32;
@@ -65,7 +75,7 @@ fn last_cache(snapshot: &Snapshot, cpu: u32) -> Option<u32> {
     let level =
         |index: &u32| snapshot.line(&of(index, "level")).and_then(|level| level.parse::<u32>().ok()).unwrap_or(0);
     let highest = numbered(snapshot, &caches, "index").into_iter().max_by_key(level)?;
-    set(snapshot, &of(&highest, "shared_cpu_list"))?.first()
+    list_or_mask(snapshot, &of(&highest, "shared_cpu_list"), &of(&highest, "shared_cpu_map"))?.first()
 }
 
 /// Memory, distances and huge pages of nodes.

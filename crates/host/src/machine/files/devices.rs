@@ -8,7 +8,7 @@ use super::Samples;
 use crate::machine::{Fact, Irq, Machine, Nic, NicKind, Steering};
 use crate::{Snapshot, paste};
 use base::CpuSet;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Network devices but the loopback. A `numa_node` of -1 is unknown, not node 0.
 pub(super) fn nics(samples: &Samples<'_>) -> Vec<Nic> {
@@ -121,7 +121,10 @@ fn steering(snapshot: &Snapshot, queues: &str, way: &str, file: &str) -> (u32, V
 pub(super) fn irqs(samples: &Samples<'_>) -> Vec<Irq> {
     const FILE: &str = "proc/interrupts";
     let read = |text: String| paste::read(&[(FILE.to_owned(), text)]).irqs;
-    let before = samples.both(FILE).map(|(first, _, span)| (read(first), span as f64 / 1e9));
+    let before = samples.both(FILE).map(|(first, _, span)| {
+        let by_number = read(first).into_iter().rev().map(|irq| (irq.number, irq));
+        (by_number.collect::<BTreeMap<u32, Irq>>(), span as f64 / 1e9)
+    });
     let mut irqs = samples.last.read(FILE).map(read).unwrap_or_default();
     irqs.retain(|irq| irq.counts.values().any(|count| *count > 0));
     for irq in &mut irqs {
@@ -131,7 +134,7 @@ pub(super) fn irqs(samples: &Samples<'_>) -> Vec<Irq> {
         irq.effective = set("effective_affinity_list");
         irq.node = samples.last.line(&of("node")).and_then(|node| node.parse().ok());
         if let Some((before, span_s)) = &before
-            && let Some(old) = before.iter().find(|old| old.number == irq.number)
+            && let Some(old) = before.get(&irq.number)
         {
             let rate = |(cpu, count): (&u32, &u64)| {
                 let came = count.saturating_sub(old.counts.get(cpu).copied().unwrap_or(0));

@@ -8,11 +8,11 @@
 //! Sources: openshift/must-gather, collection-scripts/gather_ppc_single_node; openshift-kni/debug-tools, pkg/knit/cmd
 //! (cpuaff, irqaff); Kubernetes' pod resources API, v1. In KubeVirt a VM's QEMU runs in container `compute` of its pod.
 
-use crate::Snapshot;
 use crate::machine::{Domain, Fact, Irq, Machine, Role, Thread, role_of};
+use crate::{Snapshot, budget};
 use base::CpuSet;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const THREADS: &str = "cpu_affinities.json";
 const IRQS: &str = "irq_affinities.json";
@@ -23,7 +23,7 @@ pub(super) fn add(snapshot: &Snapshot, machine: &mut Machine) {
     if machine.threads.is_empty() {
         threads(snapshot, machine);
     }
-    let known: Vec<u32> = machine.irqs.iter().map(|irq| irq.number).collect();
+    let known: BTreeSet<u32> = machine.irqs.iter().map(|irq| irq.number).collect();
     for row in rows(snapshot, IRQS, machine) {
         let number = row["irq"].as_u64().and_then(|number| u32::try_from(number).ok());
         let Some(number) = number.filter(|number| !known.contains(number)) else { continue };
@@ -41,13 +41,18 @@ pub(super) fn add(snapshot: &Snapshot, machine: &mut Machine) {
 }
 
 fn rows(snapshot: &Snapshot, path: &str, machine: &mut Machine) -> Vec<Value> {
-    match snapshot.read(path).map(|text| serde_json::from_str(&text)) {
-        Some(Ok(Value::Array(rows))) => rows,
-        Some(_) => {
+    let Some(text) = snapshot.read(path) else { return Vec::new() };
+    if text.len() > budget::JSON_BYTES {
+        let (bytes, most) = (text.len(), budget::JSON_BYTES);
+        machine.unread.push(format!("{path}: {bytes} bytes of JSON are more than {most}, so it was not read"));
+        return Vec::new();
+    }
+    match serde_json::from_str(&text) {
+        Ok(Value::Array(rows)) => rows,
+        _ => {
             machine.unread.push(format!("{path}: no JSON list, so it was not read"));
             Vec::new()
         }
-        None => Vec::new(),
     }
 }
 
@@ -88,10 +93,14 @@ fn threads(snapshot: &Snapshot, machine: &mut Machine) {
         }
     }
     told.retain(|thread| thread.vm.is_some() || thread.role == Role::Pmd);
-    for (pid, name) in vms {
-        let vcpus = told.iter().filter(is_vcpu).filter(|thread| thread.pid == Some(pid)).count() as u32;
-        if machine.domains.iter().all(|domain| domain.name != name) {
-            machine.domains.push(Domain { name, vcpus: Some(vcpus), ..Domain::default() });
+    let mut vcpus: BTreeMap<i32, u32> = BTreeMap::new();
+    for pid in told.iter().filter(is_vcpu).filter_map(|thread| thread.pid) {
+        *vcpus.entry(pid).or_default() += 1;
+    }
+    let mut known: BTreeSet<String> = machine.domains.iter().map(|domain| domain.name.clone()).collect();
+    for (pid, name) in vms.into_iter().take(budget::DOMAINS) {
+        if known.insert(name.clone()) {
+            machine.domains.push(Domain { name, vcpus: vcpus.get(&pid).copied(), ..Domain::default() });
         }
     }
     machine.threads = told;
@@ -99,11 +108,14 @@ fn threads(snapshot: &Snapshot, machine: &mut Machine) {
 
 /// Pods of VMs with CPUs of their own.
 fn exclusive(snapshot: &Snapshot) -> Vec<(String, CpuSet)> {
-    let text = snapshot.read(PODS).unwrap_or_default();
+    let text = snapshot.read(PODS).filter(|text| text.len() <= budget::JSON_BYTES).unwrap_or_default();
     let Ok(Value::Object(all)) = serde_json::from_str(&text) else { return Vec::new() };
     let mut pods = Vec::new();
     for pod in all.get("pod_resources").and_then(Value::as_array).into_iter().flatten() {
         let name = pod["name"].as_str().unwrap_or_default();
+        if pods.len() >= budget::PODS {
+            break;
+        }
         for container in pod["containers"].as_array().into_iter().flatten() {
             let cpus = cpus(&container["cpu_ids"]);
             if container["name"] == "compute" && !cpus.is_empty() {

@@ -16,8 +16,8 @@ mod vmbus;
 
 use super::ovsdb::Tables;
 use super::{Fact, Machine, domains_of};
-use crate::Snapshot;
 use crate::snapshot::DOMAINS;
+use crate::{Snapshot, budget};
 use std::collections::BTreeSet;
 
 /// Samples closer together than this give no rates: ticks of `/proc/stat` are 10 ms.
@@ -93,6 +93,10 @@ impl Machine {
         if let Some((path, text)) = DATABASES.iter().find_map(|path| Some((path, last.read(path)?))) {
             let (tables, ended) = Tables::of_file(&text);
             machine.switch = tables.switch(path);
+            if text.len() > budget::JSON_BYTES {
+                let (bytes, most) = (text.len(), budget::JSON_BYTES);
+                machine.unread.push(format!("{path}: of {bytes} bytes the first {most} were read"));
+            }
             let cut = |line| {
                 format!("{path}:{line}: no whole record of a standalone database, so nothing behind it was read")
             };
@@ -138,14 +142,22 @@ fn sysctls(snapshot: &Snapshot, machine: &mut Machine) {
 
 /// Domain XML: that of our snapshots, else of running domains by libvirt's own state, else as printed, else as defined.
 fn domains(snapshot: &Snapshot, machine: &mut Machine) {
+    let mut known = BTreeSet::new();
     for path in DOMAINS.iter().flat_map(|pattern| snapshot.find(pattern)) {
         let Some(text) = snapshot.read(&path) else { continue };
         match domains_of(&text, &path, 1, "") {
-            Ok(domains) => domains.into_iter().filter(|told| told.whole.is_some()).for_each(|told| {
-                if machine.domains.iter().all(|known| known.name != told.name) {
-                    machine.domains.push(told);
+            Ok(domains) => {
+                for told in domains.into_iter().filter(|told| told.whole.is_some()) {
+                    if known.len() >= budget::DOMAINS {
+                        let most = budget::DOMAINS;
+                        machine.unread.push(format!("{path}: domains after the first {most} were not read"));
+                        return;
+                    }
+                    if known.insert(told.name.clone()) {
+                        machine.domains.push(told);
+                    }
                 }
-            }),
+            }
             Err(error) => machine.unread.push(error),
         }
     }

@@ -5,9 +5,10 @@
 //! count, not that nothing waited. Fields: Documentation/filesystems/proc.rst and scheduler/sched-stats.rst, Linux 6.12.
 
 use super::Samples;
-use crate::Snapshot;
 use crate::machine::{Domain, Fact, Machine, Role, Thread, domain_of, role_of, vm_named_in};
+use crate::{Snapshot, budget};
 use base::CpuSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A thread of no VM is kept if it ran more than this share of a CPU: somebody may wait for it.
 const NOTABLE: f64 = 0.05;
@@ -15,7 +16,7 @@ const NOTABLE: f64 = 0.05;
 /// All threads of VMs, and busy ones of nobody.
 pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
     let snapshot = samples.last;
-    let mut names: Vec<(i32, String)> = Vec::new();
+    let mut names: BTreeMap<i32, String> = BTreeMap::new();
     for pid in snapshot.vms() {
         let command = snapshot.read(&format!("proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ");
         let name = vm_named_in(&command).unwrap_or_else(|| format!("process-{pid}"));
@@ -23,7 +24,7 @@ pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
     }
     let processes = snapshot.names("proc").into_iter().filter_map(|name| name.parse::<i32>().ok());
     for pid in processes {
-        let vm = names.iter().find(|(known, _)| *known == pid).map(|(_, name)| name.clone());
+        let vm = names.get(&pid).cloned();
         for tid in snapshot.names(&format!("proc/{pid}/task")).into_iter().filter_map(|tid| tid.parse::<i32>().ok()) {
             let Some(mut thread) = thread(samples, pid, tid, &mut machine.passing) else { continue };
             let told = role_of(&thread.name);
@@ -31,7 +32,7 @@ pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
             match told {
                 // A kernel thread that a VM's process owns by name.
                 Some((Role::Vhost, Some(owner))) if vm.is_none() => {
-                    thread.vm = names.iter().find(|(known, _)| *known == owner).map(|(_, name)| name.clone());
+                    thread.vm = names.get(&owner).cloned();
                     thread.role = Role::Vhost;
                 }
                 // Only QEMU's first thread is its main loop; others under the program's name are not told apart.
@@ -48,9 +49,14 @@ pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
     }
     machine.passing.1 = gone(samples);
     machine.threads.sort_by(|a, b| (&a.vm, a.role, a.tid).cmp(&(&b.vm, b.role, b.tid)));
-    for (pid, name) in names {
-        let vcpus = machine.threads_of(&name).filter(|thread| matches!(thread.role, Role::Vcpu(_))).count() as u32;
-        if machine.domains.iter().all(|domain| domain.name != name) {
+    let mut vcpus: BTreeMap<&str, u32> = BTreeMap::new();
+    for thread in machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_))) {
+        *vcpus.entry(thread.vm.as_deref().unwrap_or_default()).or_default() += 1;
+    }
+    let mut known: BTreeSet<String> = machine.domains.iter().map(|domain| domain.name.clone()).collect();
+    for (pid, name) in names.into_iter().take(budget::DOMAINS) {
+        let vcpus = vcpus.get(name.as_str()).copied().unwrap_or(0);
+        if known.insert(name.clone()) {
             let path = format!("proc/{pid}/cmdline");
             let started = domain_of(&snapshot.read(&path).unwrap_or_default(), &name, &path);
             machine.domains.push(Domain { vcpus: Some(vcpus), ..started });
@@ -121,7 +127,8 @@ fn rates(samples: &Samples<'_>, path: &str, thread: &mut Thread) {
 
 /// The cpuset's group of version 1, else the only group of version 2.
 pub(super) fn cgroup(text: &str) -> Option<String> {
-    let path = |line: &str| line.splitn(3, ':').nth(2).map(str::to_owned);
+    let path =
+        |line: &str| line.splitn(3, ':').nth(2).filter(|path| path.len() <= budget::PATH_BYTES).map(str::to_owned);
     let of =
         |wanted: fn(&str) -> bool| text.lines().find(|line| line.split(':').nth(1).is_some_and(wanted)).and_then(path);
     of(|controllers| controllers.split(',').any(|one| one == "cpuset")).or_else(|| of(str::is_empty))

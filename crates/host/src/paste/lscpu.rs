@@ -1,0 +1,111 @@
+//! `lscpu` without options: which CPUs there are, on which nodes, and how many threads a core has.
+//!
+//! It does not say which CPUs share a core, except where each has one of its own. Labels: util-linux 2.38, sys-utils/lscpu.c;
+//! older versions write `On-line CPU(s) list` and `Thread(s) per core` alike.
+
+use super::{Pasted, Text};
+use crate::budget;
+use crate::machine::Cpu;
+use base::CpuSet;
+use std::collections::BTreeMap;
+
+/// Labels with which people begin a copy of it.
+const BEGINNINGS: &[&str] = &["Architecture", "CPU op-mode(s)", "CPU(s)"];
+
+/// `Architecture: x86_64` and the lines below it, as far as they have labels.
+pub(super) fn summary(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    if !text.at(at).split_once(':').is_some_and(|(label, _)| BEGINNINGS.contains(&label.trim())) {
+        return 0;
+    }
+    let mut end = at;
+    let mut labels: BTreeMap<&str, &str> = BTreeMap::new();
+    // Headings of groups (`Caches (sum of all):`) have no value.
+    while let Some((label, value)) = text.at(end).split_once(':') {
+        if end > at && label.trim() == BEGINNINGS[0] {
+            break;
+        }
+        labels.insert(label.trim(), value.trim());
+        end += 1;
+    }
+    let number = |label: &str| labels.get(label)?.parse::<u32>().ok();
+    let online = labels.get("On-line CPU(s) list").and_then(|list| CpuSet::parse(list));
+    let Some(count) = number("CPU(s)").filter(|count| *count <= base::cpus::MOST_CPUS) else { return 0 };
+    let nodes: Vec<(u32, CpuSet)> = labels
+        .iter()
+        .filter_map(|(label, list)| {
+            let node = label.strip_prefix("NUMA node")?.strip_suffix("CPU(s)")?.trim().parse().ok()?;
+            Some((node, CpuSet::parse(list)?))
+        })
+        .filter(|(node, _)| *node < budget::NODES)
+        .collect();
+    // Without a list the CPUs are as many as are counted, from 0 on.
+    let of_nodes = nodes.iter().fold(CpuSet::default(), |all, (_, cpus)| all.or(cpus));
+    let online = online.unwrap_or(if of_nodes.is_empty() { (0..count).collect() } else { of_nodes });
+    let topology = &mut pasted.machine.topology;
+    let threads = number("Thread(s) per core");
+    if topology.cpus.is_empty() {
+        topology.cores_unknown = threads != Some(1);
+        topology.place = text.place(at);
+    }
+    for cpu in online.iter() {
+        topology.online.insert(cpu);
+        let about = topology.cpus.entry(cpu).or_insert(Cpu { core: cpu, ..Cpu::default() });
+        let node = nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(node, _)| *node);
+        about.node = about.node.or(node);
+        about.package = about.package.or((number("Socket(s)") == Some(1)).then_some(0));
+    }
+    nodes.iter().for_each(|(node, _)| {
+        pasted.machine.nodes.entry(*node).or_default();
+    });
+    end - at
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::paste::read;
+
+    const SUMMARY: &str = "Architecture:            x86_64\n  CPU op-mode(s):        32-bit, 64-bit\nCPU(s):                  16\n\
+        \x20 On-line CPU(s) list:   0-14\n  Off-line CPU(s) list:  15\nVendor ID:               GenuineIntel\n\
+        \x20   Thread(s) per core:  2\n    Core(s) per socket:  4\n    Socket(s):           2\nCaches (sum of all):\n\
+        \x20 L3:                    40 MiB (2 instances)\nNUMA:\n  NUMA node(s):          2\n\
+        \x20 NUMA node0 CPU(s):     0-3,8-11\n  NUMA node1 CPU(s):     4-7,12-15\n";
+
+    #[test]
+    fn counts_and_nodes_are_known_and_cores_are_not() {
+        let machine = read(&[("t".to_owned(), SUMMARY.to_owned())]);
+        let topology = &machine.topology;
+        assert_eq!((topology.online.to_string(), topology.cpus.len()), ("0-14".to_owned(), 15));
+        assert_eq!(
+            (topology.cpus[&11].node, topology.cpus[&4].node, topology.cpus[&4].package),
+            (Some(0), Some(1), None)
+        );
+        assert!(topology.cores_unknown && machine.strange.is_empty(), "{:?}", machine.strange);
+        let one = SUMMARY.replace("core:  2", "core:  1");
+        let one = read(&[("t".to_owned(), one)]).topology;
+        assert!(!one.cores_unknown && one.cores().len() == 15, "each CPU is a core");
+    }
+
+    #[test]
+    fn a_table_of_cores_counts_in_any_order() {
+        let table = "CPU NODE SOCKET CORE L1d:L1i:L2:L3 ONLINE\n0 0 0 0 0:0:0:0 yes\n8 0 0 0 0:0:0:0 yes\n";
+        for text in [format!("{table}\n{SUMMARY}"), format!("{SUMMARY}\n{table}")] {
+            let topology = read(&[("t".to_owned(), text)]).topology;
+            assert!(!topology.cores_unknown, "who shares a core was told");
+            assert_eq!(topology.of_core(topology.cpus[&8].core).to_string(), "0,8");
+        }
+    }
+
+    #[test]
+    fn a_mail_that_quotes_it_is_the_same() {
+        let quoted: String = SUMMARY.lines().map(|line| format!("> > {line}\n")).collect();
+        let machine = read(&[("t".to_owned(), format!("On Monday X wrote:\n>\n{quoted}>\n> Regards\n"))]);
+        assert_eq!((machine.topology.cpus.len(), machine.sources[0].2), (15, 2), "two lines of prose");
+        assert_eq!(machine.strange, ["t:1: 2 lines not understood, the first: `On Monday X wrote:`, `Regards`"]);
+        let tag = "<interface type='direct'\n>\n<source dev='eth0'/>\n</interface>\n";
+        assert_eq!(
+            read(&[("t".to_owned(), tag.to_owned())]).domains[0].interfaces.len(),
+            1,
+            "the end of a tag is no mark"
+        );
+    }
+}
