@@ -40,8 +40,11 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
     if ctf::sniff(path) {
         return ctf::open(path);
     }
-    if text::sniff(&first) {
+    if text::sniff_file(path, &first) {
         return text::open(path);
+    }
+    if let Some(reason) = text::why_not(&first) {
+        return Err(Error::Unsupported { file: path.to_owned(), reason: reason.into() });
     }
     let shown: Vec<String> = first.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     Err(unknown(format!("it starts with the bytes {}", shown.join(" "))))
@@ -51,5 +54,5 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
 pub fn looks_like_trace(path: &Path) -> bool {
     let mut first = Vec::new();
     let read = File::open(path).and_then(|file| file.take(FIRST_BYTES).read_to_end(&mut first));
-    read.is_ok() && (tracedat::sniff(&first) || perfdata::sniff(&first) || text::sniff(&first))
+    read.is_ok() && (tracedat::sniff(&first) || perfdata::sniff(&first) || text::sniff_file(path, &first))
 }

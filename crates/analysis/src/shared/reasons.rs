@@ -5,12 +5,14 @@
 //! (arch/x86/include/uapi/asm/vmx.h and svm.h, Linux 6.18), with the short forms of the field: `IO`, `MSR`, `CR`, and
 //! `VMXON`/`VMXOFF` where the kernel prints `VMON`/`VMOFF`.
 
+mod printed;
 mod tables;
 
 use super::keyed::Key;
 use super::state::Lv;
+use printed::Printed;
 use std::hash::{Hash, Hasher};
-use tables::{SVM, SVM_ALIASES, VMX, VMX_ALIASES};
+use tables::{ARM64, ARM64_NO_TRAP, SVM, SVM_ALIASES, VMX, VMX_ALIASES};
 
 /// The virtualization instruction set that an event's `isa` field names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,8 +21,12 @@ pub enum Isa {
     Vmx,
     /// AMD SVM, `isa` 2 (KVM_ISA_SVM).
     Svm,
+    /// 64-bit Arm, whose `kvm_exit` has the exception class of ESR_EL2 and no `isa`.
+    Arm64,
     /// Anything else, with its number; kvm_pvm uses numbers of its own.
     Other(u8),
+    /// Not known, nor is the reason: a text printed it so.
+    Printed(Printed),
 }
 
 impl Isa {
@@ -40,15 +46,17 @@ impl Isa {
     ///
     /// The kernel prints SVM's reasons in lower case and trace-cmd's plug-in with `EXIT_`; VMX has neither.
     pub fn betrayed_by(name: &str) -> Option<Self> {
-        match (Isa::Vmx.code_of(name), Isa::Svm.code_of(name)) {
-            (Some(_), None) => Some(Isa::Vmx),
-            (None, Some(_)) => Some(Isa::Svm),
-            (Some(_), Some(_)) if name.starts_with("EXIT_") || name.contains(char::is_lowercase) => Some(Isa::Svm),
+        let known = [Isa::Vmx, Isa::Svm, Isa::Arm64].map(|isa| isa.code_of(name).is_some());
+        match known {
+            [true, false, false] => Some(Isa::Vmx),
+            [false, true, false] => Some(Isa::Svm),
+            [false, false, true] => Some(Isa::Arm64),
+            [true, true, _] if name.starts_with("EXIT_") || name.contains(char::is_lowercase) => Some(Isa::Svm),
             _ => None,
         }
     }
 
-    /// The instruction set that alone has a reason of this number: VMX's end at 77, most of SVM's lie above.
+    /// The instruction set that alone has a reason of this number: VMX's end at 85, most of SVM's lie above.
     pub fn betrayed_by_number(number: u64) -> Option<Self> {
         let known = |isa| Reason::of(isa, number).known_name().is_some();
         match (known(Isa::Vmx), known(Isa::Svm)) {
@@ -58,12 +66,14 @@ impl Isa {
         }
     }
 
-    /// The code that prints as `name`, be it followed by flags (`INVALID_STATE FAILED_VMENTRY`) or not.
+    /// The code that prints as `name`, be it followed by flags (`INVALID_STATE FAILED_VMENTRY`, or with `|` between them)
+    /// or not.
     fn code_of(self, name: &str) -> Option<u32> {
         let (table, aliases) = match self {
             Isa::Vmx => (VMX, VMX_ALIASES),
             Isa::Svm => (SVM, SVM_ALIASES),
-            Isa::Other(_) => return None,
+            Isa::Arm64 => (ARM64, &[][..]),
+            Isa::Other(_) | Isa::Printed(_) => return None,
         };
         let find = |name: &str| {
             let same = |known: &str| {
@@ -74,9 +84,14 @@ impl Isa {
             table.iter().chain(aliases).find(|(_, known)| same(known)).map(|(code, _)| *code)
         };
         let name = name.strip_prefix("EXIT_").unwrap_or(name);
-        find(name).or_else(|| find(name.split_once(' ')?.0))
+        // trace-cmd's plug-in says EXCP_UD where the kernel says UD_EXCP.
+        let turned = || find(&format!("{}_EXCP", name.strip_prefix("EXCP_")?));
+        find(name).or_else(turned).or_else(|| find(name.split_once([' ', '|'])?.0))
     }
 }
+
+/// `ARM_EXCEPTION_TRAP` (arch/arm64/include/asm/kvm_asm.h, Linux 6.12).
+const ARM64_TRAP: u64 = 2;
 
 /// Why a guest was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +105,7 @@ pub struct Reason {
 /// What a reason tells beside its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// The guest has nothing to do: HLT, MWAIT.
+    /// The guest has nothing to do: HLT, MWAIT, WFI.
     Halt,
     /// A guest hypervisor asks to enter its own guest.
     EntryRequest,
@@ -108,7 +123,8 @@ impl Hash for Reason {
         let isa = match self.isa {
             Isa::Vmx => 1,
             Isa::Svm => 2,
-            Isa::Other(number) => 3 + u64::from(number),
+            Isa::Arm64 | Isa::Printed(_) => 3,
+            Isa::Other(number) => 4 + u64::from(number),
         };
         state.write_u64(isa << 32 | u64::from(self.code));
     }
@@ -138,11 +154,24 @@ impl Reason {
         }
     }
 
+    /// The reason of an arm64 guest: of what went to the hypervisor the exception class; of the rest what it was
+    /// (`trace_kvm_exit` in arch/arm64/kvm/arm.c, Linux 6.12).
+    pub fn of_arm64(class: u64, kind: Option<u64>) -> Self {
+        let code = match kind {
+            None | Some(ARM64_TRAP) => class as u32,
+            Some(kind) => ARM64_NO_TRAP.saturating_add(kind as u32),
+        };
+        Self { isa: Isa::Arm64, code }
+    }
+
     /// The reason called `name` in text output of the kernel, trace-cmd or kvmscope; `isa` decides between codes that
-    /// share a name.
-    pub fn named(name: &str, isa: Isa) -> Option<Self> {
-        let other = if isa == Isa::Svm { Isa::Vmx } else { Isa::Svm };
-        [isa, other].into_iter().find_map(|isa| Some(Self { isa, code: isa.code_of(name)? }))
+    /// share a name. A name that no table has stays as it was printed.
+    pub fn named(name: &str, isa: Isa) -> Self {
+        let known = [isa, Isa::Vmx, Isa::Svm, Isa::Arm64].into_iter();
+        known.filter_map(|isa| Some(Self { isa, code: isa.code_of(name)? })).next().unwrap_or_else(|| {
+            let name = Printed::new(name);
+            Self { isa: Isa::Printed(name), code: name.number() }
+        })
     }
 
     /// All names that the tables of VMX and SVM have.
@@ -152,10 +181,11 @@ impl Reason {
 
     /// Its name in upper case, or its number.
     pub fn name(self) -> String {
-        match self.known_name() {
-            Some(name) => name.to_owned(),
-            None if self.isa == Isa::Svm => format!("{:#X}", self.code),
-            None => self.code.to_string(),
+        match (self.known_name(), self.isa) {
+            (Some(name), _) => name.to_owned(),
+            (None, Isa::Svm | Isa::Arm64) => format!("{:#X}", self.code),
+            (None, Isa::Printed(name)) => name.text().to_owned(),
+            (None, _) => self.code.to_string(),
         }
     }
 
@@ -164,7 +194,8 @@ impl Reason {
         let table = match self.isa {
             Isa::Vmx => VMX,
             Isa::Svm => SVM,
-            Isa::Other(_) => return None,
+            Isa::Arm64 => ARM64,
+            Isa::Other(_) | Isa::Printed(_) => return None,
         };
         table.binary_search_by_key(&self.code, |(code, _)| *code).ok().map(|at| table[at].1)
     }
@@ -173,7 +204,7 @@ impl Reason {
     #[inline]
     pub fn class(self) -> Class {
         match (self.isa, self.code) {
-            (Isa::Vmx, 12 | 36) | (Isa::Svm, 0x78 | 0x8b | 0x8c | 0xa6) => Class::Halt,
+            (Isa::Vmx, 12 | 36) | (Isa::Svm, 0x78 | 0x8b | 0x8c | 0xa6) | (Isa::Arm64, 0x01) => Class::Halt,
             (Isa::Vmx, 20 | 24) | (Isa::Svm, 0x80) => Class::EntryRequest,
             (Isa::Vmx, 23 | 25) => Class::VmcsAccess,
             (Isa::Vmx, 19 | 21 | 22 | 26 | 27 | 50 | 53) | (Isa::Svm, 0x82..=0x85) => Class::Virtualization,
@@ -195,7 +226,7 @@ mod tests {
 
     #[test]
     fn tables_are_sorted_by_code_so_that_the_search_finds_all() {
-        for table in [VMX, SVM] {
+        for table in [VMX, SVM, ARM64] {
             assert!(table.windows(2).all(|pair| pair[0].0 < pair[1].0));
         }
     }
@@ -214,14 +245,37 @@ mod tests {
 
     #[test]
     fn names_are_found_as_the_kernel_and_trace_cmd_print_them() {
-        let found = |name, isa| Reason::named(name, isa).map(|reason| (reason.isa, reason.code));
+        let found = |name, isa| {
+            let reason = Reason::named(name, isa);
+            reason.known_name().map(|_| (reason.isa, reason.code))
+        };
         assert_eq!(found("INVALID_STATE FAILED_VMENTRY", Isa::Vmx), Some((Isa::Vmx, 33)));
         assert_eq!(found("UD excp", Isa::Vmx), Some((Isa::Svm, 0x46)));
         assert_eq!(found("EXIT_NPF", Isa::Svm), Some((Isa::Svm, 0x400)));
         assert_eq!(found("hypercall", Isa::Svm), Some((Isa::Svm, 0x81)));
         assert_eq!(found("HLT", Isa::Vmx), Some((Isa::Vmx, 12)));
         assert_eq!(found("HLT", Isa::Svm), Some((Isa::Svm, 0x78)));
+        assert_eq!(found("EXIT_EXCP_UD", Isa::Svm), Some((Isa::Svm, 0x46)));
+        assert_eq!(found("EPT_VIOLATION|FAILED_VMENTRY", Isa::Vmx), Some((Isa::Vmx, 48)));
+        assert_eq!(found("MSR_READ_IMM", Isa::Vmx), Some((Isa::Vmx, 84)));
+        assert_eq!(found("SYS64", Isa::Vmx), Some((Isa::Arm64, 0x18)));
         assert_eq!(found("UNKNOWN (500)", Isa::Vmx), None);
+    }
+
+    #[test]
+    fn a_name_that_no_table_has_stays_itself() {
+        let (one, other) = (Reason::named("LEFT_TURN", Isa::Vmx), Reason::named("RIGHT_TURN", Isa::Vmx));
+        assert_eq!((one.name(), other.name()), ("LEFT_TURN".to_owned(), "RIGHT_TURN".to_owned()));
+        assert_ne!(one, other);
+        assert_eq!(Reason::named("", Isa::Vmx).name(), "UNKNOWN");
+    }
+
+    #[test]
+    fn arm64_exits_are_traps_by_class_or_what_else_they_were() {
+        assert_eq!(Reason::of_arm64(0x24, Some(ARM64_TRAP)).name(), "DABT_LOW");
+        assert_eq!(Reason::of_arm64(0, Some(0)).name(), "IRQ");
+        assert_eq!(Reason::of_arm64(0x01, None).class(), Class::Halt);
+        assert_eq!(Reason::of_arm64(0x3f, None).name(), "0x3F");
     }
 
     #[test]
@@ -230,6 +284,8 @@ mod tests {
         assert_eq!(Isa::betrayed_by("npf"), Some(Isa::Svm));
         assert_eq!(Isa::betrayed_by("hlt"), Some(Isa::Svm));
         assert_eq!(Isa::betrayed_by("EXIT_MSR"), Some(Isa::Svm));
+        assert_eq!(Isa::betrayed_by("SYS64"), Some(Isa::Arm64));
+        assert_eq!(Isa::betrayed_by("UNKNOWN (77)"), None);
         assert_eq!(Isa::betrayed_by("CPUID"), None);
         assert_eq!(Isa::betrayed_by_number(0x7b), Some(Isa::Svm));
         assert_eq!(Isa::betrayed_by_number(1), Some(Isa::Vmx));

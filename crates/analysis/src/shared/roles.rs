@@ -162,9 +162,17 @@ pub const ROWS: &[Row] = &[
     Row {
         role: Role::Exit,
         names: &["kvm_exit", "kvm_x86_exit"],
-        fields: &[&["exit_reason"], &["guest_rip"], &["isa"], &["info1"], &["vcpu_id"], &["exit_reason_name"]],
+        // arm64 has the exception class, and in `ret` whether it was a trap at all.
+        fields: &[
+            &["exit_reason", "esr_ec"],
+            &["guest_rip", "vcpu_pc"],
+            &["isa", "ret"],
+            &["info1"],
+            &["vcpu_id"],
+            &["exit_reason_name"],
+        ],
     },
-    Row { role: Role::Entry, names: &["kvm_entry", "kvm_x86_entry"], fields: &[&["vcpu_id"], &["rip"]] },
+    Row { role: Role::Entry, names: &["kvm_entry", "kvm_x86_entry"], fields: &[&["vcpu_id"], &["rip", "vcpu_pc"]] },
     Row { role: Role::NestedVmexit, names: &["kvm_nested_vmexit", "kvm_x86_nested_vmexit"], fields: &[] },
     Row {
         role: Role::Inject,

@@ -8,6 +8,9 @@ use super::reasons::Isa;
 use super::roles::{ROWS, Role, exit};
 use trace::{Batch, Reading, Request, Trace, Wanted};
 
+/// The field that arm64's `kvm_exit` has instead of a reason (arch/arm64/kvm/trace_arm.h, Linux 6.12).
+const ARM64_CLASS: &str = "esr_ec";
+
 /// The instruction set of a trace's exits. VMX where nothing tells, or where the events say it themselves.
 pub fn of(trace: &dyn Trace) -> Isa {
     let Some(row) = ROWS.iter().find(|row| row.role == Role::Exit) else { return Isa::Vmx };
@@ -16,6 +19,9 @@ pub fn of(trace: &dyn Trace) -> Isa {
     let exits = Wanted { names: row.names.iter().map(|name| (*name).to_owned()).collect(), fields };
     let facts = trace.facts();
     let mut described = facts.event_types.iter().filter(|event| exits.matches(event)).peekable();
+    if described.clone().any(|event| event.fields.iter().any(|field| field.name == ARM64_CLASS)) {
+        return Isa::Arm64;
+    }
     if described.peek().is_none() || described.any(|event| exits.positions(event)[2].is_some()) {
         return Isa::Vmx;
     }

@@ -238,6 +238,18 @@ mod tests {
                 "vcpu_id=0x2 exit_reason_name=\"HLT\" guest_rip=0x1f info1=0x0 info2=0x0",
             ),
             ("exit_reason=123 guest_rip=0x3 isa=2", "exit_reason=0x7b guest_rip=0x3 isa=0x2"),
+            // Without rip, or without anything but the reason: what is not printed is absent, never 0.
+            ("vcpu 3 reason DR_ACCESS info1 0x7", "vcpu_id=0x3 exit_reason_name=\"DR_ACCESS\" info1=0x7"),
+            ("reason MSR_WRITE", "exit_reason_name=\"MSR_WRITE\""),
+            (
+                "reason EPT_VIOLATION|FAILED_VMENTRY rip 0x1",
+                "exit_reason_name=\"EPT_VIOLATION|FAILED_VMENTRY\" guest_rip=0x1",
+            ),
+            ("TRAP: HSR_EC: 0x0018 (SYS64), PC: 0xf0", "esr_ec=0x18 exit_reason_name=\"SYS64\" vcpu_pc=0xf0"),
+            (
+                "IRQ: HSR_EC: 0x0000 (UNKNOWN), PC: 0xf0",
+                "exit_reason_name=\"IRQ\" esr_ec=0x0 esr_ec_name=\"UNKNOWN\" vcpu_pc=0xf0",
+            ),
         ] {
             assert_eq!(all("kvm_exit", body), expected, "{body}");
         }
@@ -262,6 +274,15 @@ mod tests {
                 "prev_comm=a b prev_pid=7 prev_prio=1 prev_state=256 next_comm=x next_pid=2 next_prio=3"
             ),
             "prev_comm=\"a b\" prev_pid=0x7 prev_prio=0x1 prev_state=0x100 next_comm=\"x\" next_pid=0x2 next_prio=0x3"
+        );
+    }
+
+    #[test]
+    fn the_fpu_is_loaded_or_unloaded() {
+        assert_eq!((all("kvm_fpu", "load"), all("kvm_fpu", "unload")), ("load=0x1".into(), "load=0x0".into()));
+        assert_eq!(
+            all("kvm_nested_vmexit_inject", "reason: DR_ACCESS ext_inf1: 0x2"),
+            "exit_code_name=\"DR_ACCESS\" exit_info1=0x2"
         );
     }
 

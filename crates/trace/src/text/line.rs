@@ -5,7 +5,10 @@
 //! trace-cmd report -l     qemu-kvm-98      0d..1.         9.710054: kvm_exit:  reason ...
 //! trace, trace_pipe       qemu-kvm-98    (  98) [000] d..1.  9.710054: kvm_exit: vcpu 0 reason ...
 //! perf script             qemu-kvm 98/98 [000]            9.710054: 1 kvm:kvm_exit: vcpu 0 reason ...
+//! trace -o latency-format qemu-kvm-98      0d..1.  9710054us : kvm_exit: vcpu 0 reason ...
 //! ```
+//! Before the thread may stand what others put there: marks of a quotation (`> `, `# `), the kernel log's time (`[  12.345] `),
+//! and the file of which trace-cmd report prints several (`host.dat:`).
 //! A thread's name may hold spaces, dashes, brackets and colons, so the line is understood from its time stamp to the
 //! left: the first place where CPU, flags, time and event fit together decides.
 //! Sources: `trace_print_context` and `trace_print_lat_fmt` in kernel/trace/trace_output.c (Linux 6.12),
@@ -17,6 +20,8 @@ use base::Clock;
 /// One line that tells of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'l> {
+    /// The file it comes from, where trace-cmd printed several; else empty.
+    pub file: &'l str,
     /// Name of the running thread.
     pub comm: &'l str,
     /// The thread.
@@ -59,14 +64,17 @@ pub struct LossLine {
 impl<'l> Line<'l> {
     /// Parses a line; `None` if it tells of no event.
     pub fn parse(text: &'l str) -> Option<Self> {
-        let colons = memchr::memchr_iter(b':', text.as_bytes());
-        colons.filter_map(|colon| Self::parse_at(text, colon)).next()
+        let (file, text) = split_file(without_log_time(without_quotation(text)));
+        let colons = memchr::memchr_iter(b':', text.as_bytes()).take(MOST_COLONS);
+        colons.filter_map(|colon| Self::parse_at(text, colon)).next().map(|line| Self { file, ..line })
     }
 
     /// Parses a line whose time ends at `colon`.
     fn parse_at(text: &'l str, colon: usize) -> Option<Self> {
         let (before, after) = (&text[..colon], text[colon + 1..].strip_prefix([' ', '\t'])?);
         // trace-cmd prints a time of more than 12 digits without a space: `[000]100003220336:`.
+        // The latency format marks long delays between time and colon: `12345us+: `, `12345us : `.
+        let before = before.trim_end_matches([' ', '+', '!', '#', '*', '@', '$']);
         let start = before.rfind([' ', '\t', ']'])? + 1;
         let time = Stamp::parse(&before[start..])?;
         let (system, event, body) = event(after)?;
@@ -75,7 +83,7 @@ impl<'l> Line<'l> {
         if cpu.is_none() && matches!(time, Stamp::Ticks(_)) {
             return None;
         }
-        Some(Self { comm, tid, cpu, time, system, event, body })
+        Some(Self { file: "", comm, tid, cpu, time, system, event, body })
     }
 }
 
@@ -89,11 +97,40 @@ impl Stamp {
     }
 
     fn parse(text: &str) -> Option<Self> {
+        if let Some(us) = text.strip_suffix("us") {
+            return Some(Stamp::Seconds { ns: digits(us)?.checked_mul(1_000)?, digits: 6 });
+        }
         let Some((seconds, fraction)) = text.split_once('.') else { return digits(text).map(Stamp::Ticks) };
         let scale = 9u32.checked_sub(u32::try_from(fraction.len()).ok()?)?;
         let part = digits(fraction)? * 10u64.pow(scale);
         let ns = digits(seconds)?.checked_mul(1_000_000_000)?.checked_add(part)?;
         Some(Stamp::Seconds { ns, digits: fraction.len() as u8 })
+    }
+}
+
+/// A time stands behind the thread's name, which has at most 15 bytes, and the log's time: more colons before it are no
+/// line of a trace, and each is looked at once more.
+const MOST_COLONS: usize = 32;
+
+/// Takes off the marks with which mails and pages set off what they quote. No task's name begins with one.
+fn without_quotation(text: &str) -> &str {
+    text.trim_start_matches(['>', '#', '|', ' ', '\t'])
+}
+
+/// Takes off `[   12.345678] `, the time of a line in the kernel's log (`ftrace_dump`).
+fn without_log_time(text: &str) -> &str {
+    let inside = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    match inside {
+        Some((time, rest)) if time.contains('.') && Stamp::parse(time.trim()).is_some() => rest.trim_start(),
+        _ => text,
+    }
+}
+
+/// Splits off `host.dat:`.
+fn split_file(text: &str) -> (&str, &str) {
+    match split_word(text) {
+        (file, rest) if file.ends_with(".dat:") => (&file[..file.len() - 1], rest.trim_start()),
+        _ => ("", text),
     }
 }
 
@@ -246,6 +283,27 @@ mod tests {
             assert_eq!((line.4, line.5, line.6), ("kvm", "kvm_entry", "vcpu 0"));
         }
         assert_eq!(Line::parse("Chapter 3 12: intro: how it began"), None);
+    }
+
+    #[test]
+    fn what_others_put_before_a_line_is_not_the_threads_name() {
+        let line = "qemu-kvm-98 [003] 9.710054: kvm_exit: reason x";
+        for before in ["> ", ">> > ", "# ", "    | ", "[  123.456790] "] {
+            let quoted = format!("{before}{line}");
+            assert_eq!(Line::parse(&quoted), Line::parse(line), "{quoted}");
+        }
+        let of_a_file = format!("  host.dat:  {line}");
+        let read = Line::parse(&of_a_file).unwrap();
+        assert_eq!((read.file, read.comm, read.tid), ("host.dat", "qemu-kvm", 98));
+    }
+
+    #[test]
+    fn the_latency_format_counts_microseconds() {
+        for time in ["9710054us : ", "9710054us+: ", "9710054us!: "] {
+            let text = format!("qemu-sys-1234    1d..1 {time}kvm_entry: vcpu 0");
+            assert_eq!(parts(&text), ("qemu-sys", 1234, Some(1), US, "", "kvm_entry", "vcpu 0"), "{text}");
+        }
+        assert_eq!(Line::parse("bash-1977    1d... 0us : trace_hardirqs_off <-do_softirq"), None);
     }
 
     #[test]

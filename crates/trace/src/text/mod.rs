@@ -9,10 +9,12 @@
 //! survey  all lines once: events and fields     body   the event's fields, by the patterns of `prints`
 //! ```
 //! What the text does not say stays unsaid: `Facts::env["time_digits"]` has the number of digits behind the point of a
-//! second (6: events of the same microsecond have equal times), and bare integers are ticks of an unknown clock. The
-//! text of a latency tracer, which counts microseconds from a start it does not tell, is refused.
+//! second (6: events of the same microsecond have equal times), and bare integers are ticks of an unknown clock. Of a
+//! report of several files those lines count that come from the first: they are one machine's. What is refused, such as
+//! the functions of a latency tracer, is answered with what it is (`foreign.rs`).
 
 mod body;
+mod foreign;
 mod line;
 mod lines;
 mod prints;
@@ -27,28 +29,63 @@ use memmap2::Mmap;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use survey::Survey;
 
 /// Bytes of text in a piece: some thousand lines.
 const PIECE: usize = 256 << 10;
 
-/// Headers end within so many lines.
-const MOST_HEADER_LINES: usize = 100;
+/// So many lines that are no comments may stand before the first event: what a mail or a page says of it.
+const MOST_FOREWORD_LINES: usize = 100;
+
+/// Bytes of comments that may stand before the first event: `perf script --header` lists the ids of every event's
+/// counters, one for each CPU.
+const MOST_COMMENT_BYTES: u64 = 8 << 20;
 
 /// What a latency tracer writes at the top (kernel/trace/trace_output.c, Linux 6.12).
 const LATENCY_HEADER: &str = "latency trace v1.1.5";
+
+/// True if the file at `path`, which starts with `first`, is a printed trace.
+pub fn sniff_file(path: &Path, first: &[u8]) -> bool {
+    if !is_only_comments(first) {
+        return sniff(first);
+    }
+    let mut more = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MOST_COMMENT_BYTES).read_to_end(&mut more));
+    read.is_ok() && sniff(&more)
+}
 
 /// True if `first`, the start of a file, holds a line of a printed trace among its first lines.
 pub fn sniff(first: &[u8]) -> bool {
     if memchr::memchr(0, first).is_some() {
         return false;
     }
-    let mut lines = Lines::new(first, 0..first.len()).take(MOST_HEADER_LINES);
-    lines.any(|(_, entry)| match entry {
+    let is_event = |entry: Entry<'_>| match entry {
         Entry::Text(text) => Line::parse(&text).is_some() || text.contains(LATENCY_HEADER),
         Entry::TooLong(_) => false,
+    };
+    foreword(first).any(|(_, entry)| is_event(entry))
+}
+
+/// The lines up to and with the last one of a foreword.
+fn foreword(bytes: &[u8]) -> impl Iterator<Item = (u64, Entry<'_>)> {
+    let mut others = 0;
+    Lines::new(bytes, 0..bytes.len()).take_while(move |(_, entry)| {
+        others += usize::from(!matches!(entry, Entry::Text(text) if is_comment(text)));
+        others <= MOST_FOREWORD_LINES
     })
+}
+
+fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with('#')
+}
+
+fn is_only_comments(first: &[u8]) -> bool {
+    // The last line may be cut.
+    let whole = memchr::memrchr(b'\n', first).map_or(0, |end| end + 1);
+    let is_one = |(_, entry)| matches!(entry, Entry::Text(text) if is_comment(&text));
+    whole > 0 && Lines::new(first, 0..whole).all(is_one)
 }
 
 /// Opens a printed trace.
@@ -68,12 +105,15 @@ struct Text {
     bytes: Mmap,
     facts: Facts,
     survey: Survey,
+    /// The file whose lines are read, where the text is a report of several.
+    file: String,
 }
 
 impl Text {
     fn new(bytes: Mmap, path: &Path) -> Result<Self, Error> {
         let parts = 0..bytes.len().div_ceil(PIECE);
-        let part = |index: usize| Survey::of(Lines::new(&bytes, index * PIECE..(index + 1) * PIECE));
+        let file = first_file(&bytes);
+        let part = |index: usize| Survey::of(Lines::new(&bytes, index * PIECE..(index + 1) * PIECE), &file);
         let surveys: Vec<Survey> = parts.into_par_iter().map(part).collect();
         let survey = surveys.into_iter().reduce(Survey::followed_by).unwrap_or_default();
         let clock = if survey.ticks { Clock::uncalibrated("ticks") } else { Clock::nanoseconds("printed seconds") };
@@ -81,6 +121,16 @@ impl Text {
         let is_latency = read_header(&bytes, &mut facts);
         if survey.events == 0 {
             return Err(refusal(path, &bytes, is_latency));
+        }
+        if survey.others.lines > 0 {
+            let name = path.display().to_string();
+            let others = &survey.others;
+            let text = format!(
+                "{name}: a report of several recordings: the {} lines of {} and others are left out, those of {file} are \
+                 read; give the recordings themselves, each with its machine",
+                others.lines, others.name
+            );
+            facts.problems.push(Problem::at(name, None, "lines of one recording", "several", others.bytes, text));
         }
         facts.bytes = bytes.len() as u64;
         facts.cpus = facts.cpus.max(survey.cpus);
@@ -99,8 +149,17 @@ impl Text {
         facts.event_types.clone_from(&survey.types);
         let coverage = coverage(&survey, &facts);
         facts.cover(coverage);
-        Ok(Self { bytes, facts, survey })
+        Ok(Self { bytes, facts, survey, file })
     }
+}
+
+/// The file that the first event comes from; empty where the text does not tell files apart.
+fn first_file(bytes: &[u8]) -> String {
+    let file = |(_, entry)| match entry {
+        Entry::Text(text) => Some(Line::parse(&text)?.file.to_owned()),
+        Entry::TooLong(_) => None,
+    };
+    Lines::new(bytes, 0..bytes.len()).find_map(file).unwrap_or_default()
 }
 
 /// A CPU that the header counts and that has no event was idle, as far as a text tells.
@@ -193,6 +252,9 @@ fn add_losses(losses: &mut Vec<LossLine>, time_ns: u64, batch: &mut Batch) {
 impl TextPieces<'_> {
     /// Adds the event of `line`; `None` if it is of a kind that was not surveyed.
     fn add(&self, line: &Line<'_>, time_ns: u64, batch: &mut Batch) -> Option<()> {
+        if line.file != self.text.file {
+            return Some(());
+        }
         let index = self.text.survey.position_of(line)?;
         batch.saw(time_ns, index);
         let Some((kind, positions)) = &self.plan[index] else { return Some(()) };
@@ -244,19 +306,32 @@ fn is_between(text: &str) -> bool {
         || text.starts_with("version =")
 }
 
+/// What perf script, ftrace and trace-cmd say in comments, and how facts call it.
+const SAID: &[(&str, &str)] = &[
+    ("# tracer:", "tracer"),
+    ("# entries-in-buffer/entries-written:", "entries"),
+    ("# cmdline :", "cmdline"),
+    ("# perf version :", "perf_version"),
+    ("# cpudesc :", "cpu_desc"),
+];
+
 /// Reads what stands before the first event; true if a latency tracer wrote it.
 fn read_header(bytes: &[u8], facts: &mut Facts) -> bool {
     let mut is_latency = false;
-    for (_, entry) in Lines::new(bytes, 0..bytes.len()).take(MOST_HEADER_LINES) {
+    for (_, entry) in foreword(bytes) {
         let Entry::Text(text) = entry else { continue };
         is_latency |= text.contains(LATENCY_HEADER);
-        let cpus = text.strip_prefix("cpus=").or_else(|| text.split_once("#P:").map(|(_, cpus)| cpus));
+        let cpus = text.strip_prefix("cpus=").or_else(|| text.strip_prefix("# nrcpus avail : "));
+        let cpus = cpus.or_else(|| text.split_once("#P:").map(|(_, cpus)| cpus));
         if let Some(cpus) = cpus.and_then(|cpus| cpus.split([')', ' ']).next()?.trim().parse().ok()) {
             facts.cpus = cpus;
         }
-        for (prefix, name) in [("# tracer:", "tracer"), ("# entries-in-buffer/entries-written:", "entries")] {
+        let said = |prefix: &str| text.strip_prefix(prefix).map(|value| value.trim().to_owned());
+        facts.hostname = facts.hostname.take().or_else(|| said("# hostname :"));
+        facts.uname = facts.uname.take().or_else(|| said("# os release :"));
+        for (prefix, name) in SAID {
             if let Some(value) = text.strip_prefix(prefix) {
-                facts.env.insert(name.into(), value.split("#P:").next().unwrap_or("").trim().to_owned());
+                facts.env.insert((*name).into(), value.split("#P:").next().unwrap_or("").trim().to_owned());
             }
         }
     }
@@ -265,11 +340,16 @@ fn read_header(bytes: &[u8], facts: &mut Facts) -> bool {
 
 fn refusal(path: &Path, bytes: &[u8], is_latency: bool) -> Error {
     let file = path.to_owned();
-    if is_latency {
-        let reason = "this is the text of a latency tracer, which holds one worst case and no events of KVM; record \
-                      with trace-cmd record -e kvm -e sched and give its trace.dat, or the text of trace-cmd report";
+    let start = &bytes[..bytes.len().min(foreign::LOOKED_AT)];
+    let reason = if is_latency { Some(foreign::LATENCY_TRACER) } else { foreign::reason(start) };
+    if let Some(reason) = reason {
         return Error::Unsupported { file, reason: reason.into() };
     }
     let first = String::from_utf8_lossy(&bytes[..bytes.len().min(32)]);
     Error::UnknownFormat { file, found: format!("it starts with {first:?}") }
+}
+
+/// Why a text with names of events in it, which starts with `first`, is none that is read; what to give instead.
+pub fn why_not(first: &[u8]) -> Option<&'static str> {
+    foreign::reason(first)
 }

@@ -72,6 +72,13 @@ const PRINTS: &[(&str, &str, &[&str])] = &[
         &[
             "<vcpu {vcpu_id} >reason {exit_reason_name:s} rip {guest_rip:x} info1 {info1:x} info2 {info2:x}< intr_info {intr_info:x} error_code {error_code:x}>< requests {requests:x}>",
             "<[vcpu {vcpu_id}] ><vcpu {vcpu_id} >reason {exit_reason_name:s} rip {guest_rip:x}< info {info1:x} {info2:x}>",
+            // Shortened, as in commit messages.
+            "<vcpu {vcpu_id} >reason {exit_reason_name:s} info1 {info1:x}< info2 {info2:x}>",
+            "<vcpu {vcpu_id} >reason {exit_reason_name:s} info {info1:x} {info2:x}",
+            "<vcpu {vcpu_id} >reason {exit_reason_name:s}",
+            // arch/arm64/kvm/trace_arm.h, Linux 6.12: the class of a trap, or what else it was.
+            "TRAP: HSR_EC: {esr_ec:x} ({exit_reason_name:s}), PC: {vcpu_pc:x}",
+            "{exit_reason_name:s}: HSR_EC: {esr_ec:x} ({esr_ec_name:s}), PC: {vcpu_pc:x}",
         ],
     ),
     (
@@ -80,13 +87,17 @@ const PRINTS: &[(&str, &str, &[&str])] = &[
         &[
             "<[>vcpu {vcpu_id}<]><,> rip {rip:x}< intr_info {intr_info:x} error_code {error_code:x}>{immediate_exit?[immediate exit]}",
             "<[>vcpu {vcpu_id}",
+            "PC: {vcpu_pc:x}",
         ],
     ),
+    ("kvm_fpu", "kvm", &["load={load}", "{load=unload|load}"]),
     (
         "kvm_nested_vmexit",
         "kvm",
         &[
             "vcpu {vcpu_id} reason {exit_reason_name:s} rip {guest_rip:x} info1 {info1:x} info2 {info2:x} intr_info {intr_info:x} error_code {error_code:x}< requests {requests:x}>",
+            "<vcpu {vcpu_id} >reason {exit_reason_name:s} rip {guest_rip:x}",
+            "<vcpu {vcpu_id} >reason {exit_reason_name:s} info1 {info1:x}< info2 {info2:x}>",
             "rip: {rip:x} reason: {exit_code_name:s} ext_inf1: {exit_info1:x} ext_inf2: {exit_info2:x} ext_int: {exit_int_info:x} ext_int_err: {exit_int_info_err:x}",
             "rip {rip:x} reason {exit_code_name:s} info1 {exit_info1:x} info2 {exit_info2:x} int_info {exit_int_info:x} int_info_err {exit_int_info_err:x}",
         ],
@@ -97,6 +108,9 @@ const PRINTS: &[(&str, &str, &[&str])] = &[
         &[
             "reason: {exit_code_name:s} ext_inf1: {exit_info1:x} ext_inf2: {exit_info2:x} ext_int: {exit_int_info:x} ext_int_err: {exit_int_info_err:x}",
             "reason {exit_code_name:s} info1 {exit_info1:x} info2 {exit_info2:x} int_info {exit_int_info:x} int_info_err {exit_int_info_err:x}",
+            "reason: {exit_code_name:s} ext_inf1: {exit_info1:x}",
+            "reason: {exit_code_name:s}",
+            "reason {exit_code_name:s}",
         ],
     ),
     (

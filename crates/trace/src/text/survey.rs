@@ -16,6 +16,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most kinds of events: a kernel has some 2,500 tracepoints; more kinds are damage.
 const MOST_TYPES: usize = 4096;
 
+/// Lines of other files than the one that is read.
+#[derive(Debug, Default)]
+pub struct OtherFiles {
+    /// How many.
+    pub lines: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// One of the files.
+    pub name: String,
+}
+
 /// What a part of a text holds.
 #[derive(Debug, Default)]
 pub struct Survey {
@@ -35,18 +46,31 @@ pub struct Survey {
     pub first: BTreeMap<u32, Stamp>,
     /// CPUs whose buffer ftrace says began later than the others (`##### CPU 1 buffer started ####`).
     pub late: BTreeSet<u32>,
+    /// What stands there of other files than the one that is read.
+    pub others: OtherFiles,
     /// Per name of an event, its groups and positions in `types`.
     positions: FxHashMap<String, Vec<(String, usize)>>,
 }
 
+impl OtherFiles {
+    fn add(&mut self, line: &Line<'_>, bytes: usize) {
+        self.lines += 1;
+        self.bytes += bytes as u64;
+        if self.name.is_empty() {
+            line.file.clone_into(&mut self.name);
+        }
+    }
+}
+
 impl Survey {
-    /// Surveys `lines`.
-    pub fn of(lines: Lines<'_>) -> Self {
+    /// Surveys those of `lines` that come from `file`.
+    pub fn of(lines: Lines<'_>, file: &str) -> Self {
         let mut survey = Self::default();
         for (_, entry) in lines {
             let Entry::Text(text) = entry else { continue };
             match Line::parse(&text) {
-                Some(line) => survey.add(&line),
+                Some(line) if line.file == file => survey.add(&line),
+                Some(line) => survey.others.add(&line, text.len()),
                 None => survey.late.extend(late_cpu(&text)),
             }
         }
@@ -87,6 +111,11 @@ impl Survey {
         self.ticks |= next.ticks;
         self.cpus = self.cpus.max(next.cpus);
         self.events += next.events;
+        self.others.lines += next.others.lines;
+        self.others.bytes += next.others.bytes;
+        if self.others.name.is_empty() {
+            self.others.name = next.others.name;
+        }
         self.late.extend(next.late);
         for (cpu, time) in next.first {
             self.first.entry(cpu).or_insert(time);

@@ -66,6 +66,8 @@ pub(super) const VMX: &[(u32, &str)] = &[
     (74, "BUS_LOCK"),
     (75, "NOTIFY"),
     (77, "TDCALL"),
+    (84, "MSR_READ_IMM"),
+    (85, "MSR_WRITE_IMM"),
 ];
 
 /// Other names under which text output prints VMX reasons.
@@ -190,3 +192,56 @@ pub(super) const SVM_ALIASES: &[(u32, &str)] = &[
     (0xffff_ffff, "INVALID_GUEST_STATE"),
     (0xffff_ffff, "ERR"),
 ];
+
+/// Exit reasons of arm64: the exception class of ESR_EL2 (`ESR_ELx_EC_*` in arch/arm64/include/asm/esr.h), and from
+/// [`ARM64_NO_TRAP`] on what was no trap (`ARM_EXCEPTION_*` in arch/arm64/include/asm/kvm_asm.h, Linux 6.12).
+pub(super) const ARM64: &[(u32, &str)] = &[
+    (0x01, "WFX"),
+    (0x03, "CP15_32"),
+    (0x04, "CP15_64"),
+    (0x05, "CP14_MR"),
+    (0x06, "CP14_LS"),
+    (0x07, "FP_ASIMD"),
+    (0x08, "CP10_ID"),
+    (0x09, "PAC"),
+    (0x0c, "CP14_64"),
+    (0x0d, "BTI"),
+    (0x0e, "ILL"),
+    (0x11, "SVC32"),
+    (0x12, "HVC32"),
+    (0x13, "SMC32"),
+    (0x15, "SVC64"),
+    (0x16, "HVC64"),
+    (0x17, "SMC64"),
+    (0x18, "SYS64"),
+    (0x19, "SVE"),
+    (0x1a, "ERET"),
+    (0x1c, "FPAC"),
+    (0x1d, "SME"),
+    (0x1f, "IMP_DEF"),
+    (0x20, "IABT_LOW"),
+    (0x21, "IABT_CUR"),
+    (0x22, "PC_ALIGN"),
+    (0x24, "DABT_LOW"),
+    (0x25, "DABT_CUR"),
+    (0x26, "SP_ALIGN"),
+    (0x27, "MOPS"),
+    (0x28, "FP_EXC32"),
+    (0x2c, "FP_EXC64"),
+    (0x2f, "SERROR"),
+    (0x30, "BREAKPT_LOW"),
+    (0x31, "BREAKPT_CUR"),
+    (0x32, "SOFTSTP_LOW"),
+    (0x33, "SOFTSTP_CUR"),
+    (0x34, "WATCHPT_LOW"),
+    (0x35, "WATCHPT_CUR"),
+    (0x38, "BKPT32"),
+    (0x3a, "VECTOR32"),
+    (0x3c, "BRK64"),
+    (ARM64_NO_TRAP, "IRQ"),
+    (ARM64_NO_TRAP + 1, "EL1_SERROR"),
+    (ARM64_NO_TRAP + 3, "IL"),
+];
+
+/// Above all exception classes, which have six bits.
+pub(super) const ARM64_NO_TRAP: u32 = 0x100;
