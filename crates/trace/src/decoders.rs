@@ -15,12 +15,15 @@ use crate::lane::{Lane, Pieces, Scratch, Sequence, Source};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// How many batches are in flight over all lanes, at least two per lane. Few, so that they are still in the CPU's cache
+/// How many batches are in flight over all lanes, at least two per lane (one of [`MANY_LANES`]). Few, so that they are still in the CPU's cache
 /// when they are consumed: a piece of trace.dat unpacks to 40 KB and decodes to about as much.
 const AHEAD: usize = 16;
 
 /// How many bytes are in flight over all lanes, at least two pieces per lane.
 const AHEAD_BYTES: usize = 8 << 20;
+
+/// Of more lanes than this only the batch that is needed next is decoded: of each one is in memory anyway, 100 KB and more.
+const MANY_LANES: usize = 1024;
 
 /// How many emptied batches are kept for use again: as many as can be in flight, so that none is allocated twice.
 const SPARES: usize = AHEAD;
@@ -92,7 +95,8 @@ pub fn run(lanes: Vec<Lane<'_>>, event_types: usize, consume: impl FnOnce(&mut D
     let lanes: Vec<Progress> =
         decoders.iter().map(|decoder| Progress { next: 0, queued: 0, count: decoder.count() }).collect();
     let most_bytes = decoders.iter().map(Decoder::most_bytes).max().unwrap_or(0).max(1);
-    let ahead = (AHEAD.min(AHEAD_BYTES / most_bytes) / lanes.len().max(1)).max(2);
+    let least = if lanes.len() > MANY_LANES { 1 } else { 2 };
+    let ahead = (AHEAD.min(AHEAD_BYTES / most_bytes) / lanes.len().max(1)).max(least);
     let shop = Shop {
         ready: decoders.iter().map(|_| Vec::new()).collect(),
         resting: vec![None; decoders.len()],

@@ -296,6 +296,33 @@ fn a_killed_recording_is_counted_to_its_end() {
     assert_eq!((seen.tally, seen.problems, seen.lost), (30, 1, 7));
 }
 
+/// A file whose zstd record unpacks to `records`.
+fn bomb(records: &[u8]) -> Vec<u8> {
+    let stream = zstd::bulk::compress(records, 3).unwrap();
+    let order = Order::Little;
+    let parts = stream.chunks(60_000).map(|part| record(order, 81, part)).collect::<Vec<_>>().concat();
+    file_form(order, &parts)
+}
+
+#[test]
+fn what_unpacks_to_a_thousand_times_its_size_is_cut_off_and_said() {
+    let long = record(Order::Little, 11, &vec![0; 65_000]);
+    assert_eq!(see(&*open(&bomb(&long.repeat(2_000))).unwrap()).problems, 1);
+    assert_eq!(see(&*open(&bomb(&long.repeat(100))).unwrap()).problems, 0);
+}
+
+#[test]
+fn records_of_no_kind_and_times_of_no_clock_are_damage() {
+    let order = Order::Little;
+    let good = [sample(order, 1_000, 7, 1), round(order), sample(order, 2_000, 7, 2)].concat();
+    let of_tomorrow = see(&*open(&file_form(order, &[record(order, 60, &[0; 24]), good.clone()].concat())).unwrap());
+    assert_eq!((of_tomorrow.times.len(), of_tomorrow.problems), (2, 1), "counted, and passed over by its size");
+    let ones = see(&*open(&file_form(order, &[vec![0xff; 64], good.clone()].concat())).unwrap());
+    assert_eq!((ones.times.len(), ones.problems), (1, 1), "reading goes on at the next round");
+    let late = see(&*open(&file_form(order, &[sample(order, u64::MAX, 7, 3), good].concat())).unwrap());
+    assert_eq!((late.times, late.problems), (vec![1_000, 2_000], 1));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -7,6 +7,7 @@
 use super::model::{Sums, Vcpu};
 use crate::Options;
 use crate::shared::machine::Thread;
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace::Facts;
 
@@ -20,14 +21,15 @@ pub fn vcpus(
 ) -> Vec<Vcpu> {
     let mut order: Vec<(&Thread, Sums)> = threads.iter().zip(sums).filter(|(thread, _)| thread.is_vcpu).collect();
     order.sort_by_key(|(thread, _)| thread.tid);
-    let mut groups: Vec<Group> = Vec::new();
+    let named = named_threads(facts, options);
+    let mut groups = Groups::default();
     let mut vcpus = Vec::new();
     for (thread, sums) in order {
         let comm = comms.get(&thread.tid).cloned().unwrap_or_else(|| "vcpu".into());
-        let named = named_vm(thread.tid, facts, options);
+        let named = named.get(&thread.tid).cloned();
         let base = named.clone().unwrap_or_else(|| base_name(&comm));
-        let group = group_of(&mut groups, &base, thread, named.is_some());
-        let vcpu = thread.vcpu_id.unwrap_or_else(|| next_free(&group.members));
+        let group = groups.of(&base, thread, named.is_some());
+        let vcpu = thread.vcpu_id.unwrap_or_else(|| group.next_free());
         group.members.insert(vcpu);
         vcpus.push(Vcpu {
             vm: group.name.clone(),
@@ -43,35 +45,62 @@ pub fn vcpus(
     vcpus
 }
 
+/// The VMs that the user or the trace names, by thread. The user decides, then the first guest that names the thread.
+fn named_threads(facts: &Facts, options: &Options) -> FxHashMap<i32, String> {
+    let mut named = FxHashMap::default();
+    for guest in &facts.guests {
+        for (_, tid) in &guest.vcpu_tids {
+            named.entry(*tid).or_insert_with(|| guest.name.clone());
+        }
+    }
+    named.extend(options.vm_map.iter().rev().map(|(tid, name)| (*tid, name.clone())));
+    named
+}
+
 struct Group {
-    base: String,
     name: String,
     members: BTreeSet<u32>,
+    /// No number below is free.
+    free_from: u32,
 }
 
-/// The VM that the user or the trace names for a thread.
-fn named_vm(tid: i32, facts: &Facts, options: &Options) -> Option<String> {
-    let mapped = options.vm_map.iter().find(|(mapped, _)| *mapped == tid).map(|(_, name)| name.clone());
-    mapped.or_else(|| {
-        let guest = facts.guests.iter().find(|guest| guest.vcpu_tids.iter().any(|(_, vcpu_tid)| *vcpu_tid == tid))?;
-        Some(guest.name.clone())
-    })
+/// The VMs found so far. Threads may be many, so that no step looks at all groups.
+#[derive(Default)]
+struct Groups {
+    list: Vec<Group>,
+    by_base: FxHashMap<String, Vec<usize>>,
+    /// For a base and a vCPU's number: how many of the base's first groups have it. Members only come, so it only grows.
+    taken: FxHashMap<(String, u32), usize>,
 }
 
-/// The group of `base` that has no vCPU of this thread's number yet.
-fn group_of<'g>(groups: &'g mut Vec<Group>, base: &str, thread: &Thread, named: bool) -> &'g mut Group {
-    let taken = |group: &Group| thread.vcpu_id.is_some_and(|vcpu| group.members.contains(&vcpu));
-    let found = groups.iter().position(|group| group.base == base && (named || !taken(group)));
-    let place = found.unwrap_or_else(|| {
-        let name = if named { base.to_owned() } else { format!("{base}-{}", thread.tid) };
-        groups.push(Group { base: base.to_owned(), name, members: BTreeSet::new() });
-        groups.len() - 1
-    });
-    &mut groups[place]
+impl Groups {
+    /// The group of `base` that has no vCPU of this thread's number yet; the only one, if its name is known.
+    fn of(&mut self, base: &str, thread: &Thread, named: bool) -> &mut Group {
+        let of_base = self.by_base.entry(base.to_owned()).or_default();
+        let mut place = 0;
+        if let Some(vcpu) = thread.vcpu_id.filter(|_| !named) {
+            let taken = self.taken.entry((base.to_owned(), vcpu)).or_default();
+            while of_base.get(*taken).is_some_and(|group| self.list[*group].members.contains(&vcpu)) {
+                *taken += 1;
+            }
+            place = *taken;
+        }
+        if place == of_base.len() {
+            let name = if named { base.to_owned() } else { format!("{base}-{}", thread.tid) };
+            of_base.push(self.list.len());
+            self.list.push(Group { name, members: BTreeSet::new(), free_from: 0 });
+        }
+        &mut self.list[of_base[place]]
+    }
 }
 
-fn next_free(members: &BTreeSet<u32>) -> u32 {
-    (0..).find(|number| !members.contains(number)).unwrap_or(0)
+impl Group {
+    fn next_free(&mut self) -> u32 {
+        while self.members.contains(&self.free_from) {
+            self.free_from += 1;
+        }
+        self.free_from
+    }
 }
 
 /// QEMU names vCPU threads `CPU 0/KVM` (softmmu/cpus.c, `-name debug-threads=on`): the number is no part of the VM.

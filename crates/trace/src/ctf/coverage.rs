@@ -61,7 +61,7 @@ fn listed(path: &Path) -> Option<u64> {
     if word(0)? != INDEX_MAGIC {
         return None;
     }
-    (bytes - INDEX_HEAD as u64).checked_div(word(12)?)
+    bytes.checked_sub(INDEX_HEAD as u64)?.checked_div(word(12)?)
 }
 
 /// Fills in the coverage of all CPUs, and tells which ones are missing.

@@ -75,12 +75,18 @@ pub struct Steps {
 const NO_EVENT: u32 = u32::MAX;
 
 impl StreamKind {
-    /// Compiles `class`; kinds of event that `event_types` does not have yet are added to it.
+    /// Compiles `class`; kinds of event that `event_types` does not have yet are added to it. `classes` counts what is
+    /// compiled of the schema's fields.
     ///
     /// # Errors
     /// A sentence, if a length or selector refers to nothing.
-    pub fn compile(schema: &Schema, class: &StreamClass, event_types: &mut EventTypes) -> Result<Self, String> {
-        let mut compiler = Compiler::new(schema);
+    pub fn compile(
+        schema: &Schema,
+        class: &StreamClass,
+        event_types: &mut EventTypes,
+        classes: &mut usize,
+    ) -> Result<Self, String> {
+        let mut compiler = Compiler::new(schema, *classes);
         let in_stream = |what: &str, error: String| format!("{error} (in the {what} of stream {})", class.id);
         let part = |compiler: &mut Compiler<'_>, scope, class: Option<&_>, what| {
             compiler.part(scope, class).map_err(|error| in_stream(what, error))
@@ -103,6 +109,7 @@ impl StreamKind {
                 EventType { system: system.to_owned(), name: name.to_owned(), fields: program.shown_fields() };
             events.push(EventKind { id: event.id, event_type: event_types.position(described), program });
         }
+        *classes = compiler.classes_before;
         let parts = [&mut packet_header, &mut packet_context, &mut event_header];
         let registers =
             compiler.settle_registers(parts.into_iter().chain(events.iter_mut().map(|event| &mut event.program)));

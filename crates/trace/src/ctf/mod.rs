@@ -113,10 +113,12 @@ impl CtfTrace {
         if self.kinds.is_empty() {
             self.take_origin(&schema);
         }
-        let first_kind = self.kinds.len();
+        let (first_kind, mut classes) = (self.kinds.len(), 0);
         for class in &schema.streams {
-            let kind = StreamKind::compile(&schema, class, event_types);
-            self.kinds.push(kind.map_err(|error| metadata.damaged(0, "references to earlier integers", error))?);
+            let kind = StreamKind::compile(&schema, class, event_types, &mut classes);
+            self.kinds.push(kind.map_err(|error| {
+                metadata.damaged(0, "references to earlier integers, and a bounded number of fields", error)
+            })?);
         }
         let mut packets = Vec::new();
         self.facts.bytes += metadata.bytes;

@@ -27,6 +27,10 @@ const FILE_HEADER: usize = 104;
 /// Size of the (offset, size) pair that ends each entry of the attribute section.
 const SECTION: usize = 16;
 
+/// Most counters of all events: 2,500 tracepoints, as many as a kernel has, on 1,024 CPUs, or 512 on the most CPUs that a
+/// kernel may have (8,192).
+const MOST_IDS: usize = 1 << 22;
+
 /// Feature numbers (`enum` in tools/perf/util/header.h) that we use.
 pub mod feature {
     /// The formats of the recorded tracepoints.
@@ -69,6 +73,8 @@ pub struct Container {
     pub features: BTreeMap<u32, Range<usize>>,
     /// Where the records lie.
     pub records: Range<usize>,
+    /// Ids that may still be taken in.
+    ids_left: usize,
     /// What was wrong.
     pub problems: Problems,
 }
@@ -87,6 +93,7 @@ impl Container {
             attrs: Vec::new(),
             features: BTreeMap::new(),
             records: 0..0,
+            ids_left: MOST_IDS,
             problems: Problems::default(),
         };
         if container.pipe {
@@ -187,8 +194,26 @@ impl Container {
             let (attr, ids) = entry.split_at(entry_size - SECTION);
             let ids = range_in(bytes, endian.unsigned(&ids[..8]), endian.unsigned(&ids[8..]));
             let ids = ids.map_or(&[][..], |range| &bytes[range]);
-            self.attrs.extend(Attr::parse(attr, ids, endian));
+            self.add_attr(attr, ids, path);
         }
+    }
+
+    /// Takes in an event. Ranges of ids may overlap, so that their sum is not bounded by the file.
+    fn add_attr(&mut self, attr: &[u8], ids: &[u8], path: &Path) {
+        let count = ids.len() / 8;
+        let taken = count.min(self.ids_left);
+        self.ids_left -= taken;
+        if taken < count {
+            self.problems.note(Problem::at(
+                path.display().to_string(),
+                None,
+                format!("at most {MOST_IDS} ids of counters in all"),
+                "more",
+                ((count - taken) * 8) as u64,
+                "the events of perf.data claim more counters than any machine has; samples of the others are left out",
+            ));
+        }
+        self.attrs.extend(Attr::parse(attr, &ids[..taken * 8], self.endian));
     }
 
     /// Reads the records before the first one of a running event.
@@ -200,7 +225,7 @@ impl Container {
                 RecordKind::ATTR => {
                     let attr_size = body.get(4..8).map_or(0, |size| endian.unsigned(size)) as usize;
                     let (attr, ids) = body.split_at(attr_size.min(body.len()));
-                    self.attrs.extend(Attr::parse(attr, ids, endian));
+                    self.add_attr(attr, ids, path);
                 }
                 RecordKind::FEATURE if body.len() >= 8 => {
                     let start = body.as_ptr() as usize - bytes.as_ptr() as usize;

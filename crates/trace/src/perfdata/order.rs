@@ -24,6 +24,19 @@ const MOST_HELD: usize = 1 << 20;
 /// Unpacked bytes held back for sorting.
 const MOST_HELD_BYTES: usize = 256 << 20;
 
+/// zstd packs records of a trace 5 to 50 times smaller. A file that unpacks to more than this many times its size, beyond
+/// [`UNPACKED_FREELY`], was made to fill a memory or a day.
+const MOST_UNPACKED_PER_BYTE: u64 = 1_000;
+
+/// Unpacked bytes that are not held against what they were packed to.
+const UNPACKED_FREELY: u64 = 64 << 20;
+
+/// Times from here on, 292 years, are damage whatever the clock.
+const LAST_NS: u64 = 1 << 63;
+
+/// Times so long after the first one, 52 days, are damage.
+const LONGEST_NS: u64 = 1 << 52;
+
 /// Output of one step of zstd: its largest block.
 const UNPACKED_STEP: usize = 128 << 10;
 
@@ -84,6 +97,11 @@ pub struct Ordered<'t> {
     attrs: &'t Attrs,
     endian: Endian,
     unpacker: Option<Decoder<'static>>,
+    /// What is left to unpack of the record being unpacked, and where it starts.
+    packed: Option<(&'t [u8], u64)>,
+    /// Bytes packed and unpacked so far.
+    packed_bytes: u64,
+    unpacked_bytes: u64,
     /// Where one step of the unpacker writes.
     step: Vec<u8>,
     /// Unpacked bytes that are not yet a whole record.
@@ -94,6 +112,8 @@ pub struct Ordered<'t> {
     /// Latest time of the round before.
     safe_until: u64,
     latest: u64,
+    /// Times from here on cannot be.
+    last_possible: u64,
     ended: bool,
 }
 
@@ -105,6 +125,9 @@ impl<'t> Ordered<'t> {
             attrs,
             endian,
             unpacker: None,
+            packed: None,
+            packed_bytes: 0,
+            unpacked_bytes: 0,
             step: Vec::new(),
             unpacked: Vec::new(),
             held: Vec::new(),
@@ -112,6 +135,7 @@ impl<'t> Ordered<'t> {
             ready: VecDeque::new(),
             safe_until: 0,
             latest: 0,
+            last_possible: LAST_NS,
             ended: false,
         }
     }
@@ -124,12 +148,15 @@ impl<'t> Ordered<'t> {
     /// The next record; damage on the way to it goes into `problems`.
     pub fn next(&mut self, problems: &mut Problems) -> Option<Timed<'t>> {
         while self.ready.is_empty() && !self.ended {
-            match self.records.next(problems) {
-                Some(record) => self.take_in(record, problems),
-                None => {
-                    self.ended = true;
-                    self.release(u64::MAX);
-                }
+            match self.packed.take() {
+                Some((packed, offset)) => self.unpack(packed, offset, problems),
+                None => match self.records.next(problems) {
+                    Some(record) => self.take_in(record),
+                    None => {
+                        self.ended = true;
+                        self.release(u64::MAX);
+                    }
+                },
             }
             if self.held.len() > MOST_HELD || self.held_bytes > MOST_HELD_BYTES {
                 self.held.sort_by_key(|record| record.time);
@@ -140,21 +167,26 @@ impl<'t> Ordered<'t> {
         self.ready.pop_front()
     }
 
-    fn take_in(&mut self, record: Record<'t>, problems: &mut Problems) {
+    fn take_in(&mut self, record: Record<'t>) {
         match record.kind {
             RecordKind::FINISHED_ROUND => self.end_round(),
-            RecordKind::COMPRESSED => self.unpack(record.body, record.offset, problems),
+            RecordKind::COMPRESSED => self.packed = Some((record.body, record.offset)),
             RecordKind::COMPRESSED2 => {
                 let (length, packed) = record.body.split_at(record.body.len().min(8));
                 let length = usize::try_from(self.endian.unsigned(length)).unwrap_or(usize::MAX);
-                self.unpack(&packed[..length.min(packed.len())], record.offset, problems);
+                self.packed = Some((&packed[..length.min(packed.len())], record.offset));
             }
             kind => self.hold(kind, record.misc, Cow::Borrowed(record.body), record.offset),
         }
     }
 
     fn hold(&mut self, kind: RecordKind, misc: u16, body: Cow<'t, [u8]>, offset: u64) {
-        let time = self.attrs.time(kind, &body, self.endian).unwrap_or(self.latest);
+        let own = self.attrs.time(kind, &body, self.endian);
+        // A time that cannot be would push all others out of their order.
+        let time = own.filter(|time| *time < self.last_possible).unwrap_or(self.latest);
+        if time > 0 && self.last_possible == LAST_NS {
+            self.last_possible = time.saturating_add(LONGEST_NS).min(LAST_NS - 1);
+        }
         self.latest = self.latest.max(time);
         if let Cow::Owned(bytes) = &body {
             self.held_bytes += bytes.len();
@@ -176,29 +208,15 @@ impl<'t> Ordered<'t> {
         self.held_bytes = self.held.iter().map(owned).sum();
     }
 
-    /// Unpacks a part of the zstd stream and holds the records that became whole.
-    fn unpack(&mut self, mut packed: &[u8], offset: u64, problems: &mut Problems) {
-        self.step.resize(UNPACKED_STEP, 0);
-        let damage = loop {
-            let unpacker = match &mut self.unpacker {
-                Some(unpacker) => unpacker,
-                None => match Decoder::new() {
-                    Ok(unpacker) => self.unpacker.insert(unpacker),
-                    Err(error) => break error.to_string(),
-                },
-            };
-            let step = match unpacker.run_on_buffers(packed, &mut self.step) {
-                Ok(step) => step,
-                Err(error) => break error.to_string(),
-            };
-            packed = &packed[step.bytes_read..];
-            self.unpacked.extend_from_slice(&self.step[..step.bytes_written]);
-            if !self.hold_unpacked(offset) {
-                break "a record whose size is below that of its header".to_owned();
-            }
-            if (packed.is_empty() && step.bytes_written < UNPACKED_STEP) || step.bytes_read + step.bytes_written == 0 {
+    /// Unpacks one step of the zstd stream and holds the records that became whole; what is left comes next, so that
+    /// records go as they come.
+    fn unpack(&mut self, packed: &'t [u8], offset: u64, problems: &mut Problems) {
+        let damage = match self.unpack_step(packed, offset) {
+            Ok(left) => {
+                self.packed = left.map(|left| (left, offset));
                 return;
             }
+            Err(damage) => damage,
         };
         problems.note(Problem::at(
             self.file(),
@@ -209,6 +227,30 @@ impl<'t> Ordered<'t> {
             "compressed records of perf.data cannot be unpacked",
         ));
         self.unpacked.clear();
+    }
+
+    /// What is left to unpack; `None` if more has to come first.
+    fn unpack_step(&mut self, packed: &'t [u8], offset: u64) -> Result<Option<&'t [u8]>, String> {
+        let allowed = self.packed_bytes.saturating_mul(MOST_UNPACKED_PER_BYTE).saturating_add(UNPACKED_FREELY);
+        if self.unpacked_bytes > allowed {
+            return Err(format!("more than {MOST_UNPACKED_PER_BYTE} times as much as was packed"));
+        }
+        self.step.resize(UNPACKED_STEP, 0);
+        let unpacker = match &mut self.unpacker {
+            Some(unpacker) => unpacker,
+            None => self.unpacker.insert(Decoder::new().map_err(|error| error.to_string())?),
+        };
+        let step = unpacker.run_on_buffers(packed, &mut self.step).map_err(|error| error.to_string())?;
+        self.packed_bytes += step.bytes_read as u64;
+        self.unpacked_bytes += step.bytes_written as u64;
+        self.unpacked.extend_from_slice(&self.step[..step.bytes_written]);
+        if !self.hold_unpacked(offset) {
+            return Err("a record whose size is below that of its header".to_owned());
+        }
+        let left = &packed[step.bytes_read..];
+        let is_done =
+            (left.is_empty() && step.bytes_written < UNPACKED_STEP) || step.bytes_read + step.bytes_written == 0;
+        Ok((!is_done).then_some(left))
     }
 
     /// Holds the whole records among the unpacked bytes; false if there is one of impossible size.

@@ -42,6 +42,21 @@ impl RecordKind {
     pub const COMPRESSED2: Self = Self(83);
 }
 
+impl RecordKind {
+    /// True for the kinds of Linux 6.18: of the kernel up to AUX_OUTPUT_HW_ID, of perf from ATTR to SCHEDSTAT_DOMAIN.
+    pub fn is_known(self) -> bool {
+        matches!(self.0, 1..=21 | 64..=86)
+    }
+
+    /// True for what may be a kind of a later kernel or perf; more is damage.
+    fn is_plausible(self) -> bool {
+        (1..MOST_KINDS).contains(&self.0)
+    }
+}
+
+/// perf's own kinds begin at 64, behind the kernel's; neither is near the end of its range.
+const MOST_KINDS: u32 = 128;
+
 /// Size of a record's header.
 pub const HEADER: usize = 8;
 
@@ -94,7 +109,8 @@ impl<'t> Records<'t> {
         while self.at < self.bytes.len() {
             let start = self.at;
             let rest = &self.bytes[start..];
-            let whole = split_record(rest, self.endian).and_then(|(kind, misc, body)| {
+            let split = split_record(rest, self.endian).filter(|(kind, ..)| kind.is_plausible());
+            let whole = split.and_then(|(kind, misc, body)| {
                 let body_end = start + HEADER + body.len();
                 let trailing = match kind {
                     RecordKind::AUXTRACE => self.endian.unsigned(body.get(..8)?),
@@ -112,12 +128,17 @@ impl<'t> Records<'t> {
             }
             self.at = self.next_round(start + 1);
             let skipped = (self.at - start) as u64;
+            let kind = rest.get(..4).map(|kind| RecordKind(self.endian.unsigned(kind) as u32));
             let found = rest.get(6..8).map(|size| self.endian.unsigned(size));
             let problem = Problem::at(
                 self.file.as_str(),
                 start as u64,
                 "a whole record of perf.data",
-                found.map_or_else(|| format!("{} bytes", rest.len()), |size| format!("a size of {size} bytes")),
+                match (kind.filter(|kind| !kind.is_plausible()), found) {
+                    (Some(kind), _) => format!("kind {}", kind.0),
+                    (None, Some(size)) => format!("a size of {size} bytes"),
+                    (None, None) => format!("{} bytes", rest.len()),
+                },
                 skipped,
                 "a record of perf.data is damaged or cut short; reading goes on at the next round of records",
             );

@@ -68,6 +68,14 @@ impl<'t> Batches<'t> {
             RecordKind::COMM => self.add_comm(record, batch),
             RecordKind::LOST => self.add_loss(record, 8, batch),
             RecordKind::LOST_SAMPLES => self.add_loss(record, 0, batch),
+            kind if !kind.is_known() => self.problems.note(Problem::at(
+                self.ordered.file(),
+                record.offset,
+                "a record of a kind that perf has",
+                format!("kind {}", kind.0),
+                record.body.len() as u64,
+                "records of perf.data of an unknown kind were passed over",
+            )),
             _ => {}
         }
     }
@@ -82,6 +90,9 @@ impl<'t> Batches<'t> {
             .of_sample(attr, sample.raw, self.endian)
             .ok_or("a tracepoint whose format is not in the file")?;
         let time = record.time;
+        if sample.time.is_some_and(|own| own != time) {
+            return Err("a time that lies 52 days or more behind the others");
+        }
         self.last_time = self.last_time.max(time);
         batch.saw(time, event_type);
         let Some((kind, how)) = &self.plan[event_type] else { return Ok(()) };

@@ -13,6 +13,12 @@ const PAGES_A_PIECE: usize = 10;
 /// What stands before the chunks of a CPU: their number.
 const CHUNK_COUNT_BYTES: u64 = 4;
 
+/// Most bytes that a chunk of pages of `page_size` bytes may unpack to: trace-cmd packs ten pages in one
+/// (`PAGES_A_PIECE`); some more for other writers.
+fn most_in_chunk(page_size: usize) -> u32 {
+    u32::try_from(page_size.saturating_mul(64)).unwrap_or(MOST_UNPACKED).clamp(4 << 20, MOST_UNPACKED)
+}
+
 /// Where a piece lies in the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
@@ -51,8 +57,8 @@ pub struct Search<'t> {
 }
 
 impl Search<'_> {
-    /// Finds the pieces of `cpu`.
-    pub fn pieces(&self, buffer: &Buffer, cpu: CpuData) -> Index {
+    /// Finds the pieces of `cpu`, none of which reaches beyond `limit`: there the next CPU's begin.
+    pub fn pieces(&self, buffer: &Buffer, cpu: CpuData, limit: usize) -> Index {
         let start = usize::try_from(cpu.offset).unwrap_or(usize::MAX).min(self.bytes.len());
         let claimed = usize::try_from(cpu.size).unwrap_or(usize::MAX).saturating_add(start);
         let end = claimed.min(self.bytes.len());
@@ -66,19 +72,19 @@ impl Search<'_> {
             self.complain(&mut index, end, "the rest of a CPU's data", "the end of the file", missing);
         }
         match buffer.compressed {
-            true if start < end => self.chunks(&mut index, start, cpu.size),
+            true if start < end => self.chunks(&mut index, start, cpu.size, limit),
             true if cpu.size > 0 => {
                 self.complain(&mut index, start, "a CPU's compressed data", "the end of the file", cpu.size);
             }
             true => {}
-            false => pages(&mut index, start, end),
+            false => pages(&mut index, start, end.min(limit)),
         }
         index
     }
 
-    fn chunks(&self, index: &mut Index, start: usize, claimed: u64) {
-        let end = self.bytes.len();
-        let mut cursor = Cursor::new(self.bytes, start, self.layout.endian);
+    fn chunks(&self, index: &mut Index, start: usize, claimed: u64, limit: usize) {
+        let end = self.bytes.len().min(limit);
+        let mut cursor = Cursor::new(&self.bytes[..end], start.min(end), self.layout.endian);
         let Some(chunks) = cursor.u32() else {
             return self.complain(index, start, "the number of compressed chunks", "the end of the file", 0);
         };
@@ -89,18 +95,25 @@ impl Search<'_> {
         for _ in 0..chunks {
             let at = cursor.at();
             let sizes = cursor.u32().zip(cursor.u32());
-            let Some((stored, size)) = sizes.filter(|(_, size)| *size <= MOST_UNPACKED) else {
+            let most = most_in_chunk(index.page_size);
+            let Some((stored, size)) = sizes.filter(|(_, size)| (1..=most).contains(size)) else {
                 return self.complain(
                     index,
                     at,
                     "the sizes of a compressed chunk",
                     "none that can be",
-                    (end - at) as u64,
+                    end.saturating_sub(at) as u64,
                 );
             };
             let offset = cursor.at();
             if cursor.take(u64::from(stored)).is_none() {
-                return self.complain(index, at, "a whole compressed chunk", "the end of the data", (end - at) as u64);
+                return self.complain(
+                    index,
+                    at,
+                    "a whole compressed chunk",
+                    "the end of the data",
+                    end.saturating_sub(at) as u64,
+                );
             }
             index.places.push(Place { offset, stored: stored as usize, size: size as usize });
         }

@@ -8,6 +8,7 @@
 //! ```
 //! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5) of trace-cmd 3.1.6.
 
+mod bounds;
 mod coverage;
 mod cursor;
 mod cut;
@@ -71,11 +72,15 @@ struct Content {
 /// If it cannot be read, holds latency-tracer text instead of events, or lacks the descriptions of its events.
 pub fn open(path: &Path) -> Result<TraceDat, Error> {
     let file = map(path)?;
-    let layout = described(path, &file)?;
+    let mut layout = described(path, &file)?;
+    let ends = bounds::bound(&mut layout, &file.bytes, &file.name);
     let search = Search { file: 0, bytes: &file.bytes, name: &file.name, layout: &layout };
     // Each chunk tells where the next one begins, which the memory is asked for one after the other: all CPUs at once.
-    let index = |buffer: &Buffer| parallel::map(buffer.cpus.len(), |at| search.pieces(buffer, buffer.cpus[at]));
-    let indexes = layout.buffers.iter().map(index).collect();
+    let index = |buffer: &Buffer| {
+        parallel::map(buffer.cpus.len(), |at| search.pieces(buffer, buffer.cpus[at], ends.of(buffer.cpus[at])))
+    };
+    let mut indexes: Vec<Vec<Index>> = layout.buffers.iter().map(index).collect();
+    bounds::bound_unpacked(&mut indexes, &file.name);
     Ok(opened(path, vec![file], layout, indexes))
 }
 

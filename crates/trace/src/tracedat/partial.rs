@@ -118,7 +118,7 @@ impl Mapped {
                 let data = CpuData { cpu, offset: offset as u64, size: size as u64 };
                 buffer.cpus.push(data);
                 let search = Search { file: files.len(), bytes: &file.bytes, name: &file.name, layout: &layout };
-                indexes.push(search.pieces(&buffer, data));
+                indexes.push(search.pieces(&buffer, data, usize::MAX));
                 files.push(file);
             }
             layout.buffers.push(buffer);

@@ -12,6 +12,7 @@ use super::layout::{Buffer, Compression, CpuData, Layout, MOST_UNPACKED, event_f
 use super::options as id;
 use crate::format::Endian;
 use base::{MOST_CPUS, Problem};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 const COMPRESSED: u16 = 1;
@@ -44,19 +45,23 @@ pub fn read(
     let compression = Compression::named(&algorithm).ok_or((at, "compression none, zlib or zstd"))?;
     let first_options = cursor.u64().ok_or((cursor.at(), "the place of the first options"))?;
     let mut layout = Layout::new(7, endian, page_size, compression);
-    let reader = Reader { file, name, endian, compression };
+    let reader = Reader { file, name, endian, compression, left: Cell::new(MOST_DESCRIBED) };
     reader.follow_options(first_options, &mut layout);
     reader.read_sections(cursor.at(), &mut layout);
     layout.parse_formats();
     if layout.formats.is_empty() {
-        return Err((usize::try_from(first_options).unwrap_or(usize::MAX), "a section with event formats"));
+        return Err((
+            usize::try_from(first_options).unwrap_or(usize::MAX),
+            "a section with event formats, of 64 MB at most",
+        ));
     }
     Ok(layout)
 }
 
 /// The text of `/proc/kallsyms`, if an option names a section with it that can be read.
 pub fn kallsyms(file: &[u8], layout: &Layout) -> Option<Vec<u8>> {
-    let reader = Reader { file, name: "", endian: layout.endian, compression: layout.compression };
+    let (endian, compression) = (layout.endian, layout.compression);
+    let reader = Reader { file, name: "", endian, compression, left: Cell::new(MOST_UNPACKED as usize) };
     let (_, data) = layout.options.iter().find(|(option, _)| *option == id::KALLSYMS)?;
     let offset = layout.endian.unsigned(&data[..data.len().min(8)]);
     let section = reader.section(offset).filter(|section| section.id == id::KALLSYMS)?;
@@ -71,7 +76,13 @@ struct Reader<'a> {
     name: &'a str,
     endian: Endian,
     compression: Compression,
+    /// Bytes of sections that may still be read.
+    left: Cell<usize>,
 }
+
+/// Most bytes, unpacked, of all sections that describe a recording. The formats of a whole kernel take 2 MB, saved command
+/// lines and options less; options may name one section many times, so that the file's size is no bound.
+const MOST_DESCRIBED: usize = 64 << 20;
 
 impl<'a> Reader<'a> {
     fn section(&self, offset: u64) -> Option<Section<'a>> {
@@ -84,7 +95,9 @@ impl<'a> Reader<'a> {
 
     /// A metadata section's content, unpacked if need be.
     fn content(&self, section: &Section<'a>) -> Result<Vec<u8>, String> {
+        let too_much = || format!("more than {MOST_DESCRIBED} bytes of descriptions");
         if !section.compressed {
+            self.left.set(self.left.get().checked_sub(section.body.len()).ok_or_else(too_much)?);
             return Ok(section.body.to_vec());
         }
         let mut cursor = Cursor::new(section.body, 0, self.endian);
@@ -92,6 +105,7 @@ impl<'a> Reader<'a> {
         let Some((packed, unpacked)) = sizes.filter(|(_, unpacked)| *unpacked <= MOST_UNPACKED) else {
             return Err("no plausible sizes of compressed data".into());
         };
+        self.left.set(self.left.get().checked_sub(unpacked as usize).ok_or_else(too_much)?);
         let Some(packed) = cursor.take(u64::from(packed)) else {
             return Err(format!("{} bytes of compressed data", section.body.len()));
         };
@@ -150,11 +164,17 @@ impl<'a> Reader<'a> {
 
     /// Reads the sections that the options name.
     fn read_sections(&self, head_end: usize, layout: &mut Layout) {
-        let mut has_buffers = false;
+        let (mut has_buffers, mut read) = (false, BTreeSet::new());
         for (option, data) in std::mem::take(&mut layout.options) {
             let offset = self.endian.unsigned(&data[..data.len().min(8)]);
             match option {
-                _ if METADATA.contains(&option) => self.read_metadata(option, offset, layout),
+                _ if METADATA.contains(&option) => {
+                    if read.insert(offset) {
+                        self.read_metadata(option, offset, layout);
+                    } else {
+                        self.damaged(offset, "a section that one option names", layout);
+                    }
+                }
                 id::BUFFER => {
                     has_buffers = true;
                     match self.buffer(&data) {
@@ -179,7 +199,7 @@ impl<'a> Reader<'a> {
         };
         let content = match self.content(&section) {
             Ok(content) => content,
-            Err(_) => return self.damaged(offset, "a section that can be unpacked", layout),
+            Err(found) => return self.not_unpacked(offset, found, layout),
         };
         let mut cursor = Cursor::new(&content, 0, self.endian);
         let read = match option {
@@ -202,6 +222,12 @@ impl<'a> Reader<'a> {
         if read.is_none() {
             self.damaged(offset, "a section as long as its contents say", layout);
         }
+    }
+
+    fn not_unpacked(&self, offset: u64, found: String, layout: &mut Layout) {
+        let expected = "a section that can be unpacked";
+        let text = format!("{}: at byte {offset:#x}: expected {expected}, found {found}", self.name);
+        layout.problems.push(Problem::at(self.name, offset, expected, found, 0, text));
     }
 
     fn damaged(&self, offset: u64, expected: &str, layout: &mut Layout) {

@@ -173,3 +173,23 @@ fn files_that_are_no_streams_are_passed_over() {
     assert_eq!((whole.events.len(), whole.problems.len()), (12, 1));
     assert_eq!(whole.problems[0].expected, "the magic number of a packet");
 }
+
+#[test]
+fn metadata_without_end_or_of_fields_without_number_is_refused_with_its_bound() {
+    let refused = |made: &Made| ctf::open(made.path()).err().map(|error| error.to_string()).unwrap_or_default();
+    let sparse = Made::new(format!("/* CTF 1.8 */\n{INTEGERS}"), &[]);
+    let metadata = std::fs::OpenOptions::new().write(true).open(sparse.path().join("metadata")).unwrap();
+    metadata.set_len(6 << 30).unwrap();
+    assert!(refused(&sparse).contains("metadata of at most 16777216 bytes"), "{}", refused(&sparse));
+    let mut text = format!("/* CTF 1.8 */\n{INTEGERS}\ntrace {{ major = 1; minor = 8; byte_order = le; }};\n");
+    text += "typealias struct { uint8_t a; uint8_t b; } := t0;\n";
+    for level in 0..15 {
+        text += &format!("typealias struct {{ t{level} a; t{level} b; }} := t{};\n", level + 1);
+    }
+    // Each event alone is within its own bound.
+    for event in 0..40 {
+        text += &format!("event {{ id = {event}; name = \"e{event}\"; fields := struct {{ t14 x; }}; }};\n");
+    }
+    let nested = Made::new(text, &[&[0; 64]]);
+    assert!(refused(&nested).contains("more than 1048576 fields in all events"), "{}", refused(&nested));
+}

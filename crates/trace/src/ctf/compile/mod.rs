@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// Most fields of one event, on all levels; nested types that double at each level would otherwise fill the memory.
 const MOST_CLASSES: usize = 1 << 16;
 
+/// Most fields of all events of a trace. A kernel's 2,500 tracepoints have 20,000.
+const MOST_CLASSES_IN_ALL: usize = 1 << 20;
+
 /// Compiles the parts of one stream and of its events.
 pub struct Compiler<'s> {
     schema: &'s Schema,
@@ -33,6 +36,8 @@ pub struct Compiler<'s> {
     fields: Vec<FieldType>,
     /// Classes met in the current part.
     classes: usize,
+    /// Classes met in the parts before.
+    pub classes_before: usize,
     /// The clock that the time stamps are mapped to, where a field says it.
     pub clock: Option<String>,
     /// The shortest time stamp in an event header, in bits.
@@ -50,8 +55,8 @@ enum Use {
 }
 
 impl<'s> Compiler<'s> {
-    /// A compiler for one kind of stream of `schema`.
-    pub fn new(schema: &'s Schema) -> Self {
+    /// A compiler for one kind of stream of `schema`, of which `classes` were compiled before.
+    pub fn new(schema: &'s Schema, classes: usize) -> Self {
         Self {
             schema,
             roots: Default::default(),
@@ -61,6 +66,7 @@ impl<'s> Compiler<'s> {
             body: Body::new(1),
             fields: Vec::new(),
             classes: 0,
+            classes_before: classes,
             clock: None,
             shortest_time: None,
         }
@@ -112,7 +118,7 @@ impl<'s> Compiler<'s> {
 
     fn finish(&mut self) -> Program {
         self.body.rebase();
-        self.classes = 0;
+        self.classes_before += std::mem::take(&mut self.classes);
         let body = std::mem::replace(&mut self.body, Body::new(1));
         Program { ops: body.ops, fields: std::mem::take(&mut self.fields), context_fields: 0 }
     }
@@ -131,6 +137,9 @@ impl<'s> Compiler<'s> {
         self.classes += 1;
         if self.classes > MOST_CLASSES {
             return Err(format!("more than {MOST_CLASSES} fields in one event"));
+        }
+        if self.classes_before + self.classes > MOST_CLASSES_IN_ALL {
+            return Err(format!("more than {MOST_CLASSES_IN_ALL} fields in all events"));
         }
         match class {
             Class::Integer(integer) => self.integer(integer, name, &usage),
