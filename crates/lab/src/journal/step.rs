@@ -250,31 +250,36 @@ impl Step {
 }
 
 impl fmt::Display for Step {
-    /// Names stand without control characters, which a thread may have in its own.
+    /// Control characters, which a thread may have in its name, are written out.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&printable(&self.words()))
+    }
+}
+
+impl Step {
+    /// What was changed, in a line.
+    fn words(&self) -> String {
         match self {
-            Step::TracefsInstance { path } => write!(out, "tracing instance {}", printed(path)),
+            Step::TracefsInstance { path } => format!("tracing instance {}", path.display()),
             Step::SysfsWrite { path, old, new } | Step::CpuList { path, old, new } => {
-                write!(out, "{}: {} -> {}", printed(path), printable(old), printable(new))
+                format!("{}: {old} -> {new}", path.display())
             }
             Step::TaskAffinity { thread, name, old, new } => {
-                write!(out, "thread {} ({}): CPUs {old} -> {new}", thread.pid, printable(name))
+                format!("thread {} ({name}): CPUs {old} -> {new}", thread.pid)
             }
             Step::TaskPolicy { thread, name, old, new } => {
-                write!(out, "thread {} ({}): policy {old} -> {new}", thread.pid, printable(name))
+                format!("thread {} ({name}): policy {old} -> {new}", thread.pid)
             }
-            Step::Pin { pin, old, new, .. } => write!(out, "{}: CPUs {old} -> {new}", printable(&pin.to_string())),
+            Step::Pin { pin, old, new, .. } => format!("{pin}: CPUs {old} -> {new}"),
             Step::PmdMask { old, new } => {
                 let words = |cpus: &String| if cpus.is_empty() { "no mask".to_owned() } else { format!("CPUs {cpus}") };
-                write!(out, "polling threads of Open vSwitch: {} -> {}", words(old), words(new))
+                format!("polling threads of Open vSwitch: {} -> {}", words(old), words(new))
             }
-            Step::NetNamespace { name } => write!(out, "network namespace {}", printable(name)),
-            Step::NicMoved { nic, namespace } => {
-                write!(out, "NIC {} in namespace {}", printable(&nic.name), printable(namespace))
-            }
-            Step::Process(owner) => write!(out, "process {}", owner.pid),
-            Step::LttngSession { name } => write!(out, "LTTng session {}", printable(name)),
-            Step::Mount { path } => write!(out, "tracing file system mounted at {}", printed(path)),
+            Step::NetNamespace { name } => format!("network namespace {name}"),
+            Step::NicMoved { nic, namespace } => format!("NIC {} in namespace {namespace}", nic.name),
+            Step::Process(owner) => format!("process {}", owner.pid),
+            Step::LttngSession { name } => format!("LTTng session {name}"),
+            Step::Mount { path } => format!("tracing file system mounted at {}", path.display()),
         }
     }
 }

@@ -204,3 +204,13 @@ fn names_are_printed_without_their_control_characters() {
     let step = Step::TaskAffinity { thread, name, old: "0".into(), new: "1".into() };
     assert_eq!(step.to_string(), "thread 7 (\\u{1b}[31mEVIL\\u{7}): CPUs 0 -> 1");
 }
+
+#[test]
+fn the_seeds_of_the_fuzz_target_are_entries_but_for_the_one_that_climbs() {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/journal");
+    let steps = |name: &str| steps_in(&fs::read(seeds.join(name)).unwrap(), "apply-7-0", Path::new("/"));
+    for (name, count) in [("values", 4), ("threads", 3), ("pins", 4), ("made", 4)] {
+        assert_eq!(steps(name).unwrap().len(), count, "{name}");
+    }
+    assert!(steps("elsewhere").unwrap_err().to_string().contains("/sys/../etc/passwd"));
+}
