@@ -15,6 +15,7 @@ mod found;
 mod join;
 mod live;
 mod manifest;
+mod private;
 mod tsc;
 
 pub use destination::Destination;
@@ -22,6 +23,7 @@ pub use draft::Draft;
 pub use found::Named;
 pub use join::{Joined, ParentLink, join};
 pub use live::Live;
+pub use private::draft_beside;
 pub use tsc::{TSC_FILE, TscReading, TscReadings, TscScaling};
 
 use crate::{Level, Problem};
@@ -244,6 +246,15 @@ pub enum Error {
     /// Something that is no recording is where a new one should go.
     #[error("{} is there already and no recording, so it is not replaced; name another directory", path.display())]
     Foreign {
+        /// The place.
+        path: PathBuf,
+    },
+    /// A directory of somebody else is where a new recording should go.
+    #[error(
+        "{} belongs to another user, who could change what is recorded into it; name a directory that is not there yet",
+        path.display()
+    )]
+    Others {
         /// The place.
         path: PathBuf,
     },

@@ -1,7 +1,7 @@
 //! Files that appear whole or not at all.
 //!
 //! ```text
-//! check --> .NAME.partial-PID is filled --> renamed to NAME
+//! check --> .NAME.RANDOM.new is filled --> renamed to NAME
 //!              on an error, a full disk, Ctrl-C: removed
 //! ```
 //! What is there already is kept, unless the user said `--force`; directories above it are made.
@@ -10,6 +10,7 @@ use crate::arguments::is_dash;
 use crate::exit::WrongUse;
 use crate::interrupt::{Interrupt, remove};
 use anyhow::{anyhow, bail};
+use base::recording::draft_beside;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -55,9 +56,10 @@ impl<'a> Staging<'a> {
         target: &Path,
         fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
     ) -> anyhow::Result<u64> {
-        let partial = self.begin(target, |path| File::create(path).map(drop))?;
+        // A link that somebody put there is not followed: the file must not be there yet.
+        let (partial, file) = self.begin(target, |path| File::create_new(path))?;
         let filled = || -> anyhow::Result<u64> {
-            let mut out = BufWriter::new(File::create(&partial)?);
+            let mut out = BufWriter::new(file);
             fill(&mut out).map_err(Into::into)?;
             out.flush()?;
             Ok(out.get_ref().metadata()?.len())
@@ -73,7 +75,7 @@ impl<'a> Staging<'a> {
         target: &Path,
         fill: impl FnOnce(&Path) -> Result<(), E>,
     ) -> anyhow::Result<u64> {
-        let partial = self.begin(target, |path| fs::create_dir(path))?;
+        let (partial, ()) = self.begin(target, |path| fs::create_dir(path))?;
         let filled = || -> anyhow::Result<u64> {
             fill(&partial).map_err(Into::into)?;
             Ok(fs::read_dir(&partial)?.count() as u64)
@@ -91,16 +93,18 @@ impl<'a> Staging<'a> {
         })
     }
 
-    fn begin(&self, target: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> anyhow::Result<PathBuf> {
-        let Some(name) = target.file_name() else { bail!(WrongUse(format!("{} names no file", target.display()))) };
-        let partial = parent(target).join(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id()));
+    /// Makes what is filled meanwhile.
+    fn begin<T>(&self, target: &Path, make: impl FnOnce(&Path) -> std::io::Result<T>) -> anyhow::Result<(PathBuf, T)> {
+        if target.file_name().is_none() {
+            bail!(WrongUse(format!("{} names no file", target.display())));
+        }
+        let partial = draft_beside(target);
         let left = partial.clone();
         // The hidden name means nothing to anybody: what is refused is the target.
         let make = || fs::create_dir_all(parent(target)).and_then(|()| make(&partial));
-        self.interrupt
-            .making(make, |()| move || remove(&left))
-            .map_err(|error| anyhow!("{} cannot be written: {error}", target.display()))?;
-        Ok(partial)
+        let made = self.interrupt.making(make, |_| move || remove(&left));
+        let made = made.map_err(|error| anyhow!("{} cannot be written: {error}", target.display()))?;
+        Ok((partial, made))
     }
 
     fn end<T>(

@@ -141,7 +141,7 @@ fn ctrl_c_in_the_midst_of_a_file_leaves_nothing() {
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        let begun = || names(place.path()).iter().any(|name| name.contains("partial"));
+        let begun = || names(place.path()).iter().any(|name| name.starts_with(".x."));
         while !begun() && child.try_wait().unwrap().is_none() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }

@@ -6,7 +6,7 @@
 //! finish  recording.json, whole parts
 //! ```
 
-use super::{Destination, Error, Part, Recording};
+use super::{Destination, Error, Part, Recording, private};
 use std::path::{Path, PathBuf};
 
 /// A recording that grows where it will stay. Dropping it leaves on disk what there is.
@@ -25,7 +25,7 @@ impl Live {
         destination.clear()?;
         let place = destination.path.as_path();
         let io = |path: &Path, source| Error::Io { path: path.to_owned(), source };
-        std::fs::create_dir_all(place).map_err(|error| io(place, error))?;
+        private::take(place)?;
         let mut live = Self { recording: Recording { root: place.to_owned(), parts: Vec::new(), ..recording } };
         for machine in &live.recording.machines {
             let own = place.join(&machine.id);

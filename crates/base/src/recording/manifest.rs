@@ -5,7 +5,7 @@
 //! is not listed has an unknown level, and a manifest that a crash left empty is replaced by what lies in the
 //! directory. Whatever is survived is noted as a problem.
 
-use super::{Emulator, Error, MANIFEST, Machine, Part, PartState, Recording, found};
+use super::{Emulator, Error, MANIFEST, Machine, Part, PartState, Recording, draft_beside, found};
 use crate::Problem;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -224,12 +224,12 @@ pub(super) fn text(recording: &Recording) -> Result<Vec<u8>, Error> {
 pub(super) fn write(recording: &Recording) -> Result<(), Error> {
     let text = text(recording)?;
     let path = recording.root.join(MANIFEST);
-    let beside = recording.root.join(format!("{MANIFEST}.new"));
+    let beside = draft_beside(&path);
     let io = |path: &PathBuf| {
         let path = path.clone();
         move |source| Error::Io { path, source }
     };
-    let mut file = File::create(&beside).map_err(io(&beside))?;
+    let mut file = File::create_new(&beside).map_err(io(&beside))?;
     file.write_all(&text).and_then(|()| file.sync_all()).map_err(io(&beside))?;
     std::fs::rename(&beside, &path).map_err(io(&path))?;
     // The rename itself lasts once the directory is on disk.
@@ -266,7 +266,9 @@ mod tests {
         let second = Recording::open(directory.path()).unwrap();
         assert_eq!((&first.machines, &first.parts, first.emulated), (&second.machines, &second.parts, second.emulated));
         assert!(second.problems.is_empty());
-        assert!(!directory.path().join("recording.json.new").exists());
+        let names: Vec<_> =
+            std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".new")), "{names:?}");
     }
 
     #[test]

@@ -1,0 +1,97 @@
+//! Directories for their owner alone, and names that nobody can guess.
+//!
+//! A recording holds the kernel's addresses and its log, which the kernel itself keeps from other users. And root writes
+//! recordings below directories that others may write, `/tmp` for one: a name known beforehand could be a link by then.
+
+use super::Error;
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::hash::BuildHasher;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// What others may do in the directory of a recording: nothing.
+const OWN: u32 = 0o700;
+
+/// A hidden name beside `place` for what is not whole yet; another one at each call.
+pub fn draft_beside(place: &Path) -> PathBuf {
+    // The standard library keys its hashers with random numbers of the operating system.
+    let random = std::hash::RandomState::new().hash_one(place);
+    let mut name = OsString::from(".");
+    name.push(place.file_name().unwrap_or_default());
+    name.push(format!(".{random:016x}.new"));
+    place.with_file_name(name)
+}
+
+/// Makes the directory, and those above it; it must not be there.
+pub(super) fn make(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    DirBuilder::new().mode(OWN).create(path)
+}
+
+/// Makes the directory, where nothing or an empty directory lies: one of another user is replaced by ours.
+pub(super) fn take(place: &Path) -> Result<(), Error> {
+    let io = |source| Error::Io { path: place.to_owned(), source };
+    match make(place) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        made => return made.map_err(io),
+    }
+    match std::fs::remove_dir(place) {
+        Ok(()) => make(place).map_err(io),
+        // A mount, the working directory, a link to a directory: it stays, and must be ours.
+        Err(_) => {
+            let probe = draft_beside(&place.join("probe"));
+            DirBuilder::new().mode(OWN).create(&probe).map_err(io)?;
+            let owners = probe.metadata().and_then(|own| Ok((own.uid(), place.metadata()?.uid())));
+            std::fs::remove_dir(&probe).map_err(io)?;
+            match owners.map_err(io)? {
+                (ours, owner) if ours == owner => {
+                    std::fs::set_permissions(place, std::fs::Permissions::from_mode(OWN)).map_err(io)
+                }
+                _ => Err(Error::Others { path: place.to_owned() }),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn a_draft_s_name_is_another_at_each_call() {
+        let place = Path::new("/tmp/cut");
+        assert_ne!(draft_beside(place), draft_beside(place));
+        assert!(draft_beside(place).to_string_lossy().starts_with("/tmp/.cut."));
+    }
+
+    #[test]
+    fn a_directory_is_made_for_its_owner_alone_and_an_empty_one_is_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("above/recording");
+        take(&place).unwrap();
+        assert_eq!(mode(&place), OWN);
+        std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let ours = place.metadata().unwrap().uid();
+        if ours == 0 {
+            std::os::unix::fs::chown(&place, Some(65_534), None).unwrap();
+        } else {
+            println!("skipped: a directory of another owner: only root can make one");
+        }
+        take(&place).unwrap();
+        assert_eq!((mode(&place), place.metadata().unwrap().uid()), (OWN, ours));
+        // What cannot be removed stays if it is ours.
+        std::os::unix::fs::symlink(&place, directory.path().join("link")).unwrap();
+        take(&directory.path().join("link")).unwrap();
+        assert!(directory.path().join("link").is_symlink());
+        if ours == 0 {
+            std::os::unix::fs::chown(&place, Some(65_534), None).unwrap();
+            assert!(matches!(take(&directory.path().join("link")), Err(Error::Others { .. })));
+        }
+    }
+}
