@@ -2,7 +2,7 @@
  * Where on the timeline a sentence can be seen: the worst instant of what it names.
  *
  * ```text
- * words -> reasons -> the dearest chain with most of them, else the longest slice that was left for one
+ * words -> reasons -> the most expensive chain with most of them, else the longest slice that was left for one
  *       -> states  -> the pixel with most of it, in that pixel the longest slice
  * ```
  */

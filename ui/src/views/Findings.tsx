@@ -21,7 +21,10 @@ export function Findings({ recording }: { recording: Recording }) {
       ))}
       <h2 class="heading">
         {findings.length > 0
-          ? `What to change: ${findings.length}`
+          ? `What to change: ${SEVERITIES.flatMap((severity) => {
+              const count = findings.filter((finding) => finding.severity === severity).length;
+              return count > 0 ? [`${count} ${severity}`] : [];
+            }).join(", ")}`
           : examined(recording.report)
             ? "Nothing to change was found"
             : "No rule could be checked"}
@@ -31,7 +34,7 @@ export function Findings({ recording }: { recording: Recording }) {
           <p>Every rule that this recording has data for was checked, and none applies.</p>
         ) : (
           <p>
-            This recording holds no exits of a vCPU, so nothing can be said about them.{" "}
+            This recording holds no exits of a vCPU, so no rule about them applies.{" "}
             <code>kvmscope record</code> on the host, while a VM runs, records kvm_entry and kvm_exit.
           </p>
         ))}

@@ -45,7 +45,7 @@ export function Flame({ recording }: { recording: Recording }) {
   const top = placed[0]!;
   const found = search ? placed.filter((it) => it.node.name.toLowerCase().includes(search)) : [];
   const open = (path: string[]) => go({ focus: path.join("\t") });
-  const dearest = largest(top.node);
+  const largestPart = largest(top.node);
   return (
     <Figure
       id="flame"
@@ -57,7 +57,7 @@ export function Flame({ recording }: { recording: Recording }) {
           icicle(tree, [], 0).map((it) => [it.path.join(" > "), Math.round(it.node.size)]),
         )
       }
-      caption={`${sampled ? "Width is samples of the profiler" : "Width is time"}, ${print(top.node.size)} in all; rows from ${(sampled ? SAMPLE_LEVELS : LEVELS)[Math.min(focus.length, 6)]} down. The largest part is "${dearest.name}", ${percent(dearest.size / top.node.size)}. ${sampled ? "Each sample lies in the state its vCPU was in, and in the function it hit." : "Reasons share the state that handles them in proportion to their time from exit to entry, details their reason."} Click or Enter opens a part.${search ? ` ${found.length} parts match.` : ""}`}
+      caption={`${sampled ? "Width is samples of the profiler" : "Width is time"}, ${print(top.node.size)} in all; rows from ${(sampled ? SAMPLE_LEVELS : LEVELS)[Math.min(focus.length, 6)]} down. The largest part is "${largestPart.name}", ${percent(largestPart.size / top.node.size)}. ${sampled ? "Each sample lies in the state its vCPU was in, and in the function it hit." : "Reasons share the state that handles them in proportion to their time from exit to entry, details their reason."} Click or Enter opens a part.${search ? ` ${found.length} parts match.` : ""}`}
       tools={
         <>
           {samples.size > 0 && (
