@@ -1,6 +1,7 @@
 #!/bin/bash
-# What does recording cost the CPU that is recorded? Against `perf record` of the same events in the same run; CPU time
-# is taken, and the least of five counts, because whatever else runs here only adds.
+# What does recording cost the CPU that is recorded? Against `perf record` of the same events in the same run, and against
+# `trace-cmd record` where the function tracer is not locked, without which it does not start. CPU time is taken, and the
+# least of five counts, because whatever else runs here only adds.
 #
 #   per event   `perf bench sched pipe` on one CPU makes four events a round, two switches and two wake-ups:
 #               microseconds per event. RECORD_ROUNDS is how many rounds (200,000).
@@ -14,8 +15,8 @@ guest=$2
 rounds=${RECORD_ROUNDS:-200000}
 exits=${RECORD_EXITS:-50000}
 what="cost of recording, against perf record"
-if [ "$(id -u)" != 0 ] || [ ! -d /sys/kernel/tracing/instances ]; then
-    echo "left out: $what: it needs root and /sys/kernel/tracing"
+if [ "$(id -u)" != 0 ] || [ ! -d /sys/kernel/tracing ]; then
+    echo "left out: $what: it needs root and a kernel with /sys/kernel/tracing"
     exit 0
 fi
 if ! command -v perf >/dev/null || ! command -v taskset >/dev/null; then
@@ -23,7 +24,13 @@ if ! command -v perf >/dev/null || ! command -v taskset >/dev/null; then
     exit 0
 fi
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/kvmscope-bench.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
+mounted=
+trap 'rm -rf "$scratch"; [ -z "$mounted" ] || umount /sys/kernel/tracing' EXIT
+if [ ! -d /sys/kernel/tracing/instances ]; then
+    # perf would mount it too, and leave it mounted.
+    mount -t tracefs tracefs /sys/kernel/tracing
+    mounted=yes
+fi
 pinned="taskset -c $(($(nproc) - 1))"
 
 # CPU seconds, user and system, of the work below COMMAND...
@@ -44,7 +51,20 @@ events=(-e sched:sched_switch -e sched:sched_waking -e irq:irq_handler_entry -e 
     -e irq:softirq_exit -e 'irq_vectors:local_timer_*' -e 'irq_vectors:reschedule_*' -e timer:hrtimer_expire_entry)
 [ -d /sys/kernel/tracing/events/kvm ] && events+=(-e 'kvm:*')
 
-# measure WORK: sets alone, perfs and ours, the CPU seconds of each run, and prints them.
+# The same for trace-cmd, if it records here.
+cmds=()
+for event in "${events[@]}"; do
+    [ "$event" = -e ] || cmds+=(-e "${event%:\*}")
+done
+if ! command -v trace-cmd >/dev/null; then
+    echo "left out: trace-cmd record: it is not installed (Debian: trace-cmd)"
+    cmds=()
+elif ! trace-cmd record -q -e sched:sched_switch -o "$scratch/try.dat" true >/dev/null 2>"$scratch/errors"; then
+    echo "left out: trace-cmd record: it does not record here: $(tail -1 "$scratch/errors")"
+    cmds=()
+fi
+
+# measure WORK: sets alone, perfs, ours and traces, the CPU seconds of each run, and prints them.
 measure() {
     local work=$1 round
     cat >"$scratch/work" <<END
@@ -53,29 +73,41 @@ TIMEFORMAT='%3U %3S'
 { time $work >/dev/null 2>&1; } 2>"$scratch/cpu"
 END
     chmod +x "$scratch/work"
-    alone=() ours=() perfs=()
+    alone=() ours=() perfs=() traces=()
     for round in 1 2 3 4 5; do
         alone+=("$(seconds "$scratch/work")")
         ours+=("$(seconds "$kvmscope" record --no-self-check --no-snapshot --buffer-size 16M \
             --journal "$scratch/journal" -o "$scratch/new" -- "$scratch/work")")
         rm -rf "$scratch/new"
         perfs+=("$(seconds perf record -a -k mono -m 16M "${events[@]}" -o "$scratch/perf.data" -- "$scratch/work")")
+        [ ${#cmds[@]} = 0 ] ||
+            traces+=("$(seconds trace-cmd record -q -b 16384 "${cmds[@]}" -o "$scratch/trace.dat" "$scratch/work")")
     done
     echo "  alone     ${alone[*]} CPU s   $work"
     echo "  perf      ${perfs[*]} CPU s   perf record -a -k mono -m 16M, the same events"
+    [ ${#cmds[@]} = 0 ] || echo "  trace-cmd ${traces[*]} CPU s   trace-cmd record -b 16384, the same events"
     echo "  kvmscope  ${ours[*]} CPU s   kvmscope record --buffer-size 16M"
 }
 
-# cost UNIT FACTOR: what each recorder added, times FACTOR (which may name `alone`, the time without any).
+# cost UNIT FACTOR: what each recorder added, times FACTOR (which may name `alone`, the time without any), and our share of it.
 cost() {
     awk -v alone="$(least "${alone[@]}")" -v ours="$(least "${ours[@]}")" -v perf="$(least "${perfs[@]}")" \
-        -v unit="$1" 'BEGIN {
-        ours = (ours - alone) * '"$2"'
-        perf = (perf - alone) * '"$2"'
-        printf "  cost      kvmscope %.2f %s, perf %.2f %s", ours, unit, perf, unit
-        if (ours <= 0 || perf <= 0) printf "\n            less than the noise of this run: repeat it on an idle machine"
-        printf "\n\n"
-    }'
+        -v trace="$([ ${#traces[@]} = 0 ] || least "${traces[@]}")" -v unit="$1" '
+        function against(name, other) {
+            other = (other - alone) * '"$2"'
+            printf ", %s %.2f %s", name, other, unit
+            if (ours <= 0 || other <= 0) noise = 1
+            else ratios = ratios sprintf("%s%.2f of %s", ratios == "" ? "" : ", ", ours / other, name)
+        }
+        BEGIN {
+            ours = (ours - alone) * '"$2"'
+            printf "  cost      kvmscope %.2f %s", ours, unit
+            against("perf", perf)
+            if (trace != "") against("trace-cmd", trace)
+            if (ratios != "") printf "\n  ratio     kvmscope costs %s", ratios
+            if (noise) printf "\n            less than the noise of this run: repeat it on an idle machine"
+            printf "\n\n"
+        }'
 }
 
 echo "$what: per event"
