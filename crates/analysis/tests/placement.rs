@@ -84,6 +84,10 @@ fn the_tables_have_the_columns_that_programs_read() {
         section.table(table).unwrap().columns.iter().map(|column| column.name.clone()).collect()
     };
     assert_eq!(names("threads")[..6], ["vm", "role", "tid", "cpus", "run_share", "wait_share"]);
+    let threads = section.table("threads").unwrap();
+    let comm = threads.column("comm").expect("who it is, beside its number");
+    let names_of: Vec<&Cell> = threads.rows.iter().map(|row| &row[comm]).collect();
+    assert!(names_of.iter().any(|name| matches!(name, Cell::Text(name) if !name.is_empty())), "{names_of:?}");
     assert_eq!(names("cpus")[..4], ["cpu", "core", "node", "threads"]);
     assert_eq!(names("proposal")[..5], ["rank", "thread", "cpus", "why", "predicted"]);
     assert_eq!(section.table("threads").unwrap().rows.len(), 19);

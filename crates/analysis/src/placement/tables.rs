@@ -26,6 +26,7 @@ pub fn threads(models: &[Model]) -> Table {
         Column::value("assumed", "", ColumnType::Bool),
         Column::value("place", "", TEXT),
         Column::key("machine"),
+        Column::value("comm", "", TEXT),
     ];
     let mut table = Table::new("threads", columns);
     for model in models {
@@ -42,12 +43,14 @@ pub fn threads(models: &[Model]) -> Table {
                 thread.assumed.into(),
                 thread.affinity.as_ref().map(|set| set.place.clone()).into(),
                 model.id.as_str().into(),
+                Some(thread.name.as_str()).filter(|name| !name.is_empty()).into(),
             ]);
         }
     }
     let columns = [
         ("vm", "VM"),
         ("role", "thread"),
+        ("comm", "name"),
         ("tid", "id"),
         ("cpus", "may run on"),
         ("run_share", "ran"),
