@@ -79,3 +79,42 @@ for text in fixtures/seed-vhost/*/notes/* fixtures/hosts-sosreport/sos_commands/
         add paste "$(echo "$text" | tr / -)" "$text"
     fi
 done
+for xml in fixtures/libvirt-xml/*/*.xml fixtures/libvirt-xml/*.xml fixtures/hosts-sosreport/run/libvirt/qemu/*.xml fixtures/seed-vhost/*/notes/*.xml; do
+    if [ -f "$xml" ]; then
+        add domain_xml "$(echo "$xml" | tr / -)" "$xml"
+    fi
+done
+for database in fixtures/*/etc/openvswitch/conf.db fixtures/*/*/etc/openvswitch/conf.db fixtures/ovs-dummy/*conf.db; do
+    if [ -f "$database" ]; then
+        add ovsdb "$(echo "$database" | tr / -)" "$database"
+    fi
+done
+for result in fixtures/*/*/bench/*.json; do
+    if [ -f "$result" ]; then
+        add bench "$(echo "$result" | tr / -)" "$result"
+    fi
+done
+
+# The files of target sosreport, in its order, a zero byte behind each.
+mkdir -p "$corpus/sosreport"
+sos=fixtures/hosts-sosreport
+gather=$(echo fixtures/hosts-must-gather/*/*/nodes/worker-0)
+for file in "$sos"/sos_commands/processor/lscpu_-ae "$sos"/sos_commands/process/ps_-elfL \
+    "$sos"/sos_commands/networking/ethtool_-k_eth0 "$sos"/sos_commands/openvswitch/ovs-vsctl_-t_5_show \
+    "$sos"/sos_commands/openvswitch/ovs-appctl_dpif-netdev.pmd-rxq-show "$sos"/sos_commands/kernel/sysctl_-a \
+    "$sos"/sos_commands/virsh/virsh_-r_dumpxml_web "$sos"/proc/interrupts "$sos"/proc/cmdline none none \
+    "$gather"/cpu_affinities.json "$gather"/irq_affinities.json "$gather"/podresources.json; do
+    head -c 8192 "$file" 2>/dev/null || true
+    printf '\0'
+done >"$corpus/sosreport/gathered"
+
+# Archives: a small recording and a tree, as they are (way 0) and packed by the target (way 1).
+mkdir -p "$corpus/archive"
+for tree in fixtures/hosts-must-gather fixtures/seed-vhost; do
+    { printf '\0'; tar -cf - "$tree" | head -c "$most_bytes"; } >"$corpus/archive/$(basename "$tree")-plain"
+    { printf '\001'; tar -cf - "$tree" | head -c "$most_bytes"; } >"$corpus/archive/$(basename "$tree")-gzip"
+    { printf '\0'; tar -czf - "$tree"; } | head -c "$most_bytes" >"$corpus/archive/$(basename "$tree")-gz"
+    if command -v xz >/dev/null; then
+        { printf '\0'; tar -cJf - "$tree"; } | head -c "$most_bytes" >"$corpus/archive/$(basename "$tree")-xz"
+    fi
+done

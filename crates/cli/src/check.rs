@@ -34,7 +34,7 @@ use wishes::WishOptions;
 #[command(after_help = "Examples:\n  \
     kvmscope check\n  \
     kvmscope check --probe\n  \
-    kvmscope check --root sosreport-host1\n  \
+    kvmscope check --root sosreport-host1.tar.xz\n  \
     kvmscope check --root L0=host --root L1=guest\n  \
     kvmscope check fixtures/hosts-intel\n  \
     kvmscope check --paste ticket.txt top.txt\n  \
@@ -50,7 +50,8 @@ pub struct Check {
     /// A recording with snapshots, or a tree that holds proc and sys [default: this host, now]
     #[arg(value_name = "PATH", conflicts_with = "root", value_hint = ValueHint::AnyPath)]
     path: Option<PathBuf>,
-    /// A tree that holds proc and sys of a machine, and its level; may be given several times, to compare levels
+    /// A tree that holds proc and sys of a machine, or an archive of one, and its level; may be given several times, to
+    /// compare levels
     #[arg(long, value_name = "[LEVEL=]DIR", value_parser = places::root, value_hint = ValueHint::DirPath)]
     root: Vec<Root>,
     /// Run a test guest of a few bytes on this host, under a tracing instance of its own, to see which events fire
@@ -103,7 +104,7 @@ impl Check {
         let recording = match (&self.path, self.root.as_slice()) {
             _ if !self.paste.is_empty() => places::pasted(&self.paste, &self.stdin)?,
             (Some(path), _) if places::is_tree(path) => places::trees(&[Root::at(path)])?,
-            (Some(path), _) => opened(path, &self.stdin)?,
+            (Some(path), _) => opened(path, &self.stdin, &interrupt)?,
             (None, []) => {
                 let recording = places::this_host(live.path(), None, self.span)?;
                 let tree = &recording.parts[recording.parts.len() - 1].path;
@@ -111,7 +112,10 @@ impl Check {
                 Recording { problems: failed.into_iter().collect(), ..recording }
             }
             (None, [root]) if root.is_this_host() => places::this_host(live.path(), Some(root), self.span)?,
-            (None, roots) => places::trees(roots)?,
+            (None, roots) => {
+                let tree = |root| places::unpacked(root, &self.stdin, &interrupt);
+                places::trees(&roots.iter().map(tree).collect::<Result<Vec<_>, _>>()?)?
+            }
         };
         let title = recording.title();
         let input = Input::open(recording)?;

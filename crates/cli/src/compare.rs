@@ -2,6 +2,7 @@
 
 use crate::arguments::{Narrow, Stdin, opened};
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 use crate::page::PageOptions;
 use analysis::{Input, Options};
 use clap::{Args, ValueHint};
@@ -38,8 +39,8 @@ impl Compare {
     /// Compares, and prints.
     pub fn run(&self) -> anyhow::Result<Exit> {
         let options = Options { ..self.narrow.options()? };
-        let stdin = Stdin::default();
-        let [before, after] = [&self.before, &self.after].map(|path| opened(path, &stdin));
+        let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);
+        let [before, after] = [&self.before, &self.after].map(|path| opened(path, &stdin, &interrupt));
         let (before, after) = (Input::open(before?)?, Input::open(after?)?);
         let section = analysis::compare::section(&before, &after, &options)?;
         let problems = [before.problems.as_slice(), after.problems.as_slice()].concat();

@@ -60,8 +60,8 @@ impl Cut {
         if is_dash(&self.output) {
             bail!(WrongUse("a recording is a directory, which stdout does not take; name one: -o DIR".to_owned()));
         }
-        let recording = self.recordings.open(wanted)?;
         let interrupt = Interrupt::watch()?;
+        let recording = self.recordings.open(wanted, &interrupt)?;
         let draft = interrupt.draft(&Destination { path: self.output.clone(), replace: self.force })?;
         let (mut parts, mut events) = (Vec::new(), 0);
         let axes = Axes::of(&recording)?;

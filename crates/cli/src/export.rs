@@ -87,7 +87,7 @@ impl Export {
         let staging = Staging::new(&interrupt);
         let (mut names, mut exports, mut failed) = (Names::default(), Vec::new(), Vec::new());
         for wanted in &wanted {
-            match self.recordings.open(wanted) {
+            match self.recordings.open(wanted, &interrupt) {
                 Ok(recording) => {
                     let targets = self.targets.of(&names.of(&recording));
                     targets.check_vacant(self.force)?;

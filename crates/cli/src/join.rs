@@ -3,7 +3,7 @@
 //! In: recordings, each made where its machine is (`record` on the host, `record --as L1` in its guest). Out: a recording
 //! with all machines and parts, which `report` puts on one axis of time.
 
-use crate::arguments::DestinationOptions;
+use crate::arguments::{DestinationOptions, Stdin, opened};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use crate::tree;
@@ -38,7 +38,9 @@ impl Join {
     /// Joins them and says what came of it.
     pub fn run(&self) -> anyhow::Result<Exit> {
         let destination = self.destination.of("join", Utc::of(SystemTime::now()))?;
-        let recordings = self.paths.iter().map(|path| Recording::open(path)).collect::<Result<Vec<_>, _>>()?;
+        let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);
+        let each = self.paths.iter().map(|path| opened(path, &stdin, &interrupt));
+        let recordings = each.collect::<Result<Vec<_>, _>>()?;
         let joined = join(&recordings, &self.parent).map_err(|error| match error {
             Error::Named(sentence) => anyhow::Error::new(WrongUse(sentence)),
             other => other.into(),
@@ -48,7 +50,6 @@ impl Join {
         if let Some(missing) = joined.from.iter().find(|from| !from.exists()) {
             bail!("{} is named by its manifest and not there; the recording is not whole", missing.display());
         }
-        let interrupt = Interrupt::watch()?;
         let draft = interrupt.draft(&destination)?;
         for (part, from) in joined.recording.parts.iter().zip(&joined.from) {
             // What a recorder may still be writing is copied: a link would change with it.

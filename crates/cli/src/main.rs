@@ -18,6 +18,7 @@ mod join;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod lab;
 mod lines;
+mod pack;
 mod page;
 mod plan;
 mod plays;
@@ -52,6 +53,7 @@ enum Command {
     Undo(undo::Undo),
     Snapshot(snapshot::Snapshot),
     Join(join::Join),
+    Pack(pack::Pack),
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Lab(lab::Lab),
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Command::Undo(undo) => undo.run(),
         Command::Snapshot(snapshot) => snapshot.run(),
         Command::Join(join) => join.run(),
+        Command::Pack(pack) => pack.run(),
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         Command::Lab(lab) => lab.run(),
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -103,7 +103,8 @@ impl Report {
         self.html.check(&self.files)?;
         let mut answers = Vec::new();
         for wanted in &wanted {
-            let answered = self.recordings.open(wanted).and_then(|recording| self.answer(recording, &options));
+            let answered =
+                self.recordings.open(wanted, &interrupt).and_then(|recording| self.answer(recording, &options));
             match answered {
                 Ok(answered) => answers.push(answered),
                 Err(error) if is_wrong_use(&error) => return Err(error),

@@ -1,8 +1,9 @@
 //! The recordings opened last. A recording whose files have changed since is opened anew.
 
 use crate::error::Refused;
+use crate::folder::Place;
 use crate::opened::Opened;
-use base::recording::{MANIFEST, Recording};
+use base::recording::MANIFEST;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -26,18 +27,18 @@ struct Kept {
 type Stamp = Vec<Option<(u64, SystemTime)>>;
 
 impl Cache {
-    /// The recording called `id`; `recording` is its manifest as it is now.
+    /// The recording called `id`; `place` is where it lies, with its manifest as it is now.
     ///
     /// # Errors
     /// If it has to be opened and cannot be.
-    pub fn get(&self, id: &str, recording: Recording) -> Result<Arc<Opened>, Refused> {
-        let stamp = stamp(&recording);
-        // Opening is quick (headers); what takes long happens later, without this lock.
+    pub fn get(&self, id: &str, place: Place) -> Result<Arc<Opened>, Refused> {
+        let stamp = stamp(&place);
+        // Opening is quick (headers), but for a packed recording; what takes long happens later, without this lock.
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept.iter().position(|kept| kept.id == id).map(|place| kept.remove(place));
         let opened = match known {
             Some(known) if known.stamp == stamp => known.opened,
-            _ => Arc::new(Opened::new(recording)?),
+            _ => Arc::new(Opened::new(place)?),
         };
         if kept.len() >= KEPT {
             kept.remove(0);
@@ -55,11 +56,16 @@ impl Cache {
     }
 }
 
-fn stamp(recording: &Recording) -> Stamp {
+fn stamp(place: &Place) -> Stamp {
     let of = |path: &Path| {
-        let about = recording.root.join(path).metadata().ok()?;
+        let about = path.metadata().ok()?;
         Some((about.len(), about.modified().ok()?))
     };
-    let parts = recording.parts.iter().map(|part| of(&part.path));
-    std::iter::once(of(Path::new(MANIFEST))).chain(parts).collect()
+    match place {
+        Place::Packed(path) => vec![of(path)],
+        Place::Open(recording) => {
+            let parts = recording.parts.iter().map(|part| of(&recording.root.join(&part.path)));
+            std::iter::once(of(&recording.root.join(MANIFEST))).chain(parts).collect()
+        }
+    }
 }

@@ -9,6 +9,7 @@
 //! and must still lie in the folder, each file of the recording too.
 
 use crate::error::{Error, Refused};
+use axum::http::StatusCode;
 use base::recording::{MANIFEST, Recording};
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -33,13 +34,24 @@ pub struct Folder {
     canonical: PathBuf,
 }
 
+/// Where a recording lies.
+#[derive(Debug)]
+pub enum Place {
+    /// In the folder as it is: its manifest.
+    Open(Recording),
+    /// In one file, to be unpacked.
+    Packed(PathBuf),
+}
+
 /// A recording of the folder.
 #[derive(Debug)]
 pub struct Found {
     /// By which it is asked for.
     pub id: String,
-    /// Its manifest.
-    pub recording: Recording,
+    /// What people call it.
+    pub title: String,
+    /// Its manifest, or why it cannot be read.
+    pub recording: Result<Recording, String>,
     /// Bytes of its parts.
     pub bytes: u64,
 }
@@ -81,35 +93,60 @@ impl Folder {
             }
             if kind.is_dir() && depth > 0 {
                 self.walk(&inner, depth - 1, left, found);
-            } else if kind.is_file() && trace::looks_like_trace(&entry.path()) {
+            } else if kind.is_file() && (is_packed(&entry.path()) || trace::looks_like_trace(&entry.path())) {
                 found.extend(self.found(&inner));
             }
         }
     }
 
+    /// What lies there; `None` for what links lead to, of which nothing is said.
     fn found(&self, below: &Path) -> Option<Found> {
-        let recording = self.recording(below).ok()?;
-        let bytes = recording.parts.iter().map(|part| bytes_of(&recording.root.join(&part.path), DEPTH)).sum();
-        Some(Found { id: id_of(below), recording, bytes })
+        let recording = match self.recording(below) {
+            Ok(recording) => Ok(recording),
+            Err(refused) if refused.status == StatusCode::FORBIDDEN => return None,
+            Err(refused) => Err(refused.sentence),
+        };
+        let path = self.root.join(below);
+        let (title, bytes) = match &recording {
+            Ok(recording) if path.is_file() => (recording.title(), bytes_of(&path, 0)),
+            Ok(recording) => {
+                let parts = recording.parts.iter().map(|part| bytes_of(&recording.root.join(&part.path), DEPTH));
+                (recording.title(), parts.sum())
+            }
+            Err(_) => {
+                let name = path.file_name().unwrap_or(self.canonical.as_os_str());
+                (name.to_string_lossy().into_owned(), bytes_of(&path, DEPTH))
+            }
+        };
+        Some(Found { id: id_of(below), title, recording, bytes })
     }
 
-    /// The recording called `id`.
+    /// Where the recording called `id` lies.
     ///
     /// # Errors
     /// If there is none in the folder, or if a link in it leads out of the folder.
-    pub fn open_recording(&self, id: &str) -> Result<Recording, Refused> {
-        let missing = || Refused::missing(format!("no recording is called `{id}`; /api/recordings lists them"));
+    pub fn place(&self, id: &str) -> Result<Place, Refused> {
+        let missing = || Refused::missing(format!("no recording of this folder is called `{id}`"));
         let below = path_of(id).ok_or_else(missing)?;
         if !self.root.join(&below).exists() {
             return Err(missing());
         }
-        self.recording(&below)
+        let path = self.root.join(&below);
+        if is_packed(&path) {
+            self.check_inside(&path)?;
+            return Ok(Place::Packed(path));
+        }
+        self.recording(&below).map(Place::Open)
     }
 
     fn recording(&self, below: &Path) -> Result<Recording, Refused> {
         let path = self.root.join(below);
         self.check_inside(&path)?;
         self.check_below(&path)?;
+        if is_packed(&path) {
+            let manifest = archive::manifest(&path).and_then(|unpacked| unpacked.recording());
+            return manifest.map_err(|error| Refused::unanswered(error.to_string()));
+        }
         let recording = Recording::open(&path).map_err(|error| Refused::unanswered(error.to_string()))?;
         for part in &recording.parts {
             self.check_inside(&recording.root.join(&part.path))?;
@@ -154,6 +191,11 @@ impl Folder {
     pub fn root(&self) -> &Path {
         &self.root
     }
+}
+
+/// True for a recording that is one file.
+fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == archive::EXTENSION) && archive::format_of(path).is_some()
 }
 
 /// True for a CTF trace's directory, and for one whose parts go by their default names.
@@ -247,7 +289,7 @@ mod tests {
         std::os::unix::fs::symlink(outside.join("trace.dat"), folder.join("bare.dat")).unwrap();
         let folder = Folder::open(&folder).unwrap();
         for id in ["web", "link", "bare.dat", "link~2Ftrace.dat"] {
-            let refused = folder.open_recording(id).unwrap_err();
+            let refused = folder.place(id).unwrap_err();
             assert_eq!(refused.status, axum::http::StatusCode::FORBIDDEN, "{id}: {}", refused.sentence);
         }
         assert!(folder.list().is_empty());

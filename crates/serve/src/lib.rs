@@ -14,6 +14,7 @@
 
 mod cache;
 mod chains;
+mod connections;
 mod error;
 mod events;
 mod folder;

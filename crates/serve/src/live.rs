@@ -34,9 +34,12 @@ fn written(root: &Path) -> Option<SystemTime> {
 
 /// The recording of the folder whose `live.json` was written last: its id and its directory.
 pub fn latest(folder: &Folder) -> Option<(String, PathBuf)> {
-    let found = folder.list().into_iter().filter_map(|found| Some((written(&found.recording.root)?, found)));
-    let (_, latest) = found.max_by_key(|(written, _)| *written)?;
-    Some((latest.id, latest.recording.root))
+    let found = folder.list().into_iter().filter_map(|found| {
+        let root = found.recording.ok()?.root;
+        Some((written(&root)?, found.id, root))
+    });
+    let (_, id, root) = found.max_by_key(|(written, ..)| *written)?;
+    Some((id, root))
 }
 
 /// Who watches a recording.

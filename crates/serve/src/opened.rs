@@ -5,11 +5,12 @@
 
 use crate::error::Refused;
 use crate::events::{self, Rows};
+use crate::folder::Place;
 use crate::narrowed::Narrowed;
 use analysis::flow::timeline::{Drawn, draw};
 use analysis::flow::{build, model::Flow};
 use analysis::{Answers, Ask, Input, Options};
-use base::recording::Recording;
+use archive::{Links, Unpacked};
 use base::{Clock, Level, Section, Span};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,6 +20,8 @@ use trace::Trace;
 pub struct Opened {
     /// Its traces.
     pub input: Input,
+    /// Where its files lie as long as it is open, if they came in one file.
+    _unpacked: Option<Unpacked>,
     answered: OnceLock<Result<Arc<Answered>, String>>,
     narrowed: Narrowed,
     drawn: OnceLock<Result<(Drawn, Level), String>>,
@@ -50,11 +53,22 @@ impl Opened {
     ///
     /// # Errors
     /// If none of them can be opened.
-    pub fn new(recording: Recording) -> Result<Self, Refused> {
+    pub fn new(place: Place) -> Result<Self, Refused> {
+        let unanswered = |error: archive::Error| Refused::unanswered(error.to_string());
+        let (recording, unpacked) = match place {
+            Place::Open(recording) => (recording, None),
+            Place::Packed(path) => {
+                let unpacked = archive::private()
+                    .map_err(|source| archive::Error::Io { path: std::env::temp_dir(), source })
+                    .and_then(|directory| archive::unpack(&path, Links::Never, directory))
+                    .map_err(unanswered)?;
+                (unpacked.recording().map_err(unanswered)?, Some(unpacked))
+            }
+        };
         let input = Input::open(recording).map_err(|error| Refused::unanswered(error.to_string()))?;
         let rows = input.parts.iter().map(|_| Known::default()).collect();
         let (answered, narrowed) = (OnceLock::new(), Narrowed::default());
-        Ok(Self { input, answered, narrowed, drawn: OnceLock::new(), rows })
+        Ok(Self { input, _unpacked: unpacked, answered, narrowed, drawn: OnceLock::new(), rows })
     }
 
     /// The answers, of all of it or of a window.

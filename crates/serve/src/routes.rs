@@ -75,7 +75,7 @@ async fn at_work<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refused> + 
 impl Shared {
     /// The recording called `id`, opened.
     fn open(&self, id: &str) -> Result<Arc<Opened>, Refused> {
-        self.cache.get(id, self.folder.open_recording(id)?)
+        self.cache.get(id, self.folder.place(id)?)
     }
 }
 

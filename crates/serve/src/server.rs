@@ -1,6 +1,7 @@
 //! The socket and the threads.
 
 use crate::cache::Cache;
+use crate::connections;
 use crate::error::Error;
 use crate::folder::Folder;
 use crate::guard::Guard;
@@ -18,6 +19,12 @@ use tower_http::compression::CompressionLayer;
 
 /// How long answers that are being given may take after the end was asked for.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Threads that open and compute; more requests wait for one. Each may keep a large answer in memory.
+const MOST_AT_WORK: usize = 32;
+
+/// The stack of each thread: what the main thread of a command has, so that what `kvmscope report` reads is read here.
+const STACK_BYTES: usize = 8 << 20;
 
 /// What is served, and to whom.
 #[derive(Debug, Clone)]
@@ -51,7 +58,12 @@ impl Server {
             return Err(Error::NeedsToken(options.address));
         }
         let folder = Folder::open(&options.folder)?;
-        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(MOST_AT_WORK)
+            .thread_stack_size(STACK_BYTES)
+            .enable_all()
+            .build()?;
         let listen = |source| Error::Listen { address: options.address, source };
         let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(listen)?;
         let address = listener.local_addr()?;
@@ -63,14 +75,7 @@ impl Server {
             router = router.layer(CompressionLayer::new());
         }
         let (stop, stopped) = oneshot::channel();
-        let serving = runtime.spawn(
-            axum::serve(listener, router)
-                .with_graceful_shutdown(async {
-                    // A sender that is gone asks for the end as well.
-                    let _ = stopped.await;
-                })
-                .into_future(),
-        );
+        let serving = runtime.spawn(connections::serve(listener, router, stopped));
         let token = options.token.clone();
         Ok(Self { address, token, stop: Some(stop), serving: Some(serving), runtime: Some(runtime) })
     }

@@ -5,6 +5,7 @@
 //!             | too long, cut off, no trace: removed
 //! ```
 
+use crate::connections::STUCK;
 use crate::error::Refused;
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -13,6 +14,10 @@ use http_body_util::BodyExt;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tokio::time::timeout;
+
+/// The file that makes its folder a CTF trace.
+const CTF_METADATA: &str = "metadata";
 
 /// The longest name.
 const MOST_LETTERS: usize = 100;
@@ -30,15 +35,28 @@ impl Drop for Partial {
     }
 }
 
+/// Refuses names that are none of a trace: hidden ones, and those of files that make their folder a recording.
+fn vet(name: &str) -> Result<(), Refused> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if name.is_empty() || name.len() > MOST_LETTERS || name.starts_with('.') || !name.bytes().all(plain) {
+        return Err(Refused::wrong("name the file by letters, digits, `.`, `_` and `-`, as in ?name=trace.dat"));
+    }
+    let lower = name.to_ascii_lowercase();
+    let ends = [".json", ".new", ".partial", ".tmp"];
+    if lower == CTF_METADATA || ends.iter().any(|end| lower.ends_with(end)) {
+        return Err(Refused::wrong(format!(
+            "{name} is no name of a trace; send it under another name, such as trace.dat"
+        )));
+    }
+    Ok(())
+}
+
 /// Writes `body` as `name` into `folder`.
 ///
 /// # Errors
 /// If the name is none, or is taken; if the body is longer than `most_bytes`, breaks off, or is no trace.
 pub async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: u64) -> Result<PathBuf, Refused> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    if name.is_empty() || name.len() > MOST_LETTERS || name.starts_with('.') || !name.bytes().all(plain) {
-        return Err(Refused::wrong("name the file by letters, digits, `.`, `_` and `-`, as in ?name=trace.dat"));
-    }
+    vet(name)?;
     let refused = |error: std::io::Error| Refused {
         status: StatusCode::INTERNAL_SERVER_ERROR,
         sentence: format!("{name} cannot be written: {error}"),
@@ -58,7 +76,8 @@ pub async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: u64) ->
     })?;
     let mut partial = Partial { path, file };
     let mut bytes = 0;
-    while let Some(frame) = body.frame().await {
+    let stuck = || Refused::wrong(format!("{name}: nothing came for {} s", STUCK.as_secs()));
+    while let Some(frame) = timeout(STUCK, body.frame()).await.map_err(|_| stuck())? {
         let frame = frame.map_err(|_| Refused::wrong(format!("{name} broke off after {}", exact_bytes(bytes))))?;
         let Ok(data) = frame.into_data() else { continue };
         bytes += data.len() as u64;
@@ -67,9 +86,21 @@ pub async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: u64) ->
         }
         partial.file.write_all(&data).map_err(refused)?;
     }
-    if !trace::looks_like_trace(&partial.path) {
+    let is_packed = name.ends_with(&format!(".{}", archive::EXTENSION));
+    if is_packed {
+        let partial = partial.path.clone();
+        let listed = tokio::task::spawn_blocking(move || archive::manifest(&partial)?.recording()).await;
+        let reason = match listed {
+            Ok(Ok(_)) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(reason) = reason {
+            return Err(Refused::unanswered(format!("{name} is no packed recording: {reason}")));
+        }
+    } else if !trace::looks_like_trace(&partial.path) {
         return Err(Refused::unanswered(format!(
-            "{name} is no trace of trace-cmd, perf, or text of theirs; a directory (CTF, a recording) cannot be sent"
+            "{name} is no trace of trace-cmd, perf, or text of theirs; send a directory (CTF, a recording) packed: kvmscope pack"
         )));
     }
     // A second name and not a rename, which would replace what came meanwhile; the first goes with `partial`.

@@ -236,7 +236,11 @@ fn nonsense_is_refused_with_a_sentence() {
         let reply = client.get(&format!("{HOG}{asked}"));
         assert_eq!(reply.status, status, "{asked}: {}", reply.text());
         let answer: Value = serde_json::from_slice(&reply.body).unwrap();
-        assert!(answer["error"].as_str().unwrap().len() > 10, "{asked}");
+        let sentence = answer["error"].as_str().unwrap();
+        assert!(sentence.len() > 10, "{asked}");
+        for internal in ["deserialize", "digit", "u64", "usize", "query string", "/api/recordings"] {
+            assert!(asked == "/nothing" || !sentence.contains(internal), "{asked}: {sentence}");
+        }
     }
     let far = client.get(&format!("{HOG}/tile?w=8192&t0=0&t1=18446744073709551615&lanes={}", ["0"; 64].join(",")));
     assert_eq!(far.status, 200);
@@ -283,6 +287,7 @@ fn a_server_for_others_needs_a_token() {
     let options = Options { folder: fixtures(), address: ([0, 0, 0, 0], 0).into(), token: None, upload_bytes: None };
     assert!(matches!(Server::start(&options), Err(Error::NeedsToken(_))));
     let client = Client::new(&Options { token: Some("s3cret".into()), ..options });
+    assert_eq!((client.get("/metrics").status, client.get("/metrics?token=s3cret").status), (401, 200));
     let with = |line: &str| client.send(&format!("GET /api/recordings HTTP/1.1\r\nHost: localhost\r\n{line}\r\n"));
     assert_eq!((with("").status, with("Authorization: Bearer s3cre\r\n").status), (401, 401));
     assert_eq!(with("Authorization: Bearer s3cret\r\n").status, 200);
@@ -310,6 +315,12 @@ fn uploads_are_traces_of_a_bounded_size_and_replace_nothing() {
     assert_eq!(refused.post("/api/upload?name=a.dat", b"x").status, 403);
     let client = Client::new(&options);
     assert_eq!(client.post("/api/upload?name=a.dat", &trace).status, 200);
+    // Names that would make the folder one recording, or that a recorder writes.
+    for name in
+        ["recording.json", "Recording.JSON", "metadata", "METADATA", "live.json", "recording.json.new", "x.partial"]
+    {
+        assert_eq!(client.post(&format!("/api/upload?name={name}"), &trace).status, 400, "{name}");
+    }
     for (name, status) in [("a.dat", 409), ("..%2fb", 400), (".c", 400), ("", 400)] {
         let reply = client.post(&format!("/api/upload?name={name}"), b"x");
         assert_eq!(reply.status, status, "{name}: {}", reply.text());
@@ -327,6 +338,76 @@ fn uploads_are_traces_of_a_bounded_size_and_replace_nothing() {
     let timeline = client.json("/api/recordings/a.dat/timeline");
     let kinds: Vec<&Value> = timeline["lanes"].as_array().unwrap().iter().map(|lane| &lane["kind"]).collect();
     assert_eq!(kinds, ["vcpu", "cpu"]);
+}
+
+#[test]
+fn a_packed_recording_is_served_and_its_manifest_names_its_own_files_only() {
+    let place = tempfile::tempdir().unwrap();
+    let address = ([127, 0, 0, 1], 0).into();
+    let client =
+        Client::new(&Options { folder: place.path().to_owned(), address, token: None, upload_bytes: Some(20 << 20) });
+    std::fs::write(place.path().join("secret.txt"), "of another recording").unwrap();
+    let packed = tempfile::tempdir().unwrap();
+    let path = packed.path().join("hog.kvmscope");
+    archive::pack(&Recording::open(&fixtures().join("nested-vmx-shadow-off-hog")).unwrap(), &path).unwrap();
+    assert_eq!(client.post("/api/upload?name=hog.kvmscope", &std::fs::read(&path).unwrap()).status, 200);
+    let listed = client.json("/api/recordings");
+    assert_eq!(
+        (&listed["recordings"][0]["id"], &listed["recordings"][0]["title"]),
+        (&json!("hog.kvmscope"), &json!("hog"))
+    );
+    let own = Client::of_fixtures().json(&format!("{HOG}/tables/flow/chains"));
+    assert_eq!(client.json("/api/recordings/hog.kvmscope/tables/flow/chains"), own);
+    for part in ["../secret.txt", "/etc/passwd"] {
+        let manifest = json!({ "schema": "kvmscope-recording/1", "machines": [{ "id": "L0", "level": 0, "parent": null }],
+            "parts": [{ "path": part, "machine": "L0", "kind": "notes", "state": "complete" }] });
+        let mut tar = tar::Builder::new(zstd::Encoder::new(Vec::new(), 1).unwrap());
+        let (text, mut header) = (manifest.to_string(), tar::Header::new_gnu());
+        header.set_size(text.len() as u64);
+        tar.append_data(&mut header, "recording.json", text.as_bytes()).unwrap();
+        let bytes = tar.into_inner().unwrap().finish().unwrap();
+        let reply = client.post("/api/upload?name=bad.kvmscope", &bytes);
+        assert!(reply.status == 422 && reply.text().contains("outside"), "{part}: {}", reply.text());
+    }
+}
+
+#[test]
+fn a_recording_that_cannot_be_opened_is_listed_with_its_reason() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("new")).unwrap();
+    std::fs::write(place.path().join("new/recording.json"), r#"{"schema":"kvmscope-recording/9"}"#).unwrap();
+    std::fs::write(place.path().join("cut.kvmscope"), b"\x28\xb5\x2f\xfd").unwrap();
+    let folder = place.path().to_owned();
+    let client = Client::new(&Options { folder, address: ([127, 0, 0, 1], 0).into(), token: None, upload_bytes: None });
+    let listed = client.json("/api/recordings");
+    let problems: Vec<(&str, &str)> = listed["recordings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["title"].as_str().unwrap(), one["problem"].as_str().unwrap()))
+        .collect();
+    let [(cut, why_cut), (new, why_new)] = problems[..] else { panic!("{problems:?}") };
+    assert_eq!((cut, new), ("cut.kvmscope", "new"));
+    assert!(why_cut.contains("no whole tar") && why_new.contains("kvmscope-recording/9"), "{problems:?}");
+}
+
+#[test]
+fn half_requests_take_nobody_s_place_for_long() {
+    use std::io::{Read, Write};
+    let client = Client::of_fixtures();
+    let half = || {
+        let mut stream = std::net::TcpStream::connect(client.address()).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: local").unwrap();
+        stream
+    };
+    let mut slow: Vec<_> = (0..300).map(|_| half()).collect();
+    assert_eq!(client.get("/api/recordings").status, 200, "answered once the slow ones are cut off");
+    let mut rest = Vec::new();
+    let _ = slow[0].read_to_end(&mut rest);
+    // One that was answered and stays idle is cut off as well.
+    let mut idle = std::net::TcpStream::connect(client.address()).unwrap();
+    idle.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let _ = idle.read_to_end(&mut rest);
 }
 
 #[test]

@@ -1,16 +1,19 @@
 //! Which recordings are meant: directories, bare files, or parts put together on the spot.
 
 use super::{Stdin, machine_level};
+use crate::check::places::{self, Root};
 use crate::exit::WrongUse;
+use crate::interrupt::Interrupt;
 use anyhow::anyhow;
-use base::recording::{Emulator, Error, Named, Recording};
+use archive::{EXTENSION, Links, Unpacked};
+use base::recording::{Emulator, Error, MANIFEST, Named, Recording};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::{Path, PathBuf};
 
 /// Paths and parts.
 #[derive(Args)]
 pub struct Recordings {
-    /// Recording directories, CTF directories, or bare trace files (taken as recorded at L0), - for stdin; several are
+    /// Recordings (directories or packed), CTF directories, or bare trace files (taken as recorded at L0), - for stdin; several are
     /// answered in turn, each by itself
     #[arg(value_name = "PATH", required_unless_present = "part", value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
@@ -49,9 +52,9 @@ impl Recordings {
     }
 
     /// Reads a recording's manifest, or makes one; what `--emulated` says wins.
-    pub fn open(&self, wanted: &Wanted<'_>) -> anyhow::Result<Recording> {
+    pub fn open(&self, wanted: &Wanted<'_>, interrupt: &Interrupt) -> anyhow::Result<Recording> {
         let mut recording = match wanted {
-            Wanted::Path(path) => opened(path, &self.stdin)?,
+            Wanted::Path(path) => opened(path, &self.stdin, interrupt)?,
             Wanted::Parts(parts) => Recording::of_files(parts, None).map_err(|error| match error {
                 Error::Named(sentence) => anyhow::Error::new(WrongUse(sentence)),
                 other => other.into(),
@@ -67,9 +70,16 @@ impl Recordings {
     }
 }
 
-/// Opens what `path` names, or stdin; what holds the files of a host and no recording is told from what holds nothing.
-pub fn opened(path: &Path, stdin: &Stdin) -> anyhow::Result<Recording> {
-    match Recording::open(&stdin.path(path)?) {
+/// Opens what `path` names, or stdin: a recording, a packed one, an archive of a machine's files. What holds the files of a
+/// host and no recording is told from what holds nothing.
+pub fn opened(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Recording> {
+    let path = stdin.path(path)?;
+    if archive::format_of(&path).is_some() {
+        let is_packed = path.extension().is_some_and(|end| end == EXTENSION);
+        let links = if is_packed { Links::Never } else { Links::Inside };
+        return stdin.unpacked(&path, links, interrupt, |unpacked| unpacked_recording(&path, unpacked));
+    }
+    match Recording::open(&path) {
         Err(Error::Empty { path }) if !host::snapshot::trees_in(&path).is_empty() => {
             let path = path.display();
             Err(anyhow!(
@@ -77,6 +87,23 @@ pub fn opened(path: &Path, stdin: &Stdin) -> anyhow::Result<Recording> {
             ))
         }
         opened => Ok(opened?),
+    }
+}
+
+/// What was in an archive: a recording, the trees of machines, or one directory that is a recording.
+fn unpacked_recording(path: &Path, unpacked: &Unpacked) -> anyhow::Result<Recording> {
+    let root = unpacked.root();
+    if root.join(MANIFEST).is_file() {
+        return Ok(unpacked.recording()?);
+    }
+    let problems = unpacked.problems.clone();
+    if places::is_tree(&root) {
+        return Ok(Recording { problems, ..places::trees(&[Root::at(&root)])? });
+    }
+    let mut tops = std::fs::read_dir(&root)?.flatten().map(|entry| entry.path());
+    match (tops.next(), tops.next()) {
+        (Some(only), None) if only.is_dir() => Ok(Recording::open(&only)?),
+        _ => Err(anyhow!("{} holds neither a recording nor the files of a machine", path.display())),
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::arguments::{Stdin, machine_level};
 use crate::exit::WrongUse;
+use crate::interrupt::Interrupt;
 use anyhow::{anyhow, bail};
+use archive::{Links, Unpacked};
 use base::recording::{Identity, Machine, Part, PartKind, PartState, Recording};
 use base::{Level, Utc};
 use lab::snapshot::{More, monotonic_ns, take_more};
@@ -27,17 +29,6 @@ impl Root {
         Self { level: None, path: path.to_owned(), name: None }
     }
 
-    /// Where it lies.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The same machine's tree at another place.
-    #[must_use]
-    pub fn moved_to(self, path: PathBuf) -> Self {
-        Self { path, ..self }
-    }
-
     /// True for this host's own files, of which a snapshot knows more: CPUID and KVM.
     pub fn is_this_host(&self) -> bool {
         self.path.canonicalize().is_ok_and(|path| path == Path::new("/"))
@@ -58,6 +49,15 @@ pub fn root(text: &str) -> Result<Root, String> {
     }
 }
 
+/// The same tree, or the one that is in the archive which was named.
+pub fn unpacked(root: &Root, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Root> {
+    if archive::format_of(&root.path).is_none() {
+        return Ok(root.clone());
+    }
+    let read = |unpacked: &Unpacked| Ok(Root { path: unpacked.root(), ..root.clone() });
+    stdin.unpacked(&root.path, Links::Inside, interrupt, read)
+}
+
 /// Whether a directory holds the files of a machine, or those of several, as a must-gather does.
 pub fn is_tree(path: &Path) -> bool {
     !host::snapshot::trees_in(path).is_empty()
@@ -68,6 +68,12 @@ fn each(root: &Root) -> Vec<Root> {
     let trees = host::snapshot::trees_in(&root.path);
     if trees.iter().all(|tree| *tree == root.path) {
         return vec![root.clone()];
+    }
+    if let [only] = trees.as_slice()
+        && only.join("sos_commands").is_dir()
+    {
+        // The top directory of a sosreport's archive names no machine among several.
+        return vec![Root { path: only.clone(), ..root.clone() }];
     }
     let name = |tree: &Path| tree.file_name().map(|name| name.to_string_lossy().into_owned());
     trees.into_iter().map(|path| Root { name: name(&path), path, ..root.clone() }).collect()

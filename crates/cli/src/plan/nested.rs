@@ -101,8 +101,9 @@ impl Nested {
     /// Predicts, or validates.
     pub fn run(&self) -> anyhow::Result<Exit> {
         self.files.check()?;
+        let interrupt = Interrupt::watch()?;
         if self.validate {
-            return self.print(&nothing_recorded(), plan::validation(), &[]);
+            return self.print(&nothing_recorded(), plan::validation(), &[], &interrupt);
         }
         let Some(path) = &self.path else {
             if self.rate.is_empty() {
@@ -111,13 +112,13 @@ impl Nested {
                 bail!(WrongUse(how.to_owned()));
             }
             let (given, emulated) = self.given()?;
-            return self.print(&nothing_recorded(), self.section(&Inputs::of_given(&given), emulated), &[]);
+            return self.print(&nothing_recorded(), self.section(&Inputs::of_given(&given), emulated), &[], &interrupt);
         };
-        self.recorded(path)
+        self.recorded(path, &interrupt)
     }
 
-    fn recorded(&self, path: &Path) -> anyhow::Result<Exit> {
-        let recording = opened(path, &self.stdin)?;
+    fn recorded(&self, path: &Path, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+        let recording = opened(path, &self.stdin, interrupt)?;
         let (title, emulated) = (recording.title(), recording.emulated);
         let input = Input::open(recording)?;
         let mut progress = Progress::new(true);
@@ -129,7 +130,7 @@ impl Nested {
         let Some(inputs) = plan::of_recording(&answers.sections, &given) else {
             bail!("{title} holds no exits of guests; record some: kvmscope record --seconds 10");
         };
-        self.print(&input.recording, self.section(&inputs, emulated), &answers.problems)
+        self.print(&input.recording, self.section(&inputs, emulated), &answers.problems, interrupt)
     }
 
     /// What the user gave, completed by the bench; and what emulated that.
@@ -168,9 +169,15 @@ impl Nested {
         plan::section(inputs, &wanted, emulated)
     }
 
-    fn print(&self, recording: &Recording, section: Section, problems: &[Problem]) -> anyhow::Result<Exit> {
+    fn print(
+        &self,
+        recording: &Recording,
+        section: Section,
+        problems: &[Problem],
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Exit> {
         let sections = [section];
-        self.files.write_tables(&sections, &Interrupt::watch()?)?;
+        self.files.write_tables(&sections, interrupt)?;
         let mut out = BufWriter::new(std::io::stdout().lock());
         if self.json {
             show::json::write(&mut out, "plan", &[show::json::Answered { recording, sections: &sections, problems }])?;

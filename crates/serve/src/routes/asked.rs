@@ -15,7 +15,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
         let query = Query::<T>::from_request_parts(parts, state).await;
-        query.map(|Query(asked)| Self(asked)).map_err(|error| Refused::wrong(error.body_text()))
+        query.map(|Query(asked)| Self(asked)).map_err(|error| Refused::wrong(sentence(&error.body_text())))
     }
 }
 
@@ -27,7 +27,26 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
         let path = Path::<T>::from_request_parts(parts, state).await;
-        path.map(|Path(named)| Self(named)).map_err(|error| Refused::wrong(error.body_text()))
+        path.map(|Path(named)| Self(named)).map_err(|error| Refused::wrong(sentence(&error.body_text())))
+    }
+}
+
+/// What the parser of addresses found wrong, as a sentence for people: `..: missing field `w``, `..: t0: invalid digit ..`.
+fn sentence(error: &str) -> String {
+    let reason = error.split_once(": ").map_or(error, |(_, reason)| reason);
+    let quoted = |text: &str| text.split('`').nth(1).map(str::to_owned);
+    if let Some(name) = reason.strip_prefix("missing field ").and_then(quoted) {
+        return format!("the address lacks `{name}=`");
+    }
+    let name = match reason.split_once(": ") {
+        Some((name, _)) if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') => {
+            Some(name.to_owned())
+        }
+        _ => quoted(reason),
+    };
+    match name {
+        Some(name) => format!("`{name}` in the address has a value that it cannot have"),
+        None => "the address cannot be understood; docs/serve.md says what it may hold".to_owned(),
     }
 }
 
@@ -62,4 +81,27 @@ pub fn lane(timeline: &impl Timeline, lane: u32) -> Result<LaneId, Refused> {
         more => format!("lanes 0 to {}", more - 1),
     };
     Err(Refused::missing(format!("there is no lane {lane}; this recording has {has}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sentence;
+
+    #[test]
+    fn what_is_wrong_with_an_address_is_said_without_the_parsers_words() {
+        for (error, said) in [
+            ("Failed to deserialize query string: missing field `w`", "the address lacks `w=`"),
+            (
+                "Failed to deserialize query string: t0: invalid digit found in string",
+                "`t0` in the address has a value that it cannot have",
+            ),
+            (
+                "Invalid URL: Cannot parse `chain` with value `x` to a `usize`",
+                "`chain` in the address has a value that it cannot have",
+            ),
+            ("Invalid URL", "the address cannot be understood; docs/serve.md says what it may hold"),
+        ] {
+            assert_eq!(sentence(error), said);
+        }
+    }
 }

@@ -3,11 +3,13 @@
 use super::asked::Asked;
 use super::{Served, at_work};
 use crate::error::Refused;
+use crate::folder::Place;
 use crate::live;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use base::recording::Recording;
 use serde::Deserialize;
 
 /// Which recording; without one, the one that was written last.
@@ -26,7 +28,9 @@ pub async fn live(
     let (id, root, gauges) = at_work(move || {
         let found = match wanted.recording {
             Some(id) => {
-                let root = shared.folder.open_recording(&id)?.root;
+                let Place::Open(Recording { root, .. }) = shared.folder.place(&id)? else {
+                    return Err(Refused::missing(format!("`{id}` is packed, so nobody records it now")));
+                };
                 Some((id, root))
             }
             None => live::latest(&shared.folder),

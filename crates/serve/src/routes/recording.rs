@@ -11,8 +11,9 @@ use axum::extract::State;
 use base::recording::Emulator;
 use base::{Level, Span};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Listed {
     id: String,
     title: String,
@@ -22,23 +23,24 @@ struct Listed {
     bytes: u64,
     /// It is being made, and `/api/live` tells how it goes.
     live: bool,
+    /// Why it cannot be opened.
+    problem: Option<String>,
 }
 
 pub async fn list(State(shared): Served) -> Answer {
     at_work(move || {
         let listed = shared.folder.list().into_iter().map(|found| {
-            let mut levels: Vec<u8> = found.recording.machines.iter().map(|machine| machine.level).collect();
-            levels.sort_unstable();
-            levels.dedup();
-            Listed {
-                title: found.recording.title(),
-                live: live::read(&found.recording.root).is_some_and(|(_, live)| live),
-                levels: levels.into_iter().map(|level| Level::At(level).to_string()).collect(),
-                created: found.recording.created,
-                emulated: found.recording.emulated,
-                id: found.id,
-                bytes: found.bytes,
+            let mut listed = Listed { id: found.id, title: found.title, bytes: found.bytes, ..Listed::default() };
+            match found.recording {
+                Ok(recording) => {
+                    let levels: BTreeSet<u8> = recording.machines.iter().map(|machine| machine.level).collect();
+                    listed.levels = levels.into_iter().map(|level| Level::At(level).to_string()).collect();
+                    listed.live = live::read(&recording.root).is_some_and(|(_, live)| live);
+                    (listed.created, listed.emulated) = (recording.created, recording.emulated);
+                }
+                Err(sentence) => listed.problem = Some(sentence),
             }
+            listed
         });
         json(&serde_json::json!({ "recordings": listed.collect::<Vec<_>>() }))
     })

@@ -31,6 +31,10 @@ impl Client {
         Self { server: Server::start(options).unwrap() }
     }
 
+    pub fn address(&self) -> std::net::SocketAddr {
+        self.server.address()
+    }
+
     pub fn get(&self, path: &str) -> Reply {
         self.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
     }

@@ -1,0 +1,40 @@
+//! Why an archive could not be made or taken apart, as sentences.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why an archive could not be made or taken apart.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{}: {source}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The refusal.
+        source: io::Error,
+    },
+    /// It is compressed or packed, and damaged or no tar.
+    #[error("{} is no whole tar archive: {source}", .path.display())]
+    Damaged {
+        /// The archive.
+        path: PathBuf,
+        /// What the reader met.
+        source: io::Error,
+    },
+    /// It goes beyond a bound.
+    #[error("{}: {reason}; it is not opened", .path.display())]
+    TooMuch {
+        /// The archive.
+        path: PathBuf,
+        /// Which bound.
+        reason: String,
+    },
+    /// What lies there already is kept.
+    #[error("{} is already there; name another file with -o", .0.display())]
+    Taken(PathBuf),
+    /// The recording cannot be read.
+    #[error("{0}")]
+    Recording(#[from] base::recording::Error),
+}

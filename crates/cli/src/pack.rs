@@ -1,0 +1,53 @@
+//! `kvmscope pack`: a recording as one file, which every command reads.
+
+use crate::arguments::{Stdin, opened};
+use crate::exit::Exit;
+use crate::interrupt::{Interrupt, remove};
+use anyhow::bail;
+use archive::EXTENSION;
+use base::number::{exact_bytes, many};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Make one file of a recording, which every command reads
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope pack web\n  \
+    kvmscope pack web -o ticket-4711.kvmscope && kvmscope report ticket-4711.kvmscope\n\n\
+    The file is a tar archive in zstd with recording.json first: `tar --zstd -xf web.kvmscope` unpacks it.\n\
+    Exit status: 0 packed, 1 something could not be read or the file is there already.")]
+pub struct Pack {
+    /// A recording directory, or a bare trace file (taken as recorded at L0)
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// The new file [default: NAME.kvmscope in this directory]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Pack {
+    /// Packs it and says how large it is.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);
+        let recording = opened(&self.path, &stdin, &interrupt)?;
+        let place = self.output.clone().unwrap_or_else(|| {
+            let mut name = OsString::from(recording.title());
+            name.push(format!(".{EXTENSION}"));
+            name.into()
+        });
+        if place.symlink_metadata().is_ok() {
+            bail!(archive::Error::Taken(place));
+        }
+        // What a signal interrupts is not whole; the file is new, so nobody else's is removed.
+        let begun = || Ok::<_, anyhow::Error>(place.clone());
+        interrupt.making(begun, |place| {
+            let place = place.clone();
+            move || remove(&place)
+        })?;
+        let files = archive::pack(&recording, &place)?;
+        let bytes = std::fs::metadata(&place)?.len();
+        println!("{}: {} in {}", place.display(), many(files, "file"), exact_bytes(bytes));
+        Ok(Exit::Answered)
+    }
+}
