@@ -223,6 +223,7 @@ fn a_terminal_without_utf_8_gets_ascii_and_columns_is_obeyed() {
         // Commands stay whole, so that they can be pasted.
         text.lines()
             .filter(|line| !line.contains("L0, run ") && !line.contains(" undo "))
+            .filter(|line| !line.trim_start().starts_with("modprobe "))
             .map(|line| line.chars().count())
             .max()
     };

@@ -46,11 +46,23 @@ pub fn section(before: &Input, after: &Input, options: &Options) -> Result<Secti
     let mut section = Section::new(ID, QUESTION);
     section.about =
         vec![format!("before: {}", before.recording.title()), format!("after: {}", after.recording.title())];
+    for (side, input) in [("before", before), ("after", after)] {
+        if let Some(emulator) = input.recording.emulated {
+            let name = crate::flow::section::emulator_name(emulator);
+            section.about.push(format!("{side}: EMULATED by {name}: counts and order are real, times are not."));
+        }
+    }
     let mut sentences = Vec::new();
     let measured = |input| threads::with(metrics::of(input, options), input, options);
     match measured(before).and_then(|one| Ok((one, measured(after)?))) {
+        Ok((one, two)) if tests.is_empty() && !one.keys().any(|metric| two.contains_key(metric)) => {
+            return Err(Error::NoEvents(
+                "the recordings have no metric in common, so nothing can be compared".to_owned(),
+            ));
+        }
         Ok((one, two)) if !one.is_empty() || tests.is_empty() => {
             sentences.push(say_traces(&mut section, &one, &two));
+            sentences.extend(unlike(before, after));
         }
         Ok(_) => {}
         Err(error) if tests.is_empty() => return Err(error),
@@ -62,6 +74,29 @@ pub fn section(before: &Input, after: &Input, options: &Options) -> Result<Secti
     }
     section.summary = sentences.join(" ");
     Ok(section)
+}
+
+/// How the machines behind two traces differ, where they do: what changed may come from there.
+fn unlike(before: &Input, after: &Input) -> Option<String> {
+    let of = |input: &Input| -> Option<[(&'static str, String); 4]> {
+        let part = input.parts.first()?;
+        let facts = part.trace.facts();
+        Some([
+            ("emulator", input.recording.emulated.map_or("none", crate::flow::section::emulator_name).to_owned()),
+            ("level", part.level.to_string()),
+            ("kernel", facts.uname.clone().unwrap_or_default()),
+            ("number of CPUs", facts.cpus.to_string()),
+        ])
+    };
+    let (one, two) = (of(before)?, of(after)?);
+    let unlike: Vec<String> = one
+        .into_iter()
+        .zip(two)
+        .filter(|((_, one), (_, two))| one != two && !one.is_empty() && !two.is_empty())
+        .map(|((what, one), (_, two))| format!("{what} ({one} and {two})"))
+        .collect();
+    (!unlike.is_empty())
+        .then(|| format!("The recordings are of unlike machines, so changes may come from there: {}.", list(&unlike)))
 }
 
 /// Adds what changed between two traces, and says it.

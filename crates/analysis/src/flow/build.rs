@@ -18,6 +18,7 @@ use crate::{Ask, Error};
 use base::{Clock, ClockSource, Problem, Problems, Span};
 use std::collections::BTreeMap;
 use trace::Totals;
+use trace::facts::Coverage;
 
 /// Different details kept per reason, and different sequences per chain reason; the rest is counted without them.
 const MOST_KINDS: usize = 4096;
@@ -114,6 +115,12 @@ impl Sink for Tally {
         sums.total_ns += length_ns;
         sums.max_ns = sums.max_ns.max(length_ns);
         sums.cpu = by.cpu;
+    }
+
+    fn nested_entry(&mut self, thread: usize, vmcb: u64, at_ns: u64) {
+        if self.inside(at_ns) {
+            *self.of(thread).nested_entries.entry(vmcb).or_default() += 1;
+        }
     }
 
     fn delivered(&mut self, thread: usize, interrupt: &Delivered) {
@@ -238,10 +245,17 @@ fn build_part(
         facts.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).chain(seen).collect()
     };
     let mut vcpus = identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.sums), &comms, facts, options);
+    for vcpu in &mut vcpus {
+        // The walk has met nested guests outside the window as well.
+        let entries = &vcpu.sums.nested_entries;
+        vcpu.contexts.iter_mut().for_each(|one| one.entries = entries.get(&one.vmcb).copied().unwrap_or(0));
+        vcpu.contexts.retain(|one| one.entries > 0);
+    }
     if part.level != base::Level::L0 {
         // The guests of a guest may be called as the guest itself is.
         vcpus.iter_mut().for_each(|vcpu| vcpu.vm = format!("{}/{}", part.machine, vcpu.vm));
     }
+    let gone = walk.threads.iter().filter(|thread| thread.gone).map(|thread| thread.tid).collect();
     let vhost = comms.iter().filter(|(_, comm)| comm.starts_with("vhost-")).map(|(tid, comm)| (comm.clone(), *tid));
     PartFlow {
         span: Span { from_ns: origin_ns, to_ns: end_ns },
@@ -259,10 +273,17 @@ fn build_part(
         doubts: walk.doubts,
         stale_entries: walk.stale_entries,
         unattributed: walk.unattributed,
+        unseen_cpus: facts
+            .coverage
+            .iter()
+            .filter(|(_, part)| **part != Coverage::Whole)
+            .map(|(cpu, part)| (*cpu, *part))
+            .collect(),
         cpus: facts.cpus,
         has_switches: totals_of(facts, &totals, "sched_switch") > 0,
         problems: problems.list().to_vec(),
         comms,
+        gone,
         clock,
         clock_fitted_to: None,
         path,

@@ -254,6 +254,12 @@ pub fn grouped(sequence: &[Reason]) -> Vec<(String, usize)> {
     groups
 }
 
+/// A sequence of exits in its order; neighbours of one reason are one entry with how often.
+pub fn in_order(sequence: &[Reason]) -> Vec<(String, usize)> {
+    let runs = sequence.chunk_by(|one, next| one == next);
+    runs.map(|run| (run[0].name(), run.len())).collect()
+}
+
 /// The numbers of all traces that answer for a machine; the same narrowing for each.
 pub fn measure<'f>(flow: &'f Flow, options: &Options) -> Vec<Measures<'f>> {
     let answering = flow.parts.iter().filter(|part| part.twin_of.is_none());

@@ -10,7 +10,8 @@ use crate::shared::reasons::Reason;
 use crate::shared::state::{Lv, STATES, State};
 use base::{Clock, Histogram, Level, Problem};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use trace::facts::Coverage;
 
 /// The flow of one recording: one entry per trace.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ pub struct PartFlow {
     pub vhost: Vec<(String, i32)>,
     /// Names of tasks.
     pub comms: BTreeMap<i32, String>,
+    /// Tasks that ended while the trace was recorded.
+    pub gone: BTreeSet<i32>,
     /// What was lost.
     pub losses: Vec<Loss>,
     /// Which witnesses the trace has.
@@ -62,6 +65,8 @@ pub struct PartFlow {
     pub stale_entries: u64,
     /// KVM events that no thread was found for.
     pub unattributed: u64,
+    /// CPUs of which the trace lacks a part or all.
+    pub unseen_cpus: Vec<(u32, Coverage)>,
     /// CPUs of the recorded machine.
     pub cpus: u32,
     /// True if the trace has scheduler switches; else time off the CPU cannot be told.
@@ -155,8 +160,10 @@ pub struct Sums {
     pub exits: Keyed<(Lv, Reason), ExitSums>,
     /// Chains by the reason that the guest hypervisor was told.
     pub chains: Keyed<Reason, ChainSums>,
-    /// Who ran while the thread was pre-empted.
-    pub preemptors: BTreeMap<i32, PreemptSums>,
+    /// Who ran while the thread was pre-empted; `None`: nobody knows who.
+    pub preemptors: BTreeMap<Option<i32>, PreemptSums>,
+    /// Entries of nested guests, by control block.
+    pub nested_entries: FxHashMap<u64, u64>,
     /// Virtual interrupts that reached the guest, by vector.
     pub interrupts: BTreeMap<u8, InterruptSums>,
     /// From waking to running.
@@ -172,6 +179,7 @@ impl Default for Sums {
             exits: Keyed::default(),
             chains: Keyed::default(),
             preemptors: BTreeMap::new(),
+            nested_entries: FxHashMap::default(),
             interrupts: BTreeMap::new(),
             wake_to_run: Histogram::new(),
             wake_to_entry: Histogram::new(),

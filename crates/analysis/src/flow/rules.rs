@@ -5,8 +5,8 @@
 //! would not be noticed.
 
 use super::checks::{
-    aligned, apic, ept_storm, halt_poll, ipi, level_conflicts, lost, pause, preempted, shadow, stale, timer, userspace,
-    vgif, vls,
+    aligned, apic, damaged, ept_storm, halt_poll, ipi, level_conflicts, lost, pause, preempted, shadow, stale, timer,
+    userspace, vgif, vls,
 };
 use super::measure::Measures;
 use crate::shared::Hit;
@@ -22,9 +22,12 @@ pub const RULES: &[Rule] = &[
         check: shadow,
         why: "Without VMCS shadowing each VMREAD and VMWRITE of L1 leaves the guest, and L0 carries it out. With it the \
               CPU reads and writes a shadow VMCS; what is left are the fields outside KVM's shadow list, such as HOST_RSP.",
-        fix: &["modprobe -r kvm_intel && modprobe kvm_intel nested=1 enable_shadow_vmcs=1"],
-        undo: &["modprobe -r kvm_intel && modprobe kvm_intel nested=1 enable_shadow_vmcs=0"],
-        needs: Needs::OuterLevel,
+        fix: &[
+            "cat /sys/module/kvm_intel/parameters/enable_shadow_vmcs   # the value now, which is the undo",
+            "modprobe -r kvm_intel && modprobe kvm_intel nested=1 enable_shadow_vmcs=1",
+        ],
+        undo: &[],
+        needs: Needs::Reload,
         source: "arch/x86/kvm/vmx/vmcs_shadow_fields.h and vmx.c (enable_shadow_vmcs), Linux 6.12; Intel SDM vol. 3, \
                  25.6.2 VMCS shadowing",
     },
@@ -35,19 +38,24 @@ pub const RULES: &[Rule] = &[
               segment state itself. CPUs with VLS carry them out in the guest.",
         fix: &[
             "grep -o v_vmsave_vmload /proc/cpuinfo | head -1",
+            "cat /sys/module/kvm_amd/parameters/vls   # the value now, which is the undo",
             "modprobe -r kvm_amd && modprobe kvm_amd nested=1 vls=1",
         ],
-        undo: &["modprobe -r kvm_amd && modprobe kvm_amd nested=1 vls=0"],
-        needs: Needs::OuterLevel,
+        undo: &[],
+        needs: Needs::Reload,
         source: "arch/x86/kvm/svm/svm.c (vls), Linux 6.12; AMD APM vol. 2, 15.33.1 Virtualizing VMLOAD and VMSAVE",
     },
     Rule {
         id: "FLW-VGIF",
         check: vgif,
         why: "Without virtual GIF each STGI and CLGI of L1 leaves the guest. CPUs with vGIF keep the flag in the guest.",
-        fix: &["grep -o vgif /proc/cpuinfo | head -1", "modprobe -r kvm_amd && modprobe kvm_amd nested=1 vgif=1"],
-        undo: &["modprobe -r kvm_amd && modprobe kvm_amd nested=1 vgif=0"],
-        needs: Needs::OuterLevel,
+        fix: &[
+            "grep -o vgif /proc/cpuinfo | head -1",
+            "cat /sys/module/kvm_amd/parameters/vgif   # the value now, which is the undo",
+            "modprobe -r kvm_amd && modprobe kvm_amd nested=1 vgif=1",
+        ],
+        undo: &[],
+        needs: Needs::Reload,
         source: "arch/x86/kvm/svm/svm.c (vgif), Linux 6.12; AMD APM vol. 2, 15.33.2 Virtualizing STGI and CLGI",
     },
     Rule {
@@ -115,15 +123,18 @@ pub const RULES: &[Rule] = &[
         check: ept_storm,
         why: "Each first touch of a guest page, and each page the host took back, is an exit that fills one entry of \
               the second-level page table. Huge pages make 512 of them one; memory touched beforehand makes none.",
-        fix: &["echo always > /sys/kernel/mm/transparent_hugepage/enabled"],
-        undo: &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"],
+        fix: &[
+            "cat /sys/kernel/mm/transparent_hugepage/enabled   # the word in brackets is the undo",
+            "echo always > /sys/kernel/mm/transparent_hugepage/enabled",
+        ],
+        undo: &[],
         needs: Needs::Nothing,
         source: "arch/x86/kvm/mmu/tdp_mmu.c, Linux 6.12; Documentation/admin-guide/mm/transhuge.rst",
     },
     Rule {
         id: "FLW-PREEMPT",
         check: preempted,
-        why: "The vCPU was ready to run and the host's scheduler ran something else on its CPU. The guest sees that as \
+        why: "The vCPU was runnable and the host's scheduler ran something else on its CPU. The guest sees that as \
               time that passed while it did nothing.",
         fix: &[],
         undo: &[],
@@ -135,8 +146,8 @@ pub const RULES: &[Rule] = &[
         check: halt_poll,
         why: "When a guest halts, KVM spins up to halt_poll_ns in case an interrupt comes soon. That shortens wake-ups \
               and burns the CPU that another vCPU could use.",
-        fix: &[],
-        undo: &["echo 200000 > /sys/module/kvm/parameters/halt_poll_ns"],
+        fix: &["cat /sys/module/kvm/parameters/halt_poll_ns   # before the change: the value now, which is the undo"],
+        undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12 (x86 default 200,000 ns)",
     },
@@ -160,6 +171,16 @@ pub const RULES: &[Rule] = &[
         undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/trace/ftrace.rst (buffer_size_kb), Linux 6.12",
+    },
+    Rule {
+        id: "FLW-DAMAGE",
+        check: damaged,
+        why: "The file does not hold all that was recorded: it was truncated or damaged, or the recorder was killed. What \
+              could not be read is left out, and times that it could have explained are unknown.",
+        fix: &["kvmscope record --seconds 10"],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "docs/formats.md; docs/flow.md, rule T19",
     },
     Rule {
         id: "FLW-CONFLICT",

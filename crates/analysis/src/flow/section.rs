@@ -10,6 +10,7 @@ use crate::{Answer, Ask, Error, Options};
 use base::number::{duration, list, many, percent, thousands};
 use base::recording::Emulator;
 use base::{Clock, Finding, Level, Problem, Section, Unknown};
+use trace::facts::Coverage;
 
 /// The question this folder answers.
 pub const QUESTION: &str = "Where did the time of every vCPU go, by level, and why?";
@@ -99,8 +100,19 @@ fn about(measure: &Measures<'_>) -> String {
         part.level,
         part.format,
         thousands(part.events),
-        duration(part.window.length_ns() as f64)
+        length(part)
     )
+}
+
+/// How long the trace is, and how much of it was looked at. Events are counted in all of it.
+fn length(part: &PartFlow) -> String {
+    let (window_ns, all_ns) = (part.window.length_ns(), part.span.length_ns());
+    let all = duration(all_ns as f64);
+    if window_ns == all_ns {
+        all
+    } else {
+        format!("of which {} of {all} are in the window", duration(window_ns as f64))
+    }
 }
 
 /// A trace that another one of its machine answers for.
@@ -130,6 +142,15 @@ fn short_path(path: &str) -> &str {
 /// The answer as a person would say it.
 fn summary(measure: &Measures<'_>, findings: &[Finding]) -> String {
     let aligned = measure.part.aligned.as_ref().map(super::aligned::sentence);
+    if is_empty(measure.part) {
+        return said_of(
+            measure.part,
+            &format!(
+                "The window holds nothing of this trace, which is {} long.",
+                duration(measure.part.span.length_ns() as f64)
+            ),
+        );
+    }
     if measure.vcpus.is_empty() {
         return aligned.unwrap_or_else(|| nothing_to_answer(measure));
     }
@@ -155,6 +176,11 @@ fn summary(measure: &Measures<'_>, findings: &[Finding]) -> String {
     let text = sentences.join(" ");
     // What is seen from above is told after what L0 saw, and said to be so.
     said_of(measure.part, &text)
+}
+
+/// True if a window was asked for that the trace has nothing of.
+fn is_empty(part: &PartFlow) -> bool {
+    part.window.length_ns() == 0 && part.span.length_ns() > 0
 }
 
 fn nothing_to_answer(measure: &Measures<'_>) -> String {
@@ -206,12 +232,15 @@ fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
         let without = chains.exits.mean().unwrap_or(0.0) - vmcs;
         if vmcs >= 4.0 {
             sentences.push(format!(
-                "VMCS shadowing is off or absent at {l0}: {vmcs:.0} of them are VMREAD and VMWRITE; it would leave about \
-                 {:.0}.",
+                "VMCS shadowing is off or absent at {l0}: on average {vmcs:.1} of {:.1} exits in a chain are VMREAD and \
+                 VMWRITE; with it about {:.1} would be left.",
+                without + vmcs,
                 without + 1.0
             ));
         } else {
-            sentences.push(format!("VMCS shadowing works: only {vmcs:.1} of them are VMREAD or VMWRITE."));
+            sentences.push(format!(
+                "VMCS shadowing works: on average only {vmcs:.1} exits in a chain are VMREAD or VMWRITE."
+            ));
         }
     }
     sentences
@@ -302,9 +331,10 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
             unknown_ns,
             "ns",
             format!(
-                "{} of vCPU time ({}) is unknown: before a thread's first KVM event, or lost.",
+                "{} of vCPU time ({}) is unknown: {}.",
                 duration(unknown_ns as f64),
-                percent(unknown_ns as f64 / measure.wall_ns.max(1) as f64)
+                percent(unknown_ns as f64 / measure.wall_ns.max(1) as f64),
+                causes_of_unknown(part)
             ),
         ),
         (
@@ -351,9 +381,47 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
         text,
     };
     let mut list: Vec<Unknown> = amounts.map(note).collect();
+    list.extend(part.unseen_cpus.iter().map(|(cpu, coverage)| unseen_cpu(part, *cpu, *coverage)));
     list.extend(part.clock_fitted_to.as_ref().map(|witness| clock_fitted(&part.clock, witness)));
     list.iter_mut().for_each(|unknown| unknown.text = said_of(part, &unknown.text));
     list
+}
+
+/// Why time is unknown, as far as this trace can have it so.
+fn causes_of_unknown(part: &PartFlow) -> String {
+    let lost = part.lost_events() > 0 || part.damaged_places() > 0;
+    let unseen = part.doubts.unseen_switches + part.doubts.unseen_entries > 0;
+    let causes = [
+        (!part.seen.exit, "in KVM_RUN, where kvm_exit does not fire and guest and KVM cannot be told apart"),
+        (true, "before a thread's first KVM event"),
+        (lost, "where events are lost"),
+        (!part.unseen_cpus.is_empty(), "while a CPU is missing"),
+        (unseen, "where a switch or an entry is not in the trace"),
+    ];
+    let causes: Vec<&str> = causes.into_iter().filter(|(holds, _)| *holds).map(|(_, cause)| cause).collect();
+    causes.join(", or ")
+}
+
+/// A CPU of which the trace lacks a part or all.
+fn unseen_cpu(part: &PartFlow, cpu: u32, coverage: Coverage) -> Unknown {
+    let since = |at_ns: u64| duration(at_ns.saturating_sub(part.span.from_ns) as f64);
+    let missing = match coverage {
+        Coverage::Whole | Coverage::Missing => "missing from the trace".to_owned(),
+        Coverage::Part { from_ns, until_ns: u64::MAX } => format!("missing until {}", since(from_ns)),
+        Coverage::Part { from_ns: 0, until_ns } => format!("missing from {} on", since(until_ns)),
+        Coverage::Part { from_ns, until_ns } => {
+            format!("missing until {} and from {} on", since(from_ns), since(until_ns))
+        }
+    };
+    Unknown {
+        what: "unseen_cpu".into(),
+        amount: Some(cpu.into()),
+        unit: "CPU".into(),
+        text: format!(
+            "CPU {cpu} is {missing}: what ran there is unknown, and so is what vCPUs did meanwhile while they were off \
+             the other CPUs."
+        ),
+    }
 }
 
 /// A sentence about a trace, which says so where it is not the host's.

@@ -7,7 +7,9 @@
 
 use super::keyed::Key;
 use super::reasons::{Isa, Reason};
+use super::roles::{self, Role};
 use std::hash::{Hash, Hasher};
+use trace::Event;
 
 /// What an exit was about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,10 +59,21 @@ impl Key for Detail {
 /// The local APIC's default page.
 const APIC_PAGE: u64 = 0xfee0_0000;
 
+/// The interrupt command register and its upper half.
+const ICR: u16 = 0x300;
+const ICR2: u16 = 0x310;
+
+/// KVM_TRACE_MMIO_WRITE (include/trace/events/kvm.h, Linux 6.12).
+const MMIO_WRITE: u64 = 2;
+
 impl Detail {
-    /// What the exit's own fields tell.
+    /// What the exit's own fields tell: nothing where they are not in the trace.
     #[inline]
-    pub fn of_exit(reason: Reason, rip: u64, info1: u64) -> Self {
+    pub fn of_exit(reason: Reason, rip: Option<u64>, info1: Option<u64>) -> Self {
+        if let (Isa::Vmx, 19..=27) | (Isa::Svm, 0x80 | 0x82..=0x85) = (reason.isa, reason.code) {
+            return rip.map_or(Detail::None, Detail::Rip);
+        }
+        let Some(info1) = info1 else { return Detail::None };
         match (reason.isa, reason.code) {
             (Isa::Vmx, 30) => Detail::Port((info1 >> 16) as u16, info1 & 8 == 0),
             (Isa::Svm, 0x7b) => Detail::Port((info1 >> 16) as u16, info1 & 1 == 0),
@@ -69,20 +82,42 @@ impl Detail {
             (Isa::Vmx, 56) => Detail::Apic((info1 & 0xff0) as u16, true),
             (Isa::Svm, 0x401) => Detail::Ipi(info1 as u32),
             (Isa::Svm, 0x402) => Detail::Apic((info1 & 0xff0) as u16, info1 >> 32 & 1 == 1),
-            (Isa::Vmx, 19..=27) | (Isa::Svm, 0x80 | 0x82..=0x85) => Detail::Rip(rip),
             _ => Detail::None,
         }
     }
 
-    /// What a `kvm_msr` event adds.
+    /// What an event behind the exit adds: nothing where the field that matters is not in the trace.
     #[inline]
-    pub fn of_msr(ecx: u64, write: bool) -> Self {
-        Detail::Msr(ecx as u32, write)
+    pub fn of_event(role: Role, event: &Event<'_>) -> Self {
+        let (about, how) = (event.get(0), event.get(1));
+        match (role, about, how) {
+            (Role::Msr, Some(number), Some(write)) => Detail::Msr(number as u32, write != 0),
+            (Role::Pio, Some(port), Some(write)) => Detail::Port(port as u16, write != 0),
+            (Role::Mmio, Some(gpa), Some(kind)) => Self::of_mmio(gpa, kind == MMIO_WRITE),
+            (Role::FastMmio, Some(gpa), _) => Self::of_mmio(gpa, true),
+            (Role::Apic, Some(offset), Some(write)) => Detail::Apic(offset as u16, write != 0),
+            (Role::Apic, None, Some(write)) => {
+                let name = event.content(roles::apic::REGISTER_NAME).and_then(|name| std::str::from_utf8(name).ok());
+                name.and_then(printed_register).map_or(Detail::None, |offset| Detail::Apic(offset, write != 0))
+            }
+            _ => Detail::None,
+        }
     }
 
-    /// What a `kvm_mmio` or `kvm_fast_mmio` event adds.
+    /// True if `next`, told behind it, says better what an exit for `reason` was about. An access to an x2APIC register
+    /// is traced first as what KVM does for it, which for a write of ICR begins with ICR2, and then as the MSR it is.
     #[inline]
-    pub fn of_mmio(gpa: u64, write: bool) -> Self {
+    pub fn yields_to(self, next: Detail, reason: Reason) -> bool {
+        match (self, next) {
+            (Detail::None, _) => true,
+            (Detail::Apic(..), Detail::Msr(..)) => reason.is_msr_access(),
+            (Detail::Apic(ICR2, true), Detail::Apic(ICR, true)) => reason.is_msr_access(),
+            _ => false,
+        }
+    }
+
+    #[inline]
+    fn of_mmio(gpa: u64, write: bool) -> Self {
         if gpa & !0xfff == APIC_PAGE { Detail::Apic((gpa & 0xff0) as u16, write) } else { Detail::Mmio(gpa, write) }
     }
 
@@ -154,6 +189,44 @@ pub fn apic_register(offset: u16) -> Option<&'static str> {
     Some(name)
 }
 
+/// What the kernel prints for a register in `kvm_apic` (kvm_trace_symbol_apic in arch/x86/kvm/trace.h, Linux 6.12).
+const PRINTED: &[(&str, u16)] = &[
+    ("APIC_ID", 0x20),
+    ("APIC_LVR", 0x30),
+    ("APIC_TASKPRI", 0x80),
+    ("APIC_ARBPRI", 0x90),
+    ("APIC_PROCPRI", 0xa0),
+    ("APIC_EOI", 0xb0),
+    ("APIC_RRR", 0xc0),
+    ("APIC_LDR", 0xd0),
+    ("APIC_DFR", 0xe0),
+    ("APIC_SPIV", 0xf0),
+    ("APIC_ISR", 0x100),
+    ("APIC_TMR", 0x180),
+    ("APIC_IRR", 0x200),
+    ("APIC_ESR", 0x280),
+    ("APIC_ICR", ICR),
+    ("APIC_ICR2", ICR2),
+    ("APIC_LVTT", 0x320),
+    ("APIC_LVTTHMR", 0x330),
+    ("APIC_LVTPC", 0x340),
+    ("APIC_LVT0", 0x350),
+    ("APIC_LVT1", 0x360),
+    ("APIC_LVTERR", 0x370),
+    ("APIC_TMICT", 0x380),
+    ("APIC_TMCCT", 0x390),
+    ("APIC_TDCR", 0x3e0),
+    ("APIC_SELF_IPI", 0x3f0),
+    ("APIC_EFEAT", 0x400),
+    ("APIC_ECTRL", 0x410),
+];
+
+/// Offset of the register that the kernel prints so: by name, or in hexadecimal where it has none.
+fn printed_register(text: &str) -> Option<u16> {
+    let named = PRINTED.iter().find(|(name, _)| *name == text).map(|(_, offset)| *offset);
+    named.or_else(|| u16::from_str_radix(text.strip_prefix("0x")?, 16).ok())
+}
+
 /// MSRs that guests are seen to exit on.
 const MSRS: &[(u32, &str)] = &[
     (0x10, "TSC"),
@@ -222,23 +295,46 @@ mod tests {
 
     #[test]
     fn exits_tell_their_port_and_apic_register_themselves() {
-        let vmx = |code, info1| Detail::of_exit(Reason { isa: Isa::Vmx, code }, 0, info1).text();
+        let vmx = |code, info1| Detail::of_exit(Reason { isa: Isa::Vmx, code }, None, Some(info1)).text();
         assert_eq!(vmx(30, 0x0011_0000), "out 0x11");
         assert_eq!(vmx(30, 0x0070_0008), "in 0x70");
         assert_eq!(vmx(56, 0x380), "APIC TMICT (0x380) write");
         assert_eq!(vmx(44, 0x10b0), "APIC EOI (0xb0) write");
-        let svm = |code, info1| Detail::of_exit(Reason { isa: Isa::Svm, code }, 0, info1).text();
+        let svm = |code, info1| Detail::of_exit(Reason { isa: Isa::Svm, code }, None, Some(info1)).text();
         assert_eq!(svm(0x7b, 0x0070_0211), "in 0x70");
         assert_eq!(svm(0x402, 1 << 32 | 0x80), "APIC TPR (0x80) write");
     }
 
     #[test]
+    fn what_the_trace_does_not_hold_is_no_detail() {
+        for (isa, code) in [(Isa::Vmx, 30), (Isa::Vmx, 44), (Isa::Vmx, 45), (Isa::Vmx, 56), (Isa::Vmx, 23)] {
+            assert_eq!(Detail::of_exit(Reason { isa, code }, None, None), Detail::None, "{code}");
+        }
+        assert_eq!(printed_register("APIC_SPIV"), Some(0xf0));
+        assert_eq!(printed_register("0x110"), Some(0x110));
+        assert_eq!(printed_register("APIC_OF_TOMORROW"), None);
+    }
+
+    #[test]
+    fn an_x2apic_write_of_icr_is_named_by_its_msr() {
+        let (vmx, svm) = (Reason { isa: Isa::Vmx, code: 32 }, Reason { isa: Isa::Svm, code: 0x7c });
+        let told = |reason: Reason, details: &[Detail]| {
+            details.iter().fold(Detail::None, |told, next| if told.yields_to(*next, reason) { *next } else { told })
+        };
+        let (icr2, icr, msr) = (Detail::Apic(ICR2, true), Detail::Apic(ICR, true), Detail::Msr(0x830, true));
+        assert_eq!(told(vmx, &[icr2, icr, msr]).text(), "WRMSR X2APIC_ICR (0x830)");
+        assert_eq!(told(svm, &[icr2, icr]), icr, "kvm_msr was not recorded");
+        let violation = Reason { isa: Isa::Vmx, code: 48 };
+        assert_eq!(told(violation, &[icr2, icr]), icr2, "by memory ICR2 is written by an exit of its own");
+    }
+
+    #[test]
     fn msrs_have_names_and_x2apic_ones_that_of_their_register() {
         assert!(MSRS.windows(2).all(|pair| pair[0].0 < pair[1].0));
-        assert_eq!(Detail::of_msr(0x6e0, true).text(), "WRMSR TSC_DEADLINE (0x6e0)");
-        assert_eq!(Detail::of_msr(0x838, true).text(), "WRMSR X2APIC_TMICT (0x838)");
-        assert_eq!(Detail::of_msr(0x1234, false).text(), "RDMSR 0x1234");
-        assert_eq!(Detail::of_msr(0x80b, true).apic_offset(), Some(0xb0));
+        assert_eq!(Detail::Msr(0x6e0, true).text(), "WRMSR TSC_DEADLINE (0x6e0)");
+        assert_eq!(Detail::Msr(0x838, true).text(), "WRMSR X2APIC_TMICT (0x838)");
+        assert_eq!(Detail::Msr(0x1234, false).text(), "RDMSR 0x1234");
+        assert_eq!(Detail::Msr(0x80b, true).apic_offset(), Some(0xb0));
     }
 
     #[test]

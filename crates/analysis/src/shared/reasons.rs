@@ -212,6 +212,12 @@ impl Reason {
         }
     }
 
+    /// True for an exit by RDMSR or WRMSR.
+    #[inline]
+    pub fn is_msr_access(self) -> bool {
+        matches!((self.isa, self.code), (Isa::Vmx, 31 | 32) | (Isa::Svm, 0x7c))
+    }
+
     /// True for an exit that may be re-entered before anybody says that it came from a nested guest: VMX's
     /// PREEMPTION_TIMER in the fastpath (`handle_fastpath_preemption_timer`, Linux 6.9 and 6.1.192).
     #[inline]

@@ -136,6 +136,25 @@ pub mod switch {
     pub const PREV_STATE_TEXT: usize = 5;
 }
 
+/// Places of the fields of `sched_waking`.
+pub mod waking {
+    /// Task that is made ready.
+    pub const TID: usize = 0;
+    /// CPU that it ran on last: the event comes before the scheduler chooses one for it (try_to_wake_up in
+    /// kernel/sched/core.c, Linux 6.12). Not asked for where `sched_wakeup` stands in, which comes after.
+    pub const LAST_CPU: usize = 1;
+}
+
+/// Places of the fields of `kvm_apic`.
+pub mod apic {
+    /// Offset of the register.
+    pub const REGISTER: usize = 0;
+    /// Whether it was written.
+    pub const WRITE: usize = 1;
+    /// The register as the kernel names it, from text traces.
+    pub const REGISTER_NAME: usize = 2;
+}
+
 /// Places of the fields of `kvm_msr`.
 pub mod msr {
     /// Which register.
@@ -154,6 +173,19 @@ pub fn stays_ready(event: &Event<'_>) -> bool {
     match event.get(switch::PREV_STATE) {
         Some(state) => state & TASK_REPORT == 0,
         None => event.content(switch::PREV_STATE_TEXT).is_some_and(|text| text.starts_with(b"R")),
+    }
+}
+
+/// EXIT_DEAD and EXIT_ZOMBIE (include/linux/sched.h, Linux 3.10 to 6.12, which differ in which is which).
+const TASK_ENDS: u64 = 0x30;
+
+/// True if the task that a `sched_switch` takes off its CPU has ended.
+pub fn ends(event: &Event<'_>) -> bool {
+    match event.get(switch::PREV_STATE) {
+        Some(state) => state & TASK_ENDS != 0,
+        None => {
+            event.content(switch::PREV_STATE_TEXT).is_some_and(|text| matches!(text.first(), Some(b'X' | b'Z' | b'x')))
+        }
     }
 }
 
@@ -204,7 +236,7 @@ pub const ROWS: &[Row] = &[
             &["prev_state_text"],
         ],
     },
-    Row { role: Role::Waking, names: &["sched_waking"], fields: &[&["pid", "tid"]] },
+    Row { role: Role::Waking, names: &["sched_waking"], fields: &[&["pid", "tid"], &["target_cpu"]] },
     Row {
         role: Role::IrqEntry,
         names: &[
@@ -284,7 +316,7 @@ pub const ROWS: &[Row] = &[
     Row { role: Role::Pio, names: &["kvm_pio", "kvm_x86_pio"], fields: &[&["port"], &["rw"]] },
     Row { role: Role::Mmio, names: &["kvm_mmio"], fields: &[&["gpa"], &["type"]] },
     Row { role: Role::FastMmio, names: &["kvm_fast_mmio"], fields: &[&["gpa"]] },
-    Row { role: Role::Apic, names: &["kvm_apic", "kvm_x86_apic"], fields: &[&["reg"], &["rw"]] },
+    Row { role: Role::Apic, names: &["kvm_apic", "kvm_x86_apic"], fields: &[&["reg"], &["rw"], &["reg_name"]] },
     // LTTng's kvm_x86_apic_accept_irq is stale since 5.10 and is not asked for.
     Row { role: Role::AcceptIrq, names: &["kvm_apic_accept_irq"], fields: &[&["apicid"], &["vec"]] },
     Row {
@@ -316,7 +348,9 @@ pub fn request(ignore: &[String], has: impl Fn(&str) -> bool) -> Request {
             names.push("sched_wakeup".into());
         }
         names.retain(|name| !ignore.contains(name));
-        let fields = row.fields.iter().map(|names| names.iter().map(|name| (*name).to_owned()).collect()).collect();
+        let stands_in = no_waking && row.role == Role::Waking;
+        let known = if stands_in { &row.fields[..=waking::TID] } else { row.fields };
+        let fields = known.iter().map(|names| names.iter().map(|name| (*name).to_owned()).collect()).collect();
         Wanted { names, fields }
     };
     Request { events: ROWS.iter().map(wanted).collect() }

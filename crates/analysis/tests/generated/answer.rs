@@ -7,6 +7,9 @@ use kvmscope_analysis::shared::{Isa, Lv, Reason, State};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+/// Who ran where the trace does not tell it.
+pub const UNKNOWN_TASK: &str = "unknown";
+
 /// Count and time.
 pub type Sum = (u64, u64);
 
@@ -93,7 +96,7 @@ impl Answer {
             answer.chains.insert(reason.name(), Chains::of_sums(sums));
         }
         for (tid, sums) in &vcpu.sums.preemptors {
-            let name = part.comms.get(tid).cloned().unwrap_or_else(|| tid.to_string());
+            let name = tid.and_then(|tid| part.comms.get(&tid).cloned()).unwrap_or_else(|| UNKNOWN_TASK.to_owned());
             let sum = answer.preemptors.entry(name).or_default();
             *sum = (sum.0 + sums.count, sum.1 + sums.total_ns);
         }

@@ -1,18 +1,23 @@
 //! What losses may do to an answer: make it poorer, never wrong.
 
-use super::answer::Answer;
+use super::answer::{Answer, UNKNOWN_TASK};
 use super::equal::{flow, torture};
 use super::limits::{self, Missing};
 use generate::scenario::{self, Scenario};
 use generate::{Generation, Random, Story, Target, Vendor};
+use kvmscope_analysis::flow::model::PartFlow;
 use std::collections::BTreeMap;
 use trace::write::Loss;
 
 /// Where the answer says more than is true.
 fn too_much(story: &Story, target: Target) -> Vec<String> {
-    let part = flow(story, target);
+    too_much_of(story, target, &flow(story, target))
+}
+
+/// Where `part`, made of `story` or of a part of it, says more than is true.
+pub fn too_much_of(story: &Story, target: Target, part: &PartFlow) -> Vec<String> {
     let missing = limits::of(story, target);
-    let (mut expected, mut found) = (Answer::true_of(&story.truth), Answer::found_in(&part));
+    let (mut expected, mut found) = (Answer::true_of(&story.truth), Answer::found_in(part));
     let mut wrong = Vec::new();
     for (tid, answer) in &found {
         if answer.wall_ns() != part.window.length_ns() {
@@ -35,6 +40,9 @@ fn too_much(story: &Story, target: Target) -> Vec<String> {
         }
         if !missing.contains(&Missing::Nanoseconds) {
             more("known", vcpu.hidden_ns + unknown(expected), unknown(found));
+        }
+        for (task, (_, total_ns)) in found.preemptors.iter().filter(|(task, _)| *task != UNKNOWN_TASK) {
+            more(&format!("ns of {task}"), *total_ns, expected.preemptors.get(task).copied().unwrap_or_default().1);
         }
         for (reason, (count, total_ns)) in by_reason(found) {
             let limit = by_reason(expected).get(&reason).copied().unwrap_or_default();

@@ -133,10 +133,11 @@ pub fn walk(trace: &dyn Trace) -> Walk<Told> {
 ///
 /// What came before a thread's first nested sign is L1's (backfill), and so is what was asked for in silence, for all streams here have `kvm_nested_vmexit`.
 pub fn wrong_and_unknown(exits: &[Exit], truth: impl Fn(u64) -> Lv) -> (usize, usize) {
+    let truth = |exit: &Exit| truth(exit.rip.unwrap());
     let wrong = |exit: &&Exit| match exit.level {
         Lv::Lost => false,
-        Lv::Early | Lv::Asked => truth(exit.rip) != Lv::L1,
-        _ => exit.level != truth(exit.rip),
+        Lv::Early | Lv::Asked => truth(exit) != Lv::L1,
+        _ => exit.level != truth(exit),
     };
     (exits.iter().filter(wrong).count(), exits.iter().filter(|exit| exit.level == Lv::Lost).count())
 }

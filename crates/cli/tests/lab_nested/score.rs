@@ -106,8 +106,9 @@ fn told(trace: &Path) -> Told {
 
 /// What came before a thread's first nested sign is L1's.
 fn right(exit: &Exit, truth: &Truth) -> bool {
-    let in_l2 = (truth.l2_code.0..truth.l2_code.1).contains(&exit.rip);
-    let in_l1 = (truth.l1_code.0..truth.l1_code.1).contains(&exit.rip);
+    let Some(rip) = exit.rip else { return false };
+    let in_l2 = (truth.l2_code.0..truth.l2_code.1).contains(&rip);
+    let in_l1 = (truth.l1_code.0..truth.l1_code.1).contains(&rip);
     match exit.level {
         Lv::L2 => in_l2,
         Lv::L1 | Lv::Early | Lv::Asked => in_l1,

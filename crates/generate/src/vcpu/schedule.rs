@@ -122,8 +122,13 @@ impl Vcpu {
             self.preempted_by(next, ns);
             last = next;
         }
+        let old = self.cpu;
         self.come_back(last, cpu);
         self.state = saved;
+        if cpu != old {
+            // There nobody waits any more, and the pre-emptor goes to sleep.
+            self.switch_on(old, (last, SLEEPING), idle(old));
+        }
     }
 
     fn preempted_by(&mut self, task: Task, ns: u64) -> &mut Tally {
@@ -180,7 +185,8 @@ impl Vcpu {
             ("comm", Value::Text(self.truth.vm.clone())),
             ("pid", (self.truth.tid as u64).into()),
             ("prio", PRIORITY.into()),
-            ("target_cpu", u64::from(cpu).into()),
+            // The event comes before the scheduler chooses: it names the CPU that the task ran on last.
+            ("target_cpu", u64::from(self.cpu).into()),
         ];
         match waker {
             Waker::Interrupt => {
@@ -219,7 +225,6 @@ impl Vcpu {
     fn come_back(&mut self, from: Task, cpu: u32) {
         let moved = cpu != self.cpu;
         if moved && from.tid != 0 {
-            // The pre-emptor keeps the old CPU a little; there nobody waits any more.
             self.cpu = cpu;
             self.switch_to_self(0, &format!("swapper/{cpu}"), 0);
         } else {

@@ -4,8 +4,8 @@ use super::{hit, seen};
 use crate::flow::measure::Measures;
 use crate::flow::model::Loss;
 use crate::shared::Hit;
-use base::number::{percent, thousands};
-use base::{Cost, CostKind, Severity};
+use base::number::{many, percent, thousands};
+use base::{Cost, CostKind, Evidence, Severity};
 
 /// Fields that LTTng's probes fill with something else.
 pub fn stale(measure: &Measures<'_>) -> Vec<Hit> {
@@ -33,28 +33,52 @@ pub fn stale(measure: &Measures<'_>) -> Vec<Hit> {
 
 /// Losses that make shares uncertain.
 pub fn lost(measure: &Measures<'_>) -> Vec<Hit> {
-    const DOUBTS: &[&str] = &["level_conflict", "clock_skew", "unseen_entry", "unseen_switch", "unattributed"];
-    let losses: Vec<_> = measure.part.losses.iter().filter(|loss| !DOUBTS.contains(&loss.kind.as_str())).collect();
+    let losses: Vec<_> = measure.part.losses.iter().filter(|loss| LOSSES.contains(&loss.kind.as_str())).collect();
     if losses.is_empty() {
         return Vec::new();
     }
     let lost = measure.part.lost_events();
     let gaps = losses.iter().filter(|loss| loss.kind == "missed").count();
     let share = lost as f64 / (lost as f64 + measure.part.events as f64).max(1.0);
-    let row = |loss: &&Loss| {
-        let place = loss.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-        let amount = if loss.count == 0 { "an unknown number".into() } else { thousands(loss.count) };
-        let bytes = if loss.bytes == 0 { String::new() } else { format!(", {} bytes", thousands(loss.bytes)) };
-        seen(format!("{amount} {}{place}{bytes}", loss.kind.replace('_', " ")), "table losses")
-    };
-    let evidence = losses.iter().take(4).map(row).collect();
+    let evidence = losses.iter().take(4).map(|loss| row(loss)).collect();
     let severity = if share > 0.01 { Severity::Medium } else { Severity::Low };
     let title = match (lost, gaps) {
-        (0, 0) => "Parts of the file are damaged; shares are of what could be read".to_owned(),
-        (0, _) => format!("Events are missing, {gaps} CPUs have gaps; shares are of what was seen"),
+        (0, _) => format!("Events are missing, {} have gaps; shares are of what was seen", many(gaps as u64, "CPU")),
         _ => format!("{} events are missing, {} of all; shares are of what was seen", thousands(lost), percent(share)),
     };
     let mut hits = hit(measure, severity, title, evidence, Cost::of(CostKind::Measured, share, "share of all events"));
+    hits[0].subject = measure.part.machine.clone();
+    hits
+}
+
+fn row(loss: &Loss) -> Evidence {
+    let place = loss.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+    let amount = if loss.count == 0 { "an unknown number".into() } else { thousands(loss.count) };
+    let bytes = if loss.bytes == 0 { String::new() } else { format!(", {} bytes", thousands(loss.bytes)) };
+    seen(format!("{amount} {}{place}{bytes}", loss.kind.replace('_', " ")), "table losses")
+}
+
+/// What the recorder dropped, as files state it and as gaps in their streams tell it.
+const LOSSES: &[&str] = &["overrun", "commit_overrun", "discarded", "dropped", "missed", "lost"];
+
+/// What could not be read, or is not in the file.
+const DAMAGE: &[&str] = &["salvaged", "damaged", "missing_stream", "late_stream", "truncated_stream", "partial_stream"];
+
+/// Parts of the file are missing or damaged.
+pub fn damaged(measure: &Measures<'_>) -> Vec<Hit> {
+    let damage: Vec<_> = measure.part.losses.iter().filter(|loss| DAMAGE.contains(&loss.kind.as_str())).collect();
+    if damage.is_empty() {
+        return Vec::new();
+    }
+    let evidence = damage.iter().take(4).map(|loss| match loss.cpu {
+        Some(cpu) => seen(format!("{} of CPU {cpu}", loss.kind.replace('_', " ")), "table losses"),
+        None => row(loss),
+    });
+    let title = match measure.part.unseen_cpus.len() as u64 {
+        0 => "Parts of the file are damaged; shares are of what could be read".to_owned(),
+        cpus => format!("The trace lacks {} in whole or in part; shares are of what it holds", many(cpus, "CPU")),
+    };
+    let mut hits = hit(measure, Severity::Medium, title, evidence.collect(), Cost::none());
     hits[0].subject = measure.part.machine.clone();
     hits
 }

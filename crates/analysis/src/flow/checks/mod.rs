@@ -13,7 +13,7 @@ mod waiting;
 mod tests;
 
 pub use aligned::aligned;
-pub use evidence::{level_conflicts, lost, stale};
+pub use evidence::{damaged, level_conflicts, lost, stale};
 pub use exits::{apic, ept_storm, userspace};
 pub use nested::{shadow, vgif, vls};
 pub use storms::{halt_poll, ipi, pause, timer};

@@ -16,7 +16,7 @@ use crate::shared::machine::{Doubts, Seen};
 use crate::shared::reasons::{Isa, Reason};
 use crate::shared::state::{Lv, State};
 use base::{Clock, Level, Span};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A trace of one vCPU over one second, in which nothing is wrong.
 fn quiet(isa: Isa) -> PartFlow {
@@ -47,12 +47,14 @@ fn quiet(isa: Isa) -> PartFlow {
         events: 100_000,
         vcpus: vec![vcpu],
         vhost: Vec::new(),
-        comms: BTreeMap::from([(7, "busybox".to_owned())]),
+        comms: BTreeMap::from([(7, "busybox".to_owned()), (8, "trace-cmd".to_owned()), (9, "ksoftirqd/2".to_owned())]),
+        gone: BTreeSet::new(),
         losses: Vec::new(),
         seen: Seen::default(),
         doubts: Doubts::default(),
         stale_entries: 0,
         unattributed: 0,
+        unseen_cpus: Vec::new(),
         cpus: 4,
         has_switches: true,
         problems: Vec::new(),
@@ -186,18 +188,32 @@ fn page_faults_are_a_storm_by_share_and_by_rate() {
 }
 
 #[test]
-fn waiting_names_who_ran_and_where_to_send_it() {
+fn waiting_names_who_ran_and_sets_no_mask_that_nobody_read() {
     let mut part = quiet(Isa::Vmx);
     spend(&mut part, State::Preempted, 400_000_000);
     let taken = PreemptSums { count: 60, total_ns: 400_000_000, max_ns: 8_000_000, cpu: 2 };
-    sums(&mut part).preemptors.insert(7, taken);
+    sums(&mut part).preemptors.insert(Some(7), taken);
     assert_eq!(fired(&part), ["FLW-PREEMPT"]);
     let found = &advise(&Measures::of(&part, &Options::default()), None)[0];
     assert!(found.title.contains("busybox (tid 7)"), "{}", found.title);
-    assert_eq!(
-        (found.fix.as_slice(), found.undo.as_slice()),
-        (&["taskset -cp 0-1,3 7".to_owned()][..], &["taskset -cp 0-3 7".to_owned()][..])
+    assert!(
+        found.fix[0].starts_with("taskset -cp 7   #") && found.fix[0].ends_with("without CPU 2"),
+        "{:?}",
+        found.fix
     );
+    assert!(found.changes.is_empty() && found.undo.is_empty());
+    let found_for = |tid, taken| {
+        let mut part = quiet(Isa::Vmx);
+        spend(&mut part, State::Preempted, 400_000_000);
+        sums(&mut part).preemptors.insert(tid, taken);
+        part.gone.insert(10);
+        advise(&Measures::of(&part, &Options::default()), None).remove(0)
+    };
+    assert!(found_for(Some(9), taken).fix[0].starts_with("taskset -cp 100   #"), "a bound thread stays, the vCPU goes");
+    for tid in [Some(8), Some(10), None] {
+        assert_eq!(found_for(tid, taken).fix, [""; 0], "{tid:?}: the recorder, a task that has ended, nobody known");
+    }
+    assert!(found_for(None, taken).title.ends_with("and the trace does not show for whom"));
     let mut part = quiet(Isa::Vmx);
     spend(&mut part, State::Blocked, 400_000_000);
     assert_eq!(fired(&part), [""; 0]);

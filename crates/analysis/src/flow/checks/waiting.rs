@@ -2,79 +2,83 @@
 
 use super::{Sample, by_share, seen};
 use crate::flow::measure::Measures;
+use crate::flow::model::Vcpu;
 use crate::flow::tables::task_name;
 use crate::shared::Hit;
 use crate::shared::state::State;
-use base::number::{duration, percent, thousands};
-use base::{Change, Cost, CostKind};
+use base::number::{duration, many, percent};
+use base::{Cost, CostKind};
+use std::cmp::Reverse;
 
 /// Share of its time from which on a vCPU's waiting is worth a finding.
 const PREEMPT_SHARE: f64 = 0.02;
 
-/// vCPUs that stood ready, one finding each.
+/// Programs that record: what they take from a vCPU ends with the recording.
+const RECORDERS: &[&str] = &["kvmscope", "trace-cmd", "perf", "lttng-consumerd", "lttng-sessiond"];
+
+/// Kernel threads that are bound to one CPU each (kernel/smpboot.c, kernel/workqueue.c, Linux 6.12).
+const BOUND: &[&str] = &["ksoftirqd/", "migration/", "kworker/", "rcuc/", "cpuhp/", "irq_work/", "idle_inject/"];
+
+/// vCPUs that were runnable and did not run, one finding each.
 pub fn preempted(measure: &Measures<'_>) -> Vec<Hit> {
-    let mut hits = Vec::new();
-    for vcpu in &measure.vcpus {
-        let waited_ns = vcpu.sums.ns(State::Preempted);
-        let share = waited_ns as f64 / vcpu.sums.wall_ns().max(1) as f64;
-        if share < PREEMPT_SHARE {
-            continue;
-        }
-        let times: u64 = vcpu.sums.preemptors.values().map(|sums| sums.count).sum();
-        let mut by: Vec<_> = vcpu.sums.preemptors.iter().filter(|(tid, _)| **tid != 0).collect();
-        by.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.total_ns));
-        let mut evidence = vec![seen(
-            format!("stood ready {} of its time, in {} waits", percent(share), thousands(times)),
-            "table vcpus",
-        )];
-        for (tid, sums) in by.iter().take(3) {
-            let name = task_name(measure, **tid);
-            let took = duration(sums.total_ns as f64);
-            let longest = duration(sums.max_ns as f64);
-            let text = format!(
-                "{name} (tid {tid}) took the CPU {} times, ran {took}, longest {longest}",
-                thousands(sums.count)
-            );
-            evidence.push(seen(text, "table preemptors"));
-        }
-        let Some((tid, sums)) = by.first() else { continue };
-        let name = task_name(measure, **tid);
-        let title = format!(
-            "vCPU {} of {} waited {} of its time for a CPU, mostly for {name} (tid {tid})",
-            vcpu.vcpu,
-            vcpu.vm,
-            percent(share)
-        );
-        let severity = by_share(share, Sample { count: times, ns: waited_ns });
-        let others = other_cpus(sums.cpu, measure.part.cpus);
-        let everywhere = format!("0-{}", measure.part.cpus.saturating_sub(1));
-        let mut hit = Hit {
-            evidence,
-            cost: Cost::of(CostKind::Measured, share, "share of vCPU time"),
-            ..Hit::new(format!("{}/{}", vcpu.vm, vcpu.vcpu), severity, title)
-        };
-        match others {
-            Some(cpus) => {
-                hit.changes.push(Change::TaskAffinity { thread: (**tid).into(), cpus, from: Some(everywhere) })
-            }
-            None => hit.fix.push("nproc   # one CPU for all: give the VM's host a second one".into()),
-        }
-        hits.push(hit);
-    }
-    hits
+    measure.vcpus.iter().filter_map(|vcpu| waited(measure, vcpu)).collect()
 }
 
-/// All CPUs but one, as a list for taskset; `None` if there is no other.
-fn other_cpus(taken: u32, cpus: u32) -> Option<String> {
-    let range = |from: u32, to: u32| match to.checked_sub(from) {
-        None => None,
-        Some(0) => Some(from.to_string()),
-        Some(_) => Some(format!("{from}-{to}")),
-    };
-    let below = taken.checked_sub(1).and_then(|last| range(0, last));
-    let above = range(taken + 1, cpus.saturating_sub(1));
-    match (below, above) {
-        (Some(below), Some(above)) => Some(format!("{below},{above}")),
-        (below, above) => below.or(above),
+fn waited(measure: &Measures<'_>, vcpu: &Vcpu) -> Option<Hit> {
+    let waited_ns = vcpu.sums.ns(State::Preempted);
+    let share = waited_ns as f64 / vcpu.sums.wall_ns().max(1) as f64;
+    if share < PREEMPT_SHARE {
+        return None;
     }
+    let waits: u64 = vcpu.sums.preemptors.values().map(|sums| sums.count).sum();
+    let mut by: Vec<_> = vcpu.sums.preemptors.iter().filter(|(tid, _)| **tid != Some(0)).collect();
+    by.sort_by_key(|(_, sums)| Reverse(sums.total_ns));
+    let (most, sums) = by.first().copied()?;
+    let mut evidence =
+        vec![seen(format!("runnable for {} of its time, in {}", percent(share), many(waits, "wait")), "table vcpus")];
+    for (tid, sums) in by.iter().take(3) {
+        let (ran, longest) = (duration(sums.total_ns as f64), duration(sums.max_ns as f64));
+        let text = match tid {
+            Some(tid) => format!(
+                "{} (tid {tid}) took the CPU {}, ran {ran}, longest {longest}",
+                task_name(measure, *tid),
+                many(sums.count, "time")
+            ),
+            None => format!("unknown tasks ran {ran}: the switches between them are not in the trace"),
+        };
+        evidence.push(seen(text, "table preemptors"));
+    }
+    let most_of_it = 2 * sums.total_ns > waited_ns;
+    let whom = match most {
+        Some(tid) => {
+            let how = if most_of_it { "mostly" } else { "longest" };
+            format!("{how} for {} (tid {tid})", task_name(measure, *tid))
+        }
+        None => "and the trace does not show for whom".to_owned(),
+    };
+    let title = format!("vCPU {} of {} waited {} of its time for a CPU, {whom}", vcpu.vcpu, vcpu.vm, percent(share));
+    let severity = by_share(share, Sample { count: waits, ns: waited_ns });
+    Some(Hit {
+        evidence,
+        cost: Cost::of(CostKind::Measured, share, "share of vCPU time"),
+        fix: most.map_or_else(Vec::new, |tid| away(measure, tid, sums.cpu, vcpu)),
+        ..Hit::new(format!("{}/{}", vcpu.vm, vcpu.vcpu), severity, title)
+    })
+}
+
+/// How to get `tid` and the vCPU off one CPU. A trace holds nobody's affinity: what to set, and what the undo is, shows
+/// only once it has been read.
+fn away(measure: &Measures<'_>, tid: i32, cpu: u32, vcpu: &Vcpu) -> Vec<String> {
+    let name = task_name(measure, tid);
+    if RECORDERS.contains(&name.as_str()) || measure.part.gone.contains(&tid) {
+        return Vec::new();
+    }
+    let (tid, name) = if BOUND.iter().any(|bound| name.starts_with(bound)) {
+        (vcpu.tid, format!("vCPU {}", vcpu.vcpu))
+    } else {
+        (tid, name)
+    };
+    vec![format!(
+        "taskset -cp {tid}   # the CPUs of {name} now, which are the undo; then the same with a list without CPU {cpu}"
+    )]
 }

@@ -2,7 +2,7 @@
 
 use super::{U64, each_vcpu, merged, quantiles, shown};
 use crate::Options;
-use crate::flow::measure::{Measures, grouped};
+use crate::flow::measure::{Measures, in_order};
 use crate::flow::model::ChainSums;
 use crate::shared::reasons::Reason;
 use crate::shared::state::Lv;
@@ -82,7 +82,7 @@ pub fn chain_sequences(measures: &[Measures<'_>], options: &Options) -> Table {
     rows.sort_unstable_by(first);
     for ((vm, reason, sequence), count) in rows {
         let name = |(name, times): (String, usize)| if times == 1 { name } else { format!("{name} x{times}") };
-        let text: Vec<String> = grouped(sequence).into_iter().map(name).collect();
+        let text: Vec<String> = in_order(sequence).into_iter().map(name).collect();
         table.push(vec![
             vm.into(),
             reason.name().into(),

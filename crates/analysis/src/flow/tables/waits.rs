@@ -19,8 +19,8 @@ pub fn preemptors(measures: &[Measures<'_>]) -> Table {
             table.push(vec![
                 vcpu.vm.as_str().into(),
                 u64::from(vcpu.vcpu).into(),
-                task_name(measure, *tid).into(),
-                Cell::I64((*tid).into()),
+                tid.map_or_else(|| "unknown".to_owned(), |tid| task_name(measure, tid)).into(),
+                tid.map_or(Cell::Missing, |tid| Cell::I64(tid.into())),
                 sums.count.into(),
                 sums.total_ns.into(),
                 sums.max_ns.into(),

@@ -6,6 +6,7 @@
 //! follows what the machine below did for it.
 
 use super::axis::Axis;
+use super::below::NO_RIP;
 use super::interrupts::Handler;
 use super::registers::Access;
 use crate::Options;
@@ -116,7 +117,7 @@ impl Listener for Keeper<'_> {
             return;
         }
         let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME, self.isa);
-        let (rip, entered) = (event.or_zero(roles::exit::RIP), self.entered.remove(&event.cpu));
+        let (rip, entered) = (event.get(roles::exit::RIP).unwrap_or(NO_RIP), self.entered.remove(&event.cpu));
         self.cpus.entry(event.cpu).or_default().exits.push(OwnExit { at, reason, rip, entered });
     }
 }

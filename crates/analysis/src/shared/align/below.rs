@@ -67,6 +67,9 @@ impl VcpuBelow {
     }
 }
 
+/// Stands for an address that a trace does not hold, on both sides of a comparison.
+pub const NO_RIP: u64 = 0;
+
 /// Different sites kept per vCPU; exits at others are not named.
 const MOST_SITES: usize = 65_536;
 
@@ -247,7 +250,7 @@ impl Sink for Keeper {
     fn exit(&mut self, thread: usize, exit: &Exit) {
         let at = self.axis.of_event(exit.at_ns);
         if exit.handled == Handled::Reflected {
-            self.of(thread).reflected.push(Reflected { at, reason: exit.reason, rip: exit.rip });
+            self.of(thread).reflected.push(Reflected { at, reason: exit.reason, rip: exit.rip.unwrap_or(NO_RIP) });
         }
         if exit.level.is_nested() || exit.level == Lv::Lost {
             return;
@@ -261,7 +264,8 @@ impl Sink for Keeper {
         if exit.reason.class() == Class::Halt {
             vcpu.halts.push(at);
         }
-        let site = (exit.reason, exit.rip);
+        let Some(rip) = exit.rip else { return };
+        let site = (exit.reason, rip);
         if vcpu.sites.len() < MOST_SITES || vcpu.sites.contains_key(&site) {
             let sums = vcpu.sites.entry(site).or_default();
             *sums = (sums.0 + 1, sums.1 + cost);
@@ -275,7 +279,7 @@ impl Sink for Keeper {
         let place = reflected.partition_point(|known| known.at < at);
         match reflected.get_mut(place).filter(|known| known.at == at) {
             Some(known) => known.reason = chain.reason,
-            None => reflected.insert(place, Reflected { at, reason: chain.reason, rip: 0 }),
+            None => reflected.insert(place, Reflected { at, reason: chain.reason, rip: NO_RIP }),
         }
     }
 

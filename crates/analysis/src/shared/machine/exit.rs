@@ -13,8 +13,8 @@ pub struct Exit {
     pub reason: Reason,
     /// Which guest.
     pub level: Lv,
-    /// Where it stopped.
-    pub rip: u64,
+    /// Where it stopped, where the trace tells.
+    pub rip: Option<u64>,
     /// What it was about.
     pub detail: Detail,
     /// Until the next entry, without time off the CPU; `None` if that entry was not seen.

@@ -15,13 +15,27 @@ pub enum Off {
     Blocked,
     /// Asleep, and the event that would tell why is lost.
     Asleep,
+    /// Going to sleep it was woken on its way off the CPU: it waits to run, unless the next event wakes it, for then it
+    /// slept after all.
+    WokenFirst,
     /// Woken, not yet running.
     Waking,
 }
 
+/// A gap in which a thread that is off its CPU may have run unseen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Doubt {
+    /// Its start.
+    pub from_ns: u64,
+    /// Its end.
+    pub until_ns: u64,
+    /// It is in the story of the CPU that the thread was on, too.
+    here: bool,
+}
+
 impl Off {
     fn is_asleep(self) -> bool {
-        matches!(self, Off::Halted | Off::Blocked | Off::Asleep)
+        matches!(self, Off::Halted | Off::Blocked | Off::Asleep | Off::WokenFirst)
     }
 
     pub(super) fn state(self) -> State {
@@ -29,7 +43,7 @@ impl Off {
             Off::Preempted => State::Preempted,
             Off::Halted => State::Halted,
             Off::Blocked => State::Blocked,
-            Off::Asleep => State::Unknown,
+            Off::Asleep | Off::WokenFirst => State::Unknown,
             Off::Waking => State::WakeDelay,
         }
     }
@@ -90,30 +104,75 @@ impl Thread {
         if self.off.is_some() {
             self.missed_switch(cx);
         }
+        // The scheduler serves no interrupts on the way to the switch, so nothing of this CPU lies between.
+        let woken_first = self.woken_running_ns.take().is_some_and(|woken_ns| woken_ns >= self.last_ns);
         self.host_event(now_ns, cx);
         self.close(now_ns, cx);
         self.irq = 0;
         self.softirq = 0;
-        let halted = self.mode == Mode::Kvm && !self.exit_pending && self.guest_halted();
-        self.off = Some(match (ready, halted) {
+        self.off = Some(match (ready, woken_first) {
             (true, _) => Off::Preempted,
-            (false, true) => Off::Halted,
-            (false, false) if self.lossy && self.mode == Mode::Unknown => Off::Asleep,
-            (false, false) => Off::Blocked,
+            (false, true) => Off::WokenFirst,
+            (false, false) => self.asleep(cx),
         });
+        if !ready {
+            self.woken_for_guest_ns = None;
+        }
     }
 
-    /// The thread is made ready (T16).
-    pub fn waking(&mut self, now_ns: u64, cx: &mut Cx<'_, impl Sink>) {
-        let asleep = self.off.is_some_and(Off::is_asleep);
-        if self.off.is_none() || !asleep && self.doubt.is_none() {
+    /// Why it sleeps, if it does.
+    fn asleep(&self, cx: &Cx<'_, impl Sink>) -> Off {
+        match self.mode {
+            Mode::Kvm if !self.exit_pending && self.guest_halted() => Off::Halted,
+            // Where exits are silent no halt will ever be told: a sleep is all that is known of it.
+            Mode::Unknown if self.lossy && cx.seen.exit => Off::Asleep,
+            _ => Off::Blocked,
+        }
+    }
+
+    /// The thread is made ready (T16); `last_cpu` is where it ran last, if the event says it.
+    pub fn waking(&mut self, now_ns: u64, last_cpu: Option<usize>, cx: &mut Cx<'_, impl Sink>) {
+        let Some(off) = self.off else {
+            self.woken_running_ns = Some(now_ns);
+            return;
+        };
+        let asleep = off.is_asleep();
+        if !asleep && self.doubt.is_none() {
             return;
         }
-        // Behind a gap it was asleep until now; if it was ready before, it has run unseen and nobody knows why it slept.
-        self.settle_doubt(now_ns, !asleep, cx);
+        if off == Off::WokenFirst {
+            self.off = Some(self.asleep(cx));
+        }
+        let stayed = last_cpu.filter(|_| asleep).map(|last_cpu| self.cpu == Some(last_cpu));
+        match self.doubt {
+            None if stayed == Some(false) && self.cpu.is_some() => {
+                // It ran where the trace does not look, and slept there.
+                cx.doubts.unseen_switches += 1;
+                let from_ns = self.last_ns;
+                self.doubt = Some(Doubt { from_ns, until_ns: now_ns, here: true });
+                self.settle_doubt(now_ns, true, cx);
+            }
+            // What is missing is the story of other CPUs, and it ran on none of them.
+            Some(doubt) if stayed == Some(true) && !doubt.here => {
+                self.doubt = (now_ns < doubt.until_ns).then_some(Doubt { from_ns: now_ns, ..doubt });
+            }
+            // Behind a gap it was asleep until now; if it was ready before, it has run unseen and nobody knows why it
+            // slept.
+            _ => self.settle_doubt(now_ns, !asleep || stayed == Some(false), cx),
+        }
         let now_ns = self.close(now_ns, cx);
+        self.is_ready(now_ns);
+    }
+
+    fn is_ready(&mut self, now_ns: u64) {
         self.off = Some(Off::Waking);
         self.woken_ns = Some(now_ns);
+        self.woken_for_guest_ns = Some(now_ns);
+    }
+
+    /// It was pre-empted and has not run yet, whatever comes.
+    pub fn waits_still(&mut self, now_ns: u64, cx: &mut Cx<'_, impl Sink>) {
+        self.close(now_ns, cx);
     }
 
     /// The thread gets a CPU (T17).
@@ -122,11 +181,21 @@ impl Thread {
             self.missed_switch(cx);
         }
         // Ready behind a gap: who woke it, or whether it has run and lost its CPU again, is not known.
+        let doubtful = self.doubt.is_some();
         self.settle_doubt(now_ns, true, cx);
         self.doubt = None;
+        match self.off.filter(|_| !doubtful) {
+            Some(Off::WokenFirst) => self.is_ready(self.ledger.since_ns),
+            Some(off) if off.is_asleep() && cx.seen.waking => {
+                // Who woke it, and how long it then waited, is not in the trace. No cost contains it either way.
+                self.ledger.sums.off_ns += now_ns.saturating_sub(self.ledger.since_ns);
+                self.ledger.end(Label::Plain(State::Unknown), now_ns.max(self.ledger.since_ns), cx);
+            }
+            _ => {}
+        }
         let now_ns = self.close(now_ns, cx);
         self.off = None;
-        if let Some(woken_ns) = self.woken_ns {
+        if let Some(woken_ns) = self.woken_ns.take() {
             cx.sink.ran_after_waking(cx.me, woken_ns, now_ns);
         }
     }
@@ -145,26 +214,26 @@ impl Thread {
         self.last_exit.is_some_and(|(reason, _)| reason.class() == Class::Halt)
     }
 
-    /// Events of its CPU were lost between `from_ns` and `to_ns` (T19).
-    pub fn lost(&mut self, from_ns: u64, to_ns: u64, cx: &mut Cx<'_, impl Sink>) {
-        self.lossy = true;
-        if self.off.is_some() {
-            // It may have run on that CPU unseen; its next event will tell more.
-            let first = self.doubt.map_or(from_ns.max(self.ledger.since_ns), |(first, _)| first);
-            let last = self.doubt.map_or(to_ns, |(_, last)| last.max(to_ns));
-            self.doubt = Some((first, last.max(first)));
-            self.drop_polling(cx);
-        } else {
+    /// Events of a CPU that it is or may be on were lost between `from_ns` and `until_ns` (T19); `here`: of the one where
+    /// it was seen last.
+    pub fn lost(&mut self, from_ns: u64, until_ns: u64, here: bool, cx: &mut Cx<'_, impl Sink>) {
+        if self.off.is_none() {
+            self.lossy = true;
             self.forget(from_ns, cx);
+            self.drop_position(cx);
+            return;
         }
-        self.drop_position(cx);
+        // It may have run on that CPU unseen; its next event will tell more.
+        let from_ns = from_ns.max(self.ledger.since_ns);
+        let known = self.doubt.unwrap_or(Doubt { from_ns, until_ns: from_ns, here: false });
+        self.doubt = Some(Doubt { until_ns: known.until_ns.max(until_ns), here: known.here || here, ..known });
     }
 
     /// It is on a CPU and nobody told since when: what it did meanwhile is lost.
     pub fn missed_switch(&mut self, cx: &mut Cx<'_, impl Sink>) {
         cx.doubts.unseen_switches += 1;
         self.lossy = true;
-        self.forget(self.doubt.map_or(self.last_ns, |(from, _)| from), cx);
+        self.forget(self.doubt.map_or(self.last_ns, |doubt| doubt.from_ns), cx);
         self.drop_position(cx);
     }
 
@@ -179,7 +248,13 @@ impl Thread {
         self.exit_pending = false;
         self.irq = 0;
         self.softirq = 0;
+        self.forget_waking();
+    }
+
+    fn forget_waking(&mut self) {
         self.woken_ns = None;
+        self.woken_for_guest_ns = None;
+        self.woken_running_ns = None;
     }
 
     /// The event that would have told polling from handling is lost.
@@ -192,12 +267,15 @@ impl Thread {
     /// The next event of a thread that may have run unseen in a gap. The gap is unknown; so is what follows if nothing
     /// tells that it slept (`all`). A gap that is not over stays one.
     fn settle_doubt(&mut self, now_ns: u64, all: bool, cx: &mut Cx<'_, impl Sink>) {
-        let Some((from_ns, to_ns)) = self.doubt.take() else { return };
-        self.close(from_ns.max(self.ledger.since_ns), cx);
-        let until_ns = if all { now_ns } else { to_ns.min(now_ns) };
+        let Some(doubt) = self.doubt.take() else { return };
+        self.lossy = true;
+        self.drop_polling(cx);
+        self.drop_position(cx);
+        self.close(doubt.from_ns.max(self.ledger.since_ns), cx);
+        let until_ns = if all { now_ns } else { doubt.until_ns.min(now_ns) };
         self.ledger.end(Label::Plain(State::Unknown), until_ns.max(self.ledger.since_ns), cx);
         self.mode = Mode::Unknown;
-        self.woken_ns = None;
-        self.doubt = (now_ns < to_ns).then_some((now_ns, to_ns));
+        self.forget_waking();
+        self.doubt = (now_ns < doubt.until_ns).then_some(Doubt { from_ns: now_ns, ..doubt });
     }
 }

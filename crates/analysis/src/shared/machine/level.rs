@@ -19,7 +19,8 @@ impl Thread {
             (Pend::Guessed, None) if !cx.seen.nested_vmexit && !cx.seen.inject => return Lv::Asked,
             (Pend::Guessed, rip) => {
                 // T3: L1 goes on behind the instruction.
-                rip.is_some() && rip == self.last_exit.map(|(_, at)| at.wrapping_add(ENTRY_INSTRUCTION_BYTES))
+                let behind = self.last_exit.and_then(|(_, at)| Some(at?.wrapping_add(ENTRY_INSTRUCTION_BYTES)));
+                rip.is_some() && rip == behind
             }
         };
         cx.doubts.refused_entries += u64::from(refused);

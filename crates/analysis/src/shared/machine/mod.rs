@@ -23,6 +23,7 @@ pub use chain::{Chain, KEPT};
 pub use contexts::{Context, Contexts};
 pub use evidence::{Doubts, Seen};
 pub use exit::{Exit, Handled};
+use host::Doubt;
 pub use host::Off;
 
 use super::details::Detail;
@@ -61,6 +62,8 @@ pub struct Thread {
     pub comm: String,
     /// True from its first KVM event on.
     pub is_vcpu: bool,
+    /// It left its CPU to end.
+    pub gone: bool,
     /// Number of its vCPU, where an event told.
     pub vcpu_id: Option<u32>,
     /// What LTTng's stale `kvm_x86_entry` had for it last.
@@ -74,8 +77,12 @@ pub struct Thread {
     lossy: bool,
     /// Nested guests it ran.
     pub contexts: Contexts,
-    /// When it was last made ready, until it enters a guest.
-    pub woken_ns: Option<u64>,
+    /// When it was last made ready, until it runs.
+    woken_ns: Option<u64>,
+    /// The same, until it enters a guest or sleeps again.
+    woken_for_guest_ns: Option<u64>,
+    /// A waking came while it was still on its CPU.
+    woken_running_ns: Option<u64>,
     /// CPU on which it waits, pre-empted.
     pub waits_on: Option<usize>,
     /// CPU on which it was seen last.
@@ -94,10 +101,10 @@ pub struct Thread {
     pend: Pend,
     ledger: Ledger,
     xit: Option<OpenExit>,
-    last_exit: Option<(Reason, u64)>,
+    last_exit: Option<(Reason, Option<u64>)>,
     chain: Option<Box<OpenChain>>,
     /// A gap in which it may have run unseen.
-    doubt: Option<(u64, u64)>,
+    doubt: Option<Doubt>,
 }
 
 /// What a thread needs beside itself while it takes an event.
@@ -119,6 +126,7 @@ impl Thread {
             tid,
             comm: String::new(),
             is_vcpu: false,
+            gone: false,
             vcpu_id: None,
             vcpu_pointer: None,
             first_ns: now_ns,
@@ -126,6 +134,8 @@ impl Thread {
             lossy: false,
             contexts: Contexts::default(),
             woken_ns: None,
+            woken_for_guest_ns: None,
+            woken_running_ns: None,
             waits_on: None,
             cpu: None,
             mode: Mode::Unknown,
@@ -174,7 +184,7 @@ impl Thread {
         {
             chain.close(now_ns, &self.ledger.sums, self.contexts.vmcb(), guessed);
         }
-        if let Some(woken_ns) = self.woken_ns.take() {
+        if let Some(woken_ns) = self.woken_for_guest_ns.take() {
             cx.sink.entered_after_waking(cx.me, woken_ns, now_ns);
         }
     }
@@ -184,7 +194,7 @@ impl Thread {
         &mut self,
         now_ns: u64,
         (reason, class): (Reason, Class),
-        rip: u64,
+        rip: Option<u64>,
         detail: Detail,
         cx: &mut Cx<'_, impl Sink>,
     ) {
@@ -248,8 +258,7 @@ impl Thread {
     pub fn detail(&mut self, now_ns: u64, detail: Detail) {
         self.last_ns = self.last_ns.max(now_ns);
         if let Some(open) = &mut self.xit {
-            let vague = matches!(open.exit.detail, Detail::None);
-            if vague && self.mode == Mode::Kvm {
+            if self.mode == Mode::Kvm && open.exit.detail.yields_to(detail, open.exit.reason) {
                 open.exit.detail = detail;
             }
         }
@@ -263,8 +272,8 @@ impl Thread {
 
     /// The end of the trace.
     pub fn end(&mut self, now_ns: u64, cx: &mut Cx<'_, impl Sink>) {
-        if let Some((from_ns, _)) = self.doubt {
-            self.forget(from_ns, cx);
+        if let Some(doubt) = self.doubt {
+            self.forget(doubt.from_ns, cx);
         }
         self.close(now_ns, cx);
         self.drop_position(cx);

@@ -20,6 +20,8 @@ struct Told {
     intervals: Vec<(State, u64)>,
     exits: Vec<(u32, Lv, Option<u64>)>,
     chains: Vec<Chain>,
+    ran: Vec<(u64, u64)>,
+    entered: Vec<(u64, u64)>,
 }
 
 impl Sink for Told {
@@ -39,6 +41,14 @@ impl Sink for Told {
     }
 
     fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
+
+    fn ran_after_waking(&mut self, _: usize, woken_ns: u64, ran_ns: u64) {
+        self.ran.push((woken_ns, ran_ns));
+    }
+
+    fn entered_after_waking(&mut self, _: usize, woken_ns: u64, entered_ns: u64) {
+        self.entered.push((woken_ns, entered_ns));
+    }
 }
 
 /// A thread that is told events; VMX, from time 0 on.
@@ -73,7 +83,7 @@ impl Script {
 
     fn exit(&mut self, now_ns: u64, code: u32) -> &mut Self {
         let reason = Reason { isa: Isa::Vmx, code };
-        self.tell(|thread, cx| thread.exit(now_ns, (reason, reason.class()), L1_RIP, Detail::None, cx))
+        self.tell(|thread, cx| thread.exit(now_ns, (reason, reason.class()), Some(L1_RIP), Detail::None, cx))
     }
 
     fn nested_vmexit(&mut self, now_ns: u64) -> &mut Self {
@@ -98,7 +108,12 @@ impl Script {
     }
 
     fn waking(&mut self, now_ns: u64) -> &mut Self {
-        self.tell(|thread, cx| thread.waking(now_ns, cx))
+        self.tell(|thread, cx| thread.waking(now_ns, None, cx))
+    }
+
+    /// Made ready by an event that says where it ran last.
+    fn waking_from(&mut self, now_ns: u64, cpu: usize) -> &mut Self {
+        self.tell(|thread, cx| thread.waking(now_ns, Some(cpu), cx))
     }
 
     fn back(&mut self, now_ns: u64) -> &mut Self {
@@ -268,6 +283,68 @@ fn t15_a_sleep_that_no_halt_explains_is_blocked() {
 }
 
 #[test]
+fn t17_a_waking_counts_once_and_until_the_guest_though_another_task_came_between() {
+    let mut t = Script::nested();
+    t.entry(0, L1_RIP).exit(100, HLT).out(200, false).waking(500).back(600);
+    t.out(610, true).back(900).entry(1_000, L1_RIP).exit(1_100, CPUID).out(1_200, true).back(1_300);
+    t.entry(1_400, L1_RIP);
+    assert_eq!((t.told.ran.as_slice(), t.told.entered.as_slice()), (&[(500, 600)][..], &[(500, 1_000)][..]));
+}
+
+#[test]
+fn t17_who_is_woken_on_the_way_off_its_cpu_waits_and_did_not_sleep() {
+    let mut t = Script::nested();
+    t.entry(0, L1_RIP).exit(100, HLT).waking(190).out(200, false).back(900).entry(1_000, L1_RIP);
+    assert_eq!(t.told.ran, [(200, 900)]);
+    assert_eq!(t.sums(1_000), [(GUEST, 100), (HANDLING, 200), (State::WakeDelay, 700)]);
+    // The first waking came to nothing: only the second one ended the sleep.
+    let mut t = Script::nested();
+    t.entry(0, L1_RIP).exit(100, HLT).waking(190).out(200, false).waking(800).back(900).entry(1_000, L1_RIP);
+    assert_eq!(t.told.ran, [(800, 900)]);
+    assert_eq!(t.sums(1_000), [(GUEST, 100), (HANDLING, 200), (State::Halted, 600), (State::WakeDelay, 100)]);
+    // It went on after the waking, and slept later.
+    let mut t = Script::nested();
+    t.entry(0, L1_RIP).exit(100, CPUID).waking(110).irq(120, 130).out(200, false).waking(800).back(900);
+    assert_eq!(t.told.ran, [(800, 900)]);
+}
+
+#[test]
+fn t17_a_sleep_that_nobody_ended_is_not_all_sleep_and_no_cost() {
+    let mut t = Script::nested();
+    t.seen.waking = true;
+    t.entry(0, L1_RIP).exit(100, HLT).out(200, false).back(900).entry(1_000, L1_RIP);
+    assert_eq!(t.told.exits, [(HLT, Lv::L1, Some(200))]);
+    assert_eq!(t.sums(1_000), [(GUEST, 100), (HANDLING, 200), (State::Unknown, 700)]);
+}
+
+#[test]
+fn t16_who_is_woken_elsewhere_than_it_was_seen_ran_there_unseen() {
+    let mut t = Script::nested();
+    t.thread.cpu = Some(0);
+    t.entry(0, L1_RIP).exit(100, HLT).out(200, false).waking_from(800, 1).back(900).entry(1_000, L1_RIP);
+    assert_eq!(t.doubts.unseen_switches, 1);
+    assert_eq!(t.told.exits[0].2, None, "its next entry may have been there");
+    // Behind it nothing tells what it does until its next event.
+    assert_eq!(t.sums(1_000)[2..], [(State::Unknown, 700), (State::WakeDelay, 100)][..]);
+}
+
+#[test]
+fn t19_who_is_woken_where_it_was_seen_slept_through_what_other_cpus_did_unseen() {
+    let mut t = Script::nested();
+    t.thread.cpu = Some(0);
+    t.entry(0, L1_RIP).exit(100, HLT).out(200, false).tell(|thread, cx| thread.lost(200, u64::MAX, false, cx));
+    t.waking_from(800, 0).back(900).entry(1_000, L1_RIP);
+    // Between the waking and the switch it may have run, and been sent back.
+    assert_eq!(t.sums(1_000)[2..], [(State::Halted, 600), (State::Unknown, 200)][..]);
+    // Nothing like it is known of a thread that was ready.
+    let mut t = Script::nested();
+    t.thread.cpu = Some(0);
+    t.entry(0, L1_RIP).exit(100, HLT).out(200, true).tell(|thread, cx| thread.lost(200, u64::MAX, false, cx));
+    t.back(900).entry(1_000, L1_RIP);
+    assert_eq!(t.sums(1_000)[2..], [(State::Unknown, 800)]);
+}
+
+#[test]
 fn t18_what_came_before_the_sleep_was_polling_as_far_as_the_wakeup_reaches() {
     let mut t = Script::nested();
     t.entry(0, L1_RIP).exit(100, HLT).out(300, false).waking(500).back(600);
@@ -281,7 +358,7 @@ fn t18_what_came_before_the_sleep_was_polling_as_far_as_the_wakeup_reaches() {
 #[test]
 fn t19_a_loss_makes_the_gap_unknown_and_censors_the_chain() {
     let mut t = Script::nested();
-    t.reflected().entry(200, L1_RIP).tell(|thread, cx| thread.lost(250, 400, cx)).exit(500, CPUID);
+    t.reflected().entry(200, L1_RIP).tell(|thread, cx| thread.lost(250, 400, true, cx)).exit(500, CPUID);
     t.entry(600, L1_RIP);
     assert_eq!(t.sums(600)[3..], [(State::Unknown, 250), (HANDLING, 100)]);
     assert_eq!((t.told.chains.len(), t.told.chains[0].cost_ns), (1, None));
@@ -290,7 +367,7 @@ fn t19_a_loss_makes_the_gap_unknown_and_censors_the_chain() {
 #[test]
 fn t19_a_thread_that_slept_through_a_loss_elsewhere_loses_the_gap_alone() {
     let mut t = Script::nested();
-    t.entry(0, L1_RIP).exit(100, HLT).out(200, false).tell(|thread, cx| thread.lost(300, 400, cx));
+    t.entry(0, L1_RIP).exit(100, HLT).out(200, false).tell(|thread, cx| thread.lost(300, 400, false, cx));
     t.waking(1_000).back(1_100);
     assert_eq!(t.sums(1_100)[2..], [(State::Halted, 700), (State::Unknown, 100), (State::WakeDelay, 100)]);
 }

@@ -9,6 +9,7 @@
 mod cpus;
 pub mod replay;
 mod threads;
+mod waiting;
 
 use super::details::Detail;
 use super::interrupts::{Delivered, Interrupts};
@@ -16,7 +17,7 @@ use super::machine::{Chain, Cx, Doubts, Exit, Seen, Thread};
 use super::reasons::{Isa, Reason};
 use super::roles::{self, ROLES, Role};
 use super::state::State;
-use cpus::Cpu;
+use cpus::{Cpu, Gap};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use trace::Event;
@@ -33,6 +34,8 @@ pub trait Sink {
     fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64);
     /// From `at_ns` on task `tid` has `cpu`; `None` if from then on nothing tells which one has it.
     fn has_cpu(&mut self, _cpu: usize, _tid: Option<i32>, _at_ns: u64) {}
+    /// The guest hypervisor on `thread` asked to enter the nested guest behind `vmcb`.
+    fn nested_entry(&mut self, _thread: usize, _vmcb: u64, _at_ns: u64) {}
     /// A virtual interrupt reached the guest of `thread`.
     fn delivered(&mut self, _thread: usize, _interrupt: &Delivered) {}
     /// A woken thread got a CPU.
@@ -44,8 +47,8 @@ pub trait Sink {
 /// Who ran while a thread was pre-empted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preemptor {
-    /// Thread id; 0 is the idle task.
-    pub tid: i32,
+    /// Thread id; 0 is the idle task. `None` if a switch that would tell is not in the trace.
+    pub tid: Option<i32>,
     /// The CPU that both wanted.
     pub cpu: u32,
     /// True if it was this task that took the CPU, false if it came there later.
@@ -85,8 +88,14 @@ pub struct Walk<S: Sink> {
     by_pointer: FxHashMap<u64, usize>,
     /// Some CPU's events are lost until then.
     lossy_until_ns: u64,
+    /// Stretches of CPUs that are not in the trace and have not begun, the next one last.
+    gaps: Vec<Gap>,
+    /// When the next one begins.
+    next_gap_ns: u64,
     /// A `sched_switch` was seen: a thread changes its CPU by none other.
     switches: bool,
+    /// A task left a CPU on which another one was seen last: switches are missing.
+    lacks_switches: bool,
     /// By address of a nested guest's control block.
     runners: FxHashMap<u64, Runners>,
     cpus: Vec<Cpu>,
@@ -128,7 +137,10 @@ impl<S: Sink> Walk<S> {
             by_vcpu: Vec::new(),
             by_pointer: FxHashMap::default(),
             lossy_until_ns: 0,
+            gaps: Vec::new(),
+            next_gap_ns: u64::MAX,
             switches: false,
+            lacks_switches: false,
             runners: FxHashMap::default(),
             cpus: Vec::new(),
         }
@@ -154,6 +166,9 @@ impl<S: Sink> Walk<S> {
             return;
         }
         let now_ns = self.plausible(event.time_ns);
+        if now_ns >= self.next_gap_ns {
+            self.begin_gaps(now_ns);
+        }
         let Some(role) = ROLES.get(usize::from(event.kind)).copied() else { return self.lost(cpu, *event) };
         let here = &mut self.cpus[cpu];
         here.last_ns = now_ns;
@@ -188,6 +203,7 @@ impl<S: Sink> Walk<S> {
                 thread.nested_entry(now_ns, nested_rip, vmcb, cx);
                 self.seen.nested_entry = true;
                 if let Some(vmcb) = vmcb {
+                    self.sink.nested_entry(me, vmcb, now_ns);
                     self.enters_on(me, vmcb);
                 }
             }
@@ -197,7 +213,7 @@ impl<S: Sink> Walk<S> {
             Role::Fpu if event.or_zero(0) == 1 => thread.run_begins(now_ns, cx),
             Role::Waking => {
                 thread.host_event(now_ns, cx);
-                self.waking(event.or_zero(0) as i32, now_ns);
+                self.waken_by(Some(me), event, now_ns);
             }
             Role::IrqEntry => thread.overlay(now_ns, false, 1, cx),
             Role::IrqExit => thread.overlay(now_ns, false, -1, cx),
@@ -210,15 +226,16 @@ impl<S: Sink> Walk<S> {
                 self.seen.wakeup = true;
             }
             Role::Smm => thread.interrupted(cx),
-            Role::Msr => thread.detail(now_ns, Detail::of_msr(event.or_zero(0), event.or_zero(1) != 0)),
-            Role::Pio => thread.detail(now_ns, Detail::Port(event.or_zero(0) as u16, event.or_zero(1) != 0)),
-            // KVM_TRACE_MMIO_WRITE is 2 (arch-independent include/trace/events/kvm.h).
-            Role::Mmio => thread.detail(now_ns, Detail::of_mmio(event.or_zero(0), event.or_zero(1) == 2)),
-            Role::FastMmio => thread.detail(now_ns, Detail::of_mmio(event.or_zero(0), true)),
-            Role::Apic => thread.detail(now_ns, Detail::Apic(event.or_zero(0) as u16, event.or_zero(1) != 0)),
+            Role::Msr | Role::Pio | Role::Mmio | Role::FastMmio | Role::Apic => {
+                thread.detail(now_ns, Detail::of_event(role, event));
+            }
             // One injected again is the same interrupt, whose entry was cut short.
-            Role::InjectVirq if event.or_zero(1) == 0 => self.interrupts.inject(me, event.or_zero(0) as u8, now_ns),
-            Role::AcceptIrq => self.accept_irq(event.or_zero(0), event.or_zero(1), now_ns),
+            Role::InjectVirq if event.or_zero(1) == 0 => {
+                if let Some(vector) = event.get(0) {
+                    self.interrupts.inject(me, vector as u8, now_ns);
+                }
+            }
+            Role::AcceptIrq => self.accept_irq(event, now_ns),
             Role::Entry | Role::Exit | Role::Switch => {}
             Role::Fpu | Role::HaltPollWindow | Role::PageFault | Role::InjectVirq => {}
         }
@@ -239,7 +256,7 @@ impl<S: Sink> Walk<S> {
     /// `kvm_exit` on thread `me`.
     #[inline(always)]
     fn exit(&mut self, me: usize, now_ns: u64, event: &Event<'_>) {
-        let (rip, info1) = (event.or_zero(roles::exit::RIP), event.or_zero(roles::exit::INFO1));
+        let (rip, info1) = (event.get(roles::exit::RIP), event.get(roles::exit::INFO1));
         let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME, self.isa);
         if let Some(vcpu) = event.get(roles::exit::VCPU)
             && vcpu < NO_VCPU
@@ -252,6 +269,7 @@ impl<S: Sink> Walk<S> {
         let class = reason.class();
         self.threads[me].exit(now_ns, (reason, class), rip, detail, cx);
         self.seen.virtualization |= class.is_nested_sign();
+        self.seen.exit = true;
     }
 
     /// Thread `me` enters the nested guest behind `vmcb`: chains of it that are open elsewhere have migrated.
@@ -276,9 +294,21 @@ impl<S: Sink> Walk<S> {
     /// Ends all threads at `end_ns`.
     pub fn end(&mut self, end_ns: u64) {
         let end_ns = self.plausible(end_ns);
+        for cpu in 0..self.cpus.len() {
+            self.stop_charging(cpu, end_ns);
+        }
         for (me, thread) in self.threads.iter_mut().enumerate() {
             let cx = &mut Cx { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
             thread.end(end_ns, cx);
+        }
+    }
+
+    /// A `sched_waking`, in the context of thread `by` if it is one of ours.
+    fn waken_by(&mut self, by: Option<usize>, event: &Event<'_>, now_ns: u64) {
+        let Some(tid) = event.get(roles::waking::TID) else { return };
+        // A task that an interrupt wakes on its own CPU never slept: it goes on.
+        if by.is_none_or(|by| self.threads[by].tid != tid as i32) {
+            self.waking(tid as i32, event.get(roles::waking::LAST_CPU), now_ns);
         }
     }
 
@@ -296,7 +326,8 @@ impl<S: Sink> Walk<S> {
     }
 
     /// A local APIC takes an interrupt; the event names its vCPU by number alone.
-    fn accept_irq(&mut self, vcpu: u64, vector: u64, now_ns: u64) {
+    fn accept_irq(&mut self, event: &Event<'_>, now_ns: u64) {
+        let (Some(vcpu), Some(vector)) = (event.get(0), event.get(1)) else { return };
         match self.by_vcpu.get(vcpu as usize) {
             Some(Owner::Thread(me)) => self.interrupts.accept(*me, vector as u8, now_ns),
             _ => self.interrupts.ambiguous += 1,

@@ -12,8 +12,9 @@ use crate::input::Part;
 use crate::shared::roles::{self, ROWS};
 use crate::shared::vendor;
 use base::Clock;
+use trace::facts::Coverage;
 use trace::replay::Listener;
-use trace::{Event, Reading, Totals, Wanted};
+use trace::{Event, Facts, Reading, Totals, Wanted};
 
 /// What a question needs besides the walk.
 #[derive(Default)]
@@ -66,21 +67,40 @@ pub fn walked<S: Sink>(
     let mut walk = Walk::new(sink);
     walk.isa = vendor::of(trace);
     walk.seen.wakeup = has("kvm_vcpu_wakeup");
-    let mut feed = Feed { walk, ear };
+    let mut feed = Feed { walk, ear, gaps: gaps(trace.facts(), besides.fitted.as_ref()) };
     let totals = trace::replay(trace, &Reading { request: &request, fitted: besides.fitted }, &mut feed);
     let mut walk = feed.walk;
     walk.end(totals.span_ns.map_or(0, |(_, last)| last));
     (walk, totals)
 }
 
+/// What the trace does not hold of its CPUs: number, from, until.
+fn gaps(facts: &Facts, fitted: Option<&Clock>) -> Vec<(u32, u64, u64)> {
+    // The reader knows only its own clock.
+    let time = |ns: u64| fitted.map_or(ns, |fitted| fitted.ns(facts.clock.ticks(ns)));
+    let of_cpu = |(cpu, coverage): (&u32, &Coverage)| match *coverage {
+        Coverage::Whole => [None, None],
+        Coverage::Missing => [Some((*cpu, 0, u64::MAX)), None],
+        Coverage::Part { from_ns, until_ns } => [
+            (from_ns > 0).then(|| (*cpu, 0, time(from_ns))),
+            (until_ns < u64::MAX).then(|| (*cpu, time(until_ns), u64::MAX)),
+        ],
+    };
+    facts.coverage.iter().flat_map(of_cpu).flatten().collect()
+}
+
 struct Feed<'e, S: Sink, E> {
     walk: Walk<S>,
     ear: &'e mut E,
+    gaps: Vec<(u32, u64, u64)>,
 }
 
 impl<S: Sink, E: Ear<S>> Listener for Feed<'_, S, E> {
     fn start(&mut self, origin_ns: u64) {
         self.walk.start(origin_ns);
+        for (cpu, from_ns, until_ns) in std::mem::take(&mut self.gaps) {
+            self.walk.uncovered(cpu, from_ns, until_ns);
+        }
         self.ear.start(&mut self.walk, origin_ns);
     }
 

@@ -14,9 +14,9 @@ impl<S: Sink> Walk<S> {
             Some(0) | None => {
                 // The idle task is no thread; what it does to others still counts.
                 if role == Role::Waking {
-                    self.waking(event.or_zero(0) as i32, self.plausible(event.time_ns));
+                    self.waken_by(None, &event, self.plausible(event.time_ns));
                 } else if role == Role::AcceptIrq {
-                    self.accept_irq(event.or_zero(0), event.or_zero(1), self.plausible(event.time_ns));
+                    self.accept_irq(&event, self.plausible(event.time_ns));
                 } else if tid.is_none() && role.is_positional() {
                     self.unattributed += 1;
                 }
@@ -29,9 +29,9 @@ impl<S: Sink> Walk<S> {
             None if role.is_positional() => self.meet(tid, self.plausible(event.time_ns)),
             None => {
                 if role == Role::Waking {
-                    self.waking(event.or_zero(0) as i32, self.plausible(event.time_ns));
+                    self.waken_by(None, &event, self.plausible(event.time_ns));
                 } else if role == Role::AcceptIrq {
-                    self.accept_irq(event.or_zero(0), event.or_zero(1), self.plausible(event.time_ns));
+                    self.accept_irq(&event, self.plausible(event.time_ns));
                 }
                 return None;
             }

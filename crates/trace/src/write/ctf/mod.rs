@@ -219,9 +219,14 @@ impl Sink for Ctf {
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
+        let end = self.streams.iter().map(|stream| stream.last).max().unwrap_or(0);
         for stream in &mut self.streams {
             if let Some(ticks) = stream.untold {
                 stream.begin(ticks.max(stream.last));
+            }
+            if stream.sequence == 0 {
+                // A recorder that stops flushes all its buffers: an idle CPU has a packet without events.
+                stream.begin(end);
             }
             stream.flush(&self.style)?;
             stream.out.flush()?;
