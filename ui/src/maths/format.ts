@@ -13,6 +13,11 @@ export function duration(ns: number): string {
   return unit === "ns" ? `${grouped(ns)} ns` : `${decimal(ns / size)} ${unit}`;
 }
 
+/** A round length, such as a mark of an axis: `100 ms` and not `100.0 ms`. */
+export function roundDuration(ns: number): string {
+  return duration(ns).replace(".0 ", " ");
+}
+
 /** One decimal, digits grouped. */
 function decimal(value: number): string {
   return value.toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });

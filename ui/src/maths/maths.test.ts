@@ -3,7 +3,7 @@ import { emptyTile } from "../data/tile";
 import type { Table } from "../data/types";
 import { curveOfBins, curveOfShares, rangeOf } from "./curve";
 import { bandsOf, stops } from "./flow";
-import { duration, instant, percent, runs } from "./format";
+import { duration, instant, percent, roundDuration, runs } from "./format";
 import { arc, fitColumns, nice, ofChains, seriesOf } from "./gauges";
 import { disturbance, folded, heading, labels, spread, visible } from "./ladder";
 import { marks, ninesPlace, shareAt } from "./quantile";
@@ -50,6 +50,7 @@ describe("numbers for people", () => {
       ">99.9 %",
       "100 %",
     ]);
+    expect(roundDuration(1e8)).toBe("100 ms");
     expect([999, 999_949, 999_960].map(duration)).toEqual(["999 ns", "999.9 us", "1.0 ms"]);
     expect(instant(1_500_000_000, 1e8)).toBe("1.5 s");
   });

@@ -6,7 +6,7 @@ import { standalone } from "../draw/export";
 import { token } from "../draw/tokens";
 import { binsByRow, keyOf } from "../maths/bins";
 import { type Curve, curveOfBins, curveOfShares, rangeOf } from "../maths/curve";
-import { counted, duration, instant } from "../maths/format";
+import { counted, duration, instant, roundDuration } from "../maths/format";
 import { decades, logPlace, marks, ninesPlace, shareAt } from "../maths/quantile";
 import { csv, number, rowsOf, sorted, tableOf, text } from "../maths/rows";
 import { go, notice, show, theme } from "../state/store";
@@ -135,7 +135,7 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
       svg={() => {
         const labels = marks(from_ns, to_ns).map(
           (size) =>
-            `<text x="${LEFT - 8}" y="${(height - logPlace(size, from_ns, to_ns) * height + 4).toFixed(1)}" text-anchor="end" font-size="11" fill="var(--soft)">${duration(size)}</text>`,
+            `<text x="${LEFT - 8}" y="${(height - logPlace(size, from_ns, to_ns) * height + 4).toFixed(1)}" text-anchor="end" font-size="11" fill="var(--soft)">${roundDuration(size)}</text>`,
         );
         const ends = [
           `<text x="${LEFT}" y="${height + 16}" font-size="11" fill="var(--soft)">${instant(t0_ns, step)}</text>`,
@@ -189,7 +189,7 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
               width: `${LEFT - 8}px`,
             }}
           >
-            {duration(size)}
+            {roundDuration(size)}
           </span>
         ))}
         <canvas
@@ -290,7 +290,7 @@ function Curves({
             <g key={size}>
               <line x1={LEFT} x2={width - right} y1={y(size)} y2={y(size)} stroke="var(--grid)" />
               <text class="faint" x={LEFT - 8} y={y(size) + 4} text-anchor="end">
-                {duration(size)}
+                {roundDuration(size)}
               </text>
             </g>
           ))}

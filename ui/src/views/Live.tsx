@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { follow, type LiveState, type Sample, withSample } from "../data/live";
 import { fillOf } from "../draw/tokens";
-import { bytes, counted, duration, grouped, instant, percent } from "../maths/format";
+import { bytes, counted, grouped, instant, percent, roundDuration } from "../maths/format";
 import { liveSeries, pieces } from "../maths/live";
 import { csv } from "../maths/rows";
 import { go } from "../state/store";
@@ -42,7 +42,7 @@ export function Live({ id }: { id: string }) {
     );
   }
   const line =
-    state.kind === "live" ? `live, a sample every ${duration(state.every_ns)}` : STATES[state.kind];
+    state.kind === "live" ? `live, a sample every ${roundDuration(state.every_ns)}` : STATES[state.kind];
   if (!now) {
     return (
       <Empty title={id}>
