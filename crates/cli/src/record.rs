@@ -71,13 +71,13 @@ pub struct Record {
     buffer_size: u64,
     #[command(flatten)]
     place: JournalPlace,
-    /// Do not run a test guest to learn which kvm events fire here
+    /// Do not run a test guest to find out which kvm events fire on this host
     #[arg(long)]
     no_self_check: bool,
-    /// Look at what is recorded while it is: DIR/live.json has the last 300 samples, for `kvmscope serve DIR`
+    /// Sample the recording while it is made: DIR/live.json has the last 300 samples, for `kvmscope serve DIR`
     #[arg(long)]
     live: bool,
-    /// With --live: a sample each so many seconds
+    /// With --live: seconds between two samples
     #[arg(long, value_name = "SECONDS", value_parser = rhythm, default_value = "1", requires = "live")]
     live_every: Duration,
     /// No line of progress on stderr

@@ -22,7 +22,7 @@ use std::path::Path;
     What CMD prints goes to stderr. Exits are those of all VMs of this host, and need root.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong use; that of CMD if it fails.")]
 pub struct Macro {
-    /// How often it is run; fewer than 3 give no interval
+    /// How many times it is run; fewer than 3 runs give no interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value = "3")]
     runs: u32,
     #[command(flatten)]

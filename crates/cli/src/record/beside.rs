@@ -19,7 +19,7 @@ pub struct Beside {
     /// Let perf record the same events as well
     #[arg(long)]
     perf: bool,
-    /// With --perf: look so many times a second what each CPU runs, for a profile
+    /// With --perf: sample so many times a second what each CPU runs, for a profile
     #[arg(long, value_name = "HZ", requires = "perf", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     sample: Option<u32>,
     /// With --sample: the guest's /proc/kallsyms, copied from it, which names what it ran
@@ -31,7 +31,7 @@ pub struct Beside {
     /// Let LTTng record its KVM and scheduler events as well
     #[arg(long)]
     lttng: bool,
-    /// Do not copy what this host says of itself before and after
+    /// Do not take a snapshot of this host before and after
     #[arg(long)]
     no_snapshot: bool,
 }
