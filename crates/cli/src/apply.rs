@@ -1,4 +1,4 @@
-//! `kvmscope apply`: make the changes that a finding proposes, with a way back.
+//! `kvmscope apply`: make the changes that a finding proposes, so that `kvmscope undo` can undo them.
 //!
 //! ```text
 //! check now, or --from a report or recording --> finding ID --> about this host? --> plan: what holds, what it becomes,

@@ -1,9 +1,9 @@
-//! Makes the changes that a finding proposes, each with its way back noted first.
+//! Makes the changes that a finding proposes, each journalled first so that it can be undone.
 //!
 //! ```text
 //! Change --prepare--> what holds now is read --> steps --journal--> made --> read back
 //!                     |                                                      |
-//!                     gone, or so already: passed over, and said             refused: all steps are taken back
+//!                     gone, or so already: passed over, and said             refused: all steps are undone
 //!                     neither old nor new: out of date, nothing is changed
 //! ```
 //! In: typed changes, never strings that something executes. A thread is named by id, start time and name: one that differs
@@ -150,7 +150,7 @@ impl Host {
 /// domain that did not follow its pin.
 ///
 /// # Errors
-/// If a step was refused: those before it are still made, and `entry` takes them back.
+/// If a step was refused: those before it are still made, and `entry` undoes them.
 pub fn make(entry: &mut Entry, steps: &[Step], proc: &Path) -> Result<Vec<String>, Error> {
     let mut passed_over = Vec::new();
     for step in steps {
