@@ -47,7 +47,8 @@ impl Clock {
 
     /// A clock of `hz` ticks per second.
     ///
-    /// Exact where `hz` divides 10^9, else with a relative error below 2^-32.
+    /// Exact where `hz` divides 10^9, else with a relative error below 2^-32 up to 2^60 Hz: the multiplier is as large as 64
+    /// bits allow, so that clocks of other machines can be compared after years.
     pub fn with_frequency(name: impl Into<String>, hz: u64) -> Self {
         const NS_PER_S: u64 = 1_000_000_000;
         let hz = hz.max(1);
@@ -55,9 +56,9 @@ impl Clock {
         if NS_PER_S.is_multiple_of(hz) {
             return Self { mult: NS_PER_S / hz, ..clock };
         }
-        let shift = 32;
-        let scaled = (u128::from(NS_PER_S) << shift) / u128::from(hz);
-        Self { mult: u64::try_from(scaled).unwrap_or(u64::MAX), shift, ..clock }
+        let scaled = |shift: u32| u64::try_from((u128::from(NS_PER_S) << shift) / u128::from(hz)).ok();
+        let finest = (0..64).rev().find_map(|shift| Some((scaled(shift)?, shift)));
+        finest.map_or(clock.clone(), |(mult, shift)| Self { mult, shift, ..clock })
     }
 
     /// Nanoseconds on this clock's axis; saturates instead of wrapping, so that order is kept.
@@ -110,6 +111,21 @@ mod tests {
         assert_eq!(tsc.ns(2_250_000_000), 999_999_999, "rounds down, as the kernel does");
         assert!(tsc.ns(tsc.ticks(123_456_789)) >= 123_456_789);
         assert!(tsc.ns(tsc.ticks(123_456_789) - 1) < 123_456_789);
+    }
+
+    #[test]
+    fn every_frequency_is_converted_with_an_error_below_two_to_the_minus_32() {
+        for hz in [3, 7, 32_768, 24_000_000, 2_100_000_123, 2_800_130_166, 4_999_999_999, 1 << 50, (1 << 60) - 1] {
+            let clock = Clock::with_frequency("c", hz);
+            // Two years of ticks, or as many as there are.
+            let ticks = hz.saturating_mul(63_072_000);
+            let exact = u128::from(ticks) * 1_000_000_000 / u128::from(hz);
+            let error = exact.abs_diff(u128::from(clock.ns(ticks)));
+            assert!(error <= 1 + (exact >> 32), "{hz} Hz: {error} ns of {exact}");
+        }
+        let counters = Clock::with_frequency("double_counters", 2_800_130_166);
+        let ticks = 18 * 86_400 * 2_800_130_166;
+        assert!(counters.ns(ticks).abs_diff(18 * 86_400 * 1_000_000_000) <= 1);
     }
 
     #[test]

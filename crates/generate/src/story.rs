@@ -154,7 +154,10 @@ impl Story {
     /// file says how long a tick is (option TSC2NSEC); else only `hrtimer_expire_entry.now` tells.
     pub fn on_tsc(&self, hz: u64, stated: bool) -> Self {
         let mut story = self.clone();
-        story.clock = Clock::with_frequency("x86-tsc", hz);
+        let exact = Clock::with_frequency("x86-tsc", hz);
+        // trace.dat's TSC2NSEC has 32 bits for the multiplier.
+        let coarse = Clock { mult: (1_000_000_000 << 32) / hz, shift: 32, ..exact.clone() };
+        story.clock = if exact.shift == 0 { exact } else { coarse };
         if !stated {
             story.clock.source = ClockSource::None;
         }

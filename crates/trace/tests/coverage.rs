@@ -118,3 +118,22 @@ fn fixtures_are_covered_as_a_whole() {
         assert!(!coverage.is_empty() && coverage.values().all(|cpu| *cpu == Coverage::Whole), "{name}: {coverage:?}");
     }
 }
+
+/// Events whose ids no format describes are counted, not passed over.
+#[test]
+fn events_without_a_format_are_counted() {
+    let mut bytes = two_cpus(Version::V6, Compression::None);
+    let id = memchr::memmem::find(&bytes, b"ID: ").unwrap() + 4;
+    bytes[id] = if bytes[id] == b'9' { b'8' } else { bytes[id] + 1 };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    std::fs::write(&path, bytes).unwrap();
+    let trace = trace::open(&path).unwrap();
+    struct Nothing;
+    impl trace::Listener for Nothing {
+        fn event(&mut self, _: &trace::Event<'_>) {}
+    }
+    let request = trace::Request::everything(trace.facts());
+    let totals = trace::replay(&*trace, &trace::Reading { request: &request, fitted: None }, &mut Nothing);
+    assert_eq!((totals.unknown, totals.events()), (20_000, 20_000));
+}

@@ -239,6 +239,9 @@ fn build_part(
     if clock.source == ClockSource::None {
         problems.note(uncalibrated(&path, &clock.name));
     }
+    if totals.unknown > 0 {
+        problems.note(undescribed(&path, totals.unknown));
+    }
     let comms: BTreeMap<i32, String> = {
         let named = walk.threads.iter().filter(|thread| !thread.comm.is_empty());
         let seen = named.map(|thread| (thread.tid, thread.comm.clone()));
@@ -319,8 +322,19 @@ fn uncalibrated(path: &str, clock: &str) -> Problem {
 fn tally(facts: &trace::Facts, totals: &Totals) -> Vec<(String, u64)> {
     let rows = facts.event_types.iter().zip(&totals.tally).filter(|(_, count)| **count > 0);
     let mut rows: Vec<(String, u64)> = rows.map(|(event, count)| (event.name.clone(), *count)).collect();
+    rows.extend((totals.unknown > 0).then(|| (UNKNOWN_EVENTS.to_owned(), totals.unknown)));
     rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     rows
+}
+
+/// How table `events` calls what no description names; trace-cmd prints UNKNOWN EVENT.
+pub(super) const UNKNOWN_EVENTS: &str = "unknown event";
+
+fn undescribed(path: &str, count: u64) -> Problem {
+    let text = format!("{path}: no format in the file describes {count} events; what they tell is missing");
+    let mut problem = Problem::at(path, None, "a format for every event", "ids that no format has", 0, text);
+    problem.count = count;
+    problem
 }
 
 fn totals_of(facts: &trace::Facts, totals: &Totals, name: &str) -> u64 {

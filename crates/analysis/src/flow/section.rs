@@ -360,8 +360,7 @@ fn unknown(measure: &Measures<'_>) -> Vec<Unknown> {
             "no_switches",
             u64::from(no_switches),
             "",
-            "No sched_switch was recorded, so time off the CPU lies in the state before it; record -e sched_switch."
-                .to_owned(),
+            no_switches_text(part.tally.iter().any(|(name, _)| name == super::build::UNKNOWN_EVENTS)).to_owned(),
         ),
         (
             "unattributed",
@@ -450,4 +449,14 @@ fn next(measures: &[Measures<'_>]) -> Vec<String> {
         ];
     }
     Vec::new()
+}
+
+/// What is said where no `sched_switch` was read: it may be among events that no format describes.
+fn no_switches_text(has_unknown: bool) -> &'static str {
+    if has_unknown {
+        "No sched_switch was read, so time off the CPU lies in the state before it; it may be among the events that no \
+         format in the file describes."
+    } else {
+        "No sched_switch was recorded, so time off the CPU lies in the state before it; record -e sched_switch."
+    }
 }

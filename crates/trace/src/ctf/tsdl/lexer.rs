@@ -30,7 +30,7 @@ pub enum Word {
 }
 
 /// Longest first, so that `...` is not read as three dots.
-const MARKS: [&str; 17] = ["...", ":=", "{", "}", "[", "]", "(", ")", "<", ">", ";", ":", ",", "=", "*", ".", "-"];
+const MARKS: [&str; 18] = ["...", ":=", "{", "}", "[", "]", "(", ")", "<", ">", ";", ":", ",", "=", "*", ".", "-", "+"];
 
 impl std::fmt::Display for Word {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

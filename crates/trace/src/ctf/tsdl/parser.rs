@@ -170,6 +170,9 @@ impl<'m> Parser<'m> {
     /// If no value follows.
     pub fn value(&mut self) -> Result<Value, Error> {
         let negative = self.takes("-");
+        if !negative {
+            self.takes("+");
+        }
         match self.peek().clone() {
             Word::Number(number) => {
                 self.next();
