@@ -223,6 +223,9 @@ impl Sink for Ctf {
         for stream in &mut self.streams {
             if let Some(ticks) = stream.untold {
                 stream.begin(ticks.max(stream.last));
+            } else if stream.sequence == 0 {
+                // A CPU without events has a packet without events, as a stopped LTTng writes it: it was recorded.
+                stream.begin(end);
             }
             if stream.sequence == 0 {
                 // A recorder that stops flushes all its buffers: an idle CPU has a packet without events.
