@@ -31,7 +31,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use work::Work;
 
-/// Make the changes that a finding proposes, noted so that `kvmscope undo` puts them back
+/// Make the changes that a finding proposes; `kvmscope undo` reverts them
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope check --json > report.json\n  \
@@ -46,16 +46,16 @@ pub struct Apply {
     /// The finding, such as PLC-OVERLAP@web
     #[arg(value_name = "ID")]
     id: String,
-    /// Where the finding stands: output of `check --json` or `report --json`, or a recording [default: this host, now]
+    /// Source of the finding: output of `check --json` or `report --json`, or a recording [default: this host, now]
     #[arg(long, value_name = "FILE|RECORDING")]
     from: Option<PathBuf>,
     /// Show the plan, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Make the change without asking
     #[arg(long)]
     yes: bool,
-    /// Measure so long before and so long after, a minute if no number follows, and keep the change only if it helped
+    /// Measure for this long before and after the change, 60 s without a number, and keep the change only if it helped
     #[arg(
         long,
         value_name = "SECONDS",

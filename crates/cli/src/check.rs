@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use wishes::WishOptions;
 
-/// Say how this host, or a snapshot of another, is set up for virtualization, and what to change
+/// Report how this host, or a snapshot of another, is set up for virtualization, and what to change
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope check\n  \
@@ -44,7 +44,7 @@ use wishes::WishOptions;
     kvmscope check --json > report.json && kvmscope apply PLC-PROPOSAL@2 --from report.json --dry-run\n  \
     kvmscope check --json | jq '.sections[].tables.features'\n  \
     kvmscope check --fail-on high\n\n\
-    Needs no root, but sees more with it, and changes nothing; --probe traces for a moment and needs root.\n\
+    Needs no root, but reads more with it, and changes nothing; --probe traces for a moment and needs root.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as --fail-on.")]
 pub struct Check {
     /// A recording with snapshots, or a tree that holds proc and sys [default: this host, now]
@@ -54,7 +54,7 @@ pub struct Check {
     /// compare levels
     #[arg(long, value_name = "[LEVEL=]DIR", value_parser = places::root, value_hint = ValueHint::DirPath)]
     root: Vec<Root>,
-    /// Run a test guest of a few bytes on this host, under a tracing instance of its own, to see which events fire
+    /// Run a test guest of a few bytes on this host, in a tracing instance of its own, to find which events fire
     #[arg(long, conflicts_with_all = ["path", "root", "paste"])]
     probe: bool,
     #[command(flatten)]
@@ -133,7 +133,7 @@ impl Check {
         }
         failed.into_iter().for_each(|error| complain(&error.into()));
         if sections.is_empty() {
-            bail!("{title} tells nothing of a machine's setup; take a snapshot there with `kvmscope snapshot`");
+            bail!("{title} holds no snapshot of a machine; take one there with `kvmscope snapshot`");
         }
         self.files.write_tables(&sections, &interrupt)?;
         let mut out = BufWriter::new(std::io::stdout().lock());

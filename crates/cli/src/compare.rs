@@ -9,7 +9,7 @@ use clap::{Args, ValueHint};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-/// Say what changed between two recordings of the same load, and whether noise explains it
+/// Report what changed between two recordings of the same load, and whether noise explains it
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope compare fixtures/vmx-linux-shadow-off fixtures/vmx-linux-shadow-on\n  \

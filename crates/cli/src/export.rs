@@ -49,13 +49,13 @@ pub struct Export {
     recordings: Recordings,
     #[command(flatten)]
     targets: Targets,
-    /// What the stacks of --folded weigh: time, stays, or samples of counters
+    /// Weight of the stacks of --folded: time, number of stays, or samples of counters
     #[arg(long, value_name = "WHAT", default_value = "ns", requires = "folded")]
     weight: Weight,
     /// Replace what is there already
     #[arg(long)]
     force: bool,
-    /// Draw at most so many slices, the earliest [default: what the viewer opens well]
+    /// Most slices to draw, the earliest first [default: what the viewer opens well]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     most_slices: Option<u64>,
     /// No progress bar on stderr

@@ -29,7 +29,7 @@ pub struct Join {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     destination: DestinationOptions,
-    /// Which machine hosts which; without it a machine is a guest of the one at the nearest outer level
+    /// Which machine hosts which [default: a machine is a guest of the one at the nearest outer level]
     #[arg(long, value_name = "GUEST=HOST", value_parser = parent)]
     parent: Vec<ParentLink>,
 }

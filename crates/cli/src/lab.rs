@@ -48,7 +48,7 @@ pub struct Nested {
     /// What runs as L1 and L2
     #[arg(long, value_enum, default_value = "toy")]
     guest: GuestName,
-    /// Vary the experiment: loops=N (for bench its launches), workload=cpuid|pio (linux also idle|timer, and disk for svm); for svm cpus=N and
+    /// Settings of the experiment: loops=N (for bench its launches), workload=cpuid|pio (linux also idle|timer, and disk for svm); for svm cpus=N and
     /// vgif=on|off; for vmx shadow_vmcs=on|off; for bench tests=all|nested
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,

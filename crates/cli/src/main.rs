@@ -18,6 +18,7 @@ mod join;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod lab;
 mod lines;
+mod man;
 mod pack;
 mod page;
 mod plan;
@@ -65,6 +66,8 @@ enum Command {
     Compare(compare::Compare),
     Plan(plan::Plan),
     Completions(completions::Completions),
+    #[command(hide = true)]
+    Man(man::Manual),
 }
 
 fn main() -> ExitCode {
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::Compare(compare) => compare.run(),
         Command::Plan(plan) => plan.run(),
         Command::Completions(completions) => completions.run(),
+        Command::Man(manual) => manual.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()
 }

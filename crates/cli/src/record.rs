@@ -51,10 +51,10 @@ const UNNAMED: &str = "(none)";
 pub struct Record {
     #[command(flatten)]
     destination: DestinationOptions,
-    /// Record for so long
+    /// Seconds to record
     #[arg(long, value_name = "SECONDS", value_parser = length, conflicts_with = "command")]
     seconds: Option<u64>,
-    /// The machine this is, where it is a guest: L1, L1:web
+    /// Level of this machine, and its name, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
     machine: Machine,
     /// Only the threads of this VM, beside all switches: its name, or the pid of its process

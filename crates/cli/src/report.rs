@@ -24,7 +24,7 @@ use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Say what happened in a recording and what to change
+/// Report what happened in a recording and what to change
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope report trace.dat\n  \

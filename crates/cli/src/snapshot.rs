@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 /// Sampling closer than this measures the sampling: a sweep over a large host takes some 100 ms.
 const LEAST_SPAN_NS: u64 = 500_000_000;
 
-/// Copy what this host says of itself (/proc, /sys, CPUID, libvirt) into a recording
+/// Copy this host's configuration and counters (/proc, /sys, CPUID, libvirt) into a recording
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope snapshot\n  \
@@ -32,19 +32,19 @@ const LEAST_SPAN_NS: u64 = 500_000_000;
 pub struct Snapshot {
     #[command(flatten)]
     destination: DestinationOptions,
-    /// The directory that holds proc and sys; another than / is a copied tree, of which one sample is taken
+    /// Directory that holds proc and sys; any other than / is a copied tree, of which one sample is taken
     #[arg(long, value_name = "DIR", default_value = "/", value_hint = ValueHint::DirPath)]
     root: PathBuf,
     /// Seconds between the two samples; 0 takes only one
     #[arg(long, value_name = "SECONDS", value_parser = span, default_value = "2")]
     span: u64,
-    /// The machine this is, where it is a guest: L1, L1:web
+    /// Level of this machine, and its name, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
     machine: Machine,
-    /// Also read on which NUMA nodes the memory of VMs lies; large guests stand still meanwhile
+    /// Also read on which NUMA nodes the memory of VMs lies; large guests stall meanwhile
     #[arg(long)]
     numa_maps: bool,
-    /// Also copy the names of the kernel's functions, which name what this machine did as a guest
+    /// Also copy the names of the kernel's functions, for profiles of this machine as a guest
     #[arg(long)]
     kallsyms: bool,
 }

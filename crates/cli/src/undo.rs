@@ -11,7 +11,7 @@ use clap::Args;
 use lab::journal::{Entry, Journal, Reverted};
 use std::sync::atomic::AtomicBool;
 
-/// Put back what was changed on this host
+/// Undo changes that kvmscope made on this host
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope undo --list\n  \
@@ -22,7 +22,7 @@ pub struct Undo {
     /// Undo this entry alone [default: all entries whose program no longer runs]
     #[arg(value_name = "ID")]
     id: Option<String>,
-    /// Show what would be undone, and change nothing
+    /// List what would be undone, and change nothing
     #[arg(long, conflicts_with = "id")]
     list: bool,
     #[command(flatten)]

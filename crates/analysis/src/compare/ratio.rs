@@ -79,7 +79,7 @@ impl Verdict {
             Verdict::Higher => "higher",
             Verdict::Lower => "lower",
             Verdict::NoChange => "noise could explain it",
-            Verdict::Unknown => "too few measurements",
+            Verdict::Unknown => "too few",
         }
     }
 }

@@ -65,18 +65,11 @@ fn about(machine: &Machine) -> String {
 /// The answer as a person would say it.
 fn summary(model: &Model, findings: usize) -> String {
     let mut sentences: Vec<String> = model.machines.iter().map(standing).collect();
-    let count = |state: State| {
-        let rows = model.machines.iter().flat_map(|machine| &machine.features);
-        rows.filter(|row| row.state == state).count()
-    };
-    let [on, off, absent, unknown] = [State::On, State::Off, State::Absent, State::Unknown].map(count);
-    if on + off + absent == 0 {
-        sentences.push("What was copied there tells of none of its features.".to_owned());
-        return sentences.join(" ");
-    }
-    sentences.push(format!("Of all features {on} are on, {off} off, {absent} absent and {unknown} unknown."));
-    if findings == 0 {
-        sentences.push("None of that asks for a change.".to_owned());
+    let mut features = model.machines.iter().flat_map(|machine| &machine.features);
+    if features.all(|row| row.state == State::Unknown) {
+        sentences.push("The snapshot holds nothing that shows any of its features.".to_owned());
+    } else if findings == 0 {
+        sentences.push("Nothing in this setup needs a change.".to_owned());
     }
     sentences.join(" ")
 }

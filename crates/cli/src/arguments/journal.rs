@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// The journal that all commands share which change something.
 #[derive(Args)]
 pub struct JournalPlace {
-    /// Where changes of this host are noted before they are made
+    /// Journal of changes to this host, written before each change
     #[arg(
         long = "journal",
         value_name = "DIR",

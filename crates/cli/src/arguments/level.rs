@@ -2,14 +2,14 @@
 
 use base::Level;
 
-/// The deepest level that the ledger tells apart (docs/flow.md); nobody has been seen to run guests deeper.
+/// The deepest level that the ledger distinguishes (docs/flow.md).
 const DEEPEST: u8 = 3;
 
 /// `L0` to `L3`.
 pub fn machine_level(text: &str) -> Result<u8, String> {
     match text.parse() {
         Ok(Level::At(level)) if level <= DEEPEST => Ok(level),
-        Ok(Level::At(_)) => Err(format!("`{text}` is too deep: kvmscope tells L0 to L{DEEPEST} apart")),
+        Ok(Level::At(_)) => Err(format!("`{text}` is too deep: kvmscope distinguishes L0 to L{DEEPEST}")),
         _ => Err(format!("`{text}` is no level of a machine; write L0 for a host, L1 for its guest, up to L{DEEPEST}")),
     }
 }

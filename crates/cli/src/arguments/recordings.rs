@@ -21,7 +21,7 @@ pub struct Recordings {
     /// --part L0=host.dat --part L1:web=guest.dat
     #[arg(long, value_name = "LEVEL[:NAME]=FILE", value_parser = named, conflicts_with = "paths")]
     part: Vec<Named>,
-    /// Whether the hardware was emulated, so that counts are true and times are not
+    /// What emulated the hardware, if it was emulated: counts are real then, times are not
     #[arg(long, value_name = "BY")]
     emulated: Option<Emulated>,
     #[arg(skip)]
@@ -70,8 +70,8 @@ impl Recordings {
     }
 }
 
-/// Opens what `path` names, or stdin: a recording, a packed one, an archive of a machine's files. What holds the files of a
-/// host and no recording is told from what holds nothing.
+/// Opens what `path` names, or stdin: a recording, a packed one, an archive of a machine's files. A tree of a host's
+/// files is refused with the command that reads it.
 pub fn opened(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Recording> {
     let path = stdin.path(path)?;
     if archive::format_of(&path).is_some() {
@@ -83,7 +83,7 @@ pub fn opened(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Resu
         Err(Error::Empty { path }) if !host::snapshot::trees_in(&path).is_empty() => {
             let path = path.display();
             Err(anyhow!(
-                "{path} holds files of a host and no trace; how that host is set up says: kvmscope check --root {path}"
+                "{path} holds files of a host and no trace; to see how that host is set up: kvmscope check --root {path}"
             ))
         }
         opened => Ok(opened?),

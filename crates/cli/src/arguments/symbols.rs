@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[command(next_help_heading = "Names of functions")]
 pub struct SymbolFiles {
     /// Name a machine's code by its /proc/kallsyms, System.map or /proc/modules; may be given several times. A System.map
-    /// needs SLIDE, how far address randomisation moved the kernel, where the guest's halts do not tell it
+    /// needs SLIDE, the offset of address randomisation, where the guest's halts do not determine it
     #[arg(long, value_name = "LEVEL=FILE[,SLIDE]", value_parser = file)]
     symbols: Vec<SymbolFile>,
 }

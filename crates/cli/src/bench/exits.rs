@@ -27,10 +27,10 @@ const LIMIT: Duration = Duration::from_secs(10);
     Guests of a few bytes run on /dev/kvm, without QEMU; `here` rows need nothing.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong use.")]
 pub struct Exits {
-    /// Only these tests
+    /// Run only these tests
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tests: Vec<String>,
-    /// Also run tests that the whole host may feel (wbinvd, invd)
+    /// Also run tests that may disturb the whole host (wbinvd, invd)
     #[arg(long)]
     disturb: bool,
     /// KVM's device

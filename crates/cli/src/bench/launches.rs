@@ -15,10 +15,10 @@ use lab::journal::thread;
 /// Options of benches that measure in launches.
 #[derive(Args)]
 pub struct LaunchOptions {
-    /// Processes that measure everything anew; the interval comes from the spread between them
+    /// Number of processes, each of which measures everything; the interval comes from the spread between them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value = "5")]
     launches: u32,
-    /// How long the samples of one test may take, in one launch
+    /// Seconds that the samples of one test may take in one launch
     #[arg(long, value_name = "SECONDS", value_parser = length, default_value = "0.1")]
     pub seconds: u64,
     /// The CPU to measure on [default: the last one that may be used]

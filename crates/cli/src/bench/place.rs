@@ -25,7 +25,7 @@ use tempfile::TempDir;
 pub struct PlaceOptions {
     #[command(flatten)]
     destination: DestinationOptions,
-    /// The machine this is, where it is a guest: L1, L1:web
+    /// Level of this machine, and its name, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
     machine: Machine,
     /// Print one JSON object (schema kvmscope/1) instead of text; without -o no recording is kept then

@@ -11,7 +11,7 @@ pub struct WishOptions {
     /// What the proposed placement is for
     #[arg(long, value_enum, value_name = "GOAL", default_value = "throughput")]
     goal: GoalName,
-    /// Leave this where it is: a domain, a NIC's interrupts by its name, one interrupt as irq34, all of them as irqs, polling
+    /// Do not move this: a domain, a NIC's interrupts by its name, one interrupt as irq34, all of them as irqs, polling
     /// threads as pmd, the kernel's own work as kernel; may be given several times
     #[arg(long, value_name = "NAME")]
     keep: Vec<String>,

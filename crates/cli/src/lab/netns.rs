@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Starve a packet forwarder on purpose, say who starves it, move it, and measure both ways
+/// Starve a packet forwarder on purpose, find what starves it, move it, and measure both states
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope lab netns\n  \
@@ -48,13 +48,13 @@ pub struct Netns {
     /// Busy threads on the forwarder's CPU: the fault
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=64))]
     busy: u32,
-    /// Your own NIC as the client's end; it is moved into a namespace, and back
+    /// Your own NIC as the client's end; it is moved into a namespace and back
     #[arg(long, value_name = "NIC", requires_all = ["gw1", "ip1", "dev2", "gw2", "ip2"])]
     dev1: Option<String>,
     /// The client's address and network
     #[arg(long, value_name = "ADDRESS/BITS", requires = "dev1")]
     ip1: Option<String>,
-    /// What carries the client's packets on
+    /// The client's gateway
     #[arg(long, value_name = "ADDRESS", requires = "dev1")]
     gw1: Option<String>,
     /// Your own NIC as the server's end
@@ -63,7 +63,7 @@ pub struct Netns {
     /// The server's address and network
     #[arg(long, value_name = "ADDRESS/BITS", requires = "dev1")]
     ip2: Option<String>,
-    /// What carries the server's packets on
+    /// The server's gateway
     #[arg(long, value_name = "ADDRESS", requires = "dev1")]
     gw2: Option<String>,
     #[command(flatten)]

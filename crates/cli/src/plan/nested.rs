@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
     kvmscope plan nested --ghz 2.4 --c1 1350 --c2 20700 --rate CPUID=2000 --rate MSR=15000\n  \
     kvmscope plan nested --ghz 2.4 --c1 1350 --c2 20000..21500 --rate IO@user=800 --below hyperv\n  \
     kvmscope plan nested --ghz 2.4 --c1 1350 --d 16400 --rate TSC_DEADLINE=8000 --with shadow,timers\n  \
-    kvmscope plan nested --bench fixtures/bench-svm --arch svm --ghz 2.4 --rate CPUID=500 --rate NPF=200\n  \
+    kvmscope plan nested --bench fixtures/bench-svm --arch svm --ghz 2.4 --rate CPUID=500\n  \
     kvmscope plan nested --validate\n\n\
     What nesting adds to an exit (--d) is measured on the host and never assumed: kvmscope bench exits.\n\
     Exit status: 0 answered, also where the answer is that something is missing, 1 no answer, 2 wrong use.")]
@@ -33,7 +33,7 @@ pub struct Nested {
     /// A recording of the host: its rates, chains and times are taken. With --c1, or where L1 recorded itself, its rates alone
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
-    /// Hold the model against published tables instead
+    /// Compare the model with published tables instead
     #[arg(long, conflicts_with_all = ["path", "rate", "c1", "d", "c2"])]
     validate: bool,
     /// Exits a second of one vCPU: CPUID=5000; IO@user=300 if they end in the VMM; L1:MSR=2000 for exits of L1
@@ -54,19 +54,19 @@ pub struct Nested {
     /// Cycles of another exit at L1, in the place of those of CPUID
     #[arg(long, value_name = "REASON=CYCLES", value_parser = cost)]
     cost: Vec<(String, Estimate)>,
-    /// The time-stamp counter's rate
+    /// Frequency of the time-stamp counter
     #[arg(long, value_name = "GHZ", value_parser = ghz)]
     ghz: Option<f64>,
-    /// CPU of the guest's own code, of one vCPU: 0.1 or 10%
+    /// Share of a CPU that the guest's own code takes, of one vCPU: 0.1 or 10%
     #[arg(long, value_name = "SHARE", value_parser = share)]
     guest: Option<f64>,
-    /// Whose instructions L1 uses [default: what the recording shows, else vmx]
+    /// Virtualization extension that L1 uses [default: what the recording shows, else vmx]
     #[arg(long, value_name = "ISA")]
     arch: Option<Arch>,
-    /// Who runs L1
+    /// The hypervisor below L1
     #[arg(long, value_name = "WHO", default_value = "kvm")]
     below: Below,
-    /// Changes that are made together, by the names that the first table lists
+    /// Changes made together, by their names in the first table
     #[arg(long, value_name = "CHANGE", value_delimiter = ',', value_parser = change)]
     with: Vec<String>,
     /// Print one JSON object (schema kvmscope/1) instead of text

@@ -14,9 +14,9 @@ const HOST: &str = "/";
 
 /// Options of what is recorded beside.
 #[derive(Args)]
-#[command(next_help_heading = "Beside our own trace")]
+#[command(next_help_heading = "Other recorders")]
 pub struct Beside {
-    /// Let perf record the same events as well
+    /// Also record the same events with perf
     #[arg(long)]
     perf: bool,
     /// With --perf: sample so many times a second what each CPU runs, for a profile
@@ -28,7 +28,7 @@ pub struct Beside {
     /// With --sample: the guest's /proc/modules, copied from it
     #[arg(long, value_name = "FILE", requires_all = ["sample", "guest_kallsyms"])]
     guest_modules: Option<PathBuf>,
-    /// Let LTTng record its KVM and scheduler events as well
+    /// Also record LTTng's KVM and scheduler events
     #[arg(long)]
     lttng: bool,
     /// Do not take a snapshot of this host before and after

@@ -18,7 +18,7 @@ pub struct HtmlOptions {
     /// Also write one self-contained page into FILE, to open offline or to send to a colleague; - prints the page alone
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     html: Option<PathBuf>,
-    /// The page's length at most, such as 2MB; data for zooming is left out first [default: 8MB]
+    /// Largest size of the page, such as 2MB; data for zooming is left out first [default: 8MB]
     #[arg(long, value_name = "SIZE", requires = "html", value_parser = size)]
     html_max: Option<u64>,
 }

@@ -1,0 +1,45 @@
+#!/bin/bash
+# Install what `make dist` made in a root that has nothing else in it, and do the main job there, as root and as a user.
+# Needs root, for chroot; without it the packages' contents alone are checked.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dist=target/dist
+
+(cd "$dist" && sha256sum --quiet -c SHA256SUMS)
+deb=$(ls "$dist"/*.deb)
+for file in usr/bin/kvmscope usr/share/man/man1/kvmscope-report.1.gz usr/share/bash-completion/completions/kvmscope; do
+    dpkg-deb -c "$deb" | grep -q " \./$file\$" || { echo "$deb lacks $file" >&2; exit 1; }
+done
+if rpm=$(ls "$dist"/*.rpm 2>/dev/null); then
+    listed=$(rpm -qlp "$rpm")
+    for file in /usr/bin/kvmscope /usr/share/man/man1/kvmscope-report.1.gz; do
+        grep -qx "$file" <<<"$listed" || { echo "$rpm lacks $file" >&2; exit 1; }
+    done
+    if rpm -qRp "$rpm" | grep -qv '^rpmlib('; then
+        echo "$rpm depends on other packages" >&2
+        exit 1
+    fi
+fi
+[ "$(id -u)" = 0 ] || { echo "skipped: clean root: chroot needs root"; exit 0; }
+
+# Nothing but the package's files, a recording, and a place to write: no shell, no libraries.
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+chmod 755 "$root"
+dpkg-deb -x "$deb" "$root"
+cp -r fixtures/nested-vmx-shadow-off-hog "$root/web"
+mkdir -m 1777 "$root/tmp"
+for user in 0:0 65534:65534; do
+    inside() { chroot --userspec="$user" "$root" /usr/bin/kvmscope "$@"; }
+    inside --version
+    inside report /web | grep -q FLW-SHADOW
+    inside report --json /web | grep -q '"schema":"kvmscope/1"'
+    inside report --html "/tmp/page-${user%:*}.html" /web >/dev/null
+    inside cut /web --to 0.3 -o "/tmp/short-${user%:*}" >/dev/null
+    inside report "/tmp/short-${user%:*}" >/dev/null
+    if inside report /nosuch 2>/dev/null; then
+        echo "a recording that is not there was answered" >&2
+        exit 1
+    fi
+done
+echo "installed in an empty root: root and a user get their answers"

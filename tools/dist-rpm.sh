@@ -1,0 +1,37 @@
+#!/bin/bash
+# dist-rpm.sh TREE DIST VERSION SUMMARY: an RPM package of a tree. It depends on nothing: the program is static.
+set -euo pipefail
+tree=$(realpath "$1") dist=$(realpath "$2") version=$3 summary=$4
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# RPM's distributions keep zsh's completions elsewhere than Debian.
+cp -a "$tree" "$work/tree"
+mkdir -p "$work/tree/usr/share/zsh/site-functions"
+mv "$work/tree/usr/share/zsh/vendor-completions/_kvmscope" "$work/tree/usr/share/zsh/site-functions/_kvmscope"
+rmdir "$work/tree/usr/share/zsh/vendor-completions"
+cat >"$work/kvmscope.spec" <<TEXT
+Name: kvmscope
+Version: $version
+Release: 1
+Summary: $summary
+License: MIT OR Apache-2.0
+AutoReqProv: no
+%define __os_install_post %{nil}
+%define _build_id_links none
+%description
+Reads kernel traces and snapshots of hosts that run virtual machines, nested
+ones too, and reports where the time of every vCPU went, by level, why, and
+which setting to change.
+%install
+cp -a $work/tree/. %{buildroot}
+%files
+%attr(755,root,root) /usr/bin/kvmscope
+%attr(-,root,root) /usr/share/man/man1/*
+%attr(-,root,root) /usr/share/bash-completion/completions/kvmscope
+%attr(-,root,root) /usr/share/zsh/site-functions/_kvmscope
+%attr(-,root,root) /usr/share/fish/vendor_completions.d/kvmscope.fish
+%attr(-,root,root) /usr/share/doc/kvmscope
+TEXT
+rpmbuild -bb --quiet --target x86_64 --define "_topdir $work/rpm" --define "_rpmdir $dist" \
+    --define "_rpmfilename kvmscope-$version-1.x86_64.rpm" "$work/kvmscope.spec" >/dev/null
