@@ -53,9 +53,14 @@ pub fn lost(measure: &Measures<'_>) -> Vec<Hit> {
 
 fn row(loss: &Loss) -> Evidence {
     let place = loss.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-    let amount = if loss.count == 0 { "an unknown number".into() } else { thousands(loss.count) };
+    let kind = loss.kind.replace('_', " ");
+    let what = match loss.count {
+        0 if kind.ends_with("stream") => kind,
+        0 => format!("an unknown number {kind}"),
+        count => format!("{} {kind}", thousands(count)),
+    };
     let bytes = if loss.bytes == 0 { String::new() } else { format!(", {} bytes", thousands(loss.bytes)) };
-    seen(format!("{amount} {}{place}{bytes}", loss.kind.replace('_', " ")), "table losses")
+    seen(format!("{what}{place}{bytes}"), "table losses")
 }
 
 /// What the recorder dropped, as files state it and as gaps in their streams tell it.
