@@ -2,8 +2,9 @@
 
 use crate::Error;
 use crate::shared::align::names::Given;
-use base::recording::{Recording, TscReadings};
+use base::recording::{PartKind, Recording, TscReadings, VmProcess, VmProcesses};
 use base::{Level, Problem, Span};
+use host::Snapshot;
 use trace::Trace;
 
 /// An opened recording.
@@ -28,6 +29,8 @@ pub struct Part {
     pub trace: Box<dyn Trace>,
     /// What KVM said there of the counters of its guests, where the recorder kept it.
     pub tsc: Option<TscReadings>,
+    /// The processes that ran VMs there, by the recorder and by snapshots.
+    pub processes: VmProcesses,
     /// The machine's hardware was emulated.
     pub emulated: bool,
 }
@@ -85,7 +88,9 @@ impl Input {
                         readings.map_err(|error| input.problems.push(damaged(error))).ok()
                     });
                     let emulated = input.recording.emulated.is_some();
-                    input.parts.push(Part { index, level, machine, trace, tsc, emulated });
+                    let (processes, damage) = processes_of(&input.recording, &machine);
+                    input.problems.extend(damage);
+                    input.parts.push(Part { index, level, machine, trace, tsc, processes, emulated });
                 }
                 Err(error) => {
                     let file = part.path.display().to_string();
@@ -99,4 +104,27 @@ impl Input {
             _ => Ok(input),
         }
     }
+}
+
+/// The processes that ran VMs on `machine`: as the recorder saw them, as its snapshots have them, and as KVM names them in
+/// its readings of guests' counters.
+fn processes_of(recording: &Recording, machine: &str) -> (VmProcesses, Option<Problem>) {
+    let (mut processes, mut damage) = (VmProcesses::default(), None);
+    match recording.vm_processes(machine) {
+        Some(Ok(seen)) => processes.merge(seen),
+        Some(Err(error)) => {
+            damage = Some(Problem::at(machine, None, "processes of VMs", "none", 0, error.to_string()));
+        }
+        None => {}
+    }
+    let snapshots = recording.parts.iter().filter(|part| part.kind == PartKind::Host && part.machine == machine);
+    // One that cannot be opened is the concern of the questions about machines, which say so.
+    let snapshots = snapshots.filter_map(|part| Snapshot::open(&recording.root.join(&part.path)).ok());
+    snapshots.for_each(|snapshot| processes.merge(host::machine::vm_processes(&snapshot)));
+    if let Some(Ok(readings)) = recording.tsc_readings(machine) {
+        let threads = readings.first.iter().chain(&readings.last).filter_map(|vcpu| Some((vcpu.pid, vcpu.tid?)));
+        let vms = threads.map(|(pid, tid)| VmProcess { pid, vm: None, tids: vec![tid] });
+        processes.merge(VmProcesses { vms: vms.collect() });
+    }
+    (processes, damage)
 }

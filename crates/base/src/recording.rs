@@ -16,6 +16,7 @@ mod join;
 mod live;
 mod manifest;
 mod private;
+mod processes;
 mod tsc;
 
 pub use destination::Destination;
@@ -24,6 +25,7 @@ pub use found::Named;
 pub use join::{Joined, ParentLink, join};
 pub use live::Live;
 pub use private::draft_beside;
+pub use processes::{PROCESSES_FILE, VmProcess, VmProcesses};
 pub use tsc::{TSC_FILE, TscReading, TscReadings, TscScaling};
 
 use crate::{Level, Problem};

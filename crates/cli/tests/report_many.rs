@@ -140,3 +140,70 @@ fn sort_top_and_by_change_what_people_see_and_nothing_that_programs_get() {
     assert!(!report(&few, &[]).contains(heading) && report(&few, &["--by", "reason"]).contains(heading));
     Command::cargo_bin("kvmscope").unwrap().args(["report", "--sort", "name", "x"]).assert().code(2);
 }
+
+/// A recording of two VMs whose threads were created in turn, with a snapshot that says whose they are.
+fn with_snapshot() -> tempfile::TempDir {
+    let recording = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = recording.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let mut trace = "# tracer: nop\n#\n".to_owned();
+    for (cpu, (comm, tid)) in
+        [("CPU 0/KVM", 101), ("CPU 0/KVM", 102), ("CPU 1/KVM", 103), ("CPU 1/KVM", 104)].iter().enumerate()
+    {
+        for number in 0..50 {
+            let exit =
+                format!("{comm}-{tid} [{cpu:03}] d..1. 5.{:06}: kvm_exit: reason HLT rip 0x1 info 0 0", 100 * number);
+            let entry =
+                format!("{comm}-{tid} [{cpu:03}] d..1. 5.{:06}: kvm_entry: vcpu {}", 100 * number + 40, &comm[4..5]);
+            writeln!(trace, " {exit}\n {entry}").unwrap();
+        }
+    }
+    write("L0/trace.txt", &trace);
+    for (pid, name, tids) in [(90, "guest=web,debug-threads=on", [101, 103]), (91, "db", [102, 104])] {
+        write(&format!("L0/host/0/proc/{pid}/cmdline"), &format!("qemu-system-x86_64\0-name\0{name}\0-m\01G\0"));
+        for tid in tids {
+            write(&format!("L0/host/0/proc/{pid}/task/{tid}/comm"), "CPU 0/KVM\n");
+            write(&format!("L0/host/0/proc/{pid}/task/{tid}/stat"), &format!("{tid} (x) S {}\n", "1 ".repeat(50)));
+        }
+    }
+    write("L0/host/0/proc/stat", "cpu  1 1 1 1\ncpu0 1 1 1 1\n");
+    let part = |path: &str, kind: &str| {
+        format!(
+            "{{\"path\": \"{path}\", \"machine\": \"L0\", \"kind\": \"{kind}\", \"clock\": null, \"state\": \"complete\"}}"
+        )
+    };
+    let manifest = format!(
+        "{{\"schema\": \"kvmscope-recording/1\", \"created\": \"2026-01-01T00:00:00Z\", \"tool\": \"test\", \"emulated\": null, \
+         \"machines\": [{{\"id\": \"L0\", \"level\": 0, \"parent\": null}}], \"parts\": [{}, {}]}}",
+        part("L0/trace.txt", "text"),
+        part("L0/host/0", "host")
+    );
+    write("recording.json", &manifest);
+    recording
+}
+
+#[test]
+fn a_snapshot_names_the_vms_of_threads_and_all_sections_use_the_names() {
+    let recording = with_snapshot();
+    let json: Value = serde_json::from_str(&report(recording.path(), &["--json"])).unwrap();
+    let column = |section: &str, table: &str, names: &[&str]| -> Vec<Vec<String>> {
+        let section = json["sections"].as_array().unwrap().iter().find(|of| of["id"] == section).unwrap();
+        let table = &section["tables"][table];
+        let columns: Vec<&str> =
+            table["columns"].as_array().unwrap().iter().map(|column| column["name"].as_str().unwrap()).collect();
+        let place = |name: &str| columns.iter().position(|column| *column == name).unwrap();
+        let rows = table["rows"].as_array().unwrap().iter();
+        rows.map(|row| names.iter().map(|name| row[place(name)].to_string().replace('"', "")).collect()).collect()
+    };
+    let expected = [["db", "0", "102"], ["db", "1", "104"], ["web", "0", "101"], ["web", "1", "103"]];
+    assert_eq!(column("flow", "vcpus", &["vm", "vcpu", "tid"]), expected);
+    let threads = column("placement", "threads", &["vm", "tid"]);
+    for [vm, _, tid] in expected {
+        assert!(threads.contains(&vec![vm.to_owned(), tid.to_owned()]), "{tid} is {vm}'s in {threads:?}");
+    }
+    let narrowed = report(recording.path(), &["--vm", "web"]);
+    assert!(narrowed.contains("vm web   vCPU 0   tid 101") && !narrowed.contains("vm db "), "{narrowed}");
+}

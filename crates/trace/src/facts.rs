@@ -24,6 +24,8 @@ pub struct Facts {
     pub event_types: Vec<EventType>,
     /// Thread names the file lists (trace.dat's saved command lines, perf's COMM records read at the start).
     pub comms: BTreeMap<i32, String>,
+    /// Process of each thread, where the file says it: the text's `(tgid)`, perf's COMM records.
+    pub tgids: BTreeMap<i32, i32>,
     /// Everything else the file states about its origin, by name: LTTng's `env`, trace.dat's `VERSION`.
     pub env: BTreeMap<String, String>,
     /// trace.dat's TRACEID, by which recordings of hosts and guests name each other.
@@ -55,6 +57,7 @@ impl Facts {
             cpus: 0,
             event_types: Vec::new(),
             comms: BTreeMap::new(),
+            tgids: BTreeMap::new(),
             env: BTreeMap::new(),
             trace_id: None,
             guests: Vec::new(),

@@ -3,7 +3,7 @@
 //! The walk tells of pieces of time, exits and chains; here they are added up inside the window that the user chose.
 //! Nothing is kept per event: memory grows with the number of vCPUs, reasons and details.
 
-use super::identity;
+use super::identity::{self, Known};
 use super::line::TimeLine;
 use super::model::{Flow, Loss, PartFlow, Sums};
 use crate::input::Part;
@@ -247,7 +247,8 @@ fn build_part(
         let seen = named.map(|thread| (thread.tid, thread.comm.clone()));
         facts.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).chain(seen).collect()
     };
-    let mut vcpus = identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.sums), &comms, facts, options);
+    let mut vcpus =
+        identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.sums), &comms, &Known::of_part(part), options);
     for vcpu in &mut vcpus {
         // The walk has met nested guests outside the window as well.
         let entries = &vcpu.sums.nested_entries;

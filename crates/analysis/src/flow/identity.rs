@@ -1,39 +1,102 @@
-//! Which VM does a vCPU thread belong to?
+//! Which VM does a vCPU thread belong to, and which vCPU is it?
 //!
-//! Names come, best first, from the user (`--vm-map`), from the trace (trace.dat names its guests and their threads),
-//! else from thread names: threads of one name with different vCPU numbers are one VM, called after the name and the
-//! lowest thread id, and marked as assumed.
+//! ```text
+//! --vm-map          the user names it
+//! trace.dat         names its guests and their threads
+//! process           recorder, snapshot or trace say whose thread it is; its command line names the VM
+//! thread names      else: `CPU 1/KVM` is vCPU 1, and threads of one name are one VM where that is certain enough
+//! ```
+//! Two VMs never become one: a thread that may belong to several VMs is a VM of its own. What thread names alone decide
+//! is marked as assumed.
 
 use super::model::{Sums, Vcpu};
 use crate::Options;
+use crate::input::Part;
 use crate::shared::machine::Thread;
+use crate::shared::vcpu_names;
+use base::recording::{VmProcess, VmProcesses};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace::Facts;
+
+/// What is known of threads beside their names.
+pub struct Known<'a> {
+    facts: &'a Facts,
+    processes: Option<&'a VmProcesses>,
+}
+
+impl<'a> Known<'a> {
+    /// What a trace alone says.
+    pub fn of_trace(facts: &'a Facts) -> Self {
+        Self { facts, processes: None }
+    }
+
+    /// What a part of a recording says.
+    pub fn of_part(part: &'a Part) -> Self {
+        Self { facts: part.trace.facts(), processes: Some(&part.processes) }
+    }
+}
+
+/// A thread that is a vCPU, on its way to a VM.
+struct Candidate<'t> {
+    thread: &'t Thread,
+    sums: Sums,
+    comm: String,
+    /// Its number by events, else by its name.
+    number: Option<u32>,
+    owner: Owner,
+}
+
+/// What decides on a thread's VM.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    /// The user or the trace names the VM.
+    Named(String),
+    /// Its process, and what its VM is called.
+    Process(i32, String),
+    /// Nothing but its name, without the number in it.
+    Name(String),
+}
 
 /// The vCPU threads of a trace with their sums, in the order of VM and vCPU.
 pub fn vcpus(
     threads: &[Thread],
     sums: Vec<Sums>,
     comms: &BTreeMap<i32, String>,
-    facts: &Facts,
+    known: &Known<'_>,
     options: &Options,
 ) -> Vec<Vcpu> {
-    let mut order: Vec<(&Thread, Sums)> = threads.iter().zip(sums).filter(|(thread, _)| thread.is_vcpu).collect();
-    order.sort_by_key(|(thread, _)| thread.tid);
-    let named = named_threads(facts, options);
-    let mut groups = Groups::default();
+    let of_threads = Threads::of(known, options);
+    let mut candidates: Vec<Candidate<'_>> = threads
+        .iter()
+        .zip(sums)
+        .filter(|(thread, _)| thread.is_vcpu)
+        .map(|(thread, sums)| {
+            let comm = comms.get(&thread.tid).cloned().unwrap_or_else(|| "vcpu".into());
+            let (base, number) = vcpu_names::split(&comm);
+            let owner = of_threads.owner(thread.tid, base, comms);
+            Candidate { thread, sums, number: thread.vcpu_id.or(number), owner, comm }
+        })
+        .collect();
+    candidates.sort_by_key(|candidate| candidate.thread.tid);
+    let names = names(&candidates);
+    // Numbers of each VM, and the first that may be free.
+    let mut taken: BTreeMap<&str, (BTreeSet<u32>, u32)> = BTreeMap::new();
+    for (candidate, name) in candidates.iter().zip(&names) {
+        taken.entry(name).or_default().0.extend(candidate.number);
+    }
     let mut vcpus = Vec::new();
-    for (thread, sums) in order {
-        let comm = comms.get(&thread.tid).cloned().unwrap_or_else(|| "vcpu".into());
-        let named = named.get(&thread.tid).cloned();
-        let base = named.clone().unwrap_or_else(|| base_name(&comm));
-        let group = groups.of(&base, thread, named.is_some());
-        let vcpu = thread.vcpu_id.unwrap_or_else(|| group.next_free());
-        group.members.insert(vcpu);
+    for (candidate, name) in candidates.into_iter().zip(&names) {
+        let Candidate { thread, sums, comm, number, owner } = candidate;
+        let (numbers, free) = taken.entry(name).or_default();
+        let vcpu = number.unwrap_or_else(|| {
+            *free = (*free..).find(|free| !numbers.contains(free)).unwrap_or(0);
+            *free
+        });
+        numbers.insert(vcpu);
         vcpus.push(Vcpu {
-            vm: group.name.clone(),
-            vm_assumed: named.is_none(),
+            vm: name.clone(),
+            vm_assumed: matches!(owner, Owner::Name(_)),
             vcpu,
             tid: thread.tid,
             comm,
@@ -45,68 +108,78 @@ pub fn vcpus(
     vcpus
 }
 
-/// The VMs that the user or the trace names, by thread. The user decides, then the first guest that names the thread.
-fn named_threads(facts: &Facts, options: &Options) -> FxHashMap<i32, String> {
-    let mut named = FxHashMap::default();
-    for guest in &facts.guests {
-        for (_, tid) in &guest.vcpu_tids {
-            named.entry(*tid).or_insert_with(|| guest.name.clone());
-        }
-    }
-    named.extend(options.vm_map.iter().rev().map(|(tid, name)| (*tid, name.clone())));
-    named
+/// What is known of each thread by its id: threads may be many, so that none is searched for.
+struct Threads<'k> {
+    named: FxHashMap<i32, String>,
+    processes: BTreeMap<i32, &'k VmProcess>,
+    tgids: &'k BTreeMap<i32, i32>,
 }
 
-struct Group {
-    name: String,
-    members: BTreeSet<u32>,
-    /// No number below is free.
-    free_from: u32,
-}
-
-/// The VMs found so far. Threads may be many, so that no step looks at all groups.
-#[derive(Default)]
-struct Groups {
-    list: Vec<Group>,
-    by_base: FxHashMap<String, Vec<usize>>,
-    /// For a base and a vCPU's number: how many of the base's first groups have it. Members only come, so it only grows.
-    taken: FxHashMap<(String, u32), usize>,
-}
-
-impl Groups {
-    /// The group of `base` that has no vCPU of this thread's number yet; the only one, if its name is known.
-    fn of(&mut self, base: &str, thread: &Thread, named: bool) -> &mut Group {
-        let of_base = self.by_base.entry(base.to_owned()).or_default();
-        let mut place = 0;
-        if let Some(vcpu) = thread.vcpu_id.filter(|_| !named) {
-            let taken = self.taken.entry((base.to_owned(), vcpu)).or_default();
-            while of_base.get(*taken).is_some_and(|group| self.list[*group].members.contains(&vcpu)) {
-                *taken += 1;
+impl<'k> Threads<'k> {
+    /// The user decides on names, then the first guest that names the thread.
+    fn of(known: &Known<'k>, options: &Options) -> Self {
+        let mut named = FxHashMap::default();
+        for guest in &known.facts.guests {
+            for (_, tid) in &guest.vcpu_tids {
+                named.entry(*tid).or_insert_with(|| guest.name.clone());
             }
-            place = *taken;
         }
-        if place == of_base.len() {
-            let name = if named { base.to_owned() } else { format!("{base}-{}", thread.tid) };
-            of_base.push(self.list.len());
-            self.list.push(Group { name, members: BTreeSet::new(), free_from: 0 });
+        named.extend(options.vm_map.iter().rev().map(|(tid, name)| (*tid, name.clone())));
+        let processes = known.processes.map(VmProcesses::by_thread).unwrap_or_default();
+        Self { named, processes, tgids: &known.facts.tgids }
+    }
+
+    fn owner(&self, tid: i32, base: String, comms: &BTreeMap<i32, String>) -> Owner {
+        if let Some(name) = self.named.get(&tid) {
+            return Owner::Named(name.clone());
         }
-        &mut self.list[of_base[place]]
+        if let Some(process) = self.processes.get(&tid) {
+            return Owner::Process(process.pid, process.name());
+        }
+        match self.tgids.get(&tid).filter(|tgid| **tgid > 0) {
+            // QEMU's first thread keeps the program's name; without it the process has that of its vCPUs.
+            Some(tgid) => Owner::Process(*tgid, format!("{}-{tgid}", comms.get(tgid).unwrap_or(&base))),
+            None => Owner::Name(base),
+        }
     }
 }
 
-impl Group {
-    fn next_free(&mut self) -> u32 {
-        while self.members.contains(&self.free_from) {
-            self.free_from += 1;
+/// The name of each candidate's VM. They come in the order of their threads' ids.
+fn names(candidates: &[Candidate<'_>]) -> Vec<String> {
+    let mut members: BTreeMap<&Owner, Vec<usize>> = BTreeMap::new();
+    for (at, candidate) in candidates.iter().enumerate() {
+        members.entry(&candidate.owner).or_default().push(at);
+    }
+    let mut bearers: FxHashMap<&str, u32> = FxHashMap::default();
+    for owner in members.keys() {
+        if let Owner::Named(name) | Owner::Process(_, name) = owner {
+            *bearers.entry(name).or_default() += 1;
         }
-        self.free_from
     }
-}
-
-/// QEMU names vCPU threads `CPU 0/KVM` (softmmu/cpus.c, `-name debug-threads=on`): the number is no part of the VM.
-fn base_name(comm: &str) -> String {
-    match comm.strip_prefix("CPU ").and_then(|rest| rest.split_once('/')) {
-        Some((number, kind)) if number.bytes().all(|byte| byte.is_ascii_digit()) => format!("CPU/{kind}"),
-        _ => comm.to_owned(),
+    let mut names = vec![String::new(); candidates.len()];
+    for (owner, members) in &members {
+        let threads: Vec<(i32, Option<u32>)> =
+            members.iter().map(|at| (candidates[*at].thread.tid, candidates[*at].number)).collect();
+        match owner {
+            Owner::Named(name) => members.iter().for_each(|at| names[*at].clone_from(name)),
+            Owner::Process(pid, name) => {
+                // Two processes may have been started with one name.
+                let shared_name = bearers.get(name.as_str()).is_some_and(|bearers| *bearers > 1);
+                let name = if shared_name { format!("{name}-{pid}") } else { name.clone() };
+                // And one process may run several VMs, whose vCPUs then have the same numbers.
+                let groups = vcpu_names::collide(&threads).then(|| vcpu_names::grouped(&threads));
+                let first = threads.first().map_or(*pid, |(tid, _)| *tid);
+                for (place, at) in members.iter().enumerate() {
+                    let lowest = groups.as_ref().map_or(first, |groups| groups[place]);
+                    names[*at] = if lowest == first { name.clone() } else { format!("{name}-{lowest}") };
+                }
+            }
+            Owner::Name(base) => {
+                for (at, lowest) in members.iter().zip(vcpu_names::grouped(&threads)) {
+                    names[*at] = format!("{base}-{lowest}");
+                }
+            }
+        }
     }
+    names
 }

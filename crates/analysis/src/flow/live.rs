@@ -9,7 +9,7 @@
 //! event. Memory grows with the threads met; when they are too many, or time was passed over, the walk starts anew and
 //! what a thread does is unknown until its next event.
 
-use super::identity;
+use super::identity::{self, Known};
 use super::model::Sums;
 use super::states;
 use crate::Options;
@@ -221,7 +221,7 @@ fn vcpus(
     let by_tid: FxHashMap<i32, usize> =
         walk.threads.iter().enumerate().map(|(number, thread)| (thread.tid, number)).collect();
     let nothing = walk.threads.iter().map(|_| Sums::default()).collect();
-    let named = identity::vcpus(&walk.threads, nothing, &comms, facts, &Options::default());
+    let named = identity::vcpus(&walk.threads, nothing, &comms, &Known::of_trace(facts), &Options::default());
     let of = |vcpu: super::model::Vcpu| {
         let thread = *by_tid.get(&vcpu.tid)?;
         let states_ns = states(&walk.threads[thread], thread, walk, told, span);

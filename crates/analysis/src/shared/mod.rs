@@ -19,6 +19,7 @@ pub mod settle;
 pub mod spread;
 pub mod starvation;
 pub mod state;
+pub mod vcpu_names;
 pub mod vendor;
 pub mod walk;
 

@@ -36,6 +36,7 @@ fn part(inner: Box<dyn Trace>, machine: &str, level: u8, say: impl Fn(&mut Facts
         machine: machine.into(),
         trace: Box::new(Says { inner, facts }),
         tsc: None,
+        processes: Default::default(),
         emulated: false,
     }
 }

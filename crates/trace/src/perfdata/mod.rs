@@ -81,7 +81,10 @@ impl PerfData {
         facts.cover(features.coverage(container.attrs.first().map_or(0, |attr| attr.ids.len())));
         let tracing = features.section(feature::TRACING_DATA).map(TracingData::parse).unwrap_or_default();
         facts.comms = tracing.comms;
-        facts.comms.extend(first_comms(&bytes, &container, path));
+        for (pid, tid, comm) in first_comms(&bytes, &container, path) {
+            facts.comms.insert(tid, comm);
+            facts.tgids.insert(tid, pid);
+        }
         let kinds = Kinds::new(tracing.formats, &container.attrs, &features.event_names());
         facts.event_types.clone_from(&kinds.types);
         if let Some((at, expected)) = tracing.damage {
@@ -118,8 +121,8 @@ impl Trace for PerfData {
 /// Most records looked at for thread names when a file is opened: perf writes those of running threads first.
 const MOST_FIRST_RECORDS: usize = 1 << 16;
 
-/// Names of the threads that ran when perf started.
-fn first_comms(bytes: &[u8], container: &Container, path: &Path) -> Vec<(i32, String)> {
+/// Process, id and name of the threads that ran when perf started.
+fn first_comms(bytes: &[u8], container: &Container, path: &Path) -> Vec<(i32, i32, String)> {
     let mut records = Records::new(bytes, container.records.clone(), container.endian, path);
     let mut comms = Vec::new();
     // Damage is reported when the events are read.
@@ -127,8 +130,8 @@ fn first_comms(bytes: &[u8], container: &Container, path: &Path) -> Vec<(i32, St
     for _ in 0..MOST_FIRST_RECORDS {
         match records.next(&mut unreported) {
             Some(record) if record.kind == RecordKind::COMM => {
-                if let Some((_, tid, name)) = kinds::read_comm(record.body, container.endian) {
-                    comms.push((tid, String::from_utf8_lossy(name).into_owned()));
+                if let Some((pid, tid, name)) = kinds::read_comm(record.body, container.endian) {
+                    comms.push((pid, tid, String::from_utf8_lossy(name).into_owned()));
                 }
             }
             Some(record) if record.kind != RecordKind::SAMPLE => {}

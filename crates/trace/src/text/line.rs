@@ -26,6 +26,8 @@ pub struct Line<'l> {
     pub comm: &'l str,
     /// The thread.
     pub tid: i32,
+    /// Its process, where the line names it.
+    pub tgid: Option<i32>,
     /// The CPU, where the line names one.
     pub cpu: Option<u32>,
     /// When.
@@ -78,12 +80,12 @@ impl<'l> Line<'l> {
         let start = before.rfind([' ', '\t', ']'])? + 1;
         let time = Stamp::parse(&before[start..])?;
         let (system, event, body) = event(after)?;
-        let (comm, tid, cpu) = place(before[..start].trim_end())?;
+        let Place { comm, tid, tgid, cpu } = place(before[..start].trim_end())?;
         // perf may leave out the CPU, but it always prints seconds.
         if cpu.is_none() && matches!(time, Stamp::Ticks(_)) {
             return None;
         }
-        Some(Self { file: "", comm, tid, cpu, time, system, event, body })
+        Some(Self { file: "", comm, tid, tgid, cpu, time, system, event, body })
     }
 }
 
@@ -166,8 +168,16 @@ fn event(text: &str) -> Option<(&str, &str, &str)> {
     (starts && is_name(event) && is_name(system)).then(|| (system, event, body.trim()))
 }
 
+/// Where an event happened.
+struct Place<'l> {
+    comm: &'l str,
+    tid: i32,
+    tgid: Option<i32>,
+    cpu: Option<u32>,
+}
+
 /// Splits `comm-pid (tgid) [cpu] flags` and its relatives, from the right.
-fn place(text: &str) -> Option<(&str, i32, Option<u32>)> {
+fn place(text: &str) -> Option<Place<'_>> {
     let (rest, last) = split_last_word(text);
     let (rest, cpu) = if let Some(cpu) = bracketed(last) {
         (rest, Some(cpu))
@@ -179,17 +189,17 @@ fn place(text: &str) -> Option<(&str, i32, Option<u32>)> {
     } else {
         (text, None)
     };
-    let rest = without_tgid(rest.trim_end());
+    let (rest, tgid) = tgid_of(rest.trim_end());
     let (before, last) = split_last_word(rest);
     // perf script: `comm pid/tid` or `comm tid`.
-    let tid = last.rsplit('/').next().unwrap_or(last);
+    let (pid, tid) = last.rsplit_once('/').map_or((None, last), |(pid, tid)| (number(pid), tid));
     if let (Some(tid), false) = (number(tid), before.is_empty()) {
-        return Some((before.trim(), tid, cpu));
+        return Some(Place { comm: before.trim(), tid, tgid: pid.or(tgid), cpu });
     }
     // ftrace: `comm-tid`; a line without a CPU is none of its own.
     let (comm, tid) = rest.rsplit_once('-')?;
     let tid = number(tid)?;
-    cpu.is_some().then(|| (comm.trim(), tid, cpu))
+    cpu.is_some().then(|| Place { comm: comm.trim(), tid, tgid, cpu })
 }
 
 /// `[003]`.
@@ -205,12 +215,16 @@ fn latency_column(word: &str) -> Option<u32> {
     if is_flags && flags.starts_with(|c| ".dDbB".contains(c)) { digits(cpu)?.try_into().ok() } else { None }
 }
 
-/// Takes off `(  123)` or `(-----)`.
-fn without_tgid(text: &str) -> &str {
-    let Some(inside) = text.strip_suffix(')') else { return text };
-    let Some(open) = inside.rfind('(') else { return text };
+/// Takes off `(  123)`, which is the process, or `(-----)`, which is an unknown one.
+fn tgid_of(text: &str) -> (&str, Option<i32>) {
+    let Some(inside) = text.strip_suffix(')') else { return (text, None) };
+    let Some(open) = inside.rfind('(') else { return (text, None) };
     let tgid = inside[open + 1..].trim();
-    if digits(tgid).is_some() || tgid.chars().all(|c| c == '-') { inside[..open].trim_end() } else { text }
+    match digits(tgid) {
+        Some(tgid) => (inside[..open].trim_end(), tgid.try_into().ok()),
+        None if tgid.chars().all(|c| c == '-') => (inside[..open].trim_end(), None),
+        None => (text, None),
+    }
 }
 
 /// The word at the start and the rest.

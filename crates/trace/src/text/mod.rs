@@ -135,6 +135,7 @@ impl Text {
         facts.bytes = bytes.len() as u64;
         facts.cpus = facts.cpus.max(survey.cpus);
         facts.comms.clone_from(&survey.comms);
+        facts.tgids.clone_from(&survey.tgids);
         facts.env.insert("time_digits".into(), survey.digits.unwrap_or(0).to_string());
         if survey.ticks && survey.digits.is_some() {
             facts.problems.push(Problem::at(

@@ -34,6 +34,8 @@ pub struct Survey {
     pub types: Vec<EventType>,
     /// Names of threads.
     pub comms: BTreeMap<i32, String>,
+    /// Process of each thread whose lines name it.
+    pub tgids: BTreeMap<i32, i32>,
     /// Most digits behind the point of a second; `None` if all times were bare integers.
     pub digits: Option<u8>,
     /// True if a time was a bare integer.
@@ -92,6 +94,9 @@ impl Survey {
         if line.comm != "<...>" && self.comms.get(&line.tid).is_none_or(|comm| comm != line.comm) {
             self.comms.insert(line.tid, line.comm.to_owned());
         }
+        if let Some(tgid) = line.tgid {
+            self.tgids.insert(line.tid, tgid);
+        }
         let Some(at) = self.position(system_of(line), line.event) else { return };
         for (name, value) in fields(line.event, line.body) {
             let kind = match value.number {
@@ -107,6 +112,7 @@ impl Survey {
     #[must_use]
     pub fn followed_by(mut self, next: Survey) -> Self {
         self.comms.extend(next.comms);
+        self.tgids.extend(next.tgids);
         self.digits = self.digits.max(next.digits);
         self.ticks |= next.ticks;
         self.cpus = self.cpus.max(next.cpus);

@@ -5,7 +5,7 @@
 //! count, not that nothing waited. Fields: Documentation/filesystems/proc.rst and scheduler/sched-stats.rst, Linux 6.12.
 
 use super::Samples;
-use crate::machine::{Domain, Fact, Machine, Role, Thread, domain_of, role_of, vm_named_in};
+use crate::machine::{Domain, Fact, Machine, Role, Thread, domain_of, role_of, vm_processes};
 use crate::{Snapshot, budget};
 use base::CpuSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,12 +16,8 @@ const NOTABLE: f64 = 0.05;
 /// All threads of VMs, and busy ones of nobody.
 pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
     let snapshot = samples.last;
-    let mut names: BTreeMap<i32, String> = BTreeMap::new();
-    for pid in snapshot.vms() {
-        let command = snapshot.read(&format!("proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ");
-        let name = vm_named_in(&command).unwrap_or_else(|| format!("process-{pid}"));
-        names.extend(pid.parse().ok().map(|pid| (pid, name)));
-    }
+    let vms = vm_processes(snapshot).vms;
+    let names: BTreeMap<i32, String> = vms.iter().map(|process| (process.pid, process.name())).collect();
     let processes = snapshot.names("proc").into_iter().filter_map(|name| name.parse::<i32>().ok());
     for pid in processes {
         let vm = names.get(&pid).cloned();
