@@ -292,7 +292,8 @@ fn a_trial_keeps_what_helped_and_puts_back_the_rest() {
     let spin = |cpu: &str| started("taskset", &["-c", cpu, "sh", "-c", "while :; do :; done"]);
     let (_busy, moved) = (spin(&first), spin(second));
     // taskset sets the mask and then becomes the shell.
-    while cpus_of(moved.0.id()) != second {
+    let comm = || std::fs::read_to_string(format!("/proc/{}/comm", moved.0.id())).unwrap();
+    while cpus_of(moved.0.id()) != second || comm() != "sh\n" {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let report = report(directory.path(), moved.0.id(), second, &first);
