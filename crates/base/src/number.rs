@@ -81,7 +81,7 @@ pub fn percent(value: f64) -> String {
         p if p.abs() < DUST => "0 %".to_owned(),
         p if p > 0.0 && p < 0.05 => "<0.1 %".to_owned(),
         p if (99.95..100.0).contains(&p) => ">99.9 %".to_owned(),
-        p if p == 100.0 => "100 %".to_owned(),
+        100.0 => "100 %".to_owned(),
         p => format!("{} %", decimals(p, 1)),
     }
 }
