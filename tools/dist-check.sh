@@ -7,15 +7,18 @@ dist=target/dist
 
 (cd "$dist" && sha256sum --quiet -c SHA256SUMS)
 deb=$(ls "$dist"/*.deb)
+# Into variables first: grep -q ends before a pipe's writer does, which pipefail takes for a failure.
+listed=$(dpkg-deb -c "$deb")
 for file in usr/bin/kvmscope usr/share/man/man1/kvmscope-report.1.gz usr/share/bash-completion/completions/kvmscope; do
-    dpkg-deb -c "$deb" | grep -q " \./$file\$" || { echo "$deb lacks $file" >&2; exit 1; }
+    grep -q " \./$file\$" <<<"$listed" || { echo "$deb lacks $file" >&2; exit 1; }
 done
 if rpm=$(ls "$dist"/*.rpm 2>/dev/null); then
     listed=$(rpm -qlp "$rpm")
     for file in /usr/bin/kvmscope /usr/share/man/man1/kvmscope-report.1.gz; do
         grep -qx "$file" <<<"$listed" || { echo "$rpm lacks $file" >&2; exit 1; }
     done
-    if rpm -qRp "$rpm" | grep -qv '^rpmlib('; then
+    needed=$(rpm -qRp "$rpm")
+    if grep -qv '^rpmlib(' <<<"$needed"; then
         echo "$rpm depends on other packages" >&2
         exit 1
     fi
@@ -32,8 +35,10 @@ mkdir -m 1777 "$root/tmp"
 for user in 0:0 65534:65534; do
     inside() { chroot --userspec="$user" "$root" /usr/bin/kvmscope "$@"; }
     inside --version
-    inside report /web | grep -q FLW-SHADOW
-    inside report --json /web | grep -q '"schema":"kvmscope/1"'
+    report=$(inside report /web)
+    grep -q FLW-SHADOW <<<"$report"
+    json=$(inside report --json /web)
+    grep -q '"schema": *"kvmscope/1"' <<<"$json"
     inside report --html "/tmp/page-${user%:*}.html" /web >/dev/null
     inside cut /web --to 0.3 -o "/tmp/short-${user%:*}" >/dev/null
     inside report "/tmp/short-${user%:*}" >/dev/null
