@@ -35,7 +35,8 @@ pub fn pack(recording: &Recording, place: &Path) -> Result<u64, Error> {
 
 fn write(recording: &Recording, file: File) -> Result<(File, u64), Error> {
     // What `join` does to one recording: every part gets a place below its machine's directory.
-    let joined = if recording.root.as_os_str().is_empty() { Some(join(&[recording.clone()], &[])?) } else { None };
+    let joined =
+        if recording.root.as_os_str().is_empty() { Some(join(std::slice::from_ref(recording), &[])?) } else { None };
     let (parts, manifest) = match &joined {
         Some(joined) => (joined.from.iter().zip(&joined.recording.parts).collect(), &joined.recording),
         None => (Vec::new(), recording),

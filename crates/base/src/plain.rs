@@ -27,6 +27,15 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     if text.contains(misleads) { Cow::Owned(text.replace(misleads, "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
+/// As much of the beginning of `text` as fits into `most_bytes` without cutting a character.
+pub fn beginning(text: &str, most_bytes: usize) -> &str {
+    let mut end = most_bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,6 +45,10 @@ mod tests {
         assert_eq!(
             plain("\u{202e}live-3402\u{1b}[2J\u{200b}x\u{2066}"),
             "\u{fffd}live-3402\u{fffd}[2J\u{fffd}x\u{fffd}"
+        );
+        assert_eq!(
+            (beginning("é日x", 4), beginning("é日x", 5), beginning("é", 9), beginning("é", 0)),
+            ("é", "é日", "é", "")
         );
         assert!(matches!(plain("qemu-kvm é 日本 עברית"), Cow::Borrowed(_)), "letters of any script stay");
     }

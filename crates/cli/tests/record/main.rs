@@ -172,15 +172,16 @@ fn begun(place: &Path, arguments: &[&str]) -> Child {
     let mut command = kvmscope(place);
     command.arg("record").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // Byte by byte: what comes later stays in the pipe.
-    let said = child.stderr.as_mut().unwrap().bytes().map_while(Result::ok);
     let mut line = Vec::new();
-    for byte in said {
-        line.push(byte);
-        if byte == b'\n' && text(&line).contains("recording from now on") {
+    // Byte by byte: what comes later stays in the pipe.
+    let mut byte = [0];
+    while child.stderr.as_mut().unwrap().read(&mut byte).unwrap() > 0 {
+        line.extend(byte);
+        if byte == *b"\n" && text(&line).contains("recording from now on") {
             return child;
         }
     }
+    child.wait().unwrap();
     panic!("it does not begin: {}", text(&line));
 }
 

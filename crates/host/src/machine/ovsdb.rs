@@ -45,7 +45,7 @@ impl Tables {
     pub fn of_file(text: &str) -> (Self, Option<usize>) {
         let mut tables = Self::default();
         let mut schema: Option<Value> = None;
-        let text = &text[..text.floor_char_boundary(budget::JSON_BYTES)];
+        let text = base::plain::beginning(text, budget::JSON_BYTES);
         for (index, pair) in text.lines().collect::<Vec<_>>().chunks(2).enumerate() {
             let record = pair.get(1).filter(|_| pair[0].starts_with("OVSDB JSON "));
             let Some(Ok(record)) = record.map(|record| serde_json::from_str::<Value>(record)) else {

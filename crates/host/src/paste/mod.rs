@@ -219,7 +219,7 @@ fn of(domains: Vec<Domain>, texts: &[(String, String)]) -> (Machine, Vec<String>
     let mut bytes_left = budget::TEXT_BYTES;
     for (file, text) in texts {
         let whole = text.len();
-        let text = &text[..text.floor_char_boundary(bytes_left.min(whole))];
+        let text = base::plain::beginning(text, bytes_left);
         bytes_left -= text.len();
         if text.len() < whole {
             let (read, most) = (text.len(), budget::TEXT_BYTES >> 20);

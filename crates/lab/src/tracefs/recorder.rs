@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::{describe, filter, pack, tsc};
 use crate::journal::{Entry, Journal, Reverted};
 use crate::{Error, Recorder};
-use base::recording::{Part, PartKind, PartState, TSC_FILE, TscReadings};
+use base::recording::{PROCESSES_FILE, Part, PartKind, PartState, TSC_FILE, TscReadings, VmProcesses};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +34,8 @@ pub struct TracefsRecorder {
     cpus: Vec<u32>,
     first: Pair,
     readings: TscReadings,
+    /// The VMs of the machine, with their threads.
+    processes: VmProcesses,
     calibration: Option<Calibration>,
     comms: BTreeMap<i32, String>,
     refreshed: Instant,
@@ -112,6 +114,7 @@ impl TracefsRecorder {
             cpus,
             first,
             readings: TscReadings::default(),
+            processes: VmProcesses::default(),
             calibration: None,
             comms: BTreeMap::new(),
             refreshed: Instant::now(),
@@ -129,12 +132,15 @@ impl TracefsRecorder {
         // Only now: what KVM writes from here on is an event.
         recorder.readings.first = tsc::read(recorder.tracefs.host(), &recorder.proc);
         recorder.write_readings()?;
+        recorder.look_for_vms()?;
+        recorder.write_processes()?;
         Ok(recorder)
     }
 
     /// What lies on disk from now on, until [`Recorder::stop`] makes it whole.
     pub fn partial(&self) -> Vec<Part> {
-        [Some(self.part(PARTIAL, PartState::Partial)), self.tsc_part()].into_iter().flatten().collect()
+        let notes = [self.tsc_part(), self.processes_part()];
+        [Some(self.part(PARTIAL, PartState::Partial))].into_iter().chain(notes).flatten().collect()
     }
 
     /// How much has been written so far, to be asked while it records.
@@ -214,6 +220,25 @@ impl TracefsRecorder {
         Ok(Some(part))
     }
 
+    /// Takes in which processes run VMs now, and which threads they have.
+    fn look_for_vms(&mut self) -> Result<(), Error> {
+        let now = host::Snapshot::open(self.tracefs.host()).map_err(|error| Error::Unable(error.to_string()))?;
+        self.processes.merge(host::machine::vm_processes(&now));
+        Ok(())
+    }
+
+    /// The file that tells threads of different VMs apart, if there are any.
+    fn processes_part(&self) -> Option<Part> {
+        let any = !self.processes.vms.is_empty();
+        any.then(|| Part { kind: PartKind::Notes, ..self.part(PROCESSES_FILE, PartState::Complete) })
+    }
+
+    fn write_processes(&self) -> Result<Option<Part>, Error> {
+        let Some(part) = self.processes_part() else { return Ok(None) };
+        self.processes.write(&self.root.join(&part.path)).map_err(|error| Error::Unable(error.to_string()))?;
+        Ok(Some(part))
+    }
+
     fn describe_now(&mut self, losses: Vec<String>) {
         describe::comms(&self.tracefs, &self.proc, &mut self.comms);
         self.dat.comms = self.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).collect();
@@ -224,6 +249,7 @@ impl TracefsRecorder {
     /// Ends tracing and takes the rest out of the buffers; then the instance is removed, come what may.
     fn complete(&mut self) -> Result<(), Error> {
         self.readings.last = tsc::read(self.tracefs.host(), &self.proc);
+        self.look_for_vms()?;
         self.instance.set("tracing_on", "0")?;
         if let Some(drain) = self.drain.take() {
             drain.finish()?;
@@ -268,7 +294,8 @@ impl Recorder for TracefsRecorder {
         // Megabytes of text: not for the head, which is renewed every second.
         self.dat.kallsyms = describe::kallsyms(&self.proc);
         pack::pack(&self.directory(), &self.root.join(&part.path), &self.dat, &self.clock, &self.cpus)?;
-        Ok([Some(part), self.write_pairs()?, self.write_readings()?].into_iter().flatten().collect())
+        let notes = [self.write_pairs()?, self.write_readings()?, self.write_processes()?];
+        Ok([Some(part)].into_iter().chain(notes).flatten().collect())
     }
 }
 

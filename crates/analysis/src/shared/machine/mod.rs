@@ -257,10 +257,11 @@ impl Thread {
     #[inline]
     pub fn detail(&mut self, now_ns: u64, detail: Detail) {
         self.last_ns = self.last_ns.max(now_ns);
-        if let Some(open) = &mut self.xit {
-            if self.mode == Mode::Kvm && open.exit.detail.yields_to(detail, open.exit.reason) {
-                open.exit.detail = detail;
-            }
+        if let Some(open) = &mut self.xit
+            && self.mode == Mode::Kvm
+            && open.exit.detail.yields_to(detail, open.exit.reason)
+        {
+            open.exit.detail = detail;
         }
     }
 

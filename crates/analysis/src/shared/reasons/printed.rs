@@ -16,8 +16,8 @@ impl Printed {
     pub fn new(text: &str) -> Self {
         let text = if text.is_empty() { "UNKNOWN" } else { text };
         let mut bytes = [0; LONGEST];
-        let end = text.floor_char_boundary(LONGEST);
-        bytes[..end].copy_from_slice(&text.as_bytes()[..end]);
+        let text = base::plain::beginning(text, LONGEST);
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
         Self { bytes }
     }
 

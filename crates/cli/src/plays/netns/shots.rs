@@ -69,7 +69,7 @@ impl<'a> Shots<'a> {
         span: Duration,
         rest: &dyn Fn(Duration) -> bool,
     ) -> anyhow::Result<()> {
-        let draft = Draft::new(&in_state(self.root, name))?;
+        let draft = Draft::new(in_state(self.root, name))?;
         let _hurry = Hurry::begin();
         let around = Around::begin(Path::new("/"), More::default(), draft.root(), MACHINE)?;
         let started = Mounted::at(Path::new("/"), self.journal).and_then(|mounted| {
