@@ -51,13 +51,15 @@ impl Bed {
         (output.status.code().unwrap(), String::from_utf8(text).unwrap())
     }
 
-    /// A report with one placement that moves the polling threads from `from` to CPUs 1 and 9.
+    /// A report of this host as it runs now, with one placement that moves the polling threads from `from` to CPUs 1 and 9.
     fn report(&self, from: &str) -> String {
         let change = json!({"type": "PmdMask", "cpus": "1,9", "from": from});
-        let finding =
-            json!({"id": "PLC-PROPOSAL@1", "title": "placement 1", "changes": [change], "fix": [], "evidence": []});
+        let finding = json!({"id": "PLC-PROPOSAL@1", "title": "placement 1", "level": "L0", "changes": [change], "fix": [], "evidence": []});
         let file = self.path().join("report.json");
-        std::fs::write(&file, json!({"sections": [{"findings": [finding]}]}).to_string()).unwrap();
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        let recording = json!({"machines": [{"id": "L0", "level": 0, "parent": null, "boot_id": boot.trim()}]});
+        let report = json!({"recording": recording, "sections": [{"findings": [finding]}]});
+        std::fs::write(&file, report.to_string()).unwrap();
         file.display().to_string()
     }
 }

@@ -83,6 +83,9 @@ impl Origin {
                     Place::Unknown("the recording does not identify the machine and the boot it was made on".to_owned())
                 }
             },
+            ([], None) if self.level.is_empty() => {
+                Place::Unknown("the finding does not say which machine it is about".to_owned())
+            }
             ([], None) => Place::Unknown(format!("the recording names no machine at {}", self.level)),
         }
     }

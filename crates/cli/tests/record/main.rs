@@ -167,6 +167,24 @@ fn what_kvm_says_of_the_counters_of_guests_that_ran_before_goes_along() {
     drop(guest);
 }
 
+#[test]
+fn threads_of_vms_are_told_apart_without_a_snapshot() {
+    let Some(place) = place("threads of VMs") else { return };
+    // Who has a VM's file open runs a VM: this process does.
+    let guest = match lab::guest::open(Path::new("/dev/kvm")).and_then(|kvm| lab::guest::Guest::new(&kvm)) {
+        Ok(guest) => guest,
+        Err(error) => return println!("skipped: threads of VMs: {error}"),
+    };
+    let output = record(place.path(), &["--no-self-check", "--no-snapshot", "--seconds", "0.1", "-o", "new"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let recording = Recording::open(&place.path().join("new")).unwrap();
+    let processes = recording.vm_processes("L0").unwrap().unwrap();
+    let this_thread = rustix::thread::gettid().as_raw_nonzero().get();
+    let by_thread = processes.by_thread();
+    assert_eq!(by_thread[&this_thread].pid, std::process::id() as i32);
+    drop(guest);
+}
+
 /// Starts to record and waits until it says that events are being recorded.
 fn begun(place: &Path, arguments: &[&str]) -> Child {
     let mut command = kvmscope(place);
@@ -263,7 +281,7 @@ fn undo_leaves_alone_what_is_still_at_work() {
         let output = kvmscope(place.path()).arg("undo").args(arguments).output().unwrap();
         (output.status.code(), text(&output.stdout))
     };
-    assert!(undo(&["--list"]).1.contains("at work"));
+    assert!(undo(&["--list"]).1.contains("in use"));
     assert!(undo(&[]).1.contains("left alone"));
     assert!(instance_of(child.id()).exists());
     signal(&child, rustix::process::Signal::KILL);
