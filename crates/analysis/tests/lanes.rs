@@ -140,7 +140,7 @@ impl Recount<'_> {
         idle_ns + idle_since.map_or(0, |since| self.story.truth.to_ns - since)
     }
 
-    /// Time in which `tid` ran, stood ready, slept.
+    /// Time in which `tid` ran, was runnable, slept.
     fn of_task(&self, tid: i32) -> [u64; 3] {
         let tid = Some(tid as u64);
         let (mut sums, mut doing): ([u64; 3], Option<(u64, usize)>) = ([0; 3], None);

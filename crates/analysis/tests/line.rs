@@ -12,7 +12,7 @@ fn parts(recording: &Path, window: Option<Span>) -> Vec<PartFlow> {
     build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap().parts
 }
 
-/// L0 was recorded from the beginning, L1 only for a while: what L0 handed up in a window is what L1's own trace has
+/// L0 was recorded from the beginning, L1 only for a while: what L0 reflected in a window is what L1's own trace has
 /// there, but for what the edges cut.
 #[test]
 fn exits_of_l1_in_a_window_are_those_that_l0_handed_up_in_it() {

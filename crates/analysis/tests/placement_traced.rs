@@ -56,7 +56,11 @@ fn the_one_who_ran_meanwhile_is_named_by_its_role() {
     assert!((0.45..0.47).contains(ready) && (0.97..0.99).contains(part), "{ready} {part}");
     assert!(section.summary.contains("while vhost of web (thread 90) ran"), "{}", section.summary);
     let overlap = section.findings.iter().find(|finding| finding.rule == "PLC-OVERLAP").unwrap();
-    assert!(overlap.evidence.iter().any(|seen| seen.what.contains("stood ready 46.2 %")), "{:?}", overlap.evidence);
+    assert!(
+        overlap.evidence.iter().any(|seen| seen.what.contains("was runnable without a CPU for 46.2 %")),
+        "{:?}",
+        overlap.evidence
+    );
 }
 
 #[test]

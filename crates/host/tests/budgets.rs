@@ -49,7 +49,7 @@ fn headers_without_rows_and_rows_without_end() {
     };
     let screen = of(numbered("  PID   TID PSR COMMAND\n", |at| format!("{at} {at} 0 CPU {at}/KVM\n")).repeat(6));
     cut(&screen, "rows of screens");
-    cut(&screen, "VMs were told of");
+    cut(&screen, "VMs were named");
     assert!(screen.threads.len() <= budget::DOMAIN_THREADS);
     let masks = of(numbered("", |at| format!("pid {at}'s current affinity list: 0-3\n")));
     assert_eq!(masks.threads.len(), LINES);

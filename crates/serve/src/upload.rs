@@ -78,7 +78,7 @@ pub async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: u64) ->
     let mut bytes = 0;
     let stuck = || Refused::wrong(format!("{name}: nothing came for {} s", STUCK.as_secs()));
     while let Some(frame) = timeout(STUCK, body.frame()).await.map_err(|_| stuck())? {
-        let frame = frame.map_err(|_| Refused::wrong(format!("{name} broke off after {}", exact_bytes(bytes))))?;
+        let frame = frame.map_err(|_| Refused::wrong(format!("{name} was cut off after {}", exact_bytes(bytes))))?;
         let Ok(data) = frame.into_data() else { continue };
         bytes += data.len() as u64;
         if bytes > most_bytes {

@@ -233,7 +233,7 @@ pub fn summary(changed: &[Changed]) -> Option<String> {
 pub fn differences(before: &Side, after: &Side) -> Vec<(String, String, String)> {
     let names: std::collections::BTreeSet<&String> =
         before.environment.keys().chain(after.environment.keys()).collect();
-    let said = |side: &Side, name: &str| side.environment.get(name).cloned().unwrap_or_else(|| "not told".to_owned());
+    let said = |side: &Side, name: &str| side.environment.get(name).cloned().unwrap_or_else(|| "unknown".to_owned());
     let steady = names.into_iter().filter(|name| !UNSTEADY.iter().any(|unsteady| name.starts_with(unsteady)));
     let all = steady.map(|name| (name.clone(), said(before, name), said(after, name)));
     all.filter(|(_, before, after)| before != after).collect()

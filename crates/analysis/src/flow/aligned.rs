@@ -66,7 +66,7 @@ pub fn sentence(aligned: &Aligned) -> String {
     methods.dedup();
     if cpus.is_empty() {
         return format!(
-            "Nothing tells which vCPUs of {below} are {machine}'s, so its times stay on its own clock; a recording.json whose \
+            "It is unknown which vCPUs of {below} are {machine}'s, so its times stay on its own clock; a recording.json whose \
              machine has the VM's name tells it, and so do exits of a nested guest or accesses to MSRs in both traces."
         );
     }

@@ -314,7 +314,7 @@ fn settle_levels(walk: &mut Walk<Tally>) {
 
 fn uncalibrated(path: &str, clock: &str) -> Problem {
     let text = format!(
-        "{path}: nothing tells how long a tick of clock {clock} is; one tick is shown as 1 ns. Record with \
+        "{path}: the length of a tick of clock {clock} is unknown; one tick is shown as 1 ns. Record with \
          `trace-cmd record -C mono`, or add the event timer:hrtimer_expire_entry"
     );
     Problem::at(path, None, "the length of a tick", format!("clock {clock} without a scale"), 0, text)

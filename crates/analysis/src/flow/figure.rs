@@ -26,7 +26,12 @@ pub fn where_the_time_went(measure: &Measures<'_>) -> Option<Figure> {
     Some(Figure {
         id: format!("where-{}", measure.part.machine),
         title: "Where the time went".into(),
-        caption: format!("Most of the vCPUs' time, {}, is \"{}\".", percent(share), title(measure.part.level, state)),
+        caption: format!(
+            "{} of the vCPUs' time, {}, is \"{}\".",
+            if share > 0.5 { "Most" } else { "The largest part" },
+            percent(share),
+            title(measure.part.level, state)
+        ),
         drawing: Drawing::Bars(groups),
     })
 }
@@ -56,8 +61,8 @@ fn group(measure: &Measures<'_>, vcpu: &Vcpu) -> BarGroup {
 fn note(state: State) -> String {
     match state {
         State::Unknown => "before its first KVM event, or lost".into(),
-        State::Preempted => "ready, another task ran".into(),
-        State::Guest(level) | State::Handling(level) if level.is_open() => "level not told".into(),
+        State::Preempted => "runnable, another task ran".into(),
+        State::Guest(level) | State::Handling(level) if level.is_open() => "level unknown".into(),
         _ => String::new(),
     }
 }

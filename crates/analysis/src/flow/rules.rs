@@ -196,7 +196,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-ALIGN",
         check: aligned,
         why: "A guest writes its trace itself, so its vCPU was running at each of its events, and each of its own exits is \
-              one that the machine below handed up. Where that does not hold, events were lost, the traces are not of \
+              one that the machine below reflected. Where that does not hold, events were lost, the traces are not of \
               one run, or the clocks are joined wrongly; times taken across both traces are then not to be trusted.",
         fix: &[
             "kvmscope record --seconds 10 -o host   # on the host",

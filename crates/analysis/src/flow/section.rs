@@ -95,11 +95,11 @@ fn about(measure: &Measures<'_>) -> String {
         places => format!("{lost} lost by the recorder, damaged in {}", many(places, "place")),
     };
     format!(
-        "{}: recorded at {} ({kernel}{isa}, {}), {} events, {lost}, {}",
+        "{}: recorded at {} ({kernel}{isa}, {}), {}, {lost}, {}",
         short_path(&part.path),
         part.level,
         part.format,
-        thousands(part.events),
+        many(part.events, "event"),
         length(part)
     )
 }
@@ -122,7 +122,7 @@ fn twin(part: &PartFlow) -> Option<String> {
         "{}: the same machine by {}, {} events; {} answers, so that nothing counts twice",
         short_path(&part.path),
         part.format,
-        thousands(part.events),
+        many(part.events, "event"),
         short_path(answering)
     ))
 }
@@ -157,7 +157,7 @@ fn summary(measure: &Measures<'_>, findings: &[Finding]) -> String {
     let mut sentences = Vec::new();
     if measure.exits == 0 {
         sentences.push(
-            "No kvm_exit fired, so guest time cannot be told from KVM's; what is known comes from the other events."
+            "No kvm_exit fired, so guest time and KVM's cannot be separated; what is known comes from the other events."
                 .to_owned(),
         );
     } else if measure.chains.closed > 0 {
@@ -251,7 +251,7 @@ fn hypervisor_sentence(measure: &Measures<'_>) -> String {
     let unknown = measure.unknown_level();
     let tail = if unknown > 0 {
         format!(
-            " The level of {} exits cannot be told: the trace lacks kvm_nested_vmexit and kvm_nested_vmexit_inject.",
+            " The level of {} exits is unknown: the trace lacks kvm_nested_vmexit and kvm_nested_vmexit_inject.",
             thousands(unknown)
         )
     } else {
@@ -259,7 +259,7 @@ fn hypervisor_sentence(measure: &Measures<'_>) -> String {
     };
     format!(
         "A guest hypervisor runs here: {} of {} exits are its virtualization instructions, but no exit of a nested guest \
-         was handed to it.{tail}",
+         was reflected to it.{tail}",
         thousands(virtualization),
         thousands(measure.exits)
     )
@@ -391,7 +391,7 @@ fn causes_of_unknown(part: &PartFlow) -> String {
     let lost = part.lost_events() > 0 || part.damaged_places() > 0;
     let unseen = part.doubts.unseen_switches + part.doubts.unseen_entries > 0;
     let causes = [
-        (!part.seen.exit, "in KVM_RUN, where kvm_exit does not fire and guest and KVM cannot be told apart"),
+        (!part.seen.exit, "in KVM_RUN, where kvm_exit does not fire and guest and KVM cannot be separated"),
         (true, "before a thread's first KVM event"),
         (lost, "where events are lost"),
         (!part.unseen_cpus.is_empty(), "while a CPU is missing"),

@@ -103,7 +103,7 @@ pub const KNOWN: &[Known] = &[
     switch(KVM, "tdp_mmu", "tdp_mmu", "", "second-level tables are changed by many vCPUs at once", "page faults of one VM wait for each other"),
     switch(KVM, "eager_page_split", "eager_page_split", "", "huge pages are split before dirty logging needs it", "vCPUs split huge pages themselves while a migration runs"),
     Known { default: "auto", ..switch(KVM, "nx_huge_pages", "nx_huge_pages", "", "executable huge pages are split, against an erratum of older Intel CPUs (iTLB multihit)", "") },
-    switch(KVM, "mmio_caching", "mmio_caching", "", "an access to an emulated device is told from a page fault by hardware", "each access to an emulated device walks memory slots first"),
+    switch(KVM, "mmio_caching", "mmio_caching", "", "hardware distinguishes an access to an emulated device from a page fault", "each access to an emulated device walks memory slots first"),
     switch(KVM, "lapic_timer_advance", "lapic_timer_advance", "", "guest timers end early by the time that an entry takes", "guest timers end late"),
     switch(KVM, "enable_pmu", "vpmu", "", "guests have performance counters", "no cycles, instructions or cache misses in guests"),
     switch(KVM, "enable_apicv", "", "", "APIC virtualization, where the vendor's module has it", ""),

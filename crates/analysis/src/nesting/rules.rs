@@ -60,7 +60,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-EVMCS",
         check: checks::hyperv::evmcs_off,
-        why: "Hyper-V can share the VMCS of a nested guest as plain memory and be told what changed in it. Without that each \
+        why: "Hyper-V can share the VMCS of a nested guest as plain memory and be notified of what changed in it. Without that each \
               VMREAD and VMWRITE of KVM is an exit to Hyper-V, and the whole VMCS is merged anew at each entry.",
         fix: &[],
         undo: &[],

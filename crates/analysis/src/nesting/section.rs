@@ -117,7 +117,7 @@ fn levels_below(model: &Model) -> Vec<Unknown> {
     if let Some((level, ..)) = untold.first() {
         let names: Vec<String> = untold.iter().map(|(_, feature, _)| (*feature).to_owned()).collect();
         let text = format!(
-            "{} of {level} cannot be told from its guest: {}. Ask the owner of {level} for a snapshot, or measure: \
+            "{} of {level} cannot be seen from its guest: {}. Ask the owner of {level} for a snapshot, or measure: \
              kvmscope bench exits.",
             many(names.len() as u64, "feature"),
             list(&names)

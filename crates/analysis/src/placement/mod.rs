@@ -1,4 +1,4 @@
-//! Which threads fight for which CPU, and what does one type?
+//! Which threads compete for which CPU, and what should change?
 //!
 //! In: snapshots of machines, one sample or two, or text that people pasted. Out: one Section with who runs where, what
 //! contradicts itself, rules that fired, rival explanations with what decides between them, and placements to choose from.

@@ -10,7 +10,7 @@ use base::{Section, Severity, Unknown};
 use host::machine::Role;
 
 /// The question this folder answers.
-pub const QUESTION: &str = "Which threads fight for which CPU, and what does one type?";
+pub const QUESTION: &str = "Which threads compete for which CPU, and what should change?";
 
 /// Answers it; `None` if nothing was told of any machine's threads or CPUs.
 ///
@@ -115,7 +115,7 @@ fn summary(models: &[Model], section: &Section) -> String {
         None => sentences.push("Nothing here shows threads of VMs in each other's way.".to_owned()),
     }
     if let Some(finding) = worst.filter(|finding| !finding.changes.is_empty()) {
-        sentences.push(format!("Type: {}.", finding.fix[0]));
+        sentences.push(format!("Run: {}.", finding.fix[0]));
         sentences.push("What it brings is up in direction and unknown in size; measure before and after.".to_owned());
     }
     let doubts = section.findings.iter().filter(|finding| finding.rule.starts_with("EVD")).count() as u64;

@@ -1,6 +1,6 @@
 //! Who took the CPU from a vCPU, where the recording has a trace that tells?
 //!
-//! In: the Sections `flow` and `placement` of one recording; flow's tables `vcpus` (how long each stood ready) and `preemptors`
+//! In: the Sections `flow` and `placement` of one recording; flow's tables `vcpus` (how long each was runnable) and `preemptors`
 //! (who ran meanwhile, by `sched_switch`), placement's table `threads`. Out: a table of `placement` with its words for the
 //! threads, evidence on the findings about the same VM, a sentence in the summary. No finding of its own: that a vCPU waited
 //! is flow's (`FLW-PREEMPT`).
@@ -8,7 +8,7 @@
 //! vcpus:      web 0  thread 11  ready 46 %  --thread id--> threads: VM web, vcpu 0
 //! preemptors: web 0  thread 13  98 % of it  --thread id--> threads: VM web, vhost
 //! ```
-//! Two samples say who ran on the same CPU; only a trace says who ran while a thread stood ready.
+//! Two samples say who ran on the same CPU; only a trace says who ran while a thread was runnable.
 
 use base::number::percent;
 use base::table::Shown;
@@ -21,11 +21,11 @@ const WORTH_SAYING: f64 = 0.02;
 const ABOUT_SHARING: &[&str] =
     &["PLC-OVERLAP", "PLC-STARVED", "PLC-STACKED", "PLC-WORKERS", "PLC-FLOAT", "PLC-PMD", "PLC-OVERCOMMIT"];
 
-/// A vCPU, and one of those that ran while it stood ready.
+/// A vCPU, and one of those that ran while it was runnable.
 struct Wait {
     vm: String,
     vcpu: u64,
-    /// Share of its time that it stood ready.
+    /// Share of its time that it was runnable.
     ready: f64,
     by: String,
     by_tid: i64,
@@ -57,13 +57,13 @@ pub fn tell(sections: &mut [Section]) {
 fn sentence(wait: &Wait) -> String {
     let Wait { vm, vcpu, ready, by, by_tid, part } = wait;
     format!(
-        "vcpu {vcpu} of {vm} stood ready {} of its time, {} of that while {by} (thread {by_tid}) ran",
+        "vcpu {vcpu} of {vm} was runnable without a CPU for {} of its time, {} of that while {by} (thread {by_tid}) ran",
         percent(*ready),
         percent(*part)
     )
 }
 
-/// The vCPUs that stood ready, each with who ran most meanwhile.
+/// The vCPUs that were runnable, each with who ran most meanwhile.
 fn waits(flow: &Section, placement: &Section) -> Vec<Wait> {
     let (Some(vcpus), Some(by)) = (flow.table("vcpus"), flow.table("preemptors")) else { return Vec::new() };
     let Some(threads) = placement.table("threads") else { return Vec::new() };
@@ -143,7 +143,7 @@ fn table(waits: &[Wait]) -> Table {
     let headings = [
         ("vm", "VM"),
         ("vcpu", "vcpu"),
-        ("ready_share", "stood ready"),
+        ("ready_share", "waited for a CPU"),
         ("by", "mostly while"),
         ("part_of_waits", "of that"),
     ];

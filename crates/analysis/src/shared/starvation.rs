@@ -1,6 +1,6 @@
 //! When is a thread starved? One measure, one limit and one rule for all who look at threads that wait.
 //!
-//! In: what a thread ran and how long it stood ready, as shares of the time (`schedstat`, twice). Who looks: `placement` at the
+//! In: what a thread ran and how long it was runnable, as shares of the time (`schedstat`, twice). Who looks: `placement` at the
 //! threads of a machine's snapshots, `contention` at those of a load that is measured now.
 
 /// Waiting over wanting, above which a thread is starved: our own limit.

@@ -1,4 +1,4 @@
-//! Hypercalls of a guest of the guest, which are handed up: told apart by their places, else by their times.
+//! Hypercalls of a guest of the guest, which are reflected: told apart by their places, else by their times.
 
 use super::generated::{aligned_but, methods, score};
 use generate::guest::pair;
@@ -44,7 +44,7 @@ fn matched(alignment: &Alignment, pair: &Pair) -> (usize, usize) {
     for (low, high) in &cpu.common {
         let handed = cpu.vcpu.reflected.get(*low).unwrap().at;
         let next = cpu.vcpu.reflected.get(low + 1).map_or(u64::MAX, |next| next.at);
-        assert!((handed..next).contains(&true_ns[*high]), "exit {high} is not the one handed up at {handed}");
+        assert!((handed..next).contains(&true_ns[*high]), "exit {high} is not the one reflected at {handed}");
     }
     (cpu.common.len(), calls)
 }

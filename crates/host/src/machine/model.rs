@@ -133,7 +133,7 @@ pub struct Thread {
     pub last_cpu: Option<Fact<u32>>,
     /// Share of one CPU that it ran.
     pub run_share: Option<Fact<f64>>,
-    /// Share of the time that it stood ready and did not run.
+    /// Share of the time that it was runnable and did not run.
     pub wait_share: Option<Fact<f64>>,
     /// How often a second it was pushed off a CPU.
     pub pushed_off_per_s: Option<f64>,
@@ -220,7 +220,7 @@ pub struct TopRow {
     pub share: Option<f64>,
     /// Whether that is of the whole time since it began, as `ps` has it.
     pub average: bool,
-    /// Share of the time that it stood ready and did not run.
+    /// Share of the time that it was runnable and did not run.
     pub wait: Option<f64>,
     /// CPU time since it began, in hundredths of a second.
     pub time_cs: Option<u64>,

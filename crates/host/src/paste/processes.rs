@@ -2,7 +2,7 @@
 //!
 //! Columns are known by the header. `%CPU` of ps(1) is CPU time over the time since the thread began, an average of its whole
 //! life, and so is the first report of pidstat(1); later reports are of the interval. `%wait` of pidstat is the share of the
-//! time that a thread stood ready and did not run.
+//! time that a thread was runnable and did not run.
 
 use super::{Pasted, Text};
 use crate::machine::{Screen, TopRow};

@@ -119,7 +119,7 @@ fn name_domains(machine: &mut Machine) -> BTreeMap<i32, String> {
     names.dedup();
     if names.len() > budget::DOMAINS {
         let (count, most) = (names.len(), budget::DOMAINS);
-        machine.unread.push(format!("{count} VMs were told of; those after the first {most} were not read"));
+        machine.unread.push(format!("{count} VMs were named; those after the first {most} were not read"));
         names.truncate(most);
     }
     names.iter().for_each(|name| {

@@ -111,7 +111,8 @@ fn inside(path: &Path) -> &Path {
 
 /// The shared libraries and the dynamic linker of a program; none if it is linked statically.
 fn libraries(program: &Path) -> Result<Vec<PathBuf>, Error> {
-    let unable = |why: String| Error::Unable(format!("the libraries of {} cannot be told: {why}", program.display()));
+    let unable =
+        |why: String| Error::Unable(format!("the libraries of {} cannot be determined: {why}", program.display()));
     let output = Command::new("ldd").arg(program).output();
     let output = output.map_err(|error| unable(format!("ldd does not start ({error}); libc-bin brings it")))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

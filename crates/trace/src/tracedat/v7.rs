@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
             let Some(section) = section else {
                 let expected = "an OPTIONS section";
                 let text = format!(
-                    "{}: the list of options breaks off at byte {next:#x}, as when the recorder was killed; \
+                    "{}: the list of options is truncated at byte {next:#x}, as when the recorder was killed; \
                      the trace buffers were searched for instead",
                     self.name
                 );

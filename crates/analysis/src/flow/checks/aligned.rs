@@ -6,7 +6,7 @@ use crate::shared::Hit;
 use base::number::{duration, many, percent, thousands};
 use base::{Cost, CostKind, Evidence, Severity};
 
-/// Events where the guest cannot have run, exits that were not handed up, writes of offsets that are missing.
+/// Events where the guest cannot have run, exits that were not reflected, writes of offsets that are missing.
 pub fn aligned(measure: &Measures<'_>) -> Vec<Hit> {
     let Some(aligned) = &measure.part.aligned else { return Vec::new() };
     let (alignment, cpus) = (&aligned.alignment, &aligned.alignment.cpus);
@@ -32,7 +32,7 @@ pub fn aligned(measure: &Measures<'_>) -> Vec<Hit> {
                 duration(alignment.axis.length_ns(worst as f64))
             ),
         ),
-        (strangers, format!("{} are not among those that {below} handed up", many(strangers, "exit"))),
+        (strangers, format!("{} are not among those that {below} reflected", many(strangers, "exit"))),
         (breaks, format!("{} of an offset by KVM are missing", many(breaks, "write"))),
         (
             changed,

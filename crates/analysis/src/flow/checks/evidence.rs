@@ -98,6 +98,6 @@ pub fn level_conflicts(measure: &Measures<'_>) -> Vec<Hit> {
     let evidence =
         vec![seen(format!("{} exits on which the two witnesses disagree", thousands(conflicts)), "table losses")];
     let severity = if share > 0.01 { Severity::Medium } else { Severity::Info };
-    let title = format!("The level of {} exits was told in two ways", thousands(conflicts));
+    let title = format!("The level of {} exits was decided in two ways that disagree", thousands(conflicts));
     hit(measure, severity, title, evidence, Cost::of(CostKind::Measured, share, "share of all exits"))
 }

@@ -46,7 +46,15 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
         .collect();
     let mut evidence = vec![seen(format!("local-APIC accesses: {}", most.join(", ")), "table exit_details")];
     let mut fix = Vec::new();
-    if writes > accesses && writes > 0 {
+    if unaccelerated > 0 || measure.isa() == Some(Isa::Svm) {
+        evidence.push(seen(
+            format!("{} exits are AVIC_UNACCELERATED_ACCESS: 0 means that AVIC is off", thousands(unaccelerated)),
+            "table exits",
+        ));
+        fix.push(
+            "modprobe -r kvm_amd && modprobe kvm_amd avic=1   # not together with nested=1 before Linux 5.19".into(),
+        );
+    } else if writes > accesses {
         evidence.push(seen(
             format!(
                 "{} exits are APIC_WRITE (56): APIC registers are virtualised, these still need KVM",
@@ -65,14 +73,6 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
             "table exits",
         ));
         fix.push("modprobe -r kvm_intel && modprobe kvm_intel enable_apicv=1".into());
-    } else if unaccelerated > 0 || measure.isa() == Some(Isa::Svm) {
-        evidence.push(seen(
-            format!("{} exits are AVIC_UNACCELERATED_ACCESS: 0 means that AVIC is off", thousands(unaccelerated)),
-            "table exits",
-        ));
-        fix.push(
-            "modprobe -r kvm_amd && modprobe kvm_amd avic=1   # not together with nested=1 before Linux 5.19".into(),
-        );
     }
     let title = format!("Local-APIC accesses are {} of all exits", percent(share));
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");

@@ -167,6 +167,16 @@ fn a_flood_of_56_never_means_that_apicv_is_off() {
 }
 
 #[test]
+fn x2apic_writes_on_svm_ask_for_avic_and_on_vmx_for_apicv() {
+    for (isa, msr, option) in [(Isa::Svm, 0x7c, "avic=1"), (Isa::Vmx, 32, "enable_apicv=1")] {
+        let mut part = quiet(isa);
+        add(&mut part, msr, 5_000, Detail::Msr(0x80b, true));
+        let hit = &super::apic(&Measures::of(&part, &Options::default()))[0];
+        assert!(hit.fix.iter().all(|line| line.contains(option)), "{:?}", hit.fix);
+    }
+}
+
+#[test]
 fn devices_in_the_vmm_are_seen_by_count_or_by_time() {
     let mut part = quiet(Isa::Vmx);
     let io = ExitSums { handled: [0, 3_000, 0], ..exits(3_000, Detail::Port(0x3f8, true)) };
@@ -310,7 +320,7 @@ fn the_recording_itself_is_judged() {
     assert_eq!(fired(&part), ["FLW-CONFLICT"]);
 }
 
-/// L1's own trace: `found` of its ten exits are among those that L0 handed up, and `outside` of its events are misplaced.
+/// L1's own trace: `found` of its ten exits are among those that L0 reflected, and `outside` of its events are misplaced.
 fn aligned(found: usize, outside: u64) -> PartFlow {
     let reason = Reason { isa: Isa::Svm, code: 0x60 };
     let window = Window { from: 0, to: 1_000, cpu: 0 };

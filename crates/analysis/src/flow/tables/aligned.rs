@@ -115,7 +115,7 @@ fn offsets(alignment: &Alignment, cpu: &Cpu) -> [Cell; 3] {
     [offset(first), offset(last), drift.unwrap_or(Cell::Missing)]
 }
 
-/// Exits that a machine handed up and exits that the guest wrote down, matched one to one, by reason.
+/// Exits that a machine reflected and exits that the guest wrote down, matched one to one, by reason.
 ///
 /// `to_guest` is how long the guest took from its own guest's stop to writing it down, over the matched ones: the
 /// median, and the medians of the least and the most it can have been.
@@ -140,7 +140,7 @@ pub fn matched_exits(measures: &[Measures<'_>], options: &Options) -> Table {
         ("machine", "machine"),
         ("vcpu", "vCPU"),
         ("reason", "reason"),
-        ("handed_up", "handed up"),
+        ("handed_up", "reflected"),
         ("seen_by_guest", "in its trace"),
         ("matched", "matched"),
         ("to_guest_p50_ns", "until it wrote"),

@@ -271,7 +271,7 @@ fn exit_details(measures: &[Measures<'_>], options: &Options) -> Table {
         ("count", "exits"),
         ("total_ns", "total"),
     ];
-    table.shown = shown("What exits were about", &columns, 12);
+    table.shown = shown("Exit details", &columns, 12);
     table
 }
 

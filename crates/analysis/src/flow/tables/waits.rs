@@ -5,7 +5,7 @@ use crate::flow::measure::Measures;
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Table};
 
-/// Who ran while a vCPU stood ready.
+/// Who ran while a vCPU was runnable.
 pub fn preemptors(measures: &[Measures<'_>]) -> Table {
     let mut columns = keys();
     columns.extend([Column::key("by"), Column::key_of("by_tid", ColumnType::I64)]);

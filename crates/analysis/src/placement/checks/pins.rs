@@ -143,7 +143,7 @@ pub fn siblings(model: &Model) -> Vec<Hit> {
         }
         let shown = match &domain.topology {
             Some(shown) => ("the guest is shown one thread a core".to_owned(), shown.place.clone()),
-            None => ("what topology the guest is shown was not told".to_owned(), "unknown".to_owned()),
+            None => ("the topology that the guest is shown is unknown".to_owned(), "unknown".to_owned()),
         };
         hits.push(hit.seen(shown.0, shown.1));
     }

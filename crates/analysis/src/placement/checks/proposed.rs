@@ -15,7 +15,7 @@ pub fn proposed(model: &Model) -> Vec<Hit> {
 
 fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     let changes = model.proposal.all_changes(plan);
-    let title = format!("placement {rank}, {}: {} to type", plan.idea, many(changes.len() as u64, "command"));
+    let title = format!("placement {rank}, {}: {} to run", plan.idea, many(changes.len() as u64, "command"));
     let mut hit = Hit::new(rank.to_string(), Severity::Info, title)
         .seen(
             format!(

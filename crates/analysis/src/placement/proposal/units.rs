@@ -53,7 +53,7 @@ pub enum What {
 }
 
 const ASKED: &str = "kept, as you asked";
-const NAMELESS: &str = "stays: nothing told by which id it could be moved";
+const NAMELESS: &str = "stays: the id to move it by is unknown";
 
 /// The task of the solver, and whose its units are.
 pub(super) fn units(machine: &Machine, wishes: &Wishes) -> (Task, Vec<Subject>) {

@@ -30,7 +30,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "EVD-PINS",
         check: evidence::pins,
-        why: "A pin was told more than once and differently; only one of them held at a time. The last one is taken. \
+        why: "A pin was reported more than once, with different values; only one of them held at a time. The last one is taken. \
               If this is wrong: findings about the other placement are missing here.",
         fix: &["virsh emulatorpin DOMAIN   # what is asked for, now"],
         undo: &[],

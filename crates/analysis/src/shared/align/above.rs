@@ -1,7 +1,7 @@
 //! What does a guest's own trace tell that the machine below saw as well?
 //!
 //! In: the guest's trace. Out: for each of its CPUs its own `kvm_exit` and `kvm_entry` events, the entries of its
-//! interrupt handlers, and its accesses to MSRs, in order. Each of those exits is one that the machine below handed up;
+//! interrupt handlers, and its accesses to MSRs, in order. Each of those exits is one that the machine below reflected;
 //! each of those entries is a request that the machine below saw; a handler follows an injection; an access that exits
 //! follows what the machine below did for it.
 

@@ -1,11 +1,11 @@
 //! What does the trace of the machine below tell of its guest's vCPUs?
 //!
 //! In:  the lower machine's trace. Out: per vCPU thread the windows in which its guest ran, the exits of a nested guest
-//! that were handed up, the guest's requests to enter one, and the offsets that KVM wrote.
+//! that were reflected, the guest's requests to enter one, and the offsets that KVM wrote.
 //!
 //! ```text
 //! window of L1 |--------|      |---|   |-----|            |----|
-//!                       request                  handed up
+//!                       request                  reflected
 //! ```
 //! The walk's rules decide which time was whose; here its answers are kept. Memory grows with the number of exits,
 //! some 24 bytes for each; it is paid only where a guest's own trace is there to be aligned.

@@ -1,7 +1,7 @@
 //! What do causes and effects in both traces say of a guest's clock, where no offset is known?
 //!
 //! ```text
-//! exit of a nested guest, handed up ---------------> the guest's own kvm_exit     (exits, matched one to one)
+//! exit of a nested guest, reflected ---------------> the guest's own kvm_exit     (exits, matched one to one)
 //! the guest's own kvm_entry -----------------------> its request to the machine below
 //! kvm_msr, entry ----------------------------------> its write_msr, read_msr ----> the next    (registers)
 //! interrupt injected, entry -----------------------> its handler -----> the next injection    (interrupts)

@@ -1,14 +1,14 @@
-//! Which exit in a guest's own trace is which that was handed up, where reason and place tell too little?
+//! Which exit in a guest's own trace is which that was reflected, where reason and place tell too little?
 //!
 //! A guest of the guest that does one thing in a loop, a hypercall from one place say, leaves exits that are all alike: no
-//! stretch of them occurs once. What is handed up carries no register, so the number of a hypercall, which the guest's
-//! own `kvm_hypercall` has, stands in the trace below only for calls that were not handed up. The times are left:
+//! stretch of them occurs once. What is reflected carries no register, so the number of a hypercall, which the guest's
+//! own `kvm_hypercall` has, stands in the trace below only for calls that were not reflected. The times are left:
 //!
 //! ```text
-//! below   handed up | entry .... exit | entry ... VMRUN or VMRESUME
+//! below   reflected | entry .... exit | entry ... VMRUN or VMRESUME
 //! above               the guest's kvm_exit lies here               |
 //! ```
-//! [`seeds`] finds the one place at which a row of exits fits a row of those that were handed up.
+//! [`seeds`] finds the one place at which a row of exits fits a row of those that were reflected.
 
 use super::above::OwnExit;
 use super::below::VcpuBelow;

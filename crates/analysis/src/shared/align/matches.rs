@@ -1,7 +1,7 @@
-//! Which exit in a guest's own trace is which exit that the machine below handed up?
+//! Which exit in a guest's own trace is which exit that the machine below reflected?
 //!
 //! ```text
-//! below   a b c d e f g h        handed up to one vCPU, in order: (reason, instruction pointer)
+//! below   a b c d e f g h        reflected to one vCPU, in order: (reason, instruction pointer)
 //! above     b c d e   g h i      kvm_exit of one CPU of the guest, in order
 //! ```
 //! Both list the same exits in the same order; one list may begin earlier, and events may be lost in either. If they are
@@ -53,7 +53,7 @@ pub fn in_order<T: Hash + Eq>(below: &[T], above: &[T]) -> Pairs {
     pairs
 }
 
-/// Pairs found by time: `placed` are the times of `above` on the axis of `below`. An exit was handed up before the guest
+/// Pairs found by time: `placed` are the times of `above` on the axis of `below`. An exit was reflected before the guest
 /// wrote it down, and the next one was not.
 pub fn by_time(below: &[Reflected], above: &[OwnExit], placed: impl Fn(&OwnExit) -> Option<u64>) -> Pairs {
     let mut pairs: Pairs = Vec::new();

@@ -2,10 +2,10 @@
 //!
 //! In:  the trace of a machine and the trace of a guest of it. Out: for each CPU of the guest its vCPU thread below, a
 //! [`Map`] from the guest's clock to the clock below, each of the guest's own `kvm_exit` events found among the exits
-//! that the machine below handed up, and the events that contradict the map.
+//! that the machine below reflected, and the events that contradict the map.
 //!
 //! ```text
-//! below: windows of the guest, exits handed up, offsets   \                  offsets known: exact
+//! below: windows of the guest, exits reflected, offsets   \                  offsets known: exact
 //!                                                          pairing --> map   samples of trace-cmd
 //! above: its own exits and entries, by CPU                /                  causal bounds: lines, order
 //! ```
@@ -142,7 +142,7 @@ impl Cpu {
         (self.one_counter && self.counter.scaling.is_none() && (ratio - 1.0).abs() > place::MOST_DRIFT).then_some(ratio)
     }
 
-    /// Exits in the guest's trace that are not among those handed up, though the trace below tells of that time.
+    /// Exits in the guest's trace that are not among those reflected, though the trace below tells of that time.
     pub fn strangers(&self) -> u64 {
         let (Some(map), Some(first), Some(last)) = (&self.map, self.vcpu.reflected.first(), self.vcpu.reflected.last())
         else {

@@ -127,7 +127,7 @@ fn placed(
         Some(slide) => Ok(symbols.slid(slide)),
         None if !symbols.may_be_linked() => Ok(symbols),
         None => Err(format!(
-            "{file} is not used: nothing tells how far address randomisation moved {machine}'s kernel, because no HLT \
+            "{file} is not used: it is unknown how far address randomisation moved {machine}'s kernel, because no HLT \
              of it was seen in a function that halts; give the difference between _stext in its /proc/kallsyms and in \
              the file: --symbols {machine}={file},0x1c000000"
         )),
