@@ -117,3 +117,13 @@ fn every_row_has_its_evidence_and_every_finding_its_way() {
         }
     }
 }
+
+#[test]
+fn a_line_that_tells_two_mitigations_is_evidence_once() {
+    let path = "sys/devices/system/cpu/vulnerabilities/spectre_v2";
+    let text = "Mitigation: Retpolines; STIBP: disabled; RSB filling; PBRSB-eIBRS: Not affected; BHI: Retpoline\n";
+    let findings = Tree::of("hosts-intel", 0).with(path, text).findings();
+    let paid = findings.iter().find(|finding| finding.rule == "NST-MITIGATION").unwrap();
+    let lines = paid.evidence.iter().filter(|seen| seen.what.contains("spectre_v2")).count();
+    assert_eq!(lines, 1, "{:?}", paid.evidence);
+}

@@ -87,7 +87,13 @@ pub fn mitigations(model: &Model) -> Vec<Hit> {
         let mut names: Vec<String> = paid.iter().map(|known| known.file.to_owned()).collect();
         names.dedup();
         let title = format!("Mitigations make entries and exits on {} longer: {}", machine.id, list(&names));
-        let evidence = paid.iter().flat_map(|known| shown_by(machine, known.feature)).collect();
+        let mut evidence: Vec<Evidence> = Vec::new();
+        for shown in paid.iter().flat_map(|known| shown_by(machine, known.feature)) {
+            // One line of the kernel tells several: those of branch target injection.
+            if !evidence.iter().any(|known| known.what == shown.what) {
+                evidence.push(shown);
+            }
+        }
         hits.push(hit(machine, Severity::Info, title, evidence));
     }
     hits
