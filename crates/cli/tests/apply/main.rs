@@ -1,5 +1,7 @@
 //! `kvmscope apply` and `undo` on threads of a process of the test's own.
 
+#[path = "../shared/hangup.rs"]
+mod hangup;
 mod killed;
 mod libvirt;
 mod trial;
