@@ -16,6 +16,7 @@ pub mod asked;
 pub mod build;
 pub mod checks;
 pub mod figure;
+mod head;
 pub mod identity;
 mod line;
 pub mod live;
@@ -27,8 +28,10 @@ pub mod rules;
 pub mod section;
 pub mod stacks;
 mod states;
+mod summary;
 pub mod tables;
 pub mod timeline;
 mod twins;
+mod unknowns;
 
 pub use section::{QUESTION, answer};

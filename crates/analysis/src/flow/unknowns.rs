@@ -1,0 +1,137 @@
+//! What a trace cannot tell, as amounts.
+
+use super::measure::Measures;
+use super::model::PartFlow;
+use super::section::said_of;
+use crate::shared::state::State;
+use base::number::{duration, percent, thousands};
+use base::{Clock, Unknown};
+use trace::facts::Coverage;
+
+/// What the trace cannot tell, as amounts.
+pub fn of(measure: &Measures<'_>) -> Vec<Unknown> {
+    let part = measure.part;
+    let unknown_ns = measure.state_ns(|state| state == State::Unknown);
+    let unknown_level = measure.unknown_level();
+    let assumed = measure.vcpus.iter().filter(|vcpu| vcpu.vm_assumed).count() as u64;
+    let no_switches = !measure.vcpus.is_empty() && !part.has_switches;
+    let amounts = [
+        (
+            "unknown_time",
+            unknown_ns,
+            "ns",
+            format!(
+                "{} of vCPU time ({}) is unknown: {}.",
+                duration(unknown_ns as f64),
+                percent(unknown_ns as f64 / measure.wall_ns.max(1) as f64),
+                causes_of_unknown(part)
+            ),
+        ),
+        (
+            "unknown_level",
+            unknown_level,
+            "exits",
+            format!(
+                "{} exits are of unknown level ({}); kvm_nested_vmexit in the recording would tell it.",
+                thousands(unknown_level),
+                percent(measure.share(unknown_level))
+            ),
+        ),
+        (
+            "assumed_vm",
+            assumed,
+            "threads",
+            format!(
+                "Which VM {} to was taken from thread names; --vm-map TID=NAME overrides it.",
+                if assumed == 1 { "1 thread belongs".to_owned() } else { format!("{assumed} threads belong") }
+            ),
+        ),
+        (
+            "no_switches",
+            u64::from(no_switches),
+            "",
+            no_switches_text(part.tally.iter().any(|(name, _)| name == super::build::UNKNOWN_EVENTS)).to_owned(),
+        ),
+        (
+            "unattributed",
+            part.unattributed,
+            "events",
+            format!(
+                "{} KVM events came before the first switch of their CPU and belong to no known thread.",
+                thousands(part.unattributed)
+            ),
+        ),
+    ];
+    let amounts = amounts.into_iter().filter(|(_, amount, ..)| *amount > 0);
+    let note = |(what, amount, unit, text): (&str, u64, &str, String)| Unknown {
+        what: what.into(),
+        amount: (!unit.is_empty()).then_some(amount as f64),
+        unit: unit.into(),
+        text,
+    };
+    let mut list: Vec<Unknown> = amounts.map(note).collect();
+    list.extend(part.unseen_cpus.iter().map(|(cpu, coverage)| unseen_cpu(part, *cpu, *coverage)));
+    list.extend(part.clock_fitted_to.as_ref().map(|witness| clock_fitted(&part.clock, witness)));
+    list.iter_mut().for_each(|unknown| unknown.text = said_of(part, &unknown.text));
+    list
+}
+
+/// Why time is unknown, as far as this trace can have it so.
+fn causes_of_unknown(part: &PartFlow) -> String {
+    let lost = part.lost_events() > 0 || part.damaged_places() > 0;
+    let unseen = part.doubts.unseen_switches + part.doubts.unseen_entries > 0;
+    let causes = [
+        (!part.seen.exit, "in KVM_RUN, where kvm_exit does not fire and guest and KVM cannot be separated"),
+        (true, "before a thread's first KVM event"),
+        (lost, "where events are lost"),
+        (!part.unseen_cpus.is_empty(), "while a CPU is missing"),
+        (unseen, "where a switch or an entry is not in the trace"),
+    ];
+    let causes: Vec<&str> = causes.into_iter().filter(|(holds, _)| *holds).map(|(_, cause)| cause).collect();
+    causes.join(", or ")
+}
+
+/// A CPU of which the trace lacks a part or all.
+fn unseen_cpu(part: &PartFlow, cpu: u32, coverage: Coverage) -> Unknown {
+    let since = |at_ns: u64| duration(at_ns.saturating_sub(part.span.from_ns) as f64);
+    let missing = match coverage {
+        Coverage::Whole | Coverage::Missing => "missing from the trace".to_owned(),
+        Coverage::Part { from_ns, until_ns: u64::MAX } => format!("missing until {}", since(from_ns)),
+        Coverage::Part { from_ns: 0, until_ns } => format!("missing from {} on", since(until_ns)),
+        Coverage::Part { from_ns, until_ns } => {
+            format!("missing until {} and from {} on", since(from_ns), since(until_ns))
+        }
+    };
+    Unknown {
+        what: "unseen_cpu".into(),
+        amount: Some(cpu.into()),
+        unit: "CPU".into(),
+        text: format!(
+            "CPU {cpu} is {missing}: what ran there is unknown, and so is what vCPUs did meanwhile while they were off \
+             the other CPUs."
+        ),
+    }
+}
+
+fn clock_fitted(clock: &Clock, witness: &str) -> Unknown {
+    let ticks = clock.ticks(1_000_000_000) as f64 / 1e9;
+    Unknown {
+        what: "clock_fitted".into(),
+        amount: Some(ticks),
+        unit: "ticks per ns".into(),
+        text: format!(
+            "Clock {} has no scale in its file; {ticks:.4} ticks per ns were taken from {witness}.",
+            clock.name
+        ),
+    }
+}
+
+/// What is said where no `sched_switch` was read: it may be among events that no format describes.
+fn no_switches_text(has_unknown: bool) -> &'static str {
+    if has_unknown {
+        "No sched_switch was read, so time off the CPU lies in the state before it; it may be among the events that no \
+         format in the file describes."
+    } else {
+        "No sched_switch was recorded, so time off the CPU lies in the state before it; record -e sched_switch."
+    }
+}
