@@ -10,6 +10,7 @@ import { findings } from "./findings.mjs";
 import { frames } from "./frames.mjs";
 import { growing, live } from "./live.mjs";
 import { perfetto } from "./perfetto.mjs";
+import { recordings } from "./recordings.mjs";
 import { LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
 import { span } from "./span.mjs";
 
@@ -216,7 +217,7 @@ export const steps = [
       assert.equal(cells[2], expected, "before, per second over all vCPUs");
       assert.deepEqual(cells.slice(3, 5), ["0", "gone"]);
       await open(page, base, `r=${NESTED}&view=timeline&b=${SHADOWED}`);
-      await page.getByText("stands beside it in Exits and Chains").waitFor();
+      await page.getByText("Exits and Chains compare it with").waitFor();
     },
   ],
   [
@@ -267,7 +268,7 @@ export const steps = [
     async ({ page, base, expectErrors }) => {
       expectErrors();
       await open(page, base, "r=nothing-of-this-name");
-      await page.getByText("That could not be opened").waitFor();
+      await page.getByText("nothing-of-this-name cannot be opened").waitFor();
     },
   ],
   [
@@ -278,9 +279,9 @@ export const steps = [
       await page.getByText("deleted-since could not be opened, so nothing is compared").waitFor();
       await page.locator("td b").first().waitFor();
       await open(page, base, `r=${LINUX}&view=chains&chain=abc`);
-      await page.getByText("a chain is a number").waitFor();
+      await page.getByText("chains are numbered from 0").waitFor();
       await open(page, base, `r=${LINUX}&view=gauges&at=7`);
-      await page.getByText("at=7 is not a place in the recording").waitFor();
+      await page.getByText("at=7 is not a position in the recording").waitFor();
     },
   ],
   [
@@ -323,7 +324,7 @@ export const steps = [
         const closed = (chains - censored).toLocaleString("en-US");
         await page.locator("figcaption", { hasText: `${closed} chains between` }).waitFor();
         await page.keyboard.press("9");
-        await page.getByText("A report file holds no single events").waitFor();
+        await page.getByText("A report file contains no single events").waitFor();
       } finally {
         rmSync(folder, { recursive: true });
       }
@@ -341,6 +342,7 @@ export const steps = [
       }
     },
   ],
+  ...recordings,
   ...span,
   ...findings,
   ...perfetto,

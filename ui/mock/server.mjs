@@ -43,6 +43,7 @@ function recordings() {
       levels,
       bytes: 0,
       live: i === 0,
+      problem: null,
     };
   });
 }
@@ -58,6 +59,16 @@ function api(path, ask) {
     case "report":
       if (!ask.has("t0")) return it.report;
       return reportOf(decodeURIComponent(id), ["--from", `${ask.get("t0")}ns`, "--to", `${ask.get("t1")}ns`]);
+    case "brief": {
+      const findings = it.report.sections.flatMap((section) => section.findings);
+      const { span } = it.timeline;
+      return {
+        duration_ns: span.to_ns - span.from_ns,
+        findings: findings.length,
+        worst: findings[0] ?? null,
+        problem: null,
+      };
+    }
     case "timeline":
       return it.timeline;
     case "tile":

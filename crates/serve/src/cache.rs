@@ -24,7 +24,7 @@ struct Kept {
 }
 
 /// Length and time of each file.
-type Stamp = Vec<Option<(u64, SystemTime)>>;
+pub type Stamp = Vec<Option<(u64, SystemTime)>>;
 
 impl Cache {
     /// The recording called `id`; `place` is where it lies, with its manifest as it is now.
@@ -47,6 +47,12 @@ impl Cache {
         Ok(opened)
     }
 
+    /// The recording called `id`, if it is kept and its files are those of `stamp`.
+    pub fn opened_before(&self, id: &str, stamp: &Stamp) -> Option<Arc<Opened>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().find(|kept| kept.id == id && kept.stamp == *stamp).map(|kept| kept.opened.clone())
+    }
+
     /// All that are kept, by id.
     pub fn all(&self) -> Vec<(String, Arc<Opened>)> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +62,8 @@ impl Cache {
     }
 }
 
-fn stamp(place: &Place) -> Stamp {
+/// What tells whether the files at `place` have changed since.
+pub fn stamp(place: &Place) -> Stamp {
     let of = |path: &Path| {
         let about = path.metadata().ok()?;
         Some((about.len(), about.modified().ok()?))

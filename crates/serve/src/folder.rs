@@ -43,6 +43,16 @@ pub enum Place {
     Packed(PathBuf),
 }
 
+impl Place {
+    /// Bytes of its parts.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Place::Open(recording) => bytes_of_parts(recording),
+            Place::Packed(path) => bytes_of(path, 0),
+        }
+    }
+}
+
 /// A recording of the folder.
 #[derive(Debug)]
 pub struct Found {
@@ -109,10 +119,7 @@ impl Folder {
         let path = self.root.join(below);
         let (title, bytes) = match &recording {
             Ok(recording) if path.is_file() => (recording.title(), bytes_of(&path, 0)),
-            Ok(recording) => {
-                let parts = recording.parts.iter().map(|part| bytes_of(&recording.root.join(&part.path), DEPTH));
-                (recording.title(), parts.sum())
-            }
+            Ok(recording) => (recording.title(), bytes_of_parts(recording)),
             Err(_) => {
                 let name = path.file_name().unwrap_or(self.canonical.as_os_str());
                 (name.to_string_lossy().into_owned(), bytes_of(&path, DEPTH))
@@ -202,6 +209,10 @@ fn is_packed(path: &Path) -> bool {
 fn is_recording_by_names(path: &Path) -> bool {
     let named = |name: &str| path.join("L0").join(name).exists();
     path.join("metadata").is_file() || ["trace.dat", "trace.partial", "ctf", "perf.data"].into_iter().any(named)
+}
+
+fn bytes_of_parts(recording: &Recording) -> u64 {
+    recording.parts.iter().map(|part| bytes_of(&recording.root.join(&part.path), DEPTH)).sum()
 }
 
 fn bytes_of(path: &Path, depth: u32) -> u64 {

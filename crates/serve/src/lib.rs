@@ -4,6 +4,7 @@
 //! request --guard--> may it ask? --routes--> what does it ask?
 //!                                    |  folder: which recording is that, and does it lie in the folder?
 //!                                    |  cache, opened, narrowed: its answers and its timeline, computed once
+//!                                    |  brief: of these, what a list shows
 //!                                    v
 //!                                  live: a recording that is being made, until it ends
 //!                                  tile | chains | events | metrics | page      pure: numbers become bytes
@@ -12,6 +13,7 @@
 //! but `--allow-upload` writes, and nothing outside the folder is read. No other crate is asynchronous: what computes
 //! runs on threads of its own.
 
+mod brief;
 mod cache;
 mod chains;
 mod connections;

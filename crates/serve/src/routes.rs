@@ -9,6 +9,7 @@ mod perfetto;
 mod recording;
 mod timeline;
 
+use crate::brief::Briefs;
 use crate::cache::Cache;
 use crate::error::Refused;
 use crate::folder::{Folder, id_of};
@@ -33,6 +34,8 @@ pub struct Shared {
     pub folder: Folder,
     /// What was opened of it.
     pub cache: Cache,
+    /// What lists show of its recordings.
+    pub briefs: Briefs,
     /// The most bytes of an upload; `None` where none is taken.
     pub upload_bytes: Option<u64>,
 }
@@ -44,6 +47,7 @@ type Answer = Result<Response, Refused>;
 pub fn router(shared: Arc<Shared>, rules: Guard) -> Router {
     Router::new()
         .route("/api/recordings", get(recording::list))
+        .route("/api/recordings/{id}/brief", get(recording::brief))
         .route("/api/recordings/{id}/report", get(recording::report))
         .route("/api/recordings/{id}/tables/{section}/{table}", get(recording::table))
         .route("/api/recordings/{id}/events", get(recording::events))

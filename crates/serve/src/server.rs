@@ -1,5 +1,6 @@
 //! The socket and the threads.
 
+use crate::brief::Briefs;
 use crate::cache::Cache;
 use crate::connections;
 use crate::error::Error;
@@ -69,7 +70,8 @@ impl Server {
         let address = listener.local_addr()?;
         let rules =
             Guard { token: options.token.as_deref().map(Arc::from), cookie: format!("kvmscope_{}", address.port()) };
-        let shared = Shared { folder, cache: Cache::default(), upload_bytes: options.upload_bytes };
+        let shared =
+            Shared { folder, cache: Cache::default(), briefs: Briefs::default(), upload_bytes: options.upload_bytes };
         let mut router = router(Arc::new(shared), rules);
         if !address.ip().is_loopback() {
             router = router.layer(CompressionLayer::new());

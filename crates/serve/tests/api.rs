@@ -392,6 +392,43 @@ fn a_recording_that_cannot_be_opened_is_listed_with_its_reason() {
 }
 
 #[test]
+fn a_brief_has_the_length_and_the_worst_finding_of_the_report_and_opens_nothing_for_good() {
+    let client = Client::of_fixtures();
+    let brief = client.json(&format!("{HOG}/brief"));
+    assert_eq!(client.get("/metrics").text().matches("recording=").count(), 0, "it went into the cache");
+    let report = client.json(&format!("{HOG}/report"));
+    let findings = report["sections"][0]["findings"].as_array().unwrap();
+    let worst = findings.iter().find(|finding| finding["severity"] == "high").unwrap();
+    let expected = json!({ "severity": "high", "rule": worst["rule"], "title": worst["title"] });
+    assert_eq!(brief["worst"], expected);
+    assert_eq!((&brief["findings"], &brief["problem"]), (&json!(findings.len()), &Value::Null));
+    let span = &client.json(&format!("{HOG}/timeline"))["span"];
+    assert_eq!(
+        brief["duration_ns"].as_u64(),
+        Some(span["to_ns"].as_u64().unwrap() - span["from_ns"].as_u64().unwrap())
+    );
+    assert_eq!(client.json(&format!("{HOG}/brief")), brief);
+    assert_eq!(client.get("/api/recordings/none/brief").status, 404);
+}
+
+#[test]
+fn a_brief_follows_the_files_and_has_the_reason_where_no_question_has_an_answer() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("trace.dat");
+    let folder = place.path().to_owned();
+    let client = Client::new(&Options { folder, address: ([127, 0, 0, 1], 0).into(), token: None, upload_bytes: None });
+    std::fs::copy(fixtures().join("nested-vmx-shadow-off-hog/L0/trace.dat"), &file).unwrap();
+    let before = client.json("/api/recordings/trace.dat/brief");
+    assert_eq!(before["worst"]["rule"], "FLW-SHADOW", "{before}");
+    std::fs::write(&file, b"\x17\x08\x44tracing7\0").unwrap();
+    let after = client.json("/api/recordings/trace.dat/brief");
+    assert!(after["problem"].is_string() && after["worst"].is_null() && after["duration_ns"].is_null(), "{after}");
+    // A trace of which nothing can be said is no longer than the limit; a hole makes it longer than that.
+    std::fs::File::options().write(true).open(&file).unwrap().set_len(65 << 20).unwrap();
+    assert_eq!(client.json("/api/recordings/trace.dat/brief"), Value::Null);
+}
+
+#[test]
 fn half_requests_take_nobody_s_place_for_long() {
     use std::io::{Read, Write};
     let client = Client::of_fixtures();

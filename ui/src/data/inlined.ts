@@ -106,8 +106,7 @@ class InlinedRecording implements Recording {
 
   async chain(id: number): Promise<ChainInFull> {
     const chain = this.data.chains.find((chain) => chain.id === id);
-    if (!chain)
-      throw new Error("This report holds only the top chains; open the recording with `kvmscope serve`.");
+    if (!chain) throw new Error("This report file contains only the top chains; `kvmscope serve` shows all.");
     return chain;
   }
 
@@ -139,7 +138,7 @@ export function inlined(data: Inlined): Source {
     async recordings() {
       const { path, emulated, machines } = data.report.recording;
       const levels = (machines ?? []).map((machine) => machine.id);
-      return [{ id: ID, title: path, created: null, emulated, levels, bytes: 0 }];
+      return [{ id: ID, title: path, created: null, emulated, levels, bytes: 0, problem: null }];
     },
     async open() {
       return recording;

@@ -101,7 +101,7 @@ async function inState(recording: Recording, state: number): Promise<Place | nul
   const slice = longest(found?.slices ?? [], (slice) => slice.state === state);
   const title = states[state]!.title;
   if (slice) return placeAt(slice, best.lane, `${title} for`);
-  return { t0, t1, lane: best.lane, words: `Most of "${title}" lies at ${instant(t0)}.` };
+  return { t0, t1, lane: best.lane, words: `Most of "${title}" is at ${instant(t0)}.` };
 }
 
 function placeAt({ from_ns, to_ns }: Slice, lane: number, what: string): Place {

@@ -5,6 +5,7 @@ import type { Recording, Source } from "./source";
 import { decodeTile, emptyTile, type Tile } from "./tile";
 import type {
   Aggregates,
+  Brief,
   ChainInFull,
   ChainPage,
   ChainQuery,
@@ -136,6 +137,9 @@ export const server: Source = {
       json<Timeline>(`${base}/timeline`),
     ]);
     return new ServedRecording(id, report, timeline.lanes.length > 0 ? timeline : null);
+  },
+  brief(id) {
+    return json<Brief | null>(`api/recordings/${encodeURIComponent(id)}/brief`);
   },
   async upload(file) {
     const sent = await answer(`api/upload?${query({ name: file.name })}`, { method: "POST", body: file });

@@ -7,6 +7,7 @@
 import type { Tile } from "./tile";
 import type {
   Aggregates,
+  Brief,
   ChainInFull,
   ChainPage,
   ChainQuery,
@@ -22,6 +23,8 @@ export interface Source {
   readonly inlined: boolean;
   recordings(): Promise<RecordingInfo[]>;
   open(id: string): Promise<Recording>;
+  /** Null for a recording that is too large to be read for a list; only a server has briefs. */
+  brief?(id: string): Promise<Brief | null>;
   /** Sends a trace to the server, where it takes any; answers the recording's id. */
   upload?(file: File): Promise<string>;
 }

@@ -139,6 +139,18 @@ export interface RecordingInfo {
   bytes: number;
   /** It is being made right now. */
   live?: boolean;
+  /** Why it cannot be opened. */
+  problem: string | null;
+}
+
+/** What the list shows of a recording beside its manifest. */
+export interface Brief {
+  /** Null where it has no vCPU. */
+  duration_ns: number | null;
+  findings: number;
+  worst: { severity: Finding["severity"]; rule: string; title: string } | null;
+  /** Why no question has an answer. */
+  problem: string | null;
 }
 
 export interface State {

@@ -69,6 +69,12 @@ export function bytes(value: number): string {
   return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${units[unit]}`;
 }
 
+/** `2026-11-22 10:42 UTC` of `2026-11-22T10:42:03Z`; what is no such time stays as it is. */
+export function minute(utc: string): string {
+  const found = utc.match(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:[\d.]+)?Z$/);
+  return found ? `${found[1]} ${found[2]} UTC` : utc;
+}
+
 /** `1 chain`, `2 chains`. */
 export function counted(count: number, noun: string): string {
   return `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;

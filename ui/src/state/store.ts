@@ -1,13 +1,15 @@
 /** What is open and what is shown: signals over the address, one cursor and one window for all views. */
 import { computed, effect, signal } from "@preact/signals";
 import type { Recording, Source } from "../data/source";
-import type { RecordingInfo } from "../data/types";
+import type { Brief, RecordingInfo } from "../data/types";
 import type { Theme } from "../draw/tokens";
 import { clamp, type Window } from "../maths/window";
 import { type Hash, numberOf, parseHash, patched, printHash } from "./hash";
 
 export const hash = signal<Hash>(parseHash(location.hash));
 export const recordings = signal<RecordingInfo[] | null>(null);
+/** What the list shows beside the manifests, as far as it has been read; null for what is not read for a list. */
+export const briefs = signal<ReadonlyMap<string, Brief | null>>(new Map());
 export const recording = signal<Recording | null>(null);
 /** The second recording, for differences. */
 export const other = signal<Recording | null>(null);
@@ -96,10 +98,33 @@ export function start(source: Source): void {
       failure.value = error.message;
     },
   );
+  followList(source);
   const wanted = computed(() => hash.value.r);
   const second = computed(() => hash.value.b);
   follow(source, () => wanted.value, recording, failure);
   follow(source, () => second.value, other, otherFailure);
+}
+
+/** Reads the briefs of the list, one after another and only while the list is shown: each may take the server a second. */
+function followList(source: Source): void {
+  if (!source.brief) return;
+  const shown = computed(() => !hash.value.r && !hash.value.live);
+  let turn = 0;
+  effect(() => {
+    const mine = ++turn;
+    const list = shown.value ? (recordings.value ?? []) : [];
+    void readBriefs(source, list, () => mine === turn);
+  });
+}
+
+async function readBriefs(source: Source, list: RecordingInfo[], goesOn: () => boolean): Promise<void> {
+  for (const { id, live, problem } of list) {
+    if (!goesOn()) return;
+    if (live || problem !== null || briefs.peek().get(id)) continue;
+    // A recording that was removed since has none, and does not cost the others theirs.
+    const brief = await source.brief!(id).catch(() => null);
+    briefs.value = new Map(briefs.peek()).set(id, brief);
+  }
 }
 
 function follow(

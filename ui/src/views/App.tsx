@@ -52,13 +52,17 @@ export function App({ inlined }: { inlined: boolean }) {
           <Live id={hash.value.live} />
         ) : failure.value ? (
           <div class="empty" role="alert">
-            <h2>That could not be opened</h2>
+            <h2>
+              {hash.value.r ? `${hash.value.r} cannot be opened` : "The list of recordings cannot be read"}
+            </h2>
             <p>{failure.value}</p>
-            <p>
-              <button type="button" onClick={() => go({ r: null }, true)}>
-                All recordings
-              </button>
-            </p>
+            {hash.value.r && (
+              <p>
+                <button type="button" onClick={() => go({ r: null }, true)}>
+                  All recordings
+                </button>
+              </p>
+            )}
           </div>
         ) : open ? (
           <>
@@ -134,7 +138,7 @@ function Top({ inlined }: { inlined: boolean }) {
             }
           >
             {list.map((it) => (
-              <option key={it.id} value={it.id}>
+              <option key={it.id} value={it.id} disabled={it.problem !== null}>
                 {it.title}
               </option>
             ))}
@@ -151,7 +155,7 @@ function Top({ inlined }: { inlined: boolean }) {
           >
             <option value="">compare with …</option>
             {list
-              .filter((it) => it.id !== open.id)
+              .filter((it) => it.id !== open.id && it.problem === null)
               .map((it) => (
                 <option key={it.id} value={it.id}>
                   {it.title}
@@ -188,20 +192,20 @@ function nameOf(open: Recording): string {
 /** Views that show both recordings. */
 const COMPARING = ["exits", "chains"];
 
-/** What became of the second recording, where it is not plain. */
+/** What is shown of the second recording, where the view does not show it. */
 function Comparison() {
   const id = hash.value.b;
   const view = hash.value.view ?? "findings";
   if (!id) return null;
-  const said = otherFailure.value
+  const note = otherFailure.value
     ? `${id} could not be opened, so nothing is compared: ${otherFailure.value}`
     : COMPARING.includes(view)
       ? ""
-      : `This view shows ${hash.value.r} alone; ${id} stands beside it in Exits and Chains.`;
-  if (!said) return null;
+      : `This view shows ${hash.value.r} only; Exits and Chains compare it with ${id}.`;
+  if (!note) return null;
   return (
     <p class="note" role="status">
-      {said}{" "}
+      {note}{" "}
       <button type="button" onClick={() => go({ b: null, chain2: null })}>
         Close the comparison
       </button>

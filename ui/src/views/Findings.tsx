@@ -6,10 +6,15 @@ import type { Cost, Finding, Report, Section } from "../data/types";
 import { amount } from "../maths/format";
 import { wordsOf } from "../maths/named";
 import { go, hash, notice, show } from "../state/store";
+import { MARKS, SEVERITIES } from "./severity";
 
-const SEVERITIES = ["high", "medium", "low", "info"] as const;
-/** Severity is a shape and a word: hue means level and nothing else. */
-const MARKS = { high: "■", medium: "◧", low: "□", info: "○" };
+/** What a change needs before it works, by the word of the report. */
+const NEEDS: Record<string, string> = {
+  nothing: "It takes effect at once.",
+  reload: "It needs a reload of the kernel module with its VMs stopped, or a restart of the VM.",
+  reboot: "It needs a reboot of that machine.",
+  "outer level": "Only whoever owns the level below can do it.",
+};
 
 export function Findings({ recording }: { recording: Recording }) {
   const { sections, problems } = recording.report;
@@ -26,7 +31,7 @@ export function Findings({ recording }: { recording: Recording }) {
               return count > 0 ? [`${count} ${severity}`] : [];
             }).join(", ")}`
           : examined(recording.report)
-            ? "Nothing to change was found"
+            ? "No findings"
             : "No rule could be checked"}
       </h2>
       {findings.length === 0 &&
@@ -34,8 +39,8 @@ export function Findings({ recording }: { recording: Recording }) {
           <p>Every rule that this recording has data for was checked, and none applies.</p>
         ) : (
           <p>
-            This recording holds no exits of a vCPU, so no rule about them applies.{" "}
-            <code>kvmscope record</code> on the host, while a VM runs, records kvm_entry and kvm_exit.
+            This recording contains no exits of a vCPU, so no rule about exits could be checked. Run{" "}
+            <code>kvmscope record</code> on the host while a VM runs: it records kvm_entry and kvm_exit.
           </p>
         ))}
       {SEVERITIES.flatMap((severity) =>
@@ -57,7 +62,7 @@ export function Findings({ recording }: { recording: Recording }) {
   );
 }
 
-/** Whether there was anything to find: a trace without a vCPU answers no rule, and that is no clean bill. */
+/** Whether any rule could be checked: no finding in a trace without vCPUs does not mean that all is well. */
 function examined(report: Report): boolean {
   return report.sections.some(
     (section) => section.id !== "flow" || (section.tables.vcpus?.rows.length ?? 0) > 0,
@@ -108,7 +113,7 @@ async function see(recording: Recording, finding: Finding, words: string): Promi
   const place = (await placeOf(recording, words)) ?? (await placeOf(recording, wordsOf(finding)));
   go({ view: "timeline" }, true);
   if (!place) {
-    notice.value = "No single instant shows this: it concerns the whole recording.";
+    notice.value = "No single instant shows this: it is about the whole recording.";
     return;
   }
   const rim = Math.max(50, (place.t1 - place.t0) * 0.4);
@@ -133,6 +138,7 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
         <h3>{finding.title}</h3>
         <code class="rule">{finding.rule}</code>
       </header>
+      {!finding.title.includes(finding.subject) && <p class="soft">About {finding.subject}</p>}
       {finding.why && <p>{finding.why}</p>}
       <div class="columns">
         <div>
@@ -165,7 +171,7 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
         <div>
           <h4>{costTitle(cost)}</h4>
           {cost.value === null ? (
-            <p>No cost is known.</p>
+            <p>The cost is unknown.</p>
           ) : (
             <p class={`cost ${cost.kind}`}>
               <b>
@@ -184,8 +190,7 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
             </p>
           )}
           <p class="soft">
-            At {finding.level}. Needs{" "}
-            {finding.needs === "nothing" ? "nothing else: it works at once" : finding.needs}.
+            Run it at {finding.level}. {NEEDS[finding.needs] ?? `It needs: ${finding.needs}.`}
           </p>
         </div>
       </div>
@@ -215,7 +220,7 @@ function Commands({ title, commands }: { title: string; commands: string[] }) {
       await navigator.clipboard.writeText(text);
       notice.value = "The commands are on the clipboard.";
     } catch {
-      notice.value = "This browser does not let the page copy: select the text instead.";
+      notice.value = "This browser does not let the page copy; select the text instead.";
     }
   };
   return (

@@ -1,46 +1,111 @@
-/** The first page: what the served folder holds. */
-import { bytes } from "../maths/format";
-import { go, recordings } from "../state/store";
+/** The first page: what the served folder contains, how long each recording is, and what is worst in it. */
+import type { Brief, RecordingInfo } from "../data/types";
+import { bytes, counted, duration, minute } from "../maths/format";
+import { briefs, go, recordings } from "../state/store";
 import { Empty } from "./Figure";
+import { MARKS } from "./severity";
 
 export function Recordings() {
   const list = recordings.value;
   if (!list)
     return (
       <p class="loading" role="status">
-        Looking for recordings …
+        Reading the list of recordings …
       </p>
     );
   if (list.length === 0) {
     return (
-      <Empty title="No recording in this folder">
-        <code>kvmscope record -o NAME -- COMMAND</code> makes one; start <code>kvmscope serve</code> on the
-        folder that holds it.
+      <Empty title="No recordings in this folder">
+        Run <code>kvmscope record -o NAME</code> on a host to make one, then start <code>kvmscope serve</code>{" "}
+        on the folder that contains it.
       </Empty>
     );
   }
+  const readable = list.filter((it) => it.problem === null);
+  const unreadable = list.filter((it) => it.problem !== null);
   return (
     <section class="recordings">
       <h1>Recordings</h1>
       <ul>
-        {list.map((it) => (
+        {readable.map((it) => (
           <li key={it.id}>
-            <a
-              href={`#${it.live ? "live" : "r"}=${encodeURIComponent(it.id)}`}
-              onClick={(event) => {
-                event.preventDefault();
-                go(it.live ? { live: it.id } : { r: it.id }, true);
-              }}
-            >
-              <strong>{it.title}</strong>
-              <span>{it.levels.length > 0 ? `recorded at ${it.levels.join(", ")}` : ""}</span>
-              <span>{[it.created, it.bytes > 0 ? bytes(it.bytes) : null].filter(Boolean).join(", ")}</span>
-              {it.live && <span class="pulse live">being recorded now: watch its gauges</span>}
-              {it.emulated && <span class="emulated">emulated: times are not real</span>}
-            </a>
+            <Card info={it} brief={briefs.value.get(it.id)} />
           </li>
         ))}
       </ul>
+      {unreadable.length > 0 && <Unreadable list={unreadable} />}
     </section>
   );
+}
+
+/** `brief`: undefined while it was not read, null where it is not read for the list. */
+function Card({ info, brief }: { info: RecordingInfo; brief: Brief | null | undefined }) {
+  const about = [
+    brief && brief.duration_ns !== null ? duration(brief.duration_ns) : "",
+    info.levels.length > 0 ? `recorded at ${info.levels.join(", ")}` : "",
+  ];
+  const file = [info.created ? minute(info.created) : "", info.bytes > 0 ? bytes(info.bytes) : ""];
+  return (
+    <a
+      href={`#${info.live ? "live" : "r"}=${encodeURIComponent(info.id)}`}
+      onClick={(event) => {
+        event.preventDefault();
+        go(info.live ? { live: info.id } : { r: info.id }, true);
+      }}
+    >
+      <strong>{info.title}</strong>
+      <span>{about.filter(Boolean).join(", ")}</span>
+      <span>{file.filter(Boolean).join(", ")}</span>
+      {info.live ? (
+        <span class="pulse live">being recorded now: watch its gauges</span>
+      ) : (
+        <Worst brief={brief} />
+      )}
+      {info.emulated && <span class="emulated">emulated: times are not real</span>}
+    </a>
+  );
+}
+
+/** The worst finding in a line, and how many others there are. */
+function Worst({ brief }: { brief: Brief | null | undefined }) {
+  if (brief === undefined) return <span>reading its findings …</span>;
+  if (brief === null) return <span>open it to see its length and findings</span>;
+  if (brief.problem !== null) return <span>{brief.problem}</span>;
+  const { worst, findings, duration_ns } = brief;
+  // Without a vCPU no rule about exits could be checked: no findings would look like a result.
+  if (!worst) return <span>{duration_ns === null ? "" : "no findings"}</span>;
+  return (
+    <>
+      <span class="worst">
+        <i aria-hidden="true">{MARKS[worst.severity]}</i> {worst.severity}: {worst.title}
+      </span>
+      {findings > 1 && <span>and {counted(findings - 1, "more finding")}</span>}
+    </>
+  );
+}
+
+/** Recordings that the server cannot read, with the reason and what to do. */
+function Unreadable({ list }: { list: RecordingInfo[] }) {
+  return (
+    <>
+      <h2 class="heading">{counted(list.length, "recording")} cannot be read</h2>
+      <ul class="unreadable">
+        {list.map((it) => (
+          <li key={it.id}>
+            <strong>{it.title}</strong>
+            <p>{it.problem}</p>
+            <p class="soft">{remedy(it)}</p>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** A packed recording is one file, which is copied again; all others have a manifest that is edited. */
+function remedy({ id }: RecordingInfo): string {
+  const fix = id.endsWith(".kvmscope")
+    ? "Copy the file again from where it was packed, or pack the recording again with kvmscope pack."
+    : "Correct its recording.json. If a newer kvmscope wrote it, serve the folder with that version.";
+  return `${fix} Then reload this page.`;
 }

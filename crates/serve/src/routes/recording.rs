@@ -47,6 +47,10 @@ pub async fn list(State(shared): Served) -> Answer {
     .await
 }
 
+pub async fn brief(State(shared): Served, Named(id): Named<String>) -> Answer {
+    at_work(move || json(&shared.briefs.get(&id, shared.folder.place(&id)?, &shared.cache))).await
+}
+
 /// A part of the recording, in ns since its first event; what is not given is where it begins and ends.
 #[derive(Deserialize)]
 pub struct Part {

@@ -1,0 +1,104 @@
+//! What the list of recordings shows of one beside its manifest: how long is it, and what is its worst finding?
+//!
+//! That takes an answer to every question, so the list is sent without it, and a page asks for one recording after
+//! another. They are answered one at a time, and leave the cache of opened recordings as it is: somebody looks at those.
+
+use crate::cache::{Cache, Stamp, stamp};
+use crate::error::Refused;
+use crate::folder::Place;
+use crate::opened::{Answered, Opened};
+use base::{Cell, Section, Severity};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Larger recordings are not read for a list: an answer takes some 0.3 s for 100 MB of a binary trace, but 20 times that
+/// for the same events as text.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// How many are kept, of some 300 bytes each; then all are forgotten, and answered anew when somebody asks.
+const KEPT: usize = 4_096;
+
+/// What one recording answers, in brief.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Brief {
+    /// Wall time of its vCPUs; null where it has none.
+    duration_ns: Option<u64>,
+    /// How many findings there are.
+    findings: usize,
+    /// The first of the most severe ones.
+    worst: Option<Worst>,
+    /// Why no question has an answer.
+    problem: Option<String>,
+}
+
+/// A finding in one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Worst {
+    severity: Severity,
+    rule: &'static str,
+    title: String,
+}
+
+impl Brief {
+    fn of(answered: Result<Arc<Answered>, Refused>) -> Self {
+        match answered {
+            Ok(answered) => Self::of_sections(&answered.sections),
+            Err(refused) => Self { problem: Some(refused.sentence), ..Self::default() },
+        }
+    }
+
+    fn of_sections(sections: &[Section]) -> Self {
+        let findings = || sections.iter().flat_map(|section| &section.findings);
+        let worst = findings().min_by_key(|finding| Reverse(finding.severity));
+        Self {
+            duration_ns: sections.iter().find(|section| section.id == "flow").and_then(wall_ns),
+            findings: findings().count(),
+            worst: worst.map(|worst| Worst { severity: worst.severity, rule: worst.rule, title: worst.title.clone() }),
+            problem: None,
+        }
+    }
+}
+
+/// The longest wall time of a vCPU: that of the whole recording, but for vCPUs that ended early.
+fn wall_ns(flow: &Section) -> Option<u64> {
+    let vcpus = flow.table("vcpus")?;
+    let at = vcpus.columns.iter().position(|column| column.name == "wall_ns")?;
+    let wall = |row: &Vec<Cell>| match row.get(at) {
+        Some(Cell::U64(wall_ns)) => Some(*wall_ns),
+        _ => None,
+    };
+    vcpus.rows.iter().filter_map(wall).max()
+}
+
+/// Those that were asked for, by id, each as long as the files of its recording stay as they are.
+#[derive(Default)]
+pub struct Briefs {
+    known: Mutex<BTreeMap<String, (Stamp, Brief)>>,
+}
+
+impl Briefs {
+    /// That of the recording called `id`, which lies at `place`; `None` for one too large to be read for this, unless
+    /// somebody has opened it.
+    pub fn get(&self, id: &str, place: Place, cache: &Cache) -> Option<Brief> {
+        let stamp = stamp(&place);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, brief)) = known.get(id)
+            && *of == stamp
+        {
+            return Some(brief.clone());
+        }
+        let answered = match cache.opened_before(id, &stamp) {
+            Some(opened) => opened.answered(None),
+            None if place.bytes() > MOST_BYTES => return None,
+            None => Opened::new(place).and_then(|opened| opened.answered(None)),
+        };
+        let brief = Brief::of(answered);
+        if known.len() >= KEPT {
+            known.clear();
+        }
+        known.insert(id.to_owned(), (stamp, brief.clone()));
+        Some(brief)
+    }
+}

@@ -1,0 +1,55 @@
+// The first page: how long recordings are, what is worst in them, and which of them cannot be read.
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { start } from "./serve.mjs";
+import { ask, NESTED, open } from "./shared.mjs";
+
+const fixtures = resolve(import.meta.dirname, "../../fixtures");
+
+export const recordings = [
+  [
+    "the list has the length and the worst finding of each recording",
+    async ({ page, base }) => {
+      await open(page, base, "");
+      const card = page.locator(".recordings a", { has: page.getByText(NESTED, { exact: true }) });
+      const brief = await ask(base, NESTED, "brief");
+      await card.getByText(`${brief.worst.severity}: ${brief.worst.title}`).waitFor();
+      await card.getByText(`${(brief.duration_ns / 1e6).toFixed(1)} ms, recorded at L0`).waitFor();
+      await page.waitForFunction(() => !document.body.textContent.includes("reading its findings"));
+    },
+  ],
+  [
+    "recordings that cannot be read stand below the others, with the reason and what to do",
+    async ({ page, program, mock }) => {
+      if (mock) return;
+      const folder = mkdtempSync(join(tmpdir(), "kvmscope-unreadable-"));
+      cpSync(join(fixtures, "nested-svm-toy"), join(folder, "good"), { recursive: true });
+      mkdirSync(join(folder, "newer"));
+      writeFileSync(join(folder, "newer/recording.json"), '{"schema":"kvmscope-recording/9"}');
+      writeFileSync(join(folder, "cut.kvmscope"), Buffer.from("28b52ffd", "hex"));
+      const server = await start({ program, folder });
+      try {
+        await page.goto(server.base);
+        await page.getByText("2 recordings cannot be read").waitFor();
+        const newer = page.locator(".unreadable li", { hasText: "newer" });
+        await newer.getByText(/schema is `kvmscope-recording\/9`/).waitFor();
+        await newer.getByText("Correct its recording.json.").waitFor();
+        await page
+          .locator(".unreadable li", { hasText: "Copy the file again" })
+          .getByText("cut.kvmscope")
+          .first()
+          .waitFor();
+        assert.equal(await page.locator(".unreadable a").count(), 0, "nothing leads to them");
+        await page.locator(".recordings a", { hasText: "good" }).click();
+        await page.waitForSelector(".summary");
+        const offered = page.getByLabel("Compare with").locator("option");
+        assert.deepEqual(await offered.allTextContents(), ["compare with …"]);
+      } finally {
+        server.child.kill();
+        rmSync(folder, { recursive: true });
+      }
+    },
+  ],
+];
