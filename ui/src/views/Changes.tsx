@@ -2,10 +2,11 @@
 import type { Recording } from "../data/source";
 import { levelState } from "../draw/tokens";
 import { changeIn, changes } from "../maths/compare";
-import { counted, duration, rate } from "../maths/format";
+import { counted, duration, grouped, rate } from "../maths/format";
 import { csv, matches, rowsOf, tableOf } from "../maths/rows";
-import { go, hash } from "../state/store";
+import { hash } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
+import { Filter, TableBox } from "./TableBox";
 
 /** Exits of a recording and its length; without a time line it has no rates. */
 function sideOf(recording: Recording) {
@@ -23,7 +24,8 @@ export function Changes({ before, after }: { before: Recording; after: Recording
   if (lacking) {
     return (
       <Empty title="These two cannot be compared">
-        {lacking.id} holds no exits over time. Record on the host, at L0, to get them: kvmscope record.
+        {lacking.id} contains no exits with times. Run <code>kvmscope record</code> on the host (L0) to record
+        them.
       </Empty>
     );
   }
@@ -50,63 +52,53 @@ export function Changes({ before, after }: { before: Recording; after: Recording
           ]),
         )
       }
-      caption={`Before: ${before.id}, ${duration(first.seconds * 1e9)}. After: ${after.id}, ${duration(second.seconds * 1e9)}. Each row is a level and a reason, summed over VMs and vCPUs and divided by the length of its recording; time is from exit to next entry, less time off the CPU. Whether noise could explain a change: kvmscope compare ${before.id} ${after.id}.`}
-      tools={
-        <input
-          type="search"
-          value={filter}
-          placeholder="Filter: L1 msr"
-          aria-label="Filter rows"
-          onInput={(event) => go({ q: event.currentTarget.value })}
-        />
-      }
+      caption={`Before: ${before.id}, ${duration(first.seconds * 1e9)}. After: ${after.id}, ${duration(second.seconds * 1e9)}. Each row is one reason at one level, summed over VMs and vCPUs and divided by the length of its recording. Time runs from an exit to the next entry, without time off the CPU. kvmscope compare ${before.id} ${after.id} reports whether noise could explain a change.`}
+      tools={<Filter example="L1 msr" />}
     >
-      <div class="table-box" tabIndex={0} role="region" aria-label="Table of changes">
-        <table class="numbers">
-          <thead>
-            <tr>
-              <th rowspan={2}>Level</th>
-              <th rowspan={2}>Reason</th>
-              <th class="number" colspan={3}>
-                Exits per second
-              </th>
-              <th class="number" colspan={3}>
-                Time in them per second
-              </th>
+      <TableBox title="Table of changes">
+        <thead>
+          <tr>
+            <th rowspan={2}>Level</th>
+            <th rowspan={2}>Reason</th>
+            <th class="number" colspan={3}>
+              Exits per second
+            </th>
+            <th class="number" colspan={3}>
+              Time in them per second
+            </th>
+          </tr>
+          <tr>
+            {[0, 1].flatMap((half) =>
+              ["Before", "After", "Change"].map((title) => (
+                <th class="number" key={`${half}${title}`}>
+                  {title}
+                </th>
+              )),
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ level, reason, before, after }) => (
+            <tr key={`${level}/${reason}`}>
+              <td class="level">
+                <Swatch state={levelState(level)} /> {level}
+              </td>
+              <td>
+                <b>{reason}</b>
+              </td>
+              <td class="number">{rate(before.count)}</td>
+              <td class="number">{rate(after.count)}</td>
+              <td class="number">{changeIn(before.count, after.count)}</td>
+              <td class="number">{duration(Math.round(before.time_ns))}</td>
+              <td class="number">{duration(Math.round(after.time_ns))}</td>
+              <td class="number">{changeIn(before.time_ns, after.time_ns)}</td>
             </tr>
-            <tr>
-              {[0, 1].flatMap((half) =>
-                ["Before", "After", "Change"].map((title) => (
-                  <th class="number" key={`${half}${title}`}>
-                    {title}
-                  </th>
-                )),
-              )}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ level, reason, before, after }) => (
-              <tr key={`${level}/${reason}`}>
-                <td class="level">
-                  <Swatch state={levelState(level)} /> {level}
-                </td>
-                <td>
-                  <b>{reason}</b>
-                </td>
-                <td class="number">{rate(before.count)}</td>
-                <td class="number">{rate(after.count)}</td>
-                <td class="number">{changeIn(before.count, after.count)}</td>
-                <td class="number">{duration(Math.round(before.time_ns))}</td>
-                <td class="number">{duration(Math.round(after.time_ns))}</td>
-                <td class="number">{changeIn(before.time_ns, after.time_ns)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+          ))}
+        </tbody>
+      </TableBox>
       {rows.length < all.length && (
         <p class="soft">
-          {counted(rows.length, "row")} of {all.length} with "{filter}".
+          {grouped(rows.length)} of {counted(all.length, "row")}, filtered by "{filter}".
         </p>
       )}
     </Figure>

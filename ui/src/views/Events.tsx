@@ -4,6 +4,7 @@ import type { Recording } from "../data/source";
 import { grouped, instant } from "../maths/format";
 import { csv } from "../maths/rows";
 import { Figure } from "./Figure";
+import { TableBox } from "./TableBox";
 import { useAnswer } from "./useAnswer";
 
 const ROWS = 100;
@@ -15,9 +16,7 @@ export function Events({ recording }: { recording: Recording }) {
   if (!value) {
     return (
       <p class="soft">
-        {loading
-          ? "Reading events …"
-          : "A report file holds no single events: open the recording with kvmscope serve to read them."}
+        {loading ? "Reading events …" : "A report file contains no single events; kvmscope serve shows them."}
       </p>
     );
   }
@@ -48,36 +47,34 @@ export function Events({ recording }: { recording: Recording }) {
       }
       caption={
         value.total === 0
-          ? "No event can be listed."
-          : `Events ${grouped(offset + 1)} to ${grouped(last)} of ${value.total === null ? "a number still being counted" : grouped(value.total)}, with the names and fields of the kernel.`
+          ? "No event can be read."
+          : `Events ${grouped(offset + 1)} to ${grouped(last)} of ${value.total === null ? "a total that is still being counted" : grouped(value.total)}, with the kernel's names and fields.`
       }
     >
-      <div class="table-box" tabIndex={0} role="region" aria-label="Events">
-        <table class="numbers">
-          <thead>
-            <tr>
-              <th class="number">time</th>
-              <th class="number">CPU</th>
-              <th class="number">tid</th>
-              <th>event</th>
-              <th>fields</th>
+      <TableBox title="Events">
+        <thead>
+          <tr>
+            <th class="number">time</th>
+            <th class="number">CPU</th>
+            <th class="number">tid</th>
+            <th>event</th>
+            <th>fields</th>
+          </tr>
+        </thead>
+        <tbody>
+          {value.events.map((event, i) => (
+            <tr key={`${offset + i}`}>
+              <td class="number">{instant(event.time_ns, 1)}</td>
+              <td class="number">{event.cpu}</td>
+              <td class="number">{event.tid}</td>
+              <td>
+                <b>{event.name}</b>
+              </td>
+              <td>{event.fields}</td>
             </tr>
-          </thead>
-          <tbody>
-            {value.events.map((event, i) => (
-              <tr key={`${offset + i}`}>
-                <td class="number">{instant(event.time_ns, 1)}</td>
-                <td class="number">{event.cpu}</td>
-                <td class="number">{event.tid}</td>
-                <td>
-                  <b>{event.name}</b>
-                </td>
-                <td>{event.fields}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+          ))}
+        </tbody>
+      </TableBox>
     </Figure>
   );
 }

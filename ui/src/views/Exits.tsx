@@ -9,6 +9,7 @@ import { go, hash } from "../state/store";
 import { Changes } from "./Changes";
 import { Empty, Figure, Swatch } from "./Figure";
 import { Histogram } from "./Histogram";
+import { Filter, SortHead, TableBox } from "./TableBox";
 import { useReport } from "./useReport";
 
 const COLUMNS: [string, string][] = [
@@ -37,8 +38,8 @@ function Reasons({ recording }: { recording: Recording }) {
     return (
       <Empty title="No exits">
         {window
-          ? "Nothing left the guest in this span of time."
-          : "The recording holds no kvm_exit events. Record on the host, at L0, to get them: kvmscope record."}
+          ? "No guest exited in this window."
+          : "The recording contains no kvm_exit events. Run kvmscope record on the host (L0) to record them."}
       </Empty>
     );
   }
@@ -55,7 +56,7 @@ function Reasons({ recording }: { recording: Recording }) {
   const oneVcpu = new Set(all.map((row) => text(row, "vcpu"))).size === 1;
   const oneVm = new Set(all.map((row) => text(row, "vm"))).size === 1;
   const most = Math.max(1, ...rows.map((row) => number(row, "total_ns")));
-  // The bars tell p90, and the CSV has it.
+  // The bars show p90, and the CSV has it.
   const hidden = [oneVm ? "vm" : "", oneVcpu ? "vcpu" : "", "p90_ns"];
   const columns = COLUMNS.filter(([name]) => !hidden.includes(name));
   const bins = binsByRow(rowsOf(tableOf(report, "flow.exit_bins")));
@@ -76,97 +77,81 @@ function Reasons({ recording }: { recording: Recording }) {
       }
       caption={
         top
-          ? `${counted(exits, "exit")} took ${duration(total)}; the most expensive is ${text(top, "reason")} at ${text(top, "level")}, ${percent(number(top, "total_ns") / Math.max(1, total))}. Total is from exit to next entry, less time off the CPU. ${hasBins ? `The bars count exits by how long they took, from ${duration(axis.from)} to ${duration(axis.to)} on one log scale, heights as square roots; ticks below are p50 and p99.` : ""}`
-          : "No row has all of these words."
+          ? `${counted(exits, "exit")} took ${duration(total)}; the most expensive reason is ${text(top, "reason")} at ${text(top, "level")}, ${percent(number(top, "total_ns") / Math.max(1, total))} of that. Total runs from an exit to the next entry, without time off the CPU. ${hasBins ? `The bars show how many exits took how long, from ${duration(axis.from)} to ${duration(axis.to)} on one logarithmic scale; their heights are square roots of the counts, and the ticks below are p50 and p99.` : ""}`
+          : "No row matches the filter."
       }
-      tools={
-        <input
-          type="search"
-          value={filter}
-          placeholder="Filter: L1 msr"
-          aria-label="Filter rows"
-          onInput={(event) => go({ q: event.currentTarget.value })}
-        />
-      }
+      tools={<Filter example="L1 msr" />}
     >
-      <div class="table-box" tabIndex={0} role="region" aria-label="Table of exits">
-        <table class="numbers">
-          <thead>
-            <tr>
-              {columns.map(([name, title]) => (
-                <th
-                  key={name}
-                  class={WORDS.includes(name) ? "" : "number"}
-                  aria-sort={sort === name ? (descending ? "descending" : "ascending") : "none"}
-                >
-                  <button
-                    type="button"
-                    onClick={() => go({ sort: name, asc: sort === name && descending ? "1" : null })}
-                  >
-                    {title}
-                    {sort === name ? (descending ? " ▾" : " ▴") : ""}
-                  </button>
-                </th>
-              ))}
-              <th>Removed by</th>
-              <th>
-                <span class="axis-ends">
-                  <span>{duration(axis.from)}</span>
-                  <span>{duration(axis.to)}</span>
-                </span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => {
-              const reason = text(row, "reason");
-              const key = `${text(row, "level")} ${reason}`;
-              const finding = findingFor(recording.report, text(row, "vm"), reason);
-              return (
-                <tr key={`${text(row, "vm")}/${text(row, "vcpu")}/${key}`}>
-                  {!oneVm && (
-                    <td class="vm" title={text(row, "vm")}>
-                      {text(row, "vm")}
-                    </td>
+      <TableBox title="Table of exits">
+        <thead>
+          <tr>
+            {columns.map(([name, title]) => (
+              <SortHead
+                key={name}
+                title={title}
+                isText={WORDS.includes(name)}
+                sorted={sort === name ? (descending ? "descending" : "ascending") : "none"}
+                sort={() => go({ sort: name, asc: sort === name && descending ? "1" : null })}
+              />
+            ))}
+            <th>Removed by</th>
+            <th>
+              <span class="axis-ends">
+                <span>{duration(axis.from)}</span>
+                <span>{duration(axis.to)}</span>
+              </span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => {
+            const reason = text(row, "reason");
+            const key = `${text(row, "level")} ${reason}`;
+            const finding = findingFor(recording.report, text(row, "vm"), reason);
+            return (
+              <tr key={`${text(row, "vm")}/${text(row, "vcpu")}/${key}`}>
+                {!oneVm && (
+                  <td class="vm" title={text(row, "vm")}>
+                    {text(row, "vm")}
+                  </td>
+                )}
+                {!oneVcpu && <td>{text(row, "vcpu")}</td>}
+                <td class="level">
+                  <Swatch state={levelState(text(row, "level"))} /> {text(row, "level")}
+                </td>
+                <td>
+                  <b>{reason}</b>
+                </td>
+                <td class="number">{grouped(number(row, "count"))}</td>
+                <td class="number bar">
+                  <i style={{ width: `${(100 * number(row, "total_ns")) / most}%` }} />
+                  {duration(number(row, "total_ns"))}
+                </td>
+                {QUANTILES.filter((name) => !hidden.includes(name)).map((name) => (
+                  <td class="number" key={name}>
+                    {duration(number(row, name))}
+                  </td>
+                ))}
+                <td>
+                  {finding && (
+                    <button
+                      type="button"
+                      class="link"
+                      title={finding.title}
+                      onClick={() => go({ view: "findings", finding: finding.id }, true)}
+                    >
+                      {finding.rule}
+                    </button>
                   )}
-                  {!oneVcpu && <td>{text(row, "vcpu")}</td>}
-                  <td class="level">
-                    <Swatch state={levelState(text(row, "level"))} /> {text(row, "level")}
-                  </td>
-                  <td>
-                    <b>{reason}</b>
-                  </td>
-                  <td class="number">{grouped(number(row, "count"))}</td>
-                  <td class="number bar">
-                    <i style={{ width: `${(100 * number(row, "total_ns")) / most}%` }} />
-                    {duration(number(row, "total_ns"))}
-                  </td>
-                  {QUANTILES.filter((name) => !hidden.includes(name)).map((name) => (
-                    <td class="number" key={name}>
-                      {duration(number(row, name))}
-                    </td>
-                  ))}
-                  <td>
-                    {finding && (
-                      <button
-                        type="button"
-                        class="link"
-                        title={finding.title}
-                        onClick={() => go({ view: "findings", finding: finding.id }, true)}
-                      >
-                        {finding.rule}
-                      </button>
-                    )}
-                  </td>
-                  <td>
-                    <Histogram row={row} bins={bins.get(keyOf(row)) ?? []} axis={axis} />
-                  </td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </div>
+                </td>
+                <td>
+                  <Histogram row={row} bins={bins.get(keyOf(row)) ?? []} axis={axis} />
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </TableBox>
     </Figure>
   );
 }

@@ -3,13 +3,14 @@ import { useState } from "preact/hooks";
 import type { Recording } from "../data/source";
 import type { Cell, Column, Section, Table } from "../data/types";
 import { machines } from "../draw/machines";
-import { amount, counted } from "../maths/format";
+import { amount, counted, grouped } from "../maths/format";
 import { csv, matches, rowsOf, sorted, tableOf } from "../maths/rows";
 import type { Window } from "../maths/window";
 import { go, hash } from "../state/store";
 import { Drawing } from "./Drawing";
 import { Events } from "./Events";
 import { Figure } from "./Figure";
+import { Filter, SortHead, TableBox } from "./TableBox";
 import { useReport } from "./useReport";
 
 const SHOWN = 200;
@@ -76,9 +77,7 @@ function Whole({
         />
       )}
       {empty.length > 0 && (
-        <p class="soft">
-          Without rows in this recording: {empty.map((name) => name.replaceAll("_", " ")).join(", ")}.
-        </p>
+        <p class="soft">Tables without a row: {empty.map((name) => name.replaceAll("_", " ")).join(", ")}.</p>
       )}
     </section>
   );
@@ -118,13 +117,7 @@ function Numbers({
       }
       tools={
         <>
-          <input
-            type="search"
-            value={filter}
-            placeholder="Filter rows"
-            aria-label="Filter rows"
-            onInput={(event) => go({ q: event.currentTarget.value })}
-          />
+          <Filter />
           {arrow && (
             <a class="link" href={arrow} download={`${name}.arrow`}>
               Arrow
@@ -132,55 +125,47 @@ function Numbers({
           )}
         </>
       }
-      caption={`${counted(kept.length, "row")}${filter ? ` of ${table.rows.length} with "${filter}"` : ""}${rows.length > SHOWN ? `; the first ${SHOWN} are shown, CSV has all` : ""}.${columns.length < table.columns.length ? ` ${counted(table.columns.length - columns.length, "column")} without a value are left out.` : ""}`}
+      caption={`${filter ? `${grouped(kept.length)} of ${counted(table.rows.length, "row")}, filtered by "${filter}"` : counted(kept.length, "row")}${rows.length > SHOWN ? `; the first ${SHOWN} are shown, CSV has all` : ""}.${columns.length < table.columns.length ? ` Not shown: ${counted(table.columns.length - columns.length, "column")} with nothing but zeros or unknown values.` : ""}`}
     >
-      <div class="table-box" tabIndex={0} role="region" aria-label={`Table ${name}`}>
-        <table class="numbers">
-          <thead>
-            <tr>
-              {columns.map((column) => {
-                const on = sort?.column === column.name;
-                return (
-                  <th
-                    key={column.name}
-                    class={wordy(column) ? "" : "number"}
-                    aria-sort={on ? (sort.descending ? "descending" : "ascending") : "none"}
-                  >
-                    <button
-                      type="button"
-                      onClick={() =>
-                        setSort({
-                          column: column.name,
-                          descending: !wordy(column) !== (on && sort.descending),
-                        })
-                      }
-                    >
-                      {column.name.replace(/_ns$/, "").replaceAll("_", " ")}
-                      {on ? (sort.descending ? " ▾" : " ▴") : ""}
-                    </button>
-                  </th>
-                );
-              })}
+      <TableBox title={`Table ${name}`}>
+        <thead>
+          <tr>
+            {columns.map((column) => {
+              const on = sort?.column === column.name;
+              return (
+                <SortHead
+                  key={column.name}
+                  title={column.name.replace(/_ns$/, "").replaceAll("_", " ")}
+                  isText={isText(column)}
+                  sorted={on ? (sort.descending ? "descending" : "ascending") : "none"}
+                  sort={() =>
+                    setSort({
+                      column: column.name,
+                      descending: !isText(column) !== (on && sort.descending),
+                    })
+                  }
+                />
+              );
+            })}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, SHOWN).map((row) => (
+            <tr key={table.columns.map((column) => row[column.name]).join("\t")}>
+              {columns.map((column) => (
+                <td key={column.name} class={isText(column) ? "" : "number"}>
+                  {print(row[column.name] ?? null, column)}
+                </td>
+              ))}
             </tr>
-          </thead>
-          <tbody>
-            {rows.slice(0, SHOWN).map((row) => (
-              <tr key={table.columns.map((column) => row[column.name]).join("\t")}>
-                {columns.map((column) => (
-                  <td key={column.name} class={wordy(column) ? "" : "number"}>
-                    {print(row[column.name] ?? null, column)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+          ))}
+        </tbody>
+      </TableBox>
     </Figure>
   );
 }
 
-function wordy(column: Column): boolean {
+function isText(column: Column): boolean {
   return column.type === "text" || column.type === "bool";
 }
 
