@@ -39,7 +39,7 @@ export const copies = [
       assert.ok(png.length > 20_000, `${png.length} B are no picture`);
       assert.match(String(await file(page, "Copy Where was each vCPU? as CSV")), /^state,time_ns\r\n/);
       await open(page, base, `r=${LINUX}&view=latency`);
-      const heat = String(await file(page, "Copy Does the cost of a chain move with time? as SVG"));
+      const heat = String(await file(page, "Copy Does the cost of a chain change over time? as SVG"));
       assert.ok(!heat.includes("<image") && heat.split("<rect").length > 100);
     },
   ],

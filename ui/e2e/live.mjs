@@ -83,12 +83,12 @@ export const live = [
       expectErrors();
       await stream(page, whole([sample(0, { seen_share: 0.4, lost_events: 7 })], "silent"));
       await wall(page, base);
-      await page.getByText("The recorder fell silent").waitFor();
-      assert.match(await page.locator("figcaption").textContent(), /7 events lost.*of 40.0 % of that time/);
+      await page.getByText("The recorder has stopped sending").waitFor();
+      assert.match(await page.locator("figcaption").textContent(), /7 events lost.*of 40.0 % of the time/);
       await page.unroute(/api\/live/);
       await stream(page, said("recording", { recording: NAME, every_ns: 1e9 }));
       await wall(page, base);
-      await page.getByText(/Waiting for the first sample|asking again/).waitFor();
+      await page.getByText(/Waiting for the first sample|trying again/).waitFor();
       await page.unroute(/api\/live/);
       await page.route(/api\/live/, (route) =>
         route.fulfill({ status: 404, json: { error: "no samples are here" } }),

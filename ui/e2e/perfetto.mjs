@@ -35,7 +35,7 @@ export const perfetto = [
       const served = await fetch(`${base}/api/recordings/${LINUX}/perfetto?${window}`);
       assert.ok(Buffer.from(taken.bytes).equals(Buffer.from(await served.arrayBuffer())));
       assert.equal(taken.title, `${LINUX}, 1.000000 s to 1.200000 s`);
-      await page.getByText("Perfetto has it.").waitFor();
+      await page.getByText("Opened in Perfetto.").waitFor();
       assert.deepEqual(asked, ["https://ui.perfetto.dev/"]);
       await tab.close();
     },

@@ -1,4 +1,4 @@
-// One span of time for all views: chosen on the strip, said in every view, and obeyed.
+// One window for all views: chosen on the strip, named in every view, and obeyed.
 import assert from "node:assert/strict";
 import { ask, LINUX, NESTED, open, param, VIEWS } from "./shared.mjs";
 
@@ -20,13 +20,13 @@ async function drag(page, from, to) {
 
 export const span = [
   [
-    "a span dragged over the strip narrows the exits to what the report of that span says",
+    "a window dragged over the strip narrows the exits to those of the report of that window",
     async ({ page, base }) => {
       await open(page, base, `r=${NESTED}&view=exits`);
       const before = await page.locator("td b").allTextContents();
       await drag(page, 0.3, 0.5);
       const [t0, t1] = [await param(page, "t0"), await param(page, "t1")];
-      assert.ok(Number(t1) > Number(t0), "the span stands in the address");
+      assert.ok(Number(t1) > Number(t0), "the window is in the address");
       await page.getByText("showing").first().waitFor();
       const report = await ask(base, NESTED, `report?t0=${t0}&t1=${t1}`);
       const expected = reasons(report.sections[0].tables.exits);
@@ -48,7 +48,7 @@ export const span = [
     },
   ],
   [
-    "every view says which span it shows, and chains, heat map and Sankey count what lies in it",
+    "every view shows which window it has, and chains, heat map and Sankey count what lies in it",
     async ({ page, base }) => {
       const { span } = await ask(base, LINUX, "timeline");
       const [t0, t1] = [0.2, 0.5].map((part) => Math.round(part * span.to_ns));
@@ -60,7 +60,7 @@ export const span = [
       const { total } = await ask(base, LINUX, `chains?${at}&limit=1`);
       await open(page, base, `r=${LINUX}&view=chains&${at}`);
       await page
-        .getByRole("heading", { name: `${total.toLocaleString("en-US")} chains in this span` })
+        .getByRole("heading", { name: `${total.toLocaleString("en-US")} chains in this window` })
         .waitFor();
       await open(page, base, `r=${LINUX}&view=flow&${at}`);
       const report = await ask(base, LINUX, `report?${at}`);

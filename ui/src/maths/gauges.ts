@@ -8,10 +8,13 @@ export interface Series {
   unit: "share" | "per second" | "exits" | "ns";
   /** State whose colour it has, or empty. */
   state: string;
-  /** Null where nothing tells. */
+  /** Null where it is unknown. */
   values: (number | null)[];
   most: number;
 }
+
+/** A share below this is what subtracting leaves of 0: a pixel's smallest share, of 1,000 vCPUs, is 4e-6. */
+const DUST = 1e-9;
 
 /** Width of a dial by its height. */
 const DIAL_RATIO = 200 / 240;
@@ -25,7 +28,7 @@ const SHARES: [string, string, string][] = [
   ["unknown", "unknown", "unknown"],
 ];
 
-/** A series per gauge, a value per pixel of the tile, each over the last `back` pixels. */
+/** A series per gauge, a value per pixel of the tile, each over the last `back` pixels; null where all of that is unknown. */
 export function seriesOf(
   tile: Tile,
   vcpus: number[],
@@ -35,31 +38,42 @@ export function seriesOf(
 ): Series[] {
   const lanes = tile.lanes.filter((lane) => vcpus.includes(lane.lane));
   const steps = states.map((state) => lookOf(state.name).step as string);
-  const out: Series[] = [];
-  for (const [title, step, state] of SHARES) {
-    const values = Array.from({ length: tile.width }, (_, pixel) => {
+  const shareOf = (wanted: (step: string) => boolean) =>
+    Array.from({ length: tile.width }, (_, pixel) => {
       let sum = 0;
       for (const lane of lanes) {
         for (let s = 0; s < tile.states; s++)
-          if (steps[s] === step) sum += lane.cover[pixel * tile.states + s]!;
+          if (wanted(steps[s]!)) sum += lane.cover[pixel * tile.states + s]!;
       }
       return sum / 255 / Math.max(1, lanes.length);
     });
-    if (values.some((value) => value > 0))
-      out.push({ title, unit: "share", state, values: trailing(values, back), most: 1 });
+  const known = trailing(
+    shareOf((step) => step !== "unknown"),
+    back,
+  ).map((share) => share > DUST);
+  const out: Series[] = [];
+  for (const [title, step, state] of SHARES) {
+    const values = shareOf((it) => it === step);
+    if (!values.some((value) => value > 0)) continue;
+    const over = trailing(values, back).map((value, i) => (known[i] || step === "unknown" ? value : null));
+    out.push({ title, unit: "share", state, values: over, most: 1 });
   }
-  if (chains && chains.chains > 0) out.push(...ofChains(chains));
+  if (chains && chains.chains > 0) out.push(...ofChains(chains, known));
   return out;
 }
 
-/** What all chains add up to over time. Where no chain was, nothing tells what one costs. */
-export function ofChains({ slots, t0_ns, t1_ns }: Aggregates): Series[] {
+/**
+ * What all chains add up to over time. The cost of a chain is unknown where there was none; how many there were is
+ * unknown where no time of a vCPU is `known`.
+ */
+export function ofChains({ slots, t0_ns, t1_ns }: Aggregates, known: boolean[]): Series[] {
   const slotSeconds = (t1_ns - t0_ns) / slots.chains.length / 1e9;
   const over = (values: number[], i: number) =>
     values.slice(Math.max(0, i + 1 - slots.back), i + 1).reduce((sum, value) => sum + value, 0);
-  const rate = slots.chains.map(
-    (_, i) => over(slots.chains, i) / (Math.min(slots.back, i + 1) * slotSeconds),
-  );
+  const rate = slots.chains.map((_, i) => {
+    const isKnown = known[Math.floor((i * known.length) / slots.chains.length)] ?? true;
+    return isKnown ? over(slots.chains, i) / (Math.min(slots.back, i + 1) * slotSeconds) : null;
+  });
   const multiplication = slots.closed.map((_, i) => {
     const closed = over(slots.closed, i);
     return closed > 0 ? over(slots.exits, i) / closed : null;
@@ -73,7 +87,7 @@ export function ofChains({ slots, t0_ns, t1_ns }: Aggregates): Series[] {
   });
   return [
     series("exits of L2 reflected to L1", "per second", rate),
-    series("exits of L1 for each of them", "exits", multiplication),
+    series("L1 exits per reflected exit", "exits", multiplication),
     series("cost of a chain, p99", "ns", slots.p99_ns),
   ];
 }

@@ -21,8 +21,8 @@ type Number = (sample: Sample) => number | null;
 const RATES: [string, Series["unit"], Number][] = [
   ["exits", "per second", (it) => it.exits_per_second],
   ["exits to the VMM", "per second", (it) => it.userspace_exits_per_second],
-  ["exits of L2 that L1 handles", "per second", (it) => it.chains_per_second],
-  ["exits of L1 for each of them", "exits", (it) => it.exits_per_chain],
+  ["exits of L2 reflected to L1", "per second", (it) => it.chains_per_second],
+  ["L1 exits per reflected exit", "exits", (it) => it.exits_per_chain],
   ["wake-up to running, p99", "ns", (it) => it.wakeup_p99_ns],
   ["events recorded", "per second", (it) => it.events_per_second],
 ];
@@ -42,8 +42,8 @@ export function liveSeries(samples: Sample[]): Series[] {
     const values = samples.map(of);
     return { title, unit, state: "", values, most: nice(Math.max(0, ...values.map((value) => value ?? 0))) };
   });
-  const told = [...rates.slice(0, 1), ...shares, ...rates.slice(1)];
-  return told.filter(
+  const all = [...rates.slice(0, 1), ...shares, ...rates.slice(1)];
+  return all.filter(
     (series) =>
       series.values.some((value) => value !== null) &&
       (series.unit !== "share" || series.values.some((value) => (value ?? 0) > 0)),

@@ -3,7 +3,7 @@ import { emptyTile } from "../data/tile";
 import type { Table } from "../data/types";
 import { curveOfBins, curveOfShares, rangeOf } from "./curve";
 import { bandsOf, stops } from "./flow";
-import { duration, instant, percent, roundDuration, runs } from "./format";
+import { duration, instant, minute, percent, roundDuration, runs } from "./format";
 import { arc, fitColumns, nice, ofChains, seriesOf } from "./gauges";
 import { disturbance, folded, heading, labels, spread, visible } from "./ladder";
 import { marks, ninesPlace, shareAt } from "./quantile";
@@ -236,8 +236,16 @@ describe("tables", () => {
   });
 });
 
+describe("points in time", () => {
+  it("are given to the minute, in the zone that they are in", () => {
+    expect(minute("2026-11-22T10:42:03Z")).toBe("2026-11-22 10:42 UTC");
+    expect(minute("last Sunday")).toBe("last Sunday");
+  });
+});
+
 describe("gauges", () => {
   const sums = {
+    chains: 14,
     t0_ns: 0,
     t1_ns: 4e9,
     slots: {
@@ -249,11 +257,24 @@ describe("gauges", () => {
     },
   };
 
-  it("show rates of all chains, and a dash where nothing tells what one costs", () => {
-    const [rate, exits, tail] = ofChains(sums as never);
+  it("show rates of all chains, and a dash where the cost of one is unknown", () => {
+    const [rate, exits, tail] = ofChains(sums as never, [true]);
     expect(rate!.values).toEqual([10, 5, 0, 2]);
     expect(exits!.values).toEqual([9, 9, null, 4]);
     expect(tail!.values).toEqual([7, 7, null, 5]);
+  });
+
+  it("show a dash and not 0 where all of the time before is unknown", () => {
+    const tile = emptyTile(0, 4e9, 4, 2, [0]);
+    tile.lanes[0]!.cover.set([255, 0, 0, 255, 0, 255, 0, 255]);
+    const states = [
+      { name: "guest_l1", title: "" },
+      { name: "unknown", title: "" },
+    ];
+    const [guest, unknown, rate] = seriesOf(tile, [0], states, sums as never, 2);
+    expect(guest!.values).toEqual([1, 0.5, null, null]);
+    expect(unknown!.values).toEqual([0, 0.5, 1, 1]);
+    expect(rate!.values).toEqual([10, 5, null, null]);
   });
 
   it("never show unknown time as time off the CPU", () => {

@@ -12,7 +12,7 @@ export const KEYS: [string, string][] = [
   ["1 to 9", "open a view"],
   ["t", "dark or light"],
   ["?", "this help"],
-  ["Esc", "close, clear the filter and the mark, leave the wall"],
+  ["Esc", "close, clear the filter and the mark, leave full screen"],
 ];
 
 const middle = () => (shown.value.t0 + shown.value.t1) / 2;

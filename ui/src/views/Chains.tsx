@@ -1,4 +1,4 @@
-/** View 'Chains': what happens inside one exit of L2, to scale; the usual one, the bad ones, and two side by side. */
+/** View 'Chains': what happens inside one exit of L2, to scale; the median, the worst, and two side by side. */
 import { picksWithin } from "../data/picks";
 import type { Recording } from "../data/source";
 import type { ChainInFull } from "../data/types";
@@ -26,7 +26,7 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
   const open = useAnswer(async () => {
     if (asked === undefined || !Number.isInteger(asked)) return null;
     const worst = await full(recording, asked, window);
-    // Nothing was chosen yet: the usual chain tells more than the worst one.
+    // Nothing was chosen yet: the median chain shows more than the worst one.
     if (hash.value.chain !== undefined || worst.picks.median === null || worst.picks.median === worst.id)
       return worst;
     return full(recording, worst.picks.median, window).catch(() => worst);
@@ -44,7 +44,7 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
   if (wrong) {
     return (
       <Empty title="There is no such chain">
-        The address says chain={hash.value.chain}; a chain is a number, 0 for the first one.{" "}
+        The address has chain={hash.value.chain}; chains are numbered from 0.{" "}
         <button type="button" onClick={() => go({ chain: null })}>
           Show the chains
         </button>
@@ -52,16 +52,15 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
     );
   }
   const error = page.error ?? open.error;
-  if (error) return <Empty title="No chain was read">{error}</Empty>;
+  if (error) return <Empty title="The chains cannot be read">{error}</Empty>;
   if (page.value && page.value.total === 0 && window && hash.value.chain === undefined) {
-    return <Empty title="No chain in this span of time">Clear it, or move it, to see others.</Empty>;
+    return <Empty title="No chain in this window">Clear or move the window to see others.</Empty>;
   }
   if (page.value && page.value.total === 0 && !reason && !window) {
     return (
       <Empty title="No chain in this recording">
-        No exit of a nested guest was reflected to its hypervisor. Record at L0 while an L2 guest runs:{" "}
-        <code>kvmscope record</code> takes kvm_nested_vmexit_inject and kvm_nested_vmenter, which chains are
-        made of.
+        No exit of L2 was reflected to L1. Run <code>kvmscope record</code> at L0 while an L2 guest runs: it
+        records kvm_nested_vmexit_inject and kvm_nested_vmenter, the events that chains are built from.
       </Empty>
     );
   }
@@ -99,7 +98,7 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
               value={reason}
               onChange={(event) => go({ reason: event.currentTarget.value, chain: null })}
             >
-              <option value="">every reason</option>
+              <option value="">all reasons</option>
               {[...new Set([...reasons, ...(reason ? [reason] : [])])].map((it) => (
                 <option key={it}>{it}</option>
               ))}
@@ -124,7 +123,7 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
                 onClick={() => go({ chain: chain.id }, true)}
               >
                 <b>{chain.reason}</b>
-                <span>{chain.cost_ns === null ? "not closed" : duration(chain.cost_ns)}</span>
+                <span>{chain.cost_ns === null ? "end not recorded" : duration(chain.cost_ns)}</span>
                 <span>{counted(chain.exits, "exit")}</span>
                 <span>{instant(chain.from_ns, 1e5)}</span>
                 {disturbance(chain) && <span class="flag">{disturbance(chain)}</span>}
@@ -135,7 +134,7 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
         {page.value && page.value.total > LISTED && <p class="soft">The first {LISTED} are listed.</p>}
         {recording.chainsHeld !== null && (
           <p class="soft">
-            A report file holds the median, p99 and worst chain of each reason and the most expensive ones;
+            A report file contains the median, p99 and worst chain of each reason and the most expensive ones;
             kvmscope serve shows all.
           </p>
         )}
@@ -144,7 +143,7 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
   );
 }
 
-/** `68 of 43,249 chains` where a file holds some of them. */
+/** `68 of 43,249 chains` where a file has only some of them. */
 function titleOf(recording: Recording, total: number, narrow: boolean): string {
   const { timeline, chainsHeld } = recording;
   const all = timeline?.lanes.reduce((sum, lane) => sum + lane.chains, 0) ?? total;
@@ -152,7 +151,7 @@ function titleOf(recording: Recording, total: number, narrow: boolean): string {
     chainsHeld !== null && chainsHeld < all
       ? `${grouped(total)} of ${counted(all, "chain")}`
       : counted(total, "chain");
-  return narrow ? `${found} in this span` : found;
+  return narrow ? `${found} in this window` : found;
 }
 
 /** A chain with its slices; its picks are those of the window, where there is one. */
@@ -216,10 +215,9 @@ function sentence(chain: ChainInFull, of: string | null, scaled: boolean): strin
   const first = chain.exits > chain.sequence.length ? `the first ${chain.sequence.length} are ` : "";
   const why = disturbance(chain);
   const doubt = why
-    ? ` ${why === "L1 halted" ? "L1 halted inside it" : `${why} to another vCPU`}, so this is not the cost of one exit.`
+    ? ` ${why === "L1 halted" ? "L1 halted during it" : `${why} to another vCPU`}, so this is not the cost of one exit.`
     : "";
-  const cost =
-    chain.cost_ns === null ? "It did not end inside the recording" : `It cost ${duration(chain.cost_ns)}`;
-  const place = `${of ? `In ${of}: ` : ""}L2 left with ${chain.reason} at ${instant(chain.from_ns)}.`;
-  return `${place} ${cost}, and L1 took ${counted(chain.exits, "exit")} of its own to handle it${steps ? `: ${first}${steps}` : ""}.${doubt}${chain.left_out ? ` ${counted(chain.left_out, "slice")} at its end are not drawn.` : ""}${scaled ? " Both ladders have one time scale." : ""}`;
+  const cost = chain.cost_ns === null ? "Its end was not recorded" : `It cost ${duration(chain.cost_ns)}`;
+  const place = `${of ? `In ${of}: ` : ""}L2 exited with ${chain.reason} at ${instant(chain.from_ns)}.`;
+  return `${place} ${cost}, and L1 needed ${counted(chain.exits, "exit")} of its own to handle it${steps ? `: ${first}${steps}` : ""}.${doubt}${chain.left_out ? ` Not drawn: ${counted(chain.left_out, "slice")} at its end.` : ""}${scaled ? " Both ladders share one time scale." : ""}`;
 }

@@ -41,11 +41,11 @@ export function Dials({ series, index }: { series: Series[]; index: number }) {
   );
 }
 
-/** `index`: which of the values is now. A value that nothing tells is a dash, never 0. */
+/** `index`: which of the values is now. An unknown value is a dash, never 0. */
 function Dial({ series, index }: { series: Series; index: number }) {
   const value = series.values[index] ?? null;
   const share = (value ?? 0) / series.most;
-  const [figure, unit] = value === null ? ["–", "not known"] : print(value, series.unit);
+  const [figure, unit] = value === null ? ["–", "unknown"] : print(value, series.unit);
   const known = series.values.filter((it) => it !== null);
   const low = Math.min(...known) / series.most;
   const high = Math.max(...known) / series.most;

@@ -37,9 +37,9 @@ export function Figure({ id, title, note, caption, svg, csv, tools, children, pi
       }
       notice.value = blob
         ? await hand(blob, `${id}.${kind}`)
-        : "This picture is not made of vectors: take a screenshot of it instead.";
+        : "This picture has no vector form; take a screenshot instead.";
     } catch (error) {
-      notice.value = `That did not work: ${(error as Error).message}`;
+      notice.value = `Copying failed: ${(error as Error).message}`;
     }
   };
   return (

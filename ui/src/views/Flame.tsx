@@ -31,10 +31,10 @@ export function Flame({ recording }: { recording: Recording }) {
   const print = (size: number) => (sampled ? counted(size, "sample") : duration(Math.round(size)));
   if (tree.size === 0) {
     return (
-      <Empty title="No time to divide">
+      <Empty title="No vCPU time">
         {window
-          ? "No vCPU's time is known in this span."
-          : "No vCPU's time is known. Record on the host to get kvm_entry and kvm_exit: kvmscope record."}
+          ? "The time of no vCPU is known in this window."
+          : "The time of no vCPU is known. Run kvmscope record on the host to record kvm_entry and kvm_exit."}
       </Empty>
     );
   }
@@ -57,7 +57,7 @@ export function Flame({ recording }: { recording: Recording }) {
           icicle(tree, [], 0).map((it) => [it.path.join(" > "), Math.round(it.node.size)]),
         )
       }
-      caption={`${sampled ? "Width is samples of the profiler" : "Width is time"}, ${print(top.node.size)} in all; rows from ${(sampled ? SAMPLE_LEVELS : LEVELS)[Math.min(focus.length, 6)]} down. The largest part is "${largestPart.name}", ${percent(largestPart.size / top.node.size)}. ${sampled ? "Each sample lies in the state its vCPU was in, and in the function it hit." : "Reasons share the state that handles them in proportion to their time from exit to entry, details their reason."} Click or Enter opens a part.${search ? ` ${found.length} parts match.` : ""}`}
+      caption={`${sampled ? "Width is the number of profiler samples" : "Width is time"}, ${print(top.node.size)} in all; rows from ${(sampled ? SAMPLE_LEVELS : LEVELS)[Math.min(focus.length, 6)]} down. The largest part is "${largestPart.name}", ${percent(largestPart.size / top.node.size)}. ${sampled ? "Each sample counts for the state of its vCPU and for the function that it hit." : "Reasons divide the state that handles them in proportion to their time from exit to entry; details divide their reason likewise."} Click a part, or press Enter on it, to open it.${search ? ` Matching: ${counted(found.length, "part")}.` : ""}`}
       tools={
         <>
           {samples.size > 0 && (
@@ -91,7 +91,7 @@ export function Flame({ recording }: { recording: Recording }) {
           viewBox={`0 0 ${width} ${depth * ROW}`}
           height={depth * ROW}
           role="group"
-          aria-label={`${sampled ? "Samples" : "Time"} by VM, vCPU, level, state and what lies below`}
+          aria-label={`${sampled ? "Samples" : "Time"} by VM, vCPU, level, state and reason`}
         >
           {placed.map((it) => {
             const left = it.from * width;

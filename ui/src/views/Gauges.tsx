@@ -53,11 +53,11 @@ export function Gauges({ recording }: { recording: Recording }) {
   useEffect(() => {
     if (at >= 1) setPlaying(false);
   }, [at]);
-  if (error) return <Empty title="The gauges have nothing to show">{error}</Empty>;
+  if (error) return <Empty title="No gauges">{error}</Empty>;
   if (!timeline)
     return (
-      <Empty title="The gauges have nothing to show">
-        They need vCPUs: <code>kvmscope record</code> on the host brings kvm_entry and kvm_exit.
+      <Empty title="No gauges">
+        Gauges need vCPUs: run <code>kvmscope record</code> on the host to record kvm_entry and kvm_exit.
       </Empty>
     );
   if (!shown)
@@ -67,13 +67,12 @@ export function Gauges({ recording }: { recording: Recording }) {
       </p>
     );
   const { series, missing } = shown;
-  if (series.length === 0)
-    return <Empty title="The gauges have nothing to show">No time of a vCPU is known in this span.</Empty>;
+  if (series.length === 0) return <Empty title="No gauges">No vCPU time is known in this window.</Empty>;
   const notes = [
     misplaced
-      ? `at=${hash.value.at} is not a place in the recording: 0 is its start and 1 its end. The middle is shown.`
+      ? `at=${hash.value.at} is not a position in the recording: 0 is its start and 1 its end. The middle is shown.`
       : "",
-    missing ? "Gauges of chains are left out: a report file has them only for the whole recording." : "",
+    missing ? "Gauges of chains are not shown: a report file has them only for the whole recording." : "",
   ];
   const index = Math.min(SAMPLES - 1, Math.floor(at * SAMPLES));
   const seek = (share: number) => {
@@ -95,7 +94,7 @@ export function Gauges({ recording }: { recording: Recording }) {
           ]),
         )
       }
-      caption={`At ${instant(Math.round(span.t0 + at * length), Math.min(1e6, length / 100))}, each value over the ${duration((length / SAMPLES) * BACK)} before it. The thin marks on a dial are the lowest and highest values of what is shown; the line below shows all of it. Shares are of all vCPUs' time.`}
+      caption={`Values at ${instant(Math.round(span.t0 + at * length), Math.min(1e6, length / 100))}, each over the ${duration((length / SAMPLES) * BACK)} before. The thin marks on a dial are the lowest and the highest value, the line below it is the value over time. Shares are of the time of all vCPUs.`}
       tools={
         <>
           <button
@@ -124,7 +123,7 @@ export function Gauges({ recording }: { recording: Recording }) {
             min="0"
             max="1"
             step="0.001"
-            aria-label="Place in the recording"
+            aria-label="Position in the recording"
             value={at}
             onInput={(event) => seek(Number(event.currentTarget.value))}
           />

@@ -2,7 +2,7 @@
 
 import type { ChainInFull, State } from "../data/types";
 import { fillOf } from "../draw/tokens";
-import { duration } from "../maths/format";
+import { counted, duration } from "../maths/format";
 import { folded, LADDER_LANES, labels, rails, spread, visible } from "../maths/ladder";
 
 const TOP = 30;
@@ -45,7 +45,7 @@ export function Ladder({ chain, states, full_ns, height }: Props) {
       viewBox={`0 0 ${width} ${height}`}
       style={{ maxWidth: `${width * 1.15}px` }}
       role="img"
-      aria-label={`Chain of ${duration(length)} with ${chain.exits} exits of L1`}
+      aria-label={`Chain of ${duration(length)} with ${counted(chain.exits, "exit")} of L1`}
     >
       {lanes.map((lane) => (
         <g key={lane}>

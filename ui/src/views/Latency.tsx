@@ -28,11 +28,11 @@ export function Latency({ recording }: { recording: Recording }) {
     async () => (await recording.aggregates(narrow)) ?? recording.aggregates(null),
     [recording, narrow?.t0, narrow?.t1],
   );
-  if (error) return <Empty title="No chain was read">{error}</Empty>;
+  if (error) return <Empty title="The chains cannot be read">{error}</Empty>;
   const sums = value && value.chains > value.censored ? value : null;
   const whole =
     narrow && recording.inlined
-      ? "This picture is of the whole recording: a report file holds no other."
+      ? "This picture is of the whole recording; a report file has none for a window."
       : "";
   return (
     <>
@@ -42,13 +42,13 @@ export function Latency({ recording }: { recording: Recording }) {
         value !== null && (
           <Empty title="No chain to plot over time">
             {narrow
-              ? "No chain whose end was seen begins in this span of time."
-              : "The heat map shows what each reflected exit of L2 cost. Record at L0 while a nested guest runs to get them."}
+              ? "No complete chain begins in this window."
+              : "The heat map shows the cost of every exit of L2 that was reflected to L1. Record at L0 while an L2 guest runs."}
           </Empty>
         )
       )}
       {value === null && recording.inlined && (
-        <Empty title="No chain to plot over time">This report file holds no sums of chains.</Empty>
+        <Empty title="No chain to plot over time">This report file has no sums over chains.</Empty>
       )}
       <Percentiles report={report} note={note} sums={sums} />
     </>
@@ -112,25 +112,27 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
     const at = t0_ns + ((event.clientX - rect.left) / rect.width) * (t1_ns - t0_ns);
     const size = from_ns * (to_ns / from_ns) ** (1 - (event.clientY - rect.top) / rect.height);
     const found = await nearest(recording, sums, at, size);
-    if (found === null) notice.value = "No chain lies there.";
+    if (found === null) notice.value = "There is no chain at this place.";
     else go({ view: "chains", chain: found }, true);
   };
   const held = recording.chainsHeld;
   const click =
     held === null
-      ? "Click opens the nearest chain."
-      : `Click opens the nearest of the ${counted(held, "chain")} that this file holds in full.`;
+      ? "Click to open the nearest chain."
+      : `Click to open the nearest of the ${counted(held, "chain")} that this file contains in full.`;
   const aside = [
     sums.disturbed > 0
-      ? `In ${counted(sums.disturbed, "chain")} L1 halted or L2 moved to another vCPU, so their cost is not that of one exit.`
+      ? `Disturbed: ${counted(sums.disturbed, "chain")}, in which L1 halted or L2 moved to another vCPU; such a cost is not that of one exit.`
       : "",
-    heat.beyond > 0 ? `${counted(heat.beyond, "chain")} outside the scale: drawn in its outermost row.` : "",
-    sums.censored > 0 ? `The end of ${counted(sums.censored, "chain")} was not seen; not drawn.` : "",
+    heat.beyond > 0
+      ? `Outside the scale, drawn in its outermost rows: ${counted(heat.beyond, "chain")}.`
+      : "",
+    sums.censored > 0 ? `Not drawn: ${counted(sums.censored, "chain")} whose end was not recorded.` : "",
   ];
   return (
     <Figure
       id="heat"
-      title="Does the cost of a chain move with time?"
+      title="Does the cost of a chain change over time?"
       note={note}
       svg={() => {
         const labels = marks(from_ns, to_ns).map(
@@ -159,7 +161,7 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
         )
       }
       caption={[
-        `${counted(closed, "chain")} between ${instant(t0_ns, step)} and ${instant(t1_ns, step)}: half cost ${duration(shareAt(sums.shares, 0.5))} or less${closed >= 100 ? `, 1 % more than ${duration(shareAt(sums.shares, 0.99))}` : ""}. Darker means more chains in that cell. ${click}`,
+        `${counted(closed, "chain")} between ${instant(t0_ns, step)} and ${instant(t1_ns, step)}: half cost at most ${duration(shareAt(sums.shares, 0.5))}${closed >= 100 ? `, 1 % more than ${duration(shareAt(sums.shares, 0.99))}` : ""}. The contrast of a cell is its number of chains. ${click}`,
         ...aside,
       ]
         .filter(Boolean)
@@ -220,8 +222,8 @@ function Percentiles({ report, note, sums }: { report: Report; note: string; sum
   const range = rangeOf(curves);
   if (!range) {
     return (
-      <Empty title="No exit to measure">
-        No exit with a length was recorded{rows.length > 0 ? ": the next entry of none was seen" : ""}.
+      <Empty title="No exit has a duration">
+        {rows.length > 0 ? "No entry was recorded after an exit." : "No exit was recorded."}
       </Empty>
     );
   }
@@ -276,7 +278,7 @@ function Curves({
           curves.flatMap((curve) => curve.points.map(([share, value]) => [curve.title, share, value])),
         )
       }
-      caption={`${worst.title}: half within ${duration(worst.points.find(([share]) => share >= 0.5)?.[1] ?? 0)}, the longest ${duration(worst.points.at(-1)![1])}. ${chains ? "The strong line is every chain whose end was seen; the" : "The"} steps are the most expensive exits, from exit to next entry, by the upper ends of the bins that count them.`}
+      caption={`${worst.title}: half within ${duration(worst.points.find(([share]) => share >= 0.5)?.[1] ?? 0)}, the longest ${duration(worst.points.at(-1)![1])}. ${chains ? "The thick line shows all complete chains; the" : "The"} steps show the most expensive exits, from exit to next entry, at the upper ends of their histogram bins.`}
     >
       <div ref={box}>
         <svg

@@ -14,9 +14,9 @@ import { Wall } from "./Wall";
 const STATES: Record<Exclude<LiveState["kind"], "refused">, string> = {
   waiting: "Waiting for the first sample …",
   live: "live",
-  lost: "The server does not answer; asking again. What is shown is what came before.",
-  ended: "The recording has ended. These were its last samples.",
-  silent: "The recorder fell silent: it was killed, or its host is. These were its last samples.",
+  lost: "The server does not answer; trying again. The values shown are the last ones received.",
+  ended: "The recording has ended. These are its last samples.",
+  silent: "The recorder has stopped sending: it was killed, or its host is down. These are its last samples.",
 };
 
 export function Live({ id }: { id: string }) {
@@ -61,7 +61,7 @@ export function Live({ id }: { id: string }) {
           samples.map((sample, i) => [sample.to_ns, ...series.map((it) => it.values[i] ?? null)]),
         )
       }
-      caption={`${counted(samples.length, "sample")}, the last until ${instant(samples.at(-1)!.to_ns, 1e8)}; ${bytes(now.bytes)} recorded${now.lost_events > 0 ? `, ${counted(now.lost_events, "event")} lost` : ", no event lost"}. ${now.seen_share < 0.999 ? `More was recorded than could be evaluated: the numbers are of ${percent(now.seen_share)} of that time. ` : ""}The thin marks on a dial are the lowest and highest of these samples. Shares are of the time of ${counted(now.vcpus, "vCPU")}.`}
+      caption={`${counted(samples.length, "sample")}, the last up to ${instant(samples.at(-1)!.to_ns, 1e8)}; ${bytes(now.bytes)} recorded${now.lost_events > 0 ? `, ${counted(now.lost_events, "event")} lost` : ", no events lost"}. ${now.seen_share < 0.999 ? `More was recorded than could be evaluated: these numbers are of ${percent(now.seen_share)} of the time. ` : ""}The thin marks on a dial are the lowest and the highest of these samples. Shares are of the time of ${counted(now.vcpus, "vCPU")}.`}
       tools={
         <>
           <span class={`pulse ${state.kind}`} role="status">
@@ -109,7 +109,7 @@ function Vms({ sample }: { sample: Sample }) {
         <tr>
           <th>VM</th>
           <th class="number">vCPUs</th>
-          <th class="number">Exits a second</th>
+          <th class="number">Exits per second</th>
           <th>Where its time went</th>
         </tr>
       </thead>

@@ -1,4 +1,4 @@
-/** View 'Multiplication': one exit of L2 becomes which exits of L1? */
+/** View 'Multiplication': which exits of L1 does one exit of L2 cause? */
 import { useRef, useState } from "preact/hooks";
 import type { Recording } from "../data/source";
 import { type Band, bandsOf, ribbon, stops } from "../maths/flow";
@@ -19,10 +19,10 @@ export function Multiplication({ recording }: { recording: Recording }) {
   const width = useWidth(box);
   if (bands.length === 0) {
     return (
-      <Empty title="No exit was multiplied here">
+      <Empty title="No exit of L2 was reflected to L1">
         {narrow
-          ? "No exit of a nested guest was reflected to its hypervisor in this span of time."
-          : "This picture needs exits of a nested guest that were reflected to its hypervisor. Record at L0 while an L2 guest runs: kvmscope record takes kvm_nested_vmexit_inject, which names them."}
+          ? "None in this window; clear or move it to see others."
+          : "Run kvmscope record at L0 while an L2 guest runs: it records kvm_nested_vmexit_inject, the event of such an exit."}
       </Empty>
     );
   }
@@ -63,7 +63,7 @@ export function Multiplication({ recording }: { recording: Recording }) {
   return (
     <Figure
       id="multiplication"
-      title="What does one exit of L2 become?"
+      title="Which exits of L1 does one exit of L2 cause?"
       note={note}
       csv={() =>
         csv(
@@ -73,8 +73,8 @@ export function Multiplication({ recording }: { recording: Recording }) {
       }
       caption={
         hover
-          ? `${hover.from} at L2 led to ${grouped(hover.value)} ${hover.to} exits of L1: ${ratio(hover)} for each.`
-          : `${counted(all, "exit")} of L2 reflected to L1 became ${counted(total, "exit")} of L1, ${(total / Math.max(1, all)).toFixed(1)} for each. The widest band: ${most.from} at L2 to ${most.to}, ${percent(most.value / total)} of them. Measured, from every chain of this ${narrow ? "span" : "recording"} whose end was seen.`
+          ? `${hover.from} at L2 caused ${grouped(hover.value)} × ${hover.to} at L1, ${ratio(hover)} per exit of L2.`
+          : `${counted(all, "exit")} of L2, reflected to L1, caused ${counted(total, "exit")} of L1, ${(total / Math.max(1, all)).toFixed(1)} per exit of L2. The widest band, from ${most.from} at L2 to ${most.to} at L1, is ${percent(most.value / total)} of them. Measured, over all complete chains of this ${narrow ? "window" : "recording"}.`
       }
     >
       <div ref={box}>
@@ -83,13 +83,13 @@ export function Multiplication({ recording }: { recording: Recording }) {
           viewBox={`0 -26 ${width} ${height + 34}`}
           height={height + 34}
           role="img"
-          aria-label="Exits of L2 by reason, and the exits of L1 they became"
+          aria-label="Exits of L2 by reason, and the exits of L1 that they caused"
         >
           <text x={x0} y={-12} text-anchor="end" font-weight="600">
-            {width < 600 ? "L2 left for" : "L2 left because of"}
+            {width < 600 ? "Exit of L2" : "Reason of L2's exit"}
           </text>
           <text x={x1} y={-12} font-weight="600">
-            L1 then left for
+            Exits of L1
           </text>
           {ordered.map((band) => {
             const [a0, a1] = slice(out, left.get(band.from)!, band.value);
@@ -104,7 +104,7 @@ export function Multiplication({ recording }: { recording: Recording }) {
                 onMouseEnter={() => setHover(band)}
                 onMouseLeave={() => setHover(null)}
               >
-                <title>{`${band.from} → ${band.to}: ${grouped(band.value)}, ${ratio(band)} for each`}</title>
+                <title>{`${band.from} → ${band.to}: ${grouped(band.value)}, ${ratio(band)} per exit of L2`}</title>
               </path>
             );
           })}

@@ -17,7 +17,7 @@ const CLICK_PIXELS = 4;
 
 export function Overview({ recording, fixed }: { recording: Recording; fixed: boolean }) {
   return (
-    <section class="overview" aria-label="Span of time">
+    <section class="overview" aria-label="Window of time">
       <Strip recording={recording} />
       <p class="span-line">
         {zoomed.value ? (
@@ -31,11 +31,11 @@ export function Overview({ recording, fixed }: { recording: Recording; fixed: bo
                 clear
               </button>
             </span>
-            {fixed && <span>What is below is of the whole recording.</span>}
+            {fixed && <span>The findings are of the whole recording.</span>}
           </>
         ) : (
           <span>
-            All of {duration(whole.value.t1 - whole.value.t0)}. Drag over the strip to narrow every view.
+            All of {duration(whole.value.t1 - whole.value.t0)}. Drag over the strip to narrow all views.
           </span>
         )}
       </p>
@@ -43,7 +43,7 @@ export function Overview({ recording, fixed }: { recording: Recording; fixed: bo
   );
 }
 
-/** `0.121 s to 0.182 s`, with the digits that tell its ends apart. */
+/** `0.121 s to 0.182 s`, with enough digits to distinguish its ends. */
 function spanOf({ t0, t1 }: Window): string {
   const step = (t1 - t0) / 10;
   return `${instant(t0, step)} to ${instant(t1, step)}`;
@@ -96,7 +96,7 @@ function Strip({ recording }: { recording: Recording }) {
         width={PIXELS}
         height={HEIGHT}
         role="img"
-        aria-label={`All of ${duration(t1 - t0)}, all lanes together. Keys W and S zoom, A and D move, F shows all.`}
+        aria-label={`The whole recording, ${duration(t1 - t0)}, all vCPUs together. Keys W and S zoom, A and D move, F shows all.`}
         onPointerDown={(event) => {
           canvas.current!.setPointerCapture(event.pointerId);
           setDrag({ from: share(event), to: share(event) });

@@ -32,15 +32,15 @@ export function TimelineView({ recording }: { recording: Recording }) {
   if (!recording.timeline) {
     return (
       <Empty title="No vCPU to draw">
-        The recording holds no KVM events with a thread behind them. <code>kvmscope record</code> on the host
-        brings kvm_entry and kvm_exit; a trace made elsewhere needs both events.
+        The recording contains no KVM events with a thread. Run <code>kvmscope record</code> on the host; a
+        trace of another recorder needs the events kvm_entry and kvm_exit.
       </Empty>
     );
   }
   if (recording.timeline.span.to_ns <= recording.timeline.span.from_ns) {
     return (
       <Empty title="No time to draw">
-        All events of this recording lie at one instant, so no vCPU was in any state for any time.
+        All events of this recording have the same time stamp, so no state has a duration.
       </Empty>
     );
   }
@@ -164,7 +164,7 @@ function Lanes({
       title="Where was each vCPU?"
       note={
         vcpuLanes(timeline).length === 0
-          ? "No vCPU is known here, only CPUs and threads: the recording holds no kvm_entry and kvm_exit of a thread."
+          ? "Only CPUs and threads are known here, no vCPUs: the recording contains no kvm_entry and kvm_exit with a thread."
           : ""
       }
       svg={() => {
@@ -251,8 +251,8 @@ function Lanes({
       )}
       <p class="readout" aria-hidden="true">
         {cursor.value !== null
-          ? `at ${instant(Math.round(cursor.value))} since the first event`
-          : "Drag to move, wheel to zoom, shift-drag to choose a span, click a chain to open it."}
+          ? `${instant(Math.round(cursor.value))} after the first event`
+          : "Drag to move, wheel to zoom, shift-drag to choose a window, click a chain to open it."}
       </p>
     </Figure>
   );

@@ -27,11 +27,11 @@ export function useReport(recording: Recording): { report: Report; note: string;
     [recording, window?.t0, window?.t1],
   );
   if (!window) return { report: recording.report, note: "", window };
-  if (value) return { report: value, note: loading ? "Reading this span of time …" : "", window };
+  if (value) return { report: value, note: loading ? "Reading this window …" : "", window };
   const why = error
-    ? `This span has no numbers of its own (${error}); those below are of the whole recording.`
+    ? `There are no numbers for this window (${error}); those below are of the whole recording.`
     : loading
-      ? "Reading this span of time …"
-      : "The numbers below are of the whole recording: a report file holds no others.";
+      ? "Reading this window …"
+      : "The numbers below are of the whole recording; a report file has none for a window.";
   return { report: recording.report, note: why, window: null };
 }

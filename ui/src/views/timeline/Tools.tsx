@@ -51,7 +51,9 @@ export function Perfetto({ recording }: { recording: Recording }) {
       );
       const { left_out } = await made;
       notice.value =
-        left_out > 0 ? `Perfetto has it without the last ${counted(left_out, "slice")}.` : "Perfetto has it.";
+        left_out > 0
+          ? `Opened in Perfetto, without the last ${counted(left_out, "slice")}.`
+          : "Opened in Perfetto.";
     } catch (error) {
       notice.value = (error as Error).message;
     }
@@ -60,7 +62,7 @@ export function Perfetto({ recording }: { recording: Recording }) {
     <button
       type="button"
       onClick={() => void open()}
-      title="Opens ui.perfetto.dev in another tab, which needs the network, and hands it what is shown. It stays in the browser."
+      title="Opens what is shown in ui.perfetto.dev, in another tab. That page comes from the network; the trace stays in the browser."
     >
       Perfetto ↗
     </button>

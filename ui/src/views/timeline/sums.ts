@@ -59,7 +59,7 @@ export function caption(
     .sort((a, b) => b.ns - a.ns)
     .slice(0, 3);
   const span = `${duration(window.t1 - window.t0)} from ${instant(window.t0, (window.t1 - window.t0) / 100)}`;
-  if (most.length === 0) return `${span}: nothing was recorded here.`;
+  if (most.length === 0) return `${span}: nothing is known here.`;
   const parts = most.map(({ ns, s }) => `${percent(ns / total)} ${titles[s]}`);
-  return `${span}, ${lanes}: ${exact ? "" : "about "}${parts.join(", ")}.${drawn.covers ? ` ${drawn.stairs ? "In stacked lanes heights" : "Heights"} are shares of time, exact at every zoom.` : ""}${drawn.stairs ? " In lanes with rows each row is a level." : ""}`;
+  return `${span}, ${lanes}: ${exact ? "" : "about "}${parts.join(", ")}.${drawn.covers ? ` ${drawn.stairs ? "In stacked lanes, heights" : "Heights"} are shares of time, exact at every zoom.` : ""}${drawn.stairs ? " In lanes with rows, each row is a level." : ""}`;
 }
