@@ -161,6 +161,11 @@ impl Finding {
 }
 
 impl Cost {
+    /// True if the amount is only its upper bound: the change may also save nothing.
+    pub fn is_bound(&self) -> bool {
+        self.low == Some(0.0) && self.high == self.value && self.value.is_some_and(|value| value > 0.0)
+    }
+
     /// No cost is known.
     pub fn none() -> Self {
         Self { value: None, unit: String::new(), kind: CostKind::None, low: None, high: None }

@@ -81,6 +81,20 @@ pub struct Machine {
     pub identity: Identity,
 }
 
+impl Machine {
+    /// The id of a machine that the user did not name. Levels count from it (see [`Level`]), also where it is a guest
+    /// itself: what a command records, checks and benches is `L0` in all of them.
+    pub const RECORDED: &str = "L0";
+}
+
+impl Default for Machine {
+    /// The machine that a command looks at, where the user named no other.
+    fn default() -> Self {
+        let id = Self::RECORDED.to_owned();
+        Self { id, level: 0, parent: None, name: None, identity: Identity::default() }
+    }
+}
+
 /// Which computer, and since which boot: what tells whether a change that was proposed for a machine is one for this host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {

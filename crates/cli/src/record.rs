@@ -55,7 +55,7 @@ pub struct Record {
     #[arg(long, value_name = "SECONDS", value_parser = length, conflicts_with = "command")]
     seconds: Option<u64>,
     /// Level of this machine, and its name, where it is a guest: L1, L1:web
-    #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
+    #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = Machine::RECORDED)]
     machine: Machine,
     /// Only the threads of this VM, beside all switches: its name, or the pid of its process
     #[arg(long, value_name = "NAME|PID")]

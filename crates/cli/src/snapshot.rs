@@ -39,7 +39,7 @@ pub struct Snapshot {
     #[arg(long, value_name = "SECONDS", value_parser = span, default_value = "2")]
     span: u64,
     /// Level of this machine, and its name, where it is a guest: L1, L1:web
-    #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
+    #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = Machine::RECORDED)]
     machine: Machine,
     /// Also read on which NUMA nodes the memory of VMs lies; large guests stall meanwhile
     #[arg(long)]

@@ -37,13 +37,42 @@ fn this_host_is_a_snapshot_taken_a_moment_ago() {
     assert_eq!((&answer["schema"], &answer["command"]), (&"kvmscope/1".into(), &"check".into()));
     let section = &answer["sections"][0];
     assert_eq!(section["id"], "nesting");
-    let level = section["tables"]["features"]["rows"][0][0].as_str().unwrap().to_owned();
     let flags = fs::read_to_string("/proc/cpuinfo").unwrap();
     let guest = flags.contains(" hypervisor ");
-    assert_eq!(level, if guest { "L1" } else { "L0" });
-    assert_eq!(state(&answer, &level, "hypervisor_below").unwrap(), if guest { "on" } else { "off" });
+    assert_eq!(state(&answer, "L0", "hypervisor_below").unwrap(), if guest { "on" } else { "off" });
     let named = json(&["check", "--root", "L2=/"]);
-    assert_eq!(state(&named, "L2", "hypervisor_below"), state(&answer, &level, "hypervisor_below"));
+    assert_eq!(state(&named, "L2", "hypervisor_below"), state(&answer, "L0", "hypervisor_below"));
+}
+
+#[test]
+fn a_machine_is_l0_in_every_command_until_its_user_gives_its_level() {
+    let place = tempfile::tempdir().unwrap();
+    let kept = place.path().join("kept");
+    let guest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/hosts-pvm/L1/host/0");
+    assert_eq!(kvmscope(&["snapshot", "--root", guest, "-o", utf8(&kept)]).0, 0);
+    let answers = [
+        json(&["check"]),
+        json(&["check", "--root", guest]),
+        json(&["check", utf8(&kept)]),
+        json(&["report", utf8(&kept)]),
+        json(&["bench", "clock", "--launches", "1"]),
+    ];
+    for answer in &answers {
+        let machine = &answer["recording"]["machines"][0];
+        assert_eq!((&machine["id"], &machine["level"]), (&"L0".into(), &0.into()), "{}", answer["command"]);
+    }
+    for answer in &answers[1..4] {
+        let findings = answer["sections"][0]["findings"].as_array().unwrap();
+        let below: Vec<&Value> = findings.iter().filter(|finding| finding["level"] == "below L0").collect();
+        assert!(!below.is_empty() && below.iter().all(|finding| finding["needs"] == "outer level"), "{below:?}");
+        let outer = findings.iter().filter(|finding| finding["needs"] == "outer level");
+        assert!(outer.clone().all(|finding| finding["level"] == "below L0"), "L0 is not its own host: {findings:?}");
+    }
+    let text = kvmscope(&["check", "--root", guest]).1;
+    assert!(text.contains("levels count from this machine") && text.contains("below L0, run"), "{text}");
+    assert!(!text.contains("L?"), "{text}");
+    let said = kvmscope(&["check", "--root", &format!("L1={guest}")]).1;
+    assert!(said.contains("at L0, run") && !said.contains("levels count from"), "{said}");
 }
 
 #[test]
@@ -77,8 +106,7 @@ fn a_test_guest_settles_whether_exits_can_be_traced() {
     if let Some(problem) = answer["problems"].as_array().unwrap().iter().find(|problem| problem["file"] == "--probe") {
         return println!("skipped: check --probe: {}", problem["text"]);
     }
-    let level = answer["sections"][0]["tables"]["features"]["rows"][0][0].as_str().unwrap().to_owned();
-    assert_ne!(state(&answer, &level, "trace_kvm_exit").unwrap(), "unknown");
+    assert_ne!(state(&answer, "L0", "trace_kvm_exit").unwrap(), "unknown");
     let left = fs::read_dir(journal.path()).unwrap().count();
     assert_eq!(left, 0, "the tracing instance is undone");
     assert_eq!(kvmscope(&["check", "--probe", "--root", "x"]).0, 2);

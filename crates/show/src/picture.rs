@@ -280,7 +280,7 @@ pub fn kind(name: &str, host: Level) -> Kind {
     if let Some(of) = name.strip_prefix("guest_") {
         let row = match level(of) {
             Level::At(depth) => Row::Guest(DEEPEST - depth),
-            Level::Unknown => Row::GuestOfUnknownLevel,
+            Level::Below | Level::Unknown => Row::GuestOfUnknownLevel,
         };
         return Kind { row, level: level(of), state: "guest" };
     }

@@ -190,7 +190,7 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
             </p>
           )}
           <p class="soft">
-            Run it at {finding.level}. {NEEDS[finding.needs] ?? `It needs: ${finding.needs}.`}
+            Run it {place(finding.level)}. {NEEDS[finding.needs] ?? `It needs: ${finding.needs}.`}
           </p>
         </div>
       </div>
@@ -201,9 +201,14 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
   );
 }
 
+/** Where the commands are to be run: a machine that is a guest itself calls whoever runs it `below L0`. */
+function place(level: string): string {
+  return level.startsWith("L") ? `at ${level}` : level;
+}
+
 /** The estimate is its own upper bound: the change may also save nothing. */
 function isBound(cost: Cost): boolean {
-  return cost.low === 0 && cost.high !== null && cost.value === cost.high;
+  return cost.low === 0 && cost.high !== null && cost.value === cost.high && cost.high > 0;
 }
 
 /** `times the throughput` is what a change gives, not what the finding costs. */

@@ -173,7 +173,7 @@ impl<'f> Measures<'f> {
     pub fn level_above(&self, depth: u8) -> Level {
         match self.part.level {
             Level::At(base) => Level::At(base + depth),
-            Level::Unknown => Level::Unknown,
+            unnumbered => unnumbered,
         }
     }
 

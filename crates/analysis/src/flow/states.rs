@@ -9,7 +9,7 @@ use base::Level;
 pub fn level_of(host: Level, level: Lv) -> Level {
     let base = match host {
         Level::At(base) => base,
-        Level::Unknown => 0,
+        Level::Below | Level::Unknown => 0,
     };
     level.depth().map_or(Level::Unknown, |depth| Level::At(depth + base))
 }
@@ -36,7 +36,7 @@ pub fn title(host: Level, state: State) -> String {
 pub fn name(host: Level, state: State) -> String {
     let level = |level: Lv| match level_of(host, level) {
         Level::At(depth) => format!("l{depth}"),
-        Level::Unknown => "unknown_level".to_owned(),
+        Level::Below | Level::Unknown => "unknown_level".to_owned(),
     };
     match state {
         State::Guest(at) => format!("guest_{}", level(at)),

@@ -37,8 +37,3 @@ pub fn machine(level: Level, id: &str, snapshot: Snapshot) -> Machine {
     let features = features::of(&facts);
     Machine { level, id: id.to_owned(), facts, features }
 }
-
-/// The level of a machine that nobody named: 1 if somebody runs below it, else 0. How many run below, nothing tells.
-pub fn guessed_level(snapshot: &Snapshot) -> u8 {
-    u8::from(Virtualization::of(snapshot.clone()).below.present == Some(true))
-}

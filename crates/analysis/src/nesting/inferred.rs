@@ -37,8 +37,7 @@ pub struct Inferred {
 /// All that the lowest machine tells of the one below it.
 pub fn inferred(model: &Model) -> Vec<Inferred> {
     let Some(guest) = model.machines.first().filter(|machine| machine.is_guest()) else { return Vec::new() };
-    // A guest that was called L0 has somebody below it who has no name here.
-    let level = if guest.level == Level::L0 { Level::Unknown } else { guest.level_below() };
+    let level = guest.level_below();
     let row = |said: &str, from: String, hint| Inferred { level, said: said.to_owned(), from, hint };
     let mut all: Vec<Inferred> = flags(guest)
         .map(|(flag, said)| row(said, format!("flag {flag} of {}: KVM imitates others, not this one", guest.id), false))

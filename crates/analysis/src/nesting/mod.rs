@@ -28,5 +28,4 @@ pub mod section;
 pub mod tables;
 pub mod untold;
 
-pub use build::guessed_level;
 pub use section::{QUESTION, answer};

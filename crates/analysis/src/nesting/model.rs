@@ -91,11 +91,11 @@ impl Machine {
         self.features.iter().find(|row| row.feature == feature)
     }
 
-    /// The level of whoever runs this machine; itself where nobody does.
+    /// The level of whoever runs this machine.
     pub fn level_below(&self) -> Level {
         match self.level {
-            Level::At(depth) => Level::At(depth.saturating_sub(1)),
-            Level::Unknown => Level::Unknown,
+            Level::At(depth) => depth.checked_sub(1).map_or(Level::Below, Level::At),
+            unnumbered => unnumbered,
         }
     }
 

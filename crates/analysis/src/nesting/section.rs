@@ -59,7 +59,9 @@ fn about(machine: &Machine) -> String {
         }
         (None, _) => "level unknown".to_owned(),
     };
-    format!("{}: {kernel}, {cpu}, {below}", machine.id)
+    let counted =
+        if machine.level == Level::L0 && machine.is_guest() { "; levels count from this machine" } else { "" };
+    format!("{}: {kernel}, {cpu}, {below}{counted}", machine.id)
 }
 
 /// The answer as a person would say it.
@@ -95,29 +97,17 @@ fn standing(machine: &Machine) -> String {
 
 /// What these machines cannot tell.
 fn unknown(model: &Model) -> Vec<Unknown> {
-    let mut unknown = levels_below(model);
-    unknown.extend(doubtful(model));
-    unknown
-}
-
-/// A machine that was recorded as the outermost and is a guest itself.
-fn doubtful(model: &Model) -> Option<Unknown> {
-    let guest = model.machines.iter().find(|machine| machine.level == Level::L0 && machine.is_guest())?;
-    let text = format!(
-        "{} was recorded as L0 and runs under a hypervisor itself, so there is a level below it; --as L1 of `record` and \
-         `snapshot`, or --root L1=DIR, say so.",
-        guest.id
-    );
-    Some(Unknown { what: "level_below".into(), amount: None, unit: String::new(), text })
+    levels_below(model)
 }
 
 /// Features of levels without a snapshot.
 fn levels_below(model: &Model) -> Vec<Unknown> {
     let untold = model.untold();
     if let Some((level, ..)) = untold.first() {
+        let below = if *level == Level::Below { "the hypervisor below L0".to_owned() } else { level.to_string() };
         let names: Vec<String> = untold.iter().map(|(_, feature, _)| (*feature).to_owned()).collect();
         let text = format!(
-            "{} of {level} cannot be seen from its guest: {}. Ask the owner of {level} for a snapshot, or measure: \
+            "{} of {below} cannot be seen from its guest: {}. Ask the owner of {below} for a snapshot, or measure: \
              kvmscope bench exits.",
             many(names.len() as u64, "feature"),
             list(&names)

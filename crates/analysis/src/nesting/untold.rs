@@ -26,7 +26,7 @@ impl Model {
     /// Features of levels without a snapshot, and where somebody there would look.
     pub fn untold(&self) -> Vec<(Level, &'static str, String)> {
         let lowest = self.machines.first();
-        let Some(guest) = lowest.filter(|machine| machine.is_guest() && machine.level != Level::L0) else {
+        let Some(guest) = lowest.filter(|machine| machine.is_guest()) else {
             return Vec::new();
         };
         let vendor = guest.facts.processor.as_ref().map(|cpu| cpu.vendor);

@@ -6,6 +6,7 @@ use super::model::Model;
 use super::{figure, hypotheses, tables};
 use crate::{Answer, Ask, Error};
 use base::number::{duration, many};
+use base::shell::quoted;
 use base::{Section, Severity, Unknown};
 use host::machine::Role;
 
@@ -168,7 +169,9 @@ fn unknown(model: &Model) -> Vec<Unknown> {
     nics.sort_unstable();
     nics.dedup();
     if !nics.is_empty() && machine.topology.nodes().len() > 1 {
-        let text = format!("The node of {} is unknown: cat /sys/class/net/DEV/device/numa_node.", nics.join(", "));
+        let files: Vec<String> = nics.iter().map(|nic| format!("/sys/class/net/{nic}/device/numa_node")).collect();
+        let files: Vec<_> = files.iter().map(|file| quoted(file)).collect();
+        let text = format!("The node of {} is unknown: cat {}.", nics.join(", "), files.join(" "));
         say("nic_node", Some(nics.len() as f64), "devices", text);
     }
     let loose: Vec<&str> = machine
@@ -179,7 +182,7 @@ fn unknown(model: &Model) -> Vec<Unknown> {
         .collect();
     if !loose.is_empty() && machine.topology.nodes().len() > 1 {
         let text = format!(
-            "On which node the memory of {} lies is unknown: numastat -p PID; virsh numatune DOMAIN.",
+            "On which node the memory of {} lies is unknown; on that host run: kvmscope snapshot --numa-maps.",
             loose.join(", ")
         );
         say("memory_node", Some(loose.len() as f64), "VMs", text);

@@ -5,6 +5,7 @@
 //! ```
 //! Rules are rows of tables (`rules.rs` of each question); a check that lacks a fact returns nothing.
 
+use base::shell::quoted;
 use base::{Change, Cost, Evidence, Finding, Level, Needs, Severity};
 
 /// One rule; `Check` is the function that looks at what this question knows.
@@ -47,6 +48,8 @@ pub struct Hit {
     pub undo: Vec<String>,
     /// What the change needs here; `None`: what the rule says.
     pub needs: Option<Needs>,
+    /// What stands in the rule's own commands for words such as `DOMAIN`.
+    pub blanks: Vec<(&'static str, String)>,
 }
 
 impl Hit {
@@ -63,7 +66,22 @@ impl Hit {
             fix: Vec::new(),
             undo: Vec::new(),
             needs: None,
+            blanks: Vec::new(),
         }
+    }
+
+    /// The same of a domain, which the rule's own commands then name where they say `DOMAIN`.
+    #[must_use]
+    pub fn of_domain(self, name: &str) -> Self {
+        let word = quoted(name).into_owned();
+        self.filling("DOMAIN", word)
+    }
+
+    /// The same with what is known of a word in the rule's own commands.
+    #[must_use]
+    pub fn filling(mut self, word: &'static str, known: impl ToString) -> Self {
+        self.blanks.push((word, known.to_string()));
+        self
     }
 
     /// The same with something that was seen, and where.
@@ -79,7 +97,7 @@ impl<Check> Rule<Check> {
     /// the rule add.
     pub fn finding(&self, hit: Hit, level: Level) -> Finding {
         let lines = |typed: Vec<String>, special: Vec<String>, of_rule: &[&str]| -> Vec<String> {
-            let own = of_rule.iter().map(|line| (*line).to_owned());
+            let own = of_rule.iter().map(|line| filled(line, &hit.blanks));
             typed.into_iter().chain(special).chain(own).collect()
         };
         let typed = hit.changes.iter().map(Change::command).collect();
@@ -99,5 +117,35 @@ impl<Check> Rule<Check> {
             needs: hit.needs.unwrap_or(self.needs),
             source: self.source,
         }
+    }
+}
+
+/// A command of a rule with the words that are known here: `virsh edit web` for `virsh edit DOMAIN`.
+fn filled(command: &str, blanks: &[(&str, String)]) -> String {
+    let in_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut whole = String::with_capacity(command.len());
+    let mut rest = command;
+    while !rest.is_empty() {
+        let inside = rest.starts_with(in_word);
+        let end = rest.find(|letter| in_word(letter) != inside).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        whole.push_str(blanks.iter().find(|(blank, _)| *blank == word).map_or(word, |(_, known)| known));
+        rest = after;
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_name_what_is_known_and_keep_the_rest() {
+        let hit = Hit::new("x", Severity::Info, "").of_domain("a; rm -rf /").filling("N", 4);
+        let command = "virsh edit DOMAIN   # <driver name='vhost' queues='N'/>; ethtool -L DEV combined N, NOT DOMAINS";
+        let expected =
+            "virsh edit 'a; rm -rf /'   # <driver name='vhost' queues='4'/>; ethtool -L DEV combined 4, NOT DOMAINS";
+        assert_eq!(filled(command, &hit.blanks), expected);
+        assert_eq!(filled("", &hit.blanks), "");
     }
 }

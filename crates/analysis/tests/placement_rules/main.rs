@@ -6,7 +6,7 @@ mod quiet;
 
 use host::machine::{CpuUse, Domain, Irq, Nic, NicKind, Role, Steering, domains_of};
 use kvmscope_analysis::placement::rules as table;
-use quiet::{defined, fact, fires, quiet, rules, set, thread};
+use quiet::{commands, defined, fact, fires, quiet, rules, set, thread};
 
 #[test]
 fn threads_in_each_others_way() {
@@ -23,6 +23,17 @@ fn threads_in_each_others_way() {
     fires("PLC-OVERCOMMIT", |machine| {
         machine.threads.extend((2..12).map(|vcpu| thread(Role::Vcpu(vcpu), 20 + vcpu as i32, "4-7", 0.4, 0.5)));
     });
+}
+
+#[test]
+fn commands_hold_what_is_known() {
+    let mut machine = quiet();
+    machine.topology.cpus.get_mut(&1).unwrap().core = 0;
+    let commands = commands("PLC-SMT", machine);
+    assert_eq!(
+        commands,
+        ["virsh edit web   # <cpu><topology sockets='1' cores='1' threads='2'/></cpu>, or pin to separate cores"]
+    );
 }
 
 #[test]

@@ -61,8 +61,18 @@ pub fn rules(machine: Machine) -> Vec<&'static str> {
             finding.rule
         );
         assert!(!finding.fix.is_empty(), "{} says nothing to type", finding.rule);
+        for command in finding.fix.iter().chain(&finding.undo) {
+            assert!(!command.contains("DOMAIN"), "{}: {command}: every domain has a name", finding.rule);
+        }
     }
     section.findings.iter().map(|finding| finding.rule).collect()
+}
+
+/// What a rule's finding on a machine names to run.
+pub fn commands(rule: &str, machine: Machine) -> Vec<String> {
+    let model = build::model(base::Level::At(0), "L0", machine, false, &Wishes::default());
+    let findings = section(&[model]).findings;
+    findings.into_iter().filter(|finding| finding.rule == rule).flat_map(|finding| finding.fix).collect()
 }
 
 /// The rule fires on the quiet machine after `change`, and did not before.

@@ -26,7 +26,7 @@ pub struct PlaceOptions {
     #[command(flatten)]
     destination: DestinationOptions,
     /// Level of this machine, and its name, where it is a guest: L1, L1:web
-    #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = "L0")]
+    #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = Machine::RECORDED)]
     machine: Machine,
     /// Print one JSON object (schema kvmscope/1) instead of text; without -o no recording is kept then
     #[arg(long)]

@@ -5,7 +5,7 @@ use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
 use anyhow::{anyhow, bail};
 use archive::{Links, Unpacked};
-use base::recording::{Identity, Machine, Part, PartKind, PartState, Recording};
+use base::recording::{Machine, Part, PartKind, PartState, Recording};
 use base::{Level, Utc};
 use lab::snapshot::{More, monotonic_ns, take_more};
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ fn each(root: &Root) -> Vec<Root> {
     trees.into_iter().map(|path| Root { name: name(&path), path, ..root.clone() }).collect()
 }
 
-/// Trees as the machines of one recording; a level that was not said is taken from what the tree says of itself.
+/// Trees as the machines of one recording. Levels count from the only one, unless the user gives its level.
 pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
     if roots.len() > 1 && roots.iter().any(|root| root.level.is_none()) {
         let how = "with several trees say the level of each: --root L0=host --root L1=guest";
@@ -88,8 +88,8 @@ pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
     let (mut machines, mut parts): (Vec<Machine>, Vec<Part>) = (Vec::new(), Vec::new());
     for root in roots.iter().flat_map(each) {
         let path = std::path::absolute(&root.path)?;
-        let snapshot = host::Snapshot::open(&path)?;
-        let level = root.level.unwrap_or_else(|| analysis::nesting::guessed_level(&snapshot));
+        host::Snapshot::open(&path)?;
+        let level = root.level.unwrap_or(Machine::default().level);
         let twins = machines.iter().filter(|machine| machine.level == level).count();
         let id = match (&root.name, twins) {
             (Some(name), _) => format!("L{level}-{name}"),
@@ -122,9 +122,15 @@ pub fn pasted(files: &[PathBuf], stdin: &Stdin) -> anyhow::Result<Recording> {
             bail!("{} is a directory; --paste takes text, --root a tree of files", file.display());
         }
         std::fs::File::open(&path).map_err(|error| anyhow!("{}: {error}", file.display()))?;
-        parts.push(Part { path, machine: "L0".into(), kind: PartKind::Notes, clock: None, state: PartState::Complete });
+        parts.push(Part {
+            path,
+            machine: Machine::RECORDED.into(),
+            kind: PartKind::Notes,
+            clock: None,
+            state: PartState::Complete,
+        });
     }
-    let machine = Machine { id: "L0".into(), level: 0, parent: None, name: None, identity: Identity::default() };
+    let machine = Machine::default();
     Ok(Recording {
         root: PathBuf::new(),
         created: None,

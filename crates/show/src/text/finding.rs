@@ -55,7 +55,7 @@ pub fn render(finding: &Finding, room: usize, out: &mut Lines) {
     if !finding.why.is_empty() {
         said.prose("why", &finding.why);
     }
-    said.commands(&format!("at {}, run", finding.level), &finding.fix);
+    said.commands(&format!("{}, run", finding.level.place()), &finding.fix);
     if !finding.fix.is_empty() {
         said.prose("needs", finding.needs.words());
     }
@@ -96,10 +96,13 @@ impl Said<'_> {
     }
 }
 
-/// `76.6 % of all exits (measured, 70 % to 80 % ...)`.
+/// `76.6 % of all exits (measured, 70 % to 80 % ...)`, or `up to 2 exits per chain (modelled)`.
 pub fn cost(cost: &Cost) -> String {
     let Some(value) = cost.value else { return "not known".to_owned() };
     let said = number::amount(value, &cost.unit);
+    if cost.is_bound() {
+        return format!("up to {said} ({})", cost.kind.name());
+    }
     let short = cost.unit.split(' ').next().filter(|unit| matches!(*unit, "ns" | "bytes" | "share")).unwrap_or("count");
     let range = match (cost.low, cost.high) {
         (Some(low), Some(high)) => format!(", {} to {}", number::amount(low, short), number::amount(high, short)),
@@ -108,4 +111,18 @@ pub fn cost(cost: &Cost) -> String {
         (None, None) => String::new(),
     };
     format!("{said} ({}{range})", cost.kind.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::CostKind;
+
+    #[test]
+    fn an_upper_bound_is_shown_as_one() {
+        let of = |value: f64| Cost::of(CostKind::Modelled, value, "exits per chain");
+        assert_eq!(cost(&of(2.0).between(0.0, 2.0)), "up to 2 exits per chain (modelled)");
+        assert_eq!(cost(&of(2.0).between(1.0, 2.0)), "2 exits per chain (modelled, 1 to 2)");
+        assert_eq!(cost(&of(0.0).between(0.0, 0.0)), "0 exits per chain (modelled, 0 to 0)");
+    }
 }

@@ -7,7 +7,9 @@ use crate::shared::details::{Detail, apic_register};
 use crate::shared::reasons::{Isa, Reason};
 use crate::shared::state::State;
 use base::number::{percent, thousands};
+use base::shell::quoted;
 use base::{Cost, CostKind};
+use std::borrow::Cow;
 
 /// Share of all exits from which on local-APIC traffic is worth a finding.
 const APIC_SHARE: f64 = 0.10;
@@ -123,13 +125,23 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     }
     let most = worst.first().and_then(|total| total.details.first());
     if most.is_some_and(|(detail, ..)| has_virtio_instead(*detail)) {
-        fix.push("virsh edit GUEST   # model type='virtio', driver name='vhost'; then stop and start the guest".into());
+        let vm = only_vm(measure).unwrap_or("GUEST".into());
+        fix.push(format!(
+            "virsh edit {vm}   # model type='virtio', driver name='vhost'; then stop and start the guest"
+        ));
     }
     let title = format!("{} of all exits and {} of the time go to the VMM", percent(share), percent(time_share));
     let cost = Cost::of(CostKind::Measured, time_share, "share of vCPU time");
     let mut hits = hit(measure, by_share(time_share, Sample { count: exits, ns: user_ns }), title, evidence, cost);
     hits[0].fix = fix;
     hits
+}
+
+/// The VM, where it is one and its name is known, as a command takes it.
+fn only_vm<'a>(measure: &'a Measures<'_>) -> Option<Cow<'a, str>> {
+    let first = measure.vcpus.first()?;
+    let one = measure.vcpus.iter().all(|vcpu| vcpu.vm == first.vm && !vcpu.vm_assumed);
+    one.then(|| quoted(&first.vm))
 }
 
 /// From here on page faults are a storm: a tenth of all exits, and more than a thousand a second and vCPU.

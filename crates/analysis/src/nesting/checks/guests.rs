@@ -6,6 +6,7 @@ use super::hit;
 use crate::nesting::model::Model;
 use crate::shared::Hit;
 use base::number::{list, many};
+use base::shell::quoted;
 use base::{Evidence, Severity};
 
 /// What saves any such guest exits, or keeps its clock steady when its host moves.
@@ -33,7 +34,12 @@ pub fn hyperv(model: &Model) -> Vec<Hit> {
                 continue;
             }
             let flags = many(missing.len() as u64, "enlightenment");
-            let title = format!("VM {} of {} has Hyper-V's interface without {flags}", name(&words, pid), machine.id);
+            let process = format!("process {pid}");
+            let title = format!(
+                "VM {} of {} has Hyper-V's interface without {flags}",
+                name(&words).unwrap_or(&process),
+                machine.id
+            );
             let missing: Vec<String> = missing.into_iter().map(str::to_owned).collect();
             let evidence = vec![
                 Evidence { what: format!("it lacks {}", list(&missing)), place: format!("proc/{pid}/cmdline, -cpu") },
@@ -41,12 +47,11 @@ pub fn hyperv(model: &Model) -> Vec<Hit> {
             ];
             let mut hit = hit(machine, Severity::Info, title, evidence);
             hit.subject = format!("{}.{pid}", machine.id);
-            hit.fix = vec![format!(
-                "qemu-system-x86_64 -cpu {cpu},{} ...   # QEMU names what a flag needs besides",
-                missing.join(",")
-            )];
-            hit.undo = vec![format!("qemu-system-x86_64 -cpu {cpu} ...")];
-            hits.push(hit);
+            let all = format!("{cpu},{}", missing.join(","));
+            hit.fix =
+                vec![format!("qemu-system-x86_64 -cpu {} ...   # QEMU names what a flag needs besides", quoted(&all))];
+            hit.undo = vec![format!("qemu-system-x86_64 -cpu {} ...", quoted(cpu))];
+            hits.push(name(&words).into_iter().fold(hit, |hit, name| hit.filling("GUEST", quoted(name))));
         }
     }
     hits
@@ -69,11 +74,11 @@ fn missing(cpu: &str) -> Vec<&'static str> {
     wanted.copied().filter(|name| !has(name)).collect()
 }
 
-/// The VM's name on its command line, or its process.
-fn name(words: &[&str], pid: &str) -> String {
+/// The VM's name on its command line.
+fn name<'a>(words: &[&'a str]) -> Option<&'a str> {
     let given = words.iter().position(|word| *word == "-name").and_then(|at| words.get(at + 1));
     let given = given.and_then(|text| text.split(',').find(|part| !part.contains('=') || part.starts_with("guest=")));
-    given.map_or_else(|| format!("process {pid}"), |part| part.trim_start_matches("guest=").to_owned())
+    given.map(|part| part.trim_start_matches("guest="))
 }
 
 #[cfg(test)]
@@ -94,8 +99,8 @@ mod tests {
 
     #[test]
     fn a_vm_is_called_as_its_command_line_says() {
-        assert_eq!(name(&["-name", "guest=web,debug-threads=on"], "7"), "web");
-        assert_eq!(name(&["-name", "web,process=x"], "7"), "web");
-        assert_eq!(name(&["-m", "512"], "7"), "process 7");
+        assert_eq!(name(&["-name", "guest=web,debug-threads=on"]), Some("web"));
+        assert_eq!(name(&["-name", "web,process=x"]), Some("web"));
+        assert_eq!(name(&["-m", "512"]), None);
     }
 }

@@ -90,7 +90,7 @@ fn level(run: &super::Run, deeper: u8) -> (u8, String) {
     match run.level {
         Level::At(0) if below => (1 + deeper, format!("L{}?", 1 + deeper)),
         Level::At(level) => (level + deeper, format!("L{}", level + deeper)),
-        Level::Unknown => (u8::MAX, "L?".to_owned()),
+        unnumbered => (u8::MAX, unnumbered.to_string()),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::placement::model::Model;
 use crate::shared::Hit;
 use base::Severity;
 use base::number::list;
+use base::shell::quoted;
 use host::machine::Domain;
 
 /// Setting of transparent huge pages.
@@ -27,19 +28,20 @@ pub fn huge_pages(model: &Model) -> Vec<Hit> {
         return Vec::new();
     }
     let title = "two rules contradict each other on transparent huge pages";
+    let mut hit = Hit::new("thp", Severity::Info, title);
+    hit.fix = vec!["kvmscope compare A B   # the same load with each setting: that decides, no rule does".to_owned()];
+    hit.fix.extend(on_them.iter().map(|name| {
+        format!("virsh edit {}   # <memoryBacking><hugepages/></memoryBacking> ends the conflict", quoted(name))
+    }));
     vec![
-        Hit::new("thp", Severity::Info, title)
-            .seen(
-                format!(
-                    "CPUs are isolated here: profile network-latency sets never; now it is {}",
-                    setting.value.trim()
-                ),
-                &setting.place,
-            )
-            .seen(
-                format!("{} without <hugepages/>: their memory is on huge pages only by themselves", list(&on_them)),
-                "libvirt",
-            ),
+        hit.seen(
+            format!("CPUs are isolated here: profile network-latency sets never; now it is {}", setting.value.trim()),
+            &setting.place,
+        )
+        .seen(
+            format!("{} without <hugepages/>: their memory is on huge pages only by themselves", list(&on_them)),
+            "libvirt",
+        ),
     ]
 }
 
@@ -60,19 +62,24 @@ pub fn balancing(model: &Model) -> Vec<Hit> {
         return Vec::new();
     }
     let title = "two rules contradict each other on balancing memory between nodes";
+    let mut hit = Hit::new("numa_balancing", Severity::Info, title);
+    hit.fix = vec!["kvmscope compare A B   # the same load with each setting: that decides, no rule does".to_owned()];
+    hit.fix.extend(floating.iter().map(|name| {
+        let name = quoted(name);
+        format!("virsh vcpupin {name} VCPU CPU --live   # pinned to one node it needs no balancing either")
+    }));
     vec![
-        Hit::new("numa_balancing", Severity::Info, title)
-            .seen(
-                format!("{} pinned: profile network-latency sets 0; now it is {}", list(&pinned), setting.value.trim()),
-                &setting.place,
-            )
-            .seen(
-                format!(
-                    "{} may run on every node: without balancing their memory stays where it first was",
-                    list(&floating)
-                ),
-                "table threads",
+        hit.seen(
+            format!("{} pinned: profile network-latency sets 0; now it is {}", list(&pinned), setting.value.trim()),
+            &setting.place,
+        )
+        .seen(
+            format!(
+                "{} may run on every node: without balancing their memory stays where it first was",
+                list(&floating)
             ),
+            "table threads",
+        ),
     ]
 }
 

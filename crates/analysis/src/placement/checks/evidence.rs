@@ -85,7 +85,7 @@ pub fn pins(model: &Model) -> Vec<Hit> {
         let pins = &domain.emulator_pins;
         if pins.iter().any(|pin| pin.value != pins[0].value) {
             let title = format!("the emulator of {} is said to be bound to {} sets", domain.name, pins.len());
-            let hit = Hit::new(&domain.name, Severity::Info, title);
+            let hit = Hit::new(&domain.name, Severity::Info, title).of_domain(&domain.name);
             hits.push(pins.iter().fold(hit, |hit, pin| hit.seen(format!("bound to {}", pin.value), &pin.place)));
         }
     }

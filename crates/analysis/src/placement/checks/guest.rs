@@ -4,6 +4,7 @@ use crate::placement::model::Model;
 use crate::shared::Hit;
 use base::Severity;
 use base::number::{list, many};
+use base::shell::{printable, quoted};
 use host::machine::{Disk, Domain, Interface, Role};
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ pub fn unused(model: &Model) -> Vec<Hit> {
             Severity::Info,
             format!("{} has what a server does not need: {}", domain.name, list(&names)),
         );
-        domain.unused.iter().fold(hit, |hit, device| hit.seen(&device.value, &device.place))
+        domain.unused.iter().fold(hit.of_domain(&domain.name), |hit, device| hit.seen(&device.value, &device.place))
     });
     hits.collect()
 }
@@ -37,7 +38,8 @@ pub fn cpu_mode(model: &Model) -> Vec<Hit> {
         let named = !matches!(mode, "host-passthrough" | "host-model" | "maximum");
         named.then(|| {
             let title = format!("{} is not shown the host's CPU (mode {mode})", domain.name);
-            Hit::new(&domain.name, Severity::Low, title).seen(format!("cpu mode is {mode}"), place)
+            let hit = Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name);
+            hit.seen(format!("cpu mode is {mode}"), place)
         })
     });
     hits.collect()
@@ -54,6 +56,7 @@ pub fn topology(model: &Model) -> Vec<Hit> {
             format!("{} sockets, {} cores, {} threads", shown.value.sockets, shown.value.cores, shown.value.threads);
         conflict.then(|| {
             Hit::new(&domain.name, Severity::Info, title)
+                .of_domain(&domain.name)
                 .seen(format!("the guest is shown {counts}: one thread a core"), &shown.place)
                 .seen("its vCPUs are pinned to siblings, which speaks for threads='2' (PLC-SMT)", "table threads")
         })
@@ -85,7 +88,8 @@ pub fn false_siblings(model: &Model) -> Vec<Hit> {
             domain.name,
             many(cores.len() as u64, "shown core")
         );
-        let hit = Hit::new(&domain.name, Severity::Low, title);
+        let hit =
+            Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name).filling("N", domain.vcpu_count());
         let what = format!("the guest is shown {threads} threads a core");
         Some(
             hit.seen(what, &shown.place)
@@ -114,6 +118,7 @@ pub fn network(model: &Model) -> Vec<Hit> {
             let title = format!("{} of {} does without vhost", interface.name, domain.name);
             hits.push(
                 Hit::new(format!("{}-{}", domain.name, interface.name), Severity::Low, title)
+                    .of_domain(&domain.name)
                     .seen(what, &interface.place),
             );
         }
@@ -148,6 +153,7 @@ pub(super) fn few_queues(model: &Model) -> Vec<Hit> {
             run.value
         );
         let hit = Hit::new(format!("{}-{}", domain.name, interface.name), Severity::Medium, title);
+        let hit = hit.of_domain(&domain.name).filling("N", domain.vcpu_count());
         hits.push(
             hit.seen("one pair of queues", &interface.place)
                 .seen(format!("a vhost worker ran {:.2} of a CPU", run.value), &run.place),
@@ -169,9 +175,14 @@ pub fn vepa(model: &Model) -> Vec<Hit> {
         let title =
             format!("{} guests use {device} in mode vepa and reach each other through the switch only", users.len());
         let hit = Hit::new(device, Severity::Low, title);
-        users
-            .iter()
-            .fold(hit, |hit, (domain, interface)| hit.seen(format!("{} of {domain}", interface.name), &interface.place))
+        users.iter().fold(hit, |mut hit, (domain, interface)| {
+            let edit = |mode: &str| {
+                format!("virsh edit {}   # <source dev='{}' mode='{mode}'/>", quoted(domain), printable(device))
+            };
+            hit.fix.push(edit("bridge"));
+            hit.undo.push(edit("vepa"));
+            hit.seen(format!("{} of {domain}", interface.name), &interface.place)
+        })
     });
     hits.collect()
 }
@@ -185,6 +196,7 @@ pub fn disks(model: &Model) -> Vec<Hit> {
             if !wrong.is_empty() {
                 let title = format!("disk {} of {}: {}", disk.target, domain.name, list(&wrong));
                 let hit = Hit::new(format!("{}-{}", domain.name, disk.target), Severity::Low, title);
+                let hit = hit.of_domain(&domain.name);
                 hits.push(wrong.iter().fold(hit, |hit, what| hit.seen(what, &disk.place)));
             }
         }
@@ -218,6 +230,7 @@ pub fn unsafe_cache(model: &Model) -> Vec<Hit> {
             let title = format!("disk {} of {} loses data when the host stops", disk.target, domain.name);
             hits.push(
                 Hit::new(format!("{}-{}", domain.name, disk.target), Severity::High, title)
+                    .of_domain(&domain.name)
                     .seen("cache is unsafe", &disk.place),
             );
         }
@@ -233,6 +246,8 @@ pub fn throttled(model: &Model) -> Vec<Hit> {
             let title = format!("disk {} of {} is throttled by intent", disk.target, domain.name);
             hits.push(
                 Hit::new(format!("{}-{}", domain.name, disk.target), Severity::Info, title)
+                    .of_domain(&domain.name)
+                    .filling("TARGET", quoted(&disk.target))
                     .seen("it has <iotune>", &disk.place),
             );
         }
@@ -252,6 +267,7 @@ pub fn huge_pages(model: &Model) -> Vec<Hit> {
                 if devices == 1 { "a device writes" } else { "devices write" }
             );
             Hit::new(&domain.name, Severity::Medium, title)
+                .of_domain(&domain.name)
                 .seen(format!("{} by vhostuser or hostdev", many(devices as u64, "device")), place)
                 .seen("no <hugepages/>", place)
         })

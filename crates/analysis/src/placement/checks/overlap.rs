@@ -157,7 +157,7 @@ fn crowded(model: &Model, domain: &Domain) -> Option<Hit> {
     let severity = if left.is_empty() { Severity::Medium } else { Severity::Low };
     let title =
         format!("{count} vhost workers of {} for {} without a vCPU", domain.name, many(left.len() as u64, "CPU"));
-    let mut hit = Hit::new(&domain.name, severity, title);
+    let mut hit = Hit::new(&domain.name, severity, title).of_domain(&domain.name);
     for interface in &domain.interfaces {
         let what = match interface.workers() {
             Some(0) => continue,

@@ -128,7 +128,10 @@ pub fn siblings(model: &Model) -> Vec<Hit> {
         let count: usize = cores.values().map(Vec::len).sum();
         let title =
             format!("{count} vCPUs of {} run on sibling threads of {}", domain.name, many(cores.len() as u64, "core"));
-        let mut hit = Hit::new(&domain.name, Severity::Medium, title);
+        let mut hit = Hit::new(&domain.name, Severity::Medium, title).of_domain(&domain.name);
+        if domain.vcpu_count() > 0 && domain.vcpu_count().is_multiple_of(2) {
+            hit = hit.filling("N", domain.vcpu_count() / 2);
+        }
         for (core, threads) in &cores {
             let names: Vec<String> = threads.iter().map(|thread| thread.role.to_string()).collect();
             let wanted: f64 = threads.iter().map(|thread| Demand::of(thread).low).sum();
@@ -297,10 +300,19 @@ pub fn overcommit(model: &Model) -> Vec<Hit> {
         return Vec::new();
     }
     let title = format!("{} vCPUs want {wanted:.1} CPUs, and there are {cpus}", vcpus.len());
-    vec![
-        Hit::new("host", Severity::High, title)
-            .seen(format!("run and wait of {} vCPUs add up to {wanted:.1}", vcpus.len()), "table threads"),
-    ]
+    let mut hit = Hit::new("host", Severity::High, title)
+        .seen(format!("run and wait of {} vCPUs add up to {wanted:.1}", vcpus.len()), "table threads");
+    let mut vms: BTreeMap<&str, usize> = BTreeMap::new();
+    vcpus.iter().filter_map(|thread| thread.vm.as_deref()).for_each(|vm| *vms.entry(vm).or_default() += 1);
+    for (vm, count) in vms.into_iter().filter(|(_, count)| *count > 1) {
+        let vm = quoted(vm);
+        hit.fix.push(format!("virsh setvcpus {vm} N --config   # fewer than {count}, from the next start"));
+        hit.undo.push(format!("virsh setvcpus {vm} {count} --config"));
+    }
+    if hit.fix.is_empty() {
+        hit.fix.push("kvmscope check --goal density   # which VMs could go to another host".to_owned());
+    }
+    vec![hit]
 }
 
 /// Vhost threads whose mask in force is not the emulator's pin.

@@ -4,8 +4,9 @@ use crate::placement::model::{Demand, Model};
 use crate::shared::Hit;
 use base::CpuSet;
 use base::number::{list, many, percent, thousands};
+use base::shell::quoted;
 use base::{Change, Severity};
-use host::machine::Irq;
+use host::machine::{Irq, Nic, Role, Steering};
 
 /// An interrupt below this rate disturbs nobody: our own threshold.
 const MANY_PER_S: f64 = 1_000.0;
@@ -33,7 +34,10 @@ pub fn spans(model: &Model) -> Vec<Hit> {
             let names: Vec<String> = of.iter().map(u32::to_string).collect();
             let title =
                 format!("vCPUs of {} are bound to nodes {}, and one would hold them", domain.name, list(&names));
+            let emulator = model.machine.threads_of(&domain.name).find(|thread| thread.role == Role::Emulator);
+            let pid = domain.pid.or(emulator.and_then(|thread| thread.pid));
             let hit = Hit::new(&domain.name, Severity::Medium, title);
+            let hit = pid.into_iter().fold(hit, |hit, pid| hit.filling("PID", pid));
             hits.push(hit.seen(format!("bound to {all} in all"), masks.first().map_or("", |set| set.place.as_str())));
         }
     }
@@ -60,7 +64,7 @@ pub fn nic(model: &Model) -> Vec<Hit> {
             continue;
         }
         let title = format!("the vCPUs of {} are on node {of_vcpus}, {} elsewhere", domain.name, list(&names));
-        let hit = Hit::new(&domain.name, Severity::Low, title);
+        let hit = Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name);
         hits.push(
             devices
                 .iter()
@@ -68,6 +72,13 @@ pub fn nic(model: &Model) -> Vec<Hit> {
         );
     }
     hits
+}
+
+/// The command that steers a queue to `cpus`, and the one that steers it back.
+pub(super) fn steered_to(nic: &Nic, kind: &str, file: &str, queue: &Steering, cpus: &CpuSet) -> (String, String) {
+    let path = format!("/sys/class/net/{}/queues/{kind}-{}/{file}", nic.name, queue.queue);
+    let write = |cpus: &CpuSet| format!("echo {} > {}", cpus.mask_like(""), quoted(&path));
+    (write(cpus), write(&queue.cpus.value))
 }
 
 /// Interrupts of NICs on CPUs of vCPUs, where they are many and softirqs run there; where one look tells no rates, those that
@@ -141,7 +152,13 @@ pub fn rps(model: &Model) -> Vec<Hit> {
         let title =
             format!("{} steers received packets to {} with vCPUs ({there})", nic.name, many(there.len() as u64, "CPU"));
         let place = format!("sys/class/net/{}/queues/rx-*/rps_cpus", nic.name);
-        Hit::new(&nic.name, Severity::Low, title).seen(format!("rps_cpus are {}", nic.rps_cpus()), place)
+        let mut hit = Hit::new(&nic.name, Severity::Low, title).seen(format!("rps_cpus are {}", nic.rps_cpus()), place);
+        for queue in nic.rps.iter().filter(|queue| queue.cpus.value.meets(&of_vcpus)) {
+            let (fix, undo) = steered_to(nic, "rx", "rps_cpus", queue, &queue.cpus.value.without(&of_vcpus));
+            hit.fix.push(fix);
+            hit.undo.push(undo);
+        }
+        hit
     });
     hits.collect()
 }

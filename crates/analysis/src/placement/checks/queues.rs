@@ -46,6 +46,9 @@ pub fn xps(model: &Model) -> Vec<Hit> {
         let mut hit = Hit::new(&nic.name, Severity::Low, title);
         for queue in &nic.xps {
             hit = hit.seen(format!("queue {} is for CPUs {}", queue.queue, queue.cpus.value), &queue.cpus.place);
+            let (fix, undo) = super::place::steered_to(nic, "tx", "xps_cpus", queue, &senders);
+            hit.fix.push(fix);
+            hit.undo.push(undo);
         }
         hits.push(
             hit.seen(format!("vhost workers may run on {senders}"), masks.first().map_or("", |set| set.place.as_str())),
@@ -148,7 +151,7 @@ pub fn unused(model: &Model) -> Vec<Hit> {
             workers.len(),
             domain.name
         );
-        let hit = Hit::new(&domain.name, Severity::Medium, title);
+        let hit = Hit::new(&domain.name, Severity::Medium, title).filling("N", queues);
         hits.push(loaded.iter().fold(hit, |hit, thread| {
             let (run, place) = thread.run_share.as_ref().map_or((0.0, ""), |run| (run.value, run.place.as_str()));
             hit.seen(format!("vhost {} ran {} of a CPU", thread.tid.unwrap_or(0), percent(run)), place)

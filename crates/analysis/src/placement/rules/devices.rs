@@ -41,7 +41,7 @@ pub const RULES: &[Rule] = &[
         check: place::rps,
         why: "Receive packet steering does the network stack's work on the CPUs of its mask, vCPUs or not. If this is \
               wrong: steering removed, one CPU may be too slow for the device.",
-        fix: &["echo MASK > /sys/class/net/DEV/queues/rx-N/rps_cpus   # without the vCPUs' CPUs"],
+        fix: &[],
         undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/networking/scaling.rst, Linux 6.12",
@@ -106,8 +106,8 @@ pub const RULES: &[Rule] = &[
         check: queues::xps,
         why: "A sender without a send queue of its own takes one by hash, and contends with others for its lock. \
               If this is wrong: where few packets are sent nobody waits for a queue.",
-        fix: &["echo MASK > /sys/class/net/DEV/queues/tx-N/xps_cpus   # the CPUs of the workers"],
-        undo: &["echo MASK > /sys/class/net/DEV/queues/tx-N/xps_cpus   # as it was"],
+        fix: &[],
+        undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/networking/scaling.rst, XPS, Linux 6.12",
     },

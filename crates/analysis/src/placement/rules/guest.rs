@@ -62,8 +62,8 @@ pub const RULES: &[Rule] = &[
         check: guest::vepa,
         why: "In mode vepa packets between two guests of one card go out to the switch, which must send them back. If \
               this is wrong: mode bridge takes the switch's rules off the traffic between guests.",
-        fix: &["virsh edit DOMAIN   # <source dev='DEV' mode='bridge'/>"],
-        undo: &["virsh edit DOMAIN   # mode='vepa'"],
+        fix: &[],
+        undo: &[],
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, direct attachment; IEEE 802.1Qbg",
     },

@@ -55,10 +55,7 @@ pub const RULES: &[Rule] = &[
         why: "Two rules contradict each other here: khugepaged disturbs isolated CPUs, and guests without huge \
               pages of their own live on those that it makes. If this is wrong: with never, guests on small pages \
               miss the TLB more often.",
-        fix: &[
-            "kvmscope compare A B   # the same load with each setting: that decides, no rule does",
-            "virsh edit DOMAIN   # <memoryBacking><hugepages/></memoryBacking> ends the conflict",
-        ],
+        fix: &[],
         undo: &[],
         needs: Needs::Nothing,
         source: "tuned 2.28, profile network-latency (never); Documentation/admin-guide/mm/transhuge.rst, Linux 6.12",
@@ -69,10 +66,7 @@ pub const RULES: &[Rule] = &[
         why: "Two rules contradict each other here: balancing faults take time from pinned vCPUs, and guests that \
               float need it to find their memory. If this is wrong: without balancing, memory of guests that float \
               stays on the node where it was first touched.",
-        fix: &[
-            "kvmscope compare A B   # the same load with each setting: that decides, no rule does",
-            "virsh vcpupin DOMAIN VCPU CPU --live   # pinned to one node, the others need no balancing either",
-        ],
+        fix: &[],
         undo: &[],
         needs: Needs::Nothing,
         source: "tuned 2.28, profile network-latency (0); Documentation/admin-guide/sysctl/kernel.rst, numa_balancing, Linux 6.12",

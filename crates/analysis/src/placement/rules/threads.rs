@@ -108,8 +108,8 @@ pub const RULES: &[Rule] = &[
         check: pins::overcommit,
         why: "Where more vCPUs want to run than there are CPUs, some of them always wait. If this is wrong: vCPUs \
               that sleep cost nothing: a crowded host of idle guests is no fault.",
-        fix: &["virsh setvcpus DOMAIN N --config   # fewer vCPUs, from the next start"],
-        undo: &["virsh setvcpus DOMAIN M --config   # as many as before"],
+        fix: &[],
+        undo: &[],
         needs: Needs::Reload,
         source: "Red Hat Enterprise Linux 7 Virtualization Deployment and Administration Guide, overcommitting (5:1 under load)",
     },
