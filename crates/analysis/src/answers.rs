@@ -16,6 +16,10 @@ pub struct Answers {
     pub failed: Vec<Error>,
 }
 
+/// What stands above an answer that the narrowing of a question does not touch.
+const NOT_NARROWED: &str =
+    "--level, --vm, --vcpu, --from and --to do not narrow this: it is about machines as they are set up.";
+
 impl Error {
     /// True if the user asked for what the recording does not hold: then no other question answers what was asked either.
     pub fn is_of_what_was_asked(&self) -> bool {
@@ -31,8 +35,11 @@ impl Answers {
         let (mut sections, mut failed) = (Vec::new(), Vec::new());
         for question in QUESTIONS {
             match (question.answer)(&mut Ask { input, options, progress: &mut *progress }) {
-                Ok(Some(answer)) => {
+                Ok(Some(mut answer)) => {
                     problems.extend(answer.problems);
+                    if question.setup && options.is_narrowed() {
+                        answer.section.about.push(NOT_NARROWED.to_owned());
+                    }
                     sections.push(answer.section);
                 }
                 Ok(None) => {}

@@ -60,6 +60,13 @@ pub struct Options {
     pub placement: crate::placement::Wishes,
 }
 
+impl Options {
+    /// True if rows, vCPUs or time are left out of what happened.
+    pub fn is_narrowed(&self) -> bool {
+        self.level.is_some() || self.vm.is_some() || self.vcpu.is_some() || self.window.is_some()
+    }
+}
+
 impl Input {
     /// Opens all traces of `recording`.
     ///

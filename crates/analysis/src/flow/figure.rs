@@ -43,9 +43,12 @@ fn group(measure: &Measures<'_>, vcpu: &Vcpu) -> BarGroup {
         let label = title(measure.part.level, state);
         match bars.iter_mut().find(|bar| bar.label == label) {
             Some(bar) => bar.value += *ns as f64,
-            None => {
-                bars.push(Bar { label, value: *ns as f64, note: note(state), hue: name(measure.part.level, state) })
-            }
+            None => bars.push(Bar {
+                label,
+                value: *ns as f64,
+                note: note(measure, state),
+                hue: name(measure.part.level, state),
+            }),
         }
     }
     bars.sort_by(|a, b| b.value.total_cmp(&a.value));
@@ -58,8 +61,9 @@ fn group(measure: &Measures<'_>, vcpu: &Vcpu) -> BarGroup {
     }
 }
 
-fn note(state: State) -> String {
+fn note(measure: &Measures<'_>, state: State) -> String {
     match state {
+        State::Unknown if !measure.part.seen.exit => "in KVM_RUN: guest or KVM".into(),
         State::Unknown => "before its first KVM event, or lost".into(),
         State::Preempted => "runnable, another task ran".into(),
         State::Guest(level) | State::Handling(level) if level.is_open() => "level unknown".into(),

@@ -2,6 +2,7 @@
 
 use super::measure::Measures;
 use super::model::PartFlow;
+use crate::Options;
 use crate::shared::reasons::Isa;
 use base::number::{duration, many, thousands};
 
@@ -52,6 +53,36 @@ pub fn twin(part: &PartFlow) -> Option<String> {
         many(part.events, "event"),
         short_path(answering)
     ))
+}
+
+/// What the question is narrowed to, and what of the answer is not.
+pub fn narrowed(options: &Options) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(level) = options.level {
+        lines.push(format!(
+            "--level {level}: exits, chains and the findings about them are of {level} alone; time by state, waiting and all \
+             other findings are of all levels."
+        ));
+    }
+    let whose: Vec<String> =
+        [options.vm.as_ref().map(|vm| format!("--vm {vm}")), options.vcpu.map(|vcpu| format!("--vcpu {vcpu}"))]
+            .into_iter()
+            .flatten()
+            .collect();
+    if !whose.is_empty() {
+        lines.push(format!(
+            "{}: events, losses, damage, the fit of clocks and vhost threads are of the whole recording.",
+            whose.join(" ")
+        ));
+    }
+    if options.window.is_some() {
+        lines.push(
+            "--from, --to: events, losses, damage, samples and all that is taken from a guest's own trace and the one below \
+             together are of the whole recording."
+                .to_owned(),
+        );
+    }
+    lines
 }
 
 /// The release in `Linux (none) 6.1.0-56-amd64 x86_64`, or in a bare `6.1.0-56-amd64`.

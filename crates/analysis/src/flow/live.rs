@@ -184,7 +184,8 @@ fn begun(trace: &dyn Trace, from_ns: u64) -> Walk<Told> {
     walk
 }
 
-/// The events of the roles, and all others, without their fields, to be counted.
+/// The events of the roles, and all others, without their fields, to be counted; so those that show a vCPU where no exit
+/// fires cost nothing.
 fn request(facts: &Facts) -> Request {
     let mut request = roles::request(&[], |name| facts.event_types.iter().any(|event| event.name == name));
     let others = facts.event_types.iter().filter(|event| request.kind_of(event).is_none());

@@ -18,7 +18,9 @@ pub struct Measures<'f> {
     pub part: &'f PartFlow,
     /// The vCPUs that the user did not narrow away.
     pub vcpus: Vec<&'f Vcpu>,
-    /// All exits of all vCPUs.
+    /// The level whose exits, and the chains of whose exits, are wanted alone.
+    pub level: Option<Level>,
+    /// All wanted exits of all vCPUs.
     pub exits: u64,
     /// Exits per level and reason over all vCPUs, most frequent first.
     pub reasons: Vec<ReasonTotal>,
@@ -99,28 +101,58 @@ impl<'f> Measures<'f> {
             options.vm.as_ref().is_none_or(|vm| *vm == vcpu.vm) && options.vcpu.is_none_or(|number| number == vcpu.vcpu)
         };
         let vcpus: Vec<&Vcpu> = part.vcpus.iter().filter(wanted).collect();
+        let mut measure = Self {
+            exits: 0,
+            wall_ns: vcpus.iter().map(|vcpu| vcpu.sums.wall_ns()).sum(),
+            nested: !part.seen.nothing_nested(),
+            level: options.level,
+            part,
+            vcpus,
+            reasons: Vec::new(),
+            chains: ChainTotal::default(),
+        };
         let mut by_reason: FxHashMap<(Level, Reason), ReasonTotal> = FxHashMap::default();
         let mut chains = ChainTotal::default();
-        for vcpu in &vcpus {
-            for ((level, reason), sums) in vcpu.sums.exits.iter() {
-                let level = part.level_of(*level);
-                let total = by_reason.entry((level, *reason)).or_insert_with(|| ReasonTotal::new(level, *reason));
+        for vcpu in &measure.vcpus {
+            for (level, reason, sums) in measure.exits_of(vcpu) {
+                let total = by_reason.entry((level, reason)).or_insert_with(|| ReasonTotal::new(level, reason));
                 total.add(sums);
             }
-            vcpu.sums.chains.iter().for_each(|(reason, sums)| chains.add(*reason, sums));
+            measure.chains_of(vcpu).for_each(|(reason, sums)| chains.add(*reason, sums));
         }
         let mut reasons: Vec<ReasonTotal> = by_reason.into_values().collect();
         reasons.iter_mut().for_each(ReasonTotal::sort_details);
         reasons.sort_by_key(|total| (std::cmp::Reverse(total.count), total.level, total.reason));
-        Self {
-            exits: reasons.iter().map(|total| total.count).sum(),
-            wall_ns: vcpus.iter().map(|vcpu| vcpu.sums.wall_ns()).sum(),
-            nested: !part.seen.nothing_nested(),
-            part,
-            vcpus,
-            reasons,
-            chains,
-        }
+        measure.exits = reasons.iter().map(|total| total.count).sum();
+        (measure.reasons, measure.chains) = (reasons, chains);
+        measure
+    }
+
+    /// True if exits of guests at `level` are wanted.
+    pub fn wants(&self, level: Level) -> bool {
+        self.level.is_none_or(|wanted| wanted == level)
+    }
+
+    /// The wanted exits of a vCPU.
+    pub fn exits_of<'v>(&self, vcpu: &'v Vcpu) -> impl Iterator<Item = (Level, Reason, &'v ExitSums)> {
+        let part = self.part;
+        let exits = vcpu.sums.exits.iter().map(move |((level, reason), sums)| (part.level_of(*level), *reason, sums));
+        exits.filter(|(level, ..)| self.wants(*level))
+    }
+
+    /// How many that are.
+    pub fn exit_count_of(&self, vcpu: &Vcpu) -> u64 {
+        self.exits_of(vcpu).map(|(.., sums)| sums.count).sum()
+    }
+
+    /// The chains of a vCPU, which are about exits two levels above the recorded machine, if those are wanted.
+    pub fn chains_of<'v>(&self, vcpu: &'v Vcpu) -> impl Iterator<Item = (&'v Reason, &'v ChainSums)> {
+        vcpu.sums.chains.iter().filter(|_| self.wants(self.level_above(2)))
+    }
+
+    /// What shares of exits are taken from, in words.
+    pub fn all_exits(&self) -> String {
+        self.level.map_or_else(|| "all exits".to_owned(), |level| format!("the exits of {level}"))
     }
 
     /// Exits for which `wanted` holds: count and time.
@@ -164,9 +196,11 @@ impl<'f> Measures<'f> {
         self.vcpus.len() > FEW_VCPUS
     }
 
-    /// The instruction set most exits name.
+    /// The instruction set that the most frequent exit names, whatever the question is narrowed to.
     pub fn isa(&self) -> Option<Isa> {
-        self.reasons.first().map(|total| total.reason.isa)
+        let exits = self.part.vcpus.iter().flat_map(|vcpu| vcpu.sums.exits.iter());
+        let most = exits.max_by_key(|((_, reason), sums)| (sums.count, std::cmp::Reverse(*reason)));
+        most.map(|((_, reason), _)| reason.isa)
     }
 
     /// The level `depth` above the machine that was recorded.

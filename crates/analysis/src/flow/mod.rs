@@ -23,6 +23,8 @@ pub mod live;
 pub mod measure;
 pub mod model;
 pub mod profile;
+#[cfg(test)]
+mod quiet;
 pub mod ranking;
 pub mod rules;
 pub mod section;

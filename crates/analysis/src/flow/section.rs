@@ -45,12 +45,13 @@ pub fn section(flow: &Flow, options: &Options) -> Section {
     for measure in &measures {
         let findings = advise(measure, flow.emulated);
         section.about.push(head::about(measure));
-        sentences.push(summary::of(measure, &findings));
+        sentences.extend(summary::of(measure, &findings));
         section.findings.extend(findings);
         section.figures.extend(super::figure::where_the_time_went(measure));
         section.unknown.extend(unknowns::of(measure));
     }
     section.about.extend(flow.parts.iter().filter_map(head::twin));
+    section.about.extend(head::narrowed(options));
     if let Some(emulator) = flow.emulated {
         let name = emulator_name(emulator);
         section.about.push(format!("EMULATED by {name}: counts and order are real, times are not."));

@@ -8,29 +8,31 @@ use crate::shared::state::State;
 use base::number::{duration, list, many, percent, thousands};
 use base::{Finding, Level};
 
-/// The answer as a person would say it.
-pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> String {
+/// The answer as a person would say it; nothing of a trace whose vCPUs were not asked for.
+pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
     let aligned = measure.part.aligned.as_ref().map(super::aligned::sentence);
     if is_empty(measure.part) {
-        return said_of(
+        let length = duration(measure.part.span.length_ns() as f64);
+        return Some(said_of(
             measure.part,
-            &format!(
-                "The window holds nothing of this trace, which is {} long.",
-                duration(measure.part.span.length_ns() as f64)
-            ),
-        );
+            &format!("The window holds nothing of this trace, which is {length} long."),
+        ));
     }
     if measure.vcpus.is_empty() {
-        return aligned.unwrap_or_else(|| nothing_to_answer(measure));
+        return aligned.or_else(|| measure.part.vcpus.is_empty().then(|| nothing_to_answer(measure.part)));
     }
     let mut sentences = Vec::new();
-    if measure.exits == 0 {
+    if !measure.part.seen.exit {
         sentences.push(
             "No kvm_exit fired, so guest time and KVM's cannot be separated; what is known comes from the other events."
                 .to_owned(),
         );
+    } else if measure.exits == 0 {
+        sentences.extend(no_exits_sentence(measure));
     } else if measure.chains.closed > 0 {
         sentences.extend(nested_sentences(measure));
+    } else if let Some(level) = measure.level {
+        sentences.push(level_sentence(measure, level));
     } else if measure.nested {
         sentences.push(hypervisor_sentence(measure));
     } else {
@@ -44,7 +46,30 @@ pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> String {
     sentences.extend(aligned);
     let text = sentences.join(" ");
     // What is seen from above is told after what L0 saw, and said to be so.
-    said_of(measure.part, &text)
+    (!text.is_empty()).then(|| said_of(measure.part, &text))
+}
+
+/// Exits fire in this trace, and none of what was asked for. That a whole trace has none of a level is no news: another
+/// machine's has them.
+fn no_exits_sentence(measure: &Measures<'_>) -> Option<String> {
+    measure.level.is_none().then(|| "No exit lies in the window.".to_owned())
+}
+
+/// The exits of the one level that was asked for.
+fn level_sentence(measure: &Measures<'_>, level: Level) -> String {
+    let (_, total_ns) = measure.exits_where(|_| true);
+    format!(
+        "{} left {level}; until the next entry they took {} of the vCPUs' time; most frequent: {}.",
+        many(measure.exits, "exit"),
+        percent(total_ns as f64 / measure.wall_ns.max(1) as f64),
+        list(&most_frequent(measure))
+    )
+}
+
+/// The three most frequent reasons, with how often.
+fn most_frequent(measure: &Measures<'_>) -> Vec<String> {
+    let first = measure.reasons.iter().take(3);
+    first.map(|total| format!("{} {}", thousands(total.count), total.reason.name())).collect()
 }
 
 /// True if a window was asked for that the trace has nothing of.
@@ -52,19 +77,31 @@ fn is_empty(part: &PartFlow) -> bool {
     part.window.length_ns() == 0 && part.span.length_ns() > 0
 }
 
-fn nothing_to_answer(measure: &Measures<'_>) -> String {
-    let part = measure.part;
-    let kinds = part.tally.len();
-    let has = |prefix: &str| part.tally.iter().any(|(name, _)| name.starts_with(prefix));
-    let missing = match (has("kvm_"), has("sched_switch")) {
-        (false, false) => "no KVM event and no scheduler event",
-        (false, true) => "no KVM event",
-        _ => "no kvm_entry, kvm_exit or other event of a vCPU thread",
+/// Why a trace says nothing of vCPUs: which events it has, and which it lacks.
+fn nothing_to_answer(part: &PartFlow) -> String {
+    let holds = format!("The trace holds {} of {}", many(part.events, "event"), many(part.tally.len() as u64, "kind"));
+    let of_kvm: Vec<String> = part
+        .tally
+        .iter()
+        .filter(|(name, _)| name.starts_with("kvm_"))
+        .take(3)
+        .map(|(name, count)| format!("{} {name}", thousands(*count)))
+        .collect();
+    let has_switches = part.has_switches;
+    let lacks = match (of_kvm.is_empty(), has_switches) {
+        (true, false) => "none of KVM and no sched_switch".to_owned(),
+        (true, true) => "none of KVM".to_owned(),
+        (false, _) => {
+            format!(
+                "those of KVM ({}) are none that a vCPU's thread emits, such as kvm_exit and kvm_entry",
+                list(&of_kvm)
+            )
+        }
     };
+    let needed = if has_switches { "group kvm" } else { "groups kvm and sched" };
     format!(
-        "The trace holds {} events of {kinds} kinds, but {missing}, so nothing can be said of vCPUs. An answer needs the \
-         events of groups kvm and sched, recorded on the host while the guests run.",
-        thousands(part.events)
+        "{holds}, but {lacks}, so nothing can be said of vCPUs. An answer needs the events of {needed}, recorded on the \
+         host while the guests run."
     )
 }
 
@@ -120,29 +157,49 @@ fn hypervisor_sentence(measure: &Measures<'_>) -> String {
     let unknown = measure.unknown_level();
     let tail = if unknown > 0 {
         format!(
-            " The level of {} exits is unknown: the trace lacks kvm_nested_vmexit and kvm_nested_vmexit_inject.",
-            thousands(unknown)
+            " The level of {} is unknown: the trace lacks kvm_nested_vmexit and kvm_nested_vmexit_inject.",
+            many(unknown, "exit")
         )
     } else {
         String::new()
     };
     format!(
-        "A guest hypervisor runs here: {} of {} exits are its virtualization instructions, but no exit of a nested guest \
-         was reflected to it.{tail}",
+        "A guest hypervisor runs here: {} of {} are its virtualization instructions. {}.{tail}",
         thousands(virtualization),
-        thousands(measure.exits)
+        many(measure.exits, "exit"),
+        reflected(measure)
     )
+}
+
+/// What is known of the exits that a guest hypervisor got, where no chain of them was seen to its end.
+fn reflected(measure: &Measures<'_>) -> String {
+    let seen = &measure.part.seen;
+    let (of_nested, _) =
+        measure.exits_where(|total| total.level > measure.level_above(1) && total.level != Level::Unknown);
+    let entered = seen.nested_entry || measure.exits_where(|total| total.reason.class() == Class::EntryRequest).0 > 0;
+    match measure.chains.count {
+        0 if seen.inject => "None of a nested guest's exits was reflected to it in this stretch".to_owned(),
+        0 if !entered && of_nested == 0 => "It entered no nested guest".to_owned(),
+        0 => format!(
+            "How many of its guests' exits were reflected to it is unknown, because the trace has no \
+             kvm_nested_vmexit_inject{}",
+            if of_nested > 0 {
+                format!("; {} of nested guests were seen", many(of_nested, "exit"))
+            } else {
+                String::new()
+            }
+        ),
+        1 => "1 exit of a nested guest was reflected to it, and the end of that chain is not in the trace".to_owned(),
+        chains => format!(
+            "{} exits of nested guests were reflected to it, and the trace has the end of none of these chains",
+            thousands(chains)
+        ),
+    }
 }
 
 fn plain_sentence(measure: &Measures<'_>) -> String {
     let guest = measure.state_ns(|state| matches!(state, State::Guest(_))) as f64 / measure.wall_ns.max(1) as f64;
     let handling = measure.state_ns(|state| matches!(state, State::Handling(_))) as f64 / measure.wall_ns.max(1) as f64;
-    let top: Vec<String> = measure
-        .reasons
-        .iter()
-        .take(3)
-        .map(|total| format!("{} {}", thousands(total.count), total.reason.name()))
-        .collect();
     format!(
         "No {} was seen. The {} spent {} of the time in the guest and {} in KVM, over {} exits, most of them {}.",
         match measure.level_above(1) {
@@ -154,7 +211,7 @@ fn plain_sentence(measure: &Measures<'_>) -> String {
         percent(guest),
         percent(handling),
         thousands(measure.exits),
-        list(&top)
+        list(&most_frequent(measure))
     )
 }
 
@@ -167,11 +224,11 @@ fn worst_vm_sentence(measure: &Measures<'_>) -> Option<String> {
     if !measure.is_of_many() || vms.len() < 2 {
         return None;
     }
-    let sum = |vcpus: &[&Vcpu], of: fn(&Vcpu) -> u64| vcpus.iter().map(|vcpu| of(vcpu)).sum::<u64>();
-    let overhead_ns = |vcpus: &[&Vcpu]| sum(vcpus, |vcpu| vcpu.sums.ns_where(State::is_overhead));
+    let sum = |vcpus: &[&Vcpu], of: &dyn Fn(&Vcpu) -> u64| vcpus.iter().map(|vcpu| of(vcpu)).sum::<u64>();
+    let overhead_ns = |vcpus: &[&Vcpu]| sum(vcpus, &|vcpu| vcpu.sums.ns_where(State::is_overhead));
     let (vm, vcpus) = vms.iter().max_by_key(|(_, vcpus)| overhead_ns(vcpus))?;
-    let (lost_ns, wall_ns) = (overhead_ns(vcpus), sum(vcpus, |vcpu| vcpu.sums.wall_ns()));
-    let exits = sum(vcpus, |vcpu| vcpu.sums.exit_count());
+    let (lost_ns, wall_ns) = (overhead_ns(vcpus), sum(vcpus, &|vcpu| vcpu.sums.wall_ns()));
+    let exits = sum(vcpus, &|vcpu| measure.exit_count_of(vcpu));
     let share = lost_ns as f64 / wall_ns.max(1) as f64;
     let usual = measure.state_ns(State::is_overhead) as f64 / measure.wall_ns.max(1) as f64;
     (lost_ns > 0 && share >= STANDS_OUT * usual).then(|| {
@@ -185,4 +242,46 @@ fn worst_vm_sentence(measure: &Measures<'_>) -> Option<String> {
             many(exits, "exit")
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::flow::quiet::{add, chain, quiet, sums};
+    use crate::shared::details::Detail;
+    use crate::shared::machine::Seen;
+    use crate::shared::reasons::Isa;
+    use base::Histogram;
+
+    /// VMREAD, VMRESUME: what only a hypervisor in the guest causes.
+    fn hypervisor(exits: &[u32], seen: Seen) -> PartFlow {
+        let mut part = quiet(Isa::Vmx);
+        exits.iter().for_each(|code| add(&mut part, *code, 50, Detail::None));
+        part.seen = Seen { exit: true, virtualization: true, ..seen };
+        part
+    }
+
+    fn said(part: &PartFlow) -> String {
+        of(&Measures::of(part, &Options::default()), &[]).unwrap()
+    }
+
+    #[test]
+    fn a_chain_without_its_end_is_a_reflected_exit() {
+        let mut part = hypervisor(&[23, 24], Seen { inject: true, ..Seen::default() });
+        assert!(said(&part).contains("None of a nested guest's exits was reflected"), "{}", said(&part));
+        chain(&mut part, Isa::Vmx, &[23, 24]);
+        for sums in sums(&mut part).chains.values_mut() {
+            (sums.count, sums.censored, sums.exits) = (1, 1, Histogram::new());
+        }
+        assert!(said(&part).contains("1 exit of a nested guest was reflected"), "{}", said(&part));
+    }
+
+    #[test]
+    fn without_injections_nobody_knows_what_was_reflected() {
+        let entered = hypervisor(&[23, 24], Seen::default());
+        assert!(said(&entered).contains("is unknown, because the trace has no kvm_nested_vmexit_inject"));
+        let never = hypervisor(&[23], Seen::default());
+        assert!(said(&never).contains("It entered no nested guest"), "{}", said(&never));
+    }
 }

@@ -102,14 +102,16 @@ fn unseen_cpu(part: &PartFlow, cpu: u32, coverage: Coverage) -> Unknown {
             format!("missing until {} and from {} on", since(from_ns), since(until_ns))
         }
     };
+    let and_so = if part.has_switches {
+        "and so is what vCPUs did meanwhile while they were off the other CPUs"
+    } else {
+        "and without sched_switch so is which vCPUs were there; their time on it lies in the state before it"
+    };
     Unknown {
         what: "unseen_cpu".into(),
         amount: Some(cpu.into()),
         unit: "CPU".into(),
-        text: format!(
-            "CPU {cpu} is {missing}: what ran there is unknown, and so is what vCPUs did meanwhile while they were off \
-             the other CPUs."
-        ),
+        text: format!("CPU {cpu} is {missing}: what ran there is unknown, {and_so}."),
     }
 }
 

@@ -60,8 +60,9 @@ pub enum Role {
     FastMmio,
     /// A local-APIC register access.
     Apic,
-    /// A guest page fault that KVM serves.
-    PageFault,
+    /// KVM does something for the guest of the running thread: proof that the thread runs a vCPU. Asked for only where no
+    /// entry and no exit fires, see [`crate::shared::walk::witnesses`].
+    Served,
     /// A virtual interrupt enters the guest.
     InjectVirq,
     /// A local APIC accepts an interrupt.
@@ -323,6 +324,25 @@ pub const ROWS: &[Row] = &[
         role: Role::InjectVirq,
         names: &["kvm_inj_virq", "kvm_x86_inj_virq"],
         fields: &[&["vector", "irq"], &["reinjected"]],
+    },
+    // All of them are emitted in KVM_RUN (arch/x86/kvm/trace.h and its users, Linux 6.12).
+    Row {
+        role: Role::Served,
+        names: &[
+            "kvm_emulate_insn",
+            "kvm_cpuid",
+            "kvm_hypercall",
+            "kvm_cr",
+            "kvm_page_fault",
+            "kvm_inj_exception",
+            "kvm_x86_emulate_insn",
+            "kvm_x86_cpuid",
+            "kvm_x86_hypercall",
+            "kvm_x86_cr",
+            "kvm_x86_page_fault",
+            "kvm_x86_inj_exception",
+        ],
+        fields: &[],
     },
 ];
 

@@ -94,7 +94,9 @@ pub fn level_conflicts(measure: &Measures<'_>) -> Vec<Hit> {
     if conflicts == 0 {
         return Vec::new();
     }
-    let share = measure.share(conflicts);
+    // Conflicts are counted over the whole trace, whatever the question is narrowed to, and so are these exits.
+    let tally = measure.part.tally.iter().filter(|(event, _)| matches!(event.as_str(), "kvm_exit" | "kvm_x86_exit"));
+    let share = conflicts as f64 / tally.map(|(_, count)| *count).sum::<u64>().max(1) as f64;
     let evidence =
         vec![seen(format!("{} exits on which the two witnesses disagree", thousands(conflicts)), "table losses")];
     let severity = if share > 0.01 { Severity::Medium } else { Severity::Info };

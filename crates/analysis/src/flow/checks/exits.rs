@@ -76,7 +76,7 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
         ));
         fix.push("modprobe -r kvm_intel && modprobe kvm_intel enable_apicv=1".into());
     }
-    let title = format!("Local-APIC accesses are {} of all exits", percent(share));
+    let title = format!("Local-APIC accesses are {} of {}", percent(share), measure.all_exits());
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
     let sample = Sample { count: exits.max(writes), ns: total_ns };
     let mut hits = hit(measure, by_share(share, sample), title, evidence, cost);
@@ -130,7 +130,8 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
             "virsh edit {vm}   # model type='virtio', driver name='vhost'; then stop and start the guest"
         ));
     }
-    let title = format!("{} of all exits and {} of the time go to the VMM", percent(share), percent(time_share));
+    let title =
+        format!("{} of {} and {} of the time go to the VMM", percent(share), measure.all_exits(), percent(time_share));
     let cost = Cost::of(CostKind::Measured, time_share, "share of vCPU time");
     let mut hits = hit(measure, by_share(time_share, Sample { count: exits, ns: user_ns }), title, evidence, cost);
     hits[0].fix = fix;
@@ -159,7 +160,7 @@ pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
     }
     let evidence =
         vec![seen(format!("{} page faults, {per_second:.0} a second and vCPU", thousands(exits)), "table exits")];
-    let title = format!("Guest page faults are {} of all exits", percent(share));
+    let title = format!("Guest page faults are {} of {}", percent(share), measure.all_exits());
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
     hit(measure, by_share(share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
 }

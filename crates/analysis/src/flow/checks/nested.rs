@@ -20,7 +20,7 @@ pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
     let per_chain = measure.chains.per_chain(Class::VmcsAccess);
     let (exits, total_ns) = measure.exits_where(|total| total.reason.class() == Class::VmcsAccess);
     let without_chains = measure.chains.kept == 0 && measure.share(exits) > 0.3;
-    if per_chain < VMCS_PER_CHAIN && !without_chains {
+    if exits == 0 || (per_chain < VMCS_PER_CHAIN && !without_chains) {
         return Vec::new();
     }
     let share = measure.share(exits);
@@ -55,9 +55,13 @@ pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
         let unit = format!("of {all:.0} exits per chain would go");
         Cost::of(CostKind::Modelled, saved.round(), unit).between((saved - 2.0).max(0.0).round(), per_chain.round())
     } else {
-        Cost::of(CostKind::Measured, share, "share of all exits")
+        Cost::of(CostKind::Measured, share, format!("share of {}", measure.all_exits()))
     };
-    let title = format!("VMCS shadowing is off or absent: {} of all exits are VMREAD and VMWRITE", percent(share));
+    let title = format!(
+        "VMCS shadowing is off or absent: {} of {} are VMREAD and VMWRITE",
+        percent(share),
+        measure.all_exits()
+    );
     hit(measure, by_share(share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
 }
 
@@ -91,8 +95,13 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str) -> Vec<Hit>
         ),
         seen(format!("{} of L0's time on them", duration(total_ns as f64)), "table exits"),
     ];
-    let title =
-        format!("{feature} is off or absent: {} of all exits are {} and {}", percent(share), names[0], names[1]);
+    let title = format!(
+        "{feature} is off or absent: {} of {} are {} and {}",
+        percent(share),
+        measure.all_exits(),
+        names[0],
+        names[1]
+    );
     let cost = Cost::of(CostKind::Modelled, per_chain, "exits per chain").between(0.0, per_chain);
     hit(measure, by_share(share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
 }

@@ -111,7 +111,7 @@ fn in_vms<'f>(measure: &Measures<'f>, of: impl Fn(&Vcpu) -> (u64, u64)) -> Vec<I
             count: each.iter().map(|(_, (count, _))| count).sum(),
             ns: each.iter().map(|(_, (_, ns))| ns).sum(),
             wall_ns: vcpus.iter().map(|vcpu| vcpu.sums.wall_ns()).sum(),
-            exits: vcpus.iter().map(|vcpu| vcpu.sums.exit_count()).sum(),
+            exits: vcpus.iter().map(|vcpu| measure.exit_count_of(vcpu)).sum(),
             worst: (worst, *most),
         });
     }
@@ -120,14 +120,14 @@ fn in_vms<'f>(measure: &Measures<'f>, of: impl Fn(&Vcpu) -> (u64, u64)) -> Vec<I
 }
 
 /// Count and time of a vCPU's exits whose reason is wanted.
-fn by_reason(vcpu: &Vcpu, wanted: impl Fn(Reason) -> bool) -> (u64, u64) {
-    let exits = vcpu.sums.exits.iter().filter(|((_, reason), _)| wanted(*reason));
-    exits.fold((0, 0), |(count, ns), (_, sums)| (count + sums.count, ns + sums.cost_ns.sum()))
+fn by_reason(measure: &Measures<'_>, vcpu: &Vcpu, wanted: impl Fn(Reason) -> bool) -> (u64, u64) {
+    let exits = measure.exits_of(vcpu).filter(|(_, reason, _)| wanted(*reason));
+    exits.fold((0, 0), |(count, ns), (.., sums)| (count + sums.count, ns + sums.cost_ns.sum()))
 }
 
 /// Count and time of a vCPU's exits that were about something wanted.
-fn by_detail(vcpu: &Vcpu, wanted: impl Fn(Detail) -> bool) -> (u64, u64) {
-    let details = vcpu.sums.exits.values().flat_map(|sums| sums.details.iter());
+fn by_detail(measure: &Measures<'_>, vcpu: &Vcpu, wanted: impl Fn(Detail) -> bool) -> (u64, u64) {
+    let details = measure.exits_of(vcpu).flat_map(|(.., sums)| sums.details.iter());
     let wanted = details.filter(|(detail, _)| wanted(**detail));
     wanted.fold((0, 0), |(count, ns), (_, (more, more_ns))| (count + more, ns + more_ns))
 }
@@ -168,7 +168,7 @@ fn storms<'f>(vms: Vec<InVm<'f>>, limits: &Limits) -> (Vec<InVm<'f>>, Severity) 
 /// PAUSE exits: vCPUs spin for a lock whose holder does not run.
 pub fn pause(measure: &Measures<'_>) -> Vec<Hit> {
     let is_pause = |reason: Reason| matches!(reason.known_name(), Some("PAUSE"));
-    let (storms, severity) = storms(in_vms(measure, |vcpu| by_reason(vcpu, is_pause)), &PAUSE);
+    let (storms, severity) = storms(in_vms(measure, |vcpu| by_reason(measure, vcpu, is_pause)), &PAUSE);
     let title = |worst: &InVm<'_>| {
         format!(
             "PAUSE exits of {}: {}, {} per second on vCPU {}, {} of its exits",
@@ -206,7 +206,7 @@ fn is_ipi(detail: Detail) -> bool {
 
 /// Inter-processor interrupts that exit.
 pub fn ipi(measure: &Measures<'_>) -> Vec<Hit> {
-    let (storms, severity) = storms(in_vms(measure, |vcpu| by_detail(vcpu, is_ipi)), &IPI);
+    let (storms, severity) = storms(in_vms(measure, |vcpu| by_detail(measure, vcpu, is_ipi)), &IPI);
     let title = |worst: &InVm<'_>| {
         format!(
             "Inter-processor interrupts of {} exit: {}, {} per second from vCPU {}",
@@ -228,7 +228,7 @@ fn arms_timer(detail: Detail) -> bool {
 pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
     let expires = |reason: Reason| reason.known_name() == Some("PREEMPTION_TIMER");
     let exits = |vcpu: &Vcpu| {
-        let (armed, expired) = (by_detail(vcpu, arms_timer), by_reason(vcpu, expires));
+        let (armed, expired) = (by_detail(measure, vcpu, arms_timer), by_reason(measure, vcpu, expires));
         (armed.0 + expired.0, armed.1 + expired.1)
     };
     let much = |vm: &InVm<'_>| {
@@ -251,7 +251,7 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
     let mut hits = hit_of(measure, &storms, severity, "timer exit", "table exit_details", title);
     for hit in &mut hits {
         let (armed, expired) = measure.vcpus.iter().fold((0, 0), |(armed, expired), vcpu| {
-            (armed + by_detail(vcpu, arms_timer).0, expired + by_reason(vcpu, expires).0)
+            (armed + by_detail(measure, vcpu, arms_timer).0, expired + by_reason(measure, vcpu, expires).0)
         });
         let what = format!(
             "{} of TSC_DEADLINE or TMICT, {} of the preemption timer",

@@ -17,7 +17,7 @@ use base::table::Shown;
 use base::{Cell, Column, ColumnType, Histogram, Level, Table, parallel};
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const U64: ColumnType = ColumnType::U64;
 
@@ -25,20 +25,20 @@ const U64: ColumnType = ColumnType::U64;
 pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
     let makers: &[&(dyn Fn() -> Table + Sync)] = &[
         &|| overview::vms(measures),
-        &|| overview::reasons(measures, options),
+        &|| overview::reasons(measures),
         &|| overview::worst_vcpus(measures),
-        &|| nested::chains(measures, options),
-        &|| exits(measures, options),
-        &|| exit_rates(measures, options),
-        &|| bins::exit_bins(measures, options),
-        &|| exit_details(measures, options),
+        &|| nested::chains(measures),
+        &|| exits(measures),
+        &|| exit_rates(measures),
+        &|| bins::exit_bins(measures),
+        &|| exit_details(measures),
         &|| waits::preemptors(measures),
         &|| waits::wakeups(measures),
         &|| waits::interrupts(measures),
         &|| vcpus(measures),
-        &|| handled(measures, options),
-        &|| nested::chain_sequences(measures, options),
-        &|| nested::chain_exits(measures, options),
+        &|| handled(measures),
+        &|| nested::chain_sequences(measures),
+        &|| nested::chain_exits(measures),
         &|| nested::nested_guests(measures),
         &|| threads(measures),
         &|| losses(measures),
@@ -125,26 +125,18 @@ fn vcpus(measures: &[Measures<'_>]) -> Table {
         row.push(wall_ns.into());
         let sum = |states: &[State]| Cell::U64(states.iter().map(|state| vcpu.sums.ns(*state)).sum());
         row.extend(state_columns(deepest, base(measure)).iter().map(|(_, states)| sum(states)));
-        row.push(vcpu.sums.exit_count().into());
-        let unfinished = |sums: &ExitSums| sums.count - sums.cost_ns.count();
-        row.push(vcpu.sums.exits.values().map(unfinished).sum::<u64>().into());
+        row.push(measure.exit_count_of(vcpu).into());
+        row.push(measure.exits_of(vcpu).map(|(.., sums)| sums.count - sums.cost_ns.count()).sum::<u64>().into());
         table.push(row);
     }
     table
 }
 
 /// Exits of a vCPU by level and name; codes of one name (VMX 31 and 32 are both MSR) are one row.
-fn by_name<'v>(
-    measure: &Measures<'_>,
-    vcpu: &'v Vcpu,
-    options: &Options,
-) -> BTreeMap<(Level, String), Vec<&'v ExitSums>> {
+fn by_name<'v>(measure: &Measures<'_>, vcpu: &'v Vcpu) -> BTreeMap<(Level, String), Vec<&'v ExitSums>> {
     let mut rows: BTreeMap<(Level, String), Vec<&ExitSums>> = BTreeMap::new();
-    for ((level, reason), sums) in vcpu.sums.exits.iter() {
-        let level = measure.part.level_of(*level);
-        if options.level.is_none_or(|wanted| wanted == level) {
-            rows.entry((level, reason.name())).or_default().push(sums);
-        }
+    for (level, reason, sums) in measure.exits_of(vcpu) {
+        rows.entry((level, reason.name())).or_default().push(sums);
     }
     rows
 }
@@ -162,7 +154,7 @@ fn merged<'h>(histograms: impl Iterator<Item = &'h Histogram>) -> Cow<'h, Histog
     all.unwrap_or_default()
 }
 
-fn exits(measures: &[Measures<'_>], options: &Options) -> Table {
+fn exits(measures: &[Measures<'_>]) -> Table {
     let mut columns = keys();
     columns.extend([Column::key("level"), Column::key("reason"), Column::value("count", "count", U64)]);
     let costs = ["total_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
@@ -171,12 +163,12 @@ fn exits(measures: &[Measures<'_>], options: &Options) -> Table {
     let mut table = Table::new("exits", columns);
     // Shares are of all exits of one machine's trace: a guest's own trace holds exits that the host's has as well.
     let whole = |measure: &Measures<'_>| {
-        let exits = measure.vcpus.iter().flat_map(|vcpu| by_name(measure, vcpu, options).into_values().flatten());
+        let exits = measure.vcpus.iter().flat_map(|vcpu| by_name(measure, vcpu).into_values().flatten());
         overview::totals(exits)
     };
     let wholes = measures.iter().flat_map(|measure| std::iter::repeat_n(whole(measure), measure.vcpus.len()));
     for ((measure, vcpu), (all_exits, all_ns)) in each_vcpu(measures).zip(wholes) {
-        let mut rows: Vec<_> = by_name(measure, vcpu, options).into_iter().collect();
+        let mut rows: Vec<_> = by_name(measure, vcpu).into_iter().collect();
         rows.sort_by_key(|((level, _), sums)| (*level, Reverse(sums.iter().map(|sums| sums.count).sum::<u64>())));
         for ((level, reason), sums) in rows {
             let costs = merged(sums.iter().map(|sums| &sums.cost_ns));
@@ -208,7 +200,7 @@ fn exits(measures: &[Measures<'_>], options: &Options) -> Table {
 }
 
 /// How often, and what share of the vCPU's time: what `exits` tells in relation to the time that was looked at.
-fn exit_rates(measures: &[Measures<'_>], options: &Options) -> Table {
+fn exit_rates(measures: &[Measures<'_>]) -> Table {
     let mut columns = keys();
     columns.extend([Column::key("level"), Column::key("reason")]);
     columns.push(Column::value("per_second", "exits per second", ColumnType::F64));
@@ -216,7 +208,7 @@ fn exit_rates(measures: &[Measures<'_>], options: &Options) -> Table {
     let mut table = Table::new("exit_rates", columns);
     for (measure, vcpu) in each_vcpu(measures) {
         let wall_ns = vcpu.sums.wall_ns().max(1) as f64;
-        for ((level, reason), sums) in by_name(measure, vcpu, options) {
+        for ((level, reason), sums) in by_name(measure, vcpu) {
             let count: u64 = sums.iter().map(|sums| sums.count).sum();
             let total_ns: u64 = sums.iter().map(|sums| sums.cost_ns.sum()).sum();
             let mut row: Vec<Cell> = vec![vcpu.vm.as_str().into(), u64::from(vcpu.vcpu).into()];
@@ -228,13 +220,13 @@ fn exit_rates(measures: &[Measures<'_>], options: &Options) -> Table {
     table
 }
 
-fn exit_details(measures: &[Measures<'_>], options: &Options) -> Table {
+fn exit_details(measures: &[Measures<'_>]) -> Table {
     let mut columns = keys();
     columns.extend([Column::key("level"), Column::key("reason"), Column::key("detail")]);
     columns.extend([Column::value("count", "count", U64), Column::value("total_ns", "ns", U64)]);
     let mut table = Table::new("exit_details", columns);
     for (measure, vcpu) in each_vcpu(measures) {
-        for ((level, reason), sums) in by_name(measure, vcpu, options) {
+        for ((level, reason), sums) in by_name(measure, vcpu) {
             let mut rows: BTreeMap<String, (u64, u64)> = BTreeMap::new();
             for (detail, (count, total_ns)) in sums.iter().flat_map(|sums| sums.details.iter()) {
                 let row = rows.entry(detail.text()).or_default();
@@ -275,13 +267,13 @@ fn exit_details(measures: &[Measures<'_>], options: &Options) -> Table {
     table
 }
 
-fn handled(measures: &[Measures<'_>], options: &Options) -> Table {
+fn handled(measures: &[Measures<'_>]) -> Table {
     let mut columns = keys();
     columns.extend([Column::key("level"), Column::key("reason")]);
     columns.extend(["kernel", "userspace", "reflected"].map(|name| Column::value(name, "count", U64)));
     let mut table = Table::new("handled_by", columns);
     for (measure, vcpu) in each_vcpu(measures) {
-        for ((level, reason), sums) in by_name(measure, vcpu, options) {
+        for ((level, reason), sums) in by_name(measure, vcpu) {
             let by = |who: usize| Cell::U64(sums.iter().map(|sums| sums.handled[who]).sum());
             let mut row: Vec<Cell> = vec![vcpu.vm.as_str().into(), u64::from(vcpu.vcpu).into()];
             row.extend([level.to_string().into(), reason.into(), by(0), by(1), by(2)]);
@@ -300,12 +292,15 @@ fn threads(measures: &[Measures<'_>]) -> Table {
         Column::value("vm", "", ColumnType::Text),
     ];
     let mut table = Table::new("threads", columns);
+    // Two traces of one machine, of two stretches of time, name the same workers.
+    let mut workers = BTreeSet::new();
     for measure in measures {
         for vcpu in &measure.vcpus {
             let comm = vcpu.comm.as_str().into();
             table.push(vec![Cell::I64(vcpu.tid.into()), "vcpu".into(), comm, vcpu.vm.as_str().into()]);
         }
-        for (comm, tid) in &measure.part.vhost {
+        let machine = measure.part.machine.as_str();
+        for (comm, tid) in measure.part.vhost.iter().filter(|(_, tid)| workers.insert((machine, *tid))) {
             // A worker's name holds the id of the thread that owns it, which no event links to a VM.
             table.push(vec![Cell::I64((*tid).into()), "vhost".into(), comm.as_str().into(), Cell::Missing]);
         }

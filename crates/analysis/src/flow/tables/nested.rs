@@ -1,7 +1,6 @@
 //! Tables of what nesting multiplies: chains, their sequences, the nested guests.
 
 use super::{U64, each_vcpu, merged, quantiles, shown};
-use crate::Options;
 use crate::flow::measure::{Measures, in_order};
 use crate::flow::model::ChainSums;
 use crate::shared::reasons::Reason;
@@ -11,19 +10,16 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Chains by VM and reason, as CONTRACTS section 3 names the columns.
-pub fn chains(measures: &[Measures<'_>], options: &Options) -> Table {
+pub fn chains(measures: &[Measures<'_>]) -> Table {
     let mut columns = vec![Column::key("vm"), Column::key("reason")];
     columns.extend(["count", "censored", "interrupted"].map(|name| Column::value(name, "count", U64)));
     columns.extend(["exits_p50", "exits_p90", "exits_p99"].map(|name| Column::value(name, "count", U64)));
     columns.push(Column::value("exits_mean", "", ColumnType::F64));
     columns.push(Column::value("total_ns", "ns", U64));
     let mut table = Table::new("chains", columns);
-    if options.level.is_some_and(|level| level != Level::L2) {
-        return table;
-    }
     let mut rows: BTreeMap<(&str, String), Vec<&ChainSums>> = BTreeMap::new();
-    for (_, vcpu) in each_vcpu(measures) {
-        for (reason, sums) in vcpu.sums.chains.iter() {
+    for (measure, vcpu) in each_vcpu(measures) {
+        for (reason, sums) in measure.chains_of(vcpu) {
             rows.entry((&vcpu.vm, reason.name())).or_default().push(sums);
         }
     }
@@ -55,16 +51,13 @@ pub fn chains(measures: &[Measures<'_>], options: &Options) -> Table {
 }
 
 /// Which exits the chains consist of, most frequent first.
-pub fn chain_sequences(measures: &[Measures<'_>], options: &Options) -> Table {
+pub fn chain_sequences(measures: &[Measures<'_>]) -> Table {
     let mut columns = vec![Column::key("vm"), Column::key("reason"), Column::key("sequence")];
     columns.extend([Column::value("exits", "count", U64), Column::value("count", "count", U64)]);
     let mut table = Table::new("chain_sequences", columns);
-    if options.level.is_some_and(|level| level != Level::L2) {
-        return table;
-    }
     let mut rows: FxHashMap<(&str, Reason, &[Reason]), u64> = FxHashMap::default();
-    for (_, vcpu) in each_vcpu(measures) {
-        for (reason, sums) in vcpu.sums.chains.iter() {
+    for (measure, vcpu) in each_vcpu(measures) {
+        for (reason, sums) in measure.chains_of(vcpu) {
             for (sequence, count) in &sums.sequences {
                 *rows.entry((&vcpu.vm, *reason, sequence)).or_default() += count;
             }
@@ -98,16 +91,13 @@ pub fn chain_sequences(measures: &[Measures<'_>], options: &Options) -> Table {
 }
 
 /// Every exit of every closed chain: `count` exits of L1 for `l1_reason` came from L2's exits for `reason`.
-pub fn chain_exits(measures: &[Measures<'_>], options: &Options) -> Table {
+pub fn chain_exits(measures: &[Measures<'_>]) -> Table {
     let mut columns = vec![Column::key("vm"), Column::key("reason"), Column::key("l1_reason")];
     columns.push(Column::value("count", "count", U64));
     let mut table = Table::new("chain_exits", columns);
-    if options.level.is_some_and(|level| level != Level::L2) {
-        return table;
-    }
     let mut rows: BTreeMap<(&str, Reason, Reason), u64> = BTreeMap::new();
-    for (_, vcpu) in each_vcpu(measures) {
-        for (reason, sums) in vcpu.sums.chains.iter() {
+    for (measure, vcpu) in each_vcpu(measures) {
+        for (reason, sums) in measure.chains_of(vcpu) {
             for (exit, count) in sums.by_reason.iter() {
                 *rows.entry((&vcpu.vm, *reason, *exit)).or_default() += count;
             }
@@ -131,6 +121,9 @@ pub fn nested_guests(measures: &[Measures<'_>]) -> Table {
     for (measure, vcpu) in each_vcpu(measures) {
         for context in &vcpu.contexts {
             let level = measure.part.level_of(Lv::at(context.depth));
+            if !measure.wants(level) {
+                continue;
+            }
             let row = guests.entry((&vcpu.vm, context.vmcb)).or_insert((level, 0, 0));
             *row = (row.0.max(level), row.1 + 1, row.2 + context.entries);
         }

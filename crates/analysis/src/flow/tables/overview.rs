@@ -1,7 +1,6 @@
 //! Tables that give the overview of a host: by VM, by exit reason over all vCPUs, and the vCPUs that lose most.
 
 use super::{U64, by_name, each_vcpu, merged, quantiles, shown};
-use crate::Options;
 use crate::flow::measure::{Measures, worst_state};
 use crate::flow::model::{ExitSums, Vcpu};
 use crate::flow::states::title;
@@ -21,10 +20,10 @@ fn part_of(part: u64, whole: u64) -> Cell {
     if whole == 0 { Cell::Missing } else { Cell::F64(part as f64 / whole as f64) }
 }
 
-/// Exits of all kinds of some vCPUs, as one distribution of costs.
-fn all_costs<'h>(vcpus: impl Iterator<Item = &'h Vcpu>) -> Histogram {
+/// Wanted exits of all kinds of some vCPUs, as one distribution of costs.
+fn all_costs<'h>(measure: &Measures<'_>, vcpus: impl Iterator<Item = &'h Vcpu>) -> Histogram {
     let mut costs = Histogram::new();
-    vcpus.flat_map(|vcpu| vcpu.sums.exits.values()).for_each(|sums| costs.merge(&sums.cost_ns));
+    vcpus.flat_map(|vcpu| measure.exits_of(vcpu)).for_each(|(.., sums)| costs.merge(&sums.cost_ns));
     costs
 }
 
@@ -45,7 +44,7 @@ pub fn vms(measures: &[Measures<'_>]) -> Table {
         for (vm, vcpus) in measure.by_vm() {
             let sum = |wanted: fn(State) -> bool| vcpus.iter().map(|vcpu| vcpu.sums.ns_where(wanted)).sum::<u64>();
             let wall_ns: u64 = vcpus.iter().map(|vcpu| vcpu.sums.wall_ns()).sum();
-            let exits: u64 = vcpus.iter().map(|vcpu| vcpu.sums.exit_count()).sum();
+            let exits: u64 = vcpus.iter().map(|vcpu| measure.exit_count_of(vcpu)).sum();
             let guest_ns = sum(|state| matches!(state, State::Guest(_)));
             let waiting_ns = sum(State::is_waiting);
             let overhead_ns = sum(State::is_overhead);
@@ -56,7 +55,7 @@ pub fn vms(measures: &[Measures<'_>]) -> Table {
             row.extend([guest_ns, waiting_ns, overhead_ns].map(|part_ns| part_of(part_ns, wall_ns)));
             row.push(exits.into());
             row.push((seconds > 0.0).then(|| exits as f64 / seconds).into());
-            row.push(p99(&all_costs(vcpus.iter().copied())));
+            row.push(p99(&all_costs(measure, vcpus.iter().copied())));
             table.push(row);
         }
     }
@@ -83,7 +82,7 @@ struct ReasonSums<'m> {
 }
 
 /// Exits by level and reason over all vCPUs, as `perf kvm stat` shows them.
-pub fn reasons(measures: &[Measures<'_>], options: &Options) -> Table {
+pub fn reasons(measures: &[Measures<'_>]) -> Table {
     let mut columns = vec![Column::key("machine"), Column::key("level"), Column::key("reason")];
     columns.extend([Column::value("vcpus", "count", U64), Column::value("count", "count", U64)]);
     columns.push(share("count_share"));
@@ -95,7 +94,7 @@ pub fn reasons(measures: &[Measures<'_>], options: &Options) -> Table {
     for measure in measures {
         let mut rows: BTreeMap<(Level, String), ReasonSums<'_>> = BTreeMap::new();
         for vcpu in &measure.vcpus {
-            for (key, sums) in by_name(measure, vcpu, options) {
+            for (key, sums) in by_name(measure, vcpu) {
                 let row = rows.entry(key).or_insert_with(|| ReasonSums { vcpus: 0, sums: Vec::new() });
                 row.vcpus += 1;
                 row.sums.extend(sums);
@@ -157,8 +156,8 @@ pub fn worst_vcpus(measures: &[Measures<'_>]) -> Table {
         row.push(worst.map(|(state, _)| title(measure.part.level, state)).into());
         row.push(worst.map(|(_, state_ns)| state_ns).into());
         row.push(worst.map_or(Cell::Missing, |(_, state_ns)| part_of(state_ns, wall_ns)));
-        row.push(vcpu.sums.exit_count().into());
-        row.push(p99(&all_costs(std::iter::once(vcpu))));
+        row.push(measure.exit_count_of(vcpu).into());
+        row.push(p99(&all_costs(measure, std::iter::once(vcpu))));
         table.push(row);
     }
     let columns = [

@@ -19,6 +19,7 @@ use crate::shared::roles::{self, ROWS, Role};
 use crate::shared::settle::settled;
 use crate::shared::state::State;
 use crate::shared::vendor;
+use crate::shared::walk::replay::{Gap, gaps};
 use crate::shared::walk::{Preemptor, Sink, Walk};
 use crate::{Options, Part};
 use base::{Clock, Span};
@@ -106,14 +107,15 @@ impl Draft {
         let trace = part.trace.as_ref();
         let facts = trace.facts();
         let has = |name: &str| facts.event_types.iter().any(|event| event.name == name);
-        let (watch, request) = Watch::new(&options.ignore_events, has);
+        let (watch, request) = Watch::new(trace, &options.ignore_events);
         let keeper =
             Keeper { threads: Vec::new(), watch, tasks: Tasks::default(), bounds, kept: 0, window: ALL, full: None };
         let mut walk = Walk::new(keeper);
         walk.isa = vendor::of(trace);
         walk.seen.wakeup = has("kvm_vcpu_wakeup");
-        let mut feed = Feed { walk, progress };
         let fitted: Option<Clock> = Some(flow.clock.clone());
+        let gaps = gaps(facts, flow.clock_fitted_to.as_ref().and(fitted.as_ref()));
+        let mut feed = Feed { walk, gaps, progress };
         let totals = trace::replay(trace, &Reading { request: &request, fitted }, &mut feed);
         let mut walk = feed.walk;
         let (from_ns, to_ns) = totals.span_ns.unwrap_or((0, 0));
@@ -160,12 +162,15 @@ impl Draft {
 
 struct Feed<'a, 'p> {
     walk: Walk<Keeper>,
+    /// Stretches of CPUs that the trace does not hold.
+    gaps: Vec<Gap>,
     progress: &'p mut (dyn FnMut(u64, u64) + 'a),
 }
 
 impl Listener for Feed<'_, '_> {
     fn start(&mut self, origin_ns: u64) {
         self.walk.start(origin_ns);
+        self.gaps.drain(..).for_each(|(cpu, from_ns, until_ns)| self.walk.uncovered(cpu, from_ns, until_ns));
         self.walk.sink.begins(origin_ns);
     }
 

@@ -8,11 +8,12 @@
 //! per CPU, because an idle CPU has them too. Names of softirqs: `show_softirq_name` in include/trace/events/irq.h, Linux
 //! 6.12.
 
-use crate::shared::roles::{self, ROWS, Role};
+use crate::shared::roles::{ROWS, Role};
 use crate::shared::state::State;
+use crate::shared::walk::witnesses;
 use std::collections::HashMap;
 use trace::batch::NO_TID;
-use trace::{Event, Request, Wanted};
+use trace::{Event, Request, Trace, Wanted};
 
 /// CPU numbers above this are damage, as they are for the walk.
 const MOST_CPUS: usize = 65_535;
@@ -62,8 +63,8 @@ fn row(role: Role) -> usize {
 
 impl Watch {
     /// A watch, and the request for a walk that it listens to: interrupts come with their names.
-    pub fn new(ignore: &[String], has: impl Fn(&str) -> bool) -> (Self, Request) {
-        let mut request = roles::request(ignore, has);
+    pub fn new(trace: &dyn Trace, ignore: &[String]) -> (Self, Request) {
+        let mut request = witnesses::request(trace, ignore);
         let field = |name: &str| vec![name.to_owned()];
         let entries = &mut request.events[row(Role::IrqEntry)];
         let (handled, vectors) = entries.names.drain(..).partition(|name| name.starts_with("irq_handler"));

@@ -247,15 +247,22 @@ impl Thread {
 
     /// `kvm_fpu` that loads, where KVM_RUN ended without a sign of what it did: it begins again (T21).
     pub fn run_begins(&mut self, now_ns: u64, cx: &mut Cx<'_, impl Sink>) {
+        self.is_vcpu = true;
         if self.blind && self.mode == Mode::User {
             self.arrive(now_ns, cx);
             self.mode = Mode::Unknown;
         }
     }
 
+    /// KVM works for its guest, and nothing else is known of what it does.
+    pub fn serves(&mut self, cx: &mut Cx<'_, impl Sink>) {
+        self.is_on_cpu(cx);
+    }
+
     /// An event that says what the open exit was about.
     #[inline]
     pub fn detail(&mut self, now_ns: u64, detail: Detail) {
+        self.is_vcpu = true;
         self.last_ns = self.last_ns.max(now_ns);
         if let Some(open) = &mut self.xit
             && self.mode == Mode::Kvm

@@ -10,6 +10,7 @@ mod cpus;
 pub mod replay;
 mod threads;
 mod waiting;
+pub mod witnesses;
 
 use super::details::Detail;
 use super::interrupts::{Delivered, Interrupts};
@@ -210,6 +211,7 @@ impl<S: Sink> Walk<S> {
             Role::NestedEntryFailed => thread.nested_entry_failed(now_ns, cx),
             Role::NestedIntercepts => thread.nested_intercepts(now_ns, cx),
             Role::UserspaceExit => thread.userspace_exit(now_ns, cx),
+            Role::Served => thread.serves(cx),
             Role::Fpu if event.or_zero(0) == 1 => thread.run_begins(now_ns, cx),
             Role::Waking => {
                 thread.host_event(now_ns, cx);
@@ -237,7 +239,7 @@ impl<S: Sink> Walk<S> {
             }
             Role::AcceptIrq => self.accept_irq(event, now_ns),
             Role::Entry | Role::Exit | Role::Switch => {}
-            Role::Fpu | Role::HaltPollWindow | Role::PageFault | Role::InjectVirq => {}
+            Role::Fpu | Role::HaltPollWindow | Role::InjectVirq => {}
         }
     }
 
@@ -380,6 +382,7 @@ impl Role {
                 | Role::NestedEntryFailed
                 | Role::NestedIntercepts
                 | Role::UserspaceExit
+                | Role::Served
         )
     }
 }

@@ -6,10 +6,10 @@
 //! ```
 //! Every question that follows vCPU threads begins here, so that all of them walk alike.
 
-use super::{Sink, Walk};
+use super::{Sink, Walk, witnesses};
 use crate::Options;
 use crate::input::Part;
-use crate::shared::roles::{self, ROWS};
+use crate::shared::roles::ROWS;
 use crate::shared::vendor;
 use base::Clock;
 use trace::facts::Coverage;
@@ -61,12 +61,11 @@ pub fn walked<S: Sink>(
     ear: &mut impl Ear<S>,
 ) -> (Walk<S>, Totals) {
     let trace = part.trace.as_ref();
-    let has = |name: &str| trace.facts().event_types.iter().any(|event| event.name == name);
-    let mut request = roles::request(&options.ignore_events, has);
+    let mut request = witnesses::request(trace, &options.ignore_events);
     request.events.extend(besides.events);
     let mut walk = Walk::new(sink);
     walk.isa = vendor::of(trace);
-    walk.seen.wakeup = has("kvm_vcpu_wakeup");
+    walk.seen.wakeup = trace.facts().event_types.iter().any(|event| event.name == "kvm_vcpu_wakeup");
     let mut feed = Feed { walk, ear, gaps: gaps(trace.facts(), besides.fitted.as_ref()) };
     let totals = trace::replay(trace, &Reading { request: &request, fitted: besides.fitted }, &mut feed);
     let mut walk = feed.walk;
@@ -74,8 +73,11 @@ pub fn walked<S: Sink>(
     (walk, totals)
 }
 
-/// What the trace does not hold of its CPUs: number, from, until.
-fn gaps(facts: &Facts, fitted: Option<&Clock>) -> Vec<(u32, u64, u64)> {
+/// What the trace does not hold of a CPU: number, from, until.
+pub type Gap = (u32, u64, u64);
+
+/// What the trace does not hold of its CPUs, in times of the `fitted` clock, if there is one.
+pub fn gaps(facts: &Facts, fitted: Option<&Clock>) -> Vec<Gap> {
     // The reader knows only its own clock.
     let time = |ns: u64| fitted.map_or(ns, |fitted| fitted.ns(facts.clock.ticks(ns)));
     let of_cpu = |(cpu, coverage): (&u32, &Coverage)| match *coverage {
@@ -92,7 +94,7 @@ fn gaps(facts: &Facts, fitted: Option<&Clock>) -> Vec<(u32, u64, u64)> {
 struct Feed<'e, S: Sink, E> {
     walk: Walk<S>,
     ear: &'e mut E,
-    gaps: Vec<(u32, u64, u64)>,
+    gaps: Vec<Gap>,
 }
 
 impl<S: Sink, E: Ear<S>> Listener for Feed<'_, S, E> {

@@ -1,0 +1,76 @@
+//! `kvmscope report` of a part of a recording: what is narrowed is narrowed everywhere, and the head names the rest.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::path::Path;
+
+fn sections(arguments: &[&str]) -> Vec<Value> {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/vmx-linux-shadow-off");
+    let output = Command::cargo_bin("kvmscope")
+        .unwrap()
+        .args(["report", "--json", "--no-progress", fixture.to_str().unwrap()])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut page: Value = serde_json::from_slice(&output.stdout).unwrap();
+    page["sections"].as_array_mut().unwrap().drain(..).collect()
+}
+
+fn flow(arguments: &[&str]) -> Value {
+    sections(arguments).into_iter().find(|section| section["id"] == "flow").unwrap()
+}
+
+fn head(section: &Value) -> String {
+    section["about"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+fn rules(section: &Value) -> Vec<&str> {
+    let findings = section["findings"].as_array().unwrap().iter();
+    findings.map(|one| one["id"].as_str().unwrap().split('@').next().unwrap()).collect()
+}
+
+/// The values of a column, in a table that has it.
+fn column(section: &Value, table: &str, name: &str) -> Vec<Value> {
+    let table = &section["tables"][table];
+    let columns = table["columns"].as_array().unwrap();
+    let at = columns.iter().position(|column| column["name"] == name).unwrap();
+    table["rows"].as_array().unwrap().iter().map(|row| row[at].clone()).collect()
+}
+
+#[test]
+fn a_level_narrows_findings_chains_and_counts_of_exits() {
+    let whole = flow(&[]);
+    assert!(rules(&whole).contains(&"FLW-SHADOW"), "{:?}", rules(&whole));
+    let l2 = flow(&["--level", "L2"]);
+    assert!(!rules(&l2).contains(&"FLW-SHADOW"), "its exits are L1's: {:?}", rules(&l2));
+    assert!(head(&l2).contains("--level L2: exits, chains and the findings about them are of L2 alone"));
+    for name in ["reasons", "exits", "exit_details", "handled_by"] {
+        assert!(column(&l2, name, "level").iter().all(|level| level == "L2"), "{name}");
+    }
+    let sum = |section: &Value, table, name| column(section, table, name).iter().filter_map(Value::as_u64).sum::<u64>();
+    assert_eq!(sum(&l2, "vcpus", "exits"), sum(&l2, "exits", "count"));
+    assert_eq!(sum(&l2, "vms", "exits"), sum(&l2, "exits", "count"));
+    let l1 = flow(&["--level", "L1"]);
+    assert!(rules(&l1).contains(&"FLW-SHADOW"));
+    assert!(column(&l1, "chains", "vm").is_empty(), "chains are about exits of L2");
+    let said = l1["summary"].as_str().unwrap();
+    assert!(said.contains("exits left L1") && !said.contains("No guest inside L2"), "{said}");
+    assert_eq!(sum(&l1, "exits", "count") + sum(&l2, "exits", "count"), sum(&whole, "exits", "count"));
+}
+
+#[test]
+fn a_trace_whose_vcpus_were_not_asked_for_is_not_said_to_have_none() {
+    let guest = flow(&["--vm", "L1/kvmscope-82"]);
+    let said = guest["summary"].as_str().unwrap();
+    assert!(!said.contains("nothing can be said of vCPUs"), "{said}");
+    assert!(!head(&guest).contains("no KVM exits"), "{}", head(&guest));
+    assert!(head(&guest).contains("--vm L1/kvmscope-82: events, losses"));
+}
+
+#[test]
+fn a_window_says_what_is_of_the_whole_recording() {
+    let window = flow(&["--from", "0.2", "--to", "0.3"]);
+    assert!(head(&window).contains("--from, --to: events, losses"), "{}", head(&window));
+    assert!(!head(&flow(&[])).contains("--"), "nothing is narrowed");
+}
