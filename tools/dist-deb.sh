@@ -3,6 +3,11 @@
 set -euo pipefail
 tree=$1 dist=$2 version=$3 summary=$4
 
+# Cargo.toml names the repository; its owner is whom a package's users write to (Debian Policy 5.6.2 wants an address).
+repository=$(sed -n 's/^repository = "\(.*\)"/\1/p' "$(dirname "$0")/../Cargo.toml" | head -1)
+owner=$(basename "$(dirname "$repository")")
+maintainer="The $owner authors <$owner@users.noreply.github.com>"
+
 staged=$(mktemp -d)
 trap 'rm -rf "$staged"' EXIT
 cp -a "$tree/." "$staged"
@@ -14,7 +19,8 @@ Version: $version-1
 Section: admin
 Priority: optional
 Architecture: amd64
-Maintainer: The kvmscope authors <kvmscope@localhost>
+Maintainer: $maintainer
+Homepage: $repository
 Installed-Size: $(du -sk --exclude=DEBIAN "$staged" | cut -f1)
 Description: $summary
  Reads kernel traces and snapshots of hosts that run virtual machines, nested

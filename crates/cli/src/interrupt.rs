@@ -39,7 +39,7 @@ impl Interrupt {
     pub fn watch() -> anyhow::Result<Self> {
         let interrupt = Self { noted: Arc::default(), asked: Arc::default() };
         let seen = Arc::clone(&interrupt.noted);
-        let taken = taken(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
+        let taken = signals();
         for signal in &taken {
             signal_hook::flag::register(*signal, Arc::clone(&interrupt.asked))?;
         }
@@ -133,6 +133,11 @@ impl Drop for Interrupt {
 
 fn locked(noted: &Mutex<Noted>) -> MutexGuard<'_, Noted> {
     noted.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The signals that end a command.
+pub fn signals() -> Vec<i32> {
+    taken(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
 }
 
 /// The signals to be taken. `nohup` has SIGHUP ignored, and that stays so. SIGINT is taken even where it is ignored: shells

@@ -15,7 +15,7 @@ use std::path::PathBuf;
     kvmscope serve recordings --listen 0.0.0.0\n  \
     kvmscope serve recordings --allow-upload --upload-limit 500\n\n\
     Without --listen only this machine can reach it; over ssh: ssh -L 7890:localhost:7890 host\n\
-    Ctrl-C ends it. Exit status: 0 ended, 1 the server could not start, 2 wrong use.")]
+    Ctrl-C, SIGTERM and the end of its terminal end it. Exit status: 0 ended, 1 the server could not start, 2 wrong use.")]
 #[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program only parses them"))]
 pub struct Serve {
     /// The folder; recordings and bare traces in it and below are shown
@@ -42,7 +42,7 @@ impl Serve {
         anyhow::bail!("this is the slim program, which has no server; `make full` builds the one that has")
     }
 
-    /// Serves until Ctrl-C.
+    /// Serves until a signal ends it.
     #[cfg(feature = "full")]
     pub fn run(&self) -> anyhow::Result<Exit> {
         const BYTES_PER_MIB: u64 = 1 << 20;
@@ -52,12 +52,12 @@ impl Serve {
             token: if self.listen.is_loopback() { None } else { Some(token()?) },
             upload_bytes: self.allow_upload.then(|| u64::from(self.upload_limit) * BYTES_PER_MIB),
         };
-        let server = ::serve::Server::start(&options)?;
+        let server = ::serve::Server::start(&options)?.ending_on(&crate::interrupt::signals())?;
         println!("{}", server.url());
         if let Some(token) = &options.token {
             println!("The token, for programs (Authorization: Bearer): {token}");
         }
-        server.until_interrupted()?;
+        server.until_signalled()?;
         Ok(Exit::Answered)
     }
 }

@@ -12,22 +12,31 @@ fn the_slim_program_says_which_build_has_the_server() {
 }
 
 #[cfg(feature = "full")]
+#[path = "shared/hangup.rs"]
+mod hangup;
+
+#[cfg(feature = "full")]
 #[test]
-fn it_prints_its_address_and_ends_on_ctrl_c() {
+fn it_prints_its_address_and_ends_on_signals() {
+    use rustix::process::{Pid, Signal, kill_process};
     use std::io::{BufRead, BufReader};
     use std::net::TcpStream;
     use std::process::Stdio;
 
-    let mut command = Command::new(cargo_bin("kvmscope"));
-    command.args(["serve", concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures"), "--port", "0"]);
-    let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut url = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut url).unwrap();
-    let address = url.trim().strip_prefix("http://").unwrap().trim_end_matches('/').to_owned();
-    // A connection that stays open must not keep the server.
-    let idle = TcpStream::connect(&address).unwrap();
-    let pid = rustix::process::Pid::from_child(&server);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    assert_eq!(server.wait().unwrap().code(), Some(0));
-    drop(idle);
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        if signal == Signal::HUP && hangup::is_ignored() {
+            continue;
+        }
+        let mut command = Command::new(cargo_bin("kvmscope"));
+        command.args(["serve", concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures"), "--port", "0"]);
+        let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        let address = url.trim().strip_prefix("http://").unwrap().trim_end_matches('/').to_owned();
+        // A connection that stays open must not keep the server.
+        let idle = TcpStream::connect(&address).unwrap();
+        kill_process(Pid::from_child(&server), signal).unwrap();
+        assert_eq!(server.wait().unwrap().code(), Some(0), "{signal:?}");
+        drop(idle);
+    }
 }

@@ -1,4 +1,6 @@
 //! Runs other people's programs: with a time limit, their output kept, and a sentence when they are missing or fail.
+//!
+//! What they print is parsed, so they print it in English: [`untranslated`] is the one place that says so.
 
 use crate::Error;
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -6,7 +8,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -45,7 +47,7 @@ impl Program {
     /// The program with these arguments, in a process group of its own: Ctrl-C is for us, and we end it as it wants.
     pub fn command<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Command {
         let mut command = Command::new(&self.path);
-        command.args(arguments).env("LC_ALL", "C").process_group(0);
+        untranslated(&mut command).args(arguments).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -56,6 +58,14 @@ impl Program {
     /// If it is not there, ends with another status than 0, or takes longer than `limit`; the sentence says which.
     pub fn run<A: AsRef<OsStr>>(&self, arguments: &[A], limit: Duration) -> Result<Ran, Error> {
         self.finish(self.command(arguments), limit)
+    }
+
+    /// What it prints and how it ends, whichever way; for programs that are quick.
+    ///
+    /// # Errors
+    /// If it could not be run: the operating system's reason, by which a missing program can be told.
+    pub fn output<A: AsRef<OsStr>>(&self, arguments: &[A]) -> std::io::Result<Output> {
+        self.command(arguments).output()
     }
 
     /// The same for a [`Program::command`] that was changed.
@@ -113,6 +123,12 @@ impl Program {
     }
 }
 
+/// Has a program print in English, numbers with a point, whatever the user's language: `LC_ALL` goes before all other
+/// variables of the locale (locale(7)), and `C` also overrides `LANGUAGE` (gettext's manual, 2.3.3).
+pub fn untranslated(command: &mut Command) -> &mut Command {
+    command.env("LC_ALL", "C")
+}
+
 /// Has the kernel send `signal` to the program once the thread that starts it ends, in whatever way.
 pub fn tie(command: &mut Command, signal: Signal) {
     // SAFETY: between fork and exec only one system call is made, which allocates nothing and takes no lock.
@@ -146,6 +162,21 @@ mod tests {
         assert_eq!(shell.run(&["-c", "echo yes; echo no >&2"], LIMIT).unwrap().stdout, "yes\n");
         let error = shell.run(&["-c", "echo why >&2; exit 3"], LIMIT).unwrap_err().to_string();
         assert_eq!(error, "sh failed (exit status: 3): why");
+    }
+
+    #[test]
+    fn what_is_parsed_is_printed_in_english() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("virsh");
+        std::fs::write(&path, "#!/bin/sh\nenv\n").unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let program = Program::new(&path, "none");
+        let mut germans = program.command::<&str>(&[]);
+        germans.env("LANG", "de_DE.UTF-8").env("LC_MESSAGES", "de_DE.UTF-8");
+        let english = |printed: &str| printed.lines().any(|line| line == "LC_ALL=C");
+        assert!(english(&program.finish(germans, LIMIT).unwrap().stdout));
+        assert!(english(&program.run::<&str>(&[], LIMIT).unwrap().stdout));
+        assert!(english(&String::from_utf8_lossy(&program.output::<&str>(&[]).unwrap().stdout)));
     }
 
     #[test]

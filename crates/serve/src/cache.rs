@@ -1,11 +1,14 @@
 //! The recordings opened last. A recording whose files have changed since is opened anew.
+//!
+//! Opening may take seconds, as a packed recording is unpacked. Whoever asks for it meanwhile waits for it; requests for others
+//! do not: the list is locked for as long as it takes to find or make a place in it.
 
 use crate::error::Refused;
 use crate::folder::Place;
 use crate::opened::Opened;
 use base::recording::MANIFEST;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 /// How many are kept: two to compare, and the two before. A timeline takes some 13 bytes per slice.
@@ -20,8 +23,11 @@ pub struct Cache {
 struct Kept {
     id: String,
     stamp: Stamp,
-    opened: Arc<Opened>,
+    opened: Slot,
 }
+
+/// A recording that was opened, is being opened, or cannot be.
+type Slot = Arc<OnceLock<Result<Arc<Opened>, Refused>>>;
 
 /// Length and time of each file.
 pub type Stamp = Vec<Option<(u64, SystemTime)>>;
@@ -32,31 +38,42 @@ impl Cache {
     /// # Errors
     /// If it has to be opened and cannot be.
     pub fn get(&self, id: &str, place: Place) -> Result<Arc<Opened>, Refused> {
-        let stamp = stamp(&place);
-        // Opening is quick (headers), but for a packed recording; what takes long happens later, without this lock.
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = self.slot(id, stamp(&place));
+        let opened = slot.get_or_init(|| Opened::new(place).map(Arc::new)).clone();
+        if opened.is_err() {
+            // Whoever asks next tries again: what was missing may be there by then.
+            self.locked().retain(|kept| !Arc::ptr_eq(&kept.opened, &slot));
+        }
+        opened
+    }
+
+    /// The place of a recording whose files are as `stamp` says, which is the last to be given up from now on.
+    fn slot(&self, id: &str, stamp: Stamp) -> Slot {
+        let mut kept = self.locked();
         let known = kept.iter().position(|kept| kept.id == id).map(|place| kept.remove(place));
-        let opened = match known {
-            Some(known) if known.stamp == stamp => known.opened,
-            _ => Arc::new(Opened::new(place)?),
-        };
+        let opened = known.filter(|known| known.stamp == stamp).map(|known| known.opened).unwrap_or_default();
         if kept.len() >= KEPT {
             kept.remove(0);
         }
         kept.push(Kept { id: id.to_owned(), stamp, opened: opened.clone() });
-        Ok(opened)
+        opened
     }
 
     /// The recording called `id`, if it is kept and its files are those of `stamp`.
     pub fn opened_before(&self, id: &str, stamp: &Stamp) -> Option<Arc<Opened>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().find(|kept| kept.id == id && kept.stamp == *stamp).map(|kept| kept.opened.clone())
+        let kept = self.locked();
+        let slot = kept.iter().find(|kept| kept.id == id && kept.stamp == *stamp)?;
+        slot.opened.get()?.as_ref().ok().cloned()
     }
 
-    /// All that are kept, by id.
+    fn locked(&self) -> MutexGuard<'_, Vec<Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All that are open, by id.
     pub fn all(&self) -> Vec<(String, Arc<Opened>)> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<_> = kept.iter().map(|kept| (kept.id.clone(), kept.opened.clone())).collect();
+        let open = |kept: &Kept| Some((kept.id.clone(), kept.opened.get()?.as_ref().ok()?.clone()));
+        let mut all: Vec<_> = self.locked().iter().filter_map(open).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
     }
@@ -73,6 +90,44 @@ pub fn stamp(place: &Place) -> Stamp {
         Place::Open(recording) => {
             let parts = recording.parts.iter().map(|part| of(&recording.root.join(&part.path)));
             std::iter::once(of(&recording.root.join(MANIFEST))).chain(parts).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_recording_that_is_being_opened_keeps_nobody_who_asks_for_another() {
+        let cache = Cache::default();
+        let ((begun, has_begun), (go, may_end)) = (channel(), channel());
+        let (slow, again) = (cache.slot("slow", Vec::new()), cache.slot("slow", Vec::new()));
+        assert!(Arc::ptr_eq(&slow, &again), "who asks for the same waits for the same");
+        std::thread::scope(|threads| {
+            threads.spawn(move || {
+                let open = || {
+                    begun.send(()).unwrap();
+                    may_end.recv().unwrap();
+                    Err(Refused::missing("gone"))
+                };
+                slow.get_or_init(open).is_err()
+            });
+            has_begun.recv().unwrap();
+            assert!(cache.slot("other", Vec::new()).set(Err(Refused::missing("gone"))).is_ok());
+            assert!(cache.all().is_empty());
+            go.send(()).unwrap();
+        });
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_tried_again() {
+        let (cache, place) = (Cache::default(), tempfile::tempdir().unwrap());
+        let missing = || Place::Packed(place.path().join("none.kvmscope"));
+        for _ in 0..2 {
+            assert!(cache.get("none", missing()).is_err());
+            assert!(cache.locked().is_empty());
         }
     }
 }

@@ -7,13 +7,15 @@ use crate::error::Error;
 use crate::folder::Folder;
 use crate::guard::Guard;
 use crate::routes::{Shared, router};
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tower_http::compression::CompressionLayer;
@@ -44,6 +46,7 @@ pub struct Options {
 pub struct Server {
     address: SocketAddr,
     token: Option<String>,
+    signals: Vec<Signal>,
     stop: Option<oneshot::Sender<()>>,
     serving: Option<JoinHandle<std::io::Result<()>>>,
     runtime: Option<Runtime>,
@@ -79,7 +82,14 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let serving = runtime.spawn(connections::serve(listener, router, stopped));
         let token = options.token.clone();
-        Ok(Self { address, token, stop: Some(stop), serving: Some(serving), runtime: Some(runtime) })
+        Ok(Self {
+            address,
+            token,
+            signals: Vec::new(),
+            stop: Some(stop),
+            serving: Some(serving),
+            runtime: Some(runtime),
+        })
     }
 
     /// Where it listens.
@@ -93,18 +103,32 @@ impl Server {
         format!("http://{}/{token}", self.address)
     }
 
-    /// Serves until Ctrl-C or SIGTERM, then ends: at once for who is idle, in 2 s for who is not.
+    /// From now on these signals, by their numbers, end [`Server::until_signalled`], and not the program.
     ///
     /// # Errors
-    /// If signals cannot be heard, or if the socket fails.
-    pub fn until_interrupted(mut self) -> Result<(), Error> {
+    /// If the operating system refuses one of them.
+    pub fn ending_on(mut self, signals: &[i32]) -> Result<Self, Error> {
+        let taken = || signals.iter().map(|number| signal(SignalKind::from_raw(*number))).collect::<Result<_, _>>();
+        if let Some(runtime) = &self.runtime {
+            self.signals = runtime.block_on(async { taken() })?;
+        }
+        Ok(self)
+    }
+
+    /// Serves until a signal comes, then ends: at once for who is idle, in 2 s for who is not.
+    ///
+    /// # Errors
+    /// If the socket fails.
+    pub fn until_signalled(mut self) -> Result<(), Error> {
         let (Some(runtime), Some(mut serving)) = (self.runtime.take(), self.serving.take()) else { return Ok(()) };
         let ended = runtime.block_on(async {
-            let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+            let signalled = poll_fn(|context| {
+                let came = self.signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+                if came { Poll::Ready(()) } else { Poll::Pending }
+            });
             tokio::select! {
                 ended = &mut serving => return ended.map_err(std::io::Error::other)?,
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
+                () = signalled => {}
             }
             self.stop.take();
             // Whoever is not done by then is cut off.

@@ -52,3 +52,23 @@ fn undo_unmounts_it_after_a_kill() {
     let list = kvmscope(place.path()).args(["undo", "--list"]).output().unwrap();
     assert_eq!(text(&list.stdout), "nothing to undo\n");
 }
+
+#[test]
+fn of_two_recorders_the_last_one_unmounts_it() {
+    let place = tempfile::tempdir().unwrap();
+    let begin = |name: &str| {
+        format!(
+            "$K record --no-self-check --no-snapshot -o {name} 2> {name}.said & {name}=$!; \
+             while ! grep -q 'recording from now on' {name}.said; do sleep 0.05; kill -0 ${name} || exit 1; done; "
+        )
+    };
+    let script = format!(
+        "{}{}kill -INT $first; wait $first || exit 2; grep -q tracefs /proc/self/mounts || exit 3; \
+         kill -INT $second; wait $second || exit 4; grep tracefs /proc/self/mounts && exit 5; exit 0",
+        begin("first"),
+        begin("second")
+    );
+    let Some(output) = unmounted(place.path(), &script) else { return };
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(std::fs::read_dir(place.path().join("journal")).unwrap().count(), 0);
+}

@@ -4,7 +4,8 @@ use super::boot::boot_id;
 use super::directory::Directory;
 use super::owner::Owner;
 use super::reach::Reach;
-use super::step::{Reverted, Step};
+use super::revert::Reverted;
+use super::step::Step;
 use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -118,14 +119,28 @@ impl Entry {
         Some(self.boot_id.as_ref()? == &boot_id(proc)?)
     }
 
-    /// Reverts all steps, last first, and removes the entry if none of them failed.
+    /// True if the process that made it still runs.
+    pub(super) fn is_owned(&self, proc: &Path) -> bool {
+        self.is_of_this_boot(proc) != Some(false) && self.owner.is_alive(proc)
+    }
+
+    /// True if a program that still runs has noted the same step: what it takes away, that one needs.
+    fn is_needed(&self, step: &Step, proc: &Path) -> bool {
+        let others =
+            self.directory.entries().unwrap_or_default().into_iter().filter(|name| *name != file_name(&self.id));
+        let read = |name: String| Self::read(Arc::clone(&self.directory), self.reach.clone(), &name).ok();
+        others.filter_map(read).any(|other| other.steps.contains(step) && other.is_owned(proc))
+    }
+
+    /// Reverts all steps, last first, and removes the entry if none of them failed. What several programs share, the last
+    /// of them takes away.
     ///
     /// # Errors
     /// If the entry's file cannot be written or removed. Steps that could not be reverted stay in it, and are told in
     /// the result.
     pub fn finish(mut self, proc: &Path) -> Result<Vec<(Step, Reverted)>, Error> {
         let mut outcomes = Vec::new();
-        let mut failed = Vec::new();
+        let (mut failed, mut shared) = (Vec::new(), Vec::new());
         let of_this_boot = self.is_of_this_boot(proc);
         while let Some(step) = self.steps.pop() {
             let reverted = match of_this_boot {
@@ -136,6 +151,10 @@ impl Entry {
                     "the entry does not record the boot that its process id belongs to, so it may be another's"
                         .to_owned(),
                 ),
+                _ if step.is_shared() && self.is_needed(&step, proc) => {
+                    shared.push(step.clone());
+                    Reverted::LeftAlone("another recording that still runs uses it".to_owned())
+                }
                 _ => step.revert(proc),
             };
             if matches!(reverted, Reverted::Failed(_)) {
@@ -145,6 +164,10 @@ impl Entry {
         }
         if failed.is_empty() {
             self.directory.remove(&file_name(&self.id))?;
+            // The others may have ended at the same moment and left it to us.
+            shared.iter().filter(|step| !self.is_needed(step, proc)).for_each(|step| {
+                step.revert(proc);
+            });
         } else {
             failed.reverse();
             self.steps = failed;

@@ -21,6 +21,7 @@ mod owner;
 pub mod pin;
 pub mod polling;
 mod reach;
+mod revert;
 mod step;
 pub mod thread;
 pub mod value;
@@ -28,7 +29,8 @@ pub mod value;
 pub use directory::Lock;
 pub use entry::{Entry, steps_in};
 pub use owner::Owner;
-pub use step::{Reverted, Step};
+pub use revert::Reverted;
+pub use step::Step;
 
 use crate::Error;
 use directory::Directory;
@@ -114,7 +116,13 @@ impl Journal {
 
     /// True if the process that made `entry` still runs.
     pub fn is_owned(&self, entry: &Entry) -> bool {
-        entry.is_of_this_boot(&self.proc) != Some(false) && entry.owner.is_alive(&self.proc)
+        entry.is_owned(&self.proc)
+    }
+
+    /// True if a program that still runs has noted this step. Who cannot read the journal does not share it.
+    pub fn is_noted(&self, step: &Step) -> bool {
+        let entries = self.entries().unwrap_or_default();
+        entries.into_iter().flatten().any(|entry| entry.steps.contains(step) && self.is_owned(&entry))
     }
 
     /// Where `/proc` is.

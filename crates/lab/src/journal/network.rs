@@ -4,7 +4,7 @@
 //! without their addresses and routes (net/core/dev.c, `default_device_exit_net`, Linux 6.12): so a NIC is moved back
 //! first, and gets what it had.
 
-use super::step::Reverted;
+use super::revert::Reverted;
 use crate::{Error, program::Program};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

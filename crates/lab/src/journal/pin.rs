@@ -9,7 +9,7 @@
 //! libvirt wrote is taken out of its own XML, which is defined again (`virsh define`), secrets included.
 //! Sources: virsh(1) of libvirt 9.0; `virDomainCputuneDefFormat`, src/conf/domain_conf.c.
 
-use super::step::Reverted;
+use super::revert::Reverted;
 use crate::{Error, program::Program};
 use base::CpuSet;
 use serde::{Deserialize, Serialize};

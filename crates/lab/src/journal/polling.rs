@@ -4,7 +4,7 @@
 //! mask ends the threads on CPUs that it leaves out; their queues go to the others at once.
 //! Source: ovs-vswitchd.conf.db(5), `other_config:pmd-cpu-mask`, Open vSwitch 3.1.
 
-use super::step::Reverted;
+use super::revert::Reverted;
 use crate::{Error, program::Program};
 use base::{Change, CpuSet};
 use std::time::Duration;

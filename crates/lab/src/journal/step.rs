@@ -6,26 +6,15 @@ use super::network::{self, Nic};
 use super::owner::Owner;
 use super::pin::{Pin, Scope};
 use super::polling;
+use super::revert::{Reverted, destroy_session, end, remove_directory, unmount, write_back};
 use super::thread;
 use super::value::{holding, is_taken};
 use crate::Error;
 use base::CpuSet;
 use base::shell::printable;
-use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
-
-/// How often a thing that is in use is tried again, and how long we wait in between: one second in all.
-const TRIES: u32 = 50;
-const PAUSE: Duration = Duration::from_millis(20);
-
-/// How often we look whether a process that was asked to end has done so, 20 s in all: perf closes a file per event and
-/// CPU, each of which waits for the kernel, before its recording is whole.
-const TRIES_TO_END: u32 = 1_000;
 
 /// One change of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,17 +109,6 @@ pub enum Step {
     },
 }
 
-/// What became of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reverted {
-    /// The host is as it was.
-    Done,
-    /// Somebody else has changed the same thing since; the sentence says what was found.
-    LeftAlone(String),
-    /// It could not be reverted; the sentence says why.
-    Failed(String),
-}
-
 impl Step {
     /// Makes the change, and reads back whether it was taken. Only changes of values can be made from their step alone;
     /// what else a step notes is made by whoever noted it.
@@ -185,6 +163,11 @@ impl Step {
         matches!(self, Step::Pin { pin: Pin { scope: Scope::Config, .. }, .. } | Step::PmdMask { .. })
     }
 
+    /// True if several programs may note the same step, each for as long as it needs what was made.
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self, Step::Mount { .. })
+    }
+
     /// True if the step is about a process or thread, by its id.
     pub(super) fn names_process(&self) -> bool {
         matches!(self, Step::Process(_)) || self.thread().is_some()
@@ -219,7 +202,7 @@ impl Step {
     /// Puts back what the step changed.
     pub fn revert(&self, proc: &Path) -> Reverted {
         match self {
-            Step::TracefsInstance { path } => of(again(|| std::fs::remove_dir(path))),
+            Step::TracefsInstance { path } => remove_directory(path),
             Step::SysfsWrite { path, old, new } => write_back(path, old, new, |was, now| is_taken(path, was, now)),
             Step::CpuList { path, old, new } => write_back(path, old, new, same_cpus),
             Step::TaskAffinity { thread, old, new, .. } => match (cpus(old), cpus(new)) {
@@ -289,24 +272,6 @@ fn printed(path: &Path) -> String {
     printable(&path.to_string_lossy()).into_owned()
 }
 
-fn of(outcome: std::io::Result<()>) -> Reverted {
-    match outcome {
-        Err(error) if error.kind() != ErrorKind::NotFound => Reverted::Failed(error.to_string()),
-        _ => Reverted::Done,
-    }
-}
-
-/// Tries again while the kernel says that the thing is in use: a killed process closes its files a moment later.
-fn again(mut attempt: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()> {
-    for _ in 1..TRIES {
-        match attempt() {
-            Err(error) if error.kind() == ErrorKind::ResourceBusy => std::thread::sleep(PAUSE),
-            outcome => return outcome,
-        }
-    }
-    attempt()
-}
-
 fn cpus(list: &str) -> Result<CpuSet, Error> {
     CpuSet::parse(list).ok_or_else(|| Error::Unable(format!("`{list}` is no CPU list")))
 }
@@ -327,83 +292,4 @@ fn write_and_read(path: &Path, new: &str, taken: impl Fn(&str) -> bool) -> Resul
     let now = holding(&text);
     let refused = || Error::Unable(format!("{}: {new} was written and it is {now}", printed(path)));
     taken(now).then_some(()).ok_or_else(refused)
-}
-
-/// Writes `old` again if `new` still holds; `same` compares what was written with what is read.
-fn write_back(path: &Path, old: &str, new: &str, same: impl Fn(&str, &str) -> bool) -> Reverted {
-    match std::fs::read_to_string(path) {
-        Ok(now) if same(old, holding(&now)) => Reverted::Done,
-        Ok(now) if !same(new, holding(&now)) => {
-            Reverted::LeftAlone(format!("it is {} now, and we had written {new}", printable(holding(&now))))
-        }
-        // To write nothing is no write: an empty value is set by an empty line.
-        Ok(_) => of(std::fs::write(path, if old.is_empty() { "\n" } else { old })),
-        Err(error) => of(Err(error)),
-    }
-}
-
-/// Asks the process to end, and ends it if it does not.
-fn end(owner: Owner, proc: &Path) -> Reverted {
-    let Some(pid) = i32::try_from(owner.pid).ok().and_then(Pid::from_raw) else {
-        return Reverted::Failed(format!("{} is no pid", owner.pid));
-    };
-    for (signal, tries) in [(Signal::TERM, TRIES_TO_END), (Signal::KILL, TRIES)] {
-        for attempt in 0..tries {
-            if !owner.is_alive(proc) {
-                return Reverted::Done;
-            }
-            if attempt == 0
-                && let Err(error) = kill_process(pid, signal)
-            {
-                return Reverted::Failed(error.to_string());
-            }
-            std::thread::sleep(PAUSE);
-        }
-    }
-    Reverted::Failed("it does not end, even when killed".to_owned())
-}
-
-/// Unmounts what is mounted there; what is in use is somebody's.
-fn unmount(path: &Path, proc: &Path) -> Reverted {
-    // The fifth field is the mount point (Documentation/filesystems/proc.rst, `mountinfo`).
-    let mounts = std::fs::read_to_string(proc.join("self/mountinfo")).unwrap_or_default();
-    let is_there = |line: &str| line.split(' ').nth(4).is_some_and(|point| Path::new(point) == path);
-    if !mounts.lines().any(is_there) {
-        return Reverted::Done;
-    }
-    let unmounted = again(|| match Command::new("umount").arg(path).env("LC_ALL", "C").output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            let kind = if said.contains("busy") { ErrorKind::ResourceBusy } else { ErrorKind::Other };
-            Err(std::io::Error::new(kind, said))
-        }
-        Err(error) => Err(error),
-    });
-    match unmounted {
-        Ok(()) => Reverted::Done,
-        Err(error) if error.kind() == ErrorKind::ResourceBusy => {
-            Reverted::LeftAlone("another program uses it".to_owned())
-        }
-        Err(error) => Reverted::Failed(error.to_string()),
-    }
-}
-
-fn destroy_session(name: &str) -> Reverted {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if name.is_empty() || name.starts_with('-') || !name.bytes().all(plain) {
-        return Reverted::Failed(format!("`{name}` is no name of a session that we would make"));
-    }
-    match Command::new("lttng").args(["destroy", "--no-wait", name]).output() {
-        Ok(output) if output.status.success() => Reverted::Done,
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            match said.contains("not found") || said.contains("No session daemon") {
-                true => Reverted::Done,
-                false => Reverted::Failed(said.trim().to_owned()),
-            }
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => Reverted::Done, // without LTTng there is no session
-        Err(error) => Reverted::Failed(format!("lttng: {error}")),
-    }
 }

@@ -214,3 +214,23 @@ fn the_seeds_of_the_fuzz_target_are_entries_but_for_the_one_that_climbs() {
     }
     assert!(steps("elsewhere").unwrap_err().to_string().contains("/sys/../etc/passwd"));
 }
+
+#[test]
+fn what_several_programs_share_the_last_of_them_takes_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let (journal, proc) = (journal(directory.path()), Path::new("/proc"));
+    let mount = Step::Mount { path: directory.path().join("sys/kernel/tracing") };
+    let begun = || {
+        let mut entry = journal.begin("tracefs").unwrap();
+        entry.intend(mount.clone()).unwrap();
+        entry
+    };
+    assert!(!journal.is_noted(&mount));
+    let (first, last) = (begun(), begun());
+    assert!(journal.is_noted(&mount));
+    let [(_, Reverted::LeftAlone(why))] = &first.finish(proc).unwrap()[..] else { panic!("it is still needed") };
+    assert!(why.contains("still runs"), "{why}");
+    assert!(journal.is_noted(&mount));
+    assert_eq!(last.finish(proc).unwrap(), [(mount.clone(), Reverted::Done)]);
+    assert!(journal.is_empty().unwrap());
+}

@@ -6,7 +6,7 @@
 //! (kernel/sched/syscalls.c, Linux 6.12), so what was asked for is read back. sched_setscheduler(2) for policies.
 
 use super::owner::Owner;
-use super::step::Reverted;
+use super::revert::Reverted;
 use crate::Error;
 use base::CpuSet;
 use rustix::process::Pid;

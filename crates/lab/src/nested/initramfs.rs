@@ -9,11 +9,11 @@ use super::cpio::Archive;
 use super::inside::Orders;
 use super::modules::{self, Modules};
 use crate::Error;
+use crate::program::Program;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Where the program lies in the machine.
 pub const PROGRAM: &str = "/kvmscope";
@@ -113,7 +113,7 @@ fn inside(path: &Path) -> &Path {
 fn libraries(program: &Path) -> Result<Vec<PathBuf>, Error> {
     let unable =
         |why: String| Error::Unable(format!("the libraries of {} cannot be determined: {why}", program.display()));
-    let output = Command::new("ldd").arg(program).output();
+    let output = Program::new("ldd", "libc-bin").output(&[program]);
     let output = output.map_err(|error| unable(format!("ldd does not start ({error}); libc-bin brings it")))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {

@@ -10,7 +10,7 @@
 
 use super::scratch;
 use crate::Error;
-use crate::program::{Program, tie};
+use crate::program::{Program, tie, untranslated};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -71,7 +71,7 @@ pub fn kernel(cache: &Path, say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> 
 
 /// What `linux-image-amd64` depends on today.
 fn current() -> Option<String> {
-    let output = Command::new("apt-cache").args(["depends", "linux-image-amd64"]).output().ok()?;
+    let output = Program::new("apt-cache", "apt").output(&["depends", "linux-image-amd64"]).ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let package = text.lines().find_map(|line| line.trim().strip_prefix("Depends: "))?;
     package.starts_with("linux-image-").then(|| package.trim_end_matches("-unsigned").to_owned())
@@ -118,7 +118,7 @@ fn download_and_unpack(package: &str, beside: &Path) -> Result<(), Error> {
 /// Runs a program of a Debian package, in our own process group: Ctrl-C ends a download too.
 fn run(mut command: Command, package: &'static str) -> Result<(), Error> {
     let program = Program::new(command.get_program(), package);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    untranslated(&mut command).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     tie(&mut command, Signal::TERM);
     let output = program.start(command)?.wait_with_output().map_err(|error| Error::io(&program.path, error))?;
     if output.status.success() {

@@ -5,7 +5,7 @@
 
 use crate::Error;
 use crate::journal::thread;
-use crate::program::{Program, tie};
+use crate::program::{Program, tie, untranslated};
 use base::CpuSet;
 use rustix::process::Signal;
 use std::fs::File;
@@ -49,7 +49,7 @@ impl Companion {
         let file = || tempfile::tempfile().map_err(|error| Error::io(std::env::temp_dir(), error));
         let again = |file: &File| file.try_clone().map_err(|error| Error::io(std::env::temp_dir(), error));
         let (out, complaints) = (file()?, file()?);
-        command.env("LC_ALL", "C").process_group(0);
+        untranslated(&mut command).process_group(0);
         command.stdin(Stdio::null()).stdout(again(&out)?).stderr(again(&complaints)?);
         tie(&mut command, Signal::KILL);
         let child = command.spawn().map_err(|error| Error::Unable(format!("{name} does not start: {error}")))?;

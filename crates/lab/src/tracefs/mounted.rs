@@ -1,7 +1,7 @@
 //! The tracing file system, mounted for as long as somebody needs it.
 //!
 //! Where it is mounted already it stays as it is. Else it is mounted, noted in the journal first, and unmounted at the end;
-//! after a kill `kvmscope undo` does that.
+//! after a kill `kvmscope undo` does that. Who finds it mounted by another recorder notes it too: the last one unmounts it.
 
 use super::instance::Tracefs;
 use crate::Error;
@@ -30,16 +30,24 @@ impl Mounted {
     /// If the kernel has none, if we are not root, or if the journal cannot be written.
     pub fn at(host: &Path, journal: &Journal) -> Result<Self, Error> {
         let proc = journal.proc().to_owned();
+        let place = host.join(PLACE);
+        let mount = Step::Mount { path: place.clone() };
         let missing = match Tracefs::find(host) {
-            Ok(tracefs) => return Ok(Self { tracefs, proc, entry: None }),
+            Ok(tracefs) => {
+                let entry = journal.is_noted(&mount).then(|| -> Result<Entry, Error> {
+                    let mut entry = journal.begin("tracefs")?;
+                    entry.intend(mount)?;
+                    Ok(entry)
+                });
+                return Ok(Self { tracefs, proc, entry: entry.transpose()? });
+            }
             Err(missing) => missing,
         };
-        let place = host.join(PLACE);
         if !place.is_dir() || !rustix::process::geteuid().is_root() {
             return Err(missing);
         }
         let mut entry = journal.begin("tracefs")?;
-        let mounted = entry.intend(Step::Mount { path: place.clone() }).and_then(|()| {
+        let mounted = entry.intend(mount).and_then(|()| {
             let words = ["-t".as_ref(), "tracefs".as_ref(), "tracefs".as_ref(), place.as_os_str()];
             Program::new("mount", "mount").run(&words, LIMIT)?;
             Tracefs::find(host)
