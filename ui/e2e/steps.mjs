@@ -239,6 +239,7 @@ export const steps = [
       for (const [i, view] of VIEWS.entries()) {
         await page.keyboard.press(String(i + 1));
         assert.equal(await param(page, "view"), view);
+        assert.match(await page.title(), new RegExp(`^${LINUX}: .+ - kvmscope$`));
         await page.waitForSelector(".figure figcaption, .page");
       }
       await page.keyboard.press("?");

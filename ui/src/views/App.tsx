@@ -32,6 +32,10 @@ import { TimelineView } from "./Timeline";
 export function App({ inlined }: { inlined: boolean }) {
   const open = recording.value;
   const wall = hash.value.wall === "1";
+  const title = titleOf(open);
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
   return (
     <div class={wall ? "app wall" : "app"}>
       <Patterns />
@@ -187,6 +191,13 @@ function Top({ inlined }: { inlined: boolean }) {
 /** The last part of the recording's path: whoever made a report file does not send the names of their directories. */
 function nameOf(open: Recording): string {
   return open.report.recording.path.split("/").filter(Boolean).at(-1) ?? "recording";
+}
+
+/** Of the browser's tab: several recordings are often open side by side. */
+function titleOf(open: Recording | null): string {
+  if (hash.value.live) return `${hash.value.live}, live - kvmscope`;
+  const view = VIEWS.find((view) => view.id === hash.value.view)?.title ?? "Findings";
+  return open ? `${nameOf(open)}: ${view} - kvmscope` : "kvmscope";
 }
 
 /** Views that show both recordings. */

@@ -190,7 +190,9 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
             </p>
           )}
           <p class="soft">
-            Run it {place(finding.level)}. {NEEDS[finding.needs] ?? `It needs: ${finding.needs}.`}
+            {finding.fix.length > 0
+              ? `Run it ${place(finding.level)}. ${NEEDS[finding.needs] ?? `It needs: ${finding.needs}.`}`
+              : `About ${place(finding.level).replace("at ", "")}.`}
           </p>
         </div>
       </div>

@@ -26,7 +26,7 @@ export function Help() {
           </div>
         ))}
       </dl>
-      <p>The address contains the whole view: a copy of it opens what you see.</p>
+      <p>The address contains recording, view, window and filter: a copy of it opens what you see.</p>
       <button type="button" onClick={() => dialog.current?.close()}>
         Close
       </button>
