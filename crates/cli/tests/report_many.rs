@@ -141,14 +141,32 @@ fn sort_top_and_by_change_what_people_see_and_nothing_that_programs_get() {
     Command::cargo_bin("kvmscope").unwrap().args(["report", "--sort", "name", "x"]).assert().code(2);
 }
 
-/// A recording of two VMs whose threads were created in turn, with a snapshot that says whose they are.
-fn with_snapshot() -> tempfile::TempDir {
+/// A recording of a trace and a snapshot of one machine, whose files are given by their paths.
+fn recording(files: &[(String, String)]) -> tempfile::TempDir {
     let recording = tempfile::tempdir().unwrap();
-    let write = |path: &str, text: &str| {
+    let part = |path: &str, kind: &str| {
+        format!(
+            "{{\"path\": \"{path}\", \"machine\": \"L0\", \"kind\": \"{kind}\", \"clock\": null, \"state\": \"complete\"}}"
+        )
+    };
+    let manifest = format!(
+        "{{\"schema\": \"kvmscope-recording/1\", \"created\": \"2026-01-01T00:00:00Z\", \"tool\": \"test\", \"emulated\": null, \
+         \"machines\": [{{\"id\": \"L0\", \"level\": 0, \"parent\": null}}], \"parts\": [{}, {}]}}",
+        part("L0/trace.txt", "text"),
+        part("L0/host/0", "host")
+    );
+    for (path, text) in files.iter().chain([&("recording.json".to_owned(), manifest)]) {
         let path = recording.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
-    };
+    }
+    recording
+}
+
+/// A recording of two VMs whose threads were created in turn, with a snapshot that says whose they are.
+fn with_snapshot() -> tempfile::TempDir {
+    let mut files: Vec<(String, String)> = Vec::new();
+    let mut write = |path: &str, text: &str| files.push((path.to_owned(), text.to_owned()));
     let mut trace = "# tracer: nop\n#\n".to_owned();
     for (cpu, (comm, tid)) in
         [("CPU 0/KVM", 101), ("CPU 0/KVM", 102), ("CPU 1/KVM", 103), ("CPU 1/KVM", 104)].iter().enumerate()
@@ -170,19 +188,7 @@ fn with_snapshot() -> tempfile::TempDir {
         }
     }
     write("L0/host/0/proc/stat", "cpu  1 1 1 1\ncpu0 1 1 1 1\n");
-    let part = |path: &str, kind: &str| {
-        format!(
-            "{{\"path\": \"{path}\", \"machine\": \"L0\", \"kind\": \"{kind}\", \"clock\": null, \"state\": \"complete\"}}"
-        )
-    };
-    let manifest = format!(
-        "{{\"schema\": \"kvmscope-recording/1\", \"created\": \"2026-01-01T00:00:00Z\", \"tool\": \"test\", \"emulated\": null, \
-         \"machines\": [{{\"id\": \"L0\", \"level\": 0, \"parent\": null}}], \"parts\": [{}, {}]}}",
-        part("L0/trace.txt", "text"),
-        part("L0/host/0", "host")
-    );
-    write("recording.json", &manifest);
-    recording
+    recording(&files)
 }
 
 #[test]
@@ -206,4 +212,41 @@ fn a_snapshot_names_the_vms_of_threads_and_all_sections_use_the_names() {
     }
     let narrowed = report(recording.path(), &["--vm", "web"]);
     assert!(narrowed.contains("vm web   vCPU 0   tid 101") && !narrowed.contains("vm db "), "{narrowed}");
+}
+
+#[test]
+fn masks_in_the_snapshot_make_a_finding_on_preemption_a_change() {
+    let switch = |at_us: u32, from: (&str, u32), to: (&str, u32)| {
+        format!(
+            " {}-{} [002] d..2. 5.{at_us:06}: sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state=R ==> next_comm={} \
+             next_pid={} next_prio=120\n",
+            from.0, from.1, from.0, from.1, to.0, to.1
+        )
+    };
+    let (vcpu, hog) = (("CPU 0/KVM", 101), ("hog", 500));
+    let mut trace = "# tracer: nop\n#\n".to_owned();
+    for number in 0..50 {
+        let at_us = 10_000 * number;
+        trace.push_str(&switch(at_us, hog, vcpu));
+        writeln!(trace, " CPU 0/KVM-101 [002] d..1. 5.{:06}: kvm_entry: vcpu 0", at_us + 10).unwrap();
+        writeln!(trace, " CPU 0/KVM-101 [002] d..1. 5.{:06}: kvm_exit: reason HLT rip 0x1 info 0 0", at_us + 20)
+            .unwrap();
+        trace.push_str(&switch(at_us + 2_000, vcpu, hog));
+    }
+    let mut files = vec![
+        ("L0/trace.txt".to_owned(), trace),
+        ("L0/host/0/proc/stat".to_owned(), "cpu  1 1 1 1\ncpu0 1 1 1 1\n".to_owned()),
+        ("L0/host/0/proc/90/cmdline".to_owned(), "qemu-system-x86_64\0-name\0web\0-m\01G\0".to_owned()),
+    ];
+    for (pid, tid, comm, cpus) in [(90, 101, "CPU 0/KVM", "2"), (500, 500, "hog", "0-3")] {
+        let file = |name: &str, text: String| (format!("L0/host/0/proc/{pid}/task/{tid}/{name}"), text);
+        files.push(file("comm", format!("{comm}\n")));
+        files.push(file("stat", format!("{tid} (x) S {}\n", "1 ".repeat(50))));
+        files.push(file("status", format!("Name:\t{comm}\nCpus_allowed_list:\t{cpus}\n")));
+    }
+    let recording = recording(&files);
+    let json: Value = serde_json::from_str(&report(recording.path(), &["--json"])).unwrap();
+    let findings = json["sections"][0]["findings"].as_array().unwrap();
+    let found = findings.iter().find(|finding| finding["id"] == "FLW-PREEMPT@web/0").unwrap();
+    assert_eq!((&found["fix"][0], &found["undo"][0]), (&"taskset -cp 0-1,3 500".into(), &"taskset -cp 0-3 500".into()));
 }

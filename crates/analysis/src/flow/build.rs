@@ -64,6 +64,7 @@ impl Sink for Tally {
         }
         let sums = self.of(thread).exits.at((exit.level, exit.reason));
         sums.count += 1;
+        sums.bursts.add(exit.at_ns);
         sums.handled[super::model::ExitSums::handler(exit.handled)] += 1;
         if let Some(cost_ns) = exit.cost_ns {
             sums.cost_ns.record(cost_ns);
@@ -180,6 +181,7 @@ pub fn build(ask: &mut Ask<'_>) -> Result<Flow, Error> {
     narrow_guests(ask, &mut parts);
     super::profile::add(ask, &mut parts);
     super::twins::settle(&mut parts);
+    super::affinity::add(ask, &mut parts);
     let mut flow = Flow { parts, emulated: ask.input.recording.emulated };
     super::line::say(ask.input, &mut flow);
     Ok(flow)
@@ -288,6 +290,7 @@ fn build_part(
         problems: problems.list().to_vec(),
         comms,
         gone,
+        threads: BTreeMap::new(),
         clock,
         clock_fitted_to: None,
         path,

@@ -11,9 +11,11 @@
 //! [`answer`] is the entry. The walk over the events, which other questions share, lies in [`crate::shared`].
 
 pub mod advise;
+mod affinity;
 pub mod aligned;
 pub mod asked;
 pub mod build;
+pub mod bursts;
 pub mod checks;
 pub mod figure;
 mod head;

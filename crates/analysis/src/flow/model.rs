@@ -1,5 +1,6 @@
 //! What the flow of a recording consists of.
 
+use super::bursts::Bursts;
 use crate::shared::align::Alignment;
 use crate::shared::align::symbols::Symbols;
 use crate::shared::details::Detail;
@@ -55,6 +56,8 @@ pub struct PartFlow {
     pub comms: BTreeMap<i32, String>,
     /// Tasks that ended while the trace was recorded.
     pub gone: BTreeSet<i32>,
+    /// vCPUs that waited for a CPU and tasks that ran meanwhile, as a snapshot of the machine has them.
+    pub threads: BTreeMap<i32, host::machine::Thread>,
     /// What was lost.
     pub losses: Vec<Loss>,
     /// Which witnesses the trace has.
@@ -198,6 +201,8 @@ pub struct ExitSums {
     pub handled: [u64; 3],
     /// What they were about: count and cost.
     pub details: Keyed<Detail, (u64, u64)>,
+    /// When they were most frequent.
+    pub bursts: Bursts,
 }
 
 /// Chains of one reason.
@@ -307,6 +312,7 @@ impl ExitSums {
     fn merge(&mut self, other: ExitSums) {
         self.count += other.count;
         self.cost_ns.merge(&other.cost_ns);
+        self.bursts.merge(&other.bursts);
         for (sum, more) in self.handled.iter_mut().zip(other.handled) {
             *sum += more;
         }

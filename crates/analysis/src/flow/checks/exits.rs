@@ -1,6 +1,6 @@
 //! Checks of exits that some setting avoids: local APIC, devices, page faults.
 
-use super::{FEWEST_EXITS, Sample, by_share, hit, seen};
+use super::{FEWEST_EXITS, Sample, by_share, exits_ns, hit, seen, worst_vm};
 use crate::flow::measure::{Measures, ReasonTotal};
 use crate::shared::Hit;
 use crate::shared::details::{Detail, apic_register};
@@ -79,7 +79,11 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
     let title = format!("Local-APIC accesses are {} of {}", percent(share), measure.all_exits());
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
     let sample = Sample { count: exits.max(writes), ns: total_ns };
-    let mut hits = hit(measure, by_share(share, sample), title, evidence, cost);
+    let (_, worst) = worst_vm(measure, |vcpu| {
+        let details = measure.exits_of(vcpu).flat_map(|(.., sums)| sums.details.iter());
+        details.filter(|(detail, _)| detail.apic_offset().is_some()).map(|(_, (_, ns))| *ns).sum()
+    });
+    let mut hits = hit(measure, by_share(worst, sample), title, evidence, cost);
     hits[0].fix = fix;
     hits
 }
@@ -133,7 +137,8 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     let title =
         format!("{} of {} and {} of the time go to the VMM", percent(share), measure.all_exits(), percent(time_share));
     let cost = Cost::of(CostKind::Measured, time_share, "share of vCPU time");
-    let mut hits = hit(measure, by_share(time_share, Sample { count: exits, ns: user_ns }), title, evidence, cost);
+    let (_, worst) = worst_vm(measure, |vcpu| vcpu.sums.ns(State::Userspace));
+    let mut hits = hit(measure, by_share(worst, Sample { count: exits, ns: user_ns }), title, evidence, cost);
     hits[0].fix = fix;
     hits
 }
@@ -158,9 +163,12 @@ pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
     if share < EPT_SHARE || per_second < EPT_PER_SECOND || exits < FEWEST_EXITS {
         return Vec::new();
     }
-    let evidence =
-        vec![seen(format!("{} page faults, {per_second:.0} a second and vCPU", thousands(exits)), "table exits")];
+    let (vm, worst) = worst_vm(measure, |vcpu| exits_ns(measure, vcpu, is_fault));
+    let evidence = vec![
+        seen(format!("{} page faults, {per_second:.0} a second and vCPU", thousands(exits)), "table exits"),
+        seen(format!("they take {} of the vCPU time of {vm}", percent(worst)), "table exits"),
+    ];
     let title = format!("Guest page faults are {} of {}", percent(share), measure.all_exits());
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
-    hit(measure, by_share(share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
+    hit(measure, by_share(worst, Sample { count: exits, ns: total_ns }), title, evidence, cost)
 }

@@ -1,12 +1,13 @@
 //! Checks of what nesting multiplies: exits that a CPU feature would keep inside the guest hypervisor.
 
-use super::{Sample, by_share, hit, seen};
+use super::{Sample, by_share, exits_ns, hit, seen, worst_vm};
 use crate::flow::measure::Measures;
+use crate::flow::model::Vcpu;
 use crate::shared::Hit;
 use crate::shared::details::Detail;
 use crate::shared::reasons::{Class, Isa, Reason};
 use base::number::{duration, many, percent, thousands};
-use base::{Cost, CostKind};
+use base::{Cost, CostKind, Evidence};
 
 /// VMREAD and VMWRITE of L1 in most chains. Real hypervisors touch ten and more fields per exit without shadowing
 /// (intel/haxm PR 130 counts 6-10 VMREAD and 2-6 VMWRITE for KVM), and one or two with it.
@@ -14,6 +15,27 @@ const VMCS_PER_CHAIN: f64 = 4.0;
 
 /// VMWRITEs per chain that shadowing does not remove: HOST_RSP is not in KVM's list of shadowed fields.
 const UNSHADOWED_PER_CHAIN: f64 = 1.0;
+
+/// Share of the time of the VM that loses most by exits of L1, and a sentence about it. Such an exit costs more than L0's
+/// work on it: both switches, and L1's caches. So where there are chains, it is what they cost, by the share of their exits;
+/// at least L0's own work counts.
+fn time(measure: &Measures<'_>, per_chain: f64, wanted: impl Fn(Reason) -> bool) -> (f64, Evidence) {
+    let of_chain = (per_chain / measure.chains.exits.mean().unwrap_or(f64::INFINITY)).min(1.0);
+    let chains_ns = |vcpu: &Vcpu| measure.chains_of(vcpu).map(|(_, sums)| sums.cost_ns.sum()).sum::<u64>();
+    let (vm, chains) = worst_vm(measure, chains_ns);
+    let (busiest, own) = worst_vm(measure, |vcpu| exits_ns(measure, vcpu, &wanted));
+    if chains * of_chain > own {
+        let (all, share) = (percent(chains), percent(of_chain));
+        return (
+            chains * of_chain,
+            seen(
+                format!("chains take {all} of the vCPU time of {vm}; these are {share} of their exits"),
+                "table chains",
+            ),
+        );
+    }
+    (own, seen(format!("L0's work on them takes {} of the vCPU time of {busiest}", percent(own)), "table exits"))
+}
 
 /// VMCS shadowing off or absent.
 pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
@@ -57,12 +79,14 @@ pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
     } else {
         Cost::of(CostKind::Measured, share, format!("share of {}", measure.all_exits()))
     };
+    let (time_share, takes) = time(measure, per_chain, |reason| reason.class() == Class::VmcsAccess);
+    evidence.push(takes);
     let title = format!(
         "VMCS shadowing is off or absent: {} of {} are VMREAD and VMWRITE",
         percent(share),
         measure.all_exits()
     );
-    hit(measure, by_share(share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
+    hit(measure, by_share(time_share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
 }
 
 fn places(sites: usize) -> String {
@@ -87,6 +111,7 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str) -> Vec<Hit>
     let in_chain: u64 =
         measure.chains.per_reason.iter().filter(|(reason, _)| is_one(**reason)).map(|(_, exits)| exits).sum();
     let per_chain = in_chain as f64 / measure.chains.kept.max(1) as f64;
+    let (time_share, takes) = time(measure, per_chain, is_one);
     let evidence = vec![
         seen(format!("{} of L1", each.join(" and ")), "table exits"),
         seen(
@@ -94,6 +119,7 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str) -> Vec<Hit>
             "table chains",
         ),
         seen(format!("{} of L0's time on them", duration(total_ns as f64)), "table exits"),
+        takes,
     ];
     let title = format!(
         "{feature} is off or absent: {} of {} are {} and {}",
@@ -103,7 +129,7 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str) -> Vec<Hit>
         names[1]
     );
     let cost = Cost::of(CostKind::Modelled, per_chain, "exits per chain").between(0.0, per_chain);
-    hit(measure, by_share(share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
+    hit(measure, by_share(time_share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
 }
 
 /// VMLOAD and VMSAVE leave the guest.

@@ -4,6 +4,7 @@
 //! storm is a share of the VM's time, or a rate on one vCPU, over at least [`FEWEST_IN_STORM`] exits of that vCPU.
 
 use super::{FEWEST_EXITS, Sample, by_share, seen};
+use crate::flow::bursts::{Burst, WINDOW_NS};
 use crate::flow::measure::Measures;
 use crate::flow::model::Vcpu;
 use crate::shared::Hit;
@@ -15,6 +16,10 @@ use base::{Change, Cost, CostKind, Evidence, Severity};
 
 /// Fewer exits on the worst vCPU say nothing about a rate.
 const FEWEST_IN_STORM: u64 = 100;
+
+/// PAUSE exits of one vCPU within [`WINDOW_NS`] from which on they are a storm, whatever the rest of the recording holds: each
+/// follows a spin of 4,096 cycles (1 to 2 us), so these are a tenth of the window and more.
+const FEWEST_IN_BURST: u64 = 500;
 
 /// VMs listed as evidence; tables have the others.
 const MOST_LISTED: usize = 5;
@@ -56,6 +61,8 @@ struct InVm<'f> {
     exits: u64,
     /// The vCPU with most of them, and how many.
     worst: (&'f Vcpu, u64),
+    /// The vCPU that had a storm within the recording, and when.
+    burst: Option<(&'f Vcpu, Burst)>,
 }
 
 impl InVm<'_> {
@@ -73,6 +80,11 @@ impl InVm<'_> {
     }
 
     fn is_storm(&self, limits: &Limits) -> bool {
+        self.burst.is_some() || self.is_steady(limits)
+    }
+
+    /// True if it is a storm over the whole recording.
+    fn is_steady(&self, limits: &Limits) -> bool {
         self.worst.1 >= FEWEST_IN_STORM && (self.share() >= limits.share || self.per_second() >= limits.per_second)
     }
 
@@ -113,6 +125,7 @@ fn in_vms<'f>(measure: &Measures<'f>, of: impl Fn(&Vcpu) -> (u64, u64)) -> Vec<I
             wall_ns: vcpus.iter().map(|vcpu| vcpu.sums.wall_ns()).sum(),
             exits: vcpus.iter().map(|vcpu| measure.exit_count_of(vcpu)).sum(),
             worst: (worst, *most),
+            burst: None,
         });
     }
     vms.sort_by_key(|vm| std::cmp::Reverse((vm.ns, vm.count)));
@@ -168,19 +181,36 @@ fn storms<'f>(vms: Vec<InVm<'f>>, limits: &Limits) -> (Vec<InVm<'f>>, Severity) 
 /// PAUSE exits: vCPUs spin for a lock whose holder does not run.
 pub fn pause(measure: &Measures<'_>) -> Vec<Hit> {
     let is_pause = |reason: Reason| matches!(reason.known_name(), Some("PAUSE"));
-    let (storms, severity) = storms(in_vms(measure, |vcpu| by_reason(measure, vcpu, is_pause)), &PAUSE);
-    let title = |worst: &InVm<'_>| {
-        format!(
+    let mut vms = in_vms(measure, |vcpu| by_reason(measure, vcpu, is_pause));
+    vms.iter_mut().for_each(|vm| vm.burst = burst(measure, vm.vm, is_pause));
+    let (storms, severity) = storms(vms, &PAUSE);
+    let title = |worst: &InVm<'_>| match worst.burst {
+        Some((vcpu, burst)) if !worst.is_steady(&PAUSE) => format!(
+            "A storm of PAUSE exits of {}: {} within {} on vCPU {}, of {} in all",
+            worst.vm,
+            thousands(burst.count),
+            in_a_window(),
+            vcpu.vcpu,
+            thousands(worst.count)
+        ),
+        _ => format!(
             "PAUSE exits of {}: {}, {} per second on vCPU {}, {} of its exits",
             worst.vm,
             thousands(worst.count),
             plain(worst.per_second().round()),
             worst.worst.0.vcpu,
             percent(worst.share_of_exits())
-        )
+        ),
     };
     let mut hits = hit_of(measure, &storms, severity, "PAUSE exit", "table exits", title);
     for hit in &mut hits {
+        let bursts = storms.iter().filter_map(|storm| Some((storm.vm, storm.burst?)));
+        hit.evidence.extend(bursts.take(MOST_LISTED).map(|(vm, (vcpu, burst))| {
+            let since_ns = burst.from_ns.saturating_sub(measure.part.span.from_ns);
+            let (count, window) = (thousands(burst.count), in_a_window());
+            let when = format!("{:.3} s after the first event", since_ns as f64 / 1e9);
+            seen(format!("{vm}: {count} of them on vCPU {} within {window}, {when}", vcpu.vcpu), "the trace")
+        }));
         let waited_ns: u64 = storms.iter().map(|storm| waiting_ns(measure, storm.vm)).sum();
         let wall_ns: u64 = storms.iter().map(|storm| storm.wall_ns).sum();
         let share = percent(waited_ns as f64 / wall_ns.max(1) as f64);
@@ -192,6 +222,22 @@ pub fn pause(measure: &Measures<'_>) -> Vec<Hit> {
         hit.evidence.push(seen(what, "table vms"));
     }
     hits
+}
+
+/// The length of a window, in words.
+fn in_a_window() -> String {
+    format!("{} ms", WINDOW_NS / 1_000_000)
+}
+
+/// The vCPU of a VM that had most exits of wanted reasons in one window, if those make a storm.
+fn burst<'f>(measure: &Measures<'f>, vm: &str, wanted: impl Fn(Reason) -> bool) -> Option<(&'f Vcpu, Burst)> {
+    let of_vcpu = |vcpu: &'f Vcpu| {
+        let exits = measure.exits_of(vcpu).filter(|(_, reason, _)| wanted(*reason));
+        let worst = exits.map(|(.., sums)| sums.bursts.worst()).max_by_key(|burst| burst.count)?;
+        Some((vcpu, worst))
+    };
+    let vcpus = measure.vcpus.iter().copied().filter(|vcpu| vcpu.vm == vm);
+    vcpus.filter_map(of_vcpu).max_by_key(|(_, burst)| burst.count).filter(|(_, burst)| burst.count >= FEWEST_IN_BURST)
 }
 
 fn waiting_ns(measure: &Measures<'_>, vm: &str) -> u64 {
@@ -236,8 +282,7 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
         of_exits || vm.is_storm(&TIMER)
     };
     let storms: Vec<InVm<'_>> = in_vms(measure, exits).into_iter().filter(much).collect();
-    let of_exits = |storm: &InVm<'_>| by_share(storm.share_of_exits(), Sample { count: storm.count, ns: storm.ns });
-    let severity = storms.iter().map(|storm| of_exits(storm).max(storm.severity(&TIMER))).max();
+    let severity = storms.iter().map(|storm| storm.severity(&TIMER)).max();
     let title = |worst: &InVm<'_>| {
         format!(
             "Timers of {} exit: {} of its exits, {} per second on vCPU {}",

@@ -193,12 +193,124 @@ fn timers_of_a_vm_are_named_with_their_rate() {
 #[test]
 fn a_share_of_a_few_events_is_never_high() {
     use super::{Sample, by_share};
-    use base::Severity::{High, Low, Medium};
+    use base::Severity::{High, Info, Low, Medium};
     let severity = |count, ns| by_share(0.9, Sample { count, ns });
     assert_eq!([severity(1, 900_000), severity(19, 9_999_999)], [Low, Low], "14 events in 3 ms are an anecdote");
     assert_eq!([severity(20, 0), severity(1, 10_000_000), severity(99, 0)], [Medium; 3]);
     assert_eq!([severity(100, 0), severity(1, 100_000_000)], [High; 2], "one wait of 100 ms is long enough");
-    assert_eq!(by_share(0.05, Sample { count: 1_000_000, ns: 0 }), Low);
+    let often = Sample { count: 1_000_000, ns: 0 };
+    assert_eq!([0.05, 0.009].map(|share| by_share(share, often)), [Low, Info], "frequent and cheap");
+}
+
+/// The severity of the only finding of `rule`.
+fn severity(part: &PartFlow, rule: &str) -> base::Severity {
+    let found = advise(&Measures::of(part, &Options::default()), None);
+    let mut found = found.into_iter().filter(|finding| finding.rule == rule);
+    let first = found.next().unwrap_or_else(|| panic!("{rule} is silent"));
+    assert!(found.next().is_none());
+    first.severity
+}
+
+#[test]
+fn severity_follows_time_and_not_the_number_of_exits() {
+    use base::Severity::{High, Info, Medium};
+    let faults = |cost_ns: u64| {
+        let mut part = quiet(Isa::Vmx);
+        add(&mut part, 48, 5_000, Detail::None);
+        let storm = sums(&mut part).exits.at((Lv::L1, Reason { isa: Isa::Vmx, code: 48 }));
+        (0..5_000).for_each(|_| storm.cost_ns.record(cost_ns));
+        severity(&part, "FLW-EPT")
+    };
+    assert_eq!([1_000, 30_000, 60_000].map(faults), [Info, Medium, High], "a third of all exits, each time");
+    let shadowing = |chain_ns: u64| {
+        let mut part = quiet(Isa::Vmx);
+        add(&mut part, 23, 5_000, Detail::Rip(0x1000));
+        chain(&mut part, Isa::Vmx, &[23, 23, 23, 23, 25, 24]);
+        let chains = sums(&mut part).chains.values_mut().next().unwrap();
+        (0..1_000).for_each(|_| chains.cost_ns.record(chain_ns));
+        severity(&part, "FLW-SHADOW")
+    };
+    assert_eq!([1_000, 400_000].map(shadowing), [Info, High], "what chains cost, by the share of their exits");
+}
+
+#[test]
+fn the_time_of_one_vm_is_not_hidden_by_many_idle_ones() {
+    let mut part = host(50);
+    let fault = Reason { isa: Isa::Vmx, code: 48 };
+    *part.vcpus[7].sums.exits.at((Lv::L1, fault)) = exits(200_000, Detail::None);
+    let storm = part.vcpus[7].sums.exits.at((Lv::L1, fault));
+    (0..200_000).for_each(|_| storm.cost_ns.record(2_000));
+    assert_eq!(severity(&part, "FLW-EPT"), base::Severity::High);
+}
+
+/// A vCPU over ten seconds with `storm` PAUSE exits in eight milliseconds.
+fn with_storm(storm: u64) -> PartFlow {
+    let mut part = quiet(Isa::Vmx);
+    part.span.to_ns = 10_000_000_000;
+    sums(&mut part).states_ns[State::Halted.index()] = 9_000_000_000;
+    let mut pauses = exits(storm, Detail::None);
+    (0..storm).for_each(|number| pauses.bursts.add(3_215_000_000 + number * 8_000_000 / storm));
+    *sums(&mut part).exits.at((Lv::L1, Reason { isa: Isa::Vmx, code: 40 })) = pauses;
+    part
+}
+
+#[test]
+fn a_short_storm_in_a_long_recording_is_found_with_its_time() {
+    let found = &advise(&Measures::of(&with_storm(2_500), &Options::default()), None)[0];
+    assert_eq!((found.rule, found.severity), ("FLW-PAUSE", base::Severity::Low));
+    assert!(found.title.contains("2,500 within 10 ms on vCPU 0"), "{}", found.title);
+    let seen: Vec<&str> = found.evidence.iter().map(|seen| seen.what.as_str()).collect();
+    assert!(seen.iter().any(|what| what.contains("3.215 s after the first event")), "{seen:?}");
+    assert_eq!(fired(&with_storm(499)), [""; 0], "a few are what any lock costs");
+}
+
+/// `vcpus` VMs whose vCPUs all waited for the task `by`.
+fn waiting_for(part: &mut PartFlow, vcpus: std::ops::Range<usize>, by: i32) {
+    for vcpu in &mut part.vcpus[vcpus] {
+        vcpu.sums.states_ns[State::Guest(Lv::L1).index()] -= 400_000_000;
+        vcpu.sums.states_ns[State::Preempted.index()] += 400_000_000;
+        let taken = PreemptSums { count: 60, total_ns: 400_000_000, max_ns: 8_000_000, cpu: 2 };
+        vcpu.sums.preemptors.insert(Some(by), taken);
+    }
+}
+
+#[test]
+fn vcpus_that_wait_for_one_cause_are_one_finding() {
+    let mut part = host(8);
+    waiting_for(&mut part, 0..6, 7);
+    waiting_for(&mut part, 6..7, 9);
+    waiting_for(&mut part, 7..8, 100);
+    let found = advise(&Measures::of(&part, &Options::default()), None);
+    let subjects: Vec<&str> = found.iter().map(|finding| finding.subject.as_str()).collect();
+    assert_eq!(subjects, ["L0/busybox", "vm6/0", "vm7/0"], "{found:?}");
+    assert!(found[0].title.starts_with("6 vCPUs waited for a CPU, mostly for busybox (tid 7)"), "{}", found[0].title);
+    assert!(found[0].evidence.iter().any(|seen| seen.what == "and 1 more vCPU"), "{:?}", found[0].evidence);
+    assert_eq!(found[0].fix.len(), 1, "one task, one command");
+    part.vcpus.iter_mut().enumerate().for_each(|(number, vcpu)| (vcpu.vm, vcpu.vcpu) = ("web".into(), number as u32));
+    let found = advise(&Measures::of(&part, &Options::default()), None);
+    assert_eq!(found[0].subject, "web/0-5");
+}
+
+#[test]
+fn masks_of_a_snapshot_make_the_change_and_its_undo() {
+    use host::machine::{Fact, Role, Thread};
+    let found = |own: &str, rival: &str| {
+        let mut part = quiet(Isa::Vmx);
+        waiting_for(&mut part, 0..1, 7);
+        for (tid, name, cpus) in [(100, "CPU 0/KVM", own), (7, "busybox", rival)] {
+            let mut thread = Thread::new(Role::Other, name);
+            thread.affinity = Some(Fact::new(base::CpuSet::parse(cpus).unwrap(), "status"));
+            part.threads.insert(tid, Thread { tid: Some(tid), ..thread });
+        }
+        advise(&Measures::of(&part, &Options::default()), None).remove(0)
+    };
+    let moved = found("2", "0-3");
+    assert_eq!((moved.fix[0].as_str(), moved.undo[0].as_str()), ("taskset -cp 0-1,3 7", "taskset -cp 0-3 7"));
+    assert!(moved.evidence.iter().any(|seen| seen.what.contains("may run on CPUs 2, busybox (tid 7) on CPUs 0-3")));
+    let bound = found("0-3", "2");
+    assert_eq!(bound.fix, ["taskset -cp 0-1,3 100"], "who is pinned stays");
+    let both = found("0-3", "0-3");
+    assert!(both.changes.is_empty() && both.fix[0].starts_with("kvmscope check"), "{:?}", both.fix);
 }
 
 #[test]

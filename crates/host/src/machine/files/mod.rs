@@ -76,6 +76,11 @@ impl Samples<'_> {
 }
 
 impl Machine {
+    /// The wanted threads of a snapshot, by their ids. What role they have is not looked for.
+    pub fn threads_with_ids(snapshot: &Snapshot, wanted: &dyn Fn(i32) -> bool) -> Vec<super::Thread> {
+        tasks::some(snapshot, wanted)
+    }
+
     /// What the samples of one machine say.
     pub fn of_snapshots(samples: &[Snapshot]) -> Self {
         let mut machine = Self::default();

@@ -60,6 +60,17 @@ pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
     }
 }
 
+/// The wanted threads, whoever they are of.
+pub fn some(snapshot: &Snapshot, wanted: &dyn Fn(i32) -> bool) -> Vec<Thread> {
+    let samples = Samples { first: None, last: snapshot };
+    let pids = snapshot.names("proc").into_iter().filter_map(|name| name.parse::<i32>().ok());
+    let tasks = pids.flat_map(|pid| {
+        let tids = snapshot.names(&format!("proc/{pid}/task")).into_iter().filter_map(|name| name.parse::<i32>().ok());
+        tids.filter(|tid| wanted(*tid)).map(|tid| (pid, tid)).collect::<Vec<_>>()
+    });
+    tasks.filter_map(|(pid, tid)| thread(&samples, pid, tid, &mut (0, 0))).collect()
+}
+
 /// What a thread did until a moment.
 struct Sample {
     started: u64,
