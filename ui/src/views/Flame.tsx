@@ -57,7 +57,7 @@ export function Flame({ recording }: { recording: Recording }) {
           icicle(tree, [], 0).map((it) => [it.path.join(" > "), Math.round(it.node.size)]),
         )
       }
-      caption={`${sampled ? "Width is the number of profiler samples" : "Width is time"}, ${print(top.node.size)} in all; rows from ${(sampled ? SAMPLE_LEVELS : LEVELS)[Math.min(focus.length, 6)]} down. The largest part is "${largestPart.name}", ${percent(largestPart.size / top.node.size)}. ${sampled ? "Each sample counts for the state of its vCPU and for the function that it hit." : "Reasons divide the state that handles them in proportion to their time from exit to entry; details divide their reason likewise."} Click a part, or press Enter on it, to open it.${search ? ` Matching: ${counted(found.length, "part")}.` : ""}`}
+      caption={`${sampled ? "Width is the number of profiler samples" : "Width is time"}, ${print(top.node.size)} in all; from the top by ${(sampled ? SAMPLE_LEVELS : LEVELS).slice(Math.min(Math.max(1, focus.length), 6)).join(", ")}. The largest part is "${largestPart.name}", ${percent(largestPart.size / top.node.size)}. ${sampled ? "Each sample counts for the state of its vCPU and for the function that it hit." : "Reasons divide the state that handles them in proportion to their time from exit to entry; details divide their reason likewise."} Click a part, or press Enter on it, to open it.${search ? ` Matching: ${counted(found.length, "part")}.` : ""}`}
       tools={
         <>
           {samples.size > 0 && (

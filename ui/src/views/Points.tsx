@@ -22,7 +22,7 @@ export function Points({ group }: { group: PointGroup }) {
       aria-label={group.title}
     >
       <text x="0" y="15" font-weight="600">
-        {`${group.title}, logarithmic`}
+        {`${group.title}, ${group.unit === "ns" ? "time" : group.unit}, logarithmic scale`}
       </text>
       {group.points.map((point, i) => (
         <g key={`${point.label}${point.source}`} transform={`translate(0 ${24 + i * ROW})`}>
