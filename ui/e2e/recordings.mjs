@@ -21,6 +21,25 @@ export const recordings = [
     },
   ],
   [
+    "a list that cannot be read is named as such, and one brief that fails does not cost the others",
+    async ({ page, base, expectErrors }) => {
+      expectErrors();
+      await page.route(/api\/recordings$/, (route) =>
+        route.fulfill({ status: 500, json: { error: "the folder is gone" } }),
+      );
+      await page.goto(base);
+      await page.getByText("The list of recordings cannot be read").waitFor();
+      await page.getByText("the folder is gone").waitFor();
+      assert.equal(await page.getByRole("button", { name: "All recordings" }).count(), 0);
+      await page.unroute(/api\/recordings$/);
+      await page.route(new RegExp(`${NESTED}/brief`), (route) => route.fulfill({ status: 404, json: {} }));
+      await open(page, base, "");
+      const failed = page.locator(".recordings a", { has: page.getByText(NESTED, { exact: true }) });
+      await failed.getByText("open it to see its length and findings").waitFor();
+      await page.waitForFunction(() => !document.body.textContent.includes("reading its findings"));
+    },
+  ],
+  [
     "recordings that cannot be read stand below the others, with the reason and what to do",
     async ({ page, program, mock }) => {
       if (mock) return;

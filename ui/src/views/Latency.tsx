@@ -161,7 +161,7 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
         )
       }
       caption={[
-        `${counted(closed, "chain")} between ${instant(t0_ns, step)} and ${instant(t1_ns, step)}: half cost at most ${duration(shareAt(sums.shares, 0.5))}${closed >= 100 ? `, 1 % more than ${duration(shareAt(sums.shares, 0.99))}` : ""}. The contrast of a cell is its number of chains. ${click}`,
+        `${counted(closed, "chain")} between ${instant(t0_ns, step)} and ${instant(t1_ns, step)}: half cost at most ${duration(shareAt(sums.shares, 0.5))}${closed >= 100 ? `, 1 % more than ${duration(shareAt(sums.shares, 0.99))}` : ""}. Stronger cells contain more chains. ${click}`,
         ...aside,
       ]
         .filter(Boolean)
