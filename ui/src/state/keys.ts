@@ -1,4 +1,4 @@
-/** The keyboard: everything the pointer does. `?` shows this table. */
+/** The keyboard: everything the pointer does. `?` shows these tables. */
 import { pan, zoom } from "../maths/window";
 import { go, hash, helpOpen, recording, show, shown, whole } from "./store";
 import { VIEWS } from "./views";
@@ -13,6 +13,14 @@ export const KEYS: [string, string][] = [
   ["t", "dark or light"],
   ["?", "this help"],
   ["Esc", "close, clear the filter and the mark, leave full screen"],
+];
+
+/** What the pointer does on the timeline and on the strip above each view. */
+export const GESTURES: [string, string][] = [
+  ["drag", "timeline: move; strip: choose a window"],
+  ["wheel", "zoom at the pointer"],
+  ["shift-drag", "choose a window on the timeline"],
+  ["click", "open the chain at this place"],
 ];
 
 const middle = () => (shown.value.t0 + shown.value.t1) / 2;

@@ -177,7 +177,7 @@ function Top({ inlined }: { inlined: boolean }) {
       </button>
       <button
         type="button"
-        aria-label="Keyboard help"
+        aria-label="Help: keys and mouse"
         onClick={() => {
           helpOpen.value = true;
         }}

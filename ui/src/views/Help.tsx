@@ -1,6 +1,6 @@
-/** The sheet of keys. */
+/** The sheet of keys and gestures. */
 import { useEffect, useRef } from "preact/hooks";
-import { KEYS } from "../state/keys";
+import { GESTURES, KEYS } from "../state/keys";
 import { helpOpen } from "../state/store";
 
 export function Help() {
@@ -10,26 +10,34 @@ export function Help() {
     <dialog
       ref={dialog}
       class="help"
-      aria-label="Keyboard"
+      aria-label="Keyboard and mouse"
       onClose={() => {
         helpOpen.value = false;
       }}
     >
       <h2>Keyboard</h2>
-      <dl>
-        {KEYS.map(([key, what]) => (
-          <div key={key}>
-            <dt>
-              <kbd>{key}</kbd>
-            </dt>
-            <dd>{what}</dd>
-          </div>
-        ))}
-      </dl>
+      <Sheet rows={KEYS} />
+      <h2>Mouse</h2>
+      <Sheet rows={GESTURES} />
       <p>The address contains recording, view, window and filter: a copy of it opens what you see.</p>
       <button type="button" onClick={() => dialog.current?.close()}>
         Close
       </button>
     </dialog>
+  );
+}
+
+function Sheet({ rows }: { rows: [string, string][] }) {
+  return (
+    <dl>
+      {rows.map(([key, what]) => (
+        <div key={key}>
+          <dt>
+            <kbd>{key}</kbd>
+          </dt>
+          <dd>{what}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
