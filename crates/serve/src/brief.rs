@@ -17,6 +17,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// for the same events as text.
 const MOST_BYTES: u64 = 64 << 20;
 
+/// The same of packed recordings, which may be a hundred times as large when they are unpacked.
+const MOST_PACKED_BYTES: u64 = 4 << 20;
+
 /// How many are kept, of some 300 bytes each; then all are forgotten, and answered anew when somebody asks.
 const KEPT: usize = 4_096;
 
@@ -61,6 +64,15 @@ impl Brief {
     }
 }
 
+/// True for a recording that is not read for a list.
+fn is_large(place: &Place) -> bool {
+    let most = match place {
+        Place::Open(_) => MOST_BYTES,
+        Place::Packed(_) => MOST_PACKED_BYTES,
+    };
+    place.bytes() > most
+}
+
 /// The longest wall time of a vCPU: that of the whole recording, but for vCPUs that ended early.
 fn wall_ns(flow: &Section) -> Option<u64> {
     let vcpus = flow.table("vcpus")?;
@@ -91,7 +103,7 @@ impl Briefs {
         }
         let answered = match cache.opened_before(id, &stamp) {
             Some(opened) => opened.answered(None),
-            None if place.bytes() > MOST_BYTES => return None,
+            None if is_large(&place) => return None,
             None => Opened::new(place).and_then(|opened| opened.answered(None)),
         };
         let brief = Brief::of(answered);

@@ -426,6 +426,12 @@ fn a_brief_follows_the_files_and_has_the_reason_where_no_question_has_an_answer(
     // A trace of which nothing can be said is no longer than the limit; a hole makes it longer than that.
     std::fs::File::options().write(true).open(&file).unwrap().set_len(65 << 20).unwrap();
     assert_eq!(client.json("/api/recordings/trace.dat/brief"), Value::Null);
+    // A packed one may unpack to a hundred times its size.
+    let packed = place.path().join("large.kvmscope");
+    std::fs::write(&packed, b"\x28\xb5\x2f\xfd").unwrap();
+    assert!(client.json("/api/recordings/large.kvmscope/brief")["problem"].is_string());
+    std::fs::File::options().write(true).open(&packed).unwrap().set_len(5 << 20).unwrap();
+    assert_eq!(client.json("/api/recordings/large.kvmscope/brief"), Value::Null);
 }
 
 #[test]
