@@ -4,7 +4,9 @@
 //! and which questions failed; one that fails does not cost the others.
 
 use crate::{Ask, Error, Input, Options, QUESTIONS};
-use base::{Problem, Problems, Section};
+use base::recording::Recording;
+use base::{Cell, Problem, Problems, Section};
+use std::borrow::Cow;
 
 /// What a recording answered.
 pub struct Answers {
@@ -49,7 +51,35 @@ impl Answers {
         crate::nesting::price::price(&mut sections, input.recording.emulated);
         crate::placement::traced::tell(&mut sections);
         crate::nesting::ratio::judge(&mut sections, input.recording.emulated);
-        Self { sections, problems: told(&input.recording.title(), &problems), failed }
+        let mut answers = Self { sections, problems: told(&input.recording.title(), &problems), failed };
+        if !input.recording.shown.is_empty() {
+            answers.name_as_asked(&input.recording);
+        }
+        answers
+    }
+
+    /// Names files as the user did: where an archive was unpacked means nothing to anybody.
+    fn name_as_asked(&mut self, recording: &Recording) {
+        let mut texts: Vec<&mut String> = Vec::new();
+        for section in &mut self.sections {
+            texts.push(&mut section.summary);
+            texts.extend(section.about.iter_mut().chain(&mut section.next));
+            texts.extend(section.unknown.iter_mut().map(|unknown| &mut unknown.text));
+            for finding in &mut section.findings {
+                texts.extend([&mut finding.subject, &mut finding.title]);
+                texts.extend(finding.evidence.iter_mut().flat_map(|seen| [&mut seen.what, &mut seen.place]));
+                texts.extend(finding.fix.iter_mut().chain(&mut finding.undo));
+            }
+            for cell in section.tables.iter_mut().flat_map(|table| &mut table.rows).flatten() {
+                texts.extend(if let Cell::Text(text) = cell { Some(text) } else { None });
+            }
+        }
+        texts.extend(self.problems.iter_mut().flat_map(|problem| [&mut problem.file, &mut problem.text]));
+        for text in texts {
+            if let Cow::Owned(named) = recording.as_named(text) {
+                *text = named;
+            }
+        }
     }
 }
 

@@ -14,12 +14,14 @@ pub mod bounds;
 mod error;
 mod format;
 mod pack;
+mod paths;
+mod taking;
 mod unpack;
 
 pub use error::Error;
 pub use format::{Format, format_of};
 pub use pack::pack;
-pub use unpack::{Links, Unpacked, manifest, private, unpack};
+pub use unpack::{Links, Unpacked, is_recording, manifest, private, unpack};
 
 /// How names of packed recordings end.
 pub const EXTENSION: &str = "kvmscope";

@@ -1,22 +1,17 @@
-//! An archive becomes a directory of its own, within bounds.
-//!
-//! ```text
-//! file --decoder--> Metered: no more bytes than allowed --tar, header by header--> directory/NAME/path
-//!                                                          links: last of all, if they stay inside, or not at all
-//! ```
-//! Headers that extend others (long names, pax) are read here, because the tar crate would read them whole, however long.
+//! An archive becomes a directory of its own, which is removed when it is no longer needed.
 
-use crate::bounds::{DEPTH, ENTRIES, EXTENSION_BYTES, PATH_BYTES, unpacked_bytes};
-use crate::format::{Format, format_of};
+use crate::bounds::unpacked_bytes;
+use crate::format::format_of;
+use crate::paths::make_directories;
+use crate::taking::Taking;
 use crate::{EXTENSION, Error};
 use base::Problem;
-use base::recording::{MANIFEST, Recording};
+use base::recording::{MANIFEST, Recording, Shown};
 use std::ffi::OsStr;
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// What becomes of symbolic links.
@@ -31,6 +26,7 @@ pub enum Links {
 /// What was in an archive; it is removed when this is dropped.
 #[derive(Debug)]
 pub struct Unpacked {
+    archive: PathBuf,
     directory: TempDir,
     name: PathBuf,
     /// What was left out.
@@ -55,7 +51,34 @@ impl Unpacked {
     pub fn recording(&self) -> Result<Recording, Error> {
         let mut recording = Recording::open(&self.root())?;
         recording.problems.extend(self.problems.iter().cloned());
+        recording.shown.push(self.shown());
         Ok(recording)
+    }
+
+    /// What people call the private directory: the archive.
+    pub fn shown(&self) -> Shown {
+        Shown { place: self.root(), name: self.archive.clone() }
+    }
+
+    /// Unpacks an archive that was in this one, and links inside it, beside itself. All that are unpacked together take
+    /// `left` bytes at most, which become fewer.
+    ///
+    /// # Errors
+    /// As [`unpack`]; what was written by then stays.
+    pub fn add(&mut self, inner: &Path, left: &mut u64) -> Result<(), Error> {
+        let beside = inner.parent().unwrap_or(Path::new("."));
+        let mut taking = Taking::new(inner, beside);
+        let format = format_of(inner).ok_or_else(|| no_archive(inner))?;
+        let file = File::open(inner).map_err(|source| Error::Io { path: inner.to_owned(), source })?;
+        *left -= taking.entries(format, file, *left, &|_| true)?;
+        taking.links(Links::Inside);
+        self.problems.extend(taking.problems());
+        Ok(())
+    }
+
+    /// Bytes that archives in this one may unpack to.
+    pub fn most_bytes_within(&self) -> u64 {
+        unpacked_bytes(std::fs::metadata(&self.archive).map_or(0, |about| about.len()))
     }
 }
 
@@ -76,6 +99,16 @@ pub fn manifest(path: &Path) -> Result<Unpacked, Error> {
     take(path, Links::Never, directory, unpacked_bytes, &|entry| entry != Path::new(MANIFEST))
 }
 
+/// True if an archive is a packed recording: its manifest comes first, whatever the file is called.
+pub fn is_recording(path: &Path) -> bool {
+    let first = |path: &Path| {
+        let mut tar = tar::Archive::new(format_of(path)?.reader(File::open(path).ok()?).ok()?);
+        let first = tar.entries().ok()?.raw(true).next()?.ok()?;
+        Some(first.path_bytes() == MANIFEST.as_bytes())
+    };
+    first(path) == Some(true)
+}
+
 /// A new private directory for what was packed.
 ///
 /// # Errors
@@ -93,22 +126,22 @@ fn take(
     more: &dyn Fn(&Path) -> bool,
 ) -> Result<Unpacked, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
-    let no_archive = || io::Error::new(io::ErrorKind::InvalidData, "neither tar nor compressed by gzip, xz or zstd");
-    let format = format_of(path).ok_or_else(|| Error::Damaged { path: path.to_owned(), source: no_archive() })?;
+    let format = format_of(path).ok_or_else(|| no_archive(path))?;
     let file = File::open(path).map_err(io)?;
     let packed = file.metadata().map_err(io)?.len();
     let name = PathBuf::from(name_of(path));
     let root = directory.path().join(&name);
     make_directories(&root).map_err(io)?;
-    let mut taking = Taking { archive: path, root: &root, left_out: [0; 3], links: Vec::new() };
+    let mut taking = Taking::new(path, &root);
     taking.entries(format, file, most(packed), more)?;
-    if links == Links::Inside {
-        taking.make_links();
-    } else {
-        taking.left_out[LINKS] += taking.links.len() as u64;
-    }
+    taking.links(links);
     let problems = taking.problems();
-    Ok(Unpacked { directory, name, problems })
+    Ok(Unpacked { archive: path.to_owned(), directory, name, problems })
+}
+
+fn no_archive(path: &Path) -> Error {
+    let source = io::Error::new(io::ErrorKind::InvalidData, "neither tar nor compressed by gzip, xz or zstd");
+    Error::Damaged { path: path.to_owned(), source }
 }
 
 /// The archive's name without what says how it is packed; a name that leads elsewhere is none.
@@ -123,208 +156,10 @@ fn name_of(path: &Path) -> &OsStr {
     OsStr::from_bytes(name)
 }
 
-/// Kinds of what is left out.
-const LINKS: usize = 0;
-const PLACES: usize = 1;
-const KINDS: usize = 2;
-
-struct Taking<'a> {
-    archive: &'a Path,
-    root: &'a Path,
-    left_out: [u64; 3],
-    /// Links: where they stand, and their targets.
-    links: Vec<(PathBuf, PathBuf)>,
-}
-
-impl Taking<'_> {
-    fn entries(&mut self, format: Format, file: File, most: u64, more: &dyn Fn(&Path) -> bool) -> Result<(), Error> {
-        let damaged = |source: io::Error| match source.get_ref().and_then(|inner| inner.downcast_ref::<Beyond>()) {
-            Some(Beyond(most)) => self.too_much(format!("it unpacks to more than {most} bytes")),
-            None => Error::Damaged { path: self.archive.to_owned(), source },
-        };
-        let reader = Metered { inner: format.reader(file).map_err(damaged)?, left: most, most };
-        let mut tar = tar::Archive::new(reader);
-        let (mut count, mut long_name, mut long_link) = (0, None, None);
-        for entry in tar.entries().map_err(damaged)?.raw(true) {
-            let mut entry = entry.map_err(|source| self.damaged(source))?;
-            count += 1;
-            if count > ENTRIES {
-                return Err(self.too_much(format!("it has more than {ENTRIES} entries")));
-            }
-            let kind = entry.header().entry_type();
-            if kind.is_gnu_longname() || kind.is_gnu_longlink() || kind.is_pax_local_extensions() {
-                let bytes = self.extension(&mut entry)?;
-                if kind.is_pax_local_extensions() {
-                    let (name, link) = of_pax(&bytes);
-                    (long_name, long_link) = (name.or(long_name), link.or(long_link));
-                } else {
-                    let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-                    let slot = if kind.is_gnu_longname() { &mut long_name } else { &mut long_link };
-                    *slot = Some(PathBuf::from(OsStr::from_bytes(text)));
-                }
-                continue;
-            }
-            let own = || PathBuf::from(OsStr::from_bytes(&entry.path_bytes()));
-            let path = long_name.take().unwrap_or_else(own);
-            let link = long_link.take();
-            let Some(path) = plain(&path) else {
-                // The archive's own top is no place outside.
-                self.left_out[PLACES] += u64::from(!kind.is_dir() && !kind.is_pax_global_extensions());
-                continue;
-            };
-            if kind.is_file() || kind.is_contiguous() {
-                let written = self.file(&path, &mut entry);
-                written.map_err(|source| self.damaged(source))?;
-            } else if kind.is_dir() {
-                make_directories(&self.root.join(&path)).map_err(|source| self.damaged(source))?;
-            } else if kind.is_symlink() {
-                let target = link.or_else(|| Some(PathBuf::from(OsStr::from_bytes(&entry.link_name_bytes()?))));
-                self.links.extend(target.map(|target| (path.clone(), target)));
-            } else {
-                self.left_out[KINDS] += 1;
-            }
-            if !more(&path) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// A header that extends the next one.
-    fn extension(&self, entry: &mut impl Read) -> Result<Vec<u8>, Error> {
-        let mut bytes = Vec::new();
-        let read = entry.take(EXTENSION_BYTES + 1).read_to_end(&mut bytes).map_err(|source| self.damaged(source))?;
-        if read as u64 > EXTENSION_BYTES {
-            return Err(self.too_much(format!("a name or header in it has more than {EXTENSION_BYTES} bytes")));
-        }
-        Ok(bytes)
-    }
-
-    /// Writes a file; of several of one name the first stays.
-    fn file(&mut self, path: &Path, bytes: &mut impl Read) -> io::Result<()> {
-        let place = self.root.join(path);
-        let made = make_directories(place.parent().unwrap_or(self.root));
-        let file = made.and_then(|()| OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place));
-        match file {
-            Ok(mut file) => io::copy(bytes, &mut file).map(drop),
-            // A file where a directory should be, or the other way round, or a second one.
-            Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory) => {
-                self.left_out[PLACES] += 1;
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Makes the links that lead to places inside. Nothing is written any more, so nothing is written through them.
-    fn make_links(&mut self) {
-        for (path, target) in std::mem::take(&mut self.links) {
-            let place = self.root.join(&path);
-            let above = place.parent().unwrap_or(self.root);
-            // The directory is itself, not one that another link leads to.
-            let is_itself = || Some(above.canonicalize().ok()? == self.root.canonicalize().ok()?.join(path.parent()?));
-            let made = inside(&path, &target)
-                && make_directories(above).is_ok()
-                && is_itself() == Some(true)
-                && symlink(&target, &place).is_ok();
-            self.left_out[LINKS] += u64::from(!made);
-        }
-    }
-
-    fn damaged(&self, source: io::Error) -> Error {
-        match source.get_ref().and_then(|inner| inner.downcast_ref::<Beyond>()) {
-            Some(Beyond(most)) => self.too_much(format!("it unpacks to more than {most} bytes")),
-            None => Error::Damaged { path: self.archive.to_owned(), source },
-        }
-    }
-
-    fn too_much(&self, reason: String) -> Error {
-        Error::TooMuch { path: self.archive.to_owned(), reason }
-    }
-
-    fn problems(&self) -> Vec<Problem> {
-        let said = [
-            (LINKS, "links that lead out of it"),
-            (PLACES, "files whose names lead out of it, or come twice"),
-            (KINDS, "devices and other entries that are no files"),
-        ];
-        let file = self.archive.display().to_string();
-        let problem = |(kind, what): (usize, &str)| {
-            let count = self.left_out[kind];
-            let text = format!("{file}: left out {count} entries: {what}");
-            (count > 0).then(|| Problem::at(file.clone(), None, "plain files", what, 0, text))
-        };
-        said.into_iter().filter_map(problem).collect()
-    }
-}
-
-/// A path of plain names below the directory.
-fn plain(path: &Path) -> Option<PathBuf> {
-    let bytes = path.as_os_str().as_bytes();
-    if bytes.len() as u64 > PATH_BYTES || bytes.contains(&0) {
-        return None;
-    }
-    let mut kept = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::Normal(name) => kept.push(name),
-            Component::CurDir => {}
-            _ => return None,
-        }
-    }
-    (1..=DEPTH).contains(&kept.components().count()).then_some(kept)
-}
-
-/// Whether a link at `path` to `target` leads to a place inside: up no further than to the top, then down by names. A way up
-/// behind a name could begin at another link.
-fn inside(path: &Path, target: &Path) -> bool {
-    let up = target.components().take_while(|component| *component == Component::ParentDir).count();
-    let mut down = target.components().skip(up);
-    up < path.components().count() && down.all(|component| matches!(component, Component::Normal(_)))
-}
-
-/// Makes a directory and those above it, for its owner alone.
-fn make_directories(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-/// `path` and `linkpath` of a pax header.
-fn of_pax(bytes: &[u8]) -> (Option<PathBuf>, Option<PathBuf>) {
-    let (mut name, mut link) = (None, None);
-    for extension in tar::PaxExtensions::new(bytes).flatten() {
-        let value = || Some(PathBuf::from(OsStr::from_bytes(extension.value_bytes())));
-        match extension.key_bytes() {
-            b"path" => name = value(),
-            b"linkpath" => link = value(),
-            _ => {}
-        }
-    }
-    (name, link)
-}
-
-/// Said by [`Metered`] at its end.
-#[derive(Debug, thiserror::Error)]
-#[error("more than {0} bytes")]
-struct Beyond(u64);
-
-/// A reader that gives so many bytes and no more.
-struct Metered {
-    inner: Box<dyn Read>,
-    left: u64,
-    most: u64,
-}
-
-impl Read for Metered {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.left = self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other(Beyond(self.most)))?;
-        Ok(read)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::EXTENSION_BYTES;
     use std::fs;
     use std::io::Write;
     use tar::{Builder, EntryType, Header};

@@ -30,6 +30,7 @@ pub use tsc::{TSC_FILE, TscReading, TscReadings, TscScaling};
 
 use crate::{Level, Problem};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Name of the manifest inside a recording's directory.
@@ -52,6 +53,17 @@ pub struct Recording {
     pub parts: Vec<Part>,
     /// What was wrong with the manifest and could be survived.
     pub problems: Vec<Problem>,
+    /// Private copies of what the user named: an unpacked archive, standard input.
+    pub shown: Vec<Shown>,
+}
+
+/// A private copy, and what people call it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Where the copy lies.
+    pub place: PathBuf,
+    /// What the user named; `-` is standard input.
+    pub name: PathBuf,
 }
 
 /// What emulated the hardware.
@@ -224,6 +236,14 @@ impl Recording {
         };
         let session = absolute.ancestors().find(|path| !is_ctf || !of_lttng(path)).unwrap_or(&absolute);
         session.file_name().map_or_else(|| named.display().to_string(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// `text` with the names that the user gave, where it names private copies.
+    pub fn as_named<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.shown.iter().fold(Cow::Borrowed(text), |text, shown| {
+            let place = shown.place.to_string_lossy();
+            if text.contains(&*place) { text.replace(&*place, &shown.name.to_string_lossy()).into() } else { text }
+        })
     }
 
     /// Level of the machine called `id`; unknown if the manifest does not name it.

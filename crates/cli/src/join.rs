@@ -63,7 +63,8 @@ impl Join {
         let recording = interrupt.whole(|| draft.finish(whole))?;
         let machines: Vec<String> = recording.machines.iter().map(told).collect();
         let parts = many(recording.parts.len() as u64, "part");
-        println!("{}: {parts} of {}", destination.path.display(), machines.join(", "));
+        let place = self.destination.finished(&Recording { root: destination.path, ..recording }, &interrupt)?;
+        println!("{}: {parts} of {}", place.display(), machines.join(", "));
         Ok(Exit::Answered)
     }
 }

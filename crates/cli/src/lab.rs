@@ -106,7 +106,8 @@ impl Nested {
         let programs = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
         let places = Places { program: std::env::current_exe()?, cache, programs, output };
         let created = Utc::of(SystemTime::now()).stamp();
-        let stop = Interrupt::watch()?.hold();
+        let interrupt = Interrupt::watch()?;
+        let stop = interrupt.hold();
         let began = Instant::now();
         let mut say = |line: &str| {
             // If stderr is closed nobody wants to know.
@@ -116,7 +117,8 @@ impl Nested {
             Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exit::Interrupted),
             recorded => recorded?,
         };
-        say(&format!("the recording is {}", recording.root.display()));
-        crate::report::of(&recording.root)
+        let place = self.destination.finished(&recording, &interrupt)?;
+        say(&format!("the recording is {}", place.display()));
+        crate::report::of(&place)
     }
 }

@@ -42,6 +42,7 @@ const UNNAMED: &str = "(none)";
 #[command(after_help = "Examples:\n  \
     kvmscope record --seconds 10\n  \
     kvmscope record -o web --vm web --seconds 10\n  \
+    kvmscope record -o ticket-4711.kvmscope --seconds 10\n  \
     kvmscope record -o boot -- virsh start web\n  \
     kvmscope record --as L1 --events msr:write_msr,workqueue --buffer-size 16M -o inside\n  \
     kvmscope record --perf --sample 199 --seconds 10\n  \
@@ -99,7 +100,6 @@ impl Record {
         let plan = self.plan()?;
         let now = Utc::of(SystemTime::now());
         let destination = self.destination.of("record", now)?;
-        let output = &destination.path;
         let status = Status::new(self.quiet, !self.no_progress);
         // Until events are recorded a signal ends this at once, and nothing is left: it would be a recording of nothing.
         let interrupt = Interrupt::watch()?;
@@ -182,7 +182,7 @@ impl Record {
         }
         drop(mounted);
         status.wipe();
-        match failed {
+        let recording = match failed {
             None => {
                 parts.append(&mut notes);
                 live.finish(parts)?
@@ -193,9 +193,10 @@ impl Record {
             }
             Some(error) => return self.ended_early(live, error),
         };
+        let place = self.destination.finished(&recording, &interrupt)?;
         if !self.quiet {
             // The recording is there whether or not anybody reads this.
-            let _ = self.explain(&status::summary(recorded, output, &meter), checked, output);
+            let _ = self.explain(&status::summary(recorded, &place, &meter), checked, &place);
         }
         Ok(until.status().map_or(Exit::Answered, Exit::Of))
     }
@@ -252,6 +253,7 @@ impl Record {
             machines: vec![Machine { name, identity: host::identity(Path::new("/")), ..self.machine.clone() }],
             parts: Vec::new(),
             problems: Vec::new(),
+            shown: Vec::new(),
         }
     }
 }

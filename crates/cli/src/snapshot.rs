@@ -25,6 +25,7 @@ const LEAST_SPAN_NS: u64 = 500_000_000;
 #[command(after_help = "Examples:\n  \
     kvmscope snapshot\n  \
     kvmscope snapshot -o before --span 10\n  \
+    kvmscope snapshot -o ticket-4711.kvmscope\n  \
     kvmscope snapshot --as L1:web -o web\n  \
     kvmscope snapshot --root sosreport-host1 -o host1\n\n\
     Passwords and other secrets on command lines are replaced by [redacted]; docs/snapshot.md has the rule.\n\
@@ -81,9 +82,11 @@ impl Snapshot {
             machines: vec![Machine { identity: host::identity(&self.root), ..self.machine.clone() }],
             parts,
             problems: Vec::new(),
+            shown: Vec::new(),
         };
-        interrupt.whole(|| draft.finish(recording))?;
-        writeln!(std::io::stdout(), "{}", self.said(&destination.path, samples, taken))?;
+        let recording = interrupt.whole(|| draft.finish(recording))?;
+        let place = self.destination.finished(&Recording { root: destination.path, ..recording }, &interrupt)?;
+        writeln!(std::io::stdout(), "{}", self.said(&place, samples, taken))?;
         Ok(Exit::Answered)
     }
 

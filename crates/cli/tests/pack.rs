@@ -26,22 +26,6 @@ fn answer(place: &Path, arguments: &[&str]) -> String {
     out
 }
 
-/// An answer in which the private directory that a recording was unpacked into is called `directory`.
-fn unpacked_as(text: &str, directory: &str) -> String {
-    let mut parts = text.split("kvmscope-unpacked-");
-    let mut same = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        // `/tmp/.tmpX/tmp/` before it, and the rest of its name and the recording's behind it.
-        let begin = same.rfind(['"', ' ', '\n']).map_or(0, |at| at + 1);
-        same.truncate(begin);
-        let name = directory.rsplit('/').next().unwrap_or_default();
-        let rest = part.split_once('/').map_or("", |(_, rest)| rest);
-        same += directory;
-        same += rest.strip_prefix(name).unwrap_or(rest);
-    }
-    same
-}
-
 /// A tar archive of a directory, called `top` in it.
 fn tar_of(directory: &Path, top: &str, out: impl Write) {
     let mut tar = tar::Builder::new(out);
@@ -59,17 +43,18 @@ fn a_packed_recording_answers_as_the_directory_does() {
     let packed = format!("{name}.kvmscope");
     assert!(said.starts_with(&format!("{packed}: ")), "{said}");
     for arguments in [&["report"][..], &["report", "--json"], &["export", "--folded", "-"]] {
-        let of = |path: &str| unpacked_as(&answer(place.path(), &[arguments, &[path]].concat()), directory);
+        let of = |path: &str| answer(place.path(), &[arguments, &[path]].concat()).replace(&packed, directory);
         assert_eq!(of(&packed), of(directory), "{arguments:?}");
     }
     let host = fixture("hosts-intel");
     let host = host.to_str().unwrap();
     answer(place.path(), &["pack", host]);
     for arguments in [&["check"][..], &["check", "--json"]] {
-        let of = |path: &str| unpacked_as(&answer(place.path(), &[arguments, &[path]].concat()), host);
+        let of =
+            |path: &str| answer(place.path(), &[arguments, &[path]].concat()).replace("hosts-intel.kvmscope", host);
         assert_eq!(of("hosts-intel.kvmscope"), of(host), "{arguments:?}");
     }
-    let compared = unpacked_as(&answer(place.path(), &["compare", &packed, directory]), directory);
+    let compared = answer(place.path(), &["compare", &packed, directory]).replace(&packed, directory);
     assert_eq!(compared, answer(place.path(), &["compare", directory, directory]));
     answer(place.path(), &["cut", &packed, "--from", "0", "--to", "0.1", "-o", "short"]);
     assert!(place.path().join("short/recording.json").is_file());
@@ -146,7 +131,10 @@ fn a_must_gather_is_found_from_its_top() {
         "must-gather.local.1",
         File::create(place.path().join("m.tar")).unwrap(),
     );
-    assert_eq!(answer(place.path(), &["check", "--root", "m.tar"]), own);
+    let packed = answer(place.path(), &["check", "--root", "m.tar"]);
+    let known = |text: &str| text.split_once("NOT KNOWN").map(|(known, _)| known.to_owned());
+    assert_eq!(known(&packed), known(&own));
+    assert!(packed.contains("worker-1/sysinfo.tgz is no whole"), "{packed}");
 }
 
 #[test]
@@ -166,4 +154,117 @@ fn pasted_text_comes_from_stdin_or_is_said_to_be_missing() {
     assert!(out.contains("1 line not understood, the first: `Why is it slow?`"), "{out}");
     let out = run(pins.to_owned());
     assert!(out.contains("CPUs unknown") && !out.contains("0 CPUs") && out.contains("lscpu -e"), "{out}");
+}
+
+/// The paths in an answer that lie in the directory for temporary files.
+fn leaked(place: &Path, text: &str) -> Option<String> {
+    let private = place.join("tmp");
+    let at = text.find(private.to_str().unwrap())?;
+    Some(text[at..].chars().take(120).collect())
+}
+
+#[test]
+fn what_was_packed_is_named_as_the_user_named_it() {
+    let place = tempfile::tempdir().unwrap();
+    let recording = fixture("svm-linux");
+    answer(place.path(), &["pack", recording.to_str().unwrap(), "-o", "web.kvmscope"]);
+    tar_of(&fixture("hosts-sosreport"), "sos-1", File::create(place.path().join("sos.tar")).unwrap());
+    for arguments in [["report", "web.kvmscope"], ["check", "sos.tar"], ["report", "sos.tar"]] {
+        for form in [None, Some("--json")] {
+            let text = answer(place.path(), &[&arguments[..], form.as_slice()].concat());
+            assert_eq!(leaked(place.path(), &text), None, "{arguments:?}");
+        }
+    }
+    let text = answer(place.path(), &["report", "web.kvmscope", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["recording"]["path"], "web.kvmscope");
+    assert!(text.contains("web.kvmscope/L0/trace.dat"));
+    let run = |arguments: &[&str], file: &str| {
+        let mut command = Command::cargo_bin("kvmscope").unwrap();
+        command.args(arguments).env("TMPDIR", place.path().join("tmp"));
+        let output = command.write_stdin(fs::read(place.path().join(file)).unwrap()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for (arguments, file) in [
+        (&["report", "-", "--json"][..], "web.kvmscope"),
+        (&["check", "-", "--json"], "sos.tar"),
+        (&["check", "--root", "-", "--json"], "sos.tar"),
+    ] {
+        let text = run(arguments, file);
+        assert_eq!(leaked(place.path(), &text), None, "{arguments:?}");
+    }
+    assert!(run(&["report", "-", "--json"], "web.kvmscope").contains("\"-/L0/trace.dat\""));
+}
+
+#[test]
+fn a_packed_recording_is_taken_wherever_one_is() {
+    let place = tempfile::tempdir().unwrap();
+    for (name, packed) in [("bench-svm", "bench.kvmscope"), ("seed-vhost", "ticket.kvmscope")] {
+        answer(place.path(), &["pack", fixture(name).to_str().unwrap(), "-o", packed]);
+    }
+    let rates = ["--arch", "svm", "--ghz", "2.4", "--rate", "CPUID=10"];
+    let plan = |bench: &str| answer(place.path(), &[&["plan", "nested", "--bench", bench], &rates[..]].concat());
+    assert_eq!(plan("bench.kvmscope"), plan(fixture("bench-svm").to_str().unwrap()));
+    let apply = |from: &str| {
+        let (status, out, error) = kvmscope(place.path(), &["apply", "PLC-PROPOSAL", "--dry-run", "--from", from]);
+        (status, out, error)
+    };
+    let own = apply(fixture("seed-vhost").to_str().unwrap());
+    assert!(own.1.starts_with("PLC-PROPOSAL: placement 1"), "{own:?}");
+    assert_eq!(apply("ticket.kvmscope"), own);
+    let report = answer(place.path(), &["check", "ticket.kvmscope", "--json"]);
+    for stdin in [report.into_bytes(), fs::read(place.path().join("ticket.kvmscope")).unwrap()] {
+        let mut command = Command::cargo_bin("kvmscope").unwrap();
+        let output = command.args(["apply", "PLC-PROPOSAL", "--dry-run", "--from", "-"]).write_stdin(stdin);
+        let output = output.output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), own.1);
+    }
+}
+
+#[test]
+fn a_snapshot_becomes_one_file_at_once() {
+    let place = tempfile::tempdir().unwrap();
+    let tree = fixture("hosts-intel/L0/host/0");
+    let snapshot =
+        |rest: &[&str]| kvmscope(place.path(), &[&["snapshot", "--root", tree.to_str().unwrap()], rest].concat());
+    for (words, file) in [(&["-o", "one.kvmscope"][..], "one.kvmscope"), (&["-o", "two", "--pack"], "two.kvmscope")] {
+        let (status, said, error) = snapshot(words);
+        assert!(status == 0 && said.starts_with(&format!("{file}: ")), "{said}{error}");
+        let mut names: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.retain(|name| name != "tmp");
+        assert_eq!(names, [file], "the directory is gone");
+        assert!(answer(place.path(), &["check", file]).contains("L0"));
+        let (status, _, error) = snapshot(words);
+        assert!(status == 2 && error.contains(file) && error.contains("--force"), "{error}");
+        assert_eq!(snapshot(&[words, &["--force"]].concat()).0, 0);
+        fs::remove_file(place.path().join(file)).unwrap();
+    }
+}
+
+#[test]
+fn a_must_gathers_nodes_are_unpacked_along_with_it() {
+    let place = tempfile::tempdir().unwrap();
+    let node = place.path().join("must-gather.local.1/image/nodes/worker-0");
+    fs::create_dir_all(&node).unwrap();
+    let worker = fixture("hosts-must-gather/must-gather.local.1/quay-io-openshift-must-gather/nodes/worker-0");
+    for name in ["cpu_affinities.json", "lscpu"] {
+        fs::copy(worker.join(name), node.join(name)).unwrap();
+    }
+    let inner =
+        flate2::write::GzEncoder::new(File::create(node.join("sysinfo.tgz")).unwrap(), flate2::Compression::fast());
+    let mut tar = tar::Builder::new(inner);
+    let mut header = tar::Header::new_gnu();
+    let release = b"5.14.0-427.el9.x86_64\n";
+    header.set_size(release.len() as u64);
+    tar.append_data(&mut header, "proc/sys/kernel/osrelease", &release[..]).unwrap();
+    tar.into_inner().unwrap().finish().unwrap();
+    let gathered = place.path().join("must-gather.local.1");
+    tar_of(&gathered, "must-gather.local.1", File::create(place.path().join("m.tar")).unwrap());
+    let packed = answer(place.path(), &["check", "m.tar"]);
+    assert!(packed.contains("5.14.0-427.el9.x86_64") && !packed.contains("is packed"), "{packed}");
+    let directory = answer(place.path(), &["check", gathered.to_str().unwrap()]);
+    let how = format!("tar -xf {} -C {}", node.join("sysinfo.tgz").display(), node.display());
+    let lines: String = directory.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(lines.contains(&how), "{how}: {directory}");
 }

@@ -75,7 +75,11 @@ fn nodes_of_a_must_gather_are_machines() {
     let [nic] = &worker.nics[..] else { panic!("{:?}", worker.nics) };
     assert_eq!((nic.kind, nic.channels["combined"].1), (NicKind::Other, 8));
     let packed = machine(second);
-    assert!(packed.threads.is_empty() && packed.unread[0].contains("tar -xf sysinfo.tgz"), "{:?}", packed.unread);
+    assert!(
+        packed.threads.is_empty() && packed.unread[0].contains(" -C /") && packed.unread[0].ends_with("nodes/worker-1"),
+        "{:?}",
+        packed.unread
+    );
 }
 
 #[test]

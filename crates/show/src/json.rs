@@ -5,10 +5,11 @@
 
 mod section;
 
-use base::recording::Recording;
+use base::recording::{Part, Recording};
 use base::{Problem, Section, Table};
 use section::Shown;
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The schema of everything that `--json` prints.
@@ -95,15 +96,25 @@ impl Serialize for RecordingShown<'_> {
         map.serialize_entry("tool", &self.0.tool)?;
         map.serialize_entry("emulated", &self.0.emulated)?;
         map.serialize_entry("machines", &self.0.machines)?;
-        map.serialize_entry("parts", &self.0.parts)?;
+        map.serialize_entry("parts", &parts_of(self.0))?;
         map.end()
     }
 }
 
 /// The directory, or the file where the recording is a bare one. Bytes that are no UTF-8 become U+FFFD.
 fn path_of(recording: &Recording) -> String {
-    match recording.parts.first() {
-        Some(part) if recording.root.as_os_str().is_empty() => part.path.to_string_lossy().into_owned(),
-        _ => recording.root.to_string_lossy().into_owned(),
-    }
+    let path = match recording.parts.first() {
+        Some(part) if recording.root.as_os_str().is_empty() => part.path.to_string_lossy(),
+        _ => recording.root.to_string_lossy(),
+    };
+    recording.as_named(&path).into_owned()
+}
+
+/// The parts, with the paths that the user knows.
+fn parts_of(recording: &Recording) -> Vec<Part> {
+    let named = |part: &Part| match recording.as_named(&part.path.to_string_lossy()) {
+        Cow::Owned(path) => Part { path: path.into(), ..part.clone() },
+        Cow::Borrowed(_) => part.clone(),
+    };
+    recording.parts.iter().map(named).collect()
 }

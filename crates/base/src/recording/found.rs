@@ -59,6 +59,7 @@ pub(super) fn in_directory(root: &Path, problems: Vec<Problem>) -> Result<Record
         machines: Vec::new(),
         parts: Vec::new(),
         problems,
+        shown: Vec::new(),
     };
     let io = |source| Error::Io { path: root.to_owned(), source };
     let mut names: Vec<String> =
@@ -118,6 +119,7 @@ pub(super) fn of_files(files: &[Named], emulated: Option<Emulator>) -> Result<Re
         machines: Vec::new(),
         parts: Vec::new(),
         problems: Vec::new(),
+        shown: Vec::new(),
     };
     let mut files: Vec<&Named> = files.iter().collect();
     files.sort_by_key(|file| file.level);

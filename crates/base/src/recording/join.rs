@@ -67,6 +67,7 @@ fn empty(recordings: &[Recording]) -> Result<Recording, Error> {
         machines: Vec::new(),
         parts: Vec::new(),
         problems: recordings.iter().flat_map(|recording| recording.problems.clone()).collect(),
+        shown: Vec::new(),
     })
 }
 
@@ -216,6 +217,7 @@ mod tests {
             machines: machines.iter().map(machine).collect(),
             parts: parts.iter().map(part).collect(),
             problems: Vec::new(),
+            shown: Vec::new(),
         }
     }
 

@@ -89,6 +89,7 @@ mod tests {
             machines: vec![machine],
             parts: Vec::new(),
             problems: Vec::new(),
+            shown: Vec::new(),
         }
     }
 

@@ -134,6 +134,7 @@ pub(super) fn read(root: &Path) -> Result<Recording, Error> {
         machines,
         parts,
         problems,
+        shown: Vec::new(),
     })
 }
 

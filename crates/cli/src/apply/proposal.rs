@@ -1,6 +1,7 @@
 //! The finding that was meant, with its typed changes: out of a report, a recording, or this host as it is now.
 
 use super::origin::Origin;
+use crate::arguments::{Stdin, opened};
 use crate::check::places::{SPAN, this_host};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
@@ -30,12 +31,17 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// Looks for `id` in what `from` names, or asks this host.
+    /// Looks for `id` in what `from` names - a report, a recording in any form, or standard input - or asks this host.
     pub fn find(id: &str, from: Option<&Path>, interrupt: &Interrupt) -> anyhow::Result<Self> {
+        // Kept until the answer is there, with what was unpacked.
+        let stdin = Stdin::default();
         match from {
-            Some(file) if is_report(file) => Self::in_report(id, file),
-            Some(path) => {
-                let recording = Recording::open(path)?;
+            Some(asked) => {
+                let path = stdin.path(asked)?;
+                if is_report(&path) {
+                    return Self::in_report(id, &path);
+                }
+                let recording = opened(&path, &stdin, interrupt)?;
                 let title = recording.title();
                 Self::in_answers(id, recording, &title)
             }

@@ -1,17 +1,28 @@
-//! Where a new recording goes: `-o DIR`, or a directory named after what made it and when.
+//! Where a new recording goes: `-o DIR`, or a directory named after what made it and when; with `--pack`, or `-o FILE.kvmscope`,
+//! one file.
+//!
+//! ```text
+//! -o web --pack, -o web.kvmscope    web/ while it is made, readable as it is --packed--> web.kvmscope, and web/ is gone
+//! ```
 
 use crate::exit::WrongUse;
+use crate::interrupt::Interrupt;
+use anyhow::anyhow;
+use archive::EXTENSION;
 use base::Utc;
-use base::recording::Destination;
+use base::recording::{Destination, Recording, Shown};
 use clap::{Args, ValueHint};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of every command that makes a recording.
 #[derive(Args)]
 pub struct DestinationOptions {
-    /// Directory of the new recording [default: ./kvmscope-WHAT-UTC/, where WHAT is the command]
+    /// Directory of the new recording, or one file NAME.kvmscope [default: ./kvmscope-WHAT-UTC/, where WHAT is the command]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
+    /// Pack the recording into one file, NAME.kvmscope, once it is finished
+    #[arg(long)]
+    pack: bool,
     /// Replace the recording that is there already
     #[arg(long)]
     force: bool,
@@ -22,7 +33,43 @@ impl DestinationOptions {
     pub fn of(&self, what: &str, now: Utc) -> anyhow::Result<Destination> {
         let destination = self.unchecked(what, now)?;
         destination.check()?;
+        if let Some(file) = self.file(&destination.path).filter(|file| !self.force && file.symlink_metadata().is_ok()) {
+            return Err(WrongUse(format!("{} is already there; --force replaces it", file.display())).into());
+        }
         Ok(destination)
+    }
+
+    /// The file that the recording in `directory` is to become, if it is.
+    fn file(&self, directory: &Path) -> Option<PathBuf> {
+        (self.pack || self.output.as_deref().is_some_and(is_packed)).then(|| {
+            let mut file = directory.as_os_str().to_owned();
+            file.push(format!(".{EXTENSION}"));
+            file.into()
+        })
+    }
+
+    /// What the recording in `directory` is to be called, where that is not its name.
+    pub fn shown(&self, directory: &Path) -> Vec<Shown> {
+        let file = self.file(directory);
+        file.map(|name| Shown { place: directory.to_owned(), name }).into_iter().collect()
+    }
+
+    /// Packs a finished recording where that was asked for, and returns where it lies now. No signal comes between.
+    pub fn finished(&self, recording: &Recording, interrupt: &Interrupt) -> anyhow::Result<PathBuf> {
+        let directory = &recording.root;
+        let Some(file) = self.file(directory) else { return Ok(directory.clone()) };
+        let mut beside = file.clone().into_os_string();
+        beside.push(format!(".{}", std::process::id()));
+        let beside = PathBuf::from(beside);
+        interrupt.whole(|| {
+            let kept = |error: &dyn std::fmt::Display| {
+                anyhow!("{} was not made: {error}; the recording is {}", file.display(), directory.display())
+            };
+            archive::pack(recording, &beside).map_err(|error| kept(&error))?;
+            std::fs::rename(&beside, &file).map_err(|error| kept(&error))?;
+            std::fs::remove_dir_all(directory).map_err(|error| anyhow!("{}: {error}", directory.display()))
+        })?;
+        Ok(file)
     }
 
     /// The same for a directory of several recordings, which are to be checked each.
@@ -34,11 +81,25 @@ impl DestinationOptions {
             )
             .into());
         }
+        // While it is made it is a directory, of the file's name without its end.
+        let path = if is_packed(&path) { path.with_extension("") } else { path };
         Ok(Destination { path, replace: self.force })
+    }
+
+    /// Refuses to pack, where a command makes several recordings.
+    pub fn unpacked(&self) -> anyhow::Result<()> {
+        let packed = self.pack || self.output.as_deref().is_some_and(is_packed);
+        let how = "this makes several recordings; name a directory, and pack one with `kvmscope pack`";
+        if packed { Err(WrongUse(how.to_owned()).into()) } else { Ok(()) }
     }
 
     /// Whether the user named a directory.
     pub fn is_named(&self) -> bool {
         self.output.is_some()
     }
+}
+
+/// True if the name is that of a packed recording.
+fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == EXTENSION)
 }

@@ -3,6 +3,7 @@
 use crate::interrupt::Interrupt;
 use anyhow::{Context, bail};
 use archive::{Links, Unpacked};
+use base::Problem;
 use std::cell::{OnceCell, RefCell};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,10 @@ impl Stdin {
         interrupt: &Interrupt,
         read: impl FnOnce(&Unpacked) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
-        let unpacked = archive::unpack(path, links, interrupt.temporary("kvmscope-unpacked-")?)?;
+        let mut unpacked = archive::unpack(path, links, interrupt.temporary("kvmscope-unpacked-")?)?;
+        if links == Links::Inside {
+            unpack_within(&mut unpacked);
+        }
         let answer = read(&unpacked);
         self.unpacked.borrow_mut().push(unpacked);
         answer
@@ -42,6 +46,18 @@ impl Stdin {
             bail!(crate::exit::WrongUse("stdin can be read once only; name files for the others".to_owned()));
         }
         Ok(copy)
+    }
+}
+
+/// A must-gather has the files of each node's `/proc` and `/sys` in an archive of their own. What cannot be unpacked is a
+/// problem, and the rest is read.
+fn unpack_within(unpacked: &mut Unpacked) {
+    let (root, mut left) = (unpacked.root(), unpacked.most_bytes_within());
+    for inner in host::snapshot::trees_in(&root).iter().filter_map(|tree| host::snapshot::packed_in(tree)) {
+        if let Err(error) = unpacked.add(&inner, &mut left) {
+            let file = inner.display().to_string();
+            unpacked.problems.push(Problem::at(file, None, "files of a machine", "none", 0, error.to_string()));
+        }
     }
 }
 

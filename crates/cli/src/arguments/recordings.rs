@@ -5,8 +5,8 @@ use crate::check::places::{self, Root};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
 use anyhow::anyhow;
-use archive::{EXTENSION, Links, Unpacked};
-use base::recording::{Emulator, Error, MANIFEST, Named, Recording};
+use archive::{Links, Unpacked};
+use base::recording::{Emulator, Error, MANIFEST, Named, Recording, Shown};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::{Path, PathBuf};
 
@@ -73,13 +73,22 @@ impl Recordings {
 /// Opens what `path` names, or stdin: a recording, a packed one, an archive of a machine's files. A tree of a host's
 /// files is refused with the command that reads it.
 pub fn opened(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Recording> {
-    let path = stdin.path(path)?;
-    if archive::format_of(&path).is_some() {
-        let is_packed = path.extension().is_some_and(|end| end == EXTENSION);
-        let links = if is_packed { Links::Never } else { Links::Inside };
-        return stdin.unpacked(&path, links, interrupt, |unpacked| unpacked_recording(&path, unpacked));
+    let asked = path;
+    let path = stdin.path(asked)?;
+    let mut recording = of_path(&path, stdin, interrupt)?;
+    if path != *asked {
+        recording.shown.push(Shown { place: path, name: asked.to_owned() });
     }
-    match Recording::open(&path) {
+    Ok(recording)
+}
+
+fn of_path(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Recording> {
+    if archive::format_of(path).is_some() {
+        // A packed recording has no links; whatever it is called, its manifest comes first.
+        let links = if archive::is_recording(path) { Links::Never } else { Links::Inside };
+        return stdin.unpacked(path, links, interrupt, |unpacked| unpacked_recording(path, unpacked));
+    }
+    match Recording::open(path) {
         Err(Error::Empty { path }) if !host::snapshot::trees_in(&path).is_empty() => {
             let path = path.display();
             Err(anyhow!(
@@ -93,16 +102,17 @@ pub fn opened(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Resu
 /// What was in an archive: a recording, the trees of machines, or one directory that is a recording.
 fn unpacked_recording(path: &Path, unpacked: &Unpacked) -> anyhow::Result<Recording> {
     let root = unpacked.root();
+    let shown = vec![unpacked.shown()];
     if root.join(MANIFEST).is_file() {
         return Ok(unpacked.recording()?);
     }
     let problems = unpacked.problems.clone();
     if places::is_tree(&root) {
-        return Ok(Recording { problems, ..places::trees(&[Root::at(&root)])? });
+        return Ok(Recording { problems, shown, ..places::trees(&[Root::at(&root)])? });
     }
     let mut tops = std::fs::read_dir(&root)?.flatten().map(|entry| entry.path());
     match (tops.next(), tops.next()) {
-        (Some(only), None) if only.is_dir() => Ok(Recording::open(&only)?),
+        (Some(only), None) if only.is_dir() => Ok(Recording { shown, ..Recording::open(&only)? }),
         _ => Err(anyhow!("{} holds neither a recording nor the files of a machine", path.display())),
     }
 }

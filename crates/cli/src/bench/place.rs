@@ -68,6 +68,7 @@ impl PlaceOptions {
             machines: vec![Machine { identity: host::identity(Path::new("/")), ..self.machine.clone() }],
             parts: Vec::new(),
             problems: Vec::new(),
+            shown: Vec::new(),
         };
         let path = Path::new(&self.machine.id).join("bench").join(format!("{name}.json"));
         let make = || Live::begin(&destination, recording);
@@ -95,15 +96,15 @@ impl PlaceOptions {
 
     /// Prints what the recording answers.
     pub fn answer(&self, recording: Recording, command: &str, kept: bool) -> anyhow::Result<Exit> {
-        let root = recording.root.clone();
+        let root = recording.as_named(&recording.root.to_string_lossy()).into_owned();
         let input = Input::open(recording)?;
         let Answers { mut sections, problems, failed } = Answers::of(&input, &Options::default(), &mut |_, _| {});
         if let Some(error) = failed.into_iter().next() {
             return Err(error.into());
         }
         if let Some(section) = sections.first_mut().filter(|_| kept) {
-            section.about.push(format!("kept in {}", root.display()));
-            section.next.push(format!("kvmscope report {}", root.display()));
+            section.about.push(format!("kept in {root}"));
+            section.next.push(format!("kvmscope report {root}"));
         }
         let mut out = BufWriter::new(std::io::stdout().lock());
         if self.json {
@@ -135,8 +136,17 @@ impl Place {
     pub fn finish(mut self, bench: &Bench, options: &PlaceOptions) -> anyhow::Result<Exit> {
         self.keep(bench)?;
         let part = Part { state: PartState::Complete, ..self.part };
-        let recording = self.live.finish(vec![part])?;
-        options.answer(recording, &format!("bench {}", bench.bench), self.temporary.is_none())
+        let mut recording = self.live.finish(vec![part])?;
+        let kept = self.temporary.is_none();
+        if kept {
+            recording.shown = options.destination.shown(&recording.root);
+        }
+        // Answered before it is packed: its files are read as they are asked for.
+        let exit = options.answer(recording.clone(), &format!("bench {}", bench.bench), kept)?;
+        if kept {
+            options.destination.finished(&recording, &self.interrupt)?;
+        }
+        Ok(exit)
     }
 
     /// Takes everything back: nothing was measured.

@@ -1,12 +1,12 @@
 //! Which machines are meant: this one, or trees that hold copies of their files.
 
-use crate::arguments::{Stdin, machine_level};
+use crate::arguments::{Stdin, is_dash, machine_level};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
 use anyhow::{anyhow, bail};
 use archive::{Links, Unpacked};
-use base::recording::{Machine, Part, PartKind, PartState, Recording};
-use base::{Level, Utc};
+use base::recording::{Machine, Part, PartKind, PartState, Recording, Shown};
+use base::{Level, Problem, Utc};
 use lab::snapshot::{More, monotonic_ns, take_more};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -21,12 +21,16 @@ pub struct Root {
     path: PathBuf,
     /// Of one machine among several its name.
     name: Option<String>,
+    /// What the user named, where that was unpacked.
+    shown: Vec<Shown>,
+    /// What was left out of it.
+    problems: Vec<Problem>,
 }
 
 impl Root {
     /// A tree of a machine whose level nobody said.
     pub fn at(path: &Path) -> Self {
-        Self { level: None, path: path.to_owned(), name: None }
+        Self { level: None, path: path.to_owned(), name: None, shown: Vec::new(), problems: Vec::new() }
     }
 
     /// True for this host's own files, of which a snapshot knows more: CPUID and KVM.
@@ -51,11 +55,15 @@ pub fn root(text: &str) -> Result<Root, String> {
 
 /// The same tree, or the one that is in the archive which was named.
 pub fn unpacked(root: &Root, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Root> {
-    if archive::format_of(&root.path).is_none() {
-        return Ok(root.clone());
+    let path = stdin.path(&root.path)?;
+    if archive::format_of(&path).is_none() {
+        return Ok(Root { path, ..root.clone() });
     }
-    let read = |unpacked: &Unpacked| Ok(Root { path: unpacked.root(), ..root.clone() });
-    stdin.unpacked(&root.path, Links::Inside, interrupt, read)
+    let read = |unpacked: &Unpacked| {
+        let shown = vec![unpacked.shown(), Shown { place: path.clone(), name: root.path.clone() }];
+        Ok(Root { path: unpacked.root(), shown, problems: unpacked.problems.clone(), ..root.clone() })
+    };
+    stdin.unpacked(&path, Links::Inside, interrupt, read)
 }
 
 /// Whether a directory holds the files of a machine, or those of several, as a must-gather does.
@@ -108,15 +116,19 @@ pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
         emulated: None,
         machines,
         parts,
-        problems: Vec::new(),
+        problems: roots.iter().flat_map(|root| root.problems.clone()).collect(),
+        shown: roots.iter().flat_map(|root| root.shown.clone()).collect(),
     })
 }
 
 /// Pasted texts as notes of one machine.
 pub fn pasted(files: &[PathBuf], stdin: &Stdin) -> anyhow::Result<Recording> {
-    let mut parts = Vec::new();
+    let (mut parts, mut shown) = (Vec::new(), Vec::new());
     for file in files {
         let path = std::path::absolute(stdin.path(file)?)?;
+        if is_dash(file) {
+            shown.push(Shown { place: path.clone(), name: file.clone() });
+        }
         let about = std::fs::metadata(&path).map_err(|error| anyhow!("{}: {error}", file.display()))?;
         if about.is_dir() {
             bail!("{} is a directory; --paste takes text, --root a tree of files", file.display());
@@ -139,6 +151,7 @@ pub fn pasted(files: &[PathBuf], stdin: &Stdin) -> anyhow::Result<Recording> {
         machines: vec![machine],
         parts,
         problems: Vec::new(),
+        shown,
     })
 }
 

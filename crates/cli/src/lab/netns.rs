@@ -109,6 +109,7 @@ impl Netns {
         let online = thread::affinity(thread::own())?;
         let cpus: Vec<u32> = online.iter().collect();
         let stop = Interrupt::watch()?.hold();
+        self.destination.unpacked()?;
         let destination = self.destination.unchecked("netns", Utc::of(SystemTime::now()))?;
         STATES.iter().try_for_each(|state| in_state(&destination, state).check())?;
         let output = &destination.path;

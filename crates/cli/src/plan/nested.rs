@@ -111,7 +111,7 @@ impl Nested {
                     "name a recording, or give rates: --ghz 2.4 --c1 1350 --c2 20700 --rate CPUID=2000; or --validate";
                 bail!(WrongUse(how.to_owned()));
             }
-            let (given, emulated) = self.given()?;
+            let (given, emulated) = self.given(&interrupt)?;
             return self.print(&nothing_recorded(), self.section(&Inputs::of_given(&given), emulated), &[], &interrupt);
         };
         self.recorded(path, &interrupt)
@@ -125,7 +125,7 @@ impl Nested {
         let answers = Answers::of(&input, &Options::default(), &mut |done, all| progress.at(done, all));
         drop(progress);
         answers.failed.into_iter().for_each(|error| complain(&error.into()));
-        let (given, bench_emulated) = self.given()?;
+        let (given, bench_emulated) = self.given(interrupt)?;
         let emulated = emulated.or(bench_emulated);
         let Some(inputs) = plan::of_recording(&answers.sections, &given) else {
             bail!("{title} holds no exits of guests; record some: kvmscope record --seconds 10");
@@ -134,7 +134,7 @@ impl Nested {
     }
 
     /// What the user gave, completed by the bench; and what emulated that.
-    fn given(&self) -> anyhow::Result<(Given, Option<Emulator>)> {
+    fn given(&self, interrupt: &Interrupt) -> anyhow::Result<(Given, Option<Emulator>)> {
         if let (Some(c1), Some(c2)) = (self.c1, self.c2)
             && c2.high <= c1.low
         {
@@ -152,7 +152,7 @@ impl Nested {
             guest: self.guest,
         };
         let Some(path) = &self.bench else { return Ok((given, None)) };
-        let input = Input::open(Recording::open(path)?)?;
+        let input = Input::open(opened(path, &self.stdin, interrupt)?)?;
         let answers = Answers::of(&input, &Options::default(), &mut |_, _| {});
         let nesting = answers.sections.iter().find(|section| section.id == "nesting");
         given.measured = nesting.and_then(|section| benched::add(&mut given, section));
@@ -199,5 +199,6 @@ fn nothing_recorded() -> Recording {
         machines: Vec::new(),
         parts: Vec::new(),
         problems: Vec::new(),
+        shown: Vec::new(),
     }
 }

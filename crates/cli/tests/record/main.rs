@@ -7,6 +7,7 @@
 mod hangup;
 mod live;
 mod mounted;
+mod packed;
 
 use assert_cmd::cargo::cargo_bin;
 use base::recording::{PartState, Recording};

@@ -24,7 +24,7 @@ pub use files::{FILES, How, LINKS, Wanted};
 pub use gathered::{COMMANDS, DOMAINS, OTHERS, OUTPUTS, output_name};
 pub use pattern::is_gone;
 pub use records::{LINKS_FILE, TIMES_FILE, Times, UNREADABLE_FILE};
-pub use trees::{is_tree, trees_in};
+pub use trees::{is_tree, packed_in, trees_in};
 
 use crate::{Error, budget};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,7 +4,8 @@
 //! sosreport-host-.../           proc/ sys/ sos_commands/                      one machine (sos 4)
 //! must-gather.local.N/IMAGE/    nodes/NODE/{cpu_affinities.json, lscpu, ..}   a machine for each node (OpenShift)
 //! ```
-//! A node's `sysinfo.tgz` holds `proc` and `sys`; unpacked there, they count too.
+//! A node's `sysinfo.tgz` holds `proc` and `sys`; unpacked there, they count too. In a must-gather that is read as one archive
+//! it is unpacked along with it.
 
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,12 @@ const MOST_DIRECTORIES: usize = 4_096;
 pub fn is_tree(path: &Path) -> bool {
     ["proc", "sys", "sos_commands"].iter().any(|name| path.join(name).is_dir())
         || ["cpu_affinities.json", "irq_affinities.json"].iter().any(|name| path.join(name).is_file())
+}
+
+/// The archive in which a must-gather has a node's `proc` and `sys`, where nobody has unpacked it.
+pub fn packed_in(tree: &Path) -> Option<PathBuf> {
+    let packed = tree.join("sysinfo.tgz");
+    (packed.is_file() && !tree.join("proc").exists()).then_some(packed)
 }
 
 /// The trees in a directory: itself, or the nodes of a must-gather, whose directory or the one above may be named.

@@ -95,6 +95,7 @@ pub fn run(
         machines,
         parts,
         problems: Vec::new(),
+        shown: Vec::new(),
     };
     draft.finish(recording).map_err(of_recording)
 }

@@ -139,6 +139,7 @@ impl<'a> Shots<'a> {
                 }],
                 parts,
                 problems: Vec::new(),
+                shown: Vec::new(),
             })?;
         }
         Ok(())

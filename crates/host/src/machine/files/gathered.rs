@@ -11,6 +11,7 @@
 use crate::machine::{Domain, Fact, Irq, Machine, Role, Thread, role_of};
 use crate::{Snapshot, budget};
 use base::CpuSet;
+use base::shell::quoted;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +37,9 @@ pub(super) fn add(snapshot: &Snapshot, machine: &mut Machine) {
     }
     let packed = ["sysinfo.tgz", "sosreport.tar.xz"].into_iter().find(|name| snapshot.bytes(name, 1).is_ok());
     if let Some(name) = packed.filter(|_| snapshot.names("proc").is_empty()) {
-        machine.unread.push(format!("{name} is packed; unpack it there and look again: tar -xf {name}"));
+        let tree = snapshot.root().to_string_lossy();
+        let (archive, place) = (format!("{tree}/{name}"), quoted(&tree));
+        machine.unread.push(format!("{name} is packed, and was not read: tar -xf {} -C {place}", quoted(&archive)));
     }
 }
 
