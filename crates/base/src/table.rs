@@ -76,6 +76,11 @@ pub struct Shown {
     pub largest_first: Option<String>,
     /// Shown before the figures of its section: it gives the overview.
     pub leads: bool,
+    /// The column whose equal values stay together, in the order of rows: what holds within each group, such as shares, does
+    /// not hold across them.
+    pub grouped_by: Option<String>,
+    /// Columns that are never left out, and whose text is never shortened: it takes several lines where the page is narrow.
+    pub whole: Vec<String>,
 }
 
 impl Column {
@@ -170,7 +175,28 @@ impl Table {
         if let Some(column) = largest_first.and_then(|name| self.column(name)) {
             order.sort_by(|a, b| self.rows[*b][column].size().total_cmp(&self.rows[*a][column].size()));
         }
+        let groups = self.groups();
+        if groups.len() > 1 {
+            order.sort_by_key(|row| groups.iter().position(|group| group.contains(row)));
+        }
         order
+    }
+
+    /// The rows of each group, in the order of rows; one group where none are wanted.
+    pub fn groups(&self) -> Vec<Vec<usize>> {
+        let grouped_by = self.shown.as_ref().and_then(|shown| shown.grouped_by.as_deref());
+        let Some(column) = grouped_by.and_then(|name| self.column(name)) else {
+            return vec![(0..self.rows.len()).collect()];
+        };
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for row in 0..self.rows.len() {
+            let same = |group: &&mut Vec<usize>| self.rows[group[0]][column] == self.rows[row][column];
+            match groups.iter_mut().find(same) {
+                Some(group) => group.push(row),
+                None => groups.push(vec![row]),
+            }
+        }
+        groups
     }
 
     /// The cell at `row` in the column called `name`.
@@ -191,5 +217,18 @@ mod tests {
         assert_eq!(table.shown_order(), [0, 1, 2, 3]);
         table.shown = Some(Shown { largest_first: Some("total_ns".into()), ..Shown::default() });
         assert_eq!(table.shown_order(), [2, 0, 3, 1]);
+    }
+
+    #[test]
+    fn groups_stay_together_and_each_has_its_largest_first() {
+        let mut table =
+            Table::new("any", vec![Column::key("machine"), Column::value("total_ns", "ns", ColumnType::U64)]);
+        let rows = [("L0", 5), ("L1", 9), ("L0", 7), ("L1", 1)];
+        rows.into_iter().for_each(|(name, total)| table.push(vec![name.into(), total.into()]));
+        let shown = Shown { largest_first: Some("total_ns".into()), ..Shown::default() };
+        table.shown = Some(Shown { grouped_by: Some("machine".into()), ..shown.clone() });
+        assert_eq!((table.shown_order(), table.groups()), (vec![2, 0, 1, 3], vec![vec![0, 2], vec![1, 3]]));
+        table.shown = Some(shown);
+        assert_eq!((table.shown_order(), table.groups().len()), (vec![1, 2, 0, 3], 1));
     }
 }

@@ -74,3 +74,24 @@ fn a_window_says_what_is_of_the_whole_recording() {
     assert!(head(&window).contains("--from, --to: events, losses"), "{}", head(&window));
     assert!(!head(&flow(&[])).contains("--"), "nothing is narrowed");
 }
+
+#[test]
+fn shares_of_exits_are_of_one_machine_and_each_has_its_table() {
+    let whole = flow(&[]);
+    for name in ["exits", "reasons"] {
+        for machine in ["L0", "L1"] {
+            let rows = column(&whole, name, "machine").into_iter().zip(column(&whole, name, "time_share"));
+            let sum: f64 = rows.filter(|(of, _)| of == machine).filter_map(|(_, share)| share.as_f64()).sum();
+            assert!((sum - 1.0).abs() < 1e-9, "{name} of {machine}: {sum}");
+        }
+    }
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/vmx-linux-shadow-off");
+    let mut command = Command::cargo_bin("kvmscope").unwrap();
+    let output = command.arg("report").arg(fixture).env("COLUMNS", "120").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let headings: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("EXITS  ")).collect();
+    assert!(
+        headings.len() == 2 && headings[0].contains("machine L0") && headings[1].contains("machine L1"),
+        "{headings:?}"
+    );
+}

@@ -61,7 +61,8 @@ pub fn render(sections: &[Section], problems: &[Problem], page: &Page) -> String
     render_findings(sections, &mut out);
     for section in sections {
         if several && has_details(section) {
-            question(section, &mut out);
+            out.gap();
+            heading(&format!("{} in detail", section.id).to_uppercase(), "", &mut out);
         }
         render_details(section, &mut out);
     }

@@ -197,6 +197,7 @@ pub fn table(changed: &[Changed]) -> Table {
         title: "What tests cost, medians of launches".to_owned(),
         columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
         most_rows: 60,
+        whole: ["test", "verdict"].map(str::to_owned).to_vec(),
         ..Shown::default()
     });
     table

@@ -178,8 +178,13 @@ pub fn table(mut changed: Vec<Changed>) -> Table {
             ratio.verdict().name().into(),
         ]);
     }
-    table.shown =
-        Some(Shown { title: "What changed".to_owned(), columns: headings, most_rows: 30, ..Shown::default() });
+    table.shown = Some(Shown {
+        title: "What changed".to_owned(),
+        columns: headings,
+        most_rows: 30,
+        whole: ["metric", "verdict"].map(str::to_owned).to_vec(),
+        ..Shown::default()
+    });
     table
 }
 

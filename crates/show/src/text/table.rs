@@ -2,8 +2,8 @@
 //!
 //! Numbers are never shortened. What is too wide gives way in this order: bars get shorter, headings take several
 //! lines, prose in a short table takes several lines and other text loses its middle, columns from the right are left
-//! out, with a line that names them, and at last names of rows lose their middle. A key that is the same in all rows
-//! moves into the heading.
+//! out, with a line that names them, and at last names of rows lose their middle. Columns that the table wants whole take
+//! several lines instead and stay. A key that is the same in all rows moves into the heading.
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width, wrap};
 use super::paint::Role;
@@ -49,6 +49,8 @@ struct Shaped {
     prose: bool,
     /// Part of what names a row.
     key: bool,
+    /// Never left out, and never shortened.
+    whole: bool,
     room: usize,
 }
 
@@ -57,6 +59,8 @@ impl Shaped {
     fn narrowest(&self, sparing: bool) -> usize {
         let widest = self.cells.iter().map(|cell| width(cell)).max().unwrap_or(0);
         let least = match (self.prose, self.key && sparing) {
+            _ if self.whole && sparing && !self.key => widest,
+            _ if self.whole => self.longest_word().max(if sparing { WHOLE_NAME } else { 0 }),
             (true, _) => NARROWEST_PROSE.max(self.longest_word()),
             (false, true) => WHOLE_NAME,
             (false, false) => NARROWEST_TEXT,
@@ -70,7 +74,7 @@ impl Shaped {
 
     /// The lines that a cell takes.
     fn lines(&self, row: usize) -> Vec<String> {
-        match (self.numeric, self.prose) {
+        match (self.numeric, self.prose || self.whole) {
             (true, _) => vec![self.cells[row].clone()],
             (false, true) => wrap(&self.cells[row], self.room, self.room),
             (false, false) => vec![elided(&self.cells[row], self.room)],
@@ -78,8 +82,20 @@ impl Shaped {
     }
 }
 
-/// Renders a table if people are to see it.
+/// Renders a table if people are to see it: its groups one after the other, each as a table.
 pub fn render(table: &Table, out: &mut Lines) {
+    let groups = table.groups();
+    if let [_] | [] = groups.as_slice() {
+        return render_group(table, out);
+    }
+    for group in groups {
+        let rows = group.into_iter().map(|row| table.rows[row].clone()).collect();
+        let (columns, shown) = (table.columns.clone(), table.shown.clone());
+        render_group(&Table { name: table.name, columns, rows, shown }, out);
+    }
+}
+
+fn render_group(table: &Table, out: &mut Lines) {
     let Some(shown) = &table.shown else { return };
     let rows: Vec<usize> = table.shown_order().into_iter().take(shown.most_rows).collect();
     out.gap();
@@ -156,7 +172,8 @@ fn shaped(table: &Table, shown: &Shown, rows: &[usize]) -> (Vec<String>, Vec<Sha
         let words = || cells.iter().flat_map(|cell| cell.split(' '));
         let breakable = cells.iter().any(|cell| cell.contains(' ')) && words().all(|word| width(word) <= WHOLE_NAME);
         let prose = !numeric && rows.len() <= SHORT_TABLE && breakable;
-        Shaped { heading: title.to_owned(), cells, numeric, prose, key: column.key, room }
+        let whole = shown.whole.contains(&column.name);
+        Shaped { heading: title.to_owned(), cells, numeric, prose, key: column.key, whole, room }
     });
     (hoisted, columns.collect())
 }
@@ -192,14 +209,22 @@ fn fit(columns: &mut Vec<Shaped>, room: usize) -> Vec<String> {
     let mut left_out = Vec::new();
     // A name and what it has are left in any case, the name cut if need be.
     while total(columns) > room && columns.len() > FEWEST_COLUMNS {
-        left_out.extend(columns.pop().map(|column| column.heading));
+        let Some(heading) = leave_out(columns) else { break };
+        left_out.push(heading);
     }
     narrow(columns, room, false);
     while total(columns) > room && columns.len() > 1 {
-        left_out.extend(columns.pop().map(|column| column.heading));
+        let Some(heading) = leave_out(columns) else { break };
+        left_out.push(heading);
     }
     left_out.reverse();
     left_out
+}
+
+/// Takes away the last column that may go, and gives its heading. The first one names the rows.
+fn leave_out(columns: &mut Vec<Shaped>) -> Option<String> {
+    let last = columns.iter().rposition(|column| !column.whole).filter(|place| *place > 0)?;
+    Some(columns.remove(last).heading)
 }
 
 /// Takes columns of text the widest first, until all fit or none can give more.

@@ -76,3 +76,37 @@ fn names_stay_whole_before_columns_and_sentences_take_lines() {
         }
     }
 }
+
+#[test]
+fn columns_that_stay_whole_take_lines_and_others_give_way() {
+    let metrics = ["EXTERNAL_INTERRUPT, L1 exits per chain", "L1 CR, exits/s"];
+    let rows: Vec<(String, u64, u64)> =
+        metrics.into_iter().cycle().take(20).map(|name| (name.to_owned(), 123_456_789_012, 7)).collect();
+    let mut table = table(&rows, 1, 30);
+    table.columns.push(Column::value("verdict", "", ColumnType::Text));
+    table.rows.iter_mut().for_each(|row| row.push("noise could explain it".into()));
+    let shown = table.shown.as_mut().unwrap();
+    shown.columns.push(("verdict".into(), "verdict".into()));
+    shown.whole = vec!["name0".into(), "verdict".into()];
+    let mut section = Section::new("flow", "?");
+    section.tables.push(table);
+    for width in [50, 60, 80, 100] {
+        let text = render(std::slice::from_ref(&section), &[], &Page { width, colour: false, ascii: false });
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!text.contains('…') && text.contains("verdict"), "{width}: {text}");
+        assert!(words.contains("explain it") && words.contains("per chain"), "{width}: {text}");
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+    }
+}
+
+#[test]
+fn each_group_is_a_table_of_its_own() {
+    let rows = [("L0", 3), ("L1", 9), ("L0", 1)].map(|(name, count)| (name.to_owned(), 5, count));
+    let mut table = table(&rows, 1, 14);
+    table.shown.as_mut().unwrap().grouped_by = Some("name0".into());
+    let mut section = Section::new("flow", "?");
+    section.tables.push(table);
+    let text = render(&[section], &[], &Page { width: 100, colour: false, ascii: false });
+    assert_eq!(text.matches("ANY TABLE").count(), 2, "{text}");
+    assert!(text.contains("75.0 %") && text.contains("25.0 %") && text.contains("100 %"), "{text}");
+}

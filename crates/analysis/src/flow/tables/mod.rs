@@ -68,6 +68,18 @@ fn shown(title: &str, columns: &[(&str, &str)], most_rows: usize) -> Option<Show
     Some(Shown { title: title.to_owned(), columns, most_rows, ..Shown::default() })
 }
 
+/// Shares are of one machine's trace, so its rows stay together.
+fn by_machine(shown: Shown) -> Shown {
+    Shown { grouped_by: Some("machine".into()), ..shown }
+}
+
+/// True if vCPUs of more than one machine are answered for.
+fn of_several_machines(measures: &[Measures<'_>]) -> bool {
+    let mut machines = measures.iter().filter(|measure| !measure.vcpus.is_empty()).map(|measure| &measure.part.machine);
+    let first = machines.next();
+    machines.any(|machine| Some(machine) != first)
+}
+
 fn each_vcpu<'m>(measures: &'m [Measures<'m>]) -> impl Iterator<Item = (&'m Measures<'m>, &'m Vcpu)> {
     measures.iter().flat_map(|measure| measure.vcpus.iter().map(move |vcpu| (measure, *vcpu)))
 }
@@ -160,6 +172,7 @@ fn exits(measures: &[Measures<'_>]) -> Table {
     let costs = ["total_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
     columns.extend(costs.map(|name| Column::value(name, "ns", U64)));
     columns.extend(["count_share", "time_share"].map(|name| Column::value(name, "share", ColumnType::F64)));
+    columns.push(Column::key("machine"));
     let mut table = Table::new("exits", columns);
     // Shares are of all exits of one machine's trace: a guest's own trace holds exits that the host's has as well.
     let whole = |measure: &Measures<'_>| {
@@ -179,9 +192,11 @@ fn exits(measures: &[Measures<'_>]) -> Table {
             row.push((costs.count() > 0).then(|| costs.max()).into());
             row.push((all_exits > 0).then(|| count as f64 / all_exits as f64).into());
             row.push((all_ns > 0).then(|| costs.sum() as f64 / all_ns as f64).into());
+            row.push(measure.part.machine.as_str().into());
             table.push(row);
         }
     }
+    let machine = [("machine", "machine")];
     let columns = [
         ("vm", "vm"),
         ("vcpu", "vcpu"),
@@ -193,9 +208,11 @@ fn exits(measures: &[Measures<'_>]) -> Table {
         ("p99_ns", "p99"),
         ("max_ns", "max"),
     ];
+    // Of one machine its name is no news.
+    let columns = [if of_several_machines(measures) { &machine[..] } else { &[] }, &columns].concat();
     // Beside an overview the worst are enough; a ledger of few vCPUs has all its reasons.
     let most_rows = if measures.iter().any(Measures::is_of_many) { 16 } else { 40 };
-    table.shown = shown("Exits", &columns, most_rows);
+    table.shown = shown("Exits", &columns, most_rows).map(by_machine);
     table
 }
 

@@ -1,6 +1,6 @@
 //! Tables that give the overview of a host: by VM, by exit reason over all vCPUs, and the vCPUs that lose most.
 
-use super::{U64, by_name, each_vcpu, merged, quantiles, shown};
+use super::{U64, by_machine, by_name, each_vcpu, merged, quantiles, shown};
 use crate::flow::measure::{Measures, worst_state};
 use crate::flow::model::{ExitSums, Vcpu};
 use crate::flow::states::title;
@@ -125,7 +125,7 @@ pub fn reasons(measures: &[Measures<'_>]) -> Table {
         ("p99_ns", "p99"),
         ("max_ns", "max"),
     ];
-    table.shown = shown("Exit reasons over all vCPUs", &columns, 16);
+    table.shown = shown("Exit reasons over all vCPUs", &columns, 16).map(by_machine);
     table
 }
 
