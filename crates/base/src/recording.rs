@@ -15,6 +15,7 @@ mod found;
 mod join;
 mod live;
 mod manifest;
+mod note;
 mod private;
 mod processes;
 mod tsc;

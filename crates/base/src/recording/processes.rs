@@ -3,16 +3,14 @@
 //! Events name threads, and no event says which threads are one VM's. The recorder reads `/proc` when recording has begun
 //! and when it ends; a snapshot of the machine says the same.
 
-use super::{Error, PartKind, Recording};
+use super::note::{self, Note};
+use super::{Error, Recording};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Name of the file in a machine's directory.
 pub const PROCESSES_FILE: &str = "processes.json";
-
-/// A VM with 1,024 vCPUs is some 10 KB; a file this long is something else.
-const MOST_BYTES: u64 = 16 << 20;
 
 /// Processes that run VMs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,14 +70,7 @@ impl VmProcesses {
     /// # Errors
     /// If the file cannot be read, or holds something else.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let io = |source| Error::Io { path: path.to_owned(), source };
-        let bytes = std::fs::metadata(path).map_err(io)?.len();
-        let refuse = |reason: String| Error::Manifest { path: path.to_owned(), reason };
-        if bytes > MOST_BYTES {
-            return Err(refuse(format!("it has {bytes} bytes; processes of VMs take {MOST_BYTES} at most")));
-        }
-        let text = std::fs::read(path).map_err(io)?;
-        serde_json::from_slice(&text).map_err(|error| refuse(format!("no processes of VMs: {error}")))
+        note::read(path)
     }
 
     /// Writes them.
@@ -87,19 +78,21 @@ impl VmProcesses {
     /// # Errors
     /// If the operating system refuses.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
-        let io = |source: std::io::Error| Error::Io { path: path.to_owned(), source };
-        let text = serde_json::to_vec_pretty(self).map_err(|error| io(error.into()))?;
-        std::fs::write(path, text).map_err(io)
+        note::write(self, path)
     }
+}
+
+impl Note for VmProcesses {
+    const FILE: &str = PROCESSES_FILE;
+    const WHAT: &str = "processes of VMs";
+    /// A VM with 1,024 vCPUs is some 10 KB; a file this long is something else.
+    const MOST_BYTES: u64 = 16 << 20;
 }
 
 impl Recording {
     /// What the recorder saw of the VMs of `machine`; `None` if the recording has nothing of it.
     pub fn vm_processes(&self, machine: &str) -> Option<Result<VmProcesses, Error>> {
-        let is_it = |name: Option<&std::ffi::OsStr>| name.is_some_and(|name| name == PROCESSES_FILE);
-        let mut notes = self.parts.iter().filter(|part| part.kind == PartKind::Notes && is_it(part.path.file_name()));
-        let part = notes.find(|part| part.machine == machine)?;
-        Some(VmProcesses::read(&self.root.join(&part.path)))
+        note::of_machine(self, machine)
     }
 }
 

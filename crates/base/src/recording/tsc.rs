@@ -7,15 +7,13 @@
 //! Out: what alignment needs where no event tells it: VMs that ran before have their offset already, and no event has the
 //! ratio. Source: `kvm_arch_create_vcpu_debugfs` in arch/x86/kvm/debugfs.c, Linux 6.12.
 
-use super::{Error, PartKind, Recording};
+use super::note::{self, Note};
+use super::{Error, Recording};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Name of the file in a machine's directory.
 pub const TSC_FILE: &str = "tsc.json";
-
-/// A vCPU is a few hundred bytes; a file this long is something else.
-const MOST_BYTES: u64 = 64 << 20;
 
 /// Readings of all vCPUs of a machine's guests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,14 +56,7 @@ impl TscReadings {
     /// # Errors
     /// If the file cannot be read, or holds something else.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let io = |source| Error::Io { path: path.to_owned(), source };
-        let bytes = std::fs::metadata(path).map_err(io)?.len();
-        let refuse = |reason: String| Error::Manifest { path: path.to_owned(), reason };
-        if bytes > MOST_BYTES {
-            return Err(refuse(format!("it has {bytes} bytes; offsets of guests' counters take {MOST_BYTES} at most")));
-        }
-        let text = std::fs::read(path).map_err(io)?;
-        serde_json::from_slice(&text).map_err(|error| refuse(format!("no offsets of guests' counters: {error}")))
+        note::read(path)
     }
 
     /// Writes them.
@@ -73,19 +64,21 @@ impl TscReadings {
     /// # Errors
     /// If the operating system refuses.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
-        let io = |source: std::io::Error| Error::Io { path: path.to_owned(), source };
-        let text = serde_json::to_vec_pretty(self).map_err(|error| io(error.into()))?;
-        std::fs::write(path, text).map_err(io)
+        note::write(self, path)
     }
+}
+
+impl Note for TscReadings {
+    const FILE: &str = TSC_FILE;
+    const WHAT: &str = "offsets of guests' counters";
+    /// A vCPU is a few hundred bytes; a file this long is something else.
+    const MOST_BYTES: u64 = 64 << 20;
 }
 
 impl Recording {
     /// What was read of the counters of `machine`'s guests; `None` if the recording has nothing of it.
     pub fn tsc_readings(&self, machine: &str) -> Option<Result<TscReadings, Error>> {
-        let is_it = |name: Option<&std::ffi::OsStr>| name.is_some_and(|name| name == TSC_FILE);
-        let mut notes = self.parts.iter().filter(|part| part.kind == PartKind::Notes && is_it(part.path.file_name()));
-        let part = notes.find(|part| part.machine == machine)?;
-        Some(TscReadings::read(&self.root.join(&part.path)))
+        note::of_machine(self, machine)
     }
 }
 
