@@ -97,3 +97,16 @@ fn time_that_was_passed_over_is_said_and_the_walk_starts_anew() {
     assert_eq!(later.from_ns, length_ns * 2 / 10);
     assert!(later.exits_per_second.unwrap() > 0.0);
 }
+
+#[test]
+fn a_cpu_that_is_missing_from_the_trace_is_no_preemption() {
+    let input = input("lttng-svm-l0");
+    assert!(input.parts[0].trace.facts().coverage.values().any(|part| *part != trace::facts::Coverage::Whole));
+    let part = whole(&input);
+    let waited_ns = |state| part.vcpus.iter().map(|vcpu| vcpu.sums.ns(state)).sum::<u64>() as f64;
+    let waited = (waited_ns(State::Preempted) + waited_ns(State::WakeDelay)) / 1e9;
+    let share = |sample: &Sample| sample.shares.get("preempted").copied().flatten().unwrap_or(0.0);
+    let samples = samples(&input, &part, 40);
+    let sampled: f64 = samples.iter().map(|sample| share(sample) * sample.vcpus as f64 * seconds(sample)).sum();
+    assert!(sampled <= waited * 1.01 + 1e-6, "{sampled} s told while it is recorded, {waited} s in the report");
+}

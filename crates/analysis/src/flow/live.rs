@@ -18,6 +18,7 @@ use crate::shared::roles::{self, ROLES, Role};
 use crate::shared::settle::settled;
 use crate::shared::state::{STATES, State};
 use crate::shared::vendor;
+use crate::shared::walk::replay::gaps;
 use crate::shared::walk::{Preemptor, Sink, Walk};
 use base::gauges::{Sample, Shares, VmSample};
 use base::{Histogram, Level, Span};
@@ -137,6 +138,13 @@ impl LiveFlow {
         let known = self.walk.take().filter(|walk| skipped_ns == 0 && walk.threads.len() < MOST_THREADS);
         let mut walk = known.unwrap_or_else(|| begun(trace, span.from_ns));
         walk.sink = Told::since(span.from_ns);
+        // Told anew of each span: a CPU that is missing in one may be there in the next.
+        for (cpu, from_ns, until_ns) in gaps(facts, None) {
+            let (from_ns, until_ns) = (from_ns.max(span.from_ns), until_ns.min(span.to_ns));
+            if from_ns < until_ns {
+                walk.uncovered(cpu, from_ns, until_ns);
+            }
+        }
         let request = request(facts);
         let mut feed = Feed { walk: &mut walk, span, events: 0, userspace_exits: FxHashMap::default() };
         trace::replay(trace, &Reading { request: &request, fitted: None }, &mut feed);
