@@ -7,5 +7,6 @@ mod answer;
 mod equal;
 mod limits;
 mod losses;
+mod missing;
 mod no_isa;
 mod unseen;
