@@ -53,17 +53,20 @@ pub fn in_order<T: Hash + Eq>(below: &[T], above: &[T]) -> Pairs {
     pairs
 }
 
-/// Pairs found by time: `placed` are the times of `above` on the axis of `below`. An exit was reflected before the guest
-/// wrote it down, and the next one was not.
-pub fn by_time(below: &[Reflected], above: &[OwnExit], placed: impl Fn(&OwnExit) -> Option<u64>) -> Pairs {
+/// Pairs found by time: `placed` are the times of `above` on the axis of `below`, the earliest first, where a counter that was
+/// set back leaves several. An exit was reflected before the guest wrote it down, and the next one was not.
+pub fn by_time<P>(below: &[Reflected], above: &[OwnExit], placed: impl Fn(&OwnExit) -> P) -> Pairs
+where
+    P: IntoIterator<Item = u64>,
+{
     let mut pairs: Pairs = Vec::new();
     for (high, exit) in above.iter().enumerate() {
-        let Some(at) = placed(exit) else { continue };
-        let Some(low) = below.partition_point(|handed| handed.at <= at).checked_sub(1) else { continue };
-        let taken = pairs.last().is_some_and(|(last, _)| *last >= low);
-        if !taken && below[low].reason == exit.reason {
-            pairs.push((low, high));
-        }
+        let last = pairs.last().map(|(last, _)| *last);
+        let before = |at: u64| below.partition_point(|handed| handed.at <= at).checked_sub(1);
+        // Both lists are in order, so what an earlier exit took is of an earlier stretch.
+        let fits = |low: &usize| last.is_none_or(|last| last < *low) && below[*low].reason == exit.reason;
+        let found = placed(exit).into_iter().filter_map(before).find(fits);
+        pairs.extend(found.map(|low| (low, high)));
     }
     pairs
 }

@@ -288,7 +288,8 @@ fn one(
         (Some(offsets), _) => match scaled(&offsets) {
             Some((map, bounds)) => (told(map, bounds), None),
             None => {
-                let common = matches::by_time(&vcpu.reflected, &own.exits, |exit| Some(offsets.place(exit.at).1));
+                let common =
+                    matches::by_time(&vcpu.reflected, &own.exits, |exit| offsets.places(exit.at).map(|(_, high)| high));
                 (told(Map::Offsets(offsets, rounding), vcpu.steps.len() as u64), Some(common))
             }
         },

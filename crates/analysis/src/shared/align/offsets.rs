@@ -65,12 +65,26 @@ impl Offsets {
         self.scaling.below(at, self.offset_at(at))
     }
 
+    /// The same for each stretch in which the counter showed `at` while the guest ran, in their order: it was set back to times
+    /// that it had shown. Where it never showed it, the one that is nearest.
+    pub fn places(&self, at: u64) -> impl Iterator<Item = (u64, u64)> {
+        let shown = self.stretches().map(move |pieces| nearest(pieces, at)).filter(|(distance, _)| *distance == 0);
+        let mut shown = shown.map(|(_, offset)| offset).peekable();
+        let nearest = shown.peek().is_none().then(|| self.offset_at(at));
+        shown.chain(nearest).map(move |offset| self.scaling.below(at, offset))
+    }
+
+    /// The pieces of each epoch.
+    fn stretches(&self) -> impl Iterator<Item = &[(u64, u64, u64)]> {
+        let ends = self.epochs.iter().skip(1).copied().chain([self.pieces.len()]);
+        self.epochs.iter().zip(ends).map(|(first, end)| &self.pieces[*first..end])
+    }
+
     /// The offset at the guest's time `at`, by the window that holds it, else by the nearest.
     pub fn offset_at(&self, at: u64) -> u64 {
-        let ends = self.epochs.iter().skip(1).copied().chain([self.pieces.len()]);
         let mut best = (u64::MAX, 0);
-        for (first, end) in self.epochs.iter().zip(ends) {
-            let (distance, offset) = nearest(&self.pieces[*first..end], at);
+        for pieces in self.stretches() {
+            let (distance, offset) = nearest(pieces, at);
             if distance < best.0 {
                 best = (distance, offset);
             }
@@ -118,6 +132,24 @@ mod tests {
         let vcpu = vcpu(&[(1000, 1100), (1300, 1400)], &[(900, 0, 0), (1200, 0, -1290)]);
         let offsets = Offsets::of(&vcpu, &Counter::default()).unwrap();
         assert_eq!((offsets.place(1050), offsets.place(20)), ((1050, 1050), (1310, 1310)));
+    }
+
+    #[test]
+    fn exits_of_a_time_that_the_counter_showed_twice_are_matched_in_their_order() {
+        use super::super::above::OwnExit;
+        use super::super::below::Reflected;
+        use super::super::matches::by_time;
+        use crate::shared::reasons::{Isa, Reason};
+        // Set back by 250, the counter shows 1050 to 1100 once more.
+        let vcpu = vcpu(&[(1000, 1100), (1300, 1400)], &[(900, 0, 0), (1200, 0, -250)]);
+        let offsets = Offsets::of(&vcpu, &Counter::default()).unwrap();
+        let times = |at| offsets.places(at).map(|(_, high)| high).collect::<Vec<_>>();
+        assert_eq!((times(1080), times(1020), times(1140)), (vec![1080, 1330], vec![1020], vec![1390]));
+        assert_eq!(times(2000).len(), 1, "never shown: the nearest");
+        let reason = Reason { isa: Isa::Svm, code: 0x72 };
+        let below = [1055, 1075, 1325].map(|at| Reflected { at, reason, rip: 0 });
+        let above = [1060, 1080, 1080].map(|at| OwnExit { at, reason, rip: 0, entered: None });
+        assert_eq!(by_time(&below, &above, |exit| times(exit.at)), [(0, 0), (1, 1), (2, 2)]);
     }
 
     #[test]
