@@ -12,8 +12,14 @@
 //! its longest slice would paint a vCPU that spends a third of its time in L0 as solid guest.
 
 mod columns;
+mod condensed;
+mod grid;
+mod zooms;
 
 pub use columns::Columns;
+pub use condensed::Condensed;
+pub use grid::Grid;
+pub use zooms::Zooms;
 
 use crate::Span;
 
