@@ -170,8 +170,14 @@ impl Export {
         let samples = folded::samples(&[section(&flow, options)]);
         if let (Some(file), Some(picture)) = (&targets.perfetto, &picture) {
             let fit = picture.fit_all(most(perfetto::MOST_SLICES));
-            let length = put(staging, file, |out| perfetto::write(out, picture, &fit).map(drop))?;
-            self.say(file, length, &format!("{}; open it in ui.perfetto.dev", drawn_of(picture, &fit, true)));
+            let mut written = None;
+            let length = put(staging, file, |out| {
+                written = Some(perfetto::write(out, picture, &fit)?);
+                Ok(())
+            })?;
+            let drawn = drawn_of(picture, &fit, written);
+            self.say(file, length, &format!("{drawn}; open it in ui.perfetto.dev"));
+            warn_left_out(file, &fit);
         }
         if let Some(file) = &targets.folded {
             let stacks = match self.weight {
@@ -188,7 +194,8 @@ impl Export {
             let time = folded::stacks(&sums, shown, folded::Weight::Time);
             let summed = speedscope::Summed { time: &time, samples: &samples };
             let length = put(staging, file, |out| speedscope::write(out, picture, &fit, &title, summed))?;
-            self.say(file, length, &format!("{}; open it in speedscope", drawn_of(picture, &fit, false)));
+            self.say(file, length, &format!("{}; open it in speedscope", drawn_of(picture, &fit, None)));
+            warn_left_out(file, &fit);
         }
         Ok(())
     }
@@ -247,11 +254,12 @@ fn put(
     Ok(None)
 }
 
-/// What of the picture was drawn, with the lanes `beside` those of the vCPUs or without, and what was left out.
-fn drawn_of(picture: &Picture<'_>, fit: &Fit, beside: bool) -> String {
+/// What of the picture was drawn: of a Perfetto file, which has the lanes beside those of the vCPUs, and chains, what was
+/// `written`; and what was left out.
+fn drawn_of(picture: &Picture<'_>, fit: &Fit, written: Option<perfetto::Written>) -> String {
     let mut lanes = many(picture.lanes().len() as u64, "vCPU");
     let others: usize = picture.beside().iter().map(|(_, lanes)| lanes.len()).sum();
-    if beside && others > 0 {
+    if written.is_some() && others > 0 {
         lanes = format!("{lanes} and {}", many(others as u64, "other lane"));
     }
     let left_out = match fit.left_out {
@@ -261,9 +269,22 @@ fn drawn_of(picture: &Picture<'_>, fit: &Fit, beside: bool) -> String {
             format!(", {} more after {end_s:.6} s left out (--from, --to, --most-slices)", thousands(count))
         }
     };
-    let closed = |lane| picture.chains(lane, fit.window).filter(|(_, chain)| chain.cost_ns.is_some()).count() as u64;
-    // In the file they are slices of a track of their own.
-    let chains: u64 = if beside { picture.lanes().into_iter().map(closed).sum() } else { 0 };
-    let of_them = if chains > 0 { format!(", {} of them chains", thousands(chains)) } else { String::new() };
-    format!("{} of {lanes}{of_them}{left_out}", many(fit.slices + chains, "slice"))
+    let written = written.unwrap_or(perfetto::Written { slices: fit.slices, chains: 0 });
+    let of_them =
+        if written.chains > 0 { format!(", {} of them chains", thousands(written.chains)) } else { String::new() };
+    format!("{} of {lanes}{of_them}{left_out}", many(written.slices, "slice"))
+}
+
+/// Warns that a file ends before what was asked for does.
+fn warn_left_out(file: &Path, fit: &Fit) {
+    if fit.left_out > 0 {
+        let end_s = fit.window.to_ns as f64 / 1e9;
+        eprintln!(
+            "kvmscope: {} ends at {end_s:.6} s: {} after that {} left out; --from and --to choose another window, \
+             --most-slices another number",
+            if is_dash(file) { "stdout".into() } else { file.display().to_string() },
+            many(fit.left_out, "slice"),
+            if fit.left_out == 1 { "is" } else { "are" },
+        );
+    }
 }

@@ -97,7 +97,9 @@ fn the_picture_for_perfetto_is_what_export_writes() {
     let host = show::picture::host(&flow);
     let picture = show::picture::Picture { drawn: &drawn, host, emulated: Some("Bochs"), options: &options };
     let fit = picture.fit(show::perfetto::MOST_SLICES);
-    assert!(reply.body == show::perfetto::write(Vec::new(), &picture, &fit).unwrap());
+    let mut written = Vec::new();
+    show::perfetto::write(&mut written, &picture, &fit).unwrap();
+    assert!(reply.body == written);
     let some = client.get(&format!("{HOG}/perfetto?t0=121422570&t1=122714820&most_slices=10"));
     assert!(some.body.len() < reply.body.len() / 10 && !some.head.contains("left-out: 0\r\n"), "{}", some.head);
 }

@@ -4,11 +4,13 @@
 //! VM;vCPU_0;L0;L0_working_for_L2;CPUID 36800000     level: who had the CPU, VMM, off CPU; no reason where nothing tells
 //! ```
 //! The frames are those of the dashboard's view Flame. In: the sums of a walk, or the samples of a profile, as table `profile`
-//! has them. `;` in a name becomes `,` and a blank `_`, because they separate frames and counts.
+//! has them. `;` in a name becomes `,` and a blank `_`, because they separate frames and counts; what misleads in a name
+//! becomes U+FFFD ([`base::plain`]).
 
 use crate::picture::{kind, vm_title};
 use analysis::Options;
 use analysis::flow::stacks::VcpuStacks;
+use base::plain::plain;
 use base::{Cell, Level, Section};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -80,7 +82,7 @@ pub fn samples(sections: &[Section]) -> Stacks {
 /// If `out` refuses.
 pub fn write(out: &mut dyn Write, stacks: &Stacks) -> io::Result<()> {
     for (frames, weight) in stacks {
-        let frames: Vec<String> = frames.iter().map(|frame| frame.replace(';', ",").replace(' ', "_")).collect();
+        let frames: Vec<String> = frames.iter().map(|frame| plain(frame).replace(';', ",").replace(' ', "_")).collect();
         writeln!(out, "{} {weight}", frames.join(";"))?;
     }
     Ok(())
@@ -104,6 +106,14 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         let line = |line: &str| line.rsplit_once(' ').map(|(stack, sum)| (stack.to_owned(), sum.parse().unwrap()));
         text.lines().map(|text| line(text).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_name_neither_misleads_nor_breaks_a_line() {
+        let stacks = Stacks::from([(vec!["\u{202e}web\u{200b};x".to_owned(), "vCPU 0\nL2 9".to_owned()], 7)]);
+        let mut out = Vec::new();
+        write(&mut out, &stacks).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "\u{fffd}web\u{fffd},x;vCPU_0\u{fffd}L2_9 7\n");
     }
 
     #[test]

@@ -33,12 +33,21 @@ use stream::{Said, Stream};
 /// 100 MB.
 pub const MOST_SLICES: u64 = 2_500_000;
 
-/// Writes what `picture` shows of `fit`.
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Slices of all tracks.
+    pub slices: u64,
+    /// Those of them that are chains.
+    pub chains: u64,
+}
+
+/// Writes what `picture` shows of `fit`; returns what was written, counted there.
 ///
 /// # Errors
 /// If `out` refuses.
-pub fn write<W: Write>(out: W, picture: &Picture<'_>, fit: &Fit) -> io::Result<W> {
-    let mut file = File { stream: Stream::new(out), picture, kinds: picture.kinds(), window: fit.window };
+pub fn write(out: impl Write, picture: &Picture<'_>, fit: &Fit) -> io::Result<Written> {
+    let mut file = File { stream: Stream::new(out), picture, kinds: picture.kinds(), window: fit.window, chains: 0 };
     for (vm, lanes) in picture.vms() {
         let pid = lanes.iter().map(|lane| picture.drawn.vcpus[lane.0 as usize].tid).min().unwrap_or(0);
         let process_name = picture.vm_title(vm);
@@ -59,7 +68,7 @@ pub fn write<W: Write>(out: W, picture: &Picture<'_>, fit: &Fit) -> io::Result<W
         }
     }
     file.markers()?;
-    file.stream.finish()
+    Ok(Written { chains: file.chains, slices: file.stream.finish()? })
 }
 
 struct File<'p, W> {
@@ -67,6 +76,8 @@ struct File<'p, W> {
     picture: &'p Picture<'p>,
     kinds: Vec<Kind>,
     window: Span,
+    /// Chains that are slices.
+    chains: u64,
 }
 
 impl<W: Write> File<'_, W> {
@@ -155,6 +166,7 @@ impl<W: Write> File<'_, W> {
             self.stream.number("cost_ns", cost_ns),
             self.stream.words("sequence", chain.sequence.join(" ")),
         ];
+        self.chains += 1;
         let name = Some((chain.reason.as_str(), "chain"));
         let begin = Said { kind: EventType::SliceBegin, track, at_ns: chain.span.from_ns, name };
         self.stream.event_with(&begin, TrackEvent { debug_annotations, ..TrackEvent::default() })?;

@@ -6,10 +6,11 @@
 //! last           samples of counters, where the recording has some
 //! ```
 //! Source: speedscope's file-format-spec.ts (version 0.0.1): `evented` profiles need events in time order that nest,
-//! `sampled` ones a weight per stack.
+//! `sampled` ones a weight per stack. What misleads in a name becomes U+FFFD ([`base::plain`]).
 
 use crate::folded::Stacks;
 use crate::picture::{Fit, Picture};
+use base::plain::plain;
 use base::timeline::{LaneId, Timeline};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -35,7 +36,7 @@ pub fn write(out: &mut dyn Write, picture: &Picture<'_>, fit: &Fit, title: &str,
     let Summed { time, samples } = summed;
     let mut frames = Frames::default();
     write!(out, "{{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",")?;
-    write!(out, "\"name\":{},\"exporter\":\"kvmscope\",\"activeProfileIndex\":0,", json!(title))?;
+    write!(out, "\"name\":{},\"exporter\":\"kvmscope\",\"activeProfileIndex\":0,", json!(plain(title)))?;
     write!(out, "\"profiles\":[")?;
     let time = sampled("all vCPUs, summed", "nanoseconds", time, &mut frames);
     serde_json::to_writer(&mut *out, &time)?;
@@ -47,7 +48,7 @@ pub fn write(out: &mut dyn Write, picture: &Picture<'_>, fit: &Fit, title: &str,
         writeln!(out, ",")?;
         serde_json::to_writer(&mut *out, &sampled("samples of counters", "none", samples, &mut frames))?;
     }
-    let named: Vec<Value> = frames.names.iter().map(|name| json!({ "name": name })).collect();
+    let named: Vec<Value> = frames.names.iter().map(|name| json!({ "name": plain(name) })).collect();
     writeln!(out, "],\"shared\":{{\"frames\":{}}}}}", Value::from(named))
 }
 
@@ -82,7 +83,7 @@ fn sampled(name: &str, unit: &str, stacks: &Stacks, frames: &mut Frames) -> Valu
 
 fn evented(out: &mut dyn Write, picture: &Picture<'_>, fit: &Fit, lane: LaneId, frames: &mut Frames) -> io::Result<()> {
     let of = &picture.drawn.timeline.lanes()[lane.0 as usize];
-    let name = json!(format!("{} {}", picture.vm_title(&of.group), of.title));
+    let name = json!(plain(&format!("{} {}", picture.vm_title(&of.group), of.title)));
     write!(out, "{{\"type\":\"evented\",\"name\":{name},\"unit\":\"nanoseconds\",")?;
     write!(out, "\"startValue\":{},\"endValue\":{},\"events\":[", fit.window.from_ns, fit.window.to_ns)?;
     let kinds = picture.kinds();
@@ -178,6 +179,27 @@ mod tests {
                 assert_eq!(weights.sum::<u64>(), expected.values().sum::<u64>(), "{name}");
             }
         }
+    }
+
+    #[test]
+    fn names_do_not_mislead() {
+        let mut drawn = crate::witness::drawn("nested-svm-toy");
+        let evil = "\u{202e}web\u{200b}";
+        let lane = base::timeline::Lane { group: evil.into(), ..drawn.timeline.lanes()[0].clone() };
+        drawn.vcpus.truncate(1);
+        let mut timeline = base::timeline::Columns::new(drawn.timeline.states().to_vec());
+        let lane = timeline.add_lane(lane);
+        timeline.push(lane, 0, base::timeline::StateId(0), evil);
+        timeline.end(lane, 1_000);
+        drawn.timeline = timeline;
+        let options = Options::default();
+        let picture = Picture { drawn: &drawn, host: Level::L0, emulated: None, options: &options };
+        let samples = Stacks::from([(vec![evil.to_owned(), "L0".to_owned()], 7)]);
+        let mut out = Vec::new();
+        write(&mut out, &picture, &picture.fit(9), evil, Summed { time: &Stacks::new(), samples: &samples }).unwrap();
+        let file = String::from_utf8(out).unwrap();
+        assert!(!file.contains(['\u{202e}', '\u{200b}']), "{file}");
+        assert!(file.matches("\u{fffd}web\u{fffd}").count() >= 3, "{file}");
     }
 
     #[test]

@@ -37,7 +37,8 @@ pub async fn perfetto(State(shared): Served, Named(id): Named<String>, Asked(wan
             return Err(Refused::unanswered("no vCPU ran in this recording, so there is nothing to draw"));
         }
         let fit = picture.fit(wanted.most_slices.unwrap_or(perfetto::MOST_SLICES).min(perfetto::MOST_SLICES));
-        let bytes = perfetto::write(Vec::new(), &picture, &fit)
+        let mut bytes = Vec::new();
+        perfetto::write(&mut bytes, &picture, &fit)
             .map_err(|error| Refused::unanswered(format!("the file could not be made: {error}")))?;
         let mut response = with_type(bytes, "application/octet-stream");
         let name = format!("attachment; filename=\"{id}.pftrace\"");

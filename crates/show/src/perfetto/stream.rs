@@ -1,9 +1,10 @@
-//! Packets one after the other into a writer, names said once.
+//! Packets one after the other into a writer, names said once, without what misleads in them ([`base::plain`]).
 
 use super::messages::{
     DebugAnnotation, EventType, InternedData, InternedName, NEEDS_STATE, STATE_CLEARED, TracePacket, TrackDescriptor,
     TrackEvent,
 };
+use base::plain::plain;
 use prost::Message;
 use prost::encoding::{WireType, encode_key};
 use std::collections::HashMap;
@@ -26,6 +27,7 @@ pub struct Stream<W> {
     /// Names that the next packet has to introduce.
     new: InternedData,
     last_uuid: u64,
+    slices: u64,
 }
 
 /// Numbers of names, from 1 on.
@@ -54,13 +56,23 @@ impl<W: Write> Stream<W> {
             annotations: Names::new(),
             new: InternedData::default(),
             last_uuid: 0,
+            slices: 0,
         }
     }
 
     /// Declares a track; its number is returned.
     pub fn track(&mut self, descriptor: TrackDescriptor) -> io::Result<u64> {
         self.last_uuid += 1;
-        let track_descriptor = Some(TrackDescriptor { uuid: self.last_uuid, ..descriptor });
+        let mut track = TrackDescriptor { uuid: self.last_uuid, ..descriptor };
+        let names = [
+            track.name.as_mut(),
+            track.process.as_mut().map(|process| &mut process.process_name),
+            track.thread.as_mut().map(|thread| &mut thread.thread_name),
+        ];
+        for name in names.into_iter().flatten() {
+            *name = plain(name).into_owned();
+        }
+        let track_descriptor = Some(track);
         self.packet(TracePacket { track_descriptor, ..TracePacket::default() })?;
         Ok(self.last_uuid)
     }
@@ -73,6 +85,7 @@ impl<W: Write> Stream<W> {
     /// An event with more fields.
     pub fn event_with(&mut self, said: &Said<'_>, more: TrackEvent) -> io::Result<()> {
         let mut event = TrackEvent { r#type: said.kind.into(), track_uuid: said.track, ..more };
+        self.slices += u64::from(said.kind == EventType::SliceBegin);
         if let Some((name, category)) = said.name {
             event.name_iid = Some(number(&mut self.names, name, &mut self.new.event_names));
             event.category_iids = vec![number(&mut self.categories, category, &mut self.new.event_categories)];
@@ -88,13 +101,17 @@ impl<W: Write> Stream<W> {
 
     /// Words that go with an event.
     pub fn words(&mut self, name: &str, value: String) -> DebugAnnotation {
-        DebugAnnotation { name_iid: self.annotation(name), uint_value: None, string_value: Some(value) }
+        DebugAnnotation {
+            name_iid: self.annotation(name),
+            uint_value: None,
+            string_value: Some(plain(&value).into_owned()),
+        }
     }
 
-    /// Hands the writer back.
-    pub fn finish(mut self) -> io::Result<W> {
+    /// How many slices were written.
+    pub fn finish(mut self) -> io::Result<u64> {
         self.out.flush()?;
-        Ok(self.out)
+        Ok(self.slices)
     }
 
     fn annotation(&mut self, name: &str) -> u64 {
@@ -124,6 +141,6 @@ fn number(known: &mut Names, name: &str, new: &mut Vec<InternedName>) -> u64 {
     }
     let iid = known.len() as u64 + 1;
     known.insert(name.to_owned(), iid);
-    new.push(InternedName { iid, name: name.to_owned() });
+    new.push(InternedName { iid, name: plain(name).into_owned() });
     iid
 }

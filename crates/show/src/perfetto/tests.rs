@@ -17,7 +17,26 @@ fn picture<'a>(drawn: &'a Drawn, options: &'a Options) -> Picture<'a> {
 
 fn written(picture: &Picture<'_>, most: u64) -> (Fit, Vec<u8>) {
     let fit = picture.fit_all(most);
-    (fit, write(Vec::new(), picture, &fit).unwrap())
+    let mut bytes = Vec::new();
+    let said = write(&mut bytes, picture, &fit).unwrap();
+    assert_eq!(said, counted(&bytes), "what is said is what is there");
+    assert_eq!(said.slices - said.chains, fit.slices, "chains apart, what fits is there");
+    (fit, bytes)
+}
+
+/// Slices that begin in a file, and those in category `chain`.
+fn counted(bytes: &[u8]) -> Written {
+    let (mut written, mut chain) = (Written { slices: 0, chains: 0 }, None);
+    for packet in Trace::decode(bytes).unwrap().packet {
+        let new = packet.interned_data.iter().flat_map(|data| &data.event_categories);
+        chain = new.filter(|category| category.name == "chain").map(|category| category.iid).next().or(chain);
+        let begun = packet.track_event.filter(|event| event.r#type == i32::from(EventType::SliceBegin));
+        if let Some(event) = begun {
+            written.slices += 1;
+            written.chains += u64::from(chain.is_some_and(|iid| event.category_iids == [iid]));
+        }
+    }
+    written
 }
 
 /// VM, vCPU, row, name, category, start, end of a slice.
@@ -239,6 +258,24 @@ fn a_states_slices_sum_to_the_ledgers_column() {
         }
         assert!(sums.keys().any(|category| category.starts_with("cpu.")), "{name}: CPUs are there, and apart");
     }
+}
+
+#[test]
+fn names_do_not_mislead() {
+    let mut drawn = drawn("nested-vmx-shadow-off-hog");
+    let evil = "\u{202e}web\u{200b}\u{1b}[2J\u{2066}";
+    drawn.vcpus.iter_mut().for_each(|vcpu| vcpu.vm = evil.into());
+    drawn.chains.iter_mut().for_each(|chain| chain.sequence = [evil.to_owned()].into());
+    drawn.chains[0].reason = evil.into();
+    let lane = base::timeline::Lane { kind: LaneKind::Cpu, group: evil.into(), title: evil.into(), tid: None };
+    let lane = drawn.timeline.add_lane(lane);
+    drawn.timeline.push(lane, 0, base::timeline::StateId(0), evil);
+    drawn.timeline.end(lane, 1_000);
+    drawn.timeline.markers.push(base::timeline::Marker { lane: None, at_ns: 5, label: evil.into() });
+    let (_, bytes) = written(&picture(&drawn, &Options::default()), MOST_SLICES);
+    let file = String::from_utf8_lossy(&bytes);
+    assert!(!file.contains(['\u{202e}', '\u{200b}', '\u{2066}']) && !file.contains("\u{1b}[2J"));
+    assert!(file.matches("\u{fffd}web\u{fffd}\u{fffd}[2J\u{fffd}").count() >= 5);
 }
 
 #[test]
