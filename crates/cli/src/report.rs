@@ -12,7 +12,6 @@ use crate::exit::{Exit, WrongUse, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
 use crate::page::PageOptions;
 use crate::progress::Progress;
-use analysis::flow::timeline::Drawn;
 use analysis::{Answers, Input, Options};
 use anyhow::{anyhow, bail};
 use base::recording::Recording;
@@ -20,6 +19,7 @@ use base::{Problem, Section};
 use clap::{Args, Parser};
 use html::HtmlOptions;
 use ranking::RankingOptions;
+use show::html::Drawing;
 use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -80,7 +80,7 @@ struct Answered {
     sections: Vec<Section>,
     problems: Vec<Problem>,
     /// Its vCPUs over time, where a page wants them.
-    drawn: Option<Drawn>,
+    drawn: Option<Drawing>,
 }
 
 impl Report {

@@ -5,15 +5,19 @@
 //!                                 --> slots:  how many in each of 600 stretches, their exits, p50 and p99 of the last few
 //!                                 --> shares: cost at quantiles of all of them
 //! ```
-//! A page holds some chains and a server gives them by the thousand; pictures of all chains are drawn from these sums, which
-//! are exact. They take some 10 KB, packed.
+//! A page holds some chains and a server gives them by the thousand; pictures of all chains are drawn from these sums, which take
+//! some 10 KB, packed. Counts, sums, the least and the most are exact. So are quantiles, unless a slot has more than 2,048 different
+//! costs: then they are at most a part in some hundred too low.
 
-use analysis::flow::timeline::{Drawn, DrawnChain};
+use analysis::flow::timeline::{Drawn, DrawnChain, ToldChain};
 use base::Span;
+use base::number::percent;
 use base::timeline::{Timeline, pixel_start};
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-/// Columns of the heat map: its cells are 5 pixels wide on a page of 1,000.
+/// Columns of the heat map, some slots each: its cells are 5 pixels wide on a page of 1,000.
 const COLUMNS: u32 = 200;
 
 /// Rows of the heat map.
@@ -96,25 +100,236 @@ pub struct Place {
 
 /// The sums of `window`, or of everything.
 pub fn aggregates(drawn: &Drawn, window: Option<Span>) -> Aggregates {
-    let window = window.unwrap_or_else(|| drawn.timeline.span());
-    let whole_span = window.to_ns >= drawn.timeline.span().to_ns;
-    // A chain that begins with the last event belongs to a window that ends there.
-    let inside = |at_ns: u64| at_ns >= window.from_ns && (at_ns < window.to_ns || whole_span);
-    let mut chains: Vec<&DrawnChain> = drawn.chains.iter().filter(|chain| inside(chain.span.from_ns)).collect();
-    chains.sort_by_key(|chain| chain.span.from_ns);
-    let closed: Vec<&DrawnChain> = chains.iter().copied().filter(|chain| chain.cost_ns.is_some()).collect();
-    let worst = closed.iter().filter(|chain| chain.is_undisturbed()).max_by_key(|chain| chain.cost_ns);
-    Aggregates {
-        t0_ns: window.from_ns,
-        t1_ns: window.to_ns,
-        chains: chains.len() as u64,
-        censored: (chains.len() - closed.len()) as u64,
-        disturbed: closed.iter().filter(|chain| !chain.is_undisturbed()).count() as u64,
-        heat: heat(&closed, window),
-        shares: shares(&closed),
-        slots: slots(&chains, window),
-        worst: worst.map(|chain| Place { from_ns: chain.span.from_ns, to_ns: chain.span.to_ns }),
+    let span = drawn.timeline.span();
+    let mut sums = Sums::new(window.unwrap_or(span), span);
+    drawn.chains.iter().for_each(|chain| sums.add(&One::from(chain)));
+    sums.finish()
+}
+
+/// What the sums need of a chain.
+#[derive(Debug, Clone, Copy)]
+pub struct One {
+    span: Span,
+    exits: u64,
+    cost_ns: Option<u64>,
+    is_undisturbed: bool,
+}
+
+impl From<&DrawnChain> for One {
+    fn from(chain: &DrawnChain) -> Self {
+        let is_undisturbed = chain.is_undisturbed();
+        Self { span: chain.span, exits: chain.exits, cost_ns: chain.cost_ns, is_undisturbed }
     }
+}
+
+impl From<&ToldChain<'_>> for One {
+    fn from(chain: &ToldChain<'_>) -> Self {
+        let &ToldChain { span, exits, cost_ns, is_undisturbed, .. } = chain;
+        Self { span, exits, cost_ns, is_undisturbed }
+    }
+}
+
+/// Sums of a window, to which chains are added in any order. They take the same memory for any number of chains.
+pub struct Sums {
+    window: Span,
+    /// A chain that begins with the last event belongs to a window that ends there.
+    to_the_end: bool,
+    censored: u64,
+    disturbed: u64,
+    slots: Vec<Slot>,
+    /// Least and most cost of undisturbed chains, and of all.
+    undisturbed: Option<(u64, u64)>,
+    all: Option<(u64, u64)>,
+    /// Cost, begin and end of the most expensive undisturbed chain; of equals the last one.
+    worst: Option<(u64, u64, u64)>,
+}
+
+/// Chains that begin in one stretch.
+#[derive(Default)]
+struct Slot {
+    chains: u64,
+    closed: u64,
+    exits: u64,
+    undisturbed: Costs,
+    disturbed: Costs,
+}
+
+impl Sums {
+    /// Nothing, of `window` in a recording of `span`.
+    pub fn new(window: Span, span: Span) -> Self {
+        Self {
+            window,
+            to_the_end: window.to_ns >= span.to_ns,
+            censored: 0,
+            disturbed: 0,
+            slots: (0..SLOTS).map(|_| Slot::default()).collect(),
+            undisturbed: None,
+            all: None,
+            worst: None,
+        }
+    }
+
+    /// Adds a chain, if it begins in the window.
+    pub fn add(&mut self, chain: &One) {
+        let at_ns = chain.span.from_ns;
+        if at_ns < self.window.from_ns || (at_ns >= self.window.to_ns && !self.to_the_end) {
+            return;
+        }
+        let slot = &mut self.slots[stretch(self.window, at_ns, SLOTS) as usize];
+        slot.chains += 1;
+        let Some(cost_ns) = chain.cost_ns else {
+            self.censored += 1;
+            return;
+        };
+        slot.closed += 1;
+        slot.exits += chain.exits;
+        let wider = |range: Option<(u64, u64)>| match range {
+            Some((least, most)) => Some((least.min(cost_ns), most.max(cost_ns))),
+            None => Some((cost_ns, cost_ns)),
+        };
+        self.all = wider(self.all);
+        if chain.is_undisturbed {
+            slot.undisturbed.add(cost_ns);
+            self.undisturbed = wider(self.undisturbed);
+            self.worst = self.worst.max(Some((cost_ns, at_ns, chain.span.to_ns)));
+        } else {
+            slot.disturbed.add(cost_ns);
+            self.disturbed += 1;
+        }
+    }
+
+    /// The sums.
+    pub fn finish(&self) -> Aggregates {
+        Aggregates {
+            t0_ns: self.window.from_ns,
+            t1_ns: self.window.to_ns,
+            chains: self.slots.iter().map(|slot| slot.chains).sum(),
+            censored: self.censored,
+            disturbed: self.disturbed,
+            heat: self.heat(),
+            shares: self.shares(),
+            slots: self.slots(),
+            worst: self.worst.map(|(_, from_ns, to_ns)| Place { from_ns, to_ns }),
+        }
+    }
+
+    /// How far costs are rounded where there are very many, in a sentence; counts never are.
+    pub fn rounded(&self) -> Option<String> {
+        let bits = self.slots.iter().map(|slot| slot.undisturbed.bits.min(slot.disturbed.bits)).min()?;
+        (bits < u64::BITS).then(|| {
+            let share = percent(0.5_f64.powi(bits.saturating_sub(1) as i32));
+            format!("There are so many chains that their cost over time is rounded down, by {share} at most.")
+        })
+    }
+
+    fn heat(&self) -> Heat {
+        // A chain that was disturbed would stretch the axis by decades; where there are no others, it is the axis.
+        let (least_ns, most_ns) = self.undisturbed.or(self.all).unwrap_or((1, 1));
+        let (from_ns, to_ns) = (least_ns.max(1), most_ns.max(1) + 1);
+        let mut counts = vec![0u32; (COLUMNS * ROWS) as usize];
+        let mut beyond = 0;
+        let height = (to_ns as f64 / from_ns as f64).ln();
+        for (slot, place) in self.slots.iter().zip(0..) {
+            let column = place / (SLOTS / COLUMNS);
+            let (undisturbed, disturbed) = (&slot.undisturbed.counts, &slot.disturbed.counts);
+            for (cost_ns, count) in undisturbed.iter().chain(disturbed) {
+                let row = (((*cost_ns).max(1) as f64 / from_ns as f64).ln() / height * f64::from(ROWS)) as u32;
+                let cell = &mut counts[(row.min(ROWS - 1) * COLUMNS + column) as usize];
+                *cell = cell.saturating_add(u32::try_from(*count).unwrap_or(u32::MAX));
+            }
+            let outside = disturbed.iter().filter(|(cost_ns, _)| !(from_ns..to_ns).contains(&(**cost_ns).max(1)));
+            beyond += outside.map(|(_, count)| count).sum::<u64>();
+        }
+        let cells = (0..).zip(counts).filter(|(_, count)| *count > 0).collect();
+        Heat { columns: COLUMNS, rows: ROWS, from_ns, to_ns, cells, beyond }
+    }
+
+    fn shares(&self) -> Vec<(f64, u64)> {
+        let Some((_, most_ns)) = self.all else { return Vec::new() };
+        let mut costs: Vec<(u64, u64)> = self.slots.iter().flat_map(Slot::costs).collect();
+        costs.sort_unstable();
+        let count = costs.iter().map(|(_, count)| count).sum::<u64>();
+        let told = SHARES.into_iter().filter(|share| 1.0 - share >= 1.0 / count as f64 - 1e-9);
+        let at = |share: f64| (share, rank(costs.iter().copied(), count, share).unwrap_or(0));
+        told.map(at).chain([(1.0, most_ns)]).collect()
+    }
+
+    fn slots(&self) -> Slots {
+        let each = |of: fn(&Slot) -> u64| self.slots.iter().map(of).collect();
+        let (mut p50_ns, mut p99_ns) = (Vec::new(), Vec::new());
+        // The costs of the last slots, to which one is added while one is taken away.
+        let mut recent: BTreeMap<u64, u64> = BTreeMap::new();
+        for (place, slot) in self.slots.iter().enumerate() {
+            for (cost_ns, count) in slot.costs() {
+                *recent.entry(cost_ns).or_default() += count;
+            }
+            let gone = place.checked_sub(BACK as usize).map(|place| &self.slots[place]);
+            for (cost_ns, count) in gone.into_iter().flat_map(Slot::costs) {
+                if let Entry::Occupied(mut known) = recent.entry(cost_ns) {
+                    *known.get_mut() -= count;
+                    if *known.get() == 0 {
+                        known.remove();
+                    }
+                }
+            }
+            let count = recent.values().sum();
+            let at = |share| rank(recent.iter().map(|(cost_ns, count)| (*cost_ns, *count)), count, share);
+            p50_ns.push(at(0.5));
+            p99_ns.push(at(0.99));
+        }
+        Slots {
+            back: BACK,
+            chains: each(|slot| slot.chains),
+            closed: each(|slot| slot.closed),
+            exits: each(|slot| slot.exits),
+            p50_ns,
+            p99_ns,
+        }
+    }
+}
+
+impl Slot {
+    /// Costs of all closed chains, each with its number.
+    fn costs(&self) -> impl Iterator<Item = (u64, u64)> {
+        let (undisturbed, disturbed) = (&self.undisturbed.counts, &self.disturbed.counts);
+        undisturbed.iter().chain(disturbed).map(|(cost_ns, count)| (*cost_ns, *count))
+    }
+}
+
+/// Different costs that are told apart in a slot: over a million chains in all of them, in some 50 MB.
+const MOST_COSTS: usize = 2_048;
+
+/// Costs and how often each occurred. They are exact until there are too many different ones; then each loses its last bits, as
+/// many as it takes.
+struct Costs {
+    counts: BTreeMap<u64, u64>,
+    /// Leading bits of a cost that are kept.
+    bits: u32,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self { counts: BTreeMap::new(), bits: u64::BITS }
+    }
+}
+
+impl Costs {
+    fn add(&mut self, cost_ns: u64) {
+        *self.counts.entry(rounded(cost_ns, self.bits)).or_default() += 1;
+        while self.counts.len() > MOST_COSTS {
+            // Costs are seldom longer than seconds, of which this keeps a part in 65,536.
+            self.bits = (self.bits - 1).min(16);
+            for (cost_ns, count) in std::mem::take(&mut self.counts) {
+                *self.counts.entry(rounded(cost_ns, self.bits)).or_default() += count;
+            }
+        }
+    }
+}
+
+/// The first `bits` bits of a cost.
+fn rounded(cost_ns: u64, bits: u32) -> u64 {
+    let dropped = (u64::BITS - cost_ns.leading_zeros()).saturating_sub(bits);
+    cost_ns.checked_shr(dropped).and_then(|kept| kept.checked_shl(dropped)).unwrap_or(0)
 }
 
 /// Which of `width` stretches of `window` an instant lies in.
@@ -129,66 +344,15 @@ fn stretch(window: Span, at_ns: u64, width: u32) -> u32 {
     place
 }
 
-fn heat(closed: &[&DrawnChain], window: Span) -> Heat {
-    let costs = |undisturbed: bool| {
-        let of = closed.iter().filter(move |chain| !undisturbed || chain.is_undisturbed());
-        of.map(|chain| chain.cost_ns.unwrap_or(0).max(1))
-    };
-    // A chain that was disturbed would stretch the axis by decades; where there are no others, it is the axis.
-    let undisturbed = costs(true).next().is_some();
-    let from_ns = costs(undisturbed).min().unwrap_or(1);
-    let to_ns = costs(undisturbed).max().unwrap_or(1) + 1;
-    let mut counts = vec![0u32; (COLUMNS * ROWS) as usize];
-    let mut beyond = 0;
-    let height = (to_ns as f64 / from_ns as f64).ln();
-    for chain in closed {
-        let cost_ns = chain.cost_ns.unwrap_or(0).max(1);
-        beyond += u64::from(!(from_ns..to_ns).contains(&cost_ns));
-        let row = ((cost_ns as f64 / from_ns as f64).ln() / height * f64::from(ROWS)) as u32;
-        let column = stretch(window, chain.span.from_ns, COLUMNS);
-        counts[(row.min(ROWS - 1) * COLUMNS + column) as usize] += 1;
-    }
-    let cells = (0..).zip(counts).filter(|(_, count)| *count > 0).collect();
-    Heat { columns: COLUMNS, rows: ROWS, from_ns, to_ns, cells, beyond }
-}
-
-fn shares(closed: &[&DrawnChain]) -> Vec<(f64, u64)> {
-    let mut costs: Vec<u64> = closed.iter().filter_map(|chain| chain.cost_ns).collect();
-    costs.sort_unstable();
-    let Some(most) = costs.last() else { return Vec::new() };
-    let count = costs.len() as f64;
-    let told = SHARES.into_iter().filter(|share| 1.0 - share >= 1.0 / count - 1e-9);
-    told.map(|share| (share, rank(&costs, share))).chain([(1.0, *most)]).collect()
-}
-
-/// The least of the ordered `costs` that `share` of all do not exceed.
-fn rank(costs: &[u64], share: f64) -> u64 {
-    let rank = (share * costs.len() as f64).ceil() as usize;
-    costs.get(rank.max(1) - 1).copied().unwrap_or(0)
-}
-
-fn slots(chains: &[&DrawnChain], window: Span) -> Slots {
-    let empty = || vec![0; SLOTS as usize];
-    let mut slots =
-        Slots { back: BACK, chains: empty(), closed: empty(), exits: empty(), p50_ns: Vec::new(), p99_ns: Vec::new() };
-    let mut costs: Vec<Vec<u64>> = vec![Vec::new(); SLOTS as usize];
-    for chain in chains {
-        let slot = stretch(window, chain.span.from_ns, SLOTS) as usize;
-        slots.chains[slot] += 1;
-        if let Some(cost_ns) = chain.cost_ns {
-            slots.closed[slot] += 1;
-            slots.exits[slot] += chain.exits;
-            costs[slot].push(cost_ns);
-        }
-    }
-    for slot in 0..SLOTS as usize {
-        let mut recent = costs[(slot + 1).saturating_sub(BACK as usize)..=slot].concat();
-        recent.sort_unstable();
-        let at = |share| (!recent.is_empty()).then(|| rank(&recent, share));
-        slots.p50_ns.push(at(0.5));
-        slots.p99_ns.push(at(0.99));
-    }
-    slots
+/// The least of the ordered `costs`, each with its number, that `share` of all `count` do not exceed; `None` of none.
+fn rank(costs: impl Iterator<Item = (u64, u64)>, count: u64, share: f64) -> Option<u64> {
+    let rank = ((share * count as f64).ceil() as u64).max(1);
+    let mut so_far = 0;
+    let mut reached = costs.skip_while(|(_, count)| {
+        so_far += count;
+        so_far < rank
+    });
+    reached.next().map(|(cost_ns, _)| cost_ns)
 }
 
 #[cfg(test)]
@@ -248,6 +412,31 @@ mod tests {
         assert!(after.heat.to_ns <= before.heat.to_ns);
         assert_eq!((after.heat.beyond, after.disturbed), (1, before.disturbed + 1));
         assert_eq!(after.shares.last(), Some(&(1.0, 90_000_000_000)), "it counts all the same");
+    }
+
+    #[test]
+    fn very_many_chains_are_all_counted_in_bounded_memory() {
+        let window = Span { from_ns: 0, to_ns: 600_000_000 };
+        let mut sums = Sums::new(window, window);
+        let mut costs = Vec::new();
+        for number in 0..200_000u64 {
+            let cost_ns = 1_000 + number.wrapping_mul(2_654_435_761) % 1_000_003;
+            costs.push(cost_ns);
+            // All of them in one slot.
+            let span = Span { from_ns: 5_000_000 + number, to_ns: 5_000_000 + number + cost_ns };
+            sums.add(&One { span, exits: 3, cost_ns: Some(cost_ns), is_undisturbed: number % 100 > 0 });
+        }
+        costs.sort_unstable();
+        let slot = sums.slots.iter().find(|slot| slot.chains > 0).unwrap();
+        assert!(slot.undisturbed.counts.len() <= MOST_COSTS && slot.disturbed.counts.len() <= MOST_COSTS);
+        let told = sums.finish();
+        assert_eq!((told.chains, told.disturbed, told.slots.exits.iter().sum::<u64>()), (200_000, 2_000, 600_000));
+        assert_eq!(told.heat.cells.iter().map(|(_, count)| u64::from(*count)).sum::<u64>(), 200_000);
+        for (share, cost_ns) in &told.shares {
+            let exact = costs[((share * 200_000.0).ceil() as usize).max(1) - 1];
+            assert!(cost_ns.abs_diff(exact) as f64 <= exact as f64 / 128.0, "{share}: {cost_ns}, not {exact}");
+        }
+        assert_eq!(told.shares.last(), Some(&(1.0, costs[199_999])), "the most is exact");
     }
 
     #[test]

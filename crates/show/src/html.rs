@@ -1,7 +1,7 @@
 //! One file that a colleague opens from a mail: an answer as a page that needs nothing else.
 //!
 //! ```text
-//! [Section] + [Problem] + Drawn  -->  policy, style, words, tables, drawings    complete without any script
+//! [Section] + [Problem] + Drawing -->  policy, style, words, tables, drawings    complete without any script
 //!                                -->  data: report, timeline, pyramid, chains   for the script, and for programs
 //! ```
 //! The page loads nothing and sends nothing; its policy forbids both. The same input gives the same bytes: the only
@@ -11,6 +11,7 @@
 mod axis;
 mod chains;
 mod data;
+mod drawing;
 mod escape;
 mod figure;
 mod finding;
@@ -26,11 +27,12 @@ mod tile;
 mod timeline;
 mod topology;
 
+pub use chains::{Choosing, Chosen, Picked, Shown};
+pub use drawing::Drawing;
+
 use crate::json::Answered;
 use crate::text;
-use analysis::flow::timeline::Drawn;
 use base::recording::Emulator;
-use base::timeline::Timeline;
 use base::{Finding, Section, Severity, Table, number};
 use data::Data;
 use escape::Safe;
@@ -48,9 +50,18 @@ pub struct Page<'a> {
     /// A recording and what it answered.
     pub answered: Answered<'a>,
     /// Its vCPUs over time, if it has any.
-    pub drawn: Option<&'a Drawn>,
+    pub drawn: Option<&'a Drawing>,
     /// The page's length at most.
     pub most_bytes: u64,
+}
+
+/// A page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// Its bytes.
+    pub text: String,
+    /// What is not on it because the recording is too long or the page would be, in sentences; the page states them, too.
+    pub bounds: Vec<String>,
 }
 
 /// Why there is no page.
@@ -75,8 +86,8 @@ pub enum Error {
 ///
 /// # Errors
 /// [`Error::TooLong`] if it would be too long without any data.
-pub fn render(page: &Page<'_>) -> Result<String, Error> {
-    let mut beside = page.drawn.is_some_and(|drawn| drawn.timeline.lanes().len() > drawn.vcpus.len());
+pub fn render(page: &Page<'_>) -> Result<Rendered, Error> {
+    let mut beside = page.drawn.is_some_and(Drawing::has_lanes_beside);
     let mut data = Data::new(&page.answered, page.drawn, beside)?;
     let mut left_out: Vec<&str> = Vec::new();
     let written = |beside| body(page, beside).expect("a String takes all that is written");
@@ -84,7 +95,7 @@ pub fn render(page: &Page<'_>) -> Result<String, Error> {
     loop {
         let text = whole(page, &body, &left_out, &data.element()?);
         if text.len() as u64 <= page.most_bytes {
-            return Ok(text);
+            return Ok(Rendered { text, bounds: bounds(page, &left_out) });
         }
         if beside {
             beside = false;
@@ -100,14 +111,20 @@ pub fn render(page: &Page<'_>) -> Result<String, Error> {
     }
 }
 
+/// What is not on the page.
+fn bounds(page: &Page<'_>, left_out: &[&str]) -> Vec<String> {
+    page.drawn.map(Drawing::bounds).into_iter().flatten().chain(left_out_sentence(left_out)).collect()
+}
+
+/// Says what does not fit.
+fn left_out_sentence(left_out: &[&str]) -> Option<String> {
+    let left_out: Vec<String> = left_out.iter().map(|what| what.to_string()).collect();
+    (!left_out.is_empty()).then(|| format!("Left out to keep the page short: {}.", number::list(&left_out)))
+}
+
 fn whole(page: &Page<'_>, body: &str, left_out: &[&str], data: &str) -> String {
     let title = page.answered.recording.title();
-    let left_out: Vec<String> = left_out.iter().map(|what| what.to_string()).collect();
-    let note = if left_out.is_empty() {
-        String::new()
-    } else {
-        format!("<p>Left out to keep the page short: {}.</p>\n", number::list(&left_out))
-    };
+    let note = left_out_sentence(left_out).map_or(String::new(), |sentence| format!("<p>{sentence}</p>\n"));
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
@@ -133,7 +150,7 @@ fn body(page: &Page<'_>, beside: bool) -> Result<String, std::fmt::Error> {
         answer(section, &mut out)?;
     }
     if let Some(drawn) = page.drawn {
-        timeline::render(drawn, beside, &mut out)?;
+        timeline::render(&drawn.overview, beside, &mut out)?;
         chains::render(drawn, &mut out)?;
     }
     for section in sections {

@@ -16,6 +16,7 @@ use crate::shared::walk::replay::{Besides, Ear, walked};
 use crate::shared::walk::{Preemptor, Sink, Walk};
 use crate::{Ask, Error};
 use base::{Clock, ClockSource, Problem, Problems, Span};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use trace::Totals;
 use trace::facts::Coverage;
@@ -229,9 +230,10 @@ fn build_part(
     let clock = fitted.clone().unwrap_or_else(|| facts.clock.clone());
     let sink = Tally { sums: Vec::new(), window: Span::default() };
     let mut ear = Windowed { window: options.window, progress };
-    let (mut walk, totals) = walked(part, options, Besides { fitted, events: None }, sink, &mut ear);
+    let besides = Besides { fitted, ..Besides::default() };
+    let (mut walk, totals) = walked(part, options, besides, sink, &mut ear);
     let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
-    settle_levels(&mut walk);
+    let settled = settle_levels(&mut walk);
     let length_ns = end_ns - origin_ns;
     let window = options.window.unwrap_or(Span { from_ns: 0, to_ns: length_ns });
     let window = Span { from_ns: window.from_ns.min(length_ns), to_ns: window.to_ns.min(length_ns) };
@@ -289,6 +291,7 @@ fn build_part(
         has_switches: totals_of(facts, &totals, "sched_switch") > 0,
         problems: problems.list().to_vec(),
         comms,
+        settled,
         gone,
         threads: BTreeMap::new(),
         clock,
@@ -300,19 +303,25 @@ fn build_part(
     }
 }
 
-/// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill"), and all sums.
-fn settle_levels(walk: &mut Walk<Tally>) {
+/// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill"), and all sums; returns what the levels of
+/// each vCPU thread turned out to be.
+fn settle_levels(walk: &mut Walk<Tally>) -> FxHashMap<i32, [Lv; LEVELS]> {
     let seen = walk.seen;
     walk.sink.sums.resize_with(walk.threads.len(), Sums::default);
+    let mut levels = FxHashMap::default();
     for (thread, sums) in walk.threads.iter().zip(&mut walk.sink.sums) {
-        for from in (0..LEVELS).map(Lv::of_index) {
-            let to = settled(from, thread, &seen);
+        let of_thread: [Lv; LEVELS] = std::array::from_fn(|index| settled(Lv::of_index(index), thread, &seen));
+        for (from, to) in (0..LEVELS).map(Lv::of_index).zip(of_thread) {
             if from != to {
                 sums.relevel(from, to);
             }
         }
         sums.settle();
+        if thread.is_vcpu {
+            levels.insert(thread.tid, of_thread);
+        }
     }
+    levels
 }
 
 fn uncalibrated(path: &str, clock: &str) -> Problem {

@@ -8,7 +8,7 @@ use crate::shared::keyed::Keyed;
 use crate::shared::machine::{Context, Doubts, Handled, Seen};
 use crate::shared::profile::Mode;
 use crate::shared::reasons::Reason;
-use crate::shared::state::{Lv, STATES, State};
+use crate::shared::state::{LEVELS, Lv, STATES, State};
 use base::{Clock, Histogram, Level, Problem};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +54,9 @@ pub struct PartFlow {
     pub vhost: Vec<(String, i32)>,
     /// Names of tasks.
     pub comms: BTreeMap<i32, String>,
+    /// What each level, as it was known while the trace was read, turned out to be, for every thread that runs a vCPU; by
+    /// [`Lv::index`].
+    pub settled: FxHashMap<i32, [Lv; LEVELS]>,
     /// Tasks that ended while the trace was recorded.
     pub gone: BTreeSet<i32>,
     /// vCPUs that waited for a CPU and tasks that ran meanwhile, as a snapshot of the machine has them.

@@ -38,6 +38,7 @@ pub fn quiet(isa: Isa) -> PartFlow {
         vcpus: vec![vcpu],
         vhost: Vec::new(),
         comms: BTreeMap::from([(7, "busybox".to_owned()), (8, "trace-cmd".to_owned()), (9, "ksoftirqd/2".to_owned())]),
+        settled: Default::default(),
         gone: BTreeSet::new(),
         threads: BTreeMap::new(),
         losses: Vec::new(),

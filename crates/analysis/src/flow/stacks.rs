@@ -54,7 +54,7 @@ pub fn stacks(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn 
         }
         let sink = Stacks { threads: Vec::new(), window: Span::default() };
         let mut ear = Windowed { window: options.window, progress };
-        let besides = Besides { fitted: Some(known.clock.clone()), events: None };
+        let besides = Besides { fitted: Some(known.clock.clone()), ..Besides::default() };
         let (mut walk, _) = walked(part, options, besides, sink, &mut ear);
         walk.sink.threads.resize_with(walk.threads.len(), Pending::default);
         let seen = walk.seen;

@@ -7,12 +7,22 @@
 //! Built on request only; times count from the first event of the recording's lowest machine. What a guest did stands in the
 //! lanes of the machine below already; its own trace shows how it looked from inside, so its lanes repeat that time.
 
+mod building;
 mod draft;
+mod inside;
+mod keeper;
 mod lanes;
+mod overview;
+mod passing;
 mod source;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod watch;
 mod workers;
+
+pub use inside::{Inside, Wanted, inside};
+pub use overview::{COLUMNS, COLUMNS_BESIDE, Overview, Summed, ToldChain, overview, whole_span};
 
 use super::aligned;
 use super::line::TimeLine;
@@ -21,7 +31,8 @@ use crate::shared::reasons::Reason;
 use crate::{Input, Options};
 use base::Span;
 use base::timeline::{Columns, LaneId, LaneKind, Marker, StateId};
-use draft::{Bounds, ChainPiece, Draft};
+use draft::Draft;
+use keeper::{Bounds, ChainPiece};
 use lanes::{LOOKS, Look};
 use source::{Source, names, sources};
 use std::collections::{BTreeMap, HashMap};
@@ -131,7 +142,7 @@ pub fn draw_first(
     most: u64,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Drawn {
-    drawn(input, options, flow, Bounds { window: options.window, most }, progress)
+    drawn(input, options, flow, Bounds { window: options.window, most, ..Bounds::default() }, progress)
 }
 
 fn drawn(input: &Input, options: &Options, flow: &Flow, bounds: Bounds, progress: &mut dyn FnMut(u64, u64)) -> Drawn {
@@ -143,12 +154,7 @@ fn drawn(input: &Input, options: &Options, flow: &Flow, bounds: Bounds, progress
         flow.parts.iter().enumerate().filter(answering).partition(|(_, part)| part.aligned.is_some());
     for (place, part) in lowest {
         let draft = Draft::of(&input.parts[place], part, (options, bounds), progress);
-        if !part.has_switches {
-            notes.push(format!(
-                "{} recorded no sched_switch, so its CPUs and threads are known only where a vCPU ran; record with -e sched.",
-                part.machine
-            ));
-        }
+        notes.extend(missing_switches(part));
         parts.push(Part { flow: part, names: names(part, &draft), draft, inside: None });
     }
     for (place, part) in guests {
@@ -168,18 +174,51 @@ fn drawn(input: &Input, options: &Options, flow: &Flow, bounds: Bounds, progress
         drawn.add(&parts[source.part], source, (&line, &numbers[source.part]));
     }
     for part in parts.iter().filter(|part| part.inside.is_none()) {
-        drawn.timeline.markers.extend(part.draft.losses.iter().map(|(cpu, at_ns, events)| Marker {
-            lane: None,
-            at_ns: at_ns.saturating_sub(part.draft.span.from_ns),
-            label: if *events > 0 {
-                format!("{events} events lost on CPU {cpu}")
-            } else {
-                format!("events lost on CPU {cpu}")
-            },
-        }));
+        drawn.timeline.markers.extend(loss_markers(&part.draft.losses, part.draft.span.from_ns));
     }
     drawn.timeline.markers.sort_by_key(|marker| marker.at_ns);
     drawn
+}
+
+/// Says what is missing where the scheduler's switches are.
+fn missing_switches(part: &PartFlow) -> Option<String> {
+    (!part.has_switches).then(|| {
+        format!(
+            "{} recorded no sched_switch, so its CPUs and threads are known only where a vCPU ran; record with -e sched.",
+            part.machine
+        )
+    })
+}
+
+/// A marker for each loss of a trace that begins at `origin_ns`: CPU, when, how many events, bytes.
+fn loss_markers(losses: &[(u32, u64, u64, u64)], origin_ns: u64) -> impl Iterator<Item = Marker> {
+    losses.iter().map(move |(cpu, at_ns, events, _)| Marker {
+        lane: None,
+        at_ns: at_ns.saturating_sub(origin_ns),
+        label: if *events > 0 {
+            format!("{events} events lost on CPU {cpu}")
+        } else {
+            format!("events lost on CPU {cpu}")
+        },
+    })
+}
+
+/// A chain of `lane`, in a trace that begins at `origin_ns`; `sequence` has the names of its exits.
+fn drawn_chain(chain: &ChainPiece, lane: LaneId, origin_ns: u64, sequence: Arc<[String]>) -> DrawnChain {
+    DrawnChain {
+        lane,
+        reason: chain.reason.name(),
+        span: Span {
+            from_ns: chain.span.from_ns.saturating_sub(origin_ns),
+            to_ns: chain.span.to_ns.saturating_sub(origin_ns),
+        },
+        exits: chain.exits,
+        sequence,
+        beyond: chain.beyond.iter().map(|(reason, count)| (reason.name(), *count)).collect(),
+        interrupted: chain.interrupted,
+        migrated: chain.migrated,
+        cost_ns: chain.cost_ns,
+    }
 }
 
 /// The states that occur in any lane, and their numbers for each part by [`Look::index`]. Machines of different levels call
@@ -226,22 +265,10 @@ impl Drawn {
         let (LaneKind::Vcpu, Some(tid)) = (source.lane.kind, source.lane.tid) else { return };
         self.vcpus.push(DrawnVcpu { vm: source.lane.group.clone(), vcpu: source.number, tid });
         let mut sequences: HashMap<&[Reason], Arc<[String]>> = HashMap::new();
-        let mut chain = |chain: &'s ChainPiece| DrawnChain {
-            lane,
-            reason: chain.reason.name(),
-            span: Span {
-                from_ns: chain.span.from_ns.saturating_sub(part.draft.span.from_ns),
-                to_ns: chain.span.to_ns.saturating_sub(part.draft.span.from_ns),
-            },
-            exits: chain.exits,
-            sequence: sequences
-                .entry(&chain.sequence)
-                .or_insert_with(|| chain.sequence.iter().map(|reason| reason.name()).collect())
-                .clone(),
-            beyond: chain.beyond.iter().map(|(reason, count)| (reason.name(), *count)).collect(),
-            interrupted: chain.interrupted,
-            migrated: chain.migrated,
-            cost_ns: chain.cost_ns,
+        let mut chain = |chain: &'s ChainPiece| {
+            let names = || chain.sequence.iter().map(|reason| reason.name()).collect();
+            let sequence = sequences.entry(&chain.sequence).or_insert_with(names).clone();
+            drawn_chain(chain, lane, part.draft.span.from_ns, sequence)
         };
         self.chains.extend(part.draft.thread(tid).into_iter().flat_map(|thread| &thread.chains).map(&mut chain));
     }

@@ -4,10 +4,10 @@ use crate::arguments::{FileOptions, is_dash};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
 use crate::staging::Staging;
-use analysis::flow::{build, timeline};
+use analysis::flow::build;
 use analysis::{Ask, Input, Options};
 use clap::{Args, ValueHint};
-use show::html::{MOST_BYTES, Page};
+use show::html::{Drawing, MOST_BYTES, Page, Rendered};
 use show::json::Answered;
 use std::io::Write;
 use std::path::PathBuf;
@@ -40,15 +40,11 @@ impl HtmlOptions {
     }
 
     /// Writes the page, if it is wanted.
-    pub fn write(
-        &self,
-        answered: Answered<'_>,
-        drawn: Option<&timeline::Drawn>,
-        interrupt: &Interrupt,
-    ) -> anyhow::Result<()> {
+    pub fn write(&self, answered: Answered<'_>, drawn: Option<&Drawing>, interrupt: &Interrupt) -> anyhow::Result<()> {
         let Some(path) = &self.html else { return Ok(()) };
         let page = Page { answered, drawn, most_bytes: self.html_max.unwrap_or(MOST_BYTES) };
-        let text = show::html::render(&page)?;
+        let Rendered { text, bounds } = show::html::render(&page)?;
+        bounds.iter().for_each(|bound| eprintln!("kvmscope: the page: {bound}"));
         if is_dash(path) {
             let mut out = std::io::stdout().lock();
             out.write_all(text.as_bytes())?;
@@ -59,9 +55,9 @@ impl HtmlOptions {
 }
 
 /// The vCPUs over time, or nothing where the recording holds none: the page then has the answers alone.
-pub fn draw(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Option<timeline::Drawn> {
+pub fn draw(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Option<Drawing> {
     let flow = build::build(&mut Ask { input, options, progress }).ok()?;
-    Some(timeline::draw(input, options, &flow, progress))
+    Some(Drawing::of(input, options, &flow, progress))
 }
 
 /// `500kB`, `8MB`, `1GB`, or bytes.

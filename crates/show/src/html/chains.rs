@@ -3,57 +3,196 @@
 //! Chains of one reason are ordered by their cost (time without what the CPU spent elsewhere), undisturbed ones alone. Three
 //! of them stand for all: half cost no more than the median one, 99 % no more than the second, and none more than the worst.
 
+use super::Drawing;
 use super::escape::Safe;
 use super::ladder::{self, Step};
-use analysis::flow::timeline::{Drawn, DrawnChain};
-use base::timeline::{Slice, Timeline};
+use analysis::flow::timeline::{DrawnChain, Inside, Overview, ToldChain, Wanted};
+use base::timeline::{LaneId, Slice};
 use base::{Span, number};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Result, Write};
 
 /// Reasons whose chains are drawn; the table of chains has all.
 const MOST_REASONS: usize = 3;
 
-/// Slices of one chain that are looked at.
+/// Slices of one chain, and of what is drawn with it, that are kept.
 pub const MOST_SLICES: usize = 2_000;
 
-/// Chains of one reason, as positions in [`Drawn::chains`].
-pub struct ByReason<'a> {
-    /// Why the nested guest stopped.
-    pub reason: &'a str,
-    /// The undisturbed ones, cheapest first.
-    pub by_cost: Vec<usize>,
+/// Chains of one reason that are ranked. Of more only every second is, then every fourth, and so on: enough for any percentile
+/// that is drawn, in some megabytes for a reason.
+const MOST_RANKED: usize = 1 << 17;
+
+/// Besides the median, the 99th percentile and the worst of each reason: this many of the most expensive.
+const MOST_EXPENSIVE: usize = 40;
+
+/// A chain by what it cost, and of equals by where it lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ranked {
+    /// What it cost.
+    pub cost_ns: u64,
+    /// Its lane.
+    pub lane: u32,
+    /// Which of the lane's chains it is.
+    pub nth: u32,
+    from_ns: u64,
+    to_ns: u64,
 }
 
-impl ByReason<'_> {
-    /// The chain that `share` of all cost no more than.
-    pub fn at(&self, share: f64) -> usize {
+/// Undisturbed chains of one reason.
+#[derive(Debug, Default)]
+pub struct ByReason {
+    /// How many.
+    pub count: u64,
+    /// One in so many is ranked.
+    pub one_in: u64,
+    total_ns: u64,
+    /// Cheapest first, once all are added.
+    ranked: Vec<Ranked>,
+    worst: Option<Ranked>,
+}
+
+impl ByReason {
+    fn add(&mut self, chain: Ranked, most: usize) {
+        self.one_in = self.one_in.max(1);
+        if self.count.is_multiple_of(self.one_in) {
+            if self.ranked.len() == most {
+                self.ranked = self.ranked.iter().copied().step_by(2).collect();
+                self.one_in *= 2;
+            }
+            if self.count.is_multiple_of(self.one_in) {
+                self.ranked.push(chain);
+            }
+        }
+        self.count += 1;
+        self.total_ns = self.total_ns.saturating_add(chain.cost_ns);
+        self.worst = self.worst.max(Some(chain));
+    }
+
+    /// The chain that `share` of the ranked ones cost no more than; the most expensive one is that of all.
+    pub fn at(&self, share: f64) -> Option<Ranked> {
         // Nearest rank: the smallest position that covers the share.
-        let rank = (share * self.by_cost.len() as f64).ceil() as usize;
-        self.by_cost[rank.clamp(1, self.by_cost.len()) - 1]
+        let rank = (share * self.ranked.len() as f64).ceil() as usize;
+        if share >= 1.0 { self.worst } else { self.ranked.get(rank.max(1) - 1).copied() }
     }
 }
 
-/// All reasons that have undisturbed chains, those that cost most in all first.
-pub fn by_reason(drawn: &Drawn) -> Vec<ByReason<'_>> {
-    let mut reasons: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (place, chain) in drawn.chains.iter().enumerate().filter(|(_, chain)| chain.is_undisturbed()) {
-        reasons.entry(&chain.reason).or_default().push(place);
-    }
-    let cost = |place: &usize| drawn.chains[*place].cost_ns.unwrap_or(0);
-    let mut found: Vec<ByReason<'_>> =
-        reasons.into_iter().map(|(reason, by_cost)| ByReason { reason, by_cost }).collect();
-    for reason in &mut found {
-        reason.by_cost.sort_by_key(|place| (cost(place), *place));
-    }
-    let total = |reason: &ByReason<'_>| reason.by_cost.iter().map(cost).sum::<u64>();
-    found.sort_by_key(|reason| std::cmp::Reverse(total(reason)));
-    found
+/// Chains as they are told: of each reason enough to choose those that stand for the others.
+#[derive(Debug, Default)]
+pub struct Choosing {
+    reasons: BTreeMap<String, ByReason>,
+    expensive: BTreeSet<(Reverse<u64>, Ranked)>,
 }
 
-/// Draws the ladders of the dearest reasons.
-pub fn render(drawn: &Drawn, out: &mut String) -> Result {
-    let reasons = by_reason(drawn);
+/// Chains that stand for the others, with their slices.
+#[derive(Debug, Clone, Default)]
+pub struct Chosen {
+    /// All, in the order of lanes and time.
+    pub chains: Vec<Shown>,
+    /// By reason, those that cost most in all first.
+    pub reasons: Vec<Picked>,
+}
+
+/// A chain that is shown.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// Its place among all chains of the recording, by lane and time.
+    pub place: u64,
+    /// The chain and its slices.
+    pub inside: Inside,
+}
+
+/// Which chains of a reason are shown.
+#[derive(Debug, Clone, Default)]
+pub struct Picked {
+    /// Why the nested guest stopped.
+    pub reason: String,
+    /// How many undisturbed chains of it there are, one in how many of which is ranked.
+    pub count: u64,
+    /// See `count`.
+    pub one_in: u64,
+    /// Places of the median, the 99th percentile and the worst.
+    pub median: u64,
+    /// See `median`.
+    pub p99: u64,
+    /// See `median`.
+    pub worst: u64,
+    /// Places of all that are shown, cheapest first.
+    pub by_cost: Vec<u64>,
+}
+
+impl Choosing {
+    /// Takes a chain.
+    pub fn add(&mut self, chain: &ToldChain<'_>) {
+        let Some(cost_ns) = chain.cost_ns.filter(|_| chain.is_undisturbed) else { return };
+        let Span { from_ns, to_ns } = chain.span;
+        let ranked = Ranked { cost_ns, lane: chain.lane.0, nth: chain.nth, from_ns, to_ns };
+        match self.reasons.get_mut(chain.reason) {
+            Some(reason) => reason.add(ranked, MOST_RANKED),
+            None => self.reasons.entry(chain.reason.to_owned()).or_default().add(ranked, MOST_RANKED),
+        }
+        // Of equals the first ones.
+        if self.expensive.last().is_none_or(|least| (Reverse(cost_ns), ranked) < *least)
+            || self.expensive.len() < MOST_EXPENSIVE
+        {
+            self.expensive.insert((Reverse(cost_ns), ranked));
+        }
+        if self.expensive.len() > MOST_EXPENSIVE {
+            self.expensive.pop_last();
+        }
+    }
+
+    /// Chooses; `inside` finds the slices of chains, and `overview` knows how many each lane has.
+    pub fn choose(mut self, overview: &Overview, inside: impl FnOnce(&[Wanted]) -> Vec<Inside>) -> Chosen {
+        self.reasons.values_mut().for_each(|reason| reason.ranked.sort_unstable());
+        let mut reasons: Vec<(String, ByReason)> = self.reasons.into_iter().collect();
+        reasons.sort_by_key(|(_, reason)| Reverse(reason.total_ns));
+        let picks = |reason: &ByReason| [0.5, 0.99, 1.0].map(|share| reason.at(share));
+        let mut chosen: BTreeMap<(u32, u32), Ranked> = BTreeMap::new();
+        let of_reasons = reasons.iter().flat_map(|(_, reason)| picks(reason)).flatten();
+        for ranked in of_reasons.chain(self.expensive.into_iter().map(|(_, ranked)| ranked)) {
+            chosen.insert((ranked.lane, ranked.nth), ranked);
+        }
+        let before: Vec<u64> =
+            overview.lanes.iter().scan(0, |so_far, of| Some(std::mem::replace(so_far, *so_far + of.chains))).collect();
+        let place =
+            |ranked: &Ranked| before.get(ranked.lane as usize).map_or(0, |before| before + u64::from(ranked.nth));
+        let wanted = |ranked: &Ranked| {
+            let span = Span { from_ns: ranked.from_ns, to_ns: ranked.to_ns };
+            Wanted { lane: LaneId(ranked.lane), nth: ranked.nth, span, lead_ns: lead_ns(span) }
+        };
+        let found = inside(&chosen.values().map(wanted).collect::<Vec<_>>());
+        let chains: Vec<Shown> =
+            chosen.values().zip(found).map(|(ranked, inside)| Shown { place: place(ranked), inside }).collect();
+        let picked = |(reason, of): (String, ByReason)| {
+            let here = chains.iter().filter(|shown| shown.inside.chain.reason == reason);
+            let mut by_cost: Vec<(Option<u64>, u64)> =
+                here.map(|shown| (shown.inside.chain.cost_ns, shown.place)).collect();
+            by_cost.sort_unstable();
+            let [median, p99, worst] = picks(&of).map(|ranked| ranked.map_or(0, |ranked| place(&ranked)));
+            let by_cost = by_cost.into_iter().map(|(_, place)| place).collect();
+            Picked { reason, count: of.count, one_in: of.one_in, median, p99, worst, by_cost }
+        };
+        let reasons = reasons.into_iter().map(picked).collect();
+        Chosen { chains, reasons }
+    }
+}
+
+impl Chosen {
+    /// The chain at a place.
+    pub fn at(&self, place: u64) -> Option<&Shown> {
+        self.chains.iter().find(|shown| shown.place == place)
+    }
+}
+
+/// A little of what was before a chain and after is drawn with it, so long each.
+fn lead_ns(span: Span) -> u64 {
+    (span.length_ns() / 30).min(span.from_ns)
+}
+
+/// Draws the ladders of the most expensive reasons.
+pub fn render(drawing: &Drawing, out: &mut String) -> Result {
+    let reasons = &drawing.chains.reasons;
     if reasons.is_empty() {
         return Ok(());
     }
@@ -64,21 +203,23 @@ pub fn render(drawn: &Drawn, out: &mut String) -> Result {
          reason.</p>\n",
     );
     for (index, reason) in reasons.iter().take(MOST_REASONS).enumerate() {
-        for (name, share) in [("median", 0.5), ("p99", 0.99), ("worst", 1.0)] {
+        for (name, place) in [("median", reason.median), ("p99", reason.p99), ("worst", reason.worst)] {
             let open = index == 0 && name == "median";
-            one(drawn, reason, (name, reason.at(share)), open, out)?;
+            one(drawing, reason, (name, place), open, out)?;
         }
     }
     if reasons.len() > MOST_REASONS {
-        let names: Vec<String> = reasons[MOST_REASONS..].iter().map(|reason| reason.reason.to_owned()).collect();
+        let names: Vec<String> = reasons[MOST_REASONS..].iter().map(|reason| reason.reason.clone()).collect();
         writeln!(
             out,
             "<p class=\"quiet\">Not drawn: chains after {}, which cost less in all.</p>",
             Safe(number::list(&names))
         )?;
     }
-    let closed = drawn.chains.iter().filter(|chain| chain.cost_ns.is_some());
-    let disturbed = closed.filter(|chain| !chain.is_undisturbed()).count() as u64;
+    for note in thinned(reasons).iter().chain(&drawing.rounded) {
+        writeln!(out, "<p class=\"quiet\">{}</p>", Safe(note))?;
+    }
+    let disturbed = drawing.aggregates.disturbed;
     if disturbed > 0 {
         writeln!(
             out,
@@ -90,23 +231,36 @@ pub fn render(drawn: &Drawn, out: &mut String) -> Result {
     out.write_str("</section>\n")
 }
 
-fn one(drawn: &Drawn, reason: &ByReason<'_>, (name, place): (&str, usize), open: bool, out: &mut String) -> Result {
-    let chain = &drawn.chains[place];
-    let vcpu = &drawn.vcpus[chain.lane.0 as usize];
+/// Says of which reasons not every chain was ranked.
+pub fn thinned(reasons: &[Picked]) -> Option<String> {
+    let thinned = reasons.iter().filter(|reason| reason.one_in > 1);
+    let named: Vec<String> =
+        thinned.map(|reason| format!("one in {} after {}", reason.one_in, reason.reason)).collect();
+    (!named.is_empty()).then(|| {
+        format!(
+            "The median and the 99th percentile are those of {}; the worst chain is that of all.",
+            number::list(&named)
+        )
+    })
+}
+
+fn one(drawing: &Drawing, reason: &Picked, (name, place): (&str, u64), open: bool, out: &mut String) -> Result {
+    let Some(Shown { inside, .. }) = drawing.chains.at(place) else { return Ok(()) };
+    let chain = &inside.chain;
+    let vcpu = &drawing.overview.vcpus[chain.lane.0 as usize];
     write!(
         out,
         "<details class=\"chain\" id=\"chain-{place}\"{}><summary><strong>{}</strong> <span class=\"which\">{name} of {} after {}</span> \
          <span class=\"quiet\">{}, vm {}, vCPU {}</span></summary>\n<figure>",
         if open { " open" } else { "" },
         Safe(headline(chain)),
-        number::many(reason.by_cost.len() as u64, "chain"),
+        number::many(reason.count, "chain"),
         Safe(&chain.reason),
         Safe(costs(chain)),
         Safe(&vcpu.vm),
         vcpu.vcpu
     )?;
-    let (steps, lead_ns) = steps(drawn, chain);
-    ladder::render(&steps, lead_ns, out)?;
+    ladder::render(&steps(&drawing.overview, inside), lead_ns(chain.span), out)?;
     out.write_str("</figure></details>\n")
 }
 
@@ -127,17 +281,16 @@ fn costs(chain: &DrawnChain) -> String {
     format!("{}{away}", number::duration(cost_ns as f64))
 }
 
-/// The slices of the chain's lane while it was open, and a little of what was before and after, `lead_ns` long each. A
-/// handling is what the recorded host does; a guest runs on its level.
-fn steps(drawn: &Drawn, chain: &DrawnChain) -> (Vec<Step>, u64) {
-    let timeline = &drawn.timeline;
-    let titles = timeline.states().iter().filter_map(|state| state.title.split_once(" working for "));
+/// The slices of the chain's lane while it was open, and a little of what was before and after. A handling is what the recorded
+/// host does; a guest runs on its level.
+fn steps(overview: &Overview, inside: &Inside) -> Vec<Step> {
+    let chain = &inside.chain;
+    let titles = overview.states.iter().filter_map(|state| state.title.split_once(" working for "));
     let host = titles.map(|(host, _)| host).next().unwrap_or("L0");
-    let lead_ns = (chain.span.length_ns() / 30).min(chain.span.from_ns);
+    let lead_ns = lead_ns(chain.span);
     let window = Span { from_ns: chain.span.from_ns - lead_ns, to_ns: chain.span.to_ns.saturating_add(lead_ns) };
-    let step = |slice: Slice| {
-        let state = &timeline.states()[usize::from(slice.state.0)];
-        let detail = timeline.detail(slice.id).map_or("", |(_, detail)| detail);
+    let step = |(slice, detail): &(Slice, String)| {
+        let state = &overview.states[usize::from(slice.state.0)];
         let lane = match state.title.strip_suffix(" guest") {
             Some(level) => level.to_owned(),
             None if state.name == "userspace" => "VMM".to_owned(),
@@ -153,14 +306,12 @@ fn steps(drawn: &Drawn, chain: &DrawnChain) -> (Vec<Step>, u64) {
             around: to_ns <= chain.span.from_ns || from_ns >= chain.span.to_ns,
         }
     };
-    let found = timeline.slices(chain.lane, window, MOST_SLICES);
-    (found.slices.into_iter().map(step).collect(), lead_ns)
+    inside.slices.iter().take(MOST_SLICES).map(step).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::timeline::LaneId;
 
     fn chain(exits: u64, sequence: &[&str]) -> DrawnChain {
         DrawnChain {
@@ -189,11 +340,32 @@ mod tests {
         assert_eq!(costs(&chain(1, &[])), "1.0 us and 500 ns off the CPU");
     }
 
+    fn ranked(cost_ns: u64) -> Ranked {
+        Ranked { cost_ns, lane: 0, nth: cost_ns as u32, from_ns: 0, to_ns: cost_ns }
+    }
+
+    fn reason(costs: impl Iterator<Item = u64>, most: usize) -> ByReason {
+        let mut reason = ByReason::default();
+        costs.for_each(|cost_ns| reason.add(ranked(cost_ns), most));
+        reason.ranked.sort_unstable();
+        reason
+    }
+
     #[test]
     fn percentiles_are_chains_that_happened() {
-        let reason = ByReason { reason: "CPUID", by_cost: (10..20).collect() };
-        assert_eq!([0.5, 0.99, 1.0].map(|share| reason.at(share)), [14, 19, 19]);
-        let one = ByReason { reason: "CPUID", by_cost: vec![7] };
-        assert_eq!([0.5, 0.99, 1.0].map(|share| one.at(share)), [7, 7, 7]);
+        let of = |reason: &ByReason| [0.5, 0.99, 1.0].map(|share| reason.at(share).unwrap().cost_ns);
+        assert_eq!(of(&reason(10..20, MOST_RANKED)), [14, 19, 19]);
+        assert_eq!(of(&reason(7..8, MOST_RANKED)), [7, 7, 7]);
+    }
+
+    #[test]
+    fn of_very_many_chains_some_are_ranked_and_all_counted() {
+        let costs = || (0..100_000u64).map(|number| number * 7_919 % 100_003);
+        let many = reason(costs(), 1_000);
+        assert!(many.ranked.len() <= 1_000 && many.one_in == 128, "{} of {}", many.ranked.len(), many.one_in);
+        assert_eq!((many.count, many.total_ns), (100_000, costs().sum()));
+        assert_eq!(many.at(1.0).unwrap().cost_ns, costs().max().unwrap(), "the worst is that of all");
+        let median = many.at(0.5).unwrap().cost_ns;
+        assert!((48_000..52_000).contains(&median), "{median}");
     }
 }

@@ -10,24 +10,20 @@
 //! Times are integers, ns since the recording's first event. Large objects are gzip in base64, which a browser unpacks
 //! with `DecompressionStream`; the compressor's header carries no time, so equal input gives equal bytes.
 
-use super::chains::{ByReason, MOST_SLICES, by_reason};
+use super::Drawing;
+use super::chains::{Chosen, Shown};
 use super::pyramid::{self, Level};
-use crate::aggregates::aggregates;
 use crate::json::{self, Answered};
-use analysis::flow::timeline::Drawn;
-use base::timeline::{LaneId, Timeline};
+use analysis::flow::timeline::Overview;
+use base::Span;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::{Compression, GzBuilder};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// Objects up to this length stand on the page as they are, readable by people.
 const READABLE_BYTES: usize = 64 << 10;
-
-/// Besides the median, the 99th percentile and the worst of each reason: this many of the dearest.
-const DEAREST: usize = 40;
 
 /// The page's data, before it is decided how much of it fits.
 pub struct Data {
@@ -44,16 +40,19 @@ impl Data {
     ///
     /// # Errors
     /// If the report cannot be written as JSON.
-    pub fn new(answered: &Answered<'_>, drawn: Option<&Drawn>, beside: bool) -> io::Result<Self> {
-        let lanes = |drawn: &Drawn| if beside { drawn.timeline.lanes().len() } else { drawn.vcpus.len() };
+    pub fn new(answered: &Answered<'_>, drawing: Option<&Drawing>, beside: bool) -> io::Result<Self> {
+        let overview = drawing.map(|drawing| &drawing.overview);
+        let lanes = |of: &Overview| if beside { of.lanes.len() } else { of.vcpus.len() };
+        let chains =
+            |Drawing { chains, .. }: &Drawing| chains.chains.iter().map(|shown| chain(chains, shown)).collect();
         let mut report = Vec::new();
         json::write(&mut report, "report", &[*answered])?;
         Ok(Self {
             report: String::from_utf8_lossy(&report).trim_end().to_owned(),
-            timeline: drawn.map_or(Value::Null, |drawn| timeline(drawn, lanes(drawn))),
-            levels: drawn.map_or_else(Vec::new, |drawn| pyramid::levels(&drawn.timeline, lanes(drawn))),
-            chains: drawn.map_or_else(Vec::new, chains),
-            aggregates: drawn.map_or(Value::Null, |drawn| json!(aggregates(drawn, None))),
+            timeline: overview.map_or(Value::Null, |of| timeline(of, lanes(of))),
+            levels: overview.map_or_else(Vec::new, |of| pyramid::levels(of, lanes(of))),
+            chains: drawing.map_or_else(Vec::new, chains),
+            aggregates: drawing.map_or(Value::Null, |drawing| json!(drawing.aggregates)),
         })
     }
 
@@ -96,59 +95,41 @@ impl Data {
 }
 
 /// The timeline, of which the first `lanes` are told.
-fn timeline(drawn: &Drawn, lanes: usize) -> Value {
-    let timeline = &drawn.timeline;
-    let span = timeline.span();
+fn timeline(overview: &Overview, lanes: usize) -> Value {
     let states: Vec<Value> =
-        timeline.states().iter().map(|state| json!({"name": state.name, "title": state.title})).collect();
-    let lanes = timeline.lanes().iter().take(lanes).enumerate().map(|(id, lane)| {
-        let place = LaneId(id as u32);
-        let chains = drawn.chains.iter().filter(|chain| chain.lane == place).count();
+        overview.states.iter().map(|state| json!({"name": state.name, "title": state.title})).collect();
+    let lanes = overview.lanes.iter().take(lanes).enumerate().map(|(id, of)| {
+        let lane = &of.lane;
         json!({"id": id, "kind": lane.kind.name(), "group": lane.group, "title": lane.title, "tid": lane.tid,
-               "slices": timeline.slices(place, span, 0).left_out, "chains": chains})
+               "slices": of.sums.slices(), "chains": of.chains})
     });
-    let markers = timeline
-        .markers()
+    let markers = overview
+        .markers
         .iter()
         .map(|marker| json!({"lane": marker.lane.map(|lane| lane.0), "at_ns": marker.at_ns, "label": marker.label}));
-    let counters = timeline
-        .counters()
-        .iter()
-        .map(|counter| json!({"title": counter.title, "unit": counter.unit, "samples": counter.samples}));
+    let span = overview.span();
     json!({"span": {"from_ns": span.from_ns, "to_ns": span.to_ns}, "states": states,
            "lanes": lanes.collect::<Vec<_>>(), "markers": markers.collect::<Vec<_>>(),
-           "counters": counters.collect::<Vec<_>>(), "notes": drawn.notes})
-}
-
-/// The chains that stand for the others, in the order of the timeline.
-fn chains(drawn: &Drawn) -> Vec<Value> {
-    let reasons = by_reason(drawn);
-    let mut chosen: BTreeSet<usize> =
-        reasons.iter().flat_map(|reason| [0.5, 0.99, 1.0].map(|share| reason.at(share))).collect();
-    let mut dearest: Vec<usize> = reasons.iter().flat_map(|reason| reason.by_cost.iter().copied()).collect();
-    dearest.sort_by_key(|place| (std::cmp::Reverse(drawn.chains[*place].cost_ns), *place));
-    chosen.extend(dearest.into_iter().take(DEAREST));
-    chosen.iter().map(|place| chain(drawn, *place, &reasons, &chosen)).collect()
+           "counters": [], "notes": overview.notes.iter().chain(&overview.bounds).collect::<Vec<_>>()})
 }
 
 /// A chain with its slices, and its neighbours by cost among those on the page.
-fn chain(drawn: &Drawn, place: usize, reasons: &[ByReason<'_>], chosen: &BTreeSet<usize>) -> Value {
-    let chain = &drawn.chains[place];
-    let found = drawn.timeline.slices(chain.lane, chain.span, MOST_SLICES);
-    let slices = found.slices.iter().map(|slice| {
-        let detail = drawn.timeline.detail(slice.id).map_or("", |(_, detail)| detail);
+fn chain(chosen: &Chosen, shown: &Shown) -> Value {
+    let Shown { place, inside } = shown;
+    let chain = &inside.chain;
+    let touches = |span: Span| span.from_ns < chain.span.to_ns && span.to_ns > chain.span.from_ns;
+    let slices = inside.slices.iter().filter(|(slice, _)| touches(slice.span)).map(|(slice, detail)| {
         json!({"index": slice.id.index, "from_ns": slice.span.from_ns, "to_ns": slice.span.to_ns,
                "state": slice.state.0, "detail": detail})
     });
-    let picks = reasons.iter().find(|reason| reason.reason == chain.reason).map(|reason| {
-        let here: Vec<usize> = reason.by_cost.iter().copied().filter(|place| chosen.contains(place)).collect();
-        let at = here.iter().position(|other| *other == place);
-        let beside = |step: isize| at.and_then(|at| here.get(at.checked_add_signed(step)?));
-        json!({"median": reason.at(0.5), "p99": reason.at(0.99), "worst": reason.at(1.0),
+    let picks = chosen.reasons.iter().find(|reason| reason.reason == chain.reason).map(|reason| {
+        let at = reason.by_cost.iter().position(|other| other == place);
+        let beside = |step: isize| at.and_then(|at| reason.by_cost.get(at.checked_add_signed(step)?));
+        json!({"median": reason.median, "p99": reason.p99, "worst": reason.worst,
                "next": beside(1), "previous": beside(-1)})
     });
     json!({"id": place, "lane": chain.lane.0, "reason": chain.reason, "from_ns": chain.span.from_ns,
            "to_ns": chain.span.to_ns, "exits": chain.exits, "cost_ns": chain.cost_ns, "sequence": chain.sequence[..],
            "interrupted": chain.interrupted, "migrated": chain.migrated, "most": chain.most_frequent(),
-           "slices": slices.collect::<Vec<_>>(), "left_out": found.left_out, "picks": picks})
+           "slices": slices.collect::<Vec<_>>(), "left_out": inside.left_out, "picks": picks})
 }

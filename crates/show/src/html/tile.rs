@@ -8,8 +8,8 @@
 //! largest remainder, so that a pixel that is known whole sums to exactly 255; bit s of `present` is set if state s
 //! occurs at all, also where its share rounds to nothing.
 
-use base::Span;
-use base::timeline::{LaneId, Timeline, WIDEST, pixel_start};
+use analysis::flow::timeline::Overview;
+use base::timeline::pixel_start;
 
 /// `KVTL` as the bytes stand in the file.
 const MAGIC: [u8; 4] = *b"KVTL";
@@ -18,10 +18,10 @@ const VERSION: u16 = 1;
 /// No slice.
 const NONE: u32 = u32::MAX;
 
-/// The tile of the first `lanes` lanes of `timeline` over `window`, `width` pixels wide (at most [`WIDEST`]).
-pub fn encode(timeline: &dyn Timeline, lanes: usize, window: Span, width: u32) -> Vec<u8> {
-    let width = width.min(WIDEST);
-    let (lanes, states) = (lanes.min(timeline.lanes().len()) as u16, timeline.states().len() as u16);
+/// The tile of the first `lanes` lanes of `overview` at `zoom`, `width` pixels wide.
+pub fn encode(overview: &Overview, lanes: usize, zoom: u32, width: u32) -> Vec<u8> {
+    let window = overview.window(zoom);
+    let (lanes, states) = (lanes.min(overview.lanes.len()) as u16, overview.states.len() as u16);
     let mut out = Vec::new();
     out.extend(MAGIC);
     out.extend(VERSION.to_le_bytes());
@@ -32,7 +32,7 @@ pub fn encode(timeline: &dyn Timeline, lanes: usize, window: Span, width: u32) -
     out.extend(lanes.to_le_bytes());
     out.extend(states.to_le_bytes());
     for lane in 0..u32::from(lanes) {
-        let coverage = timeline.coverage(LaneId(lane), window, width);
+        let coverage = overview.pixels(lane as usize, zoom);
         let pixels = || coverage.time_ns.chunks_exact(usize::from(states).max(1)).zip(0..width);
         out.extend(lane.to_le_bytes());
         for (times, pixel) in pixels() {
@@ -72,7 +72,9 @@ fn shares(times: &[u64], length_ns: u64) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::timeline::{Columns, Lane, LaneKind, State, StateId};
+    use analysis::flow::timeline::Summed;
+    use base::Span;
+    use base::timeline::{Condensed, Grid, Lane, LaneKind, State, StateId};
     use proptest::prelude::*;
 
     proptest! {
@@ -91,15 +93,18 @@ mod tests {
     #[test]
     fn the_bytes_are_those_of_the_description() {
         let state = |name: &str| State { name: name.into(), title: name.into() };
-        let mut timeline = Columns::new(vec![state("a"), state("b")]);
-        let lane =
-            timeline.add_lane(Lane { kind: LaneKind::Vcpu, group: "vm".into(), title: "vCPU 0".into(), tid: None });
-        timeline.push(lane, 0, StateId(0), "");
-        timeline.push(lane, 9_999, StateId(1), "");
-        timeline.end(lane, 10_000);
-        let tile = encode(&timeline, 1, Span { from_ns: 0, to_ns: 20_000 }, 2);
+        let lane = Lane { kind: LaneKind::Vcpu, group: "vm".into(), title: "vCPU 0".into(), tid: None };
+        let window = Span { from_ns: 0, to_ns: 2 << 14 };
+        let mut sums = Condensed::new(Grid::new(window, 1), Grid::new(window, 2));
+        sums.push(0, 0);
+        sums.push((1 << 14) - 1, 1);
+        sums.end(1 << 14);
+        let states = vec![state("a"), state("b")];
+        let lane = Summed { lane, sums, states: [StateId(0), StateId(1)].into(), chains: 0 };
+        let overview = Overview { states, lanes: vec![lane], end_ns: 2 << 14, ..Overview::default() };
+        let tile = encode(&overview, 1, 14, 2);
         let mut wanted = b"KVTL\x01\0\0\0".to_vec();
-        wanted.extend([0u64, 20_000].map(u64::to_le_bytes).concat());
+        wanted.extend([0u64, 2 << 14].map(u64::to_le_bytes).concat());
         wanted.extend([2, 0, 0, 0, 1, 0, 2, 0]);
         wanted.extend([0, 0, 0, 0]); // lane
         wanted.extend([255, 0, 0, 0]); // cover: b is too short for a 255th, and the second pixel is not known

@@ -8,18 +8,12 @@ use super::axis::Axis;
 use super::escape::Safe;
 use super::look;
 use super::stack::{HEIGHT, Stack, TICKS};
-use analysis::flow::timeline::Drawn;
+use analysis::flow::timeline::{COLUMNS, COLUMNS_BESIDE, Overview};
 use base::number;
-use base::timeline::{Coverage, LaneId, LaneKind, Timeline};
+use base::timeline::{Coverage, LaneKind};
 use std::collections::BTreeSet;
 use std::fmt::{Result, Write};
 use std::ops::Range;
-
-/// Columns of a vCPU's lane. A page is seldom wider than this in pixels, and paper prints no more.
-const COLUMNS: u32 = 1_200;
-
-/// Columns of other lanes, which are lower too.
-const COLUMNS_BESIDE: u32 = 600;
 
 /// Heights of lanes on a screen, as style.css has them.
 const PIXELS: u64 = 72;
@@ -29,10 +23,9 @@ const PIXELS_BESIDE: u64 = 36;
 const MOST_LANES: usize = 32;
 
 /// Draws the timeline, unless there is none; with the lanes beside those of the vCPUs if they are wanted.
-pub fn render(drawn: &Drawn, beside: bool, out: &mut String) -> Result {
-    let timeline = &drawn.timeline;
-    let (vcpus, lanes) = (drawn.vcpus.len(), timeline.lanes().len());
-    if lanes == 0 || timeline.span().length_ns() == 0 {
+pub fn render(drawn: &Overview, beside: bool, out: &mut String) -> Result {
+    let (vcpus, lanes) = (drawn.vcpus.len(), drawn.lanes.len());
+    if lanes == 0 || drawn.end_ns == 0 {
         return Ok(());
     }
     if vcpus > 0 {
@@ -53,12 +46,16 @@ pub fn render(drawn: &Drawn, beside: bool, out: &mut String) -> Result {
         figure.left_out("lane", out)?;
         out.push_str("</figure>\n</section>\n");
     }
-    drawn.notes.iter().try_for_each(|note| writeln!(out, "<p class=\"quiet note\">{}</p>", Safe(note)))
+    drawn
+        .notes
+        .iter()
+        .chain(&drawn.bounds)
+        .try_for_each(|note| writeln!(out, "<p class=\"quiet note\">{}</p>", Safe(note)))
 }
 
 /// Some lanes, and what they show.
 struct Figure<'a> {
-    drawn: &'a Drawn,
+    drawn: &'a Overview,
     /// All of its lanes; the first of them are drawn.
     range: Range<usize>,
     columns: u32,
@@ -71,24 +68,19 @@ struct Figure<'a> {
 }
 
 impl<'a> Figure<'a> {
-    fn of(drawn: &'a Drawn, range: Range<usize>, columns: u32, pixels: u64) -> Self {
-        let timeline = &drawn.timeline;
-        let span = timeline.span();
-        let columns = u64::from(columns).min(span.length_ns()) as u32;
-        let lane = |lane: usize| LaneId(lane as u32);
-        let cover = range.clone().take(MOST_LANES).map(|place| timeline.coverage(lane(place), span, columns)).collect();
-        let mut totals = vec![0; timeline.states().len()];
+    fn of(drawn: &'a Overview, range: Range<usize>, columns: u32, pixels: u64) -> Self {
+        let columns = u64::from(columns).min(drawn.end_ns) as u32;
+        let cover = range.clone().take(MOST_LANES).map(|place| drawn.columns(place)).collect();
+        let mut totals = vec![0; drawn.states.len()];
         for place in range.clone() {
-            let whole = timeline.coverage(lane(place), span, 1);
-            totals.iter_mut().zip(whole.time_ns).for_each(|(total, ns)| *total += ns);
+            totals.iter_mut().zip(drawn.totals_ns(place)).for_each(|(total, ns)| *total += ns);
         }
         let mut order: Vec<usize> = (0..totals.len()).filter(|state| totals[*state] > 0).collect();
-        order.sort_by_key(|state| (look::rank(&timeline.states()[*state].name), *state));
+        order.sort_by_key(|state| (look::rank(&drawn.states[*state].name), *state));
         Self { drawn, range, columns, pixels, cover, totals, order }
     }
 
     fn caption(&self, out: &mut String) -> Result {
-        let timeline = &self.drawn.timeline;
         let whole: u64 = self.totals.iter().sum();
         let Some(most) = (0..self.totals.len()).max_by_key(|state| self.totals[*state]) else { return Ok(()) };
         writeln!(
@@ -96,17 +88,16 @@ impl<'a> Figure<'a> {
             "<figcaption>{} over {}: most of the time, {}, is \"{}\". Each column is {} wide and shows the exact share of \
              every state in it; a tick below it marks a state that is too short there to be seen.</figcaption>",
             number::many(self.range.len() as u64, "vCPU"),
-            Safe(number::duration(timeline.span().length_ns() as f64)),
+            Safe(number::duration(self.drawn.end_ns as f64)),
             number::percent(self.totals[most] as f64 / whole.max(1) as f64),
-            Safe(&timeline.states()[most].title),
-            Safe(number::duration((timeline.span().length_ns() / u64::from(self.columns)) as f64))
+            Safe(&self.drawn.states[most].title),
+            Safe(number::duration((self.drawn.end_ns / u64::from(self.columns)) as f64))
         )
     }
 
     /// Which kinds of lanes are here, in a sentence.
     fn what(&self) -> String {
-        let kinds: BTreeSet<LaneKind> =
-            self.drawn.timeline.lanes()[self.range.clone()].iter().map(|lane| lane.kind).collect();
+        let kinds: BTreeSet<LaneKind> = self.drawn.lanes[self.range.clone()].iter().map(|of| of.lane.kind).collect();
         let has = |kind: &LaneKind| kinds.contains(kind);
         let mut what: Vec<String> = Vec::new();
         if has(&LaneKind::Cpu) {
@@ -122,14 +113,14 @@ impl<'a> Figure<'a> {
     }
 
     fn lanes(&self, out: &mut String) -> Result {
-        let timeline = &self.drawn.timeline;
-        let span = timeline.span();
+        let span = self.drawn.span();
         let columns = self.columns;
         out.push_str(
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Timeline\"><div class=\"timeline\">\n",
         );
         let mut group = None;
-        for (lane, cover) in timeline.lanes()[self.range.clone()].iter().zip(&self.cover) {
+        for (of, cover) in self.drawn.lanes[self.range.clone()].iter().zip(&self.cover) {
+            let lane = &of.lane;
             if group != Some(&lane.group) {
                 let vm = if lane.kind == LaneKind::Vcpu { "vm " } else { "" };
                 writeln!(out, "<h3 class=\"vm\">{vm}{}</h3>", Safe(&lane.group))?;
@@ -142,8 +133,8 @@ impl<'a> Figure<'a> {
                 Safe(&lane.title),
                 Safe(spoken(self.drawn, cover))
             )?;
-            Stack { states: timeline.states(), order: &self.order, cover, span, pixels: self.pixels }.render(out)?;
-            for marker in timeline.markers().iter().filter(|marker| marker.lane.is_none()).take(100) {
+            Stack { states: &self.drawn.states, order: &self.order, cover, span, pixels: self.pixels }.render(out)?;
+            for marker in self.drawn.markers.iter().filter(|marker| marker.lane.is_none()).take(100) {
                 let x = u128::from(marker.at_ns.saturating_sub(span.from_ns)) * u128::from(columns)
                     / u128::from(span.length_ns());
                 write!(
@@ -164,7 +155,7 @@ impl<'a> Figure<'a> {
         let whole: u64 = self.totals.iter().sum();
         out.push_str("<ul class=\"legend\">\n");
         for state in &self.order {
-            let (total, state) = (self.totals[*state], &self.drawn.timeline.states()[*state]);
+            let (total, state) = (self.totals[*state], &self.drawn.states[*state]);
             let (fill, title) = (look::fill(&state.name), Safe(&state.title));
             let (mut data, mut sum) = (String::new(), String::new());
             if sums {
@@ -192,7 +183,7 @@ impl<'a> Figure<'a> {
 }
 
 /// A lane in words, for those who hear the page.
-fn spoken(drawn: &Drawn, cover: &Coverage) -> String {
+fn spoken(drawn: &Overview, cover: &Coverage) -> String {
     let mut sums = vec![0u64; cover.states];
     for column in cover.time_ns.chunks(cover.states.max(1)) {
         sums.iter_mut().zip(column).for_each(|(sum, ns)| *sum += ns);
@@ -202,7 +193,7 @@ fn spoken(drawn: &Drawn, cover: &Coverage) -> String {
     order.sort_by_key(|state| std::cmp::Reverse(sums[*state]));
     let words = order.iter().take(5).map(|state| {
         let share = number::percent(sums[*state] as f64 / whole.max(1) as f64);
-        format!("{share} {}", drawn.timeline.states()[*state].title)
+        format!("{share} {}", drawn.states[*state].title)
     });
     words.collect::<Vec<_>>().join(", ")
 }

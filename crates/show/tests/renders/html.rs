@@ -1,5 +1,6 @@
 //! The page: its bytes for a made-up answer, what hostile names become, and what a short page leaves out.
 
+use crate::drawing::drawing;
 use crate::sample;
 use analysis::flow::timeline::{Drawn, DrawnChain, DrawnVcpu};
 use base::timeline::{Columns, Lane, LaneKind, Marker, State, StateId};
@@ -47,7 +48,11 @@ fn drawn(vm: &str) -> Drawn {
 fn page(sections: &[Section], problems: &[Problem], drawn: &Drawn, most_bytes: u64) -> Result<String, Error> {
     let recording = sample::recording();
     let answered = Answered { recording: &recording, sections, problems };
-    render(&Page { answered, drawn: Some(drawn), most_bytes })
+    let rendered = render(&Page { answered, drawn: Some(&drawing(drawn)), most_bytes })?;
+    for bound in &rendered.bounds {
+        assert!(rendered.text.contains(bound.as_str()), "the page states it, too: {bound}");
+    }
+    Ok(rendered.text)
 }
 
 #[test]

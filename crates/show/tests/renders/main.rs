@@ -1,6 +1,7 @@
 //! One made-up answer, rendered in every way.
 
 mod csv;
+mod drawing;
 mod html;
 mod json;
 mod sample;

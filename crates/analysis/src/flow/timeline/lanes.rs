@@ -7,14 +7,15 @@
 //! the CPU's lane     | guest_l2 | handling_l2 | irq | ...    | idle | irq     | task              |
 //! ```
 //! A CPU's lane is cut out of the vCPUs' own pieces wherever a vCPU holds it, so that both say the same to the nanosecond.
+//! While a trace is read, lanes are told as far as they cannot change any more, and each remembers how far that was.
 
-use super::draft::{Draft, Thread};
+use super::keeper::Thread;
 use super::tasks::Doing;
-use super::watch::Above;
+use super::watch::{Above, Cpu};
 use crate::flow::states;
 use crate::shared::reasons::Reason;
 use crate::shared::state::{STATES, State};
-use base::Level;
+use base::{Level, Span};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -75,11 +76,11 @@ impl Look {
 /// Who hears of pieces: from when on, what, and what is known beside.
 pub type Put<'a> = dyn FnMut(u64, Look, &str) + 'a;
 
-/// The pieces of a vCPU: a slice of the work on an exit says why the guest was left.
-pub fn vcpu(thread: &Thread, put: &mut Put<'_>) {
-    let mut exits = thread.exits.iter().peekable();
+/// `pieces` of a vCPU that was left for `exits`: a slice of the work on an exit says why the guest was left.
+pub fn vcpu(pieces: &[(u64, State)], exits: &[(u64, Reason)], put: &mut Put<'_>) {
+    let mut exits = exits.iter().peekable();
     let mut names: FxHashMap<Reason, String> = FxHashMap::default();
-    for (from_ns, state) in &thread.pieces {
+    for (from_ns, state) in pieces {
         while exits.next_if(|(at_ns, ..)| at_ns < from_ns).is_some() {}
         let why = match (state, exits.peek()) {
             (State::Handling(_), Some((at_ns, reason))) if at_ns == from_ns => {
@@ -91,84 +92,190 @@ pub fn vcpu(thread: &Thread, put: &mut Put<'_>) {
     }
 }
 
-/// The pieces of CPU `number`: a slice says which task it ran, or which interrupt.
-pub fn cpu(draft: &Draft, number: usize, names: &BTreeMap<i32, String>, put: &mut Put<'_>) {
-    let cpu = &draft.watch.cpus[number];
-    let mut put = once(draft.span.to_ns, put);
-    put(draft.span.from_ns, Look::Ledger(State::Unknown), "");
-    for (place, (from_ns, holder)) in cpu.holders.iter().enumerate() {
-        let to_ns = cpu.holders.get(place + 1).map_or(draft.span.to_ns, |(at_ns, _)| *at_ns);
-        let vcpu = holder.and_then(|tid| draft.thread(tid)).filter(|thread| thread.is_vcpu);
-        let name = holder.and_then(|tid| names.get(&tid)).map_or("", String::as_str);
-        if let Some(thread) = vcpu {
-            held(draft, (thread, name), (*from_ns, to_ns), &mut |at_ns| cpu.above_at(at_ns), &mut put);
-            continue;
+/// What lanes of CPUs are told from.
+pub struct Around<'a> {
+    /// The vCPU that a thread runs, if it does.
+    pub vcpu: &'a dyn Fn(i32) -> Option<&'a Thread>,
+    /// What tasks are called.
+    pub names: &'a BTreeMap<i32, String>,
+    /// What interrupts are called.
+    pub interrupts: &'a [String],
+    /// The whole trace.
+    pub span: Span,
+    /// Up to when it is read; `None` at its end.
+    pub now_ns: Option<u64>,
+    /// How often a lane waits for a vCPU.
+    pub waits: u32,
+}
+
+/// How far a CPU's lane is told.
+#[derive(Debug, Default)]
+pub struct CpuLane {
+    once: Once,
+    begun: bool,
+    /// When the last piece of the stay that is being told began, if one was told.
+    pub told_ns: Option<u64>,
+    /// A stay was begun.
+    inside: bool,
+    /// How often the vCPU of a stay that is over had not told of all of it.
+    waited: u32,
+    /// Time that was not waited for any longer.
+    pub left_unknown_ns: u64,
+}
+
+impl CpuLane {
+    /// Tells the pieces of `cpu`: a slice says which task it ran, or which interrupt. Returns how many of its holders are told
+    /// whole, which must be gone at the next call.
+    pub fn tell(&mut self, cpu: &Cpu, around: &Around<'_>, put: &mut Put<'_>) -> usize {
+        let end_ns = around.span.to_ns;
+        if !std::mem::replace(&mut self.begun, true) {
+            self.once.put((around.span.from_ns, end_ns), Look::Ledger(State::Unknown), "", put);
         }
+        for (place, (from_ns, holder)) in cpu.holders.iter().enumerate() {
+            // At this instant there may be more to come.
+            if around.now_ns.is_some_and(|now_ns| *from_ns >= now_ns) {
+                return place;
+            }
+            let next_ns = cpu.holders.get(place + 1).map(|(at_ns, _)| *at_ns);
+            let stay = Span { from_ns: *from_ns, to_ns: next_ns.unwrap_or(end_ns) };
+            let name = holder.and_then(|tid| around.names.get(&tid)).map_or("", String::as_str);
+            let is_whole = match holder.and_then(|tid| (around.vcpu)(tid)) {
+                Some(thread) => self.held((cpu, thread, name), stay, around, put),
+                None => self.ran((cpu, *holder, name), stay, around, put),
+            };
+            if around.now_ns.is_some() {
+                if next_ns.is_none() {
+                    return place;
+                }
+                if !is_whole && self.waited < around.waits {
+                    self.waited += 1;
+                    return place;
+                }
+                if !is_whole {
+                    let thread = holder.and_then(|tid| (around.vcpu)(tid));
+                    let known_ns = thread.map_or(stay.from_ns, |thread| thread.end_ns.max(stay.from_ns));
+                    self.once.put((known_ns, end_ns), Look::Ledger(State::Unknown), name, put);
+                    self.left_unknown_ns += stay.to_ns.saturating_sub(known_ns);
+                }
+            }
+            (self.inside, self.told_ns, self.waited) = (false, None, 0);
+        }
+        cpu.holders.len()
+    }
+
+    /// A task that is no vCPU, or nobody known, has the CPU for `stay`.
+    fn ran(
+        &mut self,
+        (cpu, holder, name): (&Cpu, Option<i32>, &str),
+        stay: Span,
+        around: &Around<'_>,
+        put: &mut Put<'_>,
+    ) -> bool {
         let below = match holder {
             None => Look::Ledger(State::Unknown),
             Some(0) => Look::Idle,
             Some(_) => Look::Task,
         };
-        let first = cpu.above.partition_point(|(at_ns, _)| at_ns <= from_ns);
-        let inside = cpu.above[first..].iter().take_while(|(at_ns, _)| *at_ns < to_ns);
-        for (at_ns, above) in [(*from_ns, cpu.above_at(*from_ns))].into_iter().chain(inside.copied()) {
-            match above {
-                Some(Above { state, name }) => {
-                    put(at_ns, Look::Ledger(state), &draft.watch.names[name as usize]);
+        let first = match self.told_ns {
+            Some(_) => None,
+            None => Some((stay.from_ns, cpu.above_at(stay.from_ns))),
+        };
+        let told_ns = self.told_ns.unwrap_or(stay.from_ns);
+        let until_ns = around.now_ns.map_or(stay.to_ns, |now_ns| now_ns.min(stay.to_ns));
+        let after = cpu.above.partition_point(|(at_ns, _)| *at_ns <= told_ns);
+        let inside = cpu.above[after..].iter().take_while(|(at_ns, _)| *at_ns < until_ns);
+        for (at_ns, above) in first.into_iter().chain(inside.copied()) {
+            let (look, detail) = match above {
+                Some(Above { state, name }) => (Look::Ledger(state), around.interrupts[name as usize].as_str()),
+                None => (below, if below == Look::Idle { "" } else { name }),
+            };
+            self.once.put((at_ns, around.span.to_ns), look, detail, put);
+            self.told_ns = Some(at_ns);
+        }
+        true
+    }
+
+    /// The vCPU of `thread` has the CPU for `stay`; time that it cannot have spent there is unknown. True if it has told of all
+    /// of it.
+    fn held(
+        &mut self,
+        (cpu, thread, name): (&Cpu, &Thread, &str),
+        stay: Span,
+        around: &Around<'_>,
+        put: &mut Put<'_>,
+    ) -> bool {
+        let end_ns = around.span.to_ns;
+        if !std::mem::replace(&mut self.inside, true) {
+            self.once.put((stay.from_ns, end_ns), Look::Ledger(State::Unknown), name, put);
+        }
+        let told_ns = self.told_ns.unwrap_or(stay.from_ns);
+        let first = thread.pieces.partition_point(|(at_ns, _)| *at_ns <= told_ns).saturating_sub(1);
+        for (place, (began_ns, state)) in thread.pieces.iter().enumerate().skip(first) {
+            let ended_ns = thread.pieces.get(place + 1).map_or(thread.end_ns, |(at_ns, _)| *at_ns);
+            let at_ns = (*began_ns).max(stay.from_ns);
+            if at_ns >= stay.to_ns {
+                break;
+            }
+            if ended_ns <= stay.from_ns || self.told_ns.is_some_and(|told_ns| at_ns <= told_ns) {
+                continue;
+            }
+            let (look, detail) = match state {
+                state if state.is_off() => (Look::Ledger(State::Unknown), name),
+                State::Irq | State::Softirq => {
+                    let known = cpu.above_at(at_ns).filter(|above| above.state == *state);
+                    let detail = known.map_or("", |known| around.interrupts[known.name as usize].as_str());
+                    (Look::Ledger(*state), detail)
                 }
-                None => put(at_ns, below, if below == Look::Idle { "" } else { name }),
+                State::Nmi => (Look::Ledger(State::Nmi), "NMI"),
+                state => (Look::Ledger(*state), name),
+            };
+            self.once.put((at_ns, end_ns), look, detail, put);
+            self.told_ns = Some(at_ns);
+        }
+        thread.end_ns >= stay.to_ns
+    }
+}
+
+/// How far the lane of a thread that is no vCPU is told.
+#[derive(Debug, Default)]
+pub struct TaskLane {
+    once: Once,
+    begun: bool,
+}
+
+impl TaskLane {
+    /// Tells the pieces of `track`, which must not be told again: a slice says on which CPU the thread ran.
+    pub fn tell(&mut self, track: &[(u64, Doing)], span: Span, put: &mut Put<'_>) {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.once.put((span.from_ns, span.to_ns), Look::Ledger(State::Unknown), "", put);
+        }
+        for (at_ns, doing) in track {
+            let at = (*at_ns, span.to_ns);
+            match doing {
+                Doing::Running(cpu) => self.once.put(at, Look::Running, &format!("CPU {cpu}"), put),
+                Doing::Runnable => self.once.put(at, Look::Runnable, "", put),
+                Doing::Sleeping => self.once.put(at, Look::Sleeping, "", put),
+                Doing::Unknown => self.once.put(at, Look::Ledger(State::Unknown), "", put),
             }
         }
     }
 }
 
-/// The pieces of a vCPU while it holds a CPU; time that it cannot have spent there is unknown.
-fn held(
-    draft: &Draft,
-    (thread, name): (&Thread, &str),
-    (from_ns, to_ns): (u64, u64),
-    above: &mut dyn FnMut(u64) -> Option<Above>,
-    put: &mut Put<'_>,
-) {
-    put(from_ns, Look::Ledger(State::Unknown), name);
-    let first = thread.pieces.partition_point(|(at_ns, _)| *at_ns <= from_ns).saturating_sub(1);
-    for (at_ns, state) in thread.pieces[first..].iter().take_while(|(at_ns, _)| *at_ns < to_ns) {
-        let at_ns = (*at_ns).max(from_ns);
-        match state {
-            state if state.is_off() => put(at_ns, Look::Ledger(State::Unknown), name),
-            State::Irq | State::Softirq => {
-                let known = above(at_ns).filter(|above| above.state == *state);
-                put(at_ns, Look::Ledger(*state), known.map_or("", |known| &draft.watch.names[known.name as usize]));
-            }
-            State::Nmi => put(at_ns, Look::Ledger(State::Nmi), "NMI"),
-            state => put(at_ns, Look::Ledger(*state), name),
-        }
-    }
+/// Passes on what differs from the piece before.
+#[derive(Debug, Default)]
+struct Once {
+    last: Option<Look>,
+    said: String,
 }
 
-/// The pieces of a thread that is no vCPU: a slice says on which CPU it ran.
-pub fn thread(draft: &Draft, tid: i32, put: &mut Put<'_>) {
-    let mut put = once(draft.span.to_ns, put);
-    put(draft.span.from_ns, Look::Ledger(State::Unknown), "");
-    for (at_ns, doing) in draft.tasks.by_tid.get(&tid).into_iter().flatten() {
-        match doing {
-            Doing::Running(cpu) => put(*at_ns, Look::Running, &format!("CPU {cpu}")),
-            Doing::Runnable => put(*at_ns, Look::Runnable, ""),
-            Doing::Sleeping => put(*at_ns, Look::Sleeping, ""),
-            Doing::Unknown => put(*at_ns, Look::Ledger(State::Unknown), ""),
-        }
-    }
-}
-
-/// Passes on what differs from the piece before, up to `end_ns`.
-fn once<'a>(end_ns: u64, put: &'a mut Put<'_>) -> impl FnMut(u64, Look, &str) + 'a {
-    let (mut last, mut said) = (None, String::new());
-    move |at_ns, look, detail| {
-        let same = last == Some(look) && said == detail;
+impl Once {
+    /// From `at_ns` on, unless the lane has ended at `end_ns`.
+    fn put(&mut self, (at_ns, end_ns): (u64, u64), look: Look, detail: &str, put: &mut Put<'_>) {
+        let same = self.last == Some(look) && self.said == detail;
         if at_ns < end_ns && !same {
             put(at_ns, look, detail);
-            last = Some(look);
-            detail.clone_into(&mut said);
+            self.last = Some(look);
+            detail.clone_into(&mut self.said);
         }
     }
 }

@@ -6,9 +6,9 @@
 //! vCPUs stand first, so that a lane's number does not depend on what else a recording tells.
 
 use super::draft::Draft;
-use super::lanes::{self, Put};
-use super::{Part, workers};
-use crate::flow::model::PartFlow;
+use super::lanes::{self, Around, CpuLane, Put, TaskLane};
+use super::{Part, passing, workers};
+use crate::flow::model::{PartFlow, Vcpu};
 use base::timeline::{Lane, LaneKind};
 use std::collections::BTreeMap;
 
@@ -24,13 +24,7 @@ pub struct Source {
 
 /// The tasks that had a CPU, by thread, as slices name them.
 pub fn names(flow: &PartFlow, draft: &Draft) -> BTreeMap<i32, String> {
-    let holders = draft.watch.cpus.iter().flat_map(|cpu| &cpu.holders).filter_map(|(_, holder)| *holder);
-    let mut names = BTreeMap::new();
-    for tid in holders {
-        let name = || flow.comms.get(&tid).map_or_else(|| format!("thread {tid}"), |comm| format!("{comm} ({tid})"));
-        names.entry(tid).or_insert_with(name);
-    }
-    names
+    passing::names(flow, draft.watch.cpus.iter().flat_map(|cpu| &cpu.holders).filter_map(|(_, holder)| *holder))
 }
 
 /// The lanes of all `parts`; what is left out is added to `notes`.
@@ -39,59 +33,68 @@ pub fn sources(parts: &[Part<'_>], notes: &mut Vec<String>) -> Vec<Source> {
     let several = lowest().count() > 1;
     let mut sources: Vec<Source> = Vec::new();
     for (place, part) in lowest() {
-        sources.extend(vcpus(place, part, LaneKind::Vcpu, None));
+        sources.extend(vcpus(place, part, LaneKind::Vcpu));
     }
+    let cpus_of = |part: &Part<'_>| {
+        let seen = part.draft.watch.cpus.iter().enumerate().filter(|(_, cpu)| !cpu.holders.is_empty());
+        seen.map(|(number, _)| number as u32).collect::<Vec<u32>>()
+    };
     for (place, part) in lowest() {
-        let of = |what: &str| if several { format!("{} {what}", part.flow.machine) } else { format!("host {what}") };
-        sources.extend(cpus(place, part, LaneKind::Cpu, &of("CPUs")));
-        let worker = |(kind, tid, comm): (LaneKind, i32, &str)| Source {
-            lane: Lane { kind, group: of("threads"), title: format!("{comm} ({tid})"), tid: Some(tid) },
-            part: place,
-            number: 0,
-        };
-        let (seen, left_out) = workers::of(part.flow, &part.draft.tasks);
-        if left_out > 0 {
-            notes.push(format!(
-                "Of {} threads on the VMMs' side those {} that ran longest are drawn.",
-                seen.len() + left_out,
-                workers::MOST
-            ));
-        }
-        sources.extend(seen.into_iter().map(worker));
+        let machine = several.then_some(part.flow.machine.as_str());
+        let on = |(lane, number)| Source { lane, part: place, number };
+        sources.extend(cpus_of(part).into_iter().map(|number| on((cpu_lane(number, machine), number))));
+        let tasks = &part.draft.tasks;
+        let met = |tid: i32| tasks.by_tid.get(&tid).map(|track| workers::ran_ns(track));
+        let (seen, left_out) = workers::longest(workers::of(part.flow), met);
+        notes.extend(workers::note(seen.len(), left_out));
+        sources.extend(seen.into_iter().map(|worker| on((worker_lane(worker, machine), 0))));
     }
     for (place, part) in parts.iter().enumerate().filter(|(_, part)| part.inside.is_some()) {
-        let group = format!("{} (own trace)", part.flow.machine);
-        sources.extend(vcpus(place, part, LaneKind::GuestVcpu, Some(&group)));
-        sources.extend(cpus(place, part, LaneKind::GuestCpu, &group));
+        sources.extend(vcpus(place, part, LaneKind::GuestVcpu));
+        let lane = |number| (guest_cpu_lane(number, &part.flow.machine), number);
+        sources.extend(cpus_of(part).into_iter().map(lane).map(|(lane, number)| Source { lane, part: place, number }));
     }
     sources
 }
 
-fn vcpus(place: usize, part: &Part<'_>, kind: LaneKind, group: Option<&str>) -> Vec<Source> {
+fn vcpus(place: usize, part: &Part<'_>, kind: LaneKind) -> Vec<Source> {
     let seen = part.flow.vcpus.iter().filter(|vcpu| part.draft.thread(vcpu.tid).is_some());
-    let source = |vcpu: &crate::flow::model::Vcpu| {
-        let title = match group {
-            None => format!("vCPU {}", vcpu.vcpu),
-            // The group names the machine already.
-            Some(_) => {
-                let vm = vcpu.vm.strip_prefix(&format!("{}/", part.flow.machine)).unwrap_or(&vcpu.vm);
-                format!("{vm} vCPU {}", vcpu.vcpu)
-            }
-        };
-        let group = group.map_or_else(|| vcpu.vm.clone(), str::to_owned);
-        Source { lane: Lane { kind, group, title, tid: Some(vcpu.tid) }, part: place, number: vcpu.vcpu }
-    };
+    let source = |vcpu| Source { lane: vcpu_lane(vcpu, kind, &part.flow.machine), part: place, number: vcpu.vcpu };
     seen.map(source).collect()
 }
 
-fn cpus(place: usize, part: &Part<'_>, kind: LaneKind, group: &str) -> Vec<Source> {
-    let seen = part.draft.watch.cpus.iter().enumerate().filter(|(_, cpu)| !cpu.holders.is_empty());
-    let source = |(number, _)| Source {
-        lane: Lane { kind, group: group.to_owned(), title: format!("CPU {number}"), tid: None },
-        part: place,
-        number: number as u32,
+/// The lane of a vCPU; of a guest's own trace where `kind` says so, recorded on `machine`.
+pub fn vcpu_lane(vcpu: &Vcpu, kind: LaneKind, machine: &str) -> Lane {
+    let (group, title) = match kind {
+        LaneKind::GuestVcpu => {
+            // The group names the machine already.
+            let vm = vcpu.vm.strip_prefix(&format!("{machine}/")).unwrap_or(&vcpu.vm);
+            (own_trace(machine), format!("{vm} vCPU {}", vcpu.vcpu))
+        }
+        _ => (vcpu.vm.clone(), format!("vCPU {}", vcpu.vcpu)),
     };
-    seen.map(source).collect()
+    Lane { kind, group, title, tid: Some(vcpu.tid) }
+}
+
+/// The lane of a CPU of the lowest machine, which is named where there are several.
+pub fn cpu_lane(number: u32, machine: Option<&str>) -> Lane {
+    let group = format!("{} CPUs", machine.unwrap_or("host"));
+    Lane { kind: LaneKind::Cpu, group, title: format!("CPU {number}"), tid: None }
+}
+
+/// The lane of a thread on the VMM's side there.
+pub fn worker_lane((kind, tid, comm): (LaneKind, i32, &str), machine: Option<&str>) -> Lane {
+    let group = format!("{} threads", machine.unwrap_or("host"));
+    Lane { kind, group, title: format!("{comm} ({tid})"), tid: Some(tid) }
+}
+
+/// The lane of a CPU of a guest, by its own trace.
+pub fn guest_cpu_lane(number: u32, machine: &str) -> Lane {
+    Lane { kind: LaneKind::GuestCpu, group: own_trace(machine), title: format!("CPU {number}"), tid: None }
+}
+
+fn own_trace(machine: &str) -> String {
+    format!("{machine} (own trace)")
 }
 
 impl Source {
@@ -100,11 +103,25 @@ impl Source {
         match (self.lane.kind, self.lane.tid) {
             (LaneKind::Vcpu | LaneKind::GuestVcpu, Some(tid)) => {
                 if let Some(thread) = part.draft.thread(tid) {
-                    lanes::vcpu(thread, put);
+                    lanes::vcpu(&thread.pieces, &thread.exits, put);
                 }
             }
-            (_, Some(tid)) => lanes::thread(&part.draft, tid, put),
-            (_, None) => lanes::cpu(&part.draft, self.number as usize, &part.names, put),
+            (_, Some(tid)) => {
+                let track = part.draft.tasks.by_tid.get(&tid).map_or(&[][..], Vec::as_slice);
+                TaskLane::default().tell(track, part.draft.span, put);
+            }
+            (_, None) => {
+                let draft = &part.draft;
+                let around = Around {
+                    vcpu: &|tid| draft.thread(tid).filter(|thread| thread.is_vcpu),
+                    names: &part.names,
+                    interrupts: &draft.watch.names,
+                    span: draft.span,
+                    now_ns: None,
+                    waits: 0,
+                };
+                CpuLane::default().tell(&draft.watch.cpus[self.number as usize], &around, put);
+            }
         }
     }
 }

@@ -7,6 +7,7 @@
 //! begin; behind lost events a task that was off the CPU may have run on the CPU that lost them, so the gap is unknown, and
 //! what follows it until the task's next event, unless that is a waking: then it was asleep.
 
+use super::watch::forget;
 use rustc_hash::FxHashMap;
 
 /// What a task does.
@@ -79,6 +80,11 @@ impl Tasks {
         if let Some(holder) = holder.filter(|holder| *holder != 0) {
             self.does(holder, from_ns, Doing::Unknown);
         }
+    }
+
+    /// Forgets what was over at `before_ns`.
+    pub fn forget(&mut self, before_ns: u64) {
+        self.by_tid.values_mut().for_each(|track| forget(track, before_ns));
     }
 
     /// The trace ends at `end_ns`.

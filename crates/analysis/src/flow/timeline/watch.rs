@@ -18,6 +18,10 @@ use trace::{Event, Request, Trace, Wanted};
 /// CPU numbers above this are damage, as they are for the walk.
 const MOST_CPUS: usize = 65_535;
 
+/// Interrupts that have begun on a CPU and not ended: an NMI above a hardware interrupt above a softirq make three, and what
+/// never ends is damage, or a trace without the ends.
+const MOST_BEGUN: usize = 8;
+
 /// Softirqs by their number.
 const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
@@ -137,6 +141,14 @@ impl Watch {
         cpu.shows(at_ns);
     }
 
+    /// Forgets what was over at `before_ns`.
+    pub fn forget(&mut self, before_ns: u64) {
+        for cpu in &mut self.cpus {
+            forget(&mut cpu.holders, before_ns);
+            forget(&mut cpu.above, before_ns);
+        }
+    }
+
     fn cpu(&mut self, number: usize) -> &mut Cpu {
         if number >= self.cpus.len() {
             self.cpus.resize_with(number + 1, Cpu::default);
@@ -157,9 +169,18 @@ impl Watch {
     fn begins(&mut self, cpu: usize, at_ns: u64, state: State, name: String) {
         let name = self.number(name);
         let cpu = self.cpu(cpu);
+        if cpu.begun.len() == MOST_BEGUN {
+            cpu.begun.remove(0);
+        }
         cpu.begun.push(Above { state, name });
         cpu.shows(at_ns);
     }
+}
+
+/// Forgets the entries of `list` that were over at `before_ns`: each holds until the next one.
+pub fn forget<T>(list: &mut Vec<(u64, T)>, before_ns: u64) {
+    let begun = list.partition_point(|(at_ns, _)| *at_ns <= before_ns);
+    list.drain(..begun.saturating_sub(1));
 }
 
 impl Cpu {

@@ -5,7 +5,7 @@
 //! `IO name` (iothread.c, QEMU 7.2). A thread that is called as vCPU threads are, or after QEMU's program, and runs no vCPU
 //! is an emulator thread in libvirt's sense: any thread of the VMM that is neither vCPU nor iothread.
 
-use super::tasks::{Doing, Tasks};
+use super::tasks::Doing;
 use crate::flow::model::PartFlow;
 use base::timeline::LaneKind;
 use std::cmp::Reverse;
@@ -14,9 +14,8 @@ use std::collections::BTreeSet;
 /// The most that are drawn: a host of a hundred VMs has thousands, and who looks for one finds it by narrowing the trace.
 pub const MOST: usize = 128;
 
-/// The threads of `flow` that work for VMs and were met by the scheduler, by kind, then by number: what they are, and what
-/// they are called. Of more than [`MOST`] those that ran longest; and how many are left out.
-pub fn of<'a>(flow: &'a PartFlow, tasks: &Tasks) -> (Vec<(LaneKind, i32, &'a str)>, usize) {
+/// The threads of `flow` that work for VMs by their names: what they are, and what they are called.
+pub fn of(flow: &PartFlow) -> Vec<(LaneKind, i32, &str)> {
     let vcpus: BTreeSet<i32> = flow.vcpus.iter().map(|vcpu| vcpu.tid).collect();
     let called: BTreeSet<&str> = flow.vcpus.iter().map(|vcpu| vcpu.comm.as_str()).collect();
     let main = |comm: &str| comm.strip_prefix("vhost-").and_then(|owner| owner.parse::<i32>().ok());
@@ -32,19 +31,36 @@ pub fn of<'a>(flow: &'a PartFlow, tasks: &Tasks) -> (Vec<(LaneKind, i32, &'a str
             None
         }
     };
-    let others = flow.comms.iter().filter(|(tid, _)| tasks.by_tid.contains_key(tid) && !vcpus.contains(tid));
-    let mut found: Vec<_> = others.filter_map(|(tid, comm)| Some((kind(*tid, comm)?, *tid, comm.as_str()))).collect();
-    let left_out = found.len().saturating_sub(MOST);
+    let others = flow.comms.iter().filter(|(tid, _)| !vcpus.contains(tid));
+    others.filter_map(|(tid, comm)| Some((kind(*tid, comm)?, *tid, comm.as_str()))).collect()
+}
+
+/// Those of `workers` that the scheduler met, of which `ran_ns` says how long they ran, by kind, then by number. Of more than
+/// [`MOST`] those that ran longest; and how many are left out.
+pub fn longest(
+    workers: Vec<(LaneKind, i32, &str)>,
+    ran_ns: impl Fn(i32) -> Option<u64>,
+) -> (Vec<(LaneKind, i32, &str)>, usize) {
+    let met = workers.into_iter().filter_map(|worker| Some((Reverse(ran_ns(worker.1)?), worker)));
+    let mut met: Vec<_> = met.collect();
+    let left_out = met.len().saturating_sub(MOST);
     if left_out > 0 {
-        found.sort_by_key(|(_, tid, _)| Reverse(ran_ns(tasks, *tid)));
-        found.truncate(MOST);
+        met.sort_by_key(|(ran_ns, _)| *ran_ns);
+        met.truncate(MOST);
     }
+    let mut found: Vec<_> = met.into_iter().map(|(_, worker)| worker).collect();
     found.sort();
     (found, left_out)
 }
 
-fn ran_ns(tasks: &Tasks, tid: i32) -> u64 {
-    let track = tasks.by_tid.get(&tid).map_or(&[][..], Vec::as_slice);
+/// Says how many are left out, if some are.
+pub fn note(drawn: usize, left_out: usize) -> Option<String> {
+    (left_out > 0)
+        .then(|| format!("Of {} threads on the VMMs' side those {MOST} that ran longest are drawn.", drawn + left_out))
+}
+
+/// How long a task ran.
+pub fn ran_ns(track: &[(u64, Doing)]) -> u64 {
     let running = track.windows(2).filter(|pair| matches!(pair[0].1, Doing::Running(_)));
     running.map(|pair| pair[1].0 - pair[0].0).sum()
 }

@@ -115,7 +115,8 @@ pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
     names.retain(|name| !options.ignore_events.contains(name));
     let writes_are_recorded = names.iter().any(|name| has(name));
     let fields = ["vcpu_id", "previous_tsc_offset", "next_tsc_offset"].map(|field| vec![field.to_owned()]);
-    let besides = Besides { fitted: None, events: Some(Wanted { names, fields: fields.to_vec() }) };
+    let events = Some(Wanted { names, fields: fields.to_vec() });
+    let besides = Besides { events, ..Besides::default() };
     let keeper = Keeper { axis: axis.clone(), cpu: 0, vcpus: Vec::new() };
     let mut heard = Heard::default();
     let (walk, totals) = walked(part, options, besides, keeper, &mut heard);

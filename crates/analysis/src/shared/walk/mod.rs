@@ -338,7 +338,7 @@ impl<S: Sink> Walk<S> {
 }
 
 /// A trace longer than this, 52 days, has a damaged time stamp. The times of 4,096 vCPUs then add up within 64 bits.
-const LONGEST_NS: u64 = 1 << 52;
+pub const LONGEST_NS: u64 = 1 << 52;
 
 /// CPU numbers above this are damage (NR_CPUS is 8,192 at most on x86, arch/x86/Kconfig, Linux 6.12).
 const MOST_CPUS: usize = 65_535;

@@ -14,7 +14,7 @@ use crate::shared::vendor;
 use base::Clock;
 use trace::facts::Coverage;
 use trace::replay::Listener;
-use trace::{Event, Facts, Reading, Totals, Wanted};
+use trace::{Event, Facts, Reading, Request, Totals, Wanted};
 
 /// What a question needs besides the walk.
 #[derive(Default)]
@@ -23,6 +23,8 @@ pub struct Besides {
     pub fitted: Option<Clock>,
     /// Events that are no role's.
     pub events: Option<Wanted>,
+    /// What to ask the trace for, if more than the roles need.
+    pub request: Option<Request>,
 }
 
 /// Who listens while a trace is walked.
@@ -61,7 +63,7 @@ pub fn walked<S: Sink>(
     ear: &mut impl Ear<S>,
 ) -> (Walk<S>, Totals) {
     let trace = part.trace.as_ref();
-    let mut request = witnesses::request(trace, &options.ignore_events);
+    let mut request = besides.request.unwrap_or_else(|| witnesses::request(trace, &options.ignore_events));
     request.events.extend(besides.events);
     let mut walk = Walk::new(sink);
     walk.isa = vendor::of(trace);

@@ -1,0 +1,54 @@
+//! What a page draws of a flow that a test made up slice by slice.
+
+use analysis::flow::timeline::{COLUMNS, COLUMNS_BESIDE, Drawn, Inside, Overview, Summed, ToldChain, Wanted};
+use base::Span;
+use base::timeline::{Condensed, Grid, LaneId, StateId, Timeline, Zooms};
+use kvmscope_show::aggregates::aggregates;
+use kvmscope_show::html::{Choosing, Drawing};
+
+/// The drawing of everything in `drawn`.
+pub fn drawing(drawn: &Drawn) -> Drawing {
+    let timeline = &drawn.timeline;
+    let (span, states) = (timeline.span(), timeline.states().to_vec());
+    let (zooms, vcpus, all) = (Zooms::of(span.to_ns), drawn.vcpus.len(), timeline.lanes().len());
+    let lane = |(place, lane): (usize, &base::timeline::Lane)| {
+        let id = LaneId(place as u32);
+        let (columns, lanes) = if place < vcpus { (COLUMNS, vcpus) } else { (COLUMNS_BESIDE, all) };
+        let zoom = zooms.finest_of(states.len(), lanes);
+        let mut sums = Condensed::new(Grid::new(span, columns), Grid::new(zooms.window(zoom), zooms.width(zoom)));
+        let slices = timeline.slices(id, span, usize::MAX).slices;
+        slices.iter().for_each(|slice| sums.push(slice.span.from_ns, slice.state.0));
+        sums.end(slices.last().map_or(0, |last| last.span.to_ns));
+        let states = (0..states.len() as u8).map(StateId).collect();
+        let chains = drawn.chains.iter().filter(|chain| chain.lane == id).count() as u64;
+        Summed { lane: lane.clone(), sums, states, chains }
+    };
+    let overview = Overview {
+        lanes: timeline.lanes().iter().enumerate().map(lane).collect(),
+        states: states.clone(),
+        vcpus: drawn.vcpus.clone(),
+        markers: timeline.markers().to_vec(),
+        notes: drawn.notes.clone(),
+        bounds: Vec::new(),
+        end_ns: span.to_ns,
+    };
+    let mut choosing = Choosing::default();
+    for (place, chain) in drawn.chains.iter().enumerate() {
+        let nth = drawn.chains[..place].iter().filter(|before| before.lane == chain.lane).count() as u32;
+        let (reason, is_undisturbed) = (chain.reason.as_str(), chain.is_undisturbed());
+        let (lane, span, exits, cost_ns) = (chain.lane, chain.span, chain.exits, chain.cost_ns);
+        choosing.add(&ToldChain { lane, nth, reason, span, exits, cost_ns, is_undisturbed });
+    }
+    let inside = |wanted: &Wanted| {
+        let chain = drawn.chains.iter().filter(|chain| chain.lane == wanted.lane).nth(wanted.nth as usize).unwrap();
+        let around = Span {
+            from_ns: wanted.span.from_ns.saturating_sub(wanted.lead_ns),
+            to_ns: wanted.span.to_ns + wanted.lead_ns,
+        };
+        let slices = timeline.slices(wanted.lane, around, usize::MAX).slices.into_iter();
+        let slices = slices.map(|slice| (slice, timeline.detail(slice.id).unwrap().1.to_owned())).collect();
+        Inside { chain: chain.clone(), slices, left_out: 0 }
+    };
+    let chains = choosing.choose(&overview, |wanted| wanted.iter().map(inside).collect());
+    Drawing { overview, aggregates: aggregates(drawn, None), chains, rounded: None }
+}
