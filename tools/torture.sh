@@ -1,7 +1,7 @@
 #!/bin/bash
 # Long trials: each parser fuzzed for ten minutes (TORTURE_FUZZ_SECONDS), property tests with 5,000 cases each,
 # forty times as many generated traces and the slow nested labs, VMX and Linux (KVMSCOPE_TORTURE)
-# (TORTURE_CASES), 200 recorders killed (TORTURE_KILLS), and the memory of a report on 10 GB (TORTURE_GB); frame times of
+# (TORTURE_CASES), 200 recorders killed (TORTURE_KILLS), and the memory of reports, pages and exports on 10 GB (TORTURE_GB); frame times of
 # the dashboard's timeline over some ten million events.
 set -euo pipefail
 cd "$(dirname "$0")/.."
