@@ -133,7 +133,10 @@ impl Check {
         }
         failed.into_iter().for_each(|error| complain(&error.into()));
         if sections.is_empty() {
-            bail!("{title} holds no snapshot of a machine; take one there with `kvmscope snapshot`");
+            match self.paste.is_empty() {
+                true => bail!("{title} holds no snapshot of a machine; take one there with `kvmscope snapshot`"),
+                false => bail!("no line of {title} was understood; --paste reads {}", host::paste::RECOGNIZED),
+            }
         }
         self.files.write_tables(&sections, &interrupt)?;
         let mut out = BufWriter::new(std::io::stdout().lock());

@@ -22,6 +22,15 @@ fn pasted(more: &[&str]) -> (i32, String, String) {
 }
 
 #[test]
+fn a_text_of_which_no_line_is_understood_is_refused_with_what_is_read() {
+    let text = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&text, "the port is slow\nplease help\n").unwrap();
+    let (code, out, complaint) = kvmscope(&["check", "--paste", text.path().to_str().unwrap()]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(complaint.contains("was understood; --paste reads the output of lscpu"), "{complaint}");
+}
+
+#[test]
 fn pasted_evidence_names_the_culprit_and_what_to_type() {
     let (code, out, complaints) = pasted(&[]);
     assert_eq!((code, complaints.as_str()), (0, ""));

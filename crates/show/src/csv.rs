@@ -4,8 +4,10 @@
 //! whole or not at all.
 //!
 //! Names of threads and VMs are chosen by whoever runs on the traced machines, and a spreadsheet calculates what begins like
-//! a formula: such text gets an apostrophe in front, as OWASP advises ("CSV Injection"). Numbers stay as they are.
+//! a formula: such text gets an apostrophe in front, as OWASP advises ("CSV Injection"). What misleads a reader or commands
+//! a terminal is replaced as in every output ([`base::plain`]), but for tabs and line ends. Numbers stay as they are.
 
+use base::plain::misleads;
 use base::section::named_tables;
 use base::{Cell, Finding, Section, Table};
 use csv::Writer;
@@ -57,7 +59,7 @@ fn write_table(table: &Table, out: &mut Out) -> csv::Result<()> {
         for cell in row {
             match cell {
                 Cell::Missing => out.write_field("")?,
-                Cell::Text(text) => out.write_field(&*no_formula(text))?,
+                Cell::Text(text) => out.write_field(&*harmless(text))?,
                 Cell::U64(value) => out.write_field(value.to_string())?,
                 Cell::I64(value) => out.write_field(value.to_string())?,
                 // The shortest text that reads back as the same double.
@@ -70,13 +72,11 @@ fn write_table(table: &Table, out: &mut Out) -> csv::Result<()> {
     Ok(())
 }
 
-/// `text`, which no spreadsheet takes for a formula.
-fn no_formula(text: &str) -> Cow<'_, str> {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        Cow::Owned(format!("'{text}"))
-    } else {
-        Cow::Borrowed(text)
-    }
+/// `text`, which neither commands a terminal nor is taken for a formula by a spreadsheet.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let harms = |character| misleads(character) && !matches!(character, '\t' | '\n' | '\r');
+    let text = if text.contains(harms) { Cow::Owned(text.replace(harms, "\u{fffd}")) } else { Cow::Borrowed(text) };
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { Cow::Owned(format!("'{text}")) } else { text }
 }
 
 fn write_findings(sections: &[Section], out: &mut Out) -> csv::Result<()> {
@@ -110,7 +110,7 @@ fn write_findings(sections: &[Section], out: &mut Out) -> csv::Result<()> {
 
 fn finding_fields(section: &str, finding: &Finding) -> [String; 18] {
     let amount = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let text = |text: &str| no_formula(text).into_owned();
+    let text = |text: &str| harmless(text).into_owned();
     let seen: Vec<String> = finding.evidence.iter().map(|seen| format!("{} ({})", seen.what, seen.place)).collect();
     [
         section.to_owned(),

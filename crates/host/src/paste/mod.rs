@@ -31,6 +31,10 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
+/// Commands whose output is recognized.
+pub const RECOGNIZED: &str = "the output of lscpu, numactl -H, virsh dumpxml, vcpupin and emulatorpin, top -H, ps -eLo, pidstat -t, \
+                              taskset -acp, mpstat -P ALL, ethtool, ovs-vsctl, iperf3 and cat /proc/interrupts, in any mix";
+
 /// How many of the lines that no block took are shown.
 const SHOWN_LINES: usize = 3;
 

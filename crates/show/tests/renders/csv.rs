@@ -44,18 +44,20 @@ fn every_cell_reads_back() {
 }
 
 #[test]
-fn no_name_of_a_thread_is_a_formula() {
+fn no_name_of_a_thread_is_a_formula_or_commands_a_terminal() {
     let directory = tempfile::tempdir().unwrap();
     let mut section = Section::new("flow", "?");
     let mut table = Table::new("threads", vec![Column::key("comm"), Column::value("change", "", ColumnType::F64)]);
-    let names = ["=HYPERLINK(1)", "+1", "-2", "@SUM(A1)", "\t=1", "\r=1", "qemu-kvm", "a=b"];
+    let names =
+        ["=HYPERLINK(1)", "+1", "-2", "@SUM(A1)", "\t=1", "\r=1", "qemu-kvm", "a=b", "\u{1b}[2J", "\u{9b}1\u{202e}m"];
     names.iter().for_each(|name| table.push(vec![(*name).into(), (-1.5).into()]));
     section.tables.push(table);
     kvmscope_show::csv::write_csv(&[section], directory.path()).unwrap();
     let mut file = ::csv::Reader::from_path(directory.path().join("threads.csv")).unwrap();
     let rows: Vec<::csv::StringRecord> = file.records().map(Result::unwrap).collect();
     let written: Vec<&str> = rows.iter().map(|row| &row[0]).collect();
-    assert_eq!(written, ["'=HYPERLINK(1)", "'+1", "'-2", "'@SUM(A1)", "'\t=1", "'\r=1", "qemu-kvm", "a=b"]);
+    let expected = ["'=HYPERLINK(1)", "'+1", "'-2", "'@SUM(A1)", "'\t=1", "'\r=1", "qemu-kvm", "a=b"];
+    assert_eq!(written, [&expected[..], &["\u{fffd}[2J", "\u{fffd}1\u{fffd}m"]].concat());
     assert!(rows.iter().all(|row| &row[1] == "-1.5"), "numbers are untouched");
 }
 
