@@ -236,7 +236,7 @@ fn masks_in_the_snapshot_make_a_finding_on_preemption_a_change() {
     let mut files = vec![
         ("L0/trace.txt".to_owned(), trace),
         ("L0/host/0/proc/stat".to_owned(), "cpu  1 1 1 1\ncpu0 1 1 1 1\n".to_owned()),
-        ("L0/host/0/proc/90/cmdline".to_owned(), "qemu-system-x86_64\0-name\0web\0-m\01G\0".to_owned()),
+        ("L0/host/0/proc/90/cmdline".to_owned(), "qemu-system-x86_64\0-name\0web\0-m\x001G\0".to_owned()),
     ];
     for (pid, tid, comm, cpus) in [(90, 101, "CPU 0/KVM", "2"), (500, 500, "hog", "0-3")] {
         let file = |name: &str, text: String| (format!("L0/host/0/proc/{pid}/task/{tid}/{name}"), text);
