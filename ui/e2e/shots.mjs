@@ -52,6 +52,8 @@ export async function shoot(browser, base, folder, all) {
       const theme = kind === "dark" ? "dark" : "light";
       await open(page, base, `${await address(base, name, hash)}&theme=${theme}`);
       await page.waitForTimeout(kind === "4k" ? 1600 : 900);
+      // The first page asks for one recording's findings after another.
+      await page.waitForFunction(() => !document.body.textContent.includes("reading its findings"));
       const file = kind === "light" ? `${name}.png` : `${name}-${kind}.png`;
       await page.screenshot({ path: join(folder, file) });
     }

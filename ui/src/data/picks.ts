@@ -1,9 +1,9 @@
-/** Which chains of a span of time stand for the others: the middle one, the one of a hundred, the dearest. */
+/** Which chains of a window stand for the others: median, p99 and the most expensive. */
 import type { Window } from "../maths/window";
 import type { Recording } from "./source";
 import type { ChainInFull, Picks } from "./types";
 
-/** Places of the quantiles among `total` chains, the dearest first. */
+/** Places of the quantiles among `total` chains, the most expensive first. */
 export function placesOfPicks(total: number): { median: number; p99: number; worst: number } {
   const from = (share: number) => Math.max(0, total - Math.max(1, Math.ceil(share * total)));
   return { median: from(0.5), p99: from(0.99), worst: 0 };

@@ -29,7 +29,7 @@ describe("live gauges", () => {
     expect([samples.length, samples[0]!.number, samples.at(-1)!.number]).toEqual([300, 5, 304]);
   });
 
-  it("show what was told at least once, and a gap where it was not", () => {
+  it("show what was known at least once, and a gap where it was not", () => {
     const series = liveSeries([sample(0), sample(1, { exits_per_second: 700 })]);
     expect(series.map((it) => it.title)).toEqual(["exits", "L1 guest", "L0, KVM's work", "events recorded"]);
     expect(series[0]).toMatchObject({ values: [null, 700], most: 1000 });

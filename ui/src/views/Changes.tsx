@@ -8,7 +8,7 @@ import { hash } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
 import { Filter, TableBox } from "./TableBox";
 
-/** Exits of a recording and its length; without a time line it has no rates. */
+/** Exits of a recording and its length; without a timeline it has no rates. */
 function sideOf(recording: Recording) {
   const span = recording.timeline?.span;
   const seconds = span ? (span.to_ns - span.from_ns) / 1e9 : 0;

@@ -13,7 +13,7 @@ const NEEDS: Record<string, string> = {
   nothing: "It takes effect at once.",
   reload: "It needs a reload of the kernel module with its VMs stopped, or a restart of the VM.",
   reboot: "It needs a reboot of that machine.",
-  "outer level": "Only whoever owns the level below can do it.",
+  "outer level": "Only the owner of the level below can do it.",
 };
 
 export function Findings({ recording }: { recording: Recording }) {
