@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::shared::align::names::Given;
-use base::recording::{PartKind, Recording, TscReadings, VmProcess, VmProcesses};
+use base::recording::{CutTrace, PartKind, Recording, TscReadings, VmProcess, VmProcesses};
 use base::{Level, Problem, Span};
 use host::Snapshot;
 use trace::Trace;
@@ -31,6 +31,8 @@ pub struct Part {
     pub tsc: Option<TscReadings>,
     /// The processes that ran VMs there, by the recorder and by snapshots.
     pub processes: VmProcesses,
+    /// What was known of its threads in the recording that this one was cut from.
+    pub cut_from: CutTrace,
     /// The machine's hardware was emulated.
     pub emulated: bool,
 }
@@ -97,7 +99,13 @@ impl Input {
                     let emulated = input.recording.emulated.is_some();
                     let (processes, damage) = processes_of(&input.recording, &machine);
                     input.problems.extend(damage);
-                    input.parts.push(Part { index, level, machine, trace, tsc, processes, emulated });
+                    let known = input.recording.cut_from(&part.path).unwrap_or_else(|| Ok(CutTrace::default()));
+                    let cut_from = known.unwrap_or_else(|error| {
+                        let text = error.to_string();
+                        input.problems.push(Problem::at(&machine, None, "threads of vCPUs", "none", 0, text));
+                        CutTrace::default()
+                    });
+                    input.parts.push(Part { index, level, machine, trace, tsc, processes, cut_from, emulated });
                 }
                 Err(error) => {
                     let file = part.path.display().to_string();

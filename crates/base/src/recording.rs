@@ -9,6 +9,7 @@
 //! bare file, CTF directory       --found----->  Recording     one machine, L0 unless said otherwise
 //! ```
 
+mod cut_from;
 mod destination;
 mod draft;
 mod found;
@@ -20,6 +21,7 @@ mod private;
 mod processes;
 mod tsc;
 
+pub use cut_from::{CUT_FROM_FILE, CutFrom, CutTrace, Running, VcpuThread};
 pub use destination::Destination;
 pub use draft::Draft;
 pub use found::Named;

@@ -2,7 +2,8 @@
 //!
 //! In: a recording and a window on its axis of time. Out: a recording directory of its own, with the same machines and
 //! the same emulation mark, whose traces hold the window's events byte for byte as they were; host snapshots, bench
-//! results and notes are copied whole.
+//! results and notes are copied whole. Which threads run vCPUs, and what they are called, is kept beside the traces: the
+//! events that say so may lie outside the window.
 //!
 //! ```text
 //! L0 mono  |---a---[====]--|      traces of one machine with one clock share an axis: it starts at the earliest
@@ -14,10 +15,12 @@ use crate::arguments::{Recordings, instant, is_dash};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use crate::tree;
+use analysis::Input;
+use analysis::shared::cut_from;
 use anyhow::{Context, anyhow, bail};
 use base::Span;
 use base::number::{duration, many};
-use base::recording::{Destination, Part, PartKind, PartState, Recording};
+use base::recording::{CUT_FROM_FILE, CutFrom, Destination, Draft, Part, PartKind, PartState, Recording};
 use clap::{Args, ValueHint};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,6 +30,7 @@ use trace::{Event, Listener, Reading, Request, Totals};
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope cut trace.dat --from 1.5 --to 2 -o short\n  \
+    kvmscope cut perf.data --to 5 -o begin && perf script -i begin/L0/perf.data\n  \
     kvmscope cut recording --from 10 -o end\n\n\
     Exit status: 0 cut, 1 nothing could be cut, 2 wrong use.")]
 pub struct Cut {
@@ -63,33 +67,41 @@ impl Cut {
         let interrupt = Interrupt::watch()?;
         let recording = self.recordings.open(wanted, &interrupt)?;
         let draft = interrupt.draft(&Destination { path: self.output.clone(), replace: self.force })?;
-        let (mut parts, mut events) = (Vec::new(), 0);
+        let (mut parts, mut places, mut events) = (Vec::new(), BTreeMap::new(), 0);
         let axes = Axes::of(&recording)?;
-        for (index, part) in recording.parts.iter().enumerate() {
+        let is_kept = |part: &Part| part.kind != PartKind::Notes || !part.path.ends_with(CUT_FROM_FILE);
+        for (index, part) in recording.parts.iter().enumerate().filter(|(_, part)| is_kept(part)) {
             let window = axes.window(index, window);
             let cut = Part { path: new_path(&recording, part), state: PartState::Complete, ..part.clone() };
             let (from, to) = (recording.root.join(&part.path), draft.part(&cut.path)?);
+            let (mut problems, mut from_ns) = (Vec::new(), window.from_ns);
             match part.kind {
                 PartKind::TraceDat => trace::tracedat::cut(&from, &to, window)?,
                 PartKind::Ctf => {
                     let cut = trace::ctf::cut(&from, &to, window.from_ns, window.to_ns)?;
-                    cut.problems.iter().for_each(|problem| complain(&anyhow::Error::msg(problem.text.clone())));
+                    (problems, from_ns) = (cut.problems, cut.from_ns);
                 }
-                PartKind::PerfData | PartKind::Text => {
-                    bail!("{}: cut takes trace.dat and CTF; a perf.data or text part cannot be cut", from.display())
-                }
+                PartKind::PerfData => problems = trace::perfdata::cut(&from, &to, window)?,
+                PartKind::Text => match trace::text::cut(&from, &to, window)? {
+                    Some(damage) => problems = damage,
+                    // A text without events is none of a trace.
+                    None => continue,
+                },
                 PartKind::Host | PartKind::Bench | PartKind::Qmp | PartKind::Notes => {
                     tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
                 }
             }
+            problems.iter().for_each(|problem| complain(&anyhow::Error::msg(problem.text.clone())));
             if part.kind.is_trace() {
                 events += counted(&to)?.events();
             }
+            places.insert(index, (cut.path.clone(), from_ns));
             parts.push(cut);
         }
         if events == 0 {
             return Err(empty(&recording));
         }
+        keep_known(&recording, &places, &draft, &mut parts)?;
         let each = if axes.starts.len() > 1 { ", on each clock since its own first event" } else { "" };
         let (version, from) = (env!("CARGO_PKG_VERSION"), self.from);
         let to = self.to.map_or("the end".to_owned(), |to| format!("{to} ns"));
@@ -136,7 +148,7 @@ impl Axes {
     fn of(recording: &Recording) -> anyhow::Result<Self> {
         let mut axes = Self { starts: BTreeMap::new(), parts: Vec::new() };
         for part in &recording.parts {
-            if !matches!(part.kind, PartKind::TraceDat | PartKind::Ctf) {
+            if !part.kind.is_trace() {
                 axes.parts.push(None);
                 continue;
             }
@@ -168,6 +180,38 @@ fn new_path(recording: &Recording, part: &Part) -> PathBuf {
     if !recording.root.as_os_str().is_empty() {
         return part.path.clone();
     }
-    let name = if part.kind == PartKind::Ctf { "ctf" } else { "trace.dat" };
+    let name = match part.kind {
+        PartKind::Ctf => "ctf",
+        PartKind::PerfData => "perf.data",
+        PartKind::Text => "trace.txt",
+        _ => "trace.dat",
+    };
     Path::new(&part.machine).join(name)
+}
+
+/// Keeps beside the traces what the whole recording tells of their threads; `places` has where each part of it lies now, and
+/// when its window begins.
+fn keep_known(
+    recording: &Recording,
+    places: &BTreeMap<usize, (PathBuf, u64)>,
+    draft: &Draft,
+    parts: &mut Vec<Part>,
+) -> anyhow::Result<()> {
+    let input = Input::open(recording.clone())?;
+    let mut files: BTreeMap<PathBuf, (String, CutFrom)> = BTreeMap::new();
+    for part in &input.parts {
+        let Some((place, from_ns)) = places.get(&part.index) else { continue };
+        let name = Path::new(place.file_name().unwrap_or_default());
+        let known = cut_from::of_part(part, *from_ns, name);
+        if !known.vcpus.is_empty() {
+            let file = files.entry(place.with_file_name(CUT_FROM_FILE)).or_default();
+            file.0.clone_from(&part.machine);
+            file.1.traces.push(known);
+        }
+    }
+    for (path, (machine, known)) in files {
+        known.write(&draft.part(&path)?)?;
+        parts.push(Part { path, machine, kind: PartKind::Notes, clock: None, state: PartState::Complete });
+    }
+    Ok(())
 }

@@ -135,7 +135,7 @@ fn a_cut_is_asked_for_sensibly() {
     fails(&["cut", file, "--to", "1"], 2, &["--output"]);
     fails(&["cut", file, "--to", "1", "-o", taken], 2, &["there already", "no recording"]);
     fails(&["cut", file, "--to", "1", "-o", taken, "--force"], 2, &["there already", "no recording"]);
-    fails(&["cut", file, "--to", "1", "-o", utf8(&new)], 1, &["cannot be cut"]);
+    fails(&["cut", file, "--to", "1", "-o", utf8(&new)], 1, &["none of the formats kvmscope reads"]);
     assert!(!new.exists(), "what does not become whole leaves nothing");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }

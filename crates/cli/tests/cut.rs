@@ -2,6 +2,8 @@
 
 use assert_cmd::Command;
 use base::recording::Recording;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use trace::replay::Listener;
 use trace::{Event, Reading, Request};
@@ -32,7 +34,7 @@ fn events(recording: &Recording) -> Vec<u64> {
         let request = Request::default();
         trace::replay(trace.as_ref(), &Reading { request: &request, fitted: None }, &mut Ignore).events()
     };
-    recording.parts.iter().map(count).collect()
+    recording.parts.iter().filter(|part| part.kind.is_trace()).map(count).collect()
 }
 
 /// The manifest's word on what made the recording.
@@ -93,4 +95,123 @@ fn a_ctf_trace_is_cut_too() {
     let recording = cut(&[whole.to_str().unwrap(), "--from", "0.2", "--to", "0.4"], &directory.path().join("ctf"));
     let count = events(&recording)[0];
     assert!((1..19_209).contains(&count), "{count}");
+    let trace = trace::open(&recording.root.join(&recording.parts[0].path)).unwrap();
+    assert_eq!(trace.facts().losses, [], "a stream that begins with the window is whole");
+}
+
+/// Rows of a table of section `flow`, each by the names of its columns.
+fn rows(report: &Value, table: &str) -> Vec<BTreeMap<String, Value>> {
+    let table = &report["sections"][0]["tables"][table];
+    let columns: Vec<&str> =
+        table["columns"].as_array().into_iter().flatten().map(|it| it["name"].as_str().unwrap()).collect();
+    let row =
+        |row: &Value| columns.iter().map(|name| (*name).to_owned()).zip(row.as_array().unwrap().clone()).collect();
+    table["rows"].as_array().into_iter().flatten().map(row).collect()
+}
+
+/// The vCPUs of a report (VM, number, thread), and exits by VM, vCPU and reason.
+type Counts = (Vec<String>, BTreeMap<String, u64>);
+
+/// What `kvmscope report` says of vCPUs and exits.
+fn report(arguments: &[&str]) -> Counts {
+    let output = Command::cargo_bin("kvmscope").unwrap().args(["report", "--json"]).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let named = |row: &BTreeMap<String, Value>, more: &str| format!("{} {} {}", row["vm"], row["vcpu"], row[more]);
+    let mut exits = BTreeMap::new();
+    // The guest's own trace is narrowed on the host's time line by report, and on its own clock by cut.
+    let is_hosts = |row: &BTreeMap<String, Value>| !row["vm"].as_str().unwrap().starts_with("L1/");
+    for row in rows(&report, "exits").iter().filter(|row| is_hosts(row)) {
+        *exits.entry(named(row, "reason")).or_default() += row["count"].as_u64().unwrap();
+    }
+    (rows(&report, "vcpus").iter().map(|row| named(row, "tid")).collect(), exits)
+}
+
+#[test]
+fn a_cut_of_each_bundled_recording_has_the_vcpus_and_exits_of_the_narrowed_report() {
+    let directory = tempfile::tempdir().unwrap();
+    let recordings = [
+        "nested-svm-toy",
+        "nested-vmx-shadow-off-hog",
+        "nested-vmx-shadow-on",
+        "svm-linux",
+        "vmx-linux-shadow-off",
+        "vmx-linux-shadow-on",
+        "lttng-svm-l0",
+        "two-tracers",
+        "text/ftrace-vmx-6.18.txt",
+        "text/perf-script-svm-5.4.txt",
+        "text/trace-cmd-raw-vmx-6.1.txt",
+        "text/trace-cmd-svm-6.1.txt",
+        "text/trace_pipe-vmx-3.10.txt",
+    ];
+    let mut exits = 0;
+    for name in recordings {
+        let whole = fixture(name);
+        let whole = whole.to_str().unwrap();
+        // Printed traces are a few lines long.
+        let windows = if name.starts_with("text") { vec![(0, 50)] } else { vec![(25, 50), (50, 52)] };
+        for (from, to) in windows {
+            let at = |percent: u64| format!("{:.9}", (length_ns(whole) * percent / 100) as f64 / 1e9);
+            let (from, to) = (at(from), at(to));
+            let recording = cut(&[whole, "--from", &from, "--to", &to, "--force"], &directory.path().join("cut"));
+            let narrowed = report(&[whole, "--from", &from, "--to", &to]);
+            assert_eq!(report(&[recording.root.to_str().unwrap()]), narrowed, "{name} from {from} to {to}");
+            exits += narrowed.1.values().sum::<u64>();
+        }
+    }
+    assert!(exits > 10_000, "{exits}");
+}
+
+/// How long the first machine's recording is.
+fn length_ns(whole: &str) -> u64 {
+    let output = Command::cargo_bin("kvmscope").unwrap().args(["report", "--json", whole]).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let lengths = rows(&report, "vcpus").into_iter().map(|row| row["wall_ns"].as_u64().unwrap());
+    lengths.max().unwrap()
+}
+
+/// A vCPU that is preempted all the window long, as nothing but its switches tells; a second one has no event there at all.
+const WAITS: &str = "\
+            qemu-98    [000] d..1.    9.100000: kvm_entry: vcpu 3
+            qemu-98    [000] d..1.    9.110000: kvm_exit: reason HLT rip 0x10 info 0 0
+            qemu-99    [001] d..1.    9.110500: kvm_entry: vcpu 1
+            qemu-99    [001] d..1.    9.120000: kvm_exit: reason HLT rip 0x10 info 0 0
+            qemu-98    [000] d..1.    9.200000: sched_switch: prev_comm=qemu prev_pid=98 prev_prio=120 prev_state=R ==> next_comm=hog next_pid=7 next_prio=120
+             hog-7     [000] d..1.    9.300000: sched_switch: prev_comm=hog prev_pid=7 prev_prio=120 prev_state=R ==> next_comm=qemu next_pid=98 next_prio=120
+            qemu-98    [000] d..1.    9.310000: sched_switch: prev_comm=qemu prev_pid=98 prev_prio=120 prev_state=R ==> next_comm=hog next_pid=7 next_prio=120
+            qemu-98    [000] d..1.    9.500000: kvm_entry: vcpu 3
+";
+
+#[test]
+fn a_vcpu_without_an_event_of_kvm_in_the_window_is_one_still() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("trace.txt");
+    std::fs::write(&file, WAITS).unwrap();
+    let file = file.to_str().unwrap();
+    let recording = cut(&[file, "--from", "0.15", "--to", "0.35"], &directory.path().join("once"));
+    let narrowed = report(&[file, "--from", "0.15", "--to", "0.35"]);
+    assert_eq!((narrowed.0.len(), narrowed.1.len()), (2, 0));
+    assert_eq!(report(&[recording.root.to_str().unwrap()]), narrowed);
+    let text = Command::cargo_bin("kvmscope").unwrap().arg("report").arg(&recording.root).output().unwrap();
+    let text = String::from_utf8(text.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("2 vCPUs have neither exit nor entry in this recording"), "{text}");
+    let again = cut(&[recording.root.to_str().unwrap(), "--to", "0.12"], &directory.path().join("again"));
+    assert_eq!(report(&[again.root.to_str().unwrap()]).0, narrowed.0, "a cut of a cut knows it too");
+}
+
+#[test]
+fn a_text_without_an_event_in_the_window_is_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    // 1.5 and 2.3 ms long.
+    let (short, long) = (fixture("text/trace-cmd-svm-6.1.txt"), fixture("text/trace-cmd-raw-vmx-6.1.txt"));
+    let parts = [format!("L0={}", short.display()), format!("L1={}", long.display())];
+    let both = ["--part", &parts[0], "--part", &parts[1]];
+    let kept = |recording: &Recording| -> Vec<String> {
+        recording.parts.iter().map(|part| part.path.display().to_string()).collect()
+    };
+    let all = cut(&both, &directory.path().join("both"));
+    assert_eq!(kept(&all), ["L0/trace.txt", "L1/trace.txt", "L0/cut-from.json", "L1/cut-from.json"]);
+    let late = cut(&[&both[..], &["--from", "0.002"]].concat(), &directory.path().join("late"));
+    assert_eq!(kept(&late), ["L1/trace.txt", "L1/cut-from.json"]);
 }

@@ -5,8 +5,9 @@
 
 use super::identity::{self, Known};
 use super::line::TimeLine;
-use super::model::{Flow, Loss, PartFlow, Sums};
+use super::model::{Flow, Loss, PartFlow, Sums, Vcpu};
 use crate::input::Part;
+use crate::shared::cut_from;
 use crate::shared::details::Detail;
 use crate::shared::interrupts::Delivered;
 use crate::shared::machine::{Chain, Exit, KEPT};
@@ -17,7 +18,7 @@ use crate::shared::walk::{Preemptor, Sink, Walk};
 use crate::{Ask, Error};
 use base::{Clock, ClockSource, Problem, Problems, Span};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace::Totals;
 use trace::facts::Coverage;
 
@@ -246,11 +247,7 @@ fn build_part(
     if totals.unknown > 0 {
         problems.note(undescribed(&path, totals.unknown));
     }
-    let comms: BTreeMap<i32, String> = {
-        let named = walk.threads.iter().filter(|thread| !thread.comm.is_empty());
-        let seen = named.map(|thread| (thread.tid, thread.comm.clone()));
-        facts.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).chain(seen).collect()
-    };
+    let comms = cut_from::comms(part, &walk);
     let mut vcpus =
         identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.sums), &comms, &Known::of_part(part), options);
     for vcpu in &mut vcpus {
@@ -274,6 +271,7 @@ fn build_part(
         window,
         tally: tally(facts, &totals),
         events: totals.events(),
+        silent_vcpus: silent(&vcpus, part),
         vcpus,
         vhost: vhost.collect(),
         losses: losses(facts, &walk, &totals.problems),
@@ -301,6 +299,18 @@ fn build_part(
         profile: Vec::new(),
         twin_of: None,
     }
+}
+
+/// How many of `vcpus` are known from the recording that this one was cut from alone.
+fn silent(vcpus: &[Vcpu], part: &Part) -> u64 {
+    let known: BTreeSet<i32> = part.cut_from.vcpus.iter().map(|thread| thread.tid).collect();
+    let is_known = |vcpu: &&Vcpu| known.contains(&vcpu.tid);
+    let is_silent = |vcpu: &&Vcpu| {
+        let mut states = vcpu.sums.states_ns.iter().enumerate().map(|(index, ns)| (State::of_index(index), *ns));
+        let has_run = states.any(|(state, ns)| matches!(state, State::Guest(_)) && ns > 0);
+        vcpu.sums.exit_count() == 0 && !has_run
+    };
+    vcpus.iter().filter(is_known).filter(is_silent).count() as u64
 }
 
 /// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill"), and all sums; returns what the levels of

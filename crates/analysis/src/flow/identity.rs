@@ -4,6 +4,7 @@
 //! --vm-map          the user names it
 //! trace.dat         names its guests and their threads
 //! process           recorder, snapshot or trace say whose thread it is; its command line names the VM
+//! recording cut from which threads ran vCPUs, with their numbers and processes
 //! thread names      else: `CPU 1/KVM` is vCPU 1, and threads of one name are one VM where that is certain enough
 //! ```
 //! Two VMs never become one: a thread that may belong to several VMs is a VM of its own. What thread names alone decide
@@ -14,7 +15,7 @@ use crate::Options;
 use crate::input::Part;
 use crate::shared::machine::Thread;
 use crate::shared::vcpu_names;
-use base::recording::{VmProcess, VmProcesses};
+use base::recording::{VcpuThread, VmProcess, VmProcesses};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace::Facts;
@@ -23,17 +24,18 @@ use trace::Facts;
 pub struct Known<'a> {
     facts: &'a Facts,
     processes: Option<&'a VmProcesses>,
+    cut_from: &'a [VcpuThread],
 }
 
 impl<'a> Known<'a> {
     /// What a trace alone says.
     pub fn of_trace(facts: &'a Facts) -> Self {
-        Self { facts, processes: None }
+        Self { facts, processes: None, cut_from: &[] }
     }
 
     /// What a part of a recording says.
     pub fn of_part(part: &'a Part) -> Self {
-        Self { facts: part.trace.facts(), processes: Some(&part.processes) }
+        Self { facts: part.trace.facts(), processes: Some(&part.processes), cut_from: &part.cut_from.vcpus }
     }
 }
 
@@ -113,6 +115,8 @@ struct Threads<'k> {
     named: FxHashMap<i32, String>,
     processes: BTreeMap<i32, &'k VmProcess>,
     tgids: &'k BTreeMap<i32, i32>,
+    /// The same of threads of which the recording that this one was cut from told it.
+    cut_from: BTreeMap<i32, i32>,
 }
 
 impl<'k> Threads<'k> {
@@ -126,7 +130,8 @@ impl<'k> Threads<'k> {
         }
         named.extend(options.vm_map.iter().rev().map(|(tid, name)| (*tid, name.clone())));
         let processes = known.processes.map(VmProcesses::by_thread).unwrap_or_default();
-        Self { named, processes, tgids: &known.facts.tgids }
+        let cut_from = known.cut_from.iter().filter_map(|thread| Some((thread.tid, thread.tgid?))).collect();
+        Self { named, processes, tgids: &known.facts.tgids, cut_from }
     }
 
     fn owner(&self, tid: i32, base: String, comms: &BTreeMap<i32, String>) -> Owner {
@@ -136,7 +141,7 @@ impl<'k> Threads<'k> {
         if let Some(process) = self.processes.get(&tid) {
             return Owner::Process(process.pid, process.name());
         }
-        match self.tgids.get(&tid).filter(|tgid| **tgid > 0) {
+        match self.cut_from.get(&tid).or_else(|| self.tgids.get(&tid)).filter(|tgid| **tgid > 0) {
             // QEMU's first thread keeps the program's name; without it the process has that of its vCPUs.
             Some(tgid) => Owner::Process(*tgid, format!("{}-{tgid}", comms.get(tgid).unwrap_or(&base))),
             None => Owner::Name(base),

@@ -54,6 +54,8 @@ pub struct PartFlow {
     pub vhost: Vec<(String, i32)>,
     /// Names of tasks.
     pub comms: BTreeMap<i32, String>,
+    /// vCPUs without an exit or an entry, which are known from the recording that this one was cut from.
+    pub silent_vcpus: u64,
     /// What each level, as it was known while the trace was read, turned out to be, for every thread that runs a vCPU; by
     /// [`Lv::index`].
     pub settled: FxHashMap<i32, [Lv; LEVELS]>,

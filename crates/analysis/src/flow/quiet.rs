@@ -39,6 +39,7 @@ pub fn quiet(isa: Isa) -> PartFlow {
         vhost: Vec::new(),
         comms: BTreeMap::from([(7, "busybox".to_owned()), (8, "trace-cmd".to_owned()), (9, "ksoftirqd/2".to_owned())]),
         settled: Default::default(),
+        silent_vcpus: 0,
         gone: BTreeSet::new(),
         threads: BTreeMap::new(),
         losses: Vec::new(),

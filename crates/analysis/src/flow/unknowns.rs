@@ -47,6 +47,20 @@ pub fn of(measure: &Measures<'_>) -> Vec<Unknown> {
             ),
         ),
         (
+            "silent_vcpu",
+            part.silent_vcpus,
+            "vCPUs",
+            format!(
+                "{} neither exit nor entry in this recording; which threads are vCPUs is known from the recording that it was \
+                 cut from.",
+                if part.silent_vcpus == 1 {
+                    "1 vCPU has".to_owned()
+                } else {
+                    format!("{} vCPUs have", part.silent_vcpus)
+                }
+            ),
+        ),
+        (
             "no_switches",
             u64::from(no_switches),
             "",

@@ -5,6 +5,7 @@
 //! ```
 
 pub mod align;
+pub mod cut_from;
 pub mod details;
 pub mod interrupts;
 pub mod keyed;

@@ -37,6 +37,7 @@ fn part(inner: Box<dyn Trace>, machine: &str, level: u8, say: impl Fn(&mut Facts
         trace: Box::new(Says { inner, facts }),
         tsc: None,
         processes: Default::default(),
+        cut_from: Default::default(),
         emulated: false,
     }
 }

@@ -9,6 +9,7 @@
 //! before (short stamps and no begin in the packet context) are cut at their end only.
 
 use super::model::Role;
+use super::packet::Packet;
 use super::stream::Reader;
 use super::{CtfTrace, Stream};
 use crate::{Batch, Error, Request};
@@ -30,6 +31,8 @@ pub struct Cut {
     pub packets: u64,
     /// Bytes of stream files.
     pub bytes: u64,
+    /// Time of the earliest of them since the original's first event.
+    pub from_ns: u64,
     /// What was wrong with the original.
     pub problems: Vec<Problem>,
 }
@@ -68,8 +71,9 @@ pub fn cut(path: &Path, out: &Path, from_ns: u64, to_ns: u64) -> Result<Cut, Err
         create(&below(out, root, &from))?.put(&bytes)?;
     }
     let mut files: BTreeMap<usize, Output> = BTreeMap::new();
+    let mut earliest_ns = stretch.start;
     for (number, stream) in trace.streams.iter().enumerate() {
-        let mut writer = Writer { reader: reader(number), losses_before: None, cut: &mut cut };
+        let mut writer = Writer { reader: reader(number), before: None, earliest_ns: &mut earliest_ns, cut: &mut cut };
         writer.stream(stream, &stretch, |file, bytes| {
             let output = match files.entry(file) {
                 Entry::Occupied(entry) => entry.into_mut(),
@@ -78,6 +82,7 @@ pub fn cut(path: &Path, out: &Path, from_ns: u64, to_ns: u64) -> Result<Cut, Err
             output.put(bytes)
         })?;
     }
+    cut.from_ns = earliest_ns.saturating_sub(origin);
     Ok(cut)
 }
 
@@ -130,11 +135,22 @@ fn first_event_ns(reader: &Reader<'_>) -> Option<u64> {
     (0..reader.packets.len()).find_map(|index| places(reader, index, &mut ticks).first().map(|place| place.time_ns))
 }
 
+/// What a stream had counted before its first packet in the stretch.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    /// Lost events.
+    lost: u64,
+    /// Packets: a stream whose first packet has another number than 0 would look like one that begins too late.
+    packets: u64,
+}
+
 /// Cuts one stream.
 struct Writer<'t> {
     reader: Reader<'t>,
-    /// What the stream had lost before the stretch; counts start from there.
-    losses_before: Option<u64>,
+    /// What the stream had counted before the stretch; counts start from there.
+    before: Option<Before>,
+    /// Time of the earliest event of all streams that was kept.
+    earliest_ns: &'t mut u64,
     cut: &'t mut Cut,
 }
 
@@ -158,7 +174,7 @@ impl Writer<'_> {
                     self.packet(index, &[], 0..0, &mut put)?;
                 }
                 self.packet(index, &places, first..last + 1, &mut put)?;
-            } else if self.losses_before.is_some() {
+            } else if self.before.is_some() {
                 held_back.push(index);
             }
         }
@@ -215,13 +231,22 @@ impl Writer<'_> {
         if let Some(to) = kept.last().filter(|_| wanted.end < places.len()) {
             set(Role::End, to.ticks)?;
         }
-        if let Some((lost, _)) = packet.discarded {
-            let before = index.checked_sub(1).and_then(|before| reader.packets[before].discarded);
+        let before = *self.before.get_or_insert_with(|| {
+            let lost = |packet: &Packet| packet.discarded.map_or(0, |(lost, _)| lost);
+            let earlier = index.checked_sub(1).map_or(0, |earlier| lost(&reader.packets[earlier]));
             // What was lost before a packet that starts later now was lost before the stretch.
-            let outside = if first > 0 { lost } else { before.map_or(0, |(lost, _)| lost) };
-            set(Role::Discarded, lost.wrapping_sub(*self.losses_before.get_or_insert(outside)))?;
+            let lost = if first > 0 { lost(packet) } else { earlier };
+            Before { lost, packets: packet.sequence.map_or(0, |(number, _)| number) }
+        });
+        if let Some((lost, _)) = packet.discarded {
+            set(Role::Discarded, lost.wrapping_sub(before.lost))?;
         }
-        self.losses_before.get_or_insert(0);
+        if let Some((number, _)) = packet.sequence {
+            set(Role::Sequence, number.wrapping_sub(before.packets))?;
+        }
+        if let Some(from) = kept.first() {
+            *self.earliest_ns = from.time_ns.min(*self.earliest_ns);
+        }
         self.cut.events += kept.len() as u64;
         self.cut.packets += 1;
         self.cut.bytes += bytes.len() as u64;

@@ -113,22 +113,28 @@ impl Attr {
         self.sample.contains(SampleFormat::TIME).then(|| words(self.sample & before))
     }
 
+    /// Where the time lies from the start of a record of `length` bytes other than a sample.
+    pub fn time_in_other(&self, length: usize) -> Option<usize> {
+        self.sample_id_all.then(|| self.from_end(SampleFormat::TIME, BEHIND_TIME, length))?
+    }
+
+    /// Where `wanted` lies in a record of `length` bytes that `and_behind` follow at most.
+    fn from_end(&self, wanted: SampleFormat, and_behind: SampleFormat, length: usize) -> Option<usize> {
+        let at = length.checked_sub(words(self.sample & (wanted | and_behind)))?;
+        self.sample.contains(wanted).then_some(at)
+    }
+
     /// Reads what a record other than a sample carries at its end.
     pub fn trailer(&self, body: &[u8], endian: Endian) -> Trailer {
         if !self.sample_id_all {
             return Trailer::default();
         }
-        let from_end = |wanted: SampleFormat, and_behind: SampleFormat| {
-            let at = body.len().checked_sub(words(self.sample & (wanted | and_behind)))?;
-            self.sample.contains(wanted).then(|| endian.unsigned(&body[at..(at + 8).min(body.len())]))
-        };
-        let behind_cpu = SampleFormat::IDENTIFIER;
-        let behind_time = behind_cpu | SampleFormat::CPU | SampleFormat::STREAM_ID | SampleFormat::ID;
-        let cpu = from_end(SampleFormat::CPU, behind_cpu).map(|word| match endian {
-            Endian::Little => word as u32,
-            Endian::Big => (word >> 32) as u32,
+        let read = |at: usize| endian.unsigned(&body[at..(at + 8).min(body.len())]);
+        let cpu = self.from_end(SampleFormat::CPU, SampleFormat::IDENTIFIER, body.len()).map(|at| match endian {
+            Endian::Little => read(at) as u32,
+            Endian::Big => (read(at) >> 32) as u32,
         });
-        Trailer { time: from_end(SampleFormat::TIME, behind_time), cpu }
+        Trailer { time: self.time_in_other(body.len()).map(read), cpu }
     }
 
     /// Reads a sample; `None` if the record is too short for what the attribute says of it.
@@ -183,6 +189,10 @@ impl Attr {
         cursor.take(words.checked_add(times)?.checked_mul(8)?).map(|_| ())
     }
 }
+
+/// What may follow the time at the end of a record other than a sample.
+const BEHIND_TIME: SampleFormat =
+    SampleFormat::ID.union(SampleFormat::STREAM_ID).union(SampleFormat::CPU).union(SampleFormat::IDENTIFIER);
 
 /// Every bit of a sample's layout that lies before the first of variable size stands for 8 bytes.
 fn words(fields: SampleFormat) -> usize {

@@ -21,11 +21,11 @@ const MAGIC: [u8; 8] = *b"PERFILE2";
 /// The same of a big-endian machine.
 const MAGIC_SWAPPED: [u8; 8] = *b"2ELIFREP";
 /// Size that marks the pipe form (`struct perf_pipe_file_header`).
-const PIPE_HEADER: u64 = 16;
+pub const PIPE_HEADER: u64 = 16;
 /// Size of `struct perf_file_header`.
-const FILE_HEADER: usize = 104;
+pub const FILE_HEADER: usize = 104;
 /// Size of the (offset, size) pair that ends each entry of the attribute section.
-const SECTION: usize = 16;
+pub const SECTION: usize = 16;
 
 /// Most counters of all events: 2,500 tracepoints, as many as a kernel has, on 1,024 CPUs, or 512 on the most CPUs that a
 /// kernel may have (8,192).
@@ -51,6 +51,14 @@ pub mod feature {
     pub const CMDLINE: u32 = 11;
     /// Names of the events, with their attributes and ids.
     pub const EVENT_DESC: u32 = 12;
+    /// Where hardware trace bytes lie in the file.
+    pub const AUXTRACE: u32 = 18;
+    /// Times of the first and the last sample.
+    pub const SAMPLE_TIME: u32 = 21;
+    /// The records lie in several files of a directory.
+    pub const DIR_FORMAT: u32 = 24;
+    /// How records are packed.
+    pub const COMPRESSED: u32 = 27;
     /// Clock of the time stamps and the wall clock at one of its instants.
     pub const CLOCK_DATA: u32 = 29;
 }
@@ -69,6 +77,8 @@ pub struct Container {
     pub pipe: bool,
     /// The events that were opened.
     pub attrs: Vec<Attr>,
+    /// Where the `struct perf_event_attr` of each of them lies.
+    pub attr_places: Vec<Range<usize>>,
     /// Where the contents of each feature lie.
     pub features: BTreeMap<u32, Range<usize>>,
     /// Where the records lie.
@@ -91,6 +101,7 @@ impl Container {
             endian,
             pipe: header(8) == Some(PIPE_HEADER),
             attrs: Vec::new(),
+            attr_places: Vec::new(),
             features: BTreeMap::new(),
             records: 0..0,
             ids_left: MOST_IDS,
@@ -190,16 +201,18 @@ impl Container {
             ));
             return;
         };
-        for entry in bytes[section].chunks_exact(entry_size) {
-            let (attr, ids) = entry.split_at(entry_size - SECTION);
+        let whole = section.len() / entry_size;
+        for start in section.step_by(entry_size).take(whole) {
+            let attr = start..start + entry_size - SECTION;
+            let ids = &bytes[attr.end..attr.end + SECTION];
             let ids = range_in(bytes, endian.unsigned(&ids[..8]), endian.unsigned(&ids[8..]));
             let ids = ids.map_or(&[][..], |range| &bytes[range]);
-            self.add_attr(attr, ids, path);
+            self.add_attr(bytes, attr, ids, path);
         }
     }
 
     /// Takes in an event. Ranges of ids may overlap, so that their sum is not bounded by the file.
-    fn add_attr(&mut self, attr: &[u8], ids: &[u8], path: &Path) {
+    fn add_attr(&mut self, bytes: &[u8], place: Range<usize>, ids: &[u8], path: &Path) {
         let count = ids.len() / 8;
         let taken = count.min(self.ids_left);
         self.ids_left -= taken;
@@ -213,7 +226,10 @@ impl Container {
                 "the events of perf.data claim more counters than any machine has; samples of the others are left out",
             ));
         }
-        self.attrs.extend(Attr::parse(attr, &ids[..taken * 8], self.endian));
+        if let Some(attr) = Attr::parse(&bytes[place.clone()], &ids[..taken * 8], self.endian) {
+            self.attrs.push(attr);
+            self.attr_places.push(place);
+        }
     }
 
     /// Reads the records before the first one of a running event.
@@ -221,14 +237,14 @@ impl Container {
         let endian = self.endian;
         let mut records = Records::new(bytes, self.records.clone(), endian, path);
         while let Some(Record { kind, body, trailer, .. }) = records.next(&mut self.problems) {
+            let start = trailer.start - body.len();
             match kind {
                 RecordKind::ATTR => {
                     let attr_size = body.get(4..8).map_or(0, |size| endian.unsigned(size)) as usize;
                     let (attr, ids) = body.split_at(attr_size.min(body.len()));
-                    self.add_attr(attr, ids, path);
+                    self.add_attr(bytes, start..start + attr.len(), ids, path);
                 }
                 RecordKind::FEATURE if body.len() >= 8 => {
-                    let start = body.as_ptr() as usize - bytes.as_ptr() as usize;
                     self.features.insert(endian.unsigned(&body[..8]) as u32, start + 8..start + body.len());
                 }
                 RecordKind::TRACING_DATA => {

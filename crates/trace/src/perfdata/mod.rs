@@ -9,6 +9,7 @@
 //! tracing     TRACING_DATA feature                -> formats of the tracepoints
 //! records     one record after the other, checked -> order   zstd unpacked, sorted round by round
 //!                                                 -> stream  batches
+//!                                                 -> cut     a smaller perf.data
 //! ```
 //! A recording that stops early has no formats (they stand at its end in the file form): its tracepoints are then
 //! counted as `perf:tracepoint_N`. Times are those of the scheduler clock, unless `perf record -k` chose another.
@@ -19,6 +20,7 @@
 
 mod attr;
 mod container;
+mod cut;
 mod features;
 mod kinds;
 mod order;
@@ -26,8 +28,9 @@ mod records;
 mod stream;
 mod tracing;
 
+pub use cut::cut;
+
 use crate::facts::{Facts, Format};
-use crate::format::Endian;
 use crate::{Error, Lane, Reading, Source, Trace};
 use base::{Clock, Problem, Problems};
 use container::{Container, feature};
@@ -37,7 +40,6 @@ use memmap2::Mmap;
 use order::{Attrs, Ordered};
 use records::{RecordKind, Records};
 use std::fs::File;
-use std::ops::Range;
 use std::path::Path;
 use tracing::TracingData;
 
@@ -51,25 +53,29 @@ pub fn sniff(first: &[u8]) -> bool {
 /// # Errors
 /// If it cannot be read or mapped, or describes no event at all.
 pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
-    let io = |source| Error::Io { file: path.to_owned(), source };
-    let file = File::open(path).map_err(io)?;
-    // SAFETY: the mapping is only read. Another process that cuts the file while we read it would end us with SIGBUS;
-    // that is the price of mapping any file, and recordings are not rewritten in place.
-    let bytes = unsafe { Mmap::map(&file) }.map_err(io)?;
-    Ok(Box::new(PerfData::new(bytes, path)?))
+    Ok(Box::new(PerfData::open(path)?))
 }
 
 /// An opened perf.data file.
 struct PerfData {
     bytes: Mmap,
-    endian: Endian,
-    records: Range<usize>,
+    /// Without its attributes, which are in `attrs`.
+    container: Container,
     attrs: Attrs,
     kinds: Kinds,
     facts: Facts,
 }
 
 impl PerfData {
+    fn open(path: &Path) -> Result<Self, Error> {
+        let io = |source| Error::Io { file: path.to_owned(), source };
+        let file = File::open(path).map_err(io)?;
+        // SAFETY: the mapping is only read. Another process that cuts the file while we read it would end us with SIGBUS;
+        // that is the price of mapping any file, and recordings are not rewritten in place.
+        let bytes = unsafe { Mmap::map(&file) }.map_err(io)?;
+        Self::new(bytes, path)
+    }
+
     fn new(bytes: Mmap, path: &Path) -> Result<Self, Error> {
         let mut container = Container::parse(&bytes, path)?;
         let endian = container.endian;
@@ -99,8 +105,18 @@ impl PerfData {
             ));
         }
         facts.problems = container.problems.list().to_vec();
-        let attrs = Attrs::new(container.attrs);
-        Ok(Self { bytes, endian, records: container.records, attrs, kinds, facts })
+        let attrs = Attrs::new(std::mem::take(&mut container.attrs));
+        Ok(Self { bytes, container, attrs, kinds, facts })
+    }
+
+    /// Its records as they lie in the file.
+    fn records(&self) -> Records<'_> {
+        Records::new(&self.bytes, self.container.records.clone(), self.container.endian, &self.facts.path)
+    }
+
+    /// The same in the order of time, unpacked.
+    fn ordered(&self) -> Ordered<'_> {
+        Ordered::new(self.records(), &self.attrs, self.container.endian)
     }
 }
 
@@ -110,16 +126,17 @@ impl Trace for PerfData {
     }
 
     fn lanes<'t>(&'t self, reading: &'t Reading<'t>) -> Vec<Lane<'t>> {
-        let records = Records::new(&self.bytes, self.records.clone(), self.endian, &self.facts.path);
-        let ordered = Ordered::new(records, &self.attrs, self.endian);
-        let batches = stream::Batches::new(ordered, &self.attrs, &self.kinds, self.endian, reading);
+        let endian = self.container.endian;
+        let batches = stream::Batches::new(self.ordered(), &self.attrs, &self.kinds, endian, reading);
         let name = self.facts.path.display().to_string();
         vec![Lane { name, cpu: None, bytes: self.bytes.len() as u64, source: Source::Sequence(Box::new(batches)) }]
     }
 }
 
-/// Most records looked at for thread names when a file is opened: perf writes those of running threads first.
-const MOST_FIRST_RECORDS: usize = 1 << 16;
+/// Most thread names taken in when a file is opened. perf writes those of running threads first, among what they have
+/// mapped; a kernel has at most 4,194,304 threads (PID_MAX_LIMIT in include/linux/threads.h, Linux 6.12), and no host so
+/// many names.
+const MOST_FIRST_NAMES: usize = 1 << 20;
 
 /// Process, id and name of the threads that ran when perf started.
 fn first_comms(bytes: &[u8], container: &Container, path: &Path) -> Vec<(i32, i32, String)> {
@@ -127,7 +144,7 @@ fn first_comms(bytes: &[u8], container: &Container, path: &Path) -> Vec<(i32, i3
     let mut comms = Vec::new();
     // Damage is reported when the events are read.
     let mut unreported = Problems::default();
-    for _ in 0..MOST_FIRST_RECORDS {
+    while comms.len() < MOST_FIRST_NAMES {
         match records.next(&mut unreported) {
             Some(record) if record.kind == RecordKind::COMM => {
                 if let Some((pid, tid, name)) = kinds::read_comm(record.body, container.endian) {

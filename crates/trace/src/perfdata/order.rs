@@ -66,13 +66,14 @@ impl Attrs {
         self.by_id.get(&id).copied()
     }
 
-    fn time(&self, kind: RecordKind, body: &[u8], endian: Endian) -> Option<u64> {
+    /// The time that a record states.
+    pub fn time(&self, kind: RecordKind, body: &[u8], endian: Endian) -> Option<u64> {
         if kind == RecordKind::SAMPLE {
             let at = self.list[self.of_sample(body, endian)?].time_in_sample()?;
             return body.get(at..at + 8).map(|time| endian.unsigned(time));
         }
         // The layout behind other records is the same for all attributes.
-        if kind.0 < RecordKind::ATTR.0 { self.list[0].trailer(body, endian).time } else { None }
+        if kind.is_kernels() { self.list[0].trailer(body, endian).time } else { None }
     }
 }
 

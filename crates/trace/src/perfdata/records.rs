@@ -48,6 +48,28 @@ impl RecordKind {
         matches!(self.0, 1..=21 | 64..=86)
     }
 
+    /// True for what the kernel writes; perf's own records begin at ATTR and carry no time.
+    pub fn is_kernels(self) -> bool {
+        self.0 < Self::ATTR.0
+    }
+
+    /// True for the kernel's records of which names follow, of threads and of addresses: MMAP, COMM, EXIT, FORK, MMAP2,
+    /// NAMESPACES, KSYMBOL, BPF_EVENT, CGROUP, TEXT_POKE.
+    pub fn is_name(self) -> bool {
+        matches!(self.0, 1 | 3 | 4 | 7 | 10 | 16..=20)
+    }
+
+    /// True for perf's records that describe all others: ATTR, EVENT_TYPE, TRACING_DATA, BUILD_ID, ID_INDEX, THREAD_MAP,
+    /// CPU_MAP, EVENT_UPDATE, TIME_CONV, FEATURE, BPF_METADATA.
+    pub fn is_description(self) -> bool {
+        matches!(self.0, 64..=67 | 69 | 73 | 74 | 78..=80 | 84)
+    }
+
+    /// True for hardware traces: AUXTRACE_INFO, AUXTRACE, AUXTRACE_ERROR.
+    pub fn is_hardware_trace(self) -> bool {
+        matches!(self.0, 70..=72)
+    }
+
     /// True for what may be a kind of a later kernel or perf; more is damage.
     fn is_plausible(self) -> bool {
         (1..MOST_KINDS).contains(&self.0)

@@ -34,6 +34,11 @@ impl<'f> Lines<'f> {
         };
         Self { bytes, at, end }
     }
+
+    /// Where the line after the last one begins; beyond the file's end if that had no line end.
+    pub fn next_start(&self) -> usize {
+        self.at
+    }
 }
 
 impl<'f> Iterator for Lines<'f> {

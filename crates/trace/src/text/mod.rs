@@ -14,11 +14,14 @@
 //! the functions of a latency tracer, is answered with what it is (`foreign.rs`).
 
 mod body;
+mod cut;
 mod foreign;
 mod line;
 mod lines;
 mod prints;
 mod survey;
+
+pub use cut::cut;
 
 use crate::facts::{Coverage, Facts, Format};
 use crate::{Batch, Error, FieldKind, Kind, Lane, Pieces, Reading, Scratch, Source, Trace};
@@ -93,12 +96,7 @@ fn is_only_comments(first: &[u8]) -> bool {
 /// # Errors
 /// If it cannot be read or mapped, or no line tells of an event.
 pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
-    let io = |source| Error::Io { file: path.to_owned(), source };
-    let file = File::open(path).map_err(io)?;
-    // SAFETY: the mapping is only read. Another process that cuts the file while we read it would end us with SIGBUS;
-    // that is the price of mapping any file, and recordings are not rewritten in place.
-    let bytes = unsafe { Mmap::map(&file) }.map_err(io)?;
-    Ok(Box::new(Text::new(bytes, path)?))
+    Ok(Box::new(Text::open(path)?))
 }
 
 struct Text {
@@ -110,6 +108,21 @@ struct Text {
 }
 
 impl Text {
+    fn open(path: &Path) -> Result<Self, Error> {
+        let io = |source| Error::Io { file: path.to_owned(), source };
+        let file = File::open(path).map_err(io)?;
+        // SAFETY: the mapping is only read. Another process that cuts the file while we read it would end us with SIGBUS;
+        // that is the price of mapping any file, and recordings are not rewritten in place.
+        let bytes = unsafe { Mmap::map(&file) }.map_err(io)?;
+        Self::new(bytes, path)
+    }
+
+    /// The clock by which times are told, where `fitted` is one that was found for its ticks.
+    fn clock(&self, fitted: Option<&Clock>) -> Clock {
+        let has_none = self.facts.clock.source == ClockSource::None;
+        fitted.filter(|_| has_none).unwrap_or(&self.facts.clock).clone()
+    }
+
     fn new(bytes: Mmap, path: &Path) -> Result<Self, Error> {
         let parts = 0..bytes.len().div_ceil(PIECE);
         let file = first_file(&bytes);
@@ -184,11 +197,7 @@ impl Trace for Text {
             let positions = reading.request.events[kind].positions(event);
             Some((Kind::try_from(kind).ok()?, positions))
         });
-        let clock = match (&reading.fitted, self.facts.clock.source) {
-            (Some(fitted), ClockSource::None) => fitted.clone(),
-            _ => self.facts.clock.clone(),
-        };
-        let pieces = TextPieces { text: self, plan: plan.collect(), clock };
+        let pieces = TextPieces { text: self, plan: plan.collect(), clock: self.clock(reading.fitted.as_ref()) };
         let name = self.facts.path.display().to_string();
         let bytes = self.bytes.len() as u64;
         vec![Lane { name, cpu: None, bytes, source: Source::Pieces(Box::new(pieces)) }]

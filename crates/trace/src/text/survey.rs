@@ -158,7 +158,7 @@ impl Survey {
 
 /// The CPU of `##### CPU 1 buffer started ####`, which ftrace prints where buffers were overwritten
 /// (`test_cpu_buff_start` in kernel/trace/trace.c, Linux 6.12).
-fn late_cpu(text: &str) -> Option<u32> {
+pub fn late_cpu(text: &str) -> Option<u32> {
     let rest = text.trim().strip_prefix("##### CPU ")?;
     let cpu = rest.split_once(" buffer started")?.0.parse().ok()?;
     (cpu < MOST_CPUS).then_some(cpu)

@@ -2,7 +2,8 @@
 //!
 //! babeltrace2 2.0 of Debian 12 reads no CTF 2, so that language has no oracle here; its stream bytes are the same.
 
-use crate::support::{self, expected_lines, oracle, records, schema};
+use crate::expected::expected_lines;
+use crate::support::{self, oracle, records, schema};
 use kvmscope_trace::format::Endian;
 use kvmscope_trace::write::ctf::{Ctf, EventHeader, Metadata, Style};
 use kvmscope_trace::write::{Loss, Record, Sink};

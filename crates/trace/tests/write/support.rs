@@ -1,6 +1,6 @@
-//! Records that exercise every shape of field, and what other programs should print of them.
+//! Records that exercise every shape of field, and other programs that print them.
 
-use kvmscope_trace::write::{EventSchema, Record, Schema, Shape, Value};
+use kvmscope_trace::write::{EventSchema, Record, Schema, Value};
 use std::process::Command;
 
 /// Events with all shapes of fields.
@@ -37,26 +37,6 @@ pub fn records(count: u64) -> Vec<Record> {
         .collect()
 }
 
-/// One line per record: time in ns, CPU, event, fields; numbers in decimal as far as the field is signed.
-pub fn expected_lines(records: &[Record], long_bytes: u8) -> Vec<String> {
-    let schema = schema();
-    let line = |record: &Record| {
-        let event = &schema.events[record.event];
-        let mut line = format!("{} {} {}", record.ticks, record.cpu, event.name);
-        for (field, value) in event.fields.iter().zip(&record.values) {
-            let shown = match (value, field.shape) {
-                (Value::Integer(value), Shape::Integer { signed: true, .. }) => format!("{}", *value as i64),
-                (Value::Integer(value), Shape::Long { .. }) if long_bytes == 4 => format!("{}", *value as u32),
-                (Value::Integer(value), _) => format!("{value}"),
-                (other, _) => String::from_utf8_lossy(other.content()).replace(' ', "_"),
-            };
-            line.push_str(&format!(" {}={shown}", field.name));
-        }
-        line
-    };
-    records.iter().map(line).collect()
-}
-
 /// Output of a program, or `None` with the reason printed if it is not installed.
 pub fn oracle(program: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(program).args(arguments).env("LC_ALL", "C").output() {
@@ -78,12 +58,4 @@ pub fn assert_same(case: &str, found: &[String], expected: &[String]) {
         assert_eq!(found, expected, "{case}: line {line}");
     }
     assert_eq!(found.len(), expected.len(), "{case}: number of events");
-}
-
-/// A number in decimal, as trace-cmd and perf print that of field `name`; everything else as it is.
-pub fn decimal(name: &str, text: &str) -> String {
-    let bare_hex = matches!(name, "h" | "l");
-    let digits = text.strip_prefix("0x").or(bare_hex.then_some(text));
-    let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-    number.map_or_else(|| text.to_owned(), |number| number.to_string())
 }

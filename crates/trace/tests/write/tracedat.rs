@@ -1,6 +1,7 @@
 //! Does trace-cmd read what we write as trace.dat, and see the same events and values?
 
-use crate::support::{self, expected_lines, oracle, records, schema};
+use crate::expected::{decimal, expected_lines};
+use crate::support::{self, oracle, records, schema};
 use kvmscope_trace::facts::{Guest, TimeShift};
 use kvmscope_trace::format::Endian;
 use kvmscope_trace::write::layout::Machine;
@@ -53,7 +54,7 @@ fn normal(line: &str) -> String {
     let mut normal = format!("{ticks} {} {event}", cpu.parse::<u32>().unwrap_or_else(|_| panic!("no CPU in {line}")));
     for word in words {
         match word.split_once('=') {
-            Some((name, value)) => normal.push_str(&format!(" {name}={}", support::decimal(name, value))),
+            Some((name, value)) => normal.push_str(&format!(" {name}={}", decimal(name, value))),
             None => normal.push_str(&format!("_{word}")),
         }
     }

@@ -113,6 +113,20 @@ impl<S: Sink> Walk<S> {
         self.sink.has_cpu(cpu, Some(tid), now_ns);
     }
 
+    /// Task `tid` has `cpu` when the trace begins.
+    pub(super) fn runs_already(&mut self, cpu: usize, tid: i32) {
+        if cpu >= self.cpus.len() && !self.meet_cpu(cpu) {
+            return;
+        }
+        if self.expected.contains_key(&tid) {
+            let me = self.meet(tid, self.origin_ns);
+            return self.arrives_on(me, cpu, self.origin_ns);
+        }
+        self.cpus[cpu].current = Some(tid);
+        self.cpus[cpu].since_ns = self.origin_ns;
+        self.sink.has_cpu(cpu, Some(tid), self.origin_ns);
+    }
+
     /// Events of `cpu` were lost from its last event on.
     pub(super) fn lost(&mut self, cpu: usize, event: Event<'_>) {
         self.losses.push((cpu as u32, self.plausible(event.time_ns), event.or_zero(0), event.or_zero(1)));

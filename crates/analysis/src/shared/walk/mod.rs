@@ -18,9 +18,11 @@ use super::machine::{Chain, Cx, Doubts, Exit, Seen, Thread};
 use super::reasons::{Isa, Reason};
 use super::roles::{self, ROLES, Role};
 use super::state::State;
+use base::recording::Running;
 use cpus::{Cpu, Gap};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use trace::Event;
 
 /// Who hears what the walk finds out. Threads are numbered in the order in which they are met.
@@ -85,6 +87,10 @@ pub struct Walk<S: Sink> {
     latest_ns: u64,
     by_tid: FxHashMap<i32, usize>,
     by_vcpu: Vec<Owner>,
+    /// Threads of vCPUs that have not been met, with the vCPU's number.
+    expected: BTreeMap<i32, Option<u32>>,
+    /// Who has the CPUs when the trace begins.
+    running: Vec<Running>,
     /// By what LTTng's stale `kvm_x86_entry` has for a vCPU number: half the address of the kernel's vCPU.
     by_pointer: FxHashMap<u64, usize>,
     /// Some CPU's events are lost until then.
@@ -136,6 +142,8 @@ impl<S: Sink> Walk<S> {
             losses: Vec::new(),
             by_tid: FxHashMap::default(),
             by_vcpu: Vec::new(),
+            expected: BTreeMap::new(),
+            running: Vec::new(),
             by_pointer: FxHashMap::default(),
             lossy_until_ns: 0,
             gaps: Vec::new(),
@@ -151,6 +159,9 @@ impl<S: Sink> Walk<S> {
     pub fn start(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
         self.latest_ns = origin_ns.saturating_add(LONGEST_NS);
+        for Running { cpu, tid } in std::mem::take(&mut self.running) {
+            self.runs_already(cpu as usize, tid);
+        }
     }
 
     /// `time_ns`, unless only damage explains it: then the latest time that is believed.
@@ -296,6 +307,9 @@ impl<S: Sink> Walk<S> {
     /// Ends all threads at `end_ns`.
     pub fn end(&mut self, end_ns: u64) {
         let end_ns = self.plausible(end_ns);
+        while let Some((tid, _)) = self.expected.first_key_value() {
+            self.meet(*tid, end_ns);
+        }
         for cpu in 0..self.cpus.len() {
             self.stop_charging(cpu, end_ns);
         }

@@ -68,6 +68,7 @@ pub fn walked<S: Sink>(
     let mut walk = Walk::new(sink);
     walk.isa = vendor::of(trace);
     walk.seen.wakeup = trace.facts().event_types.iter().any(|event| event.name == "kvm_vcpu_wakeup");
+    walk.know(&part.cut_from);
     let mut feed = Feed { walk, ear, gaps: gaps(trace.facts(), besides.fitted.as_ref()) };
     let totals = trace::replay(trace, &Reading { request: &request, fitted: besides.fitted }, &mut feed);
     let mut walk = feed.walk;

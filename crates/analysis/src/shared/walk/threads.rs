@@ -3,6 +3,7 @@
 use super::{NO_VCPU, Owner, Role, Walk, roles};
 use crate::shared::machine::Thread;
 use crate::shared::walk::Sink;
+use base::recording::{CutTrace, VcpuThread};
 use trace::Event;
 
 impl<S: Sink> Walk<S> {
@@ -46,10 +47,24 @@ impl<S: Sink> Walk<S> {
         self.by_pointer.get(&pointer).map(|me| self.threads[*me].tid)
     }
 
+    /// Takes in which threads run vCPUs and which have the CPUs, before an event says so; to be called before
+    /// [`Walk::start`].
+    pub fn know(&mut self, known: &CutTrace) {
+        let number = |thread: &VcpuThread| thread.vcpu.filter(|vcpu| u64::from(*vcpu) < NO_VCPU);
+        self.expected = known.vcpus.iter().map(|thread| (thread.tid, number(thread))).collect();
+        self.running.clone_from(&known.running);
+    }
+
     pub(super) fn meet(&mut self, tid: i32, now_ns: u64) -> usize {
         let me = self.threads.len();
         self.threads.push(Thread::new(tid, self.origin_ns, now_ns));
         self.by_tid.insert(tid, me);
+        if let Some(vcpu) = self.expected.remove(&tid) {
+            self.threads[me].is_vcpu = true;
+            if let Some(vcpu) = vcpu {
+                self.number(me, vcpu);
+            }
+        }
         me
     }
 
