@@ -18,7 +18,7 @@ pub struct Problem {
     pub found: String,
     /// Bytes that could not be read because of it, over all occurrences.
     pub bytes_skipped: u64,
-    /// How often.
+    /// How often; 0 for what the file does not say or holds besides, and damages nothing.
     pub count: u64,
     /// The same as one sentence for people.
     pub text: String,
@@ -43,6 +43,16 @@ impl Problem {
             count: 1,
             text: text.into(),
         }
+    }
+
+    /// What people should know of a file that is not damaged.
+    pub fn remark(
+        file: impl Into<String>,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self { count: 0, ..Self::at(file, None, expected, found, 0, text) }
     }
 }
 

@@ -81,7 +81,7 @@ impl Facts {
                 Coverage::Part { .. } => "truncated stream",
                 Coverage::Missing => "missing stream",
             };
-            self.losses.push(StatedLoss { cpu, kind: kind.to_owned(), count: 0 });
+            self.losses.push(StatedLoss { cpu: Some(cpu), kind: kind.to_owned(), count: 0 });
         }
     }
 }
@@ -238,8 +238,8 @@ pub struct TimeShift {
 /// Events a CPU lost, as the file states it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatedLoss {
-    /// The CPU.
-    pub cpu: u32,
+    /// The CPU; `None` if the file does not say which.
+    pub cpu: Option<u32>,
     /// `overrun`, `commit overrun`, `dropped events`; `missing stream`, `late stream`, `truncated stream`, `partial stream`
     /// for what [`Facts::coverage`] says.
     pub kind: String,

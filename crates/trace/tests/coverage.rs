@@ -44,7 +44,7 @@ fn facts(bytes: &[u8]) -> Facts {
 }
 
 fn kinds(facts: &Facts) -> Vec<(u32, &str)> {
-    facts.losses.iter().map(|loss| (loss.cpu, loss.kind.as_str())).collect()
+    facts.losses.iter().map(|loss| (loss.cpu.unwrap(), loss.kind.as_str())).collect()
 }
 
 #[test]

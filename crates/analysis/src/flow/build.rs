@@ -241,7 +241,9 @@ fn build_part(
     let path = facts.path.display().to_string();
     let mut problems = Problems::default();
     problems.extend(totals.problems.list().iter().cloned());
-    if clock.source == ClockSource::None {
+    // A trace without any clock says so itself.
+    let has_clock = !facts.problems.iter().any(|problem| problem.expected == "a clock");
+    if clock.source == ClockSource::None && has_clock {
         problems.note(uncalibrated(&path, &clock.name));
     }
     if totals.unknown > 0 {
@@ -373,7 +375,7 @@ fn losses(facts: &trace::Facts, walk: &Walk<Tally>, problems: &Problems) -> Vec<
             "dropped events" => "dropped".to_owned(),
             other => other.replace(' ', "_"),
         };
-        Loss { cpu: Some(loss.cpu), kind, count: loss.count, bytes: 0 }
+        Loss { cpu: loss.cpu, kind, count: loss.count, bytes: 0 }
     };
     let mut losses: Vec<Loss> = facts.losses.iter().map(stated).collect();
     let mut missed: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
@@ -382,7 +384,9 @@ fn losses(facts: &trace::Facts, walk: &Walk<Tally>, problems: &Problems) -> Vec<
         // The file claims them, so their sum may be absurd.
         *sums = (sums.0.saturating_add(*count), sums.1.saturating_add(*bytes));
     }
-    let missed = missed.into_iter();
+    // CTF states what its streams lack by packets, and the walk hears of nothing else.
+    let is_stated = matches!(facts.format, trace::Format::Ctf1 | trace::Format::Ctf2);
+    let missed = missed.into_iter().filter(|_| !is_stated);
     losses.extend(missed.map(|(cpu, (count, bytes))| Loss { cpu: Some(cpu), kind: "missed".into(), count, bytes }));
     let damage = |problems: &[Problem]| {
         problems.iter().fold((0u64, 0u64), |(count, bytes), problem| {

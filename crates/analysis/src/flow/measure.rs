@@ -246,15 +246,18 @@ impl ReasonTotal {
     }
 }
 
+/// Events that recorders count as lost; `missed` ones are met as gaps, and are the same where both are there.
+pub const STATED: &[&str] = &["overrun", "commit_overrun", "discarded", "dropped"];
+
 impl PartFlow {
     /// Events that are missing. What a file states of its CPUs and the gaps met in their streams are the same events,
     /// so the larger sum counts. Files claim these numbers; absurd ones saturate.
     pub fn lost_events(&self) -> u64 {
-        let on_cpus = self.losses.iter().filter(|loss| loss.cpu.is_some());
-        let (missed, stated): (Vec<_>, Vec<_>) = on_cpus.partition(|loss| loss.kind == "missed");
-        let sum =
-            |losses: Vec<&super::model::Loss>| losses.iter().fold(0u64, |sum, loss| sum.saturating_add(loss.count));
-        sum(missed).max(sum(stated))
+        let sum = |kinds: &[&str]| {
+            let of_kinds = self.losses.iter().filter(|loss| kinds.contains(&loss.kind.as_str()));
+            of_kinds.fold(0u64, |sum, loss| sum.saturating_add(loss.count))
+        };
+        sum(&["missed"]).max(sum(STATED))
     }
 
     /// Places at which the trace is damaged or breaks off: how many events that cost, nobody knows.

@@ -121,6 +121,15 @@ mod tests {
         assert_eq!(groups(&[(16336, 0), (16343, 0), (16344, 0)]), [16336, 16343, 16344]);
     }
 
+    /// Each line of a text may name another thread. Looking at all VMs for each thread would take minutes here.
+    #[test]
+    fn threads_without_number_look_at_their_neighbours_alone() {
+        let threads: Vec<(i32, Option<u32>)> = (0..300_000).map(|tid| (tid, Some(0))).collect();
+        assert_eq!(grouped(&threads).len(), threads.len());
+        let far_apart: Vec<(i32, Option<u32>)> = (0..300_000).map(|tid| (100 * tid, Some(tid as u32 % 2))).collect();
+        assert_eq!(grouped(&far_apart).len(), far_apart.len());
+    }
+
     #[test]
     fn a_thread_that_may_be_of_two_vms_is_a_vm_of_its_own() {
         assert_eq!(groups(&[(100, 0), (101, 0), (102, 1), (103, 1)]), [100, 101, 102, 103], "created at the same time");

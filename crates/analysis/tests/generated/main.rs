@@ -9,4 +9,5 @@ mod limits;
 mod losses;
 mod missing;
 mod no_isa;
+mod said;
 mod unseen;

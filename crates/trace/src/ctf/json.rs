@@ -3,6 +3,10 @@
 //! In: texts each after a record separator (RFC 7464). Out: a [`Schema`], or an error with the place of the fragment.
 //! Property and role names: CTF2-SPEC-2.0 sections 5.3 (field classes), 5.5 to 5.9 (fragments). Attributes, extensions,
 //! namespaces and uids change nothing for decoding and are passed over.
+//!
+//! Drafts of CTF 2 are read where they say the same in other words: enumerations were types of their own, a field location
+//! was an array that begins with its origin, clock classes had names instead of ids and an `offset`
+//! (src/bin/lttng-sessiond/ctf2-trace-class-visitor.cpp of lttng-tools in 2022, and CTF2-PROP-2.0).
 
 use super::metadata::{Metadata, RECORD_SEPARATOR};
 use super::model::{
@@ -86,7 +90,9 @@ impl Fragments {
                     packet_context: self.optional(fragment, "packet-context-field-class")?,
                     event_header: self.optional(fragment, "event-record-header-field-class")?,
                     event_context: self.optional(fragment, "event-record-common-context-field-class")?,
-                    clock: fragment.get("default-clock-class-id").and_then(Value::as_str).map(str::to_owned),
+                    clock: either(fragment, "default-clock-class-id", "default-clock-class-name")
+                        .and_then(Value::as_str)
+                        .map(str::to_owned),
                     events: Vec::new(),
                 };
                 self.schema.streams.push(stream);
@@ -143,9 +149,14 @@ impl Fragments {
             | "fixed-length-bit-map"
             | "fixed-length-boolean"
             | "fixed-length-unsigned-integer"
-            | "fixed-length-signed-integer" => Class::Integer(integer(object, kind.contains("-signed-"))?),
+            | "fixed-length-signed-integer"
+            | "fixed-length-unsigned-enumeration"
+            | "fixed-length-signed-enumeration" => Class::Integer(integer(object, kind.contains("-signed-"))?),
             "fixed-length-floating-point-number" => Class::Float(float(object)?),
-            "variable-length-unsigned-integer" | "variable-length-signed-integer" => {
+            "variable-length-unsigned-integer"
+            | "variable-length-signed-integer"
+            | "variable-length-unsigned-enumeration"
+            | "variable-length-signed-enumeration" => {
                 Class::Leb(Leb { signed: kind.contains("-signed-"), labels: labels(object), roles: roles(object) })
             }
             "null-terminated-string" => {
@@ -205,6 +216,11 @@ fn text<'v>(object: &'v Map<String, Value>, name: &str) -> Result<&'v str, Wrong
     value
         .and_then(Value::as_str)
         .ok_or_else(|| wrong(format!("the property `{name}` as a string"), format!("{value:?}")))
+}
+
+/// A property, or what a draft called it.
+fn either<'v>(object: &'v Map<String, Value>, name: &str, in_draft: &str) -> Option<&'v Value> {
+    object.get(name).or_else(|| object.get(in_draft))
 }
 
 fn number_or(object: &Map<String, Value>, name: &str, default: u64) -> u64 {
@@ -285,13 +301,18 @@ fn field_length(object: &Map<String, Value>) -> Result<Length, Wrong> {
     Ok(Length::Field(location(object, "length-field-location")?))
 }
 
-/// `{"origin": ..., "path": [...]}`. A null in the path goes up to the structure around, where a search from the inside
-/// out arrives by itself.
+/// `{"origin": ..., "path": [...]}`, in drafts `[origin, ...]`. A null in the path goes up to the structure around, where a
+/// search from the inside out arrives by itself.
 fn location(object: &Map<String, Value>, name: &str) -> Result<Path, Wrong> {
-    let value = object.get(name).and_then(Value::as_object);
-    let value =
-        value.ok_or_else(|| wrong(format!("the property `{name}` as an object"), format!("{:?}", object.get(name))))?;
-    let scope = match value.get("origin").and_then(Value::as_str) {
+    let (origin, path) = match object.get(name) {
+        Some(Value::Object(value)) => (value.get("origin").and_then(Value::as_str), list(value, "path")),
+        Some(Value::Array(value)) => match value.split_first() {
+            Some((origin, path)) => (Some(origin.as_str().unwrap_or_default()), path),
+            None => return Err(wrong(format!("the property `{name}` with an origin"), "an empty array")),
+        },
+        other => return Err(wrong(format!("the property `{name}` as an object"), format!("{other:?}"))),
+    };
+    let scope = match origin {
         Some("packet-header") => Some(Scope::PacketHeader),
         Some("packet-context") => Some(Scope::PacketContext),
         Some("event-record-header") => Some(Scope::EventHeader),
@@ -301,7 +322,7 @@ fn location(object: &Map<String, Value>, name: &str) -> Result<Path, Wrong> {
         Some(other) => return Err(wrong("an origin of a field location", format!("{other:?}"))),
         None => None,
     };
-    let names: Vec<String> = list(value, "path").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let names: Vec<String> = path.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     if names.is_empty() { Err(wrong("a path with a name", "none")) } else { Ok(Path { scope, names }) }
 }
 
@@ -336,7 +357,7 @@ fn roles(object: &Map<String, Value>) -> Vec<Role> {
 fn clock(fragment: &Map<String, Value>) -> Result<ClockClass, Wrong> {
     let name = |property: &str| fragment.get(property).and_then(Value::as_str).map(str::to_owned);
     let id = name("id").or_else(|| name("name")).unwrap_or_default();
-    let offset = fragment.get("offset-from-origin").and_then(Value::as_object);
+    let offset = either(fragment, "offset-from-origin", "offset").and_then(Value::as_object);
     let part = |part: &str| offset.and_then(|offset| offset.get(part)).and_then(Value::as_i64).unwrap_or(0);
     let frequency = number_or(fragment, "frequency", 0);
     if frequency == 0 {

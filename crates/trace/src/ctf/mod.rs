@@ -36,6 +36,7 @@ mod tsdl;
 
 pub use cut::{Cut, cut};
 
+use crate::facts::StatedLoss;
 use crate::records::MappedFile;
 use crate::{Error, Facts, Format, Lane, Reading, Source, Trace};
 use base::{Clock, Problem};
@@ -45,6 +46,7 @@ use metadata::Metadata;
 use model::Schema;
 use packet::{Packet, StreamFile};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use stream::{InOrder, Reader, TraceFile};
@@ -194,18 +196,23 @@ impl CtfTrace {
             None => {
                 let file = self.facts.path.display().to_string();
                 let text = format!("{file}: no clock is described, so one tick is shown as one nanosecond");
-                self.facts.problems.push(Problem::at(file, None, "a clock", "none", 0, text));
+                self.facts.problems.push(Problem::remark(file, "a clock", "none", text));
             }
         }
         coverage::describe(self);
+        // Several streams may have one CPU, or none that is known.
+        let mut stated: BTreeMap<(Option<u32>, &str), u64> = BTreeMap::new();
         for stream in &self.streams {
-            let sum = |of: fn(packet::Lost) -> u64| stream.packets.iter().filter_map(|p| p.lost).map(of).sum::<u64>();
-            let stated = [("discarded events", sum(|lost| lost.events)), ("lost packets", sum(|lost| lost.packets))];
-            for (kind, count) in stated.into_iter().filter(|(_, count)| *count > 0) {
-                let cpu = stream.cpu.unwrap_or(0);
-                self.facts.losses.push(crate::facts::StatedLoss { cpu, kind: kind.to_owned(), count });
+            for lost in stream.packets.iter().filter_map(|packet| packet.lost) {
+                for (kind, count) in [("discarded events", lost.events), ("lost packets", lost.packets)] {
+                    let sum = stated.entry((stream.cpu, kind)).or_default();
+                    *sum = sum.saturating_add(count);
+                }
             }
         }
+        let stated = stated.into_iter().filter(|(_, count)| *count > 0);
+        let loss = |((cpu, kind), count): ((Option<u32>, &str), u64)| StatedLoss { cpu, kind: kind.to_owned(), count };
+        self.facts.losses.extend(stated.map(loss));
     }
 }
 

@@ -59,6 +59,8 @@ pub mod feature {
     pub const DIR_FORMAT: u32 = 24;
     /// How records are packed.
     pub const COMPRESSED: u32 = 27;
+    /// simpleperf's: names and values, the events' names among them.
+    pub const META_INFO: u32 = 129;
     /// Clock of the time stamps and the wall clock at one of its instants.
     pub const CLOCK_DATA: u32 = 29;
 }

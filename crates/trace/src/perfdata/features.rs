@@ -118,6 +118,29 @@ impl<'f> Features<'f> {
     }
 }
 
+impl Features<'_> {
+    /// simpleperf's names of the events by type and config: NUL-ended names and values in turn, of which
+    /// `event_type_info` has lines `sched:sched_switch,2,45` (system/extras/simpleperf/cmd_record.cpp and
+    /// record_file_format.h, Android 14).
+    pub fn simpleperf_names(&self) -> FxHashMap<(u32, u64), String> {
+        let meta = self.section(feature::META_INFO).unwrap_or_default();
+        let mut words = meta.split(|byte| *byte == 0);
+        while let (Some(name), Some(value)) = (words.next(), words.next()) {
+            if name == b"event_type_info" {
+                return String::from_utf8_lossy(value).lines().filter_map(event_type).collect();
+            }
+        }
+        FxHashMap::default()
+    }
+}
+
+/// `sched:sched_switch,2,45`: name, type, config.
+fn event_type(line: &str) -> Option<((u32, u64), String)> {
+    let (rest, config) = line.rsplit_once(',')?;
+    let (name, kind) = rest.rsplit_once(',')?;
+    Some(((kind.parse().ok()?, config.parse().ok()?), name.to_owned()))
+}
+
 /// The CPUs that `perf record -C` was given (tools/perf/Documentation/perf-record.txt, Linux 6.12).
 fn chosen_cpus(words: &[String]) -> Option<CpuSet> {
     let list = words.iter().enumerate().find_map(|(at, word)| match word.as_str() {

@@ -3,7 +3,7 @@
 //! Tracepoints have the fields of their format. Everything else is of the system `perf`:
 //! | kind | fields |
 //! |---|---|
-//! | a sampled counter, by its name (`cycles`, `cpu-clock`); `tracepoint_N` where tracepoint N has no format | `ip`, `pid`, `tid`, `period`, `cpumode`, `callchain`: u64 words in little-endian order, with the kernel's context markers (`PERF_CONTEXT_KERNEL` ..) between the parts |
+//! | a sampled counter, by its name (`cycles`, `cpu-clock`); a tracepoint without a format, `tracepoint_N` if it has no name | `ip`, `pid`, `tid`, `period`, `cpumode`, `callchain`: u64 words in little-endian order, with the kernel's context markers (`PERF_CONTEXT_KERNEL` ..) between the parts |
 //! | `comm`: a thread got a name while perf was recording | `pid`, `tid`, `comm` |
 
 use super::attr::{Attr, Sample, TRACEPOINT};
@@ -59,6 +59,14 @@ const SOFTWARE: [&str; 12] = [
     "cgroup-switches",
 ];
 
+/// What a file calls its events.
+pub struct Names {
+    /// perf's names by one of their ids.
+    pub by_id: FxHashMap<u64, String>,
+    /// simpleperf's names by type and config.
+    pub by_config: FxHashMap<(u32, u64), String>,
+}
+
 /// All kinds of a file.
 #[derive(Debug)]
 pub struct Kinds {
@@ -70,8 +78,8 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Kinds of a file with these formats and attributes; `names` holds perf's names of events by one of their ids.
-    pub fn new(formats: Vec<EventFormat>, attrs: &[Attr], names: &FxHashMap<u64, String>) -> Self {
+    /// Kinds of a file with these formats, attributes and names of events.
+    pub fn new(formats: Vec<EventFormat>, attrs: &[Attr], names: &Names) -> Self {
         let mut types: Vec<EventType> = formats.iter().map(EventFormat::event_type).collect();
         let by_tracepoint: FxHashMap<u64, usize> =
             formats.iter().enumerate().map(|(index, format)| (u64::from(format.id), index)).collect();
@@ -223,12 +231,15 @@ fn event_type(name: String, fields: &[(&str, FieldKind)]) -> EventType {
     EventType { system: "perf".into(), name, fields: fields.iter().map(field).collect() }
 }
 
-/// perf's name of a counter without its modifiers (`cycles:u`), or what its attribute says.
-fn counter_name(attr: &Attr, names: &FxHashMap<u64, String>) -> String {
+/// perf's name of a counter without its modifiers (`cycles:u`), of a tracepoint without a format as a whole
+/// (`kvm:kvm_exit`); or what its attribute says.
+fn counter_name(attr: &Attr, names: &Names) -> String {
+    let by_id = attr.ids.first().and_then(|id| names.by_id.get(id));
+    let name = by_id.or_else(|| names.by_config.get(&(attr.kind, attr.config)));
     if attr.kind == TRACEPOINT {
-        return format!("tracepoint_{}", attr.config);
+        return name.cloned().unwrap_or_else(|| format!("tracepoint_{}", attr.config));
     }
-    if let Some(name) = attr.ids.first().and_then(|id| names.get(id)) {
+    if let Some(name) = name {
         return name.split(':').next().unwrap_or(name).to_owned();
     }
     let known = match attr.kind {

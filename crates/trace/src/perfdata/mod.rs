@@ -12,7 +12,7 @@
 //!                                                 -> cut     a smaller perf.data
 //! ```
 //! A recording that stops early has no formats (they stand at its end in the file form): its tracepoints are then
-//! counted as `perf:tracepoint_N`. Times are those of the scheduler clock, unless `perf record -k` chose another.
+//! counted under perf's or simpleperf's names of them, else as `perf:tracepoint_N`. Times are those of the scheduler clock, unless `perf record -k` chose another.
 //!
 //! The crate `linux-perf-event-reader` (0.10) names the bits of the format. The container is walked by ourselves, because
 //! `linux-perf-data` (0.13) reads a pipe's formats as if they were records, allocates by unchecked sizes, and stops at
@@ -35,7 +35,7 @@ use crate::{Error, Lane, Reading, Source, Trace};
 use base::{Clock, Problem, Problems};
 use container::{Container, feature};
 use features::Features;
-use kinds::Kinds;
+use kinds::{Kinds, Names};
 use memmap2::Mmap;
 use order::{Attrs, Ordered};
 use records::{RecordKind, Records};
@@ -91,7 +91,17 @@ impl PerfData {
             facts.comms.insert(tid, comm);
             facts.tgids.insert(tid, pid);
         }
-        let kinds = Kinds::new(tracing.formats, &container.attrs, &features.event_names());
+        let names = Names { by_id: features.event_names(), by_config: features.simpleperf_names() };
+        let without_formats = container.attrs.iter().any(|attr| attr.kind == attr::TRACEPOINT);
+        if without_formats && features.section(feature::TRACING_DATA).is_none() && container.problems.is_empty() {
+            let file = path.display().to_string();
+            let text = format!(
+                "{file}: it has no formats of its tracepoints, as simpleperf leaves them out: they are counted, their fields are \
+                 unknown; record them with perf, trace-cmd or kvmscope record"
+            );
+            container.problems.note(Problem::remark(file, "formats of the tracepoints", "none", text));
+        }
+        let kinds = Kinds::new(tracing.formats, &container.attrs, &names);
         facts.event_types.clone_from(&kinds.types);
         if let Some((at, expected)) = tracing.damage {
             let start = container.features.get(&feature::TRACING_DATA).map_or(0, |range| range.start);

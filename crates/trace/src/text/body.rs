@@ -63,10 +63,10 @@ fn fit<'b>(
     steps: &mut u32,
 ) -> Option<&'b str> {
     *steps = steps.checked_sub(1)?;
-    let Some(first) = pattern.chars().next() else { return Some(body) };
+    let Some(first) = pattern.bytes().next() else { return Some(body) };
     let before = found.len();
     let tried = match first {
-        '<' => {
+        b'<' => {
             let (group, rest) = pattern[1..].split_once('>')?;
             if let Some(left) = fit(group, body, found, steps)
                 && let Some(left) = fit(rest, left, found, steps)
@@ -76,15 +76,20 @@ fn fit<'b>(
             found.truncate(before);
             fit(rest, body, found, steps)
         }
-        '{' => {
+        b'{' => {
             let (field, rest) = pattern[1..].split_once('}')?;
             fit_field(field, rest, body, found, steps)
         }
-        ' ' => {
-            let trimmed = body.trim_start_matches(' ');
-            (trimmed.len() < body.len()).then_some(trimmed).and_then(|left| fit(&pattern[1..], left, found, steps))
+        b' ' => {
+            let spaces = body.bytes().take_while(|byte| *byte == b' ').count();
+            (spaces > 0).then(|| &body[spaces..]).and_then(|left| fit(&pattern[1..], left, found, steps))
         }
-        literal => body.strip_prefix(literal).and_then(|left| fit(&pattern[literal.len_utf8()..], left, found, steps)),
+        // Comparing a letter at a time took most of the time that a text takes.
+        _ => {
+            let end = memchr::memchr3(b'<', b'{', b' ', pattern.as_bytes()).unwrap_or(pattern.len());
+            let (literal, rest) = pattern.split_at(end);
+            body.strip_prefix(literal).and_then(|left| fit(rest, left, found, steps))
+        }
     };
     if tried.is_none() {
         found.truncate(before);
@@ -110,16 +115,10 @@ fn fit_field<'b>(
         return fit(rest, left.unwrap_or(body), found, steps);
     }
     let (name, kind) = field.split_once(':').unwrap_or((field, ""));
-    let word_end = body.find(' ').unwrap_or(body.len());
     match kind {
         "s" => {
             // The text ends where the rest of the pattern fits first.
-            let ends = body.char_indices().map(|(at, _)| at).chain([body.len()]).skip(1);
-            for end in ends.filter(|end| rest.is_empty() == (*end == body.len())) {
-                let next = rest.chars().next();
-                if next.is_some_and(|next| next != '<' && !body[end..].starts_with(next)) {
-                    continue;
-                }
+            for end in (Ends { body, at: 1, next: rest.bytes().next() }) {
                 found.push((name, Value { text: &body[..end], number: None }));
                 if let Some(left) = fit(rest, &body[end..], found, steps) {
                     return Some(left);
@@ -129,6 +128,7 @@ fn fit_field<'b>(
             None
         }
         "w" => {
+            let word_end = memchr::memchr(b' ', body.as_bytes()).unwrap_or(body.len());
             let (word, left) = body.split_at(word_end);
             found.push((name, Value { text: word, number: None }));
             if word.is_empty() { None } else { fit(rest, left, found, steps) }
@@ -148,6 +148,30 @@ fn fit_field<'b>(
             found.push((name, Value { text, number: Some(if kind == "-" { -number } else { number }) }));
             fit(rest, &body[end..], found, steps)
         }
+    }
+}
+
+/// Where a text at the start of `body` may end: at its end if nothing follows in the pattern, else before what follows.
+struct Ends<'b> {
+    body: &'b str,
+    at: usize,
+    /// First byte of what follows in the pattern; what `<` begins may be absent.
+    next: Option<u8>,
+}
+
+impl Iterator for Ends<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let left = self.body.as_bytes().get(self.at..)?;
+        let step = match self.next {
+            None => left.len(),
+            Some(b'<') => (0..left.len()).find(|step| self.body.is_char_boundary(self.at + step))?,
+            Some(next) => memchr::memchr(next, left)?,
+        };
+        let end = self.at + step;
+        self.at = end + 1;
+        (end > 0 && end <= self.body.len()).then_some(end)
     }
 }
 

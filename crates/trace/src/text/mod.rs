@@ -143,7 +143,7 @@ impl Text {
                  read; give the recordings themselves, each with its machine",
                 others.lines, others.name
             );
-            facts.problems.push(Problem::at(name, None, "lines of one recording", "several", others.bytes, text));
+            facts.problems.push(Problem::remark(name, "lines of one recording", "several", text));
         }
         facts.bytes = bytes.len() as u64;
         facts.cpus = facts.cpus.max(survey.cpus);
@@ -272,8 +272,12 @@ impl TextPieces<'_> {
         let types = &self.text.facts.event_types[index].fields;
         let find = |position: &Option<usize>| {
             let field = &types[(*position)?];
-            let value = printed.iter().find(|(name, _)| *name == field.name).map(|(_, value)| *value)?;
-            (field.kind == FieldKind::Text || value.number.is_some()).then_some((field.kind, value))
+            // Lines of one event mostly have its fields in the same places.
+            let (_, value) = printed
+                .get((*position)?)
+                .filter(|(name, _)| *name == field.name)
+                .or_else(|| printed.iter().find(|(name, _)| *name == field.name))?;
+            (field.kind == FieldKind::Text || value.number.is_some()).then_some((field.kind, *value))
         };
         let found = positions.iter().map(find).enumerate();
         let mask = found.fold(0, |mask, (bit, value)| mask | u64::from(value.is_some()) << bit);

@@ -98,13 +98,13 @@ impl Survey {
             self.tgids.insert(line.tid, tgid);
         }
         let Some(at) = self.position(system_of(line), line.event) else { return };
-        for (name, value) in fields(line.event, line.body) {
+        for (place, (name, value)) in fields(line.event, line.body).into_iter().enumerate() {
             let kind = match value.number {
                 None => FieldKind::Text,
                 Some(number) if number < 0 => FieldKind::Signed,
                 Some(_) => FieldKind::Unsigned,
             };
-            add_field(&mut self.types[at], name, kind);
+            add_field(&mut self.types[at], (name, place), kind);
         }
     }
 
@@ -128,8 +128,8 @@ impl Survey {
         }
         for event in next.types {
             let Some(at) = self.position(&event.system, &event.name) else { continue };
-            for field in event.fields {
-                add_field(&mut self.types[at], &field.name, field.kind);
+            for (place, field) in event.fields.iter().enumerate() {
+                add_field(&mut self.types[at], (&field.name, place), field.kind);
             }
         }
         self
@@ -169,8 +169,14 @@ fn system_of<'l>(line: &Line<'l>) -> &'l str {
     if line.system.is_empty() { prints::system(line.event) } else { line.system }
 }
 
-fn add_field(event: &mut EventType, name: &str, kind: FieldKind) {
-    let Some(field) = event.fields.iter_mut().find(|field| field.name == name) else {
+/// Takes in that a line has the field `name` at `place`, where the lines before it mostly had it, too.
+fn add_field(event: &mut EventType, (name, place): (&str, usize), kind: FieldKind) {
+    let is_there = |field: &FieldType| field.name == name;
+    let place = match event.fields.get(place) {
+        Some(field) if is_there(field) => Some(place),
+        _ => event.fields.iter().position(is_there),
+    };
+    let Some(field) = place.map(|place| &mut event.fields[place]) else {
         if event.fields.len() < MOST_FIELDS {
             event.fields.push(FieldType { name: name.to_owned(), kind, labels: Vec::new() });
         }

@@ -142,7 +142,7 @@ fn stated_losses(text: &str) -> Vec<StatedLoss> {
     kinds
         .iter()
         .filter_map(|kind| value(kind).filter(|count| *count > 0).map(|count| (kind, count)))
-        .map(|(kind, count)| StatedLoss { cpu, kind: (*kind).to_owned(), count })
+        .map(|(kind, count)| StatedLoss { cpu: Some(cpu), kind: (*kind).to_owned(), count })
         .collect()
 }
 
@@ -181,8 +181,8 @@ mod tests {
         assert_eq!(
             losses,
             [
-                StatedLoss { cpu: 3, kind: "overrun".into(), count: 7 },
-                StatedLoss { cpu: 3, kind: "dropped events".into(), count: 2 }
+                StatedLoss { cpu: Some(3), kind: "overrun".into(), count: 7 },
+                StatedLoss { cpu: Some(3), kind: "dropped events".into(), count: 2 }
             ]
         );
     }

@@ -337,3 +337,63 @@ fn option<'a>(cursor: &mut Cursor<'a>) -> Option<(u16, &'a [u8])> {
     let (id, size) = (cursor.u16()?, cursor.u32()?);
     Some((id, cursor.take(u64::from(size))?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Appends a section; returns where it lies.
+    fn section(file: &mut Vec<u8>, id: u16, flags: u16, body: &[u8]) -> u64 {
+        let at = file.len() as u64;
+        file.extend_from_slice(&id.to_le_bytes());
+        file.extend_from_slice(&flags.to_le_bytes());
+        file.extend_from_slice(&0u32.to_le_bytes());
+        file.extend_from_slice(&(body.len() as u64).to_le_bytes());
+        file.extend_from_slice(body);
+        at
+    }
+
+    /// A section with one event's format, padded with `blanks`.
+    fn formats(blanks: usize) -> Vec<u8> {
+        let text = format!("name: kvm_exit\nID: 77\nformat:\n{}", " ".repeat(blanks));
+        let mut body = 1u32.to_le_bytes().to_vec();
+        body.extend_from_slice(b"kvm\0");
+        body.extend_from_slice(&1u32.to_le_bytes());
+        body.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        body.extend_from_slice(text.as_bytes());
+        body
+    }
+
+    fn packed(body: &[u8]) -> Vec<u8> {
+        let packed = zstd::bulk::compress(body, 1).unwrap();
+        [&(packed.len() as u32).to_le_bytes(), &(body.len() as u32).to_le_bytes(), &packed[..]].concat()
+    }
+
+    fn read_of(file: &[u8], named: &[u64]) -> Layout {
+        let (endian, compression) = (Endian::Little, Compression::Zstd);
+        let reader = Reader { file, name: "x", endian, compression, left: Cell::new(MOST_DESCRIBED) };
+        let mut layout = Layout::new(7, endian, 4096, compression);
+        layout.options = named.iter().map(|at| (id::EVENT_FORMATS, at.to_le_bytes().to_vec())).collect();
+        reader.read_sections(file.len(), &mut layout);
+        layout
+    }
+
+    #[test]
+    fn a_section_that_many_options_name_is_read_once() {
+        let mut file = Vec::new();
+        let at = section(&mut file, id::EVENT_FORMATS, COMPRESSED, &packed(&formats(1 << 20)));
+        let layout = read_of(&file, &[at; 64]);
+        assert_eq!((layout.texts.len(), layout.problems.len()), (1, 63));
+    }
+
+    #[test]
+    fn descriptions_that_unpack_to_more_than_any_kernels_are_left_out_and_said() {
+        let mut file = Vec::new();
+        let body = packed(&formats(30 << 20));
+        let named: Vec<u64> = (0..4).map(|_| section(&mut file, id::EVENT_FORMATS, COMPRESSED, &body)).collect();
+        assert!(file.len() < 64 << 10, "{}", file.len());
+        let layout = read_of(&file, &named);
+        assert_eq!((layout.texts.len(), layout.problems.len()), (2, 2), "{:?}", layout.problems);
+        assert!(layout.problems[0].text.contains("more than 67108864 bytes"), "{}", layout.problems[0].text);
+    }
+}

@@ -239,6 +239,46 @@ fn short_stamps_sizes_and_losses_have_roles_instead_of_names() {
 }
 
 #[test]
+fn words_of_drafts_mean_what_they_say() {
+    let state = |kind: &str| {
+        format!(
+            r#"{{"name": "state", "field-class": {{"type": "{kind}", "length": 8, "alignment": 8,
+                "byte-order": "little-endian", "mappings": {{"idle": [[0, 0]], "on": [[1, 3]]}}}}}},
+            {{"name": "n", "field-class": "u8"}},
+            {{"name": "list", "field-class": {{"type": "dynamic-length-array", "element-field-class": "u8",
+                "length-field-location": {{"origin": "event-record-payload", "path": ["n"]}}}}}}"#
+        )
+    };
+    let stream = packet(Bits::little()).u8(1).u64(7).u8(0x82).u8(2).u8(8).u8(9).bytes;
+    for (word, draft) in [
+        ("fixed-length-unsigned-integer", "fixed-length-unsigned-enumeration"),
+        ("fixed-length-signed-integer", "fixed-length-signed-enumeration"),
+        ("variable-length-unsigned-integer", "variable-length-unsigned-enumeration"),
+        ("variable-length-signed-integer", "variable-length-signed-enumeration"),
+    ] {
+        let stream = if word.starts_with("variable") {
+            packet(Bits::little()).u8(1).u64(7).u8(0x82).u8(0).u8(2).u8(8).u8(9).bytes
+        } else {
+            stream.clone()
+        };
+        let finished = Made::new(metadata(&[&event(&state(word))]), &[&stream]).read();
+        let drafted = metadata(&[&event(&state(draft))])
+            .replace(r#""id": "c", "name": "monotonic""#, r#""name": "c""#)
+            .replace("offset-from-origin", "offset")
+            .replace("default-clock-class-id", "default-clock-class-name")
+            .replace(r#"{"origin": "event-record-payload", "path": ["n"]}"#, r#"["event-record-payload", "n"]"#);
+        let drafted = Made::new(drafted, &[&stream]).read();
+        assert_eq!((finished.events.len(), finished.problems.len()), (1, 0), "{:?}", finished.problems);
+        assert_eq!(drafted.events, finished.events, "{draft}");
+        assert_eq!(drafted.events[0].text("list"), "[ 8, 9 ]");
+    }
+    let lost =
+        event(r#"{"name": "x", "field-class": {"type": "dynamic-length-blob", "length-field-location": ["n"]}}"#);
+    let refused = ctf::open(Made::new(metadata(&[&lost]), &[]).path()).err().unwrap().to_string();
+    assert!(refused.contains("an origin of a field location"), "what a draft may have meant otherwise: {refused}");
+}
+
+#[test]
 fn mistakes_in_fragments_are_located() {
     let boxed =
         |inside: &str| format!(r#"{{"type": "static-length-array", "length": 1, "element-field-class": {inside}}}"#);

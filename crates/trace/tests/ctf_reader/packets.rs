@@ -53,13 +53,34 @@ fn discarded_events_and_lost_packets_stand_before_the_packet_that_states_them() 
     assert!(whole.events.iter().all(|event| event.cpu == 3) && whole.problems.is_empty(), "{:?}", whole.problems);
     let trace = ctf::open(made.path()).unwrap();
     let stated: Vec<_> = trace.facts().losses.iter().map(|loss| (loss.cpu, loss.kind.as_str(), loss.count)).collect();
-    assert_eq!(stated, [(3, "discarded events", 7), (3, "lost packets", 2)]);
+    assert_eq!(stated, [(Some(3), "discarded events", 7), (Some(3), "lost packets", 2)]);
     if babeltrace::is_there() {
         assert_eq!(babeltrace::compare(made.path()), 4);
         let output = Command::new("babeltrace2").arg(made.path()).output().unwrap();
         let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(warnings.contains("discarded 5 events") && warnings.contains("discarded 2 packets"), "{warnings}");
     }
+}
+
+#[test]
+fn losses_of_streams_without_a_cpu_are_one_sum_of_no_cpu() {
+    let of_stream = |instance| {
+        [stating_packet(instance, 100, 0, (64, 0), &[1]), stating_packet(instance, 200, 1, (64, 5), &[2])].concat()
+    };
+    let metadata = stating_all(64).replace("cpu_id", "shelf");
+    let trace = ctf::open(Made::new(metadata, &[&of_stream(1), &of_stream(2)]).path()).unwrap();
+    let stated: Vec<_> = trace.facts().losses.iter().map(|loss| (loss.cpu, loss.kind.as_str(), loss.count)).collect();
+    assert_eq!(stated, [(None, "discarded events", 10)]);
+}
+
+#[test]
+fn a_trace_without_a_clock_is_not_damaged() {
+    let metadata = plain("le", "event { name = e; id = 7; fields := struct { uint8_t n; }; };");
+    let metadata = metadata.replace("clock { name = c; freq = 1000000000; };", "").replace("map = clock.c.value; ", "");
+    let stream = packet(Bits::little()).u8(7).u64(5).u8(1).bytes;
+    let trace = ctf::open(Made::new(metadata, &[&stream]).path()).unwrap();
+    let problems: Vec<_> = trace.facts().problems.iter().map(|problem| (&*problem.expected, problem.count)).collect();
+    assert_eq!(problems, [("a clock", 0)], "a remark, which counts no place of damage");
 }
 
 #[test]
@@ -104,6 +125,9 @@ fn a_cut_in_the_middle_of_packets_starts_its_losses_anew() {
     let whole = crate::events::read_path(&out);
     assert_eq!(whole.events.iter().map(|event| event.int("n")).collect::<Vec<_>>(), [4, 5, 6]);
     assert_eq!((cut.events, cut.packets, whole.lost.as_slice()), (3, 3, [(300, 1), (400, 2)].as_slice()));
+    // Its first packet was the second: without a number of its own the stream would look as if it began too late.
+    let coverage = ctf::open(&out).unwrap().facts().coverage.clone();
+    assert_eq!(coverage.into_iter().collect::<Vec<_>>(), [(3, Coverage::Whole)]);
     if babeltrace::is_there() {
         assert_eq!(babeltrace::compare(&out), 3);
     }

@@ -47,6 +47,30 @@ fn bit_fields_of_any_length_stand_side_by_side_in_both_orders() {
 }
 
 #[test]
+fn numbers_may_have_a_plus() {
+    let metadata = plain(
+        "le",
+        "event { name = e; id = +7; fields := struct {
+    integer { size = +16; align = +8; } n; enum : uint8_t { LOW = +1 ... +3, HIGH } level; }; };",
+    );
+    let stream = packet(Bits::little()).u8(7).u64(5).u16(300).u8(4).bytes;
+    let read = events(&Made::new(metadata, &[&stream]));
+    assert_eq!((read.len(), read[0].int("n"), read[0].int("level")), (1, 300, 4));
+}
+
+#[test]
+fn a_structure_may_end_with_its_brace() {
+    let declared = "struct pair { uint8_t left; uint8_t right; }SEMI
+event { name = e; id = 7; fields := struct { struct pair both; }; };";
+    let stream = packet(Bits::little()).u8(7).u64(5).u8(1).u8(2).bytes;
+    for end in ["", ";"] {
+        let made = Made::new(plain("le", &declared.replace("SEMI", end)), &[&stream]);
+        let whole = made.read();
+        assert_eq!((whole.events.len(), whole.events[0].int("both.right")), (1, 2), "{end:?}");
+    }
+}
+
+#[test]
 fn texts_floats_arrays_and_structures_are_read_and_printed() {
     let metadata = plain(
         "le",

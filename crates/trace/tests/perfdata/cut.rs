@@ -166,12 +166,13 @@ fn time_ns(line: &str) -> Option<u64> {
     behind.trim_start().split_once(": ")?.0.replace('.', "").parse().ok()
 }
 
-/// Holds the middle third of `file` against what perf prints of all of it.
+/// Holds the middle third of the samples of `file` against what perf prints of all of it.
 fn same_as_perf_script(name: &str, file: &Path, has_stacks: bool) {
     let Some(all) = script(file, has_stacks) else { return };
-    let first = span(&*perfdata::open(file).unwrap()).unwrap();
-    let third = (first.1 - first.0) / 3;
-    let window = Span { from_ns: third, to_ns: 2 * third };
+    let times: Vec<u64> = all.iter().filter_map(|line| time_ns(line)).collect();
+    let (first, _) = span(&*perfdata::open(file).unwrap()).unwrap();
+    let times = times[times.len() / 3]..times[times.len() * 2 / 3];
+    let window = Span { from_ns: times.start - first, to_ns: times.end - first };
     let to = file.with_file_name(format!("{name}.cut"));
     assert_eq!(perfdata::cut(file, &to, window).unwrap(), []);
     let mut inside = false;
@@ -179,7 +180,7 @@ fn same_as_perf_script(name: &str, file: &Path, has_stacks: bool) {
         .into_iter()
         .filter(|line| {
             // Lines of a stack belong to the sample before them.
-            inside = time_ns(line).map_or(inside, |time| (first.0 + third..first.0 + 2 * third).contains(&time));
+            inside = time_ns(line).map_or(inside, |time| times.contains(&time));
             inside
         })
         .collect();

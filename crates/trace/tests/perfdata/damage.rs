@@ -1,7 +1,7 @@
 //! Damaged perf.data files: nothing panics, what is readable is kept, what is not is located.
 
 use crate::made::{
-    Bytes, Order, file_form, open, packed, pipe_form, record, records, round, sample, see, tracing_data,
+    Bytes, Order, attr, file_form, open, packed, pipe_form, record, records, round, sample, see, tracing_data,
 };
 use linux_perf_data::linux_perf_event_reader::EventRecord;
 use proptest::prelude::*;
@@ -122,6 +122,49 @@ fn what_unpacks_to_a_thousand_times_its_size_is_cut_off_and_said() {
     let long = record(Order::Little, 11, &vec![0; 65_000]);
     assert_eq!(see(&*open(&bomb(&long.repeat(2_000))).unwrap()).problems, 1);
     assert_eq!(see(&*open(&bomb(&long.repeat(100))).unwrap()).problems, 0);
+}
+
+#[test]
+fn ids_beyond_those_of_any_machine_are_left_out_and_said() {
+    // A hundred events that all name the same 50,000 ids.
+    let (order, ids, events) = (Order::Little, 50_000u64, 100u64);
+    let (ids_at, attrs_at) = (104, 104 + 8 * ids);
+    let data_at = attrs_at + 144 * events;
+    let all = sample(order, 1_000, 7, 1);
+    let mut file = Bytes::new(order).raw(b"PERFILE2");
+    file = file.words(&[104, 144, attrs_at, 144 * events, data_at, all.len() as u64, 0, 0, 0, 0, 0, 0]);
+    file = (0..ids).fold(file, |file, id| file.number(id, 8));
+    file = (0..events).fold(file, |file, _| file.raw(&attr(order)).words(&[ids_at, 8 * ids]));
+    let trace = open(&file.raw(&all).bytes).unwrap();
+    let problem = trace.facts().problems.iter().find(|problem| problem.expected.contains("ids of counters")).unwrap();
+    assert_eq!(problem.bytes_skipped, 8 * (ids * events - (1 << 22)));
+}
+
+/// What simpleperf writes beside samples: no formats, and names by type and config.
+fn of_simpleperf(meta: &[u8]) -> Vec<u8> {
+    let (order, records) = (Order::Little, records(Order::Little));
+    let (ids_at, attrs_at, data_at) = (104, 112, 112 + 144);
+    let features_at = data_at + records.len() as u64;
+    let file = Bytes::new(order).raw(b"PERFILE2");
+    let file = file.words(&[104, 144, attrs_at, 144, data_at, records.len() as u64, 0, 0, 0, 0, 1 << (129 - 128), 0]);
+    let file = file.words(&[5]).raw(&attr(order)).words(&[ids_at, 8]).raw(&records);
+    file.words(&[features_at + 16, meta.len() as u64]).raw(meta).bytes
+}
+
+#[test]
+fn simpleperf_names_its_tracepoints_and_leaves_out_their_formats() {
+    for (meta, name) in [
+        (&b"clockid\0monotonic\0event_type_info\0cpu-clock,1,0\nkvm:kvm_exit,2,77\0"[..], "kvm:kvm_exit"),
+        (b"clockid\0monotonic\0", "tracepoint_77"),
+        (b"event_type_info\0kvm:kvm_exit,2", "tracepoint_77"),
+    ] {
+        let trace = open(&of_simpleperf(meta)).unwrap();
+        let facts = trace.facts();
+        assert_eq!((facts.event_types[0].system.as_str(), facts.event_types[0].name.as_str()), ("perf", name));
+        assert_eq!(facts.problems.len(), 1, "{:?}", facts.problems);
+        assert!(facts.problems[0].text.contains("no formats of its tracepoints") && facts.problems[0].count == 0);
+        assert_eq!(see(&*trace).tally, 30);
+    }
 }
 
 #[test]

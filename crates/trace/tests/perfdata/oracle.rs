@@ -113,7 +113,7 @@ fn compare(file: &Path, theirs: &[Value]) -> (usize, usize) {
     for ((name, time, cpu, tid, fields), event) in ours.iter().zip(theirs) {
         // perf prints -1 unsigned; the tracepoint's own record still knows the thread.
         let their_tid = match event[3].as_i64() {
-            Some(-1 | 0xffff_ffff) => event[4]["common_pid"].as_i64(),
+            Some(-1 | 0xffff_ffff) => event[4]["common_pid"].as_i64().or(Some(-1)),
             tid => tid,
         };
         let head = (event[0].as_str(), event[1].as_u64(), event[2].as_u64(), their_tid);

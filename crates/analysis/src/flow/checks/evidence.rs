@@ -1,11 +1,12 @@
 //! Checks of the recording itself: stale fields, losses, doubts.
 
 use super::{hit, seen};
-use crate::flow::measure::Measures;
+use crate::flow::measure::{Measures, STATED};
 use crate::flow::model::Loss;
 use crate::shared::Hit;
 use base::number::{many, percent, thousands};
 use base::{Cost, CostKind, Evidence, Severity};
+use std::collections::BTreeSet;
 
 /// Fields that LTTng's probes fill with something else.
 pub fn stale(measure: &Measures<'_>) -> Vec<Hit> {
@@ -38,12 +39,17 @@ pub fn lost(measure: &Measures<'_>) -> Vec<Hit> {
         return Vec::new();
     }
     let lost = measure.part.lost_events();
-    let gaps = losses.iter().filter(|loss| loss.kind == "missed").count();
+    let gaps: BTreeSet<Option<u32>> = losses.iter().map(|loss| loss.cpu).collect();
     let share = lost as f64 / (lost as f64 + measure.part.events as f64).max(1.0);
-    let evidence = losses.iter().take(4).map(|loss| row(loss)).collect();
+    let counted: BTreeSet<Option<u32>> =
+        losses.iter().filter(|loss| STATED.contains(&loss.kind.as_str())).map(|loss| loss.cpu).collect();
+    // The same events as gaps, where the recorder has counted them.
+    let told = losses.iter().filter(|loss| loss.kind != "missed" || !counted.contains(&loss.cpu));
+    let evidence = told.take(4).map(|loss| row(loss)).collect();
     let severity = if share > 0.01 { Severity::Medium } else { Severity::Low };
-    let title = match (lost, gaps) {
-        (0, _) => format!("Events are missing, {} have gaps; shares are of what was seen", many(gaps as u64, "CPU")),
+    let title = match (lost, gaps.len()) {
+        (0, 1) => "Events are missing, 1 CPU has gaps; shares are of what was seen".to_owned(),
+        (0, gaps) => format!("Events are missing, {gaps} CPUs have gaps; shares are of what was seen"),
         _ => format!("{} events are missing, {} of all; shares are of what was seen", thousands(lost), percent(share)),
     };
     let mut hits = hit(measure, severity, title, evidence, Cost::of(CostKind::Measured, share, "share of all events"));
@@ -64,7 +70,7 @@ fn row(loss: &Loss) -> Evidence {
 }
 
 /// What the recorder dropped, as files state it and as gaps in their streams tell it.
-const LOSSES: &[&str] = &["overrun", "commit_overrun", "discarded", "dropped", "missed", "lost"];
+const LOSSES: &[&str] = &["overrun", "commit_overrun", "discarded", "dropped", "missed", "lost_packets"];
 
 /// What could not be read, or is not in the file.
 const DAMAGE: &[&str] = &["salvaged", "damaged", "missing_stream", "late_stream", "truncated_stream", "partial_stream"];

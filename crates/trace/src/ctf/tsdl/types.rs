@@ -39,8 +39,11 @@ impl Parser<'_> {
                     }
                 }
             }
+            // It ends with its brace; some writers leave out the semicolon.
             "struct" | "variant" | "enum" => {
                 self.class(false)?;
+                self.takes(";");
+                return Ok(true);
             }
             _ => return Ok(false),
         }
