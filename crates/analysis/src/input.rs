@@ -92,7 +92,7 @@ impl Input {
                     let tsc = input.recording.tsc_readings(&machine).and_then(|readings| {
                         let damaged = |error: base::recording::Error| {
                             let file = part.path.display().to_string();
-                            Problem::at(file, None, "offsets of guests' counters", "none", 0, error.to_string())
+                            Problem::at(file, None, "TSC offsets of guests", "none", 0, error.to_string())
                         };
                         readings.map_err(|error| input.problems.push(damaged(error))).ok()
                     });

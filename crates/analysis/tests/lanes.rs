@@ -232,7 +232,7 @@ fn a_guests_own_lanes_lie_where_the_machine_below_ran_its_guest() {
     assert!(
         timeline.states().iter().any(|state| state.name == "handling_l2_by_l1" && state.title == "L1 working for L2")
     );
-    assert!(drawn.notes.iter().any(|note| note.starts_with("L1's clock was aligned by")), "{:?}", drawn.notes);
+    assert!(drawn.notes.iter().any(|note| note.starts_with("The clock of L1 was aligned by")), "{:?}", drawn.notes);
     let ns = |lane: &LaneId, window: Span| timeline.coverage(*lane, window, 1).time_ns[state];
     assert_eq!(ns(&own[0], timeline.span()), cpus.iter().map(|lane| ns(lane, timeline.span())).sum::<u64>());
     let mut seen_ns = 0;

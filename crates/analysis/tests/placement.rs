@@ -35,12 +35,12 @@ fn what_the_evidence_carries_is_found_and_no_more() {
     let overlap = found(&section, "PLC-OVERLAP");
     assert_eq!(overlap.id(), "PLC-OVERLAP@bigip-virtio");
     assert_eq!(overlap.severity, base::Severity::High);
-    assert_eq!(overlap.title, "19 or more threads of bigip-virtio share 4 cores (8 CPUs), node 1 has none");
+    assert_eq!(overlap.title, "19 or more threads of bigip-virtio share 4 cores (8 CPUs), none on node 1");
     assert!(overlap.fix[0].starts_with("virsh emulatorpin bigip-virtio 1,3,5,7,9,11,13,15"), "{:?}", overlap.fix);
     assert!(overlap.undo[0].starts_with("virsh emulatorpin bigip-virtio 0,2,4,6,8,10,12,14"), "{:?}", overlap.undo);
     let said: Vec<&str> = overlap.evidence.iter().map(|seen| seen.what.as_str()).collect();
-    assert!(said.iter().any(|what| what.contains("price of node 1") && what.contains("-9 to -25 %")), "{said:?}");
-    assert!(said.iter().any(|what| what.contains("not measured")), "{said:?}");
+    assert!(said.iter().any(|what| what.contains("cost of node 1") && what.contains("-9 to -25 %")), "{said:?}");
+    assert!(said.iter().any(|what| what.contains("no waiting times")), "{said:?}");
     let stacked = found(&section, "PLC-STACKED");
     assert!(stacked.evidence[0].what.starts_with("CPU 2: vcpu 1 (ran 98.7 %) and vcpu 8"), "{:?}", stacked.evidence);
     assert!(stacked.evidence[1].what.starts_with("CPU 4: vcpu 2 (ran 96.0 %) and vcpu 9"), "{:?}", stacked.evidence);

@@ -193,7 +193,7 @@ fn verdicts(section: &Section) {
     let plans = section.table("plans").unwrap();
     let verdict = plans.column("verdict").unwrap();
     let said: Vec<String> = plans.rows.iter().map(|row| format!("{:?}", row[verdict])).collect();
-    assert_eq!(said.iter().filter(|text| text.contains("what holds now")).count(), 1, "{said:?}");
+    assert_eq!(said.iter().filter(|text| text.contains("current placement")).count(), 1, "{said:?}");
     assert!(said[0].contains("better than now"), "{said:?}");
 }
 

@@ -57,7 +57,7 @@ fn the_one_who_ran_meanwhile_is_named_by_its_role() {
     assert!(section.summary.contains("while vhost of web (thread 90) ran"), "{}", section.summary);
     let overlap = section.findings.iter().find(|finding| finding.rule == "PLC-OVERLAP").unwrap();
     assert!(
-        overlap.evidence.iter().any(|seen| seen.what.contains("was runnable without a CPU for 46.2 %")),
+        overlap.evidence.iter().any(|seen| seen.what.contains("waited for a CPU for 46.2 %")),
         "{:?}",
         overlap.evidence
     );

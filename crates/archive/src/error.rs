@@ -16,7 +16,7 @@ pub enum Error {
         source: io::Error,
     },
     /// It is compressed or packed, and damaged or no tar.
-    #[error("{} is no whole tar archive: {source}", .path.display())]
+    #[error("{} is not a complete tar archive: {source}", .path.display())]
     Damaged {
         /// The archive.
         path: PathBuf,
@@ -32,7 +32,7 @@ pub enum Error {
         reason: String,
     },
     /// What lies there already is kept.
-    #[error("{} is already there; name another file with -o", .0.display())]
+    #[error("{} already exists; name another file with -o", .0.display())]
     Taken(PathBuf),
     /// The recording cannot be read.
     #[error("{0}")]

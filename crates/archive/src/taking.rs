@@ -12,6 +12,7 @@ use crate::format::Format;
 use crate::paths::{inside, make_directories, of_pax, plain};
 use crate::unpack::Links;
 use base::Problem;
+use base::number::counted;
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -162,14 +163,14 @@ impl<'a> Taking<'a> {
     /// What was left out.
     pub(crate) fn problems(&self) -> Vec<Problem> {
         let said = [
-            (LINKS, "links that lead out of it"),
-            (PLACES, "files whose names lead out of it, or come twice"),
-            (KINDS, "devices and other entries that are no files"),
+            (LINKS, "links that point outside"),
+            (PLACES, "files with names that point outside, or duplicates"),
+            (KINDS, "devices and other special files"),
         ];
         let file = self.archive.display().to_string();
         let problem = |(kind, what): (usize, &str)| {
             let count = self.left_out[kind];
-            let text = format!("{file}: left out {count} entries: {what}");
+            let text = format!("{file}: ignored {}: {what}", counted(count, "entry", "entries"));
             (count > 0).then(|| Problem::at(file.clone(), None, "plain files", what, 0, text))
         };
         said.into_iter().filter_map(problem).collect()

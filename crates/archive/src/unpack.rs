@@ -231,7 +231,7 @@ mod tests {
         let counts: Vec<bool> = [3, 5, 2]
             .iter()
             .zip(&unpacked.problems)
-            .map(|(count, said)| said.text.contains(&format!("out {count} ")))
+            .map(|(count, said)| said.text.contains(&format!("ignored {count} entries")))
             .collect();
         assert_eq!(counts, [true; 3], "{:?}", unpacked.problems);
         assert_eq!(files(place.path()), ["report.tar.gz"]);

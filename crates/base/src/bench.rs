@@ -159,7 +159,7 @@ impl Bench {
             .map_err(|error| damaged(format!("this is not the result of a bench ({error})")))?;
         match bench.schema.as_str() {
             SCHEMA => Ok(bench),
-            other => Err(damaged(format!("its schema is `{other}`, this version reads `{SCHEMA}`"))),
+            other => Err(damaged(format!("its schema is `{other}`; this version reads `{SCHEMA}`"))),
         }
     }
 

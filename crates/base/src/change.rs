@@ -169,7 +169,7 @@ impl Change {
 
     /// The command that takes it back, or a comment of a shell that says why there is none.
     pub fn undo_or_why(&self) -> String {
-        self.undo().unwrap_or_else(|| format!("# no undo for `{}`: what held before was not read", self.command()))
+        self.undo().unwrap_or_else(|| format!("# no undo for `{}`: the previous value was not read", self.command()))
     }
 
     /// The value that the change sets, and the one that held before.

@@ -133,10 +133,10 @@ impl Needs {
     /// The demand in words for people.
     pub fn words(self) -> &'static str {
         match self {
-            Needs::Nothing => "nothing: it works at once",
+            Needs::Nothing => "nothing: effective at once",
             Needs::Reload => "a reload: of the kernel module with its VMs stopped, or a restart of the VM",
             Needs::Reboot => "a reboot of the machine",
-            Needs::OuterLevel => "the outer level: only whoever owns the machine below can do it",
+            Needs::OuterLevel => "the outer level: only the owner of the host below can do it",
         }
     }
 }

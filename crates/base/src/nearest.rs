@@ -12,7 +12,7 @@ const MOST_LISTED: usize = 16;
 /// # use kvmscope_base::nearest::instead;
 /// assert_eq!(instead("kvm_exti", ["kvm_entry", "kvm_exit"]), "did you mean `kvm_exit`?");
 /// assert_eq!(instead("x", ["kvm_entry", "kvm_exit"]), "there are kvm_entry and kvm_exit");
-/// assert_eq!(instead("x", [""; 0]), "there are none");
+/// assert_eq!(instead("x", [""; 0]), "none exist");
 /// ```
 pub fn instead<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let mut known: Vec<&str> = known.into_iter().collect();
@@ -23,7 +23,7 @@ pub fn instead<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> Str
     }
     let mut listed: Vec<String> = known.iter().take(MOST_LISTED).map(|&name| name.to_owned()).collect();
     match known.len() {
-        0 => "there are none".to_owned(),
+        0 => "none exist".to_owned(),
         1 => format!("there is {}", known[0]),
         all if all > listed.len() => {
             listed.push(format!("{} more", all - listed.len()));

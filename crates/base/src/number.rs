@@ -123,6 +123,14 @@ fn grouped(value: f64, decimals: usize) -> String {
     }
 }
 
+/// `exit` for `exits`. What is multiplied (`1 times the throughput`) and what ends in another way stays.
+fn singular(noun: &str) -> &str {
+    match noun {
+        "times" | "us" | "ms" => noun,
+        _ => noun.strip_suffix('s').filter(|one| one.ends_with(char::is_alphabetic)).unwrap_or(noun),
+    }
+}
+
 /// A value in a unit as columns, bars, costs and unknown amounts name it: `ns`, `bytes`, `share of all exits`,
 /// `exits per chain`. What follows the first word is kept behind the number.
 pub fn amount(value: f64, unit: &str) -> String {
@@ -133,7 +141,11 @@ pub fn amount(value: f64, unit: &str) -> String {
         "bytes" => behind(bytes(value), rest),
         "share" => behind(percent(value), rest),
         "count" => behind(plain(value), rest),
-        _ => behind(plain(value), unit),
+        _ => {
+            let number = plain(value);
+            let noun = if number == "1" { singular(first) } else { first };
+            behind(behind(number, noun), rest)
+        }
     }
 }
 
@@ -163,6 +175,9 @@ mod tests {
     fn units_in_words_stay_behind_the_number() {
         assert_eq!(amount(0.766, "share of all exits"), "76.6 % of all exits");
         assert_eq!(amount(12.0, "exits per chain"), "12 exits per chain");
+        assert_eq!(amount(1.0, "exits per chain"), "1 exit per chain");
+        assert_eq!(amount(1.0, "Gbit/s"), "1 Gbit/s");
+        assert_eq!([amount(1.0, "times the throughput"), amount(1.0, "")], ["1 times the throughput", "1"]);
         assert_eq!(amount(4_500_000.0, "ns per second"), "4.5 ms per second");
         assert_eq!(amount(1_234_567.0, "events"), "1,234,567 events");
         assert_eq!(amount(0.012_34, "exits"), "0.01234 exits");

@@ -269,7 +269,7 @@ pub enum Error {
     },
     /// A directory holds nothing that we know.
     #[error(
-        "{} holds no recording: no recording.json, no trace by its default name (L0/trace.dat, L0/ctf, L0/perf.data) \
+        "{} has no recording: no recording.json, no trace with a default name (L0/trace.dat, L0/ctf, L0/perf.data) \
          and no CTF metadata; name the trace file itself", path.display()
     )]
     Empty {
@@ -277,20 +277,20 @@ pub enum Error {
         path: PathBuf,
     },
     /// A recording is where a new one should go.
-    #[error("{} is there already; --force replaces it", path.display())]
+    #[error("{} already exists; --force replaces it", path.display())]
     Taken {
         /// The place.
         path: PathBuf,
     },
     /// Something that is no recording is where a new one should go.
-    #[error("{} is there already and no recording, so it is not replaced; name another directory", path.display())]
+    #[error("{} already exists and is not a recording, so it is not replaced; name another directory", path.display())]
     Foreign {
         /// The place.
         path: PathBuf,
     },
     /// A directory of somebody else is where a new recording should go.
     #[error(
-        "{} belongs to another user, who could change what is recorded into it; name a directory that is not there yet",
+        "{} belongs to another user, who could change the recording; name a directory that does not exist yet",
         path.display()
     )]
     Others {

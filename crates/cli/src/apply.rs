@@ -40,8 +40,8 @@ use work::Work;
     kvmscope apply PLC-OVERLAP@web --trial\n  \
     kvmscope apply PLC-IRQ@irq24 --trial 300 --yes\n  \
     kvmscope undo --list\n\n\
-    Exit status: 0 done, or put back because it did not help; 1 nothing was changed, or nothing can be said of it;\n\
-    2 wrong use.")]
+    Exit status: 0 done, or undone because it did not help; 1 nothing was changed, or no verdict was possible;\n\
+    2 wrong usage.")]
 pub struct Apply {
     /// The finding, such as PLC-OVERLAP@web
     #[arg(value_name = "ID")]
@@ -49,13 +49,13 @@ pub struct Apply {
     /// Source of the finding: output of `check --json` or `report --json`, or a recording [default: this host, now]
     #[arg(long, value_name = "FILE|RECORDING")]
     from: Option<PathBuf>,
-    /// Show the plan, and change nothing
+    /// Show the plan and change nothing
     #[arg(long)]
     dry_run: bool,
     /// Make the change without asking
     #[arg(long)]
     yes: bool,
-    /// Measure for this long before and after the change, 60 s without a number, and keep the change only if it helped
+    /// Measure for this long before and after the change (default 60 s), and keep the change only if it helped
     #[arg(
         long,
         value_name = "SECONDS",
@@ -79,11 +79,11 @@ impl Apply {
         lines.say(printable(&format!("{}: {}{when}", self.id, proposal.title)));
         if proposal.changes.is_empty() {
             let commands = if proposal.fix.is_empty() { "none".to_owned() } else { proposal.fix.join("; ") };
-            bail!("{} has no change that this program can make; commands to run yourself: {commands}", self.id);
+            bail!("kvmscope cannot make the change of {}; run the commands yourself: {commands}", self.id);
         }
         if let Some(why) = proposal.origin.refusal(&host::identity(Path::new("/")), &proposal.changes) {
             print(&proposal.changes, &mut lines);
-            bail!("nothing was changed: {why}; run the commands above where they belong");
+            bail!("nothing was changed: {why}; run the commands above on the right machine");
         }
         if !rustix::process::geteuid().is_root() {
             print(&proposal.changes, &mut lines);
@@ -100,13 +100,13 @@ impl Apply {
 
     fn work(&self, work: &mut Work<'_>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         if work.steps.is_empty() {
-            work.lines.say("  nothing is left to change");
+            work.lines.say("  nothing to change");
             return Ok(Exit::Answered);
         }
         let (watched, direction) = match expected(work) {
             // What cannot be modelled can be done; only a trial needs to know whom it concerns.
             Err(error) if self.trial.is_none() => {
-                work.lines.say(format_args!("  modelled: nothing: {error:#}"));
+                work.lines.say(format_args!("  not modelled: {error:#}"));
                 (Watched::default(), Direction::Same)
             }
             expected => expected?,
@@ -116,8 +116,8 @@ impl Apply {
         }
         if direction == Direction::Worse && self.trial.is_none() {
             bail!(
-                "nothing was changed, because the model expects it to get worse; `--trial 60` measures it and keeps \
-                 it only if it helps"
+                "nothing was changed, because the model predicts that it makes things worse; `--trial 60` measures \
+                 it and keeps it only if it helps"
             );
         }
         if !self.agreed()? {
@@ -137,7 +137,7 @@ impl Apply {
             return Ok(true);
         }
         if !std::io::stdin().is_terminal() {
-            bail!(WrongUse("there is no terminal to ask on; --yes makes the change without asking".to_owned()));
+            bail!(WrongUse("no terminal to ask on; --yes makes the change without asking".to_owned()));
         }
         let mut stderr = std::io::stderr();
         write!(stderr, "Make these changes? [y/N] ")?;
@@ -158,7 +158,7 @@ fn print(changes: &[Change], lines: &mut Lines) {
 
 fn keep(work: &mut Work<'_>, stop: &AtomicBool) -> anyhow::Result<Exit> {
     let Some(entry) = work.make(stop)? else { return Ok(Exit::Interrupted) };
-    work.lines.say(format_args!("  done, and read back; `kvmscope undo {}` puts it back", entry.id));
+    work.lines.say(format_args!("  done and verified; `kvmscope undo {}` reverts it", entry.id));
     Ok(Exit::Answered)
 }
 
@@ -166,15 +166,15 @@ fn trial(work: &mut Work<'_>, watched: &Watched, span: Duration, stop: &AtomicBo
     watched.something()?;
     let proc = work.host.proc.clone();
     work.lines.say(format_args!("  watched: {watched}"));
-    waiting(span, "as it is; Ctrl-C ends it and changes nothing");
+    waiting(span, "before the change; Ctrl-C ends it without a change");
     let before = trial::measure(&proc, watched, span, stop)?;
     let made =
         before.map(|before| Ok::<_, anyhow::Error>(work.make(stop)?.map(|entry| (before, entry)))).transpose()?;
     let Some((before, entry)) = made.flatten() else {
-        work.lines.say("  ended before it began; nothing was changed");
+        work.lines.say("  ended before the change; nothing was changed");
         return Ok(Exit::Interrupted);
     };
-    waiting(span, "with the change; Ctrl-C puts it back");
+    waiting(span, "with the change; Ctrl-C reverts it");
     let after = match trial::rest(trial::settle(span), stop) {
         true => Ok(None),
         false => trial::measure(&proc, watched, span, stop),
@@ -184,7 +184,7 @@ fn trial(work: &mut Work<'_>, watched: &Watched, span: Duration, stop: &AtomicBo
             let (before, after, ended) = trial::sums(&before, &after);
             if ended > 0 {
                 let ended = many(ended as u64, "watched thread");
-                work.lines.say(format_args!("  measured: {ended} ended meanwhile and did not count"));
+                work.lines.say(format_args!("  measured: {ended} ended during the measurement (not counted)"));
             }
             trial::drift(&before).iter().for_each(|drift| work.lines.say(format_args!("  measured: {drift}")));
             Outcome::of(&before, &after)
@@ -197,16 +197,17 @@ fn trial(work: &mut Work<'_>, watched: &Watched, span: Duration, stop: &AtomicBo
     };
     work.lines.say(format_args!("  measured: {}", outcome.told(watched.subject())));
     let others: Vec<String> = work.steps.iter().filter(|step| !step.holds(&proc)).map(ToString::to_string).collect();
-    others.iter().for_each(|step| work.lines.say(format_args!("  changed by somebody else meanwhile: {step}")));
+    others
+        .iter()
+        .for_each(|step| work.lines.say(format_args!("  changed by another program during the measurement: {step}")));
     match outcome {
         Outcome::Helped(_) | Outcome::DidNotHelp(_) if !others.is_empty() => {
-            work.lines.say(
-                "  so this says nothing of the change; find who sets it too (irqbalance, tuned, libvirt, systemd)",
-            );
+            work.lines
+                .say("  so the trial is inconclusive; find what else sets it (irqbalance, tuned, libvirt, systemd)");
             work.put_back(entry).map(|()| Exit::NoAnswer)
         }
         Outcome::Helped(_) => {
-            work.lines.say(format_args!("  kept; `kvmscope undo {}` puts it back", entry.id));
+            work.lines.say(format_args!("  kept; `kvmscope undo {}` reverts it", entry.id));
             Ok(Exit::Answered)
         }
         Outcome::Interrupted => work.put_back(entry).map(|()| Exit::Interrupted),

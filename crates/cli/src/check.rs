@@ -44,41 +44,41 @@ use wishes::WishOptions;
     kvmscope check --json > report.json && kvmscope apply PLC-PROPOSAL@2 --from report.json --dry-run\n  \
     kvmscope check --json | jq '.sections[].tables.features'\n  \
     kvmscope check --fail-on high\n\n\
-    Needs no root, but reads more with it, and changes nothing; --probe traces for a moment and needs root.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as --fail-on.")]
+    Works without root, but reads more as root; changes nothing. --probe traces for a moment and needs root.\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
 pub struct Check {
-    /// A recording with snapshots, or a tree that holds proc and sys [default: this host, now]
+    /// A recording with snapshots, or a directory that has proc and sys [default: this host, now]
     #[arg(value_name = "PATH", conflicts_with = "root", value_hint = ValueHint::AnyPath)]
     path: Option<PathBuf>,
-    /// A tree that holds proc and sys of a machine, or an archive of one, and its level; may be given several times, to
+    /// A directory with proc and sys of a machine, or an archive of one, and its level; may be repeated to
     /// compare levels
     #[arg(long, value_name = "[LEVEL=]DIR", value_parser = places::root, value_hint = ValueHint::DirPath)]
     root: Vec<Root>,
-    /// Run a test guest of a few bytes on this host, in a tracing instance of its own, to find which events fire
+    /// Run a tiny test guest on this host, in a tracing instance of its own, to find out which events fire
     #[arg(long, conflicts_with_all = ["path", "root", "paste"])]
     probe: bool,
     #[command(flatten)]
     journal: JournalPlace,
-    /// Texts that somebody pasted, such as outputs of top, lscpu, virsh, in any mix, - for stdin; the order given is taken
-    /// for theirs
+    /// Pasted text, such as the output of top, lscpu and virsh, in any mix, - for stdin; files are assumed to be
+    /// in chronological order
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["path", "root"], value_hint = ValueHint::FilePath)]
     paste: Vec<PathBuf>,
     #[command(flatten)]
     wishes: WishOptions,
-    /// Seconds between two samples of this host, from which shares and waiting are computed; 0: a single sample
+    /// Seconds between two samples of this host, from which CPU shares and waiting are computed; 0: a single sample
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds, conflicts_with_all = ["path", "paste"])]
     span: Duration,
     /// Print one JSON object (schema kvmscope/1) instead of text
     #[arg(long)]
     json: bool,
-    /// Print libvirt's elements for each domain under the first placement, or the one of this rank, and nothing else
+    /// Print only the libvirt XML elements of each domain for the first placement, or for the one of this rank
     #[arg(long, value_name = "RANK", num_args = 0..=1, default_missing_value = "1", conflicts_with_all = ["json", "csv"])]
     xml: Option<u64>,
     #[command(flatten)]
     files: FileOptions,
     #[arg(skip)]
     stdin: Stdin,
-    /// End with status 3 if a finding is as bad as this or worse
+    /// Exit with status 3 if a finding has at least this severity
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
     #[command(flatten)]
@@ -99,7 +99,7 @@ impl Check {
         let live = interrupt.temporary("kvmscope-check-")?;
         self.files.check()?;
         if self.root.iter().any(|root| !root.is_this_host()) && self.span != places::SPAN {
-            bail!(WrongUse("--span is for this host alone: the files of another do not change".to_owned()));
+            bail!(WrongUse("--span works only for this host: files of another host do not change".to_owned()));
         }
         let recording = match (&self.path, self.root.as_slice()) {
             _ if !self.paste.is_empty() => places::pasted(&self.paste, &self.stdin)?,
@@ -134,7 +134,7 @@ impl Check {
         failed.into_iter().for_each(|error| complain(&error.into()));
         if sections.is_empty() {
             match self.paste.is_empty() {
-                true => bail!("{title} holds no snapshot of a machine; take one there with `kvmscope snapshot`"),
+                true => bail!("{title} has no snapshot of a machine; take one there with `kvmscope snapshot`"),
                 false => bail!("no line of {title} was understood; --paste reads {}", host::paste::RECOGNIZED),
             }
         }

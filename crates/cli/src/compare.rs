@@ -9,16 +9,16 @@ use clap::{Args, ValueHint};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-/// Report what changed between two recordings of the same load, and whether noise explains it
+/// Report what changed between two recordings of the same load, and what is only noise
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope compare fixtures/vmx-linux-shadow-off fixtures/vmx-linux-shadow-on\n  \
     kvmscope compare fixtures/bench-vmx-shadow-off fixtures/bench-vmx-shadow-on\n  \
     kvmscope compare before after\n  \
     kvmscope compare --json before after | jq '.sections[].tables.change'\n\n\
-    Only what both recordings have is compared: shares of states, exits per second, chains, benches.\n\
-    Benches need 4 launches on either side, and a warning stands where their machines differ.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong use.")]
+    Compares what both recordings have: shares of states, exits per second, chains, benches.\n\
+    Benches need at least 4 launches on each side; a warning is printed if their machines differ.\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage.")]
 pub struct Compare {
     /// The recording before the change
     #[arg(value_name = "A", value_hint = ValueHint::AnyPath)]

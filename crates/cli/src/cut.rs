@@ -26,23 +26,23 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use trace::{Event, Listener, Reading, Request, Totals};
 
-/// Make a smaller recording out of a window of time
+/// Extract a time window into a smaller recording
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope cut trace.dat --from 1.5 --to 2 -o short\n  \
     kvmscope cut perf.data --to 5 -o begin && perf script -i begin/L0/perf.data\n  \
     kvmscope cut recording --from 10 -o end\n\n\
-    Exit status: 0 cut, 1 nothing could be cut, 2 wrong use.")]
+    Exit status: 0 cut, 1 nothing could be cut, 2 wrong usage.")]
 pub struct Cut {
     #[command(flatten)]
     recordings: Recordings,
     /// Directory of the new recording
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: PathBuf,
-    /// Replace the recording that is there already
+    /// Replace an existing recording
     #[arg(long)]
     force: bool,
-    /// Start of the window, in seconds since the first event; machines with clocks of their own are cut each on its own
+    /// Start of the window, in seconds since the first event; machines with separate clocks each count from their own first event
     #[arg(long, value_name = "SECONDS", value_parser = instant, default_value = "0")]
     from: u64,
     /// End of the window, in seconds since the first event [default: the end of the recording]
@@ -55,14 +55,14 @@ impl Cut {
     pub fn run(&self) -> anyhow::Result<Exit> {
         let window = Span { from_ns: self.from, to_ns: self.to.unwrap_or(u64::MAX) };
         if window.length_ns() == 0 {
-            bail!(WrongUse("--from must lie before --to".to_owned()));
+            bail!(WrongUse("--from must be before --to".to_owned()));
         }
         let wanted = self.recordings.wanted();
         let [wanted] = wanted.as_slice() else {
-            bail!(WrongUse("cut takes one recording; put traces of several machines together by --part".to_owned()));
+            bail!(WrongUse("cut takes one recording; combine traces of several machines with --part".to_owned()));
         };
         if is_dash(&self.output) {
-            bail!(WrongUse("a recording is a directory, which stdout does not take; name one: -o DIR".to_owned()));
+            bail!(WrongUse("a recording is a directory and cannot go to stdout; name one: -o DIR".to_owned()));
         }
         let interrupt = Interrupt::watch()?;
         let recording = self.recordings.open(wanted, &interrupt)?;
@@ -132,7 +132,8 @@ fn empty(recording: &Recording) -> anyhow::Error {
     let longest_ns = spans.map(|(first, last)| last - first).max().unwrap_or(0);
     let length = duration(longest_ns as f64);
     anyhow!(
-        "no event lies in that window; the recording is {length} long, and --from and --to count seconds from its first event"
+        "the window has no events; the recording is {length} long, and --from and --to are seconds since its first \
+         event"
     )
 }
 

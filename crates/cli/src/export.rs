@@ -42,20 +42,20 @@ use targets::{Names, Targets};
     kvmscope export trace.dat --parquet columns\n  \
     kvmscope export before after --perfetto '{}.pftrace' --csv 'tables-{}'\n\n\
     Of several PATHs, {} stands for the name of each.\n\
-    docs/export.md says what each format holds.\n\
-    Exit status: 0 written, 1 nothing could be written, 2 wrong use, 130 Ctrl-C; then nothing is left behind.")]
+    docs/export.md describes each format.\n\
+    Exit status: 0 written, 1 nothing could be written, 2 wrong usage, 130 Ctrl-C (no files are left behind).")]
 pub struct Export {
     #[command(flatten)]
     recordings: Recordings,
     #[command(flatten)]
     targets: Targets,
-    /// Weight of the stacks of --folded: time, number of stays, or samples of counters
+    /// Weight of the stacks of --folded: time, count, or samples of counters
     #[arg(long, value_name = "WHAT", default_value = "ns", requires = "folded")]
     weight: Weight,
-    /// Replace what is there already
+    /// Replace existing files
     #[arg(long)]
     force: bool,
-    /// Most slices to draw, the earliest first [default: what the viewer opens well]
+    /// Maximum number of slices, the earliest first [default: what the viewer can handle]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     most_slices: Option<u64>,
     /// No progress bar on stderr
@@ -127,7 +127,7 @@ impl Export {
         if !input.problems.is_empty() {
             let problems = many(input.problems.len() as u64, "problem");
             let title = input.recording.title();
-            eprintln!("kvmscope: {problems} in the recording {title}; `kvmscope report` says which");
+            eprintln!("kvmscope: {problems} in the recording {title}; `kvmscope report` lists them");
         }
         if !targets.pictured().is_empty() {
             self.draw(staging, &input, targets, options)?;
@@ -223,7 +223,7 @@ impl Export {
 fn check_vcpus(flow: &Flow) -> anyhow::Result<()> {
     let mut lowest = flow.parts.iter().filter(|part| part.twin_of.is_none() && part.aligned.is_none());
     if lowest.all(|part| part.vcpus.is_empty()) {
-        bail!("no vCPU ran in this recording; record while one does: kvmscope record --seconds 10");
+        bail!("no vCPU ran in this recording; record while one runs: kvmscope record --seconds 10");
     }
     Ok(())
 }
@@ -232,8 +232,8 @@ fn check_vcpus(flow: &Flow) -> anyhow::Result<()> {
 fn sampled(samples: &Stacks) -> anyhow::Result<&Stacks> {
     if samples.is_empty() {
         bail!(
-            "the recording holds no samples of counters; record some beside KVM's events: \
-             perf record -a -k mono -e cycles -e 'kvm:*' -e sched:sched_switch -o perf.data sleep 10"
+            "the recording has no samples of counters; record some together with KVM's events: perf record -a -k \
+             mono -e cycles -e 'kvm:*' -e sched:sched_switch -o perf.data sleep 10"
         );
     }
     Ok(samples)

@@ -15,16 +15,16 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// Put recordings of different machines, such as a host and its guest, into one
+/// Join recordings of different machines, such as a host and its guest, into one
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope join host-recording guest-recording -o both\n  \
     kvmscope join host web db --parent L1=L0 --parent L1-db=L0\n\n\
-    Files are linked where the file system allows it, else copied. A machine whose id is taken is\n\
-    called after its recording: L1 of `db` becomes L1-db.\n\
-    Exit status: 0 joined, 1 something could not be read, 2 they do not go together.")]
+    Files are hard-linked where possible, else copied. A machine whose id is already taken is\n\
+    named after its recording: L1 of `db` becomes L1-db.\n\
+    Exit status: 0 joined, 1 something could not be read, 2 the recordings cannot be joined.")]
 pub struct Join {
-    /// Recording directories or bare trace files (taken as recorded at L0)
+    /// Recording directories or bare trace files (assumed to be of L0)
     #[arg(value_name = "PATH", required = true, num_args = 2..)]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ impl Join {
         let notes = joined.recording.problems.iter().map(|problem| &problem.text).chain(&joined.notes);
         notes.for_each(|note| complain(&anyhow::Error::msg(note.clone())));
         if let Some(missing) = joined.from.iter().find(|from| !from.exists()) {
-            bail!("{} is named by its manifest and not there; the recording is not whole", missing.display());
+            bail!("{} is in the manifest but missing; the recording is incomplete", missing.display());
         }
         let draft = interrupt.draft(&destination)?;
         for (part, from) in joined.recording.parts.iter().zip(&joined.from) {

@@ -30,7 +30,7 @@ enum Experiment {
     Inside,
 }
 
-/// Boot a host with KVM, its guest and the guest's guest, without any virtualization hardware
+/// Boot a host with KVM, its guest and a nested guest, without virtualization hardware
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope lab nested --arch svm\n  \
@@ -42,10 +42,10 @@ enum Experiment {
     kvmscope lab nested --arch vmx --guest bench --set tests=nested\n\n\
     Times in the recording are the emulator's; counts and order are real.")]
 pub struct Nested {
-    /// The virtualization extension: AMD's, or Intel's
+    /// Virtualization extension: AMD's or Intel's
     #[arg(long, value_enum)]
     arch: ArchName,
-    /// What runs as L1 and L2
+    /// Software that runs as L1 and L2
     #[arg(long, value_enum, default_value = "toy")]
     guest: GuestName,
     /// Settings of the experiment: loops=N (for bench its launches), workload=cpuid|pio (linux also idle|timer, and disk for svm); for svm cpus=N and
@@ -69,7 +69,7 @@ enum ArchName {
 enum GuestName {
     Toy,
     Linux,
-    /// Those of `bench exits`, timed and not traced
+    /// The tests of `bench exits`, timed but not traced
     Bench,
 }
 

@@ -39,8 +39,8 @@ use std::process::ExitCode;
 /// Where the time of every vCPU went, by level, and what to change.
 #[derive(Parser)]
 #[command(name = "kvmscope", version, max_term_width = 100)]
-#[command(after_help = "Begin with:\n  kvmscope record --seconds 10 -o web\n  kvmscope report web\n\n\
-    A trace of trace-cmd, LTTng or perf will do as well:\n  kvmscope report trace.dat")]
+#[command(after_help = "Begin with:\n  kvmscope record --seconds 10 -o web\n  kvmscope report web\n\nIt also reads \
+    traces of trace-cmd, LTTng and perf:\n  kvmscope report trace.dat")]
 struct Program {
     #[command(subcommand)]
     command: Command,

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 /// Write a manual page for each command into a directory
 #[derive(Args)]
-#[command(after_help = "Example:\n  kvmscope man man1")]
+#[command(after_help = "Example:\n  \
+    kvmscope man man1")]
 pub struct Manual {
-    /// The directory; it is made if need be
+    /// The directory; it is created if needed
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: PathBuf,
 }

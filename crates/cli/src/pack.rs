@@ -10,15 +10,15 @@ use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Make one file of a recording, which every command reads
+/// Pack a recording into one file, which every command can read
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope pack web\n  \
     kvmscope pack web -o ticket-4711.kvmscope && kvmscope report ticket-4711.kvmscope\n\n\
     The file is a tar archive in zstd with recording.json first: `tar --zstd -xf web.kvmscope` unpacks it.\n\
-    Exit status: 0 packed, 1 something could not be read or the file is there already.")]
+    Exit status: 0 packed, 1 something could not be read or the file already exists.")]
 pub struct Pack {
-    /// A recording directory, or a bare trace file (taken as recorded at L0)
+    /// A recording directory, or a bare trace file (assumed to be of L0)
     #[arg(value_name = "PATH")]
     path: PathBuf,
     /// The new file [default: NAME.kvmscope in this directory]

@@ -8,7 +8,7 @@ use std::io::IsTerminal;
 #[derive(Args)]
 #[command(next_help_heading = "The page")]
 pub struct PageOptions {
-    /// Columns of the text [default: $COLUMNS, else the terminal's, else 100]
+    /// Width of the text in columns [default: $COLUMNS, else that of the terminal, else 100]
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(50..=1000))]
     width: Option<u16>,
     /// Terminal colours; `auto` obeys NO_COLOR and needs a terminal

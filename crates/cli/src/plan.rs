@@ -6,7 +6,7 @@ mod numbers;
 use crate::exit::Exit;
 use clap::{Args, Subcommand};
 
-/// Predict what a change would save, before anybody makes it
+/// Predict what a change would save
 #[derive(Args)]
 pub struct Plan {
     #[command(subcommand)]

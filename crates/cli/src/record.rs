@@ -37,7 +37,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// What the kernel calls a machine that nobody has named (CONFIG_DEFAULT_HOSTNAME of Linux 6.12).
 const UNNAMED: &str = "(none)";
 
-/// Record what the vCPUs of this host do
+/// Record the vCPUs of this host
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope record --seconds 10\n  \
@@ -47,8 +47,8 @@ const UNNAMED: &str = "(none)";
     kvmscope record --as L1 --events msr:write_msr,workqueue --buffer-size 16M -o inside\n  \
     kvmscope record --perf --sample 199 --seconds 10\n  \
     kvmscope record --live -o recordings/now\n\n\
-    Without --seconds and CMD it records until Ctrl-C. Then: kvmscope report DIR\n\n\
-    Exit status: that of CMD if there is one; else 0 recorded, 1 not recorded, 2 wrong use.")]
+    Without --seconds and CMD, it records until Ctrl-C. Then: kvmscope report DIR\n\n\
+    Exit status: that of CMD if given; else 0 recorded, 1 not recorded, 2 wrong usage.")]
 pub struct Record {
     #[command(flatten)]
     destination: DestinationOptions,
@@ -58,7 +58,7 @@ pub struct Record {
     /// Level of this machine, and its name, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = Machine::RECORDED)]
     machine: Machine,
-    /// Only the threads of this VM, beside all switches: its name, or the pid of its process
+    /// Only the threads of this VM, and all scheduler switches: its name, or the pid of its process
     #[arg(long, value_name = "NAME|PID")]
     vm: Option<String>,
     /// More events, as system:name or system; may be repeated
@@ -72,10 +72,10 @@ pub struct Record {
     buffer_size: u64,
     #[command(flatten)]
     place: JournalPlace,
-    /// Do not run a test guest to find out which kvm events fire on this host
+    /// Do not run a test guest that finds out which kvm events fire on this host
     #[arg(long)]
     no_self_check: bool,
-    /// Sample the recording while it is made: DIR/live.json has the last 300 samples, for `kvmscope serve DIR`
+    /// Sample the recording while it runs: DIR/live.json has the last 300 samples, for `kvmscope serve DIR`
     #[arg(long)]
     live: bool,
     /// With --live: seconds between two samples
@@ -84,7 +84,7 @@ pub struct Record {
     /// No line of progress on stderr
     #[arg(long)]
     no_progress: bool,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     quiet: bool,
     /// Record while this command runs
@@ -223,7 +223,7 @@ impl Record {
     /// Says why, and what is there all the same. The manifest still names the partial parts.
     fn ended_early(&self, live: Live, error: anyhow::Error) -> anyhow::Result<Exit> {
         complain(&error);
-        bail!("the recording was not finished; what there is can be read: kvmscope report {}", live.root().display())
+        bail!("the recording is incomplete; to read what was recorded: kvmscope report {}", live.root().display())
     }
 
     fn plan(&self) -> anyhow::Result<Plan> {
@@ -235,7 +235,7 @@ impl Record {
         if let Some(wanted) = &self.vm {
             let vm = find_vm(Path::new("/proc"), wanted)?;
             if vm.tids.is_empty() {
-                bail!(WrongUse(format!("process {} has no threads any more", vm.pid)));
+                bail!(WrongUse(format!("process {} has ended", vm.pid)));
             }
             plan.tids = vm.tids;
         }
@@ -276,7 +276,7 @@ const FASTEST: Duration = Duration::from_millis(100);
 
 fn rhythm(text: &str) -> Result<Duration, String> {
     let every = Duration::from_nanos(length(text)?);
-    if every < FASTEST { Err("0.1 s is the fastest".to_owned()) } else { Ok(every) }
+    if every < FASTEST { Err("0.1 s is the minimum".to_owned()) } else { Ok(every) }
 }
 
 fn selection(text: &str) -> Result<Selection, String> {

@@ -35,7 +35,7 @@ use std::path::Path;
     kvmscope report --by reason --sort p99 --top 10 trace.dat\n  \
     kvmscope report --html out.html trace.dat\n  \
     kvmscope report --fail-on high trace.dat\n\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as --fail-on.")]
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
 pub struct Report {
     #[command(flatten)]
     recordings: Recordings,
@@ -46,7 +46,7 @@ pub struct Report {
     files: FileOptions,
     #[command(flatten)]
     html: HtmlOptions,
-    /// End with status 3 if a finding is as bad as this or worse
+    /// Exit with status 3 if a finding has at least this severity
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
     /// No progress bar on stderr
@@ -97,7 +97,7 @@ impl Report {
             bail!(WrongUse("--html writes the page of one recording; name one PATH".to_owned()));
         }
         if self.html.is_stdout() && self.json {
-            bail!(WrongUse("only one of --json and --html - fits on stdout; name a file for the page".to_owned()));
+            bail!(WrongUse("--json and --html - cannot both go to stdout; name a file for the page".to_owned()));
         }
         self.files.check()?;
         self.html.check(&self.files)?;
@@ -146,8 +146,7 @@ impl Report {
             return Err(failed.into_iter().next().map_or_else(
                 || {
                     anyhow!(
-                        "{title} holds no events that a question could use; record some with \
-                         `kvmscope record --seconds 10`"
+                        "{title} has no events that a question can use; record some with `kvmscope record --seconds 10`"
                     )
                 },
                 Into::into,

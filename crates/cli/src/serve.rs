@@ -14,23 +14,23 @@ use std::path::PathBuf;
     kvmscope serve recordings --port 0\n  \
     kvmscope serve recordings --listen 0.0.0.0\n  \
     kvmscope serve recordings --allow-upload --upload-limit 500\n\n\
-    Without --listen only this machine can reach it; over ssh: ssh -L 7890:localhost:7890 host\n\
-    Ctrl-C, SIGTERM and the end of its terminal end it. Exit status: 0 ended, 1 the server could not start, 2 wrong use.")]
+    Without --listen, only this machine can reach it; over ssh: ssh -L 7890:localhost:7890 host\n\
+    Ctrl-C, SIGTERM and a hangup of its terminal stop it. Exit status: 0 stopped, 1 the server could not start, 2 wrong usage.")]
 #[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program only parses them"))]
 pub struct Serve {
-    /// The folder; recordings and bare traces in it and below are shown
+    /// The folder; recordings and bare traces in it and its subfolders are shown
     #[arg(value_name = "DIR", default_value = ".")]
     folder: PathBuf,
-    /// The port; 0 takes any that is free
+    /// The port; 0 takes any free port
     #[arg(long, default_value = "7890")]
     port: u16,
-    /// The address to listen on; where other machines can reach it, a token is made that everybody needs
+    /// The address to listen on; if other machines can reach it, every request needs a token, which is printed
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     listen: IpAddr,
-    /// Take traces that are dropped onto the page, and keep them in DIR
+    /// Accept traces dropped onto the page, and keep them in DIR
     #[arg(long)]
     allow_upload: bool,
-    /// The largest trace that is taken, in MiB
+    /// Maximum size of an uploaded trace, in MiB
     #[arg(long, value_name = "MIB", default_value = "200", requires = "allow_upload")]
     upload_limit: u32,
 }
@@ -39,7 +39,7 @@ impl Serve {
     /// Says that this program has no server.
     #[cfg(not(feature = "full"))]
     pub fn run(&self) -> anyhow::Result<Exit> {
-        anyhow::bail!("this is the slim program, which has no server; `make full` builds the one that has")
+        anyhow::bail!("this is the slim build, without the server; `make full` builds the full one")
     }
 
     /// Serves until a signal ends it.

@@ -29,11 +29,11 @@ const LEAST_SPAN_NS: u64 = 500_000_000;
     kvmscope snapshot --as L1:web -o web\n  \
     kvmscope snapshot --root sosreport-host1 -o host1\n\n\
     Passwords and other secrets on command lines are replaced by [redacted]; docs/snapshot.md has the rule.\n\
-    Exit status: 0 taken, 1 nothing could be read, 2 wrong use.")]
+    Exit status: 0 taken, 1 nothing could be read, 2 wrong usage.")]
 pub struct Snapshot {
     #[command(flatten)]
     destination: DestinationOptions,
-    /// Directory that holds proc and sys; any other than / is a copied tree, of which one sample is taken
+    /// Directory that has proc and sys; any other than / is a copied tree, of which one sample is taken
     #[arg(long, value_name = "DIR", default_value = "/", value_hint = ValueHint::DirPath)]
     root: PathBuf,
     /// Seconds between the two samples; 0 takes only one
@@ -42,7 +42,7 @@ pub struct Snapshot {
     /// Level of this machine, and its name, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = Machine::RECORDED)]
     machine: Machine,
-    /// Also read on which NUMA nodes the memory of VMs lies; large guests stall meanwhile
+    /// Also read which NUMA nodes hold the memory of VMs; large guests stall meanwhile
     #[arg(long)]
     numa_maps: bool,
     /// Also copy the names of the kernel's functions, for profiles of this machine as a guest
@@ -54,7 +54,7 @@ impl Snapshot {
     /// Takes the samples and says what they hold.
     pub fn run(&self) -> anyhow::Result<Exit> {
         if self.span > 0 && self.span < LEAST_SPAN_NS {
-            bail!(WrongUse("samples closer than 0.5 s say little; --span 0 takes a single one".to_owned()));
+            bail!(WrongUse("samples less than 0.5 s apart are not meaningful; --span 0 takes a single one".to_owned()));
         }
         let more = More { on_request: self.on_request(), ..More::of(&self.root) };
         let samples = if self.span > 0 && more.here.is_some() { 2 } else { 1 };
@@ -72,7 +72,7 @@ impl Snapshot {
             parts.push(part(path, &self.machine));
         }
         if taken.files == 0 {
-            bail!("{}: none of the files of a snapshot is there", self.root.display());
+            bail!("{}: no file of a snapshot found", self.root.display());
         }
         let recording = Recording {
             root: PathBuf::new(),
@@ -106,7 +106,7 @@ impl Snapshot {
         let files = many(taken.files as u64, "file");
         let missing = match taken.unreadable {
             0 => String::new(),
-            count => format!("; {count} more could not be read, {}/host/0/unreadable.txt says why", self.machine.id),
+            count => format!("; {count} more could not be read, see {}/host/0/unreadable.txt", self.machine.id),
         };
         format!("{}: {each}{files}, {}{missing}", place.display(), exact_bytes(taken.bytes))
     }

@@ -31,7 +31,7 @@ impl<'a> Staging<'a> {
     pub fn check_file(target: &Path, force: bool) -> Result<(), WrongUse> {
         match fs::metadata(target) {
             Ok(there) if !there.is_file() => {
-                Err(WrongUse(format!("{} is no regular file; name another", target.display())))
+                Err(WrongUse(format!("{} is not a regular file; name another", target.display())))
             }
             Ok(_) => check_free(target, force),
             Err(_) => Ok(()),
@@ -41,10 +41,10 @@ impl<'a> Staging<'a> {
     /// Refuses a directory that holds something, unless it may be replaced, and what is no directory.
     pub fn check_directory(target: &Path, force: bool) -> Result<(), WrongUse> {
         if is_dash(target) {
-            return Err(WrongUse("several files do not go to stdout; name a directory".to_owned()));
+            return Err(WrongUse("several files cannot go to stdout; name a directory".to_owned()));
         }
         if target.exists() && !target.is_dir() {
-            return Err(WrongUse(format!("{} is no directory; name another", target.display())));
+            return Err(WrongUse(format!("{} is not a directory; name another", target.display())));
         }
         let holds = fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some());
         if holds { check_free(target, force) } else { Ok(()) }
@@ -64,7 +64,7 @@ impl<'a> Staging<'a> {
             out.flush()?;
             Ok(out.get_ref().metadata()?.len())
         };
-        let filled = filled().map_err(|error| anyhow!("{}: {error}; nothing is left of it", target.display()));
+        let filled = filled().map_err(|error| anyhow!("{}: {error}; the partial output was removed", target.display()));
         self.end(&partial, target, filled, |partial| fs::rename(partial, target))
     }
 
@@ -80,7 +80,7 @@ impl<'a> Staging<'a> {
             fill(&partial).map_err(Into::into)?;
             Ok(fs::read_dir(&partial)?.count() as u64)
         };
-        let filled = filled().map_err(|error| anyhow!("{}: {error}; nothing is left of it", target.display()));
+        let filled = filled().map_err(|error| anyhow!("{}: {error}; the partial output was removed", target.display()));
         self.end(&partial, target, filled, |partial| {
             if fs::rename(partial, target).is_ok() {
                 return Ok(());
@@ -96,7 +96,7 @@ impl<'a> Staging<'a> {
     /// Makes what is filled meanwhile.
     fn begin<T>(&self, target: &Path, make: impl FnOnce(&Path) -> std::io::Result<T>) -> anyhow::Result<(PathBuf, T)> {
         if target.file_name().is_none() {
-            bail!(WrongUse(format!("{} names no file", target.display())));
+            bail!(WrongUse(format!("{} is not a file name", target.display())));
         }
         let partial = draft_beside(target);
         let left = partial.clone();
@@ -129,7 +129,7 @@ impl<'a> Staging<'a> {
 }
 
 fn check_free(target: &Path, force: bool) -> Result<(), WrongUse> {
-    if force { Ok(()) } else { Err(WrongUse(format!("{} is there already; --force replaces it", target.display()))) }
+    if force { Ok(()) } else { Err(WrongUse(format!("{} already exists; --force replaces it", target.display()))) }
 }
 
 /// The directory a path lies in.

@@ -17,9 +17,9 @@ use std::sync::atomic::AtomicBool;
     kvmscope undo --list\n  \
     kvmscope undo\n  \
     kvmscope undo record-4711-0\n\n\
-    Exit status: 0 all is as it was, 1 something could not be put back, 2 wrong use.")]
+    Exit status: 0 all undone, 1 something could not be undone, 2 wrong usage.")]
 pub struct Undo {
-    /// Undo this entry alone [default: all entries whose program no longer runs]
+    /// Undo only this entry [default: all entries whose program no longer runs]
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// List what would be undone, and change nothing
@@ -42,7 +42,7 @@ impl Undo {
         } else if !self.list {
             for name in journal.sweep()? {
                 lines.say(format_args!(
-                    "{}: removed; it was left by a program that was killed before it changed anything",
+                    "{}: removed; its program was killed before it changed anything",
                     printable(&name)
                 ));
             }
@@ -83,13 +83,13 @@ fn read(journal: &Journal) -> anyhow::Result<(Vec<Entry>, Exit)> {
 /// The entry `id`, if no later one has changed the same since.
 fn only(mut entries: Vec<Entry>, id: &str) -> anyhow::Result<Entry> {
     let Some(at) = entries.iter().position(|entry| entry.id == id) else {
-        bail!("the journal has no entry {id}; `kvmscope undo --list` shows what it has");
+        bail!("the journal has no entry {id}; `kvmscope undo --list` lists its entries");
     };
     let newer = entries.split_off(at + 1);
     let entry = entries.swap_remove(at);
     if let Some(over) = newer.iter().find(|newer| is_over(newer, &entry)) {
         let over = &over.id;
-        bail!("{over} has changed what {id} changed since; `kvmscope undo {over}` first, or all at once");
+        bail!("{over} later changed the same as {id}; run `kvmscope undo {over}` first, or undo all at once");
     }
     Ok(entry)
 }

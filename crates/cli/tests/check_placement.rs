@@ -38,8 +38,8 @@ fn pasted_evidence_names_the_culprit_and_what_to_type() {
         "PLC-OVERLAP",
         "virsh emulatorpin bigip-virtio 1,3,5,7,9,11,13,15",
         "virsh emulatorpin bigip-virtio 0,2,4,6,8,10,12,14",
-        "WHO IS WHERE ON L0",
-        "EXPLANATIONS THAT ARE LEFT",
+        "WHAT RUNS WHERE ON L0",
+        "EXPLANATIONS STILL OPEN",
     ] {
         assert!(out.contains(wanted), "{wanted} is not in\n{out}");
     }
@@ -121,5 +121,5 @@ fn throughput_in_a_ticket_is_told_as_what_it_is() {
     std::fs::write(ticket.path(), text).unwrap();
     let (code, out, _) = kvmscope(&["check", "--paste", ticket.path().to_str().unwrap()]);
     assert_eq!(code, 0);
-    assert!(out.contains("iperf3 carried 2.700 Gbit/s in 1 stream over 10 s"), "{out}");
+    assert!(out.contains("iperf3 measured 2.700 Gbit/s in 1 stream over 10 s"), "{out}");
 }

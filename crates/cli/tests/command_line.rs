@@ -70,7 +70,7 @@ fn wrong_use_is_said_and_is_2() {
     fails(&["report", "--part", "L0=x", "y"], 2, &["cannot be used with"]);
     fails(&["report", "--level", "2nd", "x"], 2, &["write L0, L1"]);
     fails(&["report", "--from", "1e3", "x"], 2, &["seconds since"]);
-    fails(&["report", "--from", "2", "--to", "1", "x"], 2, &["--from must lie before --to"]);
+    fails(&["report", "--from", "2", "--to", "1", "x"], 2, &["--from must be before --to"]);
     fails(&["report", "--vm-map", "web", "x"], 2, &["4711=web"]);
     fails(&["report", "--fail-on", "terrible", "x"], 2, &["medium"]);
     fails(&["report", "--emulated", "vmware", "x"], 2, &["bochs"]);
@@ -85,7 +85,7 @@ fn machines_of_one_level_need_names() {
     let file = directory.path().join("a");
     fs::write(&file, b"x").unwrap();
     let part = format!("L1={}", utf8(&file));
-    fails(&["report", "--part", &part, "--part", &part], 2, &["L1 is named twice", "L1:web="]);
+    fails(&["report", "--part", &part, "--part", &part], 2, &["L1 is given twice", "L1:web="]);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn nothing_to_answer_is_1_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("missing.dat");
     fails(&["report", utf8(&missing)], 1, &["missing.dat", "No such file"]);
-    fails(&["report", utf8(directory.path())], 1, &["holds no recording", "recording.json"]);
+    fails(&["report", utf8(directory.path())], 1, &["has no recording", "recording.json"]);
     let not_a_trace = directory.path().join("notes.dat");
     fs::write(&not_a_trace, b"\x7fELF these are no events").unwrap();
     fails(&["report", utf8(&not_a_trace)], 1, &["notes.dat"]);
@@ -130,12 +130,12 @@ fn a_cut_is_asked_for_sensibly() {
     let file = directory.path().join("trace.dat");
     fs::write(&file, b"no trace").unwrap();
     let (file, taken, new) = (utf8(&file), utf8(directory.path()), directory.path().join("new"));
-    fails(&["cut", file, "--from", "2", "--to", "1", "-o", utf8(&new)], 2, &["--from must lie before --to"]);
+    fails(&["cut", file, "--from", "2", "--to", "1", "-o", utf8(&new)], 2, &["--from must be before --to"]);
     fails(&["cut", file, file, "--to", "1", "-o", utf8(&new)], 2, &["one recording"]);
     fails(&["cut", file, "--to", "1"], 2, &["--output"]);
-    fails(&["cut", file, "--to", "1", "-o", taken], 2, &["there already", "no recording"]);
-    fails(&["cut", file, "--to", "1", "-o", taken, "--force"], 2, &["there already", "no recording"]);
-    fails(&["cut", file, "--to", "1", "-o", utf8(&new)], 1, &["none of the formats kvmscope reads"]);
+    fails(&["cut", file, "--to", "1", "-o", taken], 2, &["already exists", "not a recording"]);
+    fails(&["cut", file, "--to", "1", "-o", taken, "--force"], 2, &["already exists", "not a recording"]);
+    fails(&["cut", file, "--to", "1", "-o", utf8(&new)], 1, &["not a format that kvmscope reads"]);
     assert!(!new.exists(), "what does not become whole leaves nothing");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }

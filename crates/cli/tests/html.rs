@@ -153,12 +153,12 @@ fn a_page_is_written_whole_or_not_at_all() {
     let (code, said) = write(&page, &["--html-max", "9kB", "--force"]);
     assert!(code == 1 && said.contains("--html-max"), "{said}");
     let (code, said) = write(&page, &[]);
-    assert!(code == 2 && said.contains("is there already; --force replaces it"), "{said}");
+    assert!(code == 2 && said.contains("already exists; --force replaces it"), "{said}");
     assert_eq!(std::fs::read_to_string(&page).unwrap(), "an older page", "what was there stays");
     assert_eq!(write(&page, &["--force"]).0, 0);
     assert!(std::fs::read_to_string(&page).unwrap().ends_with("</html>\n"), "what was there is replaced");
     let (code, said) = write(directory.path(), &[]);
-    assert!(code == 2 && said.contains("no regular file"), "{said}");
+    assert!(code == 2 && said.contains("not a regular file"), "{said}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing half written is left");
 }
 

@@ -66,6 +66,6 @@ fn what_does_not_go_together_is_wrong_use_and_a_missing_part_is_named() {
     fs::remove_file(web.join("L1/trace.dat")).unwrap();
     let (code, _, complaints) = join(&[]);
     assert_eq!(code, 1);
-    assert!(complaints.contains("web/L1/trace.dat is named by its manifest"), "{complaints}");
+    assert!(complaints.contains("web/L1/trace.dat is in the manifest but missing"), "{complaints}");
     assert!(!at.join("out").exists());
 }

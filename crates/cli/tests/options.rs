@@ -56,7 +56,7 @@ fn names_that_a_recording_does_not_have_are_refused_with_the_nearest() {
             }
             fails(&arguments, 2, words);
         };
-        asks("--ignore-event", "nosuch", &["--ignore-event nosuch", "no event"]);
+        asks("--ignore-event", "nosuch", &["--ignore-event nosuch", "no such event"]);
         asks("--ignore-event", "kvm_exti", &["did you mean `kvm_exit`?"]);
         asks("--vm-map", "99999=web", &["thread 99999", "there is 98"]);
         asks("--vm", "nestv-99", &["--vm nestv-99", "did you mean `nestv-98`?"]);
@@ -117,7 +117,7 @@ fn what_is_there_is_replaced_by_force_alone_whoever_writes_it() {
         if name != "joined" {
             answers(&with(&[]));
         }
-        fails(&with(&[]), 2, &[&place, "is there already; --force replaces it"]);
+        fails(&with(&[]), 2, &[&place, "already exists; --force replaces it"]);
         answers(&with(&["--force"]));
     }
 }
@@ -131,7 +131,7 @@ fn a_directory_that_is_no_recording_is_never_replaced() {
     let place = at("letters");
     for more in [&[][..], &["--force"]] {
         let arguments = [&["cut", &hog, "--to", "0.1", "-o", &place][..], more].concat();
-        fails(&arguments, 2, &["there already", "no recording"]);
+        fails(&arguments, 2, &["already exists", "not a recording"]);
     }
     assert_eq!(fs::read_to_string(at("letters/a")).unwrap(), "dear");
 }

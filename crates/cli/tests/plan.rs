@@ -50,7 +50,7 @@ fn given_numbers_give_the_slides_answer() {
 fn without_a_measured_d_the_answer_is_that_it_is_unknown() {
     let (code, out, _) = kvmscope(&["plan", "nested", "--ghz", "2.4", "--c1", "1350", "--rate", "CPUID=10"]);
     assert_eq!(code, 0);
-    assert!(out.contains("Nothing is predicted without what nesting adds to an exit"), "{out}");
+    assert!(out.contains("No prediction is possible without the cost that nesting adds to an exit"), "{out}");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn the_trace_of_l1_alone_gives_rates_and_needs_costs() {
     std::fs::copy(trace, directory.path().join("L1/trace.dat")).unwrap();
     let path = directory.path().to_str().unwrap();
     let (_, out, _) = kvmscope(&["plan", "nested", path]);
-    assert!(out.contains("Nothing is predicted without"), "{out}");
+    assert!(out.contains("No prediction is possible without"), "{out}");
     let exits = table(&[path, "--ghz", "2.4", "--c1", "1350", "--c2", "20700"], "plan_exits");
     let cpuid = exits.iter().find(|row| row["reason"] == "CPUID").unwrap();
     assert_eq!((&cpuid["level"], &cpuid["from"]), (&"L2".into(), &"given".into()));
@@ -86,7 +86,7 @@ fn a_bench_gives_both_points_and_the_costs_of_other_exits() {
     let bench = fixture("bench-svm");
     let given = ["--bench", &bench, "--arch", "svm", "--ghz", "2.4", "--rate", "CPUID=10", "--rate", "NPF=10"];
     let assumptions = table(&given, "assumptions");
-    let how = assumptions.iter().find(|row| row["what"] == "how D was found").unwrap();
+    let how = assumptions.iter().find(|row| row["what"] == "how D was determined").unwrap();
     assert!(how["value"].as_str().unwrap().contains("lower bound"), "{how}");
     assert!(assumptions.iter().all(|row| !row["what"].as_str().unwrap().contains("costs what CPUID does")));
     let (_, out, _) = kvmscope(&[&["plan", "nested"], given.as_slice()].concat());

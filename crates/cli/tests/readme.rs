@@ -1,4 +1,4 @@
-//! Every command that the README shows in a block marked `sh` runs as it stands.
+//! Every command that the README shows in a block marked `sh` runs as it stands, and its sample is what the program prints.
 //!
 //! The blocks run in an empty directory with a link to the bundled recordings, so that what they write is gone after.
 //! Commands that need root or another machine stand in blocks without the mark.
@@ -49,5 +49,26 @@ fn every_command_of_the_readme_runs() {
     for written in ["answer.json", "answer.txt", "tables/vcpus.csv"] {
         let length = directory.path().join(written).metadata().map(|file| file.len()).unwrap_or(0);
         assert!(length > 100, "{written} has {length} bytes");
+    }
+}
+
+/// What the README leaves out of the sample, it leaves out at lines of three dots.
+#[test]
+fn the_sample_of_the_readme_is_what_the_program_prints() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let sample = readme.split("```text\n").nth(1).and_then(|rest| rest.split("\n```").next()).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_kvmscope"))
+        .args(["report", "fixtures/nested-vmx-shadow-off-hog"])
+        .envs([("COLUMNS", "100"), ("LC_ALL", "C.UTF-8")])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = sample.lines().collect();
+    let parts: Vec<String> =
+        lines.split(|line| line.trim() == "...").map(|part| part.join("\n").trim_matches('\n').to_owned()).collect();
+    assert!(parts.len() > 2, "{parts:?}");
+    for part in parts {
+        assert!(printed.contains(&part), "the report has no\n{part}\nin\n{printed}");
     }
 }

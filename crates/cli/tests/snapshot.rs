@@ -31,7 +31,7 @@ fn two_samples_of_this_machine_are_a_recording() {
     assert!(after_ns - before_ns >= 500_000_000);
     let (code, _, complaints) = kvmscope(&["snapshot", "-o", utf8(&place)]);
     assert_eq!(code, 2);
-    assert!(complaints.contains("is there already; --force replaces it"), "{complaints}");
+    assert!(complaints.contains("already exists; --force replaces it"), "{complaints}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A directory that is no snapshot.
-    #[error("{} holds neither `proc` nor `sys`; name the directory above them, or take one: kvmscope snapshot", .path.display())]
+    #[error("{} has neither `proc` nor `sys`; name their parent directory, or take a snapshot: kvmscope snapshot", .path.display())]
     NoSnapshot {
         /// The directory.
         path: PathBuf,

@@ -189,8 +189,8 @@ fn needed(what: &str, now: String, to: String, from: Option<String>) -> Result<N
     }
     match from {
         Some(from) if from != now => Err(Error::Unable(format!(
-            "{what} has {now}, and the proposal was made when it had {from}: what it rests on is out of date; \
-             look again with `kvmscope check`"
+            "{what} is {now}, but was {from} when the proposal was made: the proposal is out of date; run `kvmscope \
+             check` again"
         ))),
         _ => Ok(Needed::Change(now, to)),
     }

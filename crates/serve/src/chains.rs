@@ -78,7 +78,7 @@ pub struct Picks {
 pub fn find<'a>(drawn: &'a Drawn, wanted: &Wanted) -> Result<Found<'a>, Refused> {
     let (t0, t1) = (wanted.t0.unwrap_or(0), wanted.t1.unwrap_or(u64::MAX));
     if t0 >= t1 {
-        return Err(Refused::wrong("t0 must lie before t1, both in ns since the first event"));
+        return Err(Refused::wrong("t0 must be before t1, both in ns since the first event"));
     }
     let matches = |chain: &DrawnChain| {
         wanted.lane.is_none_or(|lane| chain.lane.0 == lane)

@@ -19,7 +19,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// It is a file.
-    #[error("{} is a file; name the folder that holds it", .0.display())]
+    #[error("{} is a file; name its folder", .0.display())]
     NoFolder(PathBuf),
     /// The address is taken, or is none of this machine's.
     #[error("cannot listen on {address}: {source}; {}", listen_hint(source))]
@@ -41,10 +41,10 @@ pub enum Error {
 fn listen_hint(source: &std::io::Error) -> &'static str {
     use std::io::ErrorKind;
     match source.kind() {
-        ErrorKind::AddrInUse => "another program has the port; --port 0 takes any free one",
-        ErrorKind::AddrNotAvailable => "this machine has no such address; `ip address` lists those it has",
-        ErrorKind::PermissionDenied => "ports below 1024 need root; take another by --port",
-        _ => "name another address by --listen, or another port by --port",
+        ErrorKind::AddrInUse => "the port is in use; --port 0 takes any free one",
+        ErrorKind::AddrNotAvailable => "this machine has no such address; `ip address` lists its addresses",
+        ErrorKind::PermissionDenied => "ports below 1024 need root; use another with --port",
+        _ => "use another address with --listen, or another port with --port",
     }
 }
 

@@ -133,7 +133,7 @@ impl Folder {
     /// # Errors
     /// If there is none in the folder, or if a link in it leads out of the folder.
     pub fn place(&self, id: &str) -> Result<Place, Refused> {
-        let missing = || Refused::missing(format!("no recording of this folder is called `{id}`"));
+        let missing = || Refused::missing(format!("this folder has no recording `{id}`"));
         let below = path_of(id).ok_or_else(missing)?;
         if !self.root.join(&below).exists() {
             return Err(missing());
@@ -191,7 +191,7 @@ impl Folder {
 
     fn leads_out(&self, path: &Path) -> Refused {
         let shown = path.strip_prefix(&self.root).unwrap_or(path).display();
-        Refused::forbidden(format!("{shown} is a link out of its recording; it is not followed"))
+        Refused::forbidden(format!("{shown} is a link that points outside its recording; it is not followed"))
     }
 
     /// The folder as the user named it.

@@ -71,7 +71,7 @@ enum Admitted {
 impl Guard {
     fn admit(&self, uri: &Uri, headers: &HeaderMap) -> Result<Admitted, Refused> {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let host = host.ok_or_else(|| Refused::wrong("the request names no Host"))?;
+        let host = host.ok_or_else(|| Refused::wrong("the request has no Host header"))?;
         if !is_address_or_localhost(host) {
             return Err(Refused::forbidden(format!(
                 "the request was sent to `{host}`; open this server by its address or as localhost"
@@ -80,7 +80,7 @@ impl Guard {
         if let Some(origin) = headers.get(header::ORIGIN) {
             let same = origin.to_str().is_ok_and(|origin| origin.split_once("://").is_some_and(|(_, at)| at == host));
             if !same {
-                return Err(Refused::forbidden("a page of another site sent this request; it is not answered"));
+                return Err(Refused::forbidden("the request came from a page of another site and was refused"));
             }
         }
         let Some(token) = &self.token else { return Ok(Admitted::Yes) };

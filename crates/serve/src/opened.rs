@@ -141,7 +141,7 @@ impl Opened {
 
     fn trace(&self, part: usize) -> Result<&dyn Trace, Refused> {
         let traces = self.input.parts.len();
-        let missing = || Refused::missing(format!("there is no part {part}; this recording has {traces} traces"));
+        let missing = || Refused::missing(format!("no part {part}; traces in this recording: {traces}"));
         Ok(self.input.parts.get(part).ok_or_else(missing)?.trace.as_ref())
     }
 }
@@ -154,7 +154,7 @@ fn answer(input: &Input, window: Option<Span>) -> Result<Answered, String> {
     let options = Options { window, ..Options::default() };
     let Answers { sections, problems, failed } = Answers::of(input, &options, &mut |_, _| {});
     if sections.is_empty() {
-        let nothing = || format!("{} holds no events that a question could use", input.recording.title());
+        let nothing = || format!("{} has no events that a question can use", input.recording.title());
         return Err(failed.first().map_or_else(nothing, ToString::to_string));
     }
     let mut json = Vec::new();

@@ -71,7 +71,7 @@ pub fn router(shared: Arc<Shared>, rules: Guard) -> Router {
 /// Runs `work` where it may take long.
 async fn at_work<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refused> + Send + 'static) -> Result<T, Refused> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
-        let sentence = "the server met a mistake of its own; what it printed on stderr belongs into a bug report";
+        let sentence = "internal error of the server; please report what it printed on stderr";
         Err(Refused { status: axum::http::StatusCode::INTERNAL_SERVER_ERROR, sentence: sentence.to_owned() })
     })
 }
@@ -89,7 +89,7 @@ fn json(answer: &impl Serialize) -> Answer {
 }
 
 async fn no_such(uri: Uri) -> Answer {
-    Err(Refused::missing(format!("the API has no {}; docs/serve.md lists what it has", uri.path())))
+    Err(Refused::missing(format!("the API has no {}; docs/serve.md lists its paths", uri.path())))
 }
 
 /// Which recording's numbers are wanted; without one, those of all recordings that were asked for lately.

@@ -45,7 +45,7 @@ fn vet(name: &str) -> Result<(), Refused> {
     let ends = [".json", ".new", ".partial", ".tmp"];
     if lower == CTF_METADATA || ends.iter().any(|end| lower.ends_with(end)) {
         return Err(Refused::wrong(format!(
-            "{name} is no name of a trace; send it under another name, such as trace.dat"
+            "{name} cannot be the name of a trace; send it with another name, such as trace.dat"
         )));
     }
     Ok(())
@@ -63,7 +63,7 @@ pub async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: u64) ->
     };
     let taken = || Refused {
         status: StatusCode::CONFLICT,
-        sentence: format!("{name} is there already, or is being sent; send it under another name"),
+        sentence: format!("{name} already exists or is being uploaded; send it with another name"),
     };
     let place = folder.join(name);
     if place.symlink_metadata().is_ok() {
@@ -76,9 +76,9 @@ pub async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: u64) ->
     })?;
     let mut partial = Partial { path, file };
     let mut bytes = 0;
-    let stuck = || Refused::wrong(format!("{name}: nothing came for {} s", STUCK.as_secs()));
+    let stuck = || Refused::wrong(format!("{name}: no data arrived for {} s", STUCK.as_secs()));
     while let Some(frame) = timeout(STUCK, body.frame()).await.map_err(|_| stuck())? {
-        let frame = frame.map_err(|_| Refused::wrong(format!("{name} was cut off after {}", exact_bytes(bytes))))?;
+        let frame = frame.map_err(|_| Refused::wrong(format!("{name} was truncated after {}", exact_bytes(bytes))))?;
         let Ok(data) = frame.into_data() else { continue };
         bytes += data.len() as u64;
         if bytes > most_bytes {
@@ -96,11 +96,12 @@ pub async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: u64) ->
             Err(error) => Some(error.to_string()),
         };
         if let Some(reason) = reason {
-            return Err(Refused::unanswered(format!("{name} is no packed recording: {reason}")));
+            return Err(Refused::unanswered(format!("{name} is not a packed recording: {reason}")));
         }
     } else if !trace::looks_like_trace(&partial.path) {
         return Err(Refused::unanswered(format!(
-            "{name} is no trace of trace-cmd, perf, or text of theirs; send a directory (CTF, a recording) packed: kvmscope pack"
+            "{name} is not a trace of trace-cmd or perf, or text of theirs; pack a directory (CTF, a recording) \
+             first: kvmscope pack"
         )));
     }
     // A second name and not a rename, which would replace what came meanwhile; the first goes with `partial`.
@@ -116,7 +117,7 @@ pub fn too_large(most_bytes: u64) -> Refused {
     Refused {
         status: StatusCode::PAYLOAD_TOO_LARGE,
         sentence: format!(
-            "at most {} are taken; `kvmscope cut` makes a trace smaller, --upload-limit raises the limit",
+            "the upload limit is {}; `kvmscope cut` makes a trace smaller, --upload-limit raises the limit",
             exact_bytes(most_bytes)
         ),
     }

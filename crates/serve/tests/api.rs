@@ -390,7 +390,7 @@ fn a_recording_that_cannot_be_opened_is_listed_with_its_reason() {
         .collect();
     let [(cut, why_cut), (new, why_new)] = problems[..] else { panic!("{problems:?}") };
     assert_eq!((cut, new), ("cut.kvmscope", "new"));
-    assert!(why_cut.contains("no whole tar") && why_new.contains("kvmscope-recording/9"), "{problems:?}");
+    assert!(why_cut.contains("not a complete tar") && why_new.contains("kvmscope-recording/9"), "{problems:?}");
 }
 
 #[test]

@@ -70,7 +70,8 @@ pub struct Rendered {
 pub enum Error {
     /// Words and drawings alone are longer than allowed.
     #[error(
-        "the page has {needed} without any data, more than --html-max allows; give it more, or narrow the report with --from and --to or --vm"
+        "the page takes {needed} without any data, more than --html-max allows; raise --html-max, or narrow the \
+         report with --from and --to or --vm"
     )]
     TooLong {
         /// Its length in words.

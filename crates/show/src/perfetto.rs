@@ -157,7 +157,7 @@ impl<W: Write> File<'_, W> {
     /// A chain whose end was not seen is an instant.
     fn chain(&mut self, track: u64, chain: &DrawnChain) -> io::Result<()> {
         let Some(cost_ns) = chain.cost_ns else {
-            let name = format!("{}, its end was not seen", chain.reason);
+            let name = format!("{}, end not recorded", chain.reason);
             let name = Some((name.as_str(), "chain"));
             return self.stream.event(&Said { kind: EventType::Instant, track, at_ns: chain.span.from_ns, name });
         };

@@ -160,7 +160,7 @@ fn render_problems(problems: &[Problem], out: &mut Lines) {
         out.wrapped("   ", "     ", &problem_sentence(problem), out.page.width);
     }
     if let Some(more) = problems.len().checked_sub(MOST_PROBLEMS).filter(|more| *more > 0) {
-        out.line(&format!("   + {more} more kinds, see --json"));
+        out.line(&format!("   + {}, see --json", number::many(more as u64, "more kind")));
     }
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn problem_sentence(problem: &Problem) -> String {
         counts.push(format!("{} times", number::thousands(problem.count)));
     }
     if problem.bytes_skipped > 0 {
-        counts.push(format!("{} passed over", number::exact_bytes(problem.bytes_skipped)));
+        counts.push(format!("{} skipped", number::exact_bytes(problem.bytes_skipped)));
     }
     let counts = if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) };
     located(problem, &place, &text, &counts)

@@ -15,7 +15,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Not one of our formats.
-    #[error("{} is none of the formats kvmscope reads (trace.dat, CTF, perf.data, trace-cmd or perf text); {found}", file.display())]
+    #[error("{}: not a format that kvmscope reads (trace.dat, CTF, perf.data, trace-cmd or perf text); {found}", file.display())]
     UnknownFormat {
         /// The file.
         file: PathBuf,

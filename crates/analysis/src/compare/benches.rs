@@ -194,7 +194,7 @@ pub fn table(changed: &[Changed]) -> Table {
         ("verdict", "verdict"),
     ];
     table.shown = Some(Shown {
-        title: "What tests cost, medians of launches".to_owned(),
+        title: "Cost per test, medians of launches".to_owned(),
         columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
         most_rows: 60,
         whole: ["test", "verdict"].map(str::to_owned).to_vec(),
@@ -214,15 +214,15 @@ pub fn summary(changed: &[Changed]) -> Option<String> {
     let tests = many(changed.len() as u64, "test");
     if judged == 0 {
         return Some(format!(
-            "{tests} are in both benches, with fewer than {FEWEST} launches, so nothing can be said."
+            "The benches have {tests} in common, but fewer than {FEWEST} launches: no verdict is possible."
         ));
     }
     let most = certain.iter().filter_map(|one| Some((one, one.ratio()?)));
     let most = most.max_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()));
     Some(match most {
-        None => format!("Of {tests} of the benches none changed by more than noise explains."),
+        None => format!("Of {tests} in both benches, none changed by more than noise."),
         Some((one, ratio)) => format!(
-            "Of {tests} of the benches {} changed by more than noise explains; most: {}, x{}.",
+            "Of {tests} in both benches, {} changed by more than noise; largest change: {}, x{}.",
             certain.len(),
             one.key.test,
             base::number::plain((ratio * 100.0).round() / 100.0)
@@ -248,8 +248,12 @@ pub fn fingerprint(differences: &[(String, String, String)]) -> Table {
         table.push(vec![name.as_str().into(), before.as_str().into(), after.as_str().into()]);
     }
     let columns = ["name", "before", "after"].map(|name| (name.to_owned(), name.to_owned())).into();
-    table.shown =
-        Some(Shown { title: "What the benches do not share".to_owned(), columns, most_rows: 40, ..Shown::default() });
+    table.shown = Some(Shown {
+        title: "Settings that differ between the benches".to_owned(),
+        columns,
+        most_rows: 40,
+        ..Shown::default()
+    });
     table
 }
 

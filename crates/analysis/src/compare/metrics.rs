@@ -64,9 +64,9 @@ fn windows(input: &Input, options: &Options, whole: &Section, metrics: &mut Metr
 
 fn flow(input: &Input, options: &Options) -> Result<Section, Error> {
     let question = QUESTIONS.iter().find(|question| question.id == "flow");
-    let question = question.ok_or_else(|| Error::NoEvents("flow is no question".to_owned()))?;
+    let question = question.ok_or_else(|| Error::NoEvents("there is no question `flow`".to_owned()))?;
     let answer = (question.answer)(&mut Ask { input, options, progress: &mut |_, _| {} })?;
-    let nothing = || Error::NoEvents(format!("{} holds no trace of KVM", input.recording.title()));
+    let nothing = || Error::NoEvents(format!("{} has no KVM trace", input.recording.title()));
     Ok(answer.ok_or_else(nothing)?.section)
 }
 

@@ -25,7 +25,7 @@ use metrics::Metrics;
 /// Id of the Section.
 pub const ID: &str = "compare";
 /// The question, as a person would ask it.
-pub const QUESTION: &str = "What changed between two recordings of the same load?";
+pub const QUESTION: &str = "Changes between two recordings of the same load?";
 
 /// A metric of both sides.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,9 +56,7 @@ pub fn section(before: &Input, after: &Input, options: &Options) -> Result<Secti
     let measured = |input| threads::with(metrics::of(input, options), input, options);
     match measured(before).and_then(|one| Ok((one, measured(after)?))) {
         Ok((one, two)) if tests.is_empty() && !one.keys().any(|metric| two.contains_key(metric)) => {
-            return Err(Error::NoEvents(
-                "the recordings have no metric in common, so nothing can be compared".to_owned(),
-            ));
+            return Err(Error::NoEvents("the recordings have no common metric, so nothing can be compared".to_owned()));
         }
         Ok((one, two)) if !one.is_empty() || tests.is_empty() => {
             sentences.push(say_traces(&mut section, &one, &two));
@@ -96,7 +94,7 @@ fn unlike(before: &Input, after: &Input) -> Option<String> {
         .map(|((what, one), (_, two))| format!("{what} ({one} and {two})"))
         .collect();
     (!unlike.is_empty())
-        .then(|| format!("The recordings are of unlike machines, so changes may come from there: {}.", list(&unlike)))
+        .then(|| format!("The recordings are of different machines, which may explain changes: {}.", list(&unlike)))
 }
 
 /// Adds what changed between two traces, and says it.
@@ -107,8 +105,8 @@ fn say_traces(section: &mut Section, one: &Metrics, two: &Metrics) -> String {
     let changed: Vec<Changed> =
         both.filter(|one| threads::tells(&one.metric, one.ratio.before, one.ratio.after)).collect();
     section.about.push(format!(
-        "each trace is cut into {} windows; low and high are a 95 % interval of the ratio; waits: ready to run while \
-         others ran",
+        "each trace is split into {} windows; low and high are the 95 % confidence interval of the ratio; waits: \
+         runnable while others ran",
         metrics::WINDOWS
     ));
     let said = summary(&changed);
@@ -119,7 +117,8 @@ fn say_traces(section: &mut Section, one: &Metrics, two: &Metrics) -> String {
 /// Adds what changed between two benches; says how machine or run differ, if they do.
 fn say_benches(section: &mut Section, sides: &[benches::Side; 2], tests: &[benches::Changed]) -> Option<String> {
     section.about.push(
-        "benches: from and to are a 95 % interval of the ratio (bootstrap over launches), p that of Mann-Whitney U"
+        "benches: from and to are the 95 % confidence interval of the ratio (bootstrap over launches), p is that of \
+         the Mann-Whitney U test"
             .to_owned(),
     );
     section.tables.push(benches::table(tests));
@@ -130,7 +129,7 @@ fn say_benches(section: &mut Section, sides: &[benches::Side; 2], tests: &[bench
     let names: Vec<String> = differences.iter().map(|(name, ..)| name.clone()).collect();
     section.tables.push(benches::fingerprint(&differences));
     Some(format!(
-        "The benches differ in {} of machine or run, so a change may come from there: {}.",
+        "The benches differ in {} of machine or run, which may explain changes: {}.",
         many(names.len() as u64, "setting"),
         list(&names)
     ))
@@ -139,16 +138,17 @@ fn say_benches(section: &mut Section, sides: &[benches::Side; 2], tests: &[bench
 fn summary(changed: &[Changed]) -> String {
     let certain = changed.iter().filter(|one| matches!(one.ratio.verdict(), Verdict::Higher | Verdict::Lower));
     match (changed.len(), certain.clone().count()) {
-        (0, _) => "The recordings have no metric in common, so nothing can be said.".to_owned(),
-        (all, 0) => format!("Of {all} metrics none changed by more than noise explains."),
+        (0, _) => "The recordings have no common metric: no verdict is possible.".to_owned(),
+        (all, 0) => format!("Of {}, none changed by more than noise.", many(all as u64, "metric")),
         (all, some) => {
             // A thread that had nothing to do before has the largest ratio and says the least.
             let whole = |one: &Changed| !threads::is_of(&one.metric);
             let size = |one: &Changed| one.ratio.ratio.ln().abs();
             let most = certain.max_by(|a, b| whole(a).cmp(&whole(b)).then(size(a).total_cmp(&size(b))));
-            let most =
-                most.map(|one| format!("; most: {}, x{}", one.metric, plain(one.ratio.ratio))).unwrap_or_default();
-            format!("Of {all} metrics {some} changed by more than noise explains{most}.")
+            let most = most
+                .map(|one| format!("; largest change: {}, x{}", one.metric, plain(one.ratio.ratio)))
+                .unwrap_or_default();
+            format!("Of {}, {some} changed by more than noise{most}.", many(all as u64, "metric"))
         }
     }
 }
@@ -179,7 +179,7 @@ pub fn table(mut changed: Vec<Changed>) -> Table {
         ]);
     }
     table.shown = Some(Shown {
-        title: "What changed".to_owned(),
+        title: "Changes".to_owned(),
         columns: headings,
         most_rows: 30,
         whole: ["metric", "verdict"].map(str::to_owned).to_vec(),
@@ -202,8 +202,8 @@ mod tests {
         let thread = changed("rustc waits, share", [90.0, 90.1, 89.9]);
         let all = vec![changed("noise", [1.0, 9.0, 0.1]), changed("more", [3.0, 3.01, 2.99])];
         let with_thread = [all.clone(), vec![thread]].concat();
-        assert_eq!(summary(&with_thread), "Of 3 metrics 2 changed by more than noise explains; most: more, x3.");
-        assert_eq!(summary(&all), "Of 2 metrics 1 changed by more than noise explains; most: more, x3.");
+        assert_eq!(summary(&with_thread), "Of 3 metrics, 2 changed by more than noise; largest change: more, x3.");
+        assert_eq!(summary(&all), "Of 2 metrics, 1 changed by more than noise; largest change: more, x3.");
         let table = table(all);
         assert_eq!(table.cell(0, "metric"), Some(&Cell::Text("more".into())));
         assert_eq!(table.cell(0, "verdict"), Some(&Cell::Text("higher".into())));

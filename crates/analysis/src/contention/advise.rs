@@ -42,11 +42,11 @@ pub fn finding(
         for (tid, now, after) in &prediction.shares {
             evidence.push(Evidence {
                 what: format!(
-                    "by the model thread {tid} would get {} of a CPU where it gets {} now",
+                    "thread {tid} would get {} of a CPU instead of {} (modelled)",
                     percent(*after),
                     percent(*now)
                 ),
-                place: "modelled: equal shares among threads that want the same CPU".to_owned(),
+                place: "model: equal shares among threads that want the same CPU".to_owned(),
             });
         }
     }

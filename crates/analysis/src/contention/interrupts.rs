@@ -56,7 +56,7 @@ impl fmt::Display for Interrupts {
         let ((from, had), (to, gets)) = (self.from, self.to);
         write!(
             out,
-            "CPU {from} does other things {} of the time and handles interrupts {}; CPU {to} is busy {}",
+            "CPU {from}: {} busy with other work, {} handling interrupts; CPU {to}: {} busy",
             percent(had),
             percent(self.most_moved),
             percent(gets)
@@ -80,10 +80,7 @@ mod tests {
         assert_eq!((moved("1").direction(), moved("2").direction()), (Direction::Better, Direction::Worse));
         assert_eq!(moved("1-2").to.0, 1, "the idlest of several");
         let said = moved("2").to_string();
-        assert_eq!(
-            said,
-            "CPU 0 does other things 60.0 % of the time and handles interrupts 30.0 %; CPU 2 is busy 95.0 %"
-        );
+        assert_eq!(said, "CPU 0: 60.0 % busy with other work, 30.0 % handling interrupts; CPU 2: 95.0 % busy");
         assert_eq!(Interrupts::moved(&usage, &set("0"), &set("0")), None);
         assert_eq!(Interrupts::moved(&usage, &set("0"), &set("7")), None);
         // Their own time does not make the CPU they come from worse than the one they go to.

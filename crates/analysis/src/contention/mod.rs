@@ -64,11 +64,11 @@ impl Starved<'_> {
         let rest = self.against.len().saturating_sub(MOST_NAMED);
         let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
         let against = match against.is_empty() {
-            true => "no thread seen there: interrupts, or the machine below".to_owned(),
-            false => format!("{}{more}", base::number::list(&against)),
+            true => "no competing thread ran there: interrupts or steal time took the CPU".to_owned(),
+            false => format!("it competes with {}{more}", base::number::list(&against)),
         };
         format!(
-            "{name} (thread {}) ran {} and waited {} of the time on CPU {cpu}, against {against}",
+            "{name} (thread {}) ran {} and waited {} of the time on CPU {cpu}; {against}",
             id.tid,
             percent(*run),
             percent(*wait)
@@ -102,7 +102,7 @@ pub(crate) mod tests {
         assert_eq!(found.iter().map(|starved| starved.thread.id.tid).collect::<Vec<_>>(), [2, 1]);
         assert_eq!(
             found[0].sentence(),
-            "vhost-1 (thread 2) ran 30.0 % and waited 55.0 % of the time on CPU 0, against CPU 0/KVM (thread 1, ran 62.0 %)"
+            "vhost-1 (thread 2) ran 30.0 % and waited 55.0 % of the time on CPU 0; it competes with CPU 0/KVM (thread 1, ran 62.0 %)"
         );
     }
 

@@ -10,7 +10,7 @@ use crate::shared::align::names;
 use crate::shared::align::symbols::Symbols;
 use crate::shared::align::{self, Alignment, Map};
 use crate::shared::reasons::Reason;
-use base::number::{duration, list, many, thousands};
+use base::number::{counted, duration, list, many, thousands};
 use base::recording::Recording;
 use base::{Level, Problem};
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub fn align(ask: &Ask<'_>, flows: &mut [PartFlow]) {
         let symbols = names::symbols(ask.input, ask.options, &parts[place], &names::halts(&alignment));
         let symbols = symbols.unwrap_or_else(|sentence| {
             let path = flows[place].path.clone();
-            flows[place].problems.push(Problem::at(path, None, "the kernel's slide", "none", 0, sentence));
+            flows[place].problems.push(Problem::at(path, None, "the kernel's KASLR offset", "none", 0, sentence));
             None
         });
         let sites = symbols.as_ref().map_or_else(Vec::new, |symbols| sites(&alignment, &vms, symbols));
@@ -66,14 +66,15 @@ pub fn sentence(aligned: &Aligned) -> String {
     methods.dedup();
     if cpus.is_empty() {
         return format!(
-            "It is unknown which vCPUs of {below} are {machine}'s, so its times stay on its own clock; a recording.json whose \
-             machine has the VM's name tells it, and so do exits of a nested guest or accesses to MSRs in both traces."
+            "Which vCPUs of {below} belong to {machine} is unknown, so its times stay on its own clock. Any of these \
+             would resolve it: a recording.json that names the machine like the VM, exits of a nested guest, or MSR \
+             accesses in both traces."
         );
     }
     if methods.is_empty() {
         return format!(
-            "{machine}'s clock could not be aligned to that of {below}: record both with -C x86-tsc and -e kvm, so that \
-             kvm_write_tsc_offset is there."
+            "The clock of {machine} could not be aligned to that of {below}: record both with -C x86-tsc and -e kvm, \
+             which includes kvm_write_tsc_offset."
         );
     }
     let methods: Vec<String> = methods.into_iter().map(str::to_owned).collect();
@@ -81,7 +82,7 @@ pub fn sentence(aligned: &Aligned) -> String {
     let largest = |of: fn(&(f64, f64)) -> f64| errors.iter().map(of).fold(0.0, f64::max);
     let (median, most) = (largest(|errors| errors.0), largest(|errors| errors.1));
     let within = if median < most {
-        format!("within {} at most and {} in the median", duration(most), duration(median))
+        format!("within {} at worst, {} in the median", duration(most), duration(median))
     } else {
         format!("within {}", duration(most))
     };
@@ -90,17 +91,21 @@ pub fn sentence(aligned: &Aligned) -> String {
     });
     let exits = match own {
         0 => String::new(),
-        _ => format!("; {} of its {} exits were found in {below}'s trace", thousands(found), thousands(own)),
+        _ => format!(
+            "; {} of its {} found in the trace of {below}",
+            thousands(found),
+            counted(own, "exit was", "exits were")
+        ),
     };
     let joined = aligned.joined.as_ref().map_or(String::new(), |(outer, error_ns)| {
-        format!(" On the time line of {outer} its events lie within {}.", duration(*error_ns))
+        format!(" On the timeline of {outer} its events are accurate within {}.", duration(*error_ns))
     });
     let lies = aligned.lies.as_ref().map_or(String::new(), |(outermost, span)| {
         let second = |ns: u64| format!("{:.3} s", ns as f64 / 1e9);
-        format!(" It covers {} to {} of {outermost}'s trace.", second(span.from_ns), second(span.to_ns))
+        format!(" It covers {} to {} of the trace of {outermost}.", second(span.from_ns), second(span.to_ns))
     });
     let pairs = pairs(&aligned.alignment);
-    format!("{machine}'s clock was aligned by {}{pairs}, {within}{exits}.{lies}{joined}", list(&methods))
+    format!("The clock of {machine} was aligned by {}{pairs}, {within}{exits}.{lies}{joined}", list(&methods))
 }
 
 /// How many causes and effects the clock was aligned by, in brackets.
@@ -109,7 +114,7 @@ fn pairs(alignment: &Alignment) -> String {
     for pairs in alignment.cpus.iter().filter_map(|cpu| cpu.pairs()) {
         sums.iter_mut().zip(pairs).for_each(|(sum, count)| *sum += count);
     }
-    let kinds = [many(sums[0], "exit"), many(sums[1], "interrupt"), format!("{} accesses to MSRs", thousands(sums[2]))];
+    let kinds = [many(sums[0], "exit"), many(sums[1], "interrupt"), counted(sums[2], "MSR access", "MSR accesses")];
     let found: Vec<String> = kinds.into_iter().zip(sums).filter(|(_, sum)| *sum > 0).map(|(kind, _)| kind).collect();
     if found.is_empty() { String::new() } else { format!(" ({})", list(&found)) }
 }

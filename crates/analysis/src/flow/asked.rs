@@ -28,7 +28,7 @@ fn events(input: &Input, options: &Options) -> Result<(), Error> {
     let missing = options.ignore_events.iter().find(|name| known().all(|known| known != name.as_str()));
     match missing {
         Some(name) => {
-            no_such(format!("--ignore-event {name}: names no event of this recording; {}", instead(name, known())))
+            no_such(format!("--ignore-event {name}: this recording has no such event; {}", instead(name, known())))
         }
         None => Ok(()),
     }
@@ -41,7 +41,7 @@ fn window(flow: &Flow, options: &Options) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Outside(format!(
-        "the recording is {} long, so nothing of it lies after {}; --from and --to count seconds from its first event",
+        "the recording is {} long and has nothing after {}; --from and --to are seconds since its first event",
         duration(length_ns as f64),
         duration(window.from_ns as f64)
     )))
@@ -60,7 +60,7 @@ fn machines(vcpus: &[&Vcpu], options: &Options) -> Result<(), Error> {
         && vcpus.iter().all(|vcpu| vcpu.vm != *vm)
     {
         let instead = instead(vm, vcpus.iter().map(|vcpu| vcpu.vm.as_str()));
-        return no_such(format!("--vm {vm}: no VM is called that in this recording; {instead}"));
+        return no_such(format!("--vm {vm}: this recording has no such VM; {instead}"));
     }
     let of_vm = |vcpu: &&&Vcpu| options.vm.as_ref().is_none_or(|vm| vcpu.vm == *vm);
     let known: Vec<u32> = vcpus.iter().filter(of_vm).map(|vcpu| vcpu.vcpu).collect();
@@ -69,7 +69,7 @@ fn machines(vcpus: &[&Vcpu], options: &Options) -> Result<(), Error> {
             let known: Vec<String> = known.iter().map(u32::to_string).collect();
             let instead = instead(&number.to_string(), known.iter().map(String::as_str));
             let whose = options.vm.as_ref().map_or("this recording", |vm| vm);
-            no_such(format!("--vcpu {number}: {whose} has no vCPU of that number; {instead}"))
+            no_such(format!("--vcpu {number}: {whose} has no such vCPU; {instead}"))
         }
         _ => Ok(()),
     }
@@ -91,5 +91,5 @@ fn level(flow: &Flow, options: &Options) -> Result<(), Error> {
     let known: Vec<String> = known.iter().map(Level::to_string).collect();
     // One letter apart from every other: the nearest level says nothing.
     let list = base::number::list(&known);
-    no_such(format!("--level {level}: no exit in this recording left a guest at {level}; exits left {list}"))
+    no_such(format!("--level {level}: this recording has no exits of {level}; it has exits of {list}"))
 }

@@ -338,8 +338,8 @@ fn settle_levels(walk: &mut Walk<Tally>) -> FxHashMap<i32, [Lv; LEVELS]> {
 
 fn uncalibrated(path: &str, clock: &str) -> Problem {
     let text = format!(
-        "{path}: the length of a tick of clock {clock} is unknown; one tick is shown as 1 ns. Record with \
-         `trace-cmd record -C mono`, or add the event timer:hrtimer_expire_entry"
+        "{path}: the tick length of clock {clock} is unknown; one tick is shown as 1 ns. Record with `trace-cmd \
+         record -C mono`, or add the event timer:hrtimer_expire_entry"
     );
     Problem::at(path, None, "the length of a tick", format!("clock {clock} without a scale"), 0, text)
 }
@@ -356,7 +356,7 @@ fn tally(facts: &trace::Facts, totals: &Totals) -> Vec<(String, u64)> {
 pub(super) const UNKNOWN_EVENTS: &str = "unknown event";
 
 fn undescribed(path: &str, count: u64) -> Problem {
-    let text = format!("{path}: no format in the file describes {count} events; what they tell is missing");
+    let text = format!("{path}: the file has no format for {count} of its events; their content is missing");
     let mut problem = Problem::at(path, None, "a format for every event", "ids that no format has", 0, text);
     problem.count = count;
     problem

@@ -27,7 +27,7 @@ pub fn where_the_time_went(measure: &Measures<'_>) -> Option<Figure> {
         id: format!("where-{}", measure.part.machine),
         title: "Where the time went".into(),
         caption: format!(
-            "{} of the vCPUs' time, {}, is \"{}\".",
+            "{} of the vCPU time, {}, is \"{}\".",
             if share > 0.5 { "Most" } else { "The largest part" },
             percent(share),
             title(measure.part.level, state)

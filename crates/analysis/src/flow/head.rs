@@ -36,18 +36,14 @@ pub fn about(measure: &Measures<'_>) -> String {
 fn length(part: &PartFlow) -> String {
     let (window_ns, all_ns) = (part.window.length_ns(), part.span.length_ns());
     let all = duration(all_ns as f64);
-    if window_ns == all_ns {
-        all
-    } else {
-        format!("of which {} of {all} are in the window", duration(window_ns as f64))
-    }
+    if window_ns == all_ns { all } else { format!("window of {} out of {all}", duration(window_ns as f64)) }
 }
 
 /// A trace that another one of its machine answers for.
 pub fn twin(part: &PartFlow) -> Option<String> {
     let answering = part.twin_of.as_ref()?;
     Some(format!(
-        "{}: the same machine by {}, {}; {} answers, so that nothing counts twice",
+        "{}: a second trace of the same machine ({}, {}); {} is used instead, so that nothing counts twice",
         short_path(&part.path),
         part.format,
         many(part.events, "event"),
@@ -60,8 +56,8 @@ pub fn narrowed(options: &Options) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(level) = options.level {
         lines.push(format!(
-            "--level {level}: exits, chains and the findings about them are of {level} alone; time by state, waiting and all \
-             other findings are of all levels."
+            "--level {level}: exits, chains and the findings about them are of {level} only; time by state, waiting \
+             and all other findings are of all levels."
         ));
     }
     let whose: Vec<String> =
@@ -77,8 +73,8 @@ pub fn narrowed(options: &Options) -> Vec<String> {
     }
     if options.window.is_some() {
         lines.push(
-            "--from, --to: events, losses, damage, samples and all that is taken from a guest's own trace and the one below \
-             together are of the whole recording."
+            "--from, --to: events, losses, damage, samples, and everything from a guest's own trace combined with its \
+             host's, are of the whole recording."
                 .to_owned(),
         );
     }

@@ -24,7 +24,7 @@ pub fn add(ask: &Ask<'_>, flows: &mut [PartFlow]) {
             // Of a guest this was said when it was aligned.
             if flows[place].aligned.is_none() {
                 let path = flows[place].path.clone();
-                flows[place].problems.push(Problem::at(path, None, "the kernel's slide", "none", 0, sentence));
+                flows[place].problems.push(Problem::at(path, None, "the kernel's KASLR offset", "none", 0, sentence));
             }
             None
         });

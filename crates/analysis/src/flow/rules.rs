@@ -20,10 +20,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-SHADOW",
         check: shadow,
-        why: "Without VMCS shadowing each VMREAD and VMWRITE of L1 leaves the guest, and L0 carries it out. With it the \
-              CPU reads and writes a shadow VMCS; what is left are the fields outside KVM's shadow list, such as HOST_RSP.",
+        why: "Without VMCS shadowing, each VMREAD and VMWRITE of L1 exits, and L0 emulates it. With it, the CPU \
+              reads and writes a shadow VMCS; only fields outside KVM's shadow list, such as HOST_RSP, still exit.",
         fix: &[
-            "cat /sys/module/kvm_intel/parameters/enable_shadow_vmcs   # the value now, which is the undo",
+            "cat /sys/module/kvm_intel/parameters/enable_shadow_vmcs   # the current value, for undo",
             "modprobe -r kvm_intel && modprobe kvm_intel nested=1 enable_shadow_vmcs=1",
         ],
         undo: &[],
@@ -34,11 +34,11 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-VLS",
         check: vls,
-        why: "Without virtual VMLOAD and VMSAVE each of these instructions of L1 leaves the guest, and L0 copies the \
-              segment state itself. CPUs with VLS carry them out in the guest.",
+        why: "Without virtual VMLOAD and VMSAVE, each of these instructions of L1 exits, and L0 copies the segment \
+              state. CPUs with VLS execute them in the guest.",
         fix: &[
             "grep -o v_vmsave_vmload /proc/cpuinfo | head -1",
-            "cat /sys/module/kvm_amd/parameters/vls   # the value now, which is the undo",
+            "cat /sys/module/kvm_amd/parameters/vls   # the current value, for undo",
             "modprobe -r kvm_amd && modprobe kvm_amd nested=1 vls=1",
         ],
         undo: &[],
@@ -48,10 +48,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-VGIF",
         check: vgif,
-        why: "Without virtual GIF each STGI and CLGI of L1 leaves the guest. CPUs with vGIF keep the flag in the guest.",
+        why: "Without virtual GIF, each STGI and CLGI of L1 exits. CPUs with vGIF execute them in the guest.",
         fix: &[
             "grep -o vgif /proc/cpuinfo | head -1",
-            "cat /sys/module/kvm_amd/parameters/vgif   # the value now, which is the undo",
+            "cat /sys/module/kvm_amd/parameters/vgif   # the current value, for undo",
             "modprobe -r kvm_amd && modprobe kvm_amd nested=1 vgif=1",
         ],
         undo: &[],
@@ -65,7 +65,7 @@ pub const RULES: &[Rule] = &[
               vCPUs than CPUs the lock's holder is often preempted, and the waiters burn the CPU that it needs. KVM then \
               yields to another vCPU of the VM.",
         fix: &[
-            "kvmscope check   # who shares CPUs: pin vCPUs apart, or give the VM fewer vCPUs",
+            "kvmscope check   # shows which threads share CPUs: pin vCPUs apart, or give the VM fewer vCPUs",
             "grep . /sys/module/kvm_intel/parameters/ple_* /sys/module/kvm_amd/parameters/pause_filter_*   # the window",
         ],
         undo: &[],
@@ -80,8 +80,10 @@ pub const RULES: &[Rule] = &[
               virtualization, AMD AVIC), and the target vCPU is kicked or woken. Frequent wake-ups between a guest's vCPUs \
               are the usual cause.",
         fix: &[
-            "perf stat -a -e irq_vectors:reschedule_entry,irq_vectors:call_function_entry -- sleep 5   # in the guest: which IPIs",
-            "cat /sys/module/kvm_intel/parameters/enable_ipiv /sys/module/kvm_amd/parameters/avic   # at L0: Y where virtualized",
+            "perf stat -a -e irq_vectors:reschedule_entry,irq_vectors:call_function_entry -- sleep 5   # in the \
+             guest: shows which IPIs",
+            "cat /sys/module/kvm_intel/parameters/enable_ipiv /sys/module/kvm_amd/parameters/avic   # at L0: Y if \
+             IPIs are virtualized",
         ],
         undo: &[],
         needs: Needs::Nothing,
@@ -91,7 +93,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-APIC",
         check: apic,
-        why: "The guest works its local APIC, and this hardware or setting does not let it do so without an exit.",
+        why: "The guest accesses its local APIC, and the hardware or its settings require an exit for each access.",
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
@@ -100,10 +102,11 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-TIMER",
         check: timer,
-        why: "Each time the guest arms its timer it writes TSC_DEADLINE or TMICT, which exits even with APICv; on Intel \
-              each expiry exits as well (VMX preemption timer). Fewer timers, or fewer ticks of idle vCPUs, are the cure; \
-              the host has no setting for it.",
-        fix: &["perf record -e timer:hrtimer_start -ag -- sleep 5 && perf report   # in the guest: who arms timers"],
+        why: "Each time the guest arms its timer it writes TSC_DEADLINE or TMICT, which exits even with APICv; on \
+              Intel each expiry exits as well (VMX preemption timer). Use fewer timers, or fewer ticks of idle \
+              vCPUs; the host has no setting for it.",
+        fix: &["perf record -e timer:hrtimer_start -ag -- sleep 5 && perf report   # in the guest: shows what arms \
+            timers"],
         undo: &[],
         needs: Needs::Nothing,
         source: "handle_fastpath_set_tscdeadline in arch/x86/kvm/x86.c, Linux 6.12",
@@ -111,8 +114,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-USERSPACE",
         check: userspace,
-        why: "An exit that the VMM must serve costs several times one that the kernel serves: KVM_RUN returns, the VMM \
-              emulates a device, and calls again.",
+        why: "An exit that the VMM handles costs several times as much as one that the kernel handles: KVM_RUN \
+              returns, the VMM emulates a device, and calls KVM_RUN again.",
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
@@ -121,10 +124,11 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-EPT",
         check: ept_storm,
-        why: "Each first touch of a guest page, and each page the host took back, is an exit that fills one entry of \
-              the second-level page table. Huge pages make 512 of them one; memory touched beforehand makes none.",
+        why: "The first access to each guest page, and to each page that the host reclaimed, is an exit that fills \
+              one entry of the second-level page table. A huge page replaces 512 of these exits by one; preallocated \
+              memory avoids them.",
         fix: &[
-            "cat /sys/kernel/mm/transparent_hugepage/enabled   # the word in brackets is the undo",
+            "cat /sys/kernel/mm/transparent_hugepage/enabled   # the word in brackets is the current value, for undo",
             "echo always > /sys/kernel/mm/transparent_hugepage/enabled",
         ],
         undo: &[],
@@ -134,8 +138,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-PREEMPT",
         check: preempted,
-        why: "The vCPU was runnable and the host's scheduler ran something else on its CPU. The guest sees that as \
-              time that passed while it did nothing.",
+        why: "The vCPU was runnable, but the host's scheduler ran something else on its CPU. The guest loses this \
+              time; it shows there as steal time.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -144,9 +148,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-HALTPOLL",
         check: halt_poll,
-        why: "When a guest halts, KVM spins up to halt_poll_ns in case an interrupt comes soon. That shortens wake-ups \
-              and burns the CPU that another vCPU could use.",
-        fix: &["cat /sys/module/kvm/parameters/halt_poll_ns   # before the change: the value now, which is the undo"],
+        why: "When a guest halts, KVM spins up to halt_poll_ns in case an interrupt comes soon. That shortens \
+              wake-ups, but uses CPU time that another vCPU could use.",
+        fix: &["cat /sys/module/kvm/parameters/halt_poll_ns   # before the change: the current value, for undo"],
         undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12 (x86 default 200,000 ns)",
@@ -155,7 +159,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-STALE",
         check: stale,
         why: "LTTng's KVM probes copy the kernel's event prototypes by hand, and the kernel changed them in 5.10 and \
-              5.16. These fields were left out and the levels found without them.",
+              5.16. These fields were ignored, and the levels were determined without them.",
         fix: &["kvmscope record --seconds 10"],
         undo: &[],
         needs: Needs::Nothing,
@@ -165,8 +169,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-LOST",
         check: lost,
-        why: "The recorder's buffers ran over, so parts of the story are missing. Times around the gaps are unknown, \
-              chains across them are left out of the statistics, and shares are of what was seen.",
+        why: "The recorder's buffers overflowed, so events are missing. Times around the gaps are unknown, chains \
+              across them are excluded from the statistics, and shares are of the recorded events.",
         fix: &["kvmscope record --seconds 10 --buffer-size 64M"],
         undo: &[],
         needs: Needs::Nothing,
@@ -175,8 +179,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-DAMAGE",
         check: damaged,
-        why: "The file does not hold all that was recorded: it was truncated or damaged, or the recorder was killed. What \
-              could not be read is left out, and times that it could have explained are unknown.",
+        why: "The file does not have all recorded events: it was truncated or damaged, or the recorder was killed. \
+              Unreadable events are ignored, and times that depend on them are unknown.",
         fix: &["kvmscope record --seconds 10"],
         undo: &[],
         needs: Needs::Nothing,
@@ -185,8 +189,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-CONFLICT",
         check: level_conflicts,
-        why: "What the entry requests said of an exit's level, and what followed it, disagree. The later event was \
-              believed; a restored or migrated guest, or events lost unseen, can be the cause.",
+        why: "The entry requests before an exit and the events after it disagree about its level. The later event \
+              was used. Possible causes: a restored or migrated guest, or unreported lost events.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -195,9 +199,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-ALIGN",
         check: aligned,
-        why: "A guest writes its trace itself, so its vCPU was running at each of its events, and each of its own exits is \
-              one that the machine below reflected. Where that does not hold, events were lost, the traces are not of \
-              one run, or the clocks are joined wrongly; times taken across both traces are then not to be trusted.",
+        why: "A guest records its own trace, so its vCPU was running at each event, and the level below reflected \
+              each exit that the guest recorded. Where this does not hold, events were lost, the traces are of \
+              different runs, or the clocks are aligned wrongly; do not trust times across both traces then.",
         fix: &[
             "kvmscope record --seconds 10 -o host   # on the host",
             "kvmscope record --seconds 10 -o guest --as L1   # in the guest, at the same time",

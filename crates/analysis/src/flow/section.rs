@@ -34,7 +34,7 @@ fn check_events(flow: &Flow, opening: &[Problem]) -> Result<(), Error> {
     // What has a place in the file is damage; the rest, such as a clock that is not described, would not hide all events.
     let problem = problems.min_by_key(|problem| problem.offset.is_none());
     let because = problem.map_or(String::new(), |problem| format!(": {}", problem.text));
-    Err(Error::NoEvents(format!("not one event could be read from {path}{because}")))
+    Err(Error::NoEvents(format!("no event could be read from {path}{because}")))
 }
 
 /// The Section of a flow.

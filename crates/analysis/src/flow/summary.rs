@@ -7,16 +7,15 @@ use crate::shared::reasons::Class;
 use crate::shared::state::State;
 use base::number::{duration, list, many, percent, thousands};
 use base::{Finding, Level};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// The answer as a person would say it; nothing of a trace whose vCPUs were not asked for.
 pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
     let aligned = measure.part.aligned.as_ref().map(super::aligned::sentence);
     if is_empty(measure.part) {
         let length = duration(measure.part.span.length_ns() as f64);
-        return Some(said_of(
-            measure.part,
-            &format!("The window holds nothing of this trace, which is {length} long."),
-        ));
+        return Some(said_of(measure.part, &format!("The window has nothing of this trace, which is {length} long.")));
     }
     if measure.vcpus.is_empty() {
         return aligned.or_else(|| measure.part.vcpus.is_empty().then(|| nothing_to_answer(measure.part)));
@@ -24,7 +23,7 @@ pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
     let mut sentences = Vec::new();
     if !measure.part.seen.exit {
         sentences.push(
-            "No kvm_exit fired, so guest time and KVM's cannot be separated; what is known comes from the other events."
+            "No kvm_exit fired, so guest time and KVM time cannot be separated; the answer uses the other events."
                 .to_owned(),
         );
     } else if measure.exits == 0 {
@@ -52,14 +51,14 @@ pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
 /// Exits fire in this trace, and none of what was asked for. That a whole trace has none of a level is no news: another
 /// machine's has them.
 fn no_exits_sentence(measure: &Measures<'_>) -> Option<String> {
-    measure.level.is_none().then(|| "No exit lies in the window.".to_owned())
+    measure.level.is_none().then(|| "The window has no exits.".to_owned())
 }
 
 /// The exits of the one level that was asked for.
 fn level_sentence(measure: &Measures<'_>, level: Level) -> String {
     let (_, total_ns) = measure.exits_where(|_| true);
     format!(
-        "{} left {level}; until the next entry they took {} of the vCPUs' time; most frequent: {}.",
+        "{} of {level} took {} of the vCPU time until the next entry; top reasons: {}.",
         many(measure.exits, "exit"),
         percent(total_ns as f64 / measure.wall_ns.max(1) as f64),
         list(&most_frequent(measure))
@@ -68,8 +67,13 @@ fn level_sentence(measure: &Measures<'_>, level: Level) -> String {
 
 /// The three most frequent reasons, with how often.
 fn most_frequent(measure: &Measures<'_>) -> Vec<String> {
-    let first = measure.reasons.iter().take(3);
-    first.map(|total| format!("{} {}", thousands(total.count), total.reason.name())).collect()
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for total in &measure.reasons {
+        *counts.entry(total.reason.name()).or_default() += total.count;
+    }
+    let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    counts.into_iter().take(3).map(|(name, count)| format!("{} {name}", thousands(count))).collect()
 }
 
 /// True if a window was asked for that the trace has nothing of.
@@ -79,7 +83,7 @@ fn is_empty(part: &PartFlow) -> bool {
 
 /// Why a trace says nothing of vCPUs: which events it has, and which it lacks.
 fn nothing_to_answer(part: &PartFlow) -> String {
-    let holds = format!("The trace holds {} of {}", many(part.events, "event"), many(part.tally.len() as u64, "kind"));
+    let holds = format!("The trace has {} of {}", many(part.events, "event"), many(part.tally.len() as u64, "kind"));
     let of_kvm: Vec<String> = part
         .tally
         .iter()
@@ -89,19 +93,15 @@ fn nothing_to_answer(part: &PartFlow) -> String {
         .collect();
     let has_switches = part.has_switches;
     let lacks = match (of_kvm.is_empty(), has_switches) {
-        (true, false) => "none of KVM and no sched_switch".to_owned(),
-        (true, true) => "none of KVM".to_owned(),
+        (true, false) => "no KVM event and no sched_switch".to_owned(),
+        (true, true) => "no KVM event".to_owned(),
         (false, _) => {
-            format!(
-                "those of KVM ({}) are none that a vCPU's thread emits, such as kvm_exit and kvm_entry",
-                list(&of_kvm)
-            )
+            format!("no event of a vCPU thread, such as kvm_exit or kvm_entry (KVM events: {})", list(&of_kvm))
         }
     };
     let needed = if has_switches { "group kvm" } else { "groups kvm and sched" };
     format!(
-        "{holds}, but {lacks}, so nothing can be said of vCPUs. An answer needs the events of {needed}, recorded on the \
-         host while the guests run."
+        "{holds}, but {lacks}, so vCPU times are unknown. Record the events of {needed} on the host while the guests run."
     )
 }
 
@@ -126,7 +126,7 @@ fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
         let told = if sequence.len() as u64 == p50 { String::new() } else { "; the most frequent chain".to_owned() };
         let lead = if told.is_empty() { ": ".to_owned() } else { format!("{told} has {}: ", sequence.len()) };
         first.push_str(&format!(
-            "{lead}{}, in {share} of the chains, most often after {}",
+            "{lead}{}, in {share} of the chains, most frequently after {}",
             list(&parts),
             reason.name()
         ));
@@ -138,14 +138,14 @@ fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
         let without = chains.exits.mean().unwrap_or(0.0) - vmcs;
         if vmcs >= 4.0 {
             sentences.push(format!(
-                "VMCS shadowing is off or absent at {l0}: on average {vmcs:.1} of {:.1} exits in a chain are VMREAD and \
-                 VMWRITE; with it about {:.1} would be left.",
+                "VMCS shadowing is off or absent at {l0}: on average {vmcs:.1} of {:.1} exits per chain are VMREAD \
+                 and VMWRITE; with shadowing, about {:.1} would remain.",
                 without + vmcs,
                 without + 1.0
             ));
         } else {
             sentences.push(format!(
-                "VMCS shadowing works: on average only {vmcs:.1} exits in a chain are VMREAD or VMWRITE."
+                "VMCS shadowing works: on average only {vmcs:.1} exits per chain are VMREAD or VMWRITE."
             ));
         }
     }
@@ -178,20 +178,20 @@ fn reflected(measure: &Measures<'_>) -> String {
         measure.exits_where(|total| total.level > measure.level_above(1) && total.level != Level::Unknown);
     let entered = seen.nested_entry || measure.exits_where(|total| total.reason.class() == Class::EntryRequest).0 > 0;
     match measure.chains.count {
-        0 if seen.inject => "None of a nested guest's exits was reflected to it in this stretch".to_owned(),
+        0 if seen.inject => "No exit of a nested guest was reflected to it in this window".to_owned(),
         0 if !entered && of_nested == 0 => "It entered no nested guest".to_owned(),
         0 => format!(
-            "How many of its guests' exits were reflected to it is unknown, because the trace has no \
+            "How many exits of its guests were reflected to it is unknown, because the trace has no \
              kvm_nested_vmexit_inject{}",
             if of_nested > 0 {
-                format!("; {} of nested guests were seen", many(of_nested, "exit"))
+                format!("; it has {} of nested guests", many(of_nested, "exit"))
             } else {
                 String::new()
             }
         ),
-        1 => "1 exit of a nested guest was reflected to it, and the end of that chain is not in the trace".to_owned(),
+        1 => "1 exit of a nested guest was reflected to it, but the trace lacks the end of its chain".to_owned(),
         chains => format!(
-            "{} exits of nested guests were reflected to it, and the trace has the end of none of these chains",
+            "{} exits of nested guests were reflected to it, but the trace lacks the ends of their chains",
             thousands(chains)
         ),
     }
@@ -201,7 +201,7 @@ fn plain_sentence(measure: &Measures<'_>) -> String {
     let guest = measure.state_ns(|state| matches!(state, State::Guest(_))) as f64 / measure.wall_ns.max(1) as f64;
     let handling = measure.state_ns(|state| matches!(state, State::Handling(_))) as f64 / measure.wall_ns.max(1) as f64;
     format!(
-        "No {} was seen. The {} spent {} of the time in the guest and {} in KVM, over {} exits, most of them {}.",
+        "No {} was seen. The {} spent {} of the time in the guest and {} in KVM, over {}; top reasons: {}.",
         match measure.level_above(1) {
             // In a guest's own trace its guests are nested for everybody else.
             Level::At(level) if level > 1 => format!("guest inside L{level}"),
@@ -210,7 +210,7 @@ fn plain_sentence(measure: &Measures<'_>) -> String {
         if measure.vcpus.len() == 1 { "vCPU".to_owned() } else { format!("{} vCPUs", measure.vcpus.len()) },
         percent(guest),
         percent(handling),
-        thousands(measure.exits),
+        many(measure.exits, "exit"),
         list(&most_frequent(measure))
     )
 }
@@ -233,8 +233,8 @@ fn worst_vm_sentence(measure: &Measures<'_>) -> Option<String> {
     let usual = measure.state_ns(State::is_overhead) as f64 / measure.wall_ns.max(1) as f64;
     (lost_ns > 0 && share >= STANDS_OUT * usual).then(|| {
         format!(
-            "Of {} the one with the most overhead is {vm}: its {} spent {} of {} time in KVM, in the VMM or runnable \
-             without a CPU, over {}.",
+            "Of {}, {vm} has the most overhead: its {} spent {} of {} time in KVM, in the VMM or runnable without a \
+             CPU, over {}.",
             many(vms.len() as u64, "VM"),
             if vcpus.len() == 1 { "vCPU".to_owned() } else { format!("{} vCPUs", vcpus.len()) },
             percent(share),
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_chain_without_its_end_is_a_reflected_exit() {
         let mut part = hypervisor(&[23, 24], Seen { inject: true, ..Seen::default() });
-        assert!(said(&part).contains("None of a nested guest's exits was reflected"), "{}", said(&part));
+        assert!(said(&part).contains("No exit of a nested guest was reflected"), "{}", said(&part));
         chain(&mut part, Isa::Vmx, &[23, 24]);
         for sums in sums(&mut part).chains.values_mut() {
             (sums.count, sums.censored, sums.exits) = (1, 1, Histogram::new());

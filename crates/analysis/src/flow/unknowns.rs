@@ -4,7 +4,7 @@ use super::measure::Measures;
 use super::model::PartFlow;
 use super::section::said_of;
 use crate::shared::state::State;
-use base::number::{duration, percent, thousands};
+use base::number::{counted, duration, many, percent};
 use base::{Clock, Unknown};
 use trace::facts::Coverage;
 
@@ -32,8 +32,8 @@ pub fn of(measure: &Measures<'_>) -> Vec<Unknown> {
             unknown_level,
             "exits",
             format!(
-                "{} exits are of unknown level ({}); kvm_nested_vmexit in the recording would tell it.",
-                thousands(unknown_level),
+                "The level of {} ({}) is unknown; record kvm_nested_vmexit to determine it.",
+                many(unknown_level, "exit"),
                 percent(measure.share(unknown_level))
             ),
         ),
@@ -42,8 +42,8 @@ pub fn of(measure: &Measures<'_>) -> Vec<Unknown> {
             assumed,
             "threads",
             format!(
-                "Which VM {} to was taken from thread names; --vm-map TID=NAME overrides it.",
-                if assumed == 1 { "1 thread belongs".to_owned() } else { format!("{assumed} threads belong") }
+                "The VM of {} was taken from thread names; --vm-map TID=NAME overrides it.",
+                many(assumed, "thread")
             ),
         ),
         (
@@ -71,8 +71,8 @@ pub fn of(measure: &Measures<'_>) -> Vec<Unknown> {
             part.unattributed,
             "events",
             format!(
-                "{} KVM events came before the first switch of their CPU and belong to no known thread.",
-                thousands(part.unattributed)
+                "{} no known thread: no switch of the CPU came before.",
+                counted(part.unattributed, "KVM event has", "KVM events have")
             ),
         ),
     ];
@@ -95,11 +95,11 @@ fn causes_of_unknown(part: &PartFlow) -> String {
     let lost = part.lost_events() > 0 || part.damaged_places() > 0;
     let unseen = part.doubts.unseen_switches + part.doubts.unseen_entries > 0;
     let causes = [
-        (!part.seen.exit, "in KVM_RUN, where kvm_exit does not fire and guest and KVM cannot be separated"),
+        (!part.seen.exit, "in KVM_RUN, because kvm_exit did not fire and guest and KVM cannot be separated"),
         (true, "before a thread's first KVM event"),
         (lost, "where events are lost"),
         (!part.unseen_cpus.is_empty(), "while a CPU is missing"),
-        (unseen, "where a switch or an entry is not in the trace"),
+        (unseen, "where the trace lacks a switch or an entry"),
     ];
     let causes: Vec<&str> = causes.into_iter().filter(|(holds, _)| *holds).map(|(_, cause)| cause).collect();
     causes.join(", or ")
@@ -117,9 +117,9 @@ fn unseen_cpu(part: &PartFlow, cpu: u32, coverage: Coverage) -> Unknown {
         }
     };
     let and_so = if part.has_switches {
-        "and so is what vCPUs did meanwhile while they were off the other CPUs"
+        "and so is what vCPUs did while they were on no other CPU"
     } else {
-        "and without sched_switch so is which vCPUs were there; their time on it lies in the state before it"
+        "and without sched_switch, so is which vCPUs were there; their time on it counts as the state before it"
     };
     Unknown {
         what: "unseen_cpu".into(),
@@ -136,7 +136,7 @@ fn clock_fitted(clock: &Clock, witness: &str) -> Unknown {
         amount: Some(ticks),
         unit: "ticks per ns".into(),
         text: format!(
-            "Clock {} has no scale in its file; {ticks:.4} ticks per ns were taken from {witness}.",
+            "The file has no frequency for clock {}; {ticks:.4} ticks per ns were derived from {witness}.",
             clock.name
         ),
     }
@@ -145,9 +145,9 @@ fn clock_fitted(clock: &Clock, witness: &str) -> Unknown {
 /// What is said where no `sched_switch` was read: it may be among events that no format describes.
 fn no_switches_text(has_unknown: bool) -> &'static str {
     if has_unknown {
-        "No sched_switch was read, so time off the CPU lies in the state before it; it may be among the events that no \
-         format in the file describes."
+        "No sched_switch was read, so time off the CPU counts as the state before it; it may be among the events \
+         without a format in the file."
     } else {
-        "No sched_switch was recorded, so time off the CPU lies in the state before it; record -e sched_switch."
+        "No sched_switch was recorded, so time off the CPU counts as the state before it; record with -e sched_switch."
     }
 }

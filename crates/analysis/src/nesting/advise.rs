@@ -31,7 +31,7 @@ fn file(change: &Change) -> Option<(String, String)> {
 
 /// The command that writes it.
 fn kept(change: &Change) -> Option<String> {
-    file(change).map(|(path, line)| format!("echo {line} > {path}   # also after a reboot"))
+    file(change).map(|(path, line)| format!("echo {line} > {path}   # keeps it after a reboot"))
 }
 
 /// The command that removes it.

@@ -65,10 +65,10 @@ impl Flag {
     pub fn verdict(&self) -> &'static str {
         let name = self.name.as_str();
         match (self.below, self.offered) {
-            (_, true) if IMITATED.contains(&name) => "offered, and imitated by KVM where hardware lacks it",
+            (_, true) if IMITATED.contains(&name) => "offered, and emulated by KVM where the hardware lacks it",
             (true, true) => "passed on",
             (false, true) => "imitated",
-            (true, false) if NEVER.contains(&name) => "KVM passes it on to nobody",
+            (true, false) if NEVER.contains(&name) => "KVM never passes it on",
             (true, false) => "lost",
             (false, false) => "absent",
         }

@@ -15,10 +15,10 @@ use base::{Cell, Column, ColumnType, Table};
 
 /// Flags that KVM offers its guests only where the hardware has them, and what they say.
 const FROM_HARDWARE: &[(&str, &str)] = &[
-    ("vid", "delivers virtual interrupts by hardware, and offers it"),
-    ("vapic_reg", "virtualizes APIC registers by hardware, and offers it"),
-    ("posted_intr", "posts interrupts by hardware, and offers it"),
-    ("tsc_scaling", "scales a guest's counter by hardware, and offers it"),
+    ("vid", "has virtual-interrupt delivery, and offers it"),
+    ("vapic_reg", "has APIC-register virtualization, and offers it"),
+    ("posted_intr", "has posted interrupts, and offers them"),
+    ("tsc_scaling", "has TSC scaling, and offers it"),
 ];
 
 /// One thing that is known of another level.
@@ -40,10 +40,10 @@ pub fn inferred(model: &Model) -> Vec<Inferred> {
     let level = guest.level_below();
     let row = |said: &str, from: String, hint| Inferred { level, said: said.to_owned(), from, hint };
     let mut all: Vec<Inferred> = flags(guest)
-        .map(|(flag, said)| row(said, format!("flag {flag} of {}: KVM imitates others, not this one", guest.id), false))
+        .map(|(flag, said)| row(said, format!("flag {flag} of {}: KVM does not emulate this one", guest.id), false))
         .collect();
     if let Some(seen) = guest.row("cpuid_answered_below").filter(|row| row.state == State::On) {
-        all.push(row("answers CPUID of its guest", seen.evidence.clone(), true));
+        all.push(row("answers its guest's CPUID", seen.evidence.clone(), true));
     }
     all
 }
@@ -73,7 +73,7 @@ pub fn table(model: &Model) -> Table {
     if !table.rows.is_empty() {
         let columns = [("level", "level"), ("said", "says"), ("from", "because")];
         let columns = columns.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into();
-        let title = "What this guest tells of the level below".to_owned();
+        let title = "What this guest shows about the level below".to_owned();
         table.shown = Some(Shown { title, columns, most_rows: 20, ..Shown::default() });
     }
     table

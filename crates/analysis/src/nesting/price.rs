@@ -59,7 +59,7 @@ fn measured(finding: &mut Finding, priced: &Priced, observed: &Observed, emulate
     if observed.chain_count() > 0 {
         let (of, all) = (observed.per_chain(priced.reasons), observed.exits_per_chain);
         let rounded = |value: f64| plain((value * 10.0).round() / 10.0);
-        let what = format!("{} of {} exits in each chain are {}", rounded(of), rounded(all), list(&names));
+        let what = format!("{} of {} exits per chain are {}", rounded(of), rounded(all), list(&names));
         finding.evidence.push(seen(what, "table chains of flow"));
     }
     finding.title = format!("{}; here that is {} of the vCPUs' time", finding.title, percent(share));

@@ -41,7 +41,8 @@ pub fn judge(sections: &mut [Section], emulated: Option<Emulator>) {
     let tenth = |value: f64| plain((value * 10.0).round() / 10.0);
     let cycles = |value: f64| thousands(value.round() as u64);
     let sentence = format!(
-        "Nesting adds {} cycles to an exit, {} times what it costs without ({how}); published hosts had {} to {} times.",
+        "Nesting adds {} cycles to an exit, {} times its cost without nesting ({how}); published hosts had {} to {} \
+         times.",
         cycles(d.mid),
         tenth(ratio),
         tenth(least),
@@ -60,14 +61,14 @@ fn finding(sentence: &str, d: f64, low: f64, high: f64) -> Finding {
         subject: "L0".to_owned(),
         severity: Severity::Medium,
         level: Level::L0,
-        title: "L0 seems not to shadow the VMCS, or lacks another help for nesting".to_owned(),
+        title: "L0 seems to lack VMCS shadowing or another nesting feature".to_owned(),
         evidence: vec![Evidence { what: sentence.to_owned(), place: "table exits, cpuid and l2_cpuid".to_owned() }],
-        cost: Cost::of(CostKind::Measured, d, "cycles that nesting adds to each exit").between(low, high),
-        why: "A high ratio suggests that L0 carries out VMREAD and VMWRITE itself, or has an old kernel. It proves neither: only \
-              L0's own settings, or a trace there, do."
+        cost: Cost::of(CostKind::Measured, d, "cycles that nesting adds per exit").between(low, high),
+        why: "A high ratio suggests that L0 emulates VMREAD and VMWRITE, or has an old kernel. It proves neither: \
+              only L0's settings or a trace at L0 can."
             .to_owned(),
         changes: Vec::new(),
-        fix: vec!["kvmscope check   # at L0, by whoever owns it".to_owned()],
+        fix: vec!["kvmscope check   # at L0, by its owner".to_owned()],
         undo: Vec::new(),
         needs: Needs::OuterLevel,
         source: "docs/plan.md; PVM (SOSP 2023), DVH (ASPLOS 2020), FOSDEM 2018, dorsal 2018",

@@ -16,10 +16,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-TCG",
         check: checks::identity::emulated,
-        why: "QEMU without KVM interprets every instruction. Nothing that is timed here says anything of hardware, and \
-              everything is some ten times slower than it could be.",
+        why: "QEMU without KVM emulates every instruction. No time measured here applies to hardware, and everything \
+              is about ten times slower than with KVM.",
         fix: &[
-            "ls -l /dev/kvm   # on the machine below: is KVM there, and may QEMU open it?",
+            "ls -l /dev/kvm   # on this machine's host: does it exist, and may QEMU open it?",
             "qemu-system-x86_64 -accel kvm -cpu host ...",
         ],
         undo: &[],
@@ -29,19 +29,20 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-FIRMWARE",
         check: checks::identity::firmware,
-        why: "The processor has VMX or SVM, and the firmware locked it before the kernel started. QEMU falls back to \
-              emulation, which is some ten times slower.",
-        fix: &["reboot into the firmware's setup and switch on Virtualization Technology (Intel) or SVM Mode (AMD)"],
-        undo: &["switch it off there"],
+        why: "The processor has VMX or SVM, but the firmware locked it before the kernel started. QEMU falls back to \
+              emulation, which is about ten times slower.",
+        fix: &["reboot into the firmware setup and enable Virtualization Technology (Intel) or SVM Mode (AMD)"],
+        undo: &["disable it there"],
         needs: Needs::Reboot,
         source: "init_ia32_feat_ctl in arch/x86/kernel/cpu/feat_ctl.c, Linux 6.12; AMD APM vol. 2, 15.30.1 (VM_CR)",
     },
     Rule {
         id: "NST-HIDDEN",
         check: checks::identity::hidden,
-        why: "A hypervisor can clear the flag that shows it, but it cannot leave CPUID to the processor. If somebody is below, \
-              what is measured here as L0 is L1. A slow processor or a frequency far below the counter's look alike.",
-        fix: &["kvmscope bench exits --tests cpuid   # the same over several launches, with its spread"],
+        why: "A hypervisor can hide its CPUID flag, but it cannot avoid the exit at each CPUID. If there is a \
+              hypervisor, what is measured here as L0 is L1. A slow processor, or a frequency far below that of the \
+              TSC, looks the same.",
+        fix: &["kvmscope bench exits --tests cpuid   # the same over several launches, with the spread"],
         undo: &[],
         needs: Needs::Nothing,
         source: "Intel SDM volume 3, 26.1.2; V. Kuznetsov, FOSDEM 2018 (180 cycles on bare metal, 1,350 at L1)",
@@ -49,8 +50,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-SHADOW",
         check: checks::vmx::shadow,
-        why: "Without VMCS shadowing each VMREAD and VMWRITE of a guest hypervisor leaves the guest, and the level below \
-              carries it out. KVM in a guest makes 8 to 16 of them for each exit of its own guest.",
+        why: "Without VMCS shadowing, each VMREAD and VMWRITE of a guest hypervisor exits, and the level below \
+              emulates it. KVM in a guest executes 8 to 16 of them per exit of its own guest.",
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
@@ -60,8 +61,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-EVMCS",
         check: checks::hyperv::evmcs_off,
-        why: "Hyper-V can share the VMCS of a nested guest as plain memory and be notified of what changed in it. Without that each \
-              VMREAD and VMWRITE of KVM is an exit to Hyper-V, and the whole VMCS is merged anew at each entry.",
+        why: "Hyper-V can share the VMCS of a nested guest as plain memory, with a mask of what changed. Without it, \
+              each VMREAD and VMWRITE of KVM exits to Hyper-V, and Hyper-V merges the whole VMCS at each entry.",
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
@@ -71,9 +72,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-EVMCSNONE",
         check: checks::hyperv::evmcs_absent,
-        why: "Without the enlightened VMCS each VMREAD and VMWRITE of KVM is an exit to Hyper-V. Hyper-V offers it since \
-              Windows Server 2016, on Intel, to VMs with nested virtualization.",
-        fix: &["Set-VMProcessor -VMName GUEST -ExposeVirtualizationExtensions $true   # at Hyper-V, VM switched off"],
+        why: "Without the enlightened VMCS, each VMREAD and VMWRITE of KVM exits to Hyper-V. On Intel, Hyper-V has \
+              offered it since Windows Server 2016 to VMs with nested virtualization.",
+        fix: &["Set-VMProcessor -VMName GUEST -ExposeVirtualizationExtensions $true   # on the Hyper-V host, VM \
+            powered off"],
         undo: &["Set-VMProcessor -VMName GUEST -ExposeVirtualizationExtensions $false"],
         needs: Needs::OuterLevel,
         source: "Hyper-V TLFS, \"Nested Virtualization\"; V. Kuznetsov, FOSDEM 2018",
@@ -81,9 +83,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-EVMCSON",
         check: checks::hyperv::evmcs_on,
-        why: "Version 1 of the enlightened VMCS has no fields for posted interrupts, the APIC-access page, virtual-interrupt \
-              delivery, PML, pause-loop exiting and the preemption timer, so KVM switches them off with it. That is expected: \
-              exits got 2.3 times cheaper, and one kernel build took longer. Measure the real load both ways.",
+        why: "Version 1 of the enlightened VMCS has no fields for posted interrupts, the APIC-access page, \
+              virtual-interrupt delivery, PML, pause-loop exiting and the preemption timer, so KVM disables them \
+              when it uses version 1. Expect both effects: exits became 2.3 times cheaper, but one kernel build took \
+              longer. Measure the real load both ways.",
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
@@ -93,7 +96,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-MSRBITMAP",
         check: checks::hyperv::msr_bitmap,
-        why: "Without the enlightened MSR bitmap every MSR access of a nested guest exits, also those that could pass.",
+        why: "Without the enlightened MSR bitmap, every MSR access of a nested guest exits, even those that need no \
+            exit.",
         fix: &["ask for a newer Hyper-V: CPUID 0x4000000a eax bit 19 must be set"],
         undo: &[],
         needs: Needs::OuterLevel,
@@ -102,7 +106,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-FLUSH",
         check: checks::hyperv::direct_flush,
-        why: "With the direct flush a nested guest asks Hyper-V itself to flush TLBs; without it each request goes through KVM.",
+        why: "With the direct flush, a nested guest asks Hyper-V itself to flush TLBs; without it, each request goes \
+            through KVM.",
         fix: &["ask for a newer Hyper-V: CPUID 0x4000000a eax bit 17 must be set"],
         undo: &[],
         needs: Needs::OuterLevel,
@@ -111,8 +116,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-PAGING",
         check: checks::settings::paging,
-        why: "Without second-level page tables KVM shadows every page table of every guest. A fault of a nested guest then \
-              costs up to 4n+8 switches of world with n levels of tables, against 2n+6 with them.",
+        why: "Without second-level page tables, KVM shadows every page table of every guest. A fault of a nested \
+              guest with n levels of page tables then costs up to 4n+8 world switches, instead of 2n+6.",
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
@@ -121,8 +126,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-APIC",
         check: checks::settings::apic,
-        why: "Without it KVM emulates the local APIC: exits for EOI, for IPIs and for each interrupt that it injects. AVIC is \
-              off by default before Linux 6.18, and a vCPU is without it while it runs a nested guest.",
+        why: "Without it, KVM emulates the local APIC: EOIs, IPIs and each injected interrupt cause exits. AVIC is \
+              off by default before Linux 6.18, and inactive while a vCPU runs a nested guest.",
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
@@ -131,8 +136,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-SVM",
         check: checks::settings::svm,
-        why: "A guest hypervisor executes VMLOAD, VMSAVE, STGI and CLGI around each run of its guest. Each is an exit unless \
-              the CPU carries it out in the guest.",
+        why: "A guest hypervisor executes VMLOAD, VMSAVE, STGI and CLGI around each run of its guest. Each exits \
+              unless the CPU executes it in the guest.",
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
@@ -141,7 +146,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-OFF",
         check: checks::settings::others,
-        why: "The switch is on unless somebody sets it, or unless the CPU as this level sees it lacks the feature.",
+        why: "The setting is on by default; it is off if it was set, or if this level's CPU lacks the feature.",
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
@@ -150,7 +155,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-CLOCK",
         check: checks::clock::exits,
-        why: "A program that asks for the time many thousand times a second leaves the guest as often.",
+        why: "A program that reads the time many thousand times per second causes as many exits.",
         fix: &[],
         undo: &[],
         needs: Needs::OuterLevel,
@@ -159,8 +164,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-KVMCLOCK",
         check: checks::clock::unstable,
-        why: "KVM marks its clock as stable only if its own host reads the TSC, or Hyper-V's TSC page. Else the vDSO may not \
-              read it, and every reading becomes a system call.",
+        why: "KVM marks its clock as stable only if its own host uses the TSC, or Hyper-V's TSC page. Otherwise the \
+              vDSO cannot use it, and every clock read is a system call.",
         fix: &["cat /sys/devices/system/clocksource/clocksource0/current_clocksource   # at the level below"],
         undo: &[],
         needs: Needs::OuterLevel,
@@ -169,8 +174,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-CLOCKGUESTS",
         check: checks::clock::for_guests,
-        why: "KVM passes a stable clock on only if its own host reads the TSC, or since Linux 4.16 Hyper-V's TSC page with \
-              notifications of changed frequency. Else a guest's kvm-clock keeps its name, and each reading is a system call.",
+        why: "KVM passes on a stable clock only if its own host uses the TSC, or since Linux 4.16 Hyper-V's TSC page \
+              with notifications of frequency changes. Otherwise guests still have kvm-clock, but each clock read is \
+              a system call.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -179,8 +185,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-LOST",
         check: checks::identity::lost,
-        why: "A guest can use what its CPU model offers. A model that is named (Skylake-Server, EPYC) leaves out features \
-              that the processor has; host-passthrough leaves out those alone that KVM passes on to nobody.",
+        why: "A guest can use only what its CPU model offers. A named model (Skylake-Server, EPYC) omits features \
+              that the processor has; host-passthrough omits only those that KVM never passes on.",
         fix: &[
             "virsh edit GUEST   # <cpu mode='host-passthrough' migratable='off'/>",
             "qemu-system-x86_64 -cpu host ...   # the same without libvirt",
@@ -192,27 +198,27 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-KERNEL",
         check: checks::kernel::older,
-        why: "The change is in the kernel of this machine or it is not; a newer kernel brings it.",
+        why: "The running kernel lacks this change; a newer kernel has it.",
         fix: &[],
-        undo: &["choose the kernel before in the boot loader's menu"],
+        undo: &["select the previous kernel in the boot loader menu"],
         needs: Needs::Reboot,
-        source: "messages of the commits named (docs/check.md has the list)",
+        source: "messages of the cited commits (docs/check.md lists them)",
     },
     Rule {
         id: "NST-FAULT",
         check: checks::kernel::faults,
-        why: "Nesting is young in places: the releases named hang guest hypervisors, let them corrupt memory, or reach past \
-              their VM. The fixes are in the newest release of each series that is still kept.",
-        fix: &["install the newest release of your series by your distribution's way, and boot it"],
-        undo: &["choose the kernel before in the boot loader's menu"],
+        why: "Bugs in nested virtualization of these releases hang guest hypervisors, or let them corrupt memory or \
+              escape their VM. The newest release of each maintained series has the fixes.",
+        fix: &["install the newest release of your series from your distribution, and boot it"],
+        undo: &["select the previous kernel in the boot loader menu"],
         needs: Needs::Reboot,
         source: "records of the kernel's CVE team (cve.org); docs/check.md has the list",
     },
     Rule {
         id: "NST-NXHUGE",
         check: checks::kernel::nx_huge_pages,
-        why: "Executable huge pages are split into 4 KiB pages on processors with the iTLB-multihit erratum. This one is not \
-              affected, so the split costs page faults and TLB misses for nothing.",
+        why: "Executable huge pages are split into 4 KiB pages on processors with the iTLB-multihit erratum. This \
+              one is not affected, so the split causes page faults and TLB misses without benefit.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -221,8 +227,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-L1D",
         check: checks::kernel::l1d_flush,
-        why: "The flush protects against L1TF, and each entry after it finds an empty cache. Counter l1d_flush tells how often.",
-        fix: &["cat /sys/kernel/debug/kvm/l1d_flush   # how often; read l1tf.rst before a change"],
+        why: "The flush protects against L1TF, but leaves the guest with an empty cache after each flushed entry. \
+            Counter l1d_flush shows how often.",
+        fix: &["cat /sys/kernel/debug/kvm/l1d_flush   # how often; read l1tf.rst before you change it"],
         undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/admin-guide/hw-vuln/l1tf.rst, Linux 6.12 (kvm-intel.vmentry_l1d_flush)",
@@ -230,8 +237,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-MITIGATION",
         check: checks::kernel::mitigations,
-        why: "These protect against weaknesses of the processor, with work at each system call, entry or exit. Switching one \
-              off is a decision about security, so no command is given.",
+        why: "These protect against processor vulnerabilities, at the cost of work at each system call, entry or \
+              exit. Disabling one is a security decision, so no command is given.",
         fix: &[],
         undo: &[],
         needs: Needs::Reboot,
@@ -240,9 +247,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-HVGUEST",
         check: checks::guests::hyperv,
-        why: "Windows, and Hyper-V inside a VM, leave the guest less often with each part of Hyper-V's interface that KVM \
-              offers: clocks, timers, interrupts, flushes. hv-evmcs (Intel) makes exits of its guests cheaper and takes posted \
-              interrupts away: measure it both ways.",
+        why: "Windows, and Hyper-V inside a VM, exit less often with each Hyper-V enlightenment that KVM offers: \
+              clocks, timers, interrupts, TLB flushes. hv-evmcs (Intel) makes exits of its guests cheaper but \
+              disables posted interrupts: measure with and without it.",
         fix: &["virsh edit GUEST   # the same in <features><hyperv>"],
         undo: &[],
         needs: Needs::Reload,
@@ -251,7 +258,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-NESTED",
         check: checks::identity::not_nested,
-        why: "With nested off KVM offers its guests neither VMX nor SVM. Right for a host whose guests need no guests.",
+        why: "With nested off, KVM offers its guests neither VMX nor SVM. That is right for a host without nested \
+            guests.",
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
@@ -260,7 +268,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-PMU",
         check: checks::identity::no_pmu,
-        why: "Without a PMU perf has neither cycles nor instructions, and what exits do to caches stays unseen.",
+        why: "Without a PMU, perf cannot count cycles, instructions or cache misses, so the effect of exits on \
+            caches is unknown.",
         fix: &["virsh edit GUEST   # <cpu mode='host-passthrough'/>, <features><pmu state='on'/></features>"],
         undo: &["virsh edit GUEST   # <features><pmu state='off'/></features>"],
         needs: Needs::OuterLevel,
@@ -269,8 +278,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-TRACE",
         check: checks::identity::no_trace,
-        why: "That an event is registered does not mean that it fires, and a kernel in confidentiality lockdown gives no traces.",
-        fix: &["kvmscope check --probe   # runs a test guest and says which events fire"],
+        why: "A registered event need not fire, and a kernel in confidentiality lockdown refuses tracing.",
+        fix: &["kvmscope check --probe   # runs a test guest and reports which events fire"],
         undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/trace/events.rst, kernel_lockdown(7); docs/record.md (kvm_pvm)",

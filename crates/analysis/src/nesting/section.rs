@@ -6,7 +6,7 @@ use super::measured::Measurements;
 use super::model::{Machine, Model, State};
 use super::tables;
 use crate::{Answer, Ask, Error, Options};
-use base::number::{list, many};
+use base::number::{counted, list};
 use base::{Level, Section, Unknown};
 
 /// The question this folder answers.
@@ -69,9 +69,9 @@ fn summary(model: &Model, findings: usize) -> String {
     let mut sentences: Vec<String> = model.machines.iter().map(standing).collect();
     let mut features = model.machines.iter().flat_map(|machine| &machine.features);
     if features.all(|row| row.state == State::Unknown) {
-        sentences.push("The snapshot holds nothing that shows any of its features.".to_owned());
+        sentences.push("The snapshot has no data about its features.".to_owned());
     } else if findings == 0 {
-        sentences.push("Nothing in this setup needs a change.".to_owned());
+        sentences.push("No change needed.".to_owned());
     }
     sentences.join(" ")
 }
@@ -80,17 +80,17 @@ fn summary(model: &Model, findings: usize) -> String {
 fn standing(machine: &Machine) -> String {
     let id = &machine.id;
     match (machine.state("emulated_cpu"), machine.state("virtualization"), machine.state("kvm")) {
-        (State::On, ..) => format!("{id} is emulated by QEMU, not run by KVM: its times mean nothing for hardware."),
+        (State::On, ..) => format!("{id} is emulated by QEMU TCG: its times do not apply to hardware."),
         (_, State::On, State::On) => {
-            format!("{id} can run guests with KVM, nested ones if they are offered VMX or SVM.")
+            format!("{id} can run guests with KVM, and nested guests in those that have VMX or SVM.")
         }
-        (_, State::On, State::Off | State::Absent) => format!("{id} is offered VMX or SVM, and KVM is not loaded."),
-        (_, State::On, _) => format!("{id} is offered VMX or SVM; whether KVM is loaded is unknown."),
+        (_, State::On, State::Off | State::Absent) => format!("{id} has VMX or SVM, but KVM is not loaded."),
+        (_, State::On, _) => format!("{id} has VMX or SVM; whether KVM is loaded is unknown."),
         (_, State::Absent, State::On) if machine.state("kvm_pvm") == State::On => {
             format!("{id} has no VMX or SVM and runs guests with kvm_pvm.")
         }
-        (_, State::Off, _) => format!("{id} has VMX or SVM, and its firmware forbids it."),
-        (_, State::Absent, _) => format!("{id} is offered no VMX or SVM, so KVM cannot run guests there by hardware."),
+        (_, State::Off, _) => format!("{id} has VMX or SVM, but its firmware disables it."),
+        (_, State::Absent, _) => format!("{id} has no VMX or SVM, so KVM cannot run guests there."),
         _ => format!("Whether {id} can run guests is unknown."),
     }
 }
@@ -107,9 +107,9 @@ fn levels_below(model: &Model) -> Vec<Unknown> {
         let below = if *level == Level::Below { "the hypervisor below L0".to_owned() } else { level.to_string() };
         let names: Vec<String> = untold.iter().map(|(_, feature, _)| (*feature).to_owned()).collect();
         let text = format!(
-            "{} of {below} cannot be seen from its guest: {}. Ask the owner of {below} for a snapshot, or measure: \
-             kvmscope bench exits.",
-            many(names.len() as u64, "feature"),
+            "{} not visible from its guest: {}. Ask the owner of {below} for a snapshot, or measure: kvmscope bench \
+             exits.",
+            counted(names.len() as u64, &format!("feature of {below} is"), &format!("features of {below} are")),
             list(&names)
         );
         return vec![Unknown {

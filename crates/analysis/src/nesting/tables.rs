@@ -67,7 +67,7 @@ pub fn matrix(model: &Model, all: bool) -> Table {
     if all && model.machines.len() > 1 {
         let ids: Vec<(&str, &str)> =
             model.machines.iter().map(|machine| (machine.id.as_str(), machine.id.as_str())).collect();
-        let columns = [&[("feature", "feature")], ids.as_slice(), &[("meaning", "what it is")]].concat();
+        let columns = [&[("feature", "feature")], ids.as_slice(), &[("meaning", "description")]].concat();
         let unknown = |row: &[Cell]| {
             row[1..=ids.len()]
                 .iter()

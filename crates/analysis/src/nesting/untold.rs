@@ -33,9 +33,9 @@ impl Model {
         let concerned = BELOW.iter().filter(|(of, ..)| vendor == Some(*of) && can_host(guest));
         let place = |path: &str| {
             if guest.facts.below.is_hyperv() {
-                "only the owner of Hyper-V can tell".to_owned()
+                "only the Hyper-V host shows it".to_owned()
             } else {
-                format!("only that level can tell: {path}")
+                format!("only that level shows it: {path}")
             }
         };
         concerned.map(|(_, feature, path)| (guest.level_below(), *feature, place(path))).collect()

@@ -20,7 +20,7 @@ pub fn check(models: &[Model], wishes: &Wishes) -> Result<(), Error> {
         let by_number = |name: &&str| name.strip_prefix("irq").is_some_and(|rest| rest.parse::<u32>().is_ok());
         let named = known.iter().map(String::as_str).filter(|name| !by_number(name));
         let instead = instead(name, named.chain(KINDS.iter().copied()));
-        return Err(Error::NoSuch(format!("--keep {name}: no domain, NIC or interrupt is called that; {instead}")));
+        return Err(Error::NoSuch(format!("--keep {name}: no domain, NIC or interrupt has this name; {instead}")));
     }
     let cpus: CpuSet = models.iter().flat_map(|model| model.machine.topology.cpus.keys().copied()).collect();
     let absent = wishes.reserve.without(&cpus);
@@ -28,7 +28,7 @@ pub fn check(models: &[Model], wishes: &Wishes) -> Result<(), Error> {
     if cpus.is_empty() || absent.is_empty() {
         return Ok(());
     }
-    Err(Error::NoSuch(format!("--reserve {}: there is no CPU {absent}; there are CPUs {cpus}", wishes.reserve)))
+    Err(Error::NoSuch(format!("--reserve {}: no CPU {absent}; this host has CPUs {cpus}", wishes.reserve)))
 }
 
 /// What of a machine has a name under which it can be kept.

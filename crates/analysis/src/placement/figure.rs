@@ -18,16 +18,16 @@ pub fn topology(model: &Model) -> Option<Figure> {
     };
     let caption = match &panels[..] {
         [now, best] => format!(
-            "CPUs that a vCPU or a polling thread shares: {} now, {} in proposal 1.",
+            "CPUs that a vCPU or a polling thread shares with others: {} now, {} with proposal 1.",
             contended(now),
             contended(best)
         ),
         _ => format!(
-            "CPUs that a vCPU or a polling thread shares: {}. No placement that was tried is better.",
+            "CPUs that a vCPU or a polling thread shares with others: {}. No better placement was found.",
             contended(&panels[0])
         ),
     };
-    let title = format!("who is where on {}", model.id);
+    let title = format!("what runs where on {}", model.id);
     Some(Figure { id: format!("topology-{}", model.id), title, caption, drawing: Drawing::Topology(panels) })
 }
 

@@ -57,19 +57,23 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
     let mut all = vec![make(
         "H1",
         "vCPU threads and vhost workers share CPUs",
-        "vhost waits more than 20 % of the time it wants to run, while vCPUs run on its CPUs",
+        "vhost waits for more than 20 % of its runnable time while vCPUs run on its CPUs",
         match starvation {
-            Some(most) if most > STARVED => format!("supported: a worker waited {:.0} % of its wish", most * 100.0),
-            Some(most) => format!("not supported: the worst worker waited {:.0} % of its wish", most * 100.0),
-            None => "open: they may share them; waiting was not measured".to_owned(),
+            Some(most) if most > STARVED => {
+                format!("supported: a worker waited for {:.0} % of its runnable time", most * 100.0)
+            }
+            Some(most) => {
+                format!("not supported: the worst worker waited for {:.0} % of its runnable time", most * 100.0)
+            }
+            None => "open: their masks overlap; waiting was not measured".to_owned(),
         },
         "kvmscope check   # on the host: reads schedstat of every thread twice",
     )];
     let softirq = model.machine.cpu_use.values().map(|usage| usage.softirq).max_by(f64::total_cmp);
     all.push(make(
         "H2",
-        "interrupts and softirqs of the NIC fill the CPUs of the workers",
-        "the softirq share of those CPUs is high, and moving the interrupts alone cures it",
+        "interrupts and softirqs of the NIC saturate the workers' CPUs",
+        "those CPUs spend a large share in softirqs, and moving the interrupts alone fixes it",
         match softirq {
             Some(most) => format!(
                 "{}: the worst CPU spent {:.0} % in softirqs",
@@ -83,8 +87,8 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
     if domain.interfaces.iter().any(|interface| interface.queues.unwrap_or(1) > 1) {
         all.push(make(
             "H3",
-            "one of several queues of each NIC is used, the others sleep",
-            "workers but one of each NIC run next to nothing",
+            "each NIC uses one of its queues, the others are idle",
+            "all workers of a NIC but one are nearly idle",
             used(workers),
             "pidstat -t -p ALL 2 1 | grep vhost   # and in the guest: ethtool -l DEV",
         ));
@@ -92,8 +96,8 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
     if model.machine.topology.has_siblings() {
         all.push(make(
             "H4",
-            "siblings were counted as cores: half the cores did the work of all",
-            "moving helpers to other cores helps even while the old CPUs are idle",
+            "sibling threads were counted as cores: half the cores did all the work",
+            "moving helpers to other cores helps even while the old CPUs have idle time",
             "open: no instructions per cycle, and no run with the siblings idle".to_owned(),
             "perf stat -a --per-core -e cycles,instructions sleep 2   # before and after",
         ));
@@ -101,10 +105,10 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
     if model.machine.screens.len() > 1 {
         all.push(make(
             "H5",
-            "the screens are of other runs than the text says",
-            "CPU times of the same threads contradict the order",
-            "see EVD-ORDER and EVD-MASK; without dates it stays open which run they show".to_owned(),
-            "date; top -H -b -n 2 -d 5   # with the date, before and after",
+            "the samples are of other runs than the text says",
+            "CPU times of the same threads contradict the stated order",
+            "see EVD-ORDER and EVD-MASK; without timestamps, which run they show stays open".to_owned(),
+            "date; top -H -b -n 2 -d 5   # with timestamps, before and after",
         ));
     }
     all
@@ -118,8 +122,8 @@ fn placed(model: &Model, workers: &[&&Thread]) -> String {
     let masks: Vec<_> = of_cards.filter_map(|irq| irq.affinity.as_ref()).collect();
     let there = masks.iter().filter(|mask| mask.value.meets(&cpus)).count();
     match masks.len() {
-        0 => "open: no softirq time and no interrupt placement in the evidence".to_owned(),
-        all => format!("open: {there} of {all} interrupts of cards may come there; no softirq time in the evidence"),
+        0 => "open: the evidence has no softirq time and no interrupt affinity".to_owned(),
+        all => format!("open: {there} of {all} NIC interrupts may fire there; the evidence has no softirq time"),
     }
 }
 
@@ -130,10 +134,10 @@ fn used(workers: &[&&Thread]) -> String {
     let looked_at = workers.iter().filter(|thread| thread.wait_share.is_some()).count();
     let idle = runs.iter().filter(|run| **run < 0.01).count();
     match (looked_at == workers.len() && workers.len() > 1, idle) {
-        (false, _) => "open: the screens list some workers, and what is not listed may sleep or be cut off".to_owned(),
+        (false, _) => "open: the samples list only some workers; the others may be idle or cut off".to_owned(),
         (true, 0) => format!("not supported: all {} workers ran", runs.len()),
         (true, idle) if idle == runs.len() => "open: no worker ran: there was no load".to_owned(),
-        (true, idle) => format!("supported: {idle} of {} workers ran less than 1 %", runs.len()),
+        (true, idle) => format!("supported: {idle} of {} workers used less than 1 % of a CPU", runs.len()),
     }
 }
 
@@ -153,9 +157,10 @@ pub fn table(model: &Model) -> Table {
         let cells = [row.vm.as_str(), row.id, row.says, row.predicts, &row.so_far, row.decides];
         table.push(cells.into_iter().map(Cell::from).collect());
     }
-    let columns = [("id", ""), ("hypothesis", "explanation"), ("so_far", "so far"), ("decides", "what decides")];
+    let columns =
+        [("id", ""), ("hypothesis", "explanation"), ("so_far", "so far"), ("decides", "what would decide it")];
     table.shown = Some(Shown {
-        title: "Explanations that are left".to_owned(),
+        title: "Explanations still open".to_owned(),
         columns: columns.iter().map(|(name, heading)| ((*name).to_owned(), (*heading).to_owned())).collect(),
         most_rows: 10,
         ..Shown::default()

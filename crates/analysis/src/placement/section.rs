@@ -73,16 +73,17 @@ fn about(model: &Model) -> Vec<String> {
     if let Some(span) = machine.span_ns {
         let (appeared, vanished) = machine.passing;
         lines.push(format!(
-            "{}: two samples, {} apart; {} appeared between them, {vanished} vanished",
+            "{}: two samples, {} apart; {} started between them, {vanished} ended",
             model.id,
             duration(span as f64),
             many(appeared, "thread")
         ));
     }
     for run in &machine.throughput {
-        let again = run.retransmits.map_or(String::new(), |count| format!(", {} sent again", many(count, "segment")));
+        let again =
+            run.retransmits.map_or(String::new(), |count| format!(", {} retransmitted", many(count, "segment")));
         lines.push(format!(
-            "{}: iperf3 carried {:.3} Gbit/s in {} over {:.0} s{again} ({})",
+            "{}: iperf3 measured {:.3} Gbit/s in {} over {:.0} s{again} ({})",
             model.id,
             run.bits_per_s.value / 1e9,
             many(u64::from(run.streams), "stream"),
@@ -106,18 +107,18 @@ fn vms(models: &[Model]) -> usize {
 /// The answer as a person would say it.
 fn summary(models: &[Model], section: &Section) -> String {
     if vms(models) == 0 {
-        return "No VM was found, so no thread of one can be in another's way.".to_owned();
+        return "No VM was found, so no VM's threads can compete for CPUs.".to_owned();
     }
     let mut sentences = Vec::new();
     let worst =
         section.findings.iter().find(|finding| finding.severity >= Severity::Medium && finding.rule.starts_with("PLC"));
     match worst {
         Some(finding) => sentences.push(format!("{}.", finding.title)),
-        None => sentences.push("Nothing here shows threads of VMs in each other's way.".to_owned()),
+        None => sentences.push("Nothing here shows threads of VMs competing for a CPU.".to_owned()),
     }
     if let Some(finding) = worst.filter(|finding| !finding.changes.is_empty()) {
         sentences.push(format!("Run: {}.", finding.fix[0]));
-        sentences.push("What it brings is up in direction and unknown in size; measure before and after.".to_owned());
+        sentences.push("Expect a gain of unknown size; measure before and after.".to_owned());
     }
     let doubts = section.findings.iter().filter(|finding| finding.rule.starts_with("EVD")).count() as u64;
     if doubts > 0 {
@@ -135,10 +136,10 @@ fn unknown(model: &Model) -> Vec<Unknown> {
     };
     machine.strange.iter().take(8).for_each(|line| say("not_understood", None, "", line.clone()));
     if machine.topology.cores_unknown {
-        let text = "Which CPUs share a core is unknown, so no placement was computed; paste `lscpu -e` as well.";
+        let text = "Which CPUs share a core is unknown, so no placement was computed; also paste `lscpu -e`.";
         say("cores", None, "", text.to_owned());
     } else if model.pasted && machine.topology.cpus.is_empty() {
-        let text = "The CPUs, cores and nodes are unknown, so no placement was computed; paste `lscpu -e` as well.";
+        let text = "The CPUs, cores and nodes are unknown, so no placement was computed; also paste `lscpu -e`.";
         say("topology", None, "", text.to_owned());
     }
     if machine.domains.is_empty() {
@@ -151,7 +152,7 @@ fn unknown(model: &Model) -> Vec<Unknown> {
         machine.threads.iter().filter(|thread| thread.role != Role::Other && thread.wait_share.is_none()).count();
     if silent > 0 {
         let text = format!(
-            "How long {} waited for a CPU is unknown; on the host `kvmscope check` reads it twice.",
+            "How long {} waited for a CPU is unknown; `kvmscope check` on the host measures it.",
             many(silent as u64, "thread")
         );
         say("waiting", Some(silent as f64), "threads", text);
@@ -182,7 +183,7 @@ fn unknown(model: &Model) -> Vec<Unknown> {
         .collect();
     if !loose.is_empty() && machine.topology.nodes().len() > 1 {
         let text = format!(
-            "On which node the memory of {} lies is unknown; on that host run: kvmscope snapshot --numa-maps.",
+            "Which node holds the memory of {} is unknown; on that host run: kvmscope snapshot --numa-maps.",
             loose.join(", ")
         );
         say("memory_node", Some(loose.len() as f64), "VMs", text);
@@ -192,7 +193,9 @@ fn unknown(model: &Model) -> Vec<Unknown> {
             "interrupts",
             None,
             "",
-            "Where interrupts go is unknown: /proc/interrupts twice, and /proc/irq/*/smp_affinity_list.".to_owned(),
+            "Which CPUs handle interrupts is unknown: provide /proc/interrupts twice, and \
+             /proc/irq/*/smp_affinity_list."
+                .to_owned(),
         );
     }
     if machine.topology.has_siblings() {
@@ -200,13 +203,14 @@ fn unknown(model: &Model) -> Vec<Unknown> {
             "smt_yield",
             None,
             "",
-            "What two busy siblings do together was not measured here; 1.25 of one core is assumed.".to_owned(),
+            "The throughput of two busy sibling threads was not measured here; 1.25 times that of one is assumed."
+                .to_owned(),
         );
     }
     if let Some((found, least)) = model.proposal.gap() {
         let text = format!(
-            "Whether a better placement exists is not proven: the best that was found lacks {found:.2} CPUs, and none can \
-             lack fewer than {least:.2}."
+            "A better placement may exist: the best one found is {found:.2} CPUs short, and the lower bound is \
+             {least:.2}."
         );
         say("better_placement", Some(found - least), "CPUs", text);
     }

@@ -165,7 +165,7 @@ pub fn proposal(models: &[Model]) -> Table {
         }
     }
     let columns =
-        [("rank", "#"), ("thread", "thread"), ("cpus", "on"), ("why", "why"), ("predicted", "CPUs, modelled")];
+        [("rank", "#"), ("thread", "thread"), ("cpus", "on"), ("why", "why"), ("predicted", "CPU use, modelled")];
     table.shown = shown("Placements to choose from", &columns, 24);
     table
 }
@@ -226,9 +226,9 @@ pub fn plans(models: &[Model]) -> Table {
         ("idea", "placement"),
         ("commands", "commands"),
         ("effect", "points per command"),
-        ("missing", "CPUs missing"),
-        ("score", "score (less is better)"),
-        ("verdict", "so it is"),
+        ("missing", "CPUs short"),
+        ("score", "score (lower is better)"),
+        ("verdict", "verdict"),
     ];
     table.shown = shown("Scores, modelled", &columns, 10);
     table

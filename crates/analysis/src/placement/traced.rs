@@ -57,7 +57,7 @@ pub fn tell(sections: &mut [Section]) {
 fn sentence(wait: &Wait) -> String {
     let Wait { vm, vcpu, ready, by, by_tid, part } = wait;
     format!(
-        "vcpu {vcpu} of {vm} was runnable without a CPU for {} of its time, {} of that while {by} (thread {by_tid}) ran",
+        "vCPU {vcpu} of {vm} waited for a CPU for {} of its time, {} of that while {by} (thread {by_tid}) ran",
         percent(*ready),
         percent(*part)
     )
@@ -144,11 +144,11 @@ fn table(waits: &[Wait]) -> Table {
         ("vm", "VM"),
         ("vcpu", "vcpu"),
         ("ready_share", "waited for a CPU"),
-        ("by", "mostly while"),
+        ("by", "longest while"),
         ("part_of_waits", "of that"),
     ];
     table.shown = Some(Shown {
-        title: "Who took the CPU (by the trace)".to_owned(),
+        title: "What took the CPU (from the trace)".to_owned(),
         columns: headings.iter().map(|(name, heading)| ((*name).to_owned(), (*heading).to_owned())).collect(),
         most_rows: 10,
         ..Shown::default()

@@ -13,8 +13,8 @@ pub const FLOOR: f64 = 0.05;
 pub const RULE: &str = "PLC-STARVED";
 
 /// Why it costs.
-pub const WHY: &str = "The thread was ready to run and did not get a CPU; that time is lost to its VM. If this is wrong: a \
-                       thread moved to a CPU that fills up later starves there; look again after the move.";
+pub const WHY: &str = "The thread was runnable and got no CPU; its VM lost that time. Caveat: a thread that is moved \
+    starves again if its new CPU fills up; measure again after the move.";
 
 /// Where the claim comes from.
 pub const SOURCE: &str = "Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat, Linux 6.12; the limits of 0.2 and \

@@ -170,7 +170,7 @@ fn the_report_counts_what_the_alignment_is_made_of() {
     let mut ask = Ask { input: &input, options: &Options::default(), progress: &mut |_, _| {} };
     let section = kvmscope_analysis::flow::answer(&mut ask).unwrap().unwrap().section;
     let found = aligned(&pair, &[]).cpus[0].accesses.len();
-    assert!(section.summary.contains(&format!("({found} accesses to MSRs)")), "{}", section.summary);
+    assert!(section.summary.contains(&format!("({found} MSR accesses)")), "{}", section.summary);
     let table = section.tables.iter().find(|table| table.name == "alignment").unwrap();
     let cell = |name: &str| {
         let place = table.columns.iter().position(|column| column.name == name).unwrap();

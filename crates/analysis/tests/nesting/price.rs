@@ -32,7 +32,7 @@ fn the_cost_of_a_switch_is_that_of_its_exits_in_the_trace() {
     let share = (35_088_627.0 + 4_549_423.0) / 484_587_220.0;
     assert!((found.cost.value.unwrap() - share).abs() < 1e-9, "{:?}", found.cost);
     assert!(found.evidence[1].what.starts_with("10,767 exits are VMREAD and VMWRITE"), "{:?}", found.evidence);
-    assert!(found.evidence[2].what.contains("exits in each chain"), "{:?}", found.evidence);
+    assert!(found.evidence[2].what.contains("exits per chain"), "{:?}", found.evidence);
 }
 
 #[test]

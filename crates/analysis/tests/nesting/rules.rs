@@ -126,12 +126,12 @@ fn kernels_with_faults_that_guest_hypervisors_meet() {
     decides("NST-FAULT", &with("6.12.109\n"), &with("6.12.110\n"));
     decides("NST-FAULT", &with("4.19.78\n"), &with("7.3.0\n"));
     let finding = with("6.12.94\n").finding("NST-FAULT").unwrap();
-    assert!(finding.title.contains("lacks 3 corrections"), "{}", finding.title);
+    assert!(finding.title.contains("lacks 3 fixes"), "{}", finding.title);
     let told: Vec<&str> = finding.evidence.iter().map(|seen| seen.place.as_str()).collect();
     assert!(told[0].contains("CVE-2026-53359") && finding.evidence[0].what.contains("6.12.95"), "{told:?}");
     // What happens to shadowed VMCSs happens to nobody who has none, and a host of no hypervisors has no such fault.
     let fewer = with("6.12.94\n").with("kvm_intel.enable_shadow_vmcs", "N").finding("NST-FAULT").unwrap();
-    assert!(fewer.title.contains("lacks 2 corrections"), "{}", fewer.title);
+    assert!(fewer.title.contains("lacks 2 fixes"), "{}", fewer.title);
     assert!(with("6.12.94\n").with("kvm_intel.nested", "N").finding("NST-FAULT").is_none());
 }
 
@@ -155,7 +155,7 @@ fn a_test_guest_decides_whether_an_event_fires() {
     let pvm = || Tree::of("hosts-pvm", 1);
     let silent = pvm().with("fired.txt", "20 kvm_pio\n0 kvm_exit\n");
     assert_eq!(silent.machine().state("trace_kvm_exit").name(), "off");
-    assert!(silent.finding("NST-TRACE").unwrap().evidence[0].what.contains("stays silent"));
+    assert!(silent.finding("NST-TRACE").unwrap().evidence[0].what.contains("does not fire"));
     decides("NST-TRACE", &pvm(), &pvm().with("fired.txt", "20 kvm_exit\n"));
 }
 
@@ -174,11 +174,11 @@ fn a_guest_without_vmx_under_a_host_that_has_it() {
     let plain = guest().replacing("proc/cpuinfo", " vmx ", " ").replacing("proc/cpuinfo", "vmx flags", "x");
     let both = answer(&[&intel(), &plain]);
     let lost = both.findings.iter().find(|finding| finding.rule == "NST-LOST").unwrap();
-    assert!(lost.title.starts_with("L1 is offered no VMX or SVM"), "{}", lost.title);
+    assert!(lost.title.starts_with("L1 has no VMX or SVM"), "{}", lost.title);
     // What KVM shows whatever its hardware has is no loss and no gain.
     let imitated = guest().replacing("proc/cpuinfo", "unrestricted_guest", "unrestricted_guest shadow_vmcs");
     let table = answer(&[&intel().replacing("proc/cpuinfo", " shadow_vmcs", ""), &imitated]);
     let flags = table.table("flags").unwrap();
     let row = flags.rows.iter().find(|row| row[2] == "shadow_vmcs".into()).unwrap();
-    assert_eq!(row[5], "offered, and imitated by KVM where hardware lacks it".into());
+    assert_eq!(row[5], "offered, and emulated by KVM where the hardware lacks it".into());
 }

@@ -202,8 +202,7 @@ fn queues_and_topology_and_settings() {
 #[test]
 fn each_rule_says_what_being_wrong_about_it_costs() {
     for rule in table::rules() {
-        let (_, wrong) =
-            rule.why.split_once(" If this is wrong: ").unwrap_or_else(|| panic!("{}: {}", rule.id, rule.why));
+        let (_, wrong) = rule.why.split_once(" Caveat: ").unwrap_or_else(|| panic!("{}: {}", rule.id, rule.why));
         assert!(wrong.ends_with('.') && wrong.len() > 20, "{}: {wrong}", rule.id);
     }
 }

@@ -115,7 +115,7 @@ mod tests {
         fs::write(&file, b"mine").unwrap();
         for place in [directory.path(), &file] {
             let error = Draft::new(place).unwrap_err().to_string();
-            assert!(error.contains("there already"), "{error}");
+            assert!(error.contains("already exists"), "{error}");
         }
         assert_eq!(names(directory.path()), ["file"]);
     }

@@ -128,7 +128,7 @@ pub(super) fn of_files(files: &[Named], emulated: Option<Emulator>) -> Result<Re
         if recording.machines.iter().any(|known| known.id == machine) {
             let path = file.path.display();
             return Err(Error::Named(format!(
-                "{path}: machine {machine} is named twice; tell machines of one level apart by a name, as in L{}:web={path}",
+                "{path}: machine {machine} is given twice; name the machines of one level, as in L{}:web={path}",
                 file.level
             )));
         }

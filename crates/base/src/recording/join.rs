@@ -56,7 +56,7 @@ fn empty(recordings: &[Recording]) -> Result<Recording, Error> {
     let mut marks: Vec<Emulator> = recordings.iter().filter_map(|recording| recording.emulated).collect();
     marks.dedup();
     if marks.len() > 1 {
-        let sentence = "one was emulated by QEMU TCG and one by Bochs: they are not of one run and cannot be joined";
+        let sentence = "one was emulated by QEMU TCG and one by Bochs: they are of different runs and cannot be joined";
         return Err(Error::Named(sentence.to_owned()));
     }
     Ok(Recording {
@@ -117,8 +117,7 @@ impl Joined {
     fn note_marks(&mut self, recordings: &[Recording]) {
         let unmarked = recordings.iter().filter(|recording| recording.emulated.is_none());
         if self.recording.emulated.is_some() {
-            let note =
-                |one: &Recording| format!("{} bears no mark of emulation; the joined recording does", one.title());
+            let note = |one: &Recording| format!("{} is not marked as emulated; the joined recording is", one.title());
             self.notes.extend(unmarked.map(note));
         }
     }
@@ -155,11 +154,11 @@ fn set_parent(machines: &mut [Machine], link: &ParentLink) -> Result<(), Error> 
     let ids = machines.iter().map(|machine| machine.id.as_str()).collect::<Vec<_>>().join(", ");
     let level = |id: &str| {
         let found = machines.iter().find(|machine| machine.id == id).map(|machine| machine.level);
-        found.ok_or_else(|| Error::Named(format!("there is no machine {id}; there are {ids}")))
+        found.ok_or_else(|| Error::Named(format!("no machine {id}; machines: {ids}")))
     };
     if level(&link.parent)? >= level(&link.child)? {
         let ParentLink { child, parent } = link;
-        return Err(Error::Named(format!("{parent} cannot be the host of {child}: it is not of an outer level")));
+        return Err(Error::Named(format!("{parent} cannot be the host of {child}: its level is not an outer one")));
     }
     let child = machines.iter_mut().find(|machine| machine.id == link.child);
     child.into_iter().for_each(|machine| machine.parent = Some(link.parent.clone()));

@@ -59,7 +59,7 @@ pub(super) fn read(root: &Path) -> Result<Recording, Error> {
     let manifest: Manifest = match serde_json::from_slice(&text) {
         Ok(manifest) => manifest,
         Err(error) => {
-            let sentence = format!("the manifest is damaged ({error}); taking what lies in the directory instead");
+            let sentence = format!("the manifest is damaged ({error}); using the files in the directory instead");
             let problem = Problem::at(
                 path.display().to_string(),
                 None,
@@ -74,8 +74,8 @@ pub(super) fn read(root: &Path) -> Result<Recording, Error> {
     let refuse = |reason: String| Error::Manifest { path: path.clone(), reason };
     match manifest.schema.as_deref() {
         Some(SCHEMA) => {}
-        Some(other) => return Err(refuse(format!("its schema is `{other}`, this version reads `{SCHEMA}`"))),
-        None => return Err(refuse(format!("it names no schema; `{SCHEMA}` is expected"))),
+        Some(other) => return Err(refuse(format!("its schema is `{other}`; this version reads `{SCHEMA}`"))),
+        None => return Err(refuse(format!("it has no schema; `{SCHEMA}` is expected"))),
     }
     let emulated = match manifest.emulated.as_deref() {
         None => None,
@@ -107,7 +107,7 @@ pub(super) fn read(root: &Path) -> Result<Recording, Error> {
     for part in &mut parts {
         if !stays_inside(&part.path) {
             let reason =
-                format!("part `{}` lies outside the recording's directory; it is not opened", part.path.display());
+                format!("part `{}` is outside the recording's directory and is not opened", part.path.display());
             return Err(refuse(reason));
         }
         if !ids.contains(&part.machine) {
@@ -118,7 +118,7 @@ pub(super) fn read(root: &Path) -> Result<Recording, Error> {
                 format!("`{}`", part.machine),
                 0,
                 format!(
-                    "part {} is of machine `{}`, which is not listed: its level is unknown",
+                    "part {} is of machine `{}`, which is not listed, so its level is unknown",
                     part.path.display(),
                     part.machine
                 ),
@@ -178,7 +178,7 @@ fn understood<T: for<'de> Deserialize<'de>>(
                 what,
                 error.to_string(),
                 0,
-                format!("entry {index} is not {what} that this version understands ({error}); it is passed over"),
+                format!("entry {index} is not {what} that this version understands ({error}); it is skipped"),
             )),
         }
     }

@@ -31,10 +31,10 @@ impl Origin {
     /// Why the changes are not made on the host `here`; `None` if they may be.
     pub fn refusal(&self, here: &Identity, changes: &[Change]) -> Option<String> {
         if let Some(emulator) = &self.emulated {
-            return Some(format!("it is about a machine that {emulator} emulated"));
+            return Some(format!("it is about a machine emulated by {emulator}"));
         }
         if self.outer {
-            return Some("the change has to be made on the machine below this one".to_owned());
+            return Some("the change has to be made on the host of this machine".to_owned());
         }
         let unread = changes.iter().find_map(|change| match change {
             Change::TaskAffinity { thread, .. } | Change::TaskPolicy { thread, .. } => {
@@ -43,7 +43,9 @@ impl Origin {
             _ => None,
         });
         if let Some(tid) = unread {
-            return Some(format!("nothing recorded when thread {tid} started, so it may be another thread by now"));
+            return Some(format!(
+                "the start time of thread {tid} was not recorded, so this thread id may now be another thread"
+            ));
         }
         match self.place(here) {
             Place::Here => None,
@@ -64,7 +66,7 @@ impl Origin {
         match (&meant[..], self.machines.iter().find(ours)) {
             ([one], _) if ours(one) => Place::Here,
             ([_, _, ..], _) => Place::Elsewhere(format!(
-                "the recording has {} machines at {}, and the finding does not name one",
+                "the recording has {} machines at {}, and the finding names none of them",
                 meant.len(),
                 self.level
             )),
@@ -73,11 +75,9 @@ impl Origin {
             }
             ([one], None) => match (computer(one), boot(one)) {
                 (Some(false), _) => Place::Elsewhere("it was recorded on another machine".to_owned()),
-                (Some(true), Some(false)) => {
-                    Place::Elsewhere("it was recorded before this host was rebooted".to_owned())
-                }
+                (Some(true), Some(false)) => Place::Elsewhere("it was recorded before this host rebooted".to_owned()),
                 (None, Some(false)) => {
-                    Place::Elsewhere("it was recorded on another machine, or before this host was rebooted".to_owned())
+                    Place::Elsewhere("it was recorded on another machine, or before this host rebooted".to_owned())
                 }
                 _ => {
                     Place::Unknown("the recording does not identify the machine and the boot it was made on".to_owned())
@@ -86,7 +86,7 @@ impl Origin {
             ([], None) if self.level.is_empty() => {
                 Place::Unknown("the finding does not say which machine it is about".to_owned())
             }
-            ([], None) => Place::Unknown(format!("the recording names no machine at {}", self.level)),
+            ([], None) => Place::Unknown(format!("the recording has no machine at {}", self.level)),
         }
     }
 }

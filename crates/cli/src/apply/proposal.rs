@@ -73,11 +73,11 @@ impl Proposal {
     fn in_report(id: &str, file: &Path) -> anyhow::Result<Self> {
         let about = file.metadata().with_context(|| file.display().to_string())?;
         if about.len() > MOST_BYTES {
-            bail!("{}: {} bytes are too many for a report", file.display(), about.len());
+            bail!("{}: too large for a report ({} bytes)", file.display(), about.len());
         }
         let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
         let report: Value = serde_json::from_str(&text)
-            .map_err(|error| anyhow::anyhow!("{} is no output of `check --json`: {error}", file.display()))?;
+            .map_err(|error| anyhow::anyhow!("{} is not the output of `check --json`: {error}", file.display()))?;
         let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
         // Where a report is of several recordings, each section names its own.
         let of_section = |section: &Value| {
@@ -94,7 +94,7 @@ impl Proposal {
         };
         let changes = serde_json::from_value(finding["changes"].clone()).map_err(|error| {
             anyhow::anyhow!(
-                "{}: the changes of {id} are none that this version makes ({error}); nothing was changed",
+                "{}: this version cannot make the changes of {id} ({error}); nothing was changed",
                 file.display()
             )
         })?;
@@ -143,7 +143,7 @@ fn meant(id: &str, place: &str, ids: &[impl AsRef<str>]) -> Result<usize, WrongU
         let known: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
         let there =
             if ids.is_empty() { "it has no findings".to_owned() } else { format!("it has {}", known.join(", ")) };
-        WrongUse(format!("{place} has no finding {id} (any more), or several; {there}"))
+        WrongUse(format!("{place} has no finding {id}, or more than one; {there}"))
     })
 }
 

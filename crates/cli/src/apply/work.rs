@@ -26,7 +26,7 @@ impl<'a> Work<'a> {
     /// Holds `changes` against the host as it is, and says what is passed over and what would be done.
     pub fn plan(host: Host, journal: Journal, changes: &'a [Change], mut lines: Lines) -> anyhow::Result<Self> {
         let (steps, passed_over) = held(&host, changes)?;
-        passed_over.iter().for_each(|why| lines.say(format_args!("  passed over: {why}")));
+        passed_over.iter().for_each(|why| lines.say(format_args!("  skipped: {why}")));
         steps.iter().for_each(|step| lines.say(format_args!("  {step}")));
         Ok(Self { host, journal, changes, steps, lines })
     }
@@ -40,12 +40,12 @@ impl<'a> Work<'a> {
         // What was planned may be old by now: somebody read it, a trial measured, another program changed the same thing.
         let (steps, _) = held(&self.host, self.changes)?;
         if let Some(new) = steps.iter().find(|step| !self.steps.contains(step)) {
-            bail!("nothing was changed: the plan no longer holds, it would be: {new}; run the command again");
+            bail!("nothing was changed: the host changed, and the plan would now be: {new}; run the command again");
         }
         let mut entry = self.journal.begin("apply")?;
         match make(&mut entry, &steps, &self.host.proc) {
             Ok(passed_over) => {
-                passed_over.iter().for_each(|why| self.lines.say(format_args!("  passed over: {why}")));
+                passed_over.iter().for_each(|why| self.lines.say(format_args!("  skipped: {why}")));
                 Ok(Some(entry))
             }
             Err(error) => {
@@ -61,10 +61,10 @@ impl<'a> Work<'a> {
         let mut whole = true;
         for (step, outcome) in entry.finish(&self.host.proc)? {
             match outcome {
-                Reverted::Done => self.lines.say(format_args!("  put back: {step}")),
+                Reverted::Done => self.lines.say(format_args!("  undone: {step}")),
                 Reverted::LeftAlone(why) => self.lines.say(format_args!("  left alone: {step}: {why}")),
                 Reverted::Failed(why) => {
-                    complain(&anyhow!("{step} could not be put back: {why}"));
+                    complain(&anyhow!("{step} could not be undone: {why}"));
                     whole = false;
                 }
             }

@@ -23,7 +23,7 @@ pub struct DestinationOptions {
     /// Pack the recording into one file, NAME.kvmscope, once it is finished
     #[arg(long)]
     pack: bool,
-    /// Replace the recording that is there already
+    /// Replace an existing recording
     #[arg(long)]
     force: bool,
 }
@@ -76,10 +76,9 @@ impl DestinationOptions {
     pub fn unchecked(&self, what: &str, now: Utc) -> anyhow::Result<Destination> {
         let path = self.output.clone().unwrap_or_else(|| format!("kvmscope-{what}-{}", now.name()).into());
         if super::is_dash(&path) {
-            return Err(WrongUse(
-                "a recording is a directory, which stdout does not take; name one: -o DIR".to_owned(),
-            )
-            .into());
+            return Err(
+                WrongUse("a recording is a directory and cannot go to stdout; name one: -o DIR".to_owned()).into()
+            );
         }
         // While it is made it is a directory, of the file's name without its end.
         let path = if is_packed(&path) { path.with_extension("") } else { path };

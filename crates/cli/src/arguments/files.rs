@@ -13,7 +13,7 @@ pub struct FileOptions {
     /// Also write each table as a CSV file into DIR
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     csv: Option<PathBuf>,
-    /// Replace files that are there already
+    /// Replace existing files
     #[arg(long)]
     force: bool,
 }

@@ -43,7 +43,7 @@ impl Stdin {
         let copy = made.path().join("stdin");
         std::io::copy(&mut std::io::stdin().lock(), &mut File::create(&copy)?).context("stdin cannot be read")?;
         if self.copy.set(made).is_err() {
-            bail!(crate::exit::WrongUse("stdin can be read once only; name files for the others".to_owned()));
+            bail!(crate::exit::WrongUse("stdin can be read only once; name files for the others".to_owned()));
         }
         Ok(copy)
     }

@@ -10,7 +10,9 @@ pub fn machine_level(text: &str) -> Result<u8, String> {
     match text.parse() {
         Ok(Level::At(level)) if level <= DEEPEST => Ok(level),
         Ok(Level::At(_)) => Err(format!("`{text}` is too deep: kvmscope distinguishes L0 to L{DEEPEST}")),
-        _ => Err(format!("`{text}` is no level of a machine; write L0 for a host, L1 for its guest, up to L{DEEPEST}")),
+        _ => Err(format!(
+            "`{text}` is not a level of a machine; write L0 for a host, L1 for its guest, up to L{DEEPEST}"
+        )),
     }
 }
 

@@ -13,7 +13,7 @@ pub struct Narrow {
     /// Only rows of this level: L0, L1, L2, ... or L?
     #[arg(long)]
     level: Option<Level>,
-    /// Only this VM, by the name that the report gives it
+    /// Only this VM, by its name in the report
     #[arg(long, value_name = "NAME")]
     vm: Option<String>,
     /// Only this vCPU
@@ -22,7 +22,7 @@ pub struct Narrow {
     /// From this time on, in seconds since the first event
     #[arg(long, value_name = "SECONDS", value_parser = instant)]
     from: Option<u64>,
-    /// Up to this time, in seconds since the first event
+    /// Until this time, in seconds since the first event
     #[arg(long, value_name = "SECONDS", value_parser = instant)]
     to: Option<u64>,
     /// Treat this event as if it had not been recorded; may be given several times
@@ -41,7 +41,7 @@ impl Narrow {
             (from, to) => Some(Span { from_ns: from.unwrap_or(0), to_ns: to.unwrap_or(u64::MAX) }),
         };
         if window.is_some_and(|window| window.length_ns() == 0) {
-            return Err(WrongUse("--from must lie before --to".to_owned()));
+            return Err(WrongUse("--from must be before --to".to_owned()));
         }
         Ok(Options {
             level: self.level,

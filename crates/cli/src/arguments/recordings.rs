@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 /// Paths and parts.
 #[derive(Args)]
 pub struct Recordings {
-    /// Recordings (directories or packed), CTF directories, or bare trace files (taken as recorded at L0), - for stdin; several are
-    /// answered in turn, each by itself
+    /// Recordings (directories or packed), CTF directories, or bare trace files (assumed to be of L0), - for stdin; several are
+    /// answered one after the other
     #[arg(value_name = "PATH", required_unless_present = "part", value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
     /// A trace and the level it was recorded at, to put several machines into one recording:
     /// --part L0=host.dat --part L1:web=guest.dat
     #[arg(long, value_name = "LEVEL[:NAME]=FILE", value_parser = named, conflicts_with = "paths")]
     part: Vec<Named>,
-    /// What emulated the hardware, if it was emulated: counts are real then, times are not
+    /// What emulated the hardware, if anything: counts are real then, but times are not
     #[arg(long, value_name = "BY")]
     emulated: Option<Emulated>,
     #[arg(skip)]
@@ -92,7 +92,7 @@ fn of_path(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<
         Err(Error::Empty { path }) if !host::snapshot::trees_in(&path).is_empty() => {
             let path = path.display();
             Err(anyhow!(
-                "{path} holds files of a host and no trace; to see how that host is set up: kvmscope check --root {path}"
+                "{path} has files of a host but no trace; to check that host's setup: kvmscope check --root {path}"
             ))
         }
         opened => Ok(opened?),
@@ -113,7 +113,7 @@ fn unpacked_recording(path: &Path, unpacked: &Unpacked) -> anyhow::Result<Record
     let mut tops = std::fs::read_dir(&root)?.flatten().map(|entry| entry.path());
     match (tops.next(), tops.next()) {
         (Some(only), None) if only.is_dir() => Ok(Recording { shown, ..Recording::open(&only)? }),
-        _ => Err(anyhow!("{} holds neither a recording nor the files of a machine", path.display())),
+        _ => Err(anyhow!("{} has neither a recording nor files of a machine", path.display())),
     }
 }
 

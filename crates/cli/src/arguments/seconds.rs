@@ -28,10 +28,10 @@ fn nanoseconds(text: &str, how: &str) -> Result<u64, String> {
         return Err(how.to_owned());
     }
     if fraction.len() > DECIMALS {
-        return Err(format!("a nanosecond is the finest time; write at most {DECIMALS} digits after the point"));
+        return Err(format!("times have nanosecond resolution; write at most {DECIMALS} digits after the point"));
     }
     let padded = format!("{whole}{fraction:0<DECIMALS$}");
-    padded.parse().map_err(|_| "so many seconds are too many".to_owned())
+    padded.parse().map_err(|_| "too many seconds".to_owned())
 }
 
 #[cfg(test)]

@@ -24,10 +24,10 @@ use std::time::Duration;
     sudo kvmscope bench clock --each-clocksource --launches 3\n  \
     kvmscope bench clock --json | jq '.sections[].tables.clocks'\n\n\
     Needs no root and changes nothing, unless --each-clocksource is given: that switches the\n\
-    kernel's clocksource and puts it back; after kill -9, `kvmscope undo` does.\n\
-    Exit status: 0 answered, 1 nothing could be measured, 2 wrong use.")]
+    kernel's clocksource and restores it; after kill -9, `kvmscope undo` does.\n\
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage.")]
 pub struct Clock {
-    /// Measure under each clocksource that the kernel has, in turns (root)
+    /// Measure with each available clocksource in turn (root)
     #[arg(long)]
     each_clocksource: bool,
     #[command(flatten)]

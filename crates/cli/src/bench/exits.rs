@@ -17,7 +17,7 @@ use std::time::Duration;
 /// A test that takes longer is stopped.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Measure what each kind of exit costs, and who handles it
+/// Measure what each kind of exit costs, and what handles it
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope bench exits\n  \
@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(10);
     kvmscope bench exits --as L1 -o l1\n  \
     kvmscope bench exits --json | jq '.sections[].tables.exits'\n\n\
     Guests of a few bytes run on /dev/kvm, without QEMU; `here` rows need nothing.\n\
-    Exit status: 0 answered, 1 nothing could be measured, 2 wrong use.")]
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage.")]
 pub struct Exits {
     /// Run only these tests
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -49,7 +49,7 @@ impl Exits {
         if let Some(unknown) = self.tests.iter().find(|test| !known.contains(&test.as_str())) {
             let mut known: Vec<&str> = names().filter(|(place, _)| *place == "guest").map(|(_, name)| name).collect();
             known.sort_unstable();
-            bail!(WrongUse(format!("there is no test `{unknown}`; there are {}", known.join(", "))));
+            bail!(WrongUse(format!("no test `{unknown}`; tests: {}", known.join(", "))));
         }
         let target = Duration::from_nanos(self.launches.seconds);
         let cpu = self.launches.cpu()?;

@@ -15,16 +15,16 @@ use lab::journal::thread;
 /// Options of benches that measure in launches.
 #[derive(Args)]
 pub struct LaunchOptions {
-    /// Number of processes, each of which measures everything; the interval comes from the spread between them
+    /// Number of processes, each of which runs all tests; the spread between them gives the confidence interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value = "5")]
     launches: u32,
-    /// Seconds that the samples of one test may take in one launch
+    /// Seconds of sampling per test and launch
     #[arg(long, value_name = "SECONDS", value_parser = length, default_value = "0.1")]
     pub seconds: u64,
-    /// The CPU to measure on [default: the last one that may be used]
+    /// CPU to measure on [default: the last CPU available to this process]
     #[arg(long, value_name = "CPU")]
     cpu: Option<u32>,
-    /// Measure by SCHED_FIFO, which ordinary threads cannot interrupt (root)
+    /// Measure with SCHED_FIFO, which ordinary threads cannot preempt (root)
     #[arg(long)]
     fifo: bool,
 }
@@ -45,7 +45,7 @@ impl LaunchOptions {
         let cpus = thread::affinity(thread::own())?;
         match self.cpu {
             Some(cpu) if !cpus.contains(cpu) => {
-                bail!(WrongUse(format!("CPU {cpu} is not one that this process may use")))
+                bail!(WrongUse(format!("CPU {cpu} is not available to this process")))
             }
             Some(cpu) => Ok(cpu),
             None => Ok(cpus.last().unwrap_or(0)),

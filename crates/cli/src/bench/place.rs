@@ -28,7 +28,7 @@ pub struct PlaceOptions {
     /// Level of this machine, and its name, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = Machine::RECORDED)]
     machine: Machine,
-    /// Print one JSON object (schema kvmscope/1) instead of text; without -o no recording is kept then
+    /// Print one JSON object (schema kvmscope/1) instead of text; without -o, no recording is kept then
     #[arg(long)]
     pub json: bool,
     /// No line of progress on stderr
@@ -77,7 +77,7 @@ impl PlaceOptions {
             let (root, results) = (output.clone(), live.path(&path));
             move || match results.exists() {
                 true if kept => {
-                    let stays = format!("what was measured stays: kvmscope report {}", root.display());
+                    let stays = format!("partial results are kept: kvmscope report {}", root.display());
                     complain(&anyhow!("interrupted; {stays}"));
                 }
                 _ => remove(&root),

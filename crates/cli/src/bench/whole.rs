@@ -20,9 +20,9 @@ use std::path::Path;
     kvmscope bench macro --runs 5 --as L2 -o l2 -- iperf3 -c 192.168.1.1\n  \
     kvmscope bench macro --json -- true | jq '.sections[].tables.programs'\n\n\
     What CMD prints goes to stderr. Exits are those of all VMs of this host, and need root.\n\
-    Exit status: 0 answered, 1 nothing could be measured, 2 wrong use; that of CMD if it fails.")]
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage; that of CMD if it fails.")]
 pub struct Macro {
-    /// How many times it is run; fewer than 3 runs give no interval
+    /// Number of runs; fewer than 3 give no interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value = "3")]
     runs: u32,
     #[command(flatten)]
@@ -64,7 +64,7 @@ impl Macro {
             // All runs or none: a median of those that were larger would be of others.
             bench.results.retain(|measured| measured.name != "max_rss");
             let least = match least_rss_bytes {
-                u64::MAX => "an amount that is unknown without the program `true`".to_owned(),
+                u64::MAX => "an unknown amount (the program `true` is missing)".to_owned(),
                 bytes => exact_bytes(bytes),
             };
             bench.notes.push(format!("The command took less memory than {least}, the least that can be measured."));

@@ -20,7 +20,10 @@ pub fn print(out: &mut impl Write, sections: &[Section], rank: u64) -> anyhow::R
         .flatten()
         .collect();
     if texts.is_empty() {
-        bail!("there is no placement {rank} of a domain here; `kvmscope check` lists those that are better than now");
+        bail!(
+            "no placement {rank} for a domain here; `kvmscope check` lists those that are better than the current \
+            one"
+        );
     }
     for text in texts {
         out.write_all(text.as_bytes())?;

@@ -47,7 +47,7 @@ pub fn root(text: &str) -> Result<Root, String> {
         return Ok(Root { level: Some(machine_level(level)?), ..Root::at(Path::new(path)) });
     }
     if text.is_empty() {
-        Err("name a directory that holds proc and sys".to_owned())
+        Err("name a directory that has proc and sys".to_owned())
     } else {
         Ok(Root::at(Path::new(text)))
     }
@@ -90,7 +90,7 @@ fn each(root: &Root) -> Vec<Root> {
 /// Trees as the machines of one recording. Levels count from the only one, unless the user gives its level.
 pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
     if roots.len() > 1 && roots.iter().any(|root| root.level.is_none()) {
-        let how = "with several trees say the level of each: --root L0=host --root L1=guest";
+        let how = "with several directories, give the level of each: --root L0=host --root L1=guest";
         return Err(WrongUse(how.to_owned()).into());
     }
     let (mut machines, mut parts): (Vec<Machine>, Vec<Part>) = (Vec::new(), Vec::new());
@@ -131,7 +131,7 @@ pub fn pasted(files: &[PathBuf], stdin: &Stdin) -> anyhow::Result<Recording> {
         }
         let about = std::fs::metadata(&path).map_err(|error| anyhow!("{}: {error}", file.display()))?;
         if about.is_dir() {
-            bail!("{} is a directory; --paste takes text, --root a tree of files", file.display());
+            bail!("{} is a directory; --paste takes text files, --root a directory", file.display());
         }
         std::fs::File::open(&path).map_err(|error| anyhow!("{}: {error}", file.display()))?;
         parts.push(Part {

@@ -8,14 +8,14 @@ use clap::{Args, ValueEnum};
 /// What the user fixes and wishes of placements.
 #[derive(Args)]
 pub struct WishOptions {
-    /// What the proposed placement is for
+    /// Goal of the proposed placement
     #[arg(long, value_enum, value_name = "GOAL", default_value = "throughput")]
     goal: GoalName,
-    /// Do not move this: a domain, a NIC's interrupts by its name, one interrupt as irq34, all of them as irqs, polling
-    /// threads as pmd, the kernel's own work as kernel; may be given several times
+    /// Do not move this: a domain, a NIC's interrupts by its name, one interrupt (irq34), all interrupts (irqs), polling
+    /// threads (pmd), kernel work (kernel); may be repeated
     #[arg(long, value_name = "NAME")]
     keep: Vec<String>,
-    /// Give no thread of a VM and no polling thread to these CPUs, such as 0-1; interrupts may use them
+    /// Keep threads of VMs and polling threads off these CPUs, such as 0-1; interrupts may use them
     #[arg(long, value_name = "CPUS", value_parser = cpus)]
     reserve: Option<CpuSet>,
 }
@@ -23,13 +23,13 @@ pub struct WishOptions {
 /// The goals by their names.
 #[derive(Clone, Copy, ValueEnum)]
 enum GoalName {
-    /// As much work as possible
+    /// Highest throughput
     Throughput,
-    /// A CPU of its own for every vCPU, without interrupts and the kernel's own work
+    /// A CPU of its own for each vCPU, without interrupts and kernel work
     Latency,
-    /// As few cores as possible
+    /// Fewest cores
     Density,
-    /// As few nodes as possible
+    /// Fewest NUMA nodes
     Power,
 }
 

@@ -19,7 +19,7 @@ pub fn answers(input: &Input, options: &Options, progress: bool) -> anyhow::Resu
     }
     drop(progress);
     if sections.is_empty() {
-        let nothing = || anyhow!("the recording holds nothing that a question could use");
+        let nothing = || anyhow!("the recording has no data for any question");
         return Err(failed.into_iter().next().unwrap_or_else(nothing));
     }
     failed.iter().for_each(complain);

@@ -18,7 +18,7 @@ pub fn check() -> Result<(), WrongUse> {
     if cfg!(feature = "full") {
         return Ok(());
     }
-    let sentence = "this is the slim build, without Parquet and Arrow; `make full` builds the one that has them";
+    let sentence = "this is the slim build, without Parquet and Arrow; `make full` builds the full one";
     Err(WrongUse(sentence.to_owned()))
 }
 

@@ -14,13 +14,13 @@ const NAME: &str = "{}";
 /// Files and directories, one for each format that is wanted.
 #[derive(Args, Clone)]
 pub struct Targets {
-    /// Every vCPU, level and exit on a time line, for ui.perfetto.dev; - is stdout
+    /// Timeline of every vCPU, level and exit, for ui.perfetto.dev; - is stdout
     #[arg(long, value_name = "FILE", group = "format", value_hint = ValueHint::FilePath)]
     pub perfetto: Option<PathBuf>,
     /// Stacks of VM, vCPU, level, state and reason, for flamegraph.pl, inferno and speedscope; - is stdout
     #[arg(long, value_name = "FILE", group = "format", value_hint = ValueHint::FilePath)]
     pub folded: Option<PathBuf>,
-    /// Every vCPU in time order, and the sums of all, for speedscope; - is stdout
+    /// Every vCPU in time order, and totals, for speedscope; - is stdout
     #[arg(long, value_name = "FILE", group = "format", value_hint = ValueHint::FilePath)]
     pub speedscope: Option<PathBuf>,
     /// Every table as a CSV file in DIR, and findings.csv
@@ -48,13 +48,13 @@ impl Targets {
     /// Refuses two formats on stdout, and one name for the files of several recordings.
     pub fn check(&self, several: bool) -> Result<(), WrongUse> {
         if self.pictured().into_iter().filter(|file| is_dash(file)).count() > 1 {
-            return Err(WrongUse("only one format fits on stdout; name files for the others".to_owned()));
+            return Err(WrongUse("only one format can go to stdout; name files for the others".to_owned()));
         }
         let all = self.pictured().into_iter().chain(self.tabled());
         match all.into_iter().find(|target| several && !target.to_string_lossy().contains(NAME)) {
             Some(target) => Err(WrongUse(format!(
-                "several recordings cannot all be written to {}; put {NAME} where the name of each belongs, as in \
-                 --perfetto '{NAME}.pftrace', or put traces of several machines together by --part",
+                "several recordings cannot all be written to {}; use {NAME} as a placeholder for the name of each, \
+                 as in --perfetto '{NAME}.pftrace', or combine traces of several machines with --part",
                 target.display()
             ))),
             None => Ok(()),

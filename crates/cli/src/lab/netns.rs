@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Starve a packet forwarder on purpose, find what starves it, move it, and measure both states
+/// Starve a packet forwarder on purpose, find the cause, move the thread, and measure before and after
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope lab netns\n  \
@@ -27,28 +27,28 @@ use std::time::{Duration, Instant, SystemTime};
     kvmscope lab netns --seconds 1 --repeats 3 -o bench --json\n  \
     kvmscope lab netns --dev1 em1 --ip1 10.1.72.62/16 --gw1 10.1.72.1 \\\n    \
     --dev2 em2 --ip2 10.2.72.62/16 --gw2 10.2.72.1\n\n\
-    Needs root. Everything it makes is removed at its end, also on Ctrl-C; after kill -9 by `kvmscope undo`.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong use, 130 Ctrl-C.")]
+    Needs root. Everything it creates is removed at the end, also on Ctrl-C; after kill -9, by `kvmscope undo`.\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 130 Ctrl-C.")]
 pub struct Netns {
     /// What carries packets between the two ends
     #[arg(long, value_enum, default_value = "vhost")]
     forwarder: ForwarderName,
-    /// Who sends: this program, or iperf3 of this host
+    /// Sender: this program, or this host's iperf3
     #[arg(long, value_enum, default_value = "own")]
     load: LoadName,
     /// Length of each run
     #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
-    /// Runs before and as many after the move, in turn
+    /// Number of runs before, and as many after the move, alternating
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     repeats: u32,
     /// TCP connections
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     streams: u32,
-    /// Busy threads on the forwarder's CPU: the fault
+    /// Busy threads on the forwarder's CPU (the fault)
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=64))]
     busy: u32,
-    /// Your own NIC as the client's end; it is moved into a namespace and back
+    /// Your own NIC as the client end; it is moved into a namespace and back
     #[arg(long, value_name = "NIC", requires_all = ["gw1", "ip1", "dev2", "gw2", "ip2"])]
     dev1: Option<String>,
     /// The client's address and network
@@ -57,7 +57,7 @@ pub struct Netns {
     /// The client's gateway
     #[arg(long, value_name = "ADDRESS", requires = "dev1")]
     gw1: Option<String>,
-    /// Your own NIC as the server's end
+    /// Your own NIC as the server end
     #[arg(long, value_name = "NIC", requires = "dev1")]
     dev2: Option<String>,
     /// The server's address and network
@@ -82,7 +82,7 @@ pub struct Netns {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ForwarderName {
-    /// Threads named vhost-PID, which do what vhost workers do
+    /// Threads named vhost-PID, which work like vhost workers
     Vhost,
     /// The kernel routes, in NAPI threads
     Kernel,
@@ -94,9 +94,9 @@ enum ForwarderName {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum LoadName {
-    /// Threads of this program, which never stop between runs
+    /// Threads of this program, which keep sending between runs
     Own,
-    /// A server that stays, and a client for each run
+    /// One server, and a new client for each run
     Iperf3,
 }
 

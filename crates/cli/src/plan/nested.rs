@@ -18,7 +18,7 @@ use clap::{Args, ValueEnum};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Predict what shadowing, enlightened VMCS, APICv, fewer timer exits and more would save
+/// Predict what VMCS shadowing, enlightened VMCS, APICv, fewer timer exits and other changes would save
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope plan nested fixtures/vmx-linux-shadow-off\n  \
@@ -27,37 +27,37 @@ use std::path::{Path, PathBuf};
     kvmscope plan nested --ghz 2.4 --c1 1350 --d 16400 --rate TSC_DEADLINE=8000 --with shadow,timers\n  \
     kvmscope plan nested --bench fixtures/bench-svm --arch svm --ghz 2.4 --rate CPUID=500\n  \
     kvmscope plan nested --validate\n\n\
-    What nesting adds to an exit (--d) is measured on the host and never assumed: kvmscope bench exits.\n\
-    Exit status: 0 answered, also where the answer is that something is missing, 1 no answer, 2 wrong use.")]
+    The cost that nesting adds to an exit (--d) must be measured on the host, with kvmscope bench exits; it is never assumed.\n\
+    Exit status: 0 answered, even if inputs are missing, 1 no answer, 2 wrong usage.")]
 pub struct Nested {
-    /// A recording of the host: its rates, chains and times are taken. With --c1, or where L1 recorded itself, its rates alone
+    /// A recording of the host: its rates, chains and times are used; with --c1, or if L1 recorded itself, only its rates
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
-    /// Compare the model with published tables instead
+    /// Instead, compare the model with published tables
     #[arg(long, conflicts_with_all = ["path", "rate", "c1", "d", "c2"])]
     validate: bool,
-    /// Exits a second of one vCPU: CPUID=5000; IO@user=300 if they end in the VMM; L1:MSR=2000 for exits of L1
+    /// Exits per second of one vCPU: CPUID=5000; IO@user=300 if the VMM handles them; L1:MSR=2000 for exits of L1
     #[arg(long, value_name = "REASON=N", value_parser = rate, conflicts_with = "path")]
     rate: Vec<Rate>,
-    /// A recording of `kvmscope bench exits` of that host, for what is not given of --c1, --d and --cost
+    /// A recording of `kvmscope bench exits` on that host, for those of --c1, --d and --cost that are not given
     #[arg(long, value_name = "DIR", conflicts_with = "validate")]
     bench: Option<PathBuf>,
-    /// Cycles of a CPUID exit at L1, or from and to: 1300..1400
+    /// Cycles of a CPUID exit at L1, or a range: 1300..1400
     #[arg(long, value_name = "CYCLES", value_parser = cycles)]
     c1: Option<Estimate>,
-    /// Cycles of a CPUID exit at L2; what nesting adds is this less --c1
+    /// Cycles of a CPUID exit at L2; nesting adds this less --c1
     #[arg(long, value_name = "CYCLES", value_parser = cycles, conflicts_with = "d", requires = "c1")]
     c2: Option<Estimate>,
     /// Cycles that nesting adds to an exit
     #[arg(long, value_name = "CYCLES", value_parser = cycles)]
     d: Option<Estimate>,
-    /// Cycles of another exit at L1, in the place of those of CPUID
+    /// Cycles of another exit at L1, instead of those of CPUID
     #[arg(long, value_name = "REASON=CYCLES", value_parser = cost)]
     cost: Vec<(String, Estimate)>,
     /// Frequency of the time-stamp counter
     #[arg(long, value_name = "GHZ", value_parser = ghz)]
     ghz: Option<f64>,
-    /// Share of a CPU that the guest's own code takes, of one vCPU: 0.1 or 10%
+    /// CPU share of the guest's own code, for one vCPU: 0.1 or 10%
     #[arg(long, value_name = "SHARE", value_parser = share)]
     guest: Option<f64>,
     /// Virtualization extension that L1 uses [default: what the recording shows, else vmx]
@@ -66,7 +66,7 @@ pub struct Nested {
     /// The hypervisor below L1
     #[arg(long, value_name = "WHO", default_value = "kvm")]
     below: Below,
-    /// Changes made together, by their names in the first table
+    /// Changes to combine, by their names in the first table
     #[arg(long, value_name = "CHANGE", value_delimiter = ',', value_parser = change)]
     with: Vec<String>,
     /// Print one JSON object (schema kvmscope/1) instead of text
@@ -128,7 +128,7 @@ impl Nested {
         let (given, bench_emulated) = self.given(interrupt)?;
         let emulated = emulated.or(bench_emulated);
         let Some(inputs) = plan::of_recording(&answers.sections, &given) else {
-            bail!("{title} holds no exits of guests; record some: kvmscope record --seconds 10");
+            bail!("{title} has no exits of guests; record some: kvmscope record --seconds 10");
         };
         self.print(&input.recording, self.section(&inputs, emulated), &answers.problems, interrupt)
     }
@@ -157,8 +157,11 @@ impl Nested {
         let nesting = answers.sections.iter().find(|section| section.id == "nesting");
         given.measured = nesting.and_then(|section| benched::add(&mut given, section));
         if given.measured.is_none() {
-            let why = "no CPUID whose exit KVM saw, both without nesting and with it, so D stays unknown";
-            bail!("{} measured {why}; docs/plan.md says where to run kvmscope bench exits", input.recording.title());
+            let why = "no CPUID exit that KVM saw both without and with nesting, so D stays unknown";
+            bail!(
+                "{} measured {why}; docs/plan.md describes where to run kvmscope bench exits",
+                input.recording.title()
+            );
         }
         Ok((given, input.recording.emulated))
     }

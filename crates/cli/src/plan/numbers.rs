@@ -7,7 +7,7 @@ use base::nearest::instead;
 
 /// `16400`, or `15000..18000`.
 pub fn cycles(text: &str) -> Result<Estimate, String> {
-    const HOW: &str = "write cycles, such as 16400, or from and to, such as 15000..18000";
+    const HOW: &str = "write cycles, such as 16400, or a range, such as 15000..18000";
     let number = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
     let estimate = match text.split_once("..") {
         None => number(text).map(Estimate::exact),
@@ -21,8 +21,8 @@ pub fn cycles(text: &str) -> Result<Estimate, String> {
 
 /// `CPUID=5000`, `CPUID=5000/s`, `IO@user=300`, `L1:MSR=2000`.
 pub fn rate(text: &str) -> Result<Rate, String> {
-    const HOW: &str = "write REASON=N a second, such as CPUID=5000; IO@user=300 for exits that end in the VMM, L1:MSR=2000 \
-                       for exits of L1 itself";
+    const HOW: &str = "write REASON=N per second, such as CPUID=5000; IO@user=300 for exits that the VMM handles, \
+                       L1:MSR=2000 for exits of L1";
     let (name, number) = text.split_once('=').ok_or(HOW)?;
     let per_second: f64 = number.strip_suffix("/s").unwrap_or(number).parse().map_err(|_| HOW)?;
     let (level, name) = match name.split_once(':') {
@@ -58,7 +58,7 @@ fn known(reason: &str) -> Result<String, String> {
     if priced {
         Ok(name.to_owned())
     } else {
-        Err(format!("`{reason}` is no reason of an exit; {}", instead(reason, Reason::names())))
+        Err(format!("`{reason}` is not an exit reason; {}", instead(reason, Reason::names())))
     }
 }
 
@@ -71,7 +71,7 @@ pub fn cost(text: &str) -> Result<(String, Estimate), String> {
 /// `2.4` GHz as ticks a second.
 pub fn ghz(text: &str) -> Result<f64, String> {
     let value: Option<f64> = text.parse().ok().filter(|value: &f64| (0.1..100.0).contains(value));
-    value.map(|value| value * 1e9).ok_or_else(|| "write the counter's rate in GHz, such as 2.4".to_owned())
+    value.map(|value| value * 1e9).ok_or_else(|| "write the TSC frequency in GHz, such as 2.4".to_owned())
 }
 
 /// `0.1`, or `10%`.

@@ -111,7 +111,7 @@ fn line(sample: &Sample) -> String {
         share("unknown", "unknown"),
         sample.exits_per_chain.map(|exits| format!("{exits:.1} exits per chain")),
         sample.wakeup_p99_ns.map(|ns| format!("wake-up p99 {}", duration(ns as f64))),
-        (sample.seen_share < 1.0).then(|| format!("{} of it seen", percent(sample.seen_share))),
+        (sample.seen_share < 1.0).then(|| format!("{} of events seen", percent(sample.seen_share))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
 }

@@ -13,7 +13,7 @@ use super::trial::look;
 use analysis::compare::{Changed, Ratio, Verdict, table};
 use analysis::contention::{Starved, best_moves, finding, starved};
 use anyhow::bail;
-use base::number::plain;
+use base::number::{many, plain};
 use base::recording::Destination;
 use base::table::Shown;
 use base::{Cell, Change, Column, ColumnType, CpuSet, Finding, Section, Table};
@@ -83,14 +83,14 @@ impl Play<'_> {
             return Ok(Told::Interrupted);
         }
         let mut shots = Shots::new(self.output, self.journal);
-        (self.say)("recording the machine as it is");
+        (self.say)("recording before the move");
         if !self.record(bench, &mut shots, "before")? {
             return Ok(Told::Interrupted);
         }
         if let Some(why) = &shots.without_events {
-            (self.say)(&format!("recorded without the kernel's events: {why}"));
+            (self.say)(&format!("recorded without kernel events: {why}"));
         }
-        (self.say)("looking who waits");
+        (self.say)("searching for waiting threads");
         let first = look(self.proc)?;
         let Some(gbits) = self.measure(bench)? else { return Ok(Told::Interrupted) };
         let loads = first.until(&look(self.proc)?);
@@ -113,7 +113,7 @@ impl Play<'_> {
         }
         let mut section = self.section(bench, &loads, found, &runs);
         if let Some(why) = &shots.without_events {
-            section.about.push(format!("the recordings have no events of the kernel: {why}"));
+            section.about.push(format!("the recordings have no kernel events: {why}"));
         }
         shots.finish(&runs, bench.what)?;
         Ok(Told::Answer(Box::new(section)))
@@ -203,12 +203,12 @@ impl Play<'_> {
     }
 
     fn section(&self, bench: &Bench<'_>, loads: &[Load], found: Option<Finding>, runs: &Runs) -> Section {
-        let mut section = Section::new("placement", "Who fights for which CPU, and did moving help?");
+        let mut section = Section::new("placement", "Which threads compete for which CPU, and did the move help?");
         section.about = vec![
             bench.what.to_owned(),
             format!(
-                "{} runs of {} s before and {} after the move, in turn; recorded in {}",
-                runs.before.len(),
+                "{} of {} s before and {} after the move, alternating; recorded in {}",
+                many(runs.before.len() as u64, "run"),
                 self.seconds.as_secs(),
                 runs.after.len(),
                 self.output.path.display()
@@ -216,8 +216,10 @@ impl Play<'_> {
         ];
         let ratio = Ratio::of(&runs.before, &runs.after);
         section.summary = match (&found, &ratio) {
-            (None, _) => format!("No packet thread is starved; {} arrive.", amount_of(runs.before.first())),
-            (Some(found), None) => format!("{}. No CPU of this machine is better, so nothing was moved.", found.title),
+            (None, _) => format!("No packet thread is starved; throughput is {}.", amount_of(runs.before.first())),
+            (Some(found), None) => {
+                format!("{}. No CPU of this machine is better, so no thread was moved.", found.title)
+            }
             (Some(found), Some(ratio)) => format!("{}. {}", found.title, verdict(ratio)),
         };
         section.findings.extend(found);
@@ -233,15 +235,17 @@ impl Play<'_> {
 
 fn verdict(ratio: &Ratio) -> String {
     let [before, after] = [ratio.before, ratio.after].map(|bits| amount_of(Some(&bits)));
-    let interval =
-        ratio.interval.map(|(low, high)| format!(" (95 % of {} to {})", plain(low), plain(high))).unwrap_or_default();
+    let interval = ratio
+        .interval
+        .map(|(low, high)| format!(" (95 % interval {} to {})", plain(low), plain(high)))
+        .unwrap_or_default();
     let says = match ratio.verdict() {
         Verdict::Higher => "the move helped",
         Verdict::Lower => "the move made it worse",
-        Verdict::NoChange => "noise could explain the difference",
-        Verdict::Unknown => "one run each says nothing of the noise; more with --repeats",
+        Verdict::NoChange => "the difference is within noise",
+        Verdict::Unknown => "one run each gives no estimate of noise; use --repeats",
     };
-    format!("Moved: {before} became {after}, x{}{interval}: {says}.", plain(ratio.ratio))
+    format!("Moved: throughput from {before} to {after}, x{}{interval}: {says}.", plain(ratio.ratio))
 }
 
 fn amount_of(bits: Option<&f64>) -> String {
@@ -275,7 +279,7 @@ fn threads(loads: &[Load]) -> Table {
         table.push(cells.into());
     }
     table.shown = Some(Shown {
-        title: "Threads that want a CPU, before the move".to_owned(),
+        title: "Threads that want a CPU before the move".to_owned(),
         columns: headings,
         most_rows: 30,
         ..Shown::default()
@@ -287,7 +291,7 @@ fn undo(entry: Entry, proc: &Path) -> anyhow::Result<()> {
     let id = entry.id.clone();
     for (step, outcome) in entry.finish(proc)? {
         if let Reverted::Failed(why) = outcome {
-            bail!("{step} could not be put back: {why}; `kvmscope undo {id}` tries again");
+            bail!("{step} could not be undone: {why}; `kvmscope undo {id}` tries again");
         }
     }
     Ok(())

@@ -37,10 +37,15 @@ pub fn expected(watched: &Watched, loads: &[Load], usage: &BTreeMap<u32, CpuUse>
         let prediction = analysis::contention::predict(loads, &watched.moves);
         let Prediction { shortfall_now, shortfall_after, ref shares } = prediction;
         for (tid, now, after) in shares {
-            lines.push(format!("thread {tid} gets {} of a CPU now, {} after", percent(*now), percent(*after)));
+            lines.push(format!(
+                "thread {tid} gets {} of a CPU now, {} with the change",
+                percent(*now),
+                percent(*after)
+            ));
         }
         lines.push(format!(
-            "threads lack {shortfall_now:.2} CPUs now and {shortfall_after:.2} after, moved ones counted twice: {}",
+            "threads are {shortfall_now:.2} CPUs short now and {shortfall_after:.2} with the change, moved threads \
+             counted twice: {}",
             words(prediction.direction())
         ));
         directions.push(prediction.direction());
@@ -50,7 +55,9 @@ pub fn expected(watched: &Watched, loads: &[Load], usage: &BTreeMap<u32, CpuUse>
         directions.push(interrupts.direction());
     }
     if directions.is_empty() {
-        lines.push("nothing: the model knows who wants which CPU, and not what this value does".to_owned());
+        lines.push(
+            "no prediction: the model covers which threads want which CPU, not the effect of this value".to_owned(),
+        );
     }
     let any = |direction| directions.contains(&direction);
     let direction = match (any(Direction::Worse), any(Direction::Better)) {
@@ -65,7 +72,7 @@ fn words(direction: Direction) -> &'static str {
     match direction {
         Direction::Better => "better",
         Direction::Worse => "worse, because the destination is busy",
-        Direction::Same => "no different at the load of this moment",
+        Direction::Same => "no difference at the current load",
     }
 }
 
@@ -99,18 +106,16 @@ impl Outcome {
         let (ratio, verdict) = match self {
             Outcome::Helped(ratio) => (Some(ratio), "it helped"),
             Outcome::DidNotHelp(Some(ratio)) if ratio.verdict() == Verdict::Higher => (Some(ratio), "it got worse"),
-            Outcome::DidNotHelp(ratio) => (ratio.as_ref(), "no difference beyond the noise"),
-            Outcome::Interrupted => return "ended before it was over".to_owned(),
+            Outcome::DidNotHelp(ratio) => (ratio.as_ref(), "no difference beyond noise"),
+            Outcome::Interrupted => return "ended early".to_owned(),
         };
         let Some(Ratio { before, after, ratio, interval }) = ratio else {
             return format!("nobody waited for a CPU before or after: {verdict}");
         };
-        let interval =
-            interval.map(|(low, high)| format!(" (95 % of {} to {})", plain(low), plain(high))).unwrap_or_default();
-        format!(
-            "{subject} {before:.2} CPUs' worth before and {after:.2} after, x{}{interval}: {verdict}",
-            plain(*ratio)
-        )
+        let interval = interval
+            .map(|(low, high)| format!(" (95 % interval {} to {})", plain(low), plain(high)))
+            .unwrap_or_default();
+        format!("{subject} {before:.2} CPUs before and {after:.2} after, x{}{interval}: {verdict}", plain(*ratio))
     }
 }
 
@@ -120,8 +125,7 @@ pub fn drift(before: &[f64]) -> Option<String> {
     let ratio = Ratio::of(first, second)?;
     matches!(ratio.verdict(), Verdict::Higher | Verdict::Lower).then(|| {
         format!(
-            "the load is not steady: x{} from the first half to the second before anything was changed; a longer trial \
-             is surer",
+            "the load is not steady: x{} from the first to the second half before the change; use a longer trial",
             plain(ratio.ratio)
         )
     })

@@ -19,19 +19,19 @@ pub struct Beside {
     /// Also record the same events with perf
     #[arg(long)]
     perf: bool,
-    /// With --perf: sample so many times a second what each CPU runs, for a profile
+    /// With --perf: samples per second of what each CPU runs, for a profile
     #[arg(long, value_name = "HZ", requires = "perf", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     sample: Option<u32>,
-    /// With --sample: the guest's /proc/kallsyms, copied from it, which names what it ran
+    /// With --sample: a copy of the guest's /proc/kallsyms, to resolve its symbols
     #[arg(long, value_name = "FILE", requires_all = ["sample", "guest_modules"])]
     guest_kallsyms: Option<PathBuf>,
-    /// With --sample: the guest's /proc/modules, copied from it
+    /// With --sample: a copy of the guest's /proc/modules
     #[arg(long, value_name = "FILE", requires_all = ["sample", "guest_kallsyms"])]
     guest_modules: Option<PathBuf>,
     /// Also record LTTng's KVM and scheduler events
     #[arg(long)]
     lttng: bool,
-    /// Do not take a snapshot of this host before and after
+    /// Do not take snapshots of this host before and after
     #[arg(long)]
     no_snapshot: bool,
 }

@@ -1,5 +1,6 @@
 //! What people see while a recording grows, and at its end.
 
+use base::number::many;
 use lab::tracefs::{Meter, TracefsRecorder};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -31,7 +32,7 @@ impl Status {
     /// Says that events are being recorded, so that whoever waits for it can begin.
     pub fn began(&self, recorder: &TracefsRecorder, until: &str) {
         let (events, clock) = (recorder.events(), recorder.clock());
-        self.say(&format!("recording from now on: {events} kinds of events, clock {clock}; {until}"));
+        self.say(&format!("recording from now on: {}, clock {clock}; {until}", many(events as u64, "event type")));
     }
 
     /// Writes the line anew; `live` is what was seen last, or empty.
@@ -73,7 +74,7 @@ pub fn summary(elapsed: Duration, output: &Path, meter: &Meter) -> String {
 fn amount(meter: &Meter) -> String {
     let lost = match meter.lost() {
         0 => "no event lost".to_owned(),
-        lost => format!("{lost} events lost, a larger --buffer-size helps"),
+        lost => format!("{} lost; use a larger --buffer-size", many(lost, "event")),
     };
     format!("{:.1} MiB of events, {lost}", mib(meter))
 }

@@ -15,10 +15,10 @@ use std::path::PathBuf;
 /// Options of the page.
 #[derive(Args)]
 pub struct HtmlOptions {
-    /// Also write one self-contained page into FILE, to open offline or to send to a colleague; - prints the page alone
+    /// Also write one self-contained page to FILE, to open offline or to send to a colleague; - prints only the page
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     html: Option<PathBuf>,
-    /// Largest size of the page, such as 2MB; data for zooming is left out first [default: 8MB]
+    /// Maximum size of the page, such as 2MB; data for zooming is dropped first [default: 8MB]
     #[arg(long, value_name = "SIZE", requires = "html", value_parser = size)]
     html_max: Option<u64>,
 }

@@ -8,13 +8,13 @@ use std::num::NonZeroUsize;
 #[derive(Args)]
 #[command(next_help_heading = "Rank the tables (text and --html)")]
 pub struct RankingOptions {
-    /// What puts a row first: most time, most exits, or the highest 99th percentile
+    /// Sort key: most time, most exits, or the highest 99th percentile
     #[arg(long, value_name = "KEY", default_value = "time")]
     sort: SortKey,
     /// Rows to show of each ranked table
     #[arg(long, value_name = "N")]
     top: Option<NonZeroUsize>,
-    /// The overview to show, whatever the number of vCPUs
+    /// Overview table to show, for any number of vCPUs
     #[arg(long, value_name = "WHAT")]
     by: Option<Overview>,
 }

@@ -205,13 +205,13 @@ fn a_full_disk_under_the_journal_costs_the_change_and_not_the_way_back() {
         told
     };
     let midway = refused(&Place::new(&changes));
-    assert!(midway.contains("put back: thread"), "it began, and took back what it had done: {midway}");
+    assert!(midway.contains("undone: thread"), "it began, and took back what it had done: {midway}");
     assert!(is_empty(&journal), "{midway}");
     // Full from the beginning: nothing is begun.
     std::fs::write(small.0.path().join("full"), vec![0; 8 << 10]).unwrap();
     let place = Place::new(&changes[..1]);
     let at_once = refused(&place);
-    assert!(!at_once.contains("put back"), "{at_once}");
+    assert!(!at_once.contains("undone: "), "{at_once}");
     assert!(is_empty(&journal), "{at_once}");
     assert!(place.undo(&journal).contains("nothing to undo"));
 }

@@ -123,7 +123,7 @@ fn what_was_changed_twice_comes_back_to_what_was_before_both() {
     let oldest = listed.lines().rfind(|line| line.starts_with("apply-")).unwrap().split_whitespace().next().unwrap();
     let refused = kvmscope(&journal, &["undo", oldest]);
     assert!(
-        refused.status.code() == Some(1) && said(&refused).contains(" first, or all at once"),
+        refused.status.code() == Some(1) && said(&refused).contains(" first, or undo all at once"),
         "{}",
         said(&refused)
     );
@@ -152,12 +152,12 @@ fn a_finding_of_another_machine_boot_or_level_is_printed_and_not_made() {
     for (report, words) in [
         (
             with("/recording/machines/0/boot_id", json!("0f0f0f0f-0000-4000-8000-000000000000")),
-            "before this host was rebooted",
+            "before this host rebooted",
         ),
         (with("/sections/0/findings/0/level", json!("L1")), "it is about L1, and this host is L0"),
         (with("/recording/machines/0/level", json!(1)), "this host is L1 of the recording"),
-        (with("/recording/emulated", json!("tcg")), "QEMU TCG emulated"),
-        (bare("start_ticks"), "started, so it may be another thread by now"),
+        (with("/recording/emulated", json!("tcg")), "emulated by QEMU TCG"),
+        (bare("start_ticks"), "so this thread id may now be another thread"),
         (bare("comm"), "does not identify the machine"),
     ] {
         std::fs::write(&place, report.to_string()).unwrap();
@@ -268,7 +268,7 @@ fn a_thread_that_ended_is_passed_over_by_apply_and_by_undo() {
     let undone = kvmscope(&journal, &["undo"]);
     assert!(undone.status.success() && said(&undone).contains("the thread has ended"), "{}", said(&undone));
     let gone = kvmscope(&journal, &arguments);
-    assert!(gone.status.success() && said(&gone).contains("passed over: thread"), "{}", said(&gone));
+    assert!(gone.status.success() && said(&gone).contains("skipped: thread"), "{}", said(&gone));
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn a_trial_keeps_what_helped_and_puts_back_the_rest() {
         assert!(told.contains("kept") && cpus_of(moved.0.id()) == first, "{told}");
         assert!(kvmscope(&directory.path().join("journal"), &["undo"]).status.success());
     } else {
-        assert!(told.contains("put back: thread"), "{told}");
+        assert!(told.contains("undone: thread"), "{told}");
     }
     assert_eq!(cpus_of(moved.0.id()), second);
 }

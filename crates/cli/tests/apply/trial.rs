@@ -35,7 +35,7 @@ impl Place {
         let output = self.kvmscope(&["apply", "PLC-TEST@x", "--from", &report, "--yes", "--trial", "1"]);
         let told = said(&output);
         assert!(output.status.success() && told.contains("watched: ") && told.contains("measured: "), "{told}");
-        assert_ne!(told.contains("kept; `kvmscope undo"), told.contains("put back: "), "{told}");
+        assert_ne!(told.contains("kept; `kvmscope undo"), told.contains("undone: "), "{told}");
         told
     }
 
@@ -94,7 +94,7 @@ fn a_control_groups_cpus_are_tried() {
     let place = Place::new(&[json!({"type": "SysfsWrite", "path": path, "to": "1", "from": "0,1"})]);
     let told = place.trial();
     assert!(told.contains("modelled: thread") && told.contains("threads waited"), "{told}");
-    assert!(told.contains("modelled: threads lack"), "{told}");
+    assert!(told.contains("modelled: threads are"), "{told}");
     place.is_true(&told, "0-1", "1", || std::fs::read_to_string(group.join("cpuset.cpus")).unwrap().trim().to_owned());
 }
 
@@ -113,7 +113,7 @@ fn a_policy_is_tried() {
     ]);
     let place = Place::new(&[change]);
     let told = place.trial();
-    assert!(told.contains("modelled: nothing: the model knows"), "{told}");
+    assert!(told.contains("modelled: no prediction: the model covers"), "{told}");
     let holds = || {
         let printed = Command::new("chrt").args(["-p", &pid.to_string()]).output().unwrap();
         let name =
@@ -153,7 +153,10 @@ fn what_somebody_else_sets_meanwhile_is_said_and_left() {
     });
     let told = said(&output);
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("changed by somebody else meanwhile: thread") && told.contains("left alone"), "{told}");
+    assert!(
+        told.contains("changed by another program during the measurement: thread") && told.contains("left alone"),
+        "{told}"
+    );
     assert_eq!(holds(), "1", "{told}");
 }
 
@@ -182,7 +185,7 @@ fn an_interrupts_cpus_are_tried() {
     };
     let place = Place::new(&[json!({"type": "IrqAffinity", "irq": irq, "cpus": other, "from": now})]);
     let told = place.trial();
-    assert!(told.contains("who waits there, and what interrupts and softirqs take"), "{told}");
+    assert!(told.contains("waiting threads, interrupts and softirqs"), "{told}");
     assert!(told.contains("waiting and interrupts took") || told.contains("nobody waited"), "{told}");
     let holds = || std::fs::read_to_string(format!("/proc/irq/{irq}/smp_affinity_list")).unwrap().trim().to_owned();
     place.is_true(&told, &now, &other, holds);
@@ -201,6 +204,6 @@ fn a_value_below_sys_is_tried_on_the_whole_machine() {
     let place =
         Place::new(&[json!({"type": "SysfsWrite", "path": "kernel/mm/ksm/pages_to_scan", "to": other, "from": now})]);
     let told = place.trial();
-    assert!(told.contains("watched: all threads of this machine"), "{told}");
+    assert!(told.contains("watched: CPU waiting of all threads"), "{told}");
     place.is_true(&told, &now, &other, || std::fs::read_to_string(knob).unwrap().trim().to_owned());
 }

@@ -68,7 +68,7 @@ pub(super) fn json(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let value = match serde_json::from_str::<Value>(&value) {
         Ok(value) => value,
         Err(error) => {
-            pasted.unread(format!("{}: no whole result of iperf3: {error}", text.place(at)));
+            pasted.unread(format!("{}: incomplete result of iperf3: {error}", text.place(at)));
             return end - at + 1;
         }
     };

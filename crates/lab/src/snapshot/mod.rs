@@ -188,7 +188,7 @@ impl<'a> Copy<'a> {
         for path in paths {
             if self.taken.files >= MOST_FILES || self.taken.bytes >= MOST_BYTES_TOGETHER {
                 let (files, bytes) = (self.taken.files, self.taken.bytes);
-                let full = format!("left out: the snapshot is full with {files} files and {bytes} bytes");
+                let full = format!("left out: the snapshot is full ({files} files, {bytes} bytes)");
                 self.unreadable.insert(wanted.pattern.to_owned(), full);
                 break;
             }

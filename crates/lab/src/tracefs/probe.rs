@@ -86,7 +86,8 @@ impl Fired {
         let kinds = self.counts.len();
         match self.missing().as_slice() {
             [] => format!(
-                "self-check: a test guest caused {kinds} kinds of kvm events, kvm_entry and kvm_exit among them"
+                "self-check: a test guest caused {}, including kvm_entry and kvm_exit",
+                base::number::many(kinds as u64, "kvm event type")
             ),
             missing => {
                 let seen: Vec<&str> = self.counts.iter().take(NAMED).map(|(name, _)| name.as_str()).collect();

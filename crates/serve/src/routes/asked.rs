@@ -36,7 +36,7 @@ fn sentence(error: &str) -> String {
     let reason = error.split_once(": ").map_or(error, |(_, reason)| reason);
     let quoted = |text: &str| text.split('`').nth(1).map(str::to_owned);
     if let Some(name) = reason.strip_prefix("missing field ").and_then(quoted) {
-        return format!("the address lacks `{name}=`");
+        return format!("`{name}=` is missing in the address");
     }
     let name = match reason.split_once(": ") {
         Some((name, _)) if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') => {
@@ -45,8 +45,8 @@ fn sentence(error: &str) -> String {
         _ => quoted(reason),
     };
     match name {
-        Some(name) => format!("`{name}` in the address has a value that it cannot have"),
-        None => "the address cannot be understood; docs/serve.md says what it may hold".to_owned(),
+        Some(name) => format!("`{name}` in the address has an invalid value"),
+        None => "invalid address; docs/serve.md describes the parameters".to_owned(),
     }
 }
 
@@ -60,7 +60,7 @@ pub fn window(timeline: &impl Timeline, t0: Option<u64>, t1: Option<u64>) -> Res
     if window.length_ns() == 0 {
         let Span { from_ns, to_ns } = window;
         return Err(Refused::wrong(format!(
-            "t0 = {from_ns} must lie before t1 = {to_ns}, both in ns since the first event"
+            "t0 = {from_ns} must be before t1 = {to_ns}, both in ns since the first event"
         )));
     }
     Ok(window)
@@ -77,10 +77,10 @@ pub fn lane(timeline: &impl Timeline, lane: u32) -> Result<LaneId, Refused> {
     }
     let has = match lanes {
         0 => "no lane".to_owned(),
-        1 => "lane 0 alone".to_owned(),
+        1 => "only lane 0".to_owned(),
         more => format!("lanes 0 to {}", more - 1),
     };
-    Err(Refused::missing(format!("there is no lane {lane}; this recording has {has}")))
+    Err(Refused::missing(format!("no lane {lane}; this recording has {has}")))
 }
 
 #[cfg(test)]
@@ -90,16 +90,16 @@ mod tests {
     #[test]
     fn what_is_wrong_with_an_address_is_said_without_the_parsers_words() {
         for (error, said) in [
-            ("Failed to deserialize query string: missing field `w`", "the address lacks `w=`"),
+            ("Failed to deserialize query string: missing field `w`", "`w=` is missing in the address"),
             (
                 "Failed to deserialize query string: t0: invalid digit found in string",
-                "`t0` in the address has a value that it cannot have",
+                "`t0` in the address has an invalid value",
             ),
             (
                 "Invalid URL: Cannot parse `chain` with value `x` to a `usize`",
-                "`chain` in the address has a value that it cannot have",
+                "`chain` in the address has an invalid value",
             ),
-            ("Invalid URL", "the address cannot be understood; docs/serve.md says what it may hold"),
+            ("Invalid URL", "invalid address; docs/serve.md describes the parameters"),
         ] {
             assert_eq!(sentence(error), said);
         }

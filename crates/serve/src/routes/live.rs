@@ -29,7 +29,7 @@ pub async fn live(
         let found = match wanted.recording {
             Some(id) => {
                 let Place::Open(Recording { root, .. }) = shared.folder.place(&id)? else {
-                    return Err(Refused::missing(format!("`{id}` is packed, so nobody records it now")));
+                    return Err(Refused::missing(format!("`{id}` is packed, so it is not being recorded")));
                 };
                 Some((id, root))
             }
@@ -37,7 +37,7 @@ pub async fn live(
         };
         let found = found.and_then(|(id, root)| Some((id, live::read(&root)?.0, root)));
         found.map(|(id, gauges, root)| (id, root, gauges)).ok_or_else(|| {
-            Refused::missing("no samples are here; `kvmscope record --live -o DIR/now`, in this folder, takes some")
+            Refused::missing("no samples here; `kvmscope record --live -o DIR/now`, in this folder, takes some")
         })
     })
     .await?;

@@ -39,7 +39,7 @@ pub async fn perfetto(State(shared): Served, Named(id): Named<String>, Asked(wan
         let fit = picture.fit(wanted.most_slices.unwrap_or(perfetto::MOST_SLICES).min(perfetto::MOST_SLICES));
         let mut bytes = Vec::new();
         perfetto::write(&mut bytes, &picture, &fit)
-            .map_err(|error| Refused::unanswered(format!("the file could not be made: {error}")))?;
+            .map_err(|error| Refused::unanswered(format!("the file could not be written: {error}")))?;
         let mut response = with_type(bytes, "application/octet-stream");
         let name = format!("attachment; filename=\"{id}.pftrace\"");
         if let Ok(name) = HeaderValue::try_from(name) {

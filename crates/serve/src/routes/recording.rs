@@ -64,7 +64,7 @@ impl Part {
         let window = Span { from_ns: t0.unwrap_or(0), to_ns: t1.unwrap_or(u64::MAX) };
         if window.length_ns() == 0 {
             let Span { from_ns, to_ns } = window;
-            return Err(Refused::wrong(format!("t0 = {from_ns} must lie before t1 = {to_ns}, both in ns")));
+            return Err(Refused::wrong(format!("t0 = {from_ns} must be before t1 = {to_ns}, both in ns")));
         }
         Ok((t0.is_some() || t1.is_some()).then_some(window))
     }
@@ -105,11 +105,11 @@ pub async fn table(
         let sections = &answered.sections;
         let found = sections.iter().find(|known| known.id == section).ok_or_else(|| {
             let known: Vec<&str> = sections.iter().map(|section| section.id).collect();
-            Refused::missing(format!("no section is called `{section}`; there is {}", known.join(", ")))
+            Refused::missing(format!("no section `{section}`; there is {}", known.join(", ")))
         })?;
         let found = found.table(&table).ok_or_else(|| {
             let known: Vec<&str> = found.tables.iter().map(|table| table.name).collect();
-            Refused::missing(format!("no table of {section} is called `{table}`; there is {}", known.join(", ")))
+            Refused::missing(format!("{section} has no table `{table}`; there is {}", known.join(", ")))
         })?;
         match format {
             Format::Json => {

@@ -86,7 +86,7 @@ fn wanted_lanes(timeline: &impl Timeline, asked: Option<&str>) -> Result<Vec<Lan
         None => (0..timeline.lanes().len() as u32).map(LaneId).collect(),
         Some(list) => {
             let number = |text: &str| {
-                let number = text.parse().map_err(|_| Refused::wrong("write the lanes' numbers, as in lanes=0,1"))?;
+                let number = text.parse().map_err(|_| Refused::wrong("write lane numbers, as in lanes=0,1"))?;
                 lane(timeline, number)
             };
             list.split(',').take(tile::MOST_LANES + 1).map(number).collect::<Result<_, _>>()?
@@ -183,7 +183,7 @@ pub async fn chain(shared: Served, Named((id, chain)): Named<(String, usize)>) -
     of(shared, id, move |drawn| {
         let Some(found) = drawn.chains.get(chain) else {
             let total = drawn.chains.len();
-            return Err(Refused::missing(format!("there is no chain {chain}; this recording has {total}")));
+            return Err(Refused::missing(format!("no chain {chain}; chains in this recording: {total}")));
         };
         let slices = shown_slices(drawn, found.lane, found.span, 10_000);
         json(&OneChain { chain: chains::shown(drawn, chain), slices, picks: chains::picks(drawn, chain) })

@@ -198,9 +198,9 @@ pub fn render(drawing: &Drawing, out: &mut String) -> Result {
     }
     out.push_str("<section id=\"chains\">\n<h2>Inside one exit of a nested guest</h2>\n");
     out.push_str(
-        "<p class=\"caption\">From the stop of the nested guest until it runs again, to scale. Boxes in the host's row are \
-         its work: first on the nested guest's exit, then on every exit of the guest hypervisor, named by its \
-         reason.</p>\n",
+        "<p class=\"caption\">From the exit of the nested guest until it runs again, to scale. Boxes in the host's \
+         row are its work: first on the nested guest's exit, then on every exit of the guest hypervisor, labelled \
+         with its reason.</p>\n",
     );
     for (index, reason) in reasons.iter().take(MOST_REASONS).enumerate() {
         for (name, place) in [("median", reason.median), ("p99", reason.p99), ("worst", reason.worst)] {
@@ -212,7 +212,7 @@ pub fn render(drawing: &Drawing, out: &mut String) -> Result {
         let names: Vec<String> = reasons[MOST_REASONS..].iter().map(|reason| reason.reason.clone()).collect();
         writeln!(
             out,
-            "<p class=\"quiet\">Not drawn: chains after {}, which cost less in all.</p>",
+            "<p class=\"quiet\">Not drawn: chains after {}, which cost less in total.</p>",
             Safe(number::list(&names))
         )?;
     }
@@ -223,8 +223,8 @@ pub fn render(drawing: &Drawing, out: &mut String) -> Result {
     if disturbed > 0 {
         writeln!(
             out,
-            "<p class=\"quiet\">Not among them: {} in which the guest hypervisor halted or the nested guest moved to another \
-             vCPU; what they cost is not the cost of one exit.</p>",
+            "<p class=\"quiet\">Excluded: {} in which the guest hypervisor halted or the nested guest moved to \
+             another vCPU; their cost is not the cost of one exit.</p>",
             Safe(number::many(disturbed, "chain"))
         )?;
     }

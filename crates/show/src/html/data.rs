@@ -60,11 +60,11 @@ impl Data {
     pub fn shrink(&mut self) -> Option<&'static str> {
         if self.levels.len() > 1 {
             self.levels.pop();
-            return Some("the finest zooms of the timeline");
+            return Some("the finest zoom levels of the timeline");
         }
         if !self.chains.is_empty() {
             self.chains.clear();
-            return Some("single chains with their steps");
+            return Some("individual chains with their steps");
         }
         self.levels.pop().map(|_| "the timeline's data")
     }

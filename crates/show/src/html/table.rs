@@ -87,11 +87,7 @@ fn rest(rows: usize, most: usize, out: &mut String) -> Result {
         )?;
     }
     if rows > there {
-        writeln!(
-            out,
-            "<p class=\"quiet\">+ {} rows, see --json or --csv</p>",
-            number::thousands((rows - there) as u64)
-        )?;
+        writeln!(out, "<p class=\"quiet\">+ {}, see --json or --csv</p>", number::many((rows - there) as u64, "row"))?;
     }
     Ok(())
 }

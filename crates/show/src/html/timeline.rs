@@ -30,7 +30,7 @@ pub fn render(drawn: &Overview, beside: bool, out: &mut String) -> Result {
     }
     if vcpus > 0 {
         let figure = Figure::of(drawn, 0..vcpus, COLUMNS, PIXELS);
-        out.push_str("<section id=\"timeline\">\n<h2>Where every vCPU was</h2>\n<figure>\n");
+        out.push_str("<section id=\"timeline\">\n<h2>Timeline of vCPUs</h2>\n<figure>\n");
         figure.caption(out)?;
         figure.lanes(out)?;
         figure.legend(true, out)?;
@@ -39,7 +39,9 @@ pub fn render(drawn: &Overview, beside: bool, out: &mut String) -> Result {
     }
     if beside && lanes > vcpus {
         let figure = Figure::of(drawn, vcpus..lanes, COLUMNS_BESIDE, PIXELS_BESIDE);
-        out.push_str("<section id=\"beside\">\n<h2>What CPUs and other threads did</h2>\n<figure class=\"beside\">\n");
+        out.push_str(
+            "<section id=\"beside\">\n<h2>Timeline of CPUs and other threads</h2>\n<figure class=\"beside\">\n",
+        );
         writeln!(out, "<figcaption>{}</figcaption>", figure.what())?;
         figure.lanes(out)?;
         figure.legend(false, out)?;
@@ -85,8 +87,9 @@ impl<'a> Figure<'a> {
         let Some(most) = (0..self.totals.len()).max_by_key(|state| self.totals[*state]) else { return Ok(()) };
         writeln!(
             out,
-            "<figcaption>{} over {}: most of the time, {}, is \"{}\". Each column is {} wide and shows the exact share of \
-             every state in it; a tick below it marks a state that is too short there to be seen.</figcaption>",
+            "<figcaption>{} over {}: the largest part, {}, is \"{}\". Each column is {} wide and shows the exact \
+             share of every state in it; a tick below it marks a state that is too short to be visible \
+             there.</figcaption>",
             number::many(self.range.len() as u64, "vCPU"),
             Safe(number::duration(self.drawn.end_ns as f64)),
             number::percent(self.totals[most] as f64 / whole.max(1) as f64),

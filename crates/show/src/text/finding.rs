@@ -91,7 +91,7 @@ impl Said<'_> {
             self.out.line(&format!("{label}{command}"));
         }
         if let Some(more) = commands.len().checked_sub(MOST_COMMANDS).filter(|more| *more > 0) {
-            self.prose("", &format!("+ {more} more commands, see --json"));
+            self.prose("", &format!("+ {}, see --json", base::number::many(more as u64, "more command")));
         }
     }
 }

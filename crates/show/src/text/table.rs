@@ -273,8 +273,7 @@ fn aligned(text: &str, column: &Shaped) -> String {
 fn tell_what_is_missing(rows: usize, columns: &[String], out: &mut Lines) {
     let rows = match rows {
         0 => None,
-        1 => Some("1 more row".to_owned()),
-        more => Some(format!("{} more rows", number::thousands(more as u64))),
+        more => Some(number::many(more as u64, "more row")),
     };
     let columns = match columns {
         [] => None,

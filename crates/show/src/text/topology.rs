@@ -38,7 +38,7 @@ pub fn render(panels: &[Panel], out: &mut Lines) {
             out.line(line.trim_end());
         }
         if let Some(more) = cores().count().checked_sub(MOST_CORES).filter(|more| *more > 0) {
-            out.line(&format!("     + {more} more cores, see --json"));
+            out.line(&format!("     + {}, see --json", base::number::many(more as u64, "more core")));
         }
         for link in &panel.links {
             out.wrapped("     ", "       ", link, out.page.width);

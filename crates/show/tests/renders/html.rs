@@ -126,7 +126,7 @@ fn a_short_page_leaves_data_out_and_says_so() {
 fn lanes_beside_the_vcpus_are_shown_where_they_fit() {
     let (sections, mut drawn) = ([sample::section()], drawn("nestv-98"));
     let without = page(&sections, &[], &drawn, MOST_BYTES).unwrap();
-    assert!(!without.contains("What CPUs and other threads did"));
+    assert!(!without.contains("Timeline of CPUs and other threads"));
     let lane = Lane { kind: LaneKind::Cpu, group: "host CPUs".into(), title: "CPU 0".into(), tid: None };
     let lane = drawn.timeline.add_lane(lane);
     drawn.timeline.push(lane, 0, StateId(1), "nestv (98)");
@@ -136,7 +136,7 @@ fn lanes_beside_the_vcpus_are_shown_where_they_fit() {
     let shown = |page: &str| {
         let data = page.split("id=\"kvmscope-data\">").nth(1).unwrap();
         let data: serde_json::Value = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();
-        (data["timeline"]["lanes"].as_array().unwrap().len(), page.contains("What CPUs and other threads did"))
+        (data["timeline"]["lanes"].as_array().unwrap().len(), page.contains("Timeline of CPUs and other threads"))
     };
     assert_eq!(shown(&whole), (2, true));
     assert!(whole.contains("clock &lt;wanders&gt;") && !whole.contains("Left out"));

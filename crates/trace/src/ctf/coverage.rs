@@ -94,7 +94,7 @@ pub fn describe(trace: &mut CtfTrace) {
             }
             (_, None) => continue,
         };
-        let gap = cpu.map_or(String::new(), |cpu| format!("; what CPU {cpu} did is unknown"));
+        let gap = cpu.map_or(String::new(), |cpu| format!("; activity of CPU {cpu} is unknown"));
         cpu.into_iter().for_each(|cpu| narrow(cpu, Coverage::Missing));
         let text = format!("{}: expected the packets of a stream, found {found}{gap}", file.name);
         problems.push(Problem::at(&file.name, 0, "the packets of a stream", found, 0, text));

@@ -87,7 +87,7 @@ impl CtfTrace {
     fn open(path: &Path) -> Result<Self, Error> {
         let directories = find::traces(path);
         if directories.is_empty() {
-            let found = "no file `metadata` below it starts as one of CTF".to_owned();
+            let found = "no `metadata` file below it starts like CTF".to_owned();
             return Err(Error::UnknownFormat { file: path.to_owned(), found });
         }
         let facts = Facts::new(path.to_owned(), Format::Ctf1, Clock::uncalibrated("none"));
@@ -146,7 +146,7 @@ impl CtfTrace {
             _ => (None, "a trace that can be read".to_owned(), error.to_string()),
         };
         let file = directory.join("metadata").display().to_string();
-        let text = format!("{error}; the trace in this directory is left out");
+        let text = format!("{error}; the trace in this directory is skipped");
         self.facts.problems.push(Problem::at(file, offset, expected, found, 0, text));
     }
 
@@ -195,7 +195,7 @@ impl CtfTrace {
             Some(clock) => self.facts.clock = clock,
             None => {
                 let file = self.facts.path.display().to_string();
-                let text = format!("{file}: no clock is described, so one tick is shown as one nanosecond");
+                let text = format!("{file}: the trace describes no clock, so one tick is shown as one nanosecond");
                 self.facts.problems.push(Problem::remark(file, "a clock", "none", text));
             }
         }

@@ -100,7 +100,7 @@ impl Reader<'_> {
             let at = packet.from + start / 8;
             let skipped = (machine.end - start) / 8;
             let text = format!(
-                "{name} at byte {at:#x}: expected {expected}, found {found}; the rest of its packet is passed over"
+                "{name} at byte {at:#x}: expected {expected}, found {found}; the rest of its packet is skipped"
             );
             batch.problems.push(Problem::at(name.clone(), at, expected, found, skipped, text));
             break;

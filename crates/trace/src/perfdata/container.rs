@@ -163,7 +163,7 @@ impl Container {
                 format!("{size} bytes of records and the features behind them"),
                 format!("the end of the file after {} bytes", self.records.len()),
                 0,
-                "the file is cut short: the formats of its tracepoints stood at its end",
+                "the file is truncated: the formats of its tracepoints were at its end",
             ));
             return;
         }
@@ -181,7 +181,7 @@ impl Container {
                     "a feature section inside the file",
                     format!("feature {number}: {size} bytes at {offset:#x}"),
                     size.min(bytes.len() as u64),
-                    "a feature section of perf.data lies outside the file and is left out",
+                    "a feature section of perf.data is outside the file and is ignored",
                 )),
             }
             entry += SECTION;
@@ -199,7 +199,7 @@ impl Container {
                 "the attribute section inside the file",
                 format!("{size} bytes at {offset:#x}, {entry_size} bytes an entry"),
                 0,
-                "perf.data's attribute section lies outside the file",
+                "the attribute section of perf.data is outside the file",
             ));
             return;
         };
@@ -225,7 +225,7 @@ impl Container {
                 format!("at most {MOST_IDS} ids of counters in all"),
                 "more",
                 ((count - taken) * 8) as u64,
-                "the events of perf.data claim more counters than any machine has; samples of the others are left out",
+                "the events of perf.data claim more counters than any machine has; samples of the others are ignored",
             ));
         }
         if let Some(attr) = Attr::parse(&bytes[place.clone()], &ids[..taken * 8], self.endian) {

@@ -111,7 +111,7 @@ impl PerfData {
                 expected,
                 "something else, or the end of the section",
                 0,
-                "the formats of tracepoints in perf.data are damaged; those behind the damage are unknown",
+                "the formats of tracepoints in perf.data are damaged; those after the damage are unknown",
             ));
         }
         facts.problems = container.problems.list().to_vec();

@@ -162,7 +162,7 @@ impl<'t> Records<'t> {
                     (None, None) => format!("{} bytes", rest.len()),
                 },
                 skipped,
-                "a record of perf.data is damaged or cut short; reading goes on at the next round of records",
+                "a record of perf.data is damaged or truncated; reading continues at the next round of records",
             );
             problems.note(problem);
         }

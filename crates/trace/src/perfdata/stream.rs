@@ -74,7 +74,7 @@ impl<'t> Batches<'t> {
                 "a record of a kind that perf has",
                 format!("kind {}", kind.0),
                 record.body.len() as u64,
-                "records of perf.data of an unknown kind were passed over",
+                "records of unknown kinds in perf.data were skipped",
             )),
             _ => {}
         }
@@ -84,14 +84,14 @@ impl<'t> Batches<'t> {
         let attr = self.attrs.of_sample(&record.body, self.endian).ok_or("the id of no event of the file")?;
         let sample = self.attrs.list[attr]
             .read_sample(&record.body, self.endian)
-            .ok_or("a sample shorter than its event's attribute says")?;
+            .ok_or("a sample shorter than its event's attribute requires")?;
         let event_type = self
             .kinds
             .of_sample(attr, sample.raw, self.endian)
             .ok_or("a tracepoint whose format is not in the file")?;
         let time = record.time;
         if sample.time.is_some_and(|own| own != time) {
-            return Err("a time that lies 52 days or more behind the others");
+            return Err("a time 52 days or more before the others");
         }
         self.last_time = self.last_time.max(time);
         batch.saw(time, event_type);

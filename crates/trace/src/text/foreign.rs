@@ -8,27 +8,27 @@ use super::line::Line;
 pub const LOOKED_AT: usize = 64 << 10;
 
 /// What a latency tracer's own text is answered with.
-pub const LATENCY_TRACER: &str = "this is the text of a latency tracer, which holds one worst case of functions and no events of KVM; record with \
-     trace-cmd record -e kvm -e sched and give its trace.dat, or the text of trace-cmd report";
+pub const LATENCY_TRACER: &str = "this is latency-tracer text, which has one worst case of functions and no KVM \
+     events; record with trace-cmd record -e kvm -e sched and use its trace.dat, or the text of trace-cmd report";
 
-const NO_TIME: &str = "its lines of events have no times, without which nothing can be measured; give the text of \
-                       trace-cmd report, ftrace's trace_pipe or perf script as it was printed, or the recording itself";
+const NO_TIME: &str = "its event lines have no timestamps, so nothing can be measured; use the unmodified output of \
+                       trace-cmd report, ftrace's trace_pipe or perf script, or the recording itself";
 
-const WRAPPED: &str = "its lines are wrapped (a time ends a line, the event begins the next), as mail programs do; give \
-                       the text as it was printed, or the recording itself";
+const WRAPPED: &str = "its lines are wrapped (after the timestamp), as mail programs do; use the unmodified output, \
+                       or the recording itself";
 
-const BABELTRACE: &str = "this is the text of babeltrace2; give the CTF trace that it was printed from: the directory that \
-                          holds the file metadata";
+const BABELTRACE: &str = "this is output of babeltrace2; use the CTF trace itself: the directory with the file \
+                          metadata";
 
-const KVM_STAT: &str = "this is the table of perf kvm stat report, which holds sums and no events; give the perf.data that it \
-                        was made from, or record with perf record -a -e 'kvm:*' -e sched:sched_switch";
+const KVM_STAT: &str = "this is output of perf kvm stat report, which has sums and no events; use its perf.data, or \
+                        record with perf record -a -e 'kvm:*' -e sched:sched_switch";
 
-const FIELDS: &str = "its lines tell events, but not thread, thread id, CPU and time as trace-cmd report, ftrace's trace_pipe \
-                      and perf script -F comm,pid,tid,cpu,time,event,trace print them; give one of those, or the recording \
-                      itself";
+const FIELDS: &str = "its lines have events, but not thread, thread id, CPU and time as trace-cmd report, ftrace's \
+                      trace_pipe and perf script -F comm,pid,tid,cpu,time,event,trace print them; use one of those, \
+                      or the recording itself";
 
-const FOREWORD: &str = "its first event stands behind more than 100 lines that are none of a trace; give the lines of the \
-                        trace alone, or the recording itself";
+const FOREWORD: &str = "more than 100 lines before its first event are not trace lines; use only the trace lines, or \
+                        the recording itself";
 
 /// Names that say that a text is about our events.
 const EVENTS: &[&str] = &["kvm_entry", "kvm_exit", "sched_switch", "kvm_x86_entry", "kvm_x86_exit"];

@@ -139,8 +139,8 @@ impl Text {
             let name = path.display().to_string();
             let others = &survey.others;
             let text = format!(
-                "{name}: a report of several recordings: the {} lines of {} and others are left out, those of {file} are \
-                 read; give the recordings themselves, each with its machine",
+                "{name}: the text has several recordings: the lines of {file} are read, those of {1} and others \
+                 ({0}) are ignored; use the recordings themselves, each with its machine",
                 others.lines, others.name
             );
             facts.problems.push(Problem::remark(name, "lines of one recording", "several", text));
@@ -157,7 +157,7 @@ impl Text {
                 "times that are all seconds, or all ticks",
                 "both",
                 0,
-                "the text mixes times in seconds with bare integers: it was put together from several traces",
+                "the text mixes timestamps in seconds with bare integers: it was combined from several traces",
             ));
         }
         facts.event_types.clone_from(&survey.types);
@@ -301,7 +301,7 @@ impl TextPieces<'_> {
             expected,
             format!("{length} other bytes"),
             length as u64,
-            "some lines of the text are none of a trace and were left out",
+            "some lines of the text are not trace lines and were ignored",
         )
     }
 }

@@ -53,11 +53,11 @@ pub fn bound(layout: &mut Layout, file: &[u8], name: &str) -> Ends {
             let why = if cpu.cpu >= MOST_CPUS {
                 Some("a CPU number that no kernel has")
             } else if !is_new {
-                Some("a CPU that has a stream already")
+                Some("a CPU that already has a stream")
             } else if streams == MOST_STREAMS {
                 Some("more streams than CPUs can have")
             } else if has_data && !starts.insert(cpu.offset) {
-                Some("data that is another stream's")
+                Some("data of another stream")
             } else {
                 None
             };
@@ -69,7 +69,7 @@ pub fn bound(layout: &mut Layout, file: &[u8], name: &str) -> Ends {
         });
     }
     if let Some((offset, why, count)) = refused {
-        let text = format!("{name}: streams of CPUs that cannot be are left out: {count}, the first has {why}");
+        let text = format!("{name}: streams of impossible CPUs are ignored: {count}, the first has {why}");
         let mut problem = Problem::at(name, offset, "a stream for each CPU", why, 0, text);
         problem.count = count;
         layout.problems.push(problem);

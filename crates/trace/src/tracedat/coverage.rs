@@ -35,7 +35,7 @@ pub fn describe(trace: &mut TraceDat) {
     for cpu in (0..declared).filter(|cpu| !coverage.contains_key(cpu)).collect::<Vec<_>>() {
         coverage.insert(cpu, Coverage::Missing);
         let text = format!(
-            "{name}: the recording has {} CPUs, and the data of CPU {cpu} is not in the file; what that CPU did is unknown",
+            "{name}: the recording has {} CPUs, but the file has no data of CPU {cpu}; activity of that CPU is unknown",
             trace.layout.cpus
         );
         trace.facts.problems.push(Problem::at(

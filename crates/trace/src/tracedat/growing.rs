@@ -96,7 +96,7 @@ impl Growing {
         let trace = Mapped::of(&self.directory)?.open(&self.directory, |_| 0..0);
         let clock = trace.facts.clock;
         if clock.source == ClockSource::None {
-            let reason = format!("nothing tells how long a tick of clock {} is; record with clock mono", clock.name);
+            let reason = format!("the tick length of clock {} is unknown; record with clock mono", clock.name);
             return Err(Error::Unsupported { file: self.directory.clone(), reason });
         }
         self.clock = Some(clock.clone());

@@ -97,8 +97,8 @@ fn map(path: &Path) -> Result<Content, Error> {
 fn described(path: &Path, file: &Content) -> Result<Layout, Error> {
     read_layout(&file.bytes, &file.name).map_err(|(offset, expected)| {
         if expected == v6::LATENCY {
-            let reason = "this trace.dat holds the text of a latency tracer, not events; record events with \
-                          `trace-cmd record -e kvm -e sched`, without `-p`";
+            let reason = "this trace.dat has the text of a latency tracer, not events; record events with `trace-cmd \
+                          record -e kvm -e sched`, without `-p`";
             return Error::Unsupported { file: path.to_owned(), reason: reason.into() };
         }
         let found = if offset >= file.bytes.len() { "the end of the file" } else { "something else" };

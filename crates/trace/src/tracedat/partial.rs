@@ -142,11 +142,11 @@ fn cpus(directory: &Path) -> Result<Vec<u32>, Error> {
 /// What can be missing of a recording that has no end.
 fn unfinished(directory: &Path, cut_bytes: u64) -> Problem {
     let name = directory.display().to_string();
-    let cut = if cut_bytes == 0 { String::new() } else { format!(", and {cut_bytes} bytes of pages cut short") };
+    let cut = if cut_bytes == 0 { String::new() } else { format!(", and {cut_bytes} bytes of truncated pages") };
     let text = format!(
-        "{name}: the recorder has not finished (killed, a full disk, or still at work): up to a second of events at the \
-         end is missing, and the kernel's counters of lost events{cut}; `kvmscope undo` removes what a killed one left on \
-         the host"
+        "{name}: the recorder did not finish (killed, disk full, or still running): up to a second of events at the \
+         end is missing, and so are the kernel's counters of lost events{cut}; `kvmscope undo` removes what a killed \
+         recorder left on the host"
     );
     Problem::at(name, None, "a finished trace.dat", "a partial one", cut_bytes, text)
 }

@@ -123,8 +123,8 @@ impl<'a> Reader<'a> {
             let Some(section) = section else {
                 let expected = "an OPTIONS section";
                 let text = format!(
-                    "{}: the list of options is truncated at byte {next:#x}, as when the recorder was killed; \
-                     the trace buffers were searched for instead",
+                    "{}: the list of options is truncated at byte {next:#x}, as after a killed recorder; the file \
+                     was searched for trace buffers instead",
                     self.name
                 );
                 layout.problems.push(Problem::at(self.name, next, expected, "something else, or the end", 0, text));
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let text = format!("{}: the chain of options leads back to byte {next:#x}; each part is read once", self.name);
+        let text = format!("{}: the chain of options loops back to byte {next:#x}; each part is read once", self.name);
         layout.problems.push(Problem::at(self.name, next, "an end of the chain of options", "a loop", 0, text));
     }
 

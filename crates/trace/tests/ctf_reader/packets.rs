@@ -317,7 +317,7 @@ fn an_empty_file_of_a_channel_is_a_missing_cpu() {
     std::fs::write(made.path().join("stream_1"), b"").unwrap();
     let trace = ctf::open(made.path()).unwrap();
     assert_eq!(trace.facts().coverage.get(&1), Some(&Coverage::Missing));
-    assert!(trace.facts().problems.iter().any(|problem| problem.text.contains("what CPU 1 did is unknown")));
+    assert!(trace.facts().problems.iter().any(|problem| problem.text.contains("activity of CPU 1 is unknown")));
     // Where files are called otherwise, an empty one says nothing.
     let (coverage, _) = coverage_of(&[&three, b""]);
     assert_eq!(coverage, [(3, Coverage::Whole)]);

@@ -3,7 +3,7 @@
 use super::{hit, seen};
 use crate::flow::measure::Measures;
 use crate::shared::Hit;
-use base::number::{duration, many, percent, thousands};
+use base::number::{counted, duration, many, percent, thousands};
 use base::{Cost, CostKind, Evidence, Severity};
 
 /// Events where the guest cannot have run, exits that were not reflected, writes of offsets that are missing.
@@ -26,22 +26,25 @@ pub fn aligned(measure: &Measures<'_>) -> Vec<Hit> {
         (
             outside,
             format!(
-                "{} of {} events lie where the vCPU did not run, up to {} beyond the stated error",
+                "{} of {} events are at times when the vCPU did not run, up to {} beyond the stated error",
                 thousands(outside),
                 thousands(events),
                 duration(alignment.axis.length_ns(worst as f64))
             ),
         ),
-        (strangers, format!("{} are not among those that {below} reflected", many(strangers, "exit"))),
-        (breaks, format!("{} of an offset by KVM are missing", many(breaks, "write"))),
+        (strangers, format!("{} not among those that {below} reflected", counted(strangers, "exit is", "exits are"))),
+        (breaks, format!("{} missing", counted(breaks, "offset write of KVM is", "offset writes of KVM are"))),
         (
             changed,
-            format!("debugfs showed other offsets of {} at the end, and no event tells when", many(changed, "vCPU")),
+            format!(
+                "debugfs has other offsets for {} at the end, and no event shows when they changed",
+                many(changed, "vCPU")
+            ),
         ),
         (
             u64::from(ratio.is_some()),
             format!(
-                "causes and effects say that its counter makes {:.4} ticks for each of {below}'s; no file tells",
+                "causes and effects imply {:.4} ticks of its TSC per tick of {below}; no file confirms it",
                 ratio.unwrap_or(1.0)
             ),
         ),
@@ -51,13 +54,16 @@ pub fn aligned(measure: &Measures<'_>) -> Vec<Hit> {
     let share = outside as f64 / events.max(1) as f64;
     let severity = if share > 0.01 || strangers > 0 { Severity::Medium } else { Severity::Low };
     let title = if outside > 0 {
-        format!("{} of {machine}'s events do not fit the time line of {below}", percent(share))
+        format!("{} of the events of {machine} do not fit the timeline of {below}", percent(share))
     } else if strangers > 0 {
-        format!("{} of {machine} were not found in the trace of {below}", many(strangers, "exit"))
+        format!(
+            "{} not in the trace of {below}",
+            counted(strangers, &format!("exit of {machine} is"), &format!("exits of {machine} are"))
+        )
     } else if ratio.is_some() {
-        format!("The counter of {machine} is scaled by KVM, and the recording does not say how")
+        format!("KVM scales the TSC of {machine}, but the ratio is not in the recording")
     } else {
-        format!("The clock of {machine} has gaps: KVM's writes of its offset are not all there")
+        format!("The clock of {machine} has gaps: not all of KVM's offset writes are in the trace")
     };
     let mut hits = hit(measure, severity, title, evidence, Cost::of(CostKind::Measured, share, "share of its events"));
     hits[0].subject = machine.clone();

@@ -4,7 +4,7 @@ use super::{hit, seen};
 use crate::flow::measure::{Measures, STATED};
 use crate::flow::model::Loss;
 use crate::shared::Hit;
-use base::number::{many, percent, thousands};
+use base::number::{counted, exact_bytes, many, percent, thousands};
 use base::{Cost, CostKind, Evidence, Severity};
 use std::collections::BTreeSet;
 
@@ -16,17 +16,17 @@ pub fn stale(measure: &Measures<'_>) -> Vec<Hit> {
     }
     let total = |name: &str| part.tally.iter().find(|(event, _)| event == name).map_or(0, |(_, count)| *count);
     let evidence = vec![
-        seen(format!("{} kvm_entry events whose vcpu_id cannot be one", thousands(part.stale_entries)), "table events"),
+        seen(format!("{} with an impossible vcpu_id", many(part.stale_entries, "kvm_entry event")), "table events"),
         seen(
             format!(
-                "{} kvm_nested_vmexit events taken for their place alone; {} nested entries found from intercepts",
+                "{} kvm_nested_vmexit events used only by their position; {} nested entries derived from intercepts",
                 thousands(total("kvm_x86_nested_vmexit") + total("kvm_nested_vmexit")),
                 thousands(total("kvm_x86_nested_intercepts"))
             ),
             "table events",
         ),
     ];
-    let title = "LTTng wrote stale KVM fields; levels and chains were found without them".to_owned();
+    let title = "LTTng wrote stale KVM fields; levels and chains were determined without them".to_owned();
     let mut hits = hit(measure, Severity::Info, title, evidence, Cost::none());
     hits[0].subject = part.machine.clone();
     hits
@@ -41,16 +41,22 @@ pub fn lost(measure: &Measures<'_>) -> Vec<Hit> {
     let lost = measure.part.lost_events();
     let gaps: BTreeSet<Option<u32>> = losses.iter().map(|loss| loss.cpu).collect();
     let share = lost as f64 / (lost as f64 + measure.part.events as f64).max(1.0);
-    let counted: BTreeSet<Option<u32>> =
+    let stated: BTreeSet<Option<u32>> =
         losses.iter().filter(|loss| STATED.contains(&loss.kind.as_str())).map(|loss| loss.cpu).collect();
     // The same events as gaps, where the recorder has counted them.
-    let told = losses.iter().filter(|loss| loss.kind != "missed" || !counted.contains(&loss.cpu));
+    let told = losses.iter().filter(|loss| loss.kind != "missed" || !stated.contains(&loss.cpu));
     let evidence = told.take(4).map(|loss| row(loss)).collect();
     let severity = if share > 0.01 { Severity::Medium } else { Severity::Low };
     let title = match (lost, gaps.len()) {
-        (0, 1) => "Events are missing, 1 CPU has gaps; shares are of what was seen".to_owned(),
-        (0, gaps) => format!("Events are missing, {gaps} CPUs have gaps; shares are of what was seen"),
-        _ => format!("{} events are missing, {} of all; shares are of what was seen", thousands(lost), percent(share)),
+        (0, gaps) => format!(
+            "Events are missing, {} gaps; shares are of the recorded events",
+            counted(gaps as u64, "CPU has", "CPUs have")
+        ),
+        _ => format!(
+            "{} missing, {} of all; shares are of the recorded events",
+            counted(lost, "event is", "events are"),
+            percent(share)
+        ),
     };
     let mut hits = hit(measure, severity, title, evidence, Cost::of(CostKind::Measured, share, "share of all events"));
     hits[0].subject = measure.part.machine.clone();
@@ -65,7 +71,7 @@ fn row(loss: &Loss) -> Evidence {
         0 => format!("an unknown number {kind}"),
         count => format!("{} {kind}", thousands(count)),
     };
-    let bytes = if loss.bytes == 0 { String::new() } else { format!(", {} bytes", thousands(loss.bytes)) };
+    let bytes = if loss.bytes == 0 { String::new() } else { format!(", {}", exact_bytes(loss.bytes)) };
     seen(format!("{what}{place}{bytes}"), "table losses")
 }
 
@@ -86,8 +92,10 @@ pub fn damaged(measure: &Measures<'_>) -> Vec<Hit> {
         None => row(loss),
     });
     let title = match measure.part.unseen_cpus.len() as u64 {
-        0 => "Parts of the file are damaged; shares are of what could be read".to_owned(),
-        cpus => format!("The trace lacks {} in whole or in part; shares are of what it holds", many(cpus, "CPU")),
+        0 => "Parts of the file are damaged; shares are of the readable events".to_owned(),
+        cpus => {
+            format!("The trace lacks {} in whole or in part; shares are of the events that it has", many(cpus, "CPU"))
+        }
     };
     let mut hits = hit(measure, Severity::Medium, title, evidence.collect(), Cost::none());
     hits[0].subject = measure.part.machine.clone();
@@ -103,9 +111,8 @@ pub fn level_conflicts(measure: &Measures<'_>) -> Vec<Hit> {
     // Conflicts are counted over the whole trace, whatever the question is narrowed to, and so are these exits.
     let tally = measure.part.tally.iter().filter(|(event, _)| matches!(event.as_str(), "kvm_exit" | "kvm_x86_exit"));
     let share = conflicts as f64 / tally.map(|(_, count)| *count).sum::<u64>().max(1) as f64;
-    let evidence =
-        vec![seen(format!("{} exits on which the two witnesses disagree", thousands(conflicts)), "table losses")];
+    let evidence = vec![seen(format!("the two witnesses disagree on {}", many(conflicts, "exit")), "table losses")];
     let severity = if share > 0.01 { Severity::Medium } else { Severity::Info };
-    let title = format!("The level of {} exits was decided in two ways that disagree", thousands(conflicts));
+    let title = format!("The level of {} is doubtful: two witnesses disagree", many(conflicts, "exit"));
     hit(measure, severity, title, evidence, Cost::of(CostKind::Measured, share, "share of all exits"))
 }

@@ -6,7 +6,7 @@ use crate::shared::Hit;
 use crate::shared::details::{Detail, apic_register};
 use crate::shared::reasons::{Isa, Reason};
 use crate::shared::state::State;
-use base::number::{percent, thousands};
+use base::number::{counted, many, percent, thousands};
 use base::shell::quoted;
 use base::{Cost, CostKind};
 use std::borrow::Cow;
@@ -50,7 +50,10 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
     let mut fix = Vec::new();
     if unaccelerated > 0 || measure.isa() == Some(Isa::Svm) {
         evidence.push(seen(
-            format!("{} exits are AVIC_UNACCELERATED_ACCESS: 0 means that AVIC is off", thousands(unaccelerated)),
+            format!(
+                "{} AVIC_UNACCELERATED_ACCESS: 0 means that AVIC is off",
+                counted(unaccelerated, "exit is", "exits are")
+            ),
             "table exits",
         ));
         fix.push(
@@ -59,18 +62,18 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
     } else if writes > accesses {
         evidence.push(seen(
             format!(
-                "{} exits are APIC_WRITE (56): APIC registers are virtualised, these still need KVM",
-                thousands(writes)
+                "{} APIC_WRITE (56): APIC registers are virtualized, but these writes still need KVM",
+                counted(writes, "exit is", "exits are")
             ),
             "table exits",
         ));
-        fix.push("cat /sys/module/kvm_intel/parameters/enable_apicv   # Y: it is on already".into());
+        fix.push("cat /sys/module/kvm_intel/parameters/enable_apicv   # Y: it is already on".into());
     } else if accesses > 0 || eoi_tpr > 0 {
         evidence.push(seen(
             format!(
-                "{} exits are APIC_ACCESS (44) and {} are EOI or TPR by MSR: register virtualisation is off",
-                thousands(accesses),
-                thousands(eoi_tpr)
+                "{} APIC_ACCESS (44) and {} EOI or TPR by MSR: APIC-register virtualization is off",
+                counted(accesses, "exit is", "exits are"),
+                counted(eoi_tpr, "is", "are")
             ),
             "table exits",
         ));
@@ -113,7 +116,7 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
         return Vec::new();
     }
     let mut evidence = vec![seen(
-        format!("{} of {} exits went to the VMM", thousands(exits), thousands(measure.exits)),
+        format!("{} of {} went to the VMM", thousands(exits), many(measure.exits, "exit")),
         "table handled_by",
     )];
     let mut worst: Vec<_> = measure.reasons.iter().filter(|total| total.handled[1] > 0).collect();
@@ -134,8 +137,12 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
             "virsh edit {vm}   # model type='virtio', driver name='vhost'; then stop and start the guest"
         ));
     }
-    let title =
-        format!("{} of {} and {} of the time go to the VMM", percent(share), measure.all_exits(), percent(time_share));
+    let title = format!(
+        "{} of {} and {} of the vCPU time go to the VMM",
+        percent(share),
+        measure.all_exits(),
+        percent(time_share)
+    );
     let cost = Cost::of(CostKind::Measured, time_share, "share of vCPU time");
     let (_, worst) = worst_vm(measure, |vcpu| vcpu.sums.ns(State::Userspace));
     let mut hits = hit(measure, by_share(worst, Sample { count: exits, ns: user_ns }), title, evidence, cost);
@@ -165,7 +172,7 @@ pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
     }
     let (vm, worst) = worst_vm(measure, |vcpu| exits_ns(measure, vcpu, is_fault));
     let evidence = vec![
-        seen(format!("{} page faults, {per_second:.0} a second and vCPU", thousands(exits)), "table exits"),
+        seen(format!("{}, {per_second:.0} per second and vCPU", many(exits, "page fault")), "table exits"),
         seen(format!("they take {} of the vCPU time of {vm}", percent(worst)), "table exits"),
     ];
     let title = format!("Guest page faults are {} of {}", percent(share), measure.all_exits());

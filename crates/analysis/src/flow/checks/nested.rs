@@ -56,7 +56,7 @@ pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
                 format!(
                     "{} {name} at {} in {}, up to {} each",
                     thousands(total.count),
-                    places(sites),
+                    many(sites as u64, "place"),
                     total.level,
                     thousands(busiest)
                 ),
@@ -68,13 +68,13 @@ pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
         let all = measure.chains.exits.mean().unwrap_or(0.0);
         evidence.push(seen(
             format!(
-                "{per_chain:.1} of {all:.1} exits in a chain are VMREAD or VMWRITE, over {} chains",
-                thousands(measure.chains.kept)
+                "{per_chain:.1} of {all:.1} exits per chain are VMREAD or VMWRITE, over {}",
+                many(measure.chains.kept, "chain")
             ),
             "table chains",
         ));
         let saved = per_chain - UNSHADOWED_PER_CHAIN;
-        let unit = format!("of {all:.0} exits per chain would go");
+        let unit = format!("of {all:.0} exits per chain would disappear");
         Cost::of(CostKind::Modelled, saved.round(), unit).between((saved - 2.0).max(0.0).round(), per_chain.round())
     } else {
         Cost::of(CostKind::Measured, share, format!("share of {}", measure.all_exits()))
@@ -87,10 +87,6 @@ pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
         measure.all_exits()
     );
     hit(measure, by_share(time_share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
-}
-
-fn places(sites: usize) -> String {
-    if sites == 1 { "1 place".into() } else { format!("{sites} places") }
 }
 
 /// Two SVM instructions of L1 that a CPU feature would keep in the guest.
@@ -115,10 +111,10 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str) -> Vec<Hit>
     let evidence = vec![
         seen(format!("{} of L1", each.join(" and ")), "table exits"),
         seen(
-            format!("{per_chain:.1} of {:.1} exits in a chain", measure.chains.exits.mean().unwrap_or(0.0)),
+            format!("{per_chain:.1} of {:.1} exits per chain", measure.chains.exits.mean().unwrap_or(0.0)),
             "table chains",
         ),
-        seen(format!("{} of L0's time on them", duration(total_ns as f64)), "table exits"),
+        seen(format!("they take {} of L0's time", duration(total_ns as f64)), "table exits"),
         takes,
     ];
     let title = format!(

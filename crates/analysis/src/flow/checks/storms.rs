@@ -11,7 +11,7 @@ use crate::shared::Hit;
 use crate::shared::details::Detail;
 use crate::shared::reasons::Reason;
 use crate::shared::state::State;
-use base::number::{duration, many, percent, plain, thousands};
+use base::number::{counted, duration, many, percent, plain, thousands};
 use base::{Change, Cost, CostKind, Evidence, Severity};
 
 /// Fewer exits on the worst vCPU say nothing about a rate.
@@ -95,7 +95,7 @@ impl InVm<'_> {
 
     fn words(&self, what: &str, place: &str) -> Evidence {
         let text = format!(
-            "{}: {}, {} and {} of its {}; most on vCPU {} ({} per second)",
+            "{}: {}, {} and {} of its {}; highest on vCPU {} ({} per second)",
             self.vm,
             many(self.count, what),
             duration(self.ns as f64),
@@ -215,9 +215,9 @@ pub fn pause(measure: &Measures<'_>) -> Vec<Hit> {
         let wall_ns: u64 = storms.iter().map(|storm| storm.wall_ns).sum();
         let share = percent(waited_ns as f64 / wall_ns.max(1) as f64);
         let what = if measure.part.has_switches {
-            format!("meanwhile vCPUs of the same VMs were runnable and had no CPU for {share} of their time")
+            format!("vCPUs of the same VMs were runnable without a CPU for {share} of their time")
         } else {
-            "no sched_switch was recorded, so whether a lock's holder was preempted is unknown".to_owned()
+            "no sched_switch was recorded, so whether lock holders were preempted is unknown".to_owned()
         };
         hit.evidence.push(seen(what, "table vms"));
     }
@@ -255,7 +255,7 @@ pub fn ipi(measure: &Measures<'_>) -> Vec<Hit> {
     let (storms, severity) = storms(in_vms(measure, |vcpu| by_detail(measure, vcpu, is_ipi)), &IPI);
     let title = |worst: &InVm<'_>| {
         format!(
-            "Inter-processor interrupts of {} exit: {}, {} per second from vCPU {}",
+            "Exits for IPIs of {}: {}, {} per second on vCPU {}",
             worst.vm,
             thousands(worst.count),
             plain(worst.per_second().round()),
@@ -285,7 +285,7 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
     let severity = storms.iter().map(|storm| storm.severity(&TIMER)).max();
     let title = |worst: &InVm<'_>| {
         format!(
-            "Timers of {} exit: {} of its exits, {} per second on vCPU {}",
+            "Timer exits of {}: {} of its exits, {} per second on vCPU {}",
             worst.vm,
             percent(worst.share_of_exits()),
             plain(worst.per_second().round()),
@@ -301,10 +301,7 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
         let what = format!(
             "{} of TSC_DEADLINE or TMICT, {} of the preemption timer",
             many(armed, "write"),
-            match expired {
-                1 => "1 expiry".to_owned(),
-                more => format!("{} expiries", thousands(more)),
-            }
+            counted(expired, "expiry", "expiries")
         );
         hit.evidence.push(seen(what, "table exit_details"));
         hit.level = Some(measure.level_above(1));
@@ -329,7 +326,7 @@ pub fn halt_poll(measure: &Measures<'_>) -> Vec<Hit> {
     let share = polled_ns as f64 / wall_ns.max(1) as f64;
     let (subject, whose) = match vms.len() {
         1 => ((*worst).to_owned(), (*worst).to_owned()),
-        several => (measure.part.machine.clone(), format!("{several} VMs, most of it of {worst}")),
+        several => (measure.part.machine.clone(), format!("{several} VMs ({worst} polls longest)")),
     };
     let title = format!("Halt polling takes {} of the vCPU time of {whose}", percent(share));
     let mut hit = Hit::new(subject, by_share(share, Sample { count: 0, ns: polled_ns }), title);

@@ -62,7 +62,7 @@ fn apic_writes_of_the_timer_are_timers_and_others_are_apic() {
     add(&mut part, 56, 5_000, Detail::Apic(0xd0, true));
     assert_eq!(fired(&part), ["FLW-APIC"]);
     let hit = &super::apic(&Measures::of(&part, &Options::default()))[0];
-    assert!(hit.evidence.iter().any(|seen| seen.what.contains("APIC registers are virtualised")), "{:?}", hit.evidence);
+    assert!(hit.evidence.iter().any(|seen| seen.what.contains("APIC registers are virtualized")), "{:?}", hit.evidence);
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 32, 5_000, Detail::Msr(0x6e0, true));
     assert_eq!(fired(&part), ["FLW-TIMER"]);
@@ -140,7 +140,7 @@ fn waiting_names_who_ran_and_sets_no_mask_that_nobody_read() {
     for tid in [Some(8), Some(10), None] {
         assert_eq!(found_for(tid, taken).fix, [""; 0], "{tid:?}: the recorder, a task that has ended, nobody known");
     }
-    assert!(found_for(None, taken).title.ends_with("and the trace does not show for whom"));
+    assert!(found_for(None, taken).title.ends_with("for tasks that the trace does not show"));
     let mut part = quiet(Isa::Vmx);
     spend(&mut part, State::Blocked, 400_000_000);
     assert_eq!(fired(&part), [""; 0]);

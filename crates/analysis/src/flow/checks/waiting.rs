@@ -145,7 +145,7 @@ fn subject(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> Str
 /// For whom they waited, and whether that explains most of it.
 fn whom(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> String {
     if *cause == Cause::Unknown {
-        return "and the trace does not show for whom".to_owned();
+        return "for tasks that the trace does not show".to_owned();
     }
     let of_cause = |tid: Option<i32>| match (cause, tid) {
         (Cause::Tasks(name), Some(tid)) => task_name(measure, tid) == *name,
@@ -179,7 +179,7 @@ fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
                 task_name(measure, *tid),
                 many(sums.count, "time")
             ),
-            None => format!("unknown tasks ran {ran}: the switches between them are not in the trace"),
+            None => format!("unknown tasks ran {ran}: the trace lacks the switches between them"),
         };
         evidence.push(seen(text, "table preemptors"));
     }
@@ -262,7 +262,7 @@ fn apart(
     match rival_leaves().or_else(|| moved(own, own_cpus, own_cpus.without(cpus))) {
         Some(change) => hit.changes.push(change),
         None => {
-            let place = "kvmscope check   # their CPUs are the same: a placement of all threads".to_owned();
+            let place = "kvmscope check   # they share all their CPUs: place all threads".to_owned();
             if !hit.fix.contains(&place) {
                 hit.fix.push(place);
             }
@@ -275,6 +275,6 @@ fn to_be_read(waiter: &Waiter<'_>, (rival, name, is_bound): (i32, &str, bool), c
     let (tid, name) =
         if is_bound { (waiter.vcpu.tid, format!("vCPU {}", waiter.vcpu.vcpu)) } else { (rival, name.to_owned()) };
     format!(
-        "taskset -cp {tid}   # the CPUs of {name} now, which are the undo; then the same with a list without CPU {cpu}"
+        "taskset -cp {tid}   # shows the current CPUs of {name}, for undo; then set the same list without CPU {cpu}"
     )
 }

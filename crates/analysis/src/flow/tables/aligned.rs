@@ -81,7 +81,7 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
         ("events", "events"),
         ("violations", "outside"),
     ];
-    table.shown = shown("Guests' own traces on the time line below", &columns, 20);
+    table.shown = shown("Guests' own traces, aligned to the host's timeline", &columns, 20);
     table
 }
 
@@ -143,11 +143,11 @@ pub fn matched_exits(measures: &[Measures<'_>], options: &Options) -> Table {
         ("handed_up", "reflected"),
         ("seen_by_guest", "in its trace"),
         ("matched", "matched"),
-        ("to_guest_p50_ns", "until it wrote"),
+        ("to_guest_p50_ns", "until recorded"),
         ("to_guest_low_ns", "at least"),
         ("to_guest_high_ns", "at most"),
     ];
-    table.shown = shown("Exits that a guest got, and wrote down itself", &columns, 12);
+    table.shown = shown("Exits that were reflected to a guest and are in its own trace", &columns, 12);
     table
 }
 
@@ -169,9 +169,9 @@ pub fn exit_sites(measures: &[Measures<'_>], options: &Options) -> Table {
         ("reason", "reason"),
         ("symbol", "in function"),
         ("count", "exits"),
-        ("total_ns", "until it ran again"),
+        ("total_ns", "until resumed"),
     ];
-    table.shown = shown("Where in the guest's code it was left", &columns, 12);
+    table.shown = shown("Guest code at exits", &columns, 12);
     table
 }
 
@@ -203,9 +203,9 @@ pub fn guest_tasks(measures: &[Measures<'_>], options: &Options) -> Table {
         ("task", "task of the guest"),
         ("tid", "tid"),
         ("exits", "exits"),
-        ("total_ns", "until it ran again"),
+        ("total_ns", "until resumed"),
     ];
-    table.shown = shown("Which of the guest's tasks ran when it was left", &columns, 20);
+    table.shown = shown("Guest tasks at exits", &columns, 20);
     table
 }
 

@@ -345,8 +345,8 @@ fn losses(measures: &[Measures<'_>]) -> Table {
             ]);
         }
     }
-    let columns = [("part", "part"), ("cpu", "CPU"), ("kind", "what"), ("count", "how many"), ("bytes", "bytes")];
-    table.shown = shown("What is missing", &columns, 12);
+    let columns = [("part", "part"), ("cpu", "CPU"), ("kind", "what"), ("count", "count"), ("bytes", "bytes")];
+    table.shown = shown("Lost and damaged events", &columns, 12);
     table
 }
 

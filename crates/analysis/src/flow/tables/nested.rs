@@ -37,7 +37,7 @@ pub fn chains(measures: &[Measures<'_>]) -> Table {
     }
     let columns = [
         ("vm", "vm"),
-        ("reason", "reason of L2's exit"),
+        ("reason", "reason of L2 exit"),
         ("count", "chains"),
         ("exits_p50", "p50"),
         ("exits_p90", "p90"),
@@ -46,7 +46,7 @@ pub fn chains(measures: &[Measures<'_>]) -> Table {
         ("interrupted", "L1 halted"),
         ("total_ns", "total"),
     ];
-    table.shown = shown("Chains: how many exits of L1 one exit of L2 costs", &columns, 20);
+    table.shown = shown("Chains: exits of L1 per exit of L2", &columns, 20);
     table
 }
 
@@ -85,8 +85,8 @@ pub fn chain_sequences(measures: &[Measures<'_>]) -> Table {
         ]);
     }
     let columns =
-        [("vm", "vm"), ("reason", "reason"), ("count", "chains"), ("exits", "exits"), ("sequence", "what L1 did")];
-    table.shown = shown("Chains: what L1 did in the most frequent ones", &columns, 8);
+        [("vm", "vm"), ("reason", "reason"), ("count", "chains"), ("exits", "exits"), ("sequence", "exits of L1")];
+    table.shown = shown("Most frequent chains: exits of L1", &columns, 8);
     table
 }
 

@@ -71,7 +71,7 @@ pub fn vms(measures: &[Measures<'_>]) -> Table {
         ("exits_per_second", "exits/s"),
         ("p99_ns", "p99"),
     ];
-    table.shown = shown("VMs: share of their vCPUs' time, and exits", &columns, 12);
+    table.shown = shown("VMs: shares of vCPU time, and exits", &columns, 12);
     table
 }
 
@@ -172,6 +172,6 @@ pub fn worst_vcpus(measures: &[Measures<'_>]) -> Table {
         ("exits", "exits"),
         ("p99_ns", "p99"),
     ];
-    table.shown = shown("Worst vCPUs: runnable or exited, but not in the guest", &columns, 8);
+    table.shown = shown("Worst vCPUs: most time outside the guest while runnable or exited", &columns, 8);
     table
 }

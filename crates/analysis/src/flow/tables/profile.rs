@@ -39,7 +39,7 @@ pub fn profile(measures: &[Measures<'_>], options: &Options) -> Table {
         ("symbol", "in"),
         ("samples", "samples"),
     ];
-    table.shown = shown("Where samples landed", &columns, 20);
+    table.shown = shown("Profile: samples by location", &columns, 20);
     table
 }
 

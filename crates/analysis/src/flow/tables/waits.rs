@@ -37,7 +37,7 @@ pub fn preemptors(measures: &[Measures<'_>]) -> Table {
         ("max_ns", "longest"),
     ];
     let worst_first = |shown| Shown { largest_first: Some("total_ns".into()), ..shown };
-    table.shown = shown("Who ran while a vCPU was runnable", &columns, 8).map(worst_first);
+    table.shown = shown("What ran while a vCPU was runnable", &columns, 8).map(worst_first);
     table
 }
 
@@ -80,7 +80,7 @@ pub fn wakeups(measures: &[Measures<'_>]) -> Table {
         ("to_entry_p99_ns", "p99"),
         ("to_entry_max_ns", "max"),
     ];
-    table.shown = shown("Wake-ups: from made ready to running, and to the guest", &columns, 16);
+    table.shown = shown("Wake-ups: time from runnable to running, and to the guest", &columns, 16);
     table
 }
 
@@ -114,6 +114,6 @@ pub fn interrupts(measures: &[Measures<'_>]) -> Table {
         ("to_entry_p99_ns", "p99"),
         ("to_entry_max_ns", "max"),
     ];
-    table.shown = shown("Virtual interrupts: from accepted by the APIC to the guest", &columns, 8);
+    table.shown = shown("Virtual interrupts: time from accepted by the APIC to the guest", &columns, 8);
     table
 }

@@ -21,7 +21,7 @@ fn has(available: &Option<String>, name: &str) -> bool {
 /// What a reading costs more without a clock page, as published.
 fn saved() -> Cost {
     let (without, with) = (value("fosdem18.clock.l2"), value("fosdem18.clock.l2.stable"));
-    Cost::of(CostKind::Published, without - with, "cycles for each clock_gettime")
+    Cost::of(CostKind::Published, without - with, "cycles per clock_gettime")
 }
 
 /// Each reading is an exit.
@@ -34,7 +34,7 @@ pub fn exits(model: &Model) -> Vec<Hit> {
         let better = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page"].into_iter().find(|better| {
             available.as_ref().is_some_and(|names| names.split_whitespace().any(|name| name == *better))
         });
-        let title = format!("Each reading of the clock on {} is an exit: its clock source is {now}", machine.id);
+        let title = format!("Each clock read on {} causes an exit: its clocksource is {now}", machine.id);
         let mut evidence = shown_by(machine, "clock_without_exit");
         evidence.extend(
             available.map(|names| Evidence { what: format!("available: {names}"), place: "clocksource0".into() }),
@@ -48,7 +48,7 @@ pub fn exits(model: &Model) -> Vec<Hit> {
             }
             None => {
                 hit.level = Some(machine.level_below());
-                let whom = "ask there for a clock that is read without an exit";
+                let whom = "ask for a clock that a guest can read without an exit";
                 hit.fix = vec![format!("{whom}: Hyper-V's TSC page, kvm-clock, an invariant TSC")];
             }
         }
@@ -65,8 +65,7 @@ pub fn unstable(model: &Model) -> Vec<Hit> {
     });
     unstable
         .map(|machine| {
-            let title =
-                format!("kvm-clock is not stable on {}: each reading of the clock is a system call", machine.id);
+            let title = format!("kvm-clock is not stable on {}: each clock read is a system call", machine.id);
             let evidence = [shown_by(machine, "kvm_clock_stable"), shown_by(machine, "clock_without_exit")].concat();
             let mut hit = hit(machine, Severity::Medium, title, evidence);
             hit.level = Some(machine.level_below());
@@ -84,7 +83,8 @@ pub fn for_guests(model: &Model) -> Vec<Hit> {
         .filter(|machine| machine.state("stable_clock_for_guests") == State::Off && machine.state("kvm") == State::On);
     poor.map(|machine| {
         let now = machine.facts.clocksource().unwrap_or_default();
-        let title = format!("Guests of {} read the clock by system call: its own clock source is {now}", machine.id);
+        let title =
+            format!("Guests of {0} need a system call to read the clock: the clocksource of {0} is {now}", machine.id);
         let mut evidence = shown_by(machine, "stable_clock_for_guests");
         evidence.extend(shown_by(machine, "hyperv_tsc_page"));
         evidence.extend(shown_by(machine, "hyperv_reenlightenment"));

@@ -36,20 +36,20 @@ pub fn hyperv(model: &Model) -> Vec<Hit> {
             let flags = many(missing.len() as u64, "enlightenment");
             let process = format!("process {pid}");
             let title = format!(
-                "VM {} of {} has Hyper-V's interface without {flags}",
+                "VM {} of {} has Hyper-V enlightenments, but not {flags}",
                 name(&words).unwrap_or(&process),
                 machine.id
             );
             let missing: Vec<String> = missing.into_iter().map(str::to_owned).collect();
             let evidence = vec![
-                Evidence { what: format!("it lacks {}", list(&missing)), place: format!("proc/{pid}/cmdline, -cpu") },
+                Evidence { what: format!("missing: {}", list(&missing)), place: format!("proc/{pid}/cmdline, -cpu") },
                 Evidence { what: format!("-cpu {cpu}"), place: format!("proc/{pid}/cmdline") },
             ];
             let mut hit = hit(machine, Severity::Info, title, evidence);
             hit.subject = format!("{}.{pid}", machine.id);
             let all = format!("{cpu},{}", missing.join(","));
             hit.fix =
-                vec![format!("qemu-system-x86_64 -cpu {} ...   # QEMU names what a flag needs besides", quoted(&all))];
+                vec![format!("qemu-system-x86_64 -cpu {} ...   # QEMU reports what else a flag needs", quoted(&all))];
             hit.undo = vec![format!("qemu-system-x86_64 -cpu {} ...", quoted(cpu))];
             hits.push(name(&words).into_iter().fold(hit, |hit, name| hit.filling("GUEST", quoted(name))));
         }

@@ -16,7 +16,7 @@ fn on_hyperv(model: &Model) -> impl Iterator<Item = &Machine> {
 fn saved() -> Cost {
     let slides = value("fosdem18.cpuid.l2") - value("fosdem18.cpuid.l2.evmcs");
     let commit = value("evmcs18.cpuid.l2") - value("evmcs18.cpuid.l2.evmcs");
-    Cost::of(CostKind::Published, slides, "cycles for each exit of a nested guest").between(commit, slides)
+    Cost::of(CostKind::Published, slides, "cycles per exit of a nested guest").between(commit, slides)
 }
 
 /// Offered, and not used.
@@ -26,7 +26,7 @@ pub fn evmcs_off(model: &Model) -> Vec<Hit> {
     });
     off.filter(|machine| machine.facts.is_loaded("kvm_intel") == Some(true))
         .map(|machine| {
-            let title = format!("Hyper-V offers the enlightened VMCS and KVM on {} does not use it", machine.id);
+            let title = format!("Hyper-V offers the enlightened VMCS, but KVM on {} does not use it", machine.id);
             let evidence = [shown_by(machine, "hyperv_evmcs_offered"), shown_by(machine, "enlightened_vmcs")].concat();
             let mut hit = hit(machine, Severity::High, title, evidence);
             hit.cost = saved();
@@ -41,7 +41,7 @@ pub fn evmcs_absent(model: &Model) -> Vec<Hit> {
     let absent = on_hyperv(model).filter(|machine| machine.state("hyperv_evmcs_offered") == State::Absent);
     absent
         .map(|machine| {
-            let title = format!("Hyper-V does not offer {} the enlightened VMCS", machine.id);
+            let title = format!("Hyper-V does not offer the enlightened VMCS to {}", machine.id);
             let mut hit = hit(machine, Severity::Medium, title, shown_by(machine, "hyperv_evmcs_offered"));
             hit.level = Some(machine.level_below());
             hit.cost = saved();
@@ -55,15 +55,14 @@ pub fn evmcs_on(model: &Model) -> Vec<Hit> {
     let on = on_hyperv(model).filter(|machine| machine.state("enlightened_vmcs") == State::On);
     on.map(|machine| {
         let title =
-            format!("The enlightened VMCS is in use on {}: exits are cheaper, and some become more", machine.id);
+            format!("{} uses the enlightened VMCS: exits are cheaper, but some kinds become more frequent", machine.id);
         let features = ["enlightened_vmcs", "apicv", "page_modification_log", "pause_loop_exiting", "preemption_timer"];
         let evidence = features.iter().flat_map(|feature| shown_by(machine, feature)).collect();
         let mut hit = hit(machine, Severity::Info, title, evidence);
         let (with, without) = (value("fosdem18.build.l2.evmcs"), value("fosdem18.build.l2"));
-        hit.cost =
-            Cost::of(CostKind::Published, with / without - 1.0, "share of the wall time of one kernel build more");
+        hit.cost = Cost::of(CostKind::Published, with / without - 1.0, "more wall time of one kernel build");
         hit.fix = vec![
-            "kvmscope record --seconds 30 -o evmcs   # the real load, with it".into(),
+            "kvmscope record --seconds 30 -o evmcs   # the real load, with the enlightened VMCS".into(),
             "modprobe -r kvm_intel && modprobe kvm_intel enlightened_vmcs=0   # and without it".into(),
         ];
         hit.undo = vec!["modprobe -r kvm_intel && modprobe kvm_intel enlightened_vmcs=1".into()];
@@ -77,11 +76,14 @@ pub fn msr_bitmap(model: &Model) -> Vec<Hit> {
     let absent = on_hyperv(model).filter(|machine| machine.state("hyperv_msr_bitmap") == State::Absent);
     absent
         .map(|machine| {
-            let title = format!("Hyper-V offers {} no MSR bitmap: MSR accesses of nested guests exit", machine.id);
+            let title = format!(
+                "Hyper-V does not offer {} the enlightened MSR bitmap: MSR accesses of nested guests exit",
+                machine.id
+            );
             let mut hit = hit(machine, Severity::Medium, title, shown_by(machine, "hyperv_msr_bitmap"));
             hit.level = Some(machine.level_below());
             let saved = value("bitmap20.rdmsr.l2") - value("bitmap20.rdmsr.l2.bitmap");
-            hit.cost = Cost::of(CostKind::Published, saved, "cycles for each access to an MSR that could pass");
+            hit.cost = Cost::of(CostKind::Published, saved, "cycles per access to an MSR that needs no exit");
             hit
         })
         .collect()
@@ -92,7 +94,10 @@ pub fn direct_flush(model: &Model) -> Vec<Hit> {
     let absent = on_hyperv(model).filter(|machine| machine.state("hyperv_direct_flush") == State::Absent);
     absent
         .map(|machine| {
-            let title = format!("Hyper-V offers {} no direct flush: nested guests flush TLBs through KVM", machine.id);
+            let title = format!(
+                "Hyper-V does not offer {} the direct TLB flush: nested guests flush TLBs through KVM",
+                machine.id
+            );
             let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "hyperv_direct_flush"));
             hit.level = Some(machine.level_below());
             hit.needs = Some(Needs::OuterLevel);

@@ -12,7 +12,7 @@ pub fn emulated(model: &Model) -> Vec<Hit> {
     let emulated = model.machines.iter().filter(|machine| machine.state("emulated_cpu") == State::On);
     emulated
         .map(|machine| {
-            let title = format!("{} is emulated by QEMU's TCG, not run by KVM", machine.id);
+            let title = format!("{} is emulated by QEMU TCG instead of being run by KVM", machine.id);
             let mut hit = hit(machine, Severity::High, title, shown_by(machine, "emulated_cpu"));
             hit.level = Some(machine.level_below());
             hit
@@ -25,8 +25,7 @@ pub fn firmware(model: &Model) -> Vec<Hit> {
     let forbidden = model.machines.iter().filter(|machine| machine.state("virtualization") == State::Off);
     forbidden
         .map(|machine| {
-            let title =
-                format!("The firmware of {} has virtualization switched off: KVM cannot run guests", machine.id);
+            let title = format!("The firmware of {} disables virtualization: KVM cannot run guests", machine.id);
             hit(machine, Severity::High, title, shown_by(machine, "virtualization"))
         })
         .collect()
@@ -39,7 +38,7 @@ pub fn hidden(model: &Model) -> Vec<Hit> {
     });
     hidden
         .map(|machine| {
-            let title = format!("{} calls itself bare metal, and CPUID takes as long there as in a guest", machine.id);
+            let title = format!("{} reports bare metal, but CPUID takes as long as in a guest", machine.id);
             let evidence = [shown_by(machine, "hypervisor_below"), shown_by(machine, "cpuid_answered_below")].concat();
             hit(machine, Severity::Low, title, evidence)
         })
@@ -54,7 +53,7 @@ pub fn not_nested(model: &Model) -> Vec<Hit> {
         if machine.state("nested") != State::Off {
             continue;
         }
-        let title = format!("Guests of {} cannot have guests of their own: {module}.nested is off", machine.id);
+        let title = format!("Guests of {} cannot run nested guests: {module}.nested is off", machine.id);
         let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "nested"));
         hit.changes = vec![option(module, "nested", "1", "0")];
         hits.push(hit);
@@ -74,16 +73,11 @@ pub fn lost(model: &Model) -> Vec<Hit> {
         let below = all.iter().filter(|flag| flag.below).count();
         let whole = guest.state("virtualization") == State::Absent;
         let title = if whole {
-            format!("{} is offered no VMX or SVM although {} has it", guest.id, host.id)
+            format!("{} has no VMX or SVM, although {} has it", guest.id, host.id)
         } else {
-            format!(
-                "{} of {below} of {} are lost on the way to {}",
-                many(names.len() as u64, "feature"),
-                host.id,
-                guest.id
-            )
+            format!("{} lacks {} of the {below} of {}", guest.id, many(names.len() as u64, "feature"), host.id)
         };
-        let what = format!("lost between {} and {}: {}", host.id, guest.id, list(&names));
+        let what = format!("{} has, and {} lacks: {}", host.id, guest.id, list(&names));
         let evidence = vec![Evidence { what, place: "table flags; vmx flags and flags of /proc/cpuinfo".into() }];
         let severity = if whole { Severity::Medium } else { Severity::Low };
         let mut hit = hit(guest, severity, title, evidence);
@@ -98,7 +92,10 @@ pub fn no_pmu(model: &Model) -> Vec<Hit> {
     let without = model.machines.iter().filter(|machine| machine.is_guest() && machine.state("pmu") == State::Absent);
     without
         .map(|machine| {
-            let title = format!("{} has no performance counters: no cycles, instructions or misses there", machine.id);
+            let title = format!(
+                "{} has no performance counters: cycles, instructions and cache misses cannot be measured there",
+                machine.id
+            );
             let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "pmu"));
             hit.level = Some(machine.level_below());
             hit
@@ -116,9 +113,9 @@ pub fn no_trace(model: &Model) -> Vec<Hit> {
             continue;
         }
         let title = if refused {
-            format!("Exits of {}'s guests cannot be traced on {}", machine.id, machine.id)
+            format!("Exits of the guests of {} cannot be traced on {}", machine.id, machine.id)
         } else {
-            format!("kvm_exit may stay silent on {}: kvm_pvm runs the guests", machine.id)
+            format!("kvm_exit may never fire on {}: kvm_pvm runs the guests", machine.id)
         };
         let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "trace_kvm_exit"));
         let locked = machine.facts.snapshot.line("sys/kernel/security/lockdown").is_some();

@@ -5,7 +5,7 @@ use crate::nesting::features::MITIGATIONS;
 use crate::nesting::kernels::{CHEAPER, Change as Commit, FAULTS, number_is_frozen};
 use crate::nesting::model::{Machine, Model, State};
 use crate::shared::Hit;
-use base::number::{list, many};
+use base::number::{counted, list};
 use base::{Change, Cost, CostKind, Evidence, Severity};
 use host::release::Release;
 
@@ -29,7 +29,7 @@ pub fn older(model: &Model) -> Vec<Hit> {
             };
             let mut hit = hit(machine, severity, title, evidence);
             hit.subject = format!("{}.{}", machine.id, change.commit);
-            hit.fix = vec![format!("install Linux {first} or later by your distribution's way, and boot it")];
+            hit.fix = vec![format!("install Linux {first} or later from your distribution, and boot it")];
             if let Some((low, high, unit)) = change.cost {
                 hit.cost = Cost::of(CostKind::Published, f64::midpoint(low, high), unit).between(low, high);
             }
@@ -50,8 +50,8 @@ fn missing<'a>(
 
 /// What a number leaves open.
 fn doubt(release: &Release) -> Option<Evidence> {
-    let what = "this distribution takes changes over without a new number: its change log decides";
-    number_is_frozen(release).then(|| Evidence { what: what.into(), place: "the release's name".into() })
+    let what = "this distribution backports changes without changing the version: check its changelog";
+    number_is_frozen(release).then(|| Evidence { what: what.into(), place: "the kernel release name".into() })
 }
 
 /// Faults of the kernel that guest hypervisors meet: one finding for a machine, whatever their number.
@@ -63,8 +63,8 @@ pub fn faults(model: &Model) -> Vec<Hit> {
         if missing.is_empty() {
             continue;
         }
-        let fixes = many(missing.len() as u64, "correction");
-        let title = format!("Linux {release} on {} lacks {fixes} that hosts of guest hypervisors need", machine.id);
+        let fixes = counted(missing.len() as u64, "fix", "fixes");
+        let title = format!("Linux {release} on {} lacks {fixes} that hosts with nested guests need", machine.id);
         let line = |fault: &&Commit| Evidence {
             what: format!("before {} {}", fault.first_for(release), fault.does),
             place: format!("{}, commit {}", fault.source, fault.commit),
@@ -86,7 +86,7 @@ pub fn mitigations(model: &Model) -> Vec<Hit> {
         }
         let mut names: Vec<String> = paid.iter().map(|known| known.file.to_owned()).collect();
         names.dedup();
-        let title = format!("Mitigations make entries and exits on {} longer: {}", machine.id, list(&names));
+        let title = format!("Mitigations make VM entries and exits on {} slower: {}", machine.id, list(&names));
         let mut evidence: Vec<Evidence> = Vec::new();
         for shown in paid.iter().flat_map(|known| shown_by(machine, known.feature)) {
             // One line of the kernel tells several: those of branch target injection.
@@ -109,7 +109,7 @@ pub fn nx_huge_pages(model: &Model) -> Vec<Hit> {
     let split = model.machines.iter().filter(needless);
     split
         .map(|machine| {
-            let title = format!("{} splits executable huge pages of guests without need", machine.id);
+            let title = format!("{} splits executable huge pages of guests needlessly", machine.id);
             let mut evidence = shown_by(machine, "nx_huge_pages");
             evidence.extend(shown_by(machine, "mitigation_itlb_multihit"));
             let mut hit = hit(machine, Severity::Medium, title, evidence);
@@ -125,7 +125,7 @@ pub fn l1d_flush(model: &Model) -> Vec<Hit> {
     let flushing = model.machines.iter().filter(|machine| machine.state("l1d_flush") == State::On);
     flushing
         .map(|machine| {
-            let title = format!("{} flushes the L1 data cache before entries, against L1TF", machine.id);
+            let title = format!("{} flushes the L1 data cache before VM entries, against L1TF", machine.id);
             let mut evidence = shown_by(machine, "l1d_flush");
             evidence.extend(shown_by(machine, "mitigation_l1tf"));
             hit(machine, Severity::Info, title, evidence)

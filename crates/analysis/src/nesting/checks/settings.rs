@@ -71,8 +71,10 @@ fn of(machine: &Machine, known: &Known, severity: Severity) -> Hit {
     // KVM clears a switch at load where the hardware, as this level sees it, lacks the feature. Where a flag shows the
     // hardware, it is there, else the row said absent; where none does, the change may not hold.
     if known.flag.is_empty() && known.module != "kvm" {
-        hit.fix =
-            vec![format!("cat /sys/module/{}/parameters/{}   # still off: the CPU lacks it", known.module, known.name)];
+        hit.fix = vec![format!(
+            "cat /sys/module/{}/parameters/{}   # still off means that the CPU lacks it",
+            known.module, known.name
+        )];
     }
     hit.changes = vec![option(known.module, known.name, "1", "0")];
     hit.needs = Some(Needs::Reload);

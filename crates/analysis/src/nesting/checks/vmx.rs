@@ -23,18 +23,18 @@ pub fn shadow(model: &Model) -> Vec<Hit> {
 fn unshadowed(machine: &Machine, absent: bool) -> Hit {
     let word = if absent { "absent" } else { "off" };
     let (severity, title) = if machine.is_guest() {
-        let whom = "it matters for hypervisors in its guests alone";
+        let whom = "this matters only for hypervisors in its guests";
         (Severity::Info, format!("VMCS shadowing is {word} at {}, which is a guest itself: {whom}", machine.id))
     } else {
         (Severity::High, format!("VMCS shadowing is {word} at {}", machine.id))
     };
     let mut hit = hit(machine, severity, title, shown_by(machine, "vmcs_shadowing"));
     let (low, high) = ACCESSES;
-    let unit = "more exits for each exit of a nested guest";
+    let unit = "more exits per exit of a nested guest";
     hit.cost = Cost::of(CostKind::Published, f64::midpoint(low, high), unit).between(low, high);
     if absent {
         hit.needs = machine.is_guest().then_some(Needs::OuterLevel);
-        hit.fix = vec!["grep -o shadow_vmcs /proc/cpuinfo | head -1   # nothing: the CPU lacks it".into()];
+        hit.fix = vec!["grep -o shadow_vmcs /proc/cpuinfo | head -1   # no output means that the CPU lacks it".into()];
     } else {
         hit.changes = vec![option("kvm_intel", "enable_shadow_vmcs", "1", "0")];
     }

@@ -12,10 +12,10 @@ use host::Virtualization;
 /// Clock sources whose reading leaves the guest, and where it ends.
 pub const EXITING_CLOCKS: &[(&str, &str)] = &[
     ("hyperv_clocksource_msr", "an MSR of Hyper-V"),
-    ("acpi_pm", "a port, usually of the VMM"),
-    ("hpet", "a memory-mapped device, usually of the VMM"),
+    ("acpi_pm", "a port, usually emulated by the VMM"),
+    ("hpet", "a memory-mapped device, usually emulated by the VMM"),
     ("pit", "a port"),
-    ("jiffies", "no counter at all: the clock ticks with interrupts"),
+    ("jiffies", "no counter at all: the clock advances with timer interrupts"),
 ];
 
 const FILE: &str = "clocksource0/current_clocksource";
@@ -31,7 +31,7 @@ pub fn without_exit(facts: &Virtualization) -> Option<Seen> {
         Some(_) if facts.below.present == Some(false) => {
             Seen::new(State::On, format!("{FILE} = {source}, on bare metal"))
         }
-        Some((_, ends)) => Seen::new(State::Off, format!("{FILE} = {source}: each reading asks {ends}")),
+        Some((_, ends)) => Seen::new(State::Off, format!("{FILE} = {source}: each read goes to {ends}")),
         None => Seen::new(State::On, format!("{FILE} = {source}")),
     })
 }
@@ -48,7 +48,7 @@ pub fn for_guests(facts: &Virtualization) -> Option<Seen> {
         Some(stable) => Seen::new(State::of(stable), format!("{FILE} = {source}")),
         None => Seen::new(
             State::Unknown,
-            format!("{FILE} = {source}; whether Hyper-V tells of changed frequencies is not in the snapshot"),
+            format!("{FILE} = {source}; whether Hyper-V notifies of frequency changes is not in the snapshot"),
         ),
     })
 }

@@ -62,7 +62,7 @@ pub fn pmu(facts: &Virtualization) -> Option<Seen> {
 /// The device itself, of KVM's one API version (12): who took the snapshot could open it.
 pub fn device(facts: &Virtualization) -> Option<Seen> {
     Some(match facts.snapshot.content(FILE) {
-        Content::Text(_) => Seen::new(State::On, "/dev/kvm was opened and answered"),
+        Content::Text(_) => Seen::new(State::On, "/dev/kvm could be opened and responded"),
         Content::Unreadable(why) => Seen::new(State::Off, why),
         Content::Absent => Seen::new(State::Unknown, format!("{FILE} is not in the snapshot")),
     })

@@ -15,9 +15,9 @@ pub fn hypervisor_below(facts: &Virtualization) -> Option<Seen> {
         |leaf: &Option<u32>| leaf.map_or("in the kernel's log".to_owned(), |leaf| format!("at CPUID {leaf:#x}"));
     let named: Vec<String> = facts.below.named.iter().map(|(leaf, name)| format!("{name} {}", place(leaf))).collect();
     Some(match facts.below.present {
-        Some(true) if named.is_empty() => Seen::new(State::On, "flag hypervisor; no name is known"),
+        Some(true) if named.is_empty() => Seen::new(State::On, "flag hypervisor is set; its name is unknown"),
         Some(true) => Seen::new(State::On, list(&named)),
-        Some(false) => Seen::new(State::Off, "flag hypervisor is clear: bare metal, or hidden on purpose"),
+        Some(false) => Seen::new(State::Off, "flag hypervisor is clear: bare metal, or a hypervisor that hides itself"),
         None => Seen::new(State::Unknown, NO_CPUINFO),
     })
 }
@@ -26,9 +26,9 @@ pub fn hypervisor_below(facts: &Virtualization) -> Option<Seen> {
 pub fn emulated_cpu(facts: &Virtualization) -> Option<Seen> {
     let (is, known) = (facts.below.is(TCG), facts.cpuid.is_some());
     Some(match (is, facts.below.present) {
-        (true, _) => Seen::new(State::On, format!("CPUID names {TCG}: QEMU interprets the code")),
-        (false, Some(false)) => Seen::new(State::Off, "no hypervisor below"),
-        (false, _) if known => Seen::new(State::Off, format!("CPUID does not name {TCG}")),
+        (true, _) => Seen::new(State::On, format!("CPUID has the signature {TCG}: QEMU emulates the CPU")),
+        (false, Some(false)) => Seen::new(State::Off, "no hypervisor below this machine"),
+        (false, _) if known => Seen::new(State::Off, format!("CPUID does not have the signature {TCG}")),
         _ => Seen::new(State::Unknown, "cpuid.json is not in the snapshot"),
     })
 }
@@ -75,24 +75,27 @@ pub fn trace_kvm_exit(facts: &Virtualization) -> Option<Seen> {
     let locked =
         facts.snapshot.line("sys/kernel/security/lockdown").is_some_and(|line| line.contains("[confidentiality]"));
     if let Some(count) = fired(&facts.snapshot).and_then(|events| events.get("kvm_exit").copied()) {
-        let said =
-            if count > 0 { "a test guest caused kvm_exit" } else { "a test guest caused no kvm_exit: it stays silent" };
+        let said = if count > 0 {
+            "a test guest caused kvm_exit"
+        } else {
+            "a test guest caused no kvm_exit: the event does not fire"
+        };
         return Some(Seen::new(State::of(count > 0), said));
     }
     Some(match facts.snapshot.content(EVENTS) {
-        _ if locked => Seen::new(State::Off, "sys/kernel/security/lockdown is confidentiality: tracing is refused"),
+        _ if locked => {
+            Seen::new(State::Off, "sys/kernel/security/lockdown is confidentiality: the kernel refuses tracing")
+        }
         Content::Unreadable(why) => Seen::new(State::Unknown, format!("{EVENTS}: {why}")),
         Content::Absent => Seen::new(
             State::Unknown,
-            format!(
-                "{EVENTS} is not in the snapshot: the tracing file system was not mounted, or not readable without root"
-            ),
+            format!("{EVENTS} is not in the snapshot: tracefs was not mounted, or not readable without root"),
         ),
         Content::Text(text) if !text.lines().any(|line| line == "kvm:kvm_exit") => {
             Seen::new(State::Absent, format!("{EVENTS} has no kvm:kvm_exit"))
         }
         Content::Text(_) if facts.is_loaded("kvm_pvm") == Some(true) => {
-            Seen::new(State::Unknown, "kvm:kvm_exit is registered; under kvm_pvm it was seen to stay silent")
+            Seen::new(State::Unknown, "kvm:kvm_exit is registered; under kvm_pvm it was observed not to fire")
         }
         Content::Text(_) => Seen::new(State::On, format!("{EVENTS} has kvm:kvm_exit")),
     })

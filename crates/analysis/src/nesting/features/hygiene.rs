@@ -31,7 +31,7 @@ pub fn governor(facts: &Virtualization) -> Option<Seen> {
         (true, _) if facts.snapshot.names(&format!("{CPUS}/cpu0")).is_empty() => {
             Seen::new(State::Unknown, format!("{CPUS}/cpu0 is not in the snapshot"))
         }
-        (true, _) => Seen::new(State::Absent, "no cpufreq: whoever is below, or the processor, sets the clock"),
+        (true, _) => Seen::new(State::Absent, "no cpufreq: the hypervisor or the processor sets the frequency"),
         (false, None) => Seen::new(State::On, format!("performance on {}", many(read.len() as u64, "CPU"))),
         (false, Some(other)) => Seen::new(State::Off, format!("scaling_governor = {other}")),
     })

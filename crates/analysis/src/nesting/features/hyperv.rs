@@ -104,9 +104,9 @@ pub fn evmcs(facts: &Virtualization) -> Option<Seen> {
             Seen::new(State::On, format!("CPUID 0x40000004 eax bit 14 is 1, {versions} in 0x4000000a"))
         }
         (true, None) if words.logged => {
-            Seen::new(State::Unknown, "CPUID 0x40000004 eax bit 14 is 1, in the kernel's log, which states no version")
+            Seen::new(State::Unknown, "CPUID 0x40000004 eax bit 14 is 1, from the kernel's log, which has no version")
         }
-        (true, None) => Seen::new(State::Absent, "CPUID 0x40000004 eax bit 14 is 1, and 0x4000000a states no version"),
+        (true, None) => Seen::new(State::Absent, "CPUID 0x40000004 eax bit 14 is 1, and 0x4000000a has no version"),
         (false, _) => Seen::new(State::Absent, "CPUID 0x40000004 eax bit 14 is 0"),
     })
 }

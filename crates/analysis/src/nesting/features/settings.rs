@@ -39,7 +39,7 @@ fn look(facts: &Virtualization, known: &Known) -> Seen {
                 Seen::new(State::Absent, format!("{file} = {value}, and /proc/cpuinfo lacks {}", known.flag))
             }
             Some(false) if known.feature == "enlightened_vmcs" && lacks_hyperv(facts) => {
-                Seen::new(State::Absent, format!("{file} = {value}, and nobody below offers it"))
+                Seen::new(State::Absent, format!("{file} = {value}, and the hypervisor does not offer it"))
             }
             Some(on) => Seen::new(State::of(on), format!("{file} = {value}")),
             None => Seen::new(State::Unknown, format!("{file} = {value}, which is neither yes nor no")),

@@ -20,20 +20,17 @@ const KERNEL_ONLY: &[&str] = &["PROCESS_CPUTIME_ID", "THREAD_CPUTIME_ID"];
 
 /// Why a clocksource is slow, by its name.
 const CAUSES: &[(&str, &str)] = &[
-    ("hpet", "HPET is a device: in a guest each read is an exit, mostly to the VMM; use tsc"),
-    ("acpi_pm", "the ACPI timer is a port: in a guest each read is an exit, mostly to the VMM; use tsc"),
-    (
-        "hyperv_clocksource_msr",
-        "each read is an exit to Hyper-V; the TSC page (hyperv_clocksource_tsc_page) needs none",
-    ),
-    ("refined-jiffies", "the kernel has found no clock to trust, and counts ticks"),
-    ("jiffies", "the kernel has found no clock to trust, and counts ticks"),
+    ("hpet", "HPET is a device: in a guest each read exits, mostly to the VMM; use tsc"),
+    ("acpi_pm", "the ACPI timer is a port: in a guest each read exits, mostly to the VMM; use tsc"),
+    ("hyperv_clocksource_msr", "each read exits to Hyper-V; the TSC page (hyperv_clocksource_tsc_page) needs no exit"),
+    ("refined-jiffies", "the kernel found no reliable clock and counts timer ticks"),
+    ("jiffies", "the kernel found no reliable clock and counts timer ticks"),
     (
         "kvm-clock",
-        "KVM does not call its clock stable (CPUID 0x40000001, bit 24): at the level below, the clocksource must be tsc, or \
-         Hyper-V's TSC page",
+        "KVM does not mark its clock as stable (CPUID 0x40000001, bit 24): at the level below, the clocksource must \
+         be tsc, or Hyper-V's TSC page",
     ),
-    ("tsc", "the clocksource would allow it: the vDSO is switched off, or something intercepts system calls"),
+    ("tsc", "the clocksource allows it: the vDSO is disabled, or something intercepts system calls"),
 ];
 
 /// One clock over all launches.
@@ -158,7 +155,7 @@ pub fn table(rows: &[Row]) -> Table {
         ("syscall_p50_cycles", "system call"),
     ];
     table.shown = Some(Shown {
-        title: "What reading a clock costs, cycles of the time-stamp counter".to_owned(),
+        title: "Cost of a clock read, in TSC cycles".to_owned(),
         columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
         most_rows: 40,
         ..Shown::default()
@@ -178,7 +175,8 @@ pub fn summary(rows: &[Row]) -> Vec<String> {
             Some(false) => format!("; the vDSO does not serve {source}, each read is a system call"),
             None => String::new(),
         };
-        sentences.push(format!("Reading CLOCK_REALTIME takes {} cycles{time}{how}.", thousands(cycles.round() as u64)));
+        sentences
+            .push(format!("A read of CLOCK_REALTIME takes {} cycles{time}{how}.", thousands(cycles.round() as u64)));
         if let Some(cause) = row.cause {
             sentences.push(format!("Why: {cause}."));
         }

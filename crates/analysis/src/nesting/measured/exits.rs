@@ -9,7 +9,7 @@
 use super::{Measurements, Run};
 use crate::shared::launches::{self, EMPTY, GRAIN};
 use crate::shared::spread;
-use base::number::{list, many, plain, thousands};
+use base::number::{counted, list, plain, thousands};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Histogram, Measured, Table, Unknown};
 
@@ -97,7 +97,7 @@ fn rows_of(run: &Run) -> Vec<Row> {
     for row in rows.iter_mut().filter(|row| row.handled_by.is_some()) {
         if interpreted.contains(&(row.place.clone(), row.ring)) {
             row.handled_by = Some("emulated");
-            say(&mut row.note, "interpreted by KVM, not run by the processor");
+            say(&mut row.note, "emulated by KVM, not run by the processor");
         }
     }
     rows
@@ -150,12 +150,12 @@ fn row(run: &Run, group: &[&Measured], below: bool) -> Row {
     };
     match (row.exits_per_op, first.params.expected_exits) {
         (Some(exits), Some((1.., _))) if exits < SOME => {
-            say(&mut row.note, "no exit at this level: a hypervisor below answers");
+            say(&mut row.note, "no exit at this level: a hypervisor below handles it");
         }
         (Some(exits), Some((_, most))) if exits > f64::from(most) + SOME => {
-            say(&mut row.note, &format!("more exits than the {most} that VMX and SVM need"));
+            say(&mut row.note, &format!("more exits than the {most} that VMX or SVM needs"));
         }
-        (None, Some(_)) => say(&mut row.note, "KVM counts no exits here (KVM_GET_STATS_FD, since Linux 5.14)"),
+        (None, Some(_)) => say(&mut row.note, "KVM has no exit counters here (KVM_GET_STATS_FD, since Linux 5.14)"),
         _ => {}
     }
     if let Some(exits) =
@@ -243,7 +243,7 @@ pub fn table(rows: &[Row]) -> Table {
         ("handled_by", "by"),
     ];
     table.shown = Some(Shown {
-        title: "What an operation costs, cycles of the time-stamp counter".to_owned(),
+        title: "Cost of an operation, in TSC cycles".to_owned(),
         columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
         most_rows: rows.iter().filter(|row| row.launches > 0).count(),
         ..Shown::default()
@@ -267,15 +267,15 @@ pub fn summary(rows: &[Row]) -> Vec<String> {
     }
     if let Some((row, cost)) = find("cpuid", "guest").and_then(|row| Some((row, cost(row)?))) {
         let who = match row.handled_by {
-            Some("outer level") => "; a hypervisor below answers it, this KVM sees nothing",
+            Some("outer level") => "; a hypervisor below handles it, this KVM does not see it",
             _ => "",
         };
-        sentences.push(format!("In a guest of that machine it takes {cost}{who}."));
+        sentences.push(format!("In a guest of this machine it takes {cost}{who}."));
     }
     let pair = |name: &str| find(name, "guest").and_then(Row::p50);
     if let Some((kernel, user)) = pair("inl_from_kernel").zip(pair("inl_from_qemu")) {
         sentences.push(format!(
-            "A port that KVM answers takes {} cycles, one that the VMM answers {}, {} times as many.",
+            "A port access handled by KVM takes {} cycles, one handled by the VMM {}, {} times as many.",
             whole(kernel),
             whole(user),
             plain((user / kernel * 10.0).round() / 10.0)
@@ -289,12 +289,12 @@ pub fn summary(rows: &[Row]) -> Vec<String> {
 fn shadowing(row: &Row) -> Option<String> {
     let exits = row.exits_per_op?;
     if exits < SOME {
-        let active = "the processor carries it out, VMCS shadowing is active for guests of this KVM";
-        return Some(format!("A VMREAD in a guest takes no exit: {active}."));
+        let active = "the processor executes it, and VMCS shadowing is active for guests of this KVM";
+        return Some(format!("A VMREAD in a guest needs no exit: {active}."));
     }
     let exits = plain((exits * 100.0).round() / 100.0);
-    let off = "this KVM carries it out, VMCS shadowing is not active for its guests (enable_shadow_vmcs of kvm_intel)";
-    Some(format!("A VMREAD in a guest is an exit ({exits} each): {off}."))
+    let off = "this KVM emulates it, and VMCS shadowing is not active for its guests (enable_shadow_vmcs of kvm_intel)";
+    Some(format!("A VMREAD in a guest exits ({exits} each): {off}."))
 }
 
 /// What has no number, and what was disturbed.
@@ -306,9 +306,9 @@ pub fn unknown(rows: &[Row]) -> Vec<Unknown> {
     reasons.dedup();
     for reason in reasons {
         let names: Vec<String> = without.iter().filter(|row| row.note == reason).map(|row| row.name.clone()).collect();
-        let count = many(names.len() as u64, "test");
-        let were = if names.len() == 1 { "was" } else { "were" };
-        let text = format!("{count} of {} {were} not run, {reason}: {}.", rings(&without, reason), list(&names));
+        let rings = rings(&without, reason);
+        let count = counted(names.len() as u64, &format!("test of {rings} was"), &format!("tests of {rings} were"));
+        let text = format!("{count} not run, {reason}: {}.", list(&names));
         unknown.push(Unknown {
             what: "not_measured".to_owned(),
             amount: Some(names.len() as f64),
@@ -319,7 +319,7 @@ pub fn unknown(rows: &[Row]) -> Vec<Unknown> {
     let disturbed = rows.iter().filter(|row| row.note.contains(DISTURBED)).count();
     if disturbed > 0 {
         let tests = rows.len() - without.len();
-        let text = format!("{disturbed} of {tests} tests were disturbed while they ran; column `note` says by what.");
+        let text = format!("Tests disturbed while they ran: {disturbed} of {tests}; column `note` shows by what.");
         let (what, unit) = ("disturbed".to_owned(), "tests".to_owned());
         unknown.push(Unknown { what, amount: Some(disturbed as f64), unit, text });
     }

@@ -156,13 +156,13 @@ fn drawn(ops: &[String], rungs: &[Rung]) -> Figure {
         }
     }
     let ours = if rungs.iter().any(|rung| rung.mark == Mark::Emulated) {
-        "emulated, an emulator's cost"
+        "emulated: the emulator's cost"
     } else {
         "measured here"
     };
     Figure {
         id: "ladder".to_owned(),
-        title: "From level to level, beside what others published".to_owned(),
+        title: "Cost by level, with published values".to_owned(),
         caption: format!(
             "Dots are {ours}, with the interval of the median; diamonds were published, by the source named, on other \
              machines. Scales are logarithmic."

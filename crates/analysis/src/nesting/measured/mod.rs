@@ -66,7 +66,8 @@ impl Measurements {
     pub fn tell(&self, section: &mut Section) {
         section.about.extend(self.runs.iter().map(about));
         if self.emulated.is_some() && !self.is_empty() {
-            let mark = "EMULATED: exits per operation are real, cycles are the emulator's and say nothing of hardware.";
+            let mark =
+                "EMULATED: exits per operation are real; cycles are the emulator's and not comparable to hardware.";
             section.about.push(mark.to_owned());
         }
         let rows = exits::rows(self);
@@ -111,7 +112,7 @@ fn about(run: &Run) -> String {
     let cpu = said("cpu").unwrap_or("unknown processor");
     let kernel = said("kernel").map_or("unknown kernel".to_owned(), |kernel| format!("Linux {kernel}"));
     let below = match (said("hypervisor below"), said(base::bench::HYPERVISOR)) {
-        (Some("yes"), Some(name)) if name != "none that shows itself" => format!(", under {name}"),
+        (Some("yes"), Some(name)) if name != "none visible" => format!(", under {name}"),
         (Some("yes"), _) => ", under a hypervisor".to_owned(),
         (Some("no"), _) => ", on bare metal".to_owned(),
         _ => String::new(),
@@ -119,7 +120,7 @@ fn about(run: &Run) -> String {
     let policy = said(base::bench::POLICY).filter(|policy| *policy != "SCHED_OTHER");
     let policy = policy.map_or(String::new(), |policy| format!(", by {policy}"));
     let disturbing = said(base::bench::DISTURBING).filter(|said| *said == "yes");
-    let disturbing = disturbing.map_or("", |_| ", with tests that the whole host may feel");
+    let disturbing = disturbing.map_or("", |_| ", with tests that may affect the whole host");
     format!("{}: bench {}, {cpu}, {kernel}{below}{policy}{disturbing}", run.machine, run.bench.bench)
 }
 

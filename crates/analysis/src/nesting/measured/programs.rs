@@ -5,7 +5,7 @@
 
 use super::Measurements;
 use crate::shared::spread;
-use base::number::{duration, many, plain};
+use base::number::{amount, duration, many};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Table};
 
@@ -147,13 +147,13 @@ pub fn summary(programs: &[Program]) -> Vec<String> {
                 spread::coverage(program.count())
             ),
             None => format!(
-                "{}; with fewer than {FEWEST} there is no interval, and no verdict",
+                "{}; fewer than {FEWEST} runs give no interval and no verdict",
                 many(program.count() as u64, "run")
             ),
         };
-        let busy = cpus(program).map_or(String::new(), |cpus| format!(" and kept {} CPUs busy", plain(cpus)));
+        let busy = cpus(program).map_or(String::new(), |cpus| format!(" and kept {} busy", amount(cpus, "CPUs")));
         let exits = program.median("kvm_exits").map_or(String::new(), |exits| {
-            format!("; VMs of this host left {} meanwhile", many(exits.round() as u64, "time"))
+            format!("; VMs of this host had {} meanwhile", many(exits.round() as u64, "exit"))
         });
         Some(format!("`{}` took {real} ({between}){busy}{exits}.", program.command))
     };

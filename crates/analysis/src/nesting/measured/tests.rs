@@ -57,13 +57,13 @@ fn exits_say_who_handled_an_operation() {
     let handled: Vec<_> = rows.iter().map(|row| row.handled_by.unwrap()).collect();
     assert_eq!(handled, ["outer level", "native", "outer level", "kernel", "VMM", "MMU", "kernel"]);
     assert_eq!(rows[3].p50(), Some(15_000.0));
-    assert!(rows[2].note.contains("a hypervisor below answers"), "{}", rows[2].note);
+    assert!(rows[2].note.contains("a hypervisor below handles it"), "{}", rows[2].note);
     assert!(rows[6].note.contains("more exits than the 1"), "{}", rows[6].note);
 }
 
 #[test]
 fn a_vmread_without_an_exit_means_that_the_vmcs_is_shadowed() {
-    for (exits, said) in [(0, "takes no exit: the processor carries it out"), (1, "is an exit (1 each): this KVM")] {
+    for (exits, said) in [(0, "needs no exit: the processor executes it"), (1, "exits (1 each): this KVM")] {
         let vmread = test("vmread", 0, 40, exits, &[]);
         let params = Params { ring: Some(0), expected_exits: Some((0, 1)), ..vmread.params.clone() };
         let all = measurements(Bench {

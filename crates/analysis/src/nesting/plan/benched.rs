@@ -31,7 +31,7 @@ pub fn add(given: &mut Given, section: &Section) -> Option<&'static str> {
         |name: &str| row(table, name, "guest").filter(|at| number(table, *at, "exits_per_op") >= Some(ONE_EXIT));
     let l1 = guest("cpuid").and_then(|at| cost(table, at));
     let (c1, c2, how) = match guest("l2_cpuid").and_then(|at| cost(table, at)) {
-        Some(c2) => (l1?, c2, "measured with a tiny L1, which does next to nothing: a lower bound"),
+        Some(c2) => (l1?, c2, "measured with a minimal L1, which does next to nothing: a lower bound"),
         None => {
             let below = row(table, "cpuid", "here").filter(|at| text(table, *at, "handled_by") == "outer level");
             (below.and_then(|at| cost(table, at))?, l1?, "measured in L1 and in its guest")

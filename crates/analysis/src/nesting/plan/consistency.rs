@@ -51,7 +51,8 @@ pub fn stories() -> Vec<Story> {
         high,
         unit,
         against,
-        doubt: "the slides say that nesting and shadowing were enabled together, so the 80 % may hold plain emulation",
+        doubt: "according to the slides, nesting and shadowing were enabled together, so the 80 % may include plain \
+            emulation",
     };
     vec![
         Story {
@@ -61,7 +62,8 @@ pub fn stories() -> Vec<Story> {
             high: saved / c1,
             unit: "c1",
             against: "8 to 16 VMREAD and VMWRITE of KVM for an exit (intel/haxm 130)",
-            doubt: "its author credits the mask of clean fields more than the cheaper accesses, and the kernel build took longer",
+            doubt: "its author attributes more to the clean-field mask than to the cheaper accesses, and the kernel \
+                build took longer",
         },
         ciena(
             "an exit of L2 without shadowing, 40 to 50 exits of L1",
@@ -72,7 +74,7 @@ pub fn stories() -> Vec<Story> {
         ciena(
             "exits of L2 that turn 10 % of a CPU into 80 %",
             rate,
-            "exits a second",
+            "exits per second",
             "nothing: no rate was published",
         ),
         ciena(
@@ -130,7 +132,7 @@ pub fn table() -> Table {
         ("against", "against"),
     ];
     let columns = columns.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into();
-    let title = "Consistency with two stories, which is no validation".into();
+    let title = "Consistency with two published cases (no validation)".into();
     table.shown = Some(Shown { title, columns, most_rows: 20, ..Shown::default() });
     table
 }

@@ -78,8 +78,8 @@ pub const EFFECTS: &[Effect] = &[
         needs: Needs::Reload,
         place: Place::Hyperv,
         usual: true,
-        evidence: "20,700 to 8,900 cycles (FOSDEM 2018), 18,890 to 8,304 (commit); timer, IPI, EOI and dirty-log exits may \
-                   become more, which is not in the number: one kernel build took longer with it",
+        evidence: "20,700 to 8,900 cycles (FOSDEM 2018), 18,890 to 8,304 (commit); timer, IPI, EOI and dirty-log \
+                   exits may increase, which the number does not include: one kernel build took longer with it",
     },
     Effect {
         id: "msr-bitmap",
@@ -89,7 +89,8 @@ pub const EFFECTS: &[Effect] = &[
         needs: Needs::OuterLevel,
         place: Place::Hyperv,
         usual: true,
-        evidence: "1,300 to 120 cycles for an MSR that may pass (commit ceef7d10dfb6); how many may, no rate tells",
+        evidence: "1,300 to 120 cycles for an MSR that needs no exit (commit ceef7d10dfb6); rates do not show how \
+            many accesses that is",
     },
     Effect {
         id: "kernel",
@@ -99,7 +100,7 @@ pub const EFFECTS: &[Effect] = &[
         needs: Needs::Reboot,
         place: Place::Vmx,
         usual: false,
-        evidence: "28,850 to 7,900, 22,350 to 9,000, 11,650 to 6,850 cycles by processor, less 1,350 of a plain exit each",
+        evidence: "28,850 to 7,900, 22,350 to 9,000, 11,650 to 6,850 cycles by processor, each less 1,350 of a plain exit",
     },
     Effect {
         id: "vls",
@@ -109,7 +110,7 @@ pub const EFFECTS: &[Effect] = &[
         needs: Needs::OuterLevel,
         place: Place::Svm,
         usual: true,
-        evidence: "the recording's own VMLOAD and VMSAVE; no figure is published",
+        evidence: "VMLOAD and VMSAVE in the recording; no published value",
     },
     Effect {
         id: "vgif",
@@ -119,7 +120,7 @@ pub const EFFECTS: &[Effect] = &[
         needs: Needs::OuterLevel,
         place: Place::Svm,
         usual: true,
-        evidence: "the recording's own STGI and CLGI; no figure is published",
+        evidence: "STGI and CLGI in the recording; no published value",
     },
     Effect {
         id: "apicv",
@@ -132,7 +133,7 @@ pub const EFFECTS: &[Effect] = &[
         needs: Needs::Reload,
         place: Place::Vmx,
         usual: true,
-        evidence: "no nested figure is published: between nothing and all of these exits",
+        evidence: "no published value for nested guests: between none and all of these exits",
     },
     Effect {
         id: "avic",
@@ -142,7 +143,7 @@ pub const EFFECTS: &[Effect] = &[
         needs: Needs::Reload,
         place: Place::Svm,
         usual: true,
-        evidence: "no nested figure is published, and a vCPU has no AVIC while it runs a nested guest",
+        evidence: "no published value for nested guests, and a vCPU has no AVIC while it runs a nested guest",
     },
     Effect {
         id: "timers",
@@ -152,7 +153,7 @@ pub const EFFECTS: &[Effect] = &[
         needs: Needs::Nothing,
         place: Place::Any,
         usual: true,
-        evidence: "a choice, to show what it would be worth: fewer ticks and timers in the guest",
+        evidence: "an assumption, to show the possible gain: fewer ticks and timers in the guest",
     },
     Effect {
         id: "sriov",
@@ -162,7 +163,8 @@ pub const EFFECTS: &[Effect] = &[
         needs: Needs::Reload,
         place: Place::Any,
         usual: true,
-        evidence: "doorbells go, and with them vhost's CPU; interrupts stay unless posted; no nested figure is published",
+        evidence: "doorbell exits disappear, and vhost's CPU time with them; interrupts still exit unless posted; no \
+            published value for nested guests",
     },
     Effect {
         id: "huge-pages",
@@ -172,7 +174,7 @@ pub const EFFECTS: &[Effect] = &[
         needs: Needs::Reload,
         place: Place::Any,
         usual: true,
-        evidence: "one fault in the place of 512, where all are first touches of 4 KiB; cloud-hypervisor issue 6060",
+        evidence: "one fault instead of 512, if all are first accesses to 4 KiB pages; cloud-hypervisor issue 6060",
     },
     Effect {
         id: "cpu-pm",
@@ -182,7 +184,8 @@ pub const EFFECTS: &[Effect] = &[
         needs: Needs::Reload,
         place: Place::Any,
         usual: false,
-        evidence: "KVM_CAP_X86_DISABLE_EXITS; the host's CPU then never idles, and to the host the vCPU uses all of it",
+        evidence: "KVM_CAP_X86_DISABLE_EXITS; the host's CPU then never idles, and the host accounts all of it to \
+            the vCPU",
     },
     Effect {
         id: "pvm",
@@ -202,7 +205,8 @@ pub const EFFECTS: &[Effect] = &[
         needs: Needs::Nothing,
         place: Place::Any,
         usual: false,
-        evidence: "neither costs nor rates of exits: pre-emption and cold caches, which the model does not have",
+        evidence: "affects neither cost nor rate of exits, but preemption and cold caches, which the model does not \
+            include",
     },
 ];
 

@@ -105,13 +105,13 @@ impl Inputs {
             Some(share) => inputs.assume("CPU of the guest's own code", percent(share), "given"),
             None => inputs.assume(
                 "CPU of the guest's own code",
-                "left out: the CPU shown is that of exits alone",
+                "not given: the CPU shown is that of exits only",
                 "assumed",
             ),
         }
         let nested = given.rates.iter().any(|rate| rate.level >= 2);
         let Some(hz) = given.hz else {
-            inputs.missing.push("the counter's rate: --ghz (lscpu, or dmesg | grep tsc)".into());
+            inputs.missing.push("the TSC frequency: --ghz (lscpu, or dmesg | grep tsc)".into());
             return inputs;
         };
         let Some(c1) = given.c1 else {
@@ -123,8 +123,8 @@ impl Inputs {
         let d = match given.d {
             Some(d) => d,
             None if nested => {
-                let what = "what nesting adds to an exit: --d, or --c2, by `kvmscope bench exits` in L1. It differs three to \
-                            four times between hosts, so it is never assumed";
+                let what = "the cost that nesting adds to an exit: --d, or --c2, measured by `kvmscope bench exits` \
+                            in L1. It varies three- to fourfold between hosts, so it is never assumed";
                 inputs.missing.push(what.into());
                 return inputs;
             }
@@ -137,7 +137,7 @@ impl Inputs {
             inputs.assume("D, what nesting adds", cycles(d), from);
         }
         if let Some(how) = given.measured {
-            inputs.assume("how D was found", how, from);
+            inputs.assume("how D was determined", how, from);
         }
         for rate in &given.rates {
             let share = inputs.given_share(rate, given, c1, d, hz);
@@ -152,10 +152,10 @@ impl Inputs {
             Some(cost) => cost,
             None if rate.reason == "CPUID" => c1,
             None => {
-                let what = format!("{} at L1 costs what CPUID does", rate.reason);
+                let what = format!("{} at L1 is assumed to cost as much as CPUID", rate.reason);
                 self.assume(
                     what,
-                    format!("{}; --cost {}=CYCLES says better", cycles(c1 * C1_OF_OTHERS), rate.reason),
+                    format!("{}; --cost {}=CYCLES overrides it", cycles(c1 * C1_OF_OTHERS), rate.reason),
                     "assumed",
                 );
                 c1 * C1_OF_OTHERS
@@ -164,8 +164,8 @@ impl Inputs {
         let k = if rate.userspace { K_USERSPACE } else { K_KERNEL };
         match (rate.level, rate.userspace) {
             (1, _) => {}
-            (_, true) => self.assume("k of exits that end in L1's VMM", "4, from 3 to 5", "fitted"),
-            (_, false) => self.assume("k of exits that L1's kernel finishes", "1, up to 1.2", "published"),
+            (_, true) => self.assume("k of exits that L1's VMM handles", "4, from 3 to 5", "fitted"),
+            (_, false) => self.assume("k of exits that L1's kernel handles", "1, up to 1.2", "published"),
         }
         let busy = Estimate::exact(rate.per_second / hz);
         let nested = if rate.level >= 2 { busy * k * d } else { Estimate::exact(0.0) };
@@ -178,8 +178,12 @@ impl Inputs {
     pub fn of_recording(observed: Observed, on: Vec<String>) -> Self {
         let mut inputs = Self { on, ..Self::default() };
         let plain = observed.plain_exit_ns();
-        inputs.assume("exits, chains and times", "those of the recording", "measured");
-        inputs.assume("an exit without nesting", format!("{} ns, the mean of L1's own", plain.round()), "measured");
+        inputs.assume("exits, chains and times", "from the recording", "measured");
+        inputs.assume(
+            "an exit without nesting",
+            format!("{} ns, the mean of L1's own exits", plain.round()),
+            "measured",
+        );
         let mut taken = 0.0;
         let all_ns = observed.wall_ns;
         for (reason, (count, total_ns)) in &observed.chains {

@@ -34,14 +34,14 @@ pub const QUESTION: &str = "What would a change of the nested setup save?";
 const LIMITS: &[(&str, &str)] = &[
     (
         "d_differs",
-        "What nesting adds differs three to four times between processors, kernels and mitigations; only a \
+        "The cost of nesting varies three- to fourfold between processors, kernels and mitigations; only a \
                    measurement on the host itself counts.",
     ),
     (
         "cold_caches",
-        "Caches and TLBs gone cold after an exit are not in the model, nor page faults that were not recorded.",
+        "The model does not include cold caches and TLBs after an exit, nor page faults that were not recorded.",
     ),
-    ("more_work", "A guest that becomes faster may do more work, and exit more often than before."),
+    ("more_work", "A faster guest may do more work, and exit more often than before."),
 ];
 
 /// What a recording tells: what its `flow` saw, and the features that its `nesting` found on. With costs `given` its rates
@@ -79,7 +79,7 @@ pub fn section(inputs: &Inputs, wanted: &Wanted, emulated: Option<Emulator>) -> 
             Emulator::Bochs => "Bochs",
         };
         section.about.push(format!(
-            "EMULATED by {name}: counts are real, times are not, so no share of CPU here is hardware's."
+            "EMULATED by {name}: counts are real, times are not, so no CPU share here applies to hardware."
         ));
     }
     let rows = if inputs.shares.is_empty() { Vec::new() } else { predict::predict(inputs, wanted) };
@@ -90,7 +90,7 @@ pub fn section(inputs: &Inputs, wanted: &Wanted, emulated: Option<Emulator>) -> 
         section.tables.push(tables::assumptions(inputs));
         section.tables.push(tables::effects_known(wanted));
     }
-    let missing = inputs.missing.iter().map(|text| ("missing", format!("Nothing is predicted without {text}.")));
+    let missing = inputs.missing.iter().map(|text| ("missing", format!("No prediction is possible without {text}.")));
     let limits = LIMITS.iter().filter(|_| !rows.is_empty()).map(|(what, text)| (*what, (*text).to_owned()));
     let unknown = |(what, text): (&str, String)| Unknown { what: what.into(), amount: None, unit: String::new(), text };
     section.unknown = missing.chain(limits).map(unknown).collect();
@@ -99,16 +99,16 @@ pub fn section(inputs: &Inputs, wanted: &Wanted, emulated: Option<Emulator>) -> 
 
 /// How far the model is to be trusted.
 pub fn validation() -> Section {
-    let mut section = Section::new("plan", "How far is the cost model to be trusted?");
+    let mut section = Section::new("plan", "How accurate is the cost model?");
     let checks = validate::checks();
     let worst = |level: u8| {
         let of_level = checks.iter().filter(|check| check.level == level && check.kind == validate::Kind::Predicted);
         of_level.map(|check| check.error().abs()).fold(0.0, f64::max)
     };
     section.summary = format!(
-        "Calibrated on one operation of a published table, the model predicts the others at L2 within {}; at L3 within {}, \
-         too high on one host by all of that. Rows marked fitted gave a parameter its value and prove nothing; the two \
-         stories below are consistent with the model and prove nothing either.",
+        "Calibrated on one operation of a published table, the model predicts the others at L2 within {}; at L3 \
+         within {}, and the largest error overestimates. Rows marked fitted set a parameter and prove nothing; the \
+         two published cases below are consistent with the model and prove nothing either.",
         percent(worst(2)),
         percent(worst(3))
     );
@@ -127,7 +127,7 @@ pub fn validation() -> Section {
 
 fn summary(inputs: &Inputs, rows: &[Predicted]) -> String {
     let Some(first) = rows.first() else {
-        return "Nothing can be predicted yet; what is missing stands below.".to_owned();
+        return "Nothing can be predicted yet; the missing inputs are listed below.".to_owned();
     };
     // A recording's own times have no band.
     let between = |value: model::Estimate| {
@@ -136,10 +136,10 @@ fn summary(inputs: &Inputs, rows: &[Predicted]) -> String {
     };
     let now = first.now;
     let mut sentences =
-        vec![format!("Exits and the guest take {} of one CPU for each vCPU now{}.", percent(now.mid), between(now))];
+        vec![format!("Exits and the guest now take {} of one CPU per vCPU{}.", percent(now.mid), between(now))];
     let nested: f64 = inputs.shares.iter().map(|share| share.nested.mid).sum();
     if nested > 0.0 {
-        sentences.push(format!("{} is what nesting adds to exits.", percent(nested)));
+        sentences.push(format!("Nesting accounts for {} of it.", percent(nested)));
     }
     // Only what is sure to save something: changes without a published figure can save nothing as well.
     let saves = |row: &&Predicted| row.saved.is_some_and(|saved| saved.low > 0.0);
@@ -148,7 +148,7 @@ fn summary(inputs: &Inputs, rows: &[Predicted]) -> String {
     let best = rows.iter().filter(saves).filter(usual).max_by(|a, b| mid(a).total_cmp(&mid(b)));
     if let Some((row, after)) = best.and_then(|row| Some((row, row.after?))) {
         sentences.push(format!(
-            "Of the usual changes whose effect is known the most is saved by {}: it would leave {}{}. This is modelled, not \
+            "Of the usual changes with a known effect, {} saves the most: it would leave {}{}. This is modelled, not \
              measured.",
             row.title,
             percent(after.mid),
@@ -157,7 +157,7 @@ fn summary(inputs: &Inputs, rows: &[Predicted]) -> String {
         let more = rows.iter().filter(saves).filter(|other| !usual(other) && mid(other) > mid(row));
         let more: Vec<String> = more.map(|other| other.title.to_string()).collect();
         if !more.is_empty() {
-            sentences.push(format!("More would be saved, where it applies, by {}.", list(&more)));
+            sentences.push(format!("Where it applies, {} would save more.", list(&more)));
         }
     }
     sentences.join(" ")

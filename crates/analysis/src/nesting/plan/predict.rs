@@ -74,7 +74,7 @@ fn alone(inputs: &Inputs, effect: &Effect) -> Predicted {
         Ok(factor) => {
             let row = of(inputs, &[effect], change, title);
             let up_to_all = matches!(effect.moves, Moves::Rates(..)) && factor.high == 1.0;
-            let note = if up_to_all { "at best; no figure is published".to_owned() } else { row.note.clone() };
+            let note = if up_to_all { "at best; no published value".to_owned() } else { row.note.clone() };
             Predicted { note, ..row }
         }
         Err(note) => Predicted { change, title, now: inputs.now(), after: None, saved: None, note },
@@ -84,23 +84,23 @@ fn alone(inputs: &Inputs, effect: &Effect) -> Predicted {
 /// What remains of what a change moves, or why that cannot be told.
 fn factor(inputs: &Inputs, effect: &Effect) -> Result<Estimate, String> {
     if !effect.feature.is_empty() && inputs.on.iter().any(|on| on == effect.feature) {
-        return Err("on already".to_owned());
+        return Err("already on".to_owned());
     }
     match effect.moves {
-        Moves::Nothing => Err("not predicted: the model has no word for it".to_owned()),
+        Moves::Nothing => Err("not predicted: the model does not cover it".to_owned()),
         Moves::Nesting(factor) => Ok(factor),
         Moves::Rates(reasons, keep) => {
             if inputs.shares.iter().any(|share| reasons.contains(&share.reason.as_str())) {
                 Ok(keep)
             } else {
-                Err("none of its exits is in the input".to_owned())
+                Err("the input has none of its exits".to_owned())
             }
         }
         Moves::Chain(reasons, otherwise) => match &inputs.observed {
-            Some(observed) if observed.chain_count() > 0 => observed
-                .remains_without(reasons)
-                .ok_or_else(|| "nothing to gain: the chains have none of its exits".to_owned()),
-            _ => otherwise.ok_or_else(|| "no figure is published, and no recording tells".to_owned()),
+            Some(observed) if observed.chain_count() > 0 => {
+                observed.remains_without(reasons).ok_or_else(|| "no gain: the chains have none of its exits".to_owned())
+            }
+            _ => otherwise.ok_or_else(|| "no published value, and no recording shows it".to_owned()),
         },
     }
 }
@@ -113,7 +113,7 @@ fn of(inputs: &Inputs, effects: &[&Effect], change: String, title: String) -> Pr
     let least = now.low - after(inputs, effects, 0, 2);
     let most = now.high - after(inputs, effects, 2, 0);
     let saved = Estimate { low: least.max(0.0), mid: (now.mid - mid).max(0.0), high: most.max(0.0) };
-    let note = if now.mid > 1.0 { "more than one CPU: such rates cannot all happen on one vCPU" } else { "" };
+    let note = if now.mid > 1.0 { "more than one CPU: one vCPU cannot have all of these rates" } else { "" };
     Predicted {
         change,
         title,
@@ -208,7 +208,7 @@ mod tests {
     fn what_is_on_already_saves_nothing_and_without_d_nothing_is_said() {
         let mut inputs = given(&[("CPUID", 1_000.0, false)]);
         inputs.on = vec!["vmcs_shadowing".to_owned()];
-        assert_eq!(row(&predict(&inputs, &Wanted::default()), "shadow").note, "on already");
+        assert_eq!(row(&predict(&inputs, &Wanted::default()), "shadow").note, "already on");
         let rates = vec![Rate { level: 2, reason: "CPUID".into(), per_second: 1.0, userspace: false }];
         let without =
             Inputs::of_given(&Given { c1: Some(Estimate::exact(1.0)), hz: Some(1e9), rates, ..Given::default() });

@@ -49,7 +49,7 @@ pub fn plan(rows: &[Predicted]) -> Table {
         ("needs", "needs"),
         ("note", "note"),
     ];
-    table.shown = shown("What a change would leave", &columns);
+    table.shown = shown("What remains after each change", &columns);
     table
 }
 
@@ -71,14 +71,14 @@ pub fn exits(inputs: &Inputs) -> Table {
     let columns = [
         ("level", "at"),
         ("reason", "exit"),
-        ("per_second", "a second"),
+        ("per_second", "per second"),
         ("cpu", "CPU"),
         ("cpu_low", "least"),
         ("cpu_high", "most"),
-        ("cpu_nested", "by nesting"),
+        ("cpu_nested", "due to nesting"),
         ("from", "from"),
     ];
-    table.shown = shown("What exits cost now, of one vCPU's CPU", &columns);
+    table.shown = shown("Cost of exits now, share of one vCPU's CPU", &columns);
     table
 }
 
@@ -89,7 +89,7 @@ pub fn assumptions(inputs: &Inputs) -> Table {
     for one in &inputs.assumptions {
         table.push(vec![one.what.as_str().into(), one.value.as_str().into(), one.from.into()]);
     }
-    table.shown = shown("Assumptions", &[("what", "what"), ("value", "is taken to be"), ("from", "by")]);
+    table.shown = shown("Assumptions", &[("what", "what"), ("value", "assumed"), ("from", "by")]);
     table
 }
 
@@ -100,6 +100,6 @@ pub fn effects_known(wanted: &predict::Wanted) -> Table {
     for effect in effects::EFFECTS.iter().filter(|effect| wanted.allows(effect)) {
         table.push(vec![effect.id.into(), effect.title.into(), effect.evidence.into()]);
     }
-    table.shown = shown("Where the effects come from", &[("change", "change"), ("title", "is"), ("evidence", "by")]);
+    table.shown = shown("Sources of the effects", &[("change", "change"), ("title", "is"), ("evidence", "by")]);
     table
 }

@@ -164,8 +164,12 @@ pub fn table() -> Table {
         ("kind", "kind"),
     ];
     let columns = columns.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into();
-    table.shown =
-        Some(Shown { title: "The model against published tables".into(), columns, most_rows: 40, ..Shown::default() });
+    table.shown = Some(Shown {
+        title: "Model compared with published tables".into(),
+        columns,
+        most_rows: 40,
+        ..Shown::default()
+    });
     table
 }
 

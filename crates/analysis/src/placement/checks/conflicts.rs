@@ -27,19 +27,20 @@ pub fn huge_pages(model: &Model) -> Vec<Hit> {
     if on_them.is_empty() {
         return Vec::new();
     }
-    let title = "two rules contradict each other on transparent huge pages";
+    let title = "two rules disagree on transparent huge pages";
     let mut hit = Hit::new("thp", Severity::Info, title);
-    hit.fix = vec!["kvmscope compare A B   # the same load with each setting: that decides, no rule does".to_owned()];
+    hit.fix =
+        vec!["kvmscope compare A B   # measure the same load with each setting; no rule can decide it".to_owned()];
     hit.fix.extend(on_them.iter().map(|name| {
         format!("virsh edit {}   # <memoryBacking><hugepages/></memoryBacking> ends the conflict", quoted(name))
     }));
     vec![
         hit.seen(
-            format!("CPUs are isolated here: profile network-latency sets never; now it is {}", setting.value.trim()),
+            format!("CPUs are isolated: profile network-latency sets never; it is {}", setting.value.trim()),
             &setting.place,
         )
         .seen(
-            format!("{} without <hugepages/>: their memory is on huge pages only by themselves", list(&on_them)),
+            format!("{} without <hugepages/>: only transparent huge pages back their memory", list(&on_them)),
             "libvirt",
         ),
     ]
@@ -61,21 +62,22 @@ pub fn balancing(model: &Model) -> Vec<Hit> {
     if model.machine.topology.nodes().len() < 2 || floating.is_empty() || pinned.is_empty() {
         return Vec::new();
     }
-    let title = "two rules contradict each other on balancing memory between nodes";
+    let title = "two rules disagree on automatic NUMA balancing";
     let mut hit = Hit::new("numa_balancing", Severity::Info, title);
-    hit.fix = vec!["kvmscope compare A B   # the same load with each setting: that decides, no rule does".to_owned()];
+    hit.fix =
+        vec!["kvmscope compare A B   # measure the same load with each setting; no rule can decide it".to_owned()];
     hit.fix.extend(floating.iter().map(|name| {
         let name = quoted(name);
         format!("virsh vcpupin {name} VCPU CPU --live   # pinned to one node it needs no balancing either")
     }));
     vec![
         hit.seen(
-            format!("{} pinned: profile network-latency sets 0; now it is {}", list(&pinned), setting.value.trim()),
+            format!("{} pinned: profile network-latency sets 0; it is {}", list(&pinned), setting.value.trim()),
             &setting.place,
         )
         .seen(
             format!(
-                "{} may run on every node: without balancing their memory stays where it first was",
+                "{} may run on every node: without balancing, memory stays on the node where it was first touched",
                 list(&floating)
             ),
             "table threads",
@@ -90,9 +92,9 @@ pub fn queues(model: &Model) -> Vec<Hit> {
         .into_iter()
         .filter(|hit| crowded.iter().any(|other| hit.subject.starts_with(&format!("{}-", other.subject))));
     let hits = both.map(|mut hit| {
-        hit.title = format!("two rules contradict each other on queues: {}", hit.title);
+        hit.title = format!("two rules disagree on queues: {}", hit.title);
         hit.severity = Severity::Info;
-        hit.seen("its workers have no CPU without a vCPU left: PLC-WORKERS asks for fewer", "table threads")
+        hit.seen("no CPU without a vCPU is left for its workers: PLC-WORKERS asks for fewer", "table threads")
     });
     hits.collect()
 }

@@ -25,14 +25,18 @@ pub fn order(model: &Model) -> Vec<Hit> {
                 continue;
             }
             let title =
-                format!("the screen at {} was taken after the one at {}, not before", earlier.place, later.place);
+                format!("the sample at {} was taken after the one at {}, not before it", earlier.place, later.place);
             let mut hit = Hit::new("screens", Severity::Medium, title);
             for (row, other, first, second) in both {
-                let what =
-                    format!("thread {} had run {} here and only {} there", row.pid, minutes(first), minutes(second));
+                let what = format!(
+                    "the CPU time of thread {} is {} here and only {} there",
+                    row.pid,
+                    minutes(first),
+                    minutes(second)
+                );
                 hit = hit.seen(what, format!("{}, {}", row.place, other.place));
             }
-            hits.push(hit.seen("so the first screen need not show the run that its place suggests", "as above"));
+            hits.push(hit.seen("so the first sample may not belong to the run that its position suggests", "as above"));
         }
     }
     hits
@@ -60,7 +64,7 @@ pub fn mask(model: &Model) -> Vec<Hit> {
                 screens.push(screen);
             }
             *count += 1;
-            let what = format!("{} {tid} was last on CPU {cpu}, outside of {}", thread.role, set.value);
+            let what = format!("{} {tid} last ran on CPU {cpu}, outside {}", thread.role, set.value);
             let old = std::mem::replace(hit, Hit::new(vm, Severity::Medium, ""));
             *hit = old.seen(what, format!("{place}, {}", set.place));
         }
@@ -68,11 +72,8 @@ pub fn mask(model: &Model) -> Vec<Hit> {
     outside
         .into_values()
         .map(|(screens, count, mut hit)| {
-            hit.title = format!(
-                "{} last seen outside of the set they are bound to ({})",
-                many(count as u64, "sighting"),
-                list(&screens)
-            );
+            hit.title =
+                format!("{} of a thread outside its affinity mask ({})", many(count as u64, "sample"), list(&screens));
             hit
         })
         .collect()
@@ -84,7 +85,8 @@ pub fn pins(model: &Model) -> Vec<Hit> {
     for domain in &model.machine.domains {
         let pins = &domain.emulator_pins;
         if pins.iter().any(|pin| pin.value != pins[0].value) {
-            let title = format!("the emulator of {} is said to be bound to {} sets", domain.name, pins.len());
+            let title =
+                format!("the evidence gives the emulator of {} {} different affinity masks", domain.name, pins.len());
             let hit = Hit::new(&domain.name, Severity::Info, title).of_domain(&domain.name);
             hits.push(pins.iter().fold(hit, |hit, pin| hit.seen(format!("bound to {}", pin.value), &pin.place)));
         }
@@ -102,7 +104,8 @@ pub fn steal(model: &Model) -> Vec<Hit> {
         .filter(|(_, steal)| *steal > UNSTABLE_STEAL)
         .collect();
     let Some((worst, most)) = stolen.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { return Vec::new() };
-    let title = format!("the machine below took up to {} of a CPU: measurements are unstable", percent(most));
+    let title =
+        format!("steal time: the hypervisor took up to {} of a CPU, so measurements are unstable", percent(most));
     let hit = Hit::new("steal", Severity::Medium, title);
     vec![hit.seen(
         format!("{} above 5 %, CPU {worst} with {}", many(stolen.len() as u64, "CPU"), percent(most)),

@@ -23,7 +23,7 @@ pub fn unused(model: &Model) -> Vec<Hit> {
         let hit = Hit::new(
             &domain.name,
             Severity::Info,
-            format!("{} has what a server does not need: {}", domain.name, list(&names)),
+            format!("{} has devices that a server does not need: {}", domain.name, list(&names)),
         );
         domain.unused.iter().fold(hit.of_domain(&domain.name), |hit, device| hit.seen(&device.value, &device.place))
     });
@@ -37,7 +37,7 @@ pub fn cpu_mode(model: &Model) -> Vec<Hit> {
             domain.cpu_mode.as_ref().map_or(("none", place), |mode| (mode.value.as_str(), mode.place.as_str()));
         let named = !matches!(mode, "host-passthrough" | "host-model" | "maximum");
         named.then(|| {
-            let title = format!("{} is not shown the host's CPU (mode {mode})", domain.name);
+            let title = format!("{} does not get the host's CPU model (mode {mode})", domain.name);
             let hit = Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name);
             hit.seen(format!("cpu mode is {mode}"), place)
         })
@@ -51,14 +51,15 @@ pub fn topology(model: &Model) -> Vec<Hit> {
     let hits = model.machine.domains.iter().filter_map(|domain| {
         let shown = domain.topology.as_ref()?;
         let conflict = siblings.iter().any(|hit| hit.subject == domain.name);
-        let title = format!("two rules contradict each other on the topology of {}", domain.name);
-        let counts =
-            format!("{} sockets, {} cores, {} threads", shown.value.sockets, shown.value.cores, shown.value.threads);
+        let title = format!("two rules disagree on the topology of {}", domain.name);
+        let counts = [(shown.value.sockets, "socket"), (shown.value.cores, "core"), (shown.value.threads, "thread")]
+            .map(|(count, what)| many(count.into(), what))
+            .join(", ");
         conflict.then(|| {
             Hit::new(&domain.name, Severity::Info, title)
                 .of_domain(&domain.name)
-                .seen(format!("the guest is shown {counts}: one thread a core"), &shown.place)
-                .seen("its vCPUs are pinned to siblings, which speaks for threads='2' (PLC-SMT)", "table threads")
+                .seen(format!("the guest sees {counts}: one thread per core"), &shown.place)
+                .seen("its vCPUs are pinned to sibling threads, which calls for threads='2' (PLC-SMT)", "table threads")
         })
     });
     hits.collect()
@@ -84,16 +85,16 @@ pub fn false_siblings(model: &Model) -> Vec<Hit> {
             return None;
         }
         let title = format!(
-            "{} is shown {threads} threads a core; of {} {wrong} is no core of the host",
+            "{} sees {threads} threads per core, but {wrong} of its {} match no core of the host",
             domain.name,
-            many(cores.len() as u64, "shown core")
+            many(cores.len() as u64, "core")
         );
         let hit =
             Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name).filling("N", domain.vcpu_count());
-        let what = format!("the guest is shown {threads} threads a core");
+        let what = format!("the guest sees {threads} threads per core");
         Some(
             hit.seen(what, &shown.place)
-                .seen("vCPUs of one shown core have no core of the host to themselves", "vcpupin"),
+                .seen("the vCPUs of a guest core are not pinned to one host core of their own", "vcpupin"),
         )
     });
     hits.collect()
@@ -109,13 +110,13 @@ pub fn network(model: &Model) -> Vec<Hit> {
     for domain in &model.machine.domains {
         for interface in &domain.interfaces {
             let what = if emulated(interface) {
-                format!("{} is an emulated {}", interface.name, interface.model.as_deref().unwrap_or("card"))
+                format!("{} is an emulated {} card", interface.name, interface.model.as_deref().unwrap_or("card"))
             } else if interface.driver.as_deref() == Some("qemu") {
-                format!("{} goes through QEMU's main loop (driver qemu)", interface.name)
+                format!("{} is served by QEMU's main loop (driver qemu)", interface.name)
             } else {
                 continue;
             };
-            let title = format!("{} of {} does without vhost", interface.name, domain.name);
+            let title = format!("{} of {} does not use vhost", interface.name, domain.name);
             hits.push(
                 Hit::new(format!("{}-{}", domain.name, interface.name), Severity::Low, title)
                     .of_domain(&domain.name)
@@ -147,16 +148,16 @@ pub(super) fn few_queues(model: &Model) -> Vec<Hit> {
         let busiest = workers.filter_map(|thread| thread.run_share.as_ref()).max_by(|a, b| a.value.total_cmp(&b.value));
         let (Some(interface), Some(run)) = (single.first(), busiest.filter(|run| run.value > 0.5)) else { continue };
         let title = format!(
-            "{} has one queue for {} vCPUs, and a worker that ran {:.2} of a CPU",
+            "{} has one queue for {}, and its worker used {:.2} CPUs",
             interface.name,
-            domain.vcpu_count(),
+            many(domain.vcpu_count().into(), "vCPU"),
             run.value
         );
         let hit = Hit::new(format!("{}-{}", domain.name, interface.name), Severity::Medium, title);
         let hit = hit.of_domain(&domain.name).filling("N", domain.vcpu_count());
         hits.push(
-            hit.seen("one pair of queues", &interface.place)
-                .seen(format!("a vhost worker ran {:.2} of a CPU", run.value), &run.place),
+            hit.seen("one queue pair", &interface.place)
+                .seen(format!("a vhost worker used {:.2} CPUs", run.value), &run.place),
         );
     }
     hits
@@ -172,8 +173,10 @@ pub fn vepa(model: &Model) -> Vec<Hit> {
     }
     on.retain(|_, users| users.iter().any(|user| user.0 != users[0].0));
     let hits = on.into_iter().map(|(device, users)| {
-        let title =
-            format!("{} guests use {device} in mode vepa and reach each other through the switch only", users.len());
+        let title = format!(
+            "{} guests use {device} in mode vepa and reach each other only through the external switch",
+            users.len()
+        );
         let hit = Hit::new(device, Severity::Low, title);
         users.iter().fold(hit, |mut hit, (domain, interface)| {
             let edit = |mode: &str| {
@@ -211,13 +214,13 @@ fn slow(disk: &Disk) -> Vec<String> {
     }
     let (cache, io) = (disk.cache.as_deref(), disk.io.as_deref());
     if cache == Some("writeback") && disk.format.as_deref() == Some("raw") {
-        wrong.push("cache writeback copies through the host's page cache".to_owned());
+        wrong.push("cache=writeback copies through the host's page cache".to_owned());
     }
     if cache == Some("none") && io == Some("threads") {
-        wrong.push("io threads with cache none takes a thread for each request".to_owned());
+        wrong.push("io=threads with cache=none uses a thread per request".to_owned());
     }
     if disk.bus.as_deref() == Some("virtio") && disk.iothread.is_none() && io == Some("native") {
-        wrong.push("no iothread: the main loop serves it".to_owned());
+        wrong.push("no iothread: QEMU's main loop serves it".to_owned());
     }
     wrong
 }
@@ -227,11 +230,11 @@ pub fn unsafe_cache(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
         for disk in domain.disks.iter().filter(|disk| disk.cache.as_deref() == Some("unsafe")) {
-            let title = format!("disk {} of {} loses data when the host stops", disk.target, domain.name);
+            let title = format!("disk {} of {} loses data if the host crashes", disk.target, domain.name);
             hits.push(
                 Hit::new(format!("{}-{}", domain.name, disk.target), Severity::High, title)
                     .of_domain(&domain.name)
-                    .seen("cache is unsafe", &disk.place),
+                    .seen("cache='unsafe'", &disk.place),
             );
         }
     }
@@ -243,7 +246,7 @@ pub fn throttled(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
         for disk in domain.disks.iter().filter(|disk| disk.throttled) {
-            let title = format!("disk {} of {} is throttled by intent", disk.target, domain.name);
+            let title = format!("disk {} of {} is throttled on purpose", disk.target, domain.name);
             hits.push(
                 Hit::new(format!("{}-{}", domain.name, disk.target), Severity::Info, title)
                     .of_domain(&domain.name)

@@ -146,8 +146,7 @@ fn kernel_work(model: &Model) -> Option<Hit> {
     let (mask, isolated) = (CpuSet::parse_mask(&fact.value)?, model.machine.topology.isolated.as_ref()?);
     let there = mask.and(isolated);
     (!there.is_empty()).then(|| {
-        let title =
-            format!("work of the kernel may run on isolated CPUs {there}; profile cpu-partitioning takes it away");
+        let title = format!("kernel work may run on isolated CPUs {there}; profile cpu-partitioning moves it away");
         let mut hit = Hit::new("workqueue", Severity::Low, title)
             .seen(format!("cpumask is {}: CPUs {mask}", fact.value.trim()), &fact.place);
         hit.fix.push(format!("tuned-adm profile cpu-partitioning   # or a mask without CPUs {isolated} in /{PATH}"));
@@ -162,9 +161,12 @@ fn ticks(model: &Model) -> Option<Hit> {
     let isolated = topology.isolated.as_ref().filter(|set| !set.is_empty())?;
     let ticking = isolated.without(topology.nohz_full.as_ref()?);
     (!ticking.is_empty()).then(|| {
-        let title = format!("isolated CPUs {ticking} keep their tick; profile cpu-partitioning boots with nohz_full");
-        let mut hit = Hit::new("nohz_full", Severity::Info, title)
-            .seen(format!("isolated are {isolated}, without a tick is less"), "sys/devices/system/cpu/nohz_full");
+        let title =
+            format!("isolated CPUs {ticking} keep their timer tick; profile cpu-partitioning boots with nohz_full");
+        let mut hit = Hit::new("nohz_full", Severity::Info, title).seen(
+            format!("isolated: {isolated}; nohz_full does not cover all of them"),
+            "sys/devices/system/cpu/nohz_full",
+        );
         hit.needs = Some(base::Needs::Reboot);
         hit.fix.push(format!(
             "grubby --update-kernel=ALL --args=\"nohz_full={isolated} rcu_nocbs={isolated}\"   # then reboot"
@@ -184,7 +186,7 @@ pub fn disks(model: &Model) -> Vec<Hit> {
         model.machine.settings.iter().filter(|(path, fact)| path.ends_with("/rotational") && fact.value.trim() == "1");
     let hits = turning.filter_map(|(path, fact)| {
         let disk = path.split('/').nth(2).filter(|disk| disk.starts_with("sd"))?;
-        let title = format!("disk {disk} of the host turns: guests share some 100 movements of its heads a second");
+        let title = format!("host disk {disk} is rotational: its guests share about 100 seeks per second");
         Some(Hit::new(disk, Severity::Info, title).seen("rotational is 1", &fact.place))
     });
     hits.collect()

@@ -26,7 +26,7 @@ pub fn remote(model: &Model) -> Vec<Hit> {
         }
         let home: Vec<String> = nodes.iter().map(u32::to_string).collect();
         let title = format!(
-            "{} of {}'s memory is away from its vCPUs, which are on node {}",
+            "{} of {}'s memory is remote: its vCPUs are on node {}",
             percent(away as f64 / all as f64),
             domain.name,
             list(&home)
@@ -34,7 +34,7 @@ pub fn remote(model: &Model) -> Vec<Hit> {
         let mut hit = Hit::new(&domain.name, Severity::Medium, title);
         for (node, there) in &memory.value {
             let far = nodes.iter().filter_map(|home| model.machine.nodes.get(home)?.distances.get(node).copied()).max();
-            let distance = far.map_or(String::new(), |far| format!(", distance {far} (10 is itself)"));
+            let distance = far.map_or(String::new(), |far| format!(", distance {far} (10 is local)"));
             hit = hit.seen(format!("{} on node {node}{distance}", bytes(*there as f64)), &memory.place);
         }
         hit = hit.seen(format!("its vCPUs may run on {cpus}"), "table threads");
@@ -45,7 +45,7 @@ pub fn remote(model: &Model) -> Vec<Hit> {
             hit.cost = Cost::of(
                 CostKind::Modelled,
                 f64::from(most) / 10.0,
-                "times the time of an access at most, by the nodes' distance",
+                "times the access time at most, by the nodes' distance",
             );
         }
         let pid = model
@@ -56,7 +56,7 @@ pub fn remote(model: &Model) -> Vec<Hit> {
         let pid = pid.map_or("PID".to_owned(), |pid| pid.to_string());
         let from: Vec<String> = memory.value.keys().filter(|node| !nodes.contains(node)).map(u32::to_string).collect();
         hit.fix.push(format!(
-            "migratepages {pid} {} {}   # huge pages do not move this way; a restart with numatune does",
+            "migratepages {pid} {} {}   # does not move huge pages; a restart with numatune does",
             from.join(","),
             home.join(",")
         ));
@@ -92,7 +92,7 @@ pub fn narrower(model: &Model) -> Vec<Hit> {
         }
         let Some((_, _, first)) = cut.first() else { continue };
         let title = format!(
-            "a cgroup leaves {} of {} fewer CPUs than their pins",
+            "the cgroup of {1} allows {0} fewer CPUs than pinned",
             many(cut.len() as u64, "thread"),
             domain.name
         );
@@ -103,14 +103,14 @@ pub fn narrower(model: &Model) -> Vec<Hit> {
         let file = quoted(&file);
         let missing = cut.iter().fold(CpuSet::default(), |all, (_, wanted, left)| all.or(&wanted.without(&left.value)));
         for (thread, wanted, left) in &cut {
-            let what = format!("{} is pinned to {wanted}; its cgroup leaves {}", thread.role, wanted.and(&left.value));
+            let what = format!("{} is pinned to {wanted}; its cgroup allows {}", thread.role, wanted.and(&left.value));
             hit = hit.seen(
                 what,
                 format!("{}, {}", left.place, thread.affinity.as_ref().map_or("", |set| set.place.as_str())),
             );
         }
         hit.fix.push(format!(
-            "echo {} > {file}   # and in the groups above it, as far as they lack {missing}",
+            "echo {} > {file}   # and in its parent groups, where {missing} is missing",
             first.value.or(&missing)
         ));
         hit.undo.push(format!("echo {} > {file}", first.value));

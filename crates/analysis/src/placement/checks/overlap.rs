@@ -52,19 +52,27 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     let or_more = if most > least { " or more" } else { "" };
     let all = set.or(&vcpus);
     let cores = topology.cores_of(&all).len();
-    let on =
-        if cores > 0 { format!("{} ({} CPUs)", many(cores as u64, "core"), all.len()) } else { format!("CPUs {all}") };
+    let on = if cores > 0 {
+        format!("{} ({})", many(cores as u64, "core"), many(all.len() as u64, "CPU"))
+    } else {
+        format!("CPUs {all}")
+    };
     let free = if anywhere { CpuSet::default() } else { model.unbound() };
     let unused = unused_nodes(model, &free);
     let title = format!("{count}{or_more} threads of {} share {on}{unused}", domain.name);
     let mut hit = Hit::new(&domain.name, Severity::High, title);
     let told = helpers.iter().find_map(|thread| thread.affinity.as_ref());
-    let same = if set == vcpus { "the same set as its vCPUs" } else { "a part of its vCPUs' set" };
-    hit = hit.seen(format!("emulator and vhost may run on {set}, {same}"), told.map_or("", |pin| pin.place.as_str()));
+    let same = if set == vcpus { "the same set as its vCPUs" } else { "part of its vCPUs' set" };
+    hit = hit.seen(
+        format!("emulator and vhost threads may run on {set}, {same}"),
+        told.map_or("", |pin| pin.place.as_str()),
+    );
     if cores > 0 {
         let factor = count as f64 / cores as f64;
-        hit = hit
-            .seen(format!("{count}{or_more} threads on {cores} cores are {factor:.1} for each core"), &topology.place);
+        hit = hit.seen(
+            format!("{count}{or_more} threads on {}: {factor:.1} per core", many(cores as u64, "core")),
+            &topology.place,
+        );
     }
     hit = hit.seen(shares(&helpers), "table threads");
     let victims = victims(model, domain);
@@ -72,18 +80,18 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
         hit = hit.seen(sentence(model, thread), thread.wait_share.as_ref().map_or("", |wait| wait.place.as_str()));
     }
     if victims.is_empty() {
-        hit = hit.seen("that they starve is not measured: nothing here tells waiting", "unknown");
+        hit = hit.seen("whether they starve is unknown: the evidence has no waiting times", "unknown");
     }
     hit.cost = Cost::of(
         CostKind::Published,
         3.15,
-        "times the throughput in one published case; the size here is unknown, its direction is up",
+        "times the throughput in one published case; expect a gain here, of unknown size",
     );
     let Some(plan) = model.proposal.helpers_only() else {
         let none = if model.proposal.plans.is_empty() {
-            "kvmscope check   # no topology: no placement was computed; paste lscpu -e"
+            "kvmscope check   # topology unknown, so no placement was computed; paste lscpu -e"
         } else {
-            "kvmscope check   # no placement that was tried is better: fewer vCPUs, fewer queues, or more CPUs"
+            "kvmscope check   # no better placement found: use fewer vCPUs, fewer queues, or more CPUs"
         };
         hit.fix.push(none.into());
         return Some(hit);
@@ -95,7 +103,9 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
         }
     }
     hit.fix.push(
-        "kvmscope check --json   # after the move: if a vhost thread still waits more than 20 %, this was wrong".into(),
+        "kvmscope check --json   # after the move: if a vhost thread still waits more than 20 %, this was not the \
+         cause"
+            .into(),
     );
     Some(hit)
 }
@@ -107,8 +117,8 @@ fn with_price(model: &Model, hit: Hit, unit: usize, place: &CpuSet) -> Hit {
     match (home, &nodes[..]) {
         (Some(home), [node]) if home != *node => hit.seen(
             format!(
-                "price of node {node}, away from the vCPUs' node {home}: device reads of 64 B take -9 to -25 %, of 128 B -8 %, \
-                 from 512 B about 0, writes 0 (published, another machine)"
+                "cost of node {node}, remote from the vCPUs' node {home}: throughput of 64 B device reads -9 to -25 \
+                 %, 128 B -8 %, 512 B and more about 0, writes 0 (published, another machine)"
             ),
             "pcie-bench, SIGCOMM 2018",
         ),
@@ -122,9 +132,9 @@ fn unused_nodes(model: &Model, free: &CpuSet) -> String {
         nodes.iter().filter(|(_, cpus)| cpus.is_within(free)).map(|(node, _)| node.to_string()).collect();
     match whole.len() {
         0 if free.is_empty() => String::new(),
-        0 => format!(", CPUs {free} have none"),
-        1 => format!(", node {} has none", whole[0]),
-        _ => format!(", nodes {} have none", list(&whole)),
+        0 => format!(", none on CPUs {free}"),
+        1 => format!(", none on node {}", whole[0]),
+        _ => format!(", none on nodes {}", list(&whole)),
     }
 }
 
@@ -132,10 +142,10 @@ fn unused_nodes(model: &Model, free: &CpuSet) -> String {
 fn shares(helpers: &[&Thread]) -> String {
     let ran: Vec<f64> = helpers.iter().filter_map(|thread| Some(thread.run_share.as_ref()?.value)).collect();
     if ran.is_empty() {
-        return "what they ran is unknown".to_owned();
+        return "their CPU use is unknown".to_owned();
     }
     let sum: f64 = ran.iter().sum();
-    format!("{} of them were seen, running {sum:.2} CPUs together at most", ran.len())
+    format!("{} of them were sampled, using {sum:.2} CPUs together at most", ran.len())
 }
 
 /// More workers that may run than CPUs that carry no vCPU.
@@ -153,22 +163,26 @@ fn crowded(model: &Model, domain: &Domain) -> Option<Hit> {
         return None;
     }
     let (least, most) = domain.workers();
-    let count = if most > least { format!("{least} or {most}") } else { workers.len().to_string() };
+    let count = if most > least {
+        format!("{least} or {most} vhost workers")
+    } else {
+        many(workers.len() as u64, "vhost worker")
+    };
     let severity = if left.is_empty() { Severity::Medium } else { Severity::Low };
-    let title =
-        format!("{count} vhost workers of {} for {} without a vCPU", domain.name, many(left.len() as u64, "CPU"));
+    let free = if left.is_empty() { "no CPU".to_owned() } else { format!("only {}", many(left.len() as u64, "CPU")) };
+    let title = format!("{count} of {} may use {free} without a vCPU", domain.name);
     let mut hit = Hit::new(&domain.name, severity, title).of_domain(&domain.name);
     for interface in &domain.interfaces {
         let what = match interface.workers() {
             Some(0) => continue,
             Some(workers) => format!("{}: {}", interface.name, many(u64::from(workers), "worker")),
-            None => format!("{}: a worker if /dev/vhost-net opens, else none", interface.name),
+            None => format!("{}: a worker if /dev/vhost-net can be opened, else none", interface.name),
         };
         hit = hit.seen(what, &interface.place);
     }
     hit = hit.seen(
-        format!("they may run on {set}; {} of these carry no vCPU", left.len()),
+        format!("they may run on {set}; vCPUs leave {} of these free", left.len()),
         &workers[0].affinity.as_ref()?.place,
     );
-    Some(hit.seen(format!("{busy} of {} ran more than 5 % of a CPU, or may have", workers.len()), "table threads"))
+    Some(hit.seen(format!("{busy} of {} used more than 5 % of a CPU, or may have", workers.len()), "table threads"))
 }

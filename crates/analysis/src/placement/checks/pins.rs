@@ -25,7 +25,7 @@ fn is_idle(thread: &Thread) -> bool {
 fn who(thread: &Thread, of: &str) -> String {
     let vm = thread.vm.as_deref().unwrap_or_default();
     let mut ran =
-        thread.run_share.as_ref().map_or("its share unknown".to_owned(), |run| format!("ran {}", percent(run.value)));
+        thread.run_share.as_ref().map_or("CPU share unknown".to_owned(), |run| format!("ran {}", percent(run.value)));
     if let Some(wait) = thread.wait_share.as_ref().filter(|_| starves(thread)) {
         ran = format!("{ran}, waited {}", percent(wait.value));
     }
@@ -80,7 +80,7 @@ pub fn stacked(model: &Model) -> Vec<Hit> {
         hit.title = format!("{} of {subject} {carry} {vcpus}: {}", many(cpus.len() as u64, "CPU"), list(&cpus));
         if hit.changes.is_empty() {
             hit.fix.push(format!(
-                "virsh vcpupin {} VCPU CPU --live   # no better place was found: fewer vCPUs, or share by intent",
+                "virsh vcpupin {} VCPU CPU --live   # no better place found: use fewer vCPUs, or accept sharing",
                 quoted(&hit.subject)
             ));
         }
@@ -137,7 +137,7 @@ pub fn siblings(model: &Model) -> Vec<Hit> {
             let wanted: f64 = threads.iter().map(|thread| Demand::of(thread).low).sum();
             hit = hit.seen(
                 format!(
-                    "{} on CPUs {}, one core; they ran {wanted:.2} CPUs at most",
+                    "{} on CPUs {}, one core; they used {wanted:.2} CPUs at most",
                     list(&names),
                     topology.of_core(*core)
                 ),
@@ -145,8 +145,8 @@ pub fn siblings(model: &Model) -> Vec<Hit> {
             );
         }
         let shown = match &domain.topology {
-            Some(shown) => ("the guest is shown one thread a core".to_owned(), shown.place.clone()),
-            None => ("the topology that the guest is shown is unknown".to_owned(), "unknown".to_owned()),
+            Some(shown) => ("the guest sees one thread per core".to_owned(), shown.place.clone()),
+            None => ("the guest's topology is unknown".to_owned(), "unknown".to_owned()),
         };
         hits.push(hit.seen(shown.0, shown.1));
     }
@@ -165,11 +165,11 @@ pub fn offline(model: &Model) -> Vec<Hit> {
         let emulator = domain.emulator_pins.last().map(|pin| ("the emulator".to_owned(), pin));
         let gone: Vec<_> = vcpus.chain(emulator).filter(|(_, pin)| !pin.value.is_within(online)).collect();
         if !gone.is_empty() {
-            let title = format!("{} of {} name CPUs that do not run", many(gone.len() as u64, "pin"), domain.name);
+            let title = format!("{} of {} name offline CPUs", many(gone.len() as u64, "pin"), domain.name);
             let hit = Hit::new(&domain.name, Severity::High, title);
             hits.push(gone.iter().fold(hit, |hit, (name, pin)| {
                 hit.seen(
-                    format!("{name} is bound to {}; CPUs {} do not run", pin.value, pin.value.without(online)),
+                    format!("{name} is bound to {}; CPUs {} are offline", pin.value, pin.value.without(online)),
                     &pin.place,
                 )
             }));
@@ -199,7 +199,7 @@ pub fn isolated(model: &Model) -> Vec<Hit> {
     }
     for hit in &mut hits {
         hit.title = format!(
-            "of several isolated CPUs {} of {} will use one",
+            "{} of {} may run on several isolated CPUs, and each will use only one",
             many(hit.evidence.len() as u64, "thread"),
             hit.subject
         );
@@ -223,13 +223,13 @@ pub fn housekeeping(model: &Model) -> Vec<Hit> {
         let outside: Vec<&Thread> = model.vcpus(domain).filter(outside).collect();
         let Some(first) = outside.first().and_then(|thread| thread.affinity.as_ref()) else { continue };
         let title = format!(
-            "isolated CPUs {free} have nobody, and {} of {} no isolated CPU",
+            "isolated CPUs {free} are unused, and {} of {} may not run on them",
             many(outside.len() as u64, "vCPU"),
             domain.name
         );
         let mut hit = Hit::new(&domain.name, Severity::Medium, title)
-            .seen(format!("isolated are {isolated}"), "sys/devices/system/cpu/isolated")
-            .seen(format!("a vCPU may run on {}", first.value), &first.place);
+            .seen(format!("isolated: {isolated}"), "sys/devices/system/cpu/isolated")
+            .seen(format!("a vCPU may run only on {}", first.value), &first.place);
         let managed = domain.whole.is_some() || !domain.vcpu_pins.is_empty();
         for (thread, cpu) in outside.iter().zip(free.iter()) {
             let (cpus, from) = (cpu.to_string(), thread.affinity.as_ref().map(|set| set.value.to_string()));
@@ -266,7 +266,7 @@ pub fn floating(model: &Model) -> Vec<Hit> {
         let loose: Vec<_> = loose.collect();
         let Some(set) = loose.first().and_then(|thread| thread.affinity.as_ref()) else { continue };
         let title = format!(
-            "{} of {} may run anywhere, also on CPUs {pinned}, where vCPUs are pinned",
+            "{} of {} may run anywhere, including CPUs {pinned}, where vCPUs are pinned",
             many(loose.len() as u64, "thread"),
             domain.name
         );
@@ -299,7 +299,7 @@ pub fn overcommit(model: &Model) -> Vec<Hit> {
     if cpus == 0 || known < vcpus.len() || wanted <= cpus as f64 {
         return Vec::new();
     }
-    let title = format!("{} vCPUs want {wanted:.1} CPUs, and there are {cpus}", vcpus.len());
+    let title = format!("{} vCPUs want {wanted:.1} CPUs; the host has {cpus}", vcpus.len());
     let mut hit = Hit::new("host", Severity::High, title)
         .seen(format!("run and wait of {} vCPUs add up to {wanted:.1}", vcpus.len()), "table threads");
     let mut vms: BTreeMap<&str, usize> = BTreeMap::new();
@@ -330,7 +330,7 @@ pub fn late(model: &Model) -> Vec<Hit> {
             continue;
         }
         let title =
-            format!("emulatorpin of {} does not hold for {}", domain.name, many(late.len() as u64, "vhost thread"));
+            format!("emulatorpin of {} has no effect on {}", domain.name, many(late.len() as u64, "vhost thread"));
         let mut hit =
             Hit::new(&domain.name, Severity::Medium, title).seen(format!("emulatorpin is {}", pin.value), &pin.place);
         for thread in late {
@@ -362,7 +362,7 @@ pub fn escaped(model: &Model) -> Vec<Hit> {
             .collect();
         if confined && !out.is_empty() {
             let title =
-                format!("the cgroup of {} does not hold {}", domain.name, many(out.len() as u64, "vhost thread"));
+                format!("the cgroup of {} does not contain {}", domain.name, many(out.len() as u64, "vhost thread"));
             let hit = Hit::new(&domain.name, Severity::Medium, title);
             let mut hit = out.iter().fold(hit, |hit, (ThreadId { tid, .. }, _)| {
                 hit.seen(format!("thread {tid} is in the root cgroup"), format!("proc/{tid}/cgroup"))

@@ -3,7 +3,7 @@
 use crate::placement::model::{Demand, Model};
 use crate::shared::Hit;
 use base::CpuSet;
-use base::number::{list, many, percent, thousands};
+use base::number::{list, many, percent};
 use base::shell::quoted;
 use base::{Change, Severity};
 use host::machine::{Irq, Nic, Role, Steering};
@@ -33,7 +33,7 @@ pub fn spans(model: &Model) -> Vec<Hit> {
         if of.len() > 1 && fits && fits_memory {
             let names: Vec<String> = of.iter().map(u32::to_string).collect();
             let title =
-                format!("vCPUs of {} are bound to nodes {}, and one would hold them", domain.name, list(&names));
+                format!("the vCPUs of {} are spread over nodes {}; they fit on one node", domain.name, list(&names));
             let emulator = model.machine.threads_of(&domain.name).find(|thread| thread.role == Role::Emulator);
             let pid = domain.pid.or(emulator.and_then(|thread| thread.pid));
             let hit = Hit::new(&domain.name, Severity::Medium, title);
@@ -63,7 +63,7 @@ pub fn nic(model: &Model) -> Vec<Hit> {
         if names.is_empty() {
             continue;
         }
-        let title = format!("the vCPUs of {} are on node {of_vcpus}, {} elsewhere", domain.name, list(&names));
+        let title = format!("the vCPUs of {} are on node {of_vcpus}; {} on another node", domain.name, list(&names));
         let hit = Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name);
         hits.push(
             devices
@@ -105,12 +105,12 @@ pub fn irqs(model: &Model) -> Vec<Hit> {
         let there: Vec<(u32, f64)> = there.map(|(cpu, rate)| (*cpu, *rate)).collect();
         let Some((cpu, rate)) = there.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
         let title = format!(
-            "interrupt {} ({}) comes {rate:.0} times a second on CPU {cpu}, where a vCPU is pinned",
+            "interrupt {} ({}) fires {rate:.0} times per second on CPU {cpu}, where a vCPU is pinned",
             irq.number, irq.name
         );
         let softirq = model.machine.cpu_use[&cpu].softirq;
         let mut hit = Hit::new(format!("irq{}", irq.number), Severity::Medium, title)
-            .seen(format!("{rate:.0} a second on CPU {cpu}"), "proc/interrupts")
+            .seen(format!("{rate:.0} per second on CPU {cpu}"), "proc/interrupts")
             .seen(format!("softirqs took {} of CPU {cpu}", percent(softirq)), "proc/stat");
         if let Some(affinity) = irq.affinity.as_ref().filter(|_| !free.is_empty()) {
             let from = Some(affinity.value.to_string());
@@ -126,14 +126,14 @@ fn bound(model: &Model, irq: &Irq, of_vcpus: &CpuSet, free: &CpuSet) -> Option<H
     let nic = model.machine.nic_of(irq)?;
     let affinity = irq.affinity.as_ref().filter(|set| !set.value.is_empty() && set.value.is_within(of_vcpus))?;
     let title = format!(
-        "interrupt {} of {} is bound to CPUs of vCPUs ({}); how often it comes is unknown",
+        "interrupt {} of {} is routed to CPUs of vCPUs ({}); its rate is unknown",
         irq.number, nic.name, affinity.value
     );
     let mut hit = Hit::new(format!("irq{}", irq.number), Severity::Low, title)
-        .seen(format!("{} is bound to CPUs {}", irq.name, affinity.value), &affinity.place);
+        .seen(format!("{} is routed to CPUs {}", irq.name, affinity.value), &affinity.place);
     let came: u64 = irq.counts.iter().filter(|(cpu, _)| of_vcpus.contains(**cpu)).map(|(_, count)| *count).sum();
     if came > 0 {
-        hit = hit.seen(format!("it came there {} times since boot", thousands(came)), "proc/interrupts");
+        hit = hit.seen(format!("it fired there {} since boot", many(came, "time")), "proc/interrupts");
     }
     if free.is_empty() {
         return Some(hit);
@@ -149,8 +149,11 @@ pub fn rps(model: &Model) -> Vec<Hit> {
     let steered = model.machine.nics.iter().filter(|nic| nic.rps_cpus().meets(&of_vcpus));
     let hits = steered.map(|nic| {
         let there = nic.rps_cpus().and(&of_vcpus);
-        let title =
-            format!("{} steers received packets to {} with vCPUs ({there})", nic.name, many(there.len() as u64, "CPU"));
+        let title = format!(
+            "{} steers received packets (RPS) to {} of vCPUs ({there})",
+            nic.name,
+            many(there.len() as u64, "CPU")
+        );
         let place = format!("sys/class/net/{}/queues/rx-*/rps_cpus", nic.name);
         let mut hit = Hit::new(&nic.name, Severity::Low, title).seen(format!("rps_cpus are {}", nic.rps_cpus()), place);
         for queue in nic.rps.iter().filter(|queue| queue.cpus.value.meets(&of_vcpus)) {

@@ -19,7 +19,7 @@ fn polling(model: &Model) -> impl Iterator<Item = (&Thread, u32, &str)> {
 /// How a vCPU and a polling thread meet.
 const SAME: &str = "on the same CPU";
 /// The same, by halves.
-const SIBLING: &str = "on the sibling in the same core";
+const SIBLING: &str = "on the sibling thread of the same core";
 
 /// Polling threads on the CPUs or cores of pinned vCPUs.
 pub fn shared(model: &Model) -> Vec<Hit> {
@@ -49,7 +49,7 @@ pub fn shared(model: &Model) -> Vec<Hit> {
                 thread.run_share.as_ref().map_or(String::new(), |run| format!(", ran {}", percent(run.value)))
             };
             let what = format!(
-                "{} of {vm} may run on {}{}; {} polls on CPU {cpu}{}, {how}",
+                "{} of {vm} may run on {}{}; {} polls CPU {cpu}{}, {how}",
                 vcpu.role,
                 set.value,
                 ran(vcpu),
@@ -96,7 +96,7 @@ fn masked(model: &Model, hit: &mut Hit) {
     }
     if wanted.len() < now.len() || wanted == now {
         hit.fix.push(
-            "kvmscope check   # no free cores on their nodes: fewer polling threads, or vCPUs elsewhere".to_owned(),
+            "kvmscope check   # no free core on their nodes: use fewer polling threads, or move the vCPUs".to_owned(),
         );
         return;
     }
@@ -155,7 +155,7 @@ pub fn unbalanced(model: &Model) -> Vec<Hit> {
         let Some(other) = pmds.iter().find(near).filter(|_| !full.isolated) else { continue };
         let share = |pmd: &Pmd| percent(pmd.busy().unwrap_or(0.0));
         let title = format!(
-            "the polling thread on CPU {} is full ({}), the one on CPU {} is not ({})",
+            "the polling thread on CPU {} is saturated ({}), the one on CPU {} is not ({})",
             full.cpu,
             share(full),
             other.cpu,
@@ -182,9 +182,9 @@ pub fn contradicting(model: &Model) -> Vec<Hit> {
     else {
         return Vec::new();
     };
-    let title = format!("pmd-cpu-mask names CPUs {}, and the switch lists polling threads on {listed}", mask.value);
+    let title = format!("pmd-cpu-mask names CPUs {}, but Open vSwitch lists polling threads on {listed}", mask.value);
     let hit =
-        Hit::new("pmd-cpu-mask", Severity::Medium, title).seen(format!("the mask is {}", mask.value), &mask.place);
+        Hit::new("pmd-cpu-mask", Severity::Medium, title).seen(format!("the mask is CPUs {}", mask.value), &mask.place);
     vec![hit.seen(format!("polling threads are on {listed}"), &switch.pmds[0].place)]
 }
 

@@ -3,7 +3,7 @@
 use crate::placement::model::Model;
 use crate::placement::solver::{Goal, Kind, Plan};
 use crate::shared::Hit;
-use base::number::many;
+use base::number::{counted, list, many};
 use base::{Change, Cost, CostKind, CpuSet, Severity};
 
 /// One finding for each placement that scores better than what holds now; its subject is the rank in table `proposal`.
@@ -15,11 +15,11 @@ pub fn proposed(model: &Model) -> Vec<Hit> {
 
 fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     let changes = model.proposal.all_changes(plan);
-    let title = format!("placement {rank}, {}: {} to run", plan.idea, many(changes.len() as u64, "command"));
+    let title = format!("placement {rank}, {}: {}", plan.idea, many(changes.len() as u64, "command"));
     let mut hit = Hit::new(rank.to_string(), Severity::Info, title)
         .seen(
             format!(
-                "CPUs that are wanted and missing: {:.2} now, {:.2} then (modelled)",
+                "CPUs short: {:.2} now, {:.2} with it (modelled)",
                 model.proposal.missing(now),
                 model.proposal.missing(plan)
             ),
@@ -27,7 +27,7 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
         )
         .seen(
             format!(
-                "the score is {:.0} points lower, {:.0} for each command; {}",
+                "the score is {:.0} points lower (lower is better), {:.0} per command; {}",
                 now.score.total - plan.score.total,
                 plan.effect,
                 what(&changes)
@@ -39,10 +39,12 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     }
     let fewer = model.proposal.missing(now) - model.proposal.missing(plan);
     if fewer > 0.005 {
-        hit.cost = Cost::of(CostKind::Modelled, fewer, "CPUs that are wanted and missing, and then given");
+        hit.cost = Cost::of(CostKind::Modelled, fewer, "CPUs that threads are short of now and would get");
     }
     if changes.iter().any(|change| matches!(change, Change::IrqAffinity { .. })) {
-        hit.fix.push("systemctl stop irqbalance   # or ban these CPUs there: it moves interrupts back".into());
+        hit.fix.push(
+            "systemctl stop irqbalance   # or ban these CPUs in its configuration: it moves interrupts back".into(),
+        );
         hit.undo.push("systemctl start irqbalance".into());
     }
     hit.fix.extend(hints(model, plan));
@@ -68,9 +70,9 @@ fn what(changes: &[Change]) -> String {
         parts.push("the polling threads".to_owned());
     }
     if changes.iter().any(|change| matches!(change, Change::SysfsWrite { .. })) {
-        parts.push("the kernel's own work".to_owned());
+        parts.push("kernel work".to_owned());
     }
-    format!("it moves {}", base::number::list(&parts))
+    format!("moves {}", list(&parts))
 }
 
 /// vCPUs that would still share a CPU, named, because a placement with fewer commands leaves some.
@@ -82,7 +84,9 @@ fn remaining(model: &Model, plan: &Plan) -> Option<String> {
             && units().any(|other| other != *unit && plan.places[other].meets(&plan.places[*unit]))
     };
     let count = units().filter(shares).count() as u64;
-    (count > 0).then(|| format!("{} would still share a CPU with something", many(count, "vCPU or polling thread")))
+    (count > 0).then(|| {
+        format!("{} would still share a CPU", counted(count, "vCPU or polling thread", "vCPUs or polling threads"))
+    })
 }
 
 /// What only a person can do for the CPUs that goal latency keeps free of everything else.
@@ -98,7 +102,8 @@ fn hints(model: &Model, plan: &Plan) -> Vec<String> {
     vec![
         format!("# at the next boot: isolcpus=managed_irq,domain,{own} nohz_full={own} rcu_nocbs={own}"),
         format!(
-            "# or tuned-adm profile cpu-partitioning, with isolated_cores={own} in its variables; {rest} do the rest"
+            "# or tuned-adm profile cpu-partitioning, with isolated_cores={own} in its variables; {rest} do \
+             housekeeping"
         ),
     ]
 }

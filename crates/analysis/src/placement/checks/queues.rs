@@ -42,7 +42,7 @@ pub fn xps(model: &Model) -> Vec<Hit> {
             continue;
         }
         let title =
-            format!("send queues of {} are tied to CPUs {tied} of vCPUs; workers send from {senders}", nic.name);
+            format!("XPS ties send queues of {} to CPUs {tied} of vCPUs; the workers send from {senders}", nic.name);
         let mut hit = Hit::new(&nic.name, Severity::Low, title);
         for queue in &nic.xps {
             hit = hit.seen(format!("queue {} is for CPUs {}", queue.queue, queue.cpus.value), &queue.cpus.place);
@@ -72,11 +72,10 @@ pub fn coalescing(model: &Model) -> Vec<Hit> {
         if wait_us > 1 || rate < OFTEN_PER_S {
             continue;
         }
-        let title =
-            format!("{} interrupts CPU {cpu} {rate:.0} times a second and waits for no second packet", nic.name);
+        let title = format!("{} interrupts CPU {cpu} {rate:.0} times per second without coalescing", nic.name);
         let mut hit = Hit::new(&nic.name, Severity::Low, title)
             .seen(format!("rx-usecs is {wait_us}, adaptive-rx is off"), &told.place)
-            .seen(format!("interrupt {irq} came {rate:.0} times a second on CPU {cpu}"), "proc/interrupts");
+            .seen(format!("interrupt {irq} fired {rate:.0} times per second on CPU {cpu}"), "proc/interrupts");
         hit.fix.push(format!("ethtool -C {} adaptive-rx on", quoted(&nic.name)));
         hit.undo.push(format!("ethtool -C {} adaptive-rx off rx-usecs {wait_us}", quoted(&nic.name)));
         hits.push(hit);
@@ -89,7 +88,7 @@ pub fn offloads(model: &Model) -> Vec<Hit> {
     let off =
         used(model).filter_map(|nic| Some((nic, nic.offloads.get("generic-receive-offload").filter(|on| !on.value)?)));
     let hits = off.map(|(nic, told)| {
-        let title = format!("{} carries each packet by itself: generic-receive-offload is off", nic.name);
+        let title = format!("{} passes on each packet by itself: generic-receive-offload is off", nic.name);
         let mut hit = Hit::new(&nic.name, Severity::Low, title).seen("generic-receive-offload is off", &told.place);
         hit.fix.push(format!("ethtool -K {} gro on", quoted(&nic.name)));
         hit.undo.push(format!("ethtool -K {} gro off", quoted(&nic.name)));
@@ -113,10 +112,10 @@ pub fn few(model: &Model) -> Vec<Hit> {
             continue;
         };
         let title = format!(
-            "{} of {} queues of {} are in use, and CPU {cpu} spends {} in softirqs",
+            "{} uses {} of {} queues, and CPU {cpu} spends {} of its time in softirqs",
+            nic.name,
             now.value,
             most,
-            nic.name,
             percent(softirq)
         );
         let mut hit = Hit::new(&nic.name, Severity::Medium, title)
@@ -146,15 +145,16 @@ pub fn unused(model: &Model) -> Vec<Hit> {
             continue;
         }
         let title = format!(
-            "{} of {} vhost workers of {} carry everything, {idle} sleep",
+            "{} of {} vhost workers of {} {} all traffic, {idle} idle",
             loaded.len(),
             workers.len(),
-            domain.name
+            domain.name,
+            if loaded.len() == 1 { "carries" } else { "carry" }
         );
         let hit = Hit::new(&domain.name, Severity::Medium, title).filling("N", queues);
         hits.push(loaded.iter().fold(hit, |hit, thread| {
             let (run, place) = thread.run_share.as_ref().map_or((0.0, ""), |run| (run.value, run.place.as_str()));
-            hit.seen(format!("vhost {} ran {} of a CPU", thread.tid.unwrap_or(0), percent(run)), place)
+            hit.seen(format!("vhost {} used {} of a CPU", thread.tid.unwrap_or(0), percent(run)), place)
         }));
     }
     hits

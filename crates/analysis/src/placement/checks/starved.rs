@@ -33,22 +33,19 @@ pub fn starved(model: &Model) -> Vec<Hit> {
         hits[index] = hit.seen(sentence(model, thread), &wait.place);
         hits[index].cost.value = Some(hits[index].cost.value.unwrap_or(0.0) + wait.value);
         hits[index].cost.kind = CostKind::Measured;
-        hits[index].cost.unit = "CPUs waited for".to_owned();
+        hits[index].cost.unit = "CPUs short".to_owned();
     }
     for hit in &mut hits {
         let waited = hit.cost.value.unwrap_or(0.0);
-        hit.title = format!(
-            "{} of {} starved: {waited:.2} CPUs were wanted and not given",
-            many(hit.evidence.len() as u64, "thread"),
-            hit.subject
-        );
+        hit.title =
+            format!("{} of {} starved, {waited:.2} CPUs short", many(hit.evidence.len() as u64, "thread"), hit.subject);
         if let Some(plan) = model.proposal.better().first() {
             for (unit, _) in model.proposal.subjects.iter().enumerate().filter(|(_, subject)| subject.vm == hit.subject)
             {
                 hit.changes.extend(model.proposal.changes(plan, unit));
             }
         } else {
-            hit.fix.push("kvmscope check   # no placement found is better: fewer threads, or more CPUs".into());
+            hit.fix.push("kvmscope check   # no better placement found: use fewer threads, or more CPUs".into());
         }
     }
     hits

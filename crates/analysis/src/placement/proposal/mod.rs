@@ -100,7 +100,7 @@ impl Proposal {
         let now = self.now().map_or(0.0, |now| now.score.total);
         let gain = now - plan.score.total;
         if plan.idea == NOW {
-            return "what holds now".to_owned();
+            return "current placement".to_owned();
         }
         if gain <= 0.0 {
             return format!("rejected: {:.0} points worse than now", -gain);
@@ -111,9 +111,11 @@ impl Proposal {
         let best = self.plans.iter().map(|plan| plan.score.total).fold(f64::INFINITY, f64::min);
         let shown = self.better().iter().position(|shown| shown.places == plan.places);
         match shown {
-            Some(_) if plan.score.total <= best => format!("{gain:.0} points better than now, the most of all"),
+            Some(_) if plan.score.total <= best => {
+                format!("{gain:.0} points better than now, the best of all")
+            }
             Some(_) => format!("{gain:.0} points better than now"),
-            None => format!("rejected: {gain:.0} points better than now, and less for each command"),
+            None => format!("rejected: {gain:.0} points better than now, but less per command than others"),
         }
     }
 
@@ -126,7 +128,7 @@ impl Proposal {
         if about.kind == Kind::Housekeeping {
             let held = |other: usize| self.task.units[other].kind.is_pinned() && plan.places[other].len() == 1;
             let meets = (0..plan.places.len()).any(|other| held(other) && plan.places[other].meets(place));
-            return if meets { "also on CPUs of vCPUs" } else { "no CPU of a pinned vCPU" }.to_owned();
+            return if meets { "including CPUs of vCPUs" } else { "no CPU with a pinned vCPU" }.to_owned();
         }
         let rooms: Vec<&Room> = self.task.cpus.iter().filter(|room| place.contains(room.cpu)).collect();
         let others: Vec<&str> = (0..plan.places.len())

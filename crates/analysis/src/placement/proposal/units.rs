@@ -53,7 +53,7 @@ pub enum What {
 }
 
 const ASKED: &str = "kept, as you asked";
-const NAMELESS: &str = "stays: the id to move it by is unknown";
+const NAMELESS: &str = "not moved: its thread id is unknown";
 
 /// The task of the solver, and whose its units are.
 pub(super) fn units(machine: &Machine, wishes: &Wishes) -> (Task, Vec<Subject>) {
@@ -218,7 +218,7 @@ fn kernel(machine: &Machine, kept: bool) -> Option<(Unit, Subject)> {
     };
     let subject = Subject {
         vm: String::new(),
-        name: "the kernel's work queues".to_owned(),
+        name: "the kernel's workqueues".to_owned(),
         role: Role::Other,
         what: What::Workqueues,
         threads: Vec::new(),

@@ -9,9 +9,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "EVD-ORDER",
         check: evidence::order,
-        why: "CPU time of a thread never falls. A screen with more of it was taken later, whatever its place says. If \
-              this is wrong: if the screens are of two boots or two VMs, their times do not compare at all.",
-        fix: &["date; top -H -b -n 2 -d 5   # with the date, twice, before and after each change"],
+        why: "The CPU time of a thread never decreases. A sample with more of it was taken later, whatever its \
+            position says. Caveat: if the samples are of two boots or two VMs, their times cannot be compared at all.",
+        fix: &["date; top -H -b -n 2 -d 5   # with timestamps, twice, before and after each change"],
         undo: &[],
         needs: Needs::Nothing,
         source: "top(1), TIME+; Documentation/filesystems/proc.rst, stat (utime, stime)",
@@ -19,10 +19,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "EVD-MASK",
         check: evidence::mask,
-        why: "A thread runs within its mask only. Seen outside, either another mask held at that moment, or the \
-              pieces of evidence are of different moments. If this is wrong: column P names the last CPU only, so it \
-              can contradict a mask and never prove one.",
-        fix: &["for t in /proc/PID/task/*; do grep -H Cpus_allowed_list $t/status; done   # the masks in force, now"],
+        why: "A thread runs only within its mask. If it was seen outside, either it had another mask then, or the \
+            samples were taken at different times. Caveat: column P shows only the last CPU, so it can contradict a \
+            mask but never prove one.",
+        fix: &["for t in /proc/PID/task/*; do grep -H Cpus_allowed_list $t/status; done   # the current masks"],
         undo: &[],
         needs: Needs::Nothing,
         source: "top(1), P (last used CPU); sched_setaffinity(2)",
@@ -30,9 +30,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "EVD-PINS",
         check: evidence::pins,
-        why: "A pin was reported more than once, with different values; only one of them held at a time. The last one is taken. \
-              If this is wrong: findings about the other placement are missing here.",
-        fix: &["virsh emulatorpin DOMAIN   # what is asked for, now"],
+        why: "A pin was reported more than once, with different values; only one of them applied at a time. The last \
+            one is used. Caveat: findings about the other placement are missing here.",
+        fix: &["virsh emulatorpin DOMAIN   # the current setting"],
         undo: &[],
         needs: Needs::Nothing,
         source: "virsh(1), emulatorpin",
@@ -40,9 +40,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "EVD-PMD",
         check: polling::contradicting,
-        why: "The switch makes a polling thread on each CPU of its mask that runs. A list that does not fit the mask is of \
-              another moment. If this is wrong: a switch that is just starting has no polling thread yet.",
-        fix: &["ovs-vsctl get Open_vSwitch . other_config; ovs-appctl dpif-netdev/pmd-rxq-show   # both, now"],
+        why: "Open vSwitch starts a polling thread on each online CPU of its mask. A list that does not match the \
+            mask was taken at another time. Caveat: a switch that is just starting has no polling thread yet.",
+        fix: &["ovs-vsctl get Open_vSwitch . other_config; ovs-appctl dpif-netdev/pmd-rxq-show   # both at the same \
+            time"],
         undo: &[],
         needs: Needs::Nothing,
         source: "ovs-vswitchd.conf.db(5), pmd-cpu-mask, Open vSwitch 3.1",
@@ -50,8 +51,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-BED",
         check: evidence::steal,
-        why: "The machine below took time from this one. Waiting that it causes looks like contention here. If this \
-              is wrong: none of the other findings can be trusted before this one is gone.",
+        why: "The hypervisor below this machine took CPU time from it. Waiting that this causes looks like \
+            contention here. Caveat: until it is gone, none of the other findings can be trusted.",
         fix: &["mpstat -P ALL 2 5   # is it still there?"],
         undo: &[],
         needs: Needs::OuterLevel,

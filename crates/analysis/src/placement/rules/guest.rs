@@ -9,9 +9,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-UNUSED",
         check: guest::unused,
-        why: "Each device costs memory and some of them wake the host: a USB tablet is polled, a video card has a \
-              timer. If this is wrong: without a video card there is no graphical console.",
-        fix: &["virsh edit DOMAIN   # take the elements out"],
+        why: "Each device costs memory, and some wake the host: a USB tablet is polled, a video card has a timer. \
+            Caveat: without a video card there is no graphical console.",
+        fix: &["virsh edit DOMAIN   # remove the elements"],
         undo: &["virsh edit DOMAIN   # put them back"],
         needs: Needs::Reload,
         source: "Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 2.4",
@@ -19,8 +19,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-CPUMODE",
         check: guest::cpu_mode,
-        why: "A named or missing CPU model leaves out instructions that the processor has. If this is wrong: a guest \
-              with host-passthrough migrates to equal hosts only.",
+        why: "A named or missing CPU model hides instructions that the processor has. Caveat: a guest with \
+            host-passthrough can migrate only to identical hosts.",
         fix: &["virsh edit DOMAIN   # <cpu mode='host-model'/>, or host-passthrough where it never migrates"],
         undo: &["virsh edit DOMAIN   # the <cpu> element as it was"],
         needs: Needs::Reload,
@@ -29,10 +29,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-TOPO",
         check: guest::topology,
-        why: "Two rules contradict each other here: one socket for each vCPU spares the guest's scheduler wrong \
-              guesses; vCPUs pinned to siblings want the guest to see threads. If this is wrong: licences count \
-              sockets, and some guests use no more than two.",
-        fix: &["kvmscope compare A B   # the same load with each topology: that decides, no rule does"],
+        why: "Two rules disagree here: one socket per vCPU saves the guest's scheduler from wrong guesses; vCPUs \
+            pinned to siblings need a guest that sees threads. Caveat: some licences count sockets, and some guests \
+            use only two.",
+        fix: &["kvmscope compare A B   # measure the same load with each topology; no rule can decide it"],
         undo: &["virsh edit DOMAIN   # the <topology> element as it was"],
         needs: Needs::Reload,
         source: "Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 3.4 (sockets); PLC-SMT (threads)",
@@ -40,8 +40,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-NET",
         check: guest::network,
-        why: "An emulated card exits at each register access; without vhost the packets go through QEMU's main loop. \
-              If this is wrong: the guest needs drivers for virtio, and vhost's CPU time no longer shows as QEMU's.",
+        why: "An emulated card causes an exit per register access; without vhost, packets go through QEMU's main \
+            loop. Caveat: the guest needs virtio drivers, and vhost's CPU time no longer counts as QEMU's.",
         fix: &["virsh edit DOMAIN   # <model type='virtio'/> and <driver name='vhost'/>"],
         undo: &["virsh edit DOMAIN   # model and driver as they were"],
         needs: Needs::Reload,
@@ -50,8 +50,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-MQ",
         check: guest::queues,
-        why: "One queue is served by one vCPU and one worker, however many there are. If this is wrong: each queue \
-              adds a worker that wants a CPU (PLC-WORKERS), and old guests enable them by hand only.",
+        why: "One vCPU and one worker serve one queue, however many vCPUs there are. Caveat: each queue adds a \
+            worker that needs a CPU (PLC-WORKERS), and on old guests queues must be enabled by hand.",
         fix: &["virsh edit DOMAIN   # <driver name='vhost' queues='N'/>; in the guest: ethtool -L eth0 combined N"],
         undo: &["virsh edit DOMAIN   # queues as it was"],
         needs: Needs::Reload,
@@ -60,8 +60,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-VEPA",
         check: guest::vepa,
-        why: "In mode vepa packets between two guests of one card go out to the switch, which must send them back. If \
-              this is wrong: mode bridge takes the switch's rules off the traffic between guests.",
+        why: "In mode vepa, packets between two guests of one card go out to the external switch, which must send \
+            them back. Caveat: in mode bridge the switch's rules no longer apply to traffic between guests.",
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
@@ -70,9 +70,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-DISK",
         check: guest::disks,
-        why: "cache=none with io=native and an iothread takes one copy and the main loop out of each request; ide is \
-              emulated. If this is wrong: io=native needs cache=none or directsync, and an image file that is not \
-              allocated can block it.",
+        why: "cache=none with io=native and an iothread removes one copy and QEMU's main loop from each request; IDE \
+            is emulated. Caveat: io=native needs cache=none or directsync, and a sparse image file can block it.",
         fix: &[
             "virsh edit DOMAIN   # <driver name='qemu' type='raw' cache='none' io='native' iothread='1'/>, bus virtio",
         ],
@@ -83,8 +82,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-UNSAFE",
         check: guest::unsafe_cache,
-        why: "With cache=unsafe the guest's flushes are thrown away: a crash of the host loses or breaks the file \
-              system. If this is wrong: safe modes are slower; scratch disks may be meant so.",
+        why: "With cache=unsafe the guest's flushes are ignored: a host crash can corrupt the guest's file system. \
+            Caveat: safe modes are slower; for scratch disks it may be deliberate.",
         fix: &["virsh edit DOMAIN   # cache='none'"],
         undo: &["virsh edit DOMAIN   # cache='unsafe'"],
         needs: Needs::Reload,
@@ -93,9 +92,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-IOTUNE",
         check: guest::throttled,
-        why: "The disk's rate is limited by intent; a guest that waits at the limit is no fault of the storage. If \
-              this is wrong: without the limit one guest can take the disk from all others.",
-        fix: &["virsh blkdeviotune DOMAIN TARGET   # what the limit is, now"],
+        why: "The disk's rate is limited on purpose; a guest that waits at the limit is not a storage problem. \
+            Caveat: without the limit, one guest can take the disk from all others.",
+        fix: &["virsh blkdeviotune DOMAIN TARGET   # the current limit"],
         undo: &[],
         needs: Needs::Nothing,
         source: "libvirt.org/formatdomain.html, iotune",
@@ -103,9 +102,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-HUGE",
         check: guest::huge_pages,
-        why: "A guest on 4 KiB pages misses the TLB more often, and a device that writes into it misses the IOMMU's. \
-              If this is wrong: huge pages are set aside: they are missing elsewhere, and a guest that does not fit \
-              does not start.",
+        why: "A guest on 4 KiB pages has more TLB misses, and a device that writes into it more IOTLB misses. \
+            Caveat: reserved huge pages are not available to others, and a guest that does not fit does not start.",
         fix: &["virsh edit DOMAIN   # <memoryBacking><hugepages/></memoryBacking>"],
         undo: &["virsh edit DOMAIN   # without <hugepages/>"],
         needs: Needs::Reload,
@@ -114,10 +112,11 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-FALSESMT",
         check: guest::false_siblings,
-        why: "The guest's scheduler keeps threads apart that it takes for siblings, though they are none, and lets \
-              true neighbours share. If this is wrong: a guest with one vCPU thread a core may cost more licences.",
+        why: "The guest's scheduler separates threads that it takes for siblings but are not, and lets real siblings \
+            share a core. Caveat: a guest with one thread per core may need more licences.",
         fix: &[
-            "virsh edit DOMAIN   # <topology sockets='1' cores='N' threads='1'/>, or pin vCPUs of a shown core to one core",
+            "virsh edit DOMAIN   # <topology sockets='1' cores='N' threads='1'/>, or pin the vCPUs of a guest core \
+             to one host core",
         ],
         undo: &["virsh edit DOMAIN   # the <topology> element as it was"],
         needs: Needs::Reload,

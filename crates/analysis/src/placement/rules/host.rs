@@ -9,9 +9,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-TUNED",
         check: knobs::host,
-        why: "tuned's profiles for KVM hosts set this otherwise. That is what a profile asks, not what was measured \
-              here. If this is wrong: each costs something else: power, memory, fairness. Measure with the load that \
-              matters.",
+        why: "tuned's profiles for KVM hosts use another value. This is a profile's recommendation, not a \
+            measurement on this host. Caveat: each setting has a price: power, memory, fairness. Measure with the \
+            real load.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -20,9 +20,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-PARTITION",
         check: knobs::partition,
-        why: "CPUs are isolated on this host, and this setting still brings work of the kernel to them. That is \
-              what a profile asks, not what was measured here. If this is wrong: each costs something else: \
-              statistics, watchdogs, fairness of the other CPUs. Measure with the load that matters.",
+        why: "CPUs are isolated on this host, and this setting still lets the kernel run work on them. This is a \
+            profile's recommendation, not a measurement on this host. Caveat: each setting has a price: statistics, \
+            watchdogs, fairness of the other CPUs. Measure with the real load.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -32,8 +32,8 @@ pub const RULES: &[Rule] = &[
         id: "PLC-REALTIME",
         check: knobs::real_time,
         why: "vCPUs have a real-time policy on this host, and this setting takes time from them or throttles them. \
-              That is what a profile asks, not what was measured here. If this is wrong: with sched_rt_runtime_us \
-              -1 a vCPU that never sleeps starves everything else on its CPU, threads of the kernel too.",
+            This is a profile's recommendation, not a measurement on this host. Caveat: with sched_rt_runtime_us -1 \
+            a vCPU that never sleeps starves everything else on its CPU, including kernel threads.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -42,8 +42,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-SPINNING",
         check: knobs::disks,
-        why: "Requests of several guests become requests at random places, for which a turning disk is slowest. If \
-              this is wrong: for streams of one guest a turning disk is fast enough.",
+        why: "Requests of several guests add up to random access, which is slowest on a rotational disk. Caveat: for \
+            sequential access by one guest a rotational disk is fast enough.",
         fix: &["lsblk -o NAME,ROTA,SIZE,MOUNTPOINTS   # which disk holds the guests' images?"],
         undo: &[],
         needs: Needs::Nothing,
@@ -52,9 +52,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-THP",
         check: conflicts::huge_pages,
-        why: "Two rules contradict each other here: khugepaged disturbs isolated CPUs, and guests without huge \
-              pages of their own live on those that it makes. If this is wrong: with never, guests on small pages \
-              miss the TLB more often.",
+        why: "Two rules disagree here: khugepaged disturbs isolated CPUs, and guests without huge pages of their own \
+            depend on those that it makes. Caveat: with never, guests on small pages have more TLB misses.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -63,9 +62,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-BALANCE",
         check: conflicts::balancing,
-        why: "Two rules contradict each other here: balancing faults take time from pinned vCPUs, and guests that \
-              float need it to find their memory. If this is wrong: without balancing, memory of guests that float \
-              stays on the node where it was first touched.",
+        why: "Two rules disagree here: NUMA balancing faults take time from pinned vCPUs, and unpinned guests need \
+            balancing to bring memory close. Caveat: without balancing, memory of unpinned guests stays on the node \
+            where it was first touched.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -74,10 +73,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-QUEUES",
         check: conflicts::queues,
-        why: "Two rules contradict each other here: one queue is too few for these vCPUs, and each queue more is a \
-              worker that has no CPU. If this is wrong: more queues without more CPUs move the waiting from the \
-              queue to the worker.",
-        fix: &["kvmscope compare A B   # the same load with more queues: that decides, no rule does"],
+        why: "Two rules disagree here: one queue is too few for these vCPUs, and each further queue adds a worker \
+            without a CPU. Caveat: more queues without more CPUs only move the waiting from the queue to the worker.",
+        fix: &["kvmscope compare A B   # measure the same load with more queues; no rule can decide it"],
         undo: &[],
         needs: Needs::Reload,
         source: "PLC-MQ and PLC-WORKERS",

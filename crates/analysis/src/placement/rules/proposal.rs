@@ -8,9 +8,9 @@ use base::Needs;
 pub const RULES: &[Rule] = &[Rule {
     id: "PLC-PROPOSAL",
     check: proposed::proposed,
-    why: "By the model of shares this placement leaves less wanted and not given; the one that brings most for each \
-          command stands first. If this is wrong: the model knows shares of CPUs, not caches or locks; `kvmscope apply \
-          --trial 60` measures.",
+    why: "By the model of CPU shares, threads are short of fewer CPUs with this placement; the placement with the \
+        largest gain per command comes first. Caveat: the model covers CPU shares, not caches or locks; `kvmscope \
+        apply --trial 60` measures the effect.",
     fix: &[],
     undo: &[],
     needs: Needs::Nothing,

@@ -10,9 +10,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-OVERLAP",
         check: overlap::overlap,
-        why: "A vCPU and the threads that carry its packets cannot run at once on one CPU; while one runs, the other \
-              waits. If this is wrong: helpers on a CPU that is busy already, or far from their memory, are slower \
-              than before; the change is undone by one command.",
+        why: "A vCPU and the threads that carry its packets cannot run on one CPU at the same time; while one runs, \
+            the other waits. Caveat: on a CPU that is already busy, or far from their memory, helpers are slower \
+            than before; one command undoes the change.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -31,19 +31,20 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-STACKED",
         check: pins::stacked,
-        why: "Two vCPUs on one CPU take turns; to the guest both look like whole CPUs. If this is wrong: a vCPU that \
-              mostly sleeps loses nothing by sharing.",
+        why: "Two vCPUs on one CPU take turns, but the guest sees two whole CPUs. Caveat: a vCPU that mostly sleeps \
+            loses nothing by sharing.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
-        source: "virsh(1), vcpupin; the article named at PLC-OVERLAP shows 1.3 and 4.0 % of a CPU lost by two such vCPUs",
+        source: "virsh(1), vcpupin; the article cited for PLC-OVERLAP shows that two such vCPUs lost 1.3 and 4.0 % \
+            of a CPU",
     },
     Rule {
         id: "PLC-SMT",
         check: pins::siblings,
-        why: "Two threads of one core share its execution units. A guest that is shown no siblings schedules on them \
-              as if they were cores. If this is wrong: a guest that is shown threads may be counted differently by \
-              licences, and separate cores may not be free.",
+        why: "Two threads of one core share its execution units. A guest that does not see siblings schedules on \
+            them as if they were cores. Caveat: licences may count a guest with threads differently, and there may \
+            be no free cores.",
         fix: &[
             "virsh edit DOMAIN   # <cpu><topology sockets='1' cores='N' threads='2'/></cpu>, or pin to separate cores",
         ],
@@ -54,8 +55,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-WORKERS",
         check: overlap::workers,
-        why: "Each pair of queues has a worker thread in the kernel. Workers without a CPU of their own wait for each \
-              other and for the vCPUs. If this is wrong: workers that sleep need no CPU; count those that run.",
+        why: "Each queue pair has a worker thread in the kernel. Workers without a CPU of their own wait for each \
+            other and for the vCPUs. Caveat: idle workers need no CPU; count those that run.",
         fix: &["virsh edit DOMAIN   # fewer: <driver name='vhost' queues='N'/>, or give the emulator more CPUs"],
         undo: &["virsh edit DOMAIN   # queues as it was"],
         needs: Needs::Reload,
@@ -64,8 +65,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-OFFLINE",
         check: pins::offline,
-        why: "A pin that names CPUs which do not run is cut down to the others without a word, or refused when none \
-              is left. If this is wrong: the CPU may have been switched off for a moment only.",
+        why: "The kernel silently ignores offline CPUs in a pin, or refuses the pin when none is left. Caveat: the \
+            CPU may be offline only temporarily.",
         fix: &["cat /sys/devices/system/cpu/online"],
         undo: &[],
         needs: Needs::Nothing,
@@ -74,9 +75,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-ISOL",
         check: pins::isolated,
-        why: "No balancing reaches isolated CPUs: a thread with several of them in its mask stays on the one where it \
-              began. If this is wrong: isolation by cpuset partitions, which balance inside, shows in the same \
-              file.",
+        why: "The scheduler does not balance isolated CPUs: a thread with several of them in its mask stays on the \
+            one where it started. Caveat: the same file also lists cpuset partitions, which do balance their CPUs.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -85,9 +85,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-HOUSEKEEPING",
         check: pins::housekeeping,
-        why: "CPUs were isolated for somebody, and work of the kernel and of all programs goes to the others: vCPUs there \
-              are interrupted by it. If this is wrong: the isolated CPUs wait for another VM, or for a switch that is \
-              not running now.",
+        why: "CPUs were isolated for a purpose, and the kernel and all programs run on the others, where they \
+            interrupt vCPUs. Caveat: the isolated CPUs may be reserved for another VM, or for a switch that is not \
+            running now.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -96,8 +96,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-FLOAT",
         check: pins::floating,
-        why: "Threads that may run anywhere also run on CPUs that others were pinned to, and those cannot move away. \
-              If this is wrong: a pinned host without spare CPUs leaves the unpinned nowhere to go.",
+        why: "Threads that may run anywhere also run on CPUs with pinned threads, which cannot move away. Caveat: on \
+            a fully pinned host there may be no spare CPU for the unpinned threads.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -106,8 +106,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-OVERCOMMIT",
         check: pins::overcommit,
-        why: "Where more vCPUs want to run than there are CPUs, some of them always wait. If this is wrong: vCPUs \
-              that sleep cost nothing: a crowded host of idle guests is no fault.",
+        why: "Where more vCPUs want to run than there are CPUs, some always wait. Caveat: idle vCPUs cost nothing; \
+            many idle guests on one host are no problem.",
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
@@ -116,9 +116,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-LATE",
         check: pins::late,
-        why: "Since Linux 6.4 vhost workers are threads of QEMU that take the mask of the thread that made them. A \
-              pin made later need not reach them. If this is wrong: a mask set for one thread is lost when the device \
-              is made anew, and at the next start.",
+        why: "Since Linux 6.4 vhost workers are threads of QEMU that inherit the mask of the thread that created \
+            them. A later pin may not reach them. Caveat: a mask set for one thread is lost when the device is \
+            recreated, and at the next start.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
@@ -127,9 +127,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-ESCAPE",
         check: pins::escaped,
-        why: "Vhost threads outside of the VM's cgroup ignore its CPU set and its weight: emulatorpin has no effect \
-              on them. If this is wrong: on hosts whose CPUs are full, putting them back cost 50-60 % of network \
-              throughput.",
+        why: "Vhost threads outside the VM's cgroup ignore its CPU set and its weight: emulatorpin has no effect on \
+            them. Caveat: on hosts with saturated CPUs, moving them back cost 50-60 % of network throughput.",
         fix: &["cat /proc/TID/cgroup   # 0::/ is the root"],
         undo: &[],
         needs: Needs::Nothing,

@@ -11,10 +11,10 @@ use super::{Goal, Kind, Plan, Score, Task};
 use base::CpuSet;
 
 /// What holds now, among the plans.
-pub const NOW: &str = "as it is now";
+pub const NOW: &str = "current placement";
 
 /// The plan that is proven to score best.
-pub const PROVEN: &str = "the best of all placements";
+pub const PROVEN: &str = "best of all placements";
 
 /// Plans in the order in which one would try them. The placement that holds now is one of them.
 pub fn plans(task: &Task) -> Vec<Plan> {
@@ -71,14 +71,14 @@ fn ideas(ground: &Ground<'_>, start: &[CpuSet]) -> Vec<(&'static str, Vec<CpuSet
         ideas.push(("move the polling threads only", singles(ground, start, &[Kind::Pmd], false)));
     }
     for (idea, empty_cores) in
-        [("every vCPU on a CPU near its memory", false), ("every vCPU on an empty core first", true)]
+        [("every vCPU on a CPU of its memory's node", false), ("every vCPU on an empty core first", true)]
     {
         let begun = helpers(ground, singles(ground, start, ALL, empty_cores));
         ideas.push((idea, improved(ground, begun)));
     }
     if is_small(ground.task) {
         let few = helpers_on(ground, singles(ground, start, ALL, false), true);
-        ideas.push(("helpers on as few CPUs as they need", improved(ground, few)));
+        ideas.push(("helpers on the fewest CPUs that suffice", improved(ground, few)));
     }
     let vcpus = ground.task.units.iter().filter(|unit| unit.kind == Kind::Vcpu).count();
     if ground.nodes > 1 || vcpus > ground.task.cpus.len() {
@@ -87,7 +87,7 @@ fn ideas(ground: &Ground<'_>, start: &[CpuSet]) -> Vec<(&'static str, Vec<CpuSet
     }
     // On a large host single moves do not go far: they begin where the helpers are out of the way already.
     let begun = if is_small(ground.task) { start.to_vec() } else { helpers(ground, start.to_vec()) };
-    ideas.push(("change as little as helps", improved(ground, begun)));
+    ideas.push(("fewest changes that help", improved(ground, begun)));
     ideas
 }
 

@@ -51,15 +51,15 @@ pub fn unused(input: &Input, options: &Options) -> Vec<(String, String)> {
         let Given { machine, .. } = given;
         if !input.parts.iter().any(|part| given.is_of(input, part)) {
             let why = format!(
-                "{file} is not used: the recording has no trace of {machine} itself; add one, --part {machine}=FILE, \
-                 or join a recording made inside it"
+                "{file} is not used: the recording has no trace of {machine}; add one with --part {machine}=FILE, or \
+                 join a recording made inside it"
             );
             return Some((file, why));
         }
         (!given.names_something()).then(|| {
             let why = format!(
-                "{file} names no function at a kernel's address; a kernel hides them from all but root: copy \
-                 /proc/kallsyms as root in {machine}"
+                "{file} has no kernel addresses; the kernel shows them only to root: copy /proc/kallsyms as root in \
+                 {machine}"
             );
             (file, why)
         })
@@ -127,9 +127,9 @@ fn placed(
         Some(slide) => Ok(symbols.slid(slide)),
         None if !symbols.may_be_linked() => Ok(symbols),
         None => Err(format!(
-            "{file} is not used: it is unknown how far address randomisation moved {machine}'s kernel, because no HLT \
-             of it was seen in a function that halts; give the difference between _stext in its /proc/kallsyms and in \
-             the file: --symbols {machine}={file},0x1c000000"
+            "{file} is not used: the KASLR offset of {machine} is unknown, because no HLT exit identifies it; give \
+             the difference between _stext in its /proc/kallsyms and in the file: --symbols \
+             {machine}={file},0x1c000000"
         )),
     }
 }

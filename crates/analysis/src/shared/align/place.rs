@@ -69,11 +69,11 @@ impl Map {
     /// The method as a sentence names it.
     pub fn in_words(&self) -> &'static str {
         match self {
-            Map::Offsets(offsets, _) if offsets.is_held => "the offsets that KVM's debugfs showed",
-            Map::Offsets(..) => "the offsets KVM wrote",
-            Map::Shift(..) => "trace-cmd's samples",
+            Map::Offsets(offsets, _) if offsets.is_held => "the TSC offsets from KVM's debugfs",
+            Map::Offsets(..) => "the TSC offsets that KVM wrote",
+            Map::Shift(..) => "trace-cmd's clock samples",
             Map::Lines(_) => "lines between causes and effects in both traces",
-            Map::Corridor(_) => "causes and effects in both traces and the most that a clock drifts",
+            Map::Corridor(_) => "causes and effects in both traces and the maximum drift of a clock",
             Map::Order(_) => "the order of causes and effects in both traces",
         }
     }

@@ -96,7 +96,7 @@ pub fn rest(length: Duration, stop: &AtomicBool) -> bool {
 pub fn look(proc: &Path) -> anyhow::Result<Sample> {
     let sample = Sample::take(proc, &monotonic_ns).with_context(|| proc.display().to_string())?;
     if !sample.known() {
-        bail!("this kernel keeps no times of threads (schedstat is all zeros), so nothing can be measured");
+        bail!("this kernel has no run times of threads (schedstat is all zeros), so nothing can be measured");
     }
     Ok(sample)
 }

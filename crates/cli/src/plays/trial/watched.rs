@@ -88,7 +88,7 @@ impl Watched {
     pub fn something(&self) -> anyhow::Result<()> {
         if self.threads.is_empty() && self.cpus.is_empty() && !self.machine {
             bail!(
-                "a trial measures what runs, and this changes nothing that runs now (a domain's next start, or threads \
+                "a trial needs running threads, and this change affects none (only a domain's next start, or threads \
                  that have ended); run it without --trial"
             );
         }
@@ -122,19 +122,19 @@ impl fmt::Display for Watched {
         if self.machine {
             return write!(
                 out,
-                "all threads of this machine while they wait for a CPU, and the time of interrupts on all CPUs: nothing \
-                 says whom this value concerns"
+                "CPU waiting of all threads, and interrupt time on all CPUs, because it is unknown which threads \
+                 this value affects"
             );
         }
         let mut parts = Vec::new();
         if !self.threads.is_empty() {
             parts.push(format!(
-                "{} while they wait for a CPU: those that change, and those that want a CPU where these are or go",
+                "CPU waiting of {}: those that change, and those that want the CPUs involved",
                 many(self.threads.len() as u64, "thread")
             ));
         }
         if !self.cpus.is_empty() {
-            parts.push(format!("CPUs {}: who waits there, and what interrupts and softirqs take", self.cpus));
+            parts.push(format!("CPUs {}: waiting threads, interrupts and softirqs", self.cpus));
         }
         write!(out, "{}", parts.join("; "))
     }

@@ -100,10 +100,10 @@ impl Machine {
             machine.switch = tables.switch(path);
             if text.len() > budget::JSON_BYTES {
                 let (bytes, most) = (text.len(), budget::JSON_BYTES);
-                machine.unread.push(format!("{path}: of {bytes} bytes the first {most} were read"));
+                machine.unread.push(format!("{path}: only the first {most} of {bytes} bytes were read"));
             }
             let cut = |line| {
-                format!("{path}:{line}: no whole record of a standalone database, so nothing behind it was read")
+                format!("{path}:{line}: not a complete record of a standalone database, so nothing after it was read")
             };
             machine.unread.extend(ended.map(cut));
         }
