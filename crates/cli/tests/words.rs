@@ -106,8 +106,7 @@ fn wrong_plural(text: &str) -> Option<String> {
 fn check(arguments: &[&str], not_ours: &[String]) -> Vec<String> {
     let text = said(arguments);
     let words = not_ours.iter().filter_map(|phrase| found(&text, phrase));
-    let dust =
-        ["e-16", "e-17", " -0 ", " -0.0 "].into_iter().filter_map(|dust| text.contains(dust).then(|| dust.to_owned()));
+    let dust = ["e-16", "e-17", " -0 ", " -0.0 "].into_iter().filter(|dust| text.contains(dust)).map(str::to_owned);
     words.chain(dust).chain(wrong_plural(&text)).map(|what| format!("{}: {what}", arguments.join(" "))).collect()
 }
 

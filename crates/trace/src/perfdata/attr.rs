@@ -115,11 +115,11 @@ impl Attr {
 
     /// Where the time lies from the start of a record of `length` bytes other than a sample.
     pub fn time_in_other(&self, length: usize) -> Option<usize> {
-        self.sample_id_all.then(|| self.from_end(SampleFormat::TIME, BEHIND_TIME, length))?
+        self.sample_id_all.then(|| self.place_at_end(SampleFormat::TIME, BEHIND_TIME, length))?
     }
 
     /// Where `wanted` lies in a record of `length` bytes that `and_behind` follow at most.
-    fn from_end(&self, wanted: SampleFormat, and_behind: SampleFormat, length: usize) -> Option<usize> {
+    fn place_at_end(&self, wanted: SampleFormat, and_behind: SampleFormat, length: usize) -> Option<usize> {
         let at = length.checked_sub(words(self.sample & (wanted | and_behind)))?;
         self.sample.contains(wanted).then_some(at)
     }
@@ -130,7 +130,7 @@ impl Attr {
             return Trailer::default();
         }
         let read = |at: usize| endian.unsigned(&body[at..(at + 8).min(body.len())]);
-        let cpu = self.from_end(SampleFormat::CPU, SampleFormat::IDENTIFIER, body.len()).map(|at| match endian {
+        let cpu = self.place_at_end(SampleFormat::CPU, SampleFormat::IDENTIFIER, body.len()).map(|at| match endian {
             Endian::Little => read(at) as u32,
             Endian::Big => (read(at) >> 32) as u32,
         });
