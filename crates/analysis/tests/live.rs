@@ -100,7 +100,13 @@ fn time_that_was_passed_over_is_said_and_the_walk_starts_anew() {
 
 #[test]
 fn a_cpu_that_is_missing_from_the_trace_is_no_preemption() {
-    let input = input("lttng-svm-l0");
+    let directory = tempfile::tempdir().unwrap();
+    for file in ["metadata", "ch_1"] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/lttng-svm-l0/L0/ctf").join(file);
+        std::fs::copy(from, directory.path().join(file)).unwrap();
+    }
+    std::fs::write(directory.path().join("ch_0"), b"").unwrap();
+    let input = Input::open(Recording::open(directory.path()).unwrap()).unwrap();
     assert!(input.parts[0].trace.facts().coverage.values().any(|part| *part != trace::facts::Coverage::Whole));
     let part = whole(&input);
     let waited_ns = |state| part.vcpus.iter().map(|vcpu| vcpu.sums.ns(state)).sum::<u64>() as f64;

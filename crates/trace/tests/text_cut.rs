@@ -39,7 +39,7 @@ fn lines_go_with_the_event_that_they_are_about() {
     let (head, of) = (lines[..3].concat(), |range: std::ops::Range<usize>| lines[range].concat());
     const MS: u64 = 1_000_000;
     assert_eq!(cut(&file, 0, 20 * MS).unwrap(), head.clone() + &of(3..6), "losses belong to what follows them");
-    assert_eq!(cut(&file, 20 * MS, 40 * MS).unwrap(), head.clone() + &of(6..11));
+    assert_eq!(cut(&file, 20 * MS, 30 * MS).unwrap(), head.clone() + &of(6..11));
     assert_eq!(cut(&file, 30 * MS, 40 * MS).unwrap(), head.clone() + &of(11..12));
     assert_eq!(cut(&file, 40 * MS, u64::MAX).unwrap(), head + &of(12..14));
     assert_eq!(cut(&file, 21 * MS, 22 * MS).as_deref(), None);

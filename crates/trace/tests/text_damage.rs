@@ -100,7 +100,7 @@ fn other_texts_are_refused_with_a_sentence() {
                    bash-123     0d..1    0us :      0:120:R   + [000]\n";
     assert!(text::sniff(latency.as_bytes()));
     match open(latency.as_bytes()) {
-        Err(error @ Error::Unsupported { .. }) => assert!(error.to_string().contains("latency tracer"), "{error}"),
+        Err(error @ Error::Unsupported { .. }) => assert!(error.to_string().contains("latency-tracer text"), "{error}"),
         _ => panic!("a latency trace is refused"),
     }
 }
@@ -123,7 +123,11 @@ fn of_a_report_of_several_recordings_one_is_read() {
     let text = [line("host.dat", 1), line("guest.dat", 2), line("host.dat", 3)].concat();
     let trace = open(text.as_bytes()).unwrap();
     assert_eq!(see(&*trace).0, [18_000_001_000, 18_000_003_000]);
-    assert!(trace.facts().problems[0].text.contains("the 1 lines of guest.dat"), "{:?}", trace.facts().problems);
+    assert!(
+        trace.facts().problems[0].text.contains("ignored: 1 line of others such as guest.dat;"),
+        "{:?}",
+        trace.facts().problems
+    );
     assert_eq!(trace.facts().comms[&170], "qemu");
 }
 

@@ -165,7 +165,7 @@ fn options_that_lead_back_are_read_once() {
     looped[end + 6..end + 14].copy_from_slice(&first.to_le_bytes());
     let (events, totals) = read(&looped).unwrap();
     assert_eq!(events, whole);
-    assert!(totals.problems.list().iter().any(|problem| problem.text.contains("leads back")), "{:?}", totals.problems);
+    assert!(totals.problems.list().iter().any(|problem| problem.text.contains("loops back")), "{:?}", totals.problems);
 }
 
 /// Place of the offset of the first OPTIONS section: behind magic, version, page size and the compression's two names.

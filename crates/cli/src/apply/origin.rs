@@ -146,7 +146,7 @@ mod tests {
         for (other, words) in [
             (machine(0, "n", "c"), "another machine"),
             (machine(0, "n", "b"), "another machine"),
-            (machine(0, "m", "a"), "before this host was rebooted"),
+            (machine(0, "m", "a"), "before this host rebooted"),
             (machine(0, "", "a"), "another machine, or before"),
             (machine(0, "m", ""), "does not identify"),
             (machine(0, "", ""), "does not identify"),
@@ -167,7 +167,7 @@ mod tests {
             assert_ne!(said(machines, &[moved(Some(1)), write()]), "made");
         }
         assert_ne!(said(vec![machine(0, "n", "c")], &[moved(Some(1))]), "made", "another machine is known");
-        assert!(said(vec![machine(0, "m", "b")], &[moved(None)]).contains("thread 7 started"));
+        assert!(said(vec![machine(0, "m", "b")], &[moved(None)]).contains("start time of thread 7"));
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         let origin = Origin { machines: vec![machine(0, "m", "b")], level: "L0".to_owned(), ..Origin::default() };
         let refusal = |origin: Origin| origin.refusal(&identity("m", "b"), &[write()]).unwrap();
         let emulated = Origin { emulated: Some("QEMU TCG".to_owned()), ..origin.clone() };
-        assert!(refusal(emulated).contains("QEMU TCG emulated"));
-        assert!(refusal(Origin { outer: true, ..origin }).contains("below this one"));
+        assert!(refusal(emulated).contains("emulated by QEMU TCG"));
+        assert!(refusal(Origin { outer: true, ..origin }).contains("the host of this machine"));
     }
 }

@@ -150,6 +150,6 @@ mod tests {
         assert!(said.contains("unknown 75") && said.contains("wake-up p99 25") && !said.contains("KVM"), "{said}");
         (sample.exits_per_second, sample.seen_share) = (Some(0.0), 0.5);
         let said = line(&sample);
-        assert!(said.starts_with("0 exits/s") && said.contains("of it seen"), "{said}");
+        assert!(said.starts_with("0 exits/s") && said.contains("of events seen"), "{said}");
     }
 }

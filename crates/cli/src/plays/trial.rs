@@ -143,7 +143,7 @@ mod tests {
         assert!(matches!(Outcome::of(&before, &before), Outcome::DidNotHelp(_)));
         assert!(matches!(Outcome::of(&[0.0; 4], &[0.0; 4]), Outcome::DidNotHelp(None)));
         let worse = Outcome::of(&[0.1, 0.12, 0.11, 0.1], &before).told("threads waited");
-        assert!(worse.starts_with("threads waited 0.11 CPUs' worth") && worse.ends_with("it got worse"), "{worse}");
+        assert!(worse.starts_with("threads waited 0.11 CPUs before") && worse.ends_with("it got worse"), "{worse}");
     }
 
     #[test]

@@ -356,7 +356,7 @@ fn after_a_kill_at_any_moment_the_directory_opens_and_undo_leaves_no_instance() 
                 PartState::Partial => partial += 1,
                 PartState::Complete => whole += 1,
             }
-            let said = problems.iter().any(|problem| problem.text.contains("has not finished"));
+            let said = problems.iter().any(|problem| problem.text.contains("did not finish"));
             assert_eq!(said, part.state == PartState::Partial, "{moment} ms: {problems:?}");
         }
     }

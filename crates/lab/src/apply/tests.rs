@@ -126,7 +126,7 @@ fn a_proposal_that_is_out_of_date_changes_nothing() {
     fs::write(&list, "0-1\n").unwrap();
     let change = |from: &str| Change::IrqAffinity { irq: 9, cpus: "1".into(), from: Some(from.into()) };
     let error = host.prepare(&change("3")).unwrap_err().to_string();
-    assert!(error.contains("interrupt 9 has 0-1") && error.contains("kvmscope check"), "{error}");
+    assert!(error.contains("interrupt 9 is 0-1") && error.contains("kvmscope check"), "{error}");
     // The same set in another spelling is the same set.
     let planned = steps(host.prepare(&change("0,1")).unwrap());
     planned[0].make(&host.proc).unwrap();

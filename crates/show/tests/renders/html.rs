@@ -117,7 +117,10 @@ fn a_short_page_leaves_data_out_and_says_so() {
     let whole = page(&sections, &[], &drawn, MOST_BYTES).unwrap();
     assert!(!whole.contains("Left out"));
     let short = page(&sections, &[], &drawn, whole.len() as u64 - 1).unwrap();
-    assert!(short.len() < whole.len() && short.contains("Left out to keep the page short: single chains"), "{short}");
+    assert!(
+        short.len() < whole.len() && short.contains("Left out to keep the page short: individual chains"),
+        "{short}"
+    );
     let refused = page(&sections, &[], &drawn, 1_000).unwrap_err();
     assert!(refused.to_string().contains("more than --html-max allows"), "{refused}");
 }

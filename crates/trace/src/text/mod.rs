@@ -25,6 +25,7 @@ pub use cut::cut;
 
 use crate::facts::{Coverage, Facts, Format};
 use crate::{Batch, Error, FieldKind, Kind, Lane, Pieces, Reading, Scratch, Source, Trace};
+use base::number::many;
 use base::{Clock, ClockSource, MOST_CPUS, Problem, Problems};
 use line::{Line, LossLine};
 use lines::{Entry, Lines};
@@ -139,9 +140,10 @@ impl Text {
             let name = path.display().to_string();
             let others = &survey.others;
             let text = format!(
-                "{name}: the text has several recordings: the lines of {file} are read, those of {1} and others \
-                 ({0}) are ignored; use the recordings themselves, each with its machine",
-                others.lines, others.name
+                "{name}: the text has several recordings; read: {file}; ignored: {} of others such as {}; use the recordings \
+                 themselves, each with its machine",
+                many(others.lines, "line"),
+                others.name
             );
             facts.problems.push(Problem::remark(name, "lines of one recording", "several", text));
         }

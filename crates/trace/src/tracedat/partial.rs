@@ -237,7 +237,7 @@ pub(super) mod tests {
         assert_eq!(events.iter().filter(|(_, cpu)| *cpu == 5).count(), in_two_pages);
         assert_eq!(damaged, 0, "what is cut short is no damage of its own");
         let problem = &trace.facts().problems[0];
-        assert!(problem.text.contains("has not finished") && problem.text.contains("100 bytes"), "{}", problem.text);
+        assert!(problem.text.contains("did not finish") && problem.text.contains("100 bytes"), "{}", problem.text);
         assert_eq!(trace.facts().comms[&7], "CPU 0/KVM");
     }
 

@@ -208,7 +208,7 @@ fn several_traces_below_a_directory_are_one_and_a_damaged_one_is_left_out() {
     let seen: Vec<_> = whole.events.iter().map(|e| (e.time_ns, e.name.as_str(), e.int("v"))).collect();
     assert_eq!(seen, [(1_000_000_500, "x", 4), (1_200_000_000, "p:y", 5)]);
     assert_eq!(whole.problems.len(), 1);
-    assert!(whole.problems[0].text.contains("left out") && whole.problems[0].file.contains("broken"));
+    assert!(whole.problems[0].text.contains("is skipped") && whole.problems[0].file.contains("broken"));
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("cut");
     std::fs::remove_dir_all(directory.path().join("broken")).unwrap();
@@ -283,7 +283,7 @@ fn a_trace_without_a_clock_shows_its_ticks_and_says_so() {
     let made = Made::new(metadata, &[&packet(Bits::little()).u8(1).u64(77).u8(4).bytes]);
     let whole = made.read();
     assert_eq!(whole.events[0].time_ns, 77);
-    assert!(whole.problems[0].text.contains("no clock is described"), "{:?}", whole.problems);
+    assert!(whole.problems[0].text.contains("describes no clock"), "{:?}", whole.problems);
 }
 
 /// The metadata and packets of two CPUs, of which the second has number 3 as [`stating_packet`] says.
