@@ -66,7 +66,9 @@ impl Sink for Tally {
         }
         let sums = self.of(thread).exits.at((exit.level, exit.reason));
         sums.count += 1;
-        sums.bursts.add(exit.at_ns);
+        if exit.reason.is_pause() {
+            sums.bursts.add(exit.at_ns);
+        }
         sums.handled[super::model::ExitSums::handler(exit.handled)] += 1;
         if let Some(cost_ns) = exit.cost_ns {
             sums.cost_ns.record(cost_ns);

@@ -206,7 +206,7 @@ pub struct ExitSums {
     pub handled: [u64; 3],
     /// What they were about: count and cost.
     pub details: Keyed<Detail, (u64, u64)>,
-    /// When they were most frequent.
+    /// When they were most frequent; counted for PAUSE exits alone.
     pub bursts: Bursts,
 }
 

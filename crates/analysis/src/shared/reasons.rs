@@ -218,6 +218,12 @@ impl Reason {
         matches!((self.isa, self.code), (Isa::Vmx, 31 | 32) | (Isa::Svm, 0x7c))
     }
 
+    /// True for an exit by PAUSE in a spin loop.
+    #[inline]
+    pub fn is_pause(self) -> bool {
+        matches!((self.isa, self.code), (Isa::Vmx, 40) | (Isa::Svm, 0x77))
+    }
+
     /// True for an exit that may be re-entered before anybody says that it came from a nested guest: VMX's
     /// PREEMPTION_TIMER in the fastpath (`handle_fastpath_preemption_timer`, Linux 6.9 and 6.1.192).
     #[inline]

@@ -180,9 +180,8 @@ fn storms<'f>(vms: Vec<InVm<'f>>, limits: &Limits) -> (Vec<InVm<'f>>, Severity) 
 
 /// PAUSE exits: vCPUs spin for a lock whose holder does not run.
 pub fn pause(measure: &Measures<'_>) -> Vec<Hit> {
-    let is_pause = |reason: Reason| matches!(reason.known_name(), Some("PAUSE"));
-    let mut vms = in_vms(measure, |vcpu| by_reason(measure, vcpu, is_pause));
-    vms.iter_mut().for_each(|vm| vm.burst = burst(measure, vm.vm, is_pause));
+    let mut vms = in_vms(measure, |vcpu| by_reason(measure, vcpu, Reason::is_pause));
+    vms.iter_mut().for_each(|vm| vm.burst = burst(measure, vm.vm, Reason::is_pause));
     let (storms, severity) = storms(vms, &PAUSE);
     let title = |worst: &InVm<'_>| match worst.burst {
         Some((vcpu, burst)) if !worst.is_steady(&PAUSE) => format!(
