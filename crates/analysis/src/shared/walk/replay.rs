@@ -32,7 +32,7 @@ pub trait Ear<S: Sink> {
     /// The trace begins at `origin_ns`.
     fn start(&mut self, _walk: &mut Walk<S>, _origin_ns: u64) {}
 
-    /// An event of [`roles::ROWS`], which has to be given to the walk.
+    /// An event of [`crate::shared::roles::ROWS`], which has to be given to the walk.
     #[inline(always)]
     fn event(&mut self, walk: &mut Walk<S>, event: &Event<'_>) {
         walk.event(event);
