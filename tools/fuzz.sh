@@ -23,23 +23,23 @@ tools/seeds.sh
 if [ $# -eq 0 ]; then
     set -- $(sed -n 's/^name = "\([a-z0-9_]*\)"$/\1/p' fuzz/Cargo.toml)
 fi
-failed=()
-for target in "$@"; do
+fuzz_one() {
+    local target=$1 log=fuzz/artifacts/$1.log
     mkdir -p "fuzz/corpus/$target" "fuzz/artifacts/$target"
-    log=fuzz/artifacts/$target.log
     if "fuzz/target/$host/release/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
         -max_len=131072 -print_final_stats=1 -artifact_prefix="fuzz/artifacts/$target/" \
         "fuzz/corpus/$target" >"$log" 2>&1; then
+        local runs coverage
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
         coverage=$(grep -o 'cov: [0-9]*' "$log" | tail -1 || true)
         echo "$target: $runs inputs in $seconds s, ${coverage:-no coverage}, nothing found"
     else
-        failed+=("$target")
-        echo "$target: FOUND SOMETHING"
         tail -40 "$log"
+        echo "$target: FOUND SOMETHING (fuzz/artifacts/$target)"
+        return 1
     fi
-done
-if [ ${#failed[@]} -gt 0 ]; then
-    echo "found something: ${failed[*]} (fuzz/artifacts)" >&2
-    exit 1
-fi
+}
+export -f fuzz_one
+export host seconds
+# As many at once as there are CPUs. xargs fails if one of them did.
+printf '%s\n' "$@" | xargs -P "$(nproc)" -I TARGET bash -c 'fuzz_one TARGET'

@@ -2,6 +2,7 @@
 //!
 //! Readers take paths, because they map files. So the bytes are written below `/dev/shm`, which is memory.
 
+use base::Span;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tempfile::TempDir;
@@ -13,8 +14,11 @@ const MOST_EVENTS: u64 = 200_000;
 /// The target's own directory, the same for all inputs of a process.
 pub fn directory() -> &'static Path {
     static PLACE: OnceLock<TempDir> = OnceLock::new();
-    let make = || tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory to write to");
-    PLACE.get_or_init(make).path()
+    PLACE.get_or_init(in_memory).path()
+}
+
+fn in_memory() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory to write to")
 }
 
 /// Writes `bytes` to the file `name` of [`directory`].
@@ -24,15 +28,32 @@ pub fn write(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// Opens what lies at `path` and reads every field of every event. Refusals are welcome, panics are not.
-pub fn read_everything(path: &Path) {
-    let Ok(trace) = trace::open(path) else { return };
+/// Opens what lies at `path` and reads every field of every event. Refusals are welcome, panics are not. Returns how long the
+/// trace is, in ns.
+pub fn read_everything(path: &Path) -> Option<u64> {
+    let trace = trace::open(path).ok()?;
     let fitted = trace::calibrate::fit(trace.as_ref());
     let request = Request::everything(trace.facts());
     let reading = Reading { request: &request, fitted };
     let mut listener = Everything { fields: field_counts(&request), ..Everything::default() };
     let totals = trace::replay(trace.as_ref(), &reading, &mut listener);
     assert_sane(&totals, &listener);
+    totals.span_ns.map(|(first_ns, last_ns)| last_ns - first_ns)
+}
+
+/// Reads what lies at `path`, and what `cut` makes of its middle half; `cut` says whether it made a trace, which must open then.
+pub fn read_and_cut(path: &Path, cut: impl FnOnce(&Path, &Path, Span) -> bool) {
+    static PLACE: OnceLock<TempDir> = OnceLock::new();
+    let Some(length_ns) = read_everything(path) else { return };
+    let place = PLACE.get_or_init(in_memory).path().join("cut");
+    let window = Span { from_ns: length_ns / 4, to_ns: length_ns - length_ns / 4 };
+    if cut(path, &place, window) {
+        assert!(trace::open(&place).is_ok(), "a cut that does not open: {:?}", trace::open(&place).err());
+        read_everything(&place);
+    }
+    let removed = if place.is_dir() { std::fs::remove_dir_all(&place) } else { std::fs::remove_file(&place) };
+    // A cut that was refused left nothing.
+    drop(removed);
 }
 
 /// What must hold for any input.

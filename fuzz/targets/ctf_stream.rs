@@ -5,7 +5,9 @@
 
 #![no_main]
 
+use base::Span;
 use libfuzzer_sys::{Corpus, fuzz_target};
+use std::path::Path;
 
 fuzz_target!(|bytes: &[u8]| -> Corpus {
     let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return Corpus::Reject };
@@ -13,6 +15,9 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     let Some((metadata, stream)) = rest.split_at_checked(length) else { return Corpus::Reject };
     kvmscope_fuzz::write("metadata", metadata);
     kvmscope_fuzz::write("stream", stream);
-    kvmscope_fuzz::read_everything(kvmscope_fuzz::directory());
+    let cut = |from: &Path, to: &Path, window: Span| {
+        trace::ctf::cut(from, to, window.from_ns, window.to_ns).is_ok_and(|cut| cut.events > 0)
+    };
+    kvmscope_fuzz::read_and_cut(kvmscope_fuzz::directory(), cut);
     Corpus::Keep
 });

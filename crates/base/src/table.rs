@@ -79,6 +79,8 @@ pub struct Shown {
     /// The column whose equal values stay together, in the order of rows: what holds within each group, such as shares, does
     /// not hold across them.
     pub grouped_by: Option<String>,
+    /// What the rows have in common that `most_rows` leaves out, where they are not merely the last ones.
+    pub rest: Option<&'static str>,
     /// Columns that are never left out, and whose text is never shortened: it takes several lines where the page is narrow.
     pub whole: Vec<String>,
 }

@@ -45,6 +45,18 @@ fn lines_go_with_the_event_that_they_are_about() {
     assert_eq!(cut(&file, 21 * MS, 22 * MS).as_deref(), None);
 }
 
+#[test]
+fn a_damaged_line_does_not_make_the_cut_unreadable() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, to) = (directory.path().join("trace.txt"), directory.path().join("cut.txt"));
+    // Far from the start, where it does not keep the text from being one.
+    let calm = PRINTED.lines().nth(3).unwrap().to_owned() + "\n";
+    let text = calm.repeat(2_000) + &PRINTED.replace(" => vcpu_enter_guest", "\0 what was here is gone");
+    std::fs::write(&file, text).unwrap();
+    text::cut(&file, &to, Span { from_ns: 1_000_000, to_ns: u64::MAX }).unwrap().unwrap();
+    kvmscope_trace::open(&to).unwrap();
+}
+
 /// Number of events, and times of the first and the last.
 fn events(file: &Path) -> (u64, (u64, u64)) {
     struct Nobody;

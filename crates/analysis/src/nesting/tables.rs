@@ -5,11 +5,16 @@ use super::known;
 use super::model::{Machine, Model, State};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Table};
+use std::collections::BTreeSet;
 
 const TEXT: ColumnType = ColumnType::Text;
 
-/// So many features of which nothing is known are worth their lines.
-const FEW_UNKNOWN: usize = 12;
+/// So many features that say nothing of their own are worth their lines.
+const FEW_SILENT: usize = 12;
+
+/// How the kernel says that a vulnerability is none of this processor's
+/// (Documentation/ABI/testing/sysfs-devices-system-cpu, vulnerabilities).
+const NOT_AFFECTED: &str = "Not affected";
 
 /// More rows than there are features.
 const ALL_ROWS: usize = 200;
@@ -39,8 +44,21 @@ pub fn features(model: &Model, all: bool) -> Table {
     }
     if all && model.machines.len() == 1 {
         let columns = [("level", ""), ("feature", "feature"), ("state", "is"), ("evidence", "because")];
-        let unknown = |row: &[Cell]| row[2] == Cell::from(State::Unknown.name());
-        table.shown = known_first(&mut table.rows, unknown, shown("Features", &columns));
+        let is = |row: &[Cell], state: State| row[2] == Cell::from(state.name());
+        let unknown = table.rows.iter().filter(|row| is(row, State::Unknown)).count();
+        let mut reasons = BTreeSet::new();
+        let silent = |row: &[Cell]| match &row[3] {
+            _ if is(row, State::Unknown) => unknown > FEW_SILENT,
+            Cell::Text(reason) if is(row, State::Absent) => {
+                reason.ends_with(NOT_AFFECTED) || !reasons.insert(reason.clone())
+            }
+            _ => false,
+        };
+        let rest = match unknown > FEW_SILENT {
+            true => "unknown, not affected, or absent for a reason given above",
+            false => "not affected, or absent for a reason given above",
+        };
+        table.shown = telling_first(&mut table.rows, silent, rest, shown("Features", &columns));
     }
     table
 }
@@ -73,7 +91,8 @@ pub fn matrix(model: &Model, all: bool) -> Table {
                 .iter()
                 .all(|cell| matches!(cell, Cell::Missing) || *cell == Cell::from(State::Unknown.name()))
         };
-        table.shown = known_first(&mut table.rows, unknown, shown("Features by machine", &columns));
+        table.shown =
+            telling_first(&mut table.rows, unknown, "unknown on every machine", shown("Features by machine", &columns));
     }
     table
 }
@@ -105,14 +124,23 @@ pub fn parameters(model: &Model) -> Table {
     table
 }
 
-/// Rows of which nothing is known go last, and are not printed where they are many: a report without KVM's files would be a
-/// page of them. Their number is said below.
-fn known_first(rows: &mut [Vec<Cell>], unknown: impl Fn(&[Cell]) -> bool, shown: Option<Shown>) -> Option<Shown> {
-    rows.sort_by_key(|row| unknown(row));
-    let known = rows.iter().filter(|row| !unknown(row)).count();
-    match rows.len() - known {
-        ..=FEW_UNKNOWN => shown,
-        _ => shown.filter(|_| known > 0).map(|shown| Shown { most_rows: known, ..shown }),
+/// Rows that are `silent` go last, and are not printed where they are many: a machine without VMX has a page of features
+/// that are absent for this one reason. Their number, and that they are the `rest`, is said below.
+fn telling_first(
+    rows: &mut Vec<Vec<Cell>>,
+    silent: impl FnMut(&[Cell]) -> bool,
+    rest: &'static str,
+    shown: Option<Shown>,
+) -> Option<Shown> {
+    let silent: Vec<bool> = rows.iter().map(Vec::as_slice).map(silent).collect();
+    let number = silent.iter().filter(|silent| **silent).count();
+    let mut ranked: Vec<(bool, Vec<Cell>)> = silent.into_iter().zip(std::mem::take(rows)).collect();
+    ranked.sort_by_key(|(silent, _)| *silent);
+    rows.extend(ranked.into_iter().map(|(_, row)| row));
+    match (number, rows.len() - number) {
+        (..=FEW_SILENT, _) => shown,
+        (_, 0) => None,
+        (_, telling) => shown.map(|shown| Shown { most_rows: telling, rest: Some(rest), ..shown }),
     }
 }
 

@@ -127,3 +127,30 @@ fn a_line_that_tells_two_mitigations_is_evidence_once() {
     let lines = paid.evidence.iter().filter(|seen| seen.what.contains("spectre_v2")).count();
     assert_eq!(lines, 1, "{:?}", paid.evidence);
 }
+
+#[test]
+fn one_reason_that_many_features_are_absent_for_takes_one_line() {
+    use base::Cell;
+    use kvmscope_analysis::Options;
+    use kvmscope_analysis::nesting::{model::Model, section::section};
+    let model = Model { machines: vec![Tree::of("hosts-pvm", 1).machine()] };
+    let section = section(&model, &Options { all_features: true, ..Options::default() });
+    let features = section.tables.iter().find(|table| table.name == "features").unwrap();
+    let shown = features.shown.as_ref().unwrap();
+    let text = |row: &[Cell], column: usize| match &row[column] {
+        Cell::Text(text) => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    let (printed, rest) = features.rows.split_at(shown.most_rows);
+    let absent = |rows: &[Vec<Cell>]| -> Vec<(String, String)> {
+        let absent = rows.iter().filter(|row| text(row, 2) == "absent");
+        absent.map(|row| (text(row, 1), text(row, 3))).collect()
+    };
+    let printed = absent(printed);
+    assert!(printed.iter().any(|(feature, _)| feature == "virtualization"));
+    assert!(rest.len() > 12 && absent(rest).len() == rest.len() && shown.rest.is_some());
+    for (feature, reason) in absent(rest) {
+        let is_given = printed.iter().any(|(_, given)| *given == reason);
+        assert!(is_given || reason.ends_with("Not affected"), "{feature}: {reason}");
+    }
+}

@@ -135,7 +135,7 @@ fn render_group(table: &Table, out: &mut Lines) {
             out.line(&joined(&columns, &cells, further));
         }
     }
-    tell_what_is_missing(table.rows.len() - rows.len(), &left_out, out);
+    tell_what_is_missing((table.rows.len() - rows.len(), shown.rest), &left_out, out);
 }
 
 /// One line of a row: the `at`th of each cell.
@@ -270,10 +270,11 @@ fn aligned(text: &str, column: &Shaped) -> String {
     if column.numeric { right(text, column.room) } else { left(text, column.room) }
 }
 
-fn tell_what_is_missing(rows: usize, columns: &[String], out: &mut Lines) {
-    let rows = match rows {
-        0 => None,
-        more => Some(number::many(more as u64, "more row")),
+fn tell_what_is_missing((rows, rest): (usize, Option<&str>), columns: &[String], out: &mut Lines) {
+    let rows = match (rows, rest) {
+        (0, _) => None,
+        (more, None) => Some(number::many(more as u64, "more row")),
+        (more, Some(rest)) => Some(format!("{}: {rest}", number::many(more as u64, "more row"))),
     };
     let columns = match columns {
         [] => None,

@@ -7,7 +7,8 @@
 //! qemu-98 [000]  9.720: kvm_entry: ..            inside
 //!  => vcpu_enter_guest                           said of the event before it: goes with that
 //! ```
-//! Lines are copied byte for byte. Lines of another recording than the one that is read are left out.
+//! Lines are copied byte for byte. Lines of another recording than the one that is read are left out, and so are lines with a
+//! NUL: they are damage, and at the start of a file they are the mark of what is no text.
 
 use super::line::{Line, LossLine};
 use super::lines::{Entry, Lines};
@@ -50,6 +51,9 @@ fn write(text: &Text, inside: impl Fn(&Line<'_>) -> bool, out: &mut impl Write) 
     while let Some((start, entry)) = lines.next() {
         let start = start as usize;
         let Entry::Text(line) = entry else { continue };
+        if line.contains('\0') {
+            continue;
+        }
         let mut from = start;
         if let Some(event) = Line::parse(&line) {
             from = held_from.take().unwrap_or(start);
