@@ -88,7 +88,7 @@ fn what_cannot_be_driven_is_said_and_nothing_is_left_behind() {
     }
     let output = record(place.path(), &["--no-snapshot", "--lttng", "--seconds", "0.1"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(complaints(&output).contains("the Debian package lttng-tools brings it"), "{}", complaints(&output));
+    assert!(complaints(&output).contains("it is in the Debian package lttng-tools"), "{}", complaints(&output));
     assert!(!place.path().join("new").exists());
     assert_eq!(std::fs::read_dir(place.path().join("journal")).map_or(0, |entries| entries.count()), 0);
     assert_eq!(record(place.path(), &["--sample", "99"]).status.code(), Some(2), "--sample goes with --perf");

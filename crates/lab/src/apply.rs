@@ -120,10 +120,10 @@ impl Host {
         step: impl Fn(Owner, String, String, String) -> Step,
     ) -> Result<Prepared, Error> {
         let tid = meant.tid;
-        let number = u32::try_from(tid).map_err(|_| Error::Unable(format!("{tid} is no thread id")))?;
+        let number = u32::try_from(tid).map_err(|_| Error::Unable(format!("{tid} is not a thread id")))?;
         let Some(started) = meant.start_ticks else {
             return Err(Error::Unable(format!(
-                "nobody read when thread {tid} started, so it may be another thread by now: it is not changed"
+                "the start time of thread {tid} is unknown, so this thread id may be another thread by now: it is not changed"
             )));
         };
         let Ok(thread) = Owner::of(&self.proc, number) else {
@@ -131,14 +131,14 @@ impl Host {
         };
         let name = read(&self.proc.join(number.to_string()).join("comm")).unwrap_or_default();
         let another = |how: String| {
-            Ok(Prepared::PassedOver(format!("thread {tid} {how}: it is another thread, and is left alone")))
+            Ok(Prepared::PassedOver(format!("thread {tid} {how}: it is another thread and was not changed")))
         };
         if thread.start_ticks != started {
-            return another("did not start when the one that was meant started".to_owned());
+            return another("started at another time than the intended one".to_owned());
         }
         // A program that is replaced (execve(2)) keeps id and start time.
         if let Some(meant) = meant.comm.as_ref().filter(|meant| **meant != name) {
-            return another(format!("is called {}, and the one that was meant {}", printable(&name), printable(meant)));
+            return another(format!("is called {}, and the intended one {}", printable(&name), printable(meant)));
         }
         let (now, to, from) = sides(number)?;
         let needed = needed(&format!("thread {tid} ({})", printable(&name)), now, to, from)?;

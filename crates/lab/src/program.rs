@@ -89,7 +89,7 @@ impl Program {
         command.spawn().map_err(|error| {
             let (path, package) = (self.path.display(), self.package);
             Error::Unable(if error.kind() == std::io::ErrorKind::NotFound {
-                format!("{path} is not installed; the Debian package {package} brings it")
+                format!("{path} is not installed; it is in the Debian package {package}")
             } else {
                 format!("{path} could not be run: {error}")
             })
@@ -200,6 +200,6 @@ mod tests {
     #[test]
     fn a_missing_program_names_its_package() {
         let error = Program::new("/nonexistent/lttng", "lttng-tools").run(&[""], LIMIT).unwrap_err().to_string();
-        assert_eq!(error, "/nonexistent/lttng is not installed; the Debian package lttng-tools brings it");
+        assert_eq!(error, "/nonexistent/lttng is not installed; it is in the Debian package lttng-tools");
     }
 }

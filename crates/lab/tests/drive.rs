@@ -168,7 +168,7 @@ fn a_perf_that_cannot_be_run_says_why_and_leaves_nothing() {
     };
     let said = |outcome: Result<PerfRecorder, Error>| outcome.err().unwrap().to_string();
     let kvm = || vec![Selection::parse("kvm").unwrap()];
-    assert!(said(start("/nonexistent/perf", kvm())).contains("the Debian package linux-perf brings it"));
+    assert!(said(start("/nonexistent/perf", kvm())).contains("it is in the Debian package linux-perf"));
     assert!(said(start("false", kvm())).contains("false failed"));
     assert!(said(start("false", Vec::new())).contains("none of the events"));
     assert_eq!(entries(&journal(root)), 0);
@@ -242,5 +242,5 @@ fn without_lttng_the_package_is_named() {
     let options =
         LttngOptions { program: Program::new("/nonexistent/lttng", "lttng-tools"), ..LttngOptions::default() };
     let error = LttngRecorder::start(&journal(directory.path()), &options, directory.path(), "L0").err().unwrap();
-    assert!(error.to_string().contains("the Debian package lttng-tools brings it"), "{error}");
+    assert!(error.to_string().contains("it is in the Debian package lttng-tools"), "{error}");
 }

@@ -164,6 +164,6 @@ fn pins_of_a_running_domain_are_made_and_undone_exactly() {
     kvmscope(&journal, &["apply", "PLC-TEST@web", "--from", &from, "--yes"]);
     said(&["destroy", domain]);
     let undone = kvmscope(&journal, &["undo"]);
-    assert!(undone.contains("left alone") && undone.contains("not running"), "{undone}");
+    assert!(undone.contains("left alone") && undone.contains("no longer running"), "{undone}");
     assert_eq!(described(), before);
 }

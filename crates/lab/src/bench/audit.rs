@@ -81,7 +81,7 @@ fn said(before: &Moment, after: &Moment) -> Vec<String> {
     }
     let faults = after.disk_faults - before.disk_faults;
     if faults > 0 {
-        said.push(format!("waited {faults} x for a page from a disk"));
+        said.push(format!("waited {faults} x for a page from disk"));
     }
     let steal = grown(before.steal_ticks, after.steal_ticks) * TICK_MS;
     if steal > 0 {
@@ -175,7 +175,7 @@ mod tests {
             chain: 0.6,
         };
         let said = said(&quiet, &loud);
-        assert_eq!(said[..2], ["preempted 2 x by other threads", "waited 3 x for a page from a disk"]);
+        assert_eq!(said[..2], ["preempted 2 x by other threads", "waited 3 x for a page from disk"]);
         assert_eq!(said[2], "20 ms stolen by the hypervisor below");
         assert!(said[3].contains("1.20") && said[4].contains("-20 %"), "{said:?}");
     }

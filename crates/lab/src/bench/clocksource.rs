@@ -43,8 +43,7 @@ impl Switch {
         let refused = |why: &str| {
             let path = path.display();
             Error::Unable(format!(
-                "the clocksource does not become {source}: {why}; run as root, or switch by hand and run without \
-                 --each-clocksource: echo {source} | sudo tee {path}"
+                "the clocksource cannot be set to {source}: {why}; run as root, or switch by hand and run without --each-clocksource: echo {source} | sudo tee {path}"
             ))
         };
         std::fs::write(&path, source).map_err(|error| refused(&error.to_string()))?;
@@ -61,7 +60,7 @@ impl Switch {
     pub fn back(self) -> Result<(), Error> {
         for (step, reverted) in self.entry.finish(&self.proc)? {
             if let Reverted::Failed(why) | Reverted::LeftAlone(why) = reverted {
-                return Err(Error::Unable(format!("{step} is not undone: {why}; look, then `kvmscope undo`")));
+                return Err(Error::Unable(format!("{step} was not undone: {why}; check it, then run `kvmscope undo`")));
             }
         }
         Ok(())

@@ -40,7 +40,7 @@ pub fn here(how: How) -> BTreeMap<String, String> {
     #[cfg(target_arch = "x86_64")]
     {
         let below = host::hypervisor::Hypervisor::of(Some(&crate::snapshot::cpuid::here()), None, None);
-        let names = if below.named.is_empty() { "none that shows itself".to_owned() } else { below.names().join(", ") };
+        let names = if below.named.is_empty() { "none visible".to_owned() } else { below.names().join(", ") };
         told.insert(base::bench::HYPERVISOR.to_owned(), names);
     }
     told
@@ -100,7 +100,7 @@ mod tests {
         let told = here(How { fifo: true, disturb: false });
         assert_eq!((told["policy"].as_str(), told["disturbing tests"].as_str()), ("SCHED_FIFO", "no"));
         let Some(flag) = told.get("hypervisor below") else { return println!("skipped: no flags in /proc/cpuinfo") };
-        assert!(flag == "yes" || told["hypervisor"] == "none that shows itself", "{told:?}");
+        assert!(flag == "yes" || told["hypervisor"] == "none visible", "{told:?}");
     }
 
     #[test]

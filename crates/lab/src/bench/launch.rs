@@ -72,7 +72,8 @@ pub fn run(
 }
 
 fn listen(child: &mut Child, job: &Job, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> Result<(), Error> {
-    let broken = |error: std::io::Error| Error::Unable(format!("a launch of the bench is not heard: {error}"));
+    let broken =
+        |error: std::io::Error| Error::Unable(format!("no result was received from a launch of the bench: {error}"));
     if let Some(mut orders) = child.stdin.take() {
         let text = serde_json::to_vec(job).map_err(|error| broken(error.into()))?;
         orders.write_all(&text).map_err(broken)?;

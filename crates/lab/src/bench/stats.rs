@@ -43,7 +43,9 @@ impl Stats {
         let file = unsafe { libc::ioctl(of.as_raw_fd(), KVM_GET_STATS_FD) };
         if file < 0 {
             let error = std::io::Error::last_os_error();
-            return Err(Error::Unable(format!("KVM tells no counters (KVM_GET_STATS_FD, since Linux 5.14): {error}")));
+            return Err(Error::Unable(format!(
+                "KVM provides no counters (KVM_GET_STATS_FD, since Linux 5.14): {error}"
+            )));
         }
         // SAFETY: the descriptor was just made for us.
         let file = unsafe { OwnedFd::from_raw_fd(file) };

@@ -164,7 +164,7 @@ impl PerfRecorder {
             if begin.elapsed() > START_LIMIT {
                 let seconds = START_LIMIT.as_secs();
                 return Err(Error::Unable(format!(
-                    "perf did not begin to record within {seconds} s; record less events"
+                    "perf did not begin to record within {seconds} s; record fewer events"
                 )));
             }
             std::thread::sleep(LOOK_EVERY);

@@ -29,8 +29,8 @@ impl Memory {
         let mapped_bytes = if bytes < LARGE_PAGE { bytes } else { bytes.saturating_add(LARGE_PAGE) };
         // SAFETY: a new anonymous mapping at a place of the kernel's choice overlaps nothing.
         let mapped = unsafe { mmap_anonymous(null_mut(), mapped_bytes, access, kind) };
-        let mapped =
-            mapped.map_err(|error| Error::Unable(format!("no room for {bytes} bytes of guest memory: {error}")))?;
+        let mapped = mapped
+            .map_err(|error| Error::Unable(format!("{bytes} bytes of guest memory cannot be allocated: {error}")))?;
         let mapped =
             NonNull::new(mapped).ok_or_else(|| Error::Unable("guest memory was mapped at address 0".to_owned()))?;
         let begins = mapped.addr().get();
@@ -90,7 +90,7 @@ impl Memory {
 
     /// Copies what lies at the guest's physical address `at` to `into`.
     pub fn copy(&self, at: usize, into: &mut [u8]) {
-        assert!(at.checked_add(into.len()).is_some_and(|end| end <= self.bytes), "{at:#x} lies outside guest memory");
+        assert!(at.checked_add(into.len()).is_some_and(|end| end <= self.bytes), "{at:#x} is outside guest memory");
         // SAFETY: the range was checked to lie inside the mapping, and `into` is not part of it: nothing refers there.
         unsafe {
             std::ptr::copy_nonoverlapping(self.start.as_ptr().cast::<u8>().add(at), into.as_mut_ptr(), into.len())

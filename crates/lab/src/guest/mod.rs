@@ -46,15 +46,14 @@ pub struct Guest {
 /// If it is not there or may not be opened, or if its API is not the stable one; the sentence says what helps.
 pub fn open(device: &Path) -> Result<Kvm, Error> {
     let path = CString::new(device.as_os_str().as_bytes());
-    let path = path.map_err(|_| Error::Unable(format!("{}: a path holds no zero byte", device.display())))?;
+    let path = path.map_err(|_| Error::Unable(format!("{}: a path cannot contain a NUL byte", device.display())))?;
     let kvm = Kvm::new_with_path(&path).map_err(|error| {
         let device = device.display();
         Error::Unable(match error.errno() {
             libc::ENOENT => format!(
-                "{device} is not there: load kvm_intel or kvm_amd; inside a guest, whoever owns the host must allow \
-                 nested virtualization"
+                "{device} does not exist: load kvm_intel or kvm_amd; inside a guest, the owner of the host must allow nested virtualization"
             ),
-            libc::EACCES | libc::EPERM => format!("{device} may not be opened: run as root, or join the group `kvm`"),
+            libc::EACCES | libc::EPERM => format!("no permission to open {device}: run as root, or join the group `kvm`"),
             _ => format!("{device}: {error}"),
         })
     })?;

@@ -40,7 +40,7 @@ pub struct Program {
 /// All programs, in the order in which they run.
 pub const PROGRAMS: &[Program] = &[
     Program { name: "empty", does: "counts down", body: &[0x90], exit: None },
-    Program { name: "cpuid", does: "asks the CPU what it is", body: &[0x66, 0x31, 0xc0, 0x0f, 0xa2], exit: None },
+    Program { name: "cpuid", does: "executes CPUID", body: &[0x66, 0x31, 0xc0, 0x0f, 0xa2], exit: None },
     Program { name: "rdmsr", does: "reads the TSC's MSR", body: &[0x66, 0xb9, 0x10, 0, 0, 0, 0x0f, 0x32], exit: None },
     Program { name: "port-out", does: "writes a port", body: &[0xe6, PORT], exit: Some(Exit::PortWrite) },
     Program { name: "port-in", does: "reads a port", body: &[0xe4, PORT], exit: Some(Exit::PortRead) },
@@ -49,7 +49,7 @@ pub const PROGRAMS: &[Program] = &[
     Program { name: "hlt", does: "halts", body: &[0xf4], exit: Some(Exit::Halt) },
     Program {
         name: "touch",
-        does: "touches pages; its first 64 rounds touch new ones",
+        does: "touches pages; its first 64 rounds touch new pages",
         // add ax, 0x100; and ah, 0x7f; or ah, 0x10; mov fs, ax; mov fs:[0], al
         body: &[0x05, 0, 1, 0x80, 0xe4, 0x7f, 0x80, 0xcc, 0x10, 0x8e, 0xe0, 0x64, 0xa2, 0, 0],
         exit: None,

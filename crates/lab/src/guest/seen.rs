@@ -121,7 +121,7 @@ impl fmt::Display for Outcome {
         }
         match &self.ended {
             Ended::Whole => Ok(()),
-            Ended::Stuck => formatter.write_str("; it did not end, the watchdog stopped it"),
+            Ended::Stuck => formatter.write_str("; it did not end and was stopped by the watchdog"),
             Ended::Failed(why) => write!(formatter, "; it ended early: {why}"),
         }
     }

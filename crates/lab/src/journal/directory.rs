@@ -53,7 +53,7 @@ impl Directory {
             Ok(open) => open,
             Err(rustix::io::Errno::NOENT) => return Ok(None),
             Err(rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => {
-                return Err(Error::Unable(format!("{}: the journal must be a directory, and no link", path.display())));
+                return Err(Error::Unable(format!("{}: the journal must be a directory, not a link", path.display())));
             }
             Err(error) => return Err(Error::io(path, error.into())),
         };
@@ -151,7 +151,7 @@ impl Directory {
         };
         let about = fstat(&open).map_err(io)?;
         if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
-            return Err(refuse("is no regular file"));
+            return Err(refuse("is not a regular file"));
         }
         trusted(about.st_uid, about.st_mode).map_err(|why| refuse(&why))?;
         let mut bytes = Vec::new();
@@ -202,7 +202,7 @@ fn trusted(owner: u32, mode: u32) -> Result<(), String> {
     let ours = rustix::process::geteuid().as_raw();
     match () {
         () if owner != 0 && owner != ours => Err(format!("belongs to user {owner}")),
-        () if mode & OTHERS_WRITE != 0 => Err(format!("may be written by others (mode {:o})", mode & 0o7777)),
+        () if mode & OTHERS_WRITE != 0 => Err(format!("is writable by others (mode {:o})", mode & 0o7777)),
         () => Ok(()),
     }
 }

@@ -48,13 +48,12 @@ impl Noted<'_> {
     fn of(bytes: &[u8], id: &str, reach: &Reach) -> Result<Self, Error> {
         let refuse = |why: String| {
             Error::Unable(format!(
-                "journal entry {id} is none of this version ({why}): nothing of it is undone; read what it names, put that \
-                 back and remove the file"
+                "journal entry {id} is not of this version ({why}): nothing in it was undone; restore by hand what it names, then remove the file"
             ))
         };
         let noted: Self = serde_json::from_slice(bytes).map_err(|error| refuse(error.to_string()))?;
         if noted.id != id {
-            return Err(refuse("it bears another name".to_owned()));
+            return Err(refuse("it has another name".to_owned()));
         }
         noted.steps.iter().try_for_each(|step| reach.allow(id, step)).map_err(|error| refuse(error.to_string()))?;
         Ok(noted)
@@ -145,15 +144,14 @@ impl Entry {
         while let Some(step) = self.steps.pop() {
             let reverted = match of_this_boot {
                 Some(false) if !step.outlives_boot() => {
-                    Reverted::LeftAlone("the host was rebooted since, which ended it".to_owned())
+                    Reverted::LeftAlone("the host has been rebooted since, which ended it".to_owned())
                 }
                 None if step.names_process() => Reverted::LeftAlone(
-                    "the entry does not record the boot that its process id belongs to, so it may be another's"
-                        .to_owned(),
+                    "the entry does not record the boot of its process id, so it may be another process".to_owned(),
                 ),
                 _ if step.is_shared() && self.is_needed(&step, proc) => {
                     shared.push(step.clone());
-                    Reverted::LeftAlone("another recording that still runs uses it".to_owned())
+                    Reverted::LeftAlone("another running recording uses it".to_owned())
                 }
                 _ => step.revert(proc),
             };

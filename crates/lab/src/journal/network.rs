@@ -115,7 +115,7 @@ fn sysctls(name: &str) -> BTreeMap<String, String> {
 fn put_back_setting(name: &str, setting: &str, value: &str) -> Result<(), Error> {
     let place = setting.rsplit_once('/').filter(|(kind, file)| KINDS.contains(kind) && plain(file).is_ok());
     let Some((kind, file)) = place.filter(|(_, file)| *file != ".." && *file != ".") else {
-        return Err(Error::Unable(format!("`{setting}` is no setting of a NIC")));
+        return Err(Error::Unable(format!("`{setting}` is not a NIC setting")));
     };
     let path = Path::new(SYSCTLS).join(kind).join(name).join(file);
     let now = std::fs::read_to_string(&path).ok();
@@ -225,7 +225,7 @@ fn of(outcome: Result<(), Error>, gone: &str) -> Reverted {
 /// A word that `ip` takes as a name and not as an option.
 fn plain(word: &str) -> Result<&str, Error> {
     let named = !word.is_empty() && !word.starts_with('-') && !word.contains(char::is_whitespace) && word.len() < 64;
-    named.then_some(word).ok_or_else(|| Error::Unable(format!("`{word}` is no name of a NIC or a namespace")))
+    named.then_some(word).ok_or_else(|| Error::Unable(format!("`{word}` is not a valid name of a NIC or a namespace")))
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl Pin {
         let said = virsh(&words)?;
         let listed = said.lines().filter_map(|line| self.cpus_in(line)).next();
         let cpus = listed.ok_or_else(|| {
-            Error::Unable(format!("virsh {command} {}: no CPU list in its answer: {}", self.domain, said.trim()))
+            Error::Unable(format!("virsh {command} {}: no CPU list in its output: {}", self.domain, said.trim()))
         })?;
         Ok((cpus, self.xml()?.lines().any(|line| self.is_element(line))))
     }
@@ -91,16 +91,16 @@ impl Pin {
     pub(super) fn put_back(&self, old: &CpuSet, new: &CpuSet, had_element: bool) -> Reverted {
         match (is_running(&self.domain), self.scope) {
             (Err(error), _) if error.to_string().contains("failed to get domain") => {
-                return Reverted::LeftAlone("libvirt has no such domain any more".to_owned());
+                return Reverted::LeftAlone("libvirt no longer has this domain".to_owned());
             }
-            (Ok(false), Scope::Live) => return Reverted::LeftAlone("the domain is not running any more".to_owned()),
+            (Ok(false), Scope::Live) => return Reverted::LeftAlone("the domain is no longer running".to_owned()),
             _ => {}
         }
         match self.read() {
             Ok((now, has_element)) if now == *old && (has_element == had_element || self.scope == Scope::Live) => {
                 Reverted::Done
             }
-            Ok((now, _)) if now != *new => Reverted::LeftAlone(format!("it is {now} now, and we had set {new}")),
+            Ok((now, _)) if now != *new => Reverted::LeftAlone(format!("it is {now} now, and kvmscope had set {new}")),
             Ok(_) => {
                 let back = match self.scope == Scope::Config && !had_element {
                     true => self.remove_element(),
@@ -149,7 +149,7 @@ impl Pin {
         let plain = !self.domain.is_empty() && !self.domain.starts_with('-');
         plain
             .then(|| format!("--domain={}", self.domain))
-            .ok_or_else(|| Error::Unable(format!("`{}` is no name of a domain", self.domain)))
+            .ok_or_else(|| Error::Unable(format!("`{}` is not a valid domain name", self.domain)))
     }
 
     /// The list of a line such as ` 0      0-1`, ` *: 0-1`; virsh shows the emulator's alone where it is told to be quiet.
@@ -212,7 +212,7 @@ fn virsh(words: &[String]) -> Result<String, Error> {
 pub fn threads(pin: &Pin, proc: &Path, run: &Path) -> Result<Vec<(u32, String)>, Error> {
     let file = run.join("libvirt/qemu").join(format!("{}.pid", pin.domain));
     let text = std::fs::read_to_string(&file).map_err(|error| Error::io(&file, error))?;
-    let pid: u32 = text.trim().parse().map_err(|_| Error::Unable(format!("{}: no pid in it", file.display())))?;
+    let pid: u32 = text.trim().parse().map_err(|_| Error::Unable(format!("{}: it has no pid", file.display())))?;
     let tasks = std::fs::read_dir(proc.join(pid.to_string()).join("task")).into_iter().flatten().flatten();
     let mut threads: Vec<(u32, String)> = tasks
         .filter_map(|task| {
@@ -235,7 +235,7 @@ pub fn unmoved(pin: &Pin, cpus: &str, proc: &Path, run: &Path) -> Vec<String> {
     };
     let told = threads.into_iter().filter_map(|(tid, name)| {
         let now = super::thread::affinity(tid).ok().filter(|now| *now != wanted)?;
-        Some(format!("thread {tid} ({name}) did not follow, it has CPUs {now}; `taskset -cp {wanted} {tid}` moves it"))
+        Some(format!("thread {tid} ({name}) did not follow: it has CPUs {now}; `taskset -cp {wanted} {tid}` moves it"))
     });
     told.collect()
 }
@@ -270,6 +270,6 @@ mod tests {
     #[test]
     fn a_name_that_looks_like_an_option_is_refused() {
         let pin = Pin { domain: "--connect".into(), pinned: Pinned::Emulator, scope: Scope::Live };
-        assert!(pin.read().unwrap_err().to_string().contains("no name of a domain"));
+        assert!(pin.read().unwrap_err().to_string().contains("not a valid domain name"));
     }
 }

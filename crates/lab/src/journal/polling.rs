@@ -19,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 pub fn read() -> Result<CpuSet, Error> {
     let said = ovs(&["--if-exists", "get", "Open_vSwitch", ".", "other_config:pmd-cpu-mask"])?;
     let mask = parse(&said);
-    mask.ok_or_else(|| Error::Unable(format!("ovs-vsctl: no mask in its answer: {}", said.trim())))
+    mask.ok_or_else(|| Error::Unable(format!("ovs-vsctl: no mask in its output: {}", said.trim())))
 }
 
 /// Sets the CPUs, and reads them back; none takes the mask away.
@@ -40,7 +40,7 @@ pub fn set(cpus: &CpuSet) -> Result<(), Error> {
 pub(super) fn put_back(old: &CpuSet, new: &CpuSet) -> Reverted {
     match read() {
         Ok(now) if now == *old => Reverted::Done,
-        Ok(now) if now != *new => Reverted::LeftAlone(format!("it is {now} now, and we had set {new}")),
+        Ok(now) if now != *new => Reverted::LeftAlone(format!("it is {now} now, and kvmscope had set {new}")),
         Ok(_) => set(old).map_or_else(|error| Reverted::Failed(error.to_string()), |()| Reverted::Done),
         Err(error) => Reverted::Failed(error.to_string()),
     }

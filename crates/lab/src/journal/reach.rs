@@ -39,7 +39,7 @@ impl Reach {
             // Threads are held to their start times, names of domains and NICs are checked where programs are given them.
             Step::TaskAffinity { .. } | Step::TaskPolicy { .. } | Step::Pin { .. } | Step::PmdMask { .. } => true,
         };
-        allowed.then_some(()).ok_or_else(|| Error::Unable(format!("{step} is no change that this program makes")))
+        allowed.then_some(()).ok_or_else(|| Error::Unable(format!("{step} is not a change that kvmscope makes")))
     }
 
     /// What of `path` lies below that directory of the host.
@@ -112,7 +112,7 @@ mod tests {
             namespace("netns-7-01"),
         ] {
             let error = reach.allow("netns-7-0", &step).unwrap_err().to_string();
-            assert!(error.contains("no change that this program makes"), "{step}: {error}");
+            assert!(error.contains("not a change that kvmscope makes"), "{step}: {error}");
         }
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn write_back(path: &Path, old: &str, new: &str, same: impl Fn(&str, 
     match std::fs::read_to_string(path) {
         Ok(now) if same(old, holding(&now)) => Reverted::Done,
         Ok(now) if !same(new, holding(&now)) => {
-            Reverted::LeftAlone(format!("it is {} now, and we had written {new}", printable(holding(&now))))
+            Reverted::LeftAlone(format!("it is {} now, and kvmscope had written {new}", printable(holding(&now))))
         }
         // To write nothing is no write: an empty value is set by an empty line.
         Ok(_) => of(std::fs::write(path, if old.is_empty() { "\n" } else { old })),
@@ -116,7 +116,7 @@ pub(super) fn unmount(path: &Path, proc: &Path) -> Reverted {
 pub(super) fn destroy_session(name: &str) -> Reverted {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if name.is_empty() || name.starts_with('-') || !name.bytes().all(plain) {
-        return Reverted::Failed(format!("`{name}` is no name of a session that we would make"));
+        return Reverted::Failed(format!("`{name}` is not a session name of kvmscope"));
     }
     match Program::new("lttng", "lttng-tools").output(&["destroy", "--no-wait", name]) {
         Ok(output) if output.status.success() => Reverted::Done,

@@ -129,7 +129,7 @@ impl Step {
             }
             Step::Pin { pin, new, .. } => pin.set(&cpus(new)?),
             Step::PmdMask { new, .. } => polling::set(&cpus(new)?),
-            _ => Err(Error::Unable(format!("{self} is not made from the journal"))),
+            _ => Err(Error::Unable(format!("{self} cannot be repeated from the journal"))),
         }
     }
 
@@ -282,7 +282,7 @@ fn same_cpus(one: &str, other: &str) -> bool {
 }
 
 fn same_thread(thread: Owner, name: &str, proc: &Path) -> Result<(), Error> {
-    let gone = || Error::Unable(format!("thread {} ({}) has ended meanwhile", thread.pid, printable(name)));
+    let gone = || Error::Unable(format!("thread {} ({}) has ended since", thread.pid, printable(name)));
     thread.is_alive(proc).then_some(()).ok_or_else(gone)
 }
 

@@ -131,15 +131,15 @@ fn a_journal_that_others_may_write_is_not_obeyed() {
     let file = fs::read_dir(&place).unwrap().next().unwrap().unwrap().path();
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     mode(&place, 0o777);
-    assert!(why(&journal(directory.path())).contains("may be written by others"));
+    assert!(why(&journal(directory.path())).contains("is writable by others"));
     assert!(journal(directory.path()).begin("record").is_err());
     mode(&place, 0o755);
     mode(&file, 0o666);
     let entries = journal(directory.path()).entries().unwrap();
-    assert!(entries[0].as_ref().is_err_and(|error| error.to_string().contains("may be written by others")));
+    assert!(entries[0].as_ref().is_err_and(|error| error.to_string().contains("is writable by others")));
     mode(&file, 0o600);
     symlink(&place, directory.path().join("link")).unwrap();
-    assert!(why(&Journal::new(directory.path().join("link"), "/proc")).contains("no link"));
+    assert!(why(&Journal::new(directory.path().join("link"), "/proc")).contains("not a link"));
     if rustix::process::geteuid().is_root() {
         chown(&file, Some(65_534), None).unwrap();
         let entries = journal(directory.path()).entries().unwrap();
@@ -169,7 +169,7 @@ fn what_is_no_regular_file_is_said_and_keeps_nobody_waiting() {
     let entries = journal(directory.path()).entries().unwrap();
     let said: Vec<String> = entries.iter().filter_map(|entry| entry.as_ref().err().map(ToString::to_string)).collect();
     assert_eq!((entries.len(), said.len()), (3, 2), "{said:?}");
-    assert!(said.iter().any(|error| error.contains("no regular file")), "{said:?}");
+    assert!(said.iter().any(|error| error.contains("not a regular file")), "{said:?}");
     assert!(said.iter().any(|error| error.contains("is a link")), "{said:?}");
 }
 
@@ -229,7 +229,7 @@ fn what_several_programs_share_the_last_of_them_takes_away() {
     let (first, last) = (begun(), begun());
     assert!(journal.is_noted(&mount));
     let [(_, Reverted::LeftAlone(why))] = &first.finish(proc).unwrap()[..] else { panic!("it is still needed") };
-    assert!(why.contains("still runs"), "{why}");
+    assert!(why.contains("another running recording"), "{why}");
     assert!(journal.is_noted(&mount));
     assert_eq!(last.finish(proc).unwrap(), [(mount.clone(), Reverted::Done)]);
     assert!(journal.is_empty().unwrap());

@@ -40,7 +40,7 @@ pub fn affinity(tid: u32) -> Result<CpuSet, Error> {
 pub fn set_affinity(tid: u32, cpus: &CpuSet) -> Result<(), Error> {
     let mut set = Mask::new();
     if let Some(cpu) = cpus.iter().find(|cpu| *cpu >= MASKED_CPUS) {
-        return Err(Error::Unable(format!("CPU {cpu} is beyond the {MASKED_CPUS} that an affinity mask holds")));
+        return Err(Error::Unable(format!("CPU {cpu} is beyond the {MASKED_CPUS} CPUs of an affinity mask")));
     }
     cpus.iter().for_each(|cpu| set.set(cpu as usize));
     sched_setaffinity(Some(pid(tid)?), &set)
@@ -68,7 +68,7 @@ pub fn policy(tid: u32) -> Result<String, Error> {
     }
     let number = number & !libc::SCHED_RESET_ON_FORK;
     let (name, _) = POLICIES.iter().find(|(_, known)| *known == number).ok_or_else(|| {
-        Error::Unable(format!("thread {tid} has policy {number}, which cannot be put back; leave it"))
+        Error::Unable(format!("thread {tid} has policy {number}, which cannot be restored; it is not changed"))
     })?;
     Ok(match parameters.sched_priority {
         0 => (*name).to_owned(),
@@ -84,7 +84,7 @@ pub fn set_policy(tid: u32, wanted: &str) -> Result<(), Error> {
     let (name, priority) = wanted.split_once(':').unwrap_or((wanted, "0"));
     let number = POLICIES.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
     let (Some(number), Ok(sched_priority)) = (number, priority.parse()) else {
-        return Err(Error::Unable(format!("`{wanted}` is no policy; there are other, batch, idle, fifo:N and rr:N")));
+        return Err(Error::Unable(format!("`{wanted}` is not a policy; use other, batch, idle, fifo:N or rr:N")));
     };
     let parameters = libc::sched_param { sched_priority };
     // SAFETY: the kernel reads one `sched_param`, which is ours and lives until the call returns.
@@ -105,16 +105,16 @@ pub(super) fn put_back<T: PartialEq + ToString>(
     set: impl Fn(u32, &T) -> Result<(), Error>,
 ) -> Reverted {
     if !thread.is_alive(proc) {
-        return Reverted::LeftAlone("the thread has ended meanwhile".to_owned());
+        return Reverted::LeftAlone("the thread has ended since".to_owned());
     }
     match get(thread.pid) {
         Ok(now) if now == old => Reverted::Done,
         Ok(now) if now != new => {
-            Reverted::LeftAlone(format!("it has {} now, and we had set {}", now.to_string(), new.to_string()))
+            Reverted::LeftAlone(format!("it has {} now, and kvmscope had set {}", now.to_string(), new.to_string()))
         }
         Ok(_) => match set(thread.pid, &old) {
             Ok(()) => Reverted::Done,
-            Err(_) if !thread.is_alive(proc) => Reverted::LeftAlone("the thread has ended meanwhile".to_owned()),
+            Err(_) if !thread.is_alive(proc) => Reverted::LeftAlone("the thread has ended since".to_owned()),
             Err(error) => Reverted::Failed(error.to_string()),
         },
         Err(error) => Reverted::Failed(error.to_string()),
@@ -123,7 +123,7 @@ pub(super) fn put_back<T: PartialEq + ToString>(
 
 fn pid(tid: u32) -> Result<Pid, Error> {
     let pid = i32::try_from(tid).ok().and_then(Pid::from_raw);
-    pid.ok_or_else(|| Error::Unable(format!("{tid} is no thread id")))
+    pid.ok_or_else(|| Error::Unable(format!("{tid} is not a thread id")))
 }
 
 fn refused(tid: u32, what: &str, error: impl std::fmt::Display) -> Error {

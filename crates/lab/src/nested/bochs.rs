@@ -122,6 +122,6 @@ fn make_cd(kernel: &Kernel, arguments: &str, initramfs: &Path, scratch: &Path) -
     if cd.exists() {
         return Ok(());
     }
-    let sentence = "grub-mkrescue made no boot CD; the Debian packages grub-pc-bin, xorriso and mtools let it";
+    let sentence = "grub-mkrescue made no boot CD; it needs the Debian packages grub-pc-bin, xorriso and mtools";
     Err(Error::Unable(sentence.to_owned()))
 }

@@ -73,8 +73,7 @@ impl<W: Write> Archive<W> {
     }
 
     fn head(&mut self, name: &str, mode: u32, bytes: u64) -> io::Result<()> {
-        let too_long =
-            |_| io::Error::new(io::ErrorKind::FileTooLarge, format!("{name} is larger than an archive holds"));
+        let too_long = |_| io::Error::new(io::ErrorKind::FileTooLarge, format!("{name} is too large for the archive"));
         let bytes = u32::try_from(bytes).map_err(too_long)?;
         let inode = self.inode;
         self.inode += 1;
@@ -114,7 +113,7 @@ pub fn unpack(from: &mut dyn Read, keep: &mut dyn FnMut(&str, u64, &mut dyn Read
         let (Some(mode), Some(bytes), Some(name_bytes @ 1..=4096), true) =
             (number(1), number(6), number(11), head.starts_with(MAGIC))
         else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "no cpio archive, or a damaged one"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "not a cpio archive, or a damaged one"));
         };
         let mut name = vec![0; name_bytes as usize + padding(HEAD_BYTES as u64 + u64::from(name_bytes))];
         from.read_exact(&mut name)?;
@@ -170,7 +169,7 @@ mod tests {
         }
         let mut damaged = whole.clone();
         damaged[0] = b'x';
-        assert!(files(&damaged).unwrap_err().to_string().contains("no cpio archive"));
+        assert!(files(&damaged).unwrap_err().to_string().contains("not a cpio archive"));
     }
 
     #[test]

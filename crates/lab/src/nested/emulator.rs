@@ -20,7 +20,7 @@ const TO_SWITCH_OFF: Duration = Duration::from_secs(10);
 /// A CPU of the machine that a kernel calls stuck for longer does not come back: a slow emulator is called so for 26 s.
 const STUCK_S: u64 = 60;
 /// What to do about a machine that hangs.
-const AGAIN: &str = "an emulator of several CPUs hangs now and then: run it again";
+const AGAIN: &str = "an emulator with several CPUs sometimes hangs: run it again";
 /// Lines of the console that an error shows.
 const LAST_LINES: usize = 8;
 
@@ -65,7 +65,7 @@ impl Emulator<'_> {
         tie(&mut self.command, Signal::KILL);
         let name = self.command.get_program().to_string_lossy().into_owned();
         let child = self.command.spawn().map_err(|error| {
-            Error::Unable(format!("{name} does not start ({error}); the Debian package {} brings it", self.package))
+            Error::Unable(format!("{name} does not start ({error}); it is in the Debian package {}", self.package))
         })?;
         let mut running = Running(child);
         let began = Instant::now();

@@ -31,7 +31,7 @@ pub fn harvest(disk: &Path, draft: &Draft) -> Result<Vec<Part>, Error> {
         let to = draft.part(path).map_err(io::Error::other)?;
         io::copy(body, &mut File::create(to)?).map(drop)
     });
-    let unable = |why: String| Error::Unable(format!("the machine's disk holds no whole recording: {why}"));
+    let unable = |why: String| Error::Unable(format!("the machine's disk has no complete recording: {why}"));
     unpacked.map_err(|error| unable(error.to_string()))?;
     parts.ok_or_else(|| unable(format!("{PARTS} is missing")))
 }
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(harvested(&[("parts.json", parts), trace]).1, Ok(1));
         for (files, words) in [
             (vec![trace], "parts.json is missing"),
-            (vec![("parts.json", "{"), trace], "no whole recording"),
+            (vec![("parts.json", "{"), trace], "no complete recording"),
             (vec![("parts.json", parts), ("recording/../x", "x")], "recording/../x"),
             (vec![("parts.json", parts), ("etc/passwd", "x")], "etc/passwd"),
         ] {

@@ -114,7 +114,8 @@ fn libraries(program: &Path) -> Result<Vec<PathBuf>, Error> {
     let unable =
         |why: String| Error::Unable(format!("the libraries of {} cannot be determined: {why}", program.display()));
     let output = Program::new("ldd", "libc-bin").output(&[program]);
-    let output = output.map_err(|error| unable(format!("ldd does not start ({error}); libc-bin brings it")))?;
+    let output =
+        output.map_err(|error| unable(format!("ldd does not start ({error}); it is in the package libc-bin")))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -109,7 +109,7 @@ fn download_and_unpack(package: &str, beside: &Path) -> Result<(), Error> {
     let entries = std::fs::read_dir(beside).map_err(|error| Error::io(beside, error))?;
     let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let archive = paths.find(|path| path.extension().is_some_and(|extension| extension == "deb"));
-    let archive = archive.ok_or_else(|| Error::Unable(format!("apt-get download {package} left no package behind")))?;
+    let archive = archive.ok_or_else(|| Error::Unable(format!("apt-get download {package} produced no package")))?;
     let mut unpack = Command::new("dpkg-deb");
     unpack.arg("-x").arg(archive).arg(beside.join("root"));
     run(unpack, "dpkg")

@@ -99,7 +99,7 @@ impl Settings {
 
     fn set(&mut self, set: &str) -> Result<(), Error> {
         let (key, value) = set.split_once('=').unwrap_or((set, ""));
-        let wrong = |can: &str| Error::Unable(format!("--set {set}: {key} can be {can}"));
+        let wrong = |can: &str| Error::Unable(format!("--set {set}: {key} must be {can}"));
         match (key, self.arch, self.guest) {
             ("loops", ..) => {
                 let loops = value.parse().ok().filter(|loops| (1..=1_000_000).contains(loops));
@@ -206,8 +206,8 @@ mod tests {
     #[test]
     fn what_means_nothing_is_refused_with_what_can_be() {
         for (arch, set, said) in [
-            (Arch::Svm, "loops=0", "loops can be 1 to 1000000"),
-            (Arch::Svm, "cpus=x", "cpus can be 1 to 8"),
+            (Arch::Svm, "loops=0", "loops must be 1 to 1000000"),
+            (Arch::Svm, "cpus=x", "cpus must be 1 to 8"),
             (Arch::Svm, "shadow_vmcs=on", "vgif"),
             (Arch::Vmx, "vgif=on", "shadow_vmcs"),
             (Arch::Svm, "vgif", "on or off"),

@@ -24,14 +24,15 @@ const MOST_BYTES: usize = 256 << 20;
 pub fn flat(image: &Path) -> Result<Vec<u8>, Error> {
     let bytes = std::fs::read(image).map_err(|error| Error::io(image, error))?;
     let unable = |why: &str| Error::Unable(format!("{}: {why}", image.display()));
-    let payload = payload(&bytes).ok_or_else(|| unable("this is no bootable kernel"))?;
+    let payload = payload(&bytes).ok_or_else(|| unable("not a bootable kernel"))?;
     let program = match payload {
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd",
         [0x1f, 0x8b, ..] => "gzip",
-        _ => return Err(unable("the kernel is packed with none of xz, zstd and gzip")),
+        _ => return Err(unable("the kernel is not compressed with xz, zstd or gzip")),
     };
-    let elf = unpack(program, payload).map_err(|error| unable(&format!("{program} does not unpack it: {error}")))?;
+    let elf =
+        unpack(program, payload).map_err(|error| unable(&format!("{program} does not decompress it: {error}")))?;
     flatten(&elf).ok_or_else(|| unable("the kernel in it does not begin at 16 MiB"))
 }
 
@@ -139,7 +140,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("vmlinuz");
         for (packed, said) in
-            [(&b"lzop"[..], "none of xz, zstd and gzip"), (b"\xfd7zXZ\0broken", "xz does not unpack it")]
+            [(&b"lzop"[..], "not compressed with xz, zstd or gzip"), (b"\xfd7zXZ\0broken", "xz does not decompress it")]
         {
             std::fs::write(&path, image(packed)).unwrap();
             let error = flat(&path).unwrap_err().to_string();

@@ -79,7 +79,9 @@ fn left_behind(outcomes: Vec<(Step, Reverted)>) -> Vec<String> {
 fn taken_down(error: Error, entry: Entry, proc: &Path) -> Error {
     match entry.finish(proc).map(left_behind) {
         Ok(left) if left.is_empty() => error,
-        Ok(left) => Error::Unable(format!("{error}; left behind: {}; `kvmscope undo` tries again", left.join("; "))),
-        Err(more) => Error::Unable(format!("{error}; and nothing was put back: {more}; `kvmscope undo` does")),
+        Ok(left) => {
+            Error::Unable(format!("{error}; left behind: {}; run `kvmscope undo` to try again", left.join("; ")))
+        }
+        Err(more) => Error::Unable(format!("{error}; and nothing was restored: {more}; run `kvmscope undo`")),
     }
 }

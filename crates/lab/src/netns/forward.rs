@@ -83,7 +83,7 @@ impl Forwarding<'_> {
         }
         if tids.is_empty() {
             return Err(Error::Unable(
-                "the kernel made no NAPI threads for the ports: there is nothing to pin; use --forwarder vhost"
+                "the kernel made no NAPI threads for the ports, so there is nothing to pin; use --forwarder vhost"
                     .to_owned(),
             ));
         }
@@ -101,7 +101,7 @@ impl Forwarding<'_> {
 pub(super) fn offloads(namespace: &str, device: &str, switches: &[&str]) -> Result<(), Error> {
     let words = [&["netns", "exec", namespace, "ethtool", "-K", device], switches].concat();
     let switched = ip(&words).map(|_| ());
-    switched.map_err(|error| Error::Unable(format!("{error}; the Debian package ethtool brings what is needed")))
+    switched.map_err(|error| Error::Unable(format!("{error}; install the Debian package ethtool")))
 }
 
 /// Carries frames one way until it is told to end.

@@ -32,7 +32,7 @@ impl Port {
         // SAFETY: a call with three numbers.
         let raw = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, ALL_PROTOCOLS.into()) };
         if raw < 0 {
-            return Err(refused("it cannot be made"));
+            return Err(refused("it cannot be created"));
         }
         // SAFETY: the descriptor was just made and nobody else has it.
         let port = Self(unsafe { OwnedFd::from_raw_fd(raw) });

@@ -166,8 +166,7 @@ impl<'a> Copy<'a> {
                 .filter_map(|path| Some(path.strip_suffix("schedstat")?.to_owned()))
                 .collect();
             if !idle.is_empty() {
-                let why =
-                    format!("left out: {} of its {} threads, which have never been busy", idle.len(), threads.len());
+                let why = format!("left out: {} of its {} threads, which were never busy", idle.len(), threads.len());
                 self.unreadable.insert(format!("{process}/task"), why);
                 self.idle.extend(idle);
             }
@@ -211,7 +210,7 @@ impl<'a> Copy<'a> {
             }
         };
         if bytes.len() as u64 == FILE_BYTES {
-            self.unreadable.insert(path.to_owned(), format!("cut after {FILE_BYTES} bytes"));
+            self.unreadable.insert(path.to_owned(), format!("truncated after {FILE_BYTES} bytes"));
         }
         if how == How::Redact {
             let text = String::from_utf8_lossy(&bytes);

@@ -94,7 +94,7 @@ impl Fired {
                 let seen = match kinds.saturating_sub(NAMED) {
                     _ if seen.is_empty() => "a test guest caused no kvm event".to_owned(),
                     0 => format!("{} do", seen.join(", ")),
-                    more => format!("{} and {more} more do", seen.join(", ")),
+                    more => format!("{} and {more} more fire", seen.join(", ")),
                 };
                 format!("self-check: {} do not fire here; {seen}", missing.join(" and "))
             }
@@ -103,7 +103,7 @@ impl Fired {
 
     /// All of it, for the recording.
     pub fn notes(&self) -> String {
-        let mut text = format!("{}\n\nA test guest was run before recording. Events it caused:\n", self.sentence());
+        let mut text = format!("{}\n\nA test guest ran before recording. Events it caused:\n", self.sentence());
         for (name, count) in &self.counts {
             let _ = writeln!(text, "{count:>8}  {name}");
         }

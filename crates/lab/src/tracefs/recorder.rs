@@ -342,7 +342,7 @@ fn undone(entry: Entry, proc: &Path) -> Result<(), Error> {
     let id = entry.id.clone();
     for (step, outcome) in entry.finish(proc)? {
         if let Reverted::Failed(why) = outcome {
-            return Err(Error::Unable(format!("{step} could not be removed: {why}; try `kvmscope undo {id}`")));
+            return Err(Error::Unable(format!("{step} could not be removed: {why}; run `kvmscope undo {id}`")));
         }
     }
     Ok(())

@@ -92,17 +92,17 @@ const L2: Test = Test { at: At::Nested, ..RING_0 };
 pub const EMPTY: Test = Test { name: "empty", does: "nothing", ..RING_3 };
 
 /// A test that never ends: the watchdog must stop it.
-pub const SPIN: Test = Test { name: "spin", does: "jumps to itself", body: payload::spin, ..RING_3 };
+pub const SPIN: Test = Test { name: "spin", does: "empty loop", body: payload::spin, ..RING_3 };
 
 /// All tests, in the order in which they run.
 pub const TESTS: &[Test] = &[
     EMPTY,
     Test { name: "rdtsc", does: "reads the time-stamp counter", body: payload::rdtsc, ..RING_3 },
-    Test { name: "rdtscp", does: "reads it with the CPU's number", body: payload::rdtscp, ..RING_3 },
-    Test { name: "cpuid", does: "asks the CPU what it is", body: payload::cpuid, exits: (1, 1), ..RING_3 },
+    Test { name: "rdtscp", does: "reads the time-stamp counter and the CPU number", body: payload::rdtscp, ..RING_3 },
+    Test { name: "cpuid", does: "executes CPUID", body: payload::cpuid, exits: (1, 1), ..RING_3 },
     Test {
         name: "inl_from_kernel",
-        does: "reads a port of KVM's own device",
+        does: "reads a port emulated by KVM",
         body: payload::in8,
         r15: KERNEL_PORT,
         exits: (1, 1),
@@ -110,7 +110,7 @@ pub const TESTS: &[Test] = &[
     },
     Test {
         name: "outl_to_kernel",
-        does: "writes a port of KVM's own device",
+        does: "writes a port emulated by KVM",
         body: payload::out8,
         r15: KERNEL_PORT,
         exits: (1, 1),
@@ -118,7 +118,7 @@ pub const TESTS: &[Test] = &[
     },
     Test {
         name: "inl_from_qemu",
-        does: "reads a port that the VMM answers",
+        does: "reads a port emulated by the VMM",
         body: payload::in32,
         r15: USER_PORT,
         exits: (1, 1),
@@ -133,7 +133,7 @@ pub const TESTS: &[Test] = &[
     },
     Test {
         name: "pci-io-no-eventfd",
-        does: "writes a port that the VMM answers",
+        does: "writes a port emulated by the VMM",
         body: payload::out8,
         r15: DOORBELL,
         exits: (1, 1),
@@ -141,7 +141,7 @@ pub const TESTS: &[Test] = &[
     },
     Test {
         name: "pci-io-wildcard-eventfd",
-        does: "writes a port that signals an eventfd, whatever the value",
+        does: "writes a port with an ioeventfd, any value",
         body: payload::out8,
         r15: DOORBELL_WILDCARD,
         exits: (1, 1),
@@ -149,7 +149,7 @@ pub const TESTS: &[Test] = &[
     },
     Test {
         name: "pci-io-datamatch-eventfd",
-        does: "writes a port that signals an eventfd for this value",
+        does: "writes a port with an ioeventfd for this value",
         body: payload::out8,
         r15: DOORBELL_DATAMATCH,
         exits: (1, 1),
@@ -157,7 +157,7 @@ pub const TESTS: &[Test] = &[
     },
     Test {
         name: "pci-mem-no-eventfd",
-        does: "writes a device's memory that the VMM answers",
+        does: "writes MMIO emulated by the VMM",
         body: payload::store8,
         r15: DEVICE,
         exits: (1, 1),
@@ -165,7 +165,7 @@ pub const TESTS: &[Test] = &[
     },
     Test {
         name: "pci-mem-wildcard-eventfd",
-        does: "writes a device's memory that signals an eventfd, whatever the value",
+        does: "writes MMIO with an ioeventfd, any value",
         body: payload::store8,
         r15: DEVICE_WILDCARD,
         exits: (1, 1),
@@ -173,7 +173,7 @@ pub const TESTS: &[Test] = &[
     },
     Test {
         name: "pci-mem-datamatch-eventfd",
-        does: "writes a device's memory that signals an eventfd for this value",
+        does: "writes MMIO with an ioeventfd for this value",
         body: payload::store8,
         r15: DEVICE_DATAMATCH,
         exits: (1, 1),
@@ -181,7 +181,7 @@ pub const TESTS: &[Test] = &[
     },
     Test {
         name: "mmio_user",
-        does: "reads a device's memory that the VMM answers",
+        does: "reads MMIO emulated by the VMM",
         body: payload::load32,
         r15: DEVICE,
         exits: (1, 1),
@@ -189,7 +189,7 @@ pub const TESTS: &[Test] = &[
     },
     Test {
         name: "coalesced_mmio",
-        does: "writes a device's memory that KVM collects for the VMM",
+        does: "writes coalesced MMIO",
         body: payload::store8,
         r15: COALESCED,
         exits: (1, 1),
@@ -197,7 +197,7 @@ pub const TESTS: &[Test] = &[
     },
     Test {
         name: "touch_4k",
-        does: "touches a small page for the first time",
+        does: "first touch of a 4 KiB page",
         body: payload::touch,
         r15: NEW_PAGES,
         rbx: 4096,
@@ -207,7 +207,7 @@ pub const TESTS: &[Test] = &[
     },
     Test {
         name: "touch_2m",
-        does: "touches a large page for the first time",
+        does: "first touch of a 2 MiB page",
         body: payload::touch,
         r15: NEW_PAGES,
         rbx: 2 << 20,
@@ -215,48 +215,71 @@ pub const TESTS: &[Test] = &[
         takes_bytes: 2 << 20,
         ..RING_3
     },
-    Test { name: "ud2", does: "raises an exception that KVM reflects", body: payload::ud2, exits: (1, 1), ..RING_3 },
-    Test { name: "syscall", does: "calls the guest's kernel and returns", body: payload::syscall, ..RING_3 },
-    Test { name: "pause", does: "says that it spins", body: payload::pause, exits: (0, 1), ..RING_3 },
+    Test {
+        name: "ud2",
+        does: "raises an exception that KVM injects back",
+        body: payload::ud2,
+        exits: (1, 1),
+        ..RING_3
+    },
+    Test { name: "syscall", does: "system call into the guest's kernel", body: payload::syscall, ..RING_3 },
+    Test { name: "pause", does: "executes PAUSE", body: payload::pause, exits: (0, 1), ..RING_3 },
     Test { name: "fpu_touch", does: "uses the x87 and the SSE unit", body: payload::fpu, ..RING_3 },
     Test { name: "fpu_touch_avx", does: "uses an AVX register", body: payload::avx, avx: true, ..RING_3 },
-    Test { name: "vmcall", does: "calls the hypervisor", body: privileged::hypercall, exits: (1, 1), ..RING_0 },
-    msr("wr_kernel_gs_base", "writes an MSR that guests own", privileged::wrmsr, 0xc000_0102, 0, (0, 0)),
+    Test { name: "vmcall", does: "hypercall", body: privileged::hypercall, exits: (1, 1), ..RING_0 },
+    msr("wr_kernel_gs_base", "writes an MSR that is passed through", privileged::wrmsr, 0xc000_0102, 0, (0, 0)),
     msr("rd_tsc_adjust_msr", "reads an intercepted MSR", privileged::rdmsr, 0x3b, 0, (1, 1)),
     msr("wr_tsc_adjust_msr", "writes an intercepted MSR", privileged::wrmsr, 0x3b, 0, (1, 1)),
     msr("wr_tsx_ctrl_msr", "writes a mitigation's MSR", privileged::wrmsr, 0x122, 0, (0, 1)),
     msr("wr_ibrs_msr", "switches a mitigation on and off", privileged::wrmsr_twice, 0x48, 1, (0, 2)),
-    msr("wr_ibpb_msr", "empties the branch predictor", privileged::wrmsr, 0x49, 1, (0, 1)),
-    timer("tscdeadline_immed", "takes a timer that is due", privileged::deadline, 0, (1, 3)),
+    msr("wr_ibpb_msr", "flushes the branch predictor (IBPB)", privileged::wrmsr, 0x49, 1, (0, 1)),
+    timer("tscdeadline_immed", "takes a timer that is already due", privileged::deadline, 0, (1, 3)),
     timer("tscdeadline", "takes a timer due in 3,000 ticks", privileged::deadline, 3_000, (1, 3)),
-    timer("hlt_timer", "sleeps until a timer due in 20,000 ticks", privileged::deadline_hlt, 20_000, (1, 4)),
-    ipi("self_ipi_sti_nop", "interrupts itself", privileged::ipi_sti_nop, ICR),
-    ipi("self_ipi_sti_hlt", "interrupts itself and halts", privileged::ipi_sti_hlt, ICR),
-    ipi("self_ipi_tpr", "interrupts itself below its priority", privileged::ipi_tpr, ICR),
+    timer("hlt_timer", "halts until a timer due in 20,000 ticks", privileged::deadline_hlt, 20_000, (1, 4)),
+    ipi("self_ipi_sti_nop", "sends itself an IPI", privileged::ipi_sti_nop, ICR),
+    ipi("self_ipi_sti_hlt", "sends itself an IPI and halts", privileged::ipi_sti_hlt, ICR),
+    ipi("self_ipi_tpr", "sends itself an IPI below its priority", privileged::ipi_tpr, ICR),
     ipi("self_ipi_tpr_sti_nop", "the same with interrupts off", privileged::ipi_tpr_sti_nop, ICR),
     ipi("self_ipi_tpr_sti_hlt", "the same, and halts", privileged::ipi_tpr_sti_hlt, ICR),
-    ipi("x2apic_self_ipi_sti_nop", "interrupts itself by MSR 0x83f", privileged::ipi_sti_nop, SELF_IPI),
+    ipi("x2apic_self_ipi_sti_nop", "sends itself an IPI through MSR 0x83f", privileged::ipi_sti_nop, SELF_IPI),
     ipi("x2apic_self_ipi_sti_hlt", "the same, and halts", privileged::ipi_sti_hlt, SELF_IPI),
     ipi("x2apic_self_ipi_tpr", "the same below its priority", privileged::ipi_tpr, SELF_IPI),
     ipi("x2apic_self_ipi_tpr_sti_nop", "the same with interrupts off", privileged::ipi_tpr_sti_nop, SELF_IPI),
     ipi("x2apic_self_ipi_tpr_sti_hlt", "the same, and halts", privileged::ipi_tpr_sti_hlt, SELF_IPI),
-    Test { name: "mov_from_cr8", does: "reads its priority", body: privileged::from_cr8, exits: (0, 1), ..RING_0 },
-    Test { name: "mov_to_cr8", does: "writes its priority", body: privileged::to_cr8, exits: (0, 1), ..RING_0 },
+    Test { name: "mov_from_cr8", does: "reads CR8 (TPR)", body: privileged::from_cr8, exits: (0, 1), ..RING_0 },
+    Test { name: "mov_to_cr8", does: "writes CR8 (TPR)", body: privileged::to_cr8, exits: (0, 1), ..RING_0 },
     Test { name: "mov_dr", does: "reads and writes DR7", body: privileged::dr, exits: (0, 2), ..RING_0 },
-    Test { name: "toggle_cr0_wp", does: "CR0.WP off and on", body: privileged::cr0_wp, exits: (0, 2), ..RING_0 },
-    Test { name: "toggle_cr4_pge", does: "CR4.PGE off and on", body: privileged::cr4_pge, exits: (0, 2), ..RING_0 },
-    Test { name: "mov_cr3", does: "writes the page tables' root", body: privileged::cr3, ..RING_0 },
+    Test { name: "toggle_cr0_wp", does: "clears and sets CR0.WP", body: privileged::cr0_wp, exits: (0, 2), ..RING_0 },
+    Test {
+        name: "toggle_cr4_pge",
+        does: "clears and sets CR4.PGE",
+        body: privileged::cr4_pge,
+        exits: (0, 2),
+        ..RING_0
+    },
+    Test { name: "mov_cr3", does: "writes CR3", body: privileged::cr3, ..RING_0 },
     Test { name: "invlpg", does: "forgets a translation", body: privileged::invlpg, r15: NEW_PAGES, ..RING_0 },
     Test { name: "pause_loop", does: "spins 10,000 turns", body: privileged::pauses, exits: (0, 8), ..RING_0 },
-    Test { name: "rdpmc", does: "reads a counter of the PMU", body: privileged::rdpmc, exits: (0, 1), ..RING_0 },
+    Test { name: "rdpmc", does: "reads a performance counter", body: privileged::rdpmc, exits: (0, 1), ..RING_0 },
     Test { name: "xsetbv", does: "writes XCR0 as it is", body: privileged::xsetbv, exits: (0, 1), ..RING_0 },
-    Test { name: "wbinvd", does: "writes all caches back", body: privileged::wbinvd, exits: (0, 1), ..DISTURBING },
-    Test { name: "invd", does: "forgets all caches, which KVM ignores", body: privileged::invd, ..DISTURBING },
-    Test { name: "ipi", does: "interrupts a vCPU that runs", partner: Some(privileged::awake), ..IPI },
-    Test { name: "ipi_halt", does: "interrupts a vCPU that sleeps", partner: Some(privileged::asleep), ..IPI },
+    Test {
+        name: "wbinvd",
+        does: "writes back all caches (WBINVD)",
+        body: privileged::wbinvd,
+        exits: (0, 1),
+        ..DISTURBING
+    },
+    Test {
+        name: "invd",
+        does: "invalidates all caches (INVD), which KVM ignores",
+        body: privileged::invd,
+        ..DISTURBING
+    },
+    Test { name: "ipi", does: "sends an IPI to a running vCPU", partner: Some(privileged::awake), ..IPI },
+    Test { name: "ipi_halt", does: "sends an IPI to a halted vCPU", partner: Some(privileged::asleep), ..IPI },
     Test {
         name: "ple_round_robin",
-        does: "hands a token to the other vCPU and waits for it",
+        does: "passes a token to the other vCPU and back",
         body: privileged::hand_over,
         partner: Some(privileged::hand_back),
         exits: (0, 4),
@@ -264,14 +287,14 @@ pub const TESTS: &[Test] = &[
     },
     Test {
         name: "false_sharing",
-        does: "counts in a cache line in which the other vCPU counts too",
+        does: "increments a counter in a cache line that the other vCPU writes too",
         body: privileged::count,
         partner: Some(privileged::count_beside),
         ..RING_0
     },
     Test {
         name: "vmrun",
-        does: "enters an L2 that leaves at once",
+        does: "enters an L2 that exits at once",
         body: svm::vmrun,
         exits: (2, 2),
         at: At::Svm,
@@ -279,20 +302,20 @@ pub const TESTS: &[Test] = &[
     },
     Test { name: "vmread", does: "reads a field of a VMCS", body: vmx::vmread, ..L1_VMX },
     Test { name: "vmwrite", does: "writes a field of a VMCS", body: vmx::vmwrite, ..L1_VMX },
-    Test { name: "vmresume", does: "enters an L2 that leaves at once", body: vmx::vmresume, exits: (2, 2), ..L1_VMX },
+    Test { name: "vmresume", does: "enters an L2 that exits at once", body: vmx::vmresume, exits: (2, 2), ..L1_VMX },
     Test {
         name: "invept",
-        does: "forgets all translations of nested paging",
+        does: "invalidates all nested-paging translations (INVEPT)",
         body: vmx::invept,
         exits: (1, 1),
         ..L1_VMX
     },
-    Test { name: "l2_cpuid", does: "asks the CPU, in L2", body: payload::cpuid, exits: (4, 16), ..L2 },
+    Test { name: "l2_cpuid", does: "executes CPUID, in L2", body: payload::cpuid, exits: (4, 16), ..L2 },
     Test { name: "l2_vmcall", does: "calls L1, in L2", body: privileged::hypercall, exits: (3, 15), ..L2 },
     Test { name: "l2_rdmsr_kgs", does: "reads its own MSR, in L2", body: privileged::rdmsr, r15: 0xc000_0102, ..L2 },
     Test {
         name: "l2_touch_4k",
-        does: "touches a small page for the first time, in L2",
+        does: "first touch of a 4 KiB page, in L2",
         body: payload::touch,
         r15: NEW_PAGES,
         rbx: 4096,
@@ -305,7 +328,7 @@ pub const TESTS: &[Test] = &[
 /// Where KVM lets WBINVD through, every core waits for its caches meanwhile (Intel SDM volume 2, WBINVD).
 const DISTURBING: Test = Test {
     exits: (1, 1),
-    why_not: Some("it may empty the caches of the whole host under everybody; --disturb runs it all the same"),
+    why_not: Some("it may flush the caches of the whole host; --disturb runs it anyway"),
     disturbs: true,
     ..RING_0
 };

@@ -103,7 +103,8 @@ impl Machine {
         vcpu.map_coalesced_mmio_ring().map_err(step("show its ring of collected writes"))?;
         vm.register_coalesced_mmio(IoEventAddress::Mmio(COALESCED), 0x1000).map_err(step("collect writes"))?;
         let partner = test.partner.map(|code| {
-            let cpu = other_cpu.ok_or_else(|| Error::Unable("two vCPUs need two CPUs, and there is one".to_owned()))?;
+            let cpu = other_cpu
+                .ok_or_else(|| Error::Unable("two vCPUs need two CPUs, and this machine has one".to_owned()))?;
             let (second, _) = self::vcpu(kvm, &vm, 1, test, &mut memory)?;
             let start = kvm_regs { rip: code(), rsp: layout::SECOND_STACK, rflags: 2, ..Default::default() };
             second.set_regs(&start).map_err(step("set registers"))?;
@@ -183,7 +184,7 @@ impl Machine {
                 Ok(VcpuExit::IoOut(EXCEPTION_PORT, data)) => return Err(Stop::Failed(exception(data))),
                 Ok(VcpuExit::IoOut(REASON_PORT, data)) => {
                     let reason = data.first().copied().unwrap_or(0);
-                    let what = "the hypervisor inside the guest met an exit of its own guest that it does not know";
+                    let what = "the hypervisor inside the guest received an unexpected exit of its own guest";
                     return Err(Stop::Failed(format!("{what}, reason {reason:#x}")));
                 }
                 Ok(VcpuExit::IoOut(ERROR_PORT, data)) => {
@@ -201,8 +202,8 @@ impl Machine {
                 Ok(VcpuExit::InternalError) => {
                     return Err(Stop::Failed("KVM could not emulate an instruction (internal error)".to_owned()));
                 }
-                Ok(VcpuExit::Shutdown) => return Err(Stop::Failed("the guest met a triple fault".to_owned())),
-                Ok(other) => return Err(Stop::Failed(format!("KVM left the guest with {other:?}"))),
+                Ok(VcpuExit::Shutdown) => return Err(Stop::Failed("the guest had a triple fault".to_owned())),
+                Ok(other) => return Err(Stop::Failed(format!("the guest exited with {other:?}"))),
                 Err(error) if matches!(error.errno(), libc::EINTR | libc::EAGAIN) => continue,
                 Err(error) => return Err(Stop::Failed(format!("KVM_RUN: {error}"))),
             };
@@ -259,7 +260,7 @@ const XCR0_AVX: u64 = 7;
 fn allow_avx(vcpu: &VcpuFd, features: u32) -> Result<(), Error> {
     let no = |why: String| Error::Unable(format!("the guest cannot use AVX here: {why}"));
     if features & (XSAVE | AVX) != XSAVE | AVX {
-        return Err(no("KVM does not offer it, which needs a processor that has it".to_owned()));
+        return Err(no("KVM does not offer it; it needs a processor with it".to_owned()));
     }
     let mut registers = vcpu.get_xcrs().map_err(|error| no(error.to_string()))?;
     registers.nr_xcrs = 1;
@@ -283,7 +284,7 @@ fn set_msrs(vcpu: &VcpuFd, registers: &[(u32, u64)]) -> Result<(), Error> {
         .iter()
         .map(|(index, data)| kvm_msr_entry { index: *index, data: *data, ..Default::default() })
         .collect();
-    let msrs = Msrs::from_entries(&entries).map_err(|_| Error::Unable("KVM takes fewer MSRs at once".to_owned()))?;
+    let msrs = Msrs::from_entries(&entries).map_err(|_| Error::Unable("KVM accepts fewer MSRs at once".to_owned()))?;
     let set = vcpu.set_msrs(&msrs).map_err(|error| Error::Unable(format!("KVM refused to set MSRs: {error}")))?;
     match registers.get(set) {
         None => Ok(()),
@@ -321,5 +322,5 @@ fn exception(data: &[u8]) -> String {
         14 => " (#PF)",
         _ => "",
     };
-    format!("the guest met exception {vector}{name}")
+    format!("the guest had exception {vector}{name}")
 }

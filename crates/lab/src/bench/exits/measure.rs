@@ -47,7 +47,7 @@ pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
 pub fn here(name: &str, plan: &Plan) -> Measured {
     let params = params("here", 3, plan);
     let Some(test) = catalogue::named(name).filter(|test| native::NAMES.contains(&test.name)) else {
-        return skipped(name, params, "only a guest can do it".to_owned());
+        return skipped(name, params, "possible only in a guest".to_owned());
     };
     let audit = Audit::begin(&plan.root, plan.cpu);
     let timer = median(&native::run(payload::empty(), FIRST));
@@ -78,7 +78,7 @@ pub fn guest(test: &'static Test, plan: &Plan) -> Measured {
         Ok(Some(Ok(Ok(taken)))) => return measured(test.name, params, taken),
         Ok(Some(Ok(Err(Stop::Failed(why))))) => why,
         Ok(Some(Err(error))) | Err(error) => error.to_string(),
-        Ok(Some(Ok(Err(Stop::Stuck)))) => format!("it did not end within {limit} s, the watchdog stopped it"),
+        Ok(Some(Ok(Err(Stop::Stuck)))) => format!("it did not end within {limit} s and was stopped by the watchdog"),
         Ok(None) => format!("it did not end within {limit} s, and KVM could not be stopped in it"),
     };
     skipped(test.name, params, why)

@@ -101,7 +101,7 @@ pub struct Job {
 /// If this process is not the first one of a machine.
 pub fn run() -> Result<(), Error> {
     if std::process::id() != 1 {
-        let sentence = "this runs as the first process of a machine of the lab, and nowhere else";
+        let sentence = "this runs only as the first process of a machine of the lab";
         return Err(Error::Unable(sentence.to_owned()));
     }
     match work() {

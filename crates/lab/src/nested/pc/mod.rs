@@ -108,7 +108,8 @@ fn set_up(kvm: &Kvm, vcpu: &VcpuFd) -> Result<(), Error> {
     // IA32_MISC_ENABLE: fast strings; IA32_MTRR_DEF_TYPE: all memory is write-back.
     let msrs = [(0x1a0, 1), (0x2ff, 0xc06)];
     let msrs = msrs.map(|(index, data)| kvm_msr_entry { index, data, ..Default::default() });
-    let msrs = Msrs::from_entries(&msrs).map_err(|_| Error::Unable("KVM takes no two MSRs at once".to_owned()))?;
+    let msrs =
+        Msrs::from_entries(&msrs).map_err(|_| Error::Unable("KVM does not accept two MSRs at once".to_owned()))?;
     vcpu.set_msrs(&msrs).map_err(|error| refused("setting MSRs", error))?;
     boot::start(vcpu)
 }

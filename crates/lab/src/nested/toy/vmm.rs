@@ -112,11 +112,11 @@ fn vcpu<H: Hypervisor>(kvm: &Kvm, vm: &VmFd, index: u64, start: &Start) -> Resul
     vcpu.set_cpuid2(&cpuid).map_err(|error| refused("setting CPUID", error))?;
     let entry = |(index, data): &(u32, u64)| kvm_msr_entry { index: *index, data: *data, ..Default::default() };
     let entries: Vec<_> = H::MSRS.iter().map(entry).collect();
-    let no_room = |_| Error::Unable("the toy sets more MSRs than KVM takes at once".to_owned());
+    let no_room = |_| Error::Unable("the toy sets more MSRs than KVM accepts at once".to_owned());
     let set = vcpu.set_msrs(&Msrs::from_entries(&entries).map_err(no_room)?);
     if set.map_err(|error| refused("setting MSRs", error))? < entries.len() {
         return Err(Error::Unable(
-            "KVM of L0 does not let its guest have VMX: is kvm_intel loaded with nested=1?".to_owned(),
+            "KVM of L0 does not offer VMX to its guest: is kvm_intel loaded with nested=1?".to_owned(),
         ));
     }
     let mut special = vcpu.get_sregs().map_err(|error| refused("reading registers", error))?;
@@ -150,7 +150,7 @@ fn to_its_end(vcpu: &mut VcpuFd) -> Result<(), Error> {
             Ok(VcpuExit::Hlt) => return Ok(()),
             Ok(VcpuExit::IoOut(..)) => {}
             Ok(other) => {
-                return Err(Error::Unable(format!("L1 left to its VMM with {other:?}, which it never should")));
+                return Err(Error::Unable(format!("L1 exited to its VMM with {other:?}, which must not happen")));
             }
             Err(error) if error.errno() == rustix::io::Errno::INTR.raw_os_error() => {}
             Err(error) => return Err(refused("running a vCPU", error)),

@@ -45,7 +45,7 @@ impl Iperf3 {
     pub(super) fn start(ends: &Ends<'_>, streams: usize, cpus: &CpuSet) -> Result<Self, Error> {
         if streams > MOST_STREAMS {
             return Err(Error::Unable(format!(
-                "iperf3 carries {MOST_STREAMS} streams at most; use --streams {MOST_STREAMS} or --load own"
+                "iperf3 supports at most {MOST_STREAMS} streams; use --streams {MOST_STREAMS} or --load own"
             )));
         }
         Companion::is_installed("iperf3", "iperf3")?;
@@ -87,7 +87,9 @@ impl Client {
     pub(super) fn is_over(&mut self) -> Result<bool, Error> {
         if !self.program.has_ended() && Instant::now() > self.until {
             let slack = SLACK.as_secs();
-            return Err(Error::Unable(format!("iperf3 had not ended {slack} s after its time; nothing gets through")));
+            return Err(Error::Unable(format!(
+                "iperf3 did not end within {slack} s after its time: no traffic gets through"
+            )));
         }
         Ok(self.program.has_ended())
     }
@@ -101,12 +103,12 @@ impl Client {
 
 /// What arrived, out of a client's JSON.
 fn received(json: &str) -> Result<f64, String> {
-    let told: Value = serde_json::from_str(json).map_err(|error| format!("its answer is no JSON ({error})"))?;
+    let told: Value = serde_json::from_str(json).map_err(|error| format!("its output is not JSON ({error})"))?;
     if let Some(why) = told["error"].as_str() {
         return Err(why.to_owned());
     }
     let bits = told["end"]["sum_received"]["bits_per_second"].as_f64();
-    bits.ok_or_else(|| "its answer does not say what was received".to_owned())
+    bits.ok_or_else(|| "its output does not say what was received".to_owned())
 }
 
 #[cfg(test)]
@@ -122,7 +124,7 @@ mod tests {
         let refused = r#"{"start":{"connected":[]},"intervals":[],"end":{},
             "error":"unable to connect to server: Connection refused"}"#;
         assert_eq!(received(refused), Err("unable to connect to server: Connection refused".to_owned()));
-        assert!(received("").is_err_and(|why| why.contains("no JSON")));
+        assert!(received("").is_err_and(|why| why.contains("is not JSON")));
         assert!(received("{}").is_err_and(|why| why.contains("received")));
     }
 }
