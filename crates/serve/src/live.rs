@@ -9,23 +9,45 @@
 
 use crate::folder::Folder;
 use axum::response::sse::Event;
-use base::gauges::{Gauges, LIVE_FILE, Sample};
+use base::gauges::{Gauges, LIVE_FILE};
 use futures_util::stream::{Stream, unfold};
 use serde::Serialize;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 /// The file is looked at twice for each time it is written, but not more or less often than this.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 
-/// What `live.json` of the recording at `root` holds, and whether it is still written; `None` where there is none.
-pub fn read(root: &Path) -> Option<(Gauges, bool)> {
-    let gauges = Gauges::read(root).ok()?;
-    let age = SystemTime::now().duration_since(written(root)?).unwrap_or_default();
-    let live = gauges.is_live(age);
-    Some((gauges, live))
+/// What `live.json` of recordings holds, parsed once for all who watch: that of a host with a thousand VMs takes hundreds of
+/// MB in memory, and a watcher that never reads keeps it.
+#[derive(Debug, Default)]
+pub struct Watched {
+    parsed: Mutex<HashMap<PathBuf, (SystemTime, Weak<Gauges>)>>,
+}
+
+impl Watched {
+    /// What the file of the recording at `root` holds, and whether it is still written; `None` where there is none.
+    pub fn read(&self, root: &Path) -> Option<(Arc<Gauges>, bool)> {
+        let written = written(root)?;
+        let age = SystemTime::now().duration_since(written).unwrap_or_default();
+        // Held while a file is parsed, so that one is at a time.
+        let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+        parsed.retain(|_, (_, gauges)| gauges.strong_count() > 0);
+        let known = parsed.get(root).filter(|(when, _)| *when == written).and_then(|(_, gauges)| gauges.upgrade());
+        let gauges = match known {
+            Some(gauges) => gauges,
+            None => {
+                let gauges = Arc::new(Gauges::read(root).ok()?);
+                parsed.insert(root.to_owned(), (written, Arc::downgrade(&gauges)));
+                gauges
+            }
+        };
+        let live = gauges.is_live(age);
+        Some((gauges, live))
+    }
 }
 
 fn written(root: &Path) -> Option<SystemTime> {
@@ -45,6 +67,9 @@ pub fn latest(folder: &Folder) -> Option<(String, PathBuf)> {
 /// Who watches a recording.
 struct Watcher {
     root: PathBuf,
+    watched: Arc<Watched>,
+    /// What was read last, kept for others who read it.
+    read: Option<Arc<Gauges>>,
     sent: Option<u64>,
     to_send: VecDeque<Said>,
     pause: Duration,
@@ -54,7 +79,8 @@ struct Watcher {
 
 enum Said {
     Recording(String),
-    Sample(Box<Sample>),
+    /// A sample by its place.
+    Sample(Arc<Gauges>, usize),
     End(&'static str),
 }
 
@@ -62,14 +88,14 @@ enum Said {
 pub fn events(
     id: &str,
     root: PathBuf,
-    gauges: &Gauges,
+    (watched, gauges): (Arc<Watched>, Arc<Gauges>),
     sent: Option<u64>,
 ) -> impl Stream<Item = Result<Event, Infallible>> + use<> {
     let (fastest, slowest) = LOOKS;
     let pause = Duration::from_nanos(gauges.every_ns / 2).clamp(fastest, slowest);
     let recording = serde_json::json!({ "recording": id, "every_ns": gauges.every_ns });
     let to_send = VecDeque::from([Said::Recording(recording.to_string())]);
-    let watcher = Watcher { root, sent, to_send, pause, looked: false, over: false };
+    let watcher = Watcher { root, watched, read: Some(gauges), sent, to_send, pause, looked: false, over: false };
     unfold(watcher, |mut watcher| async move {
         let said = watcher.next().await?;
         Some((Ok(event(said)), watcher))
@@ -88,19 +114,22 @@ impl Watcher {
             if std::mem::replace(&mut self.looked, true) {
                 tokio::time::sleep(self.pause).await;
             }
-            let root = self.root.clone();
-            let read = tokio::task::spawn_blocking(move || read(&root)).await;
+            let (root, watched) = (self.root.clone(), self.watched.clone());
+            let read = tokio::task::spawn_blocking(move || watched.read(&root)).await;
             self.hear(read.ok().flatten());
         }
     }
 
-    fn hear(&mut self, read: Option<(Gauges, bool)>) {
-        let (gauges, live) = read.map_or((None, false), |(gauges, live)| (Some(gauges), live));
-        let ended = gauges.as_ref().is_some_and(|gauges| gauges.ended);
-        for sample in gauges.into_iter().flat_map(|gauges| gauges.samples) {
-            if self.sent.is_none_or(|sent| sample.number > sent) {
-                self.sent = Some(sample.number);
-                self.to_send.push_back(Said::Sample(Box::new(sample)));
+    fn hear(&mut self, read: Option<(Arc<Gauges>, bool)>) {
+        let live = read.as_ref().is_some_and(|(_, live)| *live);
+        self.read = read.map(|(gauges, _)| gauges);
+        let ended = self.read.as_ref().is_some_and(|gauges| gauges.ended);
+        if let Some(gauges) = &self.read {
+            for (place, sample) in gauges.samples.iter().enumerate() {
+                if self.sent.is_none_or(|sent| sample.number > sent) {
+                    self.sent = Some(sample.number);
+                    self.to_send.push_back(Said::Sample(gauges.clone(), place));
+                }
             }
         }
         if !live {
@@ -113,7 +142,10 @@ impl Watcher {
 fn event(said: Said) -> Event {
     match said {
         Said::Recording(text) => Event::default().event("recording").data(text),
-        Said::Sample(sample) => Event::default().event("sample").id(sample.number.to_string()).data(json(&*sample)),
+        Said::Sample(gauges, place) => {
+            let sample = &gauges.samples[place];
+            Event::default().event("sample").id(sample.number.to_string()).data(json(sample))
+        }
         Said::End(reason) => Event::default().event("end").data(json(&serde_json::json!({ "reason": reason }))),
     }
 }
@@ -131,12 +163,13 @@ mod tests {
     async fn heard(root: &Path, sent: Option<u64>) -> Vec<String> {
         let to_send = VecDeque::new();
         let pause = Duration::from_millis(5);
-        let mut watcher = Watcher { root: root.to_owned(), sent, to_send, pause, looked: false, over: false };
+        let (root, watched) = (root.to_owned(), Arc::<Watched>::default());
+        let mut watcher = Watcher { root, watched, read: None, sent, to_send, pause, looked: false, over: false };
         let mut all = Vec::new();
         while let Some(said) = watcher.next().await {
             all.push(match said {
                 Said::Recording(text) => text,
-                Said::Sample(sample) => sample.number.to_string(),
+                Said::Sample(gauges, place) => gauges.samples[place].number.to_string(),
                 Said::End(reason) => reason.to_owned(),
             });
         }
@@ -168,6 +201,21 @@ mod tests {
         });
         assert_eq!(heard(place.path(), Some(0)).await, ["1", "2", "3", "4", "ended"]);
         writer.join().unwrap();
+    }
+
+    #[test]
+    fn a_file_is_parsed_once_for_all_who_watch() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join(LIVE_FILE);
+        let watched = Watched::default();
+        let read = || watched.read(place.path()).unwrap().0;
+        std::fs::write(&file, gauges(0..3, false)).unwrap();
+        let (one, other) = (read(), read());
+        assert!(Arc::ptr_eq(&one, &other));
+        std::fs::write(&file, gauges(0..4, false)).unwrap();
+        let later = SystemTime::now() + Duration::from_secs(2);
+        std::fs::File::open(&file).unwrap().set_modified(later).unwrap();
+        assert_eq!((one.samples.len(), read().samples.len()), (3, 4));
     }
 
     #[tokio::test]

@@ -14,6 +14,7 @@ use crate::cache::Cache;
 use crate::error::Refused;
 use crate::folder::{Folder, id_of};
 use crate::guard::{Guard, guard};
+use crate::live::Watched;
 use crate::metrics;
 use crate::opened::Opened;
 use crate::page::{page, with_type};
@@ -36,6 +37,8 @@ pub struct Shared {
     pub cache: Cache,
     /// What lists show of its recordings.
     pub briefs: Briefs,
+    /// What those being made say of themselves.
+    pub watched: Arc<Watched>,
     /// The most bytes of an upload; `None` where none is taken.
     pub upload_bytes: Option<u64>,
 }

@@ -73,8 +73,13 @@ impl Server {
         let address = listener.local_addr()?;
         let rules =
             Guard { token: options.token.as_deref().map(Arc::from), cookie: format!("kvmscope_{}", address.port()) };
-        let shared =
-            Shared { folder, cache: Cache::default(), briefs: Briefs::default(), upload_bytes: options.upload_bytes };
+        let shared = Shared {
+            folder,
+            cache: Cache::default(),
+            briefs: Briefs::default(),
+            watched: Arc::default(),
+            upload_bytes: options.upload_bytes,
+        };
         let mut router = router(Arc::new(shared), rules);
         if !address.ip().is_loopback() {
             router = router.layer(CompressionLayer::new());

@@ -25,6 +25,7 @@ pub async fn live(
 ) -> Result<Response, Refused> {
     // What a browser sends that has lost the connection and comes back.
     let sent = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    let watched = shared.watched.clone();
     let (id, root, gauges) = at_work(move || {
         let found = match wanted.recording {
             Some(id) => {
@@ -35,12 +36,12 @@ pub async fn live(
             }
             None => live::latest(&shared.folder),
         };
-        let found = found.and_then(|(id, root)| Some((id, live::read(&root)?.0, root)));
+        let found = found.and_then(|(id, root)| Some((id, shared.watched.read(&root)?.0, root)));
         found.map(|(id, gauges, root)| (id, root, gauges)).ok_or_else(|| {
             Refused::missing("no samples here; `kvmscope record --live -o DIR/now`, in this folder, takes some")
         })
     })
     .await?;
-    let events = live::events(&id, root, &gauges, sent);
+    let events = live::events(&id, root, (watched, gauges), sent);
     Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
 }

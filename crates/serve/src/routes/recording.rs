@@ -4,7 +4,6 @@ use super::asked::{Asked, Named};
 use super::{Answer, Served, at_work, json};
 use crate::chains::MOST;
 use crate::error::Refused;
-use crate::live;
 use crate::page::with_type;
 use analysis::flow::section::emulator_name;
 use axum::extract::State;
@@ -35,7 +34,7 @@ pub async fn list(State(shared): Served) -> Answer {
                 Ok(recording) => {
                     let levels: BTreeSet<u8> = recording.machines.iter().map(|machine| machine.level).collect();
                     listed.levels = levels.into_iter().map(|level| Level::At(level).to_string()).collect();
-                    listed.live = live::read(&recording.root).is_some_and(|(_, live)| live);
+                    listed.live = shared.watched.read(&recording.root).is_some_and(|(_, live)| live);
                     (listed.created, listed.emulated) = (recording.created, recording.emulated);
                 }
                 Err(sentence) => listed.problem = Some(sentence),
