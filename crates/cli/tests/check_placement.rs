@@ -22,6 +22,16 @@ fn pasted(more: &[&str]) -> (i32, String, String) {
 }
 
 #[test]
+fn pins_alone_show_who_may_compete_and_are_not_high() {
+    for file in ["fallback.xml", "pins.xml"] {
+        let file = format!("{}/../../fixtures/libvirt-xml/{file}", env!("CARGO_MANIFEST_DIR"));
+        let (code, out, complaint) = kvmscope(&["check", "--paste", &file, "--fail-on", "medium"]);
+        assert_eq!(code, 0, "{file}: {out}{complaint}");
+        assert!(out.contains("low     PLC-OVERLAP"), "{out}");
+    }
+}
+
+#[test]
 fn a_text_of_which_no_line_is_understood_is_refused_with_what_is_read() {
     let text = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&text, "the port is slow\nplease help\n").unwrap();

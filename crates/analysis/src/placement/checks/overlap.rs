@@ -60,7 +60,11 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     let free = if anywhere { CpuSet::default() } else { model.unbound() };
     let unused = unused_nodes(model, &free);
     let title = format!("{count}{or_more} threads of {} share {on}{unused}", domain.name);
-    let mut hit = Hit::new(&domain.name, Severity::High, title);
+    let severity = match starving {
+        Some(_) => Severity::High,
+        None => by_load(&helpers, count > all.len()),
+    };
+    let mut hit = Hit::new(&domain.name, severity, title);
     let told = helpers.iter().find_map(|thread| thread.affinity.as_ref());
     let same = if set == vcpus { "the same set as its vCPUs" } else { "part of its vCPUs' set" };
     hit = hit.seen(
@@ -108,6 +112,16 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
             .into(),
     );
     Some(hit)
+}
+
+/// Severity where nobody is known to starve: masks show who may compete, and only load shows that somebody does.
+fn by_load(helpers: &[&Thread], crowded: bool) -> Severity {
+    let ran: Vec<f64> = helpers.iter().filter_map(|thread| Some(thread.run_share.as_ref()?.value)).collect();
+    match (ran.iter().any(|share| *share > BUSY), ran.is_empty(), crowded) {
+        (true, ..) => Severity::High,
+        (false, true, true) => Severity::Medium,
+        (false, ..) => Severity::Low,
+    }
 }
 
 /// What the other node costs, where helpers would go to one.
