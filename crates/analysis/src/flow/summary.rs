@@ -101,7 +101,7 @@ fn nothing_to_answer(part: &PartFlow) -> String {
     };
     let needed = if has_switches { "group kvm" } else { "groups kvm and sched" };
     format!(
-        "{holds}, but {lacks}, so vCPU times are unknown. Record the events of {needed} on the host while the guests run."
+        "{holds}, but {lacks}, so vCPU times are unknown. If a guest ran, record the events of {needed} on its host."
     )
 }
 
