@@ -3,13 +3,16 @@
 //! In: `/proc` (or a copy), twice. Out: for each thread what share of a CPU it had and what share it waited for one, its
 //! last CPU and the CPUs it may use.
 //! ```text
-//! /proc/PID/task/TID/schedstat   run_ns wait_ns slices, read with the clock beside it, twice --> run, wait
-//!                    stat        start time (which thread of that number it is), last CPU
+//! /proc/PID/task/TID/schedstat   Times: run_ns wait_ns, read with the clock beside it, twice --> Shares: run, wait
+//!                    stat        Stat: start time (which thread of that number it is), last CPU, policy
 //!                    status      Cpus_allowed_list: the mask in force
 //! ```
+//! Whoever reads these files - a look at the live machine here, a pair of snapshots in [`crate::machine`] - reads them with
+//! [`Stat`] and [`Times`] and divides with [`Shares`], so that one sample has one answer.
+//!
 //! Threads are told apart by id and start time: one whose id was used again is another thread, and is counted as such.
-//! Sources: Documentation/scheduler/sched-stats.rst; proc_pid_stat(5), fields 22 and 39. A kernel without SCHED_INFO writes
-//! zeros, which is no measurement: `known` says whether any thread had time.
+//! Sources: Documentation/scheduler/sched-stats.rst; proc_pid_stat(5), fields 22, 39 and 41. A kernel without SCHED_INFO
+//! writes zeros, which is no measurement: `known` says whether any thread had time.
 
 use base::CpuSet;
 use std::collections::BTreeMap;
@@ -26,6 +29,74 @@ pub struct ThreadId {
     pub start_ticks: u64,
 }
 
+/// What `stat` says of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// Clock ticks from boot to its start.
+    pub start_ticks: u64,
+    /// The CPU it ran on last.
+    pub last_cpu: u32,
+    /// Its scheduling policy by number (`sched.h`); kernels before 2.5.19 have none.
+    pub policy: Option<u32>,
+}
+
+impl Stat {
+    /// Fields are counted behind the last bracket: the name may hold blanks and brackets. What follows it is field 3.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        Some(Self {
+            start_ticks: field(22)?,
+            last_cpu: u32::try_from(field(39)?).ok()?,
+            policy: field(41).and_then(|policy| u32::try_from(policy).ok()),
+        })
+    }
+}
+
+/// What `schedstat` says of a thread: times since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Times {
+    /// On a CPU.
+    pub run_ns: u64,
+    /// Runnable and not running.
+    pub wait_ns: u64,
+}
+
+impl Times {
+    /// The first two numbers.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_whitespace();
+        Some(Self { run_ns: words.next()?.parse().ok()?, wait_ns: words.next()?.parse().ok()? })
+    }
+
+    /// False if the kernel keeps no times, or the thread had none yet.
+    pub(crate) fn counted(self) -> bool {
+        self.run_ns > 0 || self.wait_ns > 0
+    }
+}
+
+/// Shares of the time that a thread ran, and was runnable and did not run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Shares {
+    pub run: f64,
+    pub wait: f64,
+}
+
+impl Shares {
+    /// The kernel adds a wait when it ends (`sched_info_arrive`, kernel/sched/stats.h, Linux 6.12), so one that began before
+    /// the first look counts whole: run and wait together are kept within the time between the looks.
+    pub(crate) fn new(run: f64, wait: f64) -> Self {
+        let run = run.min(1.0);
+        Self { run, wait: wait.min(1.0 - run) }
+    }
+
+    /// What was added from one look to the next, over the time between them.
+    pub(crate) fn between(before: Times, after: Times, span_ns: u64) -> Self {
+        let share = |from: u64, to: u64| to.saturating_sub(from) as f64 / span_ns.max(1) as f64;
+        Self::new(share(before.run_ns, after.run_ns), share(before.wait_ns, after.wait_ns))
+    }
+}
+
 /// What a thread had done when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
@@ -35,12 +106,8 @@ pub struct Thread {
     pub cpu: u32,
     /// The CPUs it may use.
     pub allowed: CpuSet,
-    /// Time on a CPU since its start.
-    pub run_ns: u64,
-    /// Time runnable and not running since its start.
-    pub wait_ns: u64,
-    /// When this was read.
-    pub at_ns: u64,
+    times: Times,
+    at_ns: u64,
 }
 
 /// All threads of a machine at about one time.
@@ -100,30 +167,19 @@ impl Sample {
     }
 
     /// What each thread did that is in this sample and in a `later` one.
-    ///
-    /// The kernel adds a wait when it ends (`sched_info_arrive`, kernel/sched/stats.h), so one that began before the first
-    /// look counts whole: run and wait together are kept within the time between the looks.
     pub fn until(&self, later: &Self) -> Vec<Load> {
         let both = self.threads.iter().filter_map(|(id, before)| Some((id, before, later.threads.get(id)?)));
         let load = |(id, before, after): (&ThreadId, &Thread, &Thread)| {
-            let span_ns = after.at_ns.saturating_sub(before.at_ns).max(1) as f64;
-            let share = |from: u64, to: u64| to.saturating_sub(from) as f64 / span_ns;
-            let run = share(before.run_ns, after.run_ns).min(1.0);
-            Load {
-                id: *id,
-                name: after.name.clone(),
-                cpu: after.cpu,
-                allowed: after.allowed.clone(),
-                run,
-                wait: share(before.wait_ns, after.wait_ns).min(1.0 - run),
-            }
+            let span_ns = after.at_ns.saturating_sub(before.at_ns);
+            let Shares { run, wait } = Shares::between(before.times, after.times, span_ns);
+            Load { id: *id, name: after.name.clone(), cpu: after.cpu, allowed: after.allowed.clone(), run, wait }
         };
         both.map(load).collect()
     }
 
     /// False if the kernel keeps no times of threads.
     pub fn known(&self) -> bool {
-        self.threads.values().any(|thread| thread.run_ns > 0)
+        self.threads.values().any(|thread| thread.times.counted())
     }
 }
 
@@ -133,20 +189,17 @@ impl Thread {
         let (stat, status) = (text("stat")?, text("status")?);
         let schedstat = text("schedstat")?;
         let at_ns = now();
-        // The name may hold spaces and parentheses: what follows the last one is field 3.
-        let (before, fields) = stat.rsplit_once(')')?;
-        let field = |number: usize| fields.split_whitespace().nth(number - 3);
-        let mut times = schedstat.split_whitespace().map(str::parse);
+        let Stat { start_ticks, last_cpu, .. } = Stat::parse(&stat)?;
+        let (name, _) = stat.split_once('(')?.1.rsplit_once(')')?;
         let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
         let thread = Self {
-            name: before.split_once('(')?.1.to_owned(),
-            cpu: field(39)?.parse().ok()?,
+            name: name.to_owned(),
+            cpu: last_cpu,
             allowed: CpuSet::parse(allowed)?,
-            run_ns: times.next()?.ok()?,
-            wait_ns: times.next()?.ok()?,
+            times: Times::parse(&schedstat)?,
             at_ns,
         };
-        Some((field(22)?.parse().ok()?, thread))
+        Some((start_ticks, thread))
     }
 }
 
@@ -182,6 +235,38 @@ mod tests {
         let reused = Sample::take(proc.path(), &|| 3_000_000).unwrap();
         assert!(second.until(&reused).is_empty(), "a thread of the same number is another thread");
         assert!(first.known() && !Sample::default().known());
+    }
+
+    #[test]
+    fn one_sample_has_one_answer_whoever_reads_it() {
+        let tree = tempfile::tempdir().unwrap();
+        let mut looks = Vec::new();
+        // Within the span of 2 s it ran 0.5 s; a wait that ended in it had begun before: 1.9 s.
+        for (sample, at_ns, run_ns, wait_ns) in
+            [("0", 1_000_000_000, 7_000_000, 0), ("1", 3_000_000_000, 507_000_000, 1_900_000_000)]
+        {
+            let proc = tree.path().join(sample).join("proc");
+            write(&proc, 100, run_ns, wait_ns);
+            std::fs::write(proc.join("7/task/8/comm"), "vhost-7\n").unwrap();
+            let times = format!("{{\"clock\":\"monotonic\",\"files\":{{\"proc/7/task/8/schedstat\":{at_ns}}}}}");
+            std::fs::write(tree.path().join(sample).join(crate::snapshot::TIMES_FILE), times).unwrap();
+            looks.push(Sample::take(&proc, &|| at_ns).unwrap());
+        }
+        let live = looks[0].until(&looks[1]);
+        let open = |sample| crate::Snapshot::open(&tree.path().join(sample)).unwrap();
+        let machine = crate::Machine::of_snapshots(&[open("0"), open("1")]);
+        let (live, copied) = (&live[0], &machine.threads[0]);
+        let shares = |thread: &crate::machine::Thread| {
+            let share = |fact: &Option<crate::machine::Fact<f64>>| fact.as_ref().unwrap().value;
+            (share(&thread.run_share), share(&thread.wait_share))
+        };
+        assert_eq!((live.run, live.wait), shares(copied));
+        assert_eq!((live.run, live.wait), (0.25, 0.75));
+        assert_eq!(Some(live.starvation()), copied.starvation());
+        assert_eq!(
+            (Some(live.id.start_ticks), live.cpu),
+            (copied.start_ticks, copied.last_cpu.as_ref().unwrap().value)
+        );
     }
 
     #[test]

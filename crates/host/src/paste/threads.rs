@@ -7,6 +7,7 @@
 use super::Pasted;
 use crate::budget;
 use crate::machine::{Domain, Fact, Machine, Role, Thread, TopRow, role_of, vm_named_in};
+use crate::sched::Shares;
 use std::collections::{BTreeMap, HashMap};
 
 /// A share above this is a process with its threads added up: a thread has one CPU, and `top` rounds.
@@ -246,6 +247,7 @@ fn seen(thread: &mut Thread, rows: &[&TopRow]) {
     });
     let waits = rows.iter().filter(|row| !row.average).filter_map(|row| Some((row.wait?, *row)));
     let longest = waits.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|_| thread.role != Role::Emulator);
-    thread.wait_share = longest.map(|(wait, row)| Fact::new(wait.min(1.0), row.place.clone()));
+    let shares = |(wait, row): (f64, &TopRow)| Shares::new(row.share.unwrap_or(0.0), wait);
+    thread.wait_share = longest.map(|longest| Fact::new(shares(longest).wait, longest.1.place.clone()));
     thread.last_cpu = rows.iter().rev().find_map(|row| Some(Fact::new(row.last_cpu?, row.place.clone())));
 }

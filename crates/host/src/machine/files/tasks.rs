@@ -6,6 +6,7 @@
 
 use super::Samples;
 use crate::machine::{Domain, Fact, Machine, Role, Thread, domain_of, role_of, vm_processes};
+use crate::sched::{Shares, Stat, Times};
 use crate::{Snapshot, budget};
 use base::CpuSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,31 +72,13 @@ pub fn some(snapshot: &Snapshot, wanted: &dyn Fn(i32) -> bool) -> Vec<Thread> {
     tasks.filter_map(|(pid, tid)| thread(&samples, pid, tid, &mut (0, 0))).collect()
 }
 
-/// What a thread did until a moment.
-struct Sample {
-    started: u64,
-    last_cpu: u32,
-    policy: Option<u32>,
-}
-
-/// Fields of `stat`; the name may hold blanks and brackets, so they are counted behind the last one.
-fn sample(text: &str) -> Option<Sample> {
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-    Some(Sample {
-        started: field(22)?,
-        last_cpu: u32::try_from(field(39)?).ok()?,
-        policy: field(41).and_then(|policy| u32::try_from(policy).ok()),
-    })
-}
-
 fn thread(samples: &Samples<'_>, pid: i32, tid: i32, passing: &mut (u64, u64)) -> Option<Thread> {
     let snapshot = samples.last;
     let of = |file: &str| format!("proc/{pid}/task/{tid}/{file}");
-    let now = sample(&snapshot.read(&of("stat"))?)?;
+    let now = Stat::parse(&snapshot.read(&of("stat"))?)?;
     let mut thread = Thread::new(Role::Other, snapshot.line(&of("comm"))?);
     (thread.pid, thread.tid, thread.policy) = (Some(pid), Some(tid), now.policy);
-    thread.start_ticks = Some(now.started);
+    thread.start_ticks = Some(now.start_ticks);
     thread.last_cpu = Some(Fact::new(now.last_cpu, of("stat")));
     let status = snapshot.read(&of("status")).unwrap_or_default();
     let list = |key: &str| status.lines().find_map(|line| CpuSet::parse(line.strip_prefix(key)?));
@@ -106,7 +89,8 @@ fn thread(samples: &Samples<'_>, pid: i32, tid: i32, passing: &mut (u64, u64)) -
     thread.cgroup = groups.iter().find_map(|path| snapshot.read(path).and_then(|text| cgroup(&text)));
     if let Some(first) = samples.first {
         // A number that was given to another thread meanwhile is another thread.
-        let same = first.read(&of("stat")).and_then(|text| sample(&text)).is_some_and(|old| old.started == now.started);
+        let old = first.read(&of("stat")).and_then(|text| Stat::parse(&text));
+        let same = old.is_some_and(|old| old.start_ticks == now.start_ticks);
         if same {
             rates(samples, &of("schedstat"), &mut thread);
         } else {
@@ -118,17 +102,13 @@ fn thread(samples: &Samples<'_>, pid: i32, tid: i32, passing: &mut (u64, u64)) -
 
 /// Shares of the time between two reads: run, and ready without running.
 fn rates(samples: &Samples<'_>, path: &str, thread: &mut Thread) {
-    let pair = |text: &str| -> Option<(u64, u64)> {
-        let mut words = text.split_whitespace();
-        Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
-    };
-    let Some((first, last, span)) = samples.both(path) else { return };
-    if let (Some(first), Some(last)) = (pair(&first), pair(&last))
-        && last != (0, 0)
+    let Some((first, last, span_ns)) = samples.both(path) else { return };
+    if let (Some(first), Some(last)) = (Times::parse(&first), Times::parse(&last))
+        && last.counted()
     {
-        let share = |before: u64, now: u64| Fact::new((now.saturating_sub(before) as f64 / span as f64).min(1.0), path);
-        thread.run_share = Some(share(first.0, last.0));
-        thread.wait_share = Some(share(first.1, last.1));
+        let shares = Shares::between(first, last, span_ns);
+        thread.run_share = Some(Fact::new(shares.run, path));
+        thread.wait_share = Some(Fact::new(shares.wait, path));
     }
 }
 
