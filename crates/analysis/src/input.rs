@@ -1,7 +1,7 @@
 //! A recording with its traces opened: what every question is asked of.
 
 use crate::Error;
-use crate::shared::align::names::Given;
+use crate::facts::align::names::Given;
 use base::recording::{CutTrace, PartKind, Recording, TscReadings, VmProcess, VmProcesses};
 use base::{Level, Problem, Span};
 use host::Snapshot;

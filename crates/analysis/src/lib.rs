@@ -1,17 +1,19 @@
 //! What happened on a KVM host, and why: facts become answers.
 //!
 //! One folder per question, all of the same shape (`mod model build measure advise section`); [`QUESTIONS`] is the only
-//! list of them. Questions never import each other; what several need lies in `shared/`. Everything here is pure: it
+//! list of them. Questions never import each other; what several need is a [fact](facts). Everything here is pure: it
 //! reads a [`Recording`](base::recording::Recording) and nothing else, and needs no root.
 
 pub mod answers;
 pub mod compare;
 pub mod contention;
+pub mod facts;
 pub mod flow;
 pub mod input;
 pub mod nesting;
 pub mod placement;
-pub mod shared;
+pub mod rule;
+pub mod statistics;
 
 pub use answers::Answers;
 pub use input::{Input, Options, Part};

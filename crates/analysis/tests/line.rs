@@ -2,7 +2,7 @@
 
 use base::Span;
 use base::recording::Recording;
-use kvmscope_analysis::flow::{build, model::PartFlow};
+use kvmscope_analysis::facts::ledger::{build, model::PartFlow};
 use kvmscope_analysis::{Ask, Input, Options};
 use std::path::Path;
 

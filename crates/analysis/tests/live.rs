@@ -3,10 +3,10 @@
 use base::gauges::Sample;
 use base::recording::Recording;
 use base::{Level, Span};
-use kvmscope_analysis::flow::build;
-use kvmscope_analysis::flow::live::LiveFlow;
-use kvmscope_analysis::flow::model::PartFlow;
-use kvmscope_analysis::shared::State;
+use kvmscope_analysis::facts::State;
+use kvmscope_analysis::facts::ledger::build;
+use kvmscope_analysis::facts::ledger::live::LiveFlow;
+use kvmscope_analysis::facts::ledger::model::PartFlow;
 use kvmscope_analysis::{Ask, Input, Options};
 use std::path::Path;
 

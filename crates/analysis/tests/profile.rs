@@ -7,9 +7,10 @@ use base::recording::{Named, Recording};
 use generate::guest::pair;
 use generate::scenario::Scenario;
 use generate::{GuestClock, Story, Target};
-use kvmscope_analysis::flow::{answer, build};
-use kvmscope_analysis::shared::profile::{Mode, profile};
-use kvmscope_analysis::shared::{Lv, State};
+use kvmscope_analysis::facts::ledger::build;
+use kvmscope_analysis::facts::walk::samples::{Mode, profile};
+use kvmscope_analysis::facts::{State, TracedLevel};
+use kvmscope_analysis::flow::answer;
 use kvmscope_analysis::{Ask, Input, Options};
 use std::collections::BTreeMap;
 use trace::format::Endian;
@@ -91,11 +92,11 @@ fn samples_land_in_the_guest_that_ran() {
             assert_eq!(period, 1_000 * samples);
             *found.entry((format!("{:?}", place.state), place.mode)).or_default() += samples;
         }
-        let guest = |level: Lv, mode| (format!("{:?}", State::Guest(level)), mode);
+        let guest = |level: TracedLevel, mode| (format!("{:?}", State::Guest(level)), mode);
         let expected = BTreeMap::from([
-            (guest(Lv::L1, Mode::GuestKernel), (pair.true_ns.len() + late.len() + 1) as u64),
-            (guest(Lv::L2, Mode::GuestUser), pair.nested.len() as u64),
-            (guest(Lv::L1, Mode::Kernel), 1),
+            (guest(TracedLevel::L1, Mode::GuestKernel), (pair.true_ns.len() + late.len() + 1) as u64),
+            (guest(TracedLevel::L2, Mode::GuestUser), pair.nested.len() as u64),
+            (guest(TracedLevel::L1, Mode::Kernel), 1),
         ]);
         assert_eq!(found, expected, "{name}");
 

@@ -3,8 +3,11 @@
 use base::Level;
 use base::recording::Recording;
 use base::timeline::{LaneId, Timeline};
-use kvmscope_analysis::flow::{build, model::Flow, timeline};
-use kvmscope_analysis::shared::State;
+use kvmscope_analysis::facts::State;
+use kvmscope_analysis::facts::{
+    ledger::{build, model::Flow},
+    timeline,
+};
 use kvmscope_analysis::{Ask, Input, Options};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -16,7 +16,7 @@ use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use crate::tree;
 use analysis::Input;
-use analysis::shared::cut_from;
+use analysis::facts::walk::cut_from;
 use anyhow::{Context, anyhow, bail};
 use base::Span;
 use base::number::{duration, many};

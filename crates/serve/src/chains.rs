@@ -3,7 +3,7 @@
 //! A chain's id is its place among all chains of the recording, which are ordered by lane and time.
 
 use crate::error::Refused;
-use analysis::flow::timeline::{Drawn, DrawnChain};
+use analysis::facts::timeline::{Drawn, DrawnChain};
 use serde::{Deserialize, Serialize};
 
 /// The most chains or slices of one answer.

@@ -92,8 +92,9 @@ fn the_picture_for_perfetto_is_what_export_writes() {
     let input = Input::open(Recording::open(&fixtures().join("nested-vmx-shadow-off-hog")).unwrap()).unwrap();
     let options = Narrowed::default();
     let flow =
-        analysis::flow::build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap();
-    let drawn = analysis::flow::timeline::draw(&input, &options, &flow, &mut |_, _| {});
+        analysis::facts::ledger::build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} })
+            .unwrap();
+    let drawn = analysis::facts::timeline::draw(&input, &options, &flow, &mut |_, _| {});
     let host = show::picture::host(&flow);
     let picture = show::picture::Picture { drawn: &drawn, host, emulated: Some("Bochs"), options: &options };
     let fit = picture.fit(show::perfetto::MOST_SLICES);

@@ -9,7 +9,7 @@
 //! some 10 KB, packed. Counts, sums, the least and the most are exact. So are quantiles, unless a slot has more than 2,048 different
 //! costs: then they are at most a part in some hundred too low.
 
-use analysis::flow::timeline::{Drawn, DrawnChain, ToldChain};
+use analysis::facts::timeline::{Drawn, DrawnChain, ToldChain};
 use base::Span;
 use base::number::percent;
 use base::timeline::{Timeline, pixel_start};

@@ -9,7 +9,7 @@
 
 use crate::picture::{kind, vm_title};
 use analysis::Options;
-use analysis::flow::stacks::VcpuStacks;
+use analysis::facts::ledger::stacks::VcpuStacks;
 use base::plain::plain;
 use base::{Cell, Level, Section};
 use std::collections::BTreeMap;

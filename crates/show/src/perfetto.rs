@@ -20,7 +20,7 @@ mod messages;
 mod stream;
 
 use crate::picture::{Fit, Kind, Picture, Piece, Row};
-use analysis::flow::timeline::DrawnChain;
+use analysis::facts::timeline::DrawnChain;
 use base::Span;
 use base::timeline::{LaneId, Timeline};
 use counters::Counters;

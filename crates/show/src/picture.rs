@@ -12,8 +12,8 @@
 //! ```
 
 use analysis::Options;
-use analysis::flow::model::Flow;
-use analysis::flow::timeline::{Drawn, DrawnChain};
+use analysis::facts::ledger::model::Flow;
+use analysis::facts::timeline::{Drawn, DrawnChain};
 use base::timeline::{LaneId, SliceId, StateId, Timeline};
 use base::{Level, Span};
 

@@ -1,9 +1,9 @@
 //! What the tests of drawn outputs share: flows drawn from bundled recordings, and Python with other people's readers.
 
-use analysis::flow::build;
+use analysis::facts::ledger::build;
+use analysis::facts::ledger::stacks::{VcpuStacks, stacks};
+use analysis::facts::timeline::{Drawn, draw, draw_first};
 use analysis::flow::section::section;
-use analysis::flow::stacks::{VcpuStacks, stacks};
-use analysis::flow::timeline::{Drawn, draw, draw_first};
 use analysis::{Ask, Input, Options};
 use base::Section;
 use base::recording::Recording;

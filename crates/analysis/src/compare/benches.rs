@@ -8,8 +8,8 @@
 //! out, and ranks as lopsided would come by chance in less than one case of twenty. Two sets of three cannot say that.
 
 use super::ratio::Verdict;
-use crate::shared::ranks::{Ranks, mann_whitney};
-use crate::shared::{launches, spread};
+use crate::statistics::ranks::{Ranks, mann_whitney};
+use crate::statistics::{launches, spread};
 use base::bench::{Bench, Measured};
 use base::number::many;
 use base::recording::{PartKind, Recording};

@@ -9,8 +9,8 @@
 //! `vhost-4799` of the next. From losses to a thread's next event nothing is counted of it.
 
 use super::metrics::{Metrics, WINDOWS};
+use crate::facts::events::roles::{ROWS, Role, stays_ready, switch};
 use crate::input::Part;
-use crate::shared::roles::{ROWS, Role, stays_ready, switch};
 use crate::{Error, Input, Options};
 use base::{Level, Span};
 use rustc_hash::FxHashMap;

@@ -1,7 +1,7 @@
 //! Starved threads become a finding, with the move that the model prefers.
 
 use super::{Move, Prediction, Starved};
-use crate::shared::starvation;
+use crate::facts::starvation;
 use base::change::ThreadId;
 use base::number::{many, percent};
 use base::{Change, Cost, CostKind, Evidence, Finding, Level, Needs, Severity};

@@ -7,7 +7,7 @@
 //!         CPU 1/KVM   ran 0.17                  against CPU 0/KVM (0.50), CPU 1/KVM (0.17)
 //! CPU 1   idle                        move to CPU 1: would get 0.94
 //! ```
-//! Who is starved is the question of `shared::starvation`, the same for a host's snapshots (`placement`).
+//! Who is starved is the question of `facts::starvation`, the same for a host's snapshots (`placement`).
 
 mod advise;
 mod interrupts;
@@ -17,11 +17,11 @@ pub use advise::finding;
 pub use interrupts::Interrupts;
 pub use predict::{Direction, Move, Prediction, best_moves, predict};
 
-use crate::shared::starvation::is_starved;
+use crate::facts::starvation::is_starved;
 use base::number::percent;
 use host::sched::Load;
 
-pub use crate::shared::starvation::{FLOOR, STARVED};
+pub use crate::facts::starvation::{FLOOR, STARVED};
 
 /// A thread that waits, and those that run meanwhile.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,7 @@
 //! The rules, applied: what a check saw becomes a finding.
 
-use super::measure::Measures;
 use super::rules::RULES;
+use crate::facts::ledger::measure::Measures;
 use base::Finding;
 use base::recording::Emulator;
 

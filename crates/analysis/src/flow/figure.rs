@@ -1,9 +1,9 @@
 //! The picture of section `flow`: where each vCPU's time went.
 
-use super::measure::Measures;
-use super::model::Vcpu;
-use super::states::{name, title};
-use crate::shared::state::{STATES, State};
+use crate::facts::ledger::levels::{name, title};
+use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::model::Vcpu;
+use crate::facts::state::{STATES, State};
 use base::Figure;
 use base::figure::{Bar, BarGroup, Drawing};
 use base::number::percent;

@@ -1,9 +1,9 @@
 //! The lines above an answer: what was read, and how much of it was looked at.
 
-use super::measure::Measures;
-use super::model::PartFlow;
 use crate::Options;
-use crate::shared::reasons::Isa;
+use crate::facts::events::reasons::Isa;
+use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::model::PartFlow;
 use base::number::{duration, many, thousands};
 
 /// One line on what was read.

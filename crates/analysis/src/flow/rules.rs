@@ -8,12 +8,12 @@ use super::checks::{
     aligned, apic, damaged, ept_storm, halt_poll, ipi, level_conflicts, lost, pause, preempted, shadow, stale, timer,
     userspace, vgif, vls,
 };
-use super::measure::Measures;
-use crate::shared::Hit;
+use crate::facts::ledger::measure::Measures;
+use crate::rule::Hit;
 use base::Needs;
 
 /// A rule about one trace's numbers.
-type Rule = crate::shared::Rule<fn(&Measures<'_>) -> Vec<Hit>>;
+type Rule = crate::rule::Rule<fn(&Measures<'_>) -> Vec<Hit>>;
 
 /// All rules, in the order in which equal findings are shown.
 pub const RULES: &[Rule] = &[

@@ -1,10 +1,10 @@
 //! All of it as one Section: facts about the recording, the sentence said aloud, findings, figures, tables.
 
 use super::advise::advise;
-use super::measure::{Measures, measure};
-use super::model::{Flow, PartFlow};
 use super::tables::tables;
 use super::{head, summary, unknowns};
+use crate::facts::ledger::measure::{Measures, measure};
+use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::{Answer, Ask, Error, Options};
 use base::recording::Emulator;
 use base::{Level, Problem, Section};
@@ -17,9 +17,9 @@ pub fn answer(ask: &mut Ask<'_>) -> Result<Option<Answer>, Error> {
     if ask.input.parts.is_empty() {
         return Ok(None);
     }
-    let flow = super::build::build(ask)?;
+    let flow = crate::facts::ledger::build::build(ask)?;
     check_events(&flow, &ask.input.problems)?;
-    super::asked::check(&flow, ask.input, ask.options)?;
+    crate::facts::ledger::asked::check(&flow, ask.input, ask.options)?;
     let problems = flow.parts.iter().flat_map(|part| part.problems.iter().cloned()).collect();
     Ok(Some(Answer { section: section(&flow, ask.options), problems }))
 }

@@ -1,10 +1,10 @@
 //! The answer in sentences, as a person would say it.
 
-use super::measure::{Measures, grouped};
-use super::model::{PartFlow, Vcpu};
 use super::section::said_of;
-use crate::shared::reasons::Class;
-use crate::shared::state::State;
+use crate::facts::events::reasons::Class;
+use crate::facts::ledger::measure::{Measures, grouped};
+use crate::facts::ledger::model::{PartFlow, Vcpu};
+use crate::facts::state::State;
 use base::number::{duration, list, many, percent, thousands};
 use base::{Finding, Level};
 use std::cmp::Reverse;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// The answer as a person would say it; nothing of a trace whose vCPUs were not asked for.
 pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
-    let aligned = measure.part.aligned.as_ref().map(super::aligned::sentence);
+    let aligned = measure.part.aligned.as_ref().map(crate::facts::ledger::aligned::sentence);
     if is_empty(measure.part) {
         let length = duration(measure.part.span.length_ns() as f64);
         return Some(said_of(measure.part, &format!("The window has nothing of this trace, which is {length} long.")));
@@ -248,10 +248,10 @@ fn worst_vm_sentence(measure: &Measures<'_>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::Options;
-    use crate::flow::quiet::{add, chain, quiet, sums};
-    use crate::shared::details::Detail;
-    use crate::shared::machine::Seen;
-    use crate::shared::reasons::Isa;
+    use crate::facts::events::details::Detail;
+    use crate::facts::events::reasons::Isa;
+    use crate::facts::ledger::quiet::{add, chain, quiet, sums};
+    use crate::facts::thread::Seen;
     use base::Histogram;
 
     /// VMREAD, VMRESUME: what only a hypervisor in the guest causes.

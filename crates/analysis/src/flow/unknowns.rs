@@ -1,9 +1,9 @@
 //! What a trace cannot tell, as amounts.
 
-use super::measure::Measures;
-use super::model::PartFlow;
 use super::section::said_of;
-use crate::shared::state::State;
+use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::model::PartFlow;
+use crate::facts::state::State;
 use base::number::{counted, duration, many, percent};
 use base::{Clock, Unknown};
 use trace::facts::Coverage;
@@ -64,7 +64,8 @@ pub fn of(measure: &Measures<'_>) -> Vec<Unknown> {
             "no_switches",
             u64::from(no_switches),
             "",
-            no_switches_text(part.tally.iter().any(|(name, _)| name == super::build::UNKNOWN_EVENTS)).to_owned(),
+            no_switches_text(part.tally.iter().any(|(name, _)| name == crate::facts::ledger::build::UNKNOWN_EVENTS))
+                .to_owned(),
         ),
         (
             "unattributed",

@@ -2,7 +2,7 @@
 
 use super::model::Model;
 use super::rules::RULES;
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::{Change, Finding, Level};
 
 /// All findings about these machines, worst first.

@@ -5,11 +5,11 @@
 
 use super::checks;
 use super::model::Model;
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::Needs;
 
 /// A rule about how machines are set up.
-type Rule = crate::shared::Rule<fn(&Model) -> Vec<Hit>>;
+type Rule = crate::rule::Rule<fn(&Model) -> Vec<Hit>>;
 
 /// All rules, in the order in which equal findings are shown.
 pub const RULES: &[Rule] = &[

@@ -7,7 +7,7 @@ use base::Level;
 use host::Machine;
 use host::machine::{Domain, Role, Thread};
 
-pub use crate::shared::starvation::{FLOOR as BUSY, STARVED};
+pub use crate::facts::starvation::{FLOOR as BUSY, STARVED};
 
 /// Steal above this makes every other number of the CPU unstable.
 pub const UNSTABLE_STEAL: f64 = 0.05;

@@ -4,10 +4,10 @@ use super::generated::{aligned_with, input, methods, nested, on_tsc, score, stor
 use base::recording::{TscReading, TscReadings, TscScaling};
 use generate::guest::pair;
 use generate::{GuestClock, Pair};
-use kvmscope_analysis::flow::build;
-use kvmscope_analysis::shared::align::causes::Causes;
-use kvmscope_analysis::shared::align::compose::compose;
-use kvmscope_analysis::shared::align::{self, Map, place};
+use kvmscope_analysis::facts::align::causes::Causes;
+use kvmscope_analysis::facts::align::compose::compose;
+use kvmscope_analysis::facts::align::{self, Map, place};
+use kvmscope_analysis::facts::ledger::build;
 use kvmscope_analysis::{Ask, Options};
 
 const SCENARIOS: [&str; 3] = ["svm-no-vls-vgif", "vmx-no-shadowing", "l2-moves"];

@@ -1,7 +1,7 @@
 //! The lines between bounds: all of them, and none else.
 
-use kvmscope_analysis::shared::align::hull::{Point, Region};
-use kvmscope_analysis::shared::align::lines::{Bound, Lines};
+use kvmscope_analysis::facts::align::hull::{Point, Region};
+use kvmscope_analysis::facts::align::lines::{Bound, Lines};
 use proptest::prelude::*;
 
 const SLOPES: (f64, f64) = (0.5, 2.0);

@@ -4,9 +4,9 @@ use super::generated::{aligned_but, methods, score};
 use generate::guest::pair;
 use generate::scenario::Scenario;
 use generate::{Generation, GuestClock, Pair, Vendor};
-use kvmscope_analysis::shared::align::pairing::By;
-use kvmscope_analysis::shared::align::{Alignment, Map};
-use kvmscope_analysis::shared::{Isa, Reason};
+use kvmscope_analysis::facts::align::pairing::By;
+use kvmscope_analysis::facts::align::{Alignment, Map};
+use kvmscope_analysis::facts::{Isa, Reason};
 
 fn told(name: &str, vendor: Vendor, seed: u64, clock: GuestClock) -> Pair {
     let story = Scenario::named(name).unwrap().run_on(vendor, Generation::V6_12, seed).unwrap();

@@ -3,7 +3,7 @@
 use super::generated::{aligned_but, methods, score, story};
 use generate::guest::pair;
 use generate::{GuestClock, Pair};
-use kvmscope_analysis::shared::align::Alignment;
+use kvmscope_analysis::facts::align::Alignment;
 
 const HANDLERS: &str = "local_timer_entry";
 /// Accesses to MSRs, which tell by themselves.

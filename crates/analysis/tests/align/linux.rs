@@ -1,9 +1,9 @@
 //! A Linux guest inside a Linux guest, recorded at both levels with the same counter: KVM's own offsets are the truth.
 
 use base::recording::{Named, Recording};
-use kvmscope_analysis::shared::align::pairing::By;
-use kvmscope_analysis::shared::align::symbols::Symbols;
-use kvmscope_analysis::shared::align::{self, Alignment, Map, Placed};
+use kvmscope_analysis::facts::align::pairing::By;
+use kvmscope_analysis::facts::align::symbols::Symbols;
+use kvmscope_analysis::facts::align::{self, Alignment, Map, Placed};
 use kvmscope_analysis::{Input, Options};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

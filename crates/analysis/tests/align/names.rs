@@ -1,8 +1,8 @@
 //! A guest's System.map names what its kallsyms names, once the slide is found.
 
 use super::linux::{align, whole};
-use kvmscope_analysis::shared::align::names::{Given, halts, symbols};
-use kvmscope_analysis::shared::align::symbols::{KERNEL, Symbols};
+use kvmscope_analysis::facts::align::names::{Given, halts, symbols};
+use kvmscope_analysis::facts::align::symbols::{KERNEL, Symbols};
 use kvmscope_analysis::{Input, Options};
 
 #[test]

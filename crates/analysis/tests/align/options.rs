@@ -5,8 +5,8 @@ use base::Clock;
 use generate::GuestClock;
 use generate::guest::pair;
 use kvmscope_analysis::Options;
+use kvmscope_analysis::facts::align::{self, Map};
 use kvmscope_analysis::input::Part;
-use kvmscope_analysis::shared::align::{self, Map};
 use trace::facts::{Guest, TimeShift};
 use trace::{Facts, Lane, Reading, Trace};
 

@@ -5,8 +5,8 @@ use base::Clock;
 use generate::guest::pair;
 use generate::scenario::Scenario;
 use generate::{Generation, GuestClock, Pair, Vendor};
-use kvmscope_analysis::shared::align::pairing::By;
-use kvmscope_analysis::shared::align::{self, Alignment, Map};
+use kvmscope_analysis::facts::align::pairing::By;
+use kvmscope_analysis::facts::align::{self, Alignment, Map};
 use kvmscope_analysis::{Ask, Options};
 use trace::write::Value;
 

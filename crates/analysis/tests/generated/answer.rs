@@ -2,8 +2,8 @@
 
 use generate::Vendor;
 use generate::truth::{self, Truth, VcpuTruth};
-use kvmscope_analysis::flow::model::{ChainSums, PartFlow, Vcpu};
-use kvmscope_analysis::shared::{Isa, Lv, Reason, State};
+use kvmscope_analysis::facts::ledger::model::{ChainSums, PartFlow, Vcpu};
+use kvmscope_analysis::facts::{Isa, Reason, State, TracedLevel};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -156,7 +156,7 @@ fn add(ledger: &mut BTreeMap<String, u64>, column: String, ns: u64) {
 
 /// Column of the table `vcpus` that a state is in (CONTRACTS section 3).
 fn column(state: State) -> String {
-    let level = |what: &str, level: Lv| match level.depth() {
+    let level = |what: &str, level: TracedLevel| match level.depth() {
         Some(depth) => format!("{what}_l{depth}_ns"),
         None => format!("{what}_unknown_level_ns"),
     };

@@ -5,7 +5,7 @@ use super::equal::{flow, torture};
 use super::limits::{self, Missing};
 use generate::scenario::{self, Scenario};
 use generate::{Generation, Random, Story, Target, Vendor};
-use kvmscope_analysis::flow::model::PartFlow;
+use kvmscope_analysis::facts::ledger::model::PartFlow;
 use std::collections::BTreeMap;
 use trace::write::Loss;
 

@@ -3,8 +3,8 @@
 use super::equal::{flow, flow_of, torture};
 use super::losses::too_much_of;
 use generate::{Story, Target, scenario};
-use kvmscope_analysis::flow::model::PartFlow;
-use kvmscope_analysis::shared::State;
+use kvmscope_analysis::facts::State;
+use kvmscope_analysis::facts::ledger::model::PartFlow;
 use std::path::Path;
 use trace::format::Endian;
 use trace::write::Value;

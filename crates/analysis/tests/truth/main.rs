@@ -6,8 +6,8 @@
 mod stream;
 mod watch;
 
-use kvmscope_analysis::flow::{build, model::Flow};
-use kvmscope_analysis::shared::{Lv, Reason, State};
+use kvmscope_analysis::facts::ledger::{build, model::Flow};
+use kvmscope_analysis::facts::{Reason, State, TracedLevel};
 use kvmscope_analysis::{Ask, Input, Options};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,10 +27,10 @@ struct Toy {
 }
 
 const STATES: [State; 9] = [
-    State::Guest(Lv::L1),
-    State::Guest(Lv::L2),
-    State::Handling(Lv::L1),
-    State::Handling(Lv::L2),
+    State::Guest(TracedLevel::L1),
+    State::Guest(TracedLevel::L2),
+    State::Handling(TracedLevel::L1),
+    State::Handling(TracedLevel::L2),
     State::Userspace,
     State::Preempted,
     State::Blocked,
@@ -93,8 +93,8 @@ impl Toy {
     }
 }
 
-fn toy_level(rip: u64) -> Lv {
-    if (0x30000..0x31000).contains(&rip) { Lv::L2 } else { Lv::L1 }
+fn toy_level(rip: u64) -> TracedLevel {
+    if (0x30000..0x31000).contains(&rip) { TracedLevel::L2 } else { TracedLevel::L1 }
 }
 
 fn flow(recording: &Path, ignore_events: &[&str]) -> Flow {
@@ -171,7 +171,7 @@ fn entries_and_exits_alone_tell_no_level() {
         let sums = &flow.parts[0].vcpus[0].sums;
         assert_eq!(sums.exit_count(), toy.exits as u64);
         assert!(sums.exits.keys().all(|(level, _)| level.is_open()), "{}: a level was guessed", toy.name);
-        assert!(sums.ns(State::Guest(Lv::Lost)) > 0 && sums.ns(State::Guest(Lv::L1)) == 0);
+        assert!(sums.ns(State::Guest(TracedLevel::Lost)) > 0 && sums.ns(State::Guest(TracedLevel::L1)) == 0);
     }
 }
 
@@ -298,7 +298,7 @@ fn a_linux_l1_on_vmx_has_the_exits_that_l0_gave_it_and_shadowing_takes_its_vmrea
         let told = walk(trace::open(&l0).unwrap().as_ref()).sink;
         let closed = told.chains.iter().filter(|chain| chain.cost_ns.is_some());
         assert_eq!(closed.count(), 1_000, "{name}: every chain ends with an entry of L2");
-        let of_l1 = told.exits.iter().filter(|exit| exit.level == Lv::L1);
+        let of_l1 = told.exits.iter().filter(|exit| exit.level == TracedLevel::L1);
         of_l1.filter(|exit| ["VMREAD", "VMWRITE"].contains(&exit.reason.name().as_str())).count()
     });
     assert_eq!(of_vmcs, [1_249, 10_767], "VMREADs and VMWRITEs of L1 that L0 carries out for 1,000 exits of L2");

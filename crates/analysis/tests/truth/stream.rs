@@ -1,7 +1,7 @@
 //! A trace's events in memory, so that streams can be made of them that no recorder gave us: started in the middle,
 //! with events lost, cut off after any event.
 
-use kvmscope_analysis::shared::roles;
+use kvmscope_analysis::facts::events::roles;
 use std::path::{Path, PathBuf};
 use trace::batch::Batch;
 use trace::batch::STORED;

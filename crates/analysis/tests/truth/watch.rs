@@ -1,9 +1,9 @@
 //! A listener that keeps what the walk tells, so that it can be held against the truth.
 
-use kvmscope_analysis::shared::machine::{Chain, Exit};
-use kvmscope_analysis::shared::roles;
-use kvmscope_analysis::shared::state::STATES;
-use kvmscope_analysis::shared::{Lv, Preemptor, Reason, Sink, State, Walk};
+use kvmscope_analysis::facts::events::roles;
+use kvmscope_analysis::facts::state::STATES;
+use kvmscope_analysis::facts::thread::{Chain, Exit};
+use kvmscope_analysis::facts::{Preemptor, Reason, Sink, State, TracedLevel, Walk};
 use trace::replay::Listener;
 use trace::{Event, Reading, Trace};
 
@@ -29,8 +29,8 @@ impl Told {
     /// Time that a thread spent in a state, interrupts folded back. What came before its first nested sign is L1's.
     pub fn folded_ns(&self, thread: usize, state: State) -> u64 {
         let early = match state {
-            State::Guest(Lv::L1) => Some(State::Guest(Lv::Early)),
-            State::Handling(Lv::L1) => Some(State::Handling(Lv::Early)),
+            State::Guest(TracedLevel::L1) => Some(State::Guest(TracedLevel::Early)),
+            State::Handling(TracedLevel::L1) => Some(State::Handling(TracedLevel::Early)),
             _ => None,
         };
         let states = std::iter::once(state).chain(early);
@@ -132,12 +132,12 @@ pub fn walk(trace: &dyn Trace) -> Walk<Told> {
 /// Exits whose level is wrong, and exits whose level the whole trace leaves unknown, by what `truth` says of their RIP.
 ///
 /// What came before a thread's first nested sign is L1's (backfill), and so is what was asked for in silence, for all streams here have `kvm_nested_vmexit`.
-pub fn wrong_and_unknown(exits: &[Exit], truth: impl Fn(u64) -> Lv) -> (usize, usize) {
+pub fn wrong_and_unknown(exits: &[Exit], truth: impl Fn(u64) -> TracedLevel) -> (usize, usize) {
     let truth = |exit: &Exit| truth(exit.rip.unwrap());
     let wrong = |exit: &&Exit| match exit.level {
-        Lv::Lost => false,
-        Lv::Early | Lv::Asked => truth(exit) != Lv::L1,
+        TracedLevel::Lost => false,
+        TracedLevel::Early | TracedLevel::Asked => truth(exit) != TracedLevel::L1,
         _ => exit.level != truth(exit),
     };
-    (exits.iter().filter(wrong).count(), exits.iter().filter(|exit| exit.level == Lv::Lost).count())
+    (exits.iter().filter(wrong).count(), exits.iter().filter(|exit| exit.level == TracedLevel::Lost).count())
 }

@@ -1,6 +1,6 @@
 //! Files that name the code of machines: `--symbols L1=System.map,0x1c000000`.
 
-use analysis::shared::align::names::Given;
+use analysis::facts::align::names::Given;
 use anyhow::anyhow;
 use clap::Args;
 use std::path::PathBuf;

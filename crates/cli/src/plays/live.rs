@@ -5,7 +5,7 @@
 //! ```
 //! The recorder knows nothing of it, and does not wait for it: its threads go on while a look takes.
 
-use analysis::flow::live::LiveFlow;
+use analysis::facts::ledger::live::LiveFlow;
 use base::Level;
 use base::gauges::{Gauges, Sample};
 use base::number::{duration, percent, thousands};

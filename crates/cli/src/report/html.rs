@@ -4,7 +4,7 @@ use crate::arguments::{FileOptions, is_dash};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
 use crate::staging::Staging;
-use analysis::flow::build;
+use analysis::facts::ledger::build;
 use analysis::{Ask, Input, Options};
 use clap::{Args, ValueHint};
 use show::html::{Drawing, MOST_BYTES, Page, Rendered};

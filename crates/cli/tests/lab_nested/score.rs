@@ -1,8 +1,9 @@
 //! Holds what the analysis says of a toy's recording against the truth that travels with it.
 
-use analysis::shared::machine::{Chain, Exit};
-use analysis::shared::state::Lv;
-use analysis::shared::{Preemptor, Sink, State, Walk, roles};
+use analysis::facts::events::roles;
+use analysis::facts::state::TracedLevel;
+use analysis::facts::thread::{Chain, Exit};
+use analysis::facts::{Preemptor, Sink, State, Walk};
 use base::recording::{PartKind, Recording};
 use lab::nested::toy::Truth;
 use std::path::Path;
@@ -58,7 +59,7 @@ pub fn score(directory: &Path) {
     let wrong: Vec<_> = told.exits.iter().filter(|exit| !right(exit, &truth)).collect();
     assert!(wrong.is_empty(), "{} of {} exits have a wrong level: {:?}", wrong.len(), told.exits.len(), wrong[0]);
     let of_l2 = |reason: &str| {
-        let there = |exit: &&Exit| exit.level == Lv::L2 && exit.reason.name() == reason;
+        let there = |exit: &&Exit| exit.level == TracedLevel::L2 && exit.reason.name() == reason;
         told.exits.iter().filter(there).count()
     };
     assert_eq!(of_l2(&truth.reflected), rounds, "L2 makes one {} a round", truth.reflected);
@@ -110,8 +111,8 @@ fn right(exit: &Exit, truth: &Truth) -> bool {
     let in_l2 = (truth.l2_code.0..truth.l2_code.1).contains(&rip);
     let in_l1 = (truth.l1_code.0..truth.l1_code.1).contains(&rip);
     match exit.level {
-        Lv::L2 => in_l2,
-        Lv::L1 | Lv::Early | Lv::Asked => in_l1,
+        TracedLevel::L2 => in_l2,
+        TracedLevel::L1 | TracedLevel::Early | TracedLevel::Asked => in_l1,
         _ => false,
     }
 }

@@ -6,7 +6,7 @@ use crate::chains::{self, MOST, Wanted};
 use crate::error::Refused;
 use crate::page::with_type;
 use crate::tile;
-use analysis::flow::timeline::Drawn;
+use analysis::facts::timeline::Drawn;
 use axum::extract::State;
 use axum::response::Response;
 use base::Span;

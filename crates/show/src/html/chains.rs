@@ -6,7 +6,7 @@
 use super::Drawing;
 use super::escape::Safe;
 use super::ladder::{self, Step};
-use analysis::flow::timeline::{DrawnChain, Inside, Overview, ToldChain, Wanted};
+use analysis::facts::timeline::{DrawnChain, Inside, Overview, ToldChain, Wanted};
 use base::timeline::{LaneId, Slice};
 use base::{Span, number};
 use std::cmp::Reverse;

@@ -14,7 +14,7 @@ use super::Drawing;
 use super::chains::{Chosen, Shown};
 use super::pyramid::{self, Level};
 use crate::json::{self, Answered};
-use analysis::flow::timeline::Overview;
+use analysis::facts::timeline::Overview;
 use base::Span;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

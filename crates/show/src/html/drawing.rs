@@ -8,8 +8,8 @@
 
 use super::chains::{Choosing, Chosen, MOST_SLICES};
 use crate::aggregates::{Aggregates, One, Sums};
-use analysis::flow::model::Flow;
-use analysis::flow::timeline::{Overview, ToldChain, inside, overview, whole_span};
+use analysis::facts::ledger::model::Flow;
+use analysis::facts::timeline::{Overview, ToldChain, inside, overview, whole_span};
 use analysis::{Input, Options};
 
 /// What a page draws.

@@ -4,7 +4,7 @@
 //! pixels are about as short as slices, or where the page would hold too much; the chains on the page have their slices in full.
 
 use super::tile;
-use analysis::flow::timeline::Overview;
+use analysis::facts::timeline::Overview;
 use base::Span;
 
 /// One level.

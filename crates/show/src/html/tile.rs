@@ -8,7 +8,7 @@
 //! largest remainder, so that a pixel that is known whole sums to exactly 255; bit s of `present` is set if state s
 //! occurs at all, also where its share rounds to nothing.
 
-use analysis::flow::timeline::Overview;
+use analysis::facts::timeline::Overview;
 use base::timeline::pixel_start;
 
 /// `KVTL` as the bytes stand in the file.
@@ -72,7 +72,7 @@ fn shares(times: &[u64], length_ns: u64) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::flow::timeline::Summed;
+    use analysis::facts::timeline::Summed;
     use base::Span;
     use base::timeline::{Condensed, Grid, Lane, LaneKind, State, StateId};
     use proptest::prelude::*;

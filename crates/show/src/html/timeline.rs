@@ -8,7 +8,7 @@ use super::axis::Axis;
 use super::escape::Safe;
 use super::look;
 use super::stack::{HEIGHT, Stack, TICKS};
-use analysis::flow::timeline::{COLUMNS, COLUMNS_BESIDE, Overview};
+use analysis::facts::timeline::{COLUMNS, COLUMNS_BESIDE, Overview};
 use base::number;
 use base::timeline::{Coverage, LaneKind};
 use std::collections::BTreeSet;

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::picture::{Kind, Piece, Row};
-use analysis::flow::timeline::DrawnChain;
+use analysis::facts::timeline::DrawnChain;
 use std::collections::HashMap;
 
 /// Arrows at one slice.

@@ -4,7 +4,7 @@ use super::messages::{Trace, TracePacket};
 use super::*;
 use crate::witness::{FIXTURES, drawn, python};
 use analysis::Options;
-use analysis::flow::timeline::Drawn;
+use analysis::facts::timeline::Drawn;
 use base::Level;
 use base::timeline::LaneKind;
 use prost::Message;
@@ -283,7 +283,7 @@ fn a_recording_of_one_event_is_a_file_without_a_slice() {
     let mut timeline = base::timeline::Columns::new(Vec::new());
     let lane = base::timeline::Lane { kind: LaneKind::Vcpu, group: "vm".into(), title: "vCPU 0".into(), tid: Some(1) };
     timeline.add_lane(lane);
-    let vcpus = vec![analysis::flow::timeline::DrawnVcpu { vm: "vm".into(), vcpu: 0, tid: 1 }];
+    let vcpus = vec![analysis::facts::timeline::DrawnVcpu { vm: "vm".into(), vcpu: 0, tid: 1 }];
     let drawn = Drawn { timeline, chains: Vec::new(), vcpus, notes: Vec::new(), cut: None };
     let options = Options::default();
     let (fit, bytes) = written(&picture(&drawn, &options), MOST_SLICES);

@@ -1,6 +1,6 @@
 //! What a page draws of a flow that a test made up slice by slice.
 
-use analysis::flow::timeline::{COLUMNS, COLUMNS_BESIDE, Drawn, Inside, Overview, Summed, ToldChain, Wanted};
+use analysis::facts::timeline::{COLUMNS, COLUMNS_BESIDE, Drawn, Inside, Overview, Summed, ToldChain, Wanted};
 use base::Span;
 use base::timeline::{Condensed, Grid, LaneId, StateId, Timeline, Zooms};
 use kvmscope_show::aggregates::aggregates;

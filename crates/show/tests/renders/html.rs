@@ -2,7 +2,7 @@
 
 use crate::drawing::drawing;
 use crate::sample;
-use analysis::flow::timeline::{Drawn, DrawnChain, DrawnVcpu};
+use analysis::facts::timeline::{Drawn, DrawnChain, DrawnVcpu};
 use base::timeline::{Columns, Lane, LaneKind, Marker, State, StateId};
 use base::{Problem, Section, Span};
 use kvmscope_show::html::{Error, MOST_BYTES, Page, render};

@@ -1,8 +1,8 @@
 //! Does a guest's own trace fit what the machine below saw?
 
 use super::{hit, seen};
-use crate::flow::measure::Measures;
-use crate::shared::Hit;
+use crate::facts::ledger::measure::Measures;
+use crate::rule::Hit;
 use base::number::{counted, duration, many, percent, thousands};
 use base::{Cost, CostKind, Evidence, Severity};
 
@@ -10,7 +10,7 @@ use base::{Cost, CostKind, Evidence, Severity};
 pub fn aligned(measure: &Measures<'_>) -> Vec<Hit> {
     let Some(aligned) = &measure.part.aligned else { return Vec::new() };
     let (alignment, cpus) = (&aligned.alignment, &aligned.alignment.cpus);
-    let sum = |of: &dyn Fn(&crate::shared::align::Cpu) -> u64| -> u64 { cpus.iter().map(of).sum() };
+    let sum = |of: &dyn Fn(&crate::facts::align::Cpu) -> u64| -> u64 { cpus.iter().map(of).sum() };
     let events = sum(&|cpu| cpu.outside.events);
     let outside = sum(&|cpu| cpu.outside.violations);
     let strangers = sum(&|cpu| cpu.strangers()) + alignment.unpaired;

@@ -1,9 +1,9 @@
 //! Checks of the recording itself: stale fields, losses, doubts.
 
 use super::{hit, seen};
-use crate::flow::measure::{Measures, STATED};
-use crate::flow::model::Loss;
-use crate::shared::Hit;
+use crate::facts::ledger::measure::{Measures, STATED};
+use crate::facts::ledger::model::Loss;
+use crate::rule::Hit;
 use base::number::{counted, exact_bytes, many, percent, thousands};
 use base::{Cost, CostKind, Evidence, Severity};
 use std::collections::BTreeSet;

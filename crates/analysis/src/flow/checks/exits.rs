@@ -1,11 +1,11 @@
 //! Checks of exits that some setting avoids: local APIC, devices, page faults.
 
 use super::{FEWEST_EXITS, Sample, by_share, exits_ns, hit, seen, worst_vm};
-use crate::flow::measure::{Measures, ReasonTotal};
-use crate::shared::Hit;
-use crate::shared::details::{Detail, apic_register};
-use crate::shared::reasons::{Isa, Reason};
-use crate::shared::state::State;
+use crate::facts::events::details::{Detail, apic_register};
+use crate::facts::events::reasons::{Isa, Reason};
+use crate::facts::ledger::measure::{Measures, ReasonTotal};
+use crate::facts::state::State;
+use crate::rule::Hit;
 use base::number::{counted, many, percent, thousands};
 use base::shell::quoted;
 use base::{Cost, CostKind};

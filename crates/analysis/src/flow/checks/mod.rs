@@ -19,10 +19,10 @@ pub use nested::{shadow, vgif, vls};
 pub use storms::{halt_poll, ipi, pause, timer};
 pub use waiting::preempted;
 
-use super::measure::Measures;
-use super::model::Vcpu;
-use crate::shared::Hit;
-use crate::shared::reasons::Reason;
+use crate::facts::events::reasons::Reason;
+use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::model::Vcpu;
+use crate::rule::Hit;
 use base::{Cost, Evidence, Severity};
 
 /// What a hit is about when it is about all vCPUs: the VM, or the machine.

@@ -1,11 +1,11 @@
 //! Checks of what nesting multiplies: exits that a CPU feature would keep inside the guest hypervisor.
 
 use super::{Sample, by_share, exits_ns, hit, seen, worst_vm};
-use crate::flow::measure::Measures;
-use crate::flow::model::Vcpu;
-use crate::shared::Hit;
-use crate::shared::details::Detail;
-use crate::shared::reasons::{Class, Isa, Reason};
+use crate::facts::events::details::Detail;
+use crate::facts::events::reasons::{Class, Isa, Reason};
+use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::model::Vcpu;
+use crate::rule::Hit;
 use base::number::{duration, many, percent, thousands};
 use base::{Cost, CostKind, Evidence};
 

@@ -4,13 +4,13 @@
 //! storm is a share of the VM's time, or a rate on one vCPU, over at least [`FEWEST_IN_STORM`] exits of that vCPU.
 
 use super::{FEWEST_EXITS, Sample, by_share, seen};
-use crate::flow::bursts::{Burst, WINDOW_NS};
-use crate::flow::measure::Measures;
-use crate::flow::model::Vcpu;
-use crate::shared::Hit;
-use crate::shared::details::Detail;
-use crate::shared::reasons::Reason;
-use crate::shared::state::State;
+use crate::facts::events::details::Detail;
+use crate::facts::events::reasons::Reason;
+use crate::facts::ledger::bursts::{Burst, WINDOW_NS};
+use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::model::Vcpu;
+use crate::facts::state::State;
+use crate::rule::Hit;
 use base::number::{counted, duration, many, percent, plain, thousands};
 use base::{Change, Cost, CostKind, Evidence, Severity};
 

@@ -1,20 +1,20 @@
 //! Every rule fires on a case made for it, and is silent on one that differs in a single thing.
 
 use crate::Options;
+use crate::facts::align::above::{CpuAbove, OwnExit};
+use crate::facts::align::below::{Reflected, VcpuBelow, Window};
+use crate::facts::align::offsets::Offsets;
+use crate::facts::align::pairing::By;
+use crate::facts::align::readings::Counter;
+use crate::facts::align::{Alignment, Axis, Cpu, Map, Outside};
+use crate::facts::events::details::Detail;
+use crate::facts::events::reasons::{Isa, Reason};
+use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::model::{Aligned, ExitSums, Loss, PartFlow, PreemptSums};
+use crate::facts::ledger::quiet::{add, chain, exits, host, quiet, spend, sums};
+use crate::facts::state::{State, TracedLevel};
 use crate::flow::advise::advise;
-use crate::flow::measure::Measures;
-use crate::flow::model::{Aligned, ExitSums, Loss, PartFlow, PreemptSums};
-use crate::flow::quiet::{add, chain, exits, host, quiet, spend, sums};
 use crate::flow::rules::RULES;
-use crate::shared::align::above::{CpuAbove, OwnExit};
-use crate::shared::align::below::{Reflected, VcpuBelow, Window};
-use crate::shared::align::offsets::Offsets;
-use crate::shared::align::pairing::By;
-use crate::shared::align::readings::Counter;
-use crate::shared::align::{Alignment, Axis, Cpu, Map, Outside};
-use crate::shared::details::Detail;
-use crate::shared::reasons::{Isa, Reason};
-use crate::shared::state::{Lv, State};
 use base::{Clock, Level};
 
 /// Ids of the rules that fire.
@@ -97,7 +97,7 @@ fn x2apic_writes_on_svm_ask_for_avic_and_on_vmx_for_apicv() {
 fn devices_in_the_vmm_are_seen_by_count_or_by_time() {
     let mut part = quiet(Isa::Vmx);
     let io = ExitSums { handled: [0, 3_000, 0], ..exits(3_000, Detail::Port(0x3f8, true)) };
-    *sums(&mut part).exits.at((Lv::L1, Reason { isa: Isa::Vmx, code: 30 })) = io;
+    *sums(&mut part).exits.at((TracedLevel::L1, Reason { isa: Isa::Vmx, code: 30 })) = io;
     assert_eq!(fired(&part), ["FLW-USERSPACE"]);
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 30, 3_000, Detail::Port(0x3f8, true));
@@ -151,16 +151,16 @@ fn a_pause_storm_of_one_vm_among_many_is_found_and_the_vm_is_named() {
     let mut part = host(81);
     let pause = Reason { isa: Isa::Vmx, code: 40 };
     for vcpu in &mut part.vcpus {
-        *vcpu.sums.exits.at((Lv::L1, pause)) = exits(90, Detail::None);
+        *vcpu.sums.exits.at((TracedLevel::L1, pause)) = exits(90, Detail::None);
     }
     assert_eq!(fired(&part), [""; 0], "ninety in a second on each are no storm");
-    *part.vcpus[80].sums.exits.at((Lv::L1, pause)) = exits(2_500, Detail::None);
+    *part.vcpus[80].sums.exits.at((TracedLevel::L1, pause)) = exits(2_500, Detail::None);
     assert_eq!(fired(&part), ["FLW-PAUSE"]);
     let found = &advise(&Measures::of(&part, &Options::default()), None)[0];
     assert_eq!(found.subject, "vm80");
     assert!(found.title.contains("PAUSE exits of vm80: 2,500, 2,500 per second on vCPU 0"), "{}", found.title);
     for vcpu in &mut part.vcpus {
-        *vcpu.sums.exits.at((Lv::L1, pause)) = exits(2_500, Detail::None);
+        *vcpu.sums.exits.at((TracedLevel::L1, pause)) = exits(2_500, Detail::None);
     }
     let found = advise(&Measures::of(&part, &Options::default()), None);
     assert_eq!((found.len(), found[0].subject.as_str()), (1, "L0"), "one finding, not one for each");
@@ -184,7 +184,7 @@ fn interprocessor_interrupts_are_a_storm_by_rate() {
 fn timers_of_a_vm_are_named_with_their_rate() {
     let mut part = host(6);
     let exit = Reason { isa: Isa::Vmx, code: 32 };
-    *part.vcpus[4].sums.exits.at((Lv::L1, exit)) = exits(6_000, Detail::Msr(0x6e0, true));
+    *part.vcpus[4].sums.exits.at((TracedLevel::L1, exit)) = exits(6_000, Detail::Msr(0x6e0, true));
     let found = advise(&Measures::of(&part, &Options::default()), None);
     assert_eq!((found.len(), found[0].rule, found[0].subject.as_str()), (1, "FLW-TIMER", "vm4"));
     assert!(found[0].title.contains("6,000 per second on vCPU 0"), "{}", found[0].title);
@@ -217,7 +217,7 @@ fn severity_follows_time_and_not_the_number_of_exits() {
     let faults = |cost_ns: u64| {
         let mut part = quiet(Isa::Vmx);
         add(&mut part, 48, 5_000, Detail::None);
-        let storm = sums(&mut part).exits.at((Lv::L1, Reason { isa: Isa::Vmx, code: 48 }));
+        let storm = sums(&mut part).exits.at((TracedLevel::L1, Reason { isa: Isa::Vmx, code: 48 }));
         (0..5_000).for_each(|_| storm.cost_ns.record(cost_ns));
         severity(&part, "FLW-EPT")
     };
@@ -237,8 +237,8 @@ fn severity_follows_time_and_not_the_number_of_exits() {
 fn the_time_of_one_vm_is_not_hidden_by_many_idle_ones() {
     let mut part = host(50);
     let fault = Reason { isa: Isa::Vmx, code: 48 };
-    *part.vcpus[7].sums.exits.at((Lv::L1, fault)) = exits(200_000, Detail::None);
-    let storm = part.vcpus[7].sums.exits.at((Lv::L1, fault));
+    *part.vcpus[7].sums.exits.at((TracedLevel::L1, fault)) = exits(200_000, Detail::None);
+    let storm = part.vcpus[7].sums.exits.at((TracedLevel::L1, fault));
     (0..200_000).for_each(|_| storm.cost_ns.record(2_000));
     assert_eq!(severity(&part, "FLW-EPT"), base::Severity::High);
 }
@@ -250,7 +250,7 @@ fn with_storm(storm: u64) -> PartFlow {
     sums(&mut part).states_ns[State::Halted.index()] = 9_000_000_000;
     let mut pauses = exits(storm, Detail::None);
     (0..storm).for_each(|number| pauses.bursts.add(3_215_000_000 + number * 8_000_000 / storm));
-    *sums(&mut part).exits.at((Lv::L1, Reason { isa: Isa::Vmx, code: 40 })) = pauses;
+    *sums(&mut part).exits.at((TracedLevel::L1, Reason { isa: Isa::Vmx, code: 40 })) = pauses;
     part
 }
 
@@ -267,7 +267,7 @@ fn a_short_storm_in_a_long_recording_is_found_with_its_time() {
 /// `vcpus` VMs whose vCPUs all waited for the task `by`.
 fn waiting_for(part: &mut PartFlow, vcpus: std::ops::Range<usize>, by: i32) {
     for vcpu in &mut part.vcpus[vcpus] {
-        vcpu.sums.states_ns[State::Guest(Lv::L1).index()] -= 400_000_000;
+        vcpu.sums.states_ns[State::Guest(TracedLevel::L1).index()] -= 400_000_000;
         vcpu.sums.states_ns[State::Preempted.index()] += 400_000_000;
         let taken = PreemptSums { count: 60, total_ns: 400_000_000, max_ns: 8_000_000, cpu: 2 };
         vcpu.sums.preemptors.insert(Some(by), taken);

@@ -4,11 +4,11 @@
 //! ends it.
 
 use super::{Sample, by_share, seen};
-use crate::flow::measure::Measures;
-use crate::flow::model::{PreemptSums, Vcpu};
+use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::model::{PreemptSums, Vcpu};
+use crate::facts::state::State;
 use crate::flow::tables::task_name;
-use crate::shared::Hit;
-use crate::shared::state::State;
+use crate::rule::Hit;
 use base::change::ThreadId;
 use base::number::{duration, many, percent};
 use base::{Change, Cost, CostKind, CpuSet, Evidence, Severity};

@@ -2,9 +2,9 @@
 
 use super::{U64, shown};
 use crate::Options;
-use crate::flow::measure::Measures;
-use crate::flow::model::Aligned;
-use crate::shared::align::{Alignment, Cpu, Map};
+use crate::facts::align::{Alignment, Cpu, Map};
+use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::model::Aligned;
 use base::{Cell, Column, ColumnType, Histogram, Level, Table};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! How the costs of exits are spread: what a picture beside each row of table `exits` draws.
 
 use super::{U64, by_name, each_vcpu, keys, merged};
-use crate::flow::measure::Measures;
+use crate::facts::ledger::measure::Measures;
 use base::{Cell, Column, Table};
 
 /// The costs of each row of `exits` in bins, two for each doubling. Bins without an exit are left out; exits whose next

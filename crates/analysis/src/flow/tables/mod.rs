@@ -9,10 +9,10 @@ mod waits;
 
 pub use waits::task_name;
 
-use super::measure::Measures;
-use super::model::{ExitSums, Vcpu};
 use crate::Options;
-use crate::shared::state::{DEEPEST, Lv, State};
+use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::model::{ExitSums, Vcpu};
+use crate::facts::state::{DEEPEST, State, TracedLevel};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Histogram, Level, Table, parallel};
 use std::borrow::Cow;
@@ -87,12 +87,15 @@ fn each_vcpu<'m>(measures: &'m [Measures<'m>]) -> impl Iterator<Item = (&'m Meas
 /// State columns: (column, its states) of one level each, then the rest; irq and softirq among them. Levels of columns
 /// are everybody's; a trace recorded at level `base` sees as its own level 1 what is level `base` + 1 for everybody.
 fn state_columns(deepest: u8, base: u8) -> Vec<(String, Vec<State>)> {
-    let levels = |what: &str, state: fn(Lv) -> State| {
+    let levels = |what: &str, state: fn(TracedLevel) -> State| {
         let own = |depth: u8| depth.checked_sub(base).filter(|own| (1..=DEEPEST).contains(own));
-        let states = |depth| own(depth).map(|own| state(Lv::at(own))).into_iter().collect();
+        let states = |depth| own(depth).map(|own| state(TracedLevel::at(own))).into_iter().collect();
         let mut columns: Vec<(String, Vec<State>)> =
             (1..=deepest).map(|depth| (format!("{what}_l{depth}_ns"), states(depth))).collect();
-        columns.push((format!("{what}_unknown_level_ns"), [Lv::Early, Lv::Asked, Lv::Lost].map(state).to_vec()));
+        columns.push((
+            format!("{what}_unknown_level_ns"),
+            [TracedLevel::Early, TracedLevel::Asked, TracedLevel::Lost].map(state).to_vec(),
+        ));
         columns
     };
     let mut columns = levels("guest", State::Guest);
@@ -117,7 +120,7 @@ fn state_columns(deepest: u8, base: u8) -> Vec<(String, Vec<State>)> {
 fn vcpus(measures: &[Measures<'_>]) -> Table {
     let base = |measure: &Measures<'_>| if let Level::At(base) = measure.part.level { base } else { 0 };
     let used = |vcpu: &Vcpu, depth: u8| {
-        vcpu.sums.ns(State::Guest(Lv::at(depth))) + vcpu.sums.ns(State::Handling(Lv::at(depth))) > 0
+        vcpu.sums.ns(State::Guest(TracedLevel::at(depth))) + vcpu.sums.ns(State::Handling(TracedLevel::at(depth))) > 0
     };
     let deepest = each_vcpu(measures)
         .filter_map(|(measure, vcpu)| (1..=DEEPEST).rev().find(|d| used(vcpu, *d)).map(|d| d + base(measure)))

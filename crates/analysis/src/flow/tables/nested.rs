@@ -1,10 +1,10 @@
 //! Tables of what nesting multiplies: chains, their sequences, the nested guests.
 
 use super::{U64, each_vcpu, merged, quantiles, shown};
-use crate::flow::measure::{Measures, in_order};
-use crate::flow::model::ChainSums;
-use crate::shared::reasons::Reason;
-use crate::shared::state::Lv;
+use crate::facts::events::reasons::Reason;
+use crate::facts::ledger::measure::{Measures, in_order};
+use crate::facts::ledger::model::ChainSums;
+use crate::facts::state::TracedLevel;
 use base::{Cell, Column, ColumnType, Level, Table};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -120,7 +120,7 @@ pub fn nested_guests(measures: &[Measures<'_>]) -> Table {
     let mut guests: BTreeMap<(&str, u64), (Level, u64, u64)> = BTreeMap::new();
     for (measure, vcpu) in each_vcpu(measures) {
         for context in &vcpu.contexts {
-            let level = measure.part.level_of(Lv::at(context.depth));
+            let level = measure.part.level_of(TracedLevel::at(context.depth));
             if !measure.wants(level) {
                 continue;
             }

@@ -1,10 +1,10 @@
 //! Tables that give the overview of a host: by VM, by exit reason over all vCPUs, and the vCPUs that lose most.
 
 use super::{U64, by_machine, by_name, each_vcpu, merged, quantiles, shown};
-use crate::flow::measure::{Measures, worst_state};
-use crate::flow::model::{ExitSums, Vcpu};
-use crate::flow::states::title;
-use crate::shared::state::State;
+use crate::facts::ledger::levels::title;
+use crate::facts::ledger::measure::{Measures, worst_state};
+use crate::facts::ledger::model::{ExitSums, Vcpu};
+use crate::facts::state::State;
 use base::{Cell, Column, ColumnType, Histogram, Level, Table};
 use std::collections::BTreeMap;
 

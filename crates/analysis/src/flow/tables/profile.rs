@@ -2,9 +2,9 @@
 
 use super::{U64, keys, shown};
 use crate::Options;
-use crate::flow::measure::Measures;
-use crate::shared::profile::Mode;
-use crate::shared::state::State;
+use crate::facts::ledger::measure::Measures;
+use crate::facts::state::State;
+use crate::facts::walk::samples::Mode;
 use base::{Column, Level, Table};
 
 /// Samples by vCPU, level, state, whose code and function. `stack` is the row as one line of folded stacks.

@@ -1,7 +1,7 @@
 //! Tables of waiting: pre-emption, wake-ups, virtual interrupts.
 
 use super::{U64, each_vcpu, keys, shown};
-use crate::flow::measure::Measures;
+use crate::facts::ledger::measure::Measures;
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Table};
 

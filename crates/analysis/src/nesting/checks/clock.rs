@@ -4,7 +4,7 @@ use super::{hit, shown_by};
 use crate::nesting::features::unstable as log_of_unstable;
 use crate::nesting::model::{Machine, Model, State};
 use crate::nesting::published::value;
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::{Change, Cost, CostKind, Evidence, Needs, Severity};
 
 const FILE: &str = "devices/system/clocksource/clocksource0/current_clocksource";

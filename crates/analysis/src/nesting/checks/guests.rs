@@ -4,7 +4,7 @@
 
 use super::hit;
 use crate::nesting::model::Model;
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::number::{list, many};
 use base::shell::quoted;
 use base::{Evidence, Severity};

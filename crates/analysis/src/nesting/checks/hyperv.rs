@@ -3,7 +3,7 @@
 use super::{hit, option, shown_by};
 use crate::nesting::model::{Machine, Model, State};
 use crate::nesting::published::value;
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::{Cost, CostKind, Needs, Severity};
 
 /// Machines on Hyper-V that may run nested guests with VMX.

@@ -3,7 +3,7 @@
 use super::{hit, option, shown_by};
 use crate::nesting::flags;
 use crate::nesting::model::{Model, State};
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::number::{list, many};
 use base::{Evidence, Needs, Severity};
 

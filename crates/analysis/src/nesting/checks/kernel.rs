@@ -4,7 +4,7 @@ use super::{hit, shown_by};
 use crate::nesting::features::MITIGATIONS;
 use crate::nesting::kernels::{CHEAPER, Change as Commit, FAULTS, number_is_frozen};
 use crate::nesting::model::{Machine, Model, State};
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::number::{counted, list};
 use base::{Change, Cost, CostKind, Evidence, Severity};
 use host::release::Release;

@@ -12,7 +12,7 @@ pub mod settings;
 pub mod vmx;
 
 use super::model::{Machine, State};
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::{Change, Evidence, Severity};
 
 /// A hit about a machine, to be filled.

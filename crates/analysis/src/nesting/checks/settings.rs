@@ -3,7 +3,7 @@
 use super::{hit, option, shown_by};
 use crate::nesting::known::{KNOWN, Known, Reads};
 use crate::nesting::model::{Machine, Model, State};
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::{Evidence, Needs, Severity};
 
 /// Features that have a rule of their own.

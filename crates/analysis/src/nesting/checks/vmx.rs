@@ -2,7 +2,7 @@
 
 use super::{hit, hosts_hypervisors, option, shown_by};
 use crate::nesting::model::{Machine, Model, State};
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::{Cost, CostKind, Needs, Severity};
 
 /// VMREAD and VMWRITE of KVM per exit of its guest: the count of intel/haxm pull request 130, 6-10 and 2-6.

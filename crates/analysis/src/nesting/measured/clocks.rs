@@ -7,7 +7,7 @@
 //! kernel/time/posix-cpu-timers.c (Linux 6.12).
 
 use super::{Measurements, Run};
-use crate::shared::{launches, spread};
+use crate::statistics::{launches, spread};
 use base::number::{duration, thousands};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Table};

@@ -7,8 +7,8 @@
 //! Both together tell what neither tells alone: CPUID with 0 exits and 2,600 cycles was answered by an outer hypervisor.
 
 use super::{Measurements, Run};
-use crate::shared::launches::{self, EMPTY, GRAIN};
-use crate::shared::spread;
+use crate::statistics::launches::{self, EMPTY, GRAIN};
+use crate::statistics::spread;
 use base::number::{counted, list, plain, thousands};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Histogram, Measured, Table, Unknown};

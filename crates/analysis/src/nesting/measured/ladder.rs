@@ -8,7 +8,7 @@
 
 use super::{Measurements, clocks, exits};
 use crate::nesting::published::{PUBLISHED, Published};
-use crate::shared::spread;
+use crate::statistics::spread;
 use base::figure::{Drawing, Figure, Mark, Point, PointGroup};
 use base::{Cell, Column, ColumnType, Level, Table};
 

@@ -4,7 +4,7 @@
 //! longer, because there are more of them. Fewer than three runs are shown, and nothing is concluded from them.
 
 use super::Measurements;
-use crate::shared::spread;
+use crate::statistics::spread;
 use base::number::{amount, duration, many};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Table};

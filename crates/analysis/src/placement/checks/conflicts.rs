@@ -2,7 +2,7 @@
 
 use super::{guest, knobs};
 use crate::placement::model::Model;
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::Severity;
 use base::number::list;
 use base::shell::quoted;

@@ -1,7 +1,7 @@
 //! Does the evidence contradict itself? Before anything is explained by it.
 
 use crate::placement::model::{Model, UNSTABLE_STEAL};
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::Severity;
 use base::number::{list, many, percent};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! How domains are defined. An element that is missing means something only where the whole XML was read.
 
 use crate::placement::model::Model;
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::Severity;
 use base::number::{list, many};
 use base::shell::{printable, quoted};

@@ -6,7 +6,7 @@
 
 use super::conflicts;
 use crate::placement::model::Model;
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::shell::quoted;
 use base::{Change, CpuSet, Severity};
 use host::machine::Role;

@@ -1,7 +1,7 @@
 //! What libvirt's pins do not tell: where memory really lies, and what cgroups leave of a pin.
 
 use crate::placement::model::Model;
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::number::{bytes, list, many, percent};
 use base::shell::quoted;
 use base::{Cost, CostKind, CpuSet, Severity};

@@ -2,7 +2,7 @@
 
 use super::starved::{sentence, starves};
 use crate::placement::model::{BUSY, Model};
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::CpuSet;
 use base::number::{list, many};
 use base::{Cost, CostKind, Severity};

@@ -2,7 +2,7 @@
 
 use super::starved::starves;
 use crate::placement::model::{BUSY, Demand, Model};
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::change::ThreadId;
 use base::number::{list, many, percent};
 use base::shell::quoted;

@@ -1,7 +1,7 @@
 //! Where things are: nodes of vCPUs and NICs, interrupts on the CPUs of vCPUs.
 
 use crate::placement::model::{Demand, Model};
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::CpuSet;
 use base::number::{list, many, percent};
 use base::shell::quoted;

@@ -1,7 +1,7 @@
 //! Polling threads of Open vSwitch: each takes its CPU whole, so that whoever shares it gets what is left.
 
 use crate::placement::model::Model;
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::number::{list, many, percent};
 use base::shell::quoted;
 use base::{Change, CpuSet, Severity};

@@ -2,7 +2,7 @@
 
 use crate::placement::model::Model;
 use crate::placement::solver::{Goal, Kind, Plan};
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::number::{counted, list, many};
 use base::{Change, Cost, CostKind, CpuSet, Severity};
 

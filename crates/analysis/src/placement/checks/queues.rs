@@ -1,7 +1,7 @@
 //! Queues of cards: who sends through them, how often they interrupt, whether they are used at all.
 
 use crate::placement::model::Model;
-use crate::shared::Hit;
+use crate::rule::Hit;
 use base::number::{many, percent};
 use base::shell::quoted;
 use base::{Change, CpuSet, Severity};

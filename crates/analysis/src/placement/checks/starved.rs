@@ -4,9 +4,9 @@
 //! not here once more.
 
 use super::{overlap, pins};
+use crate::facts::starvation::{FLOOR, is_starved};
 use crate::placement::model::Model;
-use crate::shared::Hit;
-use crate::shared::starvation::{FLOOR, is_starved};
+use crate::rule::Hit;
 use base::number::{many, percent};
 use base::{CostKind, Severity};
 use host::machine::{Role, Thread};

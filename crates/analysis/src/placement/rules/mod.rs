@@ -11,10 +11,10 @@ mod proposal;
 mod threads;
 
 use super::model::Model;
-use crate::shared::Hit;
+use crate::rule::Hit;
 
 /// A rule about machines.
-pub type Rule = crate::shared::Rule<fn(&Model) -> Vec<Hit>>;
+pub type Rule = crate::rule::Rule<fn(&Model) -> Vec<Hit>>;
 
 /// All rules, in the order in which equal findings are shown.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {

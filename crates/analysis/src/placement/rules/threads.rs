@@ -1,8 +1,8 @@
 //! Threads in each other's way, and pins that do not fit.
 
 use super::Rule;
+use crate::facts::starvation;
 use crate::placement::checks::{overlap, pins, starved};
-use crate::shared::starvation;
 use base::Needs;
 
 /// In the order in which equal findings are shown.

@@ -1,0 +1,377 @@
+//! Which events matter, and what they mean to us.
+//!
+//! One table: a role, the names under which tracers record it, and the fields taken from it. Names change (a rename of
+//! `kvm_nested_vmexit_inject` has been proposed, lore.kernel.org Z2M2VkDpAzC7bXmp@google.com); then a name is added
+//! here and nowhere else. LTTng calls x86 events `kvm_x86_*` and `x86_irq_vectors_*`, and fields `tid` where the kernel
+//! says `pid`.
+
+use trace::{Event, Request, Wanted};
+
+/// What an event means to the state machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The guest is about to run.
+    Entry,
+    /// The guest has stopped.
+    Exit,
+    /// The exit just told came from a nested guest.
+    NestedVmexit,
+    /// The guest hypervisor gets the exit.
+    Inject,
+    /// The guest hypervisor asks to run its guest.
+    NestedEntry,
+    /// That was refused.
+    NestedEntryFailed,
+    /// SVM: what the nested guest's hypervisor wants to intercept; stands behind a nested entry.
+    NestedIntercepts,
+    /// KVM_RUN returns to the VMM.
+    UserspaceExit,
+    /// The guest's vector registers go into the CPU, or out of it: KVM_RUN begins, or ends.
+    Fpu,
+    /// A CPU changes from one task to another.
+    Switch,
+    /// A task is made ready.
+    Waking,
+    /// A host interrupt begins.
+    IrqEntry,
+    /// A host interrupt ends.
+    IrqExit,
+    /// A softirq begins.
+    SoftirqEntry,
+    /// A softirq ends.
+    SoftirqExit,
+    /// An NMI was served; the field tells how long it took.
+    Nmi,
+    /// Other host work in interrupt context: proof that no guest runs on that CPU.
+    HostWork,
+    /// A halted vCPU goes on.
+    VcpuWakeup,
+    /// The size of the halt-polling window changed.
+    HaltPollWindow,
+    /// System-management mode begins or ends.
+    Smm,
+    /// An MSR access that KVM serves.
+    Msr,
+    /// A port access that KVM serves or hands on.
+    Pio,
+    /// A memory-mapped device access.
+    Mmio,
+    /// A memory-mapped write that an eventfd takes.
+    FastMmio,
+    /// A local-APIC register access.
+    Apic,
+    /// KVM does something for the guest of the running thread: proof that the thread runs a vCPU. Asked for only where no
+    /// entry and no exit fires, see [`crate::facts::walk::witnesses`].
+    Served,
+    /// A virtual interrupt enters the guest.
+    InjectVirq,
+    /// A local APIC accepts an interrupt.
+    AcceptIrq,
+}
+
+/// One row: role, names, fields.
+pub struct Row {
+    /// What the events mean.
+    pub role: Role,
+    /// Names under which they are recorded.
+    pub names: &'static [&'static str],
+    /// Fields, each with its names.
+    pub fields: &'static [&'static [&'static str]],
+}
+
+/// Places of the fields of `kvm_exit` and `kvm_nested_vmexit`.
+pub mod exit {
+    /// Reason as a number.
+    pub const REASON: usize = 0;
+    /// Guest instruction pointer.
+    pub const RIP: usize = 1;
+    /// Instruction set.
+    pub const ISA: usize = 2;
+    /// VMX exit qualification, SVM EXITINFO1.
+    pub const INFO1: usize = 3;
+    /// vCPU.
+    pub const VCPU: usize = 4;
+    /// Reason as text, from text traces.
+    pub const REASON_NAME: usize = 5;
+}
+
+/// Places of the fields of `kvm_entry`.
+pub mod entry {
+    /// vCPU.
+    pub const VCPU: usize = 0;
+    /// Guest instruction pointer.
+    pub const RIP: usize = 1;
+}
+
+/// Places of the fields of a nested entry.
+pub mod nested_entry {
+    /// Where the nested guest will run.
+    pub const NESTED_RIP: usize = 0;
+    /// Address of its control block: vmcb12 or vmcs12.
+    pub const VMCB: usize = 1;
+}
+
+/// Places of the fields of `kvm_nested_vmexit_inject`.
+pub mod inject {
+    /// Reason as a number.
+    pub const REASON: usize = 0;
+    /// Instruction set.
+    pub const ISA: usize = 1;
+    /// Reason as text.
+    pub const REASON_NAME: usize = 2;
+}
+
+/// Places of the fields of `sched_switch`.
+pub mod switch {
+    /// Task that leaves.
+    pub const PREV_TID: usize = 0;
+    /// Its state.
+    pub const PREV_STATE: usize = 1;
+    /// Task that comes.
+    pub const NEXT_TID: usize = 2;
+    /// Its name.
+    pub const NEXT_COMM: usize = 3;
+    /// Name of the task that leaves.
+    pub const PREV_COMM: usize = 4;
+    /// State as letters, from text traces.
+    pub const PREV_STATE_TEXT: usize = 5;
+}
+
+/// Places of the fields of `sched_waking`.
+pub mod waking {
+    /// Task that is made ready.
+    pub const TID: usize = 0;
+    /// CPU that it ran on last: the event comes before the scheduler chooses one for it (try_to_wake_up in
+    /// kernel/sched/core.c, Linux 6.12). Not asked for where `sched_wakeup` stands in, which comes after.
+    pub const LAST_CPU: usize = 1;
+}
+
+/// Places of the fields of `kvm_apic`.
+pub mod apic {
+    /// Offset of the register.
+    pub const REGISTER: usize = 0;
+    /// Whether it was written.
+    pub const WRITE: usize = 1;
+    /// The register as the kernel names it, from text traces.
+    pub const REGISTER_NAME: usize = 2;
+}
+
+/// Places of the fields of `kvm_msr`.
+pub mod msr {
+    /// Which register.
+    pub const NUMBER: usize = 0;
+    /// Whether it was written.
+    pub const WRITE: usize = 1;
+    /// Its value.
+    pub const VALUE: usize = 2;
+}
+
+/// States that mean "ready to run": no bit of `TASK_REPORT` (include/linux/sched.h) is set. `R+` has only a bit above.
+const TASK_REPORT: u64 = 0xff;
+
+/// True if the task that a `sched_switch` takes off its CPU is still ready to run.
+pub fn stays_ready(event: &Event<'_>) -> bool {
+    match event.get(switch::PREV_STATE) {
+        Some(state) => state & TASK_REPORT == 0,
+        None => event.content(switch::PREV_STATE_TEXT).is_some_and(|text| text.starts_with(b"R")),
+    }
+}
+
+/// EXIT_DEAD and EXIT_ZOMBIE (include/linux/sched.h, Linux 3.10 to 6.12, which differ in which is which).
+const TASK_ENDS: u64 = 0x30;
+
+/// True if the task that a `sched_switch` takes off its CPU has ended.
+pub fn ends(event: &Event<'_>) -> bool {
+    match event.get(switch::PREV_STATE) {
+        Some(state) => state & TASK_ENDS != 0,
+        None => {
+            event.content(switch::PREV_STATE_TEXT).is_some_and(|text| matches!(text.first(), Some(b'X' | b'Z' | b'x')))
+        }
+    }
+}
+
+/// All events that matter.
+pub const ROWS: &[Row] = &[
+    Row {
+        role: Role::Exit,
+        names: &["kvm_exit", "kvm_x86_exit"],
+        // arm64 has the exception class, and in `ret` whether it was a trap at all.
+        fields: &[
+            &["exit_reason", "esr_ec"],
+            &["guest_rip", "vcpu_pc"],
+            &["isa", "ret"],
+            &["info1"],
+            &["vcpu_id"],
+            &["exit_reason_name"],
+        ],
+    },
+    Row { role: Role::Entry, names: &["kvm_entry", "kvm_x86_entry"], fields: &[&["vcpu_id"], &["rip", "vcpu_pc"]] },
+    Row { role: Role::NestedVmexit, names: &["kvm_nested_vmexit", "kvm_x86_nested_vmexit"], fields: &[] },
+    Row {
+        role: Role::Inject,
+        names: &["kvm_nested_vmexit_inject", "kvm_x86_nested_vmexit_inject"],
+        fields: &[&["exit_code"], &["isa"], &["exit_code_name"]],
+    },
+    Row {
+        role: Role::NestedEntry,
+        names: &["kvm_nested_vmenter", "kvm_nested_vmrun", "kvm_x86_nested_vmrun", "kvm_x86_nested_vmenter"],
+        fields: &[&["nested_rip"], &["vmcb"]],
+    },
+    Row {
+        role: Role::NestedEntryFailed,
+        names: &["kvm_nested_vmenter_failed", "kvm_x86_nested_vmenter_failed"],
+        fields: &[],
+    },
+    Row { role: Role::NestedIntercepts, names: &["kvm_nested_intercepts", "kvm_x86_nested_intercepts"], fields: &[] },
+    Row { role: Role::Fpu, names: &["kvm_fpu"], fields: &[&["load"]] },
+    Row { role: Role::UserspaceExit, names: &["kvm_userspace_exit"], fields: &[&["reason"], &["errno"]] },
+    Row {
+        role: Role::Switch,
+        names: &["sched_switch"],
+        fields: &[
+            &["prev_pid", "prev_tid"],
+            &["prev_state"],
+            &["next_pid", "next_tid"],
+            &["next_comm"],
+            &["prev_comm"],
+            &["prev_state_text"],
+        ],
+    },
+    Row { role: Role::Waking, names: &["sched_waking"], fields: &[&["pid", "tid"], &["target_cpu"]] },
+    Row {
+        role: Role::IrqEntry,
+        names: &[
+            "irq_handler_entry",
+            "local_timer_entry",
+            "reschedule_entry",
+            "call_function_entry",
+            "call_function_single_entry",
+            "irq_work_entry",
+            "x86_platform_ipi_entry",
+            "thermal_apic_entry",
+            "threshold_apic_entry",
+            "deferred_error_apic_entry",
+            "error_apic_entry",
+            "spurious_apic_entry",
+            "x86_irq_vectors_local_timer_entry",
+            "x86_irq_vectors_reschedule_entry",
+            "x86_irq_vectors_call_function_entry",
+            "x86_irq_vectors_call_function_single_entry",
+            "x86_irq_vectors_irq_work_entry",
+            "x86_irq_vectors_x86_platform_ipi_entry",
+            "x86_irq_vectors_thermal_apic_entry",
+            "x86_irq_vectors_threshold_apic_entry",
+            "x86_irq_vectors_deferred_error_apic_entry",
+            "x86_irq_vectors_error_apic_entry",
+            "x86_irq_vectors_spurious_apic_entry",
+        ],
+        fields: &[],
+    },
+    Row {
+        role: Role::IrqExit,
+        names: &[
+            "irq_handler_exit",
+            "local_timer_exit",
+            "reschedule_exit",
+            "call_function_exit",
+            "call_function_single_exit",
+            "irq_work_exit",
+            "x86_platform_ipi_exit",
+            "thermal_apic_exit",
+            "threshold_apic_exit",
+            "deferred_error_apic_exit",
+            "error_apic_exit",
+            "spurious_apic_exit",
+            "x86_irq_vectors_local_timer_exit",
+            "x86_irq_vectors_reschedule_exit",
+            "x86_irq_vectors_call_function_exit",
+            "x86_irq_vectors_call_function_single_exit",
+            "x86_irq_vectors_irq_work_exit",
+            "x86_irq_vectors_x86_platform_ipi_exit",
+            "x86_irq_vectors_thermal_apic_exit",
+            "x86_irq_vectors_threshold_apic_exit",
+            "x86_irq_vectors_deferred_error_apic_exit",
+            "x86_irq_vectors_error_apic_exit",
+            "x86_irq_vectors_spurious_apic_exit",
+        ],
+        fields: &[],
+    },
+    Row { role: Role::SoftirqEntry, names: &["softirq_entry", "irq_softirq_entry"], fields: &[] },
+    Row { role: Role::SoftirqExit, names: &["softirq_exit", "irq_softirq_exit"], fields: &[] },
+    Row { role: Role::Nmi, names: &["nmi_handler"], fields: &[&["delta_ns"]] },
+    Row {
+        role: Role::HostWork,
+        names: &[
+            "hrtimer_expire_entry",
+            "timer_hrtimer_expire_entry",
+            "softirq_raise",
+            "irq_softirq_raise",
+            "sched_wakeup",
+        ],
+        fields: &[],
+    },
+    Row { role: Role::VcpuWakeup, names: &["kvm_vcpu_wakeup"], fields: &[&["ns"], &["waited"]] },
+    Row { role: Role::HaltPollWindow, names: &["kvm_halt_poll_ns"], fields: &[&["new"]] },
+    Row { role: Role::Smm, names: &["kvm_smm_transition", "kvm_enter_smm"], fields: &[] },
+    Row { role: Role::Msr, names: &["kvm_msr", "kvm_x86_msr"], fields: &[&["ecx"], &["write"], &["data"]] },
+    Row { role: Role::Pio, names: &["kvm_pio", "kvm_x86_pio"], fields: &[&["port"], &["rw"]] },
+    Row { role: Role::Mmio, names: &["kvm_mmio"], fields: &[&["gpa"], &["type"]] },
+    Row { role: Role::FastMmio, names: &["kvm_fast_mmio"], fields: &[&["gpa"]] },
+    Row { role: Role::Apic, names: &["kvm_apic", "kvm_x86_apic"], fields: &[&["reg"], &["rw"], &["reg_name"]] },
+    // LTTng's kvm_x86_apic_accept_irq is stale since 5.10 and is not asked for.
+    Row { role: Role::AcceptIrq, names: &["kvm_apic_accept_irq"], fields: &[&["apicid"], &["vec"]] },
+    Row {
+        role: Role::InjectVirq,
+        names: &["kvm_inj_virq", "kvm_x86_inj_virq"],
+        fields: &[&["vector", "irq"], &["reinjected"]],
+    },
+    // All of them are emitted in KVM_RUN (arch/x86/kvm/trace.h and its users, Linux 6.12).
+    Row {
+        role: Role::Served,
+        names: &[
+            "kvm_emulate_insn",
+            "kvm_cpuid",
+            "kvm_hypercall",
+            "kvm_cr",
+            "kvm_page_fault",
+            "kvm_inj_exception",
+            "kvm_x86_emulate_insn",
+            "kvm_x86_cpuid",
+            "kvm_x86_hypercall",
+            "kvm_x86_cr",
+            "kvm_x86_page_fault",
+            "kvm_x86_inj_exception",
+        ],
+        fields: &[],
+    },
+];
+
+/// The role of each row: a table small enough to stay at hand for every event.
+pub const ROLES: [Role; ROWS.len()] = {
+    let mut roles = [Role::HostWork; ROWS.len()];
+    let mut row = 0;
+    while row < ROWS.len() {
+        roles[row] = ROWS[row].role;
+        row += 1;
+    }
+    roles
+};
+
+/// The request for all rows but the ignored events; kind `i` has role `ROWS[i].role`.
+///
+/// Where a kernel has no `sched_waking` (before 4.3), `sched_wakeup` takes its place.
+pub fn request(ignore: &[String], has: impl Fn(&str) -> bool) -> Request {
+    let no_waking = !has("sched_waking");
+    let wanted = |row: &Row| {
+        let mut names: Vec<String> = row.names.iter().map(|name| (*name).to_owned()).collect();
+        if no_waking && row.role == Role::Waking {
+            names.push("sched_wakeup".into());
+        }
+        names.retain(|name| !ignore.contains(name));
+        let stands_in = no_waking && row.role == Role::Waking;
+        let known = if stands_in { &row.fields[..=waking::TID] } else { row.fields };
+        let fields = known.iter().map(|names| names.iter().map(|name| (*name).to_owned()).collect()).collect();
+        Wanted { names, fields }
+    };
+    Request { events: ROWS.iter().map(wanted).collect() }
+}

@@ -1,0 +1,41 @@
+//! Where may threads run that waited for a CPU, and those that ran meanwhile? No trace tells; a snapshot of the same
+//! machine in the same recording does.
+
+use super::model::PartFlow;
+use crate::Ask;
+use crate::facts::state::State;
+use base::recording::PartKind;
+use host::{Machine, Snapshot};
+use std::collections::BTreeSet;
+
+/// Tasks that ran most while a vCPU waited: findings name no more of each.
+const MOST_TASKS: usize = 3;
+
+/// Reads of the last snapshot of each machine what it has of the threads that findings on pre-emption may name. Names decide
+/// whether a thread id is still that thread's.
+pub fn add(ask: &Ask<'_>, parts: &mut [PartFlow]) {
+    let recording = &ask.input.recording;
+    for part in parts {
+        let wanted = threads(part);
+        let of_machine = |kept: &&base::recording::Part| kept.kind == PartKind::Host && kept.machine == part.machine;
+        let Some(kept) = recording.parts.iter().rfind(of_machine).filter(|_| !wanted.is_empty()) else { continue };
+        // One that cannot be opened is the concern of the questions about machines, which say so.
+        let Ok(snapshot) = Snapshot::open(&recording.root.join(&kept.path)) else { continue };
+        let known = Machine::threads_with_ids(&snapshot, &|tid| wanted.contains(&tid));
+        let same = known.into_iter().filter_map(|thread| Some((thread.tid?, thread)));
+        part.threads =
+            same.filter(|(tid, thread)| part.comms.get(tid).is_none_or(|comm| *comm == thread.name)).collect();
+    }
+}
+
+/// vCPUs that were pre-empted, and who ran.
+fn threads(part: &PartFlow) -> BTreeSet<i32> {
+    let mut threads = BTreeSet::new();
+    for vcpu in part.vcpus.iter().filter(|vcpu| vcpu.sums.ns(State::Preempted) > 0) {
+        threads.insert(vcpu.tid);
+        let mut by: Vec<_> = vcpu.sums.preemptors.iter().collect();
+        by.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.total_ns));
+        threads.extend(by.into_iter().take(MOST_TASKS).filter_map(|(tid, _)| *tid));
+    }
+    threads
+}

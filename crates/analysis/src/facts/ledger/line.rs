@@ -1,0 +1,88 @@
+//! One time line for all traces of a recording: that of the outermost machine, from its first event on.
+//!
+//! ```text
+//! L0  |------------[ window )-------|          a window is asked for on this line
+//!              |        |
+//! L1       |---[ window )--|                   and found on each guest's own clock, by its alignment
+//! ```
+//! What a user asks for by seconds means the same moments at every level. A guest whose clock could not be aligned keeps
+//! its own line.
+
+use super::aligned;
+use super::model::{Flow, PartFlow};
+use crate::facts::align::{Axis, Map};
+use crate::{Input, Part};
+use base::Span;
+
+/// The traces of a recording, and below which other one each lies.
+pub struct TimeLine<'a> {
+    flows: &'a [PartFlow],
+    lower: Vec<Option<usize>>,
+    axes: Vec<Axis>,
+}
+
+impl<'a> TimeLine<'a> {
+    /// The line of `flows`, which are aligned.
+    pub fn new(input: &'a Input, flows: &'a [PartFlow]) -> Self {
+        let lower = flows.iter().map(|flow| aligned::below(flow, flows, &input.recording)).collect();
+        let axis = |(part, flow): (&Part, &PartFlow)| Axis::new(&part.trace.facts().clock, &flow.clock);
+        let axes = input.parts.iter().zip(flows).map(axis).collect();
+        Self { flows, lower, axes }
+    }
+
+    /// The outermost machine below the trace at `place`, and where the trace lies on its line.
+    pub fn lies(&self, place: usize) -> Option<(usize, Span)> {
+        let ends = self.flows[place].span;
+        let (outermost, from_ns) = self.outermost(place, ends.from_ns)?;
+        let (_, to_ns) = self.outermost(place, ends.to_ns)?;
+        Some((outermost, Span { from_ns, to_ns: to_ns.max(from_ns) }))
+    }
+
+    /// The part of the trace at `place` in `window` of the outermost machine's line, since the trace's own first event;
+    /// `None` if it is no aligned guest's.
+    pub fn own_window(&self, place: usize, window: Span) -> Option<Span> {
+        self.lower[place]?;
+        let own = self.flows[place].span;
+        let at = |asked_ns| self.first_at(place, own, asked_ns).map(|own_ns| own_ns - own.from_ns);
+        Some(Span { from_ns: at(window.from_ns)?, to_ns: at(window.to_ns)? })
+    }
+
+    /// The first time of the trace's own clock that lies at or after `asked_ns` of the outermost line.
+    fn first_at(&self, place: usize, own: Span, asked_ns: u64) -> Option<u64> {
+        let (mut low, mut high) = (own.from_ns, own.to_ns.saturating_add(1));
+        self.outermost(place, low)?;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.outermost(place, middle)?.1 < asked_ns { low = middle + 1 } else { high = middle }
+        }
+        Some(low)
+    }
+
+    /// The outermost machine and the time there, since its first event; 0 for what lies before that.
+    pub fn outermost(&self, place: usize, at_ns: u64) -> Option<(usize, u64)> {
+        let (mut place, mut at_ns) = (place, at_ns);
+        // As many steps as there are machines, whatever a manifest says of their parents.
+        for _ in 0..self.flows.len() {
+            let Some(lower) = self.lower[place] else {
+                return Some((place, at_ns.saturating_sub(self.flows[place].span.from_ns)));
+            };
+            let alignment = &self.flows[place].aligned.as_ref()?.alignment;
+            let map: &Map = alignment.cpus.iter().find_map(|cpu| cpu.map.as_ref())?;
+            let placed = map.place(self.axes[place].of_shown(at_ns))?;
+            (place, at_ns) = (lower, self.axes[lower].shown_ns(placed.value));
+        }
+        None
+    }
+}
+
+/// Says of each aligned trace where it lies.
+pub fn say(input: &Input, flow: &mut Flow) {
+    let line = TimeLine::new(input, &flow.parts);
+    let named = |(outermost, span): (usize, Span)| (flow.parts[outermost].machine.clone(), span);
+    let lies: Vec<_> = (0..flow.parts.len()).map(|place| line.lies(place).map(named)).collect();
+    for (part, lies) in flow.parts.iter_mut().zip(lies) {
+        if let Some(aligned) = &mut part.aligned {
+            aligned.lies = lies;
+        }
+    }
+}

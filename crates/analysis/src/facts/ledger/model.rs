@@ -1,0 +1,339 @@
+//! What the flow of a recording consists of.
+
+use super::bursts::Bursts;
+use crate::facts::align::Alignment;
+use crate::facts::align::symbols::Symbols;
+use crate::facts::events::details::Detail;
+use crate::facts::events::reasons::Reason;
+use crate::facts::keyed::Keyed;
+use crate::facts::state::{LEVELS, STATES, State, TracedLevel};
+use crate::facts::thread::{Context, Doubts, Handled, Seen};
+use crate::facts::walk::samples::Mode;
+use base::{Clock, Histogram, Level, Problem};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use trace::facts::Coverage;
+
+/// The flow of one recording: one entry per trace.
+#[derive(Debug)]
+pub struct Flow {
+    /// In the order of the manifest.
+    pub parts: Vec<PartFlow>,
+    /// What emulated the hardware, if something did.
+    pub emulated: Option<base::recording::Emulator>,
+}
+
+/// The flow in one trace.
+#[derive(Debug)]
+pub struct PartFlow {
+    /// The trace, as the user names it.
+    pub path: String,
+    /// Name of the machine it was recorded on.
+    pub machine: String,
+    /// Level of that machine.
+    pub level: Level,
+    /// Format of the trace.
+    pub format: trace::Format,
+    /// Kernel release, where the trace says it.
+    pub kernel: Option<String>,
+    /// The clock, as it was used.
+    pub clock: Clock,
+    /// What its scale was fitted to, where the file does not state one.
+    pub clock_fitted_to: Option<String>,
+    /// First and last event, on the trace's own clock.
+    pub span: base::Span,
+    /// Window that was looked at, ns since the trace's first event.
+    pub window: base::Span,
+    /// Events in the whole trace, by name; only those that occur.
+    pub tally: Vec<(String, u64)>,
+    /// All events.
+    pub events: u64,
+    /// vCPU threads.
+    pub vcpus: Vec<Vcpu>,
+    /// vhost workers: name and thread id.
+    pub vhost: Vec<(String, i32)>,
+    /// Names of tasks.
+    pub comms: BTreeMap<i32, String>,
+    /// vCPUs without an exit or an entry, which are known from the recording that this one was cut from.
+    pub silent_vcpus: u64,
+    /// What each level, as it was known while the trace was read, turned out to be, for every thread that runs a vCPU; by
+    /// [`TracedLevel::index`].
+    pub settled: FxHashMap<i32, [TracedLevel; LEVELS]>,
+    /// Tasks that ended while the trace was recorded.
+    pub gone: BTreeSet<i32>,
+    /// vCPUs that waited for a CPU and tasks that ran meanwhile, as a snapshot of the machine has them.
+    pub threads: BTreeMap<i32, host::machine::Thread>,
+    /// What was lost.
+    pub losses: Vec<Loss>,
+    /// Which witnesses the trace has.
+    pub seen: Seen,
+    /// What was doubtful.
+    pub doubts: Doubts,
+    /// `kvm_entry` events with a vCPU number that cannot be one.
+    pub stale_entries: u64,
+    /// KVM events that no thread was found for.
+    pub unattributed: u64,
+    /// CPUs of which the trace lacks a part or all.
+    pub unseen_cpus: Vec<(u32, Coverage)>,
+    /// CPUs of the recorded machine.
+    pub cpus: u32,
+    /// True if the trace has scheduler switches; else time off the CPU cannot be told.
+    pub has_switches: bool,
+    /// Damage.
+    pub problems: Vec<Problem>,
+    /// The trace on the time line of the machine below, where that was recorded too.
+    pub aligned: Option<Aligned>,
+    /// Samples of counters by state, where the trace has such.
+    pub profile: Vec<Sampled>,
+    /// The trace of the same machine that answers instead, so that nothing counts twice.
+    pub twin_of: Option<String>,
+}
+
+/// Samples that landed in one state of a vCPU, in one function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sampled {
+    /// VM.
+    pub vm: String,
+    /// Its vCPU.
+    pub vcpu: u32,
+    /// The state; its level is counted from the recorded machine.
+    pub state: State,
+    /// Whose code ran.
+    pub mode: Mode,
+    /// The function, or the address in hexadecimal where no symbols tell.
+    pub symbol: String,
+    /// Samples.
+    pub samples: u64,
+    /// Sum of their periods.
+    pub period: u64,
+}
+
+/// A guest's trace on the time line of the machine below.
+#[derive(Debug)]
+pub struct Aligned {
+    /// How its clock is found, and what that gave.
+    pub alignment: Alignment,
+    /// VM names of its CPUs below, in the order of `alignment.cpus`.
+    pub vms: Vec<String>,
+    /// The outermost machine, and where the trace lies on its line, since its first event.
+    pub lies: Option<(String, base::Span)>,
+    /// The machine below the one below, and the largest error on its time line, in ns: the two alignments joined.
+    pub joined: Option<(String, f64)>,
+    /// Functions of the guest at which it was left, if its trace carries its symbols.
+    pub sites: Vec<Site>,
+    /// Names of the guest's functions.
+    pub symbols: Option<Symbols>,
+}
+
+/// Exits of a guest in one of its functions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Site {
+    /// VM below.
+    pub vm: String,
+    /// Why it was left.
+    pub reason: Reason,
+    /// The function; `None` where the symbols name none.
+    pub symbol: Option<String>,
+    /// How often.
+    pub count: u64,
+    /// Time until it ran again.
+    pub total_ns: f64,
+}
+
+/// One vCPU thread.
+#[derive(Debug, Clone)]
+pub struct Vcpu {
+    /// VM it belongs to.
+    pub vm: String,
+    /// True if the VM's name was made up from thread names.
+    pub vm_assumed: bool,
+    /// Its number; the position among its VM's threads where no event told.
+    pub vcpu: u32,
+    /// Thread.
+    pub tid: i32,
+    /// Name of the thread.
+    pub comm: String,
+    /// Sums of everything that happened to it.
+    pub sums: Sums,
+    /// Nested guests it ran.
+    pub contexts: Vec<Context>,
+}
+
+/// Sums over one thread.
+#[derive(Debug, Clone)]
+pub struct Sums {
+    /// Time in each state, by [`State::index`].
+    pub states_ns: [u64; STATES],
+    /// Exits by level and reason.
+    pub exits: Keyed<(TracedLevel, Reason), ExitSums>,
+    /// Chains by the reason that the guest hypervisor was told.
+    pub chains: Keyed<Reason, ChainSums>,
+    /// Who ran while the thread was pre-empted; `None`: nobody knows who.
+    pub preemptors: BTreeMap<Option<i32>, PreemptSums>,
+    /// Entries of nested guests, by control block.
+    pub nested_entries: FxHashMap<u64, u64>,
+    /// Virtual interrupts that reached the guest, by vector.
+    pub interrupts: BTreeMap<u8, InterruptSums>,
+    /// From waking to running.
+    pub wake_to_run: Histogram,
+    /// From waking to the guest.
+    pub wake_to_entry: Histogram,
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self {
+            states_ns: [0; STATES],
+            exits: Keyed::default(),
+            chains: Keyed::default(),
+            preemptors: BTreeMap::new(),
+            nested_entries: FxHashMap::default(),
+            interrupts: BTreeMap::new(),
+            wake_to_run: Histogram::new(),
+            wake_to_entry: Histogram::new(),
+        }
+    }
+}
+
+/// Exits of one level and reason.
+#[derive(Debug, Clone, Default)]
+pub struct ExitSums {
+    /// `kvm_exit` records.
+    pub count: u64,
+    /// Costs of those whose next entry was seen.
+    pub cost_ns: Histogram,
+    /// Who handled them: kernel, userspace, the guest hypervisor.
+    pub handled: [u64; 3],
+    /// What they were about: count and cost.
+    pub details: Keyed<Detail, (u64, u64)>,
+    /// When they were most frequent; counted for PAUSE exits alone.
+    pub bursts: Bursts,
+}
+
+/// Chains of one reason.
+#[derive(Debug, Clone, Default)]
+pub struct ChainSums {
+    /// Injections.
+    pub count: u64,
+    /// Those whose end was not seen.
+    pub censored: u64,
+    /// Closed ones in which the guest hypervisor halted.
+    pub interrupted: u64,
+    /// Closed ones after which another nested guest ran.
+    pub migrated: u64,
+    /// Exits per closed chain.
+    pub exits: Histogram,
+    /// Cost per closed chain.
+    pub cost_ns: Histogram,
+    /// Of that cost: the guest hypervisor's own code, and L0's VMM; the rest is L0's kernel.
+    pub guest_ns: u64,
+    /// See `guest_ns`.
+    pub userspace_ns: u64,
+    /// Exits of closed chains, each counted, by their reason.
+    pub by_reason: Keyed<Reason, u64>,
+    /// How often each sequence of exits occurred.
+    pub sequences: FxHashMap<Vec<Reason>, u64>,
+}
+
+/// Virtual interrupts of one vector.
+#[derive(Debug, Clone, Default)]
+pub struct InterruptSums {
+    /// From the local APIC's accepting them to their injection.
+    pub to_inject_ns: Histogram,
+    /// From there to the guest's running.
+    pub to_entry_ns: Histogram,
+}
+
+/// What one task took from a thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PreemptSums {
+    /// How often it was the one that took the CPU.
+    pub count: u64,
+    /// Time it ran while the thread waited.
+    pub total_ns: u64,
+    /// Longest stretch.
+    pub max_ns: u64,
+    /// The CPU both wanted, the last time.
+    pub cpu: u32,
+}
+
+/// Something that is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// Where.
+    pub cpu: Option<u32>,
+    /// `overrun`, `missed`, `salvaged`, `level_conflict`, ...
+    pub kind: String,
+    /// How many, 0 if not known.
+    pub count: u64,
+    /// Bytes, 0 if not known.
+    pub bytes: u64,
+}
+
+impl Sums {
+    /// Time in `state`.
+    pub fn ns(&self, state: State) -> u64 {
+        self.states_ns[state.index()]
+    }
+
+    /// Time in all states for which `wanted` holds.
+    pub fn ns_where(&self, wanted: impl Fn(State) -> bool) -> u64 {
+        let states = self.states_ns.iter().enumerate();
+        states.filter(|(index, _)| wanted(State::of_index(*index))).map(|(_, ns)| ns).sum()
+    }
+
+    /// Time in all states.
+    pub fn wall_ns(&self) -> u64 {
+        self.states_ns.iter().sum()
+    }
+
+    /// All exits.
+    pub fn exit_count(&self) -> u64 {
+        self.exits.values().map(|exits| exits.count).sum()
+    }
+
+    /// Settles all distributions, which many tables will read.
+    pub fn settle(&mut self) {
+        let Self { exits, chains, interrupts, wake_to_run, wake_to_entry, .. } = self;
+        let exits = exits.values_mut().map(|sums| &mut sums.cost_ns);
+        let chains = chains.values_mut().flat_map(|sums| [&mut sums.exits, &mut sums.cost_ns]);
+        let interrupts = interrupts.values_mut().flat_map(|sums| [&mut sums.to_inject_ns, &mut sums.to_entry_ns]);
+        let wakings = [wake_to_run, wake_to_entry];
+        exits.chain(chains).chain(interrupts).chain(wakings).for_each(Histogram::settle);
+    }
+
+    /// Moves everything of unknown level `from` to level `to`.
+    pub fn relevel(&mut self, from: TracedLevel, to: TracedLevel) {
+        for (old, new) in [(State::Guest(from), State::Guest(to)), (State::Handling(from), State::Handling(to))] {
+            let moved_ns = std::mem::take(&mut self.states_ns[old.index()]);
+            self.states_ns[new.index()] += moved_ns;
+        }
+        let moved = |(level, reason)| (if level == from { to } else { level }, reason);
+        self.exits = std::mem::take(&mut self.exits).rekeyed(moved, ExitSums::merge);
+    }
+}
+
+impl ExitSums {
+    fn merge(&mut self, other: ExitSums) {
+        self.count += other.count;
+        self.cost_ns.merge(&other.cost_ns);
+        self.bursts.merge(&other.bursts);
+        for (sum, more) in self.handled.iter_mut().zip(other.handled) {
+            *sum += more;
+        }
+        for (detail, (count, total_ns)) in other.details.iter() {
+            let sums = self.details.at(*detail);
+            sums.0 += count;
+            sums.1 += total_ns;
+        }
+    }
+
+    /// Position of a handler in `handled`.
+    pub fn handler(handled: Handled) -> usize {
+        match handled {
+            Handled::Kernel => 0,
+            Handled::Userspace => 1,
+            Handled::Reflected => 2,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What happened, typed: the ground that every question stands on.
+//!
+//! ```text
+//! trace events --events--> walk (who is on which CPU) --> thread (one state machine each) --> Sink
+//!                                                                                              |
+//!                     ledger (sums by vCPU, level, reason)  <---------------------------------+---> timeline (pieces to draw)
+//!                        ^
+//!                     align (a guest's clock on that of the machine below)
+//! ```
+
+pub mod align;
+pub mod events;
+pub mod keyed;
+pub mod ledger;
+pub mod starvation;
+pub mod state;
+pub mod thread;
+pub mod timeline;
+pub mod walk;
+
+pub use events::{Isa, Reason, Role};
+pub use state::{State, TracedLevel};
+pub use walk::{Preemptor, Sink, Walk};

@@ -1,0 +1,275 @@
+//! Where was every vCPU, every CPU and every thread of the VMM's side at every instant, and which chain was open?
+//!
+//! ```text
+//! lowest machines   --Draft--> lanes of vCPUs, CPUs, vhost workers, emulator threads, iothreads
+//! guests' own traces --Draft--> lanes of their vCPUs and CPUs, moved to the line of the lowest machine below
+//! ```
+//! Built on request only; times count from the first event of the recording's lowest machine. What a guest did stands in the
+//! lanes of the machine below already; its own trace shows how it looked from inside, so its lanes repeat that time.
+
+mod building;
+mod draft;
+mod inside;
+mod keeper;
+mod lanes;
+mod overview;
+mod passing;
+mod source;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod watch;
+mod workers;
+
+pub use inside::{Inside, Wanted, inside};
+pub use overview::{COLUMNS, COLUMNS_BESIDE, Overview, Summed, ToldChain, overview, whole_span};
+
+use crate::facts::events::reasons::Reason;
+use crate::facts::ledger::aligned;
+use crate::facts::ledger::line::TimeLine;
+use crate::facts::ledger::model::{Flow, PartFlow};
+use crate::{Input, Options};
+use base::Span;
+use base::timeline::{Columns, LaneId, LaneKind, Marker, StateId};
+use draft::Draft;
+use keeper::{Bounds, ChainPiece};
+use lanes::{LOOKS, Look};
+use source::{Source, names, sources};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// A flow to be drawn.
+#[derive(Debug, Clone)]
+pub struct Drawn {
+    /// A lane for each vCPU, in the order of VM and vCPU; then those of other kinds.
+    pub timeline: Columns,
+    /// All chains, by lane and time.
+    pub chains: Vec<DrawnChain>,
+    /// The vCPUs of the first lanes, by lane.
+    pub vcpus: Vec<DrawnVcpu>,
+    /// What is not drawn and why, and how far guests' lanes may be off, in sentences.
+    pub notes: Vec<String>,
+    /// Where drawing ended before the recording did, if it did.
+    pub cut: Option<Cut>,
+}
+
+/// Where drawing ended, because no more was wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// Lanes are whole up to here.
+    pub at_ns: u64,
+    /// Slices of vCPUs that begin later.
+    pub left_out: u64,
+}
+
+/// Whose lane it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrawnVcpu {
+    /// VM.
+    pub vm: String,
+    /// Its vCPU.
+    pub vcpu: u32,
+    /// Thread.
+    pub tid: i32,
+}
+
+/// One reflected exit of a nested guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrawnChain {
+    /// The vCPU's lane.
+    pub lane: LaneId,
+    /// Why the nested guest stopped, as its hypervisor is told.
+    pub reason: String,
+    /// From there until it ran again; to its start for a censored chain.
+    pub span: Span,
+    /// Exits of the guest hypervisor in it, the last entry request included.
+    pub exits: u64,
+    /// Their reasons in order, as many as were kept; chains that did the same share them.
+    pub sequence: Arc<[String]>,
+    /// How many of those that were not kept had which reason.
+    pub beyond: Vec<(String, u64)>,
+    /// The guest hypervisor halted inside: it did other things before it went on with its guest.
+    pub interrupted: bool,
+    /// Another nested guest ran next, or the same one on another thread first: what was counted is not what it cost.
+    pub migrated: bool,
+    /// The span without time off the CPU; `None` for a censored chain.
+    pub cost_ns: Option<u64>,
+}
+
+impl DrawnChain {
+    /// Whether its cost is that of one exit alone: it was closed, the guest hypervisor did not halt in it, and its nested
+    /// guest did not move.
+    pub fn is_undisturbed(&self) -> bool {
+        self.cost_ns.is_some() && !self.interrupted && !self.migrated
+    }
+
+    /// The most frequent reason of its exits, the first of equals, and how often it was the reason.
+    pub fn most_frequent(&self) -> Option<(&str, u64)> {
+        let mut counts: Vec<(&str, u64)> = Vec::new();
+        let beyond = self.beyond.iter().map(|(reason, count)| (reason.as_str(), *count));
+        for (reason, count) in self.sequence.iter().map(|reason| (reason.as_str(), 1)).chain(beyond) {
+            match counts.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, sum)) => *sum += count,
+                None => counts.push((reason, count)),
+            }
+        }
+        // What came first says more than what came last.
+        counts.into_iter().rev().max_by_key(|(_, count)| *count)
+    }
+}
+
+/// One trace that is drawn.
+struct Part<'a> {
+    flow: &'a PartFlow,
+    draft: Draft,
+    /// Its tasks by thread.
+    names: BTreeMap<i32, String>,
+    /// Its place among the parts, if it is a guest's that lies on the line of a machine below; and where that line ends.
+    inside: Option<(usize, u64)>,
+}
+
+/// Draws `flow`, which was built from `input` with the same `options`.
+pub fn draw(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn FnMut(u64, u64)) -> Drawn {
+    drawn(input, options, flow, Bounds::default(), progress)
+}
+
+/// The same as far as the window of `options` reaches, and no more than about `most` slices, the earliest: memory is theirs and
+/// does not grow with the recording.
+pub fn draw_first(
+    input: &Input,
+    options: &Options,
+    flow: &Flow,
+    most: u64,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Drawn {
+    drawn(input, options, flow, Bounds { window: options.window, most, ..Bounds::default() }, progress)
+}
+
+fn drawn(input: &Input, options: &Options, flow: &Flow, bounds: Bounds, progress: &mut dyn FnMut(u64, u64)) -> Drawn {
+    let line = TimeLine::new(input, &flow.parts);
+    let mut notes = Vec::new();
+    let mut parts: Vec<Part<'_>> = Vec::new();
+    let answering = |(_, part): &(usize, &PartFlow)| part.twin_of.is_none();
+    let (guests, lowest): (Vec<_>, Vec<_>) =
+        flow.parts.iter().enumerate().filter(answering).partition(|(_, part)| part.aligned.is_some());
+    for (place, part) in lowest {
+        let draft = Draft::of(&input.parts[place], part, (options, bounds), progress);
+        notes.extend(missing_switches(part));
+        parts.push(Part { flow: part, names: names(part, &draft), draft, inside: None });
+    }
+    for (place, part) in guests {
+        notes.extend(part.aligned.as_ref().map(aligned::sentence));
+        let Some((below, _)) = line.lies(place) else { continue };
+        // The window is one of the machine below.
+        let draft = Draft::of(&input.parts[place], part, (options, Bounds { window: None, ..bounds }), progress);
+        let inside = Some((place, flow.parts[below].span.length_ns()));
+        parts.push(Part { flow: part, names: names(part, &draft), draft, inside });
+    }
+    let cuts = parts.iter().filter(|part| part.inside.is_none()).filter_map(|part| part.draft.cut());
+    let cut = cuts.reduce(|a, b| Cut { at_ns: a.at_ns.min(b.at_ns), left_out: a.left_out + b.left_out });
+    let sources: Vec<Source> = sources(&parts, &mut notes);
+    let (states, numbers) = states(&parts, &sources);
+    let mut drawn = Drawn { timeline: Columns::new(states), chains: Vec::new(), vcpus: Vec::new(), notes, cut };
+    for source in &sources {
+        drawn.add(&parts[source.part], source, (&line, &numbers[source.part]));
+    }
+    for part in parts.iter().filter(|part| part.inside.is_none()) {
+        drawn.timeline.markers.extend(loss_markers(&part.draft.losses, part.draft.span.from_ns));
+    }
+    drawn.timeline.markers.sort_by_key(|marker| marker.at_ns);
+    drawn
+}
+
+/// Says what is missing where the scheduler's switches are.
+fn missing_switches(part: &PartFlow) -> Option<String> {
+    (!part.has_switches).then(|| {
+        format!(
+            "{} recorded no sched_switch, so its CPUs and threads are known only where a vCPU ran; record with -e sched.",
+            part.machine
+        )
+    })
+}
+
+/// A marker for each loss of a trace that begins at `origin_ns`: CPU, when, how many events, bytes.
+fn loss_markers(losses: &[(u32, u64, u64, u64)], origin_ns: u64) -> impl Iterator<Item = Marker> {
+    losses.iter().map(move |(cpu, at_ns, events, _)| Marker {
+        lane: None,
+        at_ns: at_ns.saturating_sub(origin_ns),
+        label: if *events > 0 {
+            format!("{events} events lost on CPU {cpu}")
+        } else {
+            format!("events lost on CPU {cpu}")
+        },
+    })
+}
+
+/// A chain of `lane`, in a trace that begins at `origin_ns`; `sequence` has the names of its exits.
+fn drawn_chain(chain: &ChainPiece, lane: LaneId, origin_ns: u64, sequence: Arc<[String]>) -> DrawnChain {
+    DrawnChain {
+        lane,
+        reason: chain.reason.name(),
+        span: Span {
+            from_ns: chain.span.from_ns.saturating_sub(origin_ns),
+            to_ns: chain.span.to_ns.saturating_sub(origin_ns),
+        },
+        exits: chain.exits,
+        sequence,
+        beyond: chain.beyond.iter().map(|(reason, count)| (reason.name(), *count)).collect(),
+        interrupted: chain.interrupted,
+        migrated: chain.migrated,
+        cost_ns: chain.cost_ns,
+    }
+}
+
+/// The states that occur in any lane, and their numbers for each part by [`Look::index`]. Machines of different levels call
+/// some of them differently.
+fn states(parts: &[Part<'_>], sources: &[Source]) -> (Vec<base::timeline::State>, Vec<[StateId; LOOKS]>) {
+    let mut states: Vec<base::timeline::State> = Vec::new();
+    let numbers = parts.iter().enumerate().map(|(place, part)| {
+        let mut occurs = [false; LOOKS];
+        for source in sources.iter().filter(|source| source.part == place) {
+            source.pieces(part, &mut |_, look, _| occurs[look.index()] = true);
+        }
+        // A state that does not occur is never asked for its number.
+        let mut numbers = [StateId(0); LOOKS];
+        for index in (0..LOOKS).filter(|index| occurs[*index]) {
+            let state = Look::named(index, part.flow.level, part.inside.is_some());
+            let known = states.iter().position(|known| known.name == state.name);
+            let place = known.unwrap_or_else(|| {
+                states.push(state);
+                states.len() - 1
+            });
+            numbers[index] = StateId(place as u8);
+        }
+        numbers
+    });
+    let numbers = numbers.collect();
+    (states, numbers)
+}
+
+impl Drawn {
+    fn add<'s>(&mut self, part: &'s Part<'_>, source: &Source, (line, numbers): (&TimeLine<'_>, &[StateId; LOOKS])) {
+        let lane = self.timeline.add_lane(source.lane.clone());
+        let on_line = |at_ns: u64| match part.inside {
+            None => Some(at_ns.saturating_sub(part.draft.span.from_ns)),
+            Some((place, end_ns)) => line.outermost(place, at_ns).map(|(_, at_ns)| at_ns.min(end_ns)),
+        };
+        source.pieces(part, &mut |at_ns, look, detail| {
+            if let Some(at_ns) = on_line(at_ns) {
+                self.timeline.push(lane, at_ns, numbers[look.index()], detail);
+            }
+        });
+        if let Some(end_ns) = on_line(part.draft.span.to_ns) {
+            self.timeline.end(lane, end_ns);
+        }
+        let (LaneKind::Vcpu, Some(tid)) = (source.lane.kind, source.lane.tid) else { return };
+        self.vcpus.push(DrawnVcpu { vm: source.lane.group.clone(), vcpu: source.number, tid });
+        let mut sequences: HashMap<&[Reason], Arc<[String]>> = HashMap::new();
+        let mut chain = |chain: &'s ChainPiece| {
+            let names = || chain.sequence.iter().map(|reason| reason.name()).collect();
+            let sequence = sequences.entry(&chain.sequence).or_insert_with(names).clone();
+            drawn_chain(chain, lane, part.draft.span.from_ns, sequence)
+        };
+        self.chains.extend(part.draft.thread(tid).into_iter().flat_map(|thread| &thread.chains).map(&mut chain));
+    }
+}

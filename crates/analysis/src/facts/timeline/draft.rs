@@ -1,0 +1,63 @@
+//! One trace, walked once more: every piece of time of every thread and every CPU is kept, as far as that is wanted.
+
+use super::Cut;
+use super::keeper::{Bounds, Thread, kept};
+use super::tasks::Tasks;
+use super::watch::Watch;
+use crate::facts::ledger::model::PartFlow;
+use crate::{Options, Part};
+use base::Span;
+use rustc_hash::FxHashMap;
+
+/// What the walk told of one part.
+pub struct Draft {
+    /// The threads that were met.
+    threads: Vec<Thread>,
+    by_tid: FxHashMap<i32, usize>,
+    /// The CPUs.
+    pub watch: Watch,
+    /// Tasks that are no vCPUs.
+    pub tasks: Tasks,
+    /// First and last event.
+    pub span: Span,
+    /// CPU, when, how many events, bytes.
+    pub losses: Vec<(u32, u64, u64, u64)>,
+    /// When enough was kept, and how many pieces of threads came later.
+    full: Option<(u64, u64)>,
+}
+
+impl Draft {
+    /// Walks `part`, whose sums are `flow`.
+    pub fn of(
+        part: &Part,
+        flow: &PartFlow,
+        (options, bounds): (&Options, Bounds),
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Self {
+        let (walk, totals) = kept(part, flow, (options, bounds), None, progress);
+        let (from_ns, to_ns) = totals.span_ns.unwrap_or((0, 0));
+        let kept = walk.sink;
+        // The walk does not believe every time that a damaged file states.
+        let to_ns = kept.threads.iter().map(|thread| thread.end_ns).max().filter(|end_ns| *end_ns > 0).unwrap_or(to_ns);
+        let by_tid = kept.threads.iter().enumerate().map(|(place, thread)| (thread.tid, place)).collect();
+        Self {
+            threads: kept.threads,
+            by_tid,
+            watch: kept.watch,
+            tasks: kept.tasks,
+            span: Span { from_ns, to_ns },
+            losses: walk.losses,
+            full: kept.full,
+        }
+    }
+
+    /// Where drawing ended, since the trace's first event.
+    pub fn cut(&self) -> Option<Cut> {
+        self.full.map(|(at_ns, left_out)| Cut { at_ns: at_ns.saturating_sub(self.span.from_ns), left_out })
+    }
+
+    /// The thread `tid`, if it was met.
+    pub fn thread(&self, tid: i32) -> Option<&Thread> {
+        self.by_tid.get(&tid).map(|place| &self.threads[*place])
+    }
+}

@@ -1,0 +1,307 @@
+//! The timeline of a page that nobody can ask further: every lane added up at the zooms that it will have, nothing kept.
+//!
+//! ```text
+//! Passing --pieces--> a Condensed per lane: exact sums per column and pixel, coarser where lanes or states become many
+//!         --chains--> who asked for them
+//! ```
+//! Memory is that of the pixels: some 16 MB of tile, and a few times that while it is added up. Lanes, their order, states and
+//! slices are those of [`draw`](super::draw).
+
+use super::building::{Adding, Building};
+use super::keeper::{Bounds, ChainPiece, Pace, kept};
+use super::lanes::Look;
+use super::passing::{Passing, Take, Whose, span};
+use super::source::{cpu_lane, guest_cpu_lane, vcpu_lane, worker_lane};
+use super::{DrawnVcpu, loss_markers, missing_switches, workers};
+use crate::facts::ledger::aligned;
+use crate::facts::ledger::line::TimeLine;
+use crate::facts::ledger::model::{Flow, PartFlow};
+use crate::{Input, Options};
+use base::Span;
+use base::number::{duration, thousands};
+use base::timeline::{Condensed, Coverage, Lane, LaneId, LaneKind, Marker, State, StateId, Zooms};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// Columns of a vCPU's lane. A page is seldom wider than this in pixels, and paper prints no more.
+pub const COLUMNS: u32 = 1_200;
+
+/// Columns of other lanes, which are lower too.
+pub const COLUMNS_BESIDE: u32 = 600;
+
+/// A timeline that is added up.
+#[derive(Debug, Clone, Default)]
+pub struct Overview {
+    /// The states that occur.
+    pub states: Vec<State>,
+    /// Lanes: of vCPUs first, then those of other kinds.
+    pub lanes: Vec<Summed>,
+    /// The vCPUs of the first lanes, by lane.
+    pub vcpus: Vec<DrawnVcpu>,
+    /// Named instants, in time order.
+    pub markers: Vec<Marker>,
+    /// What is not drawn and why, in sentences.
+    pub notes: Vec<String>,
+    /// What is not in it because the recording is too long, in sentences.
+    pub bounds: Vec<String>,
+    /// Where it ends; it begins at 0.
+    pub end_ns: u64,
+}
+
+/// A lane that is added up.
+#[derive(Debug, Clone)]
+pub struct Summed {
+    /// The lane.
+    pub lane: Lane,
+    /// Its sums.
+    pub sums: Condensed,
+    /// The number of each state of the sums in the overview's table.
+    pub states: Arc<[StateId]>,
+    /// Its chains.
+    pub chains: u64,
+}
+
+/// A chain that is over, as it is told in passing.
+#[derive(Debug, Clone, Copy)]
+pub struct ToldChain<'a> {
+    /// The vCPU's lane.
+    pub lane: LaneId,
+    /// Which of the lane's chains it is.
+    pub nth: u32,
+    /// Why the nested guest stopped, as its hypervisor is told.
+    pub reason: &'a str,
+    /// From there until it ran again; to its start for a censored chain.
+    pub span: Span,
+    /// Exits of the guest hypervisor in it.
+    pub exits: u64,
+    /// The span without time off the CPU; `None` for a censored chain.
+    pub cost_ns: Option<u64>,
+    /// Its cost is that of one exit alone ([`DrawnChain::is_undisturbed`](super::DrawnChain::is_undisturbed)).
+    pub is_undisturbed: bool,
+}
+
+impl Overview {
+    /// From the first lane's begin to the last one's end.
+    pub fn span(&self) -> Span {
+        Span { from_ns: 0, to_ns: self.end_ns }
+    }
+
+    /// The zooms of its first `lanes` lanes, coarse to fine.
+    pub fn zooms(&self, lanes: usize) -> Vec<u32> {
+        if self.end_ns == 0 || lanes == 0 {
+            return Vec::new();
+        }
+        let zooms = Zooms::of(self.end_ns);
+        zooms.down_to(zooms.finest_of(self.states.len(), lanes)).collect()
+    }
+
+    /// What the pixels of `zoom` cover.
+    pub fn window(&self, zoom: u32) -> Span {
+        Zooms::of(self.end_ns).window(zoom)
+    }
+
+    /// The pixels of `lane` at `zoom`, one of [`zooms`](Self::zooms).
+    pub fn pixels(&self, lane: usize, zoom: u32) -> Coverage {
+        let of = &self.lanes[lane];
+        let own = of.sums.pixels();
+        let own_ns = own.window().length_ns() / u64::from(own.width());
+        let times = (1 << zoom) / own_ns.max(1);
+        own.coarser(self.window(zoom), times as u32).coverage(self.states.len(), &of.states)
+    }
+
+    /// The whole of `lane` in columns.
+    pub fn columns(&self, lane: usize) -> Coverage {
+        let of = &self.lanes[lane];
+        of.sums.columns(self.states.len(), &of.states)
+    }
+
+    /// The time of `lane` in each state.
+    pub fn totals_ns(&self, lane: usize) -> Vec<u64> {
+        let of = &self.lanes[lane];
+        of.sums.totals_ns(self.states.len(), &of.states)
+    }
+}
+
+/// Adds up `flow`, which was built from `input` with the same `options`; `hear` is told every chain of the lowest machines.
+pub fn overview(
+    input: &Input,
+    options: &Options,
+    flow: &Flow,
+    hear: &mut dyn FnMut(&ToldChain<'_>),
+    progress: &mut dyn FnMut(u64, u64),
+) -> Overview {
+    added_up(input, (options, Pace::default()), flow, hear, progress)
+}
+
+/// The same at any pace.
+pub(super) fn added_up(
+    input: &Input,
+    (options, pace): (&Options, Pace),
+    flow: &Flow,
+    hear: &mut dyn FnMut(&ToldChain<'_>),
+    progress: &mut dyn FnMut(u64, u64),
+) -> Overview {
+    let line = TimeLine::new(input, &flow.parts);
+    let (lowest, guests) = by_place(flow);
+    let guests: Vec<Placed<'_>> = guests.into_iter().filter(|(place, _)| line.lies(*place).is_some()).collect();
+    let mut building = Building::new(&lowest);
+    let mut found: Vec<Vec<Worker<'_>>> = Vec::new();
+    let (mut notes, mut left_out, mut markers, mut left_unknown_ns) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let whole = (options, Bounds { pace, ..Bounds::default() });
+    for (place, part) in &lowest {
+        notes.extend(missing_switches(part));
+        let (workers, note) = drawn_workers((&input.parts[*place], part), options, progress);
+        left_out.extend(note);
+        let tids: FxHashSet<i32> = workers.iter().map(|(_, tid, _)| *tid).collect();
+        let on_line = |at_ns: u64| Some(at_ns.saturating_sub(part.span.from_ns));
+        let mut adding = Adding {
+            building: &mut building,
+            part: (*place, part),
+            inside: false,
+            on_line: &on_line,
+            hear,
+            reasons: FxHashMap::default(),
+        };
+        let mut passing = Passing::new(part, &tids, &mut adding);
+        let (walk, _) = kept(&input.parts[*place], part, whole, Some(&mut passing), progress);
+        left_unknown_ns += passing.left_unknown_ns();
+        adding.end();
+        markers.extend(loss_markers(&walk.losses, part.span.from_ns));
+        found.push(workers);
+    }
+    for (place, part) in &guests {
+        notes.extend(part.aligned.as_ref().map(aligned::sentence));
+        let below_ns = line.lies(*place).map_or(0, |(below, _)| flow.parts[below].span.length_ns());
+        let on_line = |at_ns: u64| line.outermost(*place, at_ns).map(|(_, at_ns)| at_ns.min(below_ns));
+        let none = FxHashSet::default();
+        let mut silent = |_: &ToldChain<'_>| {};
+        let mut adding = Adding {
+            building: &mut building,
+            part: (*place, part),
+            inside: true,
+            on_line: &on_line,
+            hear: &mut silent,
+            reasons: FxHashMap::default(),
+        };
+        let mut passing = Passing::new(part, &none, &mut adding);
+        kept(&input.parts[*place], part, whole, Some(&mut passing), progress);
+        left_unknown_ns += passing.left_unknown_ns();
+        adding.end();
+    }
+    notes.append(&mut left_out);
+    let left_unknown = (left_unknown_ns > 0).then(|| {
+        format!(
+            "CPU lanes: {} just before a vCPU slept for long are shown as unknown; the lanes of the vCPUs have that time.",
+            duration(left_unknown_ns as f64)
+        )
+    });
+    let (markers, too_many) = first_markers(markers);
+    let bounds = left_unknown.into_iter().chain(too_many).collect();
+    let several = lowest.len() > 1;
+    let (states, numbers) = building.states(&lowest, &guests);
+    let mut drawn = Overview { states, notes, markers, bounds, end_ns: building.end_ns, ..Overview::default() };
+    for (place, part) in &lowest {
+        for vcpu in &part.vcpus {
+            let lane = vcpu_lane(vcpu, LaneKind::Vcpu, &part.machine);
+            drawn.lanes.extend(building.take((*place, Whose::Vcpu(vcpu.tid)), lane, &numbers));
+            drawn.vcpus.push(DrawnVcpu { vm: vcpu.vm.clone(), vcpu: vcpu.vcpu, tid: vcpu.tid });
+        }
+    }
+    for ((place, part), workers) in lowest.iter().zip(found) {
+        let machine = several.then_some(part.machine.as_str());
+        for number in building.cpus(*place) {
+            drawn.lanes.extend(building.take((*place, Whose::Cpu(number)), cpu_lane(number, machine), &numbers));
+        }
+        for worker in workers {
+            drawn.lanes.extend(building.take((*place, Whose::Task(worker.1)), worker_lane(worker, machine), &numbers));
+        }
+    }
+    for (place, part) in &guests {
+        for vcpu in &part.vcpus {
+            let lane = vcpu_lane(vcpu, LaneKind::GuestVcpu, &part.machine);
+            drawn.lanes.extend(building.take((*place, Whose::Vcpu(vcpu.tid)), lane, &numbers));
+        }
+        for number in building.cpus(*place) {
+            let lane = guest_cpu_lane(number, &part.machine);
+            drawn.lanes.extend(building.take((*place, Whose::Cpu(number)), lane, &numbers));
+        }
+    }
+    drawn
+}
+
+/// The time that the overview of `flow` shows.
+pub fn whole_span(flow: &Flow) -> Span {
+    Span { from_ns: 0, to_ns: longest_ns(&by_place(flow).0) }
+}
+
+/// How long the longest of the `lowest` traces is.
+pub fn longest_ns(lowest: &[Placed<'_>]) -> u64 {
+    lowest.iter().map(|(_, part)| span(part).length_ns()).max().unwrap_or(0)
+}
+
+/// A part and its place in the recording.
+pub type Placed<'a> = (usize, &'a PartFlow);
+
+/// The parts that are drawn: those of the lowest machines, and aligned ones of guests.
+pub fn by_place(flow: &Flow) -> (Vec<Placed<'_>>, Vec<Placed<'_>>) {
+    let drawn = flow.parts.iter().enumerate().filter(|(_, part)| part.twin_of.is_none());
+    drawn.partition(|(_, part)| part.aligned.is_none())
+}
+
+/// A thread on the VMM's side: what it is, its number, its name.
+type Worker<'a> = (LaneKind, i32, &'a str);
+
+/// The workers of a part that get a lane, and a note if some do not: then the trace is walked to see which ran longest.
+fn drawn_workers<'a>(
+    (part, flow): (&crate::Part, &'a PartFlow),
+    options: &Options,
+    progress: &mut dyn FnMut(u64, u64),
+) -> (Vec<Worker<'a>>, Option<String>) {
+    let mut workers = workers::of(flow);
+    if workers.len() <= workers::MOST {
+        workers.sort();
+        return (workers, None);
+    }
+    let tids: FxHashSet<i32> = workers.iter().map(|(_, tid, _)| *tid).collect();
+    let mut ran = Ran::default();
+    let mut passing = Passing::new(flow, &tids, &mut ran);
+    kept(part, flow, (options, Bounds::default()), Some(&mut passing), progress);
+    let (longest, left_out) = workers::longest(workers, |tid| ran.by_tid.get(&tid).map(|(ran_ns, _)| *ran_ns));
+    let note = workers::note(longest.len(), left_out);
+    (longest, note)
+}
+
+/// How long each task ran, and since when it runs.
+#[derive(Default)]
+struct Ran {
+    by_tid: FxHashMap<i32, (u64, Option<u64>)>,
+}
+
+impl Take for Ran {
+    fn piece(&mut self, whose: Whose, at_ns: u64, look: Look, _: &str) {
+        let Whose::Task(tid) = whose else { return };
+        let (ran_ns, since_ns) = self.by_tid.entry(tid).or_default();
+        *ran_ns += since_ns.take().map_or(0, |since_ns| at_ns.saturating_sub(since_ns));
+        *since_ns = (look == Look::Running).then_some(at_ns);
+    }
+
+    fn chain(&mut self, _: i32, _: &ChainPiece) {}
+}
+
+/// Markers that a page has room for; where events were lost is unknown time in the lanes as well.
+const MOST_MARKERS: usize = 1_000;
+
+/// The first markers, and a note if there are more.
+fn first_markers(mut markers: Vec<Marker>) -> (Vec<Marker>, Option<String>) {
+    markers.sort_by_key(|marker| marker.at_ns);
+    let all = markers.len();
+    markers.truncate(MOST_MARKERS);
+    let note = (all > MOST_MARKERS).then(|| {
+        format!(
+            "Of {} marks of lost events the first {} are drawn; lanes are unknown at all of them.",
+            thousands(all as u64),
+            thousands(MOST_MARKERS as u64)
+        )
+    });
+    (markers, note)
+}

@@ -1,0 +1,191 @@
+//! Who is on which CPU: task switches, wakings, losses. The sink hears of each change, see [`Sink::has_cpu`].
+
+use super::waiting::Waiting;
+use super::{Sink, Walk};
+use crate::facts::events::roles;
+use crate::facts::thread::Surroundings;
+use trace::Event;
+
+/// One CPU of the recorded machine.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cpu {
+    /// Task that runs there, if known.
+    pub current: Option<i32>,
+    /// Its number in `Walk::threads`, if it has one.
+    pub thread: Option<usize>,
+    /// Since when.
+    pub since_ns: u64,
+    /// Time of its last event.
+    pub last_ns: u64,
+    /// Threads that were pre-empted there.
+    pub waiting: Vec<Waiting>,
+}
+
+/// A stretch in which what a CPU did is not in the trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gap {
+    cpu: usize,
+    from_ns: u64,
+    until_ns: u64,
+}
+
+impl<S: Sink> Walk<S> {
+    /// One task leaves `cpu`, another comes.
+    pub(super) fn switch(&mut self, cpu: usize, event: Event<'_>) {
+        let (Some(prev), Some(next)) = (event.get(roles::switch::PREV_TID), event.get(roles::switch::NEXT_TID)) else {
+            return;
+        };
+        self.switches = true;
+        let now_ns = self.plausible(event.time_ns);
+        let (prev, next) = (prev as i32, next as i32);
+        let ready = roles::stays_ready(&event);
+        let here = &self.cpus[cpu];
+        if let Some(holder) = here.thread.filter(|_| here.current != Some(prev)) {
+            // Who was there has left, and nothing told when.
+            let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me: holder };
+            self.threads[holder].missed_switch(cx);
+        }
+        self.charge(cpu, Some(prev), now_ns);
+        if prev != 0 {
+            let me = self.task(cpu, prev, event.content(roles::switch::PREV_COMM), now_ns);
+            if self.cpus[cpu].thread != Some(me) {
+                self.arrives_on(me, cpu, now_ns);
+            }
+            let thread = &mut self.threads[me];
+            let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+            thread.switch_out(now_ns, ready, cx);
+            thread.gone = roles::ends(&event);
+            if now_ns < self.lossy_until_ns {
+                // This CPU tells its story, so it is another one whose events are missing.
+                thread.lost(now_ns, self.lossy_until_ns, false, cx);
+            } else if ready {
+                thread.waits_on = Some(cpu);
+                self.cpus[cpu].waiting.push(Waiting::new(me));
+            }
+        }
+        let here = &mut self.cpus[cpu];
+        here.current = Some(next);
+        here.thread = None;
+        self.sink.has_cpu(cpu, Some(next), now_ns);
+        if next != 0 {
+            let me = self.task(cpu, next, event.content(roles::switch::NEXT_COMM), now_ns);
+            self.stop_waiting(me, now_ns);
+            self.arrives_on(me, cpu, now_ns);
+            let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+            self.threads[me].switch_in(now_ns, cx);
+        }
+    }
+
+    /// A task is made ready; `slept_on` is the CPU that it ran on last, where the event says it.
+    pub(super) fn waking(&mut self, tid: i32, slept_on: Option<u64>, now_ns: u64) {
+        self.seen.waking = true;
+        let Some(me) = self.by_tid.get(&tid).copied() else { return };
+        let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+        self.threads[me].waking(now_ns, slept_on.map(|cpu| cpu as usize), cx);
+    }
+
+    /// Thread `me` runs on `cpu`, and no longer where it was.
+    pub(super) fn arrives_on(&mut self, me: usize, cpu: usize, now_ns: u64) {
+        let thread = &mut self.threads[me];
+        if let Some(waited) = thread.waits_on.take() {
+            // It runs, and no switch told since when: who ran instead of it is no longer known.
+            self.cpus[waited].waiting.retain(|waiting| !waiting.is_of(me));
+        }
+        if let Some(old) = thread.cpu.replace(cpu).filter(|old| *old != cpu) {
+            let left = &mut self.cpus[old];
+            if left.thread == Some(me) {
+                left.current = None;
+                left.thread = None;
+                self.sink.has_cpu(old, None, now_ns);
+                if self.switches {
+                    let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+                    thread.missed_switch(cx);
+                }
+            }
+        }
+        let tid = self.threads[me].tid;
+        if self.cpus[cpu].current != Some(tid) {
+            self.charge(cpu, Some(tid), now_ns);
+        }
+        let here = &mut self.cpus[cpu];
+        here.current = Some(tid);
+        here.thread = Some(me);
+        self.sink.has_cpu(cpu, Some(tid), now_ns);
+    }
+
+    /// Task `tid` has `cpu` when the trace begins.
+    pub(super) fn runs_already(&mut self, cpu: usize, tid: i32) {
+        if cpu >= self.cpus.len() && !self.meet_cpu(cpu) {
+            return;
+        }
+        if self.expected.contains_key(&tid) {
+            let me = self.meet(tid, self.origin_ns);
+            return self.arrives_on(me, cpu, self.origin_ns);
+        }
+        self.cpus[cpu].current = Some(tid);
+        self.cpus[cpu].since_ns = self.origin_ns;
+        self.sink.has_cpu(cpu, Some(tid), self.origin_ns);
+    }
+
+    /// Events of `cpu` were lost from its last event on.
+    pub(super) fn lost(&mut self, cpu: usize, event: Event<'_>) {
+        self.losses.push((cpu as u32, self.plausible(event.time_ns), event.or_zero(0), event.or_zero(1)));
+        let from_ns = self.cpus[cpu].last_ns.max(self.origin_ns);
+        self.unseen(Gap { cpu, from_ns, until_ns: self.plausible(event.until_ns) });
+    }
+
+    /// The trace does not hold what `cpu` did from `from_ns` to `until_ns`.
+    pub fn uncovered(&mut self, cpu: u32, from_ns: u64, until_ns: u64) {
+        let gap = Gap { cpu: cpu as usize, from_ns: from_ns.max(self.origin_ns), until_ns: self.plausible(until_ns) };
+        let place = self.gaps.partition_point(|other| other.from_ns >= gap.from_ns);
+        self.gaps.insert(place, gap);
+        self.next_gap_ns = self.gaps.last().map_or(u64::MAX, |gap| gap.from_ns);
+    }
+
+    /// Gaps that have begun at `now_ns` begin.
+    #[cold]
+    pub(super) fn begin_gaps(&mut self, now_ns: u64) {
+        while let Some(gap) = self.gaps.pop_if(|gap| gap.from_ns <= now_ns) {
+            if gap.cpu < self.cpus.len() || self.meet_cpu(gap.cpu) {
+                self.unseen(gap);
+            }
+        }
+        self.next_gap_ns = self.gaps.last().map_or(u64::MAX, |gap| gap.from_ns);
+    }
+
+    /// What a CPU does in `gap` is unknown, and so is what threads do that may be there (T19).
+    fn unseen(&mut self, gap: Gap) {
+        let Gap { cpu, from_ns, until_ns } = gap;
+        self.interrupts.forget();
+        self.lossy_until_ns = self.lossy_until_ns.max(until_ns);
+        let here = self.cpus[cpu].thread;
+        for me in 0..self.threads.len() {
+            // A thread on another CPU could not get here without an event there.
+            let affected = here == Some(me) || self.threads[me].off().is_some();
+            if affected {
+                self.stop_waiting(me, from_ns);
+                let was_here = self.threads[me].cpu == Some(cpu);
+                let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+                self.threads[me].lost(from_ns, until_ns, was_here, cx);
+            }
+        }
+        self.stop_charging(cpu, from_ns);
+        let here = &mut self.cpus[cpu];
+        here.current = None;
+        here.thread = None;
+        self.sink.has_cpu(cpu, None, from_ns);
+    }
+
+    /// The thread of a task on `cpu`, which is called `comm` now.
+    fn task(&mut self, cpu: usize, tid: i32, comm: Option<&[u8]>, now_ns: u64) -> usize {
+        let here = &self.cpus[cpu];
+        let me = match here.thread.filter(|_| here.current == Some(tid)) {
+            Some(me) => me,
+            None => self.by_tid.get(&tid).copied().unwrap_or_else(|| self.meet(tid, now_ns)),
+        };
+        if let Some(comm) = comm {
+            self.threads[me].is_called(comm);
+        }
+        me
+    }
+}

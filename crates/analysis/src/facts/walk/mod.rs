@@ -1,0 +1,414 @@
+//! All threads of a trace, event by event.
+//!
+//! In:  events in time order, in the roles of [`roles::ROWS`].
+//! Out: to a [`Sink`]: every piece of time of every thread in its state, every exit, every chain, who ran instead.
+//!
+//! Events belong to the thread that was running. Traces without a thread field (LTTng without the `tid` context) are
+//! attributed by `sched_switch`; what comes before a CPU's first switch cannot be, and is counted.
+
+pub(crate) mod backfill;
+mod cpus;
+pub mod cut_from;
+pub mod replay;
+pub mod samples;
+mod threads;
+pub(crate) mod vcpu_names;
+mod waiting;
+pub mod witnesses;
+
+use super::state::State;
+use crate::facts::events::details::Detail;
+use crate::facts::events::interrupts::{Delivered, Interrupts};
+use crate::facts::events::reasons::{Isa, Reason};
+use crate::facts::events::roles::{self, ROLES, Role};
+use crate::facts::thread::{Chain, Doubts, Exit, Seen, Surroundings, Thread};
+use base::recording::Running;
+use cpus::{Cpu, Gap};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use trace::Event;
+
+/// Who hears what the walk finds out. Threads are numbered in the order in which they are met.
+pub trait Sink {
+    /// Thread `thread` was in `state` from `from_ns` to `to_ns`. Pieces come in order and without gaps.
+    fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64);
+    /// An exit is over.
+    fn exit(&mut self, thread: usize, exit: &Exit);
+    /// A chain is over, or censored.
+    fn chain(&mut self, thread: usize, chain: &Chain);
+    /// While `thread` was pre-empted, a task ran on its CPU.
+    fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64);
+    /// From `at_ns` on task `tid` has `cpu`; `None` if from then on nothing tells which one has it.
+    fn has_cpu(&mut self, _cpu: usize, _tid: Option<i32>, _at_ns: u64) {}
+    /// The guest hypervisor on `thread` asked to enter the nested guest behind `vmcb`.
+    fn nested_entry(&mut self, _thread: usize, _vmcb: u64, _at_ns: u64) {}
+    /// A virtual interrupt reached the guest of `thread`.
+    fn delivered(&mut self, _thread: usize, _interrupt: &Delivered) {}
+    /// A woken thread got a CPU.
+    fn ran_after_waking(&mut self, _thread: usize, _woken_ns: u64, _ran_ns: u64) {}
+    /// A woken thread entered its guest.
+    fn entered_after_waking(&mut self, _thread: usize, _woken_ns: u64, _entered_ns: u64) {}
+}
+
+/// Who ran while a thread was pre-empted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preemptor {
+    /// Thread id; 0 is the idle task. `None` if a switch that would tell is not in the trace.
+    pub tid: Option<i32>,
+    /// The CPU that both wanted.
+    pub cpu: u32,
+    /// True if it was this task that took the CPU, false if it came there later.
+    pub took: bool,
+}
+
+/// The smallest number that is no vCPU: KVM allows 16,384 IDs on x86 at most (KVM_MAX_VCPU_IDS, Linux 6.12).
+const NO_VCPU: u64 = 0x1_0000;
+
+/// The walk.
+#[derive(Clone)]
+pub struct Walk<S: Sink> {
+    /// The question's sums.
+    pub sink: S,
+    /// All threads met.
+    pub threads: Vec<Thread>,
+    /// What the recording has shown.
+    pub seen: Seen,
+    /// What was doubtful.
+    pub doubts: Doubts,
+    /// `kvm_entry` events whose vCPU number cannot be one: LTTng's probe does not fit the kernel.
+    pub stale_entries: u64,
+    /// KVM and scheduler events that no thread could be found for.
+    pub unattributed: u64,
+    /// Virtual interrupts under way.
+    pub interrupts: Interrupts,
+    /// Losses: CPU, when, events, bytes.
+    pub losses: Vec<(u32, u64, u64, u64)>,
+    /// Instruction set of exits that name none.
+    pub isa: Isa,
+    origin_ns: u64,
+    /// The latest time that is believed.
+    latest_ns: u64,
+    by_tid: FxHashMap<i32, usize>,
+    by_vcpu: Vec<Owner>,
+    /// Threads of vCPUs that have not been met, with the vCPU's number.
+    expected: BTreeMap<i32, Option<u32>>,
+    /// Who has the CPUs when the trace begins.
+    running: Vec<Running>,
+    /// By what LTTng's stale `kvm_x86_entry` has for a vCPU number: half the address of the kernel's vCPU.
+    by_pointer: FxHashMap<u64, usize>,
+    /// Some CPU's events are lost until then.
+    lossy_until_ns: u64,
+    /// Stretches of CPUs that are not in the trace and have not begun, the next one last.
+    gaps: Vec<Gap>,
+    /// When the next one begins.
+    next_gap_ns: u64,
+    /// A `sched_switch` was seen: a thread changes its CPU by none other.
+    switches: bool,
+    /// A task left a CPU on which another one was seen last: switches are missing.
+    lacks_switches: bool,
+    /// By address of a nested guest's control block.
+    runners: FxHashMap<u64, Runners>,
+    cpus: Vec<Cpu>,
+}
+
+/// Whose number is it?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Nobody,
+    Thread(usize),
+    /// vCPUs of several VMs have it.
+    Several,
+}
+
+/// Who runs the nested guest of one address.
+#[derive(Debug, Clone, Default)]
+struct Runners {
+    threads: SmallVec<[usize; 2]>,
+    /// The address names several guests.
+    several: bool,
+}
+
+impl<S: Sink> Walk<S> {
+    /// A walk that has seen nothing.
+    pub fn new(sink: S) -> Self {
+        Self {
+            sink,
+            isa: Isa::Vmx,
+            origin_ns: 0,
+            latest_ns: LONGEST_NS,
+            threads: Vec::new(),
+            seen: Seen::default(),
+            doubts: Doubts::default(),
+            stale_entries: 0,
+            unattributed: 0,
+            interrupts: Interrupts::default(),
+            losses: Vec::new(),
+            by_tid: FxHashMap::default(),
+            by_vcpu: Vec::new(),
+            expected: BTreeMap::new(),
+            running: Vec::new(),
+            by_pointer: FxHashMap::default(),
+            lossy_until_ns: 0,
+            gaps: Vec::new(),
+            next_gap_ns: u64::MAX,
+            switches: false,
+            lacks_switches: false,
+            runners: FxHashMap::default(),
+            cpus: Vec::new(),
+        }
+    }
+
+    /// Sets the time of the trace's first event: what passes until a thread's own first event is unknown.
+    pub fn start(&mut self, origin_ns: u64) {
+        self.origin_ns = origin_ns;
+        self.latest_ns = origin_ns.saturating_add(LONGEST_NS);
+        for Running { cpu, tid } in std::mem::take(&mut self.running) {
+            self.runs_already(cpu as usize, tid);
+        }
+    }
+
+    /// `time_ns`, unless only damage explains it: then the latest time that is believed.
+    #[inline]
+    fn plausible(&self, time_ns: u64) -> u64 {
+        time_ns.min(self.latest_ns)
+    }
+
+    /// Takes one event. What is rare is called with a copy of it, so that an event as such need not lie in memory.
+    #[inline(always)]
+    pub fn event(&mut self, event: &Event<'_>) {
+        let cpu = event.cpu as usize;
+        if cpu >= self.cpus.len() && !self.meet_cpu(cpu) {
+            return;
+        }
+        let now_ns = self.plausible(event.time_ns);
+        if now_ns >= self.next_gap_ns {
+            self.begin_gaps(now_ns);
+        }
+        let Some(role) = ROLES.get(usize::from(event.kind)).copied() else { return self.lost(cpu, *event) };
+        let here = &mut self.cpus[cpu];
+        here.last_ns = now_ns;
+        if role == Role::Switch {
+            return self.switch(cpu, *event);
+        }
+        let known = here.thread.filter(|_| event.tid == trace::batch::NO_TID || here.current == Some(event.tid));
+        let Some(me) = known.or_else(|| self.thread_of(cpu, *event, role)) else { return };
+        match role {
+            Role::Entry => return self.entry(me, now_ns, event),
+            Role::Exit => return self.exit(me, now_ns, event),
+            _ => {}
+        }
+        let thread = &mut self.threads[me];
+        let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+        match role {
+            Role::NestedVmexit => {
+                let seen = Seen { nested_vmexit: true, ..self.seen };
+                let cx = &mut Surroundings { sink: &mut self.sink, seen: &seen, doubts: &mut self.doubts, me };
+                thread.nested_vmexit(now_ns, cx);
+                self.seen = seen;
+            }
+            Role::Inject => {
+                let reason =
+                    reason(event, roles::inject::REASON, roles::inject::ISA, roles::inject::REASON_NAME, self.isa);
+                thread.inject(now_ns, reason, cx);
+                self.seen.inject = true;
+            }
+            Role::NestedEntry => {
+                let nested_rip = event.get(roles::nested_entry::NESTED_RIP);
+                let vmcb = event.get(roles::nested_entry::VMCB);
+                thread.nested_entry(now_ns, nested_rip, vmcb, cx);
+                self.seen.nested_entry = true;
+                if let Some(vmcb) = vmcb {
+                    self.sink.nested_entry(me, vmcb, now_ns);
+                    self.enters_on(me, vmcb);
+                }
+            }
+            Role::NestedEntryFailed => thread.nested_entry_failed(now_ns, cx),
+            Role::NestedIntercepts => thread.nested_intercepts(now_ns, cx),
+            Role::UserspaceExit => thread.userspace_exit(now_ns, cx),
+            Role::Served => thread.serves(cx),
+            Role::Fpu if event.or_zero(0) == 1 => thread.run_begins(now_ns, cx),
+            Role::Waking => {
+                thread.host_event(now_ns, cx);
+                self.waken_by(Some(me), event, now_ns);
+            }
+            Role::IrqEntry => thread.overlay(now_ns, false, 1, cx),
+            Role::IrqExit => thread.overlay(now_ns, false, -1, cx),
+            Role::SoftirqEntry => thread.overlay(now_ns, true, 1, cx),
+            Role::SoftirqExit => thread.overlay(now_ns, true, -1, cx),
+            Role::Nmi => thread.nmi(now_ns, event.or_zero(0), cx),
+            Role::HostWork => thread.host_event(now_ns, cx),
+            Role::VcpuWakeup => {
+                thread.vcpu_wakeup(now_ns, event.or_zero(0), cx);
+                self.seen.wakeup = true;
+            }
+            Role::Smm => thread.interrupted(cx),
+            Role::Msr | Role::Pio | Role::Mmio | Role::FastMmio | Role::Apic => {
+                thread.detail(now_ns, Detail::of_event(role, event));
+            }
+            // One injected again is the same interrupt, whose entry was cut short.
+            Role::InjectVirq if event.or_zero(1) == 0 => {
+                if let Some(vector) = event.get(0) {
+                    self.interrupts.inject(me, vector as u8, now_ns);
+                }
+            }
+            Role::AcceptIrq => self.accept_irq(event, now_ns),
+            Role::Entry | Role::Exit | Role::Switch => {}
+            Role::Fpu | Role::HaltPollWindow | Role::InjectVirq => {}
+        }
+    }
+
+    /// `kvm_entry` on thread `me`.
+    #[inline(always)]
+    fn entry(&mut self, me: usize, now_ns: u64, event: &Event<'_>) {
+        let vcpu = event.get(roles::entry::VCPU);
+        if self.threads[me].vcpu_id.is_none() || vcpu.is_some_and(|vcpu| vcpu >= NO_VCPU) {
+            self.number_by_entry(me, vcpu);
+        }
+        let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+        self.threads[me].entry(now_ns, event.get(roles::entry::RIP), cx);
+        self.interrupts.enter(me, now_ns, |interrupt| self.sink.delivered(me, &interrupt));
+    }
+
+    /// `kvm_exit` on thread `me`.
+    #[inline(always)]
+    fn exit(&mut self, me: usize, now_ns: u64, event: &Event<'_>) {
+        let (rip, info1) = (event.get(roles::exit::RIP), event.get(roles::exit::INFO1));
+        let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME, self.isa);
+        if let Some(vcpu) = event.get(roles::exit::VCPU)
+            && vcpu < NO_VCPU
+            && self.threads[me].vcpu_id != Some(vcpu as u32)
+        {
+            self.number(me, vcpu as u32);
+        }
+        let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+        let detail = Detail::of_exit(reason, rip, info1);
+        let class = reason.class();
+        self.threads[me].exit(now_ns, (reason, class), rip, detail, cx);
+        self.seen.virtualization |= class.is_nested_sign();
+        self.seen.exit = true;
+    }
+
+    /// Thread `me` enters the nested guest behind `vmcb`: chains of it that are open elsewhere have migrated.
+    ///
+    /// Hypervisors of different VMs may use one address. It is one guest's no longer once two threads are inside at the
+    /// same time, or two threads of one vCPU number know it.
+    fn enters_on(&mut self, me: usize, vmcb: u64) {
+        let runners = self.runners.entry(vmcb).or_default();
+        if !runners.threads.contains(&me) {
+            runners.threads.push(me);
+        }
+        for other in runners.threads.iter().copied().filter(|other| *other != me) {
+            let number = self.threads[me].vcpu_id;
+            let other = &mut self.threads[other];
+            runners.several |= other.is_inside(vmcb) || (number.is_some() && other.vcpu_id == number);
+            if !runners.several {
+                other.overtaken(vmcb);
+            }
+        }
+    }
+
+    /// Ends all threads at `end_ns`.
+    pub fn end(&mut self, end_ns: u64) {
+        let end_ns = self.plausible(end_ns);
+        while let Some((tid, _)) = self.expected.first_key_value() {
+            self.meet(*tid, end_ns);
+        }
+        for cpu in 0..self.cpus.len() {
+            self.stop_charging(cpu, end_ns);
+        }
+        for (me, thread) in self.threads.iter_mut().enumerate() {
+            let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+            thread.end(end_ns, cx);
+        }
+    }
+
+    /// A `sched_waking`, in the context of thread `by` if it is one of ours.
+    fn waken_by(&mut self, by: Option<usize>, event: &Event<'_>, now_ns: u64) {
+        let Some(tid) = event.get(roles::waking::TID) else { return };
+        // A task that an interrupt wakes on its own CPU never slept: it goes on.
+        if by.is_none_or(|by| self.threads[by].tid != tid as i32) {
+            self.waking(tid as i32, event.get(roles::waking::LAST_CPU), now_ns);
+        }
+    }
+
+    /// Makes room for a CPU not met before; false if the number can only be damage. It comes from the file, and must not
+    /// size an allocation.
+    #[cold]
+    fn meet_cpu(&mut self, cpu: usize) -> bool {
+        let plausible = cpu <= MOST_CPUS;
+        if plausible {
+            self.cpus.resize(cpu + 1, Cpu::default());
+        } else {
+            self.unattributed += 1;
+        }
+        plausible
+    }
+
+    /// A local APIC takes an interrupt; the event names its vCPU by number alone.
+    fn accept_irq(&mut self, event: &Event<'_>, now_ns: u64) {
+        let (Some(vcpu), Some(vector)) = (event.get(0), event.get(1)) else { return };
+        match self.by_vcpu.get(vcpu as usize) {
+            Some(Owner::Thread(me)) => self.interrupts.accept(*me, vector as u8, now_ns),
+            _ => self.interrupts.ambiguous += 1,
+        }
+    }
+}
+
+/// A trace longer than this, 52 days, has a damaged time stamp. The times of 4,096 vCPUs then add up within 64 bits.
+pub const LONGEST_NS: u64 = 1 << 52;
+
+/// CPU numbers above this are damage (NR_CPUS is 8,192 at most on x86, arch/x86/Kconfig, Linux 6.12).
+const MOST_CPUS: usize = 65_535;
+
+/// The reason in an event, by number or by name; `silent` is the instruction set where the event names none.
+#[inline(always)]
+pub(in crate::facts) fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize, silent: Isa) -> Reason {
+    if let Isa::Arm64 = silent {
+        return of_arm64(*event, number, isa, name);
+    }
+    let isa = event.get(isa).map_or(silent, Isa::of);
+    match event.get(number) {
+        Some(code) => Reason::of(isa, code),
+        None => named(*event, name, isa),
+    }
+}
+
+#[cold]
+fn of_arm64(event: Event<'_>, class: usize, kind: usize, name: usize) -> Reason {
+    match event.get(class).filter(|_| event.get(name).is_none()) {
+        Some(number) => Reason::of_arm64(number, event.get(kind)),
+        None => named(event, name, Isa::Arm64),
+    }
+}
+
+#[cold]
+fn named(event: Event<'_>, name: usize, isa: Isa) -> Reason {
+    Reason::named(&event.content(name).map(String::from_utf8_lossy).unwrap_or_default(), isa)
+}
+
+impl Role {
+    /// True for events that only a vCPU thread emits.
+    fn is_positional(self) -> bool {
+        matches!(
+            self,
+            Role::Entry
+                | Role::Exit
+                | Role::NestedVmexit
+                | Role::Inject
+                | Role::NestedEntry
+                | Role::NestedEntryFailed
+                | Role::NestedIntercepts
+                | Role::UserspaceExit
+                | Role::Served
+        )
+    }
+}
+
+impl crate::facts::events::reasons::Class {
+    /// True if only a hypervisor inside the guest causes such exits.
+    pub fn is_nested_sign(self) -> bool {
+        use crate::facts::events::reasons::Class;
+        matches!(self, Class::EntryRequest | Class::Virtualization | Class::VmcsAccess)
+    }
+}

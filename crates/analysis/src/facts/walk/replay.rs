@@ -1,0 +1,124 @@
+//! A trace is replayed into a walk: with which events, and what is known of it before the first.
+//!
+//! ```text
+//! trace --- events of roles::ROWS ---> ear.event ---> walk ---> sink
+//!     \---- events asked for besides -> ear.other
+//! ```
+//! Every question that follows vCPU threads begins here, so that all of them walk alike.
+
+use super::{Sink, Walk, witnesses};
+use crate::Options;
+use crate::facts::events::roles::ROWS;
+use crate::facts::events::vendor;
+use crate::input::Part;
+use base::Clock;
+use trace::facts::Coverage;
+use trace::replay::Listener;
+use trace::{Event, Facts, Reading, Request, Totals, Wanted};
+
+/// What a question needs besides the walk.
+#[derive(Default)]
+pub struct ExtraEvents {
+    /// The clock to tell times with, if it is not the file's.
+    pub fitted: Option<Clock>,
+    /// Events that are no role's.
+    pub events: Option<Wanted>,
+    /// What to ask the trace for, if more than the roles need.
+    pub request: Option<Request>,
+}
+
+/// Who listens while a trace is walked.
+pub trait WalkObserver<S: Sink> {
+    /// The trace begins at `origin_ns`.
+    fn start(&mut self, _walk: &mut Walk<S>, _origin_ns: u64) {}
+
+    /// An event of [`crate::facts::events::roles::ROWS`], which has to be given to the walk.
+    #[inline(always)]
+    fn event(&mut self, walk: &mut Walk<S>, event: &Event<'_>) {
+        walk.event(event);
+    }
+
+    /// An event of [`ExtraEvents::events`].
+    fn other(&mut self, _walk: &mut Walk<S>, _event: &Event<'_>) {}
+
+    /// So many bytes of so many are read.
+    fn progress(&mut self, _done: u64, _all: u64) {}
+}
+
+/// Who only wants to know how far it is.
+pub struct Progress<'a>(pub &'a mut dyn FnMut(u64, u64));
+
+impl<S: Sink> WalkObserver<S> for Progress<'_> {
+    fn progress(&mut self, done: u64, all: u64) {
+        (self.0)(done, all);
+    }
+}
+
+/// Walks through `part` from its first event to its last.
+pub fn walked<S: Sink>(
+    part: &Part,
+    options: &Options,
+    besides: ExtraEvents,
+    sink: S,
+    ear: &mut impl WalkObserver<S>,
+) -> (Walk<S>, Totals) {
+    let trace = part.trace.as_ref();
+    let mut request = besides.request.unwrap_or_else(|| witnesses::request(trace, &options.ignore_events));
+    request.events.extend(besides.events);
+    let mut walk = Walk::new(sink);
+    walk.isa = vendor::of(trace);
+    walk.seen.wakeup = trace.facts().event_types.iter().any(|event| event.name == "kvm_vcpu_wakeup");
+    walk.know(&part.cut_from);
+    let mut feed = Feed { walk, ear, gaps: gaps(trace.facts(), besides.fitted.as_ref()) };
+    let totals = trace::replay(trace, &Reading { request: &request, fitted: besides.fitted }, &mut feed);
+    let mut walk = feed.walk;
+    walk.end(totals.span_ns.map_or(0, |(_, last)| last));
+    (walk, totals)
+}
+
+/// What the trace does not hold of a CPU: number, from, until.
+pub type Gap = (u32, u64, u64);
+
+/// What the trace does not hold of its CPUs, in times of the `fitted` clock, if there is one.
+pub fn gaps(facts: &Facts, fitted: Option<&Clock>) -> Vec<Gap> {
+    // The reader knows only its own clock.
+    let time = |ns: u64| fitted.map_or(ns, |fitted| fitted.ns(facts.clock.ticks(ns)));
+    let of_cpu = |(cpu, coverage): (&u32, &Coverage)| match *coverage {
+        Coverage::Whole => [None, None],
+        Coverage::Missing => [Some((*cpu, 0, u64::MAX)), None],
+        Coverage::Part { from_ns, until_ns } => [
+            (from_ns > 0).then(|| (*cpu, 0, time(from_ns))),
+            (until_ns < u64::MAX).then(|| (*cpu, time(until_ns), u64::MAX)),
+        ],
+    };
+    facts.coverage.iter().flat_map(of_cpu).flatten().collect()
+}
+
+struct Feed<'e, S: Sink, E> {
+    walk: Walk<S>,
+    ear: &'e mut E,
+    gaps: Vec<Gap>,
+}
+
+impl<S: Sink, E: WalkObserver<S>> Listener for Feed<'_, S, E> {
+    fn start(&mut self, origin_ns: u64) {
+        self.walk.start(origin_ns);
+        for (cpu, from_ns, until_ns) in std::mem::take(&mut self.gaps) {
+            self.walk.uncovered(cpu, from_ns, until_ns);
+        }
+        self.ear.start(&mut self.walk, origin_ns);
+    }
+
+    #[inline(always)]
+    fn event(&mut self, event: &Event<'_>) {
+        if usize::from(event.kind) < ROWS.len() || event.is_loss() {
+            self.ear.event(&mut self.walk, event);
+        } else {
+            self.ear.other(&mut self.walk, event);
+        }
+    }
+
+    fn progress(&mut self, done: u64, all: u64) {
+        self.ear.progress(done, all);
+    }
+}
