@@ -39,7 +39,7 @@ impl Answers {
             match (question.answer)(&mut Ask { input, options, progress: &mut *progress }) {
                 Ok(Some(mut answer)) => {
                     problems.extend(answer.problems);
-                    if question.setup && options.is_narrowed() {
+                    if question.setup && options.narrow.is_narrowed() {
                         answer.section.about.push(NOT_NARROWED.to_owned());
                     }
                     sections.push(answer.section);

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::facts::align::names::Given;
 use base::recording::{CutTrace, PartKind, Recording, TscReadings, VmProcess, VmProcesses};
-use base::{Level, Problem, Span};
+use base::{Level, Narrow, Problem};
 use host::Snapshot;
 use trace::Trace;
 
@@ -40,14 +40,8 @@ pub struct Part {
 /// How the user narrowed a question.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Only rows of this level.
-    pub level: Option<Level>,
-    /// Only this VM.
-    pub vm: Option<String>,
-    /// Only this vCPU.
-    pub vcpu: Option<u32>,
-    /// Only this window, in ns since the recording's first event.
-    pub window: Option<Span>,
+    /// What of the answers is wanted.
+    pub narrow: Narrow,
     /// Events to treat as if they had not been recorded.
     pub ignore_events: Vec<String>,
     /// VM names by thread id, over what the trace says.
@@ -60,13 +54,6 @@ pub struct Options {
     pub all_features: bool,
     /// What placements are for, and what stays as it is.
     pub placement: crate::placement::Wishes,
-}
-
-impl Options {
-    /// True if rows, vCPUs or time are left out of what happened.
-    pub fn is_narrowed(&self) -> bool {
-        self.level.is_some() || self.vm.is_some() || self.vcpu.is_some() || self.window.is_some()
-    }
 }
 
 impl Input {

@@ -2,12 +2,12 @@
 
 use base::Span;
 use base::recording::{Named, Recording};
-use base::timeline::{LaneId, LaneKind, Timeline};
+use base::timeline::{Drawn, LaneId, LaneKind, Timeline};
 use generate::scenario::{self, ALL};
 use generate::{Story, Target};
 use kvmscope_analysis::facts::State;
 use kvmscope_analysis::facts::ledger::{build, model::Flow};
-use kvmscope_analysis::facts::timeline::{Drawn, draw};
+use kvmscope_analysis::facts::timeline::draw;
 use kvmscope_analysis::{Ask, Input, Options};
 use std::collections::BTreeMap;
 use std::path::Path;

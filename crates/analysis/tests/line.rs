@@ -1,14 +1,14 @@
 //! Does a window mean the same moments at every level?
 
-use base::Span;
 use base::recording::Recording;
+use base::{Narrow, Span};
 use kvmscope_analysis::facts::ledger::{build, model::PartFlow};
 use kvmscope_analysis::{Ask, Input, Options};
 use std::path::Path;
 
 fn parts(recording: &Path, window: Option<Span>) -> Vec<PartFlow> {
     let input = Input::open(Recording::open(recording).unwrap()).unwrap();
-    let options = Options { window, ..Options::default() };
+    let options = Options { narrow: Narrow { window, ..Narrow::default() }, ..Options::default() };
     build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap().parts
 }
 

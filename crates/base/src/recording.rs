@@ -79,6 +79,16 @@ pub enum Emulator {
     Bochs,
 }
 
+impl Emulator {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Emulator::Tcg => "QEMU TCG",
+            Emulator::Bochs => "Bochs",
+        }
+    }
+}
+
 /// One machine of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {

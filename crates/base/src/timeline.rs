@@ -11,14 +11,22 @@
 //! Coverage is exact and not sampled: exits last microseconds and come by the thousand, so a pixel that showed only
 //! its longest slice would paint a vCPU that spends a third of its time in L0 as solid guest.
 
+mod chain;
 mod columns;
 mod condensed;
+mod drawn;
 mod grid;
+mod overview;
+mod stacks;
 mod zooms;
 
+pub use chain::{Chain, ChainRequest, ChainSlices, ChainSums};
 pub use columns::Columns;
 pub use condensed::Condensed;
+pub use drawn::{Cut, Drawn, VcpuLane};
 pub use grid::Grid;
+pub use overview::{COLUMNS, COLUMNS_BESIDE, LaneSums, Overview};
+pub use stacks::{StackSum, Stacks, VcpuStacks};
 pub use zooms::Zooms;
 
 use crate::Span;

@@ -16,15 +16,16 @@ use analysis::facts::ledger::model::Flow;
 use analysis::facts::ledger::stacks::stacks;
 use analysis::facts::ledger::{asked, build};
 use analysis::facts::timeline::draw_first;
-use analysis::flow::section::{emulator_name, section};
+use analysis::flow::tables::sampled_stacks;
 use analysis::{Ask, Input, Options};
 use anyhow::bail;
 use base::number::{exact_bytes, many, thousands};
-use base::recording::Recording;
+use base::recording::{Emulator, Recording};
+use base::timeline::Stacks;
 use clap::{ArgGroup, Args, ValueEnum};
-use show::folded::{self, Stacks};
+use show::folded;
 use show::perfetto;
-use show::picture::{Fit, Picture, host};
+use show::picture::{Fit, Picture};
 use show::speedscope;
 use std::io::Write;
 use std::path::Path;
@@ -163,11 +164,11 @@ impl Export {
         let most_drawn = perfetto_most.max(targets.speedscope.as_ref().map(|_| most(speedscope::MOST_SLICES)));
         let drawn = most_drawn.map(|most| draw_first(input, options, &flow, most, &mut hear));
         drop(progress);
-        let emulated = input.recording.emulated.map(emulator_name);
-        let host = host(&flow);
-        let picture = drawn.as_ref().map(|drawn| Picture { drawn, host, emulated, options });
-        let shown = folded::Shown { host, emulated, options };
-        let samples = folded::samples(&[section(&flow, options)]);
+        let emulated = input.recording.emulated.map(Emulator::name);
+        let narrow = &options.narrow;
+        let picture = drawn.as_ref().map(|drawn| Picture { drawn, emulated, narrow });
+        let shown = folded::Shown { host: flow.host(), emulated, narrow };
+        let samples = sampled_stacks(&flow, options);
         if let (Some(file), Some(picture)) = (&targets.perfetto, &picture) {
             let fit = picture.fit_all(most(perfetto::MOST_SLICES));
             let mut written = None;
@@ -206,7 +207,7 @@ impl Export {
             let files = staging.directory(directory, |partial| show::csv::write_csv(&sections, partial))?;
             self.say(directory, None, &many(files, "table"));
         }
-        let emulated = input.recording.emulated.map(emulator_name);
+        let emulated = input.recording.emulated.map(Emulator::name);
         for (directory, format) in
             [(&targets.parquet, columns::Format::Parquet), (&targets.arrow, columns::Format::Arrow)]
         {

@@ -3,7 +3,7 @@
 //! A chain's id is its place among all chains of the recording, which are ordered by lane and time.
 
 use crate::error::Refused;
-use analysis::facts::timeline::{Drawn, DrawnChain};
+use base::timeline::{Chain, Drawn};
 use serde::{Deserialize, Serialize};
 
 /// The most chains or slices of one answer.
@@ -80,7 +80,7 @@ pub fn find<'a>(drawn: &'a Drawn, wanted: &Wanted) -> Result<Found<'a>, Refused>
     if t0 >= t1 {
         return Err(Refused::wrong("t0 must be before t1, both in ns since the first event"));
     }
-    let matches = |chain: &DrawnChain| {
+    let matches = |chain: &Chain| {
         wanted.lane.is_none_or(|lane| chain.lane.0 == lane)
             && wanted.reason.as_ref().is_none_or(|reason| *reason == chain.reason)
             && chain.span.from_ns < t1
@@ -88,7 +88,7 @@ pub fn find<'a>(drawn: &'a Drawn, wanted: &Wanted) -> Result<Found<'a>, Refused>
     };
     let mut ids: Vec<usize> = (0..drawn.chains.len()).filter(|id| matches(&drawn.chains[*id])).collect();
     // Sorting is stable: of equals the earlier comes first, in both directions.
-    let mut by = |key: fn(&DrawnChain) -> Option<u64>| {
+    let mut by = |key: fn(&Chain) -> Option<u64>| {
         ids.sort_by(|a, b| {
             let (a, b) = (key(&drawn.chains[*a]), key(&drawn.chains[*b]));
             // What is not known stands last in both directions.

@@ -8,10 +8,11 @@ use crate::events::{self, Rows};
 use crate::folder::Place;
 use crate::narrowed::Narrowed;
 use analysis::facts::ledger::{build, model::Flow};
-use analysis::facts::timeline::{Drawn, draw};
+use analysis::facts::timeline::draw;
 use analysis::{Answers, Ask, Input, Options};
 use archive::{Links, Unpacked};
-use base::{Clock, Level, Section, Span};
+use base::timeline::Drawn;
+use base::{Clock, Narrow, Section, Span};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use trace::Trace;
@@ -24,7 +25,7 @@ pub struct Opened {
     _unpacked: Option<Unpacked>,
     answered: OnceLock<Result<Arc<Answered>, String>>,
     narrowed: Narrowed,
-    drawn: OnceLock<Result<(Drawn, Level), String>>,
+    drawn: OnceLock<Result<Drawn, String>>,
     /// What is known of the rows of each trace.
     rows: Vec<Known>,
 }
@@ -93,18 +94,10 @@ impl Opened {
     /// # Errors
     /// If the traces hold no event.
     pub fn drawn(&self) -> Result<&Drawn, Refused> {
-        self.drawn_at().map(|(drawn, _)| drawn)
-    }
-
-    /// The same, and the machine whose vCPUs they are.
-    ///
-    /// # Errors
-    /// If the traces hold no event.
-    pub fn drawn_at(&self) -> Result<&(Drawn, Level), Refused> {
         let drawn = self.drawn.get_or_init(|| {
             let options = Options::default();
             let flow = flow(&self.input, &options)?;
-            Ok((draw(&self.input, &options, &flow, &mut |_, _| {}), show::picture::host(&flow)))
+            Ok(draw(&self.input, &options, &flow, &mut |_, _| {}))
         });
         drawn.as_ref().map_err(|sentence| Refused::unanswered(sentence.clone()))
     }
@@ -151,7 +144,7 @@ fn flow(input: &Input, options: &Options) -> Result<Flow, String> {
 }
 
 fn answer(input: &Input, window: Option<Span>) -> Result<Answered, String> {
-    let options = Options { window, ..Options::default() };
+    let options = Options { narrow: Narrow { window, ..Narrow::default() }, ..Options::default() };
     let Answers { sections, problems, failed } = Answers::of(input, &options, &mut |_, _| {});
     if sections.is_empty() {
         let nothing = || format!("{} has no events that a question can use", input.recording.title());

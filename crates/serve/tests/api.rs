@@ -42,7 +42,8 @@ fn printed(narrowed: &Narrowed) -> Vec<u8> {
 fn a_window_has_the_report_that_from_and_to_print() {
     let client = Client::of_fixtures();
     let window = base::Span { from_ns: 100_000_000, to_ns: 130_000_000 };
-    let expected = printed(&Narrowed { window: Some(window), ..Narrowed::default() });
+    let narrow = base::Narrow { window: Some(window), ..base::Narrow::default() };
+    let expected = printed(&Narrowed { narrow, ..Narrowed::default() });
     let asked = format!("t0={}&t1={}", window.from_ns, window.to_ns);
     assert_eq!(client.get(&format!("{HOG}/report?{asked}")).body, expected);
     assert_ne!(client.get(&format!("{HOG}/report")).body, expected);
@@ -95,8 +96,8 @@ fn the_picture_for_perfetto_is_what_export_writes() {
         analysis::facts::ledger::build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} })
             .unwrap();
     let drawn = analysis::facts::timeline::draw(&input, &options, &flow, &mut |_, _| {});
-    let host = show::picture::host(&flow);
-    let picture = show::picture::Picture { drawn: &drawn, host, emulated: Some("Bochs"), options: &options };
+    let narrow = base::Narrow::default();
+    let picture = show::picture::Picture { drawn: &drawn, emulated: Some("Bochs"), narrow: &narrow };
     let fit = picture.fit(show::perfetto::MOST_SLICES);
     let mut written = Vec::new();
     show::perfetto::write(&mut written, &picture, &fit).unwrap();

@@ -9,10 +9,9 @@
 //! some 10 KB, packed. Counts, sums, the least and the most are exact. So are quantiles, unless a slot has more than 2,048 different
 //! costs: then they are at most a part in some hundred too low.
 
-use analysis::facts::timeline::{Drawn, DrawnChain, ToldChain};
 use base::Span;
 use base::number::percent;
-use base::timeline::{Timeline, pixel_start};
+use base::timeline::{Chain, ChainSums, Drawn, Timeline, pixel_start};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -115,16 +114,16 @@ pub struct One {
     is_undisturbed: bool,
 }
 
-impl From<&DrawnChain> for One {
-    fn from(chain: &DrawnChain) -> Self {
+impl From<&Chain> for One {
+    fn from(chain: &Chain) -> Self {
         let is_undisturbed = chain.is_undisturbed();
         Self { span: chain.span, exits: chain.exits, cost_ns: chain.cost_ns, is_undisturbed }
     }
 }
 
-impl From<&ToldChain<'_>> for One {
-    fn from(chain: &ToldChain<'_>) -> Self {
-        let &ToldChain { span, exits, cost_ns, is_undisturbed, .. } = chain;
+impl From<&ChainSums<'_>> for One {
+    fn from(chain: &ChainSums<'_>) -> Self {
+        let &ChainSums { span, exits, cost_ns, is_undisturbed, .. } = chain;
         Self { span, exits, cost_ns, is_undisturbed }
     }
 }
@@ -442,6 +441,7 @@ mod tests {
     #[test]
     fn nothing_drawn_gives_sums_of_nothing() {
         let drawn = Drawn {
+            host: base::Level::L0,
             timeline: base::timeline::Columns::new(Vec::new()),
             chains: Vec::new(),
             vcpus: Vec::new(),

@@ -3,16 +3,13 @@
 //! ```text
 //! VM;vCPU_0;L0;L0_working_for_L2;CPUID 36800000     level: who had the CPU, VMM, off CPU; no reason where nothing tells
 //! ```
-//! The frames are those of the dashboard's view Flame. In: the sums of a walk, or the samples of a profile, as table `profile`
-//! has them. `;` in a name becomes `,` and a blank `_`, because they separate frames and counts; what misleads in a name
+//! The frames are those of the dashboard's view Flame. In: the sums of a walk, or the samples of a profile. `;` in a name becomes `,` and a blank `_`, because they separate frames and counts; what misleads in a name
 //! becomes U+FFFD ([`base::plain`]).
 
 use crate::picture::{kind, vm_title};
-use analysis::Options;
-use analysis::facts::ledger::stacks::VcpuStacks;
 use base::plain::plain;
-use base::{Cell, Level, Section};
-use std::collections::BTreeMap;
+use base::timeline::{Stacks, VcpuStacks};
+use base::{Level, Narrow};
 use std::io::{self, Write};
 
 /// What a stack weighs.
@@ -24,9 +21,6 @@ pub enum Weight {
     Count,
 }
 
-/// Frames from the VM to the reason, and what they weigh together.
-pub type Stacks = BTreeMap<Vec<String>, u64>;
-
 /// What is drawn beside the time itself: whose machine it is, who emulated it, what of it is wanted.
 #[derive(Clone, Copy)]
 pub struct Shown<'a> {
@@ -35,42 +29,23 @@ pub struct Shown<'a> {
     /// Who emulated the hardware, if somebody did.
     pub emulated: Option<&'a str>,
     /// Which VM, vCPU and level; `vcpus` were summed inside the window already.
-    pub options: &'a Options,
+    pub narrow: &'a Narrow,
 }
 
 /// The stacks of `vcpus` that are wanted.
 pub fn stacks(vcpus: &[VcpuStacks], shown: Shown<'_>, weight: Weight) -> Stacks {
-    let Shown { host, emulated, options } = shown;
-    let wanted = |of: &&VcpuStacks| {
-        options.vm.as_deref().is_none_or(|vm| vm == of.vm) && options.vcpu.is_none_or(|vcpu| vcpu == of.vcpu)
-    };
+    let Shown { host, emulated, narrow } = shown;
     let mut stacks = Stacks::new();
-    for of in vcpus.iter().filter(wanted) {
+    for of in vcpus.iter().filter(|of| narrow.wants_vcpu(&of.vm, of.vcpu)) {
         for ((state, reason), sum) in &of.sums {
             let kind = kind(&state.name, host);
-            if options.level.is_some_and(|level| kind.level != level) {
+            if !narrow.wants_level(kind.level) {
                 continue;
             }
             let mut frames = vec![vm_title(&of.vm, emulated), format!("vCPU {}", of.vcpu)];
             frames.extend([kind.row.title(host), state.title.clone()]);
             frames.extend((!reason.is_empty()).then(|| reason.clone()));
             *stacks.entry(frames).or_default() += if weight == Weight::Time { sum.time_ns } else { sum.stays };
-        }
-    }
-    stacks
-}
-
-/// Samples of the tables called `profile`: a stack and its number each. Empty where nothing was sampled.
-pub fn samples(sections: &[Section]) -> Stacks {
-    let mut stacks = Stacks::new();
-    for table in sections.iter().filter_map(|section| section.table("profile")) {
-        for row in 0..table.rows.len() {
-            let (Some(Cell::Text(stack)), Some(Cell::U64(samples))) =
-                (table.cell(row, "stack"), table.cell(row, "samples"))
-            else {
-                continue;
-            };
-            *stacks.entry(stack.split(';').map(str::to_owned).collect()).or_default() += samples;
         }
     }
     stacks
@@ -93,11 +68,11 @@ mod tests {
     use super::*;
     use crate::picture::Picture;
     use crate::witness::{FIXTURES, answered, summed};
-    use base::Span;
     use base::timeline::Timeline;
+    use base::{Cell, Span};
 
-    fn shown(options: &Options) -> Shown<'_> {
-        Shown { host: Level::L0, emulated: None, options }
+    fn shown(narrow: &Narrow) -> Shown<'_> {
+        Shown { host: Level::L0, emulated: None, narrow }
     }
 
     fn lines(stacks: &Stacks) -> Vec<(String, u64)> {
@@ -119,8 +94,8 @@ mod tests {
     #[test]
     fn stacks_of_a_vcpu_sum_to_the_ledgers_columns() {
         for name in FIXTURES {
-            let ((drawn, section), options) = (answered(name), Options::default());
-            let lines = lines(&stacks(&summed(name, &options), shown(&options), Weight::Time));
+            let ((drawn, section), narrow) = (answered(name), Narrow::default());
+            let lines = lines(&stacks(&summed(name, &narrow), shown(&narrow), Weight::Time));
             let vcpus = section.table("vcpus").unwrap();
             let states = drawn.timeline.states();
             for (row, of) in drawn.vcpus.iter().enumerate() {
@@ -146,8 +121,8 @@ mod tests {
         let window = Some(Span { from_ns: 50_000_000, to_ns: 300_000_000 });
         for name in FIXTURES {
             let (drawn, _) = answered(name);
-            for options in [Options::default(), Options { window, level: Some(Level::At(1)), ..Options::default() }] {
-                let picture = Picture { drawn: &drawn, host: Level::L0, emulated: None, options: &options };
+            for narrow in [Narrow::default(), Narrow { window, level: Some(Level::At(1)), ..Narrow::default() }] {
+                let picture = Picture { drawn: &drawn, emulated: None, narrow: &narrow };
                 let (kinds, mut expected) = (picture.kinds(), [Stacks::new(), Stacks::new()]);
                 for lane in picture.lanes() {
                     let of = &drawn.vcpus[lane.0 as usize];
@@ -161,8 +136,8 @@ mod tests {
                         *expected[1].entry(frames).or_default() += 1;
                     }
                 }
-                let sums = summed(name, &options);
-                let found = [Weight::Time, Weight::Count].map(|weight| stacks(&sums, shown(&options), weight));
+                let sums = summed(name, &narrow);
+                let found = [Weight::Time, Weight::Count].map(|weight| stacks(&sums, shown(&narrow), weight));
                 assert_eq!(found, expected, "{name}");
             }
         }

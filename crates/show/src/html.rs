@@ -27,12 +27,11 @@ mod tile;
 mod timeline;
 mod topology;
 
-pub use chains::{Choosing, Chosen, Picked, Shown};
-pub use drawing::Drawing;
+pub use chains::{Chosen, Picked, Shown};
+pub use drawing::{Drafting, Drawing};
 
 use crate::json::Answered;
 use crate::text;
-use base::recording::Emulator;
 use base::{Finding, Section, Severity, Table, number};
 use data::Data;
 use escape::Safe;
@@ -172,12 +171,9 @@ fn head(page: &Page<'_>, out: &mut String) -> std::fmt::Result {
         "<header class=\"top\">\n<p class=\"brand\">kvmscope report</p>\n<h1>{}</h1>\n",
         Safe(recording.title())
     )?;
-    let emulator = recording.emulated.map(|emulator| match emulator {
-        Emulator::Tcg => "QEMU TCG",
-        Emulator::Bochs => "Bochs",
-    });
-    if let Some(emulator) = emulator {
-        writeln!(out, "<p class=\"emulated\">Emulated by {}: counts and order are real, times are not.</p>", emulator)?;
+    if let Some(emulator) = recording.emulated {
+        let name = emulator.name();
+        writeln!(out, "<p class=\"emulated\">Emulated by {name}: counts and order are real, times are not.</p>")?;
     }
     for about in page.answered.sections.iter().flat_map(|section| &section.about) {
         // The mark above says it once for the whole page.

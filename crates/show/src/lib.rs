@@ -10,7 +10,7 @@
 //!                        --aggregates-->       sums of all chains, for pages that hold only some
 //!                        --html::render-->    for colleagues: one file with words, drawings and data
 //! ```
-//! Renderers know no question by name and add no words of their own to findings.
+//! Renderers know no question by name, read no trace, and add no words of their own to findings.
 
 pub mod aggregates;
 pub mod csv;

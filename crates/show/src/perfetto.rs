@@ -20,9 +20,8 @@ mod messages;
 mod stream;
 
 use crate::picture::{Fit, Kind, Picture, Piece, Row};
-use analysis::facts::timeline::DrawnChain;
 use base::Span;
-use base::timeline::{LaneId, Timeline};
+use base::timeline::{Chain, LaneId, Timeline};
 use counters::Counters;
 use messages::{EXPLICIT, EventType, ProcessDescriptor, ThreadDescriptor, TrackDescriptor, TrackEvent};
 use std::collections::{BTreeMap, BTreeSet};
@@ -155,7 +154,7 @@ impl<W: Write> File<'_, W> {
     }
 
     /// A chain whose end was not seen is an instant.
-    fn chain(&mut self, track: u64, chain: &DrawnChain) -> io::Result<()> {
+    fn chain(&mut self, track: u64, chain: &Chain) -> io::Result<()> {
         let Some(cost_ns) = chain.cost_ns else {
             let name = format!("{}, end not recorded", chain.reason);
             let name = Some((name.as_str(), "chain"));

@@ -11,17 +11,8 @@
 //! off CPU  _                    halted, wake_delay, preempted, blocked
 //! ```
 
-use analysis::Options;
-use analysis::facts::ledger::model::Flow;
-use analysis::facts::timeline::{Drawn, DrawnChain};
-use base::timeline::{LaneId, SliceId, StateId, Timeline};
-use base::{Level, Span};
-
-/// The machine whose vCPUs are drawn of `flow`: the outermost one that was recorded.
-pub fn host(flow: &Flow) -> Level {
-    let drawn = flow.parts.iter().filter(|part| part.twin_of.is_none() && part.aligned.is_none());
-    drawn.map(|part| part.level).min().unwrap_or(Level::L0)
-}
+use base::timeline::{Chain, Drawn, LaneId, SliceId, StateId, Timeline};
+use base::{Level, Narrow, Span};
 
 /// A VM's name for people; where `emulated` says by whom, times are not real.
 pub fn vm_title(vm: &str, emulated: Option<&str>) -> String {
@@ -36,12 +27,10 @@ pub fn vm_title(vm: &str, emulated: Option<&str>) -> String {
 pub struct Picture<'a> {
     /// The flow.
     pub drawn: &'a Drawn,
-    /// The machine it was recorded on.
-    pub host: Level,
     /// Who emulated the hardware, if somebody did; then times are not real, and every name of a VM says so.
     pub emulated: Option<&'a str>,
     /// Which VM, vCPU, level and window.
-    pub options: &'a Options,
+    pub narrow: &'a Narrow,
 }
 
 /// What a state is.
@@ -103,12 +92,8 @@ pub struct Fit {
 impl<'a> Picture<'a> {
     /// The lanes that are wanted.
     pub fn lanes(&self) -> Vec<LaneId> {
-        let wanted = |vm: &str, vcpu: u32| {
-            self.options.vm.as_deref().is_none_or(|wanted| wanted == vm)
-                && self.options.vcpu.is_none_or(|wanted| wanted == vcpu)
-        };
         let vcpus = self.drawn.vcpus.iter().enumerate();
-        vcpus.filter(|(_, of)| wanted(&of.vm, of.vcpu)).map(|(lane, _)| LaneId(lane as u32)).collect()
+        vcpus.filter(|(_, of)| self.narrow.wants_vcpu(&of.vm, of.vcpu)).map(|(lane, _)| LaneId(lane as u32)).collect()
     }
 
     /// VMs of the lanes that are wanted, with their lanes, in the order of lanes.
@@ -127,7 +112,7 @@ impl<'a> Picture<'a> {
     /// Lanes beside those of the vCPUs by what they stand below, in order: CPUs, other threads, guests' own traces. They
     /// show the vCPUs' time once more, so a picture of some VM or level alone has none.
     pub fn beside(&self) -> Vec<(&'a str, Vec<LaneId>)> {
-        let Options { vm, vcpu, level, .. } = self.options;
+        let Narrow { vm, vcpu, level, window: _ } = self.narrow;
         let mut groups: Vec<(&str, Vec<LaneId>)> = Vec::new();
         if vm.is_some() || vcpu.is_some() || level.is_some() {
             return groups;
@@ -153,7 +138,7 @@ impl<'a> Picture<'a> {
         let mut all = self.drawn.timeline.span();
         // Behind a cut some lanes go on and others do not.
         all.to_ns = self.drawn.cut.map_or(all.to_ns, |cut| all.to_ns.min(cut.at_ns.max(all.from_ns)));
-        let Some(asked) = self.options.window else { return all };
+        let Some(asked) = self.narrow.window else { return all };
         let from_ns = asked.from_ns.clamp(all.from_ns, all.to_ns);
         Span { from_ns, to_ns: asked.to_ns.clamp(from_ns, all.to_ns) }
     }
@@ -197,7 +182,7 @@ impl<'a> Picture<'a> {
     }
 
     fn is_wanted(&self, kind: &Kind) -> bool {
-        self.options.level.is_none_or(|level| kind.level == level)
+        self.narrow.wants_level(kind.level)
     }
 
     /// The slices of `lane` in `window` whose level is wanted, in time order.
@@ -236,14 +221,14 @@ impl<'a> Picture<'a> {
     }
 
     /// The chains of `lane` that begin in `window`, in time order, with their place among all chains.
-    pub fn chains(&self, lane: LaneId, window: Span) -> impl Iterator<Item = (usize, &'a DrawnChain)> {
+    pub fn chains(&self, lane: LaneId, window: Span) -> impl Iterator<Item = (usize, &'a Chain)> {
         let chains = self.drawn.chains.iter().enumerate().filter(move |(_, chain)| chain.lane == lane);
         chains.filter(move |(_, chain)| (window.from_ns..window.to_ns).contains(&chain.span.from_ns))
     }
 
     /// What each state of the timeline is, by its number.
     pub fn kinds(&self) -> Vec<Kind> {
-        self.drawn.timeline.states().iter().map(|state| kind(&state.name, self.host)).collect()
+        self.drawn.timeline.states().iter().map(|state| kind(&state.name, self.drawn.host)).collect()
     }
 
     /// What a slice is called: its reason, else its state.
@@ -253,7 +238,7 @@ impl<'a> Picture<'a> {
 
     /// The row's name.
     pub fn row_title(&self, row: Row) -> String {
-        row.title(self.host)
+        row.title(self.drawn.host)
     }
 }
 

@@ -8,10 +8,9 @@
 //! Source: speedscope's file-format-spec.ts (version 0.0.1): `evented` profiles need events in time order that nest,
 //! `sampled` ones a weight per stack. What misleads in a name becomes U+FFFD ([`base::plain`]).
 
-use crate::folded::Stacks;
 use crate::picture::{Fit, Picture};
 use base::plain::plain;
-use base::timeline::{LaneId, Timeline};
+use base::timeline::{LaneId, Stacks, Timeline};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -123,8 +122,7 @@ mod tests {
     use super::*;
     use crate::folded::{Shown, Weight, stacks};
     use crate::witness::{FIXTURES, answered, summed};
-    use analysis::Options;
-    use base::{Level, Span};
+    use base::{Level, Narrow, Span};
 
     fn written(picture: &Picture<'_>, most: u64, summed: Summed<'_>) -> Value {
         let mut out = Vec::new();
@@ -160,10 +158,10 @@ mod tests {
         for name in FIXTURES {
             let (drawn, _) = answered(name);
             let window = Some(Span { from_ns: 50_000_000, to_ns: 300_000_000 });
-            for options in [Options::default(), Options { window, level: Some(Level::At(1)), ..Options::default() }] {
-                let picture = Picture { drawn: &drawn, host: Level::L0, emulated: None, options: &options };
-                let shown = Shown { host: Level::L0, emulated: None, options: &options };
-                let expected = stacks(&summed(name, &options), shown, Weight::Time);
+            for narrow in [Narrow::default(), Narrow { window, level: Some(Level::At(1)), ..Narrow::default() }] {
+                let picture = Picture { drawn: &drawn, emulated: None, narrow: &narrow };
+                let shown = Shown { host: Level::L0, emulated: None, narrow: &narrow };
+                let expected = stacks(&summed(name, &narrow), shown, Weight::Time);
                 let file = written(&picture, MOST_SLICES, Summed { time: &expected, samples: &Stacks::new() });
                 let named = file["shared"]["frames"].as_array().unwrap().iter();
                 let frames: Vec<&str> = named.map(|frame| frame["name"].as_str().unwrap()).collect();
@@ -192,8 +190,8 @@ mod tests {
         timeline.push(lane, 0, base::timeline::StateId(0), evil);
         timeline.end(lane, 1_000);
         drawn.timeline = timeline;
-        let options = Options::default();
-        let picture = Picture { drawn: &drawn, host: Level::L0, emulated: None, options: &options };
+        let narrow = Narrow::default();
+        let picture = Picture { drawn: &drawn, emulated: None, narrow: &narrow };
         let samples = Stacks::from([(vec![evil.to_owned(), "L0".to_owned()], 7)]);
         let mut out = Vec::new();
         write(&mut out, &picture, &picture.fit(9), evil, Summed { time: &Stacks::new(), samples: &samples }).unwrap();
@@ -205,8 +203,8 @@ mod tests {
     #[test]
     fn samples_are_a_profile_of_their_own() {
         let (drawn, _) = answered("nested-svm-toy");
-        let options = Options::default();
-        let picture = Picture { drawn: &drawn, host: Level::L0, emulated: None, options: &options };
+        let narrow = Narrow::default();
+        let picture = Picture { drawn: &drawn, emulated: None, narrow: &narrow };
         let samples = Stacks::from([(vec!["web".to_owned(), "L0".to_owned()], 7)]);
         let file = written(&picture, 100, Summed { time: &Stacks::new(), samples: &samples });
         let last = file["profiles"].as_array().unwrap().last().unwrap().clone();

@@ -1,12 +1,14 @@
 //! What the tests of drawn outputs share: flows drawn from bundled recordings, and Python with other people's readers.
 
 use analysis::facts::ledger::build;
-use analysis::facts::ledger::stacks::{VcpuStacks, stacks};
-use analysis::facts::timeline::{Drawn, draw, draw_first};
+use analysis::facts::ledger::model::Flow;
+use analysis::facts::ledger::stacks::stacks;
+use analysis::facts::timeline::{draw, draw_first};
 use analysis::flow::section::section;
 use analysis::{Ask, Input, Options};
-use base::Section;
 use base::recording::Recording;
+use base::timeline::{Drawn, VcpuStacks};
+use base::{Narrow, Section};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -25,24 +27,26 @@ pub fn drawn(name: &str) -> Drawn {
 
 /// A bundled recording, drawn, and what its Section says.
 pub fn answered(name: &str) -> (Drawn, Section) {
-    let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
-    let options = Options::default();
-    let flow = build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap();
-    (draw(&input, &options, &flow, &mut |_, _| {}), section(&flow, &options))
+    with_flow(name, &Narrow::default(), |input, options, flow| {
+        (draw(input, options, flow, &mut |_, _| {}), section(flow, options))
+    })
 }
 
 /// The first slices of a bundled recording.
-pub fn drawn_first(name: &str, options: &Options, most: u64) -> Drawn {
-    let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
-    let flow = build::build(&mut Ask { input: &input, options, progress: &mut |_, _| {} }).unwrap();
-    draw_first(&input, options, &flow, most, &mut |_, _| {})
+pub fn drawn_first(name: &str, narrow: &Narrow, most: u64) -> Drawn {
+    with_flow(name, narrow, |input, options, flow| draw_first(input, options, flow, most, &mut |_, _| {}))
 }
 
 /// The sums of a bundled recording, with no timeline behind them.
-pub fn summed(name: &str, options: &Options) -> Vec<VcpuStacks> {
+pub fn summed(name: &str, narrow: &Narrow) -> Vec<VcpuStacks> {
+    with_flow(name, narrow, |input, options, flow| stacks(input, options, flow, &mut |_, _| {}))
+}
+
+fn with_flow<T>(name: &str, narrow: &Narrow, of: impl FnOnce(&Input, &Options, &Flow) -> T) -> T {
     let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
-    let flow = build::build(&mut Ask { input: &input, options, progress: &mut |_, _| {} }).unwrap();
-    stacks(&input, options, &flow, &mut |_, _| {})
+    let options = Options { narrow: narrow.clone(), ..Options::default() };
+    let flow = build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap();
+    of(&input, &options, &flow)
 }
 
 /// What a Python script prints, given `arguments`; `None` where Python or a package of `needs` is missing, which is

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::{Ask, Error, Input, Options, QUESTIONS};
-use base::{Cell, Section, Span, Table};
+use base::{Cell, Narrow, Section, Span, Table};
 use std::collections::BTreeMap;
 
 /// Windows of a recording: enough for a spread, few enough to hold many exits each.
@@ -35,12 +35,14 @@ fn windows(input: &Input, options: &Options, whole: &Section, metrics: &mut Metr
         let rows = section.table("vcpus").map(|table| numbers(table, "wall_ns")).unwrap_or_default();
         rows.into_iter().fold(0.0, f64::max)
     };
-    let (begin, span) = options.window.map_or((0, wall(whole) as u64), |window| (window.from_ns, window.length_ns()));
+    let (begin, span) =
+        options.narrow.window.map_or((0, wall(whole) as u64), |window| (window.from_ns, window.length_ns()));
     let mut seen: Vec<BTreeMap<String, f64>> = Vec::new();
     for window in 0..WINDOWS {
         let edge = |number: u64| begin + span / WINDOWS * number;
         let part = Span { from_ns: edge(window), to_ns: edge(window + 1) };
-        match flow(input, &Options { window: Some(part), ..options.clone() }) {
+        let narrow = Narrow { window: Some(part), ..options.narrow.clone() };
+        match flow(input, &Options { narrow, ..options.clone() }) {
             Ok(section) => seen.push(one(&section)),
             // The whole has what was asked for, this window does not: nothing of it happened here.
             Err(Error::NoSuch(_)) => seen.push(BTreeMap::new()),

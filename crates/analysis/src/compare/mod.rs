@@ -48,7 +48,7 @@ pub fn section(before: &Input, after: &Input, options: &Options) -> Result<Secti
         vec![format!("before: {}", before.recording.title()), format!("after: {}", after.recording.title())];
     for (side, input) in [("before", before), ("after", after)] {
         if let Some(emulator) = input.recording.emulated {
-            let name = crate::flow::section::emulator_name(emulator);
+            let name = emulator.name();
             section.about.push(format!("{side}: EMULATED by {name}: counts and order are real, times are not."));
         }
     }
@@ -80,7 +80,7 @@ fn unlike(before: &Input, after: &Input) -> Option<String> {
         let part = input.parts.first()?;
         let facts = part.trace.facts();
         Some([
-            ("emulator", input.recording.emulated.map_or("none", crate::flow::section::emulator_name).to_owned()),
+            ("emulator", input.recording.emulated.map_or("none", base::recording::Emulator::name).to_owned()),
             ("level", part.level.to_string()),
             ("kernel", facts.uname.clone().unwrap_or_default()),
             ("number of CPUs", facts.cpus.to_string()),

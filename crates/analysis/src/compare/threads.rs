@@ -46,7 +46,8 @@ pub(super) fn with(found: Result<Metrics, Error>, input: &Input, options: &Optio
 fn of(input: &Input, options: &Options) -> Metrics {
     let mut metrics = Metrics::new();
     for part in &input.parts {
-        let Some(window) = options.window.or_else(|| span(part, options)).filter(|window| window.length_ns() > 0)
+        let Some(window) =
+            options.narrow.window.or_else(|| span(part, options)).filter(|window| window.length_ns() > 0)
         else {
             continue;
         };

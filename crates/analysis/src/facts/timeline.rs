@@ -21,8 +21,8 @@ mod tests;
 mod watch;
 mod workers;
 
-pub use inside::{Inside, Wanted, inside};
-pub use overview::{COLUMNS, COLUMNS_BESIDE, Overview, Summed, ToldChain, overview, whole_span};
+pub use inside::inside;
+pub use overview::{overview, whole_span};
 
 use crate::facts::events::reasons::Reason;
 use crate::facts::ledger::aligned;
@@ -30,93 +30,13 @@ use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::{Input, Options};
 use base::Span;
-use base::timeline::{Columns, LaneId, LaneKind, Marker, StateId};
+use base::timeline::{Chain, Columns, Cut, Drawn, LaneId, LaneKind, Marker, StateId, VcpuLane};
 use draft::Draft;
 use keeper::{Bounds, ChainPiece};
 use lanes::{LOOKS, Look};
 use source::{Source, names, sources};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-
-/// A flow to be drawn.
-#[derive(Debug, Clone)]
-pub struct Drawn {
-    /// A lane for each vCPU, in the order of VM and vCPU; then those of other kinds.
-    pub timeline: Columns,
-    /// All chains, by lane and time.
-    pub chains: Vec<DrawnChain>,
-    /// The vCPUs of the first lanes, by lane.
-    pub vcpus: Vec<DrawnVcpu>,
-    /// What is not drawn and why, and how far guests' lanes may be off, in sentences.
-    pub notes: Vec<String>,
-    /// Where drawing ended before the recording did, if it did.
-    pub cut: Option<Cut>,
-}
-
-/// Where drawing ended, because no more was wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
-    /// Lanes are whole up to here.
-    pub at_ns: u64,
-    /// Slices of vCPUs that begin later.
-    pub left_out: u64,
-}
-
-/// Whose lane it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DrawnVcpu {
-    /// VM.
-    pub vm: String,
-    /// Its vCPU.
-    pub vcpu: u32,
-    /// Thread.
-    pub tid: i32,
-}
-
-/// One reflected exit of a nested guest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DrawnChain {
-    /// The vCPU's lane.
-    pub lane: LaneId,
-    /// Why the nested guest stopped, as its hypervisor is told.
-    pub reason: String,
-    /// From there until it ran again; to its start for a censored chain.
-    pub span: Span,
-    /// Exits of the guest hypervisor in it, the last entry request included.
-    pub exits: u64,
-    /// Their reasons in order, as many as were kept; chains that did the same share them.
-    pub sequence: Arc<[String]>,
-    /// How many of those that were not kept had which reason.
-    pub beyond: Vec<(String, u64)>,
-    /// The guest hypervisor halted inside: it did other things before it went on with its guest.
-    pub interrupted: bool,
-    /// Another nested guest ran next, or the same one on another thread first: what was counted is not what it cost.
-    pub migrated: bool,
-    /// The span without time off the CPU; `None` for a censored chain.
-    pub cost_ns: Option<u64>,
-}
-
-impl DrawnChain {
-    /// Whether its cost is that of one exit alone: it was closed, the guest hypervisor did not halt in it, and its nested
-    /// guest did not move.
-    pub fn is_undisturbed(&self) -> bool {
-        self.cost_ns.is_some() && !self.interrupted && !self.migrated
-    }
-
-    /// The most frequent reason of its exits, the first of equals, and how often it was the reason.
-    pub fn most_frequent(&self) -> Option<(&str, u64)> {
-        let mut counts: Vec<(&str, u64)> = Vec::new();
-        let beyond = self.beyond.iter().map(|(reason, count)| (reason.as_str(), *count));
-        for (reason, count) in self.sequence.iter().map(|reason| (reason.as_str(), 1)).chain(beyond) {
-            match counts.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, sum)) => *sum += count,
-                None => counts.push((reason, count)),
-            }
-        }
-        // What came first says more than what came last.
-        counts.into_iter().rev().max_by_key(|(_, count)| *count)
-    }
-}
 
 /// One trace that is drawn.
 struct Part<'a> {
@@ -142,7 +62,7 @@ pub fn draw_first(
     most: u64,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Drawn {
-    drawn(input, options, flow, Bounds { window: options.window, most, ..Bounds::default() }, progress)
+    drawn(input, options, flow, Bounds { window: options.narrow.window, most, ..Bounds::default() }, progress)
 }
 
 fn drawn(input: &Input, options: &Options, flow: &Flow, bounds: Bounds, progress: &mut dyn FnMut(u64, u64)) -> Drawn {
@@ -169,9 +89,10 @@ fn drawn(input: &Input, options: &Options, flow: &Flow, bounds: Bounds, progress
     let cut = cuts.reduce(|a, b| Cut { at_ns: a.at_ns.min(b.at_ns), left_out: a.left_out + b.left_out });
     let sources: Vec<Source> = sources(&parts, &mut notes);
     let (states, numbers) = states(&parts, &sources);
-    let mut drawn = Drawn { timeline: Columns::new(states), chains: Vec::new(), vcpus: Vec::new(), notes, cut };
+    let host = flow.host();
+    let mut drawn = Drawn { host, timeline: Columns::new(states), chains: Vec::new(), vcpus: Vec::new(), notes, cut };
     for source in &sources {
-        drawn.add(&parts[source.part], source, (&line, &numbers[source.part]));
+        add(&mut drawn, &parts[source.part], source, (&line, &numbers[source.part]));
     }
     for part in parts.iter().filter(|part| part.inside.is_none()) {
         drawn.timeline.markers.extend(loss_markers(&part.draft.losses, part.draft.span.from_ns));
@@ -204,8 +125,8 @@ fn loss_markers(losses: &[(u32, u64, u64, u64)], origin_ns: u64) -> impl Iterato
 }
 
 /// A chain of `lane`, in a trace that begins at `origin_ns`; `sequence` has the names of its exits.
-fn drawn_chain(chain: &ChainPiece, lane: LaneId, origin_ns: u64, sequence: Arc<[String]>) -> DrawnChain {
-    DrawnChain {
+fn drawn_chain(chain: &ChainPiece, lane: LaneId, origin_ns: u64, sequence: Arc<[String]>) -> Chain {
+    Chain {
         lane,
         reason: chain.reason.name(),
         span: Span {
@@ -247,29 +168,33 @@ fn states(parts: &[Part<'_>], sources: &[Source]) -> (Vec<base::timeline::State>
     (states, numbers)
 }
 
-impl Drawn {
-    fn add<'s>(&mut self, part: &'s Part<'_>, source: &Source, (line, numbers): (&TimeLine<'_>, &[StateId; LOOKS])) {
-        let lane = self.timeline.add_lane(source.lane.clone());
-        let on_line = |at_ns: u64| match part.inside {
-            None => Some(at_ns.saturating_sub(part.draft.span.from_ns)),
-            Some((place, end_ns)) => line.outermost(place, at_ns).map(|(_, at_ns)| at_ns.min(end_ns)),
-        };
-        source.pieces(part, &mut |at_ns, look, detail| {
-            if let Some(at_ns) = on_line(at_ns) {
-                self.timeline.push(lane, at_ns, numbers[look.index()], detail);
-            }
-        });
-        if let Some(end_ns) = on_line(part.draft.span.to_ns) {
-            self.timeline.end(lane, end_ns);
+/// Adds the lane of `source`, and the chains in it.
+fn add<'s>(
+    drawn: &mut Drawn,
+    part: &'s Part<'_>,
+    source: &Source,
+    (line, numbers): (&TimeLine<'_>, &[StateId; LOOKS]),
+) {
+    let lane = drawn.timeline.add_lane(source.lane.clone());
+    let on_line = |at_ns: u64| match part.inside {
+        None => Some(at_ns.saturating_sub(part.draft.span.from_ns)),
+        Some((place, end_ns)) => line.outermost(place, at_ns).map(|(_, at_ns)| at_ns.min(end_ns)),
+    };
+    source.pieces(part, &mut |at_ns, look, detail| {
+        if let Some(at_ns) = on_line(at_ns) {
+            drawn.timeline.push(lane, at_ns, numbers[look.index()], detail);
         }
-        let (LaneKind::Vcpu, Some(tid)) = (source.lane.kind, source.lane.tid) else { return };
-        self.vcpus.push(DrawnVcpu { vm: source.lane.group.clone(), vcpu: source.number, tid });
-        let mut sequences: HashMap<&[Reason], Arc<[String]>> = HashMap::new();
-        let mut chain = |chain: &'s ChainPiece| {
-            let names = || chain.sequence.iter().map(|reason| reason.name()).collect();
-            let sequence = sequences.entry(&chain.sequence).or_insert_with(names).clone();
-            drawn_chain(chain, lane, part.draft.span.from_ns, sequence)
-        };
-        self.chains.extend(part.draft.thread(tid).into_iter().flat_map(|thread| &thread.chains).map(&mut chain));
+    });
+    if let Some(end_ns) = on_line(part.draft.span.to_ns) {
+        drawn.timeline.end(lane, end_ns);
     }
+    let (LaneKind::Vcpu, Some(tid)) = (source.lane.kind, source.lane.tid) else { return };
+    drawn.vcpus.push(VcpuLane { vm: source.lane.group.clone(), vcpu: source.number, tid });
+    let mut sequences: HashMap<&[Reason], Arc<[String]>> = HashMap::new();
+    let mut chain = |chain: &'s ChainPiece| {
+        let names = || chain.sequence.iter().map(|reason| reason.name()).collect();
+        let sequence = sequences.entry(&chain.sequence).or_insert_with(names).clone();
+        drawn_chain(chain, lane, part.draft.span.from_ns, sequence)
+    };
+    drawn.chains.extend(part.draft.thread(tid).into_iter().flat_map(|thread| &thread.chains).map(&mut chain));
 }

@@ -54,24 +54,26 @@ pub fn twin(part: &PartFlow) -> Option<String> {
 /// What the question is narrowed to, and what of the answer is not.
 pub fn narrowed(options: &Options) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(level) = options.level {
+    if let Some(level) = options.narrow.level {
         lines.push(format!(
             "--level {level}: exits, chains and the findings about them are of {level} only; time by state, waiting \
              and all other findings are of all levels."
         ));
     }
-    let whose: Vec<String> =
-        [options.vm.as_ref().map(|vm| format!("--vm {vm}")), options.vcpu.map(|vcpu| format!("--vcpu {vcpu}"))]
-            .into_iter()
-            .flatten()
-            .collect();
+    let whose: Vec<String> = [
+        options.narrow.vm.as_ref().map(|vm| format!("--vm {vm}")),
+        options.narrow.vcpu.map(|vcpu| format!("--vcpu {vcpu}")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     if !whose.is_empty() {
         lines.push(format!(
             "{}: events, losses, damage, the fit of clocks and vhost threads are of the whole recording.",
             whose.join(" ")
         ));
     }
-    if options.window.is_some() {
+    if options.narrow.window.is_some() {
         lines.push(
             "--from, --to: events, losses, damage, samples, and everything from a guest's own trace combined with its \
              host's, are of the whole recording."

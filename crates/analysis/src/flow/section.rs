@@ -53,7 +53,7 @@ pub fn section(flow: &Flow, options: &Options) -> Section {
     section.about.extend(flow.parts.iter().filter_map(head::twin));
     section.about.extend(head::narrowed(options));
     if let Some(emulator) = flow.emulated {
-        let name = emulator_name(emulator);
+        let name = emulator.name();
         section.about.push(format!("EMULATED by {name}: counts and order are real, times are not."));
     }
     section.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
@@ -65,15 +65,7 @@ pub fn section(flow: &Flow, options: &Options) -> Section {
 
 /// The mark that every cost from an emulated recording carries.
 pub fn mark(emulator: Emulator) -> String {
-    format!("emulated by {}", emulator_name(emulator))
-}
-
-/// What people call it.
-pub fn emulator_name(emulator: Emulator) -> &'static str {
-    match emulator {
-        Emulator::Tcg => "QEMU TCG",
-        Emulator::Bochs => "Bochs",
-    }
+    format!("emulated by {}", emulator.name())
 }
 
 /// A sentence about a trace, which says so where it is not the host's.

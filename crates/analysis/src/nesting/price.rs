@@ -68,9 +68,5 @@ fn measured(finding: &mut Finding, priced: &Priced, observed: &Observed, emulate
 
 /// A unit with the mark of emulated time.
 fn marked(unit: &str, emulated: Option<Emulator>) -> String {
-    match emulated {
-        None => unit.to_owned(),
-        Some(Emulator::Tcg) => format!("{unit}, emulated by QEMU TCG"),
-        Some(Emulator::Bochs) => format!("{unit}, emulated by Bochs"),
-    }
+    emulated.map_or_else(|| unit.to_owned(), |emulator| format!("{unit}, emulated by {}", emulator.name()))
 }

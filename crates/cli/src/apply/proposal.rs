@@ -56,7 +56,7 @@ impl Proposal {
     fn in_answers(id: &str, recording: Recording, place: &str) -> anyhow::Result<Self> {
         let mut origin = Origin {
             machines: recording.machines.clone(),
-            emulated: recording.emulated.map(|emulator| named(emulator).to_owned()),
+            emulated: recording.emulated.map(|emulator| emulator.name().to_owned()),
             created: recording.created.clone(),
             ..Origin::default()
         };
@@ -106,21 +106,14 @@ impl Proposal {
             origin: Origin {
                 machines: serde_json::from_value(recording["machines"].clone()).unwrap_or_default(),
                 emulated: words(&recording["emulated"]).map(|mark| {
-                    serde_json::from_value(recording["emulated"].clone()).map_or(mark, |known| named(known).to_owned())
+                    serde_json::from_value(recording["emulated"].clone())
+                        .map_or(mark, |known: Emulator| known.name().to_owned())
                 }),
                 created: words(&recording["created"]),
                 level: words(&finding["level"]).unwrap_or_default(),
                 outer: serde_json::to_value(Needs::OuterLevel).is_ok_and(|outer| finding["needs"] == outer),
             },
         })
-    }
-}
-
-/// The program that emulated a machine.
-fn named(emulator: Emulator) -> &'static str {
-    match emulator {
-        Emulator::Tcg => "QEMU TCG",
-        Emulator::Bochs => "Bochs",
     }
 }
 

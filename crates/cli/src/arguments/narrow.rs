@@ -44,10 +44,7 @@ impl Narrow {
             return Err(WrongUse("--from must be before --to".to_owned()));
         }
         Ok(Options {
-            level: self.level,
-            vm: self.vm.clone(),
-            vcpu: self.vcpu,
-            window,
+            narrow: base::Narrow { level: self.level, vm: self.vm.clone(), vcpu: self.vcpu, window },
             ignore_events: self.ignore_event.clone(),
             vm_map: self.vm_map.clone(),
             ..Options::default()

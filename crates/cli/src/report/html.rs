@@ -5,9 +5,10 @@ use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
 use crate::staging::Staging;
 use analysis::facts::ledger::build;
+use analysis::facts::timeline::{inside, overview, whole_span};
 use analysis::{Ask, Input, Options};
 use clap::{Args, ValueHint};
-use show::html::{Drawing, MOST_BYTES, Page, Rendered};
+use show::html::{Drafting, Drawing, MOST_BYTES, Page, Rendered};
 use show::json::Answered;
 use std::io::Write;
 use std::path::PathBuf;
@@ -57,7 +58,9 @@ impl HtmlOptions {
 /// The vCPUs over time, or nothing where the recording holds none: the page then has the answers alone.
 pub fn draw(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Option<Drawing> {
     let flow = build::build(&mut Ask { input, options, progress }).ok()?;
-    Some(Drawing::of(input, options, &flow, progress))
+    let mut drafting = Drafting::new(whole_span(&flow));
+    let lanes = overview(input, options, &flow, &mut |chain| drafting.chain(chain), progress);
+    Some(drafting.finish(lanes, |lanes, wanted, most| inside(input, options, &flow, (lanes, wanted, most), progress)))
 }
 
 /// `500kB`, `8MB`, `1GB`, or bytes.

@@ -4,12 +4,11 @@ use super::asked::{Asked, Named, window};
 use super::{Answer, Served, at_work};
 use crate::error::Refused;
 use crate::page::with_type;
-use analysis::Options;
-use analysis::flow::section::emulator_name;
 use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_DISPOSITION;
-use base::Span;
+use base::recording::Emulator;
+use base::{Narrow, Span};
 use serde::Deserialize;
 use show::perfetto;
 use show::picture::Picture;
@@ -28,11 +27,11 @@ pub struct Wanted {
 pub async fn perfetto(State(shared): Served, Named(id): Named<String>, Asked(wanted): Asked<Wanted>) -> Answer {
     at_work(move || {
         let opened = shared.open(&id)?;
-        let (drawn, host) = opened.drawn_at()?;
+        let drawn = opened.drawn()?;
         let window: Span = window(&drawn.timeline, wanted.t0, wanted.t1)?;
-        let options = Options { window: Some(window), ..Options::default() };
-        let emulated = opened.input.recording.emulated.map(emulator_name);
-        let picture = Picture { drawn, host: *host, emulated, options: &options };
+        let narrow = Narrow { window: Some(window), ..Narrow::default() };
+        let emulated = opened.input.recording.emulated.map(Emulator::name);
+        let picture = Picture { drawn, emulated, narrow: &narrow };
         if picture.lanes().is_empty() {
             return Err(Refused::unanswered("no vCPU ran in this recording, so there is nothing to draw"));
         }

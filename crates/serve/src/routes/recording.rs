@@ -5,7 +5,6 @@ use super::{Answer, Served, at_work, json};
 use crate::chains::MOST;
 use crate::error::Refused;
 use crate::page::with_type;
-use analysis::flow::section::emulator_name;
 use axum::extract::State;
 use base::recording::Emulator;
 use base::{Level, Span};
@@ -117,7 +116,7 @@ pub async fn table(
                 Ok(with_type(bytes, "application/json"))
             }
             Format::Arrow => {
-                let emulated = opened.input.recording.emulated.map(emulator_name);
+                let emulated = opened.input.recording.emulated.map(Emulator::name);
                 let bytes = columnar::bytes(&section, found, emulated, columnar::Format::Arrow)
                     .map_err(|error| Refused::unanswered(error.to_string()))?;
                 Ok(with_type(bytes, "application/vnd.apache.arrow.file"))

@@ -6,11 +6,10 @@ use crate::chains::{self, MOST, Wanted};
 use crate::error::Refused;
 use crate::page::with_type;
 use crate::tile;
-use analysis::facts::timeline::Drawn;
 use axum::extract::State;
 use axum::response::Response;
 use base::Span;
-use base::timeline::{Counter, LaneId, Marker, State as Described, Timeline};
+use base::timeline::{Counter, Drawn, LaneId, Marker, State as Described, Timeline};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -6,8 +6,7 @@
 use super::Drawing;
 use super::escape::Safe;
 use super::ladder::{self, Step};
-use analysis::facts::timeline::{DrawnChain, Inside, Overview, ToldChain, Wanted};
-use base::timeline::{LaneId, Slice};
+use base::timeline::{Chain, ChainRequest, ChainSlices, ChainSums, LaneId, Overview, Slice};
 use base::{Span, number};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,7 +98,7 @@ pub struct Shown {
     /// Its place among all chains of the recording, by lane and time.
     pub place: u64,
     /// The chain and its slices.
-    pub inside: Inside,
+    pub inside: ChainSlices,
 }
 
 /// Which chains of a reason are shown.
@@ -123,7 +122,7 @@ pub struct Picked {
 
 impl Choosing {
     /// Takes a chain.
-    pub fn add(&mut self, chain: &ToldChain<'_>) {
+    pub fn add(&mut self, chain: &ChainSums<'_>) {
         let Some(cost_ns) = chain.cost_ns.filter(|_| chain.is_undisturbed) else { return };
         let Span { from_ns, to_ns } = chain.span;
         let ranked = Ranked { cost_ns, lane: chain.lane.0, nth: chain.nth, from_ns, to_ns };
@@ -143,7 +142,7 @@ impl Choosing {
     }
 
     /// Chooses; `inside` finds the slices of chains, and `overview` knows how many each lane has.
-    pub fn choose(mut self, overview: &Overview, inside: impl FnOnce(&[Wanted]) -> Vec<Inside>) -> Chosen {
+    pub fn choose(mut self, overview: &Overview, inside: impl FnOnce(&[ChainRequest]) -> Vec<ChainSlices>) -> Chosen {
         self.reasons.values_mut().for_each(|reason| reason.ranked.sort_unstable());
         let mut reasons: Vec<(String, ByReason)> = self.reasons.into_iter().collect();
         reasons.sort_by_key(|(_, reason)| Reverse(reason.total_ns));
@@ -159,7 +158,7 @@ impl Choosing {
             |ranked: &Ranked| before.get(ranked.lane as usize).map_or(0, |before| before + u64::from(ranked.nth));
         let wanted = |ranked: &Ranked| {
             let span = Span { from_ns: ranked.from_ns, to_ns: ranked.to_ns };
-            Wanted { lane: LaneId(ranked.lane), nth: ranked.nth, span, lead_ns: lead_ns(span) }
+            ChainRequest { lane: LaneId(ranked.lane), nth: ranked.nth, span, lead_ns: lead_ns(span) }
         };
         let found = inside(&chosen.values().map(wanted).collect::<Vec<_>>());
         let chains: Vec<Shown> =
@@ -265,7 +264,7 @@ fn one(drawing: &Drawing, reason: &Picked, (name, place): (&str, u64), open: boo
 }
 
 /// `1 L2 exit = 15 L1 exits, 8 of them VMREAD`.
-pub fn headline(chain: &DrawnChain) -> String {
+pub fn headline(chain: &Chain) -> String {
     let most = chain.most_frequent().filter(|(_, count)| *count > 1);
     let of_them =
         most.map_or(String::new(), |(reason, count)| format!(", {} of them {reason}", number::thousands(count)));
@@ -273,7 +272,7 @@ pub fn headline(chain: &DrawnChain) -> String {
 }
 
 /// `1.3 ms, and 4.2 ms off the CPU`.
-fn costs(chain: &DrawnChain) -> String {
+fn costs(chain: &Chain) -> String {
     let cost_ns = chain.cost_ns.unwrap_or(0);
     let away_ns = chain.span.length_ns().saturating_sub(cost_ns);
     let away =
@@ -283,7 +282,7 @@ fn costs(chain: &DrawnChain) -> String {
 
 /// The slices of the chain's lane while it was open, and a little of what was before and after. A handling is what the recorded
 /// host does; a guest runs on its level.
-fn steps(overview: &Overview, inside: &Inside) -> Vec<Step> {
+fn steps(overview: &Overview, inside: &ChainSlices) -> Vec<Step> {
     let chain = &inside.chain;
     let titles = overview.states.iter().filter_map(|state| state.title.split_once(" working for "));
     let host = titles.map(|(host, _)| host).next().unwrap_or("L0");
@@ -313,8 +312,8 @@ fn steps(overview: &Overview, inside: &Inside) -> Vec<Step> {
 mod tests {
     use super::*;
 
-    fn chain(exits: u64, sequence: &[&str]) -> DrawnChain {
-        DrawnChain {
+    fn chain(exits: u64, sequence: &[&str]) -> Chain {
+        Chain {
             lane: LaneId(0),
             reason: "CPUID".into(),
             span: Span { from_ns: 0, to_ns: 1_500 },
@@ -334,8 +333,7 @@ mod tests {
             "1 L2 exit = 4 L1 exits, 2 of them VMREAD"
         );
         assert_eq!(headline(&chain(1, &["VMRESUME"])), "1 L2 exit = 1 L1 exit");
-        let long =
-            DrawnChain { beyond: vec![("MSR".into(), 1_389), ("VMRUN".into(), 1_057)], ..chain(2_538, &["MSR"; 52]) };
+        let long = Chain { beyond: vec![("MSR".into(), 1_389), ("VMRUN".into(), 1_057)], ..chain(2_538, &["MSR"; 52]) };
         assert_eq!(headline(&long), "1 L2 exit = 2,538 L1 exits, 1,441 of them MSR", "all of them are counted");
         assert_eq!(costs(&chain(1, &[])), "1.0 us and 500 ns off the CPU");
     }

@@ -8,9 +8,8 @@
 
 use super::chains::{Choosing, Chosen, MOST_SLICES};
 use crate::aggregates::{Aggregates, One, Sums};
-use analysis::facts::ledger::model::Flow;
-use analysis::facts::timeline::{Overview, ToldChain, inside, overview, whole_span};
-use analysis::{Input, Options};
+use base::Span;
+use base::timeline::{ChainRequest, ChainSlices, ChainSums, Overview};
 
 /// What a page draws.
 #[derive(Debug, Clone)]
@@ -25,21 +24,37 @@ pub struct Drawing {
     pub rounded: Option<String>,
 }
 
-impl Drawing {
-    /// The drawing of `flow`, which was built from `input` with the same `options`.
-    pub fn of(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn FnMut(u64, u64)) -> Self {
-        let span = whole_span(flow);
-        let (mut sums, mut choosing) = (Sums::new(span, span), Choosing::default());
-        let mut hear = |chain: &ToldChain<'_>| {
-            sums.add(&One::from(chain));
-            choosing.add(chain);
-        };
-        let overview = overview(input, options, flow, &mut hear, progress);
-        let chains = choosing
-            .choose(&overview, |wanted| inside(input, options, flow, (&overview, wanted, MOST_SLICES), progress));
-        Self { overview, aggregates: sums.finish(), chains, rounded: sums.rounded() }
+/// A drawing of which the chains are told one by one, in the order of their lanes and time.
+pub struct Drafting {
+    sums: Sums,
+    choosing: Choosing,
+}
+
+impl Drafting {
+    /// Nothing yet, of a recording of `span`.
+    pub fn new(span: Span) -> Self {
+        Self { sums: Sums::new(span, span), choosing: Choosing::default() }
     }
 
+    /// Takes a chain.
+    pub fn chain(&mut self, chain: &ChainSums<'_>) {
+        self.sums.add(&One::from(chain));
+        self.choosing.add(chain);
+    }
+
+    /// The drawing, once all chains of `overview` were told; `inside` fetches the slices of those that stand for the
+    /// others, at most so many of each, in the order in which it is given them.
+    pub fn finish(
+        self,
+        overview: Overview,
+        inside: impl FnOnce(&Overview, &[ChainRequest], usize) -> Vec<ChainSlices>,
+    ) -> Drawing {
+        let chains = self.choosing.choose(&overview, |wanted| inside(&overview, wanted, MOST_SLICES));
+        Drawing { overview, aggregates: self.sums.finish(), chains, rounded: self.sums.rounded() }
+    }
+}
+
+impl Drawing {
     /// Whether there are lanes beside those of the vCPUs.
     pub fn has_lanes_beside(&self) -> bool {
         self.overview.lanes.len() > self.overview.vcpus.len()

@@ -4,8 +4,8 @@
 //! pixels are about as short as slices, or where the page would hold too much; the chains on the page have their slices in full.
 
 use super::tile;
-use analysis::facts::timeline::Overview;
 use base::Span;
+use base::timeline::Overview;
 
 /// One level.
 pub struct Level {

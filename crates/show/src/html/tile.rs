@@ -8,8 +8,7 @@
 //! largest remainder, so that a pixel that is known whole sums to exactly 255; bit s of `present` is set if state s
 //! occurs at all, also where its share rounds to nothing.
 
-use analysis::facts::timeline::Overview;
-use base::timeline::pixel_start;
+use base::timeline::{Overview, pixel_start};
 
 /// `KVTL` as the bytes stand in the file.
 const MAGIC: [u8; 4] = *b"KVTL";
@@ -72,9 +71,8 @@ fn shares(times: &[u64], length_ns: u64) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::facts::timeline::Summed;
     use base::Span;
-    use base::timeline::{Condensed, Grid, Lane, LaneKind, State, StateId};
+    use base::timeline::{Condensed, Grid, Lane, LaneKind, LaneSums, State, StateId};
     use proptest::prelude::*;
 
     proptest! {
@@ -100,7 +98,7 @@ mod tests {
         sums.push((1 << 14) - 1, 1);
         sums.end(1 << 14);
         let states = vec![state("a"), state("b")];
-        let lane = Summed { lane, sums, states: [StateId(0), StateId(1)].into(), chains: 0 };
+        let lane = LaneSums { lane, sums, states: [StateId(0), StateId(1)].into(), chains: 0 };
         let overview = Overview { states, lanes: vec![lane], end_ns: 2 << 14, ..Overview::default() };
         let tile = encode(&overview, 1, 14, 2);
         let mut wanted = b"KVTL\x01\0\0\0".to_vec();

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::picture::{Kind, Piece, Row};
-use analysis::facts::timeline::DrawnChain;
+use base::timeline::Chain;
 use std::collections::HashMap;
 
 /// Arrows at one slice.
@@ -23,7 +23,7 @@ pub struct Ends {
 pub fn flows<'a>(
     pieces: &[Piece<'_>],
     kinds: &[Kind],
-    chains: impl Iterator<Item = (usize, &'a DrawnChain)>,
+    chains: impl Iterator<Item = (usize, &'a Chain)>,
 ) -> HashMap<usize, Ends> {
     let mut flows: HashMap<usize, Ends> = HashMap::new();
     let at = |ns: u64| pieces.binary_search_by_key(&ns, |piece| piece.began_ns).ok();

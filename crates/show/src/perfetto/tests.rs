@@ -3,16 +3,14 @@
 use super::messages::{Trace, TracePacket};
 use super::*;
 use crate::witness::{FIXTURES, drawn, python};
-use analysis::Options;
-use analysis::facts::timeline::Drawn;
-use base::Level;
-use base::timeline::LaneKind;
+use base::timeline::{Drawn, LaneKind, VcpuLane};
+use base::{Level, Narrow};
 use prost::Message;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-fn picture<'a>(drawn: &'a Drawn, options: &'a Options) -> Picture<'a> {
-    Picture { drawn, host: Level::L0, emulated: None, options }
+fn picture<'a>(drawn: &'a Drawn, narrow: &'a Narrow) -> Picture<'a> {
+    Picture { drawn, emulated: None, narrow }
 }
 
 fn written(picture: &Picture<'_>, most: u64) -> (Fit, Vec<u8>) {
@@ -84,8 +82,8 @@ fn expected(drawn: &Drawn) -> Vec<Row7> {
 fn perfettos_own_protos_read_every_slice_chain_and_arrow() {
     for name in FIXTURES {
         let drawn = drawn(name);
-        let options = Options::default();
-        let (fit, bytes) = written(&picture(&drawn, &options), MOST_SLICES);
+        let narrow = Narrow::default();
+        let (fit, bytes) = written(&picture(&drawn, &narrow), MOST_SLICES);
         assert_eq!(fit.left_out, 0);
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x.pftrace");
@@ -167,12 +165,12 @@ fn ends(bytes: &[u8]) -> Vec<TracePacket> {
 #[test]
 fn what_is_written_reads_back_and_lies_in_the_window() {
     let drawn = drawn("nested-vmx-shadow-off-hog");
-    let options = Options {
+    let narrow = Narrow {
         window: Some(Span { from_ns: 100_000_000, to_ns: 200_000_000 }),
         level: Some(Level::At(2)),
-        ..Options::default()
+        ..Narrow::default()
     };
-    let picture = picture(&drawn, &options);
+    let picture = picture(&drawn, &narrow);
     let (fit, bytes) = written(&picture, MOST_SLICES);
     let packets = ends(&bytes);
     let begun = |packet: &&TracePacket| {
@@ -194,8 +192,8 @@ fn what_is_written_reads_back_and_lies_in_the_window() {
 #[test]
 fn a_cap_ends_the_window_early_and_counts_what_is_left_out() {
     let drawn = drawn("nested-svm-toy");
-    let options = Options::default();
-    let picture = picture(&drawn, &options);
+    let narrow = Narrow::default();
+    let picture = picture(&drawn, &narrow);
     let all = picture.fit_all(u64::MAX);
     let (fit, bytes) = written(&picture, 1_000);
     assert!((900..=1_000).contains(&fit.slices), "{fit:?}");
@@ -206,8 +204,8 @@ fn a_cap_ends_the_window_early_and_counts_what_is_left_out() {
 #[test]
 fn emulated_times_are_marked_in_every_vms_name() {
     let drawn = drawn("nested-svm-toy");
-    let options = Options::default();
-    let picture = Picture { emulated: Some("QEMU TCG"), ..picture(&drawn, &options) };
+    let narrow = Narrow::default();
+    let picture = Picture { emulated: Some("QEMU TCG"), ..picture(&drawn, &narrow) };
     let (_, bytes) = written(&picture, MOST_SLICES);
     let packets = Trace::decode(bytes.as_slice()).unwrap().packet;
     let processes: Vec<_> =
@@ -223,8 +221,8 @@ fn a_states_slices_sum_to_the_ledgers_column() {
     assert!(docs.contains("from slice where category = 'handling_l1' group by name"), "the query that is tested here");
     for name in FIXTURES {
         let (drawn, section) = crate::witness::answered(name);
-        let options = Options::default();
-        let (_, bytes) = written(&picture(&drawn, &options), MOST_SLICES);
+        let narrow = Narrow::default();
+        let (_, bytes) = written(&picture(&drawn, &narrow), MOST_SLICES);
         let trace = Trace::decode(&bytes[..]).unwrap();
         let mut categories: BTreeMap<u64, String> = BTreeMap::new();
         let mut open: BTreeMap<u64, (String, u64)> = BTreeMap::new();
@@ -272,7 +270,7 @@ fn names_do_not_mislead() {
     drawn.timeline.push(lane, 0, base::timeline::StateId(0), evil);
     drawn.timeline.end(lane, 1_000);
     drawn.timeline.markers.push(base::timeline::Marker { lane: None, at_ns: 5, label: evil.into() });
-    let (_, bytes) = written(&picture(&drawn, &Options::default()), MOST_SLICES);
+    let (_, bytes) = written(&picture(&drawn, &Narrow::default()), MOST_SLICES);
     let file = String::from_utf8_lossy(&bytes);
     assert!(!file.contains(['\u{202e}', '\u{200b}', '\u{2066}']) && !file.contains("\u{1b}[2J"));
     assert!(file.matches("\u{fffd}web\u{fffd}\u{fffd}[2J\u{fffd}").count() >= 5);
@@ -283,10 +281,10 @@ fn a_recording_of_one_event_is_a_file_without_a_slice() {
     let mut timeline = base::timeline::Columns::new(Vec::new());
     let lane = base::timeline::Lane { kind: LaneKind::Vcpu, group: "vm".into(), title: "vCPU 0".into(), tid: Some(1) };
     timeline.add_lane(lane);
-    let vcpus = vec![analysis::facts::timeline::DrawnVcpu { vm: "vm".into(), vcpu: 0, tid: 1 }];
-    let drawn = Drawn { timeline, chains: Vec::new(), vcpus, notes: Vec::new(), cut: None };
-    let options = Options::default();
-    let (fit, bytes) = written(&picture(&drawn, &options), MOST_SLICES);
+    let vcpus = vec![VcpuLane { vm: "vm".into(), vcpu: 0, tid: 1 }];
+    let drawn = Drawn { host: Level::L0, timeline, chains: Vec::new(), vcpus, notes: Vec::new(), cut: None };
+    let narrow = Narrow::default();
+    let (fit, bytes) = written(&picture(&drawn, &narrow), MOST_SLICES);
     assert_eq!(fit.slices, 0);
     assert!(!Trace::decode(&bytes[..]).unwrap().packet.is_empty());
 }
@@ -295,13 +293,13 @@ fn a_recording_of_one_event_is_a_file_without_a_slice() {
 #[test]
 fn a_bounded_drawing_is_the_begin_of_the_whole_one() {
     for name in ["nested-vmx-shadow-off-hog", "svm-linux"] {
-        let options = Options::default();
-        let (whole, first) = (drawn(name), crate::witness::drawn_first(name, &options, 3_000));
+        let narrow = Narrow::default();
+        let (whole, first) = (drawn(name), crate::witness::drawn_first(name, &narrow, 3_000));
         let cut = first.cut.unwrap();
         assert!(cut.left_out > 0 && cut.at_ns < whole.timeline.span().to_ns);
         assert!(first.timeline.lanes().len() <= whole.timeline.lanes().len());
         let rows = |drawn: &Drawn| {
-            let picture = picture(drawn, &options);
+            let picture = picture(drawn, &narrow);
             let window = base::Span { from_ns: 0, to_ns: cut.at_ns };
             let lane = |lane: LaneId| {
                 let row = |piece: Piece<'_>| {
@@ -313,6 +311,6 @@ fn a_bounded_drawing_is_the_begin_of_the_whole_one() {
             picture.lanes().into_iter().flat_map(lane).collect::<Vec<_>>()
         };
         assert!(rows(&first) == rows(&whole), "{name}");
-        assert!(written(&picture(&first, &options), MOST_SLICES).0.left_out >= cut.left_out);
+        assert!(written(&picture(&first, &narrow), MOST_SLICES).0.left_out >= cut.left_out);
     }
 }

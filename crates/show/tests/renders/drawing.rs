@@ -1,10 +1,8 @@
 //! What a page draws of a flow that a test made up slice by slice.
 
-use analysis::facts::timeline::{COLUMNS, COLUMNS_BESIDE, Drawn, Inside, Overview, Summed, ToldChain, Wanted};
-use base::Span;
-use base::timeline::{Condensed, Grid, LaneId, StateId, Timeline, Zooms};
-use kvmscope_show::aggregates::aggregates;
-use kvmscope_show::html::{Choosing, Drawing};
+use base::timeline::{COLUMNS, COLUMNS_BESIDE, Drawn, LaneSums, Overview, Zooms};
+use base::timeline::{ChainRequest, ChainSlices, ChainSums, Condensed, Grid, LaneId, StateId, Timeline};
+use kvmscope_show::html::{Drafting, Drawing};
 
 /// The drawing of everything in `drawn`.
 pub fn drawing(drawn: &Drawn) -> Drawing {
@@ -21,7 +19,7 @@ pub fn drawing(drawn: &Drawn) -> Drawing {
         sums.end(slices.last().map_or(0, |last| last.span.to_ns));
         let states = (0..states.len() as u8).map(StateId).collect();
         let chains = drawn.chains.iter().filter(|chain| chain.lane == id).count() as u64;
-        Summed { lane: lane.clone(), sums, states, chains }
+        LaneSums { lane: lane.clone(), sums, states, chains }
     };
     let overview = Overview {
         lanes: timeline.lanes().iter().enumerate().map(lane).collect(),
@@ -32,23 +30,18 @@ pub fn drawing(drawn: &Drawn) -> Drawing {
         bounds: Vec::new(),
         end_ns: span.to_ns,
     };
-    let mut choosing = Choosing::default();
+    let mut drafting = Drafting::new(span);
     for (place, chain) in drawn.chains.iter().enumerate() {
         let nth = drawn.chains[..place].iter().filter(|before| before.lane == chain.lane).count() as u32;
         let (reason, is_undisturbed) = (chain.reason.as_str(), chain.is_undisturbed());
         let (lane, span, exits, cost_ns) = (chain.lane, chain.span, chain.exits, chain.cost_ns);
-        choosing.add(&ToldChain { lane, nth, reason, span, exits, cost_ns, is_undisturbed });
+        drafting.chain(&ChainSums { lane, nth, reason, span, exits, cost_ns, is_undisturbed });
     }
-    let inside = |wanted: &Wanted| {
+    let inside = |wanted: &ChainRequest| {
         let chain = drawn.chains.iter().filter(|chain| chain.lane == wanted.lane).nth(wanted.nth as usize).unwrap();
-        let around = Span {
-            from_ns: wanted.span.from_ns.saturating_sub(wanted.lead_ns),
-            to_ns: wanted.span.to_ns + wanted.lead_ns,
-        };
-        let slices = timeline.slices(wanted.lane, around, usize::MAX).slices.into_iter();
+        let slices = timeline.slices(wanted.lane, wanted.window(), usize::MAX).slices.into_iter();
         let slices = slices.map(|slice| (slice, timeline.detail(slice.id).unwrap().1.to_owned())).collect();
-        Inside { chain: chain.clone(), slices, left_out: 0 }
+        ChainSlices { chain: chain.clone(), slices, left_out: 0 }
     };
-    let chains = choosing.choose(&overview, |wanted| wanted.iter().map(inside).collect());
-    Drawing { overview, aggregates: aggregates(drawn, None), chains, rounded: None }
+    drafting.finish(overview, |_, wanted, _| wanted.iter().map(inside).collect())
 }

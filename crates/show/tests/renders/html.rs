@@ -2,9 +2,8 @@
 
 use crate::drawing::drawing;
 use crate::sample;
-use analysis::facts::timeline::{Drawn, DrawnChain, DrawnVcpu};
-use base::timeline::{Columns, Lane, LaneKind, Marker, State, StateId};
-use base::{Problem, Section, Span};
+use base::timeline::{Chain, Columns, Drawn, Lane, LaneKind, Marker, State, StateId, VcpuLane};
+use base::{Level, Problem, Section, Span};
 use kvmscope_show::html::{Error, MOST_BYTES, Page, render};
 use kvmscope_show::json::Answered;
 
@@ -28,7 +27,7 @@ fn drawn(vm: &str) -> Drawn {
             timeline.push(lane, start + after * factor, StateId(state), detail);
         }
         timeline.push(lane, start + 5_000 * factor, StateId(1), "");
-        chains.push(DrawnChain {
+        chains.push(Chain {
             lane,
             reason: "CPUID".into(),
             span: Span { from_ns: start + 1_000 * factor, to_ns: start + 5_000 * factor },
@@ -42,7 +41,8 @@ fn drawn(vm: &str) -> Drawn {
     }
     timeline.end(lane, 40_000);
     timeline.markers.push(Marker { lane: None, at_ns: 10_000, label: format!("3 events lost on CPU 1 of {vm}") });
-    Drawn { timeline, chains, vcpus: vec![DrawnVcpu { vm: vm.into(), vcpu: 0, tid: 98 }], notes: Vec::new(), cut: None }
+    let vcpus = vec![VcpuLane { vm: vm.into(), vcpu: 0, tid: 98 }];
+    Drawn { host: Level::L0, timeline, chains, vcpus, notes: Vec::new(), cut: None }
 }
 
 fn page(sections: &[Section], problems: &[Problem], drawn: &Drawn, most_bytes: u64) -> Result<String, Error> {

@@ -35,7 +35,7 @@ fn events(input: &Input, options: &Options) -> Result<(), Error> {
 }
 
 fn window(flow: &Flow, options: &Options) -> Result<(), Error> {
-    let Some(window) = options.window else { return Ok(()) };
+    let Some(window) = options.narrow.window else { return Ok(()) };
     let length_ns = flow.parts.iter().map(|part| part.span.length_ns()).max().unwrap_or(0);
     if flow.parts.iter().all(|part| part.events == 0) || window.from_ns <= length_ns {
         return Ok(());
@@ -56,19 +56,19 @@ fn threads(vcpus: &[&Vcpu], options: &Options) -> Result<(), Error> {
 }
 
 fn machines(vcpus: &[&Vcpu], options: &Options) -> Result<(), Error> {
-    if let Some(vm) = &options.vm
+    if let Some(vm) = &options.narrow.vm
         && vcpus.iter().all(|vcpu| vcpu.vm != *vm)
     {
         let instead = instead(vm, vcpus.iter().map(|vcpu| vcpu.vm.as_str()));
         return no_such(format!("--vm {vm}: this recording has no such VM; {instead}"));
     }
-    let of_vm = |vcpu: &&&Vcpu| options.vm.as_ref().is_none_or(|vm| vcpu.vm == *vm);
+    let of_vm = |vcpu: &&&Vcpu| options.narrow.wants_vm(&vcpu.vm);
     let known: Vec<u32> = vcpus.iter().filter(of_vm).map(|vcpu| vcpu.vcpu).collect();
-    match options.vcpu {
+    match options.narrow.vcpu {
         Some(number) if !known.contains(&number) => {
             let known: Vec<String> = known.iter().map(u32::to_string).collect();
             let instead = instead(&number.to_string(), known.iter().map(String::as_str));
-            let whose = options.vm.as_ref().map_or("this recording", |vm| vm);
+            let whose = options.narrow.vm.as_ref().map_or("this recording", |vm| vm);
             no_such(format!("--vcpu {number}: {whose} has no such vCPU; {instead}"))
         }
         _ => Ok(()),
@@ -77,7 +77,7 @@ fn machines(vcpus: &[&Vcpu], options: &Options) -> Result<(), Error> {
 
 /// The level of a row is that of the guest that left.
 fn level(flow: &Flow, options: &Options) -> Result<(), Error> {
-    let Some(level) = options.level else { return Ok(()) };
+    let Some(level) = options.narrow.level else { return Ok(()) };
     let of_part = |part: &PartFlow| {
         let keys = part.vcpus.iter().flat_map(|vcpu| vcpu.sums.exits.keys());
         keys.map(|(level, _)| part.level_of(*level)).collect::<Vec<Level>>()

@@ -16,7 +16,7 @@ use crate::facts::walk::replay::{ExtraEvents, WalkObserver, walked};
 use crate::facts::walk::{Preemptor, Sink, Walk};
 use crate::input::Part;
 use crate::{Ask, Error};
-use base::{Clock, ClockSource, Problem, Problems, Span};
+use base::{Clock, ClockSource, Narrow, Problem, Problems, Span};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace::Totals;
@@ -193,14 +193,14 @@ pub fn build(ask: &mut Ask<'_>) -> Result<Flow, Error> {
 
 /// A window is one of the outermost machine's line: guests' traces, which were read by their own, are read again.
 fn narrow_guests(ask: &mut Ask<'_>, parts: &mut [PartFlow]) {
-    let Some(window) = ask.options.window else { return };
+    let Some(window) = ask.options.narrow.window else { return };
     let line = TimeLine::new(ask.input, parts);
     let windows: Vec<Option<Span>> = (0..parts.len()).map(|place| line.own_window(place, window)).collect();
     for ((part, flow), window) in ask.input.parts.iter().zip(parts).zip(windows) {
         if window.is_none() {
             continue;
         }
-        let options = crate::Options { window, ..ask.options.clone() };
+        let options = crate::Options { narrow: Narrow { window, ..ask.options.narrow.clone() }, ..ask.options.clone() };
         let again = build_part(part, Some(flow.clock.clone()), &options, ask.progress);
         let known = std::mem::replace(flow, again);
         let PartFlow { clock_fitted_to, aligned, problems, .. } = known;
@@ -232,13 +232,13 @@ fn build_part(
     let facts = part.trace.facts();
     let clock = fitted.clone().unwrap_or_else(|| facts.clock.clone());
     let sink = Tally { sums: Vec::new(), window: Span::default() };
-    let mut ear = Windowed { window: options.window, progress };
+    let mut ear = Windowed { window: options.narrow.window, progress };
     let besides = ExtraEvents { fitted, ..ExtraEvents::default() };
     let (mut walk, totals) = walked(part, options, besides, sink, &mut ear);
     let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
     let settled = settle_levels(&mut walk);
     let length_ns = end_ns - origin_ns;
-    let window = options.window.unwrap_or(Span { from_ns: 0, to_ns: length_ns });
+    let window = options.narrow.window.unwrap_or(Span { from_ns: 0, to_ns: length_ns });
     let window = Span { from_ns: window.from_ns.min(length_ns), to_ns: window.to_ns.min(length_ns) };
     let path = facts.path.display().to_string();
     let mut problems = Problems::default();

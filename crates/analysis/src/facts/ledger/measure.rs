@@ -97,15 +97,13 @@ impl ChainTotal {
 impl<'f> Measures<'f> {
     /// The numbers of `part`, narrowed as the user asked.
     pub fn of(part: &'f PartFlow, options: &Options) -> Self {
-        let wanted = |vcpu: &&Vcpu| {
-            options.vm.as_ref().is_none_or(|vm| *vm == vcpu.vm) && options.vcpu.is_none_or(|number| number == vcpu.vcpu)
-        };
-        let vcpus: Vec<&Vcpu> = part.vcpus.iter().filter(wanted).collect();
+        let vcpus: Vec<&Vcpu> =
+            part.vcpus.iter().filter(|vcpu| options.narrow.wants_vcpu(&vcpu.vm, vcpu.vcpu)).collect();
         let mut measure = Self {
             exits: 0,
             wall_ns: vcpus.iter().map(|vcpu| vcpu.sums.wall_ns()).sum(),
             nested: !part.seen.nothing_nested(),
-            level: options.level,
+            level: options.narrow.level,
             part,
             vcpus,
             reasons: Vec::new(),

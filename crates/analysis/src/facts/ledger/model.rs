@@ -23,6 +23,14 @@ pub struct Flow {
     pub emulated: Option<base::recording::Emulator>,
 }
 
+impl Flow {
+    /// The machine whose vCPUs are drawn: the outermost one that was recorded.
+    pub fn host(&self) -> Level {
+        let drawn = self.parts.iter().filter(|part| part.twin_of.is_none() && part.aligned.is_none());
+        drawn.map(|part| part.level).min().unwrap_or(Level::L0)
+    }
+}
+
 /// The flow in one trace.
 #[derive(Debug)]
 pub struct PartFlow {

@@ -17,32 +17,13 @@ use crate::facts::walk::replay::{ExtraEvents, WalkObserver, walked};
 use crate::facts::walk::{Preemptor, Sink, Walk};
 use crate::{Input, Options};
 use base::Span;
+use base::timeline::{StackSum, VcpuStacks};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Pieces of one thread that wait for an exit; a real one has a handful of interrupts inside, and a damaged trace that never
 /// ends an exit must not fill the memory. What is over it belongs to no exit.
 const MOST_WAITING: usize = 1 << 16;
-
-/// A vCPU's time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VcpuStacks {
-    /// VM.
-    pub vm: String,
-    /// Its vCPU.
-    pub vcpu: u32,
-    /// Sums by the state, as the timeline has it, and the reason of the exit that KVM or the VMM worked on; empty for all else.
-    pub sums: BTreeMap<(base::timeline::State, String), Sum>,
-}
-
-/// Time and stays.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sum {
-    /// Nanoseconds.
-    pub time_ns: u64,
-    /// Pieces.
-    pub stays: u64,
-}
 
 /// The sums of every vCPU of the machines that `flow` was recorded on, in its order, inside the window of `options`. `flow` was
 /// built from `input` with the same options. What guests' own traces tell is that time once more, so they are left out.
@@ -53,7 +34,7 @@ pub fn stacks(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn 
             continue;
         }
         let sink = Stacks { threads: Vec::new(), window: Span::default() };
-        let mut ear = Windowed { window: options.window, progress };
+        let mut ear = Windowed { window: options.narrow.window, progress };
         let besides = ExtraEvents { fitted: Some(known.clock.clone()), ..ExtraEvents::default() };
         let (mut walk, _) = walked(part, options, besides, sink, &mut ear);
         walk.sink.threads.resize_with(walk.threads.len(), Pending::default);
@@ -62,7 +43,7 @@ pub fn stacks(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn 
             let Some(place) = walk.threads.iter().position(|thread| thread.tid == vcpu.tid) else { continue };
             let pending = &mut walk.sink.threads[place];
             pending.flush(None);
-            let mut sums: BTreeMap<_, Sum> = BTreeMap::new();
+            let mut sums: BTreeMap<_, StackSum> = BTreeMap::new();
             for ((state, reason), sum) in &pending.sums {
                 let state = match *state {
                     State::Guest(level) => State::Guest(backfilled(level, &walk.threads[place], &seen)),
@@ -97,7 +78,7 @@ struct Pending {
     waiting: Vec<(u64, State, u64)>,
     /// The exit that is being worked on.
     cause: Option<Reason>,
-    sums: FxHashMap<(State, Option<Reason>), Sum>,
+    sums: FxHashMap<(State, Option<Reason>), StackSum>,
 }
 
 impl Pending {

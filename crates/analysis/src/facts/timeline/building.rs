@@ -6,10 +6,12 @@
 
 use super::keeper::ChainPiece;
 use super::lanes::{LOOKS, Look};
-use super::overview::{COLUMNS, COLUMNS_BESIDE, Placed, Summed, ToldChain, longest_ns};
+use super::overview::{Placed, longest_ns};
 use super::passing::{Take, Whose, span};
 use crate::facts::events::reasons::Reason;
-use base::timeline::{Condensed, Grid, Lane, LaneId, State, StateId, Zooms};
+use base::timeline::{
+    COLUMNS, COLUMNS_BESIDE, ChainSums, Condensed, Grid, Lane, LaneId, LaneSums, State, StateId, Zooms,
+};
 use base::{Level, Span};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,9 +134,9 @@ impl Building {
     }
 
     /// The lane, if there is one.
-    pub fn take(&mut self, key: Key, lane: Lane, numbers: &Numbers) -> Option<Summed> {
+    pub fn take(&mut self, key: Key, lane: Lane, numbers: &Numbers) -> Option<LaneSums> {
         let (sums, chains) = self.lanes.remove(&key)?;
-        Some(Summed { lane, sums, states: numbers.get(&key.0)?.clone(), chains })
+        Some(LaneSums { lane, sums, states: numbers.get(&key.0)?.clone(), chains })
     }
 }
 
@@ -152,7 +154,7 @@ pub struct Adding<'a> {
     /// Where a time of its clock lies on the common line.
     pub on_line: &'a dyn Fn(u64) -> Option<u64>,
     /// Who is told of chains.
-    pub hear: &'a mut dyn FnMut(&ToldChain<'_>),
+    pub hear: &'a mut dyn FnMut(&ChainSums<'_>),
     /// Names of reasons that were met.
     pub reasons: FxHashMap<Reason, String>,
 }
@@ -185,7 +187,7 @@ impl Take for Adding<'_> {
         let nth = *chains as u32;
         *chains += 1;
         let since_ns = |at_ns: u64| at_ns.saturating_sub(part.span.from_ns);
-        (self.hear)(&ToldChain {
+        (self.hear)(&ChainSums {
             lane: *lane,
             nth,
             reason: self.reasons.entry(chain.reason).or_insert_with(|| chain.reason.name()),

@@ -1,39 +1,15 @@
 //! What happened inside some chains: the trace is walked once more, and the slices around them are kept.
 
+use super::drawn_chain;
 use super::keeper::{Bounds, ChainPiece, kept};
 use super::lanes::Look;
-use super::overview::{Overview, by_place};
+use super::overview::by_place;
 use super::passing::{Passing, Take, Whose};
-use super::{DrawnChain, drawn_chain};
 use crate::facts::ledger::model::Flow;
 use crate::{Input, Options};
 use base::Span;
-use base::timeline::{LaneId, Slice, SliceId, StateId};
+use base::timeline::{Chain, ChainRequest, ChainSlices, LaneId, Overview, Slice, SliceId, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// A chain that is wanted with its slices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
-    /// The vCPU's lane.
-    pub lane: LaneId,
-    /// Which of the lane's chains it is.
-    pub nth: u32,
-    /// When it was open.
-    pub span: Span,
-    /// How long before and after it slices are wanted, too.
-    pub lead_ns: u64,
-}
-
-/// A chain with its slices.
-#[derive(Debug, Clone)]
-pub struct Inside {
-    /// The chain.
-    pub chain: DrawnChain,
-    /// The slices that touch it or what is wanted around it, the first ones of both, and what is known of each.
-    pub slices: Vec<(Slice, String)>,
-    /// How many more touch the chain.
-    pub left_out: u64,
-}
 
 /// The slices of the `wanted` chains of an overview that was made of the same flow, at most `most` of a chain and of what is
 /// wanted around it. In the order in which they are wanted; one that is not there is left out.
@@ -41,9 +17,9 @@ pub fn inside(
     input: &Input,
     options: &Options,
     flow: &Flow,
-    (overview, wanted, most): (&Overview, &[Wanted], usize),
+    (overview, wanted, most): (&Overview, &[ChainRequest], usize),
     progress: &mut dyn FnMut(u64, u64),
-) -> Vec<Inside> {
+) -> Vec<ChainSlices> {
     let mut found: Vec<Found> = wanted.iter().map(|wanted| Found::new(*wanted)).collect();
     let mut first_lane = 0;
     for (place, part) in by_place(flow).0 {
@@ -75,17 +51,10 @@ pub fn inside(
     found.into_iter().filter_map(Found::inside).collect()
 }
 
-impl Wanted {
-    fn window(&self) -> Span {
-        let Span { from_ns, to_ns } = self.span;
-        Span { from_ns: from_ns.saturating_sub(self.lead_ns), to_ns: to_ns.saturating_add(self.lead_ns) }
-    }
-}
-
 /// What was found of a wanted chain.
 struct Found {
-    wanted: Wanted,
-    chain: Option<DrawnChain>,
+    wanted: ChainRequest,
+    chain: Option<Chain>,
     slices: Vec<(Slice, String)>,
     /// Slices that touch the chain, and its window.
     in_chain: u64,
@@ -95,7 +64,7 @@ struct Found {
 }
 
 impl Found {
-    fn new(wanted: Wanted) -> Self {
+    fn new(wanted: ChainRequest) -> Self {
         Self { wanted, chain: None, slices: Vec::new(), in_chain: 0, in_window: 0, kept: 0 }
     }
 
@@ -111,8 +80,8 @@ impl Found {
         self.in_window += u64::from(touches(self.wanted.window()));
     }
 
-    fn inside(self) -> Option<Inside> {
-        Some(Inside { chain: self.chain?, slices: self.slices, left_out: self.in_chain - self.kept })
+    fn inside(self) -> Option<ChainSlices> {
+        Some(ChainSlices { chain: self.chain?, slices: self.slices, left_out: self.in_chain - self.kept })
     }
 }
 

@@ -100,7 +100,7 @@ pub struct ChainPiece {
 }
 
 impl ChainPiece {
-    /// Whether its cost is that of one exit alone ([`DrawnChain::is_undisturbed`](super::DrawnChain::is_undisturbed)).
+    /// Whether its cost is that of one exit alone ([`Chain::is_undisturbed`](base::timeline::Chain::is_undisturbed)).
     pub fn is_undisturbed(&self) -> bool {
         self.cost_ns.is_some() && !self.interrupted && !self.migrated
     }

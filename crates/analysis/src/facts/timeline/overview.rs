@@ -12,122 +12,22 @@ use super::keeper::{Bounds, ChainPiece, Pace, kept};
 use super::lanes::Look;
 use super::passing::{Passing, Take, Whose, span};
 use super::source::{cpu_lane, guest_cpu_lane, vcpu_lane, worker_lane};
-use super::{DrawnVcpu, loss_markers, missing_switches, workers};
+use super::{loss_markers, missing_switches, workers};
 use crate::facts::ledger::aligned;
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::{Input, Options};
 use base::Span;
 use base::number::{duration, thousands};
-use base::timeline::{Condensed, Coverage, Lane, LaneId, LaneKind, Marker, State, StateId, Zooms};
+use base::timeline::{ChainSums, LaneKind, Marker, Overview, VcpuLane};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::Arc;
-
-/// Columns of a vCPU's lane. A page is seldom wider than this in pixels, and paper prints no more.
-pub const COLUMNS: u32 = 1_200;
-
-/// Columns of other lanes, which are lower too.
-pub const COLUMNS_BESIDE: u32 = 600;
-
-/// A timeline that is added up.
-#[derive(Debug, Clone, Default)]
-pub struct Overview {
-    /// The states that occur.
-    pub states: Vec<State>,
-    /// Lanes: of vCPUs first, then those of other kinds.
-    pub lanes: Vec<Summed>,
-    /// The vCPUs of the first lanes, by lane.
-    pub vcpus: Vec<DrawnVcpu>,
-    /// Named instants, in time order.
-    pub markers: Vec<Marker>,
-    /// What is not drawn and why, in sentences.
-    pub notes: Vec<String>,
-    /// What is not in it because the recording is too long, in sentences.
-    pub bounds: Vec<String>,
-    /// Where it ends; it begins at 0.
-    pub end_ns: u64,
-}
-
-/// A lane that is added up.
-#[derive(Debug, Clone)]
-pub struct Summed {
-    /// The lane.
-    pub lane: Lane,
-    /// Its sums.
-    pub sums: Condensed,
-    /// The number of each state of the sums in the overview's table.
-    pub states: Arc<[StateId]>,
-    /// Its chains.
-    pub chains: u64,
-}
-
-/// A chain that is over, as it is told in passing.
-#[derive(Debug, Clone, Copy)]
-pub struct ToldChain<'a> {
-    /// The vCPU's lane.
-    pub lane: LaneId,
-    /// Which of the lane's chains it is.
-    pub nth: u32,
-    /// Why the nested guest stopped, as its hypervisor is told.
-    pub reason: &'a str,
-    /// From there until it ran again; to its start for a censored chain.
-    pub span: Span,
-    /// Exits of the guest hypervisor in it.
-    pub exits: u64,
-    /// The span without time off the CPU; `None` for a censored chain.
-    pub cost_ns: Option<u64>,
-    /// Its cost is that of one exit alone ([`DrawnChain::is_undisturbed`](super::DrawnChain::is_undisturbed)).
-    pub is_undisturbed: bool,
-}
-
-impl Overview {
-    /// From the first lane's begin to the last one's end.
-    pub fn span(&self) -> Span {
-        Span { from_ns: 0, to_ns: self.end_ns }
-    }
-
-    /// The zooms of its first `lanes` lanes, coarse to fine.
-    pub fn zooms(&self, lanes: usize) -> Vec<u32> {
-        if self.end_ns == 0 || lanes == 0 {
-            return Vec::new();
-        }
-        let zooms = Zooms::of(self.end_ns);
-        zooms.down_to(zooms.finest_of(self.states.len(), lanes)).collect()
-    }
-
-    /// What the pixels of `zoom` cover.
-    pub fn window(&self, zoom: u32) -> Span {
-        Zooms::of(self.end_ns).window(zoom)
-    }
-
-    /// The pixels of `lane` at `zoom`, one of [`zooms`](Self::zooms).
-    pub fn pixels(&self, lane: usize, zoom: u32) -> Coverage {
-        let of = &self.lanes[lane];
-        let own = of.sums.pixels();
-        let own_ns = own.window().length_ns() / u64::from(own.width());
-        let times = (1 << zoom) / own_ns.max(1);
-        own.coarser(self.window(zoom), times as u32).coverage(self.states.len(), &of.states)
-    }
-
-    /// The whole of `lane` in columns.
-    pub fn columns(&self, lane: usize) -> Coverage {
-        let of = &self.lanes[lane];
-        of.sums.columns(self.states.len(), &of.states)
-    }
-
-    /// The time of `lane` in each state.
-    pub fn totals_ns(&self, lane: usize) -> Vec<u64> {
-        let of = &self.lanes[lane];
-        of.sums.totals_ns(self.states.len(), &of.states)
-    }
-}
 
 /// Adds up `flow`, which was built from `input` with the same `options`; `hear` is told every chain of the lowest machines.
 pub fn overview(
     input: &Input,
     options: &Options,
     flow: &Flow,
-    hear: &mut dyn FnMut(&ToldChain<'_>),
+    hear: &mut dyn FnMut(&ChainSums<'_>),
     progress: &mut dyn FnMut(u64, u64),
 ) -> Overview {
     added_up(input, (options, Pace::default()), flow, hear, progress)
@@ -138,7 +38,7 @@ pub(super) fn added_up(
     input: &Input,
     (options, pace): (&Options, Pace),
     flow: &Flow,
-    hear: &mut dyn FnMut(&ToldChain<'_>),
+    hear: &mut dyn FnMut(&ChainSums<'_>),
     progress: &mut dyn FnMut(u64, u64),
 ) -> Overview {
     let line = TimeLine::new(input, &flow.parts);
@@ -174,7 +74,7 @@ pub(super) fn added_up(
         let below_ns = line.lies(*place).map_or(0, |(below, _)| flow.parts[below].span.length_ns());
         let on_line = |at_ns: u64| line.outermost(*place, at_ns).map(|(_, at_ns)| at_ns.min(below_ns));
         let none = FxHashSet::default();
-        let mut silent = |_: &ToldChain<'_>| {};
+        let mut silent = |_: &ChainSums<'_>| {};
         let mut adding = Adding {
             building: &mut building,
             part: (*place, part),
@@ -204,7 +104,7 @@ pub(super) fn added_up(
         for vcpu in &part.vcpus {
             let lane = vcpu_lane(vcpu, LaneKind::Vcpu, &part.machine);
             drawn.lanes.extend(building.take((*place, Whose::Vcpu(vcpu.tid)), lane, &numbers));
-            drawn.vcpus.push(DrawnVcpu { vm: vcpu.vm.clone(), vcpu: vcpu.vcpu, tid: vcpu.tid });
+            drawn.vcpus.push(VcpuLane { vm: vcpu.vm.clone(), vcpu: vcpu.vcpu, tid: vcpu.tid });
         }
     }
     for ((place, part), workers) in lowest.iter().zip(found) {

@@ -4,13 +4,13 @@ use super::keeper::{Bounds, Pace, kept};
 use super::lanes::Look;
 use super::overview::added_up;
 use super::passing::{Passing, Take, Whose};
-use super::{COLUMNS, COLUMNS_BESIDE, Overview, ToldChain, Wanted, draw, draw_first, inside};
+use super::{draw, draw_first, inside};
 use crate::facts::ledger::build;
 use crate::facts::ledger::model::Flow;
 use crate::{Ask, Input, Options};
-use base::Span;
 use base::recording::{Named, Recording};
-use base::timeline::{LaneId, LaneKind, Timeline};
+use base::timeline::{COLUMNS, COLUMNS_BESIDE, ChainRequest, ChainSums, LaneId, LaneKind, Overview, Timeline};
+use base::{Narrow, Span};
 use generate::scenario::{self, ALL};
 use generate::{Scenario, Target, huge};
 use rustc_hash::FxHashSet;
@@ -49,9 +49,9 @@ fn fixture(name: &str) -> Recording {
 fn is_the_one_that_is_drawn(recording: Recording, pace: Pace, case: &str) {
     let ((input, flow), options) = (opened(recording), Options::default());
     let drawn = draw(&input, &options, &flow, &mut |_, _| {});
-    let mut told: Vec<(Wanted, String, u64, Option<u64>, bool)> = Vec::new();
-    let mut hear = |chain: &ToldChain<'_>| {
-        let wanted = Wanted { lane: chain.lane, nth: chain.nth, span: chain.span, lead_ns: 1_000 };
+    let mut told: Vec<(ChainRequest, String, u64, Option<u64>, bool)> = Vec::new();
+    let mut hear = |chain: &ChainSums<'_>| {
+        let wanted = ChainRequest { lane: chain.lane, nth: chain.nth, span: chain.span, lead_ns: 1_000 };
         told.push((wanted, chain.reason.to_owned(), chain.exits, chain.cost_ns, chain.is_undisturbed));
     };
     let seen = added_up(&input, (&options, pace), &flow, &mut hear, &mut |_, _| {});
@@ -81,7 +81,7 @@ fn is_the_one_that_is_drawn(recording: Recording, pace: Pace, case: &str) {
         assert_eq!((wanted.lane, wanted.span, reason), (chain.lane, chain.span, &chain.reason), "{case}");
         assert_eq!((*exits, *cost_ns, *undisturbed), (chain.exits, chain.cost_ns, chain.is_undisturbed()), "{case}");
     }
-    let (wanted, chains): (Vec<Wanted>, Vec<_>) =
+    let (wanted, chains): (Vec<ChainRequest>, Vec<_>) =
         told.iter().map(|told| told.0).zip(&drawn.chains).step_by(told.len().div_ceil(50).max(1)).unzip();
     let found = inside(&input, &options, &flow, (&seen, &wanted, 30), &mut |_, _| {});
     assert_eq!(found.len(), wanted.len(), "{case}");
@@ -201,7 +201,7 @@ fn a_late_window_keeps_no_more_than_an_early_one() {
         assert!(late < 1.5 * early + 100_000.0, "{scenario}: {early} early, {late} late");
         // Changes before the window do not count as drawn.
         let window = Some(Span { from_ns: length_ns * 9 / 10, to_ns: length_ns });
-        let options = Options { window, ..Options::default() };
+        let options = Options { narrow: Narrow { window, ..Narrow::default() }, ..Options::default() };
         let drawn = draw_first(&input, &options, &flow, 10_000, &mut |_, _| {});
         let cut = drawn.cut.map_or(length_ns, |cut| cut.at_ns);
         assert!(cut > length_ns * 9 / 10, "{scenario}: cut at {cut} of {length_ns} ns");
@@ -216,11 +216,11 @@ fn a_window_is_drawn_as_the_whole_shows_it() {
         let whole = draw(&input, &Options::default(), &flow, &mut |_, _| {});
         let length_ns = whole.timeline.span().length_ns();
         let window = Span { from_ns: length_ns / 2, to_ns: length_ns * 3 / 4 };
-        let options = Options { window: Some(window), ..Options::default() };
+        let options = Options { narrow: Narrow { window: Some(window), ..Narrow::default() }, ..Options::default() };
         let part = draw_first(&input, &options, &flow, u64::MAX, &mut |_, _| {});
         for (place, lane) in part.timeline.lanes().iter().enumerate() {
             let of_whole = whole.timeline.lanes().iter().position(|known| known == lane).unwrap();
-            let rows = |drawn: &super::Drawn, place: usize| {
+            let rows = |drawn: &base::timeline::Drawn, place: usize| {
                 let slices = drawn.timeline.slices(LaneId(place as u32), window, usize::MAX).slices;
                 let row = |slice: base::timeline::Slice| {
                     let span = Span {

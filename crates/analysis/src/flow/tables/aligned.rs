@@ -25,8 +25,7 @@ fn each_cpu<'m>(
         cpus.map(move |(cpu, vm)| (level, aligned, cpu, vm.as_str()))
     });
     cpus.filter(|(_, _, cpu, vm)| {
-        options.vm.as_deref().is_none_or(|wanted| wanted == *vm)
-            && options.vcpu.is_none_or(|wanted| cpu.vcpu.vcpu == Some(wanted))
+        options.narrow.wants_vm(vm) && options.narrow.vcpu.is_none_or(|wanted| cpu.vcpu.vcpu == Some(wanted))
     })
 }
 
@@ -156,9 +155,9 @@ pub fn exit_sites(measures: &[Measures<'_>], options: &Options) -> Table {
     let mut columns = ["vm", "level", "reason", "symbol"].map(Column::key).to_vec();
     columns.extend([Column::value("count", "count", U64), Column::value("total_ns", "ns", U64)]);
     let mut table = Table::new("exit_sites", columns);
-    let wanted = |level: Level| options.level.is_none_or(|wanted| wanted == level);
+    let wanted = |level: Level| options.narrow.wants_level(level);
     for (level, aligned) in each_guest(measures).filter(|(level, _)| wanted(*level)) {
-        for site in aligned.sites.iter().filter(|site| options.vm.as_ref().is_none_or(|vm| *vm == site.vm)) {
+        for site in aligned.sites.iter().filter(|site| options.narrow.wants_vm(&site.vm)) {
             let mut row: Vec<Cell> = vec![site.vm.as_str().into(), level.to_string().into(), site.reason.name().into()];
             row.extend([site.symbol.as_deref().into(), site.count.into(), (site.total_ns as u64).into()]);
             table.push(row);
@@ -182,7 +181,7 @@ pub fn guest_tasks(measures: &[Measures<'_>], options: &Options) -> Table {
     columns.extend([Column::key("task"), Column::key_of("tid", I64)]);
     columns.extend([Column::value("exits", "count", U64), Column::value("total_ns", "ns", U64)]);
     let mut table = Table::new("guest_tasks", columns);
-    let wanted = |level: Level| options.level.is_none_or(|wanted| wanted == level);
+    let wanted = |level: Level| options.narrow.wants_level(level);
     let mut cpus: Vec<_> = each_cpu(measures, options).filter(|(level, ..)| wanted(*level)).collect();
     cpus.sort_by_key(|(level, ..)| std::cmp::Reverse(*level));
     for (level, aligned, cpu, vm) in cpus {

@@ -7,6 +7,8 @@ mod overview;
 mod profile;
 mod waits;
 
+pub use profile::stacks as sampled_stacks;
+
 pub use waits::task_name;
 
 use crate::Options;

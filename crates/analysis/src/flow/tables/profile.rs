@@ -2,9 +2,11 @@
 
 use super::{U64, keys, shown};
 use crate::Options;
-use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::measure::{Measures, measure};
+use crate::facts::ledger::model::{Flow, Sampled};
 use crate::facts::state::State;
 use crate::facts::walk::samples::Mode;
+use base::timeline::Stacks;
 use base::{Column, Level, Table};
 
 /// Samples by vCPU, level, state, whose code and function. `stack` is the row as one line of folded stacks.
@@ -15,16 +17,10 @@ pub fn profile(measures: &[Measures<'_>], options: &Options) -> Table {
     columns.extend(["samples", "period"].map(|name| Column::value(name, "count", U64)));
     let mut table = Table::new("profile", columns);
     for measure in measures {
-        for row in &measure.part.profile {
-            let (level, state) = named(measure, row.state);
-            let wanted = options.level.is_none_or(|wanted| level == wanted.to_string())
-                && options.vm.as_ref().is_none_or(|vm| *vm == row.vm)
-                && options.vcpu.is_none_or(|vcpu| vcpu == row.vcpu);
-            if !wanted {
-                continue;
-            }
+        for (row, level, state) in wanted(measure, options) {
+            let level = level.to_string();
             let mode = in_words(row.mode);
-            let stack = [&row.vm, &format!("vCPU {}", row.vcpu), &level, state, mode, row.symbol.as_str()].map(folded);
+            let stack = frames(row, &level, state).map(|frame| folded(&frame));
             let mut cells = vec![row.vm.as_str().into(), u64::from(row.vcpu).into(), level.as_str().into()];
             cells.extend([state.into(), mode.into(), row.symbol.as_str().into(), stack.join(";").into()]);
             cells.extend([row.samples.into(), row.period.into()]);
@@ -43,6 +39,35 @@ pub fn profile(measures: &[Measures<'_>], options: &Options) -> Table {
     table
 }
 
+/// The samples of `flow` by stack: VM, vCPU, level, state, whose code, function. Empty where nothing was sampled.
+pub fn stacks(flow: &Flow, options: &Options) -> Stacks {
+    let mut stacks = Stacks::new();
+    for measure in &measure(flow, options) {
+        for (row, level, state) in wanted(measure, options) {
+            *stacks.entry(frames(row, &level.to_string(), state).into()).or_default() += row.samples;
+        }
+    }
+    stacks
+}
+
+/// The samples that are wanted, with their level and the name of their state.
+fn wanted<'m>(
+    measure: &'m Measures<'_>,
+    options: &'m Options,
+) -> impl Iterator<Item = (&'m Sampled, Level, &'static str)> {
+    let named = measure.part.profile.iter().map(|row| {
+        let (level, state) = named(measure, row.state);
+        (row, level, state)
+    });
+    let narrow = &options.narrow;
+    named.filter(|(row, level, _)| narrow.wants_level(*level) && narrow.wants_vcpu(&row.vm, row.vcpu))
+}
+
+fn frames(row: &Sampled, level: &str, state: &str) -> [String; 6] {
+    let vcpu = format!("vCPU {}", row.vcpu);
+    [&row.vm, &vcpu, level, state, in_words(row.mode), &row.symbol].map(str::to_owned)
+}
+
 /// A frame of a folded stack: `;` separates frames, a blank its count.
 fn folded(frame: &str) -> String {
     frame.replace(';', ",").replace(' ', "_")
@@ -59,10 +84,10 @@ fn in_words(mode: Mode) -> &'static str {
 }
 
 /// Level and name of a state: whose guest ran, or for whom; what has no level is the recorded machine's own.
-fn named(measure: &Measures<'_>, state: State) -> (String, &'static str) {
+fn named(measure: &Measures<'_>, state: State) -> (Level, &'static str) {
     let own = measure.level_above(0);
     let level = |level| measure.part.level_of(level);
-    let (level, name): (Level, &str) = match state {
+    match state {
         State::Guest(known) => (level(known), "guest"),
         State::Handling(known) => (level(known), "handling"),
         State::Userspace => (own, "userspace"),
@@ -75,6 +100,5 @@ fn named(measure: &Measures<'_>, state: State) -> (String, &'static str) {
         State::Preempted => (own, "preempted"),
         State::Blocked => (own, "blocked"),
         State::Unknown => (own, "unknown"),
-    };
-    (level.to_string(), name)
+    }
 }

@@ -74,10 +74,7 @@ pub fn is_svm(inputs: &Inputs) -> bool {
 pub fn section(inputs: &Inputs, wanted: &Wanted, emulated: Option<Emulator>) -> Section {
     let mut section = Section::new("plan", QUESTION);
     if let Some(emulator) = emulated {
-        let name = match emulator {
-            Emulator::Tcg => "QEMU TCG",
-            Emulator::Bochs => "Bochs",
-        };
+        let name = emulator.name();
         section.about.push(format!(
             "EMULATED by {name}: counts are real, times are not, so no CPU share here applies to hardware."
         ));
