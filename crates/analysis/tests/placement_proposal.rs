@@ -201,7 +201,7 @@ fn verdicts(section: &Section) {
 fn the_definition_reads_back_as_what_was_proposed() {
     let model = model(host(), &Wishes::default());
     for plan in model.proposal.better() {
-        let text = domain_xml(&model.machine, &model.proposal, plan, &model.machine.domains[0]);
+        let text = domain_xml(&model.proposal, plan, &model.machine.domains[0]);
         let [Domain { name, vcpus, vcpu_pins, emulator_pins, iothreads, iothread_pins, .. }] =
             &domains_of(&text, "f", 1, "").unwrap()[..]
         else {
@@ -213,6 +213,7 @@ fn the_definition_reads_back_as_what_was_proposed() {
         }
         assert_eq!(emulator_pins[0].value, plan.places[2]);
         assert_eq!(iothread_pins[&1].value, plan.places[2], "an iothread without a pin would have the vCPUs' set");
+        assert!(!text.contains("numatune"), "no placement moves memory: {text}");
     }
 }
 
@@ -301,4 +302,88 @@ fn an_emulator_pin_is_undone_to_the_pin_and_not_to_a_thread_s_mask() {
     machine.domains[0].emulator_pins.clear();
     let said = undo(machine);
     assert!(said.starts_with("# no undo for `virsh emulatorpin web ") && said.ends_with("was not read"), "{said}");
+}
+
+/// Commands of findings of this rule.
+fn typed(section: &Section, rule: &str) -> Vec<String> {
+    section.findings.iter().filter(|finding| finding.rule == rule).flat_map(|finding| finding.fix.clone()).collect()
+}
+
+/// Two CPUs, both full of other programs. A vCPU starves on the first; its emulator, beside it, hardly ran.
+fn full() -> Machine {
+    let mut machine = host();
+    machine.topology.cpus.retain(|cpu, _| *cpu < 2);
+    machine.topology.online = set("0-1");
+    (machine.irqs, machine.switch, machine.nics) = (Vec::new(), Switch::default(), Vec::new());
+    let definition = "<domain><name>web</name><vcpu>1</vcpu><cputune><vcpupin vcpu='0' cpuset='0'/>\
+        <emulatorpin cpuset='0'/></cputune></domain>";
+    machine.domains = domains_of(definition, "web.xml", 1, "").unwrap();
+    let mut vcpu = thread(Some("web"), Role::Vcpu(0), 11, "0", 0.2);
+    vcpu.wait_share = Some(fact(0.6));
+    machine.threads = vec![
+        vcpu,
+        thread(Some("web"), Role::Emulator, 10, "0", 0.0),
+        Thread { name: "backup".to_owned(), ..thread(None, Role::Other, 30, "0", 0.8) },
+    ];
+    machine.cpu_use = [0, 1].map(|cpu| (cpu, CpuUse { busy: 1.0, ..CpuUse::default() })).into();
+    machine
+}
+
+#[test]
+fn what_gains_nothing_is_not_proposed_and_who_takes_the_cpu_is_named() {
+    let full = section(&[model(full(), &Wishes::default())]);
+    assert_eq!(typed(&full, "PLC-PROPOSAL"), Vec::<String>::new(), "an idle emulator may as well stay");
+    let plans = full.table("plans").unwrap();
+    let verdict = plans.column("verdict").unwrap();
+    let verdicts: Vec<String> = plans.rows.iter().map(|row| format!("{:?}", row[verdict])).collect();
+    assert!(verdicts.iter().any(|verdict| verdict.contains("gain 10 points or less")), "{verdicts:?}");
+    let starved = full.findings.iter().find(|finding| finding.rule == "PLC-STARVED").expect("the vCPU starves");
+    assert_eq!(starved.title, "1 thread of web starved, 0.60 CPUs short while backup (30) ran");
+    assert_eq!(
+        starved.evidence[0].what,
+        "vcpu 0 (11) ran 20.0 % and waited 60.0 % of the span, last on CPU 0 beside backup (30), which ran 80.0 %"
+    );
+    assert_eq!(starved.fix[0], "taskset -cp CPUS 30   # CPUs without a vCPU for backup, which ran on CPU 0");
+    let overlap = full.findings.iter().find(|finding| finding.rule == "PLC-OVERLAP").expect("the pins do overlap");
+    assert_eq!(overlap.severity, base::Severity::Low);
+    assert!(!overlap.evidence.iter().any(|seen| seen.what.contains("waited")), "{:?}", overlap.evidence);
+}
+
+#[test]
+fn helpers_that_ran_while_a_vcpu_waited_are_who_kept_it_waiting() {
+    let mut machine = full();
+    machine.threads[1] = thread(Some("web"), Role::Emulator, 10, "0", 0.7);
+    let section = section(&[model(machine, &Wishes::default())]);
+    assert!(!section.findings.iter().any(|finding| finding.rule == "PLC-STARVED"), "PLC-OVERLAP has it");
+    let overlap = section.findings.iter().find(|finding| finding.rule == "PLC-OVERLAP").unwrap();
+    assert_eq!(overlap.severity, base::Severity::High);
+    assert!(overlap.evidence.iter().any(|seen| seen.what.contains("vcpu 0 (11) ran 20.0 % and waited 60.0 %")));
+}
+
+/// A host with isolated CPUs 1-2 and 5-6, its vCPUs on 1 and 5, polling threads on 2 and 5.
+#[test]
+fn vcpus_and_polling_threads_with_isolated_cpus_stay_on_such_and_all_masks_of_a_report_are_one() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts-sosreport");
+    let snapshots = [host::Snapshot::open(&root).unwrap()];
+    for goal in [Goal::Throughput, Goal::Latency, Goal::Density, Goal::Power] {
+        let model = model(Machine::of_snapshots(&snapshots), &wishes(goal, &[], ""));
+        let isolated = model.machine.topology.isolated.clone().unwrap();
+        assert_eq!(isolated, set("1-2,5-6"));
+        let mut masks: Vec<String> = Vec::new();
+        for finding in section(&[model]).findings {
+            let mut pinned = vec![set("1"), set("5")];
+            for change in &finding.changes {
+                match change {
+                    Change::PmdMask { cpus, .. } => masks.push(cpus.clone()),
+                    Change::VcpuPin { vcpu, cpus, .. } => pinned[*vcpu as usize] = set(cpus),
+                    _ => {}
+                }
+            }
+            assert!(pinned.iter().all(|cpus| cpus.is_within(&isolated)), "{goal:?}: {:?}", finding.fix);
+            assert!(!pinned[0].meets(&pinned[1]), "{goal:?}: {:?}", finding.fix);
+        }
+        assert!(goal != Goal::Throughput || masks.len() > 1, "PLC-PMD and a placement have one: {masks:?}");
+        masks.dedup();
+        assert!(masks.iter().all(|mask| set(mask).is_within(&isolated)) && masks.len() <= 1, "{goal:?}: {masks:?}");
+    }
 }

@@ -249,7 +249,7 @@ pub fn domain_xml(models: &[Model]) -> Table {
                 table.push(vec![
                     Cell::U64(rank as u64 + 1),
                     domain.name.as_str().into(),
-                    super::proposal::domain_xml(&model.machine, &model.proposal, plan, domain).into(),
+                    super::proposal::domain_xml(&model.proposal, plan, domain).into(),
                     model.id.as_str().into(),
                 ]);
             }

@@ -14,16 +14,22 @@ pub(super) fn told(model: &Model) -> impl Iterator<Item = &Thread> {
     domains.flat_map(|domain| victims(model, domain))
 }
 
+/// Helpers that starve beside vCPUs, and vCPUs beside helpers, as far as the others ran for half of the time that each waited:
+/// who hardly ran kept nobody waiting.
 fn victims<'a>(model: &'a Model, domain: &'a Domain) -> Vec<&'a Thread> {
-    let all = |threads: &[&Thread]| {
-        let sets = threads.iter().filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
-        sets.fold(CpuSet::default(), |all, set| all.or(set))
-    };
     let (helpers, vcpus): (Vec<&Thread>, Vec<&Thread>) =
         (model.helpers(domain).collect(), model.vcpus(domain).collect());
-    let shared = all(&helpers).and(&all(&vcpus));
-    let there = |thread: &&Thread| thread.affinity.as_ref().is_some_and(|set| set.value.meets(&shared));
-    helpers.into_iter().chain(vcpus).filter(|thread| starves(thread)).filter(there).collect()
+    let meets = |thread: &Thread, other: &Thread| {
+        thread.affinity.as_ref().zip(other.affinity.as_ref()).is_some_and(|(one, two)| one.value.meets(&two.value))
+    };
+    let kept_waiting = |thread: &Thread, others: &[&Thread]| {
+        let there = others.iter().filter(|other| meets(thread, other));
+        let ran: f64 = there.map(|other| other.run_share.as_ref().map_or(1.0, |run| run.value)).sum();
+        starves(thread) && thread.wait_share.as_ref().is_some_and(|wait| ran >= wait.value / 2.0)
+    };
+    let starved_helpers = helpers.iter().filter(|thread| kept_waiting(thread, &vcpus));
+    let starved_vcpus = vcpus.iter().filter(|thread| kept_waiting(thread, &helpers));
+    starved_helpers.chain(starved_vcpus).copied().collect()
 }
 
 /// Helpers whose CPUs are all CPUs of vCPUs; or that meet them and starve.
@@ -42,9 +48,10 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     if !set.meets(&vcpus) {
         return None;
     }
-    let starving = helpers.iter().find(|thread| starves(thread));
+    let victims = victims(model, domain);
+    let starving = victims.iter().any(|thread| !matches!(thread.role, Role::Vcpu(_)));
     // Who may run everywhere is kept apart by the scheduler as far as there is room; only waiting shows that there is none.
-    if (anywhere || !set.is_within(&vcpus)) && starving.is_none() {
+    if (anywhere || !set.is_within(&vcpus)) && !starving {
         return None;
     }
     let count = model.vcpus(domain).count() + helpers.len();
@@ -60,10 +67,7 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     let free = if anywhere { CpuSet::default() } else { model.unbound() };
     let unused = unused_nodes(model, &free);
     let title = format!("{count}{or_more} threads of {} share {on}{unused}", domain.name);
-    let severity = match starving {
-        Some(_) => Severity::High,
-        None => by_load(&helpers, count > all.len()),
-    };
+    let severity = if starving { Severity::High } else { by_load(&helpers, count > all.len()) };
     let mut hit = Hit::new(&domain.name, severity, title);
     let told = helpers.iter().find_map(|thread| thread.affinity.as_ref());
     let same = if set == vcpus { "the same set as its vCPUs" } else { "part of its vCPUs' set" };
@@ -79,23 +83,26 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
         );
     }
     hit = hit.seen(shares(&helpers), "table threads");
-    let victims = victims(model, domain);
     for thread in &victims {
         hit = hit.seen(sentence(model, thread), thread.wait_share.as_ref().map_or("", |wait| wait.place.as_str()));
     }
-    if victims.is_empty() {
+    if helpers.iter().all(|thread| thread.wait_share.is_none()) {
         hit = hit.seen("whether they starve is unknown: the evidence has no waiting times", "unknown");
     }
-    hit.cost = Cost::of(
-        CostKind::Published,
-        3.15,
-        "times the throughput in one published case; expect a gain here, of unknown size",
-    );
+    if severity > Severity::Low {
+        hit.cost = Cost::of(
+            CostKind::Published,
+            3.15,
+            "times the throughput in one published case; expect a gain here, of unknown size",
+        );
+    }
     let Some(plan) = model.proposal.helpers_only() else {
         let none = if model.proposal.plans.is_empty() {
             "kvmscope check   # topology unknown, so no placement was computed; paste lscpu -e"
-        } else {
+        } else if model.proposal.better().is_empty() {
             "kvmscope check   # no better placement found: use fewer vCPUs, fewer queues, or more CPUs"
+        } else {
+            "kvmscope check   # moving the helpers alone gains nothing; the placements of PLC-PROPOSAL move more"
         };
         hit.fix.push(none.into());
         return Some(hit);

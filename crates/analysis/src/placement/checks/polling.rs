@@ -77,31 +77,24 @@ pub fn shared(model: &Model) -> Vec<Hit> {
     same
 }
 
-/// A mask of as many CPUs as now, on the nodes that have polling threads, without cores of vCPUs.
+/// The mask of the placements that are shown, if it is off the cores of the vCPUs as they are pinned now.
 fn masked(model: &Model, hit: &mut Hit) {
     let topology = &model.machine.topology;
-    let now: CpuSet = polling(model).map(|(_, cpu, _)| cpu).collect();
     let of_vcpus = topology.cores_of(&model.of_vcpus());
-    let free = |cpu: &u32| topology.cpus.get(cpu).is_some_and(|about| !of_vcpus.contains(&about.core));
-    let mut wanted = CpuSet::default();
-    for node in topology.nodes_of(&now) {
-        let here = topology.nodes().remove(&node).unwrap_or_default();
-        let count = now.and(&here).len();
-        // Those that are fine stay; a core has one polling thread, while there are cores.
-        let mut cpus: Vec<u32> = here.and(&topology.online).iter().filter(free).collect();
-        let is_first =
-            |cpu: &u32| topology.cpus.get(cpu).and_then(|about| topology.of_core(about.core).first()) == Some(*cpu);
-        cpus.sort_by_key(|cpu| (!now.contains(*cpu), !is_first(cpu), *cpu));
-        cpus.into_iter().take(count).for_each(|cpu| wanted.insert(cpu));
+    let apart = |change: &Change| match change {
+        Change::PmdMask { cpus, .. } => {
+            CpuSet::parse(cpus).is_some_and(|cpus| topology.cores_of(&cpus).iter().all(|core| !of_vcpus.contains(core)))
+        }
+        _ => false,
+    };
+    let shown = model.proposal.better().into_iter().flat_map(|plan| model.proposal.all_changes(plan));
+    match shown.into_iter().find(apart) {
+        Some(change) => hit.changes.push(change),
+        None => hit.fix.push(
+            "kvmscope check   # no cores without vCPUs were found for them: use fewer polling threads, or move the vCPUs"
+                .to_owned(),
+        ),
     }
-    if wanted.len() < now.len() || wanted == now {
-        hit.fix.push(
-            "kvmscope check   # no free core on their nodes: use fewer polling threads, or move the vCPUs".to_owned(),
-        );
-        return;
-    }
-    let from = model.machine.switch.mask_in_force();
-    hit.changes.push(Change::PmdMask { cpus: wanted.to_string(), from });
 }
 
 /// Polling threads that serve a card of another node, where queues are known to be busy or not known to be idle.
@@ -203,8 +196,12 @@ fn nearer(model: &Model, pmd: &Pmd, port: &str, node: u32, hit: &mut Hit) {
             hit.fix.push(format!("ovs-vsctl set Interface {port} other_config:pmd-rxq-affinity=\"{queue}:{cpu}\""));
             hit.undo.push(format!("ovs-vsctl remove Interface {port} other_config pmd-rxq-affinity"));
         }
-        None => hit.fix.push(format!(
-            "ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=MASK   # with a CPU of node {node} in it"
-        )),
+        None => {
+            let isolated = topology.isolated.as_ref().is_some_and(|isolated| !isolated.is_empty());
+            let cpu = if isolated { "an isolated CPU" } else { "a CPU" };
+            hit.fix.push(format!(
+                "ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=MASK   # with {cpu} of node {node} in it"
+            ));
+        }
     }
 }

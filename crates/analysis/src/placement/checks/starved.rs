@@ -7,8 +7,9 @@ use super::{overlap, pins};
 use crate::facts::starvation::{FLOOR, is_starved};
 use crate::placement::model::Model;
 use crate::rule::Hit;
-use base::number::{many, percent};
-use base::{CostKind, Severity};
+use base::number::{list, many, percent};
+use base::shell::printable;
+use base::{Cost, CostKind, Severity};
 use host::machine::{Role, Thread};
 
 /// Whether a thread's waiting was measured, and is too much.
@@ -20,43 +21,59 @@ pub(super) fn starves(thread: &Thread) -> bool {
 /// Starved threads whose cause no other rule tells, one finding for each VM.
 pub fn starved(model: &Model) -> Vec<Hit> {
     let told: Vec<Option<i32>> = overlap::told(model).chain(pins::told(model)).map(|thread| thread.tid).collect();
-    let mut hits: Vec<Hit> = Vec::new();
     let starving = model.machine.threads.iter().filter(|thread| thread.role != Role::Other && starves(thread));
+    let mut starved: Vec<(&str, Vec<&Thread>)> = Vec::new();
     for thread in starving.filter(|thread| thread.tid.is_none() || !told.contains(&thread.tid)) {
-        let Some(wait) = &thread.wait_share else { continue };
-        let subject = thread.vm.clone().unwrap_or_else(|| thread.name.clone());
-        let index = hits.iter().position(|hit| hit.subject == subject).unwrap_or_else(|| {
-            hits.push(Hit::new(&subject, Severity::High, ""));
-            hits.len() - 1
-        });
-        let hit = std::mem::replace(&mut hits[index], Hit::new("", Severity::High, ""));
-        hits[index] = hit.seen(sentence(model, thread), &wait.place);
-        hits[index].cost.value = Some(hits[index].cost.value.unwrap_or(0.0) + wait.value);
-        hits[index].cost.kind = CostKind::Measured;
-        hits[index].cost.unit = "CPUs short".to_owned();
-    }
-    for hit in &mut hits {
-        let waited = hit.cost.value.unwrap_or(0.0);
-        hit.title =
-            format!("{} of {} starved, {waited:.2} CPUs short", many(hit.evidence.len() as u64, "thread"), hit.subject);
-        if let Some(plan) = model.proposal.better().first() {
-            for (unit, _) in model.proposal.subjects.iter().enumerate().filter(|(_, subject)| subject.vm == hit.subject)
-            {
-                hit.changes.extend(model.proposal.changes(plan, unit));
-            }
-        } else {
-            hit.fix.push("kvmscope check   # no better placement found: use fewer threads, or more CPUs".into());
+        let subject = thread.vm.as_deref().unwrap_or(&thread.name);
+        match starved.iter_mut().find(|(known, _)| *known == subject) {
+            Some((_, threads)) => threads.push(thread),
+            None => starved.push((subject, vec![thread])),
         }
     }
-    hits
+    starved.into_iter().map(|(subject, threads)| hit(model, subject, &threads)).collect()
+}
+
+fn hit(model: &Model, subject: &str, threads: &[&Thread]) -> Hit {
+    let waits = || threads.iter().filter_map(|thread| thread.wait_share.as_ref());
+    let waited: f64 = waits().map(|wait| wait.value).sum();
+    let mut foreign: Vec<(&Thread, u32)> = threads.iter().filter_map(|thread| beside(model, thread)).collect();
+    foreign.retain(|(other, _)| other.vm.as_deref() != Some(subject));
+    foreign.dedup_by_key(|(other, _)| other.tid);
+    let names: Vec<String> = foreign.iter().take(2).map(|(other, _)| name(other)).collect();
+    let while_ran = if names.is_empty() { String::new() } else { format!(" while {} ran", list(&names)) };
+    let count = many(threads.len() as u64, "thread");
+    let title = format!("{count} of {subject} starved, {waited:.2} CPUs short{while_ran}");
+    let mut hit = Hit::new(subject, Severity::High, title);
+    for (thread, wait) in threads.iter().zip(waits()) {
+        hit = hit.seen(sentence(model, thread), &wait.place);
+    }
+    hit.cost = Cost::of(CostKind::Measured, waited, "CPUs short");
+    if let Some(plan) = model.proposal.better().first() {
+        let subjects = model.proposal.subjects.iter().enumerate().filter(|(_, of)| of.vm == subject);
+        hit.changes.extend(subjects.flat_map(|(unit, _)| model.proposal.changes(plan, unit)));
+    }
+    if hit.changes.is_empty() {
+        let programs = foreign.iter().filter(|(other, _)| other.vm.is_none() && other.role == Role::Other);
+        let away = |(other, cpu): &(&Thread, u32)| {
+            let tid = other.tid?;
+            Some(format!(
+                "taskset -cp CPUS {tid}   # CPUs without a vCPU for {}, which ran on CPU {cpu}",
+                printable(&other.name)
+            ))
+        };
+        hit.fix.extend(programs.filter_map(away).take(2));
+        hit.fix.push("kvmscope check   # no better placement found: use fewer threads, or more CPUs".into());
+    }
+    hit
 }
 
 /// What a thread ran and waited, and beside whom.
 pub(super) fn sentence(model: &Model, thread: &Thread) -> String {
     let share = |fact: &Option<host::machine::Fact<f64>>| fact.as_ref().map_or(0.0, |fact| fact.value);
-    let last = thread.last_cpu.as_ref();
-    let last =
-        last.map_or(String::new(), |cpu| format!(", last on CPU {}{}", cpu.value, beside(model, thread, cpu.value)));
+    let company = beside(model, thread).map_or(String::new(), |(other, _)| {
+        format!(" beside {}, which ran {}", name(other), percent(share(&other.run_share)))
+    });
+    let last = thread.last_cpu.as_ref().map_or(String::new(), |cpu| format!(", last on CPU {}{company}", cpu.value));
     format!(
         "{} ({}) ran {} and waited {} of the span{last}",
         thread.role,
@@ -66,16 +83,17 @@ pub(super) fn sentence(model: &Model, thread: &Thread) -> String {
     )
 }
 
-/// Who else ran most on a CPU, as far as the last CPU tells.
-fn beside(model: &Model, thread: &Thread, cpu: u32) -> String {
-    let others = model.machine.threads.iter().filter(|other| other.tid != thread.tid);
+/// Who else ran most on the CPU that a thread was last seen on, and that CPU, as far as the last CPU of the others tells.
+fn beside<'a>(model: &'a Model, thread: &Thread) -> Option<(&'a Thread, u32)> {
+    let cpu = thread.last_cpu.as_ref()?.value;
+    let run = |other: &Thread| other.run_share.as_ref().map_or(0.0, |run| run.value);
+    let others = model.machine.threads.iter().filter(|other| other.tid != thread.tid && run(other) > FLOOR);
     let here = others.filter(|other| other.last_cpu.as_ref().is_some_and(|last| last.value == cpu));
-    let most = here.max_by(|a, b| {
-        let run = |thread: &Thread| thread.run_share.as_ref().map_or(0.0, |run| run.value);
-        run(a).total_cmp(&run(b))
-    });
-    most.filter(|other| other.run_share.as_ref().is_some_and(|run| run.value > FLOOR)).map_or(String::new(), |other| {
-        let run = other.run_share.as_ref().map_or(0.0, |run| run.value);
-        format!(" with {} {} ({})", other.vm.as_deref().unwrap_or(&other.name), other.role, percent(run))
-    })
+    here.max_by(|a, b| run(a).total_cmp(&run(b))).map(|other| (other, cpu))
+}
+
+/// `vcpu 1 of web (4711)`; a thread of no VM by its own name: `make (4712)`.
+fn name(thread: &Thread) -> String {
+    let name = thread.vm.as_ref().map_or_else(|| thread.name.clone(), |vm| format!("{} of {vm}", thread.role));
+    thread.tid.map_or(name.clone(), |tid| format!("{name} ({tid})"))
 }

@@ -32,13 +32,9 @@ impl Proposal {
             (What::Pin, _) => vec![Change::EmulatorPin { domain, cpus, from }],
             (What::Irq(irq), _) => vec![Change::IrqAffinity { irq, cpus, from }],
             (What::PmdMask, _) => {
-                let polling = |unit: &usize| self.task.units[*unit].kind == Kind::Pmd;
-                let mut all = (0..plan.places.len()).filter(polling);
-                if all.clone().next() != Some(unit) || !all.clone().any(moves) {
-                    return Vec::new();
-                }
-                let cpus = all.by_ref().fold(CpuSet::default(), |set, unit| set.or(&plan.places[unit]));
-                vec![Change::PmdMask { cpus: cpus.to_string(), from }]
+                let first = self.task.units.iter().position(|unit| unit.kind == Kind::Pmd);
+                let mask = self.polling(plan).filter(|_| first == Some(unit));
+                mask.map(|cpus| Change::PmdMask { cpus: cpus.to_string(), from }).into_iter().collect()
             }
             (What::Workqueues, _) => {
                 let to = place.mask_like(from.as_deref().unwrap_or_default());

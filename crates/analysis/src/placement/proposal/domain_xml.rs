@@ -1,18 +1,15 @@
 //! A domain's elements under a plan, for whoever keeps definitions in files: `virsh edit`, or a provisioning tool.
 //!
-//! Elements and their order: libvirt.org/formatdomain.html. What the plan does not decide (disks, interfaces) is not here;
-//! `numatune` is written for a domain whose vCPUs all have CPUs of one node, and holds from its next start: memory does not
-//! move with a pin.
+//! Elements and their order: libvirt.org/formatdomain.html. What the plan does not decide is not here: disks, interfaces, and
+//! `numatune`, because no placement moves memory.
 
 use super::{Plan, Proposal};
-use crate::placement::solver::Kind;
 use base::CpuSet;
-use host::Machine;
 use host::machine::{Domain, Role};
 use std::fmt::Write;
 
 /// The elements of one domain.
-pub fn domain_xml(machine: &Machine, proposal: &Proposal, plan: &Plan, domain: &Domain) -> String {
+pub fn domain_xml(proposal: &Proposal, plan: &Plan, domain: &Domain) -> String {
     let units = || (0..plan.places.len()).filter(|unit| proposal.subjects[*unit].vm == domain.name);
     let place = |role: Role| {
         let unit = units().find(|unit| proposal.subjects[*unit].role == role)?;
@@ -54,23 +51,8 @@ pub fn domain_xml(machine: &Machine, proposal: &Proposal, plan: &Plan, domain: &
         }
     }
     line("  </cputune>".to_owned());
-    if let Some(node) = node(machine, proposal, plan, domain) {
-        let mode = domain.memory_nodes.as_ref().map_or("preferred", |(_, mode)| mode.as_str());
-        line(format!("  <numatune>\n    <memory mode='{}' nodeset='{node}'/>\n  </numatune>", escaped(mode)));
-    }
     line("</domain>".to_owned());
     xml
-}
-
-/// The one node of all of a domain's vCPUs, where the machine has several.
-fn node(machine: &Machine, proposal: &Proposal, plan: &Plan, domain: &Domain) -> Option<u32> {
-    let of_vcpus = (0..plan.places.len())
-        .filter(|unit| proposal.subjects[*unit].vm == domain.name && proposal.task.units[*unit].kind == Kind::Vcpu)
-        .fold(CpuSet::default(), |all, unit| all.or(&plan.places[unit]));
-    match machine.topology.nodes_of(&of_vcpus)[..] {
-        [node] if machine.topology.nodes().len() > 1 => Some(node),
-        _ => None,
-    }
 }
 
 fn escaped(text: &str) -> String {

@@ -14,7 +14,8 @@ pub use domain_xml::domain_xml;
 pub use units::{Subject, What};
 
 use super::model::Wishes;
-use super::solver::{Goal, Kind, NOW, PROVEN, Plan, REMOTE_DISTANCE, Room, Task, plans};
+use super::solver::{Goal, Kind, NOW, PROVEN, Plan, REMOTE_DISTANCE, Room, Task, WORTH, plans};
+use base::CpuSet;
 use host::Machine;
 
 /// Placements that are shown.
@@ -47,21 +48,56 @@ impl Proposal {
         self.plans.iter().find(|plan| plan.idea == NOW)
     }
 
-    /// What to show: the first ones, as far as they are better than now.
+    /// What to show: the first ones, as far as they are better than now. All that move polling threads have the mask of the
+    /// first that does.
     pub fn better(&self) -> Vec<&Plan> {
-        self.improving().take(MOST_SHOWN).collect()
+        let mut mask = None;
+        let agrees = |plan: &&Plan| {
+            let polling = self.polling(plan);
+            mask = mask.take().or_else(|| polling.clone());
+            polling.is_none() || polling == mask
+        };
+        self.improving().filter(agrees).take(MOST_SHOWN).collect()
+    }
+
+    /// The mask of the polling threads in a plan that moves any of them.
+    fn polling(&self, plan: &Plan) -> Option<CpuSet> {
+        let polling = || self.task.units.iter().zip(&plan.places).filter(|(unit, _)| unit.kind == Kind::Pmd);
+        let moves = polling().any(|(unit, place)| unit.now.as_ref() != Some(place));
+        moves.then(|| polling().fold(CpuSet::default(), |mask, (_, place)| mask.or(place)))
     }
 
     fn improving(&self) -> impl Iterator<Item = &Plan> {
         let now = self.now().map_or(f64::INFINITY, |plan| plan.score.total);
-        self.plans.iter().filter(move |plan| plan.score.total < now - 1e-9 && !self.crowds(plan))
+        let better = move |plan: &&Plan| plan.score.total < now - 1e-9 && !self.crowds(plan) && self.is_worth(plan);
+        self.plans.iter().filter(better)
+    }
+
+    /// Whether each of its commands brings something: no placement with fewer of them, the current one included, is nearly
+    /// as good.
+    fn is_worth(&self, plan: &Plan) -> bool {
+        let nearly = |other: &&Plan| {
+            let more = f64::from(plan.commands) - f64::from(other.commands);
+            more > 0.0 && other.score.total <= plan.score.total + WORTH * more
+        };
+        !self.plans.iter().filter(nearly).any(|other| !self.crowds(other))
     }
 
     /// True if more vCPUs and polling threads would share a CPU than now, and nothing that is known to be missing is won by
-    /// it: nearer memory is no reason to give up a CPU of one's own.
+    /// it: nearer memory is no reason to give up a CPU of one's own. Nor is anything a reason to put two vCPUs on an isolated
+    /// CPU.
     fn crowds(&self, plan: &Plan) -> bool {
-        self.now()
-            .is_some_and(|now| self.sharing(plan) > self.sharing(now) && self.missing(plan) > self.missing(now) - 0.01)
+        self.now().is_some_and(|now| {
+            self.sharing(plan) > self.sharing(now) && self.missing(plan) > self.missing(now) - 0.01
+                || self.stacked(plan) > self.stacked(now)
+        })
+    }
+
+    /// How many isolated CPUs several vCPUs have.
+    fn stacked(&self, plan: &Plan) -> usize {
+        let vcpus = || self.task.units.iter().zip(&plan.places).filter(|(unit, _)| unit.kind == Kind::Vcpu);
+        let isolated = self.task.cpus.iter().filter(|room| room.isolated);
+        isolated.filter(|room| vcpus().filter(|(_, place)| place.contains(room.cpu)).count() > 1).count()
     }
 
     /// vCPUs and polling threads that share a CPU with any other unit but the kernel's own work.
@@ -108,6 +144,11 @@ impl Proposal {
         if self.crowds(plan) {
             return format!("rejected: {gain:.0} points better than now, but more vCPUs would share a CPU");
         }
+        if !self.is_worth(plan) {
+            return format!(
+                "rejected: {gain:.0} points better than now, but some of its commands gain {WORTH:.0} points or less"
+            );
+        }
         let best = self.plans.iter().map(|plan| plan.score.total).fold(f64::INFINITY, f64::min);
         let shown = self.better().iter().position(|shown| shown.places == plan.places);
         match shown {
@@ -115,6 +156,9 @@ impl Proposal {
                 format!("{gain:.0} points better than now, the best of all")
             }
             Some(_) => format!("{gain:.0} points better than now"),
+            None if self.better().len() < MOST_SHOWN => {
+                format!("rejected: {gain:.0} points better than now, but with another mask for the polling threads")
+            }
             None => format!("rejected: {gain:.0} points better than now, but less per command than others"),
         }
     }

@@ -20,8 +20,8 @@ pub(super) struct Ground<'a> {
     pub nodes: usize,
     /// What a unit loses of its share on each node, by unit: half of what the distance bounds.
     lost: Vec<Vec<f64>>,
-    /// CPUs that units of each kind may be given.
-    allowed: BTreeMap<Kind, CpuSet>,
+    /// CPUs that each unit may be given.
+    allowed: Vec<CpuSet>,
 }
 
 impl<'a> Ground<'a> {
@@ -38,8 +38,7 @@ impl<'a> Ground<'a> {
             names.iter().map(|node| (1.0 - 10.0 / f64::from(far(node))) / 2.0).collect()
         });
         let lost = lost.collect();
-        let kinds = [Kind::Vcpu, Kind::Helpers, Kind::Pmd, Kind::Irq, Kind::Housekeeping];
-        let allowed = kinds.into_iter().map(|kind| (kind, task.allowed(kind))).collect();
+        let allowed = task.units.iter().map(|unit| task.allowed_to(unit)).collect();
         Self { task, position, core, cores, node, nodes, lost, allowed }
     }
 
@@ -53,7 +52,7 @@ impl<'a> Ground<'a> {
 
     /// CPUs that a unit may be given.
     pub fn allowed(&self, unit: usize) -> &CpuSet {
-        &self.allowed[&self.task.units[unit].kind]
+        &self.allowed[unit]
     }
 
     /// Part of its work that a unit loses on a CPU, to memory or a device far away.

@@ -15,7 +15,7 @@ const SMALL: usize = 1_500;
 const TRIED: usize = 4;
 
 /// Points that a command must bring: a hundredth of a CPU.
-const WORTH: f64 = 10.0;
+pub(crate) const WORTH: f64 = 10.0;
 
 /// Whether every CPU can be tried for every unit.
 pub(super) fn is_small(task: &Task) -> bool {
@@ -96,8 +96,8 @@ fn swap(ground: &Ground<'_>, places: &mut [CpuSet], movable: &[usize], best: &mu
     for (index, first) in movable.iter().enumerate() {
         for second in movable[index + 1..].iter().filter(|second| kind(**second) == kind(*first)) {
             // What may stay on a CPU that is not given to anybody else may not pass it on.
-            let given = |unit: usize| places[unit].is_within(ground.allowed(unit));
-            if places[*first] == places[*second] || !given(*first) || !given(*second) {
+            let given = |place: usize, unit: usize| places[place].is_within(ground.allowed(unit));
+            if places[*first] == places[*second] || !given(*first, *second) || !given(*second, *first) {
                 continue;
             }
             places.swap(*first, *second);

@@ -21,6 +21,7 @@ mod starts;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use improve::WORTH;
 pub use load::{Load, load};
 pub use rank::{NOW, PROVEN, plans};
 pub use score::Score;
@@ -174,6 +175,15 @@ impl Task {
             (true, Kind::Helpers) if self.cpus.iter().any(|room| !room.reserved) => self.allowed(Kind::Vcpu),
             _ => self.all(),
         }
+    }
+
+    /// CPUs that a unit may be given: those of its kind; but a vCPU or polling thread that has isolated CPUs keeps to them,
+    /// because somebody isolated them for it.
+    pub fn allowed_to(&self, unit: &Unit) -> CpuSet {
+        let allowed = self.allowed(unit.kind);
+        let isolated: CpuSet = self.cpus.iter().filter(|room| room.isolated).map(|room| room.cpu).collect();
+        let inside = unit.now.as_ref().is_some_and(|now| !now.is_empty() && now.is_within(&isolated));
+        if unit.kind.is_pinned() && inside && allowed.meets(&isolated) { allowed.and(&isolated) } else { allowed }
     }
 
     /// How far one node is from another; 10 is itself.

@@ -213,15 +213,18 @@ fn just_enough(ground: &Ground<'_>, floor: &Floor, unit: usize, allowed: &CpuSet
 pub(super) fn whole_nodes(ground: &Ground<'_>, start: &[CpuSet]) -> Vec<CpuSet> {
     let (task, mut places) = (ground.task, start.to_vec());
     let mut floor = Floor::of(ground);
+    let balanced = task.allowed(Kind::Helpers);
+    // Sets are for CPUs that the scheduler balances: a vCPU that keeps to isolated ones stays.
     let of_vm = |unit: &usize| {
         task.units[*unit].vm.is_some()
             && !task.units[*unit].kept
             && matches!(task.units[*unit].kind, Kind::Vcpu | Kind::Helpers)
+            && ground.allowed(*unit).meets(&balanced)
     };
     (0..places.len()).filter(|unit| !of_vm(unit)).for_each(|unit| floor.add(ground, unit, &places[unit]));
     // What a polling thread polls on is not shared.
     let open = |cpu: &usize| floor.pinned[*cpu] == 0;
-    let allowed: Vec<usize> = ground.positions(&task.allowed(Kind::Helpers)).filter(open).collect();
+    let allowed: Vec<usize> = ground.positions(&balanced).filter(open).collect();
     let mut nodes: Vec<(CpuSet, f64)> = vec![(CpuSet::default(), 0.0); ground.nodes];
     for cpu in &allowed {
         nodes[ground.node[*cpu]].0.insert(task.cpus[*cpu].cpu);

@@ -117,7 +117,7 @@ fn hold(task: &Task) -> Result<(), TestCaseError> {
                 prop_assert_eq!(place, now, "what is kept stays");
             }
             if plan.idea != NOW && !unit.kept {
-                let allowed = task.allowed(unit.kind);
+                let allowed = task.allowed_to(unit);
                 let reserved: CpuSet = task.cpus.iter().filter(|room| room.reserved).map(|room| room.cpu).collect();
                 let of_vm = matches!(unit.kind, Kind::Vcpu | Kind::Pmd | Kind::Helpers);
                 prop_assert!(
