@@ -91,7 +91,7 @@ tools/bench-record.sh "$kvmscope" target/release/examples/guest
 
 echo
 echo "== timeline tiles: 12.5 million slices, against a scan of all of them"
-cargo run --release --locked --quiet --package kvmscope-serve --example tiles
+cargo run --release --locked --quiet --package kvmscope-base --example tiles
 
 echo
 echo "== placements: a generated host of 256 CPUs and 100 VMs, read and proposed for (bar: 1 s)"

@@ -105,7 +105,7 @@ export function invent(report) {
   return {
     slices,
     chains,
-    timeline: { span: { from_ns: 0, to_ns }, states, lanes, markers: [], counters: [] },
+    timeline: { span: { from_ns: 0, to_ns }, states, lanes, markers: [] },
   };
 }
 

@@ -21,10 +21,6 @@ pub struct Figure {
 pub enum Drawing {
     /// Amounts side by side, in groups.
     Bars(Vec<BarGroup>),
-    /// One episode as a sequence of steps over levels.
-    Ladder(Vec<Rung>),
-    /// A distribution.
-    Histogram(Vec<Bin>),
     /// A machine as nested boxes with what runs in them, once for each placement, side by side.
     Topology(Vec<Panel>),
     /// Single numbers of unlike sizes on a logarithmic scale, in groups; each group has a scale of its own.
@@ -166,32 +162,6 @@ impl LogScale {
         let along = (value.max(f64::MIN_POSITIVE).log10() - f64::from(self.from)) / f64::from(self.to - self.from);
         along.clamp(0.0, 1.0)
     }
-}
-
-/// One step of a ladder.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Rung {
-    /// Lane: `L2`, `L1`, `L0`, `VMM`.
-    pub lane: String,
-    /// What happens there.
-    pub label: String,
-    /// Start after the episode's first step.
-    pub at_ns: u64,
-    /// Length.
-    pub length_ns: u64,
-    /// How many equal steps in a row it stands for.
-    pub repeat: u64,
-}
-
-/// One bin of a histogram.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Bin {
-    /// Lower bound, inside.
-    pub from: f64,
-    /// Upper bound, outside.
-    pub to: f64,
-    /// How many samples.
-    pub count: u64,
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@
 //! ```
 //! The product is taken in 128 bits, as the kernel does it in `mul_u64_u32_shr` (include/linux/math64.h, Linux 6.12).
 
+use serde::Serialize;
+
 /// How ticks of one trace clock become nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clock {
@@ -86,7 +88,7 @@ impl Clock {
 }
 
 /// A half-open stretch of time, `[from_ns, to_ns)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Span {
     /// First nanosecond inside.
     pub from_ns: u64,

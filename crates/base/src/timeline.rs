@@ -1,8 +1,8 @@
 //! Where was every vCPU, at every instant and every zoom?
 //!
 //! What interactive views, exports to other viewers and Python share. A lane is a row of slices that touch, each in
-//! one of the timeline's named states; links join slices that belong together (a chain), markers name instants,
-//! counters are numbers over time. Built on request only: text and JSON reports never need it.
+//! one of the timeline's named states; markers name instants; chains are a list of their own. Built on request only: text and
+//! JSON reports never need it.
 //!
 //! ```text
 //! lane 0   [ guest_l1 ][ handling ][ guest_l2 ][handling]...      window [from, to) cut into `width` pixels:
@@ -18,6 +18,7 @@ mod drawn;
 mod grid;
 mod overview;
 mod stacks;
+pub mod tile;
 mod zooms;
 
 pub use chain::{Chain, ChainRequest, ChainSlices, ChainSums};
@@ -30,9 +31,10 @@ pub use stacks::{StackSum, Stacks, VcpuStacks};
 pub use zooms::Zooms;
 
 use crate::Span;
+use serde::Serialize;
 
 /// Position of a lane in [`Timeline::lanes`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct LaneId(pub u32);
 
 /// Position of a state in [`Timeline::states`].
@@ -49,7 +51,7 @@ pub struct SliceId {
 }
 
 /// One state of the table that all lanes share.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct State {
     /// Stable name, that of the ledger's column without its unit: `guest_l2`, `preempted`.
     pub name: String,
@@ -115,19 +117,8 @@ pub struct Slice {
     pub state: StateId,
 }
 
-/// Two slices that belong together: an exit of L2 and the slice in which L2 runs again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
-    /// The cause.
-    pub from: SliceId,
-    /// The effect.
-    pub to: SliceId,
-    /// What joins them.
-    pub label: String,
-}
-
 /// A named instant.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Marker {
     /// The lane it belongs to, or all of them.
     pub lane: Option<LaneId>,
@@ -135,17 +126,6 @@ pub struct Marker {
     pub at_ns: u64,
     /// What happened: lost events, a migration's phase.
     pub label: String,
-}
-
-/// A number over time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Counter {
-    /// What is counted.
-    pub title: String,
-    /// Its unit.
-    pub unit: &'static str,
-    /// Time in ns and the value from then on, in time order.
-    pub samples: Vec<(u64, f64)>,
 }
 
 /// Slices of a window, as many as were asked for.
@@ -180,12 +160,8 @@ pub trait Timeline {
     fn states(&self) -> &[State];
     /// The lanes, in the order in which they are shown.
     fn lanes(&self) -> &[Lane];
-    /// Slices that belong together.
-    fn links(&self) -> &[Link];
     /// Named instants, in time order.
     fn markers(&self) -> &[Marker];
-    /// Numbers over time.
-    fn counters(&self) -> &[Counter];
     /// From the first slice's start to the last one's end, over all lanes.
     fn span(&self) -> Span;
     /// The first `most` slices of `lane` that touch `window`.

@@ -5,6 +5,7 @@
 use crate::error::Refused;
 use base::timeline::{Chain, Drawn};
 use serde::{Deserialize, Serialize};
+use show::json::timeline::{ChainRow, Picks};
 
 /// The most chains or slices of one answer.
 pub const MOST: usize = 100_000;
@@ -37,38 +38,8 @@ enum Sort {
 /// Some chains, and how many there are.
 #[derive(Debug, Serialize)]
 pub struct Found<'a> {
-    chains: Vec<Shown<'a>>,
+    chains: Vec<ChainRow<'a>>,
     total: usize,
-}
-
-/// One chain.
-#[derive(Debug, Serialize)]
-pub struct Shown<'a> {
-    id: usize,
-    lane: u32,
-    reason: &'a str,
-    from_ns: u64,
-    to_ns: u64,
-    exits: u64,
-    cost_ns: Option<u64>,
-    sequence: &'a [String],
-    /// The guest hypervisor halted inside.
-    interrupted: bool,
-    /// Another nested guest ran next, or the same one elsewhere first.
-    migrated: bool,
-    /// The most frequent reason of its exits, all of them counted.
-    most: Option<(&'a str, u64)>,
-}
-
-/// Undisturbed chains of one reason that stand for the others, by cost.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct Picks {
-    median: Option<usize>,
-    p99: Option<usize>,
-    worst: Option<usize>,
-    /// The next more expensive one of the reason, and the next cheaper one.
-    next: Option<usize>,
-    previous: Option<usize>,
 }
 
 /// Chains as `wanted`.
@@ -102,26 +73,9 @@ pub fn find<'a>(drawn: &'a Drawn, wanted: &Wanted) -> Result<Found<'a>, Refused>
         Sort::Exits => by(|chain| (!chain.interrupted && !chain.migrated).then_some(chain.exits)),
     }
     let limit = wanted.limit.unwrap_or(100).min(MOST);
-    let chains = ids.iter().skip(wanted.offset).take(limit).map(|id| shown(drawn, *id)).collect();
+    let shown = ids.iter().skip(wanted.offset).take(limit);
+    let chains = shown.map(|id| ChainRow::of(*id as u64, &drawn.chains[*id])).collect();
     Ok(Found { chains, total: ids.len() })
-}
-
-/// One chain by its id, which must be there.
-pub fn shown(drawn: &Drawn, id: usize) -> Shown<'_> {
-    let chain = &drawn.chains[id];
-    Shown {
-        id,
-        lane: chain.lane.0,
-        reason: &chain.reason,
-        from_ns: chain.span.from_ns,
-        to_ns: chain.span.to_ns,
-        exits: chain.exits,
-        cost_ns: chain.cost_ns,
-        sequence: &chain.sequence,
-        interrupted: chain.interrupted,
-        migrated: chain.migrated,
-        most: chain.most_frequent(),
-    }
 }
 
 /// The chains to look at beside chain `id`. Percentiles are those of the nearest rank: the least cost that at least
@@ -132,13 +86,14 @@ pub fn picks(drawn: &Drawn, id: usize) -> Picks {
     let mut by_cost: Vec<(u64, usize)> =
         (0..drawn.chains.len()).filter(same).filter_map(|id| Some((drawn.chains[id].cost_ns?, id))).collect();
     by_cost.sort_unstable();
-    let rank = |percent: usize| by_cost.get((by_cost.len() * percent).div_ceil(100).max(1) - 1).map(|(_, id)| *id);
+    let rank =
+        |percent: usize| by_cost.get((by_cost.len() * percent).div_ceil(100).max(1) - 1).map(|(_, id)| *id as u64);
     let place = by_cost.iter().position(|(_, known)| *known == id);
-    let at = |place: Option<usize>| Some(by_cost.get(place?)?.1);
+    let at = |place: Option<usize>| Some(by_cost.get(place?)?.1 as u64);
     Picks {
         median: rank(50),
         p99: rank(99),
-        worst: by_cost.last().map(|(_, id)| *id),
+        worst: by_cost.last().map(|(_, id)| *id as u64),
         next: at(place.map(|place| place + 1)),
         previous: at(place.and_then(|place| place.checked_sub(1))),
     }

@@ -7,7 +7,7 @@
 //!                                    |  brief: of these, what a list shows
 //!                                    v
 //!                                  live: a recording that is being made, until it ends
-//!                                  tile | chains | events | metrics | page      pure: numbers become bytes
+//!                                  chains | events | metrics | page      pure: numbers become bytes
 //! ```
 //! In: a folder, an address, perhaps a token ([`Options`]). Out: a [`Server`] that answers until it is stopped. Nothing
 //! but `--allow-upload` writes, and nothing outside the folder is read. No other crate is asynchronous: what computes
@@ -28,7 +28,6 @@ mod opened;
 mod page;
 mod routes;
 mod server;
-pub mod tile;
 mod upload;
 
 pub use error::Error;

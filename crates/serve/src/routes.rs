@@ -1,6 +1,6 @@
 //! Which address gives what? The list of the API; `docs/serve.md` describes it.
 //!
-//! Handlers here parse and check what was asked, and hand it to the pure half: `tile`, `chains`, `events`, `metrics`.
+//! Handlers here parse and check what was asked, and hand it to the pure half: `base`'s tiles, `chains`, `events`, `metrics`.
 //! Everything that opens or computes runs on a thread of its own, so that one large recording does not stop the others.
 
 mod asked;

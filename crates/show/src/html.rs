@@ -23,7 +23,6 @@ mod program;
 mod pyramid;
 mod stack;
 mod table;
-mod tile;
 mod timeline;
 mod topology;
 

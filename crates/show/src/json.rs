@@ -4,6 +4,7 @@
 //! Beyond the contract's keys a section carries `about` and `next`, as the text does.
 
 mod section;
+pub mod timeline;
 
 use base::recording::{Part, Recording};
 use base::{Problem, Section, Table};

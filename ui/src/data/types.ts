@@ -52,20 +52,6 @@ export interface BarGroup {
   bars: Bar[];
 }
 
-export interface Rung {
-  lane: string;
-  label: string;
-  at_ns: number;
-  length_ns: number;
-  repeat: number;
-}
-
-export interface Bin {
-  from: number;
-  to: number;
-  count: number;
-}
-
 export interface Point {
   label: string;
   value: number;
@@ -94,17 +80,12 @@ export interface CpuBox {
   contended: boolean;
 }
 
-export interface FigureData {
-  id: string;
-  title: string;
-  caption: string;
-  drawing: string;
-  groups?: BarGroup[];
-  rungs?: Rung[];
-  bins?: Bin[];
-  scales?: PointGroup[];
-  panels?: Panel[];
-}
+/** A Section's picture as data; `drawing` says which it is. */
+export type FigureData = { id: string; title: string; caption: string } & (
+  | { drawing: "bars"; groups: BarGroup[] }
+  | { drawing: "points"; scales: PointGroup[] }
+  | { drawing: "topology"; panels: Panel[] }
+);
 
 export interface Section {
   id: string;
@@ -178,7 +159,6 @@ export interface Timeline {
   markers: { lane: number | null; at_ns: number; label: string }[];
   /** What could not be drawn, and how far lanes may be off. */
   notes?: string[];
-  counters: { title: string; unit: string; samples: [number, number][] }[];
 }
 
 /** Lanes of the recorded machine's vCPUs: only lanes of one kind add up. */

@@ -1,8 +1,8 @@
-/** A Section's figure, by its kind: bars, a ladder, a histogram, points on a scale, a machine. */
+/** A Section's figure, by its kind: bars, points on a scale, a machine. */
 import { useRef } from "preact/hooks";
 import type { Bar, BarGroup, FigureData } from "../data/types";
 import { fillOf, levelState, STATE_NAMES } from "../draw/tokens";
-import { amount, duration, percent } from "../maths/format";
+import { amount, percent } from "../maths/format";
 import { Points } from "./Points";
 import { Topology } from "./Topology";
 import { useWidth } from "./useSize";
@@ -11,26 +11,34 @@ const ROW = 24;
 const WIDTH = 860;
 
 export function Drawing({ figure }: { figure: FigureData }) {
-  if (figure.groups)
-    return (
-      <>
-        {figure.groups.map((group) => (
-          <Bars key={group.title} group={group} most={mostOf(figure.groups!, group.unit)} />
-        ))}
-      </>
-    );
-  if (figure.scales)
-    return (
-      <>
-        {figure.scales.map((group) => (
-          <Points key={group.title + group.unit} group={group} />
-        ))}
-      </>
-    );
-  if (figure.panels) return <Topology panels={figure.panels} />;
-  if (figure.bins) return <Histogram bins={figure.bins} />;
-  if (figure.rungs) return <Rungs rungs={figure.rungs} />;
-  return <p class="soft">This page does not know how to draw "{figure.drawing}"; a newer kvmscope does.</p>;
+  switch (figure.drawing) {
+    case "bars":
+      return (
+        <>
+          {figure.groups.map((group) => (
+            <Bars key={group.title} group={group} most={mostOf(figure.groups, group.unit)} />
+          ))}
+        </>
+      );
+    case "points":
+      return (
+        <>
+          {figure.scales.map((group) => (
+            <Points key={group.title + group.unit} group={group} />
+          ))}
+        </>
+      );
+    case "topology":
+      return <Topology panels={figure.panels} />;
+    default:
+      return <Unknown drawing={figure} />;
+  }
+}
+
+/** A report may be newer than the page that shows it; of the drawings that this page knows, none is left. */
+function Unknown({ drawing }: { drawing: never }) {
+  const { drawing: name } = drawing as { drawing: string };
+  return <p class="soft">This page does not know how to draw "{name}"; a newer kvmscope does.</p>;
 }
 
 function fill(hue: string): string {
@@ -38,13 +46,13 @@ function fill(hue: string): string {
   return /^(L\d|VMM)$/.test(hue) ? fillOf(levelState(hue)) : "var(--soft)";
 }
 
-/** A row each; where there is no room beside the words, the bars lie below them. */
 /** The longest bar of all groups with one unit: their bars have one scale. */
 function mostOf(groups: BarGroup[], unit: string): number {
   const bars = groups.filter((group) => group.unit === unit).flatMap((group) => group.bars);
   return Math.max(...bars.map((bar) => bar.value), 1e-9);
 }
 
+/** A row each; where there is no room beside the words, the bars lie below them. */
 function Bars({ group, most }: { group: BarGroup; most: number }) {
   const box = useRef<HTMLDivElement>(null);
   const width = Math.min(WIDTH, useWidth(box));
@@ -94,76 +102,5 @@ function Bars({ group, most }: { group: BarGroup; most: number }) {
         ))}
       </svg>
     </div>
-  );
-}
-
-function Histogram({ bins }: { bins: NonNullable<FigureData["bins"]> }) {
-  const most = Math.max(1, ...bins.map((bin) => bin.count));
-  const wide = WIDTH / Math.max(1, bins.length);
-  return (
-    <svg
-      class="picture"
-      viewBox={`0 0 ${WIDTH} 190`}
-      style={{ maxWidth: `${WIDTH}px` }}
-      role="img"
-      aria-label="Histogram"
-    >
-      {bins.map((bin, i) => (
-        <rect
-          key={bin.from}
-          x={i * wide}
-          width={Math.max(1, wide - 1)}
-          y={160 - (bin.count / most) * 150}
-          height={(bin.count / most) * 150}
-          fill="var(--ink)"
-        >
-          <title>{`${bin.from} to ${bin.to}: ${bin.count}`}</title>
-        </rect>
-      ))}
-      <line x1="0" x2={WIDTH} y1="160" y2="160" stroke="var(--soft)" />
-      <text class="faint" x="0" y="178">
-        {bins[0]?.from}
-      </text>
-      <text class="faint" x={WIDTH} y="178" text-anchor="end">
-        {bins.at(-1)?.to}
-      </text>
-    </svg>
-  );
-}
-
-function Rungs({ rungs }: { rungs: NonNullable<FigureData["rungs"]> }) {
-  const lanes = ["L3", "L2", "L1", "L0", "VMM"].filter((lane) => rungs.some((rung) => rung.lane === lane));
-  const end = Math.max(1, ...rungs.map((rung) => rung.at_ns + rung.length_ns));
-  const x = (ns: number) => 50 + (ns / end) * (WIDTH - 60);
-  return (
-    <svg
-      class="picture"
-      viewBox={`0 0 ${WIDTH} ${lanes.length * 40 + 24}`}
-      style={{ maxWidth: `${WIDTH}px` }}
-      role="img"
-      aria-label="Ladder"
-    >
-      {lanes.map((lane, i) => (
-        <text key={lane} x="0" y={i * 40 + 24} font-weight="600">
-          {lane}
-        </text>
-      ))}
-      {rungs.map((rung) => (
-        <g key={`${rung.lane}${rung.at_ns}`}>
-          <rect
-            x={x(rung.at_ns)}
-            y={lanes.indexOf(rung.lane) * 40 + 6}
-            width={Math.max(1, x(rung.at_ns + rung.length_ns) - x(rung.at_ns))}
-            height="28"
-            fill={fillOf(levelState(rung.lane))}
-          >
-            <title>{`${rung.label}${rung.repeat > 1 ? ` ×${rung.repeat}` : ""}: ${duration(rung.length_ns)}`}</title>
-          </rect>
-        </g>
-      ))}
-      <text class="faint" x={WIDTH} y={lanes.length * 40 + 18} text-anchor="end">
-        {duration(end)}
-      </text>
-    </svg>
   );
 }

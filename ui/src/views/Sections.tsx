@@ -54,7 +54,7 @@ function Whole({
           id={`${section.id}-${figure.id}`}
           title={figure.title}
           caption={figure.caption}
-          {...(figure.panels ? { svg: () => machines(figure.panels!) } : {})}
+          {...(figure.drawing === "topology" ? { svg: () => machines(figure.panels) } : {})}
         >
           <Drawing figure={figure} />
         </Figure>

@@ -12,10 +12,7 @@
 //! longest slice needs no tree above the blocks. One cursor sweeps over a window: where a pixel ends, the next begins,
 //! so the slice there is looked up once, and from the last one on.
 
-use super::{
-    Counter, Coverage, Lane, LaneId, Link, Marker, Slice, SliceId, Slices, State, StateId, Timeline, WIDEST,
-    pixel_start,
-};
+use super::{Coverage, Lane, LaneId, Marker, Slice, SliceId, Slices, State, StateId, Timeline, WIDEST, pixel_start};
 use crate::Span;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -31,12 +28,8 @@ pub struct Columns {
     tracks: Vec<Track>,
     /// What is known of slices, each text once.
     details: Details,
-    /// Slices that belong together.
-    pub links: Vec<Link>,
     /// Named instants, in time order.
     pub markers: Vec<Marker>,
-    /// Numbers over time.
-    pub counters: Vec<Counter>,
 }
 
 /// The slices of one lane.
@@ -306,16 +299,8 @@ impl Timeline for Columns {
         &self.lanes
     }
 
-    fn links(&self) -> &[Link] {
-        &self.links
-    }
-
     fn markers(&self) -> &[Marker] {
         &self.markers
-    }
-
-    fn counters(&self) -> &[Counter] {
-        &self.counters
     }
 
     fn span(&self) -> Span {

@@ -62,6 +62,11 @@ impl Overview {
         Zooms::of(self.end_ns).window(zoom)
     }
 
+    /// How many pixels that are.
+    pub fn width(&self, zoom: u32) -> u32 {
+        Zooms::of(self.end_ns).width(zoom)
+    }
+
     /// The pixels of `lane` at `zoom`, one of [`zooms`](Self::zooms).
     pub fn pixels(&self, lane: usize, zoom: u32) -> Coverage {
         let of = &self.lanes[lane];

@@ -5,13 +5,22 @@ use super::{Answer, Served, at_work, json};
 use crate::chains::{self, MOST, Wanted};
 use crate::error::Refused;
 use crate::page::with_type;
-use crate::tile;
 use axum::extract::State;
 use axum::response::Response;
 use base::Span;
-use base::timeline::{Counter, Drawn, LaneId, Marker, State as Described, Timeline};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use base::timeline::{Drawn, LaneId, Slice, Timeline, tile};
+use serde::Deserialize;
+use serde_json::json;
+use show::json::timeline::{ChainInside, ChainRow, Slices as ShownSlices, Timeline as Described};
+
+/// The most pixels of a tile: more than any screen has.
+const WIDEST: u32 = 8_192;
+
+/// The most lanes of a tile: vCPUs and CPUs of a large host.
+const MOST_LANES: usize = 512;
+
+/// The most bytes of a tile.
+const MOST_BYTES: usize = 64 << 20;
 
 /// Answers with what `answer` makes of the timeline of the recording called `id`.
 async fn of(
@@ -23,31 +32,7 @@ async fn of(
 }
 
 pub async fn timeline(shared: Served, Named(id): Named<String>) -> Answer {
-    of(shared, id, |drawn| json(&described(drawn))).await
-}
-
-fn described(drawn: &Drawn) -> Value {
-    let timeline = &drawn.timeline;
-    let span = timeline.span();
-    let state = |state: &Described| json!({ "name": state.name, "title": state.title });
-    let lane = |place: usize| {
-        let (lane, id) = (&timeline.lanes()[place], LaneId(place as u32));
-        let slices = timeline.slices(id, span, 0).left_out;
-        let chains = drawn.chains.iter().filter(|chain| chain.lane == id).count();
-        json!({ "id": place, "kind": lane.kind.name(), "group": lane.group, "title": lane.title, "tid": lane.tid,
-                "slices": slices, "chains": chains })
-    };
-    let marker = |marker: &Marker| json!({ "lane": marker.lane.map(|lane| lane.0), "at_ns": marker.at_ns, "label": marker.label });
-    let counter =
-        |counter: &Counter| json!({ "title": counter.title, "unit": counter.unit, "samples": counter.samples });
-    json!({
-        "span": { "from_ns": span.from_ns, "to_ns": span.to_ns },
-        "states": timeline.states().iter().map(state).collect::<Vec<_>>(),
-        "lanes": (0..timeline.lanes().len()).map(lane).collect::<Vec<_>>(),
-        "markers": timeline.markers().iter().map(marker).collect::<Vec<_>>(),
-        "counters": timeline.counters().iter().map(counter).collect::<Vec<_>>(),
-        "notes": drawn.notes,
-    })
+    of(shared, id, |drawn| json(&Described::of_drawn(drawn))).await
 }
 
 #[derive(Deserialize)]
@@ -61,20 +46,20 @@ pub struct Tile {
 pub async fn tile(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Tile>) -> Answer {
     of(shared, id, move |drawn| {
         let timeline = &drawn.timeline;
-        if asked.w == 0 || asked.w > tile::WIDEST {
-            return Err(Refused::wrong(format!("w = {} pixels; a tile has 1 to {}", asked.w, tile::WIDEST)));
+        if asked.w == 0 || asked.w > WIDEST {
+            return Err(Refused::wrong(format!("w = {} pixels; a tile has 1 to {}", asked.w, WIDEST)));
         }
         if timeline.states().len() > tile::MOST_STATES {
             let (states, most) = (timeline.states().len(), tile::MOST_STATES);
             return Err(Refused::unanswered(format!("the timeline has {states} states; a tile holds {most}")));
         }
         let lanes = wanted_lanes(timeline, asked.lanes.as_deref())?;
-        if tile::length(lanes.len(), timeline.states().len(), asked.w) > tile::MOST_BYTES {
-            let most = tile::MOST_BYTES >> 20;
+        if tile::length(lanes.len(), timeline.states().len(), asked.w) > MOST_BYTES {
+            let most = MOST_BYTES >> 20;
             return Err(Refused::wrong(format!("a tile has at most {most} MiB; ask for fewer lanes or pixels")));
         }
         let window = window(timeline, asked.t0, asked.t1)?;
-        Ok(with_type(tile::tile(timeline, &lanes, window, asked.w), "application/octet-stream"))
+        Ok(with_type(tile::of_window(timeline, &lanes, window, asked.w), "application/octet-stream"))
     })
     .await
 }
@@ -88,11 +73,11 @@ fn wanted_lanes(timeline: &impl Timeline, asked: Option<&str>) -> Result<Vec<Lan
                 let number = text.parse().map_err(|_| Refused::wrong("write lane numbers, as in lanes=0,1"))?;
                 lane(timeline, number)
             };
-            list.split(',').take(tile::MOST_LANES + 1).map(number).collect::<Result<_, _>>()?
+            list.split(',').take(MOST_LANES + 1).map(number).collect::<Result<_, _>>()?
         }
     };
-    if lanes.len() > tile::MOST_LANES {
-        return Err(Refused::wrong(format!("a tile has at most {} lanes; ask for fewer by lanes=", tile::MOST_LANES)));
+    if lanes.len() > MOST_LANES {
+        return Err(Refused::wrong(format!("a tile has at most {} lanes; ask for fewer by lanes=", MOST_LANES)));
     }
     Ok(lanes)
 }
@@ -123,31 +108,10 @@ pub async fn slices(shared: Served, Named(id): Named<String>, Asked(asked): Aske
     .await
 }
 
-#[derive(Serialize)]
-struct ShownSlices<'a> {
-    slices: Vec<ShownSlice<'a>>,
-    left_out: u64,
-}
-
-#[derive(Serialize)]
-struct ShownSlice<'a> {
-    index: u32,
-    from_ns: u64,
-    to_ns: u64,
-    state: u8,
-    detail: &'a str,
-}
-
 fn shown_slices(drawn: &Drawn, lane: LaneId, window: Span, limit: usize) -> ShownSlices<'_> {
     let found = drawn.timeline.slices(lane, window, limit.min(MOST));
-    let slices = found.slices.iter().map(|slice| ShownSlice {
-        index: slice.id.index,
-        from_ns: slice.span.from_ns,
-        to_ns: slice.span.to_ns,
-        state: slice.state.0,
-        detail: drawn.timeline.detail(slice.id).map_or("", |(_, detail)| detail),
-    });
-    ShownSlices { slices: slices.collect(), left_out: found.left_out }
+    let detail = |slice: &Slice| drawn.timeline.detail(slice.id).map_or("", |(_, detail)| detail);
+    ShownSlices::of(found.slices.iter().map(|slice| (*slice, detail(slice))), found.left_out)
 }
 
 pub async fn chains(shared: Served, Named(id): Named<String>, Asked(wanted): Asked<Wanted>) -> Answer {
@@ -169,15 +133,6 @@ pub async fn aggregates(shared: Served, Named(id): Named<String>, Asked(asked): 
     .await
 }
 
-#[derive(Serialize)]
-struct OneChain<'a> {
-    #[serde(flatten)]
-    chain: chains::Shown<'a>,
-    #[serde(flatten)]
-    slices: ShownSlices<'a>,
-    picks: chains::Picks,
-}
-
 pub async fn chain(shared: Served, Named((id, chain)): Named<(String, usize)>) -> Answer {
     of(shared, id, move |drawn| {
         let Some(found) = drawn.chains.get(chain) else {
@@ -185,7 +140,8 @@ pub async fn chain(shared: Served, Named((id, chain)): Named<(String, usize)>) -
             return Err(Refused::missing(format!("no chain {chain}; chains in this recording: {total}")));
         };
         let slices = shown_slices(drawn, found.lane, found.span, 10_000);
-        json(&OneChain { chain: chains::shown(drawn, chain), slices, picks: chains::picks(drawn, chain) })
+        let picks = chains::picks(drawn, chain);
+        json(&ChainInside { chain: ChainRow::of(chain as u64, found), slices, picks })
     })
     .await
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! { "report":   what `report --json` prints,
-//!   "timeline": span, states, lanes, markers, counters,
+//!   "timeline": span, states, lanes, markers, notes,
 //!   "pyramid":  [ { "t0_ns", "t1_ns", "width", "tile": base64 } ]   coarse to fine,
 //!   "chains":   [ the most telling ones, with their slices ],
 //!   "aggregates": sums over all chains }
@@ -13,6 +13,7 @@
 use super::Drawing;
 use super::chains::{Chosen, Shown};
 use super::pyramid::{self, Level};
+use crate::json::timeline::{ChainInside, ChainRow, Picks, Slices, Timeline};
 use crate::json::{self, Answered};
 use base::Span;
 use base::timeline::Overview;
@@ -49,7 +50,7 @@ impl Data {
         json::write(&mut report, "report", &[*answered])?;
         Ok(Self {
             report: String::from_utf8_lossy(&report).trim_end().to_owned(),
-            timeline: overview.map_or(Value::Null, |of| timeline(of, lanes(of))),
+            timeline: overview.map_or(Value::Null, |of| json!(Timeline::of_overview(of, lanes(of)))),
             levels: overview.map_or_else(Vec::new, |of| pyramid::levels(of, lanes(of))),
             chains: drawing.map_or_else(Vec::new, chains),
             aggregates: drawing.map_or(Value::Null, |drawing| json!(drawing.aggregates)),
@@ -94,42 +95,19 @@ impl Data {
     }
 }
 
-/// The timeline, of which the first `lanes` are told.
-fn timeline(overview: &Overview, lanes: usize) -> Value {
-    let states: Vec<Value> =
-        overview.states.iter().map(|state| json!({"name": state.name, "title": state.title})).collect();
-    let lanes = overview.lanes.iter().take(lanes).enumerate().map(|(id, of)| {
-        let lane = &of.lane;
-        json!({"id": id, "kind": lane.kind.name(), "group": lane.group, "title": lane.title, "tid": lane.tid,
-               "slices": of.sums.slices(), "chains": of.chains})
-    });
-    let markers = overview
-        .markers
-        .iter()
-        .map(|marker| json!({"lane": marker.lane.map(|lane| lane.0), "at_ns": marker.at_ns, "label": marker.label}));
-    let span = overview.span();
-    json!({"span": {"from_ns": span.from_ns, "to_ns": span.to_ns}, "states": states,
-           "lanes": lanes.collect::<Vec<_>>(), "markers": markers.collect::<Vec<_>>(),
-           "counters": [], "notes": overview.notes.iter().chain(&overview.bounds).collect::<Vec<_>>()})
-}
-
 /// A chain with its slices, and its neighbours by cost among those on the page.
 fn chain(chosen: &Chosen, shown: &Shown) -> Value {
     let Shown { place, inside } = shown;
     let chain = &inside.chain;
     let touches = |span: Span| span.from_ns < chain.span.to_ns && span.to_ns > chain.span.from_ns;
-    let slices = inside.slices.iter().filter(|(slice, _)| touches(slice.span)).map(|(slice, detail)| {
-        json!({"index": slice.id.index, "from_ns": slice.span.from_ns, "to_ns": slice.span.to_ns,
-               "state": slice.state.0, "detail": detail})
-    });
+    let slices = inside.slices.iter().filter(|(slice, _)| touches(slice.span));
+    let slices = slices.map(|(slice, detail)| (*slice, detail.as_str()));
     let picks = chosen.reasons.iter().find(|reason| reason.reason == chain.reason).map(|reason| {
         let at = reason.by_cost.iter().position(|other| other == place);
-        let beside = |step: isize| at.and_then(|at| reason.by_cost.get(at.checked_add_signed(step)?));
-        json!({"median": reason.median, "p99": reason.p99, "worst": reason.worst,
-               "next": beside(1), "previous": beside(-1)})
+        let beside = |step: isize| reason.by_cost.get(at?.checked_add_signed(step)?).copied();
+        let (median, p99, worst) = (Some(reason.median), Some(reason.p99), Some(reason.worst));
+        Picks { median, p99, worst, next: beside(1), previous: beside(-1) }
     });
-    json!({"id": place, "lane": chain.lane.0, "reason": chain.reason, "from_ns": chain.span.from_ns,
-           "to_ns": chain.span.to_ns, "exits": chain.exits, "cost_ns": chain.cost_ns, "sequence": chain.sequence[..],
-           "interrupted": chain.interrupted, "migrated": chain.migrated, "most": chain.most_frequent(),
-           "slices": slices.collect::<Vec<_>>(), "left_out": inside.left_out, "picks": picks})
+    let (chain, slices) = (ChainRow::of(*place, chain), Slices::of(slices, inside.left_out));
+    json!(ChainInside { chain, slices, picks: picks.unwrap_or_default() })
 }

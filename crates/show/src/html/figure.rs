@@ -1,11 +1,11 @@
-//! Figures of Sections: bars, histograms, ladders, points.
+//! Figures of Sections: bars, points, machines.
 //!
 //! Everything across the page is a percentage of the drawing's width, so that a drawing fills a phone and a wall
 //! without stretching its patterns or its words.
 
 use super::escape::Safe;
-use super::{ladder, look, points};
-use base::figure::{BarGroup, Bin, Drawing, Figure};
+use super::{look, points};
+use base::figure::{BarGroup, Drawing, Figure};
 use base::number;
 use std::fmt::{Result, Write};
 
@@ -20,8 +20,6 @@ pub fn render(section: &str, figure: &Figure, out: &mut String) -> Result {
     }
     match &figure.drawing {
         Drawing::Bars(groups) => bars(groups, out)?,
-        Drawing::Ladder(rungs) => ladder::render(&rungs.iter().map(ladder::Step::of).collect::<Vec<_>>(), 0, out)?,
-        Drawing::Histogram(bins) => histogram(bins, out)?,
         Drawing::Topology(panels) => super::topology::render(panels, out)?,
         Drawing::Points(groups) => points::render(groups, out)?,
     }
@@ -69,25 +67,6 @@ fn bar_group(group: &BarGroup, largest: f64, out: &mut String) -> Result {
             write!(out, "<span class=\"note\">{}</span>", Safe(&bar.note))?;
         }
         out.push_str("</td></tr>\n");
-    }
-    out.write_str("</table></div>\n")
-}
-
-fn histogram(bins: &[Bin], out: &mut String) -> Result {
-    let most = bins.iter().map(|bin| bin.count).max().unwrap_or(0).max(1);
-    out.push_str("<div class=\"bars\"><table>\n");
-    for bin in bins {
-        let width = 100.0 * bin.count as f64 / most as f64;
-        writeln!(
-            out,
-            "<tr><th scope=\"row\" class=\"n\">{} to {}</th><td class=\"n\" data-v=\"{}\">{}</td><td class=\"bar\">\
-             <svg aria-hidden=\"true\"><rect width=\"{width:.2}%\" height=\"100%\" fill=\"{}\"/></svg></td></tr>",
-            number::plain(bin.from),
-            number::plain(bin.to),
-            bin.count,
-            number::thousands(bin.count),
-            look::fill("")
-        )?;
     }
     out.write_str("</table></div>\n")
 }

@@ -10,7 +10,6 @@
 use super::axis::Axis;
 use super::escape::Safe;
 use super::look;
-use base::figure::Rung;
 use base::number;
 use std::fmt::{Result, Write};
 
@@ -40,21 +39,6 @@ const BOX: usize = 64;
 /// At a drawing 1,000 pixels wide, a letter is about this many of its percents wide; upright words need one line.
 const LETTER_PERCENT: f64 = 0.66;
 const LINE_PERCENT: f64 = 1.15;
-
-impl Step {
-    /// A rung of a Section's figure.
-    pub fn of(rung: &Rung) -> Self {
-        let times = if rung.repeat > 1 { format!(" x{}", number::thousands(rung.repeat)) } else { String::new() };
-        Self {
-            lane: rung.lane.clone(),
-            label: format!("{}{times}", rung.label),
-            hue: rung.lane.clone(),
-            at_ns: rung.at_ns,
-            length_ns: rung.length_ns,
-            around: false,
-        }
-    }
-}
 
 /// Draws the steps, and lists them in words below. The episode begins `lead_ns` after the drawing does.
 pub fn render(steps: &[Step], lead_ns: u64, out: &mut String) -> Result {

@@ -3,9 +3,8 @@
 //! Each level is one tile of the whole recording, at one of the zooms that [`base::timeline::Zooms`] allows. Levels end where
 //! pixels are about as short as slices, or where the page would hold too much; the chains on the page have their slices in full.
 
-use super::tile;
 use base::Span;
-use base::timeline::Overview;
+use base::timeline::{Overview, tile};
 
 /// One level.
 pub struct Level {
@@ -13,17 +12,15 @@ pub struct Level {
     pub window: Span,
     /// Its pixels.
     pub width: u32,
-    /// As [`tile::encode`] has them.
+    /// As [`tile`] has them.
     pub bytes: Vec<u8>,
 }
 
 /// All levels of the first `lanes` lanes, coarse to fine.
 pub fn levels(overview: &Overview, lanes: usize) -> Vec<Level> {
     let level = |zoom: u32| {
-        let window = overview.window(zoom);
-        // No more than the widest timeline has, which fits.
-        let width = (window.to_ns >> zoom) as u32;
-        Level { window, width, bytes: tile::encode(overview, lanes, zoom, width) }
+        let bytes = tile::of_zoom(overview, lanes, zoom);
+        Level { window: overview.window(zoom), width: overview.width(zoom), bytes }
     };
     overview.zooms(lanes).into_iter().map(level).collect()
 }

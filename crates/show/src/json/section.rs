@@ -84,19 +84,6 @@ impl Serialize for FigureShown<'_> {
                 map.serialize_entry("drawing", "bars")?;
                 map.serialize_entry("groups", &groups.collect::<Vec<_>>())?;
             }
-            Drawing::Ladder(rungs) => {
-                let rungs = rungs.iter().map(|rung| {
-                    json!({"lane": rung.lane, "label": rung.label, "at_ns": rung.at_ns, "length_ns": rung.length_ns,
-                           "repeat": rung.repeat})
-                });
-                map.serialize_entry("drawing", "ladder")?;
-                map.serialize_entry("rungs", &rungs.collect::<Vec<_>>())?;
-            }
-            Drawing::Histogram(bins) => {
-                let bins = bins.iter().map(|bin| json!({"from": bin.from, "to": bin.to, "count": bin.count}));
-                map.serialize_entry("drawing", "histogram")?;
-                map.serialize_entry("bins", &bins.collect::<Vec<_>>())?;
-            }
             Drawing::Topology(panels) => {
                 let cpu = |cpu: &base::figure::CpuBox| json!({"cpu": cpu.cpu, "chips": cpu.chips, "contended": cpu.contended});
                 let cores = |node: &base::figure::NodeBox| -> Vec<Vec<_>> {

@@ -1,12 +1,11 @@
-//! Figures drawn with characters: bars in eighths, ladders as indented steps, histograms, points on a scale.
+//! Figures drawn with characters: bars in eighths, points on a scale.
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width};
 use super::paint::Role;
 use super::points;
 use base::Figure;
-use base::figure::{BarGroup, Bin, Drawing, Rung};
+use base::figure::{BarGroup, Drawing};
 use base::number::{self, SHARE_COLUMNS};
-use base::plain::plain;
 
 /// The longest bar; longer ones compare no better.
 const LONGEST_BAR: usize = 40;
@@ -30,8 +29,6 @@ pub fn render(figure: &Figure, out: &mut Lines) {
     }
     match &figure.drawing {
         Drawing::Bars(groups) => bars(groups, out),
-        Drawing::Ladder(rungs) => ladder(rungs, out),
-        Drawing::Histogram(bins) => histogram(bins, out),
         Drawing::Topology(panels) => super::topology::render(panels, out),
         Drawing::Points(groups) => points::render(groups, out),
     }
@@ -130,54 +127,4 @@ fn words_of(group: &BarGroup) -> Vec<Words<'_>> {
         });
     }
     words
-}
-
-/// Steps in order of time, each under the lane in which it happens.
-fn ladder(rungs: &[Rung], out: &mut Lines) {
-    let mut lanes: Vec<&str> = Vec::new();
-    for rung in rungs {
-        if !lanes.contains(&rung.lane.as_str()) {
-            lanes.push(&rung.lane);
-        }
-    }
-    // Innermost first, as one falls from L2 towards L0; `VMM` sorts behind the levels.
-    lanes.sort_by(|a, b| (!a.starts_with('L')).cmp(&!b.starts_with('L')).then_with(|| b.cmp(a)));
-    let lane_room = lanes.iter().map(|lane| width(lane)).max().unwrap_or(0) + 2;
-    let at: Vec<String> = rungs.iter().map(|rung| number::duration(rung.at_ns as f64)).collect();
-    let lasts: Vec<String> = rungs.iter().map(|rung| number::duration(rung.length_ns as f64)).collect();
-    let room = |texts: &[String], least: usize| texts.iter().map(|text| width(text)).max().unwrap_or(0).max(least);
-    let (at_room, lasts_room) = (room(&at, 2), room(&lasts, 5));
-    let names: String = lanes.iter().map(|lane| left(&plain(lane), lane_room)).collect();
-    out.line(&format!("   {}  {}   {names}", right("at", at_room), right("lasts", lasts_room)));
-    for ((rung, at), lasts) in rungs.iter().zip(&at).zip(&lasts) {
-        let mut line = format!("   {}  {}   ", right(at, at_room), right(lasts, lasts_room));
-        for lane in &lanes {
-            let dot = if *lane == rung.lane { "●" } else { "" };
-            line.push_str(&out.paint.on(dot, Role::Hue(lane)));
-            line.push_str(&" ".repeat(lane_room - width(dot)));
-        }
-        let before = 3 + at_room + 2 + lasts_room + 3 + lane_room * lanes.len();
-        let times = if rung.repeat > 1 { format!(" x{}", number::thousands(rung.repeat)) } else { String::new() };
-        out.wrapped(&line, &" ".repeat(before), &format!("{}{times}", rung.label), out.page.width);
-    }
-}
-
-/// One line per bin, the fullest with the longest bar.
-fn histogram(bins: &[Bin], out: &mut Lines) {
-    let ranges: Vec<(String, String)> = bins.iter().map(|b| (number::plain(b.from), number::plain(b.to))).collect();
-    let counts: Vec<String> = bins.iter().map(|bin| number::thousands(bin.count)).collect();
-    let most = bins.iter().map(|bin| bin.count).max().unwrap_or(0).max(1);
-    let from_room = ranges.iter().map(|(from, _)| width(from)).max().unwrap_or(0);
-    let to_room = ranges.iter().map(|(_, to)| width(to)).max().unwrap_or(0);
-    let count_room = counts.iter().map(|count| width(count)).max().unwrap_or(0);
-    let bar_room = out.page.width.saturating_sub(3 + from_room + 4 + to_room + 2 + count_room + 2).min(LONGEST_BAR);
-    for ((bin, (from, to)), count) in bins.iter().zip(&ranges).zip(&counts) {
-        let drawn = bar(bin.count as f64 / most as f64, bar_room);
-        out.line(&format!(
-            "   {} to {}  {}  {drawn}",
-            right(from, from_room),
-            right(to, to_room),
-            right(count, count_room)
-        ));
-    }
 }

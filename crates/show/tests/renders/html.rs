@@ -6,6 +6,7 @@ use base::timeline::{Chain, Columns, Drawn, Lane, LaneKind, Marker, State, State
 use base::{Level, Problem, Section, Span};
 use kvmscope_show::html::{Error, MOST_BYTES, Page, render};
 use kvmscope_show::json::Answered;
+use kvmscope_show::json::timeline::{ChainRow, Timeline};
 
 /// Two exits of L2, the second one dearer, under a VM of the given name.
 fn drawn(vm: &str) -> Drawn {
@@ -125,6 +126,27 @@ fn a_short_page_leaves_data_out_and_says_so() {
     assert!(refused.to_string().contains("more than --html-max allows"), "{refused}");
 }
 
+/// The object of data on a page that is short enough to be read.
+fn data(page: &str) -> serde_json::Value {
+    let data = page.split("id=\"kvmscope-data\">").nth(1).unwrap();
+    serde_json::from_str(data.split("</script>").next().unwrap()).unwrap()
+}
+
+#[test]
+fn a_page_describes_lanes_and_chains_as_a_server_does() {
+    let mut drawn = drawn("nestv-98");
+    drawn.notes.push("L1's clock wanders.".into());
+    let data = data(&page(&[sample::section()], &[], &drawn, MOST_BYTES).unwrap());
+    assert_eq!(data["timeline"], serde_json::to_value(Timeline::of_drawn(&drawn)).unwrap());
+    let chains = data["chains"].as_array().unwrap();
+    assert_eq!(chains.len(), drawn.chains.len());
+    for (id, (shown, chain)) in chains.iter().zip(&drawn.chains).enumerate() {
+        let row = serde_json::to_value(ChainRow::of(id as u64, chain)).unwrap();
+        row.as_object().unwrap().iter().for_each(|(key, value)| assert_eq!(shown[key], *value, "{key}"));
+        assert_eq!(shown["slices"].as_array().unwrap().len(), 5, "those inside, none of those around");
+    }
+}
+
 #[test]
 fn lanes_beside_the_vcpus_are_shown_where_they_fit() {
     let (sections, mut drawn) = ([sample::section()], drawn("nestv-98"));
@@ -137,9 +159,7 @@ fn lanes_beside_the_vcpus_are_shown_where_they_fit() {
     drawn.notes.push("L1's clock <wanders>.".into());
     let whole = page(&sections, &[], &drawn, MOST_BYTES).unwrap();
     let shown = |page: &str| {
-        let data = page.split("id=\"kvmscope-data\">").nth(1).unwrap();
-        let data: serde_json::Value = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();
-        (data["timeline"]["lanes"].as_array().unwrap().len(), page.contains("Timeline of CPUs and other threads"))
+        (data(page)["timeline"]["lanes"].as_array().unwrap().len(), page.contains("Timeline of CPUs and other threads"))
     };
     assert_eq!(shown(&whole), (2, true));
     assert!(whole.contains("clock &lt;wanders&gt;") && !whole.contains("Left out"));

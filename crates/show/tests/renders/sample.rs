@@ -1,7 +1,7 @@
 //! A made-up answer with one of everything that a Section can hold. Its numbers are those of a small nested VMX
 //! recording, so that the pages can be judged by eye.
 
-use base::figure::{Bar, BarGroup, Bin, Drawing, Figure, Mark, Point, PointGroup, Rung};
+use base::figure::{Bar, BarGroup, Drawing, Figure, Mark, Point, PointGroup};
 use base::recording::{Emulator, Named, PartKind, Recording};
 use base::table::Shown;
 use base::{
@@ -21,7 +21,7 @@ pub fn section() -> Section {
         ready to run and did not for 46 % of the recording: mostly busybox had its CPU."
         .into();
     section.findings = vec![shadowing(), preempted()];
-    section.figures = vec![ledger(), ladder(), histogram(), points()];
+    section.figures = vec![ledger(), points()];
     section.tables = vec![exits(), chains(), losses()];
     section.unknown = vec![Unknown {
         what: "before_first_event".into(),
@@ -104,37 +104,6 @@ fn ledger() -> Figure {
         title: "Where the time went".into(),
         caption: String::new(),
         drawing: Drawing::Bars(vec![group]),
-    }
-}
-
-fn ladder() -> Figure {
-    let rung = |lane: &str, label: &str, at_ns, length_ns, repeat| Rung {
-        lane: lane.into(),
-        label: label.into(),
-        at_ns,
-        length_ns,
-        repeat,
-    };
-    Figure {
-        id: "median-chain".into(),
-        title: "One exit of L2, the median one".into(),
-        caption: "1 exit of L2 = 15 exits of L1 to L0.".into(),
-        drawing: Drawing::Ladder(vec![
-            rung("L2", "CPUID", 0, 0, 1),
-            rung("L0", "reflects it to L1", 0, 4_100, 1),
-            rung("L1", "VMREAD", 4_100, 61_250, 8),
-            rung("L1", "VMRESUME", 65_350, 9_875, 1),
-        ]),
-    }
-}
-
-fn histogram() -> Figure {
-    let bin = |from, to, count| Bin { from, to, count };
-    Figure {
-        id: "chain-lengths".into(),
-        title: "Exits of L1 per chain".into(),
-        caption: String::new(),
-        drawing: Drawing::Histogram(vec![bin(0.0, 8.0, 0), bin(8.0, 16.0, 148), bin(16.0, 32.0, 1)]),
     }
 }
 

@@ -4,11 +4,11 @@
 //! each, in one thread: building, the bytes of the index, and tiles of the full range, a tenth and a hundredth of it. The
 //! scan computes the same times per pixel and state by walking through every slice, and is checked to agree.
 //!
-//! `cargo run --release -p kvmscope-serve --example tiles [MILLIONS OF SLICES]`
+//! `cargo run --release -p kvmscope-base --example tiles [MILLIONS OF SLICES]`
 
-use base::Span;
-use base::timeline::{Columns, Lane, LaneId, LaneKind, State, StateId, Timeline, pixel_start};
-use kvmscope_serve::tile::tile;
+use kvmscope_base::Span;
+use kvmscope_base::timeline::tile::of_window;
+use kvmscope_base::timeline::{Columns, Lane, LaneId, LaneKind, State, StateId, Timeline, pixel_start};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ fn main() {
         let length = (all.length_ns() as f64 * share) as u64;
         let from_ns = (all.length_ns() - length) / 2;
         let window = Span { from_ns, to_ns: from_ns + length };
-        let indexed = median(|| drop(black_box(tile(&columns, &lanes, window, WIDTH))));
+        let indexed = median(|| drop(black_box(of_window(&columns, &lanes, window, WIDTH))));
         let scanned = median(|| tracks.iter().for_each(|track| drop(black_box(scan(track, window)))));
         let ratio = scanned.as_secs_f64() / indexed.as_secs_f64();
         println!("  {name:<12}       {indexed:>9.1?}   scan {scanned:.1?}, {ratio:.1} times as long");

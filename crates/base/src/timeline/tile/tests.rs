@@ -1,7 +1,7 @@
 //! A tile, decoded by hand, against a scan that walks through every slice for every pixel.
 
 use super::*;
-use base::timeline::{Columns, Lane, LaneKind, State, StateId};
+use crate::timeline::{Columns, Condensed, Grid, Lane, LaneKind, LaneSums, State, StateId, Zooms};
 use proptest::prelude::*;
 
 const STATES: usize = 5;
@@ -47,7 +47,7 @@ proptest! {
         let (columns, truths) = filled(&lanes);
         let window = Span { from_ns: from, to_ns: from + length };
         let asked: Vec<LaneId> = (0..lanes.len() as u32).rev().map(LaneId).collect();
-        let bytes = tile(&columns, &asked, window, width);
+        let bytes = of_window(&columns, &asked, window, width);
         let mut rest = &bytes[..];
         prop_assert_eq!(&take::<4>(&mut rest), b"KVTL");
         prop_assert_eq!((u16::from_le_bytes(take(&mut rest)), u16::from_le_bytes(take(&mut rest))), (1, 0));
@@ -89,6 +89,42 @@ proptest! {
         }
         prop_assert!(rest.is_empty());
         prop_assert_eq!(bytes.len(), super::length(lanes.len(), STATES, width));
+    }
+}
+
+/// The overview of `columns`, added up slice by slice as a walk adds it up.
+fn added_up(columns: &Columns) -> Overview {
+    let (span, zooms) = (columns.span(), Zooms::of(columns.span().to_ns));
+    let zoom = zooms.finest_of(STATES, columns.lanes().len());
+    let lane = |(place, lane): (usize, &Lane)| {
+        let grid = Grid::new(zooms.window(zoom), zooms.width(zoom));
+        let mut sums = Condensed::new(Grid::new(Span { from_ns: 0, ..span }, 10), grid);
+        let slices = columns.slices(LaneId(place as u32), span, usize::MAX).slices;
+        slices.iter().for_each(|slice| sums.push(slice.span.from_ns, slice.state.0));
+        sums.end(slices.last().map_or(0, |last| last.span.to_ns));
+        let states = (0..STATES as u8).map(StateId).collect();
+        LaneSums { lane: lane.clone(), sums, states, chains: 0 }
+    };
+    let lanes = columns.lanes().iter().enumerate().map(lane).collect();
+    Overview { states: columns.states().to_vec(), lanes, end_ns: span.to_ns, ..Overview::default() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn a_page_and_a_server_make_the_same_bytes_of_the_same_slices(
+        lanes in prop::collection::vec(
+            (0..100_000u64, prop::collection::vec((0..STATES as u8, 1..200_000u64), 1..100)), 1..4),
+    ) {
+        let (columns, _) = filled(&lanes);
+        let overview = added_up(&columns);
+        let all: Vec<LaneId> = (0..lanes.len() as u32).map(LaneId).collect();
+        let zooms = overview.zooms(lanes.len());
+        prop_assert!(!zooms.is_empty());
+        for zoom in zooms {
+            let (window, width) = (overview.window(zoom), overview.width(zoom));
+            prop_assert!(of_zoom(&overview, lanes.len(), zoom) == of_window(&columns, &all, window, width), "{zoom}");
+        }
     }
 }
 

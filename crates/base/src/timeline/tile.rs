@@ -1,5 +1,7 @@
 //! What does a window look like, pixel by pixel, in as few bytes as a browser can draw from?
 //!
+//! A server makes tiles of a timeline that it keeps, a page of an overview; of the same slices both are the same bytes.
+//!
 //! ```text
 //! "KVTL" | version u16 | flags u16 | t0 u64 | t1 u64 | width u32 | tracks u16 | states u16        little-endian, packed
 //! per track: lane u32 | cover u8[width][states] | present u32[width] | count u16[width] | longest u32[width]
@@ -8,25 +10,16 @@
 //! first slice or after its last. A state shorter than 1/510 of a pixel rounds to nothing, and its bit in `present` tells
 //! that it is there. Exact times never come from a tile but from `/states`.
 
-use base::Span;
-use base::timeline::{Coverage, LaneId, Timeline, pixel_start};
+use super::{Coverage, LaneId, Overview, Timeline, pixel_start};
+use crate::Span;
 
 /// The bytes `KVTL`.
-pub const MAGIC: u32 = 0x4c54_564b;
+const MAGIC: u32 = 0x4c54_564b;
 
 /// Version of the layout above.
-pub const VERSION: u16 = 1;
+const VERSION: u16 = 1;
 
-/// The most pixels of a tile: more than any screen has.
-pub const WIDEST: u32 = 8_192;
-
-/// The most lanes of a tile: vCPUs and CPUs of a large host.
-pub const MOST_LANES: usize = 512;
-
-/// The most bytes of a tile.
-pub const MOST_BYTES: usize = 64 << 20;
-
-/// The most states: `present` has so many bits.
+/// The most states: `present` has so many bits, and of further ones it says nothing.
 pub const MOST_STATES: usize = 32;
 
 /// All of a pixel.
@@ -41,20 +34,36 @@ pub fn length(lanes: usize, states: usize, width: u32) -> usize {
 }
 
 /// What `lanes` did in `window`, as a tile of `width` pixels.
-pub fn tile(timeline: &impl Timeline, lanes: &[LaneId], window: Span, width: u32) -> Vec<u8> {
-    let states = timeline.states().len();
-    let mut bytes = Vec::with_capacity(length(lanes.len(), states, width));
+pub fn of_window(timeline: &impl Timeline, lanes: &[LaneId], window: Span, width: u32) -> Vec<u8> {
+    let tracks = lanes.iter().map(|lane| (*lane, timeline.coverage(*lane, window, width)));
+    tile((window, width), timeline.states().len(), tracks)
+}
+
+/// The first `lanes` lanes of `overview` at `zoom`, one of its zooms.
+pub fn of_zoom(overview: &Overview, lanes: usize, zoom: u32) -> Vec<u8> {
+    let window = overview.window(zoom);
+    let tracks = (0..lanes.min(overview.lanes.len())).map(|lane| (LaneId(lane as u32), overview.pixels(lane, zoom)));
+    tile((window, overview.width(zoom)), overview.states.len(), tracks)
+}
+
+/// A tile of `tracks`, each a lane and what it did in the pixels of the window.
+fn tile(
+    (window, width): (Span, u32),
+    states: usize,
+    tracks: impl ExactSizeIterator<Item = (LaneId, Coverage)>,
+) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(length(tracks.len(), states, width));
     bytes.extend(MAGIC.to_le_bytes());
     bytes.extend(VERSION.to_le_bytes());
     bytes.extend(0u16.to_le_bytes());
     bytes.extend(window.from_ns.to_le_bytes());
     bytes.extend(window.to_ns.to_le_bytes());
     bytes.extend(width.to_le_bytes());
-    bytes.extend((lanes.len() as u16).to_le_bytes());
+    bytes.extend((tracks.len() as u16).to_le_bytes());
     bytes.extend((states as u16).to_le_bytes());
-    for lane in lanes {
+    for (lane, coverage) in tracks {
         bytes.extend(lane.0.to_le_bytes());
-        track(&timeline.coverage(*lane, window, width), window, &mut bytes);
+        track(&coverage, window, &mut bytes);
     }
     bytes
 }
@@ -96,7 +105,7 @@ fn cover(times_ns: &[u64], length_ns: u64, shares: &mut Vec<(u64, u64)>, bytes: 
     };
     shares.clear();
     shares.extend(times_ns.iter().map(|time_ns| if *time_ns == 0 { (0, 0) } else { share(*time_ns) }));
-    shares.push(share(length_ns - known_ns));
+    shares.push(share(length_ns.saturating_sub(known_ns)));
     let given: u64 = shares.iter().map(|(share, _)| share).sum();
     for _ in given..WHOLE {
         let largest = shares.iter_mut().rev().max_by_key(|(_, remainder)| *remainder);

@@ -1,0 +1,162 @@
+//! Lanes, slices and chains as JSON: the same from a server, which keeps a timeline, and on a page, which has an overview.
+
+use base::Span;
+use base::timeline::{Chain, Drawn, Lane, LaneId, Marker, Overview, Slice, State, Timeline as _};
+use serde::Serialize;
+
+/// What all lanes share, and each of them.
+#[derive(Debug, Serialize)]
+pub struct Timeline<'a> {
+    span: Span,
+    states: &'a [State],
+    lanes: Vec<LaneRow<'a>>,
+    markers: &'a [Marker],
+    notes: Vec<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct LaneRow<'a> {
+    id: u32,
+    kind: &'static str,
+    group: &'a str,
+    title: &'a str,
+    tid: Option<i32>,
+    slices: u64,
+    chains: u64,
+}
+
+impl<'a> LaneRow<'a> {
+    fn of(id: u32, lane: &'a Lane, (slices, chains): (u64, u64)) -> Self {
+        let Lane { kind, group, title, tid } = lane;
+        Self { id, kind: kind.name(), group, title, tid: *tid, slices, chains }
+    }
+}
+
+impl<'a> Timeline<'a> {
+    /// All lanes of a timeline that is kept.
+    pub fn of_drawn(drawn: &'a Drawn) -> Self {
+        let (timeline, span) = (&drawn.timeline, drawn.timeline.span());
+        let mut chains = vec![0; timeline.lanes().len()];
+        for chain in &drawn.chains {
+            if let Some(count) = chains.get_mut(chain.lane.0 as usize) {
+                *count += 1;
+            }
+        }
+        let lane = |(id, (lane, chains)): (u32, (&'a Lane, u64))| {
+            LaneRow::of(id, lane, (timeline.slices(LaneId(id), span, 0).left_out, chains))
+        };
+        Self {
+            span,
+            states: timeline.states(),
+            lanes: (0..).zip(timeline.lanes().iter().zip(chains)).map(lane).collect(),
+            markers: timeline.markers(),
+            notes: drawn.notes.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// The first `lanes` lanes of a timeline that was added up.
+    pub fn of_overview(overview: &'a Overview, lanes: usize) -> Self {
+        let lanes = (0..).zip(overview.lanes.iter().take(lanes));
+        Self {
+            span: overview.span(),
+            states: &overview.states,
+            lanes: lanes.map(|(id, of)| LaneRow::of(id, &of.lane, (of.sums.slices().into(), of.chains))).collect(),
+            markers: &overview.markers,
+            notes: overview.notes.iter().chain(&overview.bounds).map(String::as_str).collect(),
+        }
+    }
+}
+
+/// Some slices of a lane.
+#[derive(Debug, Serialize)]
+pub struct Slices<'a> {
+    slices: Vec<SliceRow<'a>>,
+    left_out: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct SliceRow<'a> {
+    index: u32,
+    from_ns: u64,
+    to_ns: u64,
+    state: u8,
+    detail: &'a str,
+}
+
+impl<'a> Slices<'a> {
+    /// Slices, each with what is known of it, and how many more there are.
+    pub fn of(slices: impl Iterator<Item = (Slice, &'a str)>, left_out: u64) -> Self {
+        let row = |(slice, detail): (Slice, &'a str)| SliceRow {
+            index: slice.id.index,
+            from_ns: slice.span.from_ns,
+            to_ns: slice.span.to_ns,
+            state: slice.state.0,
+            detail,
+        };
+        Self { slices: slices.map(row).collect(), left_out }
+    }
+}
+
+/// One chain.
+#[derive(Debug, Serialize)]
+pub struct ChainRow<'a> {
+    id: u64,
+    lane: u32,
+    reason: &'a str,
+    from_ns: u64,
+    to_ns: u64,
+    exits: u64,
+    cost_ns: Option<u64>,
+    sequence: &'a [String],
+    interrupted: bool,
+    migrated: bool,
+    /// The most frequent reason of its exits, all of them counted.
+    most: Option<(&'a str, u64)>,
+}
+
+impl<'a> ChainRow<'a> {
+    /// A chain by its id, which is its place among all chains of the recording by lane and time.
+    pub fn of(id: u64, chain: &'a Chain) -> Self {
+        Self {
+            id,
+            lane: chain.lane.0,
+            reason: &chain.reason,
+            from_ns: chain.span.from_ns,
+            to_ns: chain.span.to_ns,
+            exits: chain.exits,
+            cost_ns: chain.cost_ns,
+            sequence: &chain.sequence,
+            interrupted: chain.interrupted,
+            migrated: chain.migrated,
+            most: chain.most_frequent(),
+        }
+    }
+}
+
+/// Ids of undisturbed chains of one reason that stand for the others, by cost.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Picks {
+    /// Half of them cost no more.
+    pub median: Option<u64>,
+    /// 99 % of them cost no more.
+    pub p99: Option<u64>,
+    /// None of them costs more.
+    pub worst: Option<u64>,
+    /// The next more expensive one.
+    pub next: Option<u64>,
+    /// The next cheaper one.
+    pub previous: Option<u64>,
+}
+
+/// A chain with its slices, and which others to look at.
+#[derive(Debug, Serialize)]
+pub struct ChainInside<'a> {
+    /// The chain.
+    #[serde(flatten)]
+    pub chain: ChainRow<'a>,
+    /// What happened in it.
+    #[serde(flatten)]
+    pub slices: Slices<'a>,
+    /// Those that stand for its reason.
+    pub picks: Picks,
+}
