@@ -16,8 +16,8 @@ use crate::arguments::JournalPlace;
 use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
 use crate::lines::Lines;
-use crate::plays::trial::{self, Outcome, Watched};
-use analysis::contention::Direction;
+use crate::plays::trial::{self, Now, Outcome, Watched};
+use analysis::facts::shares::Direction;
 use anyhow::bail;
 use base::Change;
 use base::number::many;
@@ -30,6 +30,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use work::Work;
+
+/// Changes are made on the machine that this program runs on.
+const ROOT: &str = "/";
 
 /// Make the changes that a finding proposes; `kvmscope undo` reverts them
 #[derive(Args)]
@@ -92,7 +95,7 @@ impl Apply {
             }
             bail!("changing this host needs root: run the commands above, or run this as root");
         }
-        let mut work = Work::plan(Host::at(Path::new("/")), self.place.journal(), &proposal.changes, lines)?;
+        let mut work = Work::plan(Host::at(Path::new(ROOT)), self.place.journal(), &proposal.changes, lines)?;
         let exit = self.work(&mut work, &interrupt)?;
         work.lines.end()?;
         Ok(exit)
@@ -226,9 +229,9 @@ fn waiting(span: Duration, how: &str) {
 
 /// Whom the steps concern; what the model expects of them is said.
 fn expected(work: &mut Work<'_>) -> anyhow::Result<(Watched, Direction)> {
-    let (loads, usage) = trial::now(&work.host.proc, trial::SPAN)?;
-    let watched = Watched::of(&work.steps, &work.host, &loads)?;
-    let (said, direction) = trial::expected(&watched, &loads, &usage);
-    said.iter().for_each(|line| work.lines.say(format_args!("  modelled: {line}")));
-    Ok((watched, direction))
+    let now = Now::of(Path::new(ROOT), trial::SPAN)?;
+    let watched = Watched::of(&work.steps, &work.host, &now.loads)?;
+    let expected = trial::expected(&watched, &now);
+    trial::lines(&expected).iter().for_each(|line| work.lines.say(format_args!("  modelled: {line}")));
+    Ok((watched, expected.direction()))
 }

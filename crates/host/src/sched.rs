@@ -134,19 +134,6 @@ pub struct Load {
     pub wait: f64,
 }
 
-impl Load {
-    /// The share of a CPU that it would take at least, if it had one for itself.
-    pub fn demand(&self) -> f64 {
-        (self.run + self.wait).min(1.0)
-    }
-
-    /// Waiting over wanting: 0 it ran whenever it could, 0.5 it waited as long as it ran.
-    pub fn starvation(&self) -> f64 {
-        let wanted = self.run + self.wait;
-        if wanted > 0.0 { self.wait / wanted } else { 0.0 }
-    }
-}
-
 impl Sample {
     /// Reads all threads below `proc`; `now` is CLOCK_MONOTONIC in ns. Threads that end meanwhile are not in it.
     ///
@@ -230,7 +217,6 @@ mod tests {
         let loads = first.until(&second);
         assert_eq!((loads[0].run, loads[0].wait, loads[0].cpu), (0.2, 0.6, 3));
         assert_eq!((loads[0].name.as_str(), loads[0].allowed.to_string().as_str()), ("vhost-7 (a) b", "0,2-3"));
-        assert!((loads[0].starvation() - 0.75).abs() < 1e-9 && (loads[0].demand() - 0.8).abs() < 1e-9);
         write(proc.path(), 101, 900_000, 905_000);
         let reused = Sample::take(proc.path(), &|| 3_000_000).unwrap();
         assert!(second.until(&reused).is_empty(), "a thread of the same number is another thread");
@@ -262,7 +248,6 @@ mod tests {
         };
         assert_eq!((live.run, live.wait), shares(copied));
         assert_eq!((live.run, live.wait), (0.25, 0.75));
-        assert_eq!(Some(live.starvation()), copied.starvation());
         assert_eq!(
             (Some(live.id.start_ticks), live.cpu),
             (copied.start_ticks, copied.last_cpu.as_ref().unwrap().value)

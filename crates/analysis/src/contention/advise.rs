@@ -1,6 +1,7 @@
 //! Starved threads become a finding, with the move that the model prefers.
 
-use super::{Move, Prediction, Starved};
+use super::Starved;
+use crate::facts::shares::{Move, Prediction};
 use crate::facts::starvation;
 use base::change::ThreadId;
 use base::number::{many, percent};
@@ -19,6 +20,7 @@ pub fn finding(
 ) -> Option<Finding> {
     let worst = starved.first()?;
     let waited = worst.thread.wait;
+    let short: f64 = starved.iter().map(|one| one.thread.wait).sum();
     let mut evidence: Vec<Evidence> = starved
         .iter()
         .take(MOST_TOLD)
@@ -46,7 +48,8 @@ pub fn finding(
                     percent(*after),
                     percent(*now)
                 ),
-                place: "model: equal shares among threads that want the same CPU".to_owned(),
+                place: "model: equal shares among threads that want the same CPU, less beside a busy sibling"
+                    .to_owned(),
             });
         }
     }
@@ -69,7 +72,7 @@ pub fn finding(
         )
         .replacen("1 thread", &worst.thread.name, usize::from(starved.len() == 1)),
         evidence,
-        cost: Cost::of(CostKind::Measured, waited, "share of the time"),
+        cost: Cost::of(CostKind::Measured, short, starvation::UNIT),
         why: starvation::WHY.to_owned(),
         fix: changes.iter().map(Change::command).collect(),
         undo: changes.iter().filter_map(Change::undo).collect(),
@@ -81,9 +84,10 @@ pub fn finding(
 
 #[cfg(test)]
 mod tests {
+    use super::super::starved;
     use super::super::tests::load;
-    use super::super::{best_moves, predict, starved};
     use super::*;
+    use crate::facts::shares::{Contender, Cpus, best_moves, predict};
     use base::CpuSet;
 
     #[test]
@@ -91,11 +95,13 @@ mod tests {
         let loads = [load(1, "CPU 0/KVM", 0, 0.6, 0.4), load(2, "vhost-1", 0, 0.3, 0.6)];
         let all = starved(&loads);
         let vhost: Vec<&Starved<'_>> = all.iter().filter(|one| one.thread.id.tid == 2).collect();
-        let (moves, prediction) = best_moves(&loads, &[2], &CpuSet::parse("0-1").unwrap()).unwrap();
-        assert_eq!(prediction, predict(&loads, &moves));
+        let (cpus, threads) = (Cpus::new((0..2).map(|cpu| (cpu, cpu, 0.0))), loads.each_ref().map(Contender::from));
+        let (moves, prediction) = best_moves(&cpus, &threads, &[2], &CpuSet::parse("0-1").unwrap()).unwrap();
+        assert_eq!(prediction, predict(&cpus, &threads, &moves));
         let found = finding(&vhost, &loads, "vhost-1", Some((&moves, &prediction))).unwrap();
         assert_eq!(found.title, "vhost-1 waited 60.0 % of the time for CPU 0 while CPU 0/KVM ran");
         assert_eq!((found.fix, found.undo), (vec!["taskset -cp 1 2".to_owned()], vec!["taskset -cp 0 2".to_owned()]));
+        assert_eq!((found.cost.value, found.cost.unit.as_str()), (Some(0.6), "CPUs short"));
         assert!(finding(&[], &loads, "vhost-1", None).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! Which threads are starved, by whom, and what would a move change?
 //!
 //! In: the loads of all threads between two samples ([`host::sched`]). Out: starved threads with those that ran where they
-//! wanted to run, and for a move the share of a CPU that each thread would get.
+//! wanted to run, and a finding with the move that the model ([`shares`](crate::facts::shares)) prefers.
 //! ```text
 //! CPU 0   CPU 0/KVM   ran 0.50        vhost-7   ran 0.33, waited 0.61: starvation 0.65
 //!         CPU 1/KVM   ran 0.17                  against CPU 0/KVM (0.50), CPU 1/KVM (0.17)
@@ -10,12 +10,8 @@
 //! Who is starved is the question of `facts::starvation`, the same for a host's snapshots (`placement`).
 
 mod advise;
-mod interrupts;
-mod predict;
 
 pub use advise::finding;
-pub use interrupts::Interrupts;
-pub use predict::{Direction, Move, Prediction, best_moves, predict};
 
 use crate::facts::starvation::is_starved;
 use base::number::percent;

@@ -6,12 +6,15 @@
 //!                     ledger (sums by vCPU, level, reason)  <---------------------------------+---> timeline (pieces to draw)
 //!                        ^
 //!                     align (a guest's clock on that of the machine below)
+//!
+//! threads of a machine: what they ran and waited --> starvation (who is starved), shares (who would get how much CPU)
 //! ```
 
 pub mod align;
 pub mod events;
 pub mod keyed;
 pub mod ledger;
+pub mod shares;
 pub mod starvation;
 pub mod state;
 pub mod thread;

@@ -12,6 +12,9 @@ pub const FLOOR: f64 = 0.05;
 /// The rule's name.
 pub const RULE: &str = "PLC-STARVED";
 
+/// Unit of what it costs: what all starved threads waited, by the time in which they did.
+pub const UNIT: &str = "CPUs short";
+
 /// Why it costs.
 pub const WHY: &str = "The thread was runnable and got no CPU; its VM lost that time. Caveat: a thread that is moved \
     starves again if its new CPU fills up; measure again after the move.";

@@ -13,6 +13,7 @@ pub mod advise;
 pub mod asked;
 pub mod build;
 pub mod checks;
+mod expected;
 pub mod figure;
 pub mod hypotheses;
 pub mod model;

@@ -2,6 +2,7 @@
 
 use super::proposal::Proposal;
 use super::solver::Goal;
+use crate::facts::shares::demand;
 use base::CpuSet;
 use base::Level;
 use host::Machine;
@@ -61,11 +62,7 @@ impl Demand {
         let run = thread.run_share.as_ref().map(|run| run.value);
         let wait = thread.wait_share.as_ref().map(|wait| wait.value);
         match (run, wait) {
-            (Some(run), Some(wait)) => {
-                let wish = (run + wait).min(1.0);
-                let likely = if thread.starvation().unwrap_or(0.0) < 0.05 { run } else { wish };
-                Self { low: run, likely, high: wish }
-            }
+            (Some(run), Some(wait)) => Self { low: run, likely: demand(run, wait), high: (run + wait).min(1.0) },
             (Some(run), None) => Self { low: run, likely: run, high: 1.0 },
             _ => {
                 let likely = match thread.role {

@@ -122,7 +122,7 @@ impl Netns {
         };
         let proc = Path::new("/proc");
         let play = Play {
-            proc,
+            root: Path::new("/"),
             journal: &journal,
             seconds: Duration::from_secs(self.seconds),
             repeats: self.repeats,

@@ -9,9 +9,11 @@
 
 mod shots;
 
-use super::trial::look;
+use super::trial::{Look, Now};
 use analysis::compare::{Changed, Ratio, Verdict, table};
-use analysis::contention::{Starved, best_moves, finding, starved};
+use analysis::contention::{Starved, finding, starved};
+use analysis::facts::shares::{best_moves, demand};
+use analysis::facts::starvation::FLOOR;
 use anyhow::bail;
 use base::number::{many, plain};
 use base::recording::Destination;
@@ -45,7 +47,7 @@ pub struct Bench<'a> {
 
 /// How the loop is run.
 pub struct Play<'a> {
-    pub proc: &'a Path,
+    pub root: &'a Path,
     pub journal: &'a Journal,
     pub seconds: Duration,
     pub repeats: u32,
@@ -91,11 +93,11 @@ impl Play<'_> {
             (self.say)(&format!("recorded without kernel events: {why}"));
         }
         (self.say)("searching for waiting threads");
-        let first = look(self.proc)?;
+        let first = Look::take(&self.root.join("proc"))?;
         let Some(gbits) = self.measure(bench)? else { return Ok(Told::Interrupted) };
-        let loads = first.until(&look(self.proc)?);
+        let now = Now::since(&first, self.root)?;
         let mut runs = Runs { before: vec![gbits], after: Vec::new() };
-        let found = self.diagnose(&loads, bench);
+        let found = self.diagnose(&now, bench);
         let changes = found.as_ref().map(|found| found.changes.clone()).unwrap_or_default();
         if !changes.is_empty() {
             for repeat in 0..self.repeats {
@@ -111,7 +113,7 @@ impl Play<'_> {
                 (self.say)(&format!("run {} of {}: {} before, {} after the move", both.0, both.1, both.2, both.3));
             }
         }
-        let mut section = self.section(bench, &loads, found, &runs);
+        let mut section = self.section(bench, &now.loads, found, &runs);
         if let Some(why) = &shots.without_events {
             section.about.push(format!("the recordings have no kernel events: {why}"));
         }
@@ -120,8 +122,8 @@ impl Play<'_> {
     }
 
     /// Starved threads of the forwarder, or of the whole host where the forwarder is the user's own.
-    fn diagnose(&self, loads: &[Load], bench: &Bench<'_>) -> Option<Finding> {
-        let all = starved(loads);
+    fn diagnose(&self, now: &Now, bench: &Bench<'_>) -> Option<Finding> {
+        let all = starved(&now.loads);
         let named = |one: &&Starved<'_>| {
             bench.forwarders.contains(&one.thread.id.tid)
                 || (bench.forwarders.is_empty() && one.thread.name.starts_with("vhost-"))
@@ -132,9 +134,9 @@ impl Play<'_> {
             [] => ours.iter().map(|one| one.thread.id.tid).collect(),
             forwarders => forwarders.to_vec(),
         };
-        let best = best_moves(loads, &tids, &self.online);
+        let best = best_moves(&now.cpus(), &now.contenders(), &tids, &self.online);
         let proposal = best.as_ref().map(|(moves, prediction)| (moves.as_slice(), prediction));
-        let found = finding(&ours, loads, &first.thread.name, proposal);
+        let found = finding(&ours, &now.loads, &first.thread.name, proposal);
         (self.say)(&found.as_ref().map(|found| found.title.clone()).unwrap_or_default());
         found
     }
@@ -146,7 +148,7 @@ impl Play<'_> {
         bench: &Bench<'_>,
         shots: Option<&mut Shots<'_>>,
     ) -> anyhow::Result<Option<f64>> {
-        let host = Host::at(self.proc.parent().unwrap_or(Path::new("/")));
+        let host = Host::at(self.root);
         let mut steps = Vec::new();
         for change in changes {
             match host.prepare(change)? {
@@ -155,7 +157,7 @@ impl Play<'_> {
             }
         }
         let mut entry = self.journal.begin("netns-move")?;
-        let made = make(&mut entry, &steps, self.proc);
+        let made = make(&mut entry, &steps, &host.proc);
         let measured = made.map_err(anyhow::Error::from).and_then(|_| {
             if self.rest(SETTLE) {
                 return Ok(None);
@@ -168,7 +170,7 @@ impl Play<'_> {
             }
             Ok(measured)
         });
-        undo(entry, self.proc)?;
+        undo(entry, &host.proc)?;
         self.rest(SETTLE);
         measured
     }
@@ -265,8 +267,9 @@ fn threads(loads: &[Load]) -> Table {
     ];
     let headings = columns.iter().map(|column| (column.name.clone(), column.name.replace('_', " "))).collect();
     let mut table = Table::new("threads", columns);
-    let mut busy: Vec<&Load> = loads.iter().filter(|load| load.demand() > analysis::contention::FLOOR).collect();
-    busy.sort_by(|a, b| a.cpu.cmp(&b.cpu).then(b.demand().total_cmp(&a.demand())));
+    let wanted = |load: &Load| demand(load.run, load.wait);
+    let mut busy: Vec<&Load> = loads.iter().filter(|load| wanted(load) > FLOOR).collect();
+    busy.sort_by(|a, b| a.cpu.cmp(&b.cpu).then(wanted(b).total_cmp(&wanted(a))));
     for load in busy {
         let cells: [Cell; 6] = [
             load.name.clone().into(),

@@ -11,15 +11,12 @@
 mod gauge;
 mod watched;
 
-pub use gauge::{SPAN, look, measure, now, rest, sums};
+pub use gauge::{Look, Now, SPAN, measure, rest, sums};
 pub use watched::Watched;
 
 use analysis::compare::{Ratio, Verdict};
-use analysis::contention::{Direction, Interrupts, Prediction};
+use analysis::facts::shares::{Direction, Expected, Prediction};
 use base::number::{percent, plain};
-use host::machine::CpuUse;
-use host::sched::Load;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// After a change, before it is measured: pages and flows move too. Never more than a window.
@@ -30,12 +27,16 @@ pub fn settle(span: Duration) -> Duration {
     SETTLE.min(span / gauge::WINDOWS)
 }
 
-/// What the model expects, as lines for people, and in one word.
-pub fn expected(watched: &Watched, loads: &[Load], usage: &BTreeMap<u32, CpuUse>) -> (Vec<String>, Direction) {
-    let (mut lines, mut directions) = (Vec::new(), Vec::new());
-    if !watched.moves.is_empty() {
-        let prediction = analysis::contention::predict(loads, &watched.moves);
-        let Prediction { shortfall_now, shortfall_after, ref shares } = prediction;
+/// What the model expects of a change, on a machine as it was a moment ago.
+pub fn expected(watched: &Watched, now: &Now) -> Expected {
+    Expected::of(&now.cpus(), &now.contenders(), &now.usage, &watched.moves, &watched.interrupts)
+}
+
+/// The same as lines for people.
+pub fn lines(expected: &Expected) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(prediction) = &expected.threads {
+        let Prediction { short: [now, after], weighted, shares } = prediction;
         for (tid, now, after) in shares {
             lines.push(format!(
                 "thread {tid} gets {} of a CPU now, {} with the change",
@@ -44,28 +45,21 @@ pub fn expected(watched: &Watched, loads: &[Load], usage: &BTreeMap<u32, CpuUse>
             ));
         }
         lines.push(format!(
-            "threads are {shortfall_now:.2} CPUs short now and {shortfall_after:.2} with the change, moved threads \
-             counted twice: {}",
+            "threads are {now:.2} CPUs short now and {after:.2} with the change; weighted by starvation, {:.2} and \
+             {:.2}: {}",
+            weighted[0],
+            weighted[1],
             words(prediction.direction())
         ));
-        directions.push(prediction.direction());
     }
-    for interrupts in watched.interrupts.iter().filter_map(|(from, to)| Interrupts::moved(usage, from, to)) {
-        lines.push(format!("{interrupts}: {}", words(interrupts.direction())));
-        directions.push(interrupts.direction());
-    }
-    if directions.is_empty() {
+    let interrupts = expected.interrupts.iter();
+    lines.extend(interrupts.map(|interrupts| format!("{interrupts}: {}", words(interrupts.direction()))));
+    if lines.is_empty() {
         lines.push(
             "no prediction: the model covers which threads want which CPU, not the effect of this value".to_owned(),
         );
     }
-    let any = |direction| directions.contains(&direction);
-    let direction = match (any(Direction::Worse), any(Direction::Better)) {
-        (true, _) => Direction::Worse,
-        (false, true) => Direction::Better,
-        (false, false) => Direction::Same,
-    };
-    (lines, direction)
+    lines
 }
 
 fn words(direction: Direction) -> &'static str {

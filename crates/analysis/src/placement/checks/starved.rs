@@ -4,7 +4,7 @@
 //! not here once more.
 
 use super::{overlap, pins};
-use crate::facts::starvation::{FLOOR, is_starved};
+use crate::facts::starvation::{FLOOR, UNIT, is_starved};
 use crate::placement::model::Model;
 use crate::rule::Hit;
 use base::number::{list, many, percent};
@@ -47,7 +47,7 @@ fn hit(model: &Model, subject: &str, threads: &[&Thread]) -> Hit {
     for (thread, wait) in threads.iter().zip(waits()) {
         hit = hit.seen(sentence(model, thread), &wait.place);
     }
-    hit.cost = Cost::of(CostKind::Measured, waited, "CPUs short");
+    hit.cost = Cost::of(CostKind::Measured, waited, UNIT);
     if let Some(plan) = model.proposal.better().first() {
         let subjects = model.proposal.subjects.iter().enumerate().filter(|(_, of)| of.vm == subject);
         hit.changes.extend(subjects.flat_map(|(unit, _)| model.proposal.changes(plan, unit)));

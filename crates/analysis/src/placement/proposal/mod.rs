@@ -11,8 +11,10 @@ mod irqs;
 mod units;
 
 pub use domain_xml::domain_xml;
+pub(in crate::placement) use units::ran;
 pub use units::{Subject, What};
 
+use super::expected::Expectations;
 use super::model::Wishes;
 use super::solver::{Goal, Kind, NOW, PROVEN, Plan, REMOTE_DISTANCE, Room, Task, WORTH, plans};
 use base::CpuSet;
@@ -30,6 +32,8 @@ pub struct Proposal {
     pub subjects: Vec<Subject>,
     /// Plans that score better than what holds now, by what each command brings; what holds now; those that are no better.
     pub plans: Vec<Plan>,
+    /// Of each plan, whether threads get less by it, each by itself: what `apply` refuses.
+    refused: Vec<bool>,
 }
 
 impl Proposal {
@@ -40,7 +44,11 @@ impl Proposal {
         }
         let (task, subjects) = units::units(machine, wishes);
         let plans = plans(&task);
-        Self { task, subjects, plans }
+        let mut proposal = Self { task, subjects, plans, refused: Vec::new() };
+        let expectations = Expectations::of(machine);
+        let refused = |plan| expectations.refuses(&proposal.all_changes(plan));
+        proposal.refused = proposal.plans.iter().map(refused).collect();
+        proposal
     }
 
     /// The placement that holds now.
@@ -69,7 +77,7 @@ impl Proposal {
 
     fn improving(&self) -> impl Iterator<Item = &Plan> {
         let now = self.now().map_or(f64::INFINITY, |plan| plan.score.total);
-        let better = move |plan: &&Plan| plan.score.total < now - 1e-9 && !self.crowds(plan) && self.is_worth(plan);
+        let better = move |plan: &&Plan| plan.score.total < now - 1e-9 && !self.is_barred(plan) && self.is_worth(plan);
         self.plans.iter().filter(better)
     }
 
@@ -80,7 +88,17 @@ impl Proposal {
             let more = f64::from(plan.commands) - f64::from(other.commands);
             more > 0.0 && other.score.total <= plan.score.total + WORTH * more
         };
-        !self.plans.iter().filter(nearly).any(|other| !self.crowds(other))
+        !self.plans.iter().filter(nearly).any(|other| !self.is_barred(other))
+    }
+
+    /// Whether it is no choice, however it scores.
+    fn is_barred(&self, plan: &Plan) -> bool {
+        self.crowds(plan) || self.is_refused(plan)
+    }
+
+    /// Whether threads get less by it, each by itself: what `apply` refuses.
+    fn is_refused(&self, plan: &Plan) -> bool {
+        self.plans.iter().zip(&self.refused).any(|(other, refused)| *refused && other.places == plan.places)
     }
 
     /// True if more vCPUs and polling threads would share a CPU than now, and nothing that is known to be missing is won by
@@ -143,6 +161,9 @@ impl Proposal {
         }
         if self.crowds(plan) {
             return format!("rejected: {gain:.0} points better than now, but more vCPUs would share a CPU");
+        }
+        if self.is_refused(plan) {
+            return format!("rejected: {gain:.0} points better than now, but threads would get less CPU time");
         }
         if !self.is_worth(plan) {
             return format!(

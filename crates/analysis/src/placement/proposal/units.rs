@@ -5,6 +5,7 @@
 //! each interrupt that comes often or is a NIC's; the kernel's own work that is tied to no CPU is one.
 
 use super::irqs::{self, Attributed};
+use crate::facts::shares::taken;
 use crate::placement::model::{Demand, Wishes};
 use crate::placement::solver::{Kind, Room, Task, Unit};
 use base::CpuSet;
@@ -78,13 +79,15 @@ pub(super) fn units(machine: &Machine, wishes: &Wishes) -> (Task, Vec<Subject>) 
 
 fn rooms(machine: &Machine, wishes: &Wishes, attributed: &Attributed) -> Vec<Room> {
     let topology = &machine.topology;
+    let is_unit = |thread: &&Thread| thread.role == Role::Pmd || thread.vm.is_some() && thread.role != Role::Other;
+    let taken = taken(&machine.cpu_use, machine.threads.iter().filter(is_unit).filter_map(ran));
     let isolated = topology.isolated.clone().unwrap_or_default();
     let online = topology.cpus.iter().filter(|(cpu, _)| topology.online.contains(**cpu));
     let room = |(cpu, about): (&u32, &host::machine::Cpu)| Room {
         cpu: *cpu,
         core: about.core,
         node: about.node.unwrap_or(0),
-        taken: (taken(machine, *cpu) - attributed.on_cpu(*cpu)).max(0.0),
+        taken: (taken.get(cpu).copied().unwrap_or(0.0) - attributed.on_cpu(*cpu)).max(0.0),
         reserved: wishes.reserve.contains(*cpu),
         isolated: isolated.contains(*cpu),
     };
@@ -229,14 +232,9 @@ fn kernel(machine: &Machine, kept: bool) -> Option<(Unit, Subject)> {
     Some((unit, subject))
 }
 
-/// What of a CPU is gone before any unit runs: interrupts, steal, and programs that are none of them.
-fn taken(machine: &Machine, cpu: u32) -> f64 {
-    let Some(usage) = machine.cpu_use.get(&cpu) else { return 0.0 };
-    let is_unit = |thread: &&Thread| thread.role == Role::Pmd || thread.vm.is_some() && thread.role != Role::Other;
-    let units = machine.threads.iter().filter(is_unit);
-    let here = units.filter(|thread| thread.last_cpu.as_ref().is_some_and(|last| last.value == cpu));
-    let ran: f64 = here.filter_map(|thread| Some(thread.run_share.as_ref()?.value)).sum();
-    (usage.irq + usage.softirq + usage.steal + (usage.busy - ran).max(0.0)).clamp(0.0, 1.0)
+/// Where a thread was seen last, and the share of the time that it ran.
+pub(in crate::placement) fn ran(thread: &Thread) -> Option<(u32, f64)> {
+    Some((thread.last_cpu.as_ref()?.value, thread.run_share.as_ref()?.value))
 }
 
 /// The node of a VM's memory: told, else where most of its pages were counted, else where most of its pinned vCPUs are,

@@ -1,20 +1,15 @@
 //! A task as arrays: every CPU, core and node by its position, so that thousands of placements can be scored.
 
 use super::{Kind, Task};
+use crate::facts::shares::Cpus;
 use base::CpuSet;
 use std::collections::BTreeMap;
-
-/// No CPU of the task has this number.
-const NOWHERE: u32 = u32::MAX;
 
 /// A task and what is looked up in it again and again.
 pub(super) struct Ground<'a> {
     pub task: &'a Task,
-    /// Position of each CPU, by its number.
-    position: Vec<u32>,
-    /// Core of each CPU, and how many there are.
-    pub core: Vec<usize>,
-    pub cores: usize,
+    /// Its CPUs, as the model of shares has them.
+    pub cpus: Cpus,
     /// Node of each CPU, and how many there are.
     pub node: Vec<usize>,
     pub nodes: usize,
@@ -26,10 +21,7 @@ pub(super) struct Ground<'a> {
 
 impl<'a> Ground<'a> {
     pub fn of(task: &'a Task) -> Self {
-        let most = task.cpus.iter().map(|room| room.cpu).max().map_or(0, |cpu| cpu as usize + 1);
-        let mut position = vec![NOWHERE; most];
-        task.cpus.iter().enumerate().for_each(|(index, room)| position[room.cpu as usize] = index as u32);
-        let (core, cores) = numbered(task.cpus.iter().map(|room| room.core));
+        let cpus = Cpus::new(task.cpus.iter().map(|room| (room.cpu, room.core, room.taken)));
         let (node, nodes) = numbered(task.cpus.iter().map(|room| room.node));
         let mut names = vec![0; nodes];
         task.cpus.iter().zip(&node).for_each(|(room, node)| names[*node] = room.node);
@@ -39,15 +31,12 @@ impl<'a> Ground<'a> {
         });
         let lost = lost.collect();
         let allowed = task.units.iter().map(|unit| task.allowed_to(unit)).collect();
-        Self { task, position, core, cores, node, nodes, lost, allowed }
+        Self { task, cpus, node, nodes, lost, allowed }
     }
 
     /// Positions of the CPUs of a set.
     pub fn positions<'b>(&'b self, set: &'b CpuSet) -> impl Iterator<Item = usize> + 'b {
-        set.iter().filter_map(|cpu| {
-            let position = self.position.get(cpu as usize).copied().filter(|position| *position != NOWHERE)?;
-            Some(position as usize)
-        })
+        self.cpus.positions(set)
     }
 
     /// CPUs that a unit may be given.

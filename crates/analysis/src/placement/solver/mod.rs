@@ -26,10 +26,8 @@ pub use load::{Load, load};
 pub use rank::{NOW, PROVEN, plans};
 pub use score::Score;
 
+use crate::facts::shares::{POLLING_WEIGHT, SMT_YIELD};
 use base::CpuSet;
-
-/// What two busy threads of one core do together, as one core's work: recalled from common practice, not measured here.
-pub const SMT_YIELD: f64 = 1.25;
 
 /// Distance to another node where no firmware told it: what Linux assumes is 20 (`REMOTE_DISTANCE`,
 /// include/linux/topology.h, Linux 6.12).
@@ -145,11 +143,12 @@ impl Kind {
         matches!(self, Kind::Vcpu | Kind::Pmd)
     }
 
-    /// How much a CPU counts that it wants and does not get: a polling thread holds up every VM behind it.
+    /// How much a CPU counts that it wants and does not get, beside a CPU's worth of other prices.
     fn weight(self) -> f64 {
+        const THREAD: f64 = 2.0;
         match self {
-            Kind::Pmd => 4.0,
-            Kind::Vcpu | Kind::Helpers | Kind::Irq => 2.0,
+            Kind::Pmd => THREAD * POLLING_WEIGHT,
+            Kind::Vcpu | Kind::Helpers | Kind::Irq => THREAD,
             Kind::Housekeeping => 0.0,
         }
     }

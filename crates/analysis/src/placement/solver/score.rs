@@ -6,6 +6,7 @@
 use super::ground::Ground;
 use super::load::spread;
 use super::{Goal, Kind};
+use crate::facts::shares::Lack;
 use base::CpuSet;
 
 /// The prices of a placement; the lower, the better.
@@ -61,21 +62,19 @@ impl Score {
         let (task, load) = (ground.task, spread(ground, places));
         let users = users(ground, places);
         let mut score = Self::default();
-        let mut vms: Vec<Option<usize>> = vec![None; ground.cores];
-        let mut strangers = vec![false; ground.cores];
+        let mut vms: Vec<Option<usize>> = vec![None; ground.cpus.cores];
+        let mut strangers = vec![false; ground.cpus.cores];
         for (index, (unit, place)) in task.units.iter().zip(places).enumerate().filter(|(_, (_, set))| !set.is_empty())
         {
-            let lacks = unit.kind.weight() * (unit.demand - load.shares[index]).max(0.0);
-            score.shortfall += lacks;
-            if unit.demand > 0.0 {
-                score.starved += lacks * (1.0 - load.shares[index] / unit.demand).max(0.0);
-            }
+            let lack = Lack::of(unit.demand, load.shares[index]);
+            score.shortfall += unit.kind.weight() * lack.cpus;
+            score.starved += unit.kind.weight() * lack.starved;
             let mut held = 0_u32;
             let only = (place.len() == 1 && unit.kind.is_pinned()).then_some(unit.vm).flatten();
             for cpu in ground.positions(place) {
                 held += u32::from(users[cpu].pinned > 0);
                 if let Some(vm) = only {
-                    let core = ground.core[cpu];
+                    let core = ground.cpus.core[cpu];
                     strangers[core] |= vms[core].is_some_and(|other| other != vm);
                     vms[core] = Some(vm);
                 }
@@ -126,7 +125,7 @@ fn of_goal(ground: &Ground<'_>, users: &[Users], score: &mut Score) -> f64 {
             0.0
         }
         Goal::Density => {
-            score.spread = used(&ground.core, ground.cores);
+            score.spread = used(&ground.cpus.core, ground.cpus.cores);
             CORE * score.spread
         }
         Goal::Power => {

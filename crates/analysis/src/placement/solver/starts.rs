@@ -1,9 +1,9 @@
 //! Placements to begin with: one thing after the other, the most demanding first, where it costs least.
 
 use super::ground::Ground;
-use super::load::room_beside;
 use super::score::{CORE, NODE, POINTS};
-use super::{Goal, Kind, SMT_YIELD};
+use super::{Goal, Kind};
+use crate::facts::shares::{SMT_YIELD, room_beside};
 use base::CpuSet;
 
 /// What is on each CPU while a placement grows.
@@ -20,16 +20,16 @@ struct Floor {
 impl Floor {
     fn of(ground: &Ground<'_>) -> Self {
         let count = ground.task.cpus.len();
-        let taken: Vec<f64> = ground.task.cpus.iter().map(|room| room.taken).collect();
-        let mut of_core = vec![0.0; ground.cores];
-        (0..count).for_each(|cpu| of_core[ground.core[cpu]] += taken[cpu]);
+        let taken = ground.cpus.taken.clone();
+        let mut of_core = vec![0.0; ground.cpus.cores];
+        (0..count).for_each(|cpu| of_core[ground.cpus.core[cpu]] += taken[cpu]);
         Self {
             taken,
             wanted: vec![0.0; count],
             pinned: vec![0; count],
             irqs: vec![0.0; count],
             of_core,
-            core_used: vec![false; ground.cores],
+            core_used: vec![false; ground.cpus.cores],
             node_used: vec![false; ground.nodes],
         }
     }
@@ -47,8 +47,8 @@ impl Floor {
                 _ => self.wanted[cpu] += part,
             }
             self.pinned[cpu] += u32::from(place.len() == 1 && about.kind.is_pinned());
-            self.of_core[ground.core[cpu]] += part;
-            self.core_used[ground.core[cpu]] = true;
+            self.of_core[ground.cpus.core[cpu]] += part;
+            self.core_used[ground.cpus.core[cpu]] = true;
             self.node_used[ground.node[cpu]] = true;
         }
     }
@@ -56,7 +56,7 @@ impl Floor {
     /// What one more unit on this CPU costs: what it and its neighbours then lack, and what the goal asks.
     fn price(&self, ground: &Ground<'_>, unit: usize, cpu: usize, empty_cores: bool) -> f64 {
         let (task, about) = (ground.task, &ground.task.units[unit]);
-        let (core, weight) = (ground.core[cpu], about.kind.weight());
+        let (core, weight) = (ground.cpus.core[cpu], about.kind.weight());
         let siblings = (self.of_core[core] - self.wanted[cpu] - self.taken[cpu]).clamp(0.0, 1.0);
         let room = room_beside(self.taken[cpu], siblings);
         let lacks = |wanted: f64| (wanted - room).max(0.0);
@@ -143,9 +143,9 @@ pub(super) fn helpers_on(ground: &Ground<'_>, mut places: Vec<CpuSet>, saving: b
     let allowed = task.allowed(Kind::Helpers);
     let free: Vec<usize> = ground.positions(&allowed).filter(|cpu| floor.pinned[*cpu] == 0).collect();
     // CPUs whose core carries no vCPU at all come first.
-    let mut busy = vec![false; ground.cores];
-    (0..task.cpus.len()).for_each(|cpu| busy[ground.core[cpu]] |= floor.pinned[cpu] > 0);
-    let quiet: Vec<usize> = free.iter().copied().filter(|cpu| !busy[ground.core[*cpu]]).collect();
+    let mut busy = vec![false; ground.cpus.cores];
+    (0..task.cpus.len()).for_each(|cpu| busy[ground.cpus.core[cpu]] |= floor.pinned[cpu] > 0);
+    let quiet: Vec<usize> = free.iter().copied().filter(|cpu| !busy[ground.cpus.core[*cpu]]).collect();
     let mut left = vec![0.0; ground.nodes];
     free.iter().for_each(|cpu| left[ground.node[*cpu]] += (1.0 - floor.taken[*cpu]).max(0.0));
     for unit in (0..places.len()).filter(moves) {
@@ -187,7 +187,7 @@ fn just_enough(ground: &Ground<'_>, floor: &Floor, unit: usize, allowed: &CpuSet
     let (task, demand) = (ground.task, ground.task.units[unit].demand);
     let room = |cpu: usize| (1.0 - floor.taken[cpu] - floor.wanted[cpu]).max(0.0);
     let opened = |cpu: usize| match task.goal {
-        Goal::Density => !floor.core_used[ground.core[cpu]],
+        Goal::Density => !floor.core_used[ground.cpus.core[cpu]],
         Goal::Power => !floor.node_used[ground.node[cpu]],
         Goal::Throughput | Goal::Latency => false,
     };

@@ -3,8 +3,10 @@
 //! A thread that ends on the way waits no more, and nothing has helped it: it is left out of all windows, before and after.
 
 use super::watched::Watched;
+use analysis::facts::shares::{Contender, Cpus};
 use anyhow::{Context, bail};
-use host::machine::CpuUse;
+use host::Snapshot;
+use host::machine::{CpuUse, Topology};
 use host::sched::{Load, Sample, ThreadId};
 use host::usage;
 use lab::snapshot::monotonic_ns;
@@ -41,12 +43,41 @@ impl Look {
     }
 }
 
-/// What all threads and CPUs do for a while.
-pub fn now(proc: &Path, span: Duration) -> anyhow::Result<(Vec<Load>, BTreeMap<u32, CpuUse>)> {
-    let first = Look::take(proc)?;
-    std::thread::sleep(span);
-    let last = Look::take(proc)?;
-    Ok((first.threads.until(&last.threads), first.usage(&last)))
+/// What all threads and CPUs did for a while.
+pub struct Now {
+    /// The threads.
+    pub loads: Vec<Load>,
+    /// How each CPU was used.
+    pub usage: BTreeMap<u32, CpuUse>,
+    /// Which CPUs share a core.
+    pub topology: Topology,
+}
+
+impl Now {
+    /// Looks twice at the host below `root`.
+    pub fn of(root: &Path, span: Duration) -> anyhow::Result<Self> {
+        let proc = root.join("proc");
+        let first = Look::take(&proc)?;
+        std::thread::sleep(span);
+        Self::since(&first, root)
+    }
+
+    /// What was done from a first look until now.
+    pub fn since(first: &Look, root: &Path) -> anyhow::Result<Self> {
+        let last = Look::take(&root.join("proc"))?;
+        let topology = Topology::of_snapshot(&Snapshot::open(root)?);
+        Ok(Self { loads: first.threads.until(&last.threads), usage: first.usage(&last), topology })
+    }
+
+    /// The threads, as the model of shares has them.
+    pub fn contenders(&self) -> Vec<Contender> {
+        self.loads.iter().map(Contender::from).collect()
+    }
+
+    /// The CPUs, likewise.
+    pub fn cpus(&self) -> Cpus {
+        Cpus::of(&self.topology, &self.usage, self.loads.iter().map(|load| (load.cpu, load.run)))
+    }
 }
 
 /// What was lost in a window, in CPUs' worth.
@@ -93,7 +124,7 @@ pub fn rest(length: Duration, stop: &AtomicBool) -> bool {
 }
 
 /// All threads now.
-pub fn look(proc: &Path) -> anyhow::Result<Sample> {
+fn look(proc: &Path) -> anyhow::Result<Sample> {
     let sample = Sample::take(proc, &monotonic_ns).with_context(|| proc.display().to_string())?;
     if !sample.known() {
         bail!("this kernel has no run times of threads (schedstat is all zeros), so nothing can be measured");

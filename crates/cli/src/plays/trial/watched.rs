@@ -8,13 +8,15 @@
 //! ```
 
 use super::gauge::{Look, Lost};
-use analysis::contention::{FLOOR, Move};
+use analysis::facts::shares::{Move, demand};
+use analysis::facts::starvation::FLOOR;
 use anyhow::bail;
 use base::CpuSet;
 use base::number::many;
+use host::machine::{Role, role_of};
 use host::sched::{Load, ThreadId};
 use lab::apply::{Host, is_cpuset};
-use lab::journal::pin::{self, Scope};
+use lab::journal::pin::{self, Pinned, Scope};
 use lab::journal::{Owner, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -54,7 +56,11 @@ impl Watched {
                 }
                 Step::Pin { pin, new, .. } if pin.scope == Scope::Live => {
                     let threads = pin::threads(pin, &host.proc, Path::new(RUN))?;
-                    watched.moved(&threads.iter().map(|(tid, _)| *tid).collect::<Vec<_>>(), new);
+                    let mut tids: Vec<u32> = threads.iter().map(|(tid, _)| *tid).collect();
+                    if pin.pinned == Pinned::Emulator {
+                        tids.extend(workers(&tids, loads));
+                    }
+                    watched.moved(&tids, new);
                 }
                 Step::Pin { .. } => {}
                 Step::CpuList { path, new, .. } if is_cpuset(path) => watched.moved(&of_group(path)?, new),
@@ -73,7 +79,7 @@ impl Watched {
         let ours: Vec<&Load> = loads.iter().filter(|load| changed.contains(&load.id.tid)).collect();
         let mut cpus: BTreeSet<u32> = watched.moves.iter().flat_map(|one| one.cpus.iter()).collect();
         cpus.extend(ours.iter().map(|load| load.cpu));
-        let others = loads.iter().filter(|load| load.demand() > FLOOR && cpus.contains(&load.cpu));
+        let others = loads.iter().filter(|load| demand(load.run, load.wait) > FLOOR && cpus.contains(&load.cpu));
         watched.threads = ours.into_iter().chain(others).map(|load| load.id).collect();
         Ok(watched)
     }
@@ -138,6 +144,16 @@ impl fmt::Display for Watched {
         }
         write!(out, "{}", parts.join("; "))
     }
+}
+
+/// vhost workers that are processes of their own (before Linux 6.4): they are in the control group of their owner, QEMU.
+fn workers(of_qemu: &[u32], loads: &[Load]) -> Vec<u32> {
+    let Some(qemu) = loads.iter().find(|load| of_qemu.contains(&load.id.tid)) else { return Vec::new() };
+    let owned = |load: &&Load| match role_of(&load.name) {
+        Some((Role::Vhost, Some(owner))) => u32::try_from(owner) == Ok(qemu.id.pid) && !of_qemu.contains(&load.id.tid),
+        _ => false,
+    };
+    loads.iter().filter(owned).map(|load| load.id.tid).collect()
 }
 
 /// The threads of the control group whose CPUs stand in `path`: `cgroup.threads` in version 2, `tasks` in version 1.

@@ -32,40 +32,42 @@ fn booted(snapshot: &Snapshot, option: &str) -> Option<CpuSet> {
     CpuSet::parse(&value.split(',').skip_while(is_flag).collect::<Vec<_>>().join(","))
 }
 
-/// Which CPU is of which core, cache, package and node.
-pub(super) fn topology(snapshot: &Snapshot) -> Topology {
-    let mut nodes: BTreeMap<u32, u32> = BTreeMap::new();
-    for node in numbered(snapshot, NODES, "node") {
-        let cpus =
-            list_or_mask(snapshot, &format!("{NODES}/node{node}/cpulist"), &format!("{NODES}/node{node}/cpumap"));
-        let cpus = cpus.unwrap_or_default();
-        nodes.extend(cpus.iter().map(|cpu| (cpu, node)));
+impl Topology {
+    /// Which CPU is of which core, cache, package and node.
+    pub fn of_snapshot(snapshot: &Snapshot) -> Self {
+        let mut nodes: BTreeMap<u32, u32> = BTreeMap::new();
+        for node in numbered(snapshot, NODES, "node") {
+            let cpus =
+                list_or_mask(snapshot, &format!("{NODES}/node{node}/cpulist"), &format!("{NODES}/node{node}/cpumap"));
+            let cpus = cpus.unwrap_or_default();
+            nodes.extend(cpus.iter().map(|cpu| (cpu, node)));
+        }
+        let mut topology = Topology { place: format!("{CPUS}/cpu*/topology"), ..Topology::default() };
+        let mut cores: BTreeMap<u32, u32> = BTreeMap::new();
+        for cpu in numbered(snapshot, CPUS, "cpu") {
+            let of = |file: &str| format!("{CPUS}/cpu{cpu}/topology/{file}");
+            let of_core =
+                |list: &str, mask: &str| list_or_mask(snapshot, &of(list), &of(mask)).filter(|set| !set.is_empty());
+            let siblings =
+                of_core("thread_siblings_list", "thread_siblings").or_else(|| of_core("core_cpus_list", "core_cpus"));
+            let Some(siblings) = siblings else { continue }; // an offline CPU has no topology
+            let lowest = siblings.first().unwrap_or(cpu);
+            let next = cores.len() as u32;
+            let about = Cpu {
+                core: *cores.entry(lowest).or_insert(next),
+                package: snapshot.line(&of("physical_package_id")).and_then(|id| id.parse().ok()),
+                node: nodes.get(&cpu).copied(),
+                last_cache: last_cache(snapshot, cpu),
+            };
+            topology.cpus.insert(cpu, about);
+        }
+        let known: CpuSet = topology.cpus.keys().copied().collect();
+        topology.online =
+            set(snapshot, &format!("{CPUS}/online")).map_or_else(|| known.clone(), |online| online.and(&known));
+        topology.isolated = set(snapshot, &format!("{CPUS}/isolated")).or_else(|| booted(snapshot, "isolcpus"));
+        topology.nohz_full = set(snapshot, &format!("{CPUS}/nohz_full")).or_else(|| booted(snapshot, "nohz_full"));
+        topology
     }
-    let mut topology = Topology { place: format!("{CPUS}/cpu*/topology"), ..Topology::default() };
-    let mut cores: BTreeMap<u32, u32> = BTreeMap::new();
-    for cpu in numbered(snapshot, CPUS, "cpu") {
-        let of = |file: &str| format!("{CPUS}/cpu{cpu}/topology/{file}");
-        let of_core =
-            |list: &str, mask: &str| list_or_mask(snapshot, &of(list), &of(mask)).filter(|set| !set.is_empty());
-        let siblings =
-            of_core("thread_siblings_list", "thread_siblings").or_else(|| of_core("core_cpus_list", "core_cpus"));
-        let Some(siblings) = siblings else { continue }; // an offline CPU has no topology
-        let lowest = siblings.first().unwrap_or(cpu);
-        let next = cores.len() as u32;
-        let about = Cpu {
-            core: *cores.entry(lowest).or_insert(next),
-            package: snapshot.line(&of("physical_package_id")).and_then(|id| id.parse().ok()),
-            node: nodes.get(&cpu).copied(),
-            last_cache: last_cache(snapshot, cpu),
-        };
-        topology.cpus.insert(cpu, about);
-    }
-    let known: CpuSet = topology.cpus.keys().copied().collect();
-    topology.online =
-        set(snapshot, &format!("{CPUS}/online")).map_or_else(|| known.clone(), |online| online.and(&known));
-    topology.isolated = set(snapshot, &format!("{CPUS}/isolated")).or_else(|| booted(snapshot, "isolcpus"));
-    topology.nohz_full = set(snapshot, &format!("{CPUS}/nohz_full")).or_else(|| booted(snapshot, "nohz_full"));
-    topology
 }
 
 /// The lowest CPU that shares the cache of the highest level.

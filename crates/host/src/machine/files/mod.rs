@@ -15,7 +15,7 @@ mod tasks;
 mod vmbus;
 
 use super::ovsdb::Tables;
-use super::{Fact, Machine, domains_of};
+use super::{Fact, Machine, Topology, domains_of};
 use crate::snapshot::DOMAINS;
 use crate::{Snapshot, budget};
 use std::collections::BTreeSet;
@@ -86,7 +86,7 @@ impl Machine {
         let mut machine = Self::default();
         let Some(last) = samples.last() else { return machine };
         let samples = Samples { first: samples.first().filter(|_| samples.len() > 1), last };
-        machine.topology = cpus::topology(last);
+        machine.topology = Topology::of_snapshot(last);
         machine.nodes = cpus::nodes(last);
         machine.cpu_use = cpus::usage(&samples);
         machine.span_ns = samples.both("proc/stat").map(|(_, _, span)| span);

@@ -9,7 +9,8 @@
 //! The kernel counts interrupts by number and their time by CPU, so how much of that time moves along is not known: the
 //! direction rests on what else runs on the two CPUs. A handler does not wait for threads, they wait for it.
 
-use super::{Direction, FLOOR};
+use super::Direction;
+use crate::facts::starvation::FLOOR;
 use base::CpuSet;
 use base::number::percent;
 use host::machine::CpuUse;
