@@ -1,8 +1,10 @@
-//! What all targets share: a place in memory for the bytes, and a reader that leaves nothing unread.
+//! What all targets share: a place in memory for the bytes, a reader that leaves nothing unread, and all questions.
 //!
 //! Readers take paths, because they map files. So the bytes are written below `/dev/shm`, which is memory.
 
-use base::Span;
+use analysis::{Ask, Input, Options, QUESTIONS};
+use base::recording::Recording;
+use base::{Cell, Span, Table};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tempfile::TempDir;
@@ -53,6 +55,32 @@ pub fn read_and_cut(path: &Path, cut: impl FnOnce(&Path, &Path, Span) -> bool) {
     }
     // A cut that was refused left nothing to remove.
     let _ = if place.is_dir() { std::fs::remove_dir_all(&place) } else { std::fs::remove_file(&place) };
+}
+
+/// Asks a recording all questions: the ledgers must close.
+pub fn answer(recording: Recording) {
+    let Ok(input) = Input::open(recording) else { return };
+    for question in QUESTIONS {
+        let ask = &mut Ask { input: &input, options: &Options::default(), progress: &mut |_, _| {} };
+        let Ok(Some(answer)) = (question.answer)(ask) else { continue };
+        if let Some(vcpus) = answer.section.table("vcpus") {
+            assert_closed(vcpus);
+        }
+    }
+}
+
+/// Each row's states sum to its `wall_ns`: only state columns end in `_ns` beside it.
+fn assert_closed(vcpus: &Table) {
+    let wall = vcpus.columns.iter().position(|column| column.name == "wall_ns");
+    for row in &vcpus.rows {
+        let ns = |at: usize| match &row[at] {
+            Cell::U64(ns) => *ns,
+            _ => 0,
+        };
+        let states = (0..row.len()).filter(|at| Some(*at) != wall && vcpus.columns[*at].name.ends_with("_ns"));
+        let sum: u64 = states.map(ns).sum();
+        assert_eq!(Some(sum), wall.map(ns), "the ledger does not close: {row:?}");
+    }
 }
 
 /// What must hold for any input.

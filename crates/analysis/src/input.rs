@@ -102,7 +102,9 @@ impl Input {
             }
         }
         match first_error {
-            Some(error) if input.parts.is_empty() => Err(error.into()),
+            Some(error) if input.parts.is_empty() => {
+                Err(Error::Unopened(input.recording.as_named(&error.to_string()).into_owned()))
+            }
             _ => Ok(input),
         }
     }

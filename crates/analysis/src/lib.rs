@@ -61,9 +61,9 @@ pub const QUESTIONS: &[Question] = &[
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A trace could not be opened.
-    #[error(transparent)]
-    Trace(#[from] trace::Error),
+    /// No trace could be opened: why not the first one, whose file is named as the user did.
+    #[error("{0}")]
+    Unopened(String),
     /// A recording's manifest could not be read.
     #[error(transparent)]
     Recording(#[from] base::recording::Error),

@@ -69,6 +69,16 @@ pub struct Shown {
     pub name: PathBuf,
 }
 
+impl Shown {
+    /// `text` with the names that the user gave, where it names any of these private copies.
+    pub fn rename<'a>(all: &[Self], text: &'a str) -> Cow<'a, str> {
+        all.iter().fold(Cow::Borrowed(text), |text, shown| {
+            let place = shown.place.to_string_lossy();
+            if text.contains(&*place) { text.replace(&*place, &shown.name.to_string_lossy()).into() } else { text }
+        })
+    }
+}
+
 /// What emulated the hardware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -253,10 +263,7 @@ impl Recording {
 
     /// `text` with the names that the user gave, where it names private copies.
     pub fn as_named<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.shown.iter().fold(Cow::Borrowed(text), |text, shown| {
-            let place = shown.place.to_string_lossy();
-            if text.contains(&*place) { text.replace(&*place, &shown.name.to_string_lossy()).into() } else { text }
-        })
+        Shown::rename(&self.shown, text)
     }
 
     /// Level of the machine called `id`; unknown if the manifest does not name it.

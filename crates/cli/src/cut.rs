@@ -12,7 +12,7 @@
 //! ```
 
 use crate::arguments::{Recordings, instant, is_dash};
-use crate::exit::{Exit, WrongUse, complain};
+use crate::exit::{Exit, WrongUse, as_named, complain};
 use crate::interrupt::Interrupt;
 use crate::tree;
 use analysis::Input;
@@ -20,7 +20,7 @@ use analysis::facts::walk::cut_from;
 use anyhow::{Context, anyhow, bail};
 use base::Span;
 use base::number::{duration, many};
-use base::recording::{CUT_FROM_FILE, CutFrom, Destination, Draft, Part, PartKind, PartState, Recording};
+use base::recording::{CUT_FROM_FILE, CutFrom, Destination, Draft, Part, PartKind, PartState, Recording, Shown};
 use clap::{Args, ValueHint};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -67,6 +67,12 @@ impl Cut {
         let interrupt = Interrupt::watch()?;
         let recording = self.recordings.open(wanted, &interrupt)?;
         let draft = interrupt.draft(&Destination { path: self.output.clone(), replace: self.force })?;
+        let made = Shown { place: draft.root().to_owned(), name: self.output.clone() };
+        let shown = [recording.shown.as_slice(), &[made]].concat();
+        self.write(recording, draft, window, &interrupt).map_err(|error| as_named(error, &shown))
+    }
+
+    fn write(&self, recording: Recording, draft: Draft, window: Span, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let (mut parts, mut places, mut events) = (Vec::new(), BTreeMap::new(), 0);
         let axes = Axes::of(&recording)?;
         let is_kept = |part: &Part| part.kind != PartKind::Notes || !part.path.ends_with(CUT_FROM_FILE);

@@ -1,6 +1,8 @@
 //! Exit codes: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as `--fail-on`;
 //! `record -- CMD` ends as CMD does, `lab` with 130 on Ctrl-C.
 
+use base::recording::Shown;
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -56,6 +58,14 @@ pub fn is_wrong_use(error: &anyhow::Error) -> bool {
         || matches!(error.downcast_ref(), Some(lab::Error::NoSuch(_)))
         || matches!(error.downcast_ref(), Some(analysis::Error::NoSuch(_)))
         || matches!(error.downcast_ref(), Some(Taken { .. } | Foreign { .. }))
+}
+
+/// The same error in the names that the user gave: where a private copy of what was named lies means nothing to anybody.
+pub fn as_named(error: anyhow::Error, shown: &[Shown]) -> anyhow::Error {
+    match Shown::rename(shown, &error.to_string()) {
+        Cow::Owned(named) => error.context(named),
+        Cow::Borrowed(_) => error,
+    }
 }
 
 /// Prints a sentence for people on stderr; if even that is closed, nobody listens.

@@ -92,6 +92,24 @@ fn benches_are_compared_test_by_test_and_unequal_machines_are_said() {
 }
 
 #[test]
+fn metrics_tests_and_verdicts_are_printed_whole_on_a_narrow_page() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let tests: &[(&str, &[u64])] = &[("l2_read_of_a_register_that_is_not_passed_through", &[1_000; 5])];
+    let benches = [one.path(), two.path()].map(|root| bench(root, "performance", tests));
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
+    let traces = ["vmx-linux-shadow-off", "vmx-linux-shadow-on"].map(|name| format!("{fixtures}/{name}"));
+    for (recordings, name) in [(traces, "EXTERNAL_INTERRUPT, L1 exits per chain"), (benches, tests[0].0)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
+        let output = command.args(["compare", "--width", "60"]).args(recordings).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(!text.contains('…'), "{text}");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let whole = ["verdict", "noise", "could", "explain", name];
+        assert!(whole.iter().flat_map(|one| one.split(' ')).all(|word| words.contains(&word)), "{name} in {text}");
+    }
+}
+
+#[test]
 fn what_a_thread_waits_is_what_its_vcpu_stood_ready() {
     // Counted twice, out of the same switches: by the ledger of the vCPU, and by thread. trace-cmd's own text gives 0.46374.
     let answer = compared("nested-vmx-shadow-off-hog", "nested-vmx-shadow-off-hog");

@@ -199,6 +199,43 @@ fn what_was_packed_is_named_as_the_user_named_it() {
 }
 
 #[test]
+fn an_error_names_what_the_user_gave_and_no_private_directory() {
+    let place = tempfile::tempdir().unwrap();
+    let broken = place.path().join("broken");
+    fs::create_dir_all(broken.join("L0")).unwrap();
+    fs::write(broken.join("L0/trace.dat"), "no trace at all").unwrap();
+    let manifest = r#"{"schema": "kvmscope-recording/1",
+        "machines": [{"id": "L0", "level": 0, "parent": null, "name": null}],
+        "parts": [{"path": "L0/trace.dat", "machine": "L0", "kind": "trace.dat", "clock": null, "state": "complete"}]}"#;
+    fs::write(broken.join("recording.json"), manifest).unwrap();
+    answer(place.path(), &["pack", "broken"]);
+    tar_of(&broken, "inside", File::create(place.path().join("sent.tar")).unwrap());
+    for given in ["broken.kvmscope", "sent.tar"] {
+        for command in [
+            &["report"][..],
+            &["export", "--folded", "-"],
+            &["cut", "--from", "0", "--to", "1", "-o", "cut"],
+            &["check"],
+            &["compare", "broken"],
+        ] {
+            let (status, out, error) = kvmscope(place.path(), &[command, &[given]].concat());
+            assert_eq!((status, out.as_str()), (1, ""), "{command:?} {given}: {error}");
+            let named = if command[0] == "compare" { "broken" } else { given };
+            assert!(error.starts_with(&format!("kvmscope: {named}/")), "{command:?} {given}: {error}");
+            assert_eq!(leaked(place.path(), &error), None, "{command:?} {given}");
+        }
+    }
+    for command in [&["report"][..], &["cut", "--from", "0", "--to", "1", "-o", "cut"]] {
+        let mut program = Command::cargo_bin("kvmscope").unwrap();
+        let program = program.current_dir(place.path()).args(command).arg("-");
+        for given in [&b"no trace at all"[..], b"\x28\xb5\x2f\xfd no archive either"] {
+            let error = String::from_utf8(program.write_stdin(given).output().unwrap().stderr).unwrap();
+            assert!(error.starts_with("kvmscope: -"), "{command:?}: {error}");
+        }
+    }
+}
+
+#[test]
 fn a_packed_recording_is_taken_wherever_one_is() {
     let place = tempfile::tempdir().unwrap();
     for (name, packed) in [("bench-svm", "bench.kvmscope"), ("seed-vhost", "ticket.kvmscope")] {

@@ -2,7 +2,7 @@
 
 use super::{Stdin, machine_level};
 use crate::check::places::{self, Root};
-use crate::exit::WrongUse;
+use crate::exit::{WrongUse, as_named};
 use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use archive::{Links, Unpacked};
@@ -75,10 +75,9 @@ impl Recordings {
 pub fn opened(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Recording> {
     let asked = path;
     let path = stdin.path(asked)?;
-    let mut recording = of_path(&path, stdin, interrupt)?;
-    if path != *asked {
-        recording.shown.push(Shown { place: path, name: asked.to_owned() });
-    }
+    let copy = (path != *asked).then(|| Shown { place: path.clone(), name: asked.to_owned() });
+    let mut recording = of_path(&path, stdin, interrupt).map_err(|error| as_named(error, copy.as_slice()))?;
+    recording.shown.extend(copy);
     Ok(recording)
 }
 
@@ -86,7 +85,9 @@ fn of_path(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<
     if archive::format_of(path).is_some() {
         // A packed recording has no links; whatever it is called, its manifest comes first.
         let links = if archive::is_recording(path) { Links::Never } else { Links::Inside };
-        return stdin.unpacked(path, links, interrupt, |unpacked| unpacked_recording(path, unpacked));
+        return stdin.unpacked(path, links, interrupt, |unpacked| {
+            unpacked_recording(path, unpacked).map_err(|error| as_named(error, &[unpacked.shown()]))
+        });
     }
     match Recording::open(path) {
         Err(Error::Empty { path }) if !host::snapshot::trees_in(&path).is_empty() => {

@@ -1,6 +1,6 @@
 //! Files that name the code of machines: `--symbols L1=System.map,0x1c000000`.
 
-use analysis::facts::align::names::Given;
+use analysis::facts::align::names::{self, Given};
 use anyhow::anyhow;
 use clap::Args;
 use std::path::PathBuf;
@@ -27,8 +27,7 @@ impl SymbolFiles {
     /// Reads them.
     pub fn read(&self) -> anyhow::Result<Vec<Given>> {
         let read = |file: &SymbolFile| {
-            let bytes = std::fs::read(&file.path).map_err(|error| anyhow!("{}: {error}", file.path.display()))?;
-            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let text = names::text(&file.path).map_err(|error| anyhow!("{}: {error}", file.path.display()))?;
             Ok(Given { machine: file.machine.clone(), file: file.path.clone(), text, slide: file.slide })
         };
         self.symbols.iter().map(read).collect()

@@ -14,6 +14,8 @@ use super::symbols::{KERNEL, Symbols};
 use crate::Options;
 use crate::input::{Input, Part};
 use base::recording::PartKind;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Symbols that the user gave for a machine.
@@ -68,7 +70,21 @@ pub fn unused(input: &Input, options: &Options) -> Vec<(String, String)> {
 }
 
 /// A symbol file longer than this is something else; kallsyms of large kernels have 20 MB.
-const MOST_BYTES: u64 = 256 << 20;
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The text of a file of symbols.
+///
+/// # Errors
+/// If it cannot be read, or is too long to be one.
+pub fn text(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let why = format!("it has more than {MOST_BYTES} bytes, the most that a kernel's symbols take");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
 
 /// The symbols of `part`'s machine, which halted at `halts`.
 ///
@@ -135,6 +151,6 @@ fn placed(
 }
 
 fn read(path: &Path) -> Option<String> {
-    let about = std::fs::metadata(path).ok().filter(|about| about.is_file() && about.len() <= MOST_BYTES);
-    about.and_then(|_| std::fs::read(path).ok()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    // A pipe in a recording would be waited for.
+    std::fs::metadata(path).ok().filter(|about| about.is_file()).and_then(|_| text(path).ok())
 }
