@@ -2,6 +2,7 @@
 
 #![no_main]
 
+use base::Setting;
 use lab::journal::{Step, steps_in};
 use libfuzzer_sys::fuzz_target;
 use std::path::{Component, Path};
@@ -15,17 +16,23 @@ fuzz_target!(|bytes: &[u8]| {
         let line = step.to_string();
         assert!(!line.contains(char::is_control), "a control character is printed: {line:?}");
         match step {
-            Step::TracefsInstance { path } | Step::SysfsWrite { path, .. } | Step::CpuList { path, .. } => {
-                let climbs = path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir));
-                assert!(path.is_absolute() && !climbs, "{line}");
-                let instance = matches!(step, Step::TracefsInstance { .. });
-                let below = ["/sys", "/proc/sys", "/proc/irq"].iter().any(|root| path.starts_with(root));
-                assert!(instance || below, "{line}");
+            Step::TracefsInstance { path } => assert!(path.is_absolute() && !climbs(path), "{line}"),
+            Step::Setting(altered) => {
+                let setting = &altered.setting;
+                assert!(!matches!(setting, Setting::ModuleOption { .. }), "no command of ours makes it: {line}");
+                assert!(setting.thread().is_none_or(|thread| thread.tid > 0 && thread.start_ticks.is_some()), "{line}");
+                if let Setting::SysfsWrite { path } | Setting::Sysctl { path } = setting {
+                    assert!(!Path::new(path).is_absolute() && !climbs(Path::new(path)), "{line}");
+                }
             }
             Step::Process(owner) => assert!(owner.pid > 1, "{line}"),
             Step::LttngSession { name } => assert!(name.starts_with("kvmscope-"), "{line}"),
             Step::NetNamespace { name } => assert!(name.starts_with(ID), "{line}"),
-            _ => {}
+            Step::Mount { .. } | Step::NicMoved { .. } => {}
         }
     }
 });
+
+fn climbs(path: &Path) -> bool {
+    path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir))
+}

@@ -1,6 +1,6 @@
 //! `check` and `apply` look at the same host: what one proposes the other does not call worse.
 
-use base::{Change, CpuSet, Finding};
+use base::{Change, CpuSet, Finding, Setting};
 use generate::tree::{SPAN_NS, Tree};
 use host::machine::{CpuUse, Topology};
 use host::sched::{Load, Sample};
@@ -42,24 +42,25 @@ impl Live {
 fn moved(changes: &[Change], loads: &[Load]) -> (Vec<Move>, Vec<(CpuSet, CpuSet)>) {
     let (mut moves, mut interrupts) = (Vec::new(), Vec::new());
     for change in changes {
-        let (domain, cpus, is): (&str, &str, Box<dyn Fn(&str) -> bool>) = match change {
-            Change::VcpuPin { domain, vcpu, cpus, .. } => {
+        let cpus = &change.to;
+        let (domain, is): (&str, Box<dyn Fn(&str) -> bool>) = match &change.setting {
+            Setting::VcpuPin { domain, vcpu, .. } => {
                 let name = format!("CPU {vcpu}/");
-                (domain, cpus, Box::new(move |thread| thread.starts_with(&name)))
+                (domain, Box::new(move |thread| thread.starts_with(&name)))
             }
-            Change::EmulatorPin { domain, cpus, .. } => {
-                (domain, cpus, Box::new(|thread| !thread.starts_with("CPU ") && !thread.starts_with("IO iothread")))
+            Setting::EmulatorPin { domain, .. } => {
+                (domain, Box::new(|thread| !thread.starts_with("CPU ") && !thread.starts_with("IO iothread")))
             }
-            Change::IothreadPin { domain, iothread, cpus, .. } => {
+            Setting::IothreadPin { domain, iothread, .. } => {
                 let name = format!("IO iothread{iothread}");
-                (domain, cpus, Box::new(move |thread| thread == name))
+                (domain, Box::new(move |thread| thread == name))
             }
-            Change::IrqAffinity { cpus, from, .. } => {
-                let from = CpuSet::parse(from.as_deref().unwrap()).unwrap();
+            Setting::IrqAffinity { .. } => {
+                let from = CpuSet::parse(change.from.as_deref().unwrap()).unwrap();
                 interrupts.push((from, CpuSet::parse(cpus).unwrap()));
                 continue;
             }
-            Change::SysfsWrite { .. } => continue,
+            Setting::SysfsWrite { .. } => continue,
             other => panic!("trees have nobody for {other:?}"),
         };
         let pid = 1_000 + 100 * domain.strip_prefix("vm").unwrap().parse::<u32>().unwrap();

@@ -1,6 +1,6 @@
 //! What is proposed for a host with interrupts, polling threads and the kernel's own work beside its VMs.
 
-use base::{Change, CpuSet, Section};
+use base::{Change, CpuSet, Section, Setting};
 use host::Machine;
 use host::machine::{Cpu, CpuUse, Domain, Fact, Irq, Nic, Pmd, PmdQueue, Role, Switch, SwitchPort, Thread, domains_of};
 use kvmscope_analysis::placement::model::Model;
@@ -101,8 +101,8 @@ fn best(model: &Model) -> &Plan {
 
 /// Where interrupt 34 goes, and what its mask was.
 fn irq_change(changes: &[Change]) -> Option<(CpuSet, String)> {
-    changes.iter().find_map(|change| match change {
-        Change::IrqAffinity { irq: 34, cpus, from } => Some((set(cpus), from.clone().unwrap_or_default())),
+    changes.iter().find_map(|change| match change.setting {
+        Setting::IrqAffinity { irq: 34 } => Some((set(&change.to), change.from.clone().unwrap_or_default())),
         _ => None,
     })
 }
@@ -114,10 +114,10 @@ fn interrupts_and_polling_threads_leave_the_cpus_of_vcpus() {
     let (cpus, from) = irq_change(&changes).expect("the interrupt moves");
     assert_eq!((cpus.is_within(&set("4-7")), from.as_str()), (true, "0-7"), "near its NIC, and back to the whole mask");
     let mask =
-        changes.iter().find(|change| matches!(change, Change::PmdMask { .. })).expect("the polling thread moves");
+        changes.iter().find(|change| matches!(change.setting, Setting::PmdMask)).expect("the polling thread moves");
     assert!(mask.command().starts_with("ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=0x"), "{mask:?}");
     assert_eq!(mask.undo().unwrap(), "ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=0x2");
-    let Change::PmdMask { cpus, .. } = mask else { unreachable!() };
+    let cpus = &mask.to;
     assert!(set(cpus).is_within(&set("4-7")), "on the node of the port that it serves: {cpus}");
     assert!(!format!("{:?}", model.proposal.subjects).contains("nvme"), "a managed interrupt refuses every mask");
     assert!(changes.iter().all(|change| change.undo().is_some()), "each has a way back: {changes:?}");
@@ -131,7 +131,7 @@ fn what_is_kept_stays_and_what_is_reserved_gets_interrupts_only() {
     }
     let kept = model(host(), &wishes(Goal::Throughput, &["pmd"], ""));
     let changes = kept.proposal.all_changes(best(&kept));
-    assert!(!changes.iter().any(|change| matches!(change, Change::PmdMask { .. })), "{changes:?}");
+    assert!(!changes.iter().any(|change| matches!(change.setting, Setting::PmdMask)), "{changes:?}");
     let kept = model(host(), &wishes(Goal::Throughput, &["web", "pmd", "irqs"], ""));
     assert!(kept.proposal.better().is_empty(), "nothing is left to move");
     let reserved = model(host(), &wishes(Goal::Throughput, &[], "0,4-7"));
@@ -148,12 +148,15 @@ fn what_is_kept_stays_and_what_is_reserved_gets_interrupts_only() {
 #[test]
 fn latency_moves_the_kernels_own_work_away_and_names_what_only_a_person_can_do() {
     let throughput = model(host(), &Wishes::default());
-    let sysfs = |changes: &[Change]| changes.iter().find(|change| matches!(change, Change::SysfsWrite { .. })).cloned();
+    let sysfs = |changes: &[Change]| {
+        changes.iter().find(|change| matches!(change.setting, Setting::SysfsWrite { .. })).cloned()
+    };
     assert_eq!(sysfs(&throughput.proposal.all_changes(best(&throughput))), None);
     let latency = model(host(), &wishes(Goal::Latency, &[], ""));
     let plan = best(&latency);
     assert_eq!((plan.score.shared, plan.score.disturbed), (0.0, 0.0));
-    let Some(Change::SysfsWrite { path, to, from }) = sysfs(&latency.proposal.all_changes(plan)) else {
+    let Some(Change { setting: Setting::SysfsWrite { path }, to, from }) = sysfs(&latency.proposal.all_changes(plan))
+    else {
         panic!("the work queues keep their CPUs")
     };
     assert_eq!((path.as_str(), from.as_deref()), ("devices/virtual/workqueue/cpumask", Some("ff")));
@@ -275,10 +278,10 @@ fn each_thread_that_moves_states_the_cpus_that_it_had_itself() {
     let model = model(machine, &wishes(Goal::Throughput, &[], ""));
     let changes = model.proposal.all_changes(best(&model));
     let from = |wanted: i32| {
-        changes.iter().find_map(|change| match change {
-            Change::TaskAffinity { thread, from, .. } if thread.tid == wanted => {
+        changes.iter().find_map(|change| match &change.setting {
+            Setting::TaskAffinity(thread) if thread.tid == wanted => {
                 assert_eq!((thread.start_ticks, thread.comm.is_some()), (Some(wanted as u64 * 100), true));
-                Some(from.clone().unwrap())
+                Some(change.from.clone().unwrap())
             }
             _ => None,
         })
@@ -294,7 +297,10 @@ fn an_emulator_pin_is_undone_to_the_pin_and_not_to_a_thread_s_mask() {
     let undo = |machine: Machine| {
         let model = model(machine, &wishes(Goal::Throughput, &[], ""));
         let changes = model.proposal.all_changes(best(&model));
-        let pin = changes.iter().find(|change| matches!(change, Change::EmulatorPin { .. })).expect("the helpers move");
+        let pin = changes
+            .iter()
+            .find(|change| matches!(change.setting, Setting::EmulatorPin { .. }))
+            .expect("the helpers move");
         pin.undo_or_why()
     };
     assert_eq!(undo(machine.clone()), "virsh emulatorpin web 0-1 --live --config");
@@ -373,9 +379,9 @@ fn vcpus_and_polling_threads_with_isolated_cpus_stay_on_such_and_all_masks_of_a_
         for finding in section(&[model]).findings {
             let mut pinned = vec![set("1"), set("5")];
             for change in &finding.changes {
-                match change {
-                    Change::PmdMask { cpus, .. } => masks.push(cpus.clone()),
-                    Change::VcpuPin { vcpu, cpus, .. } => pinned[*vcpu as usize] = set(cpus),
+                match &change.setting {
+                    Setting::PmdMask => masks.push(change.to.clone()),
+                    Setting::VcpuPin { vcpu, .. } => pinned[*vcpu as usize] = set(&change.to),
                     _ => {}
                 }
             }

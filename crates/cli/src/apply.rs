@@ -23,7 +23,7 @@ use base::Change;
 use base::number::many;
 use base::shell::printable;
 use clap::Args;
-use lab::apply::Host;
+use lab::setting::Host;
 use proposal::Proposal;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ impl Apply {
     }
 
     fn work(&self, work: &mut Work<'_>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-        if work.steps.is_empty() {
+        if work.altered.is_empty() {
             work.lines.say("  nothing to change");
             return Ok(Exit::Answered);
         }
@@ -199,10 +199,11 @@ fn trial(work: &mut Work<'_>, watched: &Watched, span: Duration, stop: &AtomicBo
         }
     };
     work.lines.say(format_args!("  measured: {}", outcome.told(watched.subject())));
-    let others: Vec<String> = work.steps.iter().filter(|step| !step.holds(&proc)).map(ToString::to_string).collect();
+    let others: Vec<String> =
+        work.altered.iter().filter(|one| !one.holds(&work.host)).map(ToString::to_string).collect();
     others
         .iter()
-        .for_each(|step| work.lines.say(format_args!("  changed by another program during the measurement: {step}")));
+        .for_each(|one| work.lines.say(format_args!("  changed by another program during the measurement: {one}")));
     match outcome {
         Outcome::Helped(_) | Outcome::DidNotHelp(_) if !others.is_empty() => {
             work.lines
@@ -230,7 +231,7 @@ fn waiting(span: Duration, how: &str) {
 /// Whom the steps concern; what the model expects of them is said.
 fn expected(work: &mut Work<'_>) -> anyhow::Result<(Watched, Direction)> {
     let now = Now::of(Path::new(ROOT), trial::SPAN)?;
-    let watched = Watched::of(&work.steps, &work.host, &now.loads)?;
+    let watched = Watched::of(&work.altered, &work.host, &now.loads)?;
     let expected = trial::expected(&watched, &now);
     trial::lines(&expected).iter().for_each(|line| work.lines.say(format_args!("  modelled: {line}")));
     Ok((watched, expected.direction()))

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! journal   what is about to be changed, written first ---------------------> undo, after a kill -9 as well
+//! setting   each kind of setting: read, set, compared, taken back -----> a value, and whom it concerns
 //! apply     typed changes, read, noted, made, read back ------------------> a host that undo puts back
 //! drive     perf and LTTng, as recorders
 //! guest     guests of a few bytes, to see which events fire ------------------> what userspace saw
@@ -27,6 +28,7 @@ pub mod nested;
 pub mod netns;
 pub mod program;
 pub mod recorder;
+pub mod setting;
 pub mod snapshot;
 pub mod tracefs;
 #[cfg(target_arch = "x86_64")]

@@ -3,9 +3,9 @@
 use super::Starved;
 use crate::facts::shares::{Move, Prediction};
 use crate::facts::starvation;
-use base::change::ThreadId;
 use base::number::{many, percent};
-use base::{Change, Cost, CostKind, Evidence, Finding, Level, Needs, Severity};
+use base::setting::ThreadId;
+use base::{Change, Cost, CostKind, Evidence, Finding, Level, Needs, Setting, Severity};
 use host::sched::Load;
 
 /// Most threads whose case is told in full.
@@ -39,7 +39,7 @@ pub fn finding(
                 comm: Some(load.name.clone()),
             };
             let (cpus, from) = (one.cpus.to_string(), Some(load.allowed.to_string()));
-            changes.push(Change::TaskAffinity { thread, cpus, from });
+            changes.push(Setting::TaskAffinity(thread).change(cpus, from));
         }
         for (tid, now, after) in &prediction.shares {
             evidence.push(Evidence {

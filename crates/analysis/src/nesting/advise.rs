@@ -3,7 +3,7 @@
 use super::model::Model;
 use super::rules::RULES;
 use crate::rule::Hit;
-use base::{Change, Finding, Level};
+use base::{Change, Finding, Level, Setting};
 
 /// All findings about these machines, worst first.
 pub fn advise(model: &Model) -> Vec<Finding> {
@@ -25,7 +25,7 @@ fn lasting(mut hit: Hit) -> Hit {
 
 /// The file that makes a module's parameter last beyond a reboot (modprobe.d(5)).
 fn file(change: &Change) -> Option<(String, String)> {
-    let Change::ModuleOption { module, parameter, to, .. } = change else { return None };
+    let Change { setting: Setting::ModuleOption { module, parameter }, to, .. } = change else { return None };
     Some((format!("/etc/modprobe.d/kvmscope-{parameter}.conf"), format!("options {module} {parameter}={to}")))
 }
 

@@ -10,7 +10,7 @@
 use super::model::Demand;
 use super::proposal::ran;
 use crate::facts::shares::{Contender, Cpus, Direction, Expected, Move};
-use base::{Change, CpuSet};
+use base::{Change, CpuSet, Setting};
 use host::Machine;
 use host::machine::{Role, Thread};
 
@@ -42,24 +42,26 @@ impl<'a> Expectations<'a> {
     fn expected(&self, changes: &[Change]) -> Expected {
         let (mut moves, mut interrupts) = (Vec::new(), Vec::new());
         for change in changes {
-            match change {
-                Change::TaskAffinity { thread, cpus, .. } => moves.extend(moved(Some(thread.tid), cpus)),
-                Change::VcpuPin { domain, vcpu, cpus, .. } => {
+            let cpus = &change.to;
+            match &change.setting {
+                Setting::TaskAffinity(thread) => moves.extend(moved(Some(thread.tid), cpus)),
+                Setting::VcpuPin { domain, vcpu, .. } => {
                     moves.extend(self.of_domain(domain, cpus, |role| role == Role::Vcpu(*vcpu)));
                 }
-                Change::IothreadPin { domain, iothread, cpus, .. } => {
+                Setting::IothreadPin { domain, iothread, .. } => {
                     moves.extend(self.of_domain(domain, cpus, |role| role == Role::IoThread(*iothread)));
                 }
-                Change::EmulatorPin { domain, cpus, .. } => {
+                Setting::EmulatorPin { domain, .. } => {
                     let follows = |role| matches!(role, Role::Emulator | Role::Vhost | Role::Other);
                     moves.extend(self.of_domain(domain, cpus, follows));
                 }
-                Change::IrqAffinity { irq, cpus, .. } => interrupts.extend(self.interrupt(*irq, cpus)),
+                Setting::IrqAffinity { irq } => interrupts.extend(self.interrupt(*irq, cpus)),
                 // Whom these give CPU time to is not known.
-                Change::PmdMask { .. }
-                | Change::TaskPolicy { .. }
-                | Change::SysfsWrite { .. }
-                | Change::ModuleOption { .. } => {}
+                Setting::PmdMask
+                | Setting::TaskPolicy(_)
+                | Setting::SysfsWrite { .. }
+                | Setting::Sysctl { .. }
+                | Setting::ModuleOption { .. } => {}
             }
         }
         Expected::of(&self.cpus, &self.threads, &self.machine.cpu_use, &moves, &interrupts)

@@ -36,12 +36,8 @@ impl Origin {
         if self.outer {
             return Some("the change has to be made on the host of this machine".to_owned());
         }
-        let unread = changes.iter().find_map(|change| match change {
-            Change::TaskAffinity { thread, .. } | Change::TaskPolicy { thread, .. } => {
-                thread.start_ticks.is_none().then_some(thread.tid)
-            }
-            _ => None,
-        });
+        let mut threads = changes.iter().filter_map(|change| change.setting.thread());
+        let unread = threads.find(|thread| thread.start_ticks.is_none()).map(|thread| thread.tid);
         if let Some(tid) = unread {
             return Some(format!(
                 "the start time of thread {tid} was not recorded, so this thread id may now be another thread"
@@ -100,18 +96,14 @@ enum Place {
 
 /// True if the change is of a thread that its start time and name identify.
 fn is_known_thread(change: &Change) -> bool {
-    match change {
-        Change::TaskAffinity { thread, .. } | Change::TaskPolicy { thread, .. } => {
-            thread.start_ticks.is_some() && thread.comm.is_some()
-        }
-        _ => false,
-    }
+    change.setting.thread().is_some_and(|thread| thread.start_ticks.is_some() && thread.comm.is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::change::ThreadId;
+    use base::Setting;
+    use base::setting::ThreadId;
 
     fn identity(machine: &str, boot: &str) -> Identity {
         let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
@@ -130,12 +122,12 @@ mod tests {
     }
 
     fn write() -> Change {
-        Change::SysfsWrite { path: "x".into(), to: "1".into(), from: None }
+        Setting::SysfsWrite { path: "x".into() }.change("1", None)
     }
 
     fn moved(start_ticks: Option<u64>) -> Change {
         let thread = ThreadId { tid: 7, start_ticks, comm: start_ticks.map(|_| "vhost-6".into()) };
-        Change::TaskAffinity { thread, cpus: "1".into(), from: None }
+        Setting::TaskAffinity(thread).change("1", None)
     }
 
     #[test]

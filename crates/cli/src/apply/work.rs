@@ -4,8 +4,9 @@ use crate::exit::complain;
 use crate::lines::Lines;
 use anyhow::{anyhow, bail};
 use base::Change;
-use lab::apply::{Host, Prepared, make};
-use lab::journal::{Entry, Journal, Reverted, Step};
+use lab::apply::{Prepared, make};
+use lab::journal::{Entry, Journal, Reverted};
+use lab::setting::{Altered, Host};
 use std::sync::atomic::AtomicBool;
 
 /// What is to be done on a host, and what is said of it.
@@ -17,7 +18,7 @@ pub struct Work<'a> {
     /// The changes of the finding.
     pub changes: &'a [Change],
     /// What they come to by what holds now.
-    pub steps: Vec<Step>,
+    pub altered: Vec<Altered>,
     /// What the user is told.
     pub lines: Lines,
 }
@@ -25,10 +26,10 @@ pub struct Work<'a> {
 impl<'a> Work<'a> {
     /// Holds `changes` against the host as it is, and says what is passed over and what would be done.
     pub fn plan(host: Host, journal: Journal, changes: &'a [Change], mut lines: Lines) -> anyhow::Result<Self> {
-        let (steps, passed_over) = held(&host, changes)?;
+        let (altered, passed_over) = held(&host, changes)?;
         passed_over.iter().for_each(|why| lines.say(format_args!("  skipped: {why}")));
-        steps.iter().for_each(|step| lines.say(format_args!("  {step}")));
-        Ok(Self { host, journal, changes, steps, lines })
+        altered.iter().for_each(|one| lines.say(format_args!("  {one}")));
+        Ok(Self { host, journal, changes, altered, lines })
     }
 
     /// Makes all steps, or none; `None` if `stop` was set while another program was changing the host.
@@ -38,12 +39,12 @@ impl<'a> Work<'a> {
     pub fn make(&mut self, stop: &AtomicBool) -> anyhow::Result<Option<Entry>> {
         let Some(_lock) = self.journal.lock(stop)? else { return Ok(None) };
         // What was planned may be old by now: somebody read it, a trial measured, another program changed the same thing.
-        let (steps, _) = held(&self.host, self.changes)?;
-        if let Some(new) = steps.iter().find(|step| !self.steps.contains(step)) {
+        let (altered, _) = held(&self.host, self.changes)?;
+        if let Some(new) = altered.iter().find(|one| !self.altered.contains(one)) {
             bail!("nothing was changed: the host changed, and the plan would now be: {new}; run the command again");
         }
         let mut entry = self.journal.begin("apply")?;
-        match make(&mut entry, &steps, &self.host.proc) {
+        match make(&mut entry, &altered, &self.host) {
             Ok(passed_over) => {
                 passed_over.iter().for_each(|why| self.lines.say(format_args!("  skipped: {why}")));
                 Ok(Some(entry))
@@ -73,14 +74,14 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The steps that make `changes`, and what is passed over.
-fn held(host: &Host, changes: &[Change]) -> anyhow::Result<(Vec<Step>, Vec<String>)> {
-    let (mut steps, mut passed_over) = (Vec::new(), Vec::new());
+/// What has to be altered to make `changes`, and what is passed over.
+fn held(host: &Host, changes: &[Change]) -> anyhow::Result<(Vec<Altered>, Vec<String>)> {
+    let (mut altered, mut passed_over) = (Vec::new(), Vec::new());
     for change in changes {
         match host.prepare(change)? {
-            Prepared::Steps(more) => steps.extend(more),
+            Prepared::Altered(more) => altered.extend(more),
             Prepared::PassedOver(why) => passed_over.push(why),
         }
     }
-    Ok((steps, passed_over))
+    Ok((altered, passed_over))
 }

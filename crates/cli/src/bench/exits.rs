@@ -10,7 +10,7 @@ use clap::Args;
 use lab::bench::environment::{self, How};
 use lab::bench::exits::{Plan, names};
 use lab::bench::launch;
-use lab::journal::thread;
+use lab::setting::thread;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use anyhow::bail;
 use base::{Bench, Measured};
 use clap::Args;
 use lab::bench::launch::{self, Job};
-use lab::journal::thread;
+use lab::setting::thread;
 
 /// Options of benches that measure in launches.
 #[derive(Args)]

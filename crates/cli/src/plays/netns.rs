@@ -20,9 +20,10 @@ use base::recording::Destination;
 use base::table::Shown;
 use base::{Cell, Change, Column, ColumnType, CpuSet, Finding, Section, Table};
 use host::sched::Load;
-use lab::apply::{Host, Prepared, make};
+use lab::apply::{Prepared, make};
 use lab::journal::{Entry, Journal, Reverted};
 use lab::netns::Load as Traffic;
+use lab::setting::Host;
 use shots::Shots;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -149,15 +150,15 @@ impl Play<'_> {
         shots: Option<&mut Shots<'_>>,
     ) -> anyhow::Result<Option<f64>> {
         let host = Host::at(self.root);
-        let mut steps = Vec::new();
+        let mut altered = Vec::new();
         for change in changes {
             match host.prepare(change)? {
-                Prepared::Steps(more) => steps.extend(more),
+                Prepared::Altered(more) => altered.extend(more),
                 Prepared::PassedOver(why) => (self.say)(&why),
             }
         }
         let mut entry = self.journal.begin("netns-move")?;
-        let made = make(&mut entry, &steps, &host.proc);
+        let made = make(&mut entry, &altered, &host);
         let measured = made.map_err(anyhow::Error::from).and_then(|_| {
             if self.rest(SETTLE) {
                 return Ok(None);

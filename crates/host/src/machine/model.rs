@@ -2,7 +2,7 @@
 
 use super::{Cgroup, Channel, Domain, Interface, Irq, Nic, Switch, Throughput, Topology};
 use base::CpuSet;
-use base::change::ThreadId;
+use base::setting::ThreadId;
 use std::collections::BTreeMap;
 use std::fmt;
 

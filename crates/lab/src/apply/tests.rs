@@ -1,6 +1,9 @@
 use super::*;
-use crate::journal::{Journal, Reverted};
+use crate::journal::{Journal, Owner, Reverted};
+use crate::setting::thread;
+use base::setting::ThreadId;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
@@ -31,20 +34,20 @@ fn end(sleeper: Sleeper) {
 }
 
 fn affinity(tid: i32, cpus: &str, from: Option<&str>) -> Change {
-    Change::TaskAffinity { thread: known(tid), cpus: cpus.into(), from: from.map(str::to_owned) }
+    Setting::TaskAffinity(known(tid)).change(cpus, from.map(str::to_owned))
 }
 
 /// A thread of this machine as a snapshot knows it.
 fn known(tid: i32) -> ThreadId {
     let proc = Path::new("/proc");
-    let comm = read(&proc.join(tid.to_string()).join("comm")).unwrap();
+    let comm = fs::read_to_string(proc.join(tid.to_string()).join("comm")).unwrap().trim_end().to_owned();
     let start_ticks = Owner::of(proc, tid as u32).unwrap().start_ticks;
     ThreadId { tid, start_ticks: Some(start_ticks), comm: Some(comm) }
 }
 
-fn steps(prepared: Prepared) -> Vec<Step> {
+fn altered(prepared: Prepared) -> Vec<Altered> {
     match prepared {
-        Prepared::Steps(steps) => steps,
+        Prepared::Altered(altered) => altered,
         Prepared::PassedOver(why) => panic!("passed over: {why}"),
     }
 }
@@ -60,9 +63,9 @@ fn a_thread_is_moved_and_moved_back_by_whoever_finds_the_entry() {
     let directory = tempfile::tempdir().unwrap();
     let journal = Journal::new(directory.path().join("journal"), "/proc");
     let change = affinity(sleeper.tid, &first.to_string(), Some(&all.to_string()));
-    let planned = steps(host.prepare(&change).unwrap());
+    let planned = altered(host.prepare(&change).unwrap());
     let mut entry = journal.begin("apply").unwrap();
-    assert!(make(&mut entry, &planned, &host.proc).unwrap().is_empty());
+    assert!(make(&mut entry, &planned, &host).unwrap().is_empty());
     assert_eq!(thread::affinity(sleeper.tid as u32).unwrap().to_string(), first.to_string());
     assert!(matches!(host.prepare(&change).unwrap(), Prepared::PassedOver(why) if why.contains("already")));
     drop(entry); // as if killed here
@@ -77,13 +80,13 @@ fn a_thread_that_ended_is_said_and_one_of_the_same_number_is_left_alone() {
     let host = Host::at(Path::new("/"));
     let living = sleeper();
     let all = thread::affinity(living.tid as u32).unwrap().to_string();
-    let other = Owner { start_ticks: 1, ..Owner::of(&host.proc, living.tid as u32).unwrap() };
-    let step = Step::TaskAffinity { thread: other, name: "x".into(), old: "0".into(), new: all.clone() };
-    assert!(step.make(&host.proc).is_err(), "another thread of that number was touched");
-    assert!(matches!(step.revert(&host.proc), Reverted::LeftAlone(why) if why.contains("ended")));
+    let other = Setting::TaskAffinity(ThreadId { start_ticks: Some(1), ..known(living.tid) });
+    let other = Altered { setting: other, old: "0".into(), new: all.clone(), was_unset: false };
+    assert!(other.make(&host).is_err(), "another thread of that number was touched");
+    assert!(matches!(other.put_back(&host), Reverted::LeftAlone(why) if why.contains("ended")));
     assert_eq!(thread::affinity(living.tid as u32).unwrap().to_string(), all);
     let meant = known(living.tid);
-    let prepare = |thread: ThreadId| host.prepare(&Change::TaskAffinity { thread, cpus: "0".into(), from: None });
+    let prepare = |thread: ThreadId| host.prepare(&Setting::TaskAffinity(thread).change("0", None));
     let earlier = ThreadId { start_ticks: Some(1), ..meant.clone() };
     let renamed = ThreadId { comm: Some("other".into()), ..meant.clone() };
     for another in [earlier, renamed] {
@@ -105,13 +108,15 @@ fn a_thread_that_ends_on_the_way_does_not_cost_the_other_steps() {
     fs::create_dir(directory.path().join("sys")).unwrap();
     fs::write(&knob, "1").unwrap();
     let sleeper = sleeper();
-    let thread = Owner::of(&host.proc, sleeper.tid as u32).unwrap();
+    let thread = Setting::TaskAffinity(known(sleeper.tid));
     end(sleeper);
-    let gone = Step::TaskAffinity { thread, name: "x".into(), old: "0".into(), new: "0".into() };
-    let write = Step::SysfsWrite { path: knob.clone(), old: "1".into(), new: "2".into() };
+    let gone = Altered { setting: thread, old: "0".into(), new: "0".into(), was_unset: false };
+    let knob_of_host = Setting::SysfsWrite { path: "knob".into() };
+    let write = Altered { setting: knob_of_host, old: "1".into(), new: "2".into(), was_unset: false };
+    let host = Host { sys: directory.path().join("sys"), ..host };
     let journal = Journal::new(directory.path().join("journal"), "/proc").of_host(directory.path());
     let mut entry = journal.begin("apply").unwrap();
-    assert_eq!(make(&mut entry, &[gone, write], &host.proc).unwrap().len(), 1);
+    assert_eq!(make(&mut entry, &[gone, write], &host).unwrap().len(), 1);
     assert_eq!(fs::read_to_string(&knob).unwrap(), "2");
     entry.finish(&host.proc).unwrap();
     assert_eq!(fs::read_to_string(&knob).unwrap(), "1");
@@ -124,14 +129,14 @@ fn a_proposal_that_is_out_of_date_changes_nothing() {
     let list = tree.path().join("proc/irq/9/smp_affinity_list");
     fs::create_dir_all(list.parent().unwrap()).unwrap();
     fs::write(&list, "0-1\n").unwrap();
-    let change = |from: &str| Change::IrqAffinity { irq: 9, cpus: "1".into(), from: Some(from.into()) };
+    let change = |from: &str| Setting::IrqAffinity { irq: 9 }.change("1", Some(from.into()));
     let error = host.prepare(&change("3")).unwrap_err().to_string();
     assert!(error.contains("interrupt 9 is 0-1") && error.contains("kvmscope check"), "{error}");
     // The same set in another spelling is the same set.
-    let planned = steps(host.prepare(&change("0,1")).unwrap());
-    planned[0].make(&host.proc).unwrap();
+    let planned = altered(host.prepare(&change("0,1")).unwrap());
+    planned[0].make(&host).unwrap();
     assert_eq!(fs::read_to_string(&list).unwrap(), "1");
-    assert_eq!(planned[0].revert(&host.proc), Reverted::Done);
+    assert_eq!(planned[0].put_back(&host), Reverted::Done);
     assert_eq!(fs::read_to_string(&list).unwrap(), "0-1");
 }
 
@@ -149,12 +154,12 @@ fn tree(path: &str, text: &str) -> (tempfile::TempDir, Host, PathBuf) {
 fn a_choice_is_read_as_the_word_in_brackets_and_written_back_as_that_word() {
     let path = "kernel/mm/transparent_hugepage/enabled";
     let (_tree, host, file) = tree(path, "always [madvise] never\n");
-    let change = |from: &str| Change::SysfsWrite { path: path.into(), to: "always".into(), from: Some(from.into()) };
-    let planned = steps(host.prepare(&change("madvise")).unwrap());
+    let change = |from: &str| Setting::SysfsWrite { path: path.into() }.change("always", Some(from.into()));
+    let planned = altered(host.prepare(&change("madvise")).unwrap());
     assert!(host.prepare(&change("never")).is_err(), "neither the old nor the new value");
     fs::write(&file, "[always] madvise never\n").unwrap(); // as the kernel shows it once it is written
-    assert!(planned[0].holds(&host.proc));
-    assert_eq!(planned[0].revert(&host.proc), Reverted::Done);
+    assert!(planned[0].holds(&host));
+    assert_eq!(planned[0].put_back(&host), Reverted::Done);
     assert_eq!(fs::read_to_string(&file).unwrap(), "madvise");
 }
 
@@ -162,11 +167,11 @@ fn a_choice_is_read_as_the_word_in_brackets_and_written_back_as_that_word() {
 fn nx_huge_pages_reads_as_a_flag_after_auto() {
     let path = "module/kvm/parameters/nx_huge_pages";
     let (_tree, host, file) = tree(path, "Y\n");
-    let change = Change::SysfsWrite { path: path.into(), to: "auto".into(), from: Some("force".into()) };
-    let planned = steps(host.prepare(&change).unwrap());
+    let change = Setting::SysfsWrite { path: path.into() }.change("auto", Some("force".into()));
+    let planned = altered(host.prepare(&change).unwrap());
     fs::write(&file, "N\n").unwrap(); // what kvm answers once `auto` was written on a processor that is not affected
-    assert!(planned[0].holds(&host.proc));
-    assert_eq!(planned[0].revert(&host.proc), Reverted::Done);
+    assert!(planned[0].holds(&host));
+    assert_eq!(planned[0].put_back(&host), Reverted::Done);
     assert_eq!(fs::read_to_string(&file).unwrap(), "Y");
 }
 
@@ -174,10 +179,10 @@ fn nx_huge_pages_reads_as_a_flag_after_auto() {
 fn a_path_out_of_sys_is_refused_and_so_is_what_cannot_be_undone() {
     let host = Host::at(Path::new("/nonexistent"));
     for path in ["../etc/passwd", "/etc/passwd"] {
-        let change = Change::SysfsWrite { path: path.into(), to: "x".into(), from: None };
+        let change = Setting::SysfsWrite { path: path.into() }.change("x", None);
         assert!(host.prepare(&change).unwrap_err().to_string().contains("no path below"));
     }
-    let module = Change::ModuleOption { module: "kvm".into(), parameter: "x".into(), to: "1".into(), from: None };
+    let module = Setting::ModuleOption { module: "kvm".into(), parameter: "x".into() }.change("1", None);
     assert!(host.prepare(&module).unwrap_err().to_string().contains("modprobe"));
 }
 
@@ -185,11 +190,11 @@ fn a_path_out_of_sys_is_refused_and_so_is_what_cannot_be_undone() {
 fn a_policy_is_set_and_put_back() {
     let sleeper = sleeper();
     let host = Host::at(Path::new("/"));
-    let change = Change::TaskPolicy { thread: known(sleeper.tid), to: "batch".into(), from: Some("other".into()) };
-    let planned = steps(host.prepare(&change).unwrap());
-    planned[0].make(&host.proc).unwrap();
+    let change = Setting::TaskPolicy(known(sleeper.tid)).change("batch", Some("other".into()));
+    let planned = altered(host.prepare(&change).unwrap());
+    planned[0].make(&host).unwrap();
     assert_eq!(thread::policy(sleeper.tid as u32).unwrap(), "batch");
-    assert_eq!(planned[0].revert(&host.proc), Reverted::Done);
+    assert_eq!(planned[0].put_back(&host), Reverted::Done);
     assert_eq!(thread::policy(sleeper.tid as u32).unwrap(), "other");
     end(sleeper);
 }

@@ -9,6 +9,8 @@
 use super::clock::{CLOCKSOURCE, clocksources};
 use crate::Error;
 use crate::journal::{Entry, Journal, Reverted, Step};
+use crate::setting::{Altered, Host};
+use base::Setting;
 use std::path::{Path, PathBuf};
 
 /// A kernel whose clocksource is being switched.
@@ -39,18 +41,17 @@ impl Switch {
         if old == source {
             return Ok(());
         }
-        self.entry.intend(Step::SysfsWrite { path: path.clone(), old, new: source.to_owned() })?;
+        let below = format!("{}/current_clocksource", CLOCKSOURCE.trim_start_matches("sys/"));
+        let setting = Setting::SysfsWrite { path: below };
+        let altered = Altered { setting, old, new: source.to_owned(), was_unset: false };
+        self.entry.intend(Step::Setting(altered.clone()))?;
         let refused = |why: &str| {
             let path = path.display();
             Error::Unable(format!(
                 "the clocksource cannot be set to {source}: {why}; run as root, or switch by hand and run without --each-clocksource: echo {source} | sudo tee {path}"
             ))
         };
-        std::fs::write(&path, source).map_err(|error| refused(&error.to_string()))?;
-        match clocksources(&self.root).0 {
-            Some(now) if now == source => Ok(()),
-            now => Err(refused(&format!("it is {}", now.unwrap_or_default()))),
-        }
+        altered.make(&Host::at(&self.root)).map_err(|error| refused(&error.to_string()))
     }
 
     /// Puts the first one back.

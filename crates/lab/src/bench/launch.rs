@@ -9,7 +9,7 @@
 
 use super::{clock, exits, priority};
 use crate::Error;
-use crate::journal::thread;
+use crate::setting::thread;
 use base::CpuSet;
 use base::bench::Measured;
 use serde::{Deserialize, Serialize};

@@ -2,13 +2,14 @@
 
 use super::boot::boot_id;
 use super::directory::Directory;
+use super::earlier::Written;
 use super::owner::Owner;
 use super::reach::Reach;
 use super::revert::Reverted;
 use super::step::Step;
 use crate::Error;
+use crate::setting::Host;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,17 +34,17 @@ pub struct Entry {
 
 /// The same in its file.
 #[derive(Serialize, Deserialize)]
-struct Noted<'a> {
-    id: Cow<'a, str>,
-    command: Cow<'a, str>,
+struct Noted<Step> {
+    id: String,
+    command: String,
     /// Entries of earlier versions have none.
     #[serde(default)]
-    boot_id: Option<Cow<'a, str>>,
+    boot_id: Option<String>,
     owner: Owner,
-    steps: Cow<'a, [Step]>,
+    steps: Vec<Step>,
 }
 
-impl Noted<'_> {
+impl Noted<Step> {
     /// What the bytes of entry `id` say, as far as they stay within reach.
     fn of(bytes: &[u8], id: &str, reach: &Reach) -> Result<Self, Error> {
         let refuse = |why: String| {
@@ -51,12 +52,15 @@ impl Noted<'_> {
                 "journal entry {id} is not of this version ({why}): nothing in it was undone; restore by hand what it names, then remove the file"
             ))
         };
-        let noted: Self = serde_json::from_slice(bytes).map_err(|error| refuse(error.to_string()))?;
+        let noted: Noted<Written> = serde_json::from_slice(bytes).map_err(|error| refuse(error.to_string()))?;
         if noted.id != id {
             return Err(refuse("it has another name".to_owned()));
         }
-        noted.steps.iter().try_for_each(|step| reach.allow(id, step)).map_err(|error| refuse(error.to_string()))?;
-        Ok(noted)
+        let Noted { id, command, boot_id, owner, steps } = noted;
+        let steps: Result<Vec<Step>, String> = steps.into_iter().map(|written| written.step(&reach.root)).collect();
+        let steps = steps.map_err(refuse)?;
+        steps.iter().try_for_each(|step| reach.allow(&id, step)).map_err(|error| refuse(error.to_string()))?;
+        Ok(Self { id, command, boot_id, owner, steps })
     }
 }
 
@@ -66,7 +70,7 @@ impl Noted<'_> {
 /// # Errors
 /// If they are no entry, or name anything else.
 pub fn steps_in(bytes: &[u8], id: &str, root: &Path) -> Result<Vec<Step>, Error> {
-    Ok(Noted::of(bytes, id, &Reach { root: root.to_owned() })?.steps.into_owned())
+    Ok(Noted::of(bytes, id, &Reach { root: root.to_owned() })?.steps)
 }
 
 impl Entry {
@@ -94,10 +98,10 @@ impl Entry {
         let noted = Noted::of(&bytes, id, &reach)?;
         Ok(Self {
             id: id.to_owned(),
-            command: noted.command.into_owned(),
+            command: noted.command,
             owner: noted.owner,
-            steps: noted.steps.into_owned(),
-            boot_id: noted.boot_id.map(Cow::into_owned),
+            steps: noted.steps,
+            boot_id: noted.boot_id,
             directory,
             reach,
         })
@@ -138,12 +142,13 @@ impl Entry {
     /// If the entry's file cannot be written or removed. Steps that could not be reverted stay in it, and are told in
     /// the result.
     pub fn finish(mut self, proc: &Path) -> Result<Vec<(Step, Reverted)>, Error> {
+        let host = Host { proc: proc.to_owned(), ..Host::at(&self.reach.root) };
         let mut outcomes = Vec::new();
         let (mut failed, mut shared) = (Vec::new(), Vec::new());
         let of_this_boot = self.is_of_this_boot(proc);
         while let Some(step) = self.steps.pop() {
             let reverted = match of_this_boot {
-                Some(false) if !step.outlives_boot() => {
+                Some(false) if !step.outlives_boot(&host) => {
                     Reverted::LeftAlone("the host has been rebooted since, which ended it".to_owned())
                 }
                 None if step.names_process() => Reverted::LeftAlone(
@@ -153,7 +158,7 @@ impl Entry {
                     shared.push(step.clone());
                     Reverted::LeftAlone("another running recording uses it".to_owned())
                 }
-                _ => step.revert(proc),
+                _ => step.revert(&host),
             };
             if matches!(reverted, Reverted::Failed(_)) {
                 failed.push(step.clone());
@@ -164,7 +169,7 @@ impl Entry {
             self.directory.remove(&file_name(&self.id))?;
             // The others may have ended at the same moment and left it to us.
             shared.iter().filter(|step| !self.is_needed(step, proc)).for_each(|step| {
-                step.revert(proc);
+                step.revert(&host);
             });
         } else {
             failed.reverse();
@@ -176,11 +181,11 @@ impl Entry {
 
     fn write(&self) -> Result<(), Error> {
         let noted = Noted {
-            id: Cow::Borrowed(&self.id),
-            command: Cow::Borrowed(&self.command),
-            boot_id: self.boot_id.as_deref().map(Cow::Borrowed),
+            id: self.id.clone(),
+            command: self.command.clone(),
+            boot_id: self.boot_id.clone(),
             owner: self.owner,
-            steps: Cow::Borrowed(&self.steps),
+            steps: self.steps.clone(),
         };
         let text = serde_json::to_vec_pretty(&noted).map_err(|error| Error::Unable(format!("journal: {error}")))?;
         self.directory.write(&file_name(&self.id), &text)

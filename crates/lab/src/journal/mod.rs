@@ -9,22 +9,19 @@
 //! ```
 //! In: a directory (`/var/lib/kvmscope/journal`), one file of JSON per entry. Out: entries whose owner (pid, start time and
 //! boot) still runs are left alone, all others can be reverted. What a file says is never executed: a step is one of the
-//! types of [`Step`], and each type knows the one thing that reverts it. A new kind of change is a variant there, and a line
-//! in `reach.rs`, which holds steps to the places that this program changes. Root obeys what stands here, so a directory or
-//! a file that somebody else may write is not read (`directory.rs`).
+//! types of [`Step`], and each type knows the one thing that reverts it: settings are altered (`setting/`), other things are
+//! made. `reach.rs` holds steps to what this program changes. Root obeys what stands here, so a directory or a file that
+//! somebody else may write is not read (`directory.rs`).
 
 mod boot;
 mod directory;
+mod earlier;
 mod entry;
 pub mod network;
 mod owner;
-pub mod pin;
-pub mod polling;
 mod reach;
 mod revert;
 mod step;
-pub mod thread;
-pub mod value;
 
 pub use directory::Lock;
 pub use entry::{Entry, steps_in};

@@ -5,6 +5,8 @@
 
 use super::step::Step;
 use crate::Error;
+use base::Setting;
+use base::setting::Scope;
 use std::path::{Component, Path, PathBuf};
 
 /// What the names of tracing instances and LTTng sessions begin with.
@@ -22,13 +24,7 @@ impl Reach {
     pub(super) fn allow(&self, id: &str, step: &Step) -> Result<(), Error> {
         let allowed = match step {
             Step::TracefsInstance { path } => is_plain(path) && is_instance(path),
-            Step::SysfsWrite { path, .. } => {
-                self.below(path, "sys").is_some() || self.below(path, "proc/sys").is_some()
-            }
-            Step::CpuList { path, .. } => {
-                let irq = self.below(path, "proc/irq").is_some_and(is_irq);
-                irq || self.below(path, "sys").is_some() && path.ends_with("cpuset.cpus")
-            }
+            Step::Setting(altered) => is_set_by_us(&altered.setting),
             Step::LttngSession { name } => name.starts_with(OURS),
             Step::Mount { path } => *path == self.root.join("sys/kernel/tracing"),
             // Process 1 is never one that we started.
@@ -36,15 +32,25 @@ impl Reach {
             Step::NetNamespace { name } | Step::NicMoved { namespace: name, .. } => {
                 name.strip_prefix(id).is_some_and(|role| role.starts_with('-'))
             }
-            // Threads are held to their start times, names of domains and NICs are checked where programs are given them.
-            Step::TaskAffinity { .. } | Step::TaskPolicy { .. } | Step::Pin { .. } | Step::PmdMask { .. } => true,
         };
         allowed.then_some(()).ok_or_else(|| Error::Unable(format!("{step} is not a change that kvmscope makes")))
     }
+}
 
-    /// What of `path` lies below that directory of the host.
-    fn below<'a>(&self, path: &'a Path, directory: &str) -> Option<&'a Path> {
-        path.strip_prefix(self.root.join(directory)).ok().filter(|below| is_plain(path) && below.file_name().is_some())
+/// True if it is a setting that commands of ours change, named so that it can be nothing else.
+fn is_set_by_us(setting: &Setting) -> bool {
+    match setting {
+        Setting::SysfsWrite { path } | Setting::Sysctl { path } => {
+            !path.is_empty() && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+        }
+        // Ids are given to new threads again.
+        Setting::TaskAffinity(thread) | Setting::TaskPolicy(thread) => thread.tid > 0 && thread.start_ticks.is_some(),
+        Setting::IrqAffinity { .. } | Setting::PmdMask => true,
+        // Names of domains are checked where programs are given them. Each scope has values of its own.
+        Setting::VcpuPin { scope, .. } | Setting::EmulatorPin { scope, .. } | Setting::IothreadPin { scope, .. } => {
+            *scope != Scope::Both
+        }
+        Setting::ModuleOption { .. } => false,
     }
 }
 
@@ -60,32 +66,29 @@ fn is_instance(path: &Path) -> bool {
     named && path.parent().is_some_and(|above| above.ends_with("instances"))
 }
 
-/// True for `N/smp_affinity_list`.
-fn is_irq(below: &Path) -> bool {
-    let mut parts = below.iter();
-    let number = parts.next().and_then(|number| number.to_str());
-    number.is_some_and(|number| number.parse::<u32>().is_ok())
-        && parts.next().is_some_and(|name| name == "smp_affinity_list")
-        && parts.next().is_none()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Altered;
+    use base::setting::ThreadId;
 
     #[test]
     fn only_the_places_that_our_commands_change_are_within_reach() {
         let reach = Reach { root: PathBuf::from("/") };
-        let write = |path: &str| Step::SysfsWrite { path: path.into(), old: "0".into(), new: "1".into() };
-        let list = |path: &str| Step::CpuList { path: path.into(), old: "0".into(), new: "1".into() };
+        let set = |setting| Step::Setting(Altered { setting, old: "0".into(), new: "1".into(), was_unset: false });
+        let write = |path: &str| set(Setting::SysfsWrite { path: path.into() });
+        let sysctl = |path: &str| set(Setting::Sysctl { path: path.into() });
+        let thread = |tid, start_ticks| set(Setting::TaskPolicy(ThreadId { tid, start_ticks, comm: None }));
         let instance = |path: &str| Step::TracefsInstance { path: path.into() };
         let session = |name: &str| Step::LttngSession { name: name.into() };
         let namespace = |name: &str| Step::NetNamespace { name: name.into() };
         for step in [
-            write("/sys/module/kvm/parameters/halt_poll_ns"),
-            write("/proc/sys/kernel/sched_schedstats"),
-            list("/proc/irq/9/smp_affinity_list"),
-            list("/sys/fs/cgroup/machine.slice/cpuset.cpus"),
+            write("module/kvm/parameters/halt_poll_ns"),
+            write("fs/cgroup/machine.slice/cpuset.cpus"),
+            sysctl("kernel/sched_schedstats"),
+            thread(7, Some(1)),
+            set(Setting::IrqAffinity { irq: 9 }),
+            set(Setting::EmulatorPin { domain: "web".into(), scope: Scope::Live }),
             instance("/sys/kernel/tracing/instances/kvmscope-7"),
             instance("/sys/kernel/debug/tracing/instances/kvmscope-7-1"),
             session("kvmscope-record-7-0"),
@@ -96,14 +99,17 @@ mod tests {
         }
         for step in [
             write("/etc/passwd"),
-            write("/sys/../etc/passwd"),
-            write("sys/x"),
-            write("/sys"),
-            write("/proc/7/comm"),
-            list("/proc/irq/../../etc/passwd"),
-            list("/proc/irq/9/smp_affinity_list/x"),
-            list("/proc/irq/all/smp_affinity_list"),
-            list("/sys/module/kvm/parameters/halt_poll_ns"),
+            write("../etc/passwd"),
+            write("a/../../etc/passwd"),
+            write("./x"),
+            write(""),
+            sysctl("/etc/passwd"),
+            sysctl("../7/comm"),
+            sysctl(""),
+            thread(7, None),
+            thread(-7, Some(1)),
+            set(Setting::emulator_pin("web")),
+            set(Setting::ModuleOption { module: "kvm".into(), parameter: "x".into() }),
             instance("/home/me"),
             instance("/sys/kernel/tracing/instances/theirs"),
             instance("/sys/kernel/tracing/instances/kvmscope-7/.."),

@@ -1,11 +1,9 @@
-//! How changes are reverted: what became of it, and the ways of taking things away and putting values back.
+//! How changes are reverted: what became of it, and the ways of taking things away.
 //!
 //! Each way succeeds where there is nothing to do, so that an entry can be reverted again after a failure.
 
 use super::owner::Owner;
-use super::value::holding;
 use crate::program::Program;
-use base::shell::printable;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -51,19 +49,6 @@ fn again(mut attempt: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()
 /// Removes an empty directory, or an instance of tracefs.
 pub(super) fn remove_directory(path: &Path) -> Reverted {
     of(again(|| std::fs::remove_dir(path)))
-}
-
-/// Writes `old` again if `new` still holds; `same` compares what was written with what is read.
-pub(super) fn write_back(path: &Path, old: &str, new: &str, same: impl Fn(&str, &str) -> bool) -> Reverted {
-    match std::fs::read_to_string(path) {
-        Ok(now) if same(old, holding(&now)) => Reverted::Done,
-        Ok(now) if !same(new, holding(&now)) => {
-            Reverted::LeftAlone(format!("it is {} now, and kvmscope had written {new}", printable(holding(&now))))
-        }
-        // To write nothing is no write: an empty value is set by an empty line.
-        Ok(_) => of(std::fs::write(path, if old.is_empty() { "\n" } else { old })),
-        Err(error) => of(Err(error)),
-    }
 }
 
 /// Asks the process to end, and ends it if it does not.

@@ -1,4 +1,7 @@
 use super::*;
+use crate::setting::Altered;
+use base::Setting;
+use base::setting::ThreadId;
 use std::fs;
 
 /// A journal beside a host whose `/sys` is `directory/sys`.
@@ -12,6 +15,18 @@ fn knob(directory: &Path, value: &str) -> PathBuf {
     let knob = directory.join("sys/knob");
     fs::write(&knob, value).unwrap();
     knob
+}
+
+/// That file, altered.
+fn write(old: &str, new: &str) -> Step {
+    let setting = Setting::SysfsWrite { path: "knob".into() };
+    Step::Setting(Altered { setting, old: old.into(), new: new.into(), was_unset: false })
+}
+
+/// A thread that is moved.
+fn moved(tid: i32, name: &str) -> Step {
+    let setting = Setting::TaskAffinity(ThreadId { tid, start_ticks: Some(1), comm: Some(name.into()) });
+    Step::Setting(Altered { setting, old: "0".into(), new: "1".into(), was_unset: false })
 }
 
 /// Puts other bytes in the place of the only entry.
@@ -36,7 +51,7 @@ fn an_unfinished_entry_is_found_again_and_reverted_from_last_to_first() {
     let knob = knob(directory.path(), "3\n");
     let mut entry = journal(directory.path()).begin("apply").unwrap();
     for (old, new) in [("1", "2"), ("2", "3")] {
-        entry.intend(Step::SysfsWrite { path: knob.clone(), old: old.into(), new: new.into() }).unwrap();
+        entry.intend(write(old, new)).unwrap();
     }
     drop(entry);
     let found = journal(directory.path()).entries().unwrap().remove(0).unwrap();
@@ -50,7 +65,7 @@ fn an_unfinished_entry_is_found_again_and_reverted_from_last_to_first() {
 fn a_value_that_somebody_else_changed_meanwhile_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let knob = knob(directory.path(), "9\n");
-    let step = Step::SysfsWrite { path: knob.clone(), old: "1".into(), new: "2".into() };
+    let step = write("1", "2");
     let outcome = left_behind(directory.path(), step).finish(Path::new("/proc")).unwrap();
     assert!(matches!(&outcome[0].1, Reverted::LeftAlone(why) if why.contains('9')), "{outcome:?}");
     assert_eq!(fs::read_to_string(&knob).unwrap(), "9\n");
@@ -94,7 +109,7 @@ fn an_entry_of_another_boot_ends_no_process_and_changes_no_value() {
     let (mut child, knob) =
         (std::process::Command::new("sleep").arg("60").spawn().unwrap(), knob(directory.path(), "2"));
     let process = Step::Process(Owner::of(Path::new("/proc"), child.id()).unwrap());
-    let write = Step::SysfsWrite { path: knob.clone(), old: "1".into(), new: "2".into() };
+    let write = write("1", "2");
     let boot = boot::boot_id(Path::new("/proc")).unwrap();
     for step in [&process, &write] {
         drop(left_behind(directory.path(), step.clone()));
@@ -188,20 +203,13 @@ fn what_a_killed_writer_left_is_removed_once_it_is_gone() {
 
 #[test]
 fn a_thread_that_was_renamed_is_the_same_thread() {
-    let step = |name: &str, pid| Step::TaskAffinity {
-        thread: Owner { pid, start_ticks: 1 },
-        name: name.into(),
-        old: "0".into(),
-        new: "1".into(),
-    };
-    assert!(step("a", 7).is_of_same(&step("b", 7)));
-    assert!(!step("a", 7).is_of_same(&step("a", 8)));
+    assert!(moved(7, "a").is_of_same(&moved(7, "b")));
+    assert!(!moved(7, "a").is_of_same(&moved(8, "a")));
 }
 
 #[test]
 fn names_are_printed_without_their_control_characters() {
-    let (thread, name) = (Owner { pid: 7, start_ticks: 1 }, "\u{1b}[31mEVIL\u{7}".to_owned());
-    let step = Step::TaskAffinity { thread, name, old: "0".into(), new: "1".into() };
+    let step = moved(7, "\u{1b}[31mEVIL\u{7}");
     assert_eq!(step.to_string(), "thread 7 (\\u{1b}[31mEVIL\\u{7}): CPUs 0 -> 1");
 }
 
@@ -209,7 +217,7 @@ fn names_are_printed_without_their_control_characters() {
 fn the_seeds_of_the_fuzz_target_are_entries_but_for_the_one_that_climbs() {
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/journal");
     let steps = |name: &str| steps_in(&fs::read(seeds.join(name)).unwrap(), "apply-7-0", Path::new("/"));
-    for (name, count) in [("values", 4), ("threads", 3), ("pins", 4), ("made", 4)] {
+    for (name, count) in [("values", 4), ("threads", 3), ("pins", 4), ("made", 4), ("settings", 10)] {
         assert_eq!(steps(name).unwrap().len(), count, "{name}");
     }
     assert!(steps("elsewhere").unwrap_err().to_string().contains("/sys/../etc/passwd"));
@@ -233,4 +241,31 @@ fn what_several_programs_share_the_last_of_them_takes_away() {
     assert!(journal.is_noted(&mount));
     assert_eq!(last.finish(proc).unwrap(), [(mount.clone(), Reverted::Done)]);
     assert!(journal.is_empty().unwrap());
+}
+
+#[test]
+fn an_entry_of_an_earlier_version_says_the_same_and_is_undone() {
+    let directory = tempfile::tempdir().unwrap();
+    let knob = knob(directory.path(), "2\n");
+    drop(left_behind(directory.path(), write("1", "2")));
+    let earlier = |path: &Path| format!(r#"{{"sysfs_write":{{"path":"{}","old":"1","new":"2"}}}}"#, path.display());
+    let file = fs::read_dir(directory.path().join("journal")).unwrap().next().unwrap().unwrap().path();
+    let mut entry: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(entry["steps"][0]["setting"]["type"], "SysfsWrite", "this version names the setting");
+    for (path, undone) in [(directory.path().join("etc/knob"), false), (knob.clone(), true)] {
+        entry["steps"][0] = serde_json::from_str(&earlier(&path)).unwrap();
+        fs::write(&file, entry.to_string()).unwrap();
+        let found = journal(directory.path()).entries().unwrap().remove(0);
+        assert_eq!(found.is_ok(), undone, "{path:?}");
+        if let Ok(found) = found {
+            assert_eq!(found.steps, [write("1", "2")]);
+            assert_eq!(found.finish(Path::new("/proc")).unwrap()[0].1, Reverted::Done);
+        }
+    }
+    assert_eq!(fs::read_to_string(&knob).unwrap(), "1");
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/journal");
+    let steps = |name| steps_in(&fs::read(seeds.join(name)).unwrap(), "apply-7-0", Path::new("/")).unwrap();
+    let mut before = ["values", "threads", "pins"].map(steps).concat();
+    before.retain(|step| !matches!(step, Step::Process(_)));
+    assert_eq!(before, steps("settings"), "what earlier versions wrote, and the same of this one");
 }

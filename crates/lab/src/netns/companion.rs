@@ -4,8 +4,8 @@
 //! that it never waits for us.
 
 use crate::Error;
-use crate::journal::thread;
 use crate::program::{Program, tie, untranslated};
+use crate::setting::thread;
 use base::CpuSet;
 use rustix::process::Signal;
 use std::fs::File;

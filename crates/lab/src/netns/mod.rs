@@ -35,7 +35,8 @@ pub use load::{Load, LoadKind, Run};
 
 use crate::Error;
 use crate::journal::network::ip;
-use crate::journal::{Entry, Step, thread};
+use crate::journal::{Entry, Step};
+use crate::setting::thread;
 use base::CpuSet;
 use bed::Built;
 use forward::Forwarding;

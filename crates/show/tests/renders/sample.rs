@@ -5,7 +5,7 @@ use base::figure::{Bar, BarGroup, Drawing, Figure, Mark, Point, PointGroup};
 use base::recording::{Emulator, Named, PartKind, Recording};
 use base::table::Shown;
 use base::{
-    Cell, Change, Column, ColumnType, Cost, CostKind, Evidence, Finding, Level, Needs, Problem, Section, Severity,
+    Cell, Column, ColumnType, Cost, CostKind, Evidence, Finding, Level, Needs, Problem, Section, Setting, Severity,
     Table, Unknown,
 };
 
@@ -34,12 +34,8 @@ pub fn section() -> Section {
 }
 
 fn shadowing() -> Finding {
-    let change = Change::ModuleOption {
-        module: "kvm_intel".into(),
-        parameter: "enable_shadow_vmcs".into(),
-        to: "1".into(),
-        from: Some("0".into()),
-    };
+    let change = Setting::ModuleOption { module: "kvm_intel".into(), parameter: "enable_shadow_vmcs".into() }
+        .change("1", Some("0".into()));
     Finding {
         rule: "FLW-SHADOW",
         subject: "nestv-98".into(),

@@ -12,7 +12,7 @@ use crate::facts::ledger::model::Vcpu;
 use crate::facts::state::State;
 use crate::rule::Hit;
 use base::number::{counted, duration, many, percent, plain, thousands};
-use base::{Change, Cost, CostKind, Evidence, Severity};
+use base::{Cost, CostKind, Evidence, Setting, Severity};
 
 /// Fewer exits on the worst vCPU say nothing about a rate.
 const FEWEST_IN_STORM: u64 = 100;
@@ -335,7 +335,6 @@ pub fn halt_poll(measure: &Measures<'_>) -> Vec<Hit> {
         hit.evidence.push(seen(format!("{vm}: {polled} polling ({share}), {halted} halted"), "table vcpus"));
     }
     hit.cost = Cost::of(CostKind::Measured, share, "share of vCPU time");
-    hit.changes =
-        vec![Change::SysfsWrite { path: "module/kvm/parameters/halt_poll_ns".into(), to: "0".into(), from: None }];
+    hit.changes = vec![Setting::SysfsWrite { path: "module/kvm/parameters/halt_poll_ns".into() }.change("0", None)];
     vec![hit]
 }

@@ -9,9 +9,9 @@ use crate::facts::ledger::model::{PreemptSums, Vcpu};
 use crate::facts::state::State;
 use crate::flow::tables::task_name;
 use crate::rule::Hit;
-use base::change::ThreadId;
 use base::number::{duration, many, percent};
-use base::{Change, Cost, CostKind, CpuSet, Evidence, Severity};
+use base::setting::ThreadId;
+use base::{Cost, CostKind, CpuSet, Evidence, Setting, Severity};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -256,7 +256,7 @@ fn apart(
         let thread = measure.part.threads.get(&tid).filter(|_| !to.is_empty())?;
         let comm = Some(thread.name.clone());
         let thread = ThreadId { tid, start_ticks: thread.start_ticks, comm };
-        Some(Change::TaskAffinity { thread, cpus: to.to_string(), from: Some(from.to_string()) })
+        Some(Setting::TaskAffinity(thread).change(to.to_string(), Some(from.to_string())))
     };
     let rival_leaves = || moved(rival, cpus, cpus.without(own_cpus)).filter(|_| !is_bound);
     match rival_leaves().or_else(|| moved(own, own_cpus, own_cpus.without(cpus))) {

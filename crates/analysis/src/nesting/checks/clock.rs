@@ -5,7 +5,7 @@ use crate::nesting::features::unstable as log_of_unstable;
 use crate::nesting::model::{Machine, Model, State};
 use crate::nesting::published::value;
 use crate::rule::Hit;
-use base::{Change, Cost, CostKind, Evidence, Needs, Severity};
+use base::{Cost, CostKind, Evidence, Needs, Setting, Severity};
 
 const FILE: &str = "devices/system/clocksource/clocksource0/current_clocksource";
 
@@ -43,7 +43,7 @@ pub fn exits(model: &Model) -> Vec<Hit> {
         let mut hit = hit(machine, Severity::High, title, evidence);
         match better {
             Some(to) => {
-                hit.changes = vec![Change::SysfsWrite { path: FILE.into(), to: to.into(), from: Some(now) }];
+                hit.changes = vec![Setting::SysfsWrite { path: FILE.into() }.change(to, Some(now))];
                 hit.needs = Some(Needs::Nothing);
             }
             None => {
@@ -95,7 +95,7 @@ pub fn for_guests(model: &Model) -> Vec<Hit> {
             hit.level = Some(machine.level_below());
             hit.needs = Some(Needs::OuterLevel);
         } else if has(&available(machine), "tsc") {
-            let change = Change::SysfsWrite { path: FILE.into(), to: "tsc".into(), from: Some(now) };
+            let change = Setting::SysfsWrite { path: FILE.into() }.change("tsc", Some(now));
             hit.changes = vec![change];
         }
         hit

@@ -6,7 +6,7 @@ use crate::nesting::kernels::{CHEAPER, Change as Commit, FAULTS, number_is_froze
 use crate::nesting::model::{Machine, Model, State};
 use crate::rule::Hit;
 use base::number::{counted, list};
-use base::{Change, Cost, CostKind, Evidence, Severity};
+use base::{Cost, CostKind, Evidence, Setting, Severity};
 use host::release::Release;
 
 /// Changes that a newer kernel brings.
@@ -114,7 +114,7 @@ pub fn nx_huge_pages(model: &Model) -> Vec<Hit> {
             evidence.extend(shown_by(machine, "mitigation_itlb_multihit"));
             let mut hit = hit(machine, Severity::Medium, title, evidence);
             let path = "module/kvm/parameters/nx_huge_pages".to_owned();
-            hit.changes = vec![Change::SysfsWrite { path, to: "auto".into(), from: Some("force".into()) }];
+            hit.changes = vec![Setting::SysfsWrite { path }.change("auto", Some("force".into()))];
             hit
         })
         .collect()

@@ -13,7 +13,7 @@ pub mod vmx;
 
 use super::model::{Machine, State};
 use crate::rule::Hit;
-use base::{Change, Evidence, Severity};
+use base::{Change, Evidence, Setting, Severity};
 
 /// A hit about a machine, to be filled.
 fn hit(machine: &Machine, severity: Severity, title: String, evidence: Vec<Evidence>) -> Hit {
@@ -32,12 +32,8 @@ fn shown_by(machine: &Machine, feature: &str) -> Vec<Evidence> {
 
 /// Loading a module with another value.
 fn option(module: &str, parameter: &str, to: &str, from: &str) -> Change {
-    Change::ModuleOption {
-        module: module.to_owned(),
-        parameter: parameter.to_owned(),
-        to: to.to_owned(),
-        from: Some(from.to_owned()),
-    }
+    Setting::ModuleOption { module: module.to_owned(), parameter: parameter.to_owned() }
+        .change(to, Some(from.to_owned()))
 }
 
 /// True if a machine may run guest hypervisors: nested virtualization is on, or nobody knows.

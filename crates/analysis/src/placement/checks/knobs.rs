@@ -8,7 +8,7 @@ use super::conflicts;
 use crate::placement::model::Model;
 use crate::rule::Hit;
 use base::shell::quoted;
-use base::{Change, CpuSet, Severity};
+use base::{CpuSet, Setting, Severity};
 use host::machine::Role;
 
 /// What a profile asks of a setting.
@@ -130,7 +130,9 @@ fn differs(model: &Model, knob: &Knob) -> Option<Hit> {
 /// The command for a setting, typed where it lies below `/sys`.
 fn set(mut hit: Hit, path: &str, to: String, from: &str) -> Hit {
     match path.strip_prefix("sys/") {
-        Some(below) => hit.changes.push(Change::SysfsWrite { path: below.to_owned(), to, from: Some(from.to_owned()) }),
+        Some(below) => {
+            hit.changes.push(Setting::SysfsWrite { path: below.to_owned() }.change(to, Some(from.to_owned())))
+        }
         None => {
             hit.fix.push(format!("echo {} > /{path}", quoted(&to)));
             hit.undo.push(format!("echo {} > /{path}", quoted(from)));

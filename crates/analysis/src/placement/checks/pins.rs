@@ -3,10 +3,10 @@
 use super::starved::starves;
 use crate::placement::model::{BUSY, Demand, Model};
 use crate::rule::Hit;
-use base::change::ThreadId;
 use base::number::{list, many, percent};
+use base::setting::ThreadId;
 use base::shell::quoted;
-use base::{Change, Severity};
+use base::{Change, Setting, Severity};
 use host::machine::{Role, Thread};
 use std::collections::BTreeMap;
 
@@ -235,9 +235,9 @@ pub fn housekeeping(model: &Model) -> Vec<Hit> {
             let (cpus, from) = (cpu.to_string(), thread.affinity.as_ref().map(|set| set.value.to_string()));
             match (thread.role, thread.id()) {
                 (Role::Vcpu(vcpu), _) if managed => {
-                    hit.changes.push(Change::VcpuPin { domain: domain.name.clone(), vcpu, cpus, from });
+                    hit.changes.push(Setting::vcpu_pin(domain.name.clone(), vcpu).change(cpus, from));
                 }
-                (_, Some(thread)) => hit.changes.push(Change::TaskAffinity { thread, cpus, from }),
+                (_, Some(thread)) => hit.changes.push(Setting::TaskAffinity(thread).change(cpus, from)),
                 _ => {}
             }
         }
@@ -336,11 +336,7 @@ pub fn late(model: &Model) -> Vec<Hit> {
         for thread in late {
             let (Some(thread), Some(set)) = (thread.id(), &thread.affinity) else { continue };
             hit = hit.seen(format!("thread {} may run on {}", thread.tid, set.value), &set.place);
-            hit.changes.push(Change::TaskAffinity {
-                thread,
-                cpus: pin.value.to_string(),
-                from: Some(set.value.to_string()),
-            });
+            hit.changes.push(Setting::TaskAffinity(thread).change(pin.value.to_string(), Some(set.value.to_string())));
         }
         hits.push(hit);
     }
@@ -369,10 +365,8 @@ pub fn escaped(model: &Model) -> Vec<Hit> {
             });
             let pin = domain.emulator_pin().map(|pin| pin.value.to_string());
             hit.changes.extend(pin.iter().flat_map(|cpus| {
-                let moved = |(thread, from): &(ThreadId, Option<String>)| Change::TaskAffinity {
-                    thread: thread.clone(),
-                    cpus: cpus.clone(),
-                    from: from.clone(),
+                let moved = |(thread, from): &(ThreadId, Option<String>)| {
+                    Setting::TaskAffinity(thread.clone()).change(cpus.clone(), from.clone())
                 };
                 out.iter().map(moved)
             }));

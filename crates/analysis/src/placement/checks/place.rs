@@ -5,7 +5,7 @@ use crate::rule::Hit;
 use base::CpuSet;
 use base::number::{list, many, percent};
 use base::shell::quoted;
-use base::{Change, Severity};
+use base::{Setting, Severity};
 use host::machine::{Irq, Nic, Role, Steering};
 
 /// An interrupt below this rate disturbs nobody: our own threshold.
@@ -114,7 +114,7 @@ pub fn irqs(model: &Model) -> Vec<Hit> {
             .seen(format!("softirqs took {} of CPU {cpu}", percent(softirq)), "proc/stat");
         if let Some(affinity) = irq.affinity.as_ref().filter(|_| !free.is_empty()) {
             let from = Some(affinity.value.to_string());
-            hit.changes.push(Change::IrqAffinity { irq: irq.number, cpus: free.to_string(), from });
+            hit.changes.push(Setting::IrqAffinity { irq: irq.number }.change(free.to_string(), from));
         }
         hits.push(hit);
     }
@@ -139,7 +139,7 @@ fn bound(model: &Model, irq: &Irq, of_vcpus: &CpuSet, free: &CpuSet) -> Option<H
         return Some(hit);
     }
     let from = Some(affinity.value.to_string());
-    hit.changes.push(Change::IrqAffinity { irq: irq.number, cpus: free.to_string(), from });
+    hit.changes.push(Setting::IrqAffinity { irq: irq.number }.change(free.to_string(), from));
     Some(hit)
 }
 

@@ -4,7 +4,7 @@ use crate::placement::model::Model;
 use crate::rule::Hit;
 use base::number::{list, many, percent};
 use base::shell::quoted;
-use base::{Change, CpuSet, Severity};
+use base::{Change, CpuSet, Setting, Severity};
 use host::machine::{Pmd, Role, Thread};
 
 /// Polling threads with the one CPU that each has.
@@ -81,11 +81,9 @@ pub fn shared(model: &Model) -> Vec<Hit> {
 fn masked(model: &Model, hit: &mut Hit) {
     let topology = &model.machine.topology;
     let of_vcpus = topology.cores_of(&model.of_vcpus());
-    let apart = |change: &Change| match change {
-        Change::PmdMask { cpus, .. } => {
-            CpuSet::parse(cpus).is_some_and(|cpus| topology.cores_of(&cpus).iter().all(|core| !of_vcpus.contains(core)))
-        }
-        _ => false,
+    let apart = |change: &Change| {
+        let cpus = CpuSet::parse(&change.to).filter(|_| change.setting == Setting::PmdMask);
+        cpus.is_some_and(|cpus| topology.cores_of(&cpus).iter().all(|core| !of_vcpus.contains(core)))
     };
     let shown = model.proposal.better().into_iter().flat_map(|plan| model.proposal.all_changes(plan));
     match shown.into_iter().find(apart) {

@@ -4,7 +4,7 @@ use crate::placement::model::Model;
 use crate::placement::solver::{Goal, Kind, Plan};
 use crate::rule::Hit;
 use base::number::{counted, list, many};
-use base::{Change, Cost, CostKind, CpuSet, Severity};
+use base::{Change, Cost, CostKind, CpuSet, Setting, Severity};
 
 /// One finding for each placement that scores better than what holds now; its subject is the rank in table `proposal`.
 pub fn proposed(model: &Model) -> Vec<Hit> {
@@ -41,7 +41,7 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     if fewer > 0.005 {
         hit.cost = Cost::of(CostKind::Modelled, fewer, "CPUs that threads are short of now and would get");
     }
-    if changes.iter().any(|change| matches!(change, Change::IrqAffinity { .. })) {
+    if changes.iter().any(|change| matches!(change.setting, Setting::IrqAffinity { .. })) {
         hit.fix.push(
             "systemctl stop irqbalance   # or ban these CPUs in its configuration: it moves interrupts back".into(),
         );
@@ -55,23 +55,26 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     hit
 }
 
-/// `2 vCPUs, 1 set of helpers and 3 interrupts move`.
+/// `2 vCPUs, 1 emulator, 3 interrupts and the polling threads`.
 fn what(changes: &[Change]) -> String {
-    let count = |wanted: fn(&Change) -> bool| changes.iter().filter(|change| wanted(change)).count() as u64;
-    let counts = [
-        many(count(|change| matches!(change, Change::VcpuPin { .. })), "vCPU"),
-        many(count(|change| matches!(change, Change::EmulatorPin { .. })), "emulator"),
-        many(count(|change| matches!(change, Change::IothreadPin { .. })), "iothread"),
-        many(count(|change| matches!(change, Change::TaskAffinity { .. })), "thread"),
-        many(count(|change| matches!(change, Change::IrqAffinity { .. })), "interrupt"),
-    ];
-    let mut parts: Vec<String> = counts.into_iter().filter(|words| !words.starts_with("0 ")).collect();
-    if changes.iter().any(|change| matches!(change, Change::PmdMask { .. })) {
-        parts.push("the polling threads".to_owned());
+    const NOUNS: [&str; 6] = ["vCPU", "emulator", "iothread", "thread", "interrupt", "other setting"];
+    let (mut counts, mut polling, mut work) = ([0; NOUNS.len()], false, false);
+    for change in changes {
+        match change.setting {
+            Setting::VcpuPin { .. } => counts[0] += 1,
+            Setting::EmulatorPin { .. } => counts[1] += 1,
+            Setting::IothreadPin { .. } => counts[2] += 1,
+            Setting::TaskAffinity(_) => counts[3] += 1,
+            Setting::IrqAffinity { .. } => counts[4] += 1,
+            Setting::ModuleOption { .. } | Setting::Sysctl { .. } | Setting::TaskPolicy(_) => counts[5] += 1,
+            Setting::PmdMask => polling = true,
+            Setting::SysfsWrite { .. } => work = true,
+        }
     }
-    if changes.iter().any(|change| matches!(change, Change::SysfsWrite { .. })) {
-        parts.push("kernel work".to_owned());
-    }
+    let counted = NOUNS.iter().zip(counts).filter(|(_, count)| *count > 0);
+    let mut parts: Vec<String> = counted.map(|(noun, count)| many(count, noun)).collect();
+    parts.extend(polling.then(|| "the polling threads".to_owned()));
+    parts.extend(work.then(|| "kernel work".to_owned()));
     format!("moves {}", list(&parts))
 }
 

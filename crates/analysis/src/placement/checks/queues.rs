@@ -4,7 +4,7 @@ use crate::placement::model::Model;
 use crate::rule::Hit;
 use base::number::{many, percent};
 use base::shell::quoted;
-use base::{Change, CpuSet, Severity};
+use base::{CpuSet, Setting, Severity};
 use host::machine::{Nic, Role, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -183,7 +183,7 @@ pub fn channels(model: &Model) -> Vec<Hit> {
             // The first one stays.
             if let Some(to) = index.checked_sub(1).map(|next| free[next % free.len()]) {
                 let path = format!("bus/vmbus/devices/{device}/channels/{}/cpu", channel.number);
-                hit.changes.push(Change::SysfsWrite { path, to: to.to_string(), from: Some(cpu.value.to_string()) });
+                hit.changes.push(Setting::SysfsWrite { path }.change(to.to_string(), Some(cpu.value.to_string())));
             }
         }
         hits.push(hit);

@@ -3,8 +3,8 @@
 use super::units::{WORKQUEUES, What};
 use super::{Plan, Proposal};
 use crate::placement::solver::Kind;
-use base::change::ThreadId;
-use base::{Change, CpuSet};
+use base::setting::ThreadId;
+use base::{Change, CpuSet, Setting};
 use host::machine::Role;
 
 impl Proposal {
@@ -20,26 +20,24 @@ impl Proposal {
         match (subject.what, subject.role) {
             (What::Tasks, _) => {
                 let elsewhere = subject.threads.iter().filter(|(_, now)| now.as_ref() != Some(place));
-                let moved = |(thread, now): &(ThreadId, Option<CpuSet>)| Change::TaskAffinity {
-                    thread: thread.clone(),
-                    cpus: cpus.clone(),
-                    from: now.as_ref().map(CpuSet::to_string),
+                let moved = |(thread, now): &(ThreadId, Option<CpuSet>)| {
+                    Setting::TaskAffinity(thread.clone()).change(cpus.clone(), now.as_ref().map(CpuSet::to_string))
                 };
                 elsewhere.map(moved).collect()
             }
-            (What::Pin, Role::Vcpu(vcpu)) => vec![Change::VcpuPin { domain, vcpu, cpus, from }],
-            (What::Pin, Role::IoThread(iothread)) => vec![Change::IothreadPin { domain, iothread, cpus, from }],
-            (What::Pin, _) => vec![Change::EmulatorPin { domain, cpus, from }],
-            (What::Irq(irq), _) => vec![Change::IrqAffinity { irq, cpus, from }],
+            (What::Pin, Role::Vcpu(vcpu)) => vec![Setting::vcpu_pin(domain, vcpu).change(cpus, from)],
+            (What::Pin, Role::IoThread(iothread)) => vec![Setting::iothread_pin(domain, iothread).change(cpus, from)],
+            (What::Pin, _) => vec![Setting::emulator_pin(domain).change(cpus, from)],
+            (What::Irq(irq), _) => vec![Setting::IrqAffinity { irq }.change(cpus, from)],
             (What::PmdMask, _) => {
                 let first = self.task.units.iter().position(|unit| unit.kind == Kind::Pmd);
                 let mask = self.polling(plan).filter(|_| first == Some(unit));
-                mask.map(|cpus| Change::PmdMask { cpus: cpus.to_string(), from }).into_iter().collect()
+                mask.map(|cpus| Setting::PmdMask.change(cpus.to_string(), from)).into_iter().collect()
             }
             (What::Workqueues, _) => {
                 let to = place.mask_like(from.as_deref().unwrap_or_default());
                 let path = WORKQUEUES.trim_start_matches("sys/").to_owned();
-                vec![Change::SysfsWrite { path, to, from }]
+                vec![Setting::SysfsWrite { path }.change(to, from)]
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::facts::shares::taken;
 use crate::placement::model::{Demand, Wishes};
 use crate::placement::solver::{Kind, Room, Task, Unit};
 use base::CpuSet;
-use base::change::ThreadId;
+use base::setting::ThreadId;
 use host::Machine;
 use host::machine::{Domain, Role, Thread};
 use std::collections::BTreeMap;

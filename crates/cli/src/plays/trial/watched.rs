@@ -13,19 +13,12 @@ use analysis::facts::starvation::FLOOR;
 use anyhow::bail;
 use base::CpuSet;
 use base::number::many;
-use host::machine::{Role, role_of};
 use host::sched::{Load, ThreadId};
-use lab::apply::{Host, is_cpuset};
-use lab::journal::pin::{self, Pinned, Scope};
-use lab::journal::{Owner, Step};
+use lab::setting::{Altered, Concern, Host};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::Path;
 
-/// Where libvirt notes its domains' processes.
-const RUN: &str = "/run";
-
-/// What some steps concern.
+/// Whom some altered settings concern.
 #[derive(Debug, Default)]
 pub struct Watched {
     /// Threads that are moved, and where to.
@@ -41,38 +34,25 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// What `steps` concern, with what runs now: `loads`.
+    /// Whom `altered` concern, with what runs now: `loads`.
     ///
     /// # Errors
     /// If they change nothing that runs, so that nothing could be measured.
-    pub fn of(steps: &[Step], host: &Host, loads: &[Load]) -> anyhow::Result<Self> {
+    pub fn of(altered: &[Altered], host: &Host, loads: &[Load]) -> anyhow::Result<Self> {
         let mut watched = Self::default();
         let mut changed = BTreeSet::new();
-        for step in steps {
-            match step {
-                Step::TaskAffinity { thread, new, .. } => watched.moved(&[thread.pid], new),
-                Step::TaskPolicy { thread: Owner { pid, .. }, .. } => {
-                    changed.insert(*pid);
+        for one in altered {
+            match one.concerns(host)? {
+                Concern::Threads(tids, None) => changed.extend(tids),
+                Concern::Threads(tids, Some(cpus)) => {
+                    watched.moves.extend(tids.into_iter().map(|tid| Move { tid, cpus: cpus.clone() }));
                 }
-                Step::Pin { pin, new, .. } if pin.scope == Scope::Live => {
-                    let threads = pin::threads(pin, &host.proc, Path::new(RUN))?;
-                    let mut tids: Vec<u32> = threads.iter().map(|(tid, _)| *tid).collect();
-                    if pin.pinned == Pinned::Emulator {
-                        tids.extend(workers(&tids, loads));
-                    }
-                    watched.moved(&tids, new);
-                }
-                Step::Pin { .. } => {}
-                Step::CpuList { path, new, .. } if is_cpuset(path) => watched.moved(&of_group(path)?, new),
-                Step::CpuList { path, old, new } => {
-                    let effective = std::fs::read_to_string(path.with_file_name("effective_affinity_list"));
-                    let from = effective.ok().and_then(|text| CpuSet::parse(&text)).filter(|cpus| !cpus.is_empty());
-                    let from = from.or_else(|| CpuSet::parse(old)).unwrap_or_default();
-                    let to = CpuSet::parse(new).unwrap_or_default();
+                Concern::Interrupt(from, to) => {
                     watched.cpus = watched.cpus.or(&from).or(&to);
                     watched.interrupts.push((from, to));
                 }
-                _ => watched.machine = true,
+                Concern::Nobody => {}
+                Concern::Unknown => watched.machine = true,
             }
         }
         changed.extend(watched.moves.iter().map(|one| one.tid));
@@ -82,12 +62,6 @@ impl Watched {
         let others = loads.iter().filter(|load| demand(load.run, load.wait) > FLOOR && cpus.contains(&load.cpu));
         watched.threads = ours.into_iter().chain(others).map(|load| load.id).collect();
         Ok(watched)
-    }
-
-    fn moved(&mut self, tids: &[u32], cpus: &str) {
-        if let Some(cpus) = CpuSet::parse(cpus) {
-            self.moves.extend(tids.iter().map(|tid| Move { tid: *tid, cpus: cpus.clone() }));
-        }
     }
 
     /// Fails where there is nothing to watch.
@@ -146,26 +120,11 @@ impl fmt::Display for Watched {
     }
 }
 
-/// vhost workers that are processes of their own (before Linux 6.4): they are in the control group of their owner, QEMU.
-fn workers(of_qemu: &[u32], loads: &[Load]) -> Vec<u32> {
-    let Some(qemu) = loads.iter().find(|load| of_qemu.contains(&load.id.tid)) else { return Vec::new() };
-    let owned = |load: &&Load| match role_of(&load.name) {
-        Some((Role::Vhost, Some(owner))) => u32::try_from(owner) == Ok(qemu.id.pid) && !of_qemu.contains(&load.id.tid),
-        _ => false,
-    };
-    loads.iter().filter(owned).map(|load| load.id.tid).collect()
-}
-
-/// The threads of the control group whose CPUs stand in `path`: `cgroup.threads` in version 2, `tasks` in version 1.
-fn of_group(path: &Path) -> anyhow::Result<Vec<u32>> {
-    let read = |name| std::fs::read_to_string(path.with_file_name(name));
-    let text = read("cgroup.threads").or_else(|_| read("tasks"))?;
-    Ok(text.split_whitespace().filter_map(|tid| tid.parse().ok()).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::Setting;
+
     use std::fs;
 
     fn load(tid: u32, cpu: u32, run: f64, wait: f64) -> Load {
@@ -189,21 +148,23 @@ mod tests {
         fs::write(irq.join("effective_affinity_list"), "2\n").unwrap();
         fs::write(group.join("tasks"), "7\n8\n").unwrap();
         let loads = [load(7, 0, 0.5, 0.4), load(8, 1, 0.0, 0.0), load(9, 0, 0.5, 0.5), load(10, 3, 1.0, 0.0)];
-        let of = |step: Step| Watched::of(&[step], &host, &loads).unwrap();
-        let thread = Owner { pid: 7, start_ticks: 1 };
-        let (name, old, new) = (|| "x".to_owned(), || "0-3".to_owned(), || "3".to_owned());
+        let of = |setting, old: &str, new: &str| {
+            let altered = Altered { setting, old: old.into(), new: new.into(), was_unset: false };
+            Watched::of(&[altered], &host, &loads).unwrap()
+        };
+        let thread = || base::setting::ThreadId { tid: 7, start_ticks: Some(1), comm: Some("x".into()) };
+        let value = |path: &str| Setting::SysfsWrite { path: path.into() };
 
-        let moved = of(Step::TaskAffinity { thread, name: name(), old: old(), new: new() });
+        let moved = of(Setting::TaskAffinity(thread()), "0-3", "3");
         assert_eq!((tids(&moved), moved.moves.len(), moved.subject()), (vec![7, 9, 10], 1, "threads waited"));
-        let policy = of(Step::TaskPolicy { thread, name: name(), old: "other".into(), new: "fifo:1".into() });
+        let policy = of(Setting::TaskPolicy(thread()), "other", "fifo:1");
         assert_eq!((tids(&policy), policy.moves.len()), (vec![7, 9], 0));
-        let list = |path: &Path| Step::CpuList { path: path.to_owned(), old: old(), new: new() };
-        let grouped = of(list(&group.join("cpuset.cpus")));
+        let grouped = of(value("fs/cgroup/cpuset/vm/cpuset.cpus"), "0-3", "3");
         assert_eq!((tids(&grouped), grouped.moves.len()), (vec![7, 8, 9, 10], 2));
-        let interrupt = of(list(&irq.join("smp_affinity_list")));
+        let interrupt = of(Setting::IrqAffinity { irq: 9 }, "0-3", "3");
         assert_eq!(interrupt.cpus.to_string(), "2-3", "the CPU that has it, not all that might");
         assert_eq!((interrupt.interrupts.len(), interrupt.threads.len()), (1, 0));
-        let value = of(Step::SysfsWrite { path: "/sys/x".into(), old: "0".into(), new: "1".into() });
+        let value = of(value("x"), "0", "1");
         assert!(value.machine && value.to_string().contains("all threads"), "{value}");
         assert!(Watched::of(&[], &host, &loads).unwrap().something().is_err());
     }

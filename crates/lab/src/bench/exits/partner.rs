@@ -4,7 +4,7 @@
 
 use crate::Error;
 use crate::bench::stats::{Counted, Stats};
-use crate::journal::thread;
+use crate::setting::thread;
 use base::CpuSet;
 use kvm_ioctls::{VcpuExit, VcpuFd};
 use std::sync::Arc;

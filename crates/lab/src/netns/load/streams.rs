@@ -4,8 +4,8 @@
 //! is no throughput.
 
 use crate::Error;
-use crate::journal::thread;
 use crate::netns::inside::{Crew, Stop};
+use crate::setting::thread;
 use base::CpuSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
