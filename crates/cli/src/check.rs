@@ -14,17 +14,15 @@ pub mod places;
 mod probe;
 mod wishes;
 
-use crate::arguments::{FailOn, FileOptions, JournalPlace, Stdin, opened, span};
+use crate::arguments::{Answered, JournalPlace, OutputOptions, ReplaceOptions, Stdin, opened, span};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
-use crate::page::PageOptions;
 use crate::progress::Progress;
 use analysis::{Answers, Input, Options};
 use anyhow::bail;
 use base::recording::Recording;
 use clap::{Args, ValueHint};
 use places::Root;
-use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 use wishes::WishOptions;
@@ -68,21 +66,15 @@ pub struct Check {
     /// Seconds between two samples of this host, from which CPU shares and waiting are computed; 0: a single sample
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds, conflicts_with_all = ["path", "paste"])]
     span: Duration,
-    /// Print one JSON object (schema kvmscope/1) instead of text
-    #[arg(long)]
-    json: bool,
     /// Print only the libvirt XML elements of each domain for the first placement, or for the one of this rank
-    #[arg(long, value_name = "RANK", num_args = 0..=1, default_missing_value = "1", conflicts_with_all = ["json", "csv"])]
+    #[arg(long, value_name = "RANK", num_args = 0..=1, default_missing_value = "1", conflicts_with_all = ["json", "csv", "html"])]
     xml: Option<u64>,
-    #[command(flatten)]
-    files: FileOptions,
     #[arg(skip)]
     stdin: Stdin,
-    /// Exit with status 3 if a finding has at least this severity
-    #[arg(long, value_name = "SEVERITY")]
-    fail_on: Option<FailOn>,
     #[command(flatten)]
-    page: PageOptions,
+    replace: ReplaceOptions,
+    #[command(flatten)]
+    output: OutputOptions,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -97,7 +89,7 @@ impl Check {
         let interrupt = Interrupt::watch()?;
         // Kept until all is printed: facts are read from it as they are asked for.
         let live = interrupt.temporary("kvmscope-check-")?;
-        self.files.check()?;
+        self.output.check(1, self.replace.force)?;
         if self.root.iter().any(|root| !root.is_this_host()) && self.span != places::SPAN {
             bail!(WrongUse("--span works only for this host: files of another host do not change".to_owned()));
         }
@@ -138,18 +130,12 @@ impl Check {
                 false => bail!("no line of {title} was understood; --paste reads {}", host::paste::RECOGNIZED),
             }
         }
-        self.files.write_tables(&sections, &interrupt)?;
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        if let Some(rank) = self.xml {
-            definitions::print(&mut out, &sections, rank)?;
-        } else if self.json {
-            let answered =
-                show::json::Answered { recording: &input.recording, sections: &sections, problems: &problems };
-            show::json::write(&mut out, "check", &[answered])?;
-        } else {
-            out.write_all(show::text::render(&sections, &problems, &self.page.page()).as_bytes())?;
+        let answers = [Answered::of(input.recording, sections, problems)];
+        match self.xml {
+            None => self.output.end("check", &answers, &interrupt),
+            Some(rank) => {
+                self.output.end_with(&answers, &interrupt, |out| definitions::print(out, &answers[0].sections, rank))
+            }
         }
-        out.flush()?;
-        Ok(FailOn::verdict(self.fail_on, &sections))
     }
 }

@@ -1,12 +1,10 @@
 //! `kvmscope compare A B`: what changed between two recordings of the same load.
 
-use crate::arguments::{Narrow, Stdin, opened};
+use crate::arguments::{Answered, Narrow, OutputOptions, ReplaceOptions, Stdin, opened};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::page::PageOptions;
 use analysis::{Input, Options};
 use clap::{Args, ValueHint};
-use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 /// Report what changed between two recordings of the same load, and what is only noise
@@ -18,7 +16,7 @@ use std::path::PathBuf;
     kvmscope compare --json before after | jq '.sections[].tables.change'\n\n\
     Compares what both recordings have: shares of states, exits per second, chains, benches.\n\
     Benches need at least 4 launches on each side; a warning is printed if their machines differ.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage.")]
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
 pub struct Compare {
     /// The recording before the change
     #[arg(value_name = "A", value_hint = ValueHint::AnyPath)]
@@ -26,13 +24,12 @@ pub struct Compare {
     /// The recording after it
     #[arg(value_name = "B", value_hint = ValueHint::AnyPath)]
     after: PathBuf,
-    /// Print one JSON object (schema kvmscope/1) instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     narrow: Narrow,
     #[command(flatten)]
-    page: PageOptions,
+    replace: ReplaceOptions,
+    #[command(flatten)]
+    output: OutputOptions,
 }
 
 impl Compare {
@@ -40,20 +37,12 @@ impl Compare {
     pub fn run(&self) -> anyhow::Result<Exit> {
         let options = Options { ..self.narrow.options()? };
         let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);
+        self.output.check(1, self.replace.force)?;
         let [before, after] = [&self.before, &self.after].map(|path| opened(path, &stdin, &interrupt));
         let (before, after) = (Input::open(before?)?, Input::open(after?)?);
         let section = analysis::compare::section(&before, &after, &options)?;
         let problems = [before.problems.as_slice(), after.problems.as_slice()].concat();
-        let sections = [section];
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        if self.json {
-            let answered =
-                show::json::Answered { recording: &after.recording, sections: &sections, problems: &problems };
-            show::json::write(&mut out, "compare", &[answered])?;
-        } else {
-            out.write_all(show::text::render(&sections, &problems, &self.page.page()).as_bytes())?;
-        }
-        out.flush()?;
-        Ok(Exit::Answered)
+        let answered = Answered::of(after.recording, vec![section], problems);
+        self.output.end("compare", &[Answered { before: Some(before.recording), ..answered }], &interrupt)
     }
 }

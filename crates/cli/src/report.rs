@@ -4,24 +4,19 @@
 //! one object whose sections say whose they are. Traces of several machines that belong together are one recording
 //! directory, or are put together by `--part`.
 
-mod html;
+mod drawn;
 mod ranking;
 
-use crate::arguments::{FailOn, FileOptions, Narrow, Recordings, SymbolFiles};
-use crate::exit::{Exit, WrongUse, complain, is_wrong_use};
+use crate::arguments::{Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, SymbolFiles};
+use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
-use crate::page::PageOptions;
 use crate::progress::Progress;
 use analysis::{Answers, Input, Options};
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use base::recording::Recording;
-use base::{Problem, Section};
 use clap::{Args, Parser};
-use html::HtmlOptions;
 use ranking::RankingOptions;
-use show::html::Drawing;
 use std::ffi::OsStr;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// Report what happened in a recording and what to change
@@ -39,16 +34,8 @@ use std::path::Path;
 pub struct Report {
     #[command(flatten)]
     recordings: Recordings,
-    /// Print one JSON object (schema kvmscope/1) instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    files: FileOptions,
-    #[command(flatten)]
-    html: HtmlOptions,
-    /// Exit with status 3 if a finding has at least this severity
-    #[arg(long, value_name = "SEVERITY")]
-    fail_on: Option<FailOn>,
+    replace: ReplaceOptions,
     /// No progress bar on stderr
     #[arg(long)]
     no_progress: bool,
@@ -59,7 +46,7 @@ pub struct Report {
     #[command(flatten)]
     symbols: SymbolFiles,
     #[command(flatten)]
-    page: PageOptions,
+    output: OutputOptions,
 }
 
 /// The report by itself, as if it were the whole program.
@@ -74,15 +61,6 @@ pub fn of(path: &Path) -> anyhow::Result<Exit> {
     Alone::try_parse_from([OsStr::new("report"), OsStr::new("--"), path.as_os_str()])?.report.run()
 }
 
-/// A recording's answers.
-struct Answered {
-    recording: Recording,
-    sections: Vec<Section>,
-    problems: Vec<Problem>,
-    /// Its vCPUs over time, where a page wants them.
-    drawn: Option<Drawing>,
-}
-
 impl Report {
     /// Answers all questions about all recordings.
     pub fn run(&self) -> anyhow::Result<Exit> {
@@ -90,17 +68,7 @@ impl Report {
         let options = Options { symbols: self.symbols.read()?, ranking, ..self.narrow.options()? };
         let interrupt = Interrupt::watch()?;
         let wanted = self.recordings.wanted();
-        if self.files.wants_tables() && wanted.len() > 1 {
-            bail!(WrongUse("--csv writes the tables of one recording; name one PATH".to_owned()));
-        }
-        if self.html.wanted() && wanted.len() > 1 {
-            bail!(WrongUse("--html writes the page of one recording; name one PATH".to_owned()));
-        }
-        if self.html.is_stdout() && self.json {
-            bail!(WrongUse("--json and --html - cannot both go to stdout; name a file for the page".to_owned()));
-        }
-        self.files.check()?;
-        self.html.check(&self.files)?;
+        self.output.check(wanted.len(), self.replace.force)?;
         let mut answers = Vec::new();
         for wanted in &wanted {
             let answered =
@@ -114,15 +82,7 @@ impl Report {
         if answers.is_empty() {
             return Ok(Exit::NoAnswer);
         }
-        // Files first: they are wanted whole even if whoever reads the text goes away.
-        if let [answered] = answers.as_slice() {
-            self.files.write_tables(&answered.sections, &interrupt)?;
-            self.html.write(answered.for_programs(), answered.drawn.as_ref(), &interrupt)?;
-        }
-        if !self.html.is_stdout() {
-            self.print(&answers)?;
-        }
-        Ok(self.verdict(&answers))
+        self.output.end("report", &answers, &interrupt)
     }
 
     /// Asks every question; one that fails is said on stderr and does not cost the others.
@@ -132,8 +92,8 @@ impl Report {
         let mut progress = Progress::new(!self.no_progress);
         let Answers { sections, problems, failed } =
             Answers::of(&input, options, &mut |done, all| progress.at(done, all));
-        let drawn = if self.html.wanted() && !sections.is_empty() {
-            html::draw(&input, options, &mut |done, all| progress.at(done, all))
+        let drawn = if self.output.wants_page() && !sections.is_empty() {
+            drawn::draw(&input, options, &mut |done, all| progress.at(done, all))
         } else {
             None
         };
@@ -153,74 +113,6 @@ impl Report {
             ));
         }
         failed.into_iter().for_each(|error| complain(&error.into()));
-        Ok(Answered { recording: input.recording, sections, problems, drawn })
-    }
-
-    fn print(&self, answers: &[Answered]) -> anyhow::Result<()> {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        if self.json {
-            let shown: Vec<_> = answers.iter().map(Answered::for_programs).collect();
-            show::json::write(&mut out, "report", &shown)?;
-        } else {
-            let page = self.page.page();
-            for (index, answered) in answers.iter().enumerate() {
-                if answers.len() > 1 {
-                    let gap = if index > 0 { "\n" } else { "" };
-                    writeln!(out, "{gap}== {} ==\n", answered.recording.title())?;
-                }
-                out.write_all(show::text::render(&answered.sections, &answered.problems, &page).as_bytes())?;
-            }
-        }
-        Ok(out.flush()?)
-    }
-
-    fn verdict(&self, answers: &[Answered]) -> Exit {
-        FailOn::verdict(self.fail_on, answers.iter().flat_map(|answered| &answered.sections))
-    }
-}
-
-impl Answered {
-    fn for_programs(&self) -> show::json::Answered<'_> {
-        show::json::Answered { recording: &self.recording, sections: &self.sections, problems: &self.problems }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use base::recording::Named;
-    use base::{Cost, Evidence, Finding, Level, Needs, Severity};
-
-    fn answered_with(severity: Severity) -> Answered {
-        let mut section = Section::new("flow", "?");
-        section.findings.push(Finding {
-            rule: "FLW-X",
-            subject: "web".into(),
-            severity,
-            level: Level::L0,
-            title: "x".into(),
-            evidence: vec![Evidence { what: "seen".into(), place: "here".into() }],
-            cost: Cost::none(),
-            why: String::new(),
-            changes: Vec::new(),
-            fix: Vec::new(),
-            undo: Vec::new(),
-            needs: Needs::Nothing,
-            source: "",
-        });
-        let here = Named::at_l0(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
-        let recording = Recording::of_files(&[here], None).unwrap();
-        Answered { recording, sections: vec![section], problems: Vec::new(), drawn: None }
-    }
-
-    #[test]
-    fn a_finding_at_or_above_the_limit_decides_the_exit_status() {
-        let report = |arguments: &[&str]| Alone::parse_from([&["report", "x"], arguments].concat()).report;
-        let low = [answered_with(Severity::Info), answered_with(Severity::Low)];
-        assert_eq!(report(&[]).verdict(&low), Exit::Answered);
-        assert_eq!(report(&["--fail-on", "medium"]).verdict(&low), Exit::Answered);
-        assert_eq!(report(&["--fail-on", "low"]).verdict(&low), Exit::FailOn);
-        assert_eq!(report(&["--fail-on", "info"]).verdict(&low), Exit::FailOn);
-        assert_eq!(report(&["--fail-on", "info"]).verdict(&[]), Exit::Answered);
+        Ok(Answered { drawn, ..Answered::of(input.recording, sections, problems) })
     }
 }

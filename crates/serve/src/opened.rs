@@ -151,7 +151,8 @@ fn answer(input: &Input, window: Option<Span>) -> Result<Answered, String> {
         return Err(failed.first().map_or_else(nothing, ToString::to_string));
     }
     let mut json = Vec::new();
-    let shown = show::json::Answered { recording: &input.recording, sections: &sections, problems: &problems };
+    let shown =
+        show::json::Answered { recording: &input.recording, before: None, sections: &sections, problems: &problems };
     show::json::write(&mut json, "report", &[shown]).map_err(|error| error.to_string())?;
     Ok(Answered { sections, json })
 }

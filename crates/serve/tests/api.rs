@@ -32,8 +32,12 @@ fn printed(narrowed: &Narrowed) -> Vec<u8> {
     let input = Input::open(Recording::open(&path).unwrap()).unwrap();
     let answers = Answers::of(&input, narrowed, &mut |_, _| {});
     let mut bytes = Vec::new();
-    let shown =
-        show::json::Answered { recording: &input.recording, sections: &answers.sections, problems: &answers.problems };
+    let shown = show::json::Answered {
+        recording: &input.recording,
+        before: None,
+        sections: &answers.sections,
+        problems: &answers.problems,
+    };
     show::json::write(&mut bytes, "report", &[shown]).unwrap();
     bytes
 }

@@ -21,6 +21,8 @@ pub const SCHEMA: &str = "kvmscope/1";
 pub struct Answered<'a> {
     /// What was asked.
     pub recording: &'a Recording,
+    /// What it is compared with, if it is.
+    pub before: Option<&'a Recording>,
     /// What it answered.
     pub sections: &'a [Section],
     /// What was wrong with it.
@@ -30,7 +32,7 @@ pub struct Answered<'a> {
 /// Writes what `command` found, as one object and a line end.
 ///
 /// With one recording, `recording` is an object. With several it is a list of them, and each section and problem
-/// carries the path of its recording as a key of that name.
+/// carries the path of its recording as a key of that name. Where two are compared, `recordings` is both, the one before first.
 ///
 /// # Errors
 /// If `out` refuses.
@@ -65,6 +67,9 @@ impl Serialize for Document<'_> {
                 let shown: Vec<_> = many.iter().map(|answered| RecordingShown(answered.recording)).collect();
                 map.serialize_entry("recording", &shown)?;
             }
+        }
+        if let [Answered { before: Some(before), recording, .. }] = self.answers {
+            map.serialize_entry("recordings", &[before, recording].map(|one| RecordingShown(one)))?;
         }
         let mut sections = Vec::new();
         let mut problems = Vec::new();

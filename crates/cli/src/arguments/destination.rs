@@ -23,7 +23,7 @@ pub struct DestinationOptions {
     /// Pack the recording into one file, NAME.kvmscope, once it is finished
     #[arg(long)]
     pack: bool,
-    /// Replace an existing recording
+    /// Replace an existing recording, and existing files
     #[arg(long)]
     force: bool,
 }
@@ -90,6 +90,11 @@ impl DestinationOptions {
         let packed = self.pack || self.output.as_deref().is_some_and(is_packed);
         let how = "this makes several recordings; name a directory, and pack one with `kvmscope pack`";
         if packed { Err(WrongUse(how.to_owned()).into()) } else { Ok(()) }
+    }
+
+    /// Whether what is there may be replaced.
+    pub fn replaces(&self) -> bool {
+        self.force
     }
 
     /// Whether the user named a directory.

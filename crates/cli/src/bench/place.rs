@@ -6,16 +6,14 @@
 //! Ctrl-C               the temporary directory goes; of the other what launches have measured stays, and is named
 //! ```
 
-use crate::arguments::{DestinationOptions, machine};
+use crate::arguments::{Answered, DestinationOptions, OutputOptions, machine};
 use crate::exit::{Exit, complain};
 use crate::interrupt::{Interrupt, remove};
-use crate::page::PageOptions;
 use analysis::{Answers, Input, Options};
 use anyhow::anyhow;
 use base::recording::{Destination, Live, Machine, Part, PartKind, PartState, Recording};
 use base::{Bench, Utc};
 use clap::Args;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::TempDir;
@@ -28,14 +26,11 @@ pub struct PlaceOptions {
     /// Level of this machine, and its name, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = Machine::RECORDED)]
     machine: Machine,
-    /// Print one JSON object (schema kvmscope/1) instead of text; without -o, no recording is kept then
-    #[arg(long)]
-    pub json: bool,
     /// No line of progress on stderr
     #[arg(long)]
     pub no_progress: bool,
     #[command(flatten)]
-    page: PageOptions,
+    output: OutputOptions,
 }
 
 /// A recording with one bench in it.
@@ -50,8 +45,9 @@ pub struct Place {
 impl PlaceOptions {
     /// Makes the recording of a bench called `name`.
     pub fn begin(&self, name: &str, interrupt: Interrupt) -> anyhow::Result<Place> {
+        self.output.check(1, self.destination.replaces())?;
         let utc = Utc::of(SystemTime::now());
-        let temporary = match (self.destination.is_named(), self.json) {
+        let temporary = match (self.destination.is_named(), self.output.json()) {
             (false, true) => Some(interrupt.temporary("kvmscope-bench-")?),
             _ => None,
         };
@@ -95,7 +91,7 @@ impl PlaceOptions {
     }
 
     /// Prints what the recording answers.
-    pub fn answer(&self, recording: Recording, command: &str, kept: bool) -> anyhow::Result<Exit> {
+    fn answer(&self, recording: Recording, command: &str, kept: bool, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let root = recording.as_named(&recording.root.to_string_lossy()).into_owned();
         let input = Input::open(recording)?;
         let Answers { mut sections, problems, failed } = Answers::of(&input, &Options::default(), &mut |_, _| {});
@@ -106,17 +102,9 @@ impl PlaceOptions {
             section.about.push(format!("kept in {root}"));
             section.next.push(format!("kvmscope report {root}"));
         }
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        if self.json {
-            let answered =
-                show::json::Answered { recording: &input.recording, sections: &sections, problems: &problems };
-            show::json::write(&mut out, command, &[answered])?;
-        } else {
-            out.write_all(show::text::render(&sections, &problems, &self.page.page()).as_bytes())?;
-        }
-        out.flush()?;
         let some = sections.iter().any(|section| section.tables.iter().any(|table| !table.rows.is_empty()));
-        Ok(if some { Exit::Answered } else { Exit::NoAnswer })
+        let exit = self.output.end(command, &[Answered::of(input.recording, sections, problems)], interrupt)?;
+        Ok(if some { exit } else { Exit::NoAnswer })
     }
 }
 
@@ -142,7 +130,7 @@ impl Place {
             recording.shown = options.destination.shown(&recording.root);
         }
         // Answered before it is packed: its files are read as they are asked for.
-        let exit = options.answer(recording.clone(), &format!("bench {}", bench.bench), kept)?;
+        let exit = options.answer(recording.clone(), &format!("bench {}", bench.bench), kept, &self.interrupt)?;
         if kept {
             options.destination.finished(&recording, &self.interrupt)?;
         }

@@ -20,16 +20,17 @@ use std::path::Path;
     kvmscope bench macro --runs 5 --as L2 -o l2 -- iperf3 -c 192.168.1.1\n  \
     kvmscope bench macro --json -- true | jq '.sections[].tables.programs'\n\n\
     What CMD prints goes to stderr. Exits are those of all VMs of this host, and need root.\n\
-    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage; that of CMD if it fails.")]
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on;\n\
+    that of CMD if it fails. With --json and without -o, no recording is kept.")]
 pub struct Macro {
     /// Number of runs; fewer than 3 give no interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value = "3")]
     runs: u32,
-    #[command(flatten)]
-    place: PlaceOptions,
     /// The command
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
+    #[command(flatten)]
+    place: PlaceOptions,
 }
 
 impl Macro {

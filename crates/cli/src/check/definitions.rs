@@ -8,7 +8,7 @@ use std::io::Write;
 ///
 /// # Errors
 /// If there is no such placement, or the output is closed.
-pub fn print(out: &mut impl Write, sections: &[Section], rank: u64) -> anyhow::Result<()> {
+pub fn print(out: &mut dyn Write, sections: &[Section], rank: u64) -> anyhow::Result<()> {
     let table = sections.iter().find_map(|section| section.table("domain_xml"));
     let texts: Vec<&str> = table
         .and_then(|table| {

@@ -1,13 +1,13 @@
 //! `kvmscope lab netns`: starve a forwarder on purpose, find who did it, move it, and measure both.
 
-use crate::arguments::{DestinationOptions, JournalPlace};
+use crate::arguments::{Answered, DestinationOptions, JournalPlace, OutputOptions};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
-use crate::page::PageOptions;
 use crate::plays::netns::{Bench, Play, STATES, Told, in_state};
 use anyhow::{anyhow, bail};
+use base::CpuSet;
+use base::recording::Recording;
 use base::utc::Utc;
-use base::{CpuSet, Section};
 use clap::{Args, ValueEnum};
 use lab::nested::default_cache;
 use lab::netns::own::{self, End, Traffic};
@@ -28,7 +28,8 @@ use std::time::{Duration, Instant, SystemTime};
     kvmscope lab netns --dev1 em1 --ip1 10.1.72.62/16 --gw1 10.1.72.1 \\\n    \
     --dev2 em2 --ip2 10.2.72.62/16 --gw2 10.2.72.1\n\n\
     Needs root. Everything it creates is removed at the end, also on Ctrl-C; after kill -9, by `kvmscope undo`.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 130 Ctrl-C.")]
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
+    130 Ctrl-C.")]
 pub struct Netns {
     /// What carries packets between the two ends
     #[arg(long, value_enum, default_value = "vhost")]
@@ -71,13 +72,10 @@ pub struct Netns {
     /// With --forwarder tap: where the guest's kernel is kept [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
-    /// Print one JSON object (schema kvmscope/1) instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     place: JournalPlace,
     #[command(flatten)]
-    page: PageOptions,
+    output: OutputOptions,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -108,7 +106,9 @@ impl Netns {
         }
         let online = thread::affinity(thread::own())?;
         let cpus: Vec<u32> = online.iter().collect();
-        let stop = Interrupt::watch()?.hold();
+        self.output.check(1, self.destination.replaces())?;
+        let interrupt = Interrupt::watch()?;
+        let stop = interrupt.hold();
         self.destination.unpacked()?;
         let destination = self.destination.unchecked("netns", Utc::of(SystemTime::now()))?;
         STATES.iter().try_for_each(|state| in_state(&destination, state).check())?;
@@ -160,8 +160,10 @@ impl Netns {
                 Ok(Exit::Interrupted)
             }
             Told::Answer(section) => {
-                self.print(*section, output)?;
-                Ok(if left.is_empty() { Exit::Answered } else { Exit::NoAnswer })
+                let recording = Recording::open(&output.join("before"))?;
+                let answered = Answered::of(recording, vec![*section], Vec::new());
+                let exit = self.output.end("lab", &[answered], &interrupt)?;
+                Ok(if left.is_empty() { exit } else { Exit::NoAnswer })
             }
         }
     }
@@ -192,19 +194,6 @@ impl Netns {
             (Some(client), Some(server)) => Ok(Some([client, server])),
             _ => Ok(None),
         }
-    }
-
-    fn print(&self, section: Section, output: &Path) -> anyhow::Result<()> {
-        let mut out = std::io::stdout().lock();
-        if self.json {
-            let recording = base::recording::Recording::open(&output.join("before"))?;
-            let sections = [section];
-            let answered = show::json::Answered { recording: &recording, sections: &sections, problems: &[] };
-            show::json::write(&mut out, "lab", &[answered])?;
-        } else {
-            out.write_all(show::text::render(&[section], &[], &self.page.page()).as_bytes())?;
-        }
-        Ok(out.flush()?)
     }
 }
 

@@ -1,10 +1,9 @@
 //! `kvmscope plan nested`: CPU now, and CPU after a change of the nested setup.
 
 use super::numbers::{cost, cycles, ghz, rate, share};
-use crate::arguments::{FileOptions, Stdin, opened};
+use crate::arguments::{Answered, OutputOptions, ReplaceOptions, Stdin, opened};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
-use crate::page::PageOptions;
 use crate::progress::Progress;
 use analysis::nesting::plan::effects::{EFFECTS, effect};
 use analysis::nesting::plan::model::Estimate;
@@ -15,7 +14,6 @@ use base::nearest::instead;
 use base::recording::{Emulator, Recording};
 use base::{Problem, Section};
 use clap::{Args, ValueEnum};
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Predict what VMCS shadowing, enlightened VMCS, APICv, fewer timer exits and other changes would save
@@ -28,7 +26,7 @@ use std::path::{Path, PathBuf};
     kvmscope plan nested --bench fixtures/bench-svm --arch svm --ghz 2.4 --rate CPUID=500\n  \
     kvmscope plan nested --validate\n\n\
     The cost that nesting adds to an exit (--d) must be measured on the host, with kvmscope bench exits; it is never assumed.\n\
-    Exit status: 0 answered, even if inputs are missing, 1 no answer, 2 wrong usage.")]
+    Exit status: 0 answered, even if inputs are missing, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
 pub struct Nested {
     /// A recording of the host: its rates, chains and times are used; with --c1, or if L1 recorded itself, only its rates
     #[arg(value_name = "PATH")]
@@ -69,15 +67,12 @@ pub struct Nested {
     /// Changes to combine, by their names in the first table
     #[arg(long, value_name = "CHANGE", value_delimiter = ',', value_parser = change)]
     with: Vec<String>,
-    /// Print one JSON object (schema kvmscope/1) instead of text
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    files: FileOptions,
     #[arg(skip)]
     stdin: Stdin,
     #[command(flatten)]
-    page: PageOptions,
+    replace: ReplaceOptions,
+    #[command(flatten)]
+    output: OutputOptions,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -100,10 +95,10 @@ fn change(text: &str) -> Result<String, String> {
 impl Nested {
     /// Predicts, or validates.
     pub fn run(&self) -> anyhow::Result<Exit> {
-        self.files.check()?;
+        self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
         if self.validate {
-            return self.print(&nothing_recorded(), plan::validation(), &[], &interrupt);
+            return self.end(nothing_recorded(), plan::validation(), Vec::new(), &interrupt);
         }
         let Some(path) = &self.path else {
             if self.rate.is_empty() {
@@ -112,7 +107,12 @@ impl Nested {
                 bail!(WrongUse(how.to_owned()));
             }
             let (given, emulated) = self.given(&interrupt)?;
-            return self.print(&nothing_recorded(), self.section(&Inputs::of_given(&given), emulated), &[], &interrupt);
+            return self.end(
+                nothing_recorded(),
+                self.section(&Inputs::of_given(&given), emulated),
+                Vec::new(),
+                &interrupt,
+            );
         };
         self.recorded(path, &interrupt)
     }
@@ -130,7 +130,7 @@ impl Nested {
         let Some(inputs) = plan::of_recording(&answers.sections, &given) else {
             bail!("{title} has no exits of guests; record some: kvmscope record --seconds 10");
         };
-        self.print(&input.recording, self.section(&inputs, emulated), &answers.problems, interrupt)
+        self.end(input.recording, self.section(&inputs, emulated), answers.problems, interrupt)
     }
 
     /// What the user gave, completed by the bench; and what emulated that.
@@ -172,23 +172,14 @@ impl Nested {
         plan::section(inputs, &wanted, emulated)
     }
 
-    fn print(
+    fn end(
         &self,
-        recording: &Recording,
+        recording: Recording,
         section: Section,
-        problems: &[Problem],
+        problems: Vec<Problem>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Exit> {
-        let sections = [section];
-        self.files.write_tables(&sections, interrupt)?;
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        if self.json {
-            show::json::write(&mut out, "plan", &[show::json::Answered { recording, sections: &sections, problems }])?;
-        } else {
-            out.write_all(show::text::render(&sections, problems, &self.page.page()).as_bytes())?;
-        }
-        out.flush()?;
-        Ok(Exit::Answered)
+        self.output.end("plan", &[Answered::of(recording, vec![section], problems)], interrupt)
     }
 }
 

@@ -1,17 +1,13 @@
-//! `--html FILE`: the answer as one page, with the vCPUs drawn over time.
+//! `--html FILE`: the answer as one page.
 
-use crate::arguments::{FileOptions, is_dash};
-use crate::exit::WrongUse;
+use super::is_dash;
 use crate::interrupt::Interrupt;
 use crate::staging::Staging;
-use analysis::facts::ledger::build;
-use analysis::facts::timeline::{inside, overview, whole_span};
-use analysis::{Ask, Input, Options};
 use clap::{Args, ValueHint};
-use show::html::{Drafting, Drawing, MOST_BYTES, Page, Rendered};
+use show::html::{Drawing, MOST_BYTES, Page, Rendered};
 use show::json::Answered;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of the page.
 #[derive(Args)]
@@ -25,19 +21,9 @@ pub struct HtmlOptions {
 }
 
 impl HtmlOptions {
-    /// Whether a page is wanted.
-    pub fn wanted(&self) -> bool {
-        self.html.is_some()
-    }
-
-    /// Whether the page goes to stdout.
-    pub fn is_stdout(&self) -> bool {
-        self.html.as_deref().is_some_and(is_dash)
-    }
-
-    /// Refuses a page that cannot be, before the work for it is done.
-    pub fn check(&self, files: &FileOptions) -> Result<(), WrongUse> {
-        self.html.as_deref().filter(|path| !is_dash(path)).map_or(Ok(()), |path| files.check_file(path))
+    /// Where the page goes, if it is wanted.
+    pub fn path(&self) -> Option<&Path> {
+        self.html.as_deref()
     }
 
     /// Writes the page, if it is wanted.
@@ -53,14 +39,6 @@ impl HtmlOptions {
         }
         Staging::new(interrupt).file(path, |out| out.write_all(text.as_bytes())).map(drop)
     }
-}
-
-/// The vCPUs over time, or nothing where the recording holds none: the page then has the answers alone.
-pub fn draw(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Option<Drawing> {
-    let flow = build::build(&mut Ask { input, options, progress }).ok()?;
-    let mut drafting = Drafting::new(whole_span(&flow));
-    let lanes = overview(input, options, &flow, &mut |chain| drafting.chain(chain), progress);
-    Some(drafting.finish(lanes, |lanes, wanted, most| inside(input, options, &flow, (lanes, wanted, most), progress)))
 }
 
 /// `500kB`, `8MB`, `1GB`, or bytes.

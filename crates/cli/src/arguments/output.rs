@@ -1,0 +1,197 @@
+//! How a command that answers in sections shows them, and how it ends: the same options with the same meaning for all.
+//!
+//! ```text
+//! asked:     check            files that cannot be written are refused before the work is done
+//! answered:  end   files      --csv, --html: whole or not at all, even if whoever reads the text goes away
+//!                  print      text, or --json; nothing where the page itself goes to stdout
+//!                  verdict    --fail-on decides the exit status
+//! ```
+
+use super::html::HtmlOptions;
+use super::{FailOn, is_dash};
+use crate::exit::{Exit, WrongUse};
+use crate::interrupt::Interrupt;
+use crate::page::PageOptions;
+use crate::staging::Staging;
+use base::recording::Recording;
+use base::{Problem, Section};
+use clap::{Args, ValueHint};
+use show::html::Drawing;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+/// Options of every command that answers in sections.
+#[derive(Args)]
+pub struct OutputOptions {
+    /// Print one JSON object (schema kvmscope/1) instead of text
+    #[arg(long)]
+    json: bool,
+    /// Also write each table as a CSV file into DIR
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    csv: Option<PathBuf>,
+    #[command(flatten)]
+    html: HtmlOptions,
+    /// Exit with status 3 if a finding has at least this severity
+    #[arg(long, value_name = "SEVERITY")]
+    fail_on: Option<FailOn>,
+    #[command(flatten)]
+    page: PageOptions,
+}
+
+/// Whether files may be replaced, of commands that make no recording.
+#[derive(Args)]
+pub struct ReplaceOptions {
+    /// Replace existing files
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// What a recording answered.
+pub struct Answered {
+    /// The recording.
+    pub recording: Recording,
+    /// The recording that it is compared with, if it is.
+    pub before: Option<Recording>,
+    /// The answers.
+    pub sections: Vec<Section>,
+    /// What was wrong with it.
+    pub problems: Vec<Problem>,
+    /// Its vCPUs over time, where a page wants them.
+    pub drawn: Option<Drawing>,
+}
+
+impl OutputOptions {
+    /// Whether text is replaced by JSON.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether a page is wanted.
+    pub fn wants_page(&self) -> bool {
+        self.html.path().is_some()
+    }
+
+    /// Refuses what cannot be shown of so many recordings, and files that cannot be written: with `force` they may be replaced.
+    pub fn check(&self, recordings: usize, force: bool) -> Result<(), WrongUse> {
+        if self.csv.is_some() && recordings > 1 {
+            return Err(WrongUse("--csv writes the tables of one recording; name one PATH".to_owned()));
+        }
+        if self.wants_page() && recordings > 1 {
+            return Err(WrongUse("--html writes the page of one recording; name one PATH".to_owned()));
+        }
+        if self.page_is_printed() && self.json {
+            return Err(WrongUse("--json and --html - cannot both go to stdout; name a file for the page".to_owned()));
+        }
+        self.csv.as_deref().map_or(Ok(()), |directory| Staging::check_directory(directory, force))?;
+        let file = self.html.path().filter(|path| !is_dash(path));
+        file.map_or(Ok(()), |file| Staging::check_file(file, force))
+    }
+
+    /// Shows what `command` found in each recording, and says how it ends.
+    pub fn end(&self, command: &str, answers: &[Answered], interrupt: &Interrupt) -> anyhow::Result<Exit> {
+        self.end_with(answers, interrupt, |out| match self.json {
+            true => Ok(show::json::write(out, command, &answers.iter().map(Answered::shown).collect::<Vec<_>>())?),
+            false => self.text(out, answers),
+        })
+    }
+
+    /// The same where something else than the sections is printed.
+    pub fn end_with(
+        &self,
+        answers: &[Answered],
+        interrupt: &Interrupt,
+        print: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Exit> {
+        if let [answered] = answers {
+            if let Some(directory) = &self.csv {
+                let fill = |partial: &std::path::Path| show::csv::write_csv(&answered.sections, partial);
+                Staging::new(interrupt).directory(directory, fill)?;
+            }
+            self.html.write(answered.shown(), answered.drawn.as_ref(), interrupt)?;
+        }
+        if !self.page_is_printed() {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            print(&mut out)?;
+            out.flush()?;
+        }
+        Ok(self.verdict(answers))
+    }
+
+    fn page_is_printed(&self) -> bool {
+        self.html.path().is_some_and(is_dash)
+    }
+
+    fn text(&self, out: &mut dyn Write, answers: &[Answered]) -> anyhow::Result<()> {
+        let page = self.page.page();
+        for (index, answered) in answers.iter().enumerate() {
+            if answers.len() > 1 {
+                let gap = if index > 0 { "\n" } else { "" };
+                writeln!(out, "{gap}== {} ==\n", answered.recording.title())?;
+            }
+            out.write_all(show::text::render(&answered.sections, &answered.problems, &page).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn verdict(&self, answers: &[Answered]) -> Exit {
+        FailOn::verdict(self.fail_on, answers.iter().flat_map(|answered| &answered.sections))
+    }
+}
+
+impl Answered {
+    /// What one recording answered.
+    pub fn of(recording: Recording, sections: Vec<Section>, problems: Vec<Problem>) -> Self {
+        Self { recording, before: None, sections, problems, drawn: None }
+    }
+
+    fn shown(&self) -> show::json::Answered<'_> {
+        let (before, sections, problems) = (self.before.as_ref(), self.sections.as_slice(), self.problems.as_slice());
+        show::json::Answered { recording: &self.recording, before, sections, problems }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::recording::Named;
+    use base::{Cost, Evidence, Finding, Level, Needs, Severity};
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        output: OutputOptions,
+    }
+
+    fn answered_with(severity: Severity) -> Answered {
+        let mut section = Section::new("flow", "?");
+        section.findings.push(Finding {
+            rule: "FLW-X",
+            subject: "web".into(),
+            severity,
+            level: Level::L0,
+            title: "x".into(),
+            evidence: vec![Evidence { what: "seen".into(), place: "here".into() }],
+            cost: Cost::none(),
+            why: String::new(),
+            changes: Vec::new(),
+            fix: Vec::new(),
+            undo: Vec::new(),
+            needs: Needs::Nothing,
+            source: "",
+        });
+        let here = Named::at_l0(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+        Answered::of(Recording::of_files(&[here], None).unwrap(), vec![section], Vec::new())
+    }
+
+    #[test]
+    fn a_finding_at_or_above_the_limit_decides_the_exit_status() {
+        let output = |arguments: &[&str]| Alone::parse_from([&["kvmscope"], arguments].concat()).output;
+        let low = [answered_with(Severity::Info), answered_with(Severity::Low)];
+        assert_eq!(output(&[]).verdict(&low), Exit::Answered);
+        assert_eq!(output(&["--fail-on", "medium"]).verdict(&low), Exit::Answered);
+        assert_eq!(output(&["--fail-on", "low"]).verdict(&low), Exit::FailOn);
+        assert_eq!(output(&["--fail-on", "info"]).verdict(&low), Exit::FailOn);
+        assert_eq!(output(&["--fail-on", "info"]).verdict(&[]), Exit::Answered);
+    }
+}
