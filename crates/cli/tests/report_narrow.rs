@@ -86,12 +86,16 @@ fn shares_of_exits_are_of_one_machine_and_each_has_its_table() {
         }
     }
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/vmx-linux-shadow-off");
-    let mut command = Command::cargo_bin("kvmscope").unwrap();
-    let output = command.arg("report").arg(fixture).env("COLUMNS", "120").output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let headings: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("EXITS  ")).collect();
-    assert!(
-        headings.len() == 2 && headings[0].contains("machine L0") && headings[1].contains("machine L1"),
-        "{headings:?}"
-    );
+    for (arguments, table) in
+        [(&["report"][..], "EXITS  "), (&["report", "--by", "reason"], "EXIT REASONS OVER ALL VCPUS")]
+    {
+        let mut command = Command::cargo_bin("kvmscope").unwrap();
+        let output = command.args(arguments).arg(&fixture).env("COLUMNS", "120").output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let headings: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with(table)).collect();
+        assert!(
+            headings.len() == 2 && headings[0].contains("machine L0") && headings[1].contains("machine L1"),
+            "{headings:?}"
+        );
+    }
 }
