@@ -104,7 +104,7 @@ impl Outcome {
             Outcome::Interrupted => return "ended early".to_owned(),
         };
         let Some(Ratio { before, after, ratio, interval }) = ratio else {
-            return format!("nobody waited for a CPU before or after: {verdict}");
+            return format!("no thread waited for a CPU before or after: {verdict}");
         };
         let interval = interval
             .map(|(low, high)| format!(" (95 % interval {} to {})", plain(low), plain(high)))

@@ -186,7 +186,7 @@ fn an_interrupts_cpus_are_tried() {
     let place = Place::new(&[json!({"type": "IrqAffinity", "irq": irq, "cpus": other, "from": now})]);
     let told = place.trial();
     assert!(told.contains("waiting threads, interrupts and softirqs"), "{told}");
-    assert!(told.contains("waiting and interrupts took") || told.contains("nobody waited"), "{told}");
+    assert!(told.contains("waiting and interrupts took") || told.contains("no thread waited"), "{told}");
     let holds = || std::fs::read_to_string(format!("/proc/irq/{irq}/smp_affinity_list")).unwrap().trim().to_owned();
     place.is_true(&told, &now, &other, holds);
 }
