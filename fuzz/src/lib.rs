@@ -2,7 +2,7 @@
 //!
 //! Readers take paths, because they map files. So the bytes are written below `/dev/shm`, which is memory.
 
-use analysis::{Ask, Input, Options, QUESTIONS};
+use analysis::{Answers, Case, Input, Options, WINDOWS};
 use base::recording::Recording;
 use base::{Cell, Span, Table};
 use std::path::{Path, PathBuf};
@@ -60,10 +60,11 @@ pub fn read_and_cut(path: &Path, cut: impl FnOnce(&Path, &Path, Span) -> bool) {
 /// Asks a recording all questions: the ledgers must close.
 pub fn answer(recording: Recording) {
     let Ok(input) = Input::open(recording) else { return };
-    for question in QUESTIONS {
-        let ask = &mut Ask { input: &input, options: &Options::default(), progress: &mut |_, _| {} };
-        let Ok(Some(answer)) = (question.answer)(ask) else { continue };
-        if let Some(vcpus) = answer.section.table("vcpus") {
+    let case = Case::new(input, Options::default());
+    // Windows first: they are cut out of the reading that fills the ledger.
+    assert!(case.windows().iter().all(|windows| windows.len() == WINDOWS), "a trace is not cut into its windows");
+    for section in Answers::of(&case).sections {
+        if let Some(vcpus) = section.table("vcpus") {
             assert_closed(vcpus);
         }
     }

@@ -3,7 +3,7 @@
 //! What every output begins with: the Sections of all questions that the recording can answer, what was wrong with it,
 //! and which questions failed; one that fails does not cost the others.
 
-use crate::{Ask, Error, Input, Options, QUESTIONS};
+use crate::{About, Case, Error, QUESTIONS};
 use base::recording::Recording;
 use base::{Cell, Problem, Problems, Section};
 use std::borrow::Cow;
@@ -30,16 +30,21 @@ impl Error {
 }
 
 impl Answers {
-    /// Asks every question; `progress` hears of bytes done and bytes in all, for each question anew.
-    pub fn of(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Self {
-        let mut problems = Problems::default();
-        problems.extend(input.problems.iter().cloned());
+    /// Asks every question about what happened and how machines are set up.
+    pub fn of(case: &Case) -> Self {
+        Self::about(case, &[About::Happened, About::Setup])
+    }
+
+    /// Asks every question about these.
+    pub fn about(case: &Case, wanted: &[About]) -> Self {
+        let (input, options) = (case.input(), case.options());
+        let mut of_questions = Vec::new();
         let (mut sections, mut failed) = (Vec::new(), Vec::new());
-        for question in QUESTIONS {
-            match (question.answer)(&mut Ask { input, options, progress: &mut *progress }) {
+        for question in QUESTIONS.iter().filter(|question| wanted.contains(&question.about)) {
+            match (question.answer)(case) {
                 Ok(Some(mut answer)) => {
-                    problems.extend(answer.problems);
-                    if question.setup && options.narrow.is_narrowed() {
+                    of_questions.extend(answer.problems);
+                    if question.about == About::Setup && options.narrow.is_narrowed() {
                         answer.section.about.push(NOT_NARROWED.to_owned());
                     }
                     sections.push(answer.section);
@@ -48,9 +53,8 @@ impl Answers {
                 Err(error) => failed.push(error),
             }
         }
-        crate::nesting::price::price(&mut sections, input.recording.emulated);
-        crate::placement::traced::tell(&mut sections);
-        crate::nesting::ratio::judge(&mut sections, input.recording.emulated);
+        let mut problems = Problems::default();
+        problems.extend(case.problems().cloned().chain(of_questions));
         let mut answers = Self { sections, problems: told(&input.recording.title(), &problems), failed };
         if !input.recording.shown.is_empty() {
             answers.name_as_asked(&input.recording);

@@ -2,9 +2,10 @@
 
 use crate::Error;
 use crate::facts::align::names::Given;
-use base::recording::{CutTrace, PartKind, Recording, TscReadings, VmProcess, VmProcesses};
+use crate::facts::benches::Benches;
+use crate::facts::machines::Machines;
+use base::recording::{CutTrace, Recording, TscReadings, VmProcess, VmProcesses};
 use base::{Level, Narrow, Problem};
-use host::Snapshot;
 use trace::Trace;
 
 /// An opened recording.
@@ -13,6 +14,10 @@ pub struct Input {
     pub recording: Recording,
     /// Its traces, opened.
     pub parts: Vec<Part>,
+    /// The snapshots of its machines, opened.
+    pub machines: Machines,
+    /// Its bench results.
+    pub benches: Benches,
     /// Damage found while opening.
     pub problems: Vec<Problem>,
 }
@@ -54,6 +59,8 @@ pub struct Options {
     pub all_features: bool,
     /// What placements are for, and what stays as it is.
     pub placement: crate::placement::Wishes,
+    /// What the cost model is asked for.
+    pub plan: Option<crate::nesting::plan::Asked>,
 }
 
 impl Input {
@@ -64,8 +71,11 @@ impl Input {
     /// # Errors
     /// If no part can be opened: the first part's error.
     pub fn open(recording: Recording) -> Result<Self, Error> {
-        let problems = recording.problems.clone();
-        let mut input = Self { recording, parts: Vec::new(), problems };
+        let mut problems = recording.problems.clone();
+        let (machines, unopened) = Machines::of(&recording);
+        let (benches, unread) = Benches::of(&recording);
+        problems.extend(unopened.into_iter().chain(unread));
+        let mut input = Self { recording, parts: Vec::new(), machines, benches, problems };
         let mut first_error = None;
         for (index, part) in input.recording.parts.iter().enumerate() {
             if !part.kind.is_trace() {
@@ -84,7 +94,7 @@ impl Input {
                         readings.map_err(|error| input.problems.push(damaged(error))).ok()
                     });
                     let emulated = input.recording.emulated.is_some();
-                    let (processes, damage) = processes_of(&input.recording, &machine);
+                    let (processes, damage) = processes_of(&input.recording, &input.machines, &machine);
                     input.problems.extend(damage);
                     let known = input.recording.cut_from(&part.path).unwrap_or_else(|| Ok(CutTrace::default()));
                     let cut_from = known.unwrap_or_else(|error| {
@@ -112,7 +122,7 @@ impl Input {
 
 /// The processes that ran VMs on `machine`: as the recorder saw them, as its snapshots have them, and as KVM names them in
 /// its readings of guests' counters.
-fn processes_of(recording: &Recording, machine: &str) -> (VmProcesses, Option<Problem>) {
+fn processes_of(recording: &Recording, machines: &Machines, machine: &str) -> (VmProcesses, Option<Problem>) {
     let (mut processes, mut damage) = (VmProcesses::default(), None);
     match recording.vm_processes(machine) {
         Some(Ok(seen)) => processes.merge(seen),
@@ -121,10 +131,8 @@ fn processes_of(recording: &Recording, machine: &str) -> (VmProcesses, Option<Pr
         }
         None => {}
     }
-    let snapshots = recording.parts.iter().filter(|part| part.kind == PartKind::Host && part.machine == machine);
-    // One that cannot be opened is the concern of the questions about machines, which say so.
-    let snapshots = snapshots.filter_map(|part| Snapshot::open(&recording.root.join(&part.path)).ok());
-    snapshots.for_each(|snapshot| processes.merge(host::machine::vm_processes(&snapshot)));
+    let snapshots = machines.of_machine(machine).into_iter().flat_map(|known| &known.snapshots);
+    snapshots.for_each(|snapshot| processes.merge(host::machine::vm_processes(snapshot)));
     if let Some(Ok(readings)) = recording.tsc_readings(machine) {
         let threads = readings.first.iter().chain(&readings.last).filter_map(|vcpu| Some((vcpu.pid, vcpu.tid?)));
         let vms = threads.map(|(pid, tid)| VmProcess { pid, vm: None, tids: vec![tid] });

@@ -1,10 +1,11 @@
 //! What happened on a KVM host, and why: facts become answers.
 //!
-//! One folder per question, all of the same shape (`mod model build measure advise section`); [`QUESTIONS`] is the only
-//! list of them. Questions never import each other; what several need is a [fact](facts). Everything here is pure: it
-//! reads a [`Recording`](base::recording::Recording) and nothing else, and needs no root.
+//! One folder per question, each a function of a [`Case`]; [`QUESTIONS`] is the only list of them. Questions never import each
+//! other, nor read what another prints; what several need is a [fact](facts). Everything here is pure: it reads a
+//! [`Recording`](base::recording::Recording) and nothing else, and needs no root.
 
 pub mod answers;
+mod case;
 pub mod compare;
 pub mod contention;
 pub mod facts;
@@ -16,6 +17,7 @@ pub mod rule;
 pub mod statistics;
 
 pub use answers::Answers;
+pub use case::{Case, WINDOWS};
 pub use input::{Input, Options, Part};
 
 use base::{Problem, Section};
@@ -26,23 +28,26 @@ pub struct Question {
     pub id: &'static str,
     /// The question, as a person would ask it.
     pub question: &'static str,
-    /// True if it is about how machines are set up rather than about what happened: what `kvmscope check` asks.
-    pub setup: bool,
-    /// Finds the answer; `None` if the recording holds nothing the question could use.
-    pub answer: fn(&mut Ask<'_>) -> Result<Option<Answer>, Error>,
+    /// What it is about.
+    pub about: About,
+    /// Finds the answer; `None` if the case holds nothing the question could use.
+    pub answer: fn(&Case) -> Result<Option<Answer>, Error>,
 }
 
-/// What a question is given.
-pub struct Ask<'a> {
-    /// The opened recording.
-    pub input: &'a Input,
-    /// How the user narrowed the question.
-    pub options: &'a Options,
-    /// Hears of bytes of the input that are done, and bytes in all, as often as it changes.
-    pub progress: &'a mut dyn FnMut(u64, u64),
+/// What a question is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    /// What happened while something was recorded.
+    Happened,
+    /// How machines are set up: what `kvmscope check` asks.
+    Setup,
+    /// What a change would do, by a model.
+    Plan,
+    /// What changed between two recordings.
+    Change,
 }
 
-/// An answer, and what was wrong with the input.
+/// An answer, and what was wrong beyond what opening the input noted.
 pub struct Answer {
     /// The answer.
     pub section: Section,
@@ -52,9 +57,11 @@ pub struct Answer {
 
 /// All questions, in the order in which they are shown.
 pub const QUESTIONS: &[Question] = &[
-    Question { id: "flow", question: flow::QUESTION, setup: false, answer: flow::answer },
-    Question { id: "nesting", question: nesting::QUESTION, setup: true, answer: nesting::answer },
-    Question { id: "placement", question: placement::QUESTION, setup: true, answer: placement::answer },
+    Question { id: "flow", question: flow::QUESTION, about: About::Happened, answer: flow::answer },
+    Question { id: "nesting", question: nesting::QUESTION, about: About::Setup, answer: nesting::answer },
+    Question { id: "placement", question: placement::QUESTION, about: About::Setup, answer: placement::answer },
+    Question { id: "plan", question: nesting::plan::QUESTION, about: About::Plan, answer: nesting::plan::answer },
+    Question { id: compare::ID, question: compare::QUESTION, about: About::Change, answer: compare::answer },
 ];
 
 /// Why no answer could be given.

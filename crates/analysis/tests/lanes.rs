@@ -8,7 +8,7 @@ use generate::{Story, Target};
 use kvmscope_analysis::facts::State;
 use kvmscope_analysis::facts::ledger::{build, model::Flow};
 use kvmscope_analysis::facts::timeline::draw;
-use kvmscope_analysis::{Ask, Input, Options};
+use kvmscope_analysis::{Input, Options};
 use std::collections::BTreeMap;
 use std::path::Path;
 use trace::format::Endian;
@@ -30,7 +30,7 @@ const PLAIN: Target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8,
 
 fn drawn_of(recording: Recording) -> (Flow, Drawn) {
     let (input, options) = (Input::open(recording).unwrap(), Options::default());
-    let flow = build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap();
+    let flow = build::build(&input, &options, &mut |_, _| {});
     let drawn = draw(&input, &options, &flow, &mut |_, _| {});
     (flow, drawn)
 }

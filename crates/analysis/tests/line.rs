@@ -3,13 +3,13 @@
 use base::recording::Recording;
 use base::{Narrow, Span};
 use kvmscope_analysis::facts::ledger::{build, model::PartFlow};
-use kvmscope_analysis::{Ask, Input, Options};
+use kvmscope_analysis::{Input, Options};
 use std::path::Path;
 
 fn parts(recording: &Path, window: Option<Span>) -> Vec<PartFlow> {
     let input = Input::open(Recording::open(recording).unwrap()).unwrap();
     let options = Options { narrow: Narrow { window, ..Narrow::default() }, ..Options::default() };
-    build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap().parts
+    build::build(&input, &options, &mut |_, _| {}).parts
 }
 
 /// L0 was recorded from the beginning, L1 only for a while: what L0 reflected in a window is what L1's own trace has

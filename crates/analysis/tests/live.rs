@@ -7,7 +7,7 @@ use kvmscope_analysis::facts::State;
 use kvmscope_analysis::facts::ledger::build;
 use kvmscope_analysis::facts::ledger::live::LiveFlow;
 use kvmscope_analysis::facts::ledger::model::PartFlow;
-use kvmscope_analysis::{Ask, Input, Options};
+use kvmscope_analysis::{Input, Options};
 use std::path::Path;
 
 fn input(name: &str) -> Input {
@@ -17,7 +17,7 @@ fn input(name: &str) -> Input {
 
 fn whole(input: &Input) -> PartFlow {
     let options = Options::default();
-    build::build(&mut Ask { input, options: &options, progress: &mut |_, _| {} }).unwrap().parts.remove(0)
+    build::build(input, &options, &mut |_, _| {}).parts.remove(0)
 }
 
 /// The recording in `pieces` equal spans; its last event lies behind the last.

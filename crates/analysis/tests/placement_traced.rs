@@ -2,7 +2,7 @@
 
 use base::recording::{Part, PartKind, PartState, Recording};
 use base::{Cell, Section};
-use kvmscope_analysis::{Answers, Input, Options};
+use kvmscope_analysis::{Answers, Case, Input, Options};
 use std::fs;
 use std::path::Path;
 
@@ -36,7 +36,7 @@ fn answers(tids: &[(i32, i32, &str)]) -> Vec<Section> {
     };
     recording.parts.push(part);
     let input = Input::open(recording).unwrap();
-    Answers::of(&input, &Options::default(), &mut |_, _| {}).sections
+    Answers::of(&Case::new(input, Options::default())).sections
 }
 
 fn placement(sections: &[Section]) -> &Section {

@@ -8,12 +8,11 @@ use base::{Level, Narrow};
 use generate::guest::pair;
 use generate::scenario::Scenario;
 use generate::{GuestClock, Story, Target};
-use kvmscope_analysis::facts::ledger::build;
 use kvmscope_analysis::facts::walk::samples::{Mode, profile};
 use kvmscope_analysis::facts::{State, TracedLevel};
 use kvmscope_analysis::flow::answer;
 use kvmscope_analysis::flow::tables::sampled_stacks;
-use kvmscope_analysis::{Ask, Input, Options};
+use kvmscope_analysis::{Case, Input, Options};
 use std::collections::BTreeMap;
 use trace::format::Endian;
 use trace::write::Record;
@@ -102,17 +101,16 @@ fn samples_land_in_the_guest_that_ran() {
         ]);
         assert_eq!(found, expected, "{name}");
 
-        let mut ask = Ask { input: &input, options: &Options::default(), progress: &mut |_, _| {} };
-        let flow = build::build(&mut ask).unwrap();
-        assert_eq!(flow.parts[0].profile.len(), 3);
-        let section = answer(&mut ask).unwrap().unwrap().section;
+        let case = Case::new(input, Options::default());
+        assert_eq!(case.ledger().parts[0].profile.len(), 3);
+        let section = answer(&case).unwrap().unwrap().section;
         let table = section.tables.iter().find(|table| table.name == "profile").unwrap();
         let stacks: Vec<String> = (0..3).map(|row| format!("{:?}", table.cell(row, "stack").unwrap())).collect();
         assert!(stacks.iter().any(|stack| stack.ends_with("L1;guest;kernel;vcpu_enter_guest\")")), "{stacks:?}");
         assert!(stacks.iter().any(|stack| stack.ends_with("L2;guest;guest_user;user_code\")")), "{stacks:?}");
         let of_level = |level| {
             let narrow = Narrow { level, ..Narrow::default() };
-            sampled_stacks(&flow, &Options { narrow, ..Options::default() })
+            sampled_stacks(case.ledger(), &Options { narrow, ..Options::default() })
         };
         let (all, nested) = (of_level(None), of_level(Some(Level::At(2))));
         assert_eq!(all.values().sum::<u64>(), expected.values().sum::<u64>());

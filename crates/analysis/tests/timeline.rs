@@ -8,7 +8,7 @@ use kvmscope_analysis::facts::{
     ledger::{build, model::Flow},
     timeline,
 };
-use kvmscope_analysis::{Ask, Input, Options};
+use kvmscope_analysis::{Input, Options};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn flow_of(name: &str) -> (Input, Flow, Options) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
     let (input, options) = (Input::open(Recording::open(&path).unwrap()).unwrap(), Options::default());
     let mut progress = |_, _| {};
-    let flow = build::build(&mut Ask { input: &input, options: &options, progress: &mut progress }).unwrap();
+    let flow = build::build(&input, &options, &mut progress);
     (input, flow, options)
 }
 

@@ -218,6 +218,20 @@ impl Recording {
         if path.join(MANIFEST).exists() { manifest::read(path) } else { found::in_directory(path, Vec::new()) }
     }
 
+    /// A recording of nothing: what an answer is about that needs none, made by `tool`.
+    pub fn of_nothing(tool: &str) -> Self {
+        Self {
+            root: PathBuf::new(),
+            created: None,
+            tool: Some(tool.to_owned()),
+            emulated: None,
+            machines: Vec::new(),
+            parts: Vec::new(),
+            problems: Vec::new(),
+            shown: Vec::new(),
+        }
+    }
+
     /// Takes bare files and CTF directories as the parts of one recording.
     ///
     /// # Errors

@@ -3,8 +3,6 @@
 //! A table's columns have stable names, a type and a unit; a missing value is missing, not 0. JSON, CSV, Parquet and
 //! Python all print these tables; [`Shown`] says which of the columns a person in a narrow terminal wants to see.
 
-use serde::ser::{Serialize, Serializer};
-
 /// One table of a Section.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
@@ -61,20 +59,6 @@ pub enum Cell {
     F64(f64),
     /// True or false.
     Bool(bool),
-}
-
-/// As JSON has it: integers are exact, and what is not known, or is no number, is `null`.
-impl Serialize for Cell {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Cell::Missing => serializer.serialize_none(),
-            Cell::Text(text) => serializer.serialize_str(text),
-            Cell::U64(value) => serializer.serialize_u64(*value),
-            Cell::I64(value) => serializer.serialize_i64(*value),
-            Cell::F64(value) => serializer.serialize_f64(*value),
-            Cell::Bool(value) => serializer.serialize_bool(*value),
-        }
-    }
 }
 
 /// How a table is shown to people.

@@ -18,7 +18,7 @@ use crate::arguments::{Answered, JournalPlace, OutputOptions, ReplaceOptions, St
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use analysis::{Answers, Input, Options};
+use analysis::{About, Answers, Case, Input, Options};
 use anyhow::bail;
 use base::recording::Recording;
 use clap::{Args, ValueHint};
@@ -110,15 +110,12 @@ impl Check {
             }
         };
         let title = recording.title();
-        let input = Input::open(recording)?;
         let options = Options { all_features: true, placement: self.wishes.wishes(), ..Options::default() };
-        let mut progress = Progress::new(true);
-        // What happened is asked too, where there are traces: it prices what is found.
-        let answers = Answers::of(&input, &options, &mut |done, all| progress.at(done, all));
-        drop(progress);
-        let Answers { mut sections, problems, failed } = answers;
-        let setup = |id: &str| analysis::QUESTIONS.iter().any(|question| question.id == id && question.setup);
-        sections.retain(|section| setup(section.id));
+        let progress = Progress::new(true);
+        let case = Case::new(Input::open(recording)?, options).with_progress(progress.hear());
+        // Where there are traces, they tell what the findings cost.
+        let Answers { sections, problems, failed } = Answers::about(&case, &[About::Setup]);
+        progress.finish();
         let (asked, failed): (Vec<_>, Vec<_>) = failed.into_iter().partition(analysis::Error::is_of_what_was_asked);
         if let Some(error) = asked.into_iter().next() {
             return Err(error.into());
@@ -130,7 +127,7 @@ impl Check {
                 false => bail!("no line of {title} was understood; --paste reads {}", host::paste::RECOGNIZED),
             }
         }
-        let answers = [Answered::of(input.recording, sections, problems)];
+        let answers = [Answered::of(case.input().recording.clone(), sections, problems)];
         match self.xml {
             None => self.output.end("check", &answers, &interrupt),
             Some(rank) => {

@@ -3,7 +3,9 @@
 use crate::arguments::{Answered, Narrow, OutputOptions, ReplaceOptions, Stdin, opened};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use analysis::{Input, Options};
+use crate::progress::Progress;
+use analysis::{About, Answers, Case, Input, Options};
+use base::recording::Recording;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -39,10 +41,18 @@ impl Compare {
         let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);
         self.output.check(1, self.replace.force)?;
         let [before, after] = [&self.before, &self.after].map(|path| opened(path, &stdin, &interrupt));
-        let (before, after) = (Input::open(before?)?, Input::open(after?)?);
-        let section = analysis::compare::section(&before, &after, &options)?;
-        let problems = [before.problems.as_slice(), after.problems.as_slice()].concat();
-        let answered = Answered::of(after.recording, vec![section], problems);
-        self.output.end("compare", &[Answered { before: Some(before.recording), ..answered }], &interrupt)
+        let (before, after) = (before?, after?);
+        let progress = Progress::new(true);
+        let case = |recording: &Recording| -> anyhow::Result<Case> {
+            Ok(Case::new(Input::open(recording.clone())?, options.clone()).with_progress(progress.hear()))
+        };
+        let case = case(&after)?.compared_with(case(&before)?);
+        let Answers { sections, problems, failed } = Answers::about(&case, &[About::Change]);
+        progress.finish();
+        if let Some(error) = failed.into_iter().next() {
+            return Err(error.into());
+        }
+        let answered = Answered::of(after, sections, problems);
+        self.output.end("compare", &[Answered { before: Some(before), ..answered }], &interrupt)
     }
 }

@@ -3,7 +3,6 @@
 //! In: recordings and how they are narrowed. Out: files of each, each whole or not there. Pictures come from a flow that is drawn,
 //! tables from the answers to all questions.
 
-mod answers;
 mod columns;
 mod targets;
 
@@ -12,13 +11,13 @@ use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::staging::Staging;
+use analysis::facts::ledger::asked;
 use analysis::facts::ledger::model::Flow;
 use analysis::facts::ledger::stacks::stacks;
-use analysis::facts::ledger::{asked, build};
 use analysis::facts::timeline::draw_first;
 use analysis::flow::tables::sampled_stacks;
-use analysis::{Ask, Input, Options};
-use anyhow::bail;
+use analysis::{Answers, Case, Input, Options};
+use anyhow::{anyhow, bail};
 use base::number::{exact_bytes, many, thousands};
 use base::recording::{Emulator, Recording};
 use base::timeline::Stacks;
@@ -124,17 +123,19 @@ impl Export {
         targets: &Targets,
         options: &Options,
     ) -> anyhow::Result<()> {
-        let input = Input::open(recording)?;
+        let progress = Progress::new(!self.no_progress);
+        let case = Case::new(Input::open(recording)?, options.clone()).with_progress(progress.hear());
+        let input = case.input();
         if !input.problems.is_empty() {
             let problems = many(input.problems.len() as u64, "problem");
             let title = input.recording.title();
             eprintln!("kvmscope: {problems} in the recording {title}; `kvmscope report` lists them");
         }
         if !targets.pictured().is_empty() {
-            self.draw(staging, &input, targets, options)?;
+            self.draw(staging, &case, &progress, targets)?;
         }
         if !targets.tabled().is_empty() {
-            self.tables(staging, &input, targets, options)?;
+            self.tables(staging, &case, &progress, targets)?;
         }
         Ok(())
     }
@@ -149,26 +150,25 @@ impl Export {
         }
     }
 
-    fn draw(&self, staging: &Staging<'_>, input: &Input, targets: &Targets, options: &Options) -> anyhow::Result<()> {
-        let mut progress = Progress::new(!self.no_progress);
-        let mut hear = |done, all| progress.at(done, all);
-        let flow = build::build(&mut Ask { input, options, progress: &mut hear })?;
-        check_vcpus(&flow)?;
-        asked::check(&flow, input, options)?;
+    fn draw(&self, staging: &Staging<'_>, case: &Case, progress: &Progress, targets: &Targets) -> anyhow::Result<()> {
+        let (input, options, flow) = (case.input(), case.options(), case.ledger());
+        let mut hear = |done, all| case.hear(done, all);
+        check_vcpus(flow)?;
+        asked::check(flow, input, options)?;
         // Stacks are summed while the trace is read; only what is drawn slice by slice is kept, and no more of it than fits.
         let time =
             targets.speedscope.is_some() || (targets.folded.is_some() && !matches!(self.weight, Weight::Samples));
-        let sums = if time { stacks(input, options, &flow, &mut hear) } else { Vec::new() };
+        let sums = if time { stacks(input, options, flow, &mut hear) } else { Vec::new() };
         let most = |most| self.most_slices.unwrap_or(most);
         let perfetto_most = targets.perfetto.as_ref().map(|_| most(perfetto::MOST_SLICES));
         let most_drawn = perfetto_most.max(targets.speedscope.as_ref().map(|_| most(speedscope::MOST_SLICES)));
-        let drawn = most_drawn.map(|most| draw_first(input, options, &flow, most, &mut hear));
-        drop(progress);
+        let drawn = most_drawn.map(|most| draw_first(input, options, flow, most, &mut hear));
+        progress.finish();
         let emulated = input.recording.emulated.map(Emulator::name);
         let narrow = &options.narrow;
         let picture = drawn.as_ref().map(|drawn| Picture { drawn, emulated, narrow });
         let shown = folded::Shown { host: flow.host(), emulated, narrow };
-        let samples = sampled_stacks(&flow, options);
+        let samples = sampled_stacks(flow, options);
         if let (Some(file), Some(picture)) = (&targets.perfetto, &picture) {
             let fit = picture.fit_all(most(perfetto::MOST_SLICES));
             let mut written = None;
@@ -201,13 +201,20 @@ impl Export {
         Ok(())
     }
 
-    fn tables(&self, staging: &Staging<'_>, input: &Input, targets: &Targets, options: &Options) -> anyhow::Result<()> {
-        let sections = answers::answers(input, options, !self.no_progress)?;
+    fn tables(&self, staging: &Staging<'_>, case: &Case, progress: &Progress, targets: &Targets) -> anyhow::Result<()> {
+        let Answers { sections, failed, .. } = Answers::of(case);
+        progress.finish();
+        let mut failed = failed.into_iter();
+        if sections.is_empty() {
+            let nothing = || anyhow!("the recording has no data for any question");
+            return Err(failed.next().map_or_else(nothing, Into::into));
+        }
+        failed.for_each(|error| complain(&error.into()));
         if let Some(directory) = &targets.csv {
             let files = staging.directory(directory, |partial| show::csv::write_csv(&sections, partial))?;
             self.say(directory, None, &many(files, "table"));
         }
-        let emulated = input.recording.emulated.map(Emulator::name);
+        let emulated = case.input().recording.emulated.map(Emulator::name);
         for (directory, format) in
             [(&targets.parquet, columns::Format::Parquet), (&targets.arrow, columns::Format::Arrow)]
         {

@@ -11,7 +11,7 @@ use crate::arguments::{Answered, Narrow, OutputOptions, Recordings, ReplaceOptio
 use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use analysis::{Answers, Input, Options};
+use analysis::{Answers, Case, Input, Options};
 use anyhow::anyhow;
 use base::recording::Recording;
 use clap::{Args, Parser};
@@ -88,16 +88,11 @@ impl Report {
     /// Asks every question; one that fails is said on stderr and does not cost the others.
     fn answer(&self, recording: Recording, options: &Options) -> anyhow::Result<Answered> {
         let title = recording.title();
-        let input = Input::open(recording)?;
-        let mut progress = Progress::new(!self.no_progress);
-        let Answers { sections, problems, failed } =
-            Answers::of(&input, options, &mut |done, all| progress.at(done, all));
-        let drawn = if self.output.wants_page() && !sections.is_empty() {
-            drawn::draw(&input, options, &mut |done, all| progress.at(done, all))
-        } else {
-            None
-        };
-        drop(progress);
+        let progress = Progress::new(!self.no_progress);
+        let case = Case::new(Input::open(recording)?, options.clone()).with_progress(progress.hear());
+        let Answers { sections, problems, failed } = Answers::of(&case);
+        let drawn = (self.output.wants_page() && !sections.is_empty()).then(|| drawn::draw(&case));
+        progress.finish();
         let (asked, failed): (Vec<_>, Vec<_>) = failed.into_iter().partition(analysis::Error::is_of_what_was_asked);
         if let Some(error) = asked.into_iter().next() {
             return Err(error.into());
@@ -113,6 +108,6 @@ impl Report {
             ));
         }
         failed.into_iter().for_each(|error| complain(&error.into()));
-        Ok(Answered { drawn, ..Answered::of(input.recording, sections, problems) })
+        Ok(Answered { drawn, ..Answered::of(case.input().recording.clone(), sections, problems) })
     }
 }

@@ -1,6 +1,6 @@
 //! Every table of real answers reads back cell by cell: by pyarrow, and by the crates that wrote it.
 
-use analysis::{Ask, Input, Options, QUESTIONS};
+use analysis::{Answers, Case, Input, Options};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
@@ -23,13 +23,7 @@ fn root() -> PathBuf {
 
 fn answers(name: &str) -> Vec<Section> {
     let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
-    let options = Options::default();
-    let mut sections = Vec::new();
-    for question in QUESTIONS {
-        let mut ask = Ask { input: &input, options: &options, progress: &mut |_, _| {} };
-        sections.extend((question.answer)(&mut ask).unwrap().map(|answer| answer.section));
-    }
-    sections
+    Answers::of(&Case::new(input, Options::default())).sections
 }
 
 /// All tables with the names of their files, findings too.

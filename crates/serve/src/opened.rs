@@ -7,9 +7,8 @@ use crate::error::Refused;
 use crate::events::{self, Rows};
 use crate::folder::Place;
 use crate::narrowed::Narrowed;
-use analysis::facts::ledger::{build, model::Flow};
 use analysis::facts::timeline::draw;
-use analysis::{Answers, Ask, Input, Options};
+use analysis::{Answers, Case, Input, Options};
 use archive::{Links, Unpacked};
 use base::timeline::Drawn;
 use base::{Clock, Narrow, Section, Span};
@@ -20,12 +19,14 @@ use trace::Trace;
 /// An opened recording.
 pub struct Opened {
     /// Its traces.
-    pub input: Input,
+    pub input: Arc<Input>,
+    /// All of it, and what is known of it by now.
+    case: Case,
     /// Where its files lie as long as it is open, if they came in one file.
     _unpacked: Option<Unpacked>,
     answered: OnceLock<Result<Arc<Answered>, String>>,
     narrowed: Narrowed,
-    drawn: OnceLock<Result<Drawn, String>>,
+    drawn: OnceLock<Drawn>,
     /// What is known of the rows of each trace.
     rows: Vec<Known>,
 }
@@ -66,10 +67,11 @@ impl Opened {
                 (unpacked.recording().map_err(unanswered)?, Some(unpacked))
             }
         };
-        let input = Input::open(recording).map_err(|error| Refused::unanswered(error.to_string()))?;
+        let input = Arc::new(Input::open(recording).map_err(|error| Refused::unanswered(error.to_string()))?);
+        let case = Case::new(Arc::clone(&input), Options::default());
         let rows = input.parts.iter().map(|_| Known::default()).collect();
         let (answered, narrowed) = (OnceLock::new(), Narrowed::default());
-        Ok(Self { input, _unpacked: unpacked, answered, narrowed, drawn: OnceLock::new(), rows })
+        Ok(Self { input, case, _unpacked: unpacked, answered, narrowed, drawn: OnceLock::new(), rows })
     }
 
     /// The answers, of all of it or of a window.
@@ -78,9 +80,11 @@ impl Opened {
     /// If no question has one.
     pub fn answered(&self, window: Option<Span>) -> Result<Arc<Answered>, Refused> {
         if let Some(window) = window {
-            return self.narrowed.get(window, || answer(&self.input, Some(window)));
+            let narrow = Narrow { window: Some(window), ..Narrow::default() };
+            let options = Options { narrow, ..Options::default() };
+            return self.narrowed.get(window, || answer(&Case::new(Arc::clone(&self.input), options)));
         }
-        let answered = self.answered.get_or_init(|| answer(&self.input, None).map(Arc::new));
+        let answered = self.answered.get_or_init(|| answer(&self.case).map(Arc::new));
         answered.clone().map_err(Refused::unanswered)
     }
 
@@ -90,16 +94,8 @@ impl Opened {
     }
 
     /// The timeline and the chains.
-    ///
-    /// # Errors
-    /// If the traces hold no event.
-    pub fn drawn(&self) -> Result<&Drawn, Refused> {
-        let drawn = self.drawn.get_or_init(|| {
-            let options = Options::default();
-            let flow = flow(&self.input, &options)?;
-            Ok(draw(&self.input, &options, &flow, &mut |_, _| {}))
-        });
-        drawn.as_ref().map_err(|sentence| Refused::unanswered(sentence.clone()))
+    pub fn drawn(&self) -> &Drawn {
+        self.drawn.get_or_init(|| draw(&self.input, self.case.options(), self.case.ledger(), &mut |_, _| {}))
     }
 
     /// `limit` rows of events of trace `part`, from row `offset` on, and how many it has, if that is known by now: the
@@ -139,13 +135,9 @@ impl Opened {
     }
 }
 
-fn flow(input: &Input, options: &Options) -> Result<Flow, String> {
-    build::build(&mut Ask { input, options, progress: &mut |_, _| {} }).map_err(|error| error.to_string())
-}
-
-fn answer(input: &Input, window: Option<Span>) -> Result<Answered, String> {
-    let options = Options { narrow: Narrow { window, ..Narrow::default() }, ..Options::default() };
-    let Answers { sections, problems, failed } = Answers::of(input, &options, &mut |_, _| {});
+fn answer(case: &Case) -> Result<Answered, String> {
+    let Answers { sections, problems, failed } = Answers::of(case);
+    let input = case.input();
     if sections.is_empty() {
         let nothing = || format!("{} has no events that a question can use", input.recording.title());
         return Err(failed.first().map_or_else(nothing, ToString::to_string));

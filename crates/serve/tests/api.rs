@@ -3,7 +3,7 @@
 mod client;
 mod live;
 
-use analysis::{Answers, Ask, Input, Options as Narrowed};
+use analysis::{Answers, Case, Input, Options as Narrowed};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
@@ -29,11 +29,11 @@ fn the_report_is_what_report_json_prints() {
 /// What `report --json` prints of the recording at [`HOG`].
 fn printed(narrowed: &Narrowed) -> Vec<u8> {
     let path = fixtures().join("nested-vmx-shadow-off-hog");
-    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
-    let answers = Answers::of(&input, narrowed, &mut |_, _| {});
+    let case = Case::new(Input::open(Recording::open(&path).unwrap()).unwrap(), narrowed.clone());
+    let answers = Answers::of(&case);
     let mut bytes = Vec::new();
     let shown = show::json::Answered {
-        recording: &input.recording,
+        recording: &case.input().recording,
         before: None,
         sections: &answers.sections,
         problems: &answers.problems,
@@ -96,9 +96,7 @@ fn the_picture_for_perfetto_is_what_export_writes() {
     assert!(reply.head.contains("application/octet-stream") && reply.head.contains("x-kvmscope-left-out: 0\r\n"));
     let input = Input::open(Recording::open(&fixtures().join("nested-vmx-shadow-off-hog")).unwrap()).unwrap();
     let options = Narrowed::default();
-    let flow =
-        analysis::facts::ledger::build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} })
-            .unwrap();
+    let flow = analysis::facts::ledger::build::build(&input, &options, &mut |_, _| {});
     let drawn = analysis::facts::timeline::draw(&input, &options, &flow, &mut |_, _| {});
     let narrow = base::Narrow::default();
     let picture = show::picture::Picture { drawn: &drawn, emulated: Some("Bochs"), narrow: &narrow };

@@ -5,7 +5,7 @@ use analysis::facts::ledger::model::Flow;
 use analysis::facts::ledger::stacks::stacks;
 use analysis::facts::timeline::{draw, draw_first};
 use analysis::flow::section::section;
-use analysis::{Ask, Input, Options};
+use analysis::{Input, Options};
 use base::recording::Recording;
 use base::timeline::{Drawn, VcpuStacks};
 use base::{Narrow, Section};
@@ -45,7 +45,7 @@ pub fn summed(name: &str, narrow: &Narrow) -> Vec<VcpuStacks> {
 fn with_flow<T>(name: &str, narrow: &Narrow, of: impl FnOnce(&Input, &Options, &Flow) -> T) -> T {
     let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
     let options = Options { narrow: narrow.clone(), ..Options::default() };
-    let flow = build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap();
+    let flow = build::build(&input, &options, &mut |_, _| {});
     of(&input, &options, &flow)
 }
 

@@ -8,11 +8,11 @@
 //! out, and ranks as lopsided would come by chance in less than one case of twenty. Two sets of three cannot say that.
 
 use super::ratio::Verdict;
+use crate::facts::benches::Benches;
 use crate::statistics::ranks::{Ranks, mann_whitney};
 use crate::statistics::{launches, spread};
-use base::bench::{Bench, Measured};
+use base::bench::Measured;
 use base::number::many;
-use base::recording::{PartKind, Recording};
 use base::table::Shown;
 use base::{Cell, Column, ColumnType, Table};
 use std::collections::BTreeMap;
@@ -54,12 +54,6 @@ pub struct Changed {
     after: Vec<f64>,
 }
 
-/// The benches of a recording that can be read.
-pub(super) fn all(recording: &Recording) -> impl Iterator<Item = Bench> + '_ {
-    let parts = recording.parts.iter().filter(|part| part.kind == PartKind::Bench);
-    parts.filter_map(|part| Bench::read(&recording.root.join(&part.path)).ok())
-}
-
 /// True of a test's launch, and of a program's run; false of what is repeated as a whole (throughput).
 pub(super) fn is_test(measured: &Measured) -> bool {
     !measured.hdr.is_empty() || measured.params.command.is_some()
@@ -67,9 +61,9 @@ pub(super) fn is_test(measured: &Measured) -> bool {
 
 impl Side {
     /// The benches of a recording; what cannot be read is told by `report`.
-    pub fn of(recording: &Recording) -> Self {
+    pub fn of(benches: &Benches) -> Self {
         let mut side = Self { tests: Vec::new(), environment: BTreeMap::new() };
-        for bench in all(recording) {
+        for bench in benches.runs.iter().map(|run| &run.bench) {
             for measured in bench.results.iter().filter(|result| is_test(result)) {
                 let Some(value) = launches::median(measured) else { continue };
                 let key = Key::of(measured);
@@ -78,7 +72,7 @@ impl Side {
                     None => side.tests.push((key, vec![value])),
                 }
             }
-            side.environment.extend(bench.environment);
+            side.environment.extend(bench.environment.clone());
         }
         side
     }

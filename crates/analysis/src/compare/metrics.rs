@@ -1,137 +1,203 @@
 //! What of a recording is a number that can be held against another's?
 //!
 //! ```text
-//! vcpus     share of wall time in each state, over all vCPUs       <state>, share
+//! states    share of wall time in each state, over all vCPUs       <state>, share
 //! exits     count of each reason, by level, over wall time          <level> <reason>, exits/s
 //! chains    median of L1's exits that an exit of L2 causes           <reason>, L1 exits per chain
+//! tasks     share of the time that a task ran, or was runnable       <name> runs, share; <name> waits, share
 //! bench/    repetitions of what is no test of a bench (throughput)    <name>, <unit>
 //! ```
 
-use crate::{Ask, Error, Input, Options, QUESTIONS};
-use base::{Cell, Narrow, Section, Span, Table};
+use crate::facts::ledger::levels;
+use crate::facts::ledger::measure::{Measures, measure};
+use crate::facts::state::STATES;
+use crate::facts::windows::{VcpuWindow, Window};
+use crate::facts::{Reason, State};
+use crate::{Case, Error, WINDOWS, facts};
+use base::{Histogram, Level};
 use std::collections::BTreeMap;
 
-/// Windows of a recording: enough for a spread, few enough to hold many exits each.
-pub(super) const WINDOWS: u64 = 8;
+/// What is measured; its text is its name with its unit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// Of all vCPUs' time: the share of a state, by its column's name.
+    State(String),
+    /// Exits a second of guests at a level.
+    ExitRate(Level, String),
+    /// Median of L1's exits in a chain of this reason.
+    ChainExits(String),
+    /// Share of the time in which tasks of that name ran.
+    TaskRuns(String),
+    /// Share of the time in which they were runnable while others ran.
+    TaskWaits(String),
+    /// Whatever a bench or an experiment repeated as a whole, by its name and unit.
+    Named(String),
+}
+
+impl std::fmt::Display for Metric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Metric::State(state) => write!(f, "{state}, share"),
+            Metric::ExitRate(level, reason) => write!(f, "{level} {reason}, exits/s"),
+            Metric::ChainExits(reason) => write!(f, "{reason}, L1 exits per chain"),
+            Metric::TaskRuns(task) => write!(f, "{task} runs, share"),
+            Metric::TaskWaits(task) => write!(f, "{task} waits, share"),
+            Metric::Named(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Metric {
+    /// True for a metric of a task: one that had nothing to do before has the largest ratio and says the least.
+    pub fn is_of_task(&self) -> bool {
+        matches!(self, Metric::TaskRuns(_) | Metric::TaskWaits(_))
+    }
+
+    /// A window in which nothing was counted has a rate of 0; a median of nothing is unknown.
+    fn is_median(&self) -> bool {
+        matches!(self, Metric::ChainExits(_))
+    }
+}
 
 /// Each metric's values, one of each window or repetition.
-pub(super) type Metrics = BTreeMap<String, Vec<f64>>;
+pub(super) type Metrics = BTreeMap<Metric, Vec<f64>>;
 
 /// The metrics of a recording.
 ///
 /// # Errors
-/// If its traces hold nothing that could be measured.
-pub(super) fn of(input: &Input, options: &Options) -> Result<Metrics, Error> {
-    let mut metrics = repetitions(input);
-    if !input.parts.is_empty() {
-        let section = flow(input, options)?;
-        windows(input, options, &section, &mut metrics)?;
+/// If the recording does not hold what the user asked for, or nothing that could be measured.
+pub(super) fn of(case: &Case) -> Result<Metrics, Error> {
+    let mut metrics = repetitions(case);
+    if case.input().parts.is_empty() {
+        return Ok(metrics);
     }
-    Ok(metrics)
-}
-
-fn windows(input: &Input, options: &Options, whole: &Section, metrics: &mut Metrics) -> Result<(), Error> {
-    let wall = |section: &Section| {
-        let rows = section.table("vcpus").map(|table| numbers(table, "wall_ns")).unwrap_or_default();
-        rows.into_iter().fold(0.0, f64::max)
-    };
-    let (begin, span) =
-        options.narrow.window.map_or((0, wall(whole) as u64), |window| (window.from_ns, window.length_ns()));
-    let mut seen: Vec<BTreeMap<String, f64>> = Vec::new();
-    for window in 0..WINDOWS {
-        let edge = |number: u64| begin + span / WINDOWS * number;
-        let part = Span { from_ns: edge(window), to_ns: edge(window + 1) };
-        let narrow = Narrow { window: Some(part), ..options.narrow.clone() };
-        match flow(input, &Options { narrow, ..options.clone() }) {
-            Ok(section) => seen.push(one(&section)),
-            // The whole has what was asked for, this window does not: nothing of it happened here.
-            Err(Error::NoSuch(_)) => seen.push(BTreeMap::new()),
-            Err(_) => {}
-        }
+    let windows = case.windows();
+    let whole = facts::ledger::asked::check(case.ledger(), case.input(), case.options());
+    if let Err(error) = &whole
+        && error.is_of_what_was_asked()
+    {
+        return whole.map(|()| metrics);
     }
-    // What a window does not have happened no time in it.
-    let names: std::collections::BTreeSet<String> = seen.iter().flat_map(|window| window.keys().cloned()).collect();
-    for name in names {
-        let values = seen.iter().map(|window| window.get(&name).copied());
-        // A median of nothing is unknown; a rate of nothing is 0.
-        let values = if name.ends_with("per chain") {
+    let seen: Vec<BTreeMap<Metric, f64>> = (0..WINDOWS).map(|number| window(case, windows, number)).collect();
+    let names: std::collections::BTreeSet<Metric> = seen.iter().flat_map(|window| window.keys().cloned()).collect();
+    for metric in names {
+        let values = seen.iter().map(|window| window.get(&metric).copied());
+        let values = if metric.is_median() {
             values.flatten().collect()
         } else {
             values.map(Option::unwrap_or_default).collect()
         };
-        metrics.insert(name, values);
+        metrics.insert(metric, values);
     }
-    Ok(())
+    match whole {
+        Err(error) if metrics.is_empty() => Err(error),
+        _ => Ok(metrics),
+    }
 }
 
-fn flow(input: &Input, options: &Options) -> Result<Section, Error> {
-    let question = QUESTIONS.iter().find(|question| question.id == "flow");
-    let question = question.ok_or_else(|| Error::NoEvents("there is no question `flow`".to_owned()))?;
-    let answer = (question.answer)(&mut Ask { input, options, progress: &mut |_, _| {} })?;
-    let nothing = || Error::NoEvents(format!("{} has no KVM trace", input.recording.title()));
-    Ok(answer.ok_or_else(nothing)?.section)
-}
-
-/// The metrics of one answer.
-fn one(section: &Section) -> BTreeMap<String, f64> {
+/// The metrics of one window of all traces.
+fn window(case: &Case, windows: &[Vec<Window>], number: usize) -> BTreeMap<Metric, f64> {
+    let mut sums = Sums::default();
     let mut found = BTreeMap::new();
-    let Some(vcpus) = section.table("vcpus") else { return found };
-    let wall: f64 = numbers(vcpus, "wall_ns").iter().sum();
-    if wall <= 0.0 {
-        return found;
-    }
-    let states = vcpus.columns.iter().filter(|column| column.name != "wall_ns");
-    for column in states {
-        if let Some(state) = column.name.strip_suffix("_ns") {
-            found.insert(format!("{state}, share"), numbers(vcpus, &column.name).iter().sum::<f64>() / wall);
+    for measure in measure(case.ledger(), case.options()) {
+        let place = case.ledger().parts.iter().position(|part| std::ptr::eq(part, measure.part));
+        let Some(window) = place.and_then(|place| windows.get(place)?.get(number)) else { continue };
+        sums.add(&measure, window);
+        let level = if measure.part.level == Level::L0 { String::new() } else { format!("{} ", measure.part.level) };
+        let length_ns = window.span.length_ns() as f64;
+        for (name, times) in window.tasks.iter().flatten().filter(|_| length_ns > 0.0) {
+            let name = format!("{level}{name}");
+            found.insert(Metric::TaskRuns(name.clone()), times.runs_ns as f64 / length_ns);
+            found.insert(Metric::TaskWaits(name), times.waits_ns as f64 / length_ns);
         }
     }
-    // Rates are per second of the recording, not per vCPU second.
-    let seconds = numbers(vcpus, "wall_ns").into_iter().fold(0.0, f64::max) / 1e9;
-    if let Some(exits) = section.table("exits") {
-        for (row, count) in numbers(exits, "count").into_iter().enumerate() {
-            let name = format!("{} {}, exits/s", text(exits, row, "level"), text(exits, row, "reason"));
-            *found.entry(name).or_default() += count / seconds;
-        }
-    }
-    if let Some(chains) = section.table("chains") {
-        for row in 0..chains.rows.len() {
-            if let Some(exits) = number(chains.cell(row, "exits_p50")) {
-                found.insert(format!("{}, L1 exits per chain", text(chains, row, "reason")), exits);
-            }
-        }
-    }
+    found.extend(sums.metrics());
     found
 }
 
+/// Sums over all vCPUs in one window.
+#[derive(Default)]
+struct Sums {
+    wall_ns: u64,
+    longest_ns: u64,
+    states_ns: BTreeMap<String, u64>,
+    exits: BTreeMap<(Level, String), u64>,
+    chains: BTreeMap<String, Histogram>,
+}
+
+impl Sums {
+    fn add(&mut self, measure: &Measures<'_>, window: &Window) {
+        for sums in measure.vcpus.iter().filter_map(|vcpu| window.vcpus.get(&vcpu.tid)) {
+            self.add_vcpu(measure, sums);
+        }
+    }
+
+    fn add_vcpu(&mut self, measure: &Measures<'_>, sums: &VcpuWindow) {
+        let level = measure.part.level;
+        self.wall_ns += sums.wall_ns();
+        self.longest_ns = self.longest_ns.max(sums.wall_ns());
+        for state in (0..STATES).map(State::of_index) {
+            let ns = sums.states_ns[state.index()];
+            *self.states_ns.entry(levels::name(level, state)).or_default() += ns;
+        }
+        let wanted = |(key, count): (&(facts::TracedLevel, Reason), &u64)| {
+            let level = levels::level_of(level, key.0);
+            measure.wants(level).then(|| ((level, key.1.name()), *count))
+        };
+        sums.exits.iter().filter_map(wanted).for_each(|(key, count)| *self.exits.entry(key).or_default() += count);
+        if measure.wants(measure.level_above(2)) {
+            let chains = sums.chains.iter();
+            chains.for_each(|(reason, exits)| self.chains.entry(reason.name()).or_default().merge(exits));
+        }
+    }
+
+    fn metrics(self) -> BTreeMap<Metric, f64> {
+        let mut found = BTreeMap::new();
+        if self.wall_ns == 0 {
+            return found;
+        }
+        let share = |ns: u64| ns as f64 / self.wall_ns as f64;
+        found.extend(self.states_ns.into_iter().map(|(state, ns)| (Metric::State(state), share(ns))));
+        // Rates are per second of the recording, not per vCPU second.
+        let seconds = self.longest_ns as f64 / 1e9;
+        let rate = |((level, reason), count): ((Level, String), u64)| {
+            (Metric::ExitRate(level, reason), count as f64 / seconds)
+        };
+        found.extend(self.exits.into_iter().map(rate));
+        let median = |(reason, exits): (String, Histogram)| {
+            exits.quantile(0.5).map(|median| (Metric::ChainExits(reason), median as f64))
+        };
+        found.extend(self.chains.into_iter().filter_map(median));
+        found
+    }
+}
+
 /// What was measured again and again as a whole; tests have a table of their own (`benches`).
-fn repetitions(input: &Input) -> Metrics {
+fn repetitions(case: &Case) -> Metrics {
     let mut metrics = Metrics::new();
-    for bench in super::benches::all(&input.recording) {
-        for result in bench.results.into_iter().filter(|result| !super::benches::is_test(result)) {
-            let metric = metrics.entry(format!("{}, {}", result.name, result.unit)).or_default();
-            metric.extend(result.samples);
+    for run in &case.benches().runs {
+        for result in run.bench.results.iter().filter(|result| !super::benches::is_test(result)) {
+            let metric = metrics.entry(Metric::Named(format!("{}, {}", result.name, result.unit))).or_default();
+            metric.extend(&result.samples);
         }
     }
     metrics
 }
 
-fn numbers(table: &Table, column: &str) -> Vec<f64> {
-    (0..table.rows.len()).filter_map(|row| number(table.cell(row, column))).collect()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn number(cell: Option<&Cell>) -> Option<f64> {
-    match cell? {
-        Cell::U64(value) => Some(*value as f64),
-        Cell::I64(value) => Some(*value as f64),
-        Cell::F64(value) => Some(*value),
-        _ => None,
-    }
-}
-
-fn text(table: &Table, row: usize, column: &str) -> String {
-    match table.cell(row, column) {
-        Some(Cell::Text(text)) => text.clone(),
-        _ => String::new(),
+    #[test]
+    fn a_metric_is_named_as_people_read_it() {
+        let texts = [
+            Metric::State("guest_l1".into()),
+            Metric::ExitRate(Level::At(1), "CPUID".into()),
+            Metric::ChainExits("CPUID".into()),
+            Metric::TaskWaits("vhost".into()),
+        ]
+        .map(|metric| metric.to_string());
+        let expected = ["guest_l1, share", "L1 CPUID, exits/s", "CPUID, L1 exits per chain", "vhost waits, share"];
+        assert_eq!(texts, expected);
     }
 }

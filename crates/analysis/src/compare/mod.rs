@@ -12,11 +12,11 @@
 pub mod benches;
 mod metrics;
 pub mod ratio;
-mod threads;
 
+pub use metrics::Metric;
 pub use ratio::{Ratio, Verdict};
 
-use crate::{Error, Input, Options};
+use crate::{Answer, Case, Error, Input};
 use base::number::{list, many, plain};
 use base::table::Shown;
 use base::{Column, ColumnType, Section, Table};
@@ -30,37 +30,51 @@ pub const QUESTION: &str = "Changes between two recordings of the same load?";
 /// A metric of both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changed {
-    /// Its name, with its unit.
-    pub metric: String,
+    /// What was measured.
+    pub metric: Metric,
     /// What changed.
     pub ratio: Ratio,
 }
 
-/// Compares two recordings.
+impl Changed {
+    /// False for what a task did that hardly did anything.
+    fn is_worth_showing(&self) -> bool {
+        !self.metric.is_of_task() || self.ratio.before.max(self.ratio.after) >= TASK_FLOOR
+    }
+}
+
+/// Share of the time that a task must have run, or waited, on either side to be shown.
+const TASK_FLOOR: f64 = 0.05;
+
+/// Answers it; `None` if there is no recording from before the change.
 ///
 /// # Errors
 /// If a recording's traces hold nothing that could be measured, and there are no benches in both either.
-pub fn section(before: &Input, after: &Input, options: &Options) -> Result<Section, Error> {
-    let sides = [before, after].map(|input| benches::Side::of(&input.recording));
+pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
+    let Some(before) = case.before() else { return Ok(None) };
+    Ok(Some(Answer { section: section(before, case)?, problems: Vec::new() }))
+}
+
+fn section(before: &Case, after: &Case) -> Result<Section, Error> {
+    let sides = [before, after].map(|case| benches::Side::of(case.benches()));
     let tests = benches::changed(&sides[0], &sides[1]);
     let mut section = Section::new(ID, QUESTION);
-    section.about =
-        vec![format!("before: {}", before.recording.title()), format!("after: {}", after.recording.title())];
-    for (side, input) in [("before", before), ("after", after)] {
-        if let Some(emulator) = input.recording.emulated {
+    let title = |case: &Case| case.input().recording.title();
+    section.about = vec![format!("before: {}", title(before)), format!("after: {}", title(after))];
+    for (side, case) in [("before", before), ("after", after)] {
+        if let Some(emulator) = case.input().recording.emulated {
             let name = emulator.name();
             section.about.push(format!("{side}: EMULATED by {name}: counts and order are real, times are not."));
         }
     }
     let mut sentences = Vec::new();
-    let measured = |input| threads::with(metrics::of(input, options), input, options);
-    match measured(before).and_then(|one| Ok((one, measured(after)?))) {
+    match metrics::of(before).and_then(|one| Ok((one, metrics::of(after)?))) {
         Ok((one, two)) if tests.is_empty() && !one.keys().any(|metric| two.contains_key(metric)) => {
             return Err(Error::NoEvents("the recordings have no common metric, so nothing can be compared".to_owned()));
         }
         Ok((one, two)) if !one.is_empty() || tests.is_empty() => {
             sentences.push(say_traces(&mut section, &one, &two));
-            sentences.extend(unlike(before, after));
+            sentences.extend(unlike(before.input(), after.input()));
         }
         Ok(_) => {}
         Err(error) if tests.is_empty() => return Err(error),
@@ -102,12 +116,11 @@ fn say_traces(section: &mut Section, one: &Metrics, two: &Metrics) -> String {
     let both = one.iter().filter_map(|(metric, values)| {
         Some(Changed { metric: metric.clone(), ratio: Ratio::of(values, two.get(metric)?)? })
     });
-    let changed: Vec<Changed> =
-        both.filter(|one| threads::tells(&one.metric, one.ratio.before, one.ratio.after)).collect();
+    let changed: Vec<Changed> = both.filter(Changed::is_worth_showing).collect();
     section.about.push(format!(
         "each trace is split into {} windows; low and high are the 95 % confidence interval of the ratio; waits: \
          runnable while others ran",
-        metrics::WINDOWS
+        crate::WINDOWS
     ));
     let said = summary(&changed);
     section.tables.push(table(changed));
@@ -142,7 +155,7 @@ fn summary(changed: &[Changed]) -> String {
         (all, 0) => format!("Of {}, none changed by more than noise.", many(all as u64, "metric")),
         (all, some) => {
             // A thread that had nothing to do before has the largest ratio and says the least.
-            let whole = |one: &Changed| !threads::is_of(&one.metric);
+            let whole = |one: &Changed| !one.metric.is_of_task();
             let size = |one: &Changed| one.ratio.ratio.ln().abs();
             let most = certain.max_by(|a, b| whole(a).cmp(&whole(b)).then(size(a).total_cmp(&size(b))));
             let most = most
@@ -158,7 +171,10 @@ pub fn table(mut changed: Vec<Changed>) -> Table {
     changed.sort_by(|a, b| {
         let certain = |one: &Changed| matches!(one.ratio.verdict(), Verdict::Higher | Verdict::Lower);
         let size = |one: &Changed| one.ratio.ratio.ln().abs();
-        certain(b).cmp(&certain(a)).then(size(b).total_cmp(&size(a))).then(a.metric.cmp(&b.metric))
+        certain(b)
+            .cmp(&certain(a))
+            .then(size(b).total_cmp(&size(a)))
+            .then_with(|| a.metric.to_string().cmp(&b.metric.to_string()))
     });
     let number = |name: &str| Column::value(name, "", ColumnType::F64);
     let mut columns = vec![Column::key("metric")];
@@ -169,7 +185,7 @@ pub fn table(mut changed: Vec<Changed>) -> Table {
     for Changed { metric, ratio } in changed {
         let (low, high) = ratio.interval.unzip();
         table.push(vec![
-            metric.into(),
+            metric.to_string().into(),
             ratio.before.into(),
             ratio.after.into(),
             ratio.ratio.into(),
@@ -196,10 +212,10 @@ mod tests {
     #[test]
     fn what_is_certain_stands_first() {
         let changed = |metric: &str, after: [f64; 3]| Changed {
-            metric: metric.into(),
+            metric: Metric::Named(metric.into()),
             ratio: Ratio::of(&[1.0, 1.01, 0.99], &after).unwrap(),
         };
-        let thread = changed("rustc waits, share", [90.0, 90.1, 89.9]);
+        let thread = Changed { metric: Metric::TaskWaits("rustc".into()), ..changed("", [90.0, 90.1, 89.9]) };
         let all = vec![changed("noise", [1.0, 9.0, 0.1]), changed("more", [3.0, 3.01, 2.99])];
         let with_thread = [all.clone(), vec![thread]].concat();
         assert_eq!(summary(&with_thread), "Of 3 metrics, 2 changed by more than noise; largest change: more, x3.");
@@ -207,6 +223,9 @@ mod tests {
         let table = table(all);
         assert_eq!(table.cell(0, "metric"), Some(&Cell::Text("more".into())));
         assert_eq!(table.cell(0, "verdict"), Some(&Cell::Text("higher".into())));
+        let hardly = Ratio::of(&[0.02], &[0.04]).unwrap();
+        let shows = |metric: Metric| Changed { metric, ratio: hardly }.is_worth_showing();
+        assert!(shows(Metric::State("halted".into())) && !shows(Metric::TaskRuns("vhost".into())));
         assert_eq!(table.cell(1, "verdict"), Some(&Cell::Text("noise could explain it".into())));
     }
 }

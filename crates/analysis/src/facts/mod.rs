@@ -11,15 +11,18 @@
 //! ```
 
 pub mod align;
+pub mod benches;
 pub mod events;
 pub mod keyed;
 pub mod ledger;
+pub mod machines;
 pub mod shares;
 pub mod starvation;
 pub mod state;
 pub mod thread;
 pub mod timeline;
 pub mod walk;
+pub mod windows;
 
 pub use events::{Isa, Reason, Role};
 pub use state::{State, TracedLevel};

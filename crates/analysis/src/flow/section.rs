@@ -3,38 +3,25 @@
 use super::advise::advise;
 use super::tables::tables;
 use super::{head, summary, unknowns};
+use crate::facts::ledger::asked;
 use crate::facts::ledger::measure::{Measures, measure};
 use crate::facts::ledger::model::{Flow, PartFlow};
-use crate::{Answer, Ask, Error, Options};
+use crate::{Answer, Case, Error, Options};
 use base::recording::Emulator;
-use base::{Level, Problem, Section};
+use base::{Level, Section};
 
 /// The question this folder answers.
 pub const QUESTION: &str = "Where did the time of every vCPU go, by level, and why?";
 
 /// Answers it.
-pub fn answer(ask: &mut Ask<'_>) -> Result<Option<Answer>, Error> {
-    if ask.input.parts.is_empty() {
+pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
+    let (input, options) = (case.input(), case.options());
+    if input.parts.is_empty() {
         return Ok(None);
     }
-    let flow = crate::facts::ledger::build::build(ask)?;
-    check_events(&flow, &ask.input.problems)?;
-    crate::facts::ledger::asked::check(&flow, ask.input, ask.options)?;
-    let problems = flow.parts.iter().flat_map(|part| part.problems.iter().cloned()).collect();
-    Ok(Some(Answer { section: section(&flow, ask.options), problems }))
-}
-
-/// Damaged input is answered as long as one event could be read.
-fn check_events(flow: &Flow, opening: &[Problem]) -> Result<(), Error> {
-    if flow.parts.iter().any(|part| part.events > 0) {
-        return Ok(());
-    }
-    let path = flow.parts.first().map_or("the recording", |part| part.path.as_str());
-    let problems = opening.iter().chain(flow.parts.iter().flat_map(|part| &part.problems));
-    // What has a place in the file is damage; the rest, such as a clock that is not described, would not hide all events.
-    let problem = problems.min_by_key(|problem| problem.offset.is_none());
-    let because = problem.map_or(String::new(), |problem| format!(": {}", problem.text));
-    Err(Error::NoEvents(format!("no event could be read from {path}{because}")))
+    let flow = case.ledger();
+    asked::check(flow, input, options)?;
+    Ok(Some(Answer { section: section(flow, options), problems: Vec::new() }))
 }
 
 /// The Section of a flow.

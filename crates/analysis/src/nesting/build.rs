@@ -4,31 +4,16 @@
 
 use super::features;
 use super::model::{Machine, Model};
-use base::recording::{PartKind, Recording};
-use base::{Level, Problem};
+use crate::facts::machines::{HostSnapshots, Machines};
+use base::Level;
 use host::{Snapshot, Virtualization};
 
-/// The machines of a recording that have a snapshot, outermost first; what could not be opened becomes a problem.
-pub fn build(recording: &Recording) -> (Model, Vec<Problem>) {
-    let mut machines: Vec<Machine> = Vec::new();
-    let mut problems = Vec::new();
-    for part in recording.parts.iter().filter(|part| part.kind == PartKind::Host) {
-        match Snapshot::open(&recording.root.join(&part.path)) {
-            Ok(snapshot) => {
-                let machine = machine(recording.level_of(&part.machine), &part.machine, snapshot);
-                match machines.iter_mut().find(|known| known.id == machine.id) {
-                    Some(earlier) => *earlier = machine,
-                    None => machines.push(machine),
-                }
-            }
-            Err(error) => {
-                let file = part.path.display().to_string();
-                problems.push(Problem::at(file, None, "a snapshot", "none", 0, error.to_string()));
-            }
-        }
-    }
+/// The machines of a recording that have a snapshot, outermost first.
+pub fn build(known: &Machines) -> Model {
+    let last = |known: &HostSnapshots| Some(machine(known.level, &known.machine, known.last()?.clone()));
+    let mut machines: Vec<Machine> = known.list.iter().filter_map(last).collect();
     machines.sort_by(|a, b| (a.level, &a.id).cmp(&(b.level, &b.id)));
-    (Model { machines }, problems)
+    Model { machines }
 }
 
 /// One machine out of its snapshot.

@@ -17,15 +17,15 @@ pub mod inferred;
 pub mod kernels;
 pub mod known;
 pub mod measured;
+pub mod measured_cost;
 pub mod model;
-pub mod observed;
 pub mod plan;
-pub mod price;
 pub mod published;
 pub mod ratio;
 pub mod rules;
 pub mod section;
 pub mod tables;
+pub mod traced_exits;
 pub mod untold;
 
 pub use section::{QUESTION, answer};

@@ -1,14 +1,15 @@
 //! How much more does an exit cost when it is nested, and is that more than others have seen?
 //!
-//! In: table `exits` of the Section `nesting`, where a bench ran. Out: a sentence; and a finding if nesting adds more than on
+//! In: what a bench measured of exits. Out: a sentence; and a finding if nesting adds more than on
 //! any published host. A hint only: processors, kernels and mitigations differ, so a high ratio proves nothing.
 
+use super::measured::exits::{self, Row};
 use super::plan::benched;
 use super::plan::inputs::Given;
 use super::published::value;
+use crate::facts::benches::Benches;
 use base::number::{plain, thousands};
-use base::recording::Emulator;
-use base::{About, Cost, CostKind, Evidence, Finding, Level, Needs, Section, Severity};
+use base::{Cost, CostKind, Evidence, Finding, Level, Needs, Section, Severity};
 
 /// Rule of the finding.
 pub const RULE: &str = "NST-RATIO";
@@ -29,13 +30,15 @@ fn published() -> (f64, f64) {
 }
 
 /// Says it, where a bench tells; cycles of an emulator tell nothing.
-pub fn judge(sections: &mut [Section], emulated: Option<Emulator>) {
-    let Some(section) = sections.iter_mut().find(|section| section.id == "nesting").filter(|_| emulated.is_none())
-    else {
-        return;
-    };
+pub fn add(benches: &Benches, section: &mut Section) {
+    if benches.emulated.is_none() {
+        judge(&exits::rows(benches), section);
+    }
+}
+
+fn judge(rows: &[Row], section: &mut Section) {
     let mut given = Given::default();
-    let (Some(how), Some(c1), Some(d)) = (benched::add(&mut given, section), given.c1, given.d) else { return };
+    let (Some(how), Some(c1), Some(d)) = (benched::add(&mut given, rows), given.c1, given.d) else { return };
     let ratio = d.mid / c1.mid.max(1.0);
     let (least, most) = published();
     let tenth = |value: f64| plain((value * 10.0).round() / 10.0);
@@ -62,9 +65,7 @@ fn finding(sentence: &str, d: f64, low: f64, high: f64) -> Finding {
         severity: Severity::Medium,
         level: Level::L0,
         title: "L0 seems to lack VMCS shadowing or another nesting feature".to_owned(),
-        evidence: vec![
-            Evidence::new(sentence, "table exits, cpuid and l2_cpuid").about([About::rows("nesting.exits")]),
-        ],
+        evidence: vec![Evidence { what: sentence.to_owned(), place: "table exits, cpuid and l2_cpuid".to_owned() }],
         cost: Cost::of(CostKind::Measured, d, "cycles that nesting adds per exit").between(low, high),
         why: "A high ratio suggests that L0 emulates VMREAD and VMWRITE, or has an old kernel. It proves neither: \
               only L0's settings or a trace at L0 can."
@@ -80,33 +81,29 @@ fn finding(sentence: &str, d: f64, low: f64, high: f64) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::{Column, ColumnType, Table};
+    use base::recording::Emulator;
 
-    fn measured(c1: f64, c2: f64, emulated: Option<Emulator>) -> Section {
-        let columns = vec![
-            Column::key("name"),
-            Column::key("where"),
-            Column::value("p50_cycles", "cycles", ColumnType::F64),
-            Column::value("exits_per_op", "count", ColumnType::F64),
-            Column::value("handled_by", "", ColumnType::Text),
+    fn measured(c1: u64, c2: u64) -> Section {
+        let rows = [
+            Row::of_one_launch("cpuid", "here", c1, 0.0, "outer level"),
+            Row::of_one_launch("cpuid", "guest", c2, 1.0, "kernel"),
         ];
-        let mut table = Table::new("exits", columns);
-        table.push(vec!["cpuid".into(), "here".into(), c1.into(), 0.0.into(), "outer level".into()]);
-        table.push(vec!["cpuid".into(), "guest".into(), c2.into(), 1.0.into(), "kernel".into()]);
-        let mut sections = [Section { tables: vec![table], ..Section::new("nesting", "?") }];
-        judge(&mut sections, emulated);
-        sections[0].clone()
+        let mut section = Section::new("nesting", "?");
+        judge(&rows, &mut section);
+        section
     }
 
     #[test]
     fn a_ratio_above_all_published_ones_is_a_finding_and_one_among_them_a_sentence() {
         let (least, most) = published();
         assert!((least - 5.6).abs() < 0.05 && (most - 31.5).abs() < 0.1, "{least} to {most}");
-        let slow = measured(1_350.0, 55_350.0, None);
+        let slow = measured(1_350, 55_350);
         assert_eq!(slow.findings[0].id(), "NST-RATIO@L0");
         assert!(slow.summary.contains("40 times"), "{}", slow.summary);
-        let usual = measured(1_350.0, 20_700.0, None);
+        let usual = measured(1_350, 20_700);
         assert!(usual.findings.is_empty() && usual.summary.contains("14.3 times"), "{}", usual.summary);
-        assert_eq!(measured(1_350.0, 55_350.0, Some(Emulator::Tcg)).summary, "");
+        let mut emulated = Section::new("nesting", "?");
+        add(&Benches { emulated: Some(Emulator::Tcg), ..Benches::default() }, &mut emulated);
+        assert_eq!(emulated.summary, "");
     }
 }

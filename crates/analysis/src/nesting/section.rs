@@ -2,10 +2,11 @@
 
 use super::advise::advise;
 use super::build::build;
-use super::measured::Measurements;
 use super::model::{Machine, Model, State};
 use super::tables;
-use crate::{Answer, Ask, Error, Options};
+use super::traced_exits::TracedExits;
+use super::{measured, measured_cost, ratio};
+use crate::{Answer, Case, Error, Options};
 use base::number::{counted, list};
 use base::{Level, Section, Unknown};
 
@@ -16,17 +17,22 @@ pub const QUESTION: &str = "What does an exit cost at every level, and what woul
 ///
 /// # Errors
 /// None today: a snapshot that cannot be read is a problem and costs nobody else's answer.
-pub fn answer(ask: &mut Ask<'_>) -> Result<Option<Answer>, Error> {
-    let (model, mut problems) = build(&ask.input.recording);
-    let (measured, unread) = Measurements::of(&ask.input.recording);
-    problems.extend(unread);
-    if model.machines.is_empty() && measured.is_empty() && problems.is_empty() {
+pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
+    let (model, benches) = (build(case.machines()), case.benches());
+    let unread = case.machines().unopened + benches.unread;
+    if model.machines.is_empty() && benches.is_empty() && unread == 0 {
         return Ok(None);
     }
-    let only_measured = model.machines.is_empty() && !measured.is_empty();
-    let mut section = if only_measured { Section::new("nesting", QUESTION) } else { section(&model, ask.options) };
-    measured.tell(&mut section);
-    Ok(Some(Answer { section, problems }))
+    let only_measured = model.machines.is_empty() && !benches.is_empty();
+    let mut section = if only_measured { Section::new("nesting", QUESTION) } else { section(&model, case.options()) };
+    if !section.findings.is_empty()
+        && let Some(exits) = TracedExits::of(case)
+    {
+        measured_cost::add(&mut section.findings, &exits, case.input().recording.emulated);
+    }
+    measured::add(benches, &mut section);
+    ratio::add(benches, &mut section);
+    Ok(Some(Answer { section, problems: Vec::new() }))
 }
 
 /// The Section of these machines.

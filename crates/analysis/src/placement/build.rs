@@ -4,40 +4,36 @@
 
 use super::model::{Model, Wishes};
 use super::proposal::Proposal;
-use base::recording::{PartKind, Recording};
+use crate::Input;
+use base::recording::PartKind;
 use base::{Level, Problem};
-use host::{Machine, Snapshot, paste};
+use host::{Machine, paste};
 
 /// The machines of a recording about which anything was told, and what could not be read.
-pub fn build(recording: &Recording, wishes: &Wishes) -> (Vec<Model>, Vec<Problem>) {
+pub fn build(input: &Input, wishes: &Wishes) -> (Vec<Model>, Vec<Problem>) {
+    let recording = &input.recording;
     let (mut models, mut problems) = (Vec::new(), Vec::new());
     for machine in &recording.machines {
-        let parts = |kind| recording.parts.iter().filter(move |part| part.kind == kind && part.machine == machine.id);
-        let mut failed = |part: &base::recording::Part, error: String| {
-            problems.push(Problem::at(part.path.display().to_string(), None, "facts of a machine", "none", 0, error));
-        };
-        let mut samples = Vec::new();
-        for part in parts(PartKind::Host) {
-            match Snapshot::open(&recording.root.join(&part.path)) {
-                Ok(snapshot) => samples.push(snapshot),
-                Err(error) => failed(part, error.to_string()),
-            }
-        }
+        let samples = input.machines.of_machine(&machine.id).map_or(&[][..], |known| &known.snapshots);
+        let is_note = |part: &&base::recording::Part| part.kind == PartKind::Notes && part.machine == machine.id;
         let mut notes: Vec<(String, String)> = Vec::new();
         // One byte more than is read of all notes of a machine, so that what is left out is noted.
         let mut bytes_left = host::budget::TEXT_BYTES as u64 + 1;
-        for part in parts(PartKind::Notes) {
+        for part in recording.parts.iter().filter(is_note) {
             match note(&recording.root.join(&part.path), bytes_left) {
                 Ok(text) => {
                     bytes_left = bytes_left.saturating_sub(text.len() as u64);
                     let name = part.path.file_name().unwrap_or(part.path.as_os_str());
                     notes.push((name.to_string_lossy().into_owned(), text));
                 }
-                Err(error) => failed(part, error.to_string()),
+                Err(error) => {
+                    let (file, text) = (part.path.display().to_string(), error.to_string());
+                    problems.push(Problem::at(file, None, "facts of a machine", "none", 0, text));
+                }
             }
         }
         let pasted = samples.is_empty();
-        let facts = match (&samples[..], notes.is_empty()) {
+        let facts = match (samples, notes.is_empty()) {
             ([], true) => continue,
             ([], false) => paste::read(&notes),
             (samples, _) => Machine::of_snapshots(samples),

@@ -17,12 +17,12 @@ mod expected;
 pub mod figure;
 pub mod hypotheses;
 pub mod model;
+mod preemptors;
 pub mod proposal;
 pub mod rules;
 pub mod section;
 pub mod solver;
 pub mod tables;
-pub mod traced;
 
 pub use model::Wishes;
 pub use section::{QUESTION, answer};

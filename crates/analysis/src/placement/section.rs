@@ -3,8 +3,8 @@
 use super::advise::advise;
 use super::build::build;
 use super::model::Model;
-use super::{figure, hypotheses, tables};
-use crate::{Answer, Ask, Error};
+use super::{figure, hypotheses, preemptors, tables};
+use crate::{Answer, Case, Error};
 use base::number::{duration, many};
 use base::shell::quoted;
 use base::{Section, Severity, Unknown};
@@ -17,13 +17,16 @@ pub const QUESTION: &str = "Which threads compete for which CPU, and what should
 ///
 /// # Errors
 /// If the user wishes for something that no machine has; what cannot be read is a problem and costs nobody else's answer.
-pub fn answer(ask: &mut Ask<'_>) -> Result<Option<Answer>, Error> {
-    let (models, problems) = build(&ask.input.recording, &ask.options.placement);
-    if models.is_empty() && problems.is_empty() {
+pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
+    let wishes = &case.options().placement;
+    let (models, problems) = build(case.input(), wishes);
+    if models.is_empty() && problems.is_empty() && case.machines().unopened == 0 {
         return Ok(None);
     }
-    super::asked::check(&models, &ask.options.placement)?;
-    Ok(Some(Answer { section: section(&models), problems }))
+    super::asked::check(&models, wishes)?;
+    let mut section = section(&models);
+    preemptors::add(case, &models, &mut section);
+    Ok(Some(Answer { section, problems }))
 }
 
 /// The Section of these machines.

@@ -4,11 +4,11 @@ use super::generated::{aligned_with, input, methods, nested, on_tsc, score, stor
 use base::recording::{TscReading, TscReadings, TscScaling};
 use generate::guest::pair;
 use generate::{GuestClock, Pair};
+use kvmscope_analysis::Options;
 use kvmscope_analysis::facts::align::causes::Causes;
 use kvmscope_analysis::facts::align::compose::compose;
 use kvmscope_analysis::facts::align::{self, Map, place};
 use kvmscope_analysis::facts::ledger::build;
-use kvmscope_analysis::{Ask, Options};
 
 const SCENARIOS: [&str; 3] = ["svm-no-vls-vgif", "vmx-no-shadowing", "l2-moves"];
 const OFFSET: i64 = -60_000_000_000;
@@ -129,8 +129,7 @@ fn ratios_of_a_guest_and_its_guest_are_composed_as_kvm_does() {
     let of_l2 = TscReading { pid: 9, vcpu: 0, tid: None, offset: Some(levels[1].1), scaling, is_own: true };
     input.parts[0].tsc = Some(TscReadings { last: first.clone(), first });
     input.parts[1].tsc = Some(TscReadings { first: vec![of_l2.clone()], last: vec![of_l2] });
-    let mut ask = Ask { input: &input, options: &Options::default(), progress: &mut |_, _| {} };
-    let flow = build::build(&mut ask).unwrap();
+    let flow = build::build(&input, &Options::default(), &mut |_, _| {});
     let [lower, upper] = [1, 2].map(|place| &flow.parts[place].aligned.as_ref().unwrap().alignment);
     assert_eq!((methods(lower), methods(upper)), (vec!["tsc_offset"], vec!["tsc_offset"]));
     let mut worst = 0;

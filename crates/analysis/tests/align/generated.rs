@@ -11,9 +11,10 @@ use kvmscope_analysis::facts::align::pairing::By;
 use kvmscope_analysis::facts::align::place::Scale;
 use kvmscope_analysis::facts::align::{self, Alignment, Map};
 use kvmscope_analysis::facts::ledger::build;
-use kvmscope_analysis::{Ask, Input, Options};
+use kvmscope_analysis::{Case, Input, Options};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use trace::format::Endian;
 use trace::write::tracedat::Compression;
 use trace::write::{Record, Value};
@@ -264,8 +265,7 @@ fn a_guest_of_a_guest_lies_on_the_outermost_line_within_the_errors_of_both() {
         let stories = [&pair.below, &above, &deep].map(|story| story.on_tsc(1_000_000_000, true));
         let directory = tempfile::tempdir().unwrap();
         let input = input(directory.path(), &stories.each_ref());
-        let mut ask = Ask { input: &input, options: &Options::default(), progress: &mut |_, _| {} };
-        let flow = build::build(&mut ask).unwrap();
+        let flow = build::build(&input, &Options::default(), &mut |_, _| {});
         let [lower, upper] = [1, 2].map(|place| flow.parts[place].aligned.as_ref().unwrap());
         assert_eq!(lower.joined, None, "nothing lies below L0");
         let (below, error_ns) = upper.joined.as_ref().unwrap();
@@ -306,11 +306,10 @@ fn damaged_traces_are_survived() {
         }
         let named =
             [0, 1].map(|level| Named { level, name: None, path: directory.path().join(format!("damaged{level}")) });
-        let Ok(input) = Input::open(Recording::of_files(&named, None).unwrap()) else { continue };
+        let Ok(input) = Input::open(Recording::of_files(&named, None).unwrap()).map(Arc::new) else { continue };
         for ignored in [vec![], vec!["kvm_write_tsc_offset".to_owned()]] {
             let options = Options { ignore_events: ignored, ..Options::default() };
-            let mut ask = Ask { input: &input, options: &options, progress: &mut |_, _| {} };
-            answered += u32::from(kvmscope_analysis::flow::answer(&mut ask).is_ok());
+            answered += u32::from(kvmscope_analysis::flow::answer(&Case::new(Arc::clone(&input), options)).is_ok());
         }
     }
     assert!(answered > 100, "{answered} of 240 could be answered");

@@ -7,7 +7,7 @@ use generate::scenario::Scenario;
 use generate::{Generation, GuestClock, Pair, Vendor};
 use kvmscope_analysis::facts::align::pairing::By;
 use kvmscope_analysis::facts::align::{self, Alignment, Map};
-use kvmscope_analysis::{Ask, Options};
+use kvmscope_analysis::{Case, Options};
 use trace::write::Value;
 
 /// A guest that accesses MSRs, and has no guest and no interrupt.
@@ -167,8 +167,8 @@ fn the_report_counts_what_the_alignment_is_made_of() {
     let pair = told(REGISTERS, Vendor::Vmx, 2, GuestClock { offset: 9_000_000, ..GuestClock::default() });
     let directory = tempfile::tempdir().unwrap();
     let input = input(directory.path(), &[&pair.below, &pair.above]);
-    let mut ask = Ask { input: &input, options: &Options::default(), progress: &mut |_, _| {} };
-    let section = kvmscope_analysis::flow::answer(&mut ask).unwrap().unwrap().section;
+    let case = Case::new(input, Options::default());
+    let section = kvmscope_analysis::flow::answer(&case).unwrap().unwrap().section;
     let found = aligned(&pair, &[]).cpus[0].accesses.len();
     assert!(section.summary.contains(&format!("({found} MSR accesses)")), "{}", section.summary);
     let table = section.tables.iter().find(|table| table.name == "alignment").unwrap();

@@ -8,7 +8,7 @@ mod watch;
 
 use kvmscope_analysis::facts::ledger::{build, model::Flow};
 use kvmscope_analysis::facts::{Reason, State, TracedLevel};
-use kvmscope_analysis::{Ask, Input, Options};
+use kvmscope_analysis::{Input, Options};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use stream::{Stream, fixture};
@@ -101,7 +101,7 @@ fn flow(recording: &Path, ignore_events: &[&str]) -> Flow {
     let input = Input::open(base::recording::Recording::open(recording).unwrap()).unwrap();
     let ignore_events = ignore_events.iter().map(|name| (*name).to_owned()).collect();
     let options = Options { ignore_events, ..Options::default() };
-    build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap()
+    build::build(&input, &options, &mut |_, _| {})
 }
 
 /// Numbers in no particular order, the same in every run.

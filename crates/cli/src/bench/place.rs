@@ -9,7 +9,7 @@
 use crate::arguments::{Answered, DestinationOptions, OutputOptions, machine};
 use crate::exit::{Exit, complain};
 use crate::interrupt::{Interrupt, remove};
-use analysis::{Answers, Input, Options};
+use analysis::{Answers, Case, Input, Options};
 use anyhow::anyhow;
 use base::recording::{Destination, Live, Machine, Part, PartKind, PartState, Recording};
 use base::{Bench, Utc};
@@ -93,8 +93,8 @@ impl PlaceOptions {
     /// Prints what the recording answers.
     fn answer(&self, recording: Recording, command: &str, kept: bool, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let root = recording.as_named(&recording.root.to_string_lossy()).into_owned();
-        let input = Input::open(recording)?;
-        let Answers { mut sections, problems, failed } = Answers::of(&input, &Options::default(), &mut |_, _| {});
+        let case = Case::new(Input::open(recording)?, Options::default());
+        let Answers { mut sections, problems, failed } = Answers::of(&case);
         if let Some(error) = failed.into_iter().next() {
             return Err(error.into());
         }
@@ -103,7 +103,8 @@ impl PlaceOptions {
             section.next.push(format!("kvmscope report {root}"));
         }
         let some = sections.iter().any(|section| section.tables.iter().any(|table| !table.rows.is_empty()));
-        let exit = self.output.end(command, &[Answered::of(input.recording, sections, problems)], interrupt)?;
+        let exit =
+            self.output.end(command, &[Answered::of(case.input().recording.clone(), sections, problems)], interrupt)?;
         Ok(if some { exit } else { Exit::NoAnswer })
     }
 }

@@ -5,16 +5,16 @@ use crate::arguments::{Answered, OutputOptions, ReplaceOptions, Stdin, opened};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
+use analysis::nesting::measured::exits;
 use analysis::nesting::plan::effects::{EFFECTS, effect};
 use analysis::nesting::plan::model::Estimate;
-use analysis::nesting::plan::{self, Given, Inputs, Rate, Wanted, benched};
-use analysis::{Answers, Input, Options};
+use analysis::nesting::plan::{self, Given, Rate, benched};
+use analysis::{About, Answers, Case, Input, Options};
 use anyhow::bail;
 use base::nearest::instead;
 use base::recording::{Emulator, Recording};
-use base::{Problem, Section};
 use clap::{Args, ValueEnum};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Predict what VMCS shadowing, enlightened VMCS, APICv, fewer timer exits and other changes would save
 #[derive(Args)]
@@ -97,40 +97,36 @@ impl Nested {
     pub fn run(&self) -> anyhow::Result<Exit> {
         self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
-        if self.validate {
-            return self.end(nothing_recorded(), plan::validation(), Vec::new(), &interrupt);
+        if self.path.is_none() && self.rate.is_empty() && !self.validate {
+            let how =
+                "name a recording, or give rates: --ghz 2.4 --c1 1350 --c2 20700 --rate CPUID=2000; or --validate";
+            bail!(WrongUse(how.to_owned()));
         }
-        let Some(path) = &self.path else {
-            if self.rate.is_empty() {
-                let how =
-                    "name a recording, or give rates: --ghz 2.4 --c1 1350 --c2 20700 --rate CPUID=2000; or --validate";
-                bail!(WrongUse(how.to_owned()));
-            }
-            let (given, emulated) = self.given(&interrupt)?;
-            return self.end(
-                nothing_recorded(),
-                self.section(&Inputs::of_given(&given), emulated),
-                Vec::new(),
-                &interrupt,
-            );
+        let recording = match &self.path {
+            Some(path) if !self.validate => opened(path, &self.stdin, &interrupt)?,
+            _ => Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION"))),
         };
-        self.recorded(path, &interrupt)
-    }
-
-    fn recorded(&self, path: &Path, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-        let recording = opened(path, &self.stdin, interrupt)?;
-        let (title, emulated) = (recording.title(), recording.emulated);
-        let input = Input::open(recording)?;
-        let mut progress = Progress::new(true);
-        let answers = Answers::of(&input, &Options::default(), &mut |done, all| progress.at(done, all));
-        drop(progress);
-        answers.failed.into_iter().for_each(|error| complain(&error.into()));
-        let (given, bench_emulated) = self.given(interrupt)?;
-        let emulated = emulated.or(bench_emulated);
-        let Some(inputs) = plan::of_recording(&answers.sections, &given) else {
+        let (given, emulated) = if self.validate { (Given::default(), None) } else { self.given(&interrupt)? };
+        let asked = plan::Asked {
+            given,
+            emulated,
+            svm: self.arch.map(|arch| arch == Arch::Svm),
+            hyperv: self.below == Below::Hyperv,
+            with: self.with.clone(),
+            validate: self.validate,
+        };
+        let title = recording.title();
+        let progress = Progress::new(true);
+        let options = Options { plan: Some(asked), ..Options::default() };
+        let case = Case::new(Input::open(recording)?, options).with_progress(progress.hear());
+        let Answers { sections, problems, failed } = Answers::about(&case, &[About::Plan]);
+        progress.finish();
+        failed.into_iter().for_each(|error| complain(&error.into()));
+        if sections.is_empty() {
             bail!("{title} has no exits of guests; record some: kvmscope record --seconds 10");
-        };
-        self.end(input.recording, self.section(&inputs, emulated), answers.problems, interrupt)
+        }
+        let answered = Answered::of(case.input().recording.clone(), sections, problems);
+        self.output.end("plan", &[answered], &interrupt)
     }
 
     /// What the user gave, completed by the bench; and what emulated that.
@@ -153,9 +149,7 @@ impl Nested {
         };
         let Some(path) = &self.bench else { return Ok((given, None)) };
         let input = Input::open(opened(path, &self.stdin, interrupt)?)?;
-        let answers = Answers::of(&input, &Options::default(), &mut |_, _| {});
-        let nesting = answers.sections.iter().find(|section| section.id == "nesting");
-        given.measured = nesting.and_then(|section| benched::add(&mut given, section));
+        given.measured = benched::add(&mut given, &exits::rows(&input.benches));
         if given.measured.is_none() {
             let why = "no CPUID exit that KVM saw both without and with nesting, so D stays unknown";
             bail!(
@@ -164,35 +158,5 @@ impl Nested {
             );
         }
         Ok((given, input.recording.emulated))
-    }
-
-    fn section(&self, inputs: &Inputs, emulated: Option<Emulator>) -> Section {
-        let svm = self.arch.map_or_else(|| plan::is_svm(inputs), |arch| arch == Arch::Svm);
-        let wanted = Wanted { svm, hyperv: self.below == Below::Hyperv, with: self.with.clone() };
-        plan::section(inputs, &wanted, emulated)
-    }
-
-    fn end(
-        &self,
-        recording: Recording,
-        section: Section,
-        problems: Vec<Problem>,
-        interrupt: &Interrupt,
-    ) -> anyhow::Result<Exit> {
-        self.output.end("plan", &[Answered::of(recording, vec![section], problems)], interrupt)
-    }
-}
-
-/// What an answer is about that needs no recording.
-fn nothing_recorded() -> Recording {
-    Recording {
-        root: PathBuf::new(),
-        created: None,
-        tool: Some(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")).to_owned()),
-        emulated: None,
-        machines: Vec::new(),
-        parts: Vec::new(),
-        problems: Vec::new(),
-        shown: Vec::new(),
     }
 }

@@ -10,7 +10,7 @@
 mod shots;
 
 use super::trial::{Look, Now};
-use analysis::compare::{Changed, Ratio, Verdict, table};
+use analysis::compare::{Changed, Metric, Ratio, Verdict, table};
 use analysis::contention::{Starved, finding, starved};
 use analysis::facts::shares::{best_moves, demand};
 use analysis::facts::starvation::FLOOR;
@@ -229,7 +229,7 @@ impl Play<'_> {
         section.tables.push(threads(loads));
         if let Some(ratio) = ratio {
             let ratio = Ratio { before: ratio.before / 1e9, after: ratio.after / 1e9, ..ratio };
-            section.tables.push(table(vec![Changed { metric: "throughput, Gbit/s".to_owned(), ratio }]));
+            section.tables.push(table(vec![Changed { metric: Metric::Named("throughput, Gbit/s".to_owned()), ratio }]));
             section.next.push(format!("kvmscope compare {0}/before {0}/after", self.output.path.display()));
         }
         section

@@ -27,7 +27,7 @@ pub struct Wanted {
 pub async fn perfetto(State(shared): Served, Named(id): Named<String>, Asked(wanted): Asked<Wanted>) -> Answer {
     at_work(move || {
         let opened = shared.open(&id)?;
-        let drawn = opened.drawn()?;
+        let drawn = opened.drawn();
         let window: Span = window(&drawn.timeline, wanted.t0, wanted.t1)?;
         let narrow = Narrow { window: Some(window), ..Narrow::default() };
         let emulated = opened.input.recording.emulated.map(Emulator::name);

@@ -28,7 +28,7 @@ async fn of(
     id: String,
     answer: impl FnOnce(&Drawn) -> Result<Response, Refused> + Send + 'static,
 ) -> Answer {
-    at_work(move || answer(shared.open(&id)?.drawn()?)).await
+    at_work(move || answer(shared.open(&id)?.drawn())).await
 }
 
 pub async fn timeline(shared: Served, Named(id): Named<String>) -> Answer {

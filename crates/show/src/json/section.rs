@@ -1,8 +1,8 @@
 //! A Section's parts as JSON, each borrowed and written in place.
 
 use base::figure::{Drawing, Figure};
-use base::{Column, ColumnType, Finding, Section, Table};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use base::{Cell, Column, ColumnType, Finding, Section, Table};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::json;
 
 /// A section, with the recording it is of where there are several.
@@ -128,7 +128,7 @@ impl Serialize for TableShown<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(2))?;
         map.serialize_entry("columns", &Each(&self.0.columns, ColumnShown))?;
-        map.serialize_entry("rows", &self.0.rows)?;
+        map.serialize_entry("rows", &Each(&self.0.rows, RowShown))?;
         map.end()
     }
 }
@@ -150,5 +150,24 @@ impl Serialize for ColumnShown<'_> {
         map.serialize_entry("type", kind)?;
         map.serialize_entry("key", &self.0.key)?;
         map.end()
+    }
+}
+
+struct RowShown<'a>(&'a Vec<Cell>);
+
+impl Serialize for RowShown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut row = serializer.serialize_seq(Some(self.0.len()))?;
+        for cell in self.0 {
+            match cell {
+                Cell::Missing => row.serialize_element(&())?,
+                Cell::Text(text) => row.serialize_element(text)?,
+                Cell::U64(value) => row.serialize_element(value)?,
+                Cell::I64(value) => row.serialize_element(value)?,
+                Cell::F64(value) => row.serialize_element(value)?,
+                Cell::Bool(value) => row.serialize_element(value)?,
+            }
+        }
+        row.end()
     }
 }

@@ -2,10 +2,9 @@
 //! machine in the same recording does.
 
 use super::model::PartFlow;
-use crate::Ask;
+use crate::facts::machines::{HostSnapshots, Machines};
 use crate::facts::state::State;
-use base::recording::PartKind;
-use host::{Machine, Snapshot};
+use host::Machine;
 use std::collections::BTreeSet;
 
 /// Tasks that ran most while a vCPU waited: findings name no more of each.
@@ -13,15 +12,12 @@ const MOST_TASKS: usize = 3;
 
 /// Reads of the last snapshot of each machine what it has of the threads that findings on pre-emption may name. Names decide
 /// whether a thread id is still that thread's.
-pub fn add(ask: &Ask<'_>, parts: &mut [PartFlow]) {
-    let recording = &ask.input.recording;
+pub fn add(machines: &Machines, parts: &mut [PartFlow]) {
     for part in parts {
         let wanted = threads(part);
-        let of_machine = |kept: &&base::recording::Part| kept.kind == PartKind::Host && kept.machine == part.machine;
-        let Some(kept) = recording.parts.iter().rfind(of_machine).filter(|_| !wanted.is_empty()) else { continue };
-        // One that cannot be opened is the concern of the questions about machines, which say so.
-        let Ok(snapshot) = Snapshot::open(&recording.root.join(&kept.path)) else { continue };
-        let known = Machine::threads_with_ids(&snapshot, &|tid| wanted.contains(&tid));
+        let snapshot = machines.of_machine(&part.machine).and_then(HostSnapshots::last);
+        let Some(snapshot) = snapshot.filter(|_| !wanted.is_empty()) else { continue };
+        let known = Machine::threads_with_ids(snapshot, &|tid| wanted.contains(&tid));
         let same = known.into_iter().filter_map(|thread| Some((thread.tid?, thread)));
         part.threads =
             same.filter(|(tid, thread)| part.comms.get(tid).is_none_or(|comm| *comm == thread.name)).collect();

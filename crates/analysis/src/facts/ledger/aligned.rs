@@ -5,40 +5,40 @@
 //! nothing; each guest's trace costs a second reading of itself and of the trace below it.
 
 use super::model::{Aligned, PartFlow, Site};
-use crate::Ask;
 use crate::facts::align::names;
 use crate::facts::align::symbols::Symbols;
 use crate::facts::align::{self, Alignment, Map};
 use crate::facts::events::reasons::Reason;
+use crate::{Input, Options};
 use base::number::{counted, duration, list, many, thousands};
 use base::recording::Recording;
 use base::{Level, Problem};
 use std::collections::BTreeMap;
 
 /// Aligns every guest's trace whose lower machine was recorded too.
-pub fn align(ask: &Ask<'_>, flows: &mut [PartFlow]) {
+pub fn align(input: &Input, options: &Options, flows: &mut [PartFlow]) {
     if let Some(first) = flows.first_mut() {
-        let unused = names::unused(ask.input, ask.options).into_iter();
+        let unused = names::unused(input, options).into_iter();
         let problem = |(file, why)| Problem::at(file, None, "names of functions", "none", 0, why);
         first.problems.extend(unused.map(problem));
     }
-    let lower: Vec<Option<usize>> = flows.iter().map(|flow| below(flow, flows, &ask.input.recording)).collect();
+    let lower: Vec<Option<usize>> = flows.iter().map(|flow| below(flow, flows, &input.recording)).collect();
     for (place, lower) in lower.iter().enumerate() {
         let Some(lower) = *lower else { continue };
         let vm_of = |tid: i32| {
             let vcpu = flows[lower].vcpus.iter().find(|vcpu| vcpu.tid == tid);
             vcpu.map(|vcpu| vcpu.vm.clone())
         };
-        let (parts, machines) = (&ask.input.parts, &ask.input.recording.machines);
+        let (parts, machines) = (&input.parts, &input.recording.machines);
         let alignment = align::align(
             (&parts[lower], &flows[lower].clock),
             (&parts[place], &flows[place].clock),
-            ask.options,
+            options,
             machines.iter().find(|machine| machine.id == flows[place].machine).and_then(|known| known.name.as_deref()),
             &vm_of,
         );
         let vms: Vec<String> = alignment.cpus.iter().map(|cpu| vm_of(cpu.vcpu.tid).unwrap_or_default()).collect();
-        let symbols = names::symbols(ask.input, ask.options, &parts[place], &names::halts(&alignment));
+        let symbols = names::symbols(input, options, &parts[place], &names::halts(&alignment));
         let symbols = symbols.unwrap_or_else(|sentence| {
             let path = flows[place].path.clone();
             flows[place].problems.push(Problem::at(path, None, "the kernel's KASLR offset", "none", 0, sentence));

@@ -2,21 +2,35 @@
 
 use super::model::{Flow, PartFlow, Vcpu};
 use crate::{Error, Input, Options};
-use base::Level;
 use base::nearest::instead;
 use base::number::duration;
+use base::{Level, Problem};
 
-/// Refuses names and numbers that this recording does not have, with the nearest that it has.
+/// Refuses a recording of which no event could be read, and names and numbers that this recording does not have, with the nearest that it has.
 ///
 /// # Errors
-/// [`Error::NoSuch`] of a name or number, [`Error::Outside`] of a window that begins after the last event.
+/// [`Error::NoEvents`] of nothing but damage, [`Error::NoSuch`] of a name or number, [`Error::Outside`] of a window that begins after the last event.
 pub fn check(flow: &Flow, input: &Input, options: &Options) -> Result<(), Error> {
     let vcpus: Vec<&Vcpu> = flow.parts.iter().flat_map(|part| &part.vcpus).collect();
+    readable(flow, &input.problems)?;
     events(input, options)?;
     window(flow, options)?;
     threads(&vcpus, options)?;
     machines(&vcpus, options)?;
     level(flow, options)
+}
+
+/// Damaged input is answered as long as one event could be read.
+fn readable(flow: &Flow, opening: &[Problem]) -> Result<(), Error> {
+    if flow.parts.iter().any(|part| part.events > 0) {
+        return Ok(());
+    }
+    let path = flow.parts.first().map_or("the recording", |part| part.path.as_str());
+    let problems = opening.iter().chain(flow.parts.iter().flat_map(|part| &part.problems));
+    // What has a place in the file is damage; the rest, such as a clock that is not described, would not hide all events.
+    let problem = problems.min_by_key(|problem| problem.offset.is_none());
+    let because = problem.map_or(String::new(), |problem| format!(": {}", problem.text));
+    Err(Error::NoEvents(format!("no event could be read from {path}{because}")))
 }
 
 fn no_such(sentence: String) -> Result<(), Error> {

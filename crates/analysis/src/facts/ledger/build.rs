@@ -1,153 +1,34 @@
-//! Trace events become sums per vCPU.
-//!
-//! The walk tells of pieces of time, exits and chains; here they are added up inside the window that the user chose.
-//! Nothing is kept per event: memory grows with the number of vCPUs, reasons and details.
+//! The traces of a recording become its ledger: each is walked once, guests' are put on the time line of the machine below.
 
 use super::identity::{self, Known};
 use super::line::TimeLine;
 use super::model::{Flow, Loss, PartFlow, Sums, Vcpu};
-use crate::facts::events::details::Detail;
-use crate::facts::events::interrupts::Delivered;
+use super::tally::Tally;
 use crate::facts::state::{LEVELS, State, TracedLevel};
-use crate::facts::thread::{Chain, Exit, KEPT};
+use crate::facts::thread::Thread;
 use crate::facts::walk::backfill::backfilled;
 use crate::facts::walk::cut_from;
 use crate::facts::walk::replay::{ExtraEvents, WalkObserver, walked};
-use crate::facts::walk::{Preemptor, Sink, Walk};
+use crate::facts::walk::{Sink, Walk};
 use crate::input::Part;
-use crate::{Ask, Error};
+use crate::{Input, Options};
 use base::{Clock, ClockSource, Narrow, Problem, Problems, Span};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
-use trace::Totals;
 use trace::facts::Coverage;
+use trace::{Event, Totals};
 
-/// Different details kept per reason, and different sequences per chain reason; the rest is counted without them.
-const MOST_KINDS: usize = 4096;
-
-/// Adds up what the walk tells, per thread.
-pub struct Tally {
-    /// Sums by thread number.
-    pub sums: Vec<Sums>,
-    /// Absolute times outside are left out.
-    window: Span,
+/// Who takes part in the ledger's walk, for sums of its own.
+pub trait Beside: Sink + Default {
+    /// The trace begins; what lies outside of `window` is not asked for.
+    fn begin(&mut self, _window: Span) {}
+    /// An event, after the walk has taken it in.
+    fn event(&mut self, _event: &Event<'_>) {}
+    /// The trace is over; sinks know `threads` by their numbers.
+    fn end(&mut self, _threads: &[Thread]) {}
 }
 
-impl Tally {
-    #[inline]
-    fn of(&mut self, thread: usize) -> &mut Sums {
-        if thread >= self.sums.len() {
-            self.meet(thread);
-        }
-        &mut self.sums[thread]
-    }
-
-    #[cold]
-    fn meet(&mut self, thread: usize) {
-        self.sums.resize_with(thread + 1, Sums::default);
-    }
-
-    #[inline]
-    fn inside(&self, time_ns: u64) -> bool {
-        (self.window.from_ns..self.window.to_ns).contains(&time_ns)
-    }
-}
-
-impl Sink for Tally {
-    #[inline(always)]
-    fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
-        let clipped = to_ns.min(self.window.to_ns).saturating_sub(from_ns.max(self.window.from_ns));
-        self.of(thread).states_ns[state.index()] += clipped;
-    }
-
-    fn exit(&mut self, thread: usize, exit: &Exit) {
-        if !self.inside(exit.at_ns) {
-            return;
-        }
-        let sums = self.of(thread).exits.at((exit.level, exit.reason));
-        sums.count += 1;
-        if exit.reason.is_pause() {
-            sums.bursts.add(exit.at_ns);
-        }
-        sums.handled[super::model::ExitSums::handler(exit.handled)] += 1;
-        if let Some(cost_ns) = exit.cost_ns {
-            sums.cost_ns.record(cost_ns);
-        }
-        if exit.detail == Detail::None {
-            return;
-        }
-        if let Some((count, total_ns)) = sums.details.at_most(exit.detail, MOST_KINDS) {
-            *count += 1;
-            *total_ns += exit.cost_ns.unwrap_or(0);
-        }
-    }
-
-    fn chain(&mut self, thread: usize, chain: &Chain) {
-        if !self.inside(chain.start_ns) {
-            return;
-        }
-        let sums = self.of(thread).chains.at(chain.reason);
-        sums.count += 1;
-        let Some(cost_ns) = chain.cost_ns else {
-            sums.censored += 1;
-            return;
-        };
-        sums.interrupted += u64::from(chain.interrupted);
-        sums.migrated += u64::from(chain.migrated);
-        sums.exits.record(chain.exits);
-        sums.cost_ns.record(cost_ns);
-        sums.guest_ns += chain.guest_ns;
-        sums.userspace_ns += chain.userspace_ns;
-        chain.by_reason().for_each(|(reason, count)| *sums.by_reason.at(reason) += count);
-        if chain.exits <= KEPT as u64 {
-            if let Some(count) = sums.sequences.get_mut(chain.sequence.as_slice()) {
-                *count += 1;
-            } else if sums.sequences.len() < MOST_KINDS {
-                sums.sequences.insert(chain.sequence.to_vec(), 1);
-            }
-        }
-    }
-
-    fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64) {
-        let took = by.took && self.inside(from_ns);
-        let (from_ns, to_ns) = (from_ns.max(self.window.from_ns), to_ns.min(self.window.to_ns));
-        let length_ns = to_ns.saturating_sub(from_ns);
-        if length_ns == 0 && !took {
-            return;
-        }
-        let sums = self.of(thread).preemptors.entry(by.tid).or_default();
-        sums.count += u64::from(took);
-        sums.total_ns += length_ns;
-        sums.max_ns = sums.max_ns.max(length_ns);
-        sums.cpu = by.cpu;
-    }
-
-    fn nested_entry(&mut self, thread: usize, vmcb: u64, at_ns: u64) {
-        if self.inside(at_ns) {
-            *self.of(thread).nested_entries.entry(vmcb).or_default() += 1;
-        }
-    }
-
-    fn delivered(&mut self, thread: usize, interrupt: &Delivered) {
-        if self.inside(interrupt.accepted_ns) {
-            let sums = self.of(thread).interrupts.entry(interrupt.vector).or_default();
-            sums.to_inject_ns.record(interrupt.injected_ns.saturating_sub(interrupt.accepted_ns));
-            sums.to_entry_ns.record(interrupt.entered_ns.saturating_sub(interrupt.accepted_ns));
-        }
-    }
-
-    fn ran_after_waking(&mut self, thread: usize, woken_ns: u64, ran_ns: u64) {
-        if self.inside(woken_ns) {
-            self.of(thread).wake_to_run.record(ran_ns - woken_ns);
-        }
-    }
-
-    fn entered_after_waking(&mut self, thread: usize, woken_ns: u64, entered_ns: u64) {
-        if self.inside(woken_ns) {
-            self.of(thread).wake_to_entry.record(entered_ns - woken_ns);
-        }
-    }
-}
+impl Beside for () {}
 
 /// Sets the window when the trace begins, and tells how far it is.
 struct Windowed<'a> {
@@ -155,11 +36,19 @@ struct Windowed<'a> {
     progress: &'a mut dyn FnMut(u64, u64),
 }
 
-impl WalkObserver<Tally> for Windowed<'_> {
-    fn start(&mut self, walk: &mut Walk<Tally>, origin_ns: u64) {
+impl<B: Beside> WalkObserver<(Tally, B)> for Windowed<'_> {
+    fn start(&mut self, walk: &mut Walk<(Tally, B)>, origin_ns: u64) {
         let window = self.window.unwrap_or(Span { from_ns: 0, to_ns: u64::MAX });
-        walk.sink.window =
+        let window =
             Span { from_ns: window.from_ns.saturating_add(origin_ns), to_ns: window.to_ns.saturating_add(origin_ns) };
+        walk.sink.0.window = window;
+        walk.sink.1.begin(window);
+    }
+
+    #[inline(always)]
+    fn event(&mut self, walk: &mut Walk<(Tally, B)>, event: &Event<'_>) {
+        walk.event(event);
+        walk.sink.1.event(event);
     }
 
     fn progress(&mut self, done: u64, all: u64) {
@@ -167,44 +56,56 @@ impl WalkObserver<Tally> for Windowed<'_> {
     }
 }
 
-/// Builds the flow of all traces of a recording.
-pub fn build(ask: &mut Ask<'_>) -> Result<Flow, Error> {
-    let own: Vec<Option<Clock>> =
-        ask.input.parts.iter().map(|part| trace::calibrate::fit(part.trace.as_ref())).collect();
-    let mut parts = Vec::new();
-    for (part, fitted) in ask.input.parts.iter().zip(&own) {
+/// Builds the ledger of all traces of a recording.
+pub fn build(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Flow {
+    build_beside::<()>(input, options, progress).0
+}
+
+/// The same, and what somebody else summed up of each trace on the same walk.
+pub fn build_beside<B: Beside>(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> (Flow, Vec<B>) {
+    let own: Vec<Option<Clock>> = input.parts.iter().map(|part| trace::calibrate::fit(part.trace.as_ref())).collect();
+    let (mut parts, mut beside) = (Vec::new(), Vec::new());
+    for (part, fitted) in input.parts.iter().zip(&own) {
         let (fitted, fitted_to) = match fitted {
             Some(fitted) => (Some(fitted.clone()), Some("events that carry CLOCK_MONOTONIC".to_owned())),
-            None => borrowed_clock(part, &ask.input.parts, &own).unzip(),
+            None => borrowed_clock(part, &input.parts, &own).unzip(),
         };
-        let mut flow = build_part(part, fitted, ask.options, ask.progress);
+        let (mut flow, sums) = build_part(part, fitted, options, progress);
         flow.clock_fitted_to = fitted_to;
         parts.push(flow);
+        beside.push(sums);
     }
-    super::aligned::align(ask, &mut parts);
-    narrow_guests(ask, &mut parts);
-    super::profile::add(ask, &mut parts);
-    crate::facts::ledger::duplicates::choose_primary(&mut parts);
-    super::affinity::add(ask, &mut parts);
-    let mut flow = Flow { parts, emulated: ask.input.recording.emulated };
-    super::line::say(ask.input, &mut flow);
-    Ok(flow)
+    super::aligned::align(input, options, &mut parts);
+    narrow_guests(input, options, &mut parts, &mut beside, progress);
+    super::profile::add(input, options, &mut parts);
+    super::duplicates::choose_primary(&mut parts);
+    super::affinity::add(&input.machines, &mut parts);
+    let mut flow = Flow { parts, emulated: input.recording.emulated };
+    super::line::say(input, &mut flow);
+    (flow, beside)
 }
 
 /// A window is one of the outermost machine's line: guests' traces, which were read by their own, are read again.
-fn narrow_guests(ask: &mut Ask<'_>, parts: &mut [PartFlow]) {
-    let Some(window) = ask.options.narrow.window else { return };
-    let line = TimeLine::new(ask.input, parts);
+fn narrow_guests<B: Beside>(
+    input: &Input,
+    options: &Options,
+    parts: &mut [PartFlow],
+    beside: &mut [B],
+    progress: &mut dyn FnMut(u64, u64),
+) {
+    let Some(window) = options.narrow.window else { return };
+    let line = TimeLine::new(input, parts);
     let windows: Vec<Option<Span>> = (0..parts.len()).map(|place| line.own_window(place, window)).collect();
-    for ((part, flow), window) in ask.input.parts.iter().zip(parts).zip(windows) {
+    for (((part, flow), beside), window) in input.parts.iter().zip(parts).zip(beside).zip(windows) {
         if window.is_none() {
             continue;
         }
-        let options = crate::Options { narrow: Narrow { window, ..ask.options.narrow.clone() }, ..ask.options.clone() };
-        let again = build_part(part, Some(flow.clock.clone()), &options, ask.progress);
+        let options = Options { narrow: Narrow { window, ..options.narrow.clone() }, ..options.clone() };
+        let (again, sums) = build_part(part, Some(flow.clock.clone()), &options, progress);
         let known = std::mem::replace(flow, again);
         let PartFlow { clock_fitted_to, aligned, problems, .. } = known;
         (flow.clock_fitted_to, flow.aligned, flow.problems) = (clock_fitted_to, aligned, problems);
+        *beside = sums;
     }
 }
 
@@ -223,20 +124,21 @@ fn borrowed_clock(part: &Part, parts: &[Part], fitted: &[Option<Clock>]) -> Opti
     parts.iter().zip(fitted).find_map(known)
 }
 
-fn build_part(
+fn build_part<B: Beside>(
     part: &Part,
     fitted: Option<Clock>,
-    options: &crate::Options,
+    options: &Options,
     progress: &mut dyn FnMut(u64, u64),
-) -> PartFlow {
+) -> (PartFlow, B) {
     let facts = part.trace.facts();
     let clock = fitted.clone().unwrap_or_else(|| facts.clock.clone());
-    let sink = Tally { sums: Vec::new(), window: Span::default() };
+    let sink = (Tally::default(), B::default());
     let mut ear = Windowed { window: options.narrow.window, progress };
     let besides = ExtraEvents { fitted, ..ExtraEvents::default() };
     let (mut walk, totals) = walked(part, options, besides, sink, &mut ear);
     let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
     let settled = settle_levels(&mut walk);
+    walk.sink.1.end(&walk.threads);
     let length_ns = end_ns - origin_ns;
     let window = options.narrow.window.unwrap_or(Span { from_ns: 0, to_ns: length_ns });
     let window = Span { from_ns: window.from_ns.min(length_ns), to_ns: window.to_ns.min(length_ns) };
@@ -253,7 +155,7 @@ fn build_part(
     }
     let comms = cut_from::comms(part, &walk);
     let mut vcpus =
-        identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.sums), &comms, &Known::of_part(part), options);
+        identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.0.sums), &comms, &Known::of_part(part), options);
     for vcpu in &mut vcpus {
         // The walk has met nested guests outside the window as well.
         let entries = &vcpu.sums.nested_entries;
@@ -266,7 +168,9 @@ fn build_part(
     }
     let gone = walk.threads.iter().filter(|thread| thread.gone).map(|thread| thread.tid).collect();
     let vhost = comms.iter().filter(|(_, comm)| comm.starts_with("vhost-")).map(|(tid, comm)| (comm.clone(), *tid));
-    PartFlow {
+    let losses = losses(facts, &walk, &totals.problems);
+    let beside = walk.sink.1;
+    let flow = PartFlow {
         span: Span { from_ns: origin_ns, to_ns: end_ns },
         machine: part.machine.clone(),
         level: part.level,
@@ -278,7 +182,7 @@ fn build_part(
         silent_vcpus: silent(&vcpus, part),
         vcpus,
         vhost: vhost.collect(),
-        losses: losses(facts, &walk, &totals.problems),
+        losses,
         seen: walk.seen,
         doubts: walk.doubts,
         stale_entries: walk.stale_entries,
@@ -302,7 +206,8 @@ fn build_part(
         aligned: None,
         profile: Vec::new(),
         twin_of: None,
-    }
+    };
+    (flow, beside)
 }
 
 /// How many of `vcpus` are known from the recording that this one was cut from alone.
@@ -319,11 +224,11 @@ fn silent(vcpus: &[Vcpu], part: &Part) -> u64 {
 
 /// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill"), and all sums; returns what the levels of
 /// each vCPU thread turned out to be.
-fn settle_levels(walk: &mut Walk<Tally>) -> FxHashMap<i32, [TracedLevel; LEVELS]> {
+fn settle_levels<B: Beside>(walk: &mut Walk<(Tally, B)>) -> FxHashMap<i32, [TracedLevel; LEVELS]> {
     let seen = walk.seen;
-    walk.sink.sums.resize_with(walk.threads.len(), Sums::default);
+    walk.sink.0.sums.resize_with(walk.threads.len(), Sums::default);
     let mut levels = FxHashMap::default();
-    for (thread, sums) in walk.threads.iter().zip(&mut walk.sink.sums) {
+    for (thread, sums) in walk.threads.iter().zip(&mut walk.sink.0.sums) {
         let of_thread: [TracedLevel; LEVELS] =
             std::array::from_fn(|index| backfilled(TracedLevel::of_index(index), thread, &seen));
         for (from, to) in (0..LEVELS).map(TracedLevel::of_index).zip(of_thread) {
@@ -371,7 +276,7 @@ fn totals_of(facts: &trace::Facts, totals: &Totals, name: &str) -> u64 {
 }
 
 /// Everything that is missing, by CPU and kind.
-fn losses(facts: &trace::Facts, walk: &Walk<Tally>, problems: &Problems) -> Vec<Loss> {
+fn losses(facts: &trace::Facts, walk: &Walk<impl Sink>, problems: &Problems) -> Vec<Loss> {
     let stated = |loss: &trace::facts::StatedLoss| {
         let kind = match loss.kind.as_str() {
             "discarded events" => "discarded".to_owned(),

@@ -209,6 +209,15 @@ impl<'f> Measures<'f> {
         }
     }
 
+    /// Name of a task; thread 0 of every CPU is its idle task.
+    pub fn task_name(&self, tid: i32) -> String {
+        match self.part.comms.get(&tid) {
+            Some(name) => name.clone(),
+            None if tid == 0 => "idle".into(),
+            None => "unknown".into(),
+        }
+    }
+
     /// Exits whose level the trace does not tell.
     pub fn unknown_level(&self) -> u64 {
         self.exits_where(|total| total.level == Level::Unknown).0

@@ -25,3 +25,4 @@ mod profile;
 #[cfg(test)]
 pub(crate) mod quiet;
 pub mod stacks;
+pub mod tally;

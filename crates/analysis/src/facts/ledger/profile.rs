@@ -5,22 +5,22 @@
 //! addresses; those of programs are one row, because nothing here knows where a program's functions lie.
 
 use super::model::{PartFlow, Sampled};
-use crate::Ask;
 use crate::facts::align::names;
 use crate::facts::align::symbols::Symbols;
 use crate::facts::state::State;
 use crate::facts::walk::samples::{Mode, Place, profile};
+use crate::{Input, Options};
 use base::Problem;
 use std::collections::BTreeMap;
 
 /// Adds the samples of every part that has some.
-pub fn add(ask: &Ask<'_>, flows: &mut [PartFlow]) {
+pub fn add(input: &Input, options: &Options, flows: &mut [PartFlow]) {
     for place in 0..flows.len() {
-        let counted = profile(&ask.input.parts[place], ask.options);
+        let counted = profile(&input.parts[place], options);
         if counted.is_empty() {
             continue;
         }
-        let own = names::symbols(ask.input, ask.options, &ask.input.parts[place], &[]).unwrap_or_else(|sentence| {
+        let own = names::symbols(input, options, &input.parts[place], &[]).unwrap_or_else(|sentence| {
             // Of a guest this was said when it was aligned.
             if flows[place].aligned.is_none() {
                 let path = flows[place].path.clone();

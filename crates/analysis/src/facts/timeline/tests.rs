@@ -7,7 +7,7 @@ use super::passing::{Passing, Take, Whose};
 use super::{draw, draw_first, inside};
 use crate::facts::ledger::build;
 use crate::facts::ledger::model::Flow;
-use crate::{Ask, Input, Options};
+use crate::{Input, Options};
 use base::recording::{Named, Recording};
 use base::timeline::{COLUMNS, COLUMNS_BESIDE, ChainRequest, ChainSums, LaneId, LaneKind, Overview, Timeline};
 use base::{Narrow, Span};
@@ -37,7 +37,7 @@ const OFTEN: Pace = Pace { chunk: 97, waits: u32::MAX };
 
 fn opened(recording: Recording) -> (Input, Flow) {
     let (input, options) = (Input::open(recording).unwrap(), Options::default());
-    let flow = build::build(&mut Ask { input: &input, options: &options, progress: &mut |_, _| {} }).unwrap();
+    let flow = build::build(&input, &options, &mut |_, _| {});
     (input, flow)
 }
 

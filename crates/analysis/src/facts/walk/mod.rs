@@ -51,6 +51,63 @@ pub trait Sink {
     fn entered_after_waking(&mut self, _thread: usize, _woken_ns: u64, _entered_ns: u64) {}
 }
 
+/// Nobody.
+impl Sink for () {
+    fn interval(&mut self, _: usize, _: State, _: u64, _: u64) {}
+    fn exit(&mut self, _: usize, _: &Exit) {}
+    fn chain(&mut self, _: usize, _: &Chain) {}
+    fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
+}
+
+/// Both hear everything, the first one first.
+impl<A: Sink, B: Sink> Sink for (A, B) {
+    #[inline(always)]
+    fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
+        self.0.interval(thread, state, from_ns, to_ns);
+        self.1.interval(thread, state, from_ns, to_ns);
+    }
+
+    fn exit(&mut self, thread: usize, exit: &Exit) {
+        self.0.exit(thread, exit);
+        self.1.exit(thread, exit);
+    }
+
+    fn chain(&mut self, thread: usize, chain: &Chain) {
+        self.0.chain(thread, chain);
+        self.1.chain(thread, chain);
+    }
+
+    fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64) {
+        self.0.preempted(thread, by, from_ns, to_ns);
+        self.1.preempted(thread, by, from_ns, to_ns);
+    }
+
+    fn has_cpu(&mut self, cpu: usize, tid: Option<i32>, at_ns: u64) {
+        self.0.has_cpu(cpu, tid, at_ns);
+        self.1.has_cpu(cpu, tid, at_ns);
+    }
+
+    fn nested_entry(&mut self, thread: usize, vmcb: u64, at_ns: u64) {
+        self.0.nested_entry(thread, vmcb, at_ns);
+        self.1.nested_entry(thread, vmcb, at_ns);
+    }
+
+    fn delivered(&mut self, thread: usize, interrupt: &Delivered) {
+        self.0.delivered(thread, interrupt);
+        self.1.delivered(thread, interrupt);
+    }
+
+    fn ran_after_waking(&mut self, thread: usize, woken_ns: u64, ran_ns: u64) {
+        self.0.ran_after_waking(thread, woken_ns, ran_ns);
+        self.1.ran_after_waking(thread, woken_ns, ran_ns);
+    }
+
+    fn entered_after_waking(&mut self, thread: usize, woken_ns: u64, entered_ns: u64) {
+        self.0.entered_after_waking(thread, woken_ns, entered_ns);
+        self.1.entered_after_waking(thread, woken_ns, entered_ns);
+    }
+}
+
 /// Who ran while a thread was pre-empted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preemptor {

@@ -3,7 +3,7 @@
 //! One finding a rule, which names the worst VM and lists the others: a host of 80 vCPUs gets a list, not 80 findings. A
 //! storm is a share of the VM's time, or a rate on one vCPU, over at least [`FEWEST_IN_STORM`] exits of that vCPU.
 
-use super::{FEWEST_EXITS, Sample, by_share, reasons, reasons_with, seen, state};
+use super::{FEWEST_EXITS, Sample, by_share, seen};
 use crate::facts::events::details::Detail;
 use crate::facts::events::reasons::Reason;
 use crate::facts::ledger::bursts::{Burst, WINDOW_NS};
@@ -12,7 +12,7 @@ use crate::facts::ledger::model::Vcpu;
 use crate::facts::state::State;
 use crate::rule::Hit;
 use base::number::{counted, duration, many, percent, plain, thousands};
-use base::{About, Cost, CostKind, Evidence, Setting, Severity, Span};
+use base::{Cost, CostKind, Evidence, Setting, Severity};
 
 /// Fewer exits on the worst vCPU say nothing about a rate.
 const FEWEST_IN_STORM: u64 = 100;
@@ -93,7 +93,7 @@ impl InVm<'_> {
         by_share(self.share(), Sample { count: self.count, ns: self.ns }).max(by_rate)
     }
 
-    fn words(&self, what: &str, table: &'static str) -> Evidence {
+    fn words(&self, what: &str, place: &str) -> Evidence {
         let text = format!(
             "{}: {}, {} and {} of its {}; highest on vCPU {} ({} per second)",
             self.vm,
@@ -104,7 +104,7 @@ impl InVm<'_> {
             self.worst.0.vcpu,
             plain(self.per_second().round()),
         );
-        Evidence::in_table(text, table).key("vm", self.vm)
+        seen(text, place)
     }
 }
 
@@ -150,7 +150,8 @@ fn hit_of(
     measure: &Measures<'_>,
     storms: &[InVm<'_>],
     severity: Severity,
-    (what, table, about): (&str, &'static str, &[About]),
+    what: &str,
+    place: &str,
     title: impl Fn(&InVm<'_>) -> String,
 ) -> Vec<Hit> {
     let Some(worst) = storms.first() else { return Vec::new() };
@@ -159,10 +160,9 @@ fn hit_of(
         others => (measure.part.machine.clone(), format!(" (and {})", many(others as u64, "more VM"))),
     };
     let mut hit = Hit::new(subject, severity, format!("{}{others}", title(worst)));
-    let line = |storm: &InVm<'_>| storm.words(what, table).about(about.iter().cloned());
-    hit.evidence = storms.iter().take(MOST_LISTED).map(line).collect();
+    hit.evidence = storms.iter().take(MOST_LISTED).map(|storm| storm.words(what, place)).collect();
     if let Some(more) = storms.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
-        hit.evidence.push(Evidence::in_table(format!("and {}", many(more as u64, "more VM")), "flow.vms"));
+        hit.evidence.push(seen(format!("and {}", many(more as u64, "more VM")), "table vms"));
     }
     hit.cost = Cost::of(CostKind::Measured, worst.share(), "share of vCPU time");
     if storms.len() > 1 {
@@ -201,19 +201,14 @@ pub fn pause(measure: &Measures<'_>) -> Vec<Hit> {
             percent(worst.share_of_exits())
         ),
     };
-    let about = reasons(measure, |total| total.reason.is_pause());
-    let mut hits = hit_of(measure, &storms, severity, ("PAUSE exit", "flow.exits", &about), title);
+    let mut hits = hit_of(measure, &storms, severity, "PAUSE exit", "table exits", title);
     for hit in &mut hits {
         let bursts = storms.iter().filter_map(|storm| Some((storm.vm, storm.burst?)));
         hit.evidence.extend(bursts.take(MOST_LISTED).map(|(vm, (vcpu, burst))| {
             let since_ns = burst.from_ns.saturating_sub(measure.part.span.from_ns);
             let (count, window) = (thousands(burst.count), in_a_window());
             let when = format!("{:.3} s after the first event", since_ns as f64 / 1e9);
-            let span = Span { from_ns: since_ns, to_ns: since_ns + WINDOW_NS };
-            // A guest's own trace begins at another instant of the timeline.
-            let at = measure.part.aligned.is_none().then_some(About::Span(span));
-            let what = format!("{vm}: {count} of them on vCPU {} within {window}, {when}", vcpu.vcpu);
-            Evidence::new(what, "the trace").about(at).about([About::Thread { tid: vcpu.tid }]).about(about.clone())
+            seen(format!("{vm}: {count} of them on vCPU {} within {window}, {when}", vcpu.vcpu), "the trace")
         }));
         let waited_ns: u64 = storms.iter().map(|storm| waiting_ns(measure, storm.vm)).sum();
         let wall_ns: u64 = storms.iter().map(|storm| storm.wall_ns).sum();
@@ -223,7 +218,7 @@ pub fn pause(measure: &Measures<'_>) -> Vec<Hit> {
         } else {
             "no sched_switch was recorded, so whether lock holders were preempted is unknown".to_owned()
         };
-        hit.evidence.push(seen(measure, what, "flow.vms").about([state(measure, State::Preempted)]));
+        hit.evidence.push(seen(what, "table vms"));
     }
     hits
 }
@@ -266,8 +261,7 @@ pub fn ipi(measure: &Measures<'_>) -> Vec<Hit> {
             worst.worst.0.vcpu
         )
     };
-    let about = reasons_with(measure, is_ipi);
-    hit_of(measure, &storms, severity, ("ICR write", "flow.exit_details", &about), title)
+    hit_of(measure, &storms, severity, "ICR write", "table exit_details", title)
 }
 
 /// Writes that arm the APIC's timer: TMICT, TSC_DEADLINE.
@@ -298,8 +292,7 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
         )
     };
     let severity = severity.unwrap_or(Severity::Info);
-    let about = [reasons_with(measure, arms_timer), reasons(measure, |total| expires(total.reason))].concat();
-    let mut hits = hit_of(measure, &storms, severity, ("timer exit", "flow.exit_details", &about), title);
+    let mut hits = hit_of(measure, &storms, severity, "timer exit", "table exit_details", title);
     for hit in &mut hits {
         let (armed, expired) = measure.vcpus.iter().fold((0, 0), |(armed, expired), vcpu| {
             (armed + by_detail(measure, vcpu, arms_timer).0, expired + by_reason(measure, vcpu, expires).0)
@@ -309,7 +302,7 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
             many(armed, "write"),
             counted(expired, "expiry", "expiries")
         );
-        hit.evidence.push(seen(measure, what, "flow.exit_details").about(about.clone()));
+        hit.evidence.push(seen(what, "table exit_details"));
         hit.level = Some(measure.level_above(1));
     }
     hits
@@ -339,8 +332,7 @@ pub fn halt_poll(measure: &Measures<'_>) -> Vec<Hit> {
     for (vm, polled_ns, halted_ns, wall_ns) in vms.iter().take(MOST_LISTED) {
         let share = percent(*polled_ns as f64 / (*wall_ns).max(1) as f64);
         let (polled, halted) = (duration(*polled_ns as f64), duration(*halted_ns as f64));
-        let seen = Evidence::in_table(format!("{vm}: {polled} polling ({share}), {halted} halted"), "flow.vcpus");
-        hit.evidence.push(seen.key("vm", *vm).about([state(measure, State::HaltPoll)]));
+        hit.evidence.push(seen(format!("{vm}: {polled} polling ({share}), {halted} halted"), "table vcpus"));
     }
     hit.cost = Cost::of(CostKind::Measured, share, "share of vCPU time");
     hit.changes = vec![Setting::SysfsWrite { path: "module/kvm/parameters/halt_poll_ns".into() }.change("0", None)];

@@ -3,15 +3,14 @@
 //! vCPUs that waited for the same cause are one finding: one busy program takes the CPUs of many vCPUs, and one change
 //! ends it.
 
-use super::{Sample, by_share, state};
+use super::{Sample, by_share, seen};
 use crate::facts::ledger::measure::Measures;
 use crate::facts::ledger::model::{PreemptSums, Vcpu};
 use crate::facts::state::State;
-use crate::flow::tables::task_name;
 use crate::rule::Hit;
 use base::number::{duration, many, percent};
 use base::setting::ThreadId;
-use base::{About, Cell, Cost, CostKind, CpuSet, Evidence, Setting, Severity};
+use base::{Cost, CostKind, CpuSet, Evidence, Setting, Severity};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -75,19 +74,12 @@ impl<'f> Waiter<'f> {
         match self.most().0 {
             None => Cause::Unknown,
             Some(tid) if measure.part.vcpus.iter().any(|vcpu| vcpu.tid == tid) => Cause::Vcpus,
-            Some(tid) => Cause::Tasks(task_name(measure, tid)),
+            Some(tid) => Cause::Tasks(measure.task_name(tid)),
         }
     }
 
     fn name(&self) -> String {
         format!("vCPU {} of {}", self.vcpu.vcpu, self.vcpu.vm)
-    }
-
-    /// Something seen of its waiting, in its rows of a table.
-    fn seen(&self, measure: &Measures<'_>, what: String, table: &'static str) -> Evidence {
-        let Vcpu { vm, vcpu, tid, .. } = self.vcpu;
-        let seen = Evidence::in_table(what, table).key("vm", vm.as_str()).key("vcpu", u64::from(*vcpu));
-        seen.about([state(measure, State::Preempted), About::Thread { tid: *tid }])
     }
 }
 
@@ -155,7 +147,7 @@ fn whom(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> String
         return "for tasks that the trace does not show".to_owned();
     }
     let of_cause = |tid: Option<i32>| match (cause, tid) {
-        (Cause::Tasks(name), Some(tid)) => task_name(measure, tid) == *name,
+        (Cause::Tasks(name), Some(tid)) => measure.task_name(tid) == *name,
         (Cause::Vcpus, Some(tid)) => measure.part.vcpus.iter().any(|vcpu| vcpu.tid == tid),
         _ => false,
     };
@@ -167,7 +159,7 @@ fn whom(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> String
     let who = match (cause, tids.first(), tids.len()) {
         (Cause::Tasks(name), Some(tid), 1) => format!("{name} (tid {tid})"),
         (Cause::Tasks(name), _, threads) => format!("{threads} threads called {name}"),
-        (_, Some(tid), 1) => format!("{} (tid {tid})", task_name(measure, *tid)),
+        (_, Some(tid), 1) => format!("{} (tid {tid})", measure.task_name(*tid)),
         (_, _, vcpus) => format!("{vcpus} other vCPUs"),
     };
     format!("{how} for {who}")
@@ -176,29 +168,21 @@ fn whom(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> String
 /// What was seen of one vCPU: how long it waited, and who ran.
 fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
     let waits = many(waiter.waits, "wait");
-    let waited = format!("runnable for {} of its time, in {waits}", percent(waiter.share()));
-    let mut evidence = vec![waiter.seen(measure, waited, "flow.vcpus")];
+    let mut evidence =
+        vec![seen(format!("runnable for {} of its time, in {waits}", percent(waiter.share())), "table vcpus")];
     for (tid, sums) in waiter.by.iter().take(3) {
         let (ran, longest) = (duration(sums.total_ns as f64), duration(sums.max_ns as f64));
         let text = match tid {
             Some(tid) => format!(
                 "{} (tid {tid}) took the CPU {}, ran {ran}, longest {longest}",
-                task_name(measure, *tid),
+                measure.task_name(*tid),
                 many(sums.count, "time")
             ),
             None => format!("unknown tasks ran {ran}: the trace lacks the switches between them"),
         };
-        evidence.push(by(*tid, waiter.seen(measure, text, "flow.preemptors")));
+        evidence.push(seen(text, "table preemptors"));
     }
     evidence
-}
-
-/// The same in the row of who ran.
-fn by(tid: Option<i32>, evidence: Evidence) -> Evidence {
-    match tid {
-        Some(tid) => evidence.key("by_tid", Cell::I64(tid.into())),
-        None => evidence,
-    }
 }
 
 /// What was seen of several, a line for each of the worst.
@@ -208,16 +192,17 @@ fn together(measure: &Measures<'_>, waiters: &[Waiter<'_>]) -> Vec<Evidence> {
         let part = percent(sums.total_ns as f64 / waiter.waited_ns.max(1) as f64);
         let who = most.map_or_else(
             || "tasks that the trace does not show".to_owned(),
-            |tid| format!("{} (tid {tid})", task_name(measure, tid)),
+            |tid| format!("{} (tid {tid})", measure.task_name(tid)),
         );
         let (share, waits) = (percent(waiter.share()), many(waiter.waits, "wait"));
-        let what =
-            format!("{}: runnable for {share} of its time, in {waits}; {part} of that while {who} ran", waiter.name());
-        by(most, waiter.seen(measure, what, "flow.preemptors"))
+        seen(
+            format!("{}: runnable for {share} of its time, in {waits}; {part} of that while {who} ran", waiter.name()),
+            "table preemptors",
+        )
     };
     let mut evidence: Vec<Evidence> = waiters.iter().take(MOST_LISTED).map(line).collect();
     if let Some(more) = waiters.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
-        evidence.push(Evidence::in_table(format!("and {}", many(more as u64, "more vCPU")), "flow.vcpus"));
+        evidence.push(seen(format!("and {}", many(more as u64, "more vCPU")), "table vcpus"));
     }
     evidence
 }
@@ -232,8 +217,8 @@ fn may_run(measure: &Measures<'_>, waiters: &[Waiter<'_>]) -> Option<Evidence> {
     let worst = waiters.first()?;
     let by = worst.most().0?;
     let (own, other) = (affinity(measure, worst.vcpu.tid)?, affinity(measure, by)?);
-    let text = format!("{} may run on CPUs {own}, {} (tid {by}) on CPUs {other}", worst.name(), task_name(measure, by));
-    Some(Evidence::new(text, "Cpus_allowed_list in the snapshot"))
+    let text = format!("{} may run on CPUs {own}, {} (tid {by}) on CPUs {other}", worst.name(), measure.task_name(by));
+    Some(seen(text, "Cpus_allowed_list in the snapshot"))
 }
 
 /// How to get vCPUs and who takes their CPUs apart.
@@ -241,7 +226,7 @@ fn remedy(measure: &Measures<'_>, waiters: &[Waiter<'_>], hit: &mut Hit) {
     let mut rivals: BTreeSet<i32> = BTreeSet::new();
     for waiter in waiters {
         let (Some(tid), sums) = waiter.most() else { continue };
-        let name = task_name(measure, tid);
+        let name = measure.task_name(tid);
         let ends_by_itself = RECORDERS.contains(&name.as_str()) || measure.part.gone.contains(&tid);
         if ends_by_itself || rivals.len() >= MOST_LISTED || !rivals.insert(tid) {
             continue;

@@ -9,8 +9,6 @@ mod waits;
 
 pub use profile::stacks as sampled_stacks;
 
-pub use waits::task_name;
-
 use crate::Options;
 use crate::facts::ledger::measure::Measures;
 use crate::facts::ledger::model::{ExitSums, Vcpu};

@@ -19,7 +19,7 @@ pub fn preemptors(measures: &[Measures<'_>]) -> Table {
             table.push(vec![
                 vcpu.vm.as_str().into(),
                 u64::from(vcpu.vcpu).into(),
-                tid.map_or_else(|| "unknown".to_owned(), |tid| task_name(measure, tid)).into(),
+                tid.map_or_else(|| "unknown".to_owned(), |tid| measure.task_name(tid)).into(),
                 tid.map_or(Cell::Missing, |tid| Cell::I64(tid.into())),
                 sums.count.into(),
                 sums.total_ns.into(),
@@ -39,15 +39,6 @@ pub fn preemptors(measures: &[Measures<'_>]) -> Table {
     let worst_first = |shown| Shown { largest_first: Some("total_ns".into()), ..shown };
     table.shown = shown("What ran while a vCPU was runnable", &columns, 8).map(worst_first);
     table
-}
-
-/// Name of a task; thread 0 of every CPU is its idle task.
-pub fn task_name(measure: &Measures<'_>, tid: i32) -> String {
-    match measure.part.comms.get(&tid) {
-        Some(name) => name.clone(),
-        None if tid == 0 => "idle".into(),
-        None => "unknown".into(),
-    }
 }
 
 /// From made ready to running, and to the guest.

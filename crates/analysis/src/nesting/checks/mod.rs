@@ -11,9 +11,9 @@ pub mod kernel;
 pub mod settings;
 pub mod vmx;
 
-use super::model::{Machine, Row, State};
+use super::model::{Machine, State};
 use crate::rule::Hit;
-use base::{About, Change, Evidence, Setting, Severity};
+use base::{Change, Evidence, Setting, Severity};
 
 /// A hit about a machine, to be filled.
 fn hit(machine: &Machine, severity: Severity, title: String, evidence: Vec<Evidence>) -> Hit {
@@ -23,12 +23,11 @@ fn hit(machine: &Machine, severity: Severity, title: String, evidence: Vec<Evide
 /// What a feature's row shows.
 fn shown_by(machine: &Machine, feature: &str) -> Vec<Evidence> {
     let row = machine.row(feature).into_iter();
-    let seen = |row: &Row| {
-        let place = format!("table features, {feature} of {}", machine.id);
-        let seen = Evidence::new(&row.evidence, place).about([About::rows("nesting.features")]);
-        seen.key("level", machine.level.to_string()).key("feature", row.feature)
-    };
-    row.map(seen).collect()
+    row.map(|row| Evidence {
+        what: row.evidence.clone(),
+        place: format!("table features, {feature} of {}", machine.id),
+    })
+    .collect()
 }
 
 /// Loading a module with another value.

@@ -6,7 +6,7 @@
 //! Sources of the causes: vdso(7); arch/x86/kernel/{tsc,hpet,kvmclock}.c, drivers/clocksource/{acpi_pm,hyperv_timer}.c and
 //! kernel/time/posix-cpu-timers.c (Linux 6.12).
 
-use super::{Measurements, Run};
+use crate::facts::benches::{BenchRun, Benches};
 use crate::statistics::{launches, spread};
 use base::number::{duration, thousands};
 use base::table::Shown;
@@ -67,11 +67,11 @@ impl Row {
 }
 
 /// All clocks of all benches.
-pub fn rows(measurements: &Measurements) -> Vec<Row> {
-    measurements.runs.iter().filter(|run| run.bench.bench == "clock").flat_map(rows_of).collect()
+pub fn rows(benches: &Benches) -> Vec<Row> {
+    benches.runs.iter().filter(|run| run.bench.bench == "clock").flat_map(rows_of).collect()
 }
 
-fn rows_of(run: &Run) -> Vec<Row> {
+fn rows_of(run: &BenchRun) -> Vec<Row> {
     let ns_per_tick = super::ns_per_tick(&run.bench);
     let mut rows: Vec<Row> = Vec::new();
     for measured in &run.bench.results {

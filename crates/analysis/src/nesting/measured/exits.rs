@@ -6,7 +6,7 @@
 //! ```
 //! Both together tell what neither tells alone: CPUID with 0 exits and 2,600 cycles was answered by an outer hypervisor.
 
-use super::{Measurements, Run};
+use crate::facts::benches::{BenchRun, Benches};
 use crate::statistics::launches::{self, EMPTY, GRAIN};
 use crate::statistics::spread;
 use base::number::{counted, list, plain, thousands};
@@ -52,6 +52,25 @@ impl Row {
         self.samples.quantile(q).map(|value| value as f64 / GRAIN)
     }
 
+    /// What one launch with one sample measured.
+    #[cfg(test)]
+    pub fn of_one_launch(name: &str, place: &str, cycles: u64, exits: f64, handled_by: &'static str) -> Self {
+        let mut samples = Histogram::new();
+        samples.record(cycles * GRAIN as u64);
+        Self {
+            machine: "L0".to_owned(),
+            name: name.to_owned(),
+            place: place.to_owned(),
+            ring: Some(0),
+            launches: 1,
+            samples,
+            medians: Vec::new(),
+            exits_per_op: Some(exits),
+            handled_by: Some(handled_by),
+            note: String::new(),
+        }
+    }
+
     /// Median cycles of an operation.
     pub fn p50(&self) -> Option<f64> {
         self.cycles(0.5)
@@ -65,10 +84,10 @@ impl Row {
 
 /// All tests of all benches of exits, in the order in which they were measured; behind them those without a number, which
 /// a page leaves to [`unknown`].
-pub fn rows(measurements: &Measurements) -> Vec<Row> {
-    let benches = measurements.runs.iter().filter(|run| run.bench.bench == "exits");
-    let mut rows: Vec<Row> = benches.flat_map(rows_of).collect();
-    if measurements.emulated.is_some() {
+pub fn rows(benches: &Benches) -> Vec<Row> {
+    let runs = benches.runs.iter().filter(|run| run.bench.bench == "exits");
+    let mut rows: Vec<Row> = runs.flat_map(rows_of).collect();
+    if benches.emulated.is_some() {
         // There is no hypervisor below that could answer: the emulator carries out every instruction.
         for row in rows.iter_mut().filter(|row| row.place == "here" && row.handled_by.is_some()) {
             row.handled_by = Some("emulated");
@@ -78,7 +97,7 @@ pub fn rows(measurements: &Measurements) -> Vec<Row> {
     rows
 }
 
-fn rows_of(run: &Run) -> Vec<Row> {
+fn rows_of(run: &BenchRun) -> Vec<Row> {
     let mut groups: Vec<Vec<&Measured>> = Vec::new();
     let key = |measured: &Measured| (measured.name.clone(), measured.params.place.clone(), measured.params.ring);
     for measured in &run.bench.results {
@@ -104,7 +123,7 @@ fn rows_of(run: &Run) -> Vec<Row> {
 }
 
 /// One test: all of its launches together.
-fn row(run: &Run, group: &[&Measured], below: bool) -> Row {
+fn row(run: &BenchRun, group: &[&Measured], below: bool) -> Row {
     let first = group[0];
     let measured: Vec<&&Measured> = group.iter().filter(|one| one.skipped.is_none()).collect();
     let mut row = Row {

@@ -6,7 +6,8 @@
 //! Measured, emulated and published numbers stand in rows of their own and are never computed with each other: processors,
 //! kernels and years differ. Only operations that were measured here are told.
 
-use super::{Measurements, clocks, exits};
+use super::{clocks, exits};
+use crate::facts::benches::{BenchRun, Benches};
 use crate::nesting::published::{PUBLISHED, Published};
 use crate::statistics::spread;
 use base::figure::{Drawing, Figure, Mark, Point, PointGroup};
@@ -34,11 +35,11 @@ struct Rung {
 }
 
 /// The ladder of what was measured; `None` if nobody has published anything to hold it against.
-pub fn ladder(measurements: &Measurements) -> Option<(Table, Figure)> {
-    let mark = if measurements.emulated.is_some() { Mark::Emulated } else { Mark::Measured };
+pub fn ladder(benches: &Benches) -> Option<(Table, Figure)> {
+    let mark = if benches.emulated.is_some() { Mark::Emulated } else { Mark::Measured };
     let mut rungs = Vec::new();
-    for row in exits::rows(measurements).iter().filter(|row| row.launches > 0) {
-        let Some(run) = measurements.runs.iter().find(|run| run.machine == row.machine) else { continue };
+    for row in exits::rows(benches).iter().filter(|row| row.launches > 0) {
+        let Some(run) = benches.runs.iter().find(|run| run.machine == row.machine) else { continue };
         let nested = NESTED.iter().find(|(name, _)| *name == row.name).map(|(_, op)| *op);
         let deeper = if row.place == "here" { 0 } else { 1 + u8::from(nested.is_some()) };
         rungs.push(Rung {
@@ -53,8 +54,8 @@ pub fn ladder(measurements: &Measurements) -> Option<(Table, Figure)> {
             source: format!("{}, {}", row.machine, row.place),
         });
     }
-    for row in clocks::rows(measurements).iter().filter(|row| row.clock == "REALTIME") {
-        let Some(run) = measurements.runs.iter().find(|run| run.machine == row.machine) else { continue };
+    for row in clocks::rows(benches).iter().filter(|row| row.clock == "REALTIME") {
+        let Some(run) = benches.runs.iter().find(|run| run.machine == row.machine) else { continue };
         rungs.push(Rung {
             op: "clock_gettime".to_owned(),
             level: level(run, 0),
@@ -85,7 +86,7 @@ fn published_name(name: &str) -> &str {
 }
 
 /// The level of a machine, so many guests deeper. A machine that was called L0 and has a hypervisor below is L1 at least.
-fn level(run: &super::Run, deeper: u8) -> (u8, String) {
+fn level(run: &BenchRun, deeper: u8) -> (u8, String) {
     let below = run.bench.environment.get("hypervisor below").is_some_and(|said| said == "yes");
     match run.level {
         Level::At(0) if below => (1 + deeper, format!("L{}?", 1 + deeper)),

@@ -3,7 +3,7 @@
 //! Wall time, user time and system time stay apart: exits that get cheaper can make a program use less CPU and yet take
 //! longer, because there are more of them. Fewer than three runs are shown, and nothing is concluded from them.
 
-use super::Measurements;
+use crate::facts::benches::Benches;
 use crate::statistics::spread;
 use base::number::{amount, duration, many};
 use base::table::Shown;
@@ -57,9 +57,9 @@ impl Program {
 }
 
 /// All commands of all benches.
-pub fn programs(measurements: &Measurements) -> Vec<Program> {
+pub fn programs(benches: &Benches) -> Vec<Program> {
     let mut programs: Vec<Program> = Vec::new();
-    for run in measurements.runs.iter().filter(|run| run.bench.bench == "macro") {
+    for run in benches.runs.iter().filter(|run| run.bench.bench == "macro") {
         for measured in &run.bench.results {
             let Some(command) = &measured.params.command else { continue };
             let Some(at) = QUANTITIES.iter().position(|(name, ..)| *name == measured.name) else { continue };

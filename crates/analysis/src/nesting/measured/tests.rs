@@ -1,13 +1,14 @@
 //! Constructed results with known answers: who handled an operation, and which clocks are slow for which cause.
 
-use super::{Measurements, Run, clocks, exits};
+use super::{clocks, exits};
+use crate::facts::benches::{BenchRun, Benches};
 use base::bench::{Bench, Measured, Params};
 use base::figure::Mark;
 use base::{Level, Section};
 use std::collections::BTreeMap;
 
-fn measurements(bench: Bench) -> Measurements {
-    Measurements { runs: vec![Run { machine: "L0".into(), level: Level::At(0), bench }], emulated: None }
+fn benches(bench: Bench) -> Benches {
+    Benches { runs: vec![BenchRun { machine: "L0".into(), level: Level::At(0), bench }], ..Benches::default() }
 }
 
 /// A test of `exits` exits an operation, some of which went where `more` says, in samples of 8 operations.
@@ -35,7 +36,7 @@ fn test(name: &str, launch: u32, cycles: u64, exits: u64, more: &[&str]) -> Meas
 
 fn exits_of(results: Vec<Measured>) -> Vec<exits::Row> {
     let environment = BTreeMap::from([("hypervisor below".to_owned(), "yes".to_owned())]);
-    exits::rows(&measurements(Bench { results, ..Bench::new("exits", environment) }))
+    exits::rows(&benches(Bench { results, ..Bench::new("exits", environment) }))
 }
 
 #[test]
@@ -66,12 +67,10 @@ fn a_vmread_without_an_exit_means_that_the_vmcs_is_shadowed() {
     for (exits, said) in [(0, "needs no exit: the processor executes it"), (1, "exits (1 each): this KVM")] {
         let vmread = test("vmread", 0, 40, exits, &[]);
         let params = Params { ring: Some(0), expected_exits: Some((0, 1)), ..vmread.params.clone() };
-        let all = measurements(Bench {
-            results: vec![Measured { params, ..vmread }],
-            ..Bench::new("exits", BTreeMap::new())
-        });
+        let all =
+            benches(Bench { results: vec![Measured { params, ..vmread }], ..Bench::new("exits", BTreeMap::new()) });
         let mut section = Section::new("nesting", "?");
-        all.tell(&mut section);
+        super::add(&all, &mut section);
         assert!(section.summary.contains(said), "{}", section.summary);
     }
 }
@@ -122,13 +121,13 @@ fn a_slow_clock_has_its_cause_and_a_fast_one_none() {
         let results =
             vec![read("clock_gettime", "REALTIME", source, cycles), read("syscall", "REALTIME", source, cycles + 300)];
         let environment = BTreeMap::from([("tsc ns per tick".to_owned(), "0.5".to_owned())]);
-        let all = measurements(Bench { results, ..Bench::new("clock", environment) });
+        let all = benches(Bench { results, ..Bench::new("clock", environment) });
         let rows = clocks::rows(&all);
         assert_eq!((rows[0].vdso, rows[0].p50_ns()), (Some(served), Some(cycles as f64 / 2.0)), "{source}");
         assert_eq!(rows[0].cause.is_some(), cause.is_some(), "{source}");
         assert!(cause.is_none_or(|word| rows[0].cause.unwrap().contains(word)), "{:?}", rows[0].cause);
         let mut section = Section::new("nesting", "?");
-        all.tell(&mut section);
+        super::add(&all, &mut section);
         assert!(section.table("clocks").is_some() && section.summary.contains(source), "{}", section.summary);
     }
 }
@@ -145,9 +144,9 @@ fn programs_keep_their_times_apart_and_two_runs_give_no_verdict() {
         let results = (0..).zip(runs).flat_map(|(launch, real)| {
             [quantity("real", launch, real * 1e9), quantity("user", launch, 4e9), quantity("sys", launch, 1e9)]
         });
-        let all = measurements(Bench { results: results.collect(), ..Bench::new("macro", BTreeMap::new()) });
+        let all = benches(Bench { results: results.collect(), ..Bench::new("macro", BTreeMap::new()) });
         let mut section = Section::new("nesting", "?");
-        all.tell(&mut section);
+        super::add(&all, &mut section);
         section
     };
     let section = of_runs(&[2.0, 2.5, 3.0]);
@@ -164,10 +163,10 @@ fn the_ladder_holds_ours_beside_published_numbers_and_marks_each() {
     let environment = BTreeMap::from([("hypervisor below".to_owned(), "yes".to_owned())]);
     let results =
         vec![test("cpuid", 0, 15_000, 1, &[]), test("rdtsc", 0, 30, 0, &[]), test("l2_cpuid", 0, 60_000, 7, &[])];
-    let mut all = measurements(Bench { results, ..Bench::new("exits", environment) });
-    let rungs = |all: &Measurements| -> Vec<String> {
+    let mut all = benches(Bench { results, ..Bench::new("exits", environment) });
+    let rungs = |all: &Benches| -> Vec<String> {
         let mut section = Section::new("nesting", "?");
-        all.tell(&mut section);
+        super::add(all, &mut section);
         let table = section.table("ladder").unwrap();
         let text = |cell: &base::Cell| match cell {
             base::Cell::Text(text) => text.clone(),
@@ -185,7 +184,7 @@ fn the_ladder_holds_ours_beside_published_numbers_and_marks_each() {
         assert!(told.iter().any(|one| one == rung), "{rung}: {told:?}");
     }
     let mut section = Section::new("nesting", "?");
-    all.tell(&mut section);
+    super::add(&all, &mut section);
     let base::figure::Drawing::Points(groups) = &section.figures[0].drawing else { panic!("{:?}", section.figures) };
     let cycles = groups.iter().find(|group| group.unit == "cycles").unwrap();
     let ours: Vec<f64> =
@@ -218,7 +217,7 @@ fn a_clock_under_two_clocksources_has_two_rows() {
         ..Measured::default()
     };
     let results = vec![read("tsc", 60), read("hpet", 9_000), read("tsc", 62)];
-    let rows = clocks::rows(&measurements(Bench { results, ..Bench::new("clock", BTreeMap::new()) }));
+    let rows = clocks::rows(&benches(Bench { results, ..Bench::new("clock", BTreeMap::new()) }));
     let told: Vec<_> = rows.iter().map(|row| (row.source.as_deref().unwrap(), row.p50().unwrap())).collect();
     assert_eq!(told, [("tsc", 61.0), ("hpet", 9_000.0)]);
 }

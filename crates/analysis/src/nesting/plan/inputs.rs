@@ -5,7 +5,8 @@
 //! assumptions made on the way, each with where it comes from.
 
 use super::model::{C1_OF_OTHERS, Estimate, K_KERNEL, K_USERSPACE};
-use crate::nesting::observed::Observed;
+use crate::nesting::traced_exits::TracedExits;
+use base::Level;
 
 /// A rate that the user gave.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,7 +78,7 @@ pub struct Inputs {
     /// What was assumed.
     pub assumptions: Vec<Assumption>,
     /// What the recording's chains consist of.
-    pub observed: Option<Observed>,
+    pub observed: Option<TracedExits>,
     /// What cannot be told, and what would tell it.
     pub missing: Vec<String>,
     /// Features that are on in the recording's host.
@@ -175,7 +176,7 @@ impl Inputs {
 
     /// From what a recording saw. Times are its own, so neither c1 nor D need be given; what an exit costs without nesting is
     /// the mean of L1's exits of that reason, or of all of them.
-    pub fn of_recording(observed: Observed, on: Vec<String>) -> Self {
+    pub fn of_recording(observed: TracedExits, on: Vec<String>) -> Self {
         let mut inputs = Self { on, ..Self::default() };
         let plain = observed.plain_exit_ns();
         inputs.assume("exits, chains and times", "from the recording", "measured");
@@ -187,7 +188,7 @@ impl Inputs {
         let mut taken = 0.0;
         let all_ns = observed.wall_ns;
         for (reason, (count, total_ns)) in &observed.chains {
-            let own = observed.mean_ns("L1", reason).unwrap_or(plain);
+            let own = observed.mean_ns(Level::At(1), reason).unwrap_or(plain);
             let own_ns = (own * *count as f64).min(*total_ns);
             let of = |ns: f64| Estimate::exact(ns / all_ns);
             let per_second = *count as f64 * 1e9 / all_ns;
@@ -203,7 +204,9 @@ impl Inputs {
             inputs.shares.push(share);
         }
         if observed.chains.is_empty() {
-            for ((_, reason), (count, total_ns)) in observed.by_reason.iter().filter(|((level, _), _)| level == "L1") {
+            for ((_, reason), (count, total_ns)) in
+                observed.by_reason.iter().filter(|((level, _), _)| *level == Level::At(1))
+            {
                 let (plain, per_second) = (Estimate::exact(total_ns / all_ns), *count as f64 * 1e9 / all_ns);
                 let nested = Estimate::exact(0.0);
                 inputs.shares.push(Share {

@@ -5,7 +5,7 @@
 //! ```text
 //! bench exits           --benched--> c1, D, costs
 //! --c1 --d --rate ...   --of_given-->      Inputs --predict--> CPU now -> after, each change and together
-//! tables of flow        --of_recording-->         \--tables--> what the exits cost, what was assumed
+//! exits of the traces   --of_recording-->         \--tables--> what the exits cost, what was assumed
 //! published records     --validate, consistency--> how far the model is to be trusted
 //! ```
 
@@ -21,10 +21,12 @@ pub mod validate;
 pub use inputs::{Given, Inputs, Rate};
 pub use predict::Wanted;
 
-use super::observed::Observed;
+use super::model::State;
+use super::traced_exits::TracedExits;
+use crate::{Answer, Case, Error};
 use base::number::{list, percent};
 use base::recording::Emulator;
-use base::{Cell, Section, Unknown};
+use base::{Level, Section, Unknown};
 use predict::Predicted;
 
 /// The question.
@@ -44,34 +46,71 @@ const LIMITS: &[(&str, &str)] = &[
     ("more_work", "A faster guest may do more work, and exit more often than before."),
 ];
 
-/// What a recording tells: what its `flow` saw, and the features that its `nesting` found on. With costs `given` its rates
+/// What the user asks the model.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Costs and rates by the user, or by a bench.
+    pub given: Given,
+    /// What emulated that bench.
+    pub emulated: Option<Emulator>,
+    /// The instruction set is SVM; where this is not said, the traces tell.
+    pub svm: Option<bool>,
+    /// Hyper-V runs the guest hypervisor.
+    pub hyperv: bool,
+    /// Ids of the changes to combine; the usual ones if empty.
+    pub with: Vec<String>,
+    /// Hold the model against published numbers instead of predicting.
+    pub validate: bool,
+}
+
+/// Answers it; `None` if nobody asks, or if there are traces without an exit.
+///
+/// # Errors
+/// None today: what is missing for a prediction is part of the answer.
+pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
+    let Some(asked) = &case.options().plan else { return Ok(None) };
+    let of = |section: Section| Some(Answer { section, problems: Vec::new() });
+    if asked.validate {
+        return Ok(of(validation()));
+    }
+    let inputs = if case.input().recording.parts.is_empty() {
+        Some(Inputs::of_given(&asked.given))
+    } else {
+        of_recording(case, &asked.given)
+    };
+    let emulated = case.input().recording.emulated.or(asked.emulated);
+    let section = |inputs: Inputs| {
+        let svm = asked.svm.unwrap_or_else(|| is_svm(&inputs));
+        let wanted = Wanted { svm, hyperv: asked.hyperv, with: asked.with.clone() };
+        section(&inputs, &wanted, emulated)
+    };
+    Ok(inputs.map(section).and_then(of))
+}
+
+/// What a recording tells: the exits of its traces, and the features that its snapshots found on. With costs `given` its rates
 /// alone are taken; without, its times too, which L1's own trace does not have.
-pub fn of_recording(sections: &[Section], given: &Given) -> Option<Inputs> {
-    let observed = sections.iter().find(|section| section.id == "flow").and_then(Observed::of)?;
-    let features =
-        sections.iter().find(|section| section.id == "nesting").and_then(|section| section.table("features"));
-    let text = |cell: &Cell| if let Cell::Text(text) = cell { text.clone() } else { String::new() };
-    let on = features.map_or(Vec::new(), |table| {
-        // Level, feature, state: the first columns of the table, by contract.
-        let host = table.rows.iter().filter(|row| row[0] == "L0".into() && row[2] == "on".into());
-        host.map(|row| text(&row[1])).collect()
-    });
-    if given.c1.is_none() && !observed.from_guest {
-        return Some(Inputs::of_recording(observed, on));
+fn of_recording(case: &Case, given: &Given) -> Option<Inputs> {
+    let exits = TracedExits::of(case)?;
+    let on = super::build::build(case.machines());
+    let host = on.machines.iter().filter(|machine| machine.level == Level::L0);
+    let on = host.flat_map(|machine| &machine.features).filter(|row| row.state == State::On);
+    let on: Vec<String> = on.map(|row| row.feature.to_owned()).collect();
+    if given.c1.is_none() && !exits.from_guest {
+        return Some(Inputs::of_recording(exits, on));
     }
     let rate = |(reason, per_second, userspace)| Rate { level: 2, reason, per_second, userspace };
-    let rates = observed.rates().into_iter().map(rate).collect();
+    let rates = exits.rates().into_iter().map(rate).collect();
     let inputs = Inputs::of_given(&Given { rates, ..given.clone() });
-    Some(Inputs { on, observed: (!observed.from_guest).then_some(observed), ..inputs })
+    Some(Inputs { on, observed: (!exits.from_guest).then_some(exits), ..inputs })
 }
 
 /// The instruction set of what was seen: SVM's guest hypervisors execute VMRUN.
-pub fn is_svm(inputs: &Inputs) -> bool {
+fn is_svm(inputs: &Inputs) -> bool {
     inputs.observed.as_ref().is_some_and(|observed| observed.of_reasons(&["VMRUN"]).0 > 0)
 }
 
 /// The answer; `emulated` marks it where the recording's times are not those of hardware.
-pub fn section(inputs: &Inputs, wanted: &Wanted, emulated: Option<Emulator>) -> Section {
+fn section(inputs: &Inputs, wanted: &Wanted, emulated: Option<Emulator>) -> Section {
     let mut section = Section::new("plan", QUESTION);
     if let Some(emulator) = emulated {
         let name = emulator.name();
@@ -95,7 +134,7 @@ pub fn section(inputs: &Inputs, wanted: &Wanted, emulated: Option<Emulator>) -> 
 }
 
 /// How far the model is to be trusted.
-pub fn validation() -> Section {
+fn validation() -> Section {
     let mut section = Section::new("plan", "How accurate is the cost model?");
     let checks = validate::checks();
     let worst = |level: u8| {

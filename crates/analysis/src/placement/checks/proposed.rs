@@ -4,7 +4,7 @@ use crate::placement::model::Model;
 use crate::placement::solver::{Goal, Kind, Plan};
 use crate::rule::Hit;
 use base::number::{counted, list, many};
-use base::{About, Change, Cost, CostKind, CpuSet, Evidence, Setting, Severity};
+use base::{Change, Cost, CostKind, CpuSet, Setting, Severity};
 
 /// One finding for each placement that scores better than what holds now; its subject is the rank in table `proposal`.
 pub fn proposed(model: &Model) -> Vec<Hit> {
@@ -17,28 +17,25 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     let changes = model.proposal.all_changes(plan);
     let title = format!("placement {rank}, {}: {}", plan.idea, many(changes.len() as u64, "command"));
     let mut hit = Hit::new(rank.to_string(), Severity::Info, title)
-        .with(
-            Evidence::new(
-                format!(
-                    "CPUs short: {:.2} now, {:.2} with it (modelled)",
-                    model.proposal.missing(now),
-                    model.proposal.missing(plan)
-                ),
-                "tables plans and proposal",
-            )
-            .about([About::rows("placement.plans"), About::rows("placement.proposal")]),
+        .seen(
+            format!(
+                "CPUs short: {:.2} now, {:.2} with it (modelled)",
+                model.proposal.missing(now),
+                model.proposal.missing(plan)
+            ),
+            "tables plans and proposal",
         )
-        .with(Evidence::in_table(
+        .seen(
             format!(
                 "the score is {:.0} points lower (lower is better), {:.0} per command; {}",
                 now.score.total - plan.score.total,
                 plan.effect,
                 what(&changes)
             ),
-            "placement.plans",
-        ));
+            "table plans",
+        );
     if let Some(still) = remaining(model, plan) {
-        hit = hit.with(Evidence::in_table(still, "placement.proposal"));
+        hit = hit.seen(still, "table proposal");
     }
     let fewer = model.proposal.missing(now) - model.proposal.missing(plan);
     if fewer > 0.005 {

@@ -1,12 +1,12 @@
 //! What does a finding cost on this very host? Its own exits tell, where a recording has them.
 //!
-//! In: the Sections `flow` and `nesting` of one recording. A finding whose exits were seen gets them as evidence, and their
-//! time as its cost, measured, in the place of a published number.
+//! In: findings on features, and the exits of the recording's own traces. A finding whose exits were seen gets them as
+//! evidence, and their time as its cost, measured, in the place of a published number.
 
-use super::observed::Observed;
+use super::traced_exits::TracedExits;
 use base::number::{list, percent, plain, thousands};
 use base::recording::Emulator;
-use base::{About, Cost, CostKind, Evidence, Finding, Level, Section};
+use base::{Cost, CostKind, Evidence, Finding, Level};
 
 /// Which exits a finding is about.
 struct Priced {
@@ -31,40 +31,34 @@ const PRICED: &[Priced] = &[
     Priced { rule: "NST-NXHUGE", about: "", reasons: &["EPT_VIOLATION"] },
 ];
 
-/// Adds measured costs to the findings of `nesting` from what `flow` saw.
-pub fn price(sections: &mut [Section], emulated: Option<Emulator>) {
-    let Some(observed) = sections.iter().find(|section| section.id == "flow").and_then(Observed::of) else { return };
-    let nesting = sections.iter_mut().filter(|section| section.id == "nesting");
-    for finding in nesting.flat_map(|section| &mut section.findings) {
+/// Adds to `findings` what their exits cost in the recording's own traces.
+pub fn add(findings: &mut [Finding], exits: &TracedExits, emulated: Option<Emulator>) {
+    for finding in findings {
         let of_finding = |priced: &&Priced| priced.rule == finding.rule && finding.subject.contains(priced.about);
         // The host's trace shows what the host's own settings cost.
         if finding.level == Level::L0
             && let Some(priced) = PRICED.iter().find(of_finding)
         {
-            measured(finding, priced, &observed, emulated);
+            measured(finding, priced, exits, emulated);
         }
     }
 }
 
-fn measured(finding: &mut Finding, priced: &Priced, observed: &Observed, emulated: Option<Emulator>) {
-    let (count, ns) = observed.of_reasons(priced.reasons);
+fn measured(finding: &mut Finding, priced: &Priced, exits: &TracedExits, emulated: Option<Emulator>) {
+    let (count, ns) = exits.of_reasons(priced.reasons);
     if count == 0 {
         return;
     }
     let names: Vec<String> = priced.reasons.iter().map(|name| (*name).to_owned()).collect();
-    let share = observed.share(ns);
-    let reasons = || priced.reasons.iter().map(|name| About::reason(*name));
+    let share = exits.share(ns);
+    let seen = |what: String, place: &str| Evidence { what, place: place.to_owned() };
     let what = format!("{} exits are {}, {} of the vCPUs' time", thousands(count), list(&names), percent(share));
-    finding
-        .evidence
-        .push(Evidence::new(what, "table exits of flow").about([About::rows("flow.exits")]).about(reasons()));
-    if observed.chain_count() > 0 {
-        let (of, all) = (observed.per_chain(priced.reasons), observed.exits_per_chain);
+    finding.evidence.push(seen(what, "table exits of flow"));
+    if exits.chain_count() > 0 {
+        let (of, all) = (exits.per_chain(priced.reasons), exits.exits_per_chain);
         let rounded = |value: f64| plain((value * 10.0).round() / 10.0);
         let what = format!("{} of {} exits per chain are {}", rounded(of), rounded(all), list(&names));
-        finding
-            .evidence
-            .push(Evidence::new(what, "table chains of flow").about([About::rows("flow.chains")]).about(reasons()));
+        finding.evidence.push(seen(what, "table chains of flow"));
     }
     finding.title = format!("{}; here that is {} of the vCPUs' time", finding.title, percent(share));
     finding.cost = Cost::of(CostKind::Measured, share, marked("share of the vCPUs' time", emulated));

@@ -1,15 +1,27 @@
-//! What did a recording's own exits cost? Read from the tables that `flow` answers with.
+//! What did a recording's own exits cost?
 //!
-//! In: a Section `flow`. Out: exits and chains of the recorded host by reason, with their time. Questions do not import each
-//! other; they meet in their tables, which are a contract. Rows of guests' own traces (VMs called `L1/name`) are left out
+//! In: the ledger. Out: exits and chains of the recorded host by reason, with their time. Guests' own traces are left out
 //! where the host's own is there, which saw the same exits.
 
 use super::plan::model::Estimate;
-use base::{Cell, Section, Table};
+use crate::Case;
+use crate::facts::events::details::Detail;
+use crate::facts::events::reasons::Reason;
+use crate::facts::ledger::measure::{Measures, measure};
+use crate::facts::ledger::model::ExitSums;
+use crate::facts::state::State;
+use crate::facts::thread::Handled;
+use base::Level;
 use std::collections::BTreeMap;
 
-/// States of a vCPU in which no CPU works for it, as columns of table `vcpus`.
-const IDLE: &[&str] = &["halted_ns", "blocked_ns", "preempted_ns", "wake_delay_ns", "unknown_ns"];
+/// States of a vCPU in which no CPU works for it.
+const IDLE: [State; 5] = [State::Halted, State::Blocked, State::Preempted, State::WakeDelay, State::Unknown];
+
+const L1: Level = Level::At(1);
+const L2: Level = Level::At(2);
+
+/// IA32_TSC_DEADLINE (Intel SDM vol. 4, table 2-2): a write of it arms the local APIC's timer.
+const TSC_DEADLINE: u32 = 0x6e0;
 
 /// Exits that last as long as what they ask for.
 const LONG: &[&str] = &["VMRESUME", "VMLAUNCH", "VMRUN", "HLT", "MWAIT"];
@@ -23,7 +35,7 @@ const SHADOWED: f64 = 4.0;
 
 /// Exits and chains of one host.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Observed {
+pub struct TracedExits {
     /// Time of all vCPUs together.
     pub wall_ns: f64,
     /// Of that, time in which the CPU worked for them: not halted, blocked, pre-empted, waiting or unknown.
@@ -37,49 +49,50 @@ pub struct Observed {
     /// How many of L2's exits ended in L1's VMM, by reason, where L1's own trace tells.
     pub userspace: BTreeMap<String, u64>,
     /// Exits by level and reason: count and time until the next entry.
-    pub by_reason: BTreeMap<(String, String), (u64, f64)>,
+    pub by_reason: BTreeMap<(Level, String), (u64, f64)>,
     /// Chains by the reason that L1 was told: count, and time from L2's exit until L2 runs again.
     pub chains: BTreeMap<String, (u64, f64)>,
     /// Mean number of L1's exits in a chain.
     pub exits_per_chain: f64,
 }
 
-impl Observed {
-    /// What a `flow` saw; `None` if it saw no exits.
-    pub fn of(flow: &Section) -> Option<Self> {
-        let vcpus = Rows { own: true, table: flow.table("vcpus")? };
-        let from_guest = vcpus.rows().next().is_none();
+impl TracedExits {
+    /// The exits of the case's own traces; `None` if they hold none.
+    pub fn of(case: &Case) -> Option<Self> {
+        let measures = measure(case.ledger(), case.options());
+        let of_host = |measure: &&Measures<'_>| measure.part.level == Level::L0;
+        let from_guest = measures.iter().filter(of_host).all(|measure| measure.vcpus.is_empty());
+        let (guests, hosts): (Vec<_>, Vec<_>) = measures.iter().partition(|measure| measure.part.level != Level::L0);
         let mut seen = Self { from_guest, ..Self::default() };
-        let rows = |name: &str| Some(Rows { own: !from_guest, table: flow.table(name)? });
-        let vcpus = rows("vcpus")?;
-        for row in vcpus.rows() {
-            seen.wall_ns += vcpus.number(row, "wall_ns");
-            seen.busy_ns +=
-                vcpus.number(row, "wall_ns") - IDLE.iter().map(|state| vcpus.number(row, state)).sum::<f64>();
-        }
-        let exits = rows("exits")?;
-        for row in exits.rows() {
-            let key = (exits.text(row, "level"), exits.text(row, "reason"));
-            let sum = seen.by_reason.entry(key).or_default();
-            let count = exits.number(row, "count") as u64;
-            *sum = (sum.0 + count, sum.1 + exits.number(row, "total_ns"));
-            seen.exits += count;
-        }
-        let chains = rows("chains")?;
-        let mut of_chains = 0.0;
-        for row in chains.rows() {
-            let count = chains.number(row, "count");
-            of_chains += count * chains.number(row, "exits_mean");
-            let sum = seen.chains.entry(chains.text(row, "reason")).or_default();
-            *sum = (sum.0 + count as u64, sum.1 + chains.number(row, "total_ns"));
+        let (mut of_chains, mut timers) = (0.0, Timers::default());
+        for measure in if from_guest { &guests } else { &hosts } {
+            for vcpu in &measure.vcpus {
+                let (wall_ns, idle_ns) =
+                    (vcpu.sums.wall_ns(), IDLE.iter().map(|state| vcpu.sums.ns(*state)).sum::<u64>());
+                seen.wall_ns += wall_ns as f64;
+                seen.busy_ns += (wall_ns - idle_ns) as f64;
+                for (level, reason, sums) in measure.exits_of(vcpu) {
+                    let sum = seen.by_reason.entry((level, reason.name())).or_default();
+                    *sum = (sum.0 + sums.count, sum.1 + sums.cost_ns.sum() as f64);
+                    seen.exits += sums.count;
+                    timers.add(level, reason, sums);
+                }
+                for (reason, sums) in measure.chains_of(vcpu) {
+                    of_chains += sums.count as f64 * sums.exits.mean().unwrap_or(0.0);
+                    let sum = seen.chains.entry(reason.name()).or_default();
+                    *sum = (sum.0 + sums.count, sum.1 + sums.cost_ns.sum() as f64);
+                }
+            }
         }
         let all = seen.chain_count();
         seen.exits_per_chain = if all == 0 { 0.0 } else { of_chains / all as f64 };
-        seen.timer_share = rows("exit_details").map_or(0.0, |details| timer_share(&details));
-        if let Some(handled) = flow.table("handled_by").map(|table| Rows { own: false, table }) {
-            for row in handled.rows().filter(|row| handled.text(row, "level") == "L2") {
-                let by_vmm = handled.number(row, "userspace") as u64;
-                *seen.userspace.entry(handled.text(row, "reason")).or_default() += by_vmm;
+        seen.timer_share = timers.share();
+        for measure in guests {
+            for (level, reason, sums) in measure.vcpus.iter().flat_map(|vcpu| measure.exits_of(vcpu)) {
+                if level == L2 {
+                    let by_vmm = sums.handled[ExitSums::handler(Handled::Userspace)];
+                    *seen.userspace.entry(reason.name()).or_default() += by_vmm;
+                }
             }
         }
         (seen.exits > 0 && seen.wall_ns > 0.0).then_some(seen)
@@ -97,8 +110,8 @@ impl Observed {
     }
 
     /// Exits of one reason at one level: count and time.
-    pub fn at(&self, level: &str, reason: &str) -> (u64, f64) {
-        self.by_reason.get(&(level.to_owned(), reason.to_owned())).copied().unwrap_or_default()
+    pub fn at(&self, level: Level, reason: &str) -> (u64, f64) {
+        self.by_reason.get(&(level, reason.to_owned())).copied().unwrap_or_default()
     }
 
     /// L2's exits a second and vCPU, by reason, and whether they end in L1's VMM: chains of the host's trace, or L2's exits
@@ -106,7 +119,7 @@ impl Observed {
     pub fn rates(&self) -> Vec<(String, f64, bool)> {
         let per_second = |count: u64| count as f64 * 1e9 / self.wall_ns;
         let counts: Vec<(&String, u64)> = if self.chains.is_empty() {
-            let of_l2 = self.by_reason.iter().filter(|((level, _), _)| level == "L2");
+            let of_l2 = self.by_reason.iter().filter(|((level, _), _)| *level == L2);
             of_l2.map(|((_, reason), (count, _))| (reason, *count)).collect()
         } else {
             self.chains.iter().map(|(reason, (count, _))| (reason, *count)).collect()
@@ -119,15 +132,14 @@ impl Observed {
     }
 
     /// Mean time of an exit of one reason at one level.
-    pub fn mean_ns(&self, level: &str, reason: &str) -> Option<f64> {
+    pub fn mean_ns(&self, level: Level, reason: &str) -> Option<f64> {
         let (count, ns) = self.at(level, reason);
         (count > 0).then(|| ns / count as f64)
     }
 
     /// Mean time of L1's exits, those that request an entry or wait left out: they last as long as what they ask for.
     pub fn plain_exit_ns(&self) -> f64 {
-        let own =
-            self.by_reason.iter().filter(|((level, reason), _)| level == "L1" && !LONG.contains(&reason.as_str()));
+        let own = self.by_reason.iter().filter(|((level, reason), _)| *level == L1 && !LONG.contains(&reason.as_str()));
         let (count, ns) = own.fold((0, 0.0), |sum, (_, more)| (sum.0 + more.0, sum.1 + more.1));
         ns / count.max(1) as f64
     }
@@ -160,58 +172,26 @@ impl Observed {
     }
 }
 
-/// How much of the MSR exits in table `exit_details` arms a timer.
-fn timer_share(rows: &Rows<'_>) -> f64 {
-    let (mut timers, mut all) = (0.0, 0.0);
-    for row in rows.rows().filter(|row| rows.text(row, "reason") == "MSR" && rows.text(row, "level") != "L1") {
-        let count = rows.number(row, "count");
-        all += count;
-        if rows.text(row, "detail").contains("TSC_DEADLINE") {
-            timers += count;
+/// Exits for MSRs, and those of them that arm a timer.
+#[derive(Default)]
+struct Timers {
+    all: u64,
+    timers: u64,
+}
+
+impl Timers {
+    /// Adds exits, if they are for MSRs; what L1's own are about is told by its chains.
+    fn add(&mut self, level: Level, reason: Reason, sums: &ExitSums) {
+        if level == L1 || !reason.is_msr_access() {
+            return;
         }
-    }
-    if all > 0.0 { timers / all } else { 0.0 }
-}
-
-/// Rows of a table by column names.
-struct Rows<'a> {
-    table: &'a Table,
-    /// Of the recorded host's own trace; else those of guests' traces alone.
-    own: bool,
-}
-
-impl<'a> Rows<'a> {
-    fn rows(&self) -> impl Iterator<Item = &'a Vec<Cell>> + use<'a> {
-        let (vm, own) = (self.table.column("vm"), self.own);
-        self.table.rows.iter().filter(move |row| {
-            let of_guest = matches!(vm.map(|at| &row[at]), Some(Cell::Text(name)) if is_of_a_guest(name));
-            of_guest != own
-        })
-    }
-
-    fn cell(&self, row: &'a [Cell], name: &str) -> Option<&'a Cell> {
-        row.get(self.table.column(name)?)
-    }
-
-    fn number(&self, row: &'a [Cell], name: &str) -> f64 {
-        match self.cell(row, name) {
-            Some(Cell::U64(number)) => *number as f64,
-            Some(Cell::I64(number)) => *number as f64,
-            Some(Cell::F64(number)) => *number,
-            _ => 0.0,
+        for (detail, (count, _)) in sums.details.iter() {
+            self.all += count;
+            self.timers += if matches!(detail, Detail::Msr(TSC_DEADLINE, _)) { *count } else { 0 };
         }
     }
 
-    fn text(&self, row: &'a [Cell], name: &str) -> String {
-        match self.cell(row, name) {
-            Some(Cell::Text(text)) => text.clone(),
-            _ => String::new(),
-        }
+    fn share(&self) -> f64 {
+        if self.all > 0 { self.timers as f64 / self.all as f64 } else { 0.0 }
     }
-}
-
-/// `L1/web`, `L1-web/db`: a VM out of the trace of a guest.
-fn is_of_a_guest(vm: &str) -> bool {
-    let machine = vm.split_once('/').map(|(machine, _)| machine);
-    machine.and_then(|name| name.strip_prefix('L')).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }

@@ -1,0 +1,124 @@
+//! One recording, what the user asks of it, and the facts that all questions stand on, each computed once and on demand.
+//!
+//! ```text
+//! recording --> Input (opened) --> Case --+-- ledger()     the time of every vCPU, of all traces
+//!                                         +-- windows()    the same in eight windows, out of one reading
+//!                                         +-- machines()   their snapshots, opened
+//!                                         +-- benches()    their bench results, read
+//!                                         +-- before()     the case that this one is compared with
+//!                                              |
+//!                               Question: fn(&Case) -> Section
+//! ```
+//! A question takes a case and nothing else; what two questions need is a fact here, never the other's answer.
+
+use crate::facts::benches::Benches;
+use crate::facts::ledger::build;
+use crate::facts::ledger::model::Flow;
+use crate::facts::machines::Machines;
+use crate::facts::windows::{self, Window};
+use crate::{Input, Options};
+use base::Problem;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Hears of bytes that are read, and bytes in all, as often as it changes; each walk over a trace begins anew.
+type Progress = Box<dyn FnMut(u64, u64) + Send>;
+
+/// A recording with what is asked of it.
+pub struct Case {
+    input: Arc<Input>,
+    options: Options,
+    before: Option<Box<Case>>,
+    progress: Mutex<Progress>,
+    ledger: OnceLock<Flow>,
+    windows: OnceLock<Vec<Vec<Window>>>,
+}
+
+/// Windows of a recording: enough for a spread, few enough to hold many exits each.
+pub const WINDOWS: usize = 8;
+
+impl Case {
+    /// What `options` ask of `input`.
+    pub fn new(input: impl Into<Arc<Input>>, options: Options) -> Self {
+        let progress: Progress = Box::new(|_, _| {});
+        Self {
+            input: input.into(),
+            options,
+            before: None,
+            progress: Mutex::new(progress),
+            ledger: OnceLock::new(),
+            windows: OnceLock::new(),
+        }
+    }
+
+    /// The same, and `progress` hears how far it is.
+    #[must_use]
+    pub fn with_progress(self, progress: impl FnMut(u64, u64) + Send + 'static) -> Self {
+        Self { progress: Mutex::new(Box::new(progress)), ..self }
+    }
+
+    /// The same, compared with what was recorded `before` a change.
+    #[must_use]
+    pub fn compared_with(self, before: Case) -> Self {
+        Self { before: Some(Box::new(before)), ..self }
+    }
+
+    /// The opened recording.
+    pub fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// What the user asks for.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The case before the change, where two are compared.
+    pub fn before(&self) -> Option<&Case> {
+        self.before.as_deref()
+    }
+
+    /// Where the time of every vCPU went, in all traces; reads them once.
+    pub fn ledger(&self) -> &Flow {
+        self.ledger.get_or_init(|| build::build(&self.input, &self.options, &mut |done, all| self.hear(done, all)))
+    }
+
+    /// The traces, each cut into [`WINDOWS`] nearly equal windows; the same reading fills the ledger.
+    pub fn windows(&self) -> &[Vec<Window>] {
+        self.windows.get_or_init(|| {
+            let hear = &mut |done, all| self.hear(done, all);
+            let (ledger, windows) = windows::build(&self.input, &self.options, WINDOWS, hear);
+            // Where it is there already, it is the same.
+            self.ledger.get_or_init(|| ledger);
+            windows
+        })
+    }
+
+    /// What was wrong with the recordings, as far as they were read by now.
+    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+        let before = self.before().into_iter();
+        before.flat_map(Case::own_problems).chain(self.own_problems())
+    }
+
+    fn own_problems(&self) -> impl Iterator<Item = &Problem> {
+        let traces = self.ledger.get().into_iter().flat_map(|ledger| &ledger.parts);
+        self.input.problems.iter().chain(traces.flat_map(|part| &part.problems))
+    }
+
+    /// The snapshots of each machine that has some.
+    pub fn machines(&self) -> &Machines {
+        &self.input.machines
+    }
+
+    /// The results of benches.
+    pub fn benches(&self) -> &Benches {
+        &self.input.benches
+    }
+
+    /// Says that `done` of `all` bytes of a walk are read.
+    pub fn hear(&self, done: u64, all: u64) {
+        // A bar is no reason to fail: whoever panicked while it was drawn has said so.
+        if let Ok(mut progress) = self.progress.lock() {
+            progress(done, all);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Pieces of time, exits and chains become sums per thread.
+//!
+//! The walk tells of pieces of time, exits and chains; here they are added up inside the window that the user chose.
+//! Nothing is kept per event: memory grows with the number of vCPUs, reasons and details.
+
+use super::model::{ExitSums, Sums};
+use crate::facts::events::details::Detail;
+use crate::facts::events::interrupts::Delivered;
+use crate::facts::state::State;
+use crate::facts::thread::{Chain, Exit, KEPT};
+use crate::facts::walk::{Preemptor, Sink};
+use base::Span;
+
+/// Different details kept per reason, and different sequences per chain reason; the rest is counted without them.
+const MOST_KINDS: usize = 4096;
+
+/// Adds up what the walk tells, per thread.
+#[derive(Default)]
+pub struct Tally {
+    /// Sums by thread number.
+    pub sums: Vec<Sums>,
+    /// Absolute times outside are left out.
+    pub window: Span,
+}
+
+impl Tally {
+    #[inline]
+    fn of(&mut self, thread: usize) -> &mut Sums {
+        if thread >= self.sums.len() {
+            self.meet(thread);
+        }
+        &mut self.sums[thread]
+    }
+
+    #[cold]
+    fn meet(&mut self, thread: usize) {
+        self.sums.resize_with(thread + 1, Sums::default);
+    }
+
+    #[inline]
+    fn inside(&self, time_ns: u64) -> bool {
+        (self.window.from_ns..self.window.to_ns).contains(&time_ns)
+    }
+}
+
+impl Sink for Tally {
+    #[inline(always)]
+    fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
+        let clipped = to_ns.min(self.window.to_ns).saturating_sub(from_ns.max(self.window.from_ns));
+        self.of(thread).states_ns[state.index()] += clipped;
+    }
+
+    fn exit(&mut self, thread: usize, exit: &Exit) {
+        if !self.inside(exit.at_ns) {
+            return;
+        }
+        let sums = self.of(thread).exits.at((exit.level, exit.reason));
+        sums.count += 1;
+        if exit.reason.is_pause() {
+            sums.bursts.add(exit.at_ns);
+        }
+        sums.handled[ExitSums::handler(exit.handled)] += 1;
+        if let Some(cost_ns) = exit.cost_ns {
+            sums.cost_ns.record(cost_ns);
+        }
+        if exit.detail == Detail::None {
+            return;
+        }
+        if let Some((count, total_ns)) = sums.details.at_most(exit.detail, MOST_KINDS) {
+            *count += 1;
+            *total_ns += exit.cost_ns.unwrap_or(0);
+        }
+    }
+
+    fn chain(&mut self, thread: usize, chain: &Chain) {
+        if !self.inside(chain.start_ns) {
+            return;
+        }
+        let sums = self.of(thread).chains.at(chain.reason);
+        sums.count += 1;
+        let Some(cost_ns) = chain.cost_ns else {
+            sums.censored += 1;
+            return;
+        };
+        sums.interrupted += u64::from(chain.interrupted);
+        sums.migrated += u64::from(chain.migrated);
+        sums.exits.record(chain.exits);
+        sums.cost_ns.record(cost_ns);
+        sums.guest_ns += chain.guest_ns;
+        sums.userspace_ns += chain.userspace_ns;
+        chain.by_reason().for_each(|(reason, count)| *sums.by_reason.at(reason) += count);
+        if chain.exits <= KEPT as u64 {
+            if let Some(count) = sums.sequences.get_mut(chain.sequence.as_slice()) {
+                *count += 1;
+            } else if sums.sequences.len() < MOST_KINDS {
+                sums.sequences.insert(chain.sequence.to_vec(), 1);
+            }
+        }
+    }
+
+    fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64) {
+        let took = by.took && self.inside(from_ns);
+        let (from_ns, to_ns) = (from_ns.max(self.window.from_ns), to_ns.min(self.window.to_ns));
+        let length_ns = to_ns.saturating_sub(from_ns);
+        if length_ns == 0 && !took {
+            return;
+        }
+        let sums = self.of(thread).preemptors.entry(by.tid).or_default();
+        sums.count += u64::from(took);
+        sums.total_ns += length_ns;
+        sums.max_ns = sums.max_ns.max(length_ns);
+        sums.cpu = by.cpu;
+    }
+
+    fn nested_entry(&mut self, thread: usize, vmcb: u64, at_ns: u64) {
+        if self.inside(at_ns) {
+            *self.of(thread).nested_entries.entry(vmcb).or_default() += 1;
+        }
+    }
+
+    fn delivered(&mut self, thread: usize, interrupt: &Delivered) {
+        if self.inside(interrupt.accepted_ns) {
+            let sums = self.of(thread).interrupts.entry(interrupt.vector).or_default();
+            sums.to_inject_ns.record(interrupt.injected_ns.saturating_sub(interrupt.accepted_ns));
+            sums.to_entry_ns.record(interrupt.entered_ns.saturating_sub(interrupt.accepted_ns));
+        }
+    }
+
+    fn ran_after_waking(&mut self, thread: usize, woken_ns: u64, ran_ns: u64) {
+        if self.inside(woken_ns) {
+            self.of(thread).wake_to_run.record(ran_ns - woken_ns);
+        }
+    }
+
+    fn entered_after_waking(&mut self, thread: usize, woken_ns: u64, entered_ns: u64) {
+        if self.inside(woken_ns) {
+            self.of(thread).wake_to_entry.record(entered_ns - woken_ns);
+        }
+    }
+}

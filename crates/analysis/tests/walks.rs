@@ -1,0 +1,57 @@
+//! How often is a trace read for an answer?
+
+use base::recording::Recording;
+use kvmscope_analysis::{About, Answers, Case, Input, Options};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Walks over traces that a case has begun, as its progress shows them.
+#[derive(Clone, Default)]
+struct Walks(Arc<Mutex<(u64, u64)>>);
+
+impl Walks {
+    fn hear(&self) -> impl FnMut(u64, u64) + Send + use<> {
+        let Self(counted) = self.clone();
+        move |done, _| {
+            let mut counted = counted.lock().unwrap();
+            let (walks, last) = *counted;
+            // The first piece of a walk, or less than was done before: another walk has begun.
+            *counted = (walks + u64::from(walks == 0 || done < last), done);
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.0.lock().unwrap().0
+    }
+}
+
+fn case(name: &str, walks: &Walks) -> Case {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
+    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
+    assert_eq!(input.parts.len(), 1, "{name}: the reading of several traces is another matter: they are aligned");
+    Case::new(input, Options::default()).with_progress(walks.hear())
+}
+
+#[test]
+fn all_questions_read_a_trace_once() {
+    let walks = Walks::default();
+    let case = case("nested-svm-toy", &walks);
+    let answers = Answers::of(&case);
+    assert!(answers.sections.iter().any(|section| section.id == "flow"));
+    assert_eq!(walks.count(), 1);
+    // What else wants the ledger finds it.
+    assert!(!case.ledger().parts[0].vcpus.is_empty());
+    assert_eq!(walks.count(), 1);
+}
+
+#[test]
+fn a_comparison_reads_each_side_once() {
+    let (before, after) = (Walks::default(), Walks::default());
+    let case = case("nested-svm-toy", &after).compared_with(case("nested-svm-toy", &before));
+    let answers = Answers::about(&case, &[About::Change]);
+    assert!(answers.failed.is_empty() && answers.sections.len() == 1);
+    assert_eq!((before.count(), after.count()), (1, 1));
+    // The windows came out of the walk that filled the ledger.
+    case.ledger();
+    assert_eq!(after.count(), 1);
+}
