@@ -1,15 +1,17 @@
 /**
- * Where on the timeline a sentence can be seen: the worst instant of what it names.
+ * Where on the timeline a piece of evidence can be seen: the worst instant of what it is about.
  *
  * ```text
- * words -> reasons -> the most expensive chain with most of them, else the longest slice that was left for one
- *       -> states  -> the pixel with most of it, in that pixel the longest slice
+ * threads -> their lanes, else those of all vCPUs
+ * span    -> itself
+ * reasons -> the most expensive chain with most of them, else the longest slice that was left for one
+ * states  -> the pixel with most of it, in that pixel the longest slice
  * ```
  */
+import { reasonsOf, statesOf, threadsOf } from "../maths/about";
 import { duration, instant } from "../maths/format";
-import { reasonsIn, statesIn } from "../maths/named";
 import type { Recording } from "./source";
-import { type Slice, vcpuLanes } from "./types";
+import { type About, type Slice, type Timeline, vcpuLanes } from "./types";
 
 const CHAINS = 200;
 const SLICES = 10_000;
@@ -18,34 +20,43 @@ const PIXELS = 2048;
 export interface Place {
   t0: number;
   t1: number;
-  lane: number;
   /** What lies there. */
   words: string;
 }
 
-export async function placeOf(recording: Recording, words: string): Promise<Place | null> {
-  const { timeline, report } = recording;
+export async function placeOf(recording: Recording, about: About[]): Promise<Place | null> {
+  const { timeline } = recording;
   if (!timeline) return null;
-  const reasons = reasonsIn(words, report);
+  const lanes = lanesOf(timeline, threadsOf(about));
+  const span = about.find((one) => one.kind === "span");
+  if (span) {
+    const { from_ns: t0, to_ns: t1 } = span;
+    return { t0, t1, words: `${duration(t1 - t0)} from ${instant(t0)} on.` };
+  }
+  const reasons = reasonsOf(about);
   if (reasons.length > 0) {
-    const found = (await inChains(recording, reasons)) ?? (await inSlices(recording, reasons));
+    const found = (await inChains(recording, lanes, reasons)) ?? (await inSlices(recording, lanes, reasons));
     if (found) return found;
   }
-  for (const name of statesIn(words, timeline.states)) {
-    const found = await inState(
-      recording,
-      timeline.states.findIndex((state) => state.name === name),
-    );
+  for (const name of statesOf(about)) {
+    const state = timeline.states.findIndex((known) => known.name === name);
+    const found = state < 0 ? null : await inState(recording, lanes, state);
     if (found) return found;
   }
   return null;
 }
 
-async function inChains(recording: Recording, reasons: string[]): Promise<Place | null> {
+/** The lanes of threads, or of all vCPUs where none of them has one. */
+function lanesOf(timeline: Timeline, threads: number[]): number[] {
+  const lanes = timeline.lanes.filter(({ tid }) => tid !== null && threads.includes(tid)).map(({ id }) => id);
+  return lanes.length > 0 ? lanes : vcpuLanes(timeline);
+}
+
+async function inChains(recording: Recording, lanes: number[], reasons: string[]): Promise<Place | null> {
   const { chains } = await recording.chains({ sort: "cost", descending: true, limit: CHAINS });
   let best: Place | null = null;
   let most = 0;
-  for (const chain of chains) {
+  for (const chain of chains.filter(({ lane }) => lanes.includes(lane))) {
     const hits = [chain.reason, ...chain.sequence].filter((reason) => reasons.includes(reason)).length;
     if (hits <= most) continue;
     most = hits;
@@ -53,7 +64,6 @@ async function inChains(recording: Recording, reasons: string[]): Promise<Place 
     best = {
       t0: chain.from_ns,
       t1: chain.to_ns,
-      lane: chain.lane,
       words: `A chain${cost} with ${hits} × ${reasons.join(" or ")}, at ${instant(chain.from_ns)}.`,
     };
   }
@@ -69,25 +79,22 @@ function longest(slices: Slice[], wanted: (slice: Slice) => boolean): Slice | nu
     );
 }
 
-async function inSlices(recording: Recording, reasons: string[]): Promise<Place | null> {
+async function inSlices(recording: Recording, lanes: number[], reasons: string[]): Promise<Place | null> {
   const { span } = recording.timeline!;
-  for (const lane of vcpuLanes(recording.timeline)) {
+  for (const lane of lanes) {
     const found = await recording.slices(lane, span.from_ns, span.to_ns, SLICES);
-    const slice = longest(found?.slices ?? [], ({ detail }) =>
-      reasons.some((reason) => detail.startsWith(reason)),
-    );
-    if (slice) return placeAt(slice, lane, `${slice.detail} for`);
+    const slice = longest(found?.slices ?? [], ({ detail }) => reasons.includes(detail));
+    if (slice) return placeAt(slice, `${slice.detail} for`);
   }
   return null;
 }
 
-async function inState(recording: Recording, state: number): Promise<Place | null> {
+async function inState(recording: Recording, lanes: number[], state: number): Promise<Place | null> {
   const { span, states } = recording.timeline!;
   const tile = await recording.tile(span.from_ns, span.to_ns, PIXELS);
   let best = { lane: -1, pixel: 0, cover: 0 };
-  const vcpus = vcpuLanes(recording.timeline);
   for (const { lane, cover } of tile.lanes) {
-    if (!vcpus.includes(lane)) continue;
+    if (!lanes.includes(lane)) continue;
     for (let pixel = 0; pixel < tile.width; pixel++) {
       const here = cover[pixel * tile.states + state]!;
       if (here > best.cover) best = { lane, pixel, cover: here };
@@ -100,15 +107,14 @@ async function inState(recording: Recording, state: number): Promise<Place | nul
   const found = await recording.slices(best.lane, t0, t1, SLICES);
   const slice = longest(found?.slices ?? [], (slice) => slice.state === state);
   const title = states[state]!.title;
-  if (slice) return placeAt(slice, best.lane, `${title} for`);
-  return { t0, t1, lane: best.lane, words: `Most of "${title}" is at ${instant(t0)}.` };
+  if (slice) return placeAt(slice, `${title} for`);
+  return { t0, t1, words: `Most of "${title}" is at ${instant(t0)}.` };
 }
 
-function placeAt({ from_ns, to_ns }: Slice, lane: number, what: string): Place {
+function placeAt({ from_ns, to_ns }: Slice, what: string): Place {
   return {
     t0: from_ns,
     t1: to_ns,
-    lane,
     words: `${what} ${duration(to_ns - from_ns)}, at ${instant(from_ns)}.`,
   };
 }

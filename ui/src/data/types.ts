@@ -22,6 +22,20 @@ export interface Cost {
   high: number | null;
 }
 
+/** What evidence is about, by the names that tables and the timeline have for it. */
+export type About =
+  | { kind: "rows"; table: string; keys: Record<string, Cell> }
+  | { kind: "reason"; reason: string }
+  | { kind: "state"; state: string }
+  | { kind: "thread"; tid: number }
+  | { kind: "span"; from_ns: number; to_ns: number };
+
+export interface Evidence {
+  what: string;
+  where: string;
+  about: About[];
+}
+
 export interface Finding {
   id: string;
   rule: string;
@@ -29,9 +43,11 @@ export interface Finding {
   severity: "info" | "low" | "medium" | "high";
   level: string;
   title: string;
-  evidence: { what: string; where: string }[];
+  evidence: Evidence[];
   cost: Cost;
   why?: string;
+  /** What `kvmscope apply` would change, typed; which kind is all that this page needs. */
+  changes: { type: string }[];
   fix: string[];
   undo: string[];
   needs: string;

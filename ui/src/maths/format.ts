@@ -90,3 +90,8 @@ export function runs(sequence: string[]): { name: string; count: number }[] {
   }
   return out;
 }
+
+/** A word as a shell takes it: names of VMs are chosen by others. */
+export function shellWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

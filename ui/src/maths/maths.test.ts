@@ -3,7 +3,7 @@ import { emptyTile } from "../data/tile";
 import type { Table } from "../data/types";
 import { curveOfBins, curveOfShares, rangeOf } from "./curve";
 import { bandsOf, stops } from "./flow";
-import { duration, instant, minute, percent, roundDuration, runs } from "./format";
+import { duration, instant, minute, percent, roundDuration, runs, shellWord } from "./format";
 import { arc, fitColumns, nice, ofChains, seriesOf } from "./gauges";
 import { disturbance, folded, heading, labels, spread, visible } from "./ladder";
 import { marks, ninesPlace, shareAt } from "./quantile";
@@ -299,5 +299,12 @@ describe("dials", () => {
     expect(fitColumns(12, 1600, 750)).toBe(6);
     expect(fitColumns(12, 400, 2000)).toBe(2);
     expect(fitColumns(1, 400, 300)).toBe(1);
+  });
+});
+
+describe("a word for a shell", () => {
+  it("is quoted where it is more than a plain name", () => {
+    expect(shellWord("FLW-PREEMPT@web/0-3")).toBe("FLW-PREEMPT@web/0-3");
+    expect(shellWord("X@it's; rm -rf ~")).toBe("'X@it'\\''s; rm -rf ~'");
   });
 });

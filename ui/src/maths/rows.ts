@@ -37,8 +37,9 @@ export function matches(row: Row, filter: string): boolean {
     .split(/\s+/)
     .filter((word) => word.length > 0)
     .every((word) => {
-      const [column, value] = word.includes(":") ? [word.split(":")[0]!, word.split(":")[1]!] : [null, word];
-      if (column !== null && column in row) return text(row, column).toLowerCase() === value;
+      const colon = word.indexOf(":");
+      const column = word.slice(0, Math.max(0, colon));
+      if (column in row) return text(row, column).toLowerCase() === word.slice(colon + 1);
       return Object.values(row).some((cell) =>
         String(cell ?? "")
           .toLowerCase()

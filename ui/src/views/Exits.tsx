@@ -1,9 +1,9 @@
 /** View 'Exits': which reasons cost most, per VM, vCPU and level; with a second recording, Changes.tsx takes its place. */
 import type { Recording } from "../data/source";
 import { levelState } from "../draw/tokens";
+import { findingFor } from "../maths/about";
 import { axisOf, binsByRow, keyOf } from "../maths/bins";
 import { counted, duration, grouped, percent } from "../maths/format";
-import { findingFor } from "../maths/named";
 import { csv, matches, number, rowsOf, sorted, tableOf, text } from "../maths/rows";
 import { go, hash } from "../state/store";
 import { Changes } from "./Changes";

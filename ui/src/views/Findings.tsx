@@ -2,9 +2,9 @@
 import { useEffect, useRef } from "preact/hooks";
 import { placeOf } from "../data/place";
 import type { Recording } from "../data/source";
-import type { Cost, Finding, Report, Section } from "../data/types";
-import { amount } from "../maths/format";
-import { wordsOf } from "../maths/named";
+import type { Cost, Evidence, Finding, Report, Section } from "../data/types";
+import { aboutOf, addressOf, hasInstant, rowsAbout } from "../maths/about";
+import { amount, shellWord } from "../maths/format";
 import { go, hash, notice, show } from "../state/store";
 import { MARKS, SEVERITIES } from "./severity";
 
@@ -99,18 +99,9 @@ function Answer({ section }: { section: Section }) {
   );
 }
 
-/** The address of the place an evidence names: a table's rows, or where it can be seen. */
-function jump(finding: Finding, where: string): Record<string, string> {
-  const table = where.match(/table (\w+)/)?.[1];
-  const subject = finding.subject.split("/")[0] ?? "";
-  if (table === "exits" || table === "exit_rates") return { view: "exits", q: subject };
-  if (table === "chains" || table === "chain_sequences" || table === "chain_exits") return { view: "chains" };
-  return { view: "sections", table: table ?? "", q: "" };
-}
-
-/** Opens the timeline at the worst instant of what the words name. */
-async function see(recording: Recording, finding: Finding, words: string): Promise<void> {
-  const place = (await placeOf(recording, words)) ?? (await placeOf(recording, wordsOf(finding)));
+/** Opens the timeline at the worst instant of what the evidence is about, else of what the finding is about. */
+async function see(recording: Recording, finding: Finding, { about }: Evidence): Promise<void> {
+  const place = (await placeOf(recording, about)) ?? (await placeOf(recording, aboutOf(finding)));
   go({ view: "timeline" }, true);
   if (!place) {
     notice.value = "No single instant shows this: it is about the whole recording.";
@@ -145,26 +136,7 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
           <h4>Seen</h4>
           <ul>
             {finding.evidence.map((evidence) => (
-              <li key={evidence.what}>
-                {evidence.what}{" "}
-                {/table \w+/.test(evidence.where) ? (
-                  <button type="button" class="link" onClick={() => go(jump(finding, evidence.where), true)}>
-                    {evidence.where}
-                  </button>
-                ) : (
-                  <span class="soft">{evidence.where}</span>
-                )}{" "}
-                {recording.timeline && (
-                  <button
-                    type="button"
-                    class="link"
-                    aria-label={`See it on the timeline: ${evidence.what}`}
-                    onClick={() => void see(recording, finding, evidence.what)}
-                  >
-                    see it
-                  </button>
-                )}
-              </li>
+              <Seen key={evidence.what} evidence={evidence} finding={finding} recording={recording} />
             ))}
           </ul>
         </div>
@@ -198,9 +170,60 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
       </div>
       <Commands title="Run" commands={finding.fix} />
       <Commands title="To undo" commands={finding.undo} />
+      {isApplied(finding, recording) && (
+        <p class="soft">
+          <code>
+            kvmscope apply {shellWord(finding.id)} --from {shellWord(recording.report.recording.path)}
+          </code>{" "}
+          on that machine makes this change, and <code>kvmscope undo</code> takes it back.
+        </p>
+      )}
       <p class="source">{finding.source}</p>
     </article>
   );
+}
+
+function Seen({
+  evidence,
+  finding,
+  recording,
+}: {
+  evidence: Evidence;
+  finding: Finding;
+  recording: Recording;
+}) {
+  const rows = rowsAbout(evidence.about);
+  return (
+    <li>
+      {evidence.what}{" "}
+      {rows ? (
+        <button type="button" class="link" onClick={() => go(addressOf(rows), true)}>
+          {evidence.where}
+        </button>
+      ) : (
+        <span class="soft">{evidence.where}</span>
+      )}{" "}
+      {recording.timeline && hasInstant(evidence.about) && (
+        <button
+          type="button"
+          class="link"
+          aria-label={`See it on the timeline: ${evidence.what}`}
+          onClick={() => void see(recording, finding, evidence)}
+        >
+          see it
+        </button>
+      )}
+    </li>
+  );
+}
+
+/** Kinds of change that stay with people, because all VMs that use the module would have to be stopped. */
+const PRINTED = ["ModuleOption"];
+
+/** Whether `kvmscope apply` makes its changes: those of a machine that was not emulated, on that machine. */
+function isApplied({ changes, needs }: Finding, { report }: Recording): boolean {
+  const made = changes.length > 0 && changes.every(({ type }) => !PRINTED.includes(type));
+  return made && needs !== "outer level" && report.recording.emulated === null;
 }
 
 /** Where the commands are to be run: a machine that is a guest itself calls whoever runs it `below L0`. */

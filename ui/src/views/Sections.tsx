@@ -44,7 +44,7 @@ function Whole({
   const names = Object.keys(section.tables);
   const filled = names.filter((name) => section.tables[name]!.rows.length > 0);
   const empty = names.filter((name) => section.tables[name]!.rows.length === 0);
-  const chosen = filled.includes(hash.value.table ?? "") ? hash.value.table! : filled[0];
+  const chosen = filled.find((name) => hash.value.table === `${section.id}.${name}`) ?? filled[0];
   return (
     <section>
       <h2 class="heading">{section.question}</h2>
@@ -61,7 +61,12 @@ function Whole({
       ))}
       <div class="tabs" role="group" aria-label="Tables">
         {filled.map((name) => (
-          <button type="button" key={name} aria-pressed={name === chosen} onClick={() => go({ table: name })}>
+          <button
+            type="button"
+            key={name}
+            aria-pressed={name === chosen}
+            onClick={() => go({ table: `${section.id}.${name}` })}
+          >
             {name.replaceAll("_", " ")} <span>{section.tables[name]!.rows.length}</span>
           </button>
         ))}
