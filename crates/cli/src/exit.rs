@@ -47,17 +47,53 @@ impl Exit {
             return Exit::Answered;
         }
         complain(&error);
-        if is_wrong_use(&error) { Exit::WrongUse } else { Exit::NoAnswer }
+        match error.downcast_ref() {
+            Some(error) => of_lab(error),
+            None if is_wrong_use(&error) => Exit::WrongUse,
+            None => Exit::NoAnswer,
+        }
     }
 }
 
 /// True if the user named something that is not there, or a place that is taken, or used an option wrongly.
 pub fn is_wrong_use(error: &anyhow::Error) -> bool {
-    use base::recording::Error::{Foreign, Taken};
     error.is::<WrongUse>()
-        || matches!(error.downcast_ref(), Some(lab::Error::NoSuch(_)))
+        || error.downcast_ref().is_some_and(|error| of_lab(error) == Exit::WrongUse)
         || matches!(error.downcast_ref(), Some(analysis::Error::NoSuch(_)))
-        || matches!(error.downcast_ref(), Some(Taken { .. } | Foreign { .. }))
+        || error.downcast_ref().is_some_and(is_wrong_place)
+}
+
+/// How a command ends that the live side failed.
+fn of_lab(error: &lab::Error) -> Exit {
+    use lab::Error as Cause;
+    match error {
+        Cause::WrongUse(_) => Exit::WrongUse,
+        Cause::Recording(error) if is_wrong_place(error) => Exit::WrongUse,
+        Cause::Stopped => Exit::Interrupted,
+        Cause::Io { .. }
+        | Cause::NoSpace { .. }
+        | Cause::Missing { .. }
+        | Cause::Failed { .. }
+        | Cause::Refused { .. }
+        | Cause::Denied(_)
+        | Cause::Busy(_)
+        | Cause::Absent(_)
+        | Cause::OutOfDate(_)
+        | Cause::Malformed(_)
+        | Cause::Died(_)
+        | Cause::TimedOut(_)
+        | Cause::LeftBehind(_)
+        | Cause::Recording(_)
+        | Cause::Bench(_)
+        | Cause::Trace(_)
+        | Cause::Host(_) => Exit::NoAnswer,
+    }
+}
+
+/// True if the user named a place that is taken, or is no recording.
+fn is_wrong_place(error: &base::recording::Error) -> bool {
+    use base::recording::Error::{Foreign, Taken};
+    matches!(error, Taken { .. } | Foreign { .. })
 }
 
 /// The same error in the names that the user gave: where a private copy of what was named lies means nothing to anybody.
@@ -101,8 +137,19 @@ mod tests {
     fn what_is_not_there_by_name_is_wrong_use() {
         let taken = base::recording::Error::Taken { path: "x".into() };
         let outside = analysis::Error::Outside("x".into());
-        assert!(is_wrong_use(&taken.into()) && is_wrong_use(&lab::Error::NoSuch("x".into()).into()));
+        assert!(is_wrong_use(&taken.into()) && is_wrong_use(&lab::Error::WrongUse("x".into()).into()));
         assert!(is_wrong_use(&anyhow::Error::new(analysis::Error::NoSuch("x".into())).context("y")));
         assert!(!is_wrong_use(&outside.into()));
+    }
+
+    #[test]
+    fn each_cause_of_the_live_side_has_its_exit() {
+        let exit = |error: lab::Error| Exit::from_error(error.into());
+        assert_eq!(exit(lab::Error::Stopped), Exit::Interrupted);
+        assert_eq!(exit(base::recording::Error::Taken { path: "x".into() }.into()), Exit::WrongUse);
+        assert_eq!(exit(lab::Error::WrongUse("x".into())), Exit::WrongUse);
+        let missing = lab::Error::Missing { program: "perf".into(), package: "linux-perf".into() };
+        assert_eq!(missing.to_string(), "perf is not installed; it is in the Debian package linux-perf");
+        assert_eq!(exit(missing), Exit::NoAnswer);
     }
 }

@@ -98,7 +98,7 @@ impl Nested {
             GuestName::Linux => Guest::Linux,
             GuestName::Bench => Guest::Bench,
         };
-        let settings = Settings::new(arch, guest, &self.set).map_err(|error| WrongUse(error.to_string()))?;
+        let settings = Settings::new(arch, guest, &self.set)?;
         let Some(cache) = self.cache.clone().or_else(|| nested::default_cache(|name| std::env::var_os(name))) else {
             bail!(WrongUse("neither $XDG_CACHE_HOME nor $HOME names a directory; use --cache DIR".to_owned()));
         };

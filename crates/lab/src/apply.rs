@@ -58,7 +58,7 @@ impl Host {
         }
         if let Some(from) = from.filter(|from| !live.same(from, &now.value)) {
             let what = setting.to_string();
-            return Err(Error::Unable(format!(
+            return Err(Error::OutOfDate(format!(
                 "{} is {}, but was {from} when the proposal was made: the proposal is out of date; run `kvmscope check` \
                  again",
                 printable(&what),

@@ -86,14 +86,7 @@ impl Program {
     /// # Errors
     /// If it is not there or cannot be run.
     pub fn start(&self, mut command: Command) -> Result<Child, Error> {
-        command.spawn().map_err(|error| {
-            let (path, package) = (self.path.display(), self.package);
-            Error::Unable(if error.kind() == std::io::ErrorKind::NotFound {
-                format!("{path} is not installed; it is in the Debian package {package}")
-            } else {
-                format!("{path} could not be run: {error}")
-            })
-        })
+        command.spawn().map_err(|error| Error::not_started(self.path.display(), self.package, &error))
     }
 
     /// Waits for its end, and kills it after `limit`.
@@ -110,7 +103,7 @@ impl Program {
                 let _ = child.kill();
                 let _ = child.wait();
                 let (path, seconds) = (self.path.display(), limit.as_secs_f64());
-                return Err(Error::Unable(format!("{path} had not ended after {seconds} s and was killed")));
+                return Err(Error::TimedOut(format!("{path} had not ended after {seconds} s and was killed")));
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -119,7 +112,7 @@ impl Program {
     /// The sentence for a program that failed; its own last words are part of it.
     pub fn failed(&self, status: ExitStatus, stderr: &str) -> Error {
         let words = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it gave no reason");
-        Error::Unable(format!("{} failed ({status}): {words}", self.path.display()))
+        Error::Failed { program: self.path.display().to_string(), status: status.to_string(), said: words.to_owned() }
     }
 }
 

@@ -41,7 +41,7 @@ fn run() -> Result<(), Error> {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn run() -> Result<(), Error> {
-    Err(Error::Unable("the test guests are x86 code".to_owned()))
+    Err(Error::Absent("the test guests are x86 code".to_owned()))
 }
 
 fn keep(fired: &Fired, live: &Live, machine: &str) -> Result<Part, Error> {

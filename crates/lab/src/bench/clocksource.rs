@@ -37,7 +37,7 @@ impl Switch {
     pub fn to(&mut self, source: &str) -> Result<(), Error> {
         let path = self.root.join(CLOCKSOURCE).join("current_clocksource");
         let (current, _) = clocksources(&self.root);
-        let old = current.ok_or_else(|| Error::Unable(format!("{} cannot be read", path.display())))?;
+        let old = current.ok_or_else(|| Error::Absent(format!("{} cannot be read", path.display())))?;
         if old == source {
             return Ok(());
         }
@@ -45,13 +45,16 @@ impl Switch {
         let setting = Setting::SysfsWrite { path: below };
         let altered = Altered { setting, old, new: source.to_owned(), was_unset: false };
         self.entry.intend(Step::Setting(altered.clone()))?;
-        let refused = |why: &str| {
-            let path = path.display();
-            Error::Unable(format!(
-                "the clocksource cannot be set to {source}: {why}; run as root, or switch by hand and run without --each-clocksource: echo {source} | sudo tee {path}"
-            ))
+        let refused = |why: Error| {
+            let (what, path) = (format!("the clocksource cannot be set to {source}"), path.display());
+            Error::refused(
+                what,
+                format_args!(
+                    "{why}; run as root, or switch by hand and run without --each-clocksource: echo {source} | sudo tee {path}"
+                ),
+            )
         };
-        altered.make(&Host::at(&self.root)).map_err(|error| refused(&error.to_string()))
+        altered.make(&Host::at(&self.root)).map_err(refused)
     }
 
     /// Puts the first one back.
@@ -61,7 +64,9 @@ impl Switch {
     pub fn back(self) -> Result<(), Error> {
         for (step, reverted) in self.entry.finish(&self.proc)? {
             if let Reverted::Failed(why) | Reverted::LeftAlone(why) = reverted {
-                return Err(Error::Unable(format!("{step} was not undone: {why}; check it, then run `kvmscope undo`")));
+                return Err(Error::LeftBehind(format!(
+                    "{step} was not undone: {why}; check it, then run `kvmscope undo`"
+                )));
             }
         }
         Ok(())

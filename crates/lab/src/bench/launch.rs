@@ -66,14 +66,13 @@ pub fn run(
     told?;
     match ended.map_err(io)? {
         Some(status) if status.success() => Ok(()),
-        Some(status) => Err(Error::Unable(format!("a launch of the bench ended with {status}"))),
-        None => Err(Error::Unable("a launch of the bench does not end: KVM hangs in one of its guests".to_owned())),
+        Some(status) => Err(Error::Died(format!("a launch of the bench ended with {status}"))),
+        None => Err(Error::TimedOut("a launch of the bench does not end: KVM hangs in one of its guests".to_owned())),
     }
 }
 
 fn listen(child: &mut Child, job: &Job, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> Result<(), Error> {
-    let broken =
-        |error: std::io::Error| Error::Unable(format!("no result was received from a launch of the bench: {error}"));
+    let broken = |error: std::io::Error| Error::refused("no result was received from a launch of the bench", error);
     if let Some(mut orders) = child.stdin.take() {
         let text = serde_json::to_vec(job).map_err(|error| broken(error.into()))?;
         orders.write_all(&text).map_err(broken)?;

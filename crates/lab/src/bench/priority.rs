@@ -24,7 +24,7 @@ pub fn fifo(priority: i32) -> Result<(), Error> {
         return Ok(());
     }
     let error = std::io::Error::last_os_error();
-    Err(Error::Unable(format!("the kernel refuses SCHED_FIFO: {error}; run as root, or leave --fifo out")))
+    Err(Error::Denied(format!("the kernel refuses SCHED_FIFO: {error}; run as root, or leave --fifo out")))
 }
 
 /// Whether this process might, found out by a thread that ends at once.
@@ -33,9 +33,7 @@ pub fn fifo(priority: i32) -> Result<(), Error> {
 /// As [`fifo`].
 pub fn allowed() -> Result<(), Error> {
     let tried = std::thread::spawn(|| fifo(WATCHDOG)).join();
-    tried.unwrap_or_else(|_| {
-        Err(Error::Unable("the thread that tries SCHED_FIFO panicked; please report it".to_owned()))
-    })
+    tried.unwrap_or_else(|_| Err(Error::Died("the thread that tries SCHED_FIFO panicked; please report it".to_owned())))
 }
 
 #[cfg(test)]

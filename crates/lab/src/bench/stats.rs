@@ -43,7 +43,7 @@ impl Stats {
         let file = unsafe { libc::ioctl(of.as_raw_fd(), KVM_GET_STATS_FD) };
         if file < 0 {
             let error = std::io::Error::last_os_error();
-            return Err(Error::Unable(format!(
+            return Err(Error::Absent(format!(
                 "KVM provides no counters (KVM_GET_STATS_FD, since Linux 5.14): {error}"
             )));
         }
@@ -52,7 +52,7 @@ impl Stats {
         let header = exactly(&file, 0, HEADER_BYTES)?;
         let [names, count, descriptors, data] = [4, 8, 16, 20].map(|at| word(&header, at));
         if names > LONGEST_NAME || count > MOST_COUNTERS {
-            return Err(Error::Unable(format!("KVM states {count} counters with names of {names} bytes")));
+            return Err(Error::Malformed(format!("KVM states {count} counters with names of {names} bytes")));
         }
         let each = DESCRIPTOR_BYTES + names as usize;
         let all = exactly(&file, u64::from(descriptors), each * count as usize)?;
@@ -101,11 +101,11 @@ fn exactly(file: &OwnedFd, at: u64, bytes: usize) -> Result<Vec<u8>, Error> {
     while read < bytes {
         match pread(file, &mut all[read..], at + read as u64) {
             Ok(0) => {
-                return Err(Error::Unable(format!("KVM's counters end after {read} of {bytes} bytes at {at:#x}")));
+                return Err(Error::Malformed(format!("KVM's counters end after {read} of {bytes} bytes at {at:#x}")));
             }
             Ok(more) => read += more,
             Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(Error::Unable(format!("KVM's counters cannot be read: {error}"))),
+            Err(error) => return Err(Error::refused("KVM's counters cannot be read", error)),
         }
     }
     Ok(all)

@@ -47,8 +47,8 @@ pub struct Took {
 /// If it cannot be started or waited for.
 pub fn run(command: &[OsString], root: &Path) -> Result<Took, Error> {
     let (program, arguments) =
-        command.split_first().ok_or_else(|| Error::NoSuch("name the command to time, behind `--`".to_owned()))?;
-    let no = |error: std::io::Error| Error::NoSuch(format!("{}: {error}", program.display()));
+        command.split_first().ok_or_else(|| Error::WrongUse("name the command to time, behind `--`".to_owned()))?;
+    let no = |error: std::io::Error| Error::WrongUse(format!("{}: {error}", program.display()));
     let errors = std::io::stderr();
     let out = Stdio::from(std::os::fd::AsFd::as_fd(&errors).try_clone_to_owned().map_err(no)?);
     let before = counters(root);
@@ -99,7 +99,7 @@ fn wait(pid: u32) -> Result<(i32, libc::rusage), Error> {
         }
         let error = std::io::Error::last_os_error();
         if error.kind() != std::io::ErrorKind::Interrupted {
-            return Err(Error::Unable(format!("the command cannot be waited for: {error}")));
+            return Err(Error::refused("the command cannot be waited for", error));
         }
     }
 }

@@ -171,9 +171,8 @@ impl Lttng {
         self.program.finish(command, LIMIT).map_err(|error| {
             // What lttng 2.13 says, and what helps.
             let helps = [("No session daemon", NO_DAEMON), ("Kernel tracer not available", NO_MODULES)];
-            let said = error.to_string();
-            let found = helps.iter().find(|(words, _)| said.contains(words));
-            found.map_or(error, |(_, sentence)| Error::Unable((*sentence).to_owned()))
+            let found = helps.iter().find(|(words, _)| error.is_failure_saying(words));
+            found.map_or(error, |(_, sentence)| Error::Absent((*sentence).to_owned()))
         })
     }
 
@@ -198,17 +197,19 @@ fn chosen(list: &str, more: &[String]) -> Result<Vec<String>, Error> {
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     if offered.is_empty() {
-        return Err(Error::Unable(NO_MODULES.to_owned()));
+        return Err(Error::Absent(NO_MODULES.to_owned()));
     }
     if let Some(refused) = more.iter().find(|name| NEVER.contains(&name.as_str())) {
-        return Err(Error::Unable(format!("LTTng's event {refused} has crashed kernels (Linux 6.1); leave it out")));
+        return Err(Error::WrongUse(format!("LTTng's event {refused} has crashed kernels (Linux 6.1); leave it out")));
     }
     let fits = |name: &str, pattern: &str| match pattern.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
         None => name == pattern,
     };
     if let Some(missing) = more.iter().find(|pattern| !offered.iter().any(|name| fits(name, pattern))) {
-        return Err(Error::Unable(format!("LTTng offers no kernel event {missing}; `lttng list --kernel` shows all")));
+        return Err(Error::WrongUse(format!(
+            "LTTng offers no kernel event {missing}; `lttng list --kernel` shows all"
+        )));
     }
     let wanted = |name: &&str| {
         let mut patterns = WANTED.iter().copied().chain(more.iter().map(String::as_str));

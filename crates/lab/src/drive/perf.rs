@@ -163,7 +163,7 @@ impl PerfRecorder {
             self.poll()?;
             if begin.elapsed() > START_LIMIT {
                 let seconds = START_LIMIT.as_secs();
-                return Err(Error::Unable(format!(
+                return Err(Error::TimedOut(format!(
                     "perf did not begin to record within {seconds} s; record fewer events"
                 )));
             }
@@ -244,7 +244,7 @@ fn arguments(host: &Path, options: &PerfOptions) -> Result<Vec<String>, Error> {
     }
     if !any {
         let events = events.display();
-        return Err(Error::Unable(format!(
+        return Err(Error::Absent(format!(
             "none of the events is in {events}: load kvm, or name others with --events"
         )));
     }

@@ -29,10 +29,11 @@ impl Memory {
         let mapped_bytes = if bytes < LARGE_PAGE { bytes } else { bytes.saturating_add(LARGE_PAGE) };
         // SAFETY: a new anonymous mapping at a place of the kernel's choice overlaps nothing.
         let mapped = unsafe { mmap_anonymous(null_mut(), mapped_bytes, access, kind) };
-        let mapped = mapped
-            .map_err(|error| Error::Unable(format!("{bytes} bytes of guest memory cannot be allocated: {error}")))?;
+        let mapped = mapped.map_err(|error| {
+            Error::refused(format_args!("{bytes} bytes of guest memory cannot be allocated"), error)
+        })?;
         let mapped =
-            NonNull::new(mapped).ok_or_else(|| Error::Unable("guest memory was mapped at address 0".to_owned()))?;
+            NonNull::new(mapped).ok_or_else(|| Error::Absent("guest memory was mapped at address 0".to_owned()))?;
         let begins = mapped.addr().get();
         let skipped = if bytes < LARGE_PAGE { 0 } else { begins.next_multiple_of(LARGE_PAGE) - begins };
         // SAFETY: less than a large page is skipped, which is what was mapped beyond `bytes`.
@@ -61,7 +62,7 @@ impl Memory {
         match unsafe { madvise(self.start.as_ptr(), self.bytes, advice) } {
             // A kernel without transparent huge pages does not know the word.
             Ok(()) | Err(rustix::io::Errno::INVAL) => Ok(()),
-            Err(error) => Err(Error::Unable(format!("the kernel refuses a size for guest pages: {error}"))),
+            Err(error) => Err(Error::refused("the kernel refuses a size for guest pages", error)),
         }
     }
 
@@ -79,7 +80,7 @@ impl Memory {
     pub fn load(&mut self, at: usize, code: &[u8]) -> Result<(), Error> {
         if at.checked_add(code.len()).is_none_or(|end| end > self.bytes) {
             let (length, bytes) = (code.len(), self.bytes);
-            return Err(Error::Unable(format!(
+            return Err(Error::Malformed(format!(
                 "{length} bytes of code at {at:#x} exceed {bytes} bytes of guest memory"
             )));
         }

@@ -46,20 +46,22 @@ pub struct Guest {
 /// If it is not there or may not be opened, or if its API is not the stable one; the sentence says what helps.
 pub fn open(device: &Path) -> Result<Kvm, Error> {
     let path = CString::new(device.as_os_str().as_bytes());
-    let path = path.map_err(|_| Error::Unable(format!("{}: a path cannot contain a NUL byte", device.display())))?;
+    let path = path.map_err(|_| Error::Malformed(format!("{}: a path cannot contain a NUL byte", device.display())))?;
     let kvm = Kvm::new_with_path(&path).map_err(|error| {
         let device = device.display();
-        Error::Unable(match error.errno() {
-            libc::ENOENT => format!(
+        match error.errno() {
+            libc::ENOENT => Error::Absent(format!(
                 "{device} does not exist: load kvm_intel or kvm_amd; inside a guest, the owner of the host must allow nested virtualization"
-            ),
-            libc::EACCES | libc::EPERM => format!("no permission to open {device}: run as root, or join the group `kvm`"),
-            _ => format!("{device}: {error}"),
-        })
+            )),
+            libc::EACCES | libc::EPERM => {
+                Error::Denied(format!("no permission to open {device}: run as root, or join the group `kvm`"))
+            }
+            _ => Error::refused(device, error),
+        }
     })?;
     match kvm.get_api_version() {
         version if version == KVM_API_VERSION as i32 => Ok(kvm),
-        version => Err(Error::Unable(format!("{} speaks KVM API {version}, not 12", device.display()))),
+        version => Err(Error::Absent(format!("{} speaks KVM API {version}, not 12", device.display()))),
     }
 }
 
@@ -69,7 +71,7 @@ impl Guest {
     /// # Errors
     /// If KVM refuses; the sentence names the step.
     pub fn new(kvm: &Kvm) -> Result<Self, Error> {
-        let step = |what: &'static str| move |error| Error::Unable(format!("KVM refused to {what}: {error}"));
+        let step = |what: &'static str| move |error| Error::refused(format_args!("KVM refused to {what}"), error);
         let vm = kvm.create_vm().map_err(step("make a VM"))?;
         let memory = Memory::new(programs::MEMORY_BYTES)?;
         let region = kvm_userspace_memory_region {

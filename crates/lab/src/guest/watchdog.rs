@@ -27,7 +27,7 @@ pub(crate) fn watched<T: Send + 'static>(
     work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
 ) -> Result<Option<T>, Error> {
     extern "C" fn only_interrupt(_: i32, _: *mut libc::siginfo_t, _: *mut std::ffi::c_void) {}
-    let refused = |what: &str, error: &dyn std::fmt::Display| Error::Unable(format!("{what}: {error}"));
+    let refused = |what: &str, error: &dyn std::fmt::Display| Error::refused(format_args!("{what}"), error);
     register_signal_handler(SIGRTMIN(), only_interrupt).map_err(|error| refused("no watchdog signal", &error))?;
     let stop = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&stop);
@@ -48,6 +48,6 @@ pub(crate) fn watched<T: Send + 'static>(
             return Ok(None);
         }
     }
-    let died = || Error::Unable("the test guest's thread panicked; please report it".to_owned());
+    let died = || Error::Died("the test guest's thread panicked; please report it".to_owned());
     thread.join().map(Some).map_err(|_| died())
 }

@@ -53,14 +53,14 @@ impl Directory {
             Ok(open) => open,
             Err(rustix::io::Errno::NOENT) => return Ok(None),
             Err(rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => {
-                return Err(Error::Unable(format!("{}: the journal must be a directory, not a link", path.display())));
+                return Err(Error::Denied(format!("{}: the journal must be a directory, not a link", path.display())));
             }
             Err(error) => return Err(Error::io(path, error.into())),
         };
         let about = fstat(&open).map_err(|error| Error::io(path, error.into()))?;
         trusted(about.st_uid, about.st_mode).map_err(|why| {
             let path = path.display();
-            Error::Unable(format!(
+            Error::Denied(format!(
                 "the journal {path} {why}: its entries are not trusted, and nothing in it is undone; check what it holds, \
                  then: chown root: {path} && chmod 700 {path}"
             ))
@@ -82,7 +82,7 @@ impl Directory {
             }
         };
         made().map_err(|error| {
-            Error::Unable(format!(
+            Error::Denied(format!(
                 "{}: {error}; the journal that undoes changes must be writable: run as root, or name another place with \
                  --journal DIR",
                 path.display()
@@ -142,7 +142,7 @@ impl Directory {
         let path = self.path.join(name);
         let io = |error: rustix::io::Errno| Error::io(&path, error.into());
         let refuse =
-            |why: &str| Error::Unable(format!("{} {why}: it is no journal entry, and is left alone", path.display()));
+            |why: &str| Error::Denied(format!("{} {why}: it is no journal entry, and is left alone", path.display()));
         // A FIFO without a writer would block an open that may block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let open = match openat(&self.open, name, flags, Mode::empty()) {

@@ -48,7 +48,7 @@ impl Noted<Step> {
     /// What the bytes of entry `id` say, as far as they stay within reach.
     fn of(bytes: &[u8], id: &str, reach: &Reach) -> Result<Self, Error> {
         let refuse = |why: String| {
-            Error::Unable(format!(
+            Error::Malformed(format!(
                 "journal entry {id} is not of this version ({why}): nothing in it was undone; restore by hand what it names, then remove the file"
             ))
         };
@@ -187,7 +187,7 @@ impl Entry {
             owner: self.owner,
             steps: self.steps.clone(),
         };
-        let text = serde_json::to_vec_pretty(&noted).map_err(|error| Error::Unable(format!("journal: {error}")))?;
+        let text = serde_json::to_vec_pretty(&noted).map_err(|error| Error::Malformed(format!("journal: {error}")))?;
         self.directory.write(&file_name(&self.id), &text)
     }
 }

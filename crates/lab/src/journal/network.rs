@@ -50,7 +50,7 @@ impl Nic {
         let link = ip(&["-o", "link", "show", "dev", plain(name)?])?;
         let mut words = link.split_whitespace().skip_while(|word| *word != "master");
         if let Some(master) = words.nth(1) {
-            return Err(Error::Unable(format!("{name} is part of {master}; take it out of that first")));
+            return Err(Error::Busy(format!("{name} is part of {master}; take it out of that first")));
         }
         let addresses = ip(&["-o", "addr", "show", "dev", name])?;
         let routes = |family| ip(&[family, "route", "show", "table", "all", "dev", name]);
@@ -115,7 +115,7 @@ fn sysctls(name: &str) -> BTreeMap<String, String> {
 fn put_back_setting(name: &str, setting: &str, value: &str) -> Result<(), Error> {
     let place = setting.rsplit_once('/').filter(|(kind, file)| KINDS.contains(kind) && plain(file).is_ok());
     let Some((kind, file)) = place.filter(|(_, file)| *file != ".." && *file != ".") else {
-        return Err(Error::Unable(format!("`{setting}` is not a NIC setting")));
+        return Err(Error::Malformed(format!("`{setting}` is not a NIC setting")));
     };
     let path = Path::new(SYSCTLS).join(kind).join(name).join(file);
     let now = std::fs::read_to_string(&path).ok();
@@ -216,8 +216,8 @@ pub(super) fn move_back(nic: &Nic, namespace: &str) -> Reverted {
 fn of(outcome: Result<(), Error>, gone: &str) -> Reverted {
     match outcome {
         Ok(()) => Reverted::Done,
-        Err(error) if error.to_string().contains(gone) && gone.starts_with("No such") => Reverted::Done,
-        Err(error) if error.to_string().contains(gone) => Reverted::LeftAlone(error.to_string()),
+        Err(error) if error.is_failure_saying(gone) && gone.starts_with("No such") => Reverted::Done,
+        Err(error) if error.is_failure_saying(gone) => Reverted::LeftAlone(error.to_string()),
         Err(error) => Reverted::Failed(error.to_string()),
     }
 }
@@ -225,7 +225,9 @@ fn of(outcome: Result<(), Error>, gone: &str) -> Reverted {
 /// A word that `ip` takes as a name and not as an option.
 fn plain(word: &str) -> Result<&str, Error> {
     let named = !word.is_empty() && !word.starts_with('-') && !word.contains(char::is_whitespace) && word.len() < 64;
-    named.then_some(word).ok_or_else(|| Error::Unable(format!("`{word}` is not a valid name of a NIC or a namespace")))
+    named
+        .then_some(word)
+        .ok_or_else(|| Error::WrongUse(format!("`{word}` is not a valid name of a NIC or a namespace")))
 }
 
 #[cfg(test)]

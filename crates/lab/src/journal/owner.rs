@@ -31,7 +31,7 @@ impl Owner {
         let text = std::fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
         let start_ticks = start_ticks(&text);
         let start_ticks =
-            start_ticks.ok_or_else(|| Error::Unable(format!("{}: no start time in it", path.display())))?;
+            start_ticks.ok_or_else(|| Error::Malformed(format!("{}: no start time in it", path.display())))?;
         Ok(Self { pid, start_ticks })
     }
 

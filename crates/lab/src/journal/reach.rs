@@ -33,7 +33,7 @@ impl Reach {
                 name.strip_prefix(id).is_some_and(|role| role.starts_with('-'))
             }
         };
-        allowed.then_some(()).ok_or_else(|| Error::Unable(format!("{step} is not a change that kvmscope makes")))
+        allowed.then_some(()).ok_or_else(|| Error::Denied(format!("{step} is not a change that kvmscope makes")))
     }
 }
 

@@ -123,5 +123,5 @@ fn make_cd(kernel: &Kernel, arguments: &str, initramfs: &Path, scratch: &Path) -
         return Ok(());
     }
     let sentence = "grub-mkrescue made no boot CD; it needs the Debian packages grub-pc-bin, xorriso and mtools";
-    Err(Error::Unable(sentence.to_owned()))
+    Err(Error::Absent(sentence.to_owned()))
 }

@@ -110,7 +110,7 @@ impl Boot<'_> {
             }
             initramfs::write(&self.scratch.join(&initramfs), contents, &modules)?;
         }
-        inner.ok_or_else(|| Error::Unable("no machine to boot".to_owned()))
+        inner.ok_or_else(|| Error::Absent("no machine to boot".to_owned()))
     }
 
     /// Makes an initramfs out of which L0 makes those of its guests, who have all of it in common.

@@ -64,9 +64,7 @@ impl Emulator<'_> {
         self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         tie(&mut self.command, Signal::KILL);
         let name = self.command.get_program().to_string_lossy().into_owned();
-        let child = self.command.spawn().map_err(|error| {
-            Error::Unable(format!("{name} does not start ({error}); it is in the Debian package {}", self.package))
-        })?;
+        let child = self.command.spawn().map_err(|error| Error::not_started(&name, self.package, &error))?;
         let mut running = Running(child);
         let began = Instant::now();
         let (mut heard, mut done_since) = (0, None);
@@ -78,7 +76,7 @@ impl Emulator<'_> {
                 heard += 1;
                 (last, last_heard) = (format!("\"{line}\""), Instant::now());
                 if let Some(why) = line.strip_prefix(inside::FAILED) {
-                    return Err(Error::Unable(format!("the lab's machine says: {why}")));
+                    return Err(Error::Died(format!("the lab's machine says: {why}")));
                 }
                 if line == inside::DONE {
                     done_since = Some(Instant::now());
@@ -94,25 +92,25 @@ impl Emulator<'_> {
                     let said = last_lines(&String::from_utf8_lossy(&said), 3);
                     let said = said.map_or(String::new(), |lines| format!(" and says\n  {lines}\n"));
                     let why = format!("{name} ended early ({status}){said}");
-                    return Err(Error::Unable(format!("{why}{}", console.end())));
+                    return Err(Error::Died(format!("{why}{}", console.end())));
                 }
                 (None, _) => {}
             }
             if self.stop.load(Ordering::Relaxed) {
-                return Err(Error::Unable("stopped".to_owned()));
+                return Err(Error::Stopped);
             }
             if began.elapsed() > self.limit {
                 let limit = self.limit.as_secs();
-                return Err(Error::Unable(format!("{name} was not done after {limit} s{}", console.end())));
+                return Err(Error::TimedOut(format!("{name} was not done after {limit} s{}", console.end())));
             }
             if let Some((cpu, stuck_s)) = console.stuck() {
                 let why = format!("CPU {cpu} of {name}'s machine has been stuck for {stuck_s} s after {last}");
-                return Err(Error::Unable(format!("{why}; {AGAIN}{}", console.end())));
+                return Err(Error::TimedOut(format!("{why}; {AGAIN}{}", console.end())));
             }
             if last_heard.elapsed() > self.silence {
                 let silence = self.silence.as_secs();
                 let why = format!("{name}'s machine said nothing for {silence} s after {last}");
-                return Err(Error::Unable(format!("{why}; {AGAIN}{}", console.end())));
+                return Err(Error::TimedOut(format!("{why}; {AGAIN}{}", console.end())));
             }
             std::thread::sleep(EVERY);
         }

@@ -31,7 +31,7 @@ pub fn harvest(disk: &Path, draft: &Draft) -> Result<Vec<Part>, Error> {
         let to = draft.part(path).map_err(io::Error::other)?;
         io::copy(body, &mut File::create(to)?).map(drop)
     });
-    let unable = |why: String| Error::Unable(format!("the machine's disk has no complete recording: {why}"));
+    let unable = |why: String| Error::Malformed(format!("the machine's disk has no complete recording: {why}"));
     unpacked.map_err(|error| unable(error.to_string()))?;
     parts.ok_or_else(|| unable(format!("{PARTS} is missing")))
 }

@@ -112,7 +112,7 @@ fn inside(path: &Path) -> &Path {
 /// The shared libraries and the dynamic linker of a program; none if it is linked statically.
 fn libraries(program: &Path) -> Result<Vec<PathBuf>, Error> {
     let unable =
-        |why: String| Error::Unable(format!("the libraries of {} cannot be determined: {why}", program.display()));
+        |why: String| Error::refused(format_args!("the libraries of {} cannot be determined", program.display()), why);
     let output = Program::new("ldd", "libc-bin").output(&[program]);
     let output =
         output.map_err(|error| unable(format!("ldd does not start ({error}); it is in the package libc-bin")))?;

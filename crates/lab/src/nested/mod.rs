@@ -68,14 +68,14 @@ pub fn run(
 ) -> Result<Recording, Error> {
     needs::check(settings, &places.programs, Path::new("/"))?;
     // Made and let go: a place that is taken is better said before the machine boots than after.
-    drop(Draft::new(&places.output).map_err(of_recording)?);
+    drop(Draft::new(&places.output)?);
     let cache = std::path::absolute(&places.cache).map_err(|error| Error::io(&places.cache, error))?;
     let kernel = packages::kernel(&cache, say)?;
     let scratch = Scratch::new(&cache)?;
     let boot = Boot { settings, program: &places.program, kernel: &kernel, scratch: &scratch };
     let disks = boot.run(say, stop)?;
     say("putting the recording together");
-    let draft = Draft::new(&places.output).map_err(of_recording)?;
+    let draft = Draft::new(&places.output)?;
     let (mut machines, mut parts) = (Vec::new(), Vec::new());
     for (level, disk) in (0..).zip(&disks) {
         let id = format!("L{level}");
@@ -97,11 +97,7 @@ pub fn run(
         problems: Vec::new(),
         shown: Vec::new(),
     };
-    draft.finish(recording).map_err(of_recording)
-}
-
-fn of_recording(error: recording::Error) -> Error {
-    Error::Unable(error.to_string())
+    Ok(draft.finish(recording)?)
 }
 
 /// Where packages are kept when the user names no place: `$XDG_CACHE_HOME/kvmscope` or `$HOME/.cache/kvmscope`.

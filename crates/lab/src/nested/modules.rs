@@ -82,9 +82,9 @@ pub fn content(path: &Path) -> Result<Vec<u8>, Error> {
     let output = std::process::Command::new(program).arg("-dcq").arg(path).output();
     match output {
         Ok(output) if output.status.success() => Ok(output.stdout),
-        Ok(_) => Err(Error::Unable(format!("{program} cannot decompress {}", path.display()))),
+        Ok(_) => Err(Error::Malformed(format!("{program} cannot decompress {}", path.display()))),
         Err(error) => {
-            Err(Error::Unable(format!("{program} does not start ({error}); the modules are compressed with it")))
+            Err(Error::Absent(format!("{program} does not start ({error}); the modules are compressed with it")))
         }
     }
 }

@@ -57,7 +57,7 @@ pub fn check(settings: &Settings, programs: &[PathBuf], root: &Path) -> Result<(
     let mut packages: Vec<_> = needs.iter().map(|(_, package)| *package).collect();
     packages.dedup();
     let (names, packages) = (names.join(", "), packages.join(" "));
-    Err(Error::Unable(format!("the lab needs {names}; on Debian: apt-get install {packages}")))
+    Err(Error::Absent(format!("the lab needs {names}; on Debian: apt-get install {packages}")))
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub fn kernel(cache: &Path, say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> 
     let package = match current() {
         Some(package) => package,
         None => newest_in(cache).ok_or_else(|| {
-            Error::Unable(format!(
+            Error::Absent(format!(
                 "the lab boots Debian's kernel: apt-cache knows no package linux-image-amd64, and {} holds none; on \
                  Debian, run `apt-get update` first",
                 cache.display()
@@ -59,7 +59,7 @@ pub fn kernel(cache: &Path, say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> 
     };
     for needed in [&kernel.image, &kernel.modules] {
         if !needed.exists() {
-            return Err(Error::Unable(format!(
+            return Err(Error::Absent(format!(
                 "{} is missing; remove {} to fetch it again",
                 needed.display(),
                 place.display()
@@ -109,7 +109,7 @@ fn download_and_unpack(package: &str, beside: &Path) -> Result<(), Error> {
     let entries = std::fs::read_dir(beside).map_err(|error| Error::io(beside, error))?;
     let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let archive = paths.find(|path| path.extension().is_some_and(|extension| extension == "deb"));
-    let archive = archive.ok_or_else(|| Error::Unable(format!("apt-get download {package} produced no package")))?;
+    let archive = archive.ok_or_else(|| Error::Malformed(format!("apt-get download {package} produced no package")))?;
     let mut unpack = Command::new("dpkg-deb");
     unpack.arg("-x").arg(archive).arg(beside.join("root"));
     run(unpack, "dpkg")

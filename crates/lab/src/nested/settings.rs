@@ -99,7 +99,7 @@ impl Settings {
 
     fn set(&mut self, set: &str) -> Result<(), Error> {
         let (key, value) = set.split_once('=').unwrap_or((set, ""));
-        let wrong = |can: &str| Error::Unable(format!("--set {set}: {key} must be {can}"));
+        let wrong = |can: &str| Error::WrongUse(format!("--set {set}: {key} must be {can}"));
         match (key, self.arch, self.guest) {
             ("loops", ..) => {
                 let loops = value.parse().ok().filter(|loops| (1..=1_000_000).contains(loops));
@@ -143,7 +143,7 @@ impl Settings {
                     (Arch::Svm, _) => "loops, cpus, vgif and workload",
                     (Arch::Vmx, _) => "loops, shadow_vmcs and workload",
                 };
-                return Err(Error::Unable(format!("--set {set}: {keys} can be set here")));
+                return Err(Error::WrongUse(format!("--set {set}: {keys} can be set here")));
             }
         }
         Ok(())

@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 256 << 20;
 /// If it is no such image, or packed with something that this computer does not unpack.
 pub fn flat(image: &Path) -> Result<Vec<u8>, Error> {
     let bytes = std::fs::read(image).map_err(|error| Error::io(image, error))?;
-    let unable = |why: &str| Error::Unable(format!("{}: {why}", image.display()));
+    let unable = |why: &str| Error::Malformed(format!("{}: {why}", image.display()));
     let payload = payload(&bytes).ok_or_else(|| unable("not a bootable kernel"))?;
     let program = match payload {
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz",

@@ -80,8 +80,8 @@ fn taken_down(error: Error, entry: Entry, proc: &Path) -> Error {
     match entry.finish(proc).map(left_behind) {
         Ok(left) if left.is_empty() => error,
         Ok(left) => {
-            Error::Unable(format!("{error}; left behind: {}; run `kvmscope undo` to try again", left.join("; ")))
+            Error::LeftBehind(format!("{error}; left behind: {}; run `kvmscope undo` to try again", left.join("; ")))
         }
-        Err(more) => Error::Unable(format!("{error}; and nothing was restored: {more}; run `kvmscope undo`")),
+        Err(more) => Error::LeftBehind(format!("{error}; and nothing was restored: {more}; run `kvmscope undo`")),
     }
 }

@@ -37,7 +37,7 @@ impl Companion {
     pub(super) fn start(namespace: Option<&str>, words: &[&str], cpus: &CpuSet) -> Result<Self, Error> {
         let within = namespace.map_or_else(Vec::new, |namespace| vec!["ip", "netns", "exec", namespace]);
         let words = [within.as_slice(), words].concat();
-        let (program, arguments) = words.split_first().ok_or_else(|| Error::Unable("no program".to_owned()))?;
+        let (program, arguments) = words.split_first().ok_or_else(|| Error::Malformed("no program".to_owned()))?;
         let mut command = Command::new(program);
         command.args(arguments);
         Self::of(command, cpus)
@@ -52,7 +52,7 @@ impl Companion {
         untranslated(&mut command).process_group(0);
         command.stdin(Stdio::null()).stdout(again(&out)?).stderr(again(&complaints)?);
         tie(&mut command, Signal::KILL);
-        let child = command.spawn().map_err(|error| Error::Unable(format!("{name} does not start: {error}")))?;
+        let child = command.spawn().map_err(|error| Error::refused(format_args!("{name} does not start"), error))?;
         let started = Self { child, out, complaints };
         // It has one thread so early, and those that it starts inherit the mask.
         thread::set_affinity(started.pid(), cpus)?;

@@ -82,7 +82,7 @@ impl Forwarding<'_> {
             tids.retain(|tid| !known.contains(tid));
         }
         if tids.is_empty() {
-            return Err(Error::Unable(
+            return Err(Error::Absent(
                 "the kernel made no NAPI threads for the ports, so there is nothing to pin; use --forwarder vhost"
                     .to_owned(),
             ));
@@ -100,13 +100,17 @@ impl Forwarding<'_> {
 /// Switches offloads of a device.
 pub(super) fn offloads(namespace: &str, device: &str, switches: &[&str]) -> Result<(), Error> {
     let words = [&["netns", "exec", namespace, "ethtool", "-K", device], switches].concat();
-    let switched = ip(&words).map(|_| ());
-    switched.map_err(|error| Error::Unable(format!("{error}; install the Debian package ethtool")))
+    ip(&words).map(drop).map_err(|error| match error {
+        Error::Failed { program, status, said } => {
+            Error::Failed { program, status, said: format!("{said}; install the Debian package ethtool") }
+        }
+        other => other,
+    })
 }
 
 /// Carries frames one way until it is told to end.
 fn carry(from: &Port, to: &Port, stop: &Stop) -> Result<(), Error> {
-    let gone = |error| Error::Unable(format!("the forwarder's port is gone: {error}"));
+    let gone = |error| Error::refused("the forwarder's port is gone", error);
     let mut frame = vec![0; LONGEST_FRAME];
     while !stop.asked() {
         let length = from.receive(&mut frame).map_err(gone)?;

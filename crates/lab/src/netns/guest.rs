@@ -70,7 +70,7 @@ impl Guest {
     ) -> Result<Self, Error> {
         Companion::is_installed(QEMU, "qemu-system-x86")?;
         let cache = places.cache.as_deref().ok_or_else(|| {
-            Error::Unable("neither $XDG_CACHE_HOME nor $HOME names a directory; use --cache DIR".to_owned())
+            Error::WrongUse("neither $XDG_CACHE_HOME nor $HOME names a directory; use --cache DIR".to_owned())
         })?;
         let cache = std::path::absolute(cache).map_err(|error| Error::io(cache, error))?;
         let kernel = packages::kernel(&cache, &mut |_| {})?;
@@ -78,7 +78,7 @@ impl Guest {
         let initramfs = scratch.join("initramfs");
         let (to_client, to_server) = addresses.gateways.unwrap_or_default();
         let port = |(mac, address): (&str, &str)| {
-            let address = address.parse().map_err(|error| Error::Unable(format!("{address}: {error}")))?;
+            let address = address.parse().map_err(|error| Error::Malformed(format!("{address}: {error}")))?;
             Ok(Port { mac: mac.to_owned(), address, mask: MASK })
         };
         let ports = MACS.into_iter().zip([to_client, to_server]).map(port).collect::<Result<Vec<_>, Error>>()?;
@@ -118,7 +118,7 @@ impl Guest {
                     continue;
                 }
             };
-            return Err(Error::Unable(format!("the forwarding guest: {why}")));
+            return Err(Error::Died(format!("the forwarding guest: {why}")));
         }
     }
 

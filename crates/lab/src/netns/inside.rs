@@ -54,10 +54,10 @@ impl Crew {
     {
         let (tell, told) = sync_channel(1);
         let (stop, trouble) = (self.stop.clone(), Arc::clone(&self.trouble));
-        let name = CString::new(name).map_err(|error| Error::Unable(error.to_string()))?;
+        let name = CString::new(name).map_err(|error| Error::Malformed(error.to_string()))?;
         let namespace = namespace.map(str::to_owned);
         self.threads.push(std::thread::spawn(move || {
-            let ready = set_name(&name).map_err(|error| Error::Unable(error.to_string()));
+            let ready = set_name(&name).map_err(|error| Error::refused("the name of a thread", error));
             let ready = ready.and_then(|()| namespace.as_deref().map_or(Ok(()), enter)).and_then(|()| prepare());
             match ready {
                 Ok(prepared) => {
@@ -73,7 +73,7 @@ impl Crew {
                 }
             }
         }));
-        told.recv().map_err(|_| Error::Unable("a thread of the bench ended before it was ready".to_owned()))?
+        told.recv().map_err(|_| Error::Died("a thread of the bench ended before it was ready".to_owned()))?
     }
 
     /// Why a thread ended before it was told to.
@@ -96,5 +96,5 @@ pub(super) fn enter(namespace: &str) -> Result<(), Error> {
     let path = Path::new(NAMESPACES).join(namespace);
     let file = File::open(&path).map_err(|error| Error::io(&path, error))?;
     move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
-        .map_err(|error| Error::Unable(format!("{}: {error}; entering a namespace needs root", path.display())))
+        .map_err(|error| Error::Denied(format!("{}: {error}; entering a namespace needs root", path.display())))
 }

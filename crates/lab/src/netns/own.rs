@@ -52,7 +52,7 @@ fn build(ends: &[End; 2], traffic: &Traffic, entry: &mut Entry, crew: &mut Crew)
     let names = [format!("{}-client", entry.id), format!("{}-server", entry.id)];
     let hosts = ends.each_ref().map(|end| end.address.split_once('/').map(|(host, _)| host.to_owned()));
     let [Some(client), Some(server)] = hosts else {
-        return Err(Error::Unable("write the address with its prefix length: --ip1 10.1.72.62/16".to_owned()));
+        return Err(Error::WrongUse("write the address with its prefix length: --ip1 10.1.72.62/16".to_owned()));
     };
     // All are looked at before any is moved.
     let nics = [Nic::read(&ends[0].device)?, Nic::read(&ends[1].device)?];

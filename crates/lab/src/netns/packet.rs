@@ -27,7 +27,7 @@ impl Port {
     pub(super) fn open(device: &str) -> Result<Self, Error> {
         let refused = |what: &str| {
             let error = io::Error::last_os_error();
-            Error::Unable(format!("a packet socket on {device}: {what}: {error}; it needs root"))
+            Error::Denied(format!("a packet socket on {device}: {what}: {error}; it needs root"))
         };
         // SAFETY: a call with three numbers.
         let raw = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, ALL_PROTOCOLS.into()) };
@@ -41,7 +41,7 @@ impl Port {
         port.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1_i32).map_err(|_| refused("ignoring its own frames"))?;
         port.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &WAITING_BYTES).map_err(|_| refused("its buffer"))?;
         port.set(libc::SOL_SOCKET, libc::SO_RCVTIMEO, &wait).map_err(|_| refused("its time limit"))?;
-        let name = std::ffi::CString::new(device).map_err(|error| Error::Unable(error.to_string()))?;
+        let name = std::ffi::CString::new(device).map_err(|error| Error::Malformed(error.to_string()))?;
         // SAFETY: the kernel reads a string that ends in a zero and lives until the call returns.
         let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
         // SAFETY: a `sockaddr_ll` is made of numbers, for all of which zero is a value.

@@ -19,13 +19,13 @@ pub(super) fn open(namespace: &str, name: &str) -> Result<OwnedFd, Error> {
             enter(namespace)?;
             make(name)
         });
-        made.join().unwrap_or_else(|_| Err(Error::Unable(format!("the thread that makes {name} died"))))
+        made.join().unwrap_or_else(|_| Err(Error::Died(format!("the thread that makes {name} died"))))
     })
 }
 
 fn make(name: &str) -> Result<OwnedFd, Error> {
     let file = File::options().read(true).write(true).open(CLONE_DEVICE).map_err(|error| {
-        Error::Unable(format!("{CLONE_DEVICE}: {error}; a tap needs root and the kernel's module tun"))
+        Error::Denied(format!("{CLONE_DEVICE}: {error}; a tap needs root and the kernel's module tun"))
     })?;
     // SAFETY: an `ifreq` is made of numbers, for all of which zero is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

@@ -54,7 +54,7 @@ impl File {
     }
 
     fn path(&self) -> Result<&Path, Error> {
-        self.path.as_deref().map_err(|why| Error::Unable(why.clone()))
+        self.path.as_deref().map_err(|why| Error::Malformed(why.clone()))
     }
 
     /// The threads of the control group: `cgroup.threads` in version 2, `tasks` in version 1.
@@ -106,7 +106,7 @@ impl Live for File {
         let now = self.read()?.value;
         let refused = || {
             let path = printable(&path.to_string_lossy()).into_owned();
-            Error::Unable(format!("{path}: {value} was written and it is {now}"))
+            Error::refused(path, format_args!("{value} was written and it is {now}"))
         };
         self.same(value, &now).then_some(()).ok_or_else(refused)
     }

@@ -144,13 +144,13 @@ pub(crate) fn live<'a>(setting: &'a Setting, host: &'a Host) -> Box<dyn Live + '
 
 /// A list of CPUs, which may be empty.
 fn set(text: &str) -> Result<CpuSet, Error> {
-    CpuSet::parse(text).ok_or_else(|| Error::Unable(format!("`{}` is no CPU list", text.trim())))
+    CpuSet::parse(text).ok_or_else(|| Error::Malformed(format!("`{}` is no CPU list", text.trim())))
 }
 
 /// A list of CPUs.
 fn list(text: &str) -> Result<CpuSet, Error> {
     set(text).and_then(|cpus| match cpus.is_empty() {
-        true => Err(Error::Unable(format!("`{}` is no CPU list", text.trim()))),
+        true => Err(Error::Malformed(format!("`{}` is no CPU list", text.trim()))),
         false => Ok(cpus),
     })
 }

@@ -18,7 +18,7 @@ impl Live for Parameter<'_> {
     }
 
     fn spelled(&self, value: &str) -> Result<String, Error> {
-        Err(Error::Unable(format!(
+        Err(Error::Denied(format!(
             "a module is not reloaded by this program, because every VM on it would have to end; type: {}",
             self.setting.command(value)
         )))

@@ -62,7 +62,7 @@ impl Live for Pin<'_> {
         let said = self.virsh(command, which)?;
         let listed = said.lines().filter_map(|line| self.cpus_in(line)).next();
         let cpus = listed.ok_or_else(|| {
-            Error::Unable(format!("virsh {command} {}: no CPU list in its output: {}", self.domain, said.trim()))
+            Error::Malformed(format!("virsh {command} {}: no CPU list in its output: {}", self.domain, said.trim()))
         })?;
         // What is in force in a running domain is, whoever chose it.
         let is_set = self.scope == Scope::Live || self.xml()?.lines().any(|line| self.is_element(line));
@@ -83,7 +83,7 @@ impl Live for Pin<'_> {
         self.virsh(command, which.into_iter().chain([format!("--cpulist={cpus}")]))?;
         let got = self.read()?.value;
         let pin = self.at(self.scope);
-        let refused = || Error::Unable(format!("{pin}: libvirt shows {got}, not {cpus}"));
+        let refused = || Error::refused(&pin, format_args!("libvirt shows {got}, not {cpus}"));
         self.same(&cpus, &got).then_some(()).ok_or_else(refused)
     }
 
@@ -98,7 +98,7 @@ impl Live for Pin<'_> {
 
     fn gone(&self) -> Option<String> {
         match self.is_running() {
-            Err(error) if error.to_string().contains("failed to get domain") => {
+            Err(error) if error.is_failure_saying("failed to get domain") => {
                 Some("libvirt no longer has this domain".to_owned())
             }
             Ok(false) if self.scope == Scope::Live => Some("the domain is no longer running".to_owned()),
@@ -167,7 +167,7 @@ impl Pin<'_> {
     fn qemu(&self) -> Result<u32, Error> {
         let file = self.host.run.join("libvirt/qemu").join(format!("{}.pid", self.domain));
         let text = super::read(&file)?;
-        text.trim().parse().map_err(|_| Error::Unable(format!("{}: it has no pid", file.display())))
+        text.trim().parse().map_err(|_| Error::Malformed(format!("{}: it has no pid", file.display())))
     }
 
     /// The threads of the running domain that the pin is about, with their names.
@@ -211,7 +211,7 @@ impl Pin<'_> {
         let plain = !self.domain.is_empty() && !self.domain.starts_with('-');
         plain
             .then(|| format!("--domain={}", self.domain))
-            .ok_or_else(|| Error::Unable(format!("`{}` is not a valid domain name", self.domain)))
+            .ok_or_else(|| Error::Malformed(format!("`{}` is not a valid domain name", self.domain)))
     }
 
     /// The list of a line such as ` 0      0-1`, ` *: 0-1`; virsh shows the emulator's alone where it is told to be quiet.

@@ -19,7 +19,7 @@ impl Live for PmdMask {
     fn read(&self) -> Result<Held, Error> {
         let said = ovs(&["--if-exists", "get", "Open_vSwitch", ".", "other_config:pmd-cpu-mask"])?;
         let mask = parse(&said).map(|cpus| cpus.to_string().into());
-        mask.ok_or_else(|| Error::Unable(format!("ovs-vsctl: no mask in its output: {}", said.trim())))
+        mask.ok_or_else(|| Error::Malformed(format!("ovs-vsctl: no mask in its output: {}", said.trim())))
     }
 
     fn spelled(&self, value: &str) -> Result<String, Error> {
@@ -35,8 +35,12 @@ impl Live for PmdMask {
         ovs(&command.split_whitespace().skip(1).collect::<Vec<_>>())?;
         let now = self.read()?.value;
         let words = |cpus: &str| if cpus.is_empty() { "none".to_owned() } else { cpus.to_owned() };
-        let refused =
-            || Error::Unable(format!("polling threads: {} were asked for, and it is {}", words(value), words(&now)));
+        let refused = || {
+            Error::refused(
+                "polling threads",
+                format_args!("{} were asked for, and it is {}", words(value), words(&now)),
+            )
+        };
         self.same(value, &now).then_some(()).ok_or_else(refused)
     }
 

@@ -110,7 +110,7 @@ fn located(meant: &ThreadId, host: &Host, setting: impl Fn(ThreadId) -> Setting)
     let tid = meant.tid;
     let id = number(meant)?;
     let Some(started) = meant.start_ticks else {
-        return Err(Error::Unable(format!(
+        return Err(Error::Malformed(format!(
             "the start time of thread {tid} is unknown, so this thread id may be another thread by now: it is not changed"
         )));
     };
@@ -131,7 +131,7 @@ fn located(meant: &ThreadId, host: &Host, setting: impl Fn(ThreadId) -> Setting)
 
 /// Its id, as the kernel takes it.
 fn number(thread: &ThreadId) -> Result<u32, Error> {
-    u32::try_from(thread.tid).map_err(|_| Error::Unable(format!("{} is not a thread id", thread.tid)))
+    u32::try_from(thread.tid).map_err(|_| Error::Malformed(format!("{} is not a thread id", thread.tid)))
 }
 
 /// Why there is nothing to put back, if it is not the thread that was meant, or has ended.
@@ -144,7 +144,7 @@ fn ended(thread: &ThreadId, host: &Host) -> Option<String> {
 /// Its id, if it is still the thread that is meant.
 fn same_thread(thread: &ThreadId, host: &Host) -> Result<u32, Error> {
     match ended(thread, host) {
-        Some(_) => Err(Error::Unable(format!("{} has ended since", printable(&thread.to_string())))),
+        Some(_) => Err(Error::OutOfDate(format!("{} has ended since", printable(&thread.to_string())))),
         None => number(thread),
     }
 }
@@ -170,16 +170,19 @@ pub fn affinity(tid: u32) -> Result<CpuSet, Error> {
 pub fn set_affinity(tid: u32, cpus: &CpuSet) -> Result<(), Error> {
     let mut set = Mask::new();
     if let Some(cpu) = cpus.iter().find(|cpu| *cpu >= MASKED_CPUS) {
-        return Err(Error::Unable(format!("CPU {cpu} is beyond the {MASKED_CPUS} CPUs of an affinity mask")));
+        return Err(Error::Absent(format!("CPU {cpu} is beyond the {MASKED_CPUS} CPUs of an affinity mask")));
     }
     cpus.iter().for_each(|cpu| set.set(cpu as usize));
     sched_setaffinity(Some(pid(tid)?), &set)
         .map_err(|error| refused(tid, &format!("CPUs {cpus} were refused"), error))?;
     let got = affinity(tid)?;
     if got != *cpus {
-        return Err(Error::Unable(format!(
-            "thread {tid}: CPUs {cpus} were asked for and the kernel gave {got}: its cpuset has no others; widen that first"
-        )));
+        return Err(Error::refused(
+            format_args!("thread {tid}"),
+            format_args!(
+                "CPUs {cpus} were asked for and the kernel gave {got}: its cpuset has no others; widen that first"
+            ),
+        ));
     }
     Ok(())
 }
@@ -198,7 +201,7 @@ pub fn policy(tid: u32) -> Result<String, Error> {
     }
     let number = number & !libc::SCHED_RESET_ON_FORK;
     let (name, _) = POLICIES.iter().find(|(_, known)| *known == number).ok_or_else(|| {
-        Error::Unable(format!("thread {tid} has policy {number}, which cannot be restored; it is not changed"))
+        Error::Absent(format!("thread {tid} has policy {number}, which cannot be restored; it is not changed"))
     })?;
     Ok(match parameters.sched_priority {
         0 => (*name).to_owned(),
@@ -214,7 +217,7 @@ pub fn set_policy(tid: u32, wanted: &str) -> Result<(), Error> {
     let (name, priority) = wanted.split_once(':').unwrap_or((wanted, "0"));
     let number = POLICIES.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
     let (Some(number), Ok(sched_priority)) = (number, priority.parse()) else {
-        return Err(Error::Unable(format!("`{wanted}` is not a policy; use other, batch, idle, fifo:N or rr:N")));
+        return Err(Error::Malformed(format!("`{wanted}` is not a policy; use other, batch, idle, fifo:N or rr:N")));
     };
     let parameters = libc::sched_param { sched_priority };
     // SAFETY: the kernel reads one `sched_param`, which is ours and lives until the call returns.
@@ -222,14 +225,15 @@ pub fn set_policy(tid: u32, wanted: &str) -> Result<(), Error> {
         return Err(refused(tid, &format!("policy {wanted} was refused"), std::io::Error::last_os_error()));
     }
     let got = policy(tid)?;
-    if got == wanted { Ok(()) } else { Err(Error::Unable(format!("thread {tid} has policy {got}, not {wanted}"))) }
+    let other = || Error::refused(format_args!("thread {tid}"), format_args!("its policy is {got}, not {wanted}"));
+    (got == wanted).then_some(()).ok_or_else(other)
 }
 
 fn pid(tid: u32) -> Result<Pid, Error> {
     let pid = i32::try_from(tid).ok().and_then(Pid::from_raw);
-    pid.ok_or_else(|| Error::Unable(format!("{tid} is not a thread id")))
+    pid.ok_or_else(|| Error::Malformed(format!("{tid} is not a thread id")))
 }
 
 fn refused(tid: u32, what: &str, error: impl std::fmt::Display) -> Error {
-    Error::Unable(format!("thread {tid}: {what}: {error}"))
+    Error::refused(format_args!("thread {tid}: {what}"), error)
 }

@@ -109,7 +109,7 @@ pub fn take(root: &Path, into: &Path, now: &dyn Fn() -> u64) -> Result<Taken, Er
 /// # Errors
 /// If `root` holds no machine, or if `into` cannot be written.
 pub fn take_more(root: &Path, into: &Path, more: &More, now: &dyn Fn() -> u64) -> Result<Taken, Error> {
-    let from = Snapshot::open(root).map_err(|error| Error::Unable(error.to_string()))?;
+    let from = Snapshot::open(root)?;
     let mut copy = Copy::new(&from, into, now);
     copy.make(into)?;
     copy.leave_out_idle_threads();

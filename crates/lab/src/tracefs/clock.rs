@@ -64,7 +64,7 @@ pub fn choose(available: &str, asked: Option<&str>) -> Result<String, Error> {
     match asked {
         Some(name) if names.contains(&name) => Ok(name.to_owned()),
         Some(name) => {
-            Err(Error::NoSuch(format!("this kernel has no trace clock `{name}`; it has {}", names.join(", "))))
+            Err(Error::WrongUse(format!("this kernel has no trace clock `{name}`; it has {}", names.join(", "))))
         }
         None if names.contains(&TSC) => Ok(TSC.to_owned()),
         None => Ok(MONO.to_owned()),

@@ -19,7 +19,7 @@ pub fn describe(tracefs: &Tracefs, instance: &Instance, names: &[(String, String
     let header_page = instance_or_top(tracefs, instance, "events/header_page");
     if header_page.is_empty() {
         let path = tracefs.path("events/header_page");
-        return Err(Error::Unable(format!("{} cannot be read: run as root", path.display())));
+        return Err(Error::Denied(format!("{} cannot be read: run as root", path.display())));
     }
     let mut formats: Vec<(String, Vec<String>)> = Vec::new();
     for (system, name) in names {

@@ -130,7 +130,7 @@ fn allow_files(wanted: u64) {
 }
 
 fn joined(thread: JoinHandle<Result<(), Error>>) -> Result<(), Error> {
-    thread.join().unwrap_or_else(|_| Err(Error::Unable("the thread that moves trace pages has failed".to_owned())))
+    thread.join().unwrap_or_else(|_| Err(Error::Died("the thread that moves trace pages has failed".to_owned())))
 }
 
 fn work(streams: &mut [Stream], pipe: &Pipe, meter: &Meter, sweep: Duration) -> Result<(), Error> {

@@ -23,7 +23,7 @@ impl Tracefs {
         let places = ["sys/kernel/tracing", "sys/kernel/debug/tracing"].map(|place| host.join(place));
         let found = places.iter().find(|place| place.join("instances").is_dir());
         found.map(|root| Self { host: host.to_owned(), root: root.clone() }).ok_or_else(|| {
-            Error::Unable(format!(
+            Error::Denied(format!(
                 "no tracing file system below {}: run as root; if the kernel has none, it was built without CONFIG_TRACING",
                 places[0].display()
             ))
@@ -65,7 +65,7 @@ impl Instance {
         let path = names.find(|path| !path.exists()).unwrap_or_else(|| above.join(name));
         entry.intend(Step::TracefsInstance { path: path.clone() })?;
         std::fs::create_dir(&path).map_err(|error| {
-            Error::Unable(format!(
+            Error::Denied(format!(
                 "{}: {error}; recording needs root and a kernel with ftrace instances",
                 path.display()
             ))
@@ -87,7 +87,7 @@ impl Instance {
     pub fn set(&self, name: &str, value: &str) -> Result<(), Error> {
         let path = self.path.join(name);
         std::fs::write(&path, value)
-            .map_err(|error| Error::Unable(format!("{}: writing {value} was refused: {error}", path.display())))
+            .map_err(|error| Error::refused(format_args!("{}: writing {value} was refused", path.display()), error))
     }
 
     /// The same for a setting that older kernels lack.

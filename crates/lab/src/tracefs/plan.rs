@@ -88,7 +88,7 @@ impl Selection {
                 self.system,
                 if group.is_dir() { group.display() } else { events.display() }
             );
-            return Err(Error::NoSuch(text));
+            return Err(Error::WrongUse(text));
         }
         Ok(names.into_iter().map(|name| (self.system.clone(), name)).collect())
     }

@@ -52,7 +52,7 @@ pub fn what_fires(
     let mut fired = Fired { lost: meter.lost(), ..Fired::default() };
     for part in parts.iter().filter(|part| part.kind.is_trace()) {
         let path = scratch.join(&part.path);
-        let trace = trace::open(&path).map_err(|error| Error::Unable(error.to_string()))?;
+        let trace = trace::open(&path)?;
         let request = Request::default();
         let totals = replay(trace.as_ref(), &Reading { request: &request, fitted: None }, &mut Deaf);
         for (event, count) in trace.facts().event_types.iter().zip(totals.tally) {

@@ -216,13 +216,13 @@ impl TracefsRecorder {
 
     fn write_readings(&self) -> Result<Option<Part>, Error> {
         let Some(part) = self.tsc_part() else { return Ok(None) };
-        self.readings.write(&self.root.join(&part.path)).map_err(|error| Error::Unable(error.to_string()))?;
+        self.readings.write(&self.root.join(&part.path))?;
         Ok(Some(part))
     }
 
     /// Takes in which processes run VMs now, and which threads they have.
     fn look_for_vms(&mut self) -> Result<(), Error> {
-        let now = host::Snapshot::open(self.tracefs.host()).map_err(|error| Error::Unable(error.to_string()))?;
+        let now = host::Snapshot::open(self.tracefs.host())?;
         self.processes.merge(host::machine::vm_processes(&now));
         Ok(())
     }
@@ -235,7 +235,7 @@ impl TracefsRecorder {
 
     fn write_processes(&self) -> Result<Option<Part>, Error> {
         let Some(part) = self.processes_part() else { return Ok(None) };
-        self.processes.write(&self.root.join(&part.path)).map_err(|error| Error::Unable(error.to_string()))?;
+        self.processes.write(&self.root.join(&part.path))?;
         Ok(Some(part))
     }
 
@@ -325,7 +325,7 @@ fn enable(instance: &Instance, names: &[(String, String)]) -> Result<Vec<(String
     }
     match refused {
         Some(error) if enabled.is_empty() => Err(error),
-        _ if enabled.is_empty() => Err(Error::Unable("this kernel has none of the events to record".to_owned())),
+        _ if enabled.is_empty() => Err(Error::Absent("this kernel has none of the events to record".to_owned())),
         _ => Ok(enabled),
     }
 }
@@ -342,7 +342,7 @@ fn undone(entry: Entry, proc: &Path) -> Result<(), Error> {
     let id = entry.id.clone();
     for (step, outcome) in entry.finish(proc)? {
         if let Reverted::Failed(why) = outcome {
-            return Err(Error::Unable(format!("{step} could not be removed: {why}; run `kvmscope undo {id}`")));
+            return Err(Error::LeftBehind(format!("{step} could not be removed: {why}; run `kvmscope undo {id}`")));
         }
     }
     Ok(())

@@ -140,14 +140,10 @@ impl Stream {
     }
 }
 
-/// A full disk deserves a sentence of its own.
+/// A full disk is a cause of its own.
 pub fn full(path: &Path, error: std::io::Error) -> Error {
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Error::Unable(format!(
-            "{}: no space is left on the disk; what was recorded until now stays readable. Free some space, record for a \
-             shorter time (--seconds), or to another disk (-o)",
-            path.display()
-        )),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Error::NoSpace { path: path.to_owned() },
         _ => Error::io(path, error),
     }
 }

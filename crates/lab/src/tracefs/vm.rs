@@ -32,12 +32,12 @@ pub fn find(proc: &Path, wanted: &str) -> Result<Vm, Error> {
                 pids.iter().copied().filter(|pid| name_of(proc, *pid).as_deref() == Some(wanted)).collect();
             match named.as_slice() {
                 [pid] => *pid,
-                [] => return Err(Error::NoSuch(none(proc, &pids, wanted))),
+                [] => return Err(Error::WrongUse(none(proc, &pids, wanted))),
                 several => {
                     let several: Vec<String> = several.iter().map(u32::to_string).collect();
                     let text =
                         format!("several VMs are called {wanted}: pids {}; name one by its pid", several.join(", "));
-                    return Err(Error::NoSuch(text));
+                    return Err(Error::WrongUse(text));
                 }
             }
         }

@@ -76,7 +76,7 @@ impl Machine {
     /// # Errors
     /// If KVM refuses; the sentence names the step.
     pub fn new(kvm: &Kvm, test: &Test, other_cpu: Option<u32>) -> Result<Self, Error> {
-        let step = |what: &'static str| move |error| Error::Unable(format!("KVM refused to {what}: {error}"));
+        let step = |what: &'static str| move |error| Error::refused(format_args!("KVM refused to {what}"), error);
         let vm = kvm.create_vm().map_err(step("make a VM"))?;
         let mut memory = Memory::new(layout::MEMORY_BYTES)?;
         let new_pages = Memory::new(NEW_BYTES)?;
@@ -104,7 +104,7 @@ impl Machine {
         vm.register_coalesced_mmio(IoEventAddress::Mmio(COALESCED), 0x1000).map_err(step("collect writes"))?;
         let partner = test.partner.map(|code| {
             let cpu = other_cpu
-                .ok_or_else(|| Error::Unable("two vCPUs need two CPUs, and this machine has one".to_owned()))?;
+                .ok_or_else(|| Error::Absent("two vCPUs need two CPUs, and this machine has one".to_owned()))?;
             let (second, _) = self::vcpu(kvm, &vm, 1, test, &mut memory)?;
             let start = kvm_regs { rip: code(), rsp: layout::SECOND_STACK, rflags: 2, ..Default::default() };
             second.set_regs(&start).map_err(step("set registers"))?;
@@ -217,7 +217,7 @@ impl Machine {
 
 /// A vCPU in long mode, as `test` wants it, and where a hypervisor in it must begin first.
 fn vcpu(kvm: &Kvm, vm: &VmFd, id: u64, test: &Test, memory: &mut Memory) -> Result<(VcpuFd, Option<u64>), Error> {
-    let step = |what: &'static str| move |error| Error::Unable(format!("KVM refused to {what}: {error}"));
+    let step = |what: &'static str| move |error| Error::refused(format_args!("KVM refused to {what}"), error);
     let vcpu = vm.create_vcpu(id).map_err(step("make a vCPU"))?;
     let mut cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(step("tell CPUID"))?;
     let features = features(kvm, &mut cpuid);
@@ -258,7 +258,7 @@ const XCR0_AVX: u64 = 7;
 
 /// Lets the guest use AVX.
 fn allow_avx(vcpu: &VcpuFd, features: u32) -> Result<(), Error> {
-    let no = |why: String| Error::Unable(format!("the guest cannot use AVX here: {why}"));
+    let no = |why: String| Error::Absent(format!("the guest cannot use AVX here: {why}"));
     if features & (XSAVE | AVX) != XSAVE | AVX {
         return Err(no("KVM does not offer it; it needs a processor with it".to_owned()));
     }
@@ -284,11 +284,11 @@ fn set_msrs(vcpu: &VcpuFd, registers: &[(u32, u64)]) -> Result<(), Error> {
         .iter()
         .map(|(index, data)| kvm_msr_entry { index: *index, data: *data, ..Default::default() })
         .collect();
-    let msrs = Msrs::from_entries(&entries).map_err(|_| Error::Unable("KVM accepts fewer MSRs at once".to_owned()))?;
-    let set = vcpu.set_msrs(&msrs).map_err(|error| Error::Unable(format!("KVM refused to set MSRs: {error}")))?;
+    let msrs = Msrs::from_entries(&entries).map_err(|_| Error::Absent("KVM accepts fewer MSRs at once".to_owned()))?;
+    let set = vcpu.set_msrs(&msrs).map_err(|error| Error::refused("KVM refused to set MSRs", error))?;
     match registers.get(set) {
         None => Ok(()),
-        Some((index, _)) => Err(Error::Unable(format!("KVM refused to set MSR {index:#x}"))),
+        Some((index, _)) => Err(Error::Absent(format!("KVM refused to set MSR {index:#x}"))),
     }
 }
 
@@ -299,14 +299,14 @@ fn doorbells(vm: &VmFd) -> Result<Vec<EventFd>, Error> {
         [(DOORBELL_WILDCARD, DEVICE_WILDCARD, true), (DOORBELL_DATAMATCH, DEVICE_DATAMATCH, false)]
     {
         for address in [IoEventAddress::Pio(port), IoEventAddress::Mmio(memory)] {
-            let doorbell = EventFd::new(libc::EFD_NONBLOCK)
-                .map_err(|error| Error::Unable(format!("no eventfd for a doorbell: {error}")))?;
+            let doorbell =
+                EventFd::new(libc::EFD_NONBLOCK).map_err(|error| Error::refused("no eventfd for a doorbell", error))?;
             let registered = if any {
                 vm.register_ioevent(&doorbell, &address, NoDatamatch)
             } else {
                 vm.register_ioevent(&doorbell, &address, 0_u8)
             };
-            registered.map_err(|error| Error::Unable(format!("KVM refused a doorbell: {error}")))?;
+            registered.map_err(|error| Error::refused("KVM refused a doorbell", error))?;
             doorbells.push(doorbell);
         }
     }

@@ -30,7 +30,7 @@ pub fn needed(at: At, cpuid: &CpuId) -> Result<Option<Extension>, Error> {
         cpuid.as_slice().iter().any(|entry| entry.function == function && entry.ecx & bit != 0)
     };
     let (svm, vmx) = (offers(0x8000_0001, SVM), offers(1, VMX));
-    let lacks = |what: &str, takes: &str| Err(Error::Unable(format!("KVM offers its guests no {what}, which {takes}")));
+    let lacks = |what: &str, takes: &str| Err(Error::Absent(format!("KVM offers its guests no {what}, which {takes}")));
     const AMD: &str = "needs an AMD processor and kvm_amd with nested=1";
     const INTEL: &str = "needs an Intel processor and kvm_intel with nested=1";
     match at {

@@ -45,7 +45,7 @@ impl Partner {
                 }
             }
         });
-        let thread = thread.map_err(|error| Error::Unable(format!("no thread for a second vCPU: {error}")))?;
+        let thread = thread.map_err(|error| Error::refused("no thread for a second vCPU", error))?;
         Ok(Self { stop, thread: Some(thread), stats })
     }
 

@@ -48,6 +48,6 @@ pub fn run(settings: &Settings, root: &Path, id: &str, say: &mut dyn FnMut(&str)
         })?;
     }
     let path = Path::new(id).join("bench/exits.json");
-    bench.write(&root.join(&path)).map_err(|error| Error::Unable(error.to_string()))?;
+    bench.write(&root.join(&path))?;
     Ok(vec![Part { path, machine: id.to_owned(), kind: PartKind::Bench, clock: None, state: PartState::Complete }])
 }

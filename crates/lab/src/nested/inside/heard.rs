@@ -46,11 +46,11 @@ impl Heard {
     /// If it failed, or never said that it was done.
     pub fn end(self, guest: u8, how: impl fmt::Display) -> Result<(), Error> {
         match self.failed {
-            Some(why) => Err(Error::Unable(format!("L{guest}: {why}"))),
+            Some(why) => Err(Error::Died(format!("L{guest}: {why}"))),
             None if self.done => Ok(()),
             None => {
                 let last: Vec<_> = self.last.into_iter().collect();
-                Err(Error::Unable(format!("L{guest} ended without being done ({how}): {}", last.join(" | "))))
+                Err(Error::Died(format!("L{guest} ended without being done ({how}): {}", last.join(" | "))))
             }
         }
     }

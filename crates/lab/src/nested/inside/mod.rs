@@ -102,7 +102,7 @@ pub struct Job {
 pub fn run() -> Result<(), Error> {
     if std::process::id() != 1 {
         let sentence = "this runs only as the first process of a machine of the lab";
-        return Err(Error::Unable(sentence.to_owned()));
+        return Err(Error::Denied(sentence.to_owned()));
     }
     match work() {
         Ok(()) => say(DONE),
@@ -173,12 +173,12 @@ fn run_recorded(job: &Job, recorder: &mut TracefsRecorder) -> Result<Option<Trut
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, run);
-        let thread = thread.map_err(|error| Error::Unable(format!("no thread for the {name}: {error}")))?;
+        let thread = thread.map_err(|error| Error::refused(format_args!("no thread for the {name}"), error))?;
         while !thread.is_finished() {
             recorder.poll()?;
             std::thread::sleep(POLL);
         }
-        thread.join().unwrap_or_else(|_| Err(Error::Unable(format!("the {name}'s thread died"))))
+        thread.join().unwrap_or_else(|_| Err(Error::Died(format!("the {name}'s thread died"))))
     })
 }
 

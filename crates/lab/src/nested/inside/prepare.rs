@@ -33,7 +33,10 @@ pub fn load(modules: &[String], parameters: &[(String, String)]) -> Result<(), E
             // kvm_amd needs ccp only for encrypted guests, whose hardware nobody emulates.
             Err(rustix::io::Errno::NODEV) if name == "ccp" => {}
             Err(error) => {
-                return Err(Error::Unable(format!("the machine's kernel does not load {name} {parameters}: {error}")));
+                return Err(Error::refused(
+                    format_args!("the machine's kernel does not load {name} {parameters}"),
+                    error,
+                ));
             }
         }
     }

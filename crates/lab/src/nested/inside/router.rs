@@ -107,7 +107,7 @@ fn named(nics: &Path, mac: &str) -> Result<String, Error> {
         std::fs::read_to_string(entry.path().join("address")).is_ok_and(|address| address.trim() == mac)
     });
     let found = found.next().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    found.ok_or_else(|| Error::Unable(format!("the machine has no NIC {mac}")))
+    found.ok_or_else(|| Error::Absent(format!("the machine has no NIC {mac}")))
 }
 
 #[cfg(test)]

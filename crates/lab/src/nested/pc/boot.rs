@@ -38,7 +38,7 @@ const DATA: u16 = 0x18;
 /// If it does not fit.
 pub fn load(pc: &Pc<'_>, memory: &mut Memory) -> Result<(), Error> {
     if vmlinux::START + pc.kernel.len() as u64 > STORE {
-        return Err(Error::Unable(format!("a kernel of {} bytes is too large for the lab", pc.kernel.len())));
+        return Err(Error::Malformed(format!("a kernel of {} bytes is too large for the lab", pc.kernel.len())));
     }
     memory.load(vmlinux::START as usize, pc.kernel)?;
     memory.load(INITRAMFS as usize, pc.initramfs)?;

@@ -18,7 +18,7 @@ pub fn within<T>(limit: Option<Duration>, run: impl FnOnce(&AtomicBool) -> Resul
     let over = AtomicBool::new(false);
     let Some(limit) = limit else { return run(&over) };
     register_signal_handler(SIGRTMIN(), only_interrupt)
-        .map_err(|error| Error::Unable(format!("no signal for the end of a guest: {error}")))?;
+        .map_err(|error| Error::refused("no signal for the end of a guest", error))?;
     // SAFETY: this asks for the caller's own id, which is valid as long as this thread runs.
     let runner = unsafe { libc::pthread_self() };
     let (done, ends) = channel::<()>();

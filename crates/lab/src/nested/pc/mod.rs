@@ -109,7 +109,7 @@ fn set_up(kvm: &Kvm, vcpu: &VcpuFd) -> Result<(), Error> {
     let msrs = [(0x1a0, 1), (0x2ff, 0xc06)];
     let msrs = msrs.map(|(index, data)| kvm_msr_entry { index, data, ..Default::default() });
     let msrs =
-        Msrs::from_entries(&msrs).map_err(|_| Error::Unable("KVM does not accept two MSRs at once".to_owned()))?;
+        Msrs::from_entries(&msrs).map_err(|_| Error::Absent("KVM does not accept two MSRs at once".to_owned()))?;
     vcpu.set_msrs(&msrs).map_err(|error| refused("setting MSRs", error))?;
     boot::start(vcpu)
 }
@@ -158,9 +158,9 @@ fn run(
 }
 
 fn ended(how: &str) -> Error {
-    Error::Unable(format!("the guest {how}"))
+    Error::Died(format!("the guest {how}"))
 }
 
 fn refused(doing: &str, error: kvm_ioctls::Error) -> Error {
-    Error::Unable(format!("KVM refuses {doing}: {error}"))
+    Error::refused(format_args!("KVM refuses {doing}"), error)
 }

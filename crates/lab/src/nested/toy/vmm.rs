@@ -64,9 +64,9 @@ pub fn run<H: Hypervisor>(settings: &Settings) -> Result<Truth, Error> {
         // All of one name: threads of one name are one VM to whoever reads the trace.
         let spawn = |vcpu| std::thread::Builder::new().name("toy".to_owned()).spawn_scoped(scope, || to_its_end(vcpu));
         let threads: Vec<_> = vcpus.iter_mut().map(spawn).collect();
-        let died = || Error::Unable("a vCPU's thread died".to_owned());
+        let died = || Error::Died("a vCPU's thread died".to_owned());
         let end = |thread: std::io::Result<ScopedJoinHandle<'_, _>>| {
-            let thread = thread.map_err(|error| Error::Unable(format!("no thread for a vCPU: {error}")))?;
+            let thread = thread.map_err(|error| Error::refused("no thread for a vCPU", error))?;
             thread.join().unwrap_or_else(|_| Err(died()))
         };
         threads.into_iter().map(end).collect()
@@ -76,7 +76,7 @@ pub fn run<H: Hypervisor>(settings: &Settings) -> Result<Truth, Error> {
         let left = memory.read_u64(ROUNDS + index * 8);
         if left != 0 {
             let sentence = format!("L1 of vCPU {index} halted with {left} of {} rounds to do", settings.loops);
-            return Err(Error::Unable(sentence));
+            return Err(Error::Died(sentence));
         }
     }
     Ok(Truth {
@@ -112,10 +112,10 @@ fn vcpu<H: Hypervisor>(kvm: &Kvm, vm: &VmFd, index: u64, start: &Start) -> Resul
     vcpu.set_cpuid2(&cpuid).map_err(|error| refused("setting CPUID", error))?;
     let entry = |(index, data): &(u32, u64)| kvm_msr_entry { index: *index, data: *data, ..Default::default() };
     let entries: Vec<_> = H::MSRS.iter().map(entry).collect();
-    let no_room = |_| Error::Unable("the toy sets more MSRs than KVM accepts at once".to_owned());
+    let no_room = |_| Error::Absent("the toy sets more MSRs than KVM accepts at once".to_owned());
     let set = vcpu.set_msrs(&Msrs::from_entries(&entries).map_err(no_room)?);
     if set.map_err(|error| refused("setting MSRs", error))? < entries.len() {
-        return Err(Error::Unable(
+        return Err(Error::Absent(
             "KVM of L0 does not offer VMX to its guest: is kvm_intel loaded with nested=1?".to_owned(),
         ));
     }
@@ -150,7 +150,7 @@ fn to_its_end(vcpu: &mut VcpuFd) -> Result<(), Error> {
             Ok(VcpuExit::Hlt) => return Ok(()),
             Ok(VcpuExit::IoOut(..)) => {}
             Ok(other) => {
-                return Err(Error::Unable(format!("L1 exited to its VMM with {other:?}, which must not happen")));
+                return Err(Error::Died(format!("L1 exited to its VMM with {other:?}, which must not happen")));
             }
             Err(error) if error.errno() == rustix::io::Errno::INTR.raw_os_error() => {}
             Err(error) => return Err(refused("running a vCPU", error)),
@@ -159,5 +159,5 @@ fn to_its_end(vcpu: &mut VcpuFd) -> Result<(), Error> {
 }
 
 fn refused(doing: &str, error: kvm_ioctls::Error) -> Error {
-    Error::Unable(format!("KVM of L0 refuses {doing}: {error}"))
+    Error::refused(format_args!("KVM of L0 refuses {doing}"), error)
 }

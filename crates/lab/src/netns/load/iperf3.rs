@@ -44,7 +44,7 @@ pub(super) struct Client {
 impl Iperf3 {
     pub(super) fn start(ends: &Ends<'_>, streams: usize, cpus: &CpuSet) -> Result<Self, Error> {
         if streams > MOST_STREAMS {
-            return Err(Error::Unable(format!(
+            return Err(Error::WrongUse(format!(
                 "iperf3 supports at most {MOST_STREAMS} streams; use --streams {MOST_STREAMS} or --load own"
             )));
         }
@@ -65,7 +65,7 @@ impl Iperf3 {
         let (mut server, since) = (self.server.borrow_mut(), Instant::now());
         while server.said().matches(LISTENING).count() <= self.clients.get() {
             if server.has_ended() || since.elapsed() > LISTENS {
-                return Err(Error::Unable(format!("iperf3's server does not listen: {}", server.complaint())));
+                return Err(Error::refused("iperf3's server does not listen", server.complaint()));
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -87,7 +87,7 @@ impl Client {
     pub(super) fn is_over(&mut self) -> Result<bool, Error> {
         if !self.program.has_ended() && Instant::now() > self.until {
             let slack = SLACK.as_secs();
-            return Err(Error::Unable(format!(
+            return Err(Error::TimedOut(format!(
                 "iperf3 did not end within {slack} s after its time: no traffic gets through"
             )));
         }
@@ -97,7 +97,7 @@ impl Client {
     pub(super) fn bits_per_second(mut self) -> Result<f64, Error> {
         self.program.wait();
         received(&self.program.said())
-            .map_err(|why| Error::Unable(format!("iperf3's client: {why} {}", self.program.complaint())))
+            .map_err(|why| Error::refused("iperf3's client", format_args!("{why} {}", self.program.complaint())))
     }
 }
 

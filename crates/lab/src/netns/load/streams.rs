@@ -68,7 +68,7 @@ pub(super) fn start(crew: &mut Crew, ends: &Ends<'_>, streams: usize, cpus: &Cpu
 
 /// Tries until the way is there: a bridge's port learns, and a resolved neighbour takes a moment.
 fn connected(peer: &str, since: Instant) -> Result<TcpStream, Error> {
-    let address = peer.parse().map_err(|error| Error::Unable(format!("{peer}: {error}")))?;
+    let address = peer.parse().map_err(|error| Error::Malformed(format!("{peer}: {error}")))?;
     loop {
         match TcpStream::connect_timeout(&address, CONNECT) {
             Ok(stream) => {
@@ -141,5 +141,5 @@ fn wait(streams: &[TcpStream], ready: rustix::event::PollFlags) {
 }
 
 fn failed(what: &str, error: &std::io::Error) -> Error {
-    Error::Unable(format!("{what}: {error}"))
+    Error::refused(format_args!("{what}"), error)
 }
