@@ -47,14 +47,22 @@ fn lines_go_with_the_event_that_they_are_about() {
 
 #[test]
 fn a_damaged_line_does_not_make_the_cut_unreadable() {
-    let directory = tempfile::tempdir().unwrap();
-    let (file, to) = (directory.path().join("trace.txt"), directory.path().join("cut.txt"));
     // Far from the start, where it does not keep the text from being one.
     let calm = PRINTED.lines().nth(3).unwrap().to_owned() + "\n";
-    let text = calm.repeat(2_000) + &PRINTED.replace(" => vcpu_enter_guest", "\0 what was here is gone");
-    std::fs::write(&file, text).unwrap();
-    text::cut(&file, &to, Span { from_ns: 1_000_000, to_ns: u64::MAX }).unwrap().unwrap();
-    kvmscope_trace::open(&to).unwrap();
+    let (stack, late) = (" => vcpu_enter_guest", "##### CPU 1 buffer started ####");
+    // Of the last two all that is in the window begins with a loss.
+    for (line, damage, from_ns) in [
+        (stack, "\0 what was here is gone".to_owned(), 1_000_000),
+        (late, "\0 what was here is gone".to_owned(), 11_000_000),
+        (late, "what no trace prints\n".repeat(150), 11_000_000),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, to) = (directory.path().join("trace.txt"), directory.path().join("cut.txt"));
+        std::fs::write(&file, calm.repeat(2_000) + &PRINTED.replace(line, &damage)).unwrap();
+        text::cut(&file, &to, Span { from_ns, to_ns: u64::MAX }).unwrap().unwrap();
+        kvmscope_trace::open(&to).unwrap();
+        assert!(std::fs::read_to_string(&to).unwrap().contains("CPU:1 [LOST 5 EVENTS]"));
+    }
 }
 
 /// Number of events, and times of the first and the last.

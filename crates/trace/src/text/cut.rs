@@ -8,7 +8,8 @@
 //!  => vcpu_enter_guest                           said of the event before it: goes with that
 //! ```
 //! Lines are copied byte for byte. Lines of another recording than the one that is read are left out, and so are lines with a
-//! NUL: they are damage, and at the start of a file they are the mark of what is no text.
+//! NUL: they are damage, and at the start of a file they are the mark of what is no text. What stands between a loss and its
+//! event is about neither, and is left out too.
 
 use super::line::{Line, LossLine};
 use super::lines::{Entry, Lines};
@@ -18,6 +19,7 @@ use crate::Error;
 use base::{Problem, Span};
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::path::Path;
 
 /// Writes the lines of `from` that lie in `window` (ns since the file's first event) to a new file `to`; returns what was
@@ -54,19 +56,37 @@ fn write(text: &Text, inside: impl Fn(&Line<'_>) -> bool, out: &mut impl Write) 
         if line.contains('\0') {
             continue;
         }
-        let mut from = start;
         if let Some(event) = Line::parse(&line) {
-            from = held_from.take().unwrap_or(start);
+            let held = held_from.take().unwrap_or(start)..start;
             copies = event.file == text.file && inside(&event);
             events += u64::from(copies);
-        } else if held_from.is_some() || LossLine::parse(&line).is_some() || late_cpu(&line).is_some() {
+            if copies {
+                write_losses(bytes, held, out)?;
+            }
+        } else if held_from.is_some() || is_loss(&line) {
             held_from.get_or_insert(start);
             continue;
         }
         if copies {
-            out.write_all(&bytes[from..lines.next_start().min(bytes.len())])?;
+            out.write_all(&bytes[start..lines.next_start().min(bytes.len())])?;
         }
     }
     out.flush()?;
     Ok(events)
+}
+
+/// Whether a line says that events before the next one are missing.
+fn is_loss(line: &str) -> bool {
+    LossLine::parse(line).is_some() || late_cpu(line).is_some()
+}
+
+/// Copies the lines of `held` that tell of losses.
+fn write_losses(bytes: &[u8], held: Range<usize>, out: &mut impl Write) -> io::Result<()> {
+    let mut lines = Lines::new(bytes, held);
+    while let Some((start, entry)) = lines.next() {
+        if matches!(entry, Entry::Text(line) if !line.contains('\0') && is_loss(&line)) {
+            out.write_all(&bytes[start as usize..lines.next_start()])?;
+        }
+    }
+    Ok(())
 }
