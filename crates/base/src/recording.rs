@@ -1,6 +1,6 @@
 //! The directory in which the recording half and the reading half meet.
 //!
-//! `recording.json` (CONTRACTS: schema `kvmscope-recording/1`) names the machines, their levels, and the parts: traces,
+//! `recording.json` (CONTRACTS: schema `kvmscope-recording/2`) names the machines, their levels, and the parts: traces,
 //! host snapshots, bench results. Bare files are taken too: [`Recording::of_files`] builds the manifest on the spot.
 //!
 //! ```text
@@ -9,6 +9,7 @@
 //! bare file, CTF directory       --found----->  Recording     one machine, L0 unless said otherwise
 //! ```
 
+mod clock_pairs;
 mod cut_from;
 mod destination;
 mod draft;
@@ -21,6 +22,7 @@ mod private;
 mod processes;
 mod tsc;
 
+pub use clock_pairs::{ClockPair, Moment, WallClock, WallTime};
 pub use cut_from::{CUT_FROM_FILE, CutFrom, CutTrace, Running, VcpuThread};
 pub use destination::Destination;
 pub use draft::Draft;
@@ -54,6 +56,8 @@ pub struct Recording {
     pub machines: Vec<Machine>,
     /// The files.
     pub parts: Vec<Part>,
+    /// What clocks of the machines showed at one instant, when recording began and ended.
+    pub clock_pairs: Vec<ClockPair>,
     /// What was wrong with the manifest and could be survived.
     pub problems: Vec<Problem>,
     /// Private copies of what the user named: an unpacked archive, standard input.
@@ -228,6 +232,7 @@ impl Recording {
             machines: Vec::new(),
             parts: Vec::new(),
             problems: Vec::new(),
+            clock_pairs: Vec::new(),
             shown: Vec::new(),
         }
     }

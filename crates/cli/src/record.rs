@@ -16,7 +16,7 @@ use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::{Interrupt, remove};
 use crate::plays::live::{Watch, sweep};
 use anyhow::{anyhow, bail};
-use base::recording::{Live, Machine, Part, Recording};
+use base::recording::{Live, Machine, Moment, Part, Recording};
 use base::{Level, Utc};
 use beside::Beside;
 use check::Checked;
@@ -118,6 +118,7 @@ impl Record {
         self.beside.describe().into_iter().for_each(|what| status.say(what));
         let before = self.beside.before(live.root(), machine);
         let asked = interrupt.hold();
+        live.note_clocks(lab::clocks::pair(machine, Moment::Begin));
         let begun = before.and_then(|before| {
             let mounted = Mounted::at(host, &journal)?;
             let beside = self.beside.start(&journal, &plan, live.root(), machine)?;
@@ -180,6 +181,7 @@ impl Record {
                 Err(error) => failed = failed.or(Some(error.into())),
             }
         }
+        live.note_clocks(lab::clocks::pair(machine, Moment::End));
         drop(mounted);
         status.wipe();
         let recording = match failed {
@@ -253,6 +255,7 @@ impl Record {
             machines: vec![Machine { name, identity: host::identity(Path::new("/")), ..self.machine.clone() }],
             parts: Vec::new(),
             problems: Vec::new(),
+            clock_pairs: Vec::new(),
             shown: Vec::new(),
         }
     }

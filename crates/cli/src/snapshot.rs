@@ -82,6 +82,7 @@ impl Snapshot {
             machines: vec![Machine { identity: host::identity(&self.root), ..self.machine.clone() }],
             parts,
             problems: Vec::new(),
+            clock_pairs: Vec::new(),
             shown: Vec::new(),
         };
         let recording = interrupt.whole(|| draft.finish(recording))?;

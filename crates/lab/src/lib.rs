@@ -6,6 +6,7 @@
 //! apply     typed changes, read, noted, made, read back ------------------> a host that undo puts back
 //! drive     perf and LTTng, as recorders
 //! guest     guests of a few bytes, to see which events fire ------------------> what userspace saw
+//! clocks    all clocks of this machine at one instant --------------------------> pairs in the manifest
 //! recorder  tracefs, perf, LTTng: start -> stop -> parts of a recording
 //! snapshot  copies of /proc and /sys, CPUID, domains --------------------------> host/0, host/1 of a recording
 //! netns     client, forwarder and server in namespaces, with a fault ------------> bytes that arrived
@@ -17,6 +18,7 @@
 pub mod apply;
 #[cfg(target_arch = "x86_64")]
 pub mod bench;
+pub mod clocks;
 pub mod drive;
 pub mod error;
 #[cfg(target_arch = "x86_64")]

@@ -116,7 +116,17 @@ mod tests {
         let (created, tool, emulated) = (None, None, None);
         let (machines, problems) = (Vec::new(), Vec::new());
         let root = place.path().to_owned();
-        let recording = Recording { root, created, tool, emulated, machines, parts, problems, shown: Vec::new() };
+        let recording = Recording {
+            root,
+            created,
+            tool,
+            emulated,
+            machines,
+            parts,
+            problems,
+            clock_pairs: Vec::new(),
+            shown: Vec::new(),
+        };
         let of_trace = |path: &str| recording.cut_from(Path::new(path)).map(Result::unwrap);
         assert_eq!(of_trace("L0/perf.data"), Some(of("perf.data", 8)));
         assert_eq!(of_trace("L0/ctf"), Some(CutTrace::default()), "a trace that it does not name");

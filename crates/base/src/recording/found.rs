@@ -59,6 +59,7 @@ pub(super) fn in_directory(root: &Path, problems: Vec<Problem>) -> Result<Record
         machines: Vec::new(),
         parts: Vec::new(),
         problems,
+        clock_pairs: Vec::new(),
         shown: Vec::new(),
     };
     let io = |source| Error::Io { path: root.to_owned(), source };
@@ -119,6 +120,7 @@ pub(super) fn of_files(files: &[Named], emulated: Option<Emulator>) -> Result<Re
         machines: Vec::new(),
         parts: Vec::new(),
         problems: Vec::new(),
+        clock_pairs: Vec::new(),
         shown: Vec::new(),
     };
     let mut files: Vec<&Named> = files.iter().collect();

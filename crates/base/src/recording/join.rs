@@ -7,7 +7,7 @@
 //! ```
 //! Nothing is read or copied here: the answer says what is to lie where.
 
-use super::{Emulator, Error, Machine, Part, PartKind, Recording};
+use super::{ClockPair, Emulator, Error, Machine, Part, PartKind, Recording};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -67,6 +67,7 @@ fn empty(recordings: &[Recording]) -> Result<Recording, Error> {
         machines: Vec::new(),
         parts: Vec::new(),
         problems: recordings.iter().flat_map(|recording| recording.problems.clone()).collect(),
+        clock_pairs: Vec::new(),
         shown: Vec::new(),
     })
 }
@@ -93,6 +94,11 @@ impl Joined {
             let parent = machine.parent.as_ref().and_then(new_id);
             self.recording.machines.push(Machine { id, parent, ..machine.clone() });
         }
+        let pairs = recording
+            .clock_pairs
+            .iter()
+            .filter_map(|pair| Some(ClockPair { machine: new_id(&pair.machine)?, ..pair.clone() }));
+        self.recording.clock_pairs.extend(pairs);
         for part in &recording.parts {
             let machine = new_id(&part.machine).unwrap_or_else(|| part.machine.clone());
             let path = free_path(place(recording, part, &machine), taken);
@@ -191,7 +197,7 @@ fn find_parents(machines: &mut [Machine]) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::{Identity, PartState};
+    use crate::recording::{Identity, Moment, PartState};
 
     fn recording(root: &str, machines: &[(&str, u8)], parts: &[(&str, &str)]) -> Recording {
         let machine = |(id, level): &(&str, u8)| Machine {
@@ -216,8 +222,14 @@ mod tests {
             machines: machines.iter().map(machine).collect(),
             parts: parts.iter().map(part).collect(),
             problems: Vec::new(),
+            clock_pairs: machines.iter().map(|(id, _)| read_at_begin(id)).collect(),
             shown: Vec::new(),
         }
+    }
+
+    fn read_at_begin(machine: &str) -> ClockPair {
+        let (machine, at) = (machine.to_owned(), Moment::Begin);
+        ClockPair { machine, at, realtime_ns: 0, monotonic_ns: 0, tsc: None, error_ns: 0 }
     }
 
     fn link(child: &str, parent: &str) -> ParentLink {
@@ -244,6 +256,8 @@ mod tests {
         let boots: Vec<_> =
             joined.recording.machines.iter().map(|machine| machine.identity.boot_id.as_deref()).collect();
         assert_eq!(boots, [Some("boot of host"), Some("boot of db"), Some("boot of we b"), Some("boot of db")]);
+        let clocks: Vec<_> = joined.recording.clock_pairs.iter().map(|pair| pair.machine.as_str()).collect();
+        assert_eq!(clocks, ["L1", "L2", "L0", "L1-we-b"]);
         assert_eq!(joined.notes, ["L1 of we b is called L1-we-b, because another machine is L1"]);
     }
 

@@ -6,7 +6,7 @@
 //! finish  recording.json, whole parts
 //! ```
 
-use super::{Destination, Error, Part, Recording, private};
+use super::{ClockPair, Destination, Error, Part, Recording, private};
 use std::path::{Path, PathBuf};
 
 /// A recording that grows where it will stay. Dropping it leaves on disk what there is.
@@ -42,6 +42,11 @@ impl Live {
     pub fn with(&mut self, parts: Vec<Part>) -> Result<(), Error> {
         self.recording.parts.extend(parts);
         self.recording.write()
+    }
+
+    /// Notes what the clocks of a machine showed; the manifest has it when it is written next.
+    pub fn note_clocks(&mut self, pair: ClockPair) {
+        self.recording.clock_pairs.push(pair);
     }
 
     /// The recording's directory.
@@ -89,6 +94,7 @@ mod tests {
             machines: vec![machine],
             parts: Vec::new(),
             problems: Vec::new(),
+            clock_pairs: Vec::new(),
             shown: Vec::new(),
         }
     }

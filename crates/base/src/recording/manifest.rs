@@ -5,7 +5,7 @@
 //! is not listed has an unknown level, and a manifest that a crash left empty is replaced by what lies in the
 //! directory. Whatever is survived is noted as a problem.
 
-use super::{Emulator, Error, MANIFEST, Machine, Part, PartState, Recording, draft_beside, found};
+use super::{ClockPair, Emulator, Error, MANIFEST, Machine, Part, PartState, Recording, draft_beside, found};
 use crate::Problem;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,8 +14,11 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-/// The schema this version reads and writes.
-const SCHEMA: &str = "kvmscope-recording/1";
+/// The schema this version writes: since 2 with `clock_pairs`.
+const SCHEMA: &str = "kvmscope-recording/2";
+
+/// Those that it reads.
+const READ: [&str; 2] = ["kvmscope-recording/1", SCHEMA];
 
 /// A manifest lists machines and files; one this long is something else.
 const MOST_BYTES: u64 = 4 << 20;
@@ -37,6 +40,8 @@ struct Manifest {
     machines: Vec<Value>,
     #[serde(default)]
     parts: Vec<Value>,
+    #[serde(default)]
+    clock_pairs: Vec<Value>,
 }
 
 /// The same for writing, in the order of the contract.
@@ -48,6 +53,7 @@ struct Written<'a> {
     emulated: Option<Emulator>,
     machines: &'a [Machine],
     parts: &'a [Part],
+    clock_pairs: &'a [ClockPair],
 }
 
 /// Reads the manifest of the recording in `root`.
@@ -73,8 +79,10 @@ pub(super) fn read(root: &Path) -> Result<Recording, Error> {
     };
     let refuse = |reason: String| Error::Manifest { path: path.clone(), reason };
     match manifest.schema.as_deref() {
-        Some(SCHEMA) => {}
-        Some(other) => return Err(refuse(format!("its schema is `{other}`; this version reads `{SCHEMA}`"))),
+        Some(known) if READ.contains(&known) => {}
+        Some(other) => {
+            return Err(refuse(format!("its schema is `{other}`; this version reads `{}`", READ.join("` and `"))));
+        }
         None => return Err(refuse(format!("it has no schema; `{SCHEMA}` is expected"))),
     }
     let emulated = match manifest.emulated.as_deref() {
@@ -88,6 +96,8 @@ pub(super) fn read(root: &Path) -> Result<Recording, Error> {
     let mut machines: Vec<Machine> = understood(listed, "a machine", &path, &mut problems);
     let listed = first(manifest.parts, MOST_PARTS, "parts", &path, &mut problems);
     let mut parts: Vec<Part> = understood(listed, "a part", &path, &mut problems);
+    let listed = first(manifest.clock_pairs, 2 * MOST_MACHINES, "pairs of clocks", &path, &mut problems);
+    let clock_pairs: Vec<ClockPair> = understood(listed, "a pair of clocks", &path, &mut problems);
     let (mut ids, mut places) = (HashSet::new(), HashSet::new());
     machines.retain(|machine| {
         let is_new = ids.insert(machine.id.clone());
@@ -133,6 +143,7 @@ pub(super) fn read(root: &Path) -> Result<Recording, Error> {
         emulated,
         machines,
         parts,
+        clock_pairs,
         problems,
         shown: Vec::new(),
     })
@@ -214,6 +225,7 @@ pub(super) fn text(recording: &Recording) -> Result<Vec<u8>, Error> {
         emulated: recording.emulated,
         machines: &recording.machines,
         parts: &recording.parts,
+        clock_pairs: &recording.clock_pairs,
     };
     let io = |error: serde_json::Error| Error::Io { path: recording.root.join(MANIFEST), source: error.into() };
     let mut text = serde_json::to_vec_pretty(&manifest).map_err(io)?;
@@ -241,7 +253,7 @@ pub(super) fn write(recording: &Recording) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::Level;
-    use crate::recording::PartKind;
+    use crate::recording::{Moment, PartKind};
 
     fn with_manifest(text: &str) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
@@ -266,7 +278,16 @@ mod tests {
         first.write().unwrap();
         let second = Recording::open(directory.path()).unwrap();
         assert_eq!((&first.machines, &first.parts, first.emulated), (&second.machines, &second.parts, second.emulated));
-        assert!(second.problems.is_empty());
+        assert!(second.problems.is_empty() && second.clock_pairs.is_empty());
+        let machine = "L0".to_owned();
+        let pair =
+            |at| ClockPair { machine: machine.clone(), at, realtime_ns: 9, monotonic_ns: 7, tsc: None, error_ns: 1 };
+        let pairs = vec![pair(Moment::Begin), pair(Moment::End)];
+        Recording { clock_pairs: pairs.clone(), ..second }.write().unwrap();
+        assert_eq!(Recording::open(directory.path()).unwrap().clock_pairs, pairs);
+        let text = std::fs::read_to_string(directory.path().join(MANIFEST)).unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&value["schema"], &value["clock_pairs"][1]["at"]), (&SCHEMA.into(), &"end".into()));
         let names: Vec<_> =
             std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".new")), "{names:?}");

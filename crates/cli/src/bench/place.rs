@@ -64,6 +64,7 @@ impl PlaceOptions {
             machines: vec![Machine { identity: host::identity(Path::new("/")), ..self.machine.clone() }],
             parts: Vec::new(),
             problems: Vec::new(),
+            clock_pairs: Vec::new(),
             shown: Vec::new(),
         };
         let path = Path::new(&self.machine.id).join("bench").join(format!("{name}.json"));

@@ -110,6 +110,7 @@ pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
         parts.push(Part { path, machine: id, kind: PartKind::Host, clock: None, state: PartState::Complete });
     }
     Ok(Recording {
+        clock_pairs: Vec::new(),
         root: PathBuf::new(),
         created: None,
         tool: Some(concat!("kvmscope check ", env!("CARGO_PKG_VERSION")).to_owned()),
@@ -144,6 +145,7 @@ pub fn pasted(files: &[PathBuf], stdin: &Stdin) -> anyhow::Result<Recording> {
     }
     let machine = Machine::default();
     Ok(Recording {
+        clock_pairs: Vec::new(),
         root: PathBuf::new(),
         created: None,
         tool: Some(concat!("kvmscope check ", env!("CARGO_PKG_VERSION")).to_owned()),

@@ -149,6 +149,30 @@ fn the_scale_of_the_counter_is_that_of_the_kernel() {
 }
 
 #[test]
+fn all_clocks_are_read_before_the_first_event_and_after_the_last() {
+    use base::recording::{Moment, Recording};
+    let Some(place) = place("clock pairs") else { return };
+    let arguments = ["--no-self-check", "--no-snapshot", "--clock", "mono", "--seconds", "0.5", "-o", "new"];
+    let output = record(place.path(), &arguments);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let recording = Recording::open(&place.path().join("new")).unwrap();
+    let [first, last] = recording.clock_pairs.as_slice() else { panic!("{:?}", recording.clock_pairs) };
+    assert_eq!((first.at, last.at), (Moment::Begin, Moment::End));
+    let trace = trace::open(&place.path().join("new/L0/trace.dat")).unwrap();
+    let request = Request::default();
+    struct Nobody;
+    impl Listener for Nobody {
+        fn event(&mut self, _: &Event<'_>) {}
+    }
+    let totals = replay(trace.as_ref(), &Reading { request: &request, fitted: None }, &mut Nobody);
+    let (from_ns, to_ns) = totals.span_ns.unwrap();
+    assert!(first.monotonic_ns <= from_ns && to_ns <= last.monotonic_ns, "{first:?} {from_ns} to {to_ns} {last:?}");
+    let now = recording.wall_clock("L0").unwrap().of_monotonic(from_ns);
+    let year_2020_ns = 1_577_836_800_000_000_000;
+    assert!(now.realtime_ns > year_2020_ns && now.error_ns < 1_000_000, "{now:?}");
+}
+
+#[test]
 fn what_kvm_says_of_the_counters_of_guests_that_ran_before_goes_along() {
     let Some(place) = place("counters of guests") else { return };
     let this_thread = rustix::thread::gettid().as_raw_nonzero().get();

@@ -95,6 +95,7 @@ pub fn run(
         machines,
         parts,
         problems: Vec::new(),
+        clock_pairs: Vec::new(),
         shown: Vec::new(),
     };
     Ok(draft.finish(recording)?)

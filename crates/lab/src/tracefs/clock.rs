@@ -75,9 +75,9 @@ pub fn choose(available: &str, asked: Option<&str>) -> Result<String, Error> {
 pub fn pair() -> Pair {
     let mut best = Pair { ticks: 0, monotonic_ns: 0, width_ticks: u64::MAX };
     for _ in 0..TRIES {
-        let before = tsc();
+        let before = ticks();
         let now = clock_gettime(ClockId::Monotonic);
-        let width_ticks = tsc().wrapping_sub(before);
+        let width_ticks = ticks().wrapping_sub(before);
         if width_ticks < best.width_ticks {
             let monotonic_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
             best = Pair { ticks: before.wrapping_add(width_ticks / 2), monotonic_ns, width_ticks };
@@ -103,20 +103,26 @@ fn scale(first: Pair, last: Pair) -> Option<Scale> {
     Some(Scale { mult, shift, offset_ns: i64::try_from(first.monotonic_ns).ok()? - scaled })
 }
 
-#[cfg(target_arch = "x86_64")]
-fn tsc() -> u64 {
-    // SAFETY: both instructions exist on every x86-64 CPU and touch no memory. Linux leaves RDTSC to user space unless a
-    // process gives it up by PR_SET_TSC, which we do not.
-    unsafe {
-        std::arch::x86_64::_mm_lfence();
-        std::arch::x86_64::_rdtsc()
-    }
+/// The counter; machines without it have no trace clock `x86-tsc` either, so nothing asks for its scale.
+fn ticks() -> u64 {
+    tsc().unwrap_or(0)
 }
 
-/// Machines without the counter have no trace clock `x86-tsc` either, so nothing asks for its scale.
+/// The time-stamp counter now.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn tsc() -> Option<u64> {
+    // SAFETY: both instructions exist on every x86-64 CPU and touch no memory. Linux leaves RDTSC to user space unless a
+    // process gives it up by PR_SET_TSC, which we do not.
+    Some(unsafe {
+        std::arch::x86_64::_mm_lfence();
+        std::arch::x86_64::_rdtsc()
+    })
+}
+
+/// Machines of other kinds have none.
 #[cfg(not(target_arch = "x86_64"))]
-fn tsc() -> u64 {
-    0
+pub(crate) fn tsc() -> Option<u64> {
+    None
 }
 
 #[cfg(test)]

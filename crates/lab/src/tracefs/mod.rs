@@ -20,6 +20,7 @@
 //! Linux 6.12.
 
 mod clock;
+pub(crate) use clock::tsc;
 mod describe;
 mod drain;
 mod filter;

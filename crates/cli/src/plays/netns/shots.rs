@@ -9,7 +9,7 @@
 
 use super::{Runs, in_state};
 use base::bench::{Bench, Measured};
-use base::recording::{Destination, Draft, Machine, Part, PartKind, PartState, Recording};
+use base::recording::{ClockPair, Destination, Draft, Machine, Moment, Part, PartKind, PartState, Recording};
 use base::utc::Utc;
 use lab::Recorder;
 use lab::journal::Journal;
@@ -47,11 +47,19 @@ impl Drop for Hurry {
     }
 }
 
+/// A recording that lacks its bench alone.
+struct Shot {
+    name: &'static str,
+    draft: Draft,
+    parts: Vec<Part>,
+    clock_pairs: Vec<ClockPair>,
+}
+
 /// The two recordings while they are made.
 pub(super) struct Shots<'a> {
     root: &'a Destination,
     journal: &'a Journal,
-    begun: Vec<(&'static str, Draft, Vec<Part>)>,
+    begun: Vec<Shot>,
     /// Why no events are recorded, if none are.
     pub(super) without_events: Option<String>,
 }
@@ -72,6 +80,7 @@ impl<'a> Shots<'a> {
         let draft = Draft::new(in_state(self.root, name))?;
         let _hurry = Hurry::begin();
         let around = Around::begin(Path::new("/"), More::default(), draft.root(), MACHINE)?;
+        let mut clock_pairs = vec![lab::clocks::pair(MACHINE, Moment::Begin)];
         let started = Mounted::at(Path::new("/"), self.journal).and_then(|mounted| {
             let tracefs = mounted.tracefs();
             let tracing = TracefsRecorder::start(tracefs, self.journal, &Plan::default(), draft.root(), MACHINE)?;
@@ -96,6 +105,7 @@ impl<'a> Shots<'a> {
         }
         // Stopped come what may: it has changed the host.
         let stopped = tracing.map_or(Ok(Vec::new()), |tracing| tracing.stop());
+        clock_pairs.push(lab::clocks::pair(MACHINE, Moment::End));
         drop(mounted);
         let mut parts = stopped?;
         polled?;
@@ -103,14 +113,14 @@ impl<'a> Shots<'a> {
             return Ok(());
         }
         parts.extend(Box::new(around).stop()?);
-        self.begun.push((name, draft, parts));
+        self.begun.push(Shot { name, draft, parts, clock_pairs });
         Ok(())
     }
 
     /// Writes what was measured, and puts the recordings in their place.
     pub(super) fn finish(self, runs: &Runs, what: &str) -> anyhow::Result<()> {
         let environment = lab::bench::environment::environment(Path::new("/"));
-        for (name, draft, mut parts) in self.begun {
+        for Shot { name, draft, mut parts, clock_pairs } in self.begun {
             let samples = if name == "before" { &runs.before } else { &runs.after };
             let mut bench = Bench::new("netns", environment.clone());
             // Frames, offloads and who sent decide what a throughput means.
@@ -139,6 +149,7 @@ impl<'a> Shots<'a> {
                 }],
                 parts,
                 problems: Vec::new(),
+                clock_pairs,
                 shown: Vec::new(),
             })?;
         }

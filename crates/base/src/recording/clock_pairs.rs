@@ -1,0 +1,132 @@
+//! What the clocks of a machine showed at one instant: what puts traces of different machines, which share no clock, on one axis.
+//!
+//! ```text
+//! CLOCK_MONOTONIC --- CLOCK_REALTIME, time-stamp counter --- CLOCK_MONOTONIC    the narrowest of many tries
+//!                  |<------------- error_ns -------------->|
+//! ```
+//! Recorders write a pair when they begin and one when they end. CLOCK_REALTIME minus CLOCK_MONOTONIC changes only where
+//! somebody sets the time (kernel/time/timekeeping.c, Linux 6.12: both get the same rate from NTP), so a difference between the
+//! two pairs is such a step, of which nobody knows when it came: all of it counts as error.
+//!
+//! How far two hosts' CLOCK_REALTIME were apart is in no recording: NTP keeps them within milliseconds, PTP within microseconds.
+
+use super::Recording;
+use serde::{Deserialize, Serialize};
+
+/// A reading of all clocks of one machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockPair {
+    /// Id of the machine.
+    pub machine: String,
+    /// When it was taken.
+    pub at: Moment,
+    /// CLOCK_REALTIME.
+    pub realtime_ns: u64,
+    /// CLOCK_MONOTONIC.
+    pub monotonic_ns: u64,
+    /// The time-stamp counter, where the machine has one.
+    #[serde(default)]
+    pub tsc: Option<u64>,
+    /// All were read within this time, so none is further from the others.
+    pub error_ns: u64,
+}
+
+/// When clocks were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Moment {
+    /// Before the first event.
+    Begin,
+    /// After the last one.
+    End,
+}
+
+/// A machine's CLOCK_REALTIME, by its pairs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WallClock {
+    first: ClockPair,
+    last: Option<ClockPair>,
+}
+
+/// An instant of CLOCK_REALTIME.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WallTime {
+    /// Since 1970.
+    pub realtime_ns: u64,
+    /// How far that may be from what the machine's own clock showed.
+    pub error_ns: u64,
+}
+
+impl Recording {
+    /// The wall clock of the machine called `id`, if its recorder read it.
+    pub fn wall_clock(&self, id: &str) -> Option<WallClock> {
+        let of = |at| self.clock_pairs.iter().find(|pair| pair.machine == id && pair.at == at).cloned();
+        match (of(Moment::Begin), of(Moment::End)) {
+            (Some(first), last) => Some(WallClock { first, last }),
+            (None, Some(first)) => Some(WallClock { first, last: None }),
+            (None, None) => None,
+        }
+    }
+}
+
+impl WallClock {
+    /// What it showed when CLOCK_MONOTONIC was `monotonic_ns`.
+    pub fn of_monotonic(&self, monotonic_ns: u64) -> WallTime {
+        let ahead_ns = |pair: &ClockPair| i128::from(pair.realtime_ns) - i128::from(pair.monotonic_ns);
+        let first_ns = ahead_ns(&self.first);
+        let step_ns = self.last.as_ref().map_or(0, |last| bounded(ahead_ns(last).abs_diff(first_ns)));
+        let width_ns = self.last.as_ref().map_or(0, |last| last.error_ns).max(self.first.error_ns);
+        WallTime {
+            realtime_ns: bounded((i128::from(monotonic_ns) + first_ns).max(0).unsigned_abs()),
+            error_ns: width_ns.saturating_add(step_ns),
+        }
+    }
+
+    /// What it showed when the time-stamp counter was `ticks`. Between two pairs the length of a tick is theirs; else
+    /// `ns_per_tick` tells it, and without that nothing does.
+    pub fn of_tsc(&self, ticks: u64, ns_per_tick: Option<f64>) -> Option<WallTime> {
+        let from_ticks = self.first.tsc?;
+        let between = self.last.as_ref().and_then(|last| {
+            let passed = last.tsc?.checked_sub(from_ticks).filter(|passed| *passed > 0)?;
+            Some(last.monotonic_ns.checked_sub(self.first.monotonic_ns)? as f64 / passed as f64)
+        });
+        let passed = i128::from(ticks) - i128::from(from_ticks);
+        let passed_ns = (passed as f64 * between.or(ns_per_tick)?).round() as i128;
+        Some(self.of_monotonic(bounded((i128::from(self.first.monotonic_ns) + passed_ns).max(0).unsigned_abs())))
+    }
+}
+
+fn bounded(ns: u128) -> u64 {
+    u64::try_from(ns).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(at: Moment, realtime_ns: u64, monotonic_ns: u64, tsc: Option<u64>) -> ClockPair {
+        ClockPair { machine: "L0".into(), at, realtime_ns, monotonic_ns, tsc, error_ns: 40 }
+    }
+
+    #[test]
+    fn an_instant_lies_between_the_pairs_and_a_step_is_an_error() {
+        let first = pair(Moment::Begin, 1_000_000, 5_000, Some(10_000));
+        let last = |realtime_ns| pair(Moment::End, realtime_ns, 105_000, Some(210_000));
+        let clock = |last| WallClock { first: first.clone(), last };
+        let steady = clock(Some(last(1_100_000)));
+        assert_eq!(steady.of_monotonic(55_000), WallTime { realtime_ns: 1_050_000, error_ns: 40 });
+        assert_eq!(steady.of_tsc(110_000, None), Some(WallTime { realtime_ns: 1_050_000, error_ns: 40 }));
+        assert_eq!(steady.of_tsc(0, None).unwrap().realtime_ns, 995_000, "also before the first pair");
+        assert_eq!(clock(Some(last(1_100_700))).of_monotonic(5_000).error_ns, 740, "the time was set meanwhile");
+        let alone = clock(None);
+        assert_eq!(
+            (alone.of_tsc(30_000, None), alone.of_tsc(30_000, Some(0.5)).unwrap().realtime_ns),
+            (None, 1_010_000)
+        );
+        let none = WallClock { first: pair(Moment::Begin, 7, 9, None), last: None };
+        assert_eq!((none.of_tsc(1, Some(1.0)), none.of_monotonic(0).realtime_ns), (None, 0));
+        let far = WallClock { first: pair(Moment::Begin, u64::MAX, 0, Some(u64::MAX)), last: Some(last(0)) };
+        assert_eq!(far.of_monotonic(u64::MAX), WallTime { realtime_ns: u64::MAX, error_ns: u64::MAX });
+        assert!(far.of_tsc(0, Some(f64::MAX)).is_some());
+    }
+}

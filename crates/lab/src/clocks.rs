@@ -1,0 +1,43 @@
+//! Reads all clocks of this machine at once, for the manifest of a recording.
+
+use base::recording::{ClockPair, Moment};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Tries for one pair. An interrupt in one of them makes it wide, and another one is taken.
+const TRIES: usize = 64;
+
+/// What the clocks of this machine, which a recording calls `machine`, show now.
+pub fn pair(machine: &str, at: Moment) -> ClockPair {
+    let read = || {
+        let before_ns = now_ns(ClockId::Monotonic);
+        let (realtime_ns, tsc) = (now_ns(ClockId::Realtime), crate::tracefs::tsc());
+        let error_ns = now_ns(ClockId::Monotonic).saturating_sub(before_ns);
+        let monotonic_ns = before_ns + error_ns / 2;
+        ClockPair { machine: machine.to_owned(), at, realtime_ns, monotonic_ns, tsc, error_ns }
+    };
+    let first = read();
+    (1..TRIES).map(|_| read()).fold(first, |best, pair| if pair.error_ns < best.error_ns { pair } else { best })
+}
+
+fn now_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_read_within_a_short_time_and_go_on_together() {
+        let [first, last] = [Moment::Begin, Moment::End].map(|at| {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            pair("L0", at)
+        });
+        assert!(first.error_ns < 1_000_000, "the narrowest of many tries: {first:?}");
+        let passed = [last.realtime_ns - first.realtime_ns, last.monotonic_ns - first.monotonic_ns];
+        assert!(passed[0].abs_diff(passed[1]) < 1_000_000, "nobody sets the time now: {passed:?}");
+        assert_eq!(first.tsc.is_some(), cfg!(target_arch = "x86_64"));
+        assert!(last.tsc >= first.tsc);
+    }
+}
