@@ -130,9 +130,7 @@ impl Check {
         let answers = [Answered::of(case.input().recording.clone(), sections, problems)];
         match self.xml {
             None => self.output.end("check", &answers, &interrupt),
-            Some(rank) => {
-                self.output.end_with(&answers, &interrupt, |out| definitions::print(out, &answers[0].sections, rank))
-            }
+            Some(rank) => self.output.end_with(&answers, &interrupt, |out| definitions::print(out, &case, rank)),
         }
     }
 }

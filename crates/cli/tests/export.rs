@@ -74,6 +74,26 @@ fn stacks_and_time_lines_are_written_in_one_go() {
 
 #[test]
 fn tables_of_an_export_are_those_of_a_report() {
+    // With traces, snapshots and benches: questions add to their answers what another's facts tell.
+    for name in ["nested-vmx-shadow-off-hog", "two-tracers", "hosts-intel", "bench-vmx-shadow-off"] {
+        let place = tempfile::tempdir().unwrap();
+        for (command, directory) in [("report", "report"), ("export", "export")] {
+            let mut program = Command::cargo_bin("kvmscope").unwrap();
+            program
+                .current_dir(place.path())
+                .arg(command)
+                .arg(fixture(name))
+                .args(["--csv", directory])
+                .assert()
+                .success();
+        }
+        let tables = names(&place.path().join("report"));
+        assert_eq!(tables, names(&place.path().join("export")), "{name}");
+        for table in tables {
+            let read = |directory: &str| std::fs::read(place.path().join(directory).join(&table)).unwrap();
+            assert!(read("report") == read("export"), "{name}: {table}");
+        }
+    }
     let place = tempfile::tempdir().unwrap();
     assert!(export(place.path(), &["--csv", "tables"]).status.success());
     let mut report = Command::cargo_bin("kvmscope").unwrap();

@@ -25,4 +25,4 @@ pub mod solver;
 pub mod tables;
 
 pub use model::Wishes;
-pub use section::{QUESTION, answer};
+pub use section::{QUESTION, answer, definitions};

@@ -29,6 +29,13 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     Ok(Some(Answer { section, problems }))
 }
 
+/// The elements of each domain's libvirt XML under the placement of that rank, 1 for the first.
+pub fn definitions(case: &Case, rank: u64) -> Vec<String> {
+    let (models, _) = build(case.input(), &case.options().placement);
+    let of_rank = tables::definitions(&models).filter(|definition| definition.rank == rank);
+    of_rank.map(|definition| definition.xml).collect()
+}
+
 /// The Section of these machines.
 pub fn section(models: &[Model]) -> Section {
     let mut section = Section::new("placement", QUESTION);

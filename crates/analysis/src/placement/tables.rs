@@ -234,6 +234,35 @@ pub fn plans(models: &[Model]) -> Table {
     table
 }
 
+/// A domain under a placement, as elements of libvirt's XML.
+pub struct Definition<'m> {
+    /// Rank of the placement, 1 for the first.
+    pub rank: u64,
+    /// The domain.
+    pub vm: &'m str,
+    /// Its elements.
+    pub xml: String,
+    /// The machine it runs on.
+    pub machine: &'m str,
+}
+
+/// Every domain under every placement that is better than the present one.
+pub fn definitions(models: &[Model]) -> impl Iterator<Item = Definition<'_>> {
+    models.iter().flat_map(|model| {
+        let better = model.proposal.better().into_iter().zip(1..);
+        better.flat_map(move |(plan, rank)| {
+            let definition =
+                move |domain: &'_ host::machine::Domain| super::proposal::domain_xml(&model.proposal, plan, domain);
+            model.machine.domains.iter().map(move |domain| Definition {
+                rank,
+                vm: &domain.name,
+                xml: definition(domain),
+                machine: &model.id,
+            })
+        })
+    })
+}
+
 /// The elements of each domain's definition under each placement that is shown.
 pub fn domain_xml(models: &[Model]) -> Table {
     let columns = vec![
@@ -243,17 +272,8 @@ pub fn domain_xml(models: &[Model]) -> Table {
         Column::key("machine"),
     ];
     let mut table = Table::new("domain_xml", columns);
-    for model in models {
-        for (rank, plan) in model.proposal.better().into_iter().enumerate() {
-            for domain in &model.machine.domains {
-                table.push(vec![
-                    Cell::U64(rank as u64 + 1),
-                    domain.name.as_str().into(),
-                    super::proposal::domain_xml(&model.proposal, plan, domain).into(),
-                    model.id.as_str().into(),
-                ]);
-            }
-        }
+    for Definition { rank, vm, xml, machine } in definitions(models) {
+        table.push(vec![Cell::U64(rank), vm.into(), xml.into(), machine.into()]);
     }
     table
 }
