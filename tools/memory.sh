@@ -62,7 +62,7 @@ measured "export --folded" export --no-progress "$trace" --folded "$out/web.fold
 # What lies before a late window is read and not kept.
 target/release/kvmscope report --no-progress --csv "$scratch/tables" "$trace" >/dev/null
 late_s=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "wall_ns") wall = i }
-    NR == 2 { print $wall / 1e9 * 0.99 }' "$scratch/tables/vcpus.csv")
+    NR == 2 { print $wall / 1e9 * 0.99 }' "$scratch/tables/flow.vcpus.csv")
 measured "export --perfetto, late" export --no-progress "$trace" --from "$late_s" --perfetto "$out/late.pftrace"
 measured "export --csv" export --no-progress "$trace" --csv "$out/tables"
 if [ "${#features[@]}" -gt 0 ]; then

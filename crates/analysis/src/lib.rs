@@ -20,6 +20,7 @@ pub use answers::Answers;
 pub use case::{Case, WINDOWS};
 pub use input::{Input, Options, Part};
 
+use base::table::TableSpec;
 use base::{Problem, Section};
 
 /// One question that kvmscope answers.
@@ -63,6 +64,20 @@ pub const QUESTIONS: &[Question] = &[
     Question { id: "plan", question: nesting::plan::QUESTION, about: About::Plan, answer: nesting::plan::answer },
     Question { id: compare::ID, question: compare::QUESTION, about: About::Change, answer: compare::answer },
 ];
+
+/// What every table is that any answer of this program may have, by section and in reading order: docs/tables.md, the JSON
+/// schema, Arrow's schemas and the dashboard's types are made from it.
+pub fn tables() -> impl Iterator<Item = &'static TableSpec> {
+    let sections = [
+        flow::tables::TABLES,
+        nesting::tables::TABLES,
+        placement::tables::TABLES,
+        nesting::plan::TABLES,
+        contention::tables::TABLES,
+        compare::TABLES,
+    ];
+    sections.into_iter().flatten().copied()
+}
 
 /// Why no answer could be given.
 #[derive(Debug, thiserror::Error)]

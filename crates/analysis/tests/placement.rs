@@ -1,7 +1,7 @@
 //! The vhost case of 2017, from what was pasted of it, and what its evidence does not carry.
 
 use base::recording::Recording;
-use base::{Cell, Finding, Section};
+use base::{Finding, Section};
 use kvmscope_analysis::Input;
 use kvmscope_analysis::placement::section::section;
 use kvmscope_analysis::placement::{Wishes, build, hypotheses};
@@ -82,24 +82,23 @@ fn the_interrupt_theory_is_an_open_explanation_and_no_size_is_predicted() {
 #[test]
 fn the_tables_have_the_columns_that_programs_read() {
     let section = seed();
-    let names = |table: &str| -> Vec<String> {
-        section.table(table).unwrap().columns.iter().map(|column| column.name.clone()).collect()
+    let names = |table: &str| -> Vec<&str> {
+        section.table(table).unwrap().spec.columns.iter().map(|column| column.name).collect()
     };
-    assert_eq!(names("threads")[..6], ["vm", "role", "tid", "cpus", "run_share", "wait_share"]);
+    assert_eq!(names("threads")[..7], ["machine", "vm", "role", "tid", "cpus", "run_share", "wait_share"]);
     let threads = section.table("threads").unwrap();
-    let comm = threads.column("comm").expect("who it is, beside its number");
-    let names_of: Vec<&Cell> = threads.rows.iter().map(|row| &row[comm]).collect();
-    assert!(names_of.iter().any(|name| matches!(name, Cell::Text(name) if !name.is_empty())), "{names_of:?}");
-    assert_eq!(names("cpus")[..4], ["cpu", "core", "node", "threads"]);
-    assert_eq!(names("proposal")[..5], ["rank", "thread", "cpus", "why", "predicted"]);
+    assert!(
+        threads.rows().any(|row| row.text("comm").is_some_and(|name| !name.is_empty())),
+        "who it is, beside its id"
+    );
+    assert_eq!(names("cpus")[..5], ["machine", "cpu", "core", "node", "threads"]);
+    assert_eq!(names("proposal")[..6], ["machine", "rank", "thread", "cpus", "why", "predicted"]);
     assert_eq!(section.table("threads").unwrap().rows.len(), 19);
     let proposal = section.table("proposal").unwrap();
-    let (cpus, command) = (proposal.column("cpus").unwrap(), proposal.column("command").unwrap());
     let seeds_answer =
-        proposal.rows.iter().find(|row| row[cpus] == Cell::from("1,3,5,7,9,11,13,15")).expect("among the proposals");
-    assert!(
-        matches!(&seeds_answer[command], Cell::Text(text) if text.starts_with("virsh emulatorpin bigip-virtio 1,3,5,7,9,11,13,15"))
-    );
+        proposal.rows().find(|row| row.text("cpus") == Some("1,3,5,7,9,11,13,15")).expect("among the proposals");
+    let command = seeds_answer.text("command").unwrap();
+    assert!(command.starts_with("virsh emulatorpin bigip-virtio 1,3,5,7,9,11,13,15"), "{command}");
 }
 
 /// One command that frees the helpers comes before the placements that move vCPUs as well and score better.
@@ -111,16 +110,11 @@ fn the_cheapest_change_that_removes_the_contention_comes_first() {
     assert_eq!(first.undo, ["virsh emulatorpin bigip-virtio 0,2,4,6,8,10,12,14 --live --config"]);
     assert_eq!((first.changes.len(), first.needs), (1, base::Needs::Nothing));
     let plans = section.table("plans").unwrap();
-    let [commands, effect, score] = ["commands", "effect", "score"].map(|name| plans.column(name).unwrap());
-    let number = |cell: &Cell| match cell {
-        Cell::F64(value) => *value,
-        Cell::U64(value) => *value as f64,
-        other => panic!("{other:?}"),
-    };
-    let at = |row: usize, column: usize| number(&plans.rows[row][column]);
-    assert_eq!(at(0, commands), 1.0);
-    assert!(at(0, effect) > at(1, effect) && at(1, commands) > 1.0);
-    assert!(at(1, score) < at(0, score), "the second brings more, for more commands");
+    let plans: Vec<_> = plans.rows().collect();
+    let at = |row: usize, column: &str| plans[row].number(column).unwrap();
+    assert_eq!(at(0, "commands"), 1.0);
+    assert!(at(0, "effect") > at(1, "effect") && at(1, "commands") > 1.0);
+    assert!(at(1, "score") < at(0, "score"), "the second brings more, for more commands");
 }
 
 /// The seed with the emulator already moved: what is then left to say.

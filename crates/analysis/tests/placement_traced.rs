@@ -48,11 +48,19 @@ fn the_one_who_ran_meanwhile_is_named_by_its_role() {
     let sections = answers(&[(98, 98, "CPU 0/KVM"), (98, 90, "vhost-98")]);
     let section = placement(&sections);
     let rows = &section.table("preemptors").unwrap().rows;
-    let [Cell::Text(vm), Cell::U64(0), Cell::F64(ready), Cell::Text(by), Cell::I64(90), Cell::F64(part)] = &rows[0][..]
+    let [
+        Cell::Text(machine),
+        Cell::Text(vm),
+        Cell::U64(0),
+        Cell::F64(ready),
+        Cell::Text(by),
+        Cell::I64(90),
+        Cell::F64(part),
+    ] = &rows[0][..]
     else {
         panic!("{rows:?}")
     };
-    assert_eq!((vm.as_str(), by.as_str(), rows.len()), ("web", "vhost of web", 1));
+    assert_eq!((machine.as_str(), vm.as_str(), by.as_str(), rows.len()), ("L0", "web", "vhost of web", 1));
     assert!((0.45..0.47).contains(ready) && (0.97..0.99).contains(part), "{ready} {part}");
     assert!(section.summary.contains("while vhost of web (thread 90) ran"), "{}", section.summary);
     let overlap = section.findings.iter().find(|finding| finding.rule == "PLC-OVERLAP").unwrap();
@@ -67,5 +75,5 @@ fn the_one_who_ran_meanwhile_is_named_by_its_role() {
 fn threads_that_no_file_names_keep_the_names_of_the_trace() {
     let sections = answers(&[(7, 7, "CPU 0/KVM")]);
     let rows = &placement(&sections).table("preemptors").unwrap().rows;
-    assert_eq!((&rows[0][0], &rows[0][3]), (&Cell::from("nestv-98"), &Cell::from("busybox")));
+    assert_eq!((&rows[0][1], &rows[0][4]), (&Cell::from("nestv-98"), &Cell::from("busybox")));
 }

@@ -104,7 +104,7 @@ fn samples_land_in_the_guest_that_ran() {
         let case = Case::new(input, Options::default());
         assert_eq!(case.ledger().parts[0].profile.len(), 3);
         let section = answer(&case).unwrap().unwrap().section;
-        let table = section.tables.iter().find(|table| table.name == "profile").unwrap();
+        let table = section.tables.iter().find(|table| table.spec.name == "profile").unwrap();
         let stacks: Vec<String> = (0..3).map(|row| format!("{:?}", table.cell(row, "stack").unwrap())).collect();
         assert!(stacks.iter().any(|stack| stack.ends_with("L1;guest;kernel;vcpu_enter_guest\")")), "{stacks:?}");
         assert!(stacks.iter().any(|stack| stack.ends_with("L2;guest;guest_user;user_code\")")), "{stacks:?}");

@@ -24,6 +24,7 @@ pub mod section;
 pub mod setting;
 pub mod shell;
 pub mod table;
+pub mod table_file;
 pub mod time;
 pub mod timeline;
 pub mod utc;

@@ -59,22 +59,6 @@ impl Section {
 
     /// The table called `name`.
     pub fn table(&self, name: &str) -> Option<&Table> {
-        self.tables.iter().find(|table| table.name == name)
+        self.tables.iter().find(|table| table.spec.name == name)
     }
-}
-
-/// Every table of `sections` with its section and the name of its file: the table's, or `<section>.<table>` where an
-/// earlier section has used that. The name `findings` stays free.
-pub fn named_tables(sections: &[Section]) -> Vec<(String, &Section, &Table)> {
-    let mut taken = vec!["findings"];
-    let mut named = Vec::new();
-    for section in sections {
-        for table in &section.tables {
-            let first = !taken.contains(&table.name);
-            taken.push(table.name);
-            let name = if first { table.name.to_owned() } else { format!("{}.{}", section.id, table.name) };
-            named.push((name, section, table));
-        }
-    }
-    named
 }

@@ -1,26 +1,52 @@
 //! Named tables with units: what programs read.
 //!
-//! A table's columns have stable names, a type and a unit; a missing value is missing, not 0. JSON, CSV, Parquet and
-//! Python all print these tables; [`Shown`] says which of the columns a person in a narrow terminal wants to see.
+//! What a table is stands in a [`TableSpec`], const data beside the code that fills it: its address, what a row is, its
+//! columns with names, units and types. Columns never depend on what was recorded; a missing value is missing, not 0. JSON,
+//! CSV, Arrow, the JSON schema and docs/tables.md are all made from it; [`Shown`] says which columns a person in a narrow
+//! terminal wants to see.
 
-/// One table of a Section.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+use serde::ser::{Serialize, Serializer};
+
+/// What a table is, whatever it holds.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TableSpec {
+    /// Id of the Section that has it; empty for a table over all Sections.
+    pub section: &'static str,
     /// Stable name, a key of the JSON object `tables`.
     pub name: &'static str,
+    /// Counts up whenever a column goes, moves or means another thing; new columns at the end leave it.
+    pub version: u32,
+    /// What a row is, as one sentence.
+    pub row: &'static str,
     /// The columns, in the order of a row's cells.
-    pub columns: Vec<Column>,
-    /// Rows, each as long as `columns`.
-    pub rows: Vec<Vec<Cell>>,
+    pub columns: &'static [Column],
     /// How a person sees it; `None`: only programs do (a figure shows the same numbers better).
     pub shown: Option<Shown>,
 }
 
+/// One table of a Section.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// What it is.
+    pub spec: &'static TableSpec,
+    /// Rows, each as long as the columns of `spec`.
+    pub rows: Vec<Vec<Cell>>,
+    /// How a person sees this one; at first as `spec` says.
+    pub shown: Option<Shown>,
+}
+
+/// One row, read by the names of its columns.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'t> {
+    spec: &'static TableSpec,
+    cells: &'t [Cell],
+}
+
 /// One column.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
     /// Stable name; units stand in it.
-    pub name: String,
+    pub name: &'static str,
     /// `ns`, `bytes`, `count`, `share`, or empty.
     pub unit: &'static str,
     /// Type of all its cells.
@@ -61,44 +87,144 @@ pub enum Cell {
     Bool(bool),
 }
 
+/// As JSON has it: integers are exact, and what is not known, or is no number, is `null`.
+impl Serialize for Cell {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Cell::Missing => serializer.serialize_none(),
+            Cell::Text(text) => serializer.serialize_str(text),
+            Cell::U64(value) => serializer.serialize_u64(*value),
+            Cell::I64(value) => serializer.serialize_i64(*value),
+            Cell::F64(value) => serializer.serialize_f64(*value),
+            Cell::Bool(value) => serializer.serialize_bool(*value),
+        }
+    }
+}
+
 /// How a table is shown to people.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shown {
     /// Heading in a few words.
-    pub title: String,
-    /// Names of the columns to print, in this order, with the heading of each.
-    pub columns: Vec<(String, String)>,
+    pub title: &'static str,
+    /// Names of the columns to print, in this order, with the heading of each. Those without a value are left out.
+    pub columns: &'static [(&'static str, &'static str)],
     /// Rows to print; the renderer says how many it left out.
     pub most_rows: usize,
     /// The column whose share of its own total is drawn as a bar, if any.
-    pub bar: Option<String>,
+    pub bar: Option<&'static str>,
     /// The column whose largest value comes first for people; `None`: the order of the rows.
-    pub largest_first: Option<String>,
+    pub largest_first: Option<&'static str>,
     /// Shown before the figures of its section: it gives the overview.
     pub leads: bool,
     /// The column whose equal values stay together, in the order of rows: what holds within each group, such as shares, does
     /// not hold across them.
-    pub grouped_by: Option<String>,
+    pub grouped_by: Option<&'static str>,
     /// What the rows have in common that `most_rows` leaves out, where they are not merely the last ones.
     pub rest: Option<&'static str>,
     /// Columns that are never left out, and whose text is never shortened: it takes several lines where the page is narrow.
-    pub whole: Vec<String>,
+    pub whole: &'static [&'static str],
+    /// Rows that differ only in one column stand side by side.
+    pub across: Option<Across>,
+}
+
+/// Each value of one column becomes a column of its own for people, after the first of [`Shown::columns`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Across {
+    /// The column whose values head the new ones; rows without a value are left out.
+    pub by: &'static str,
+    /// The column that fills them.
+    pub cell: &'static str,
+}
+
+impl TableSpec {
+    /// `<section>.<table>`: how a table is asked for, and the name of its file.
+    pub fn address(&self) -> String {
+        if self.section.is_empty() { self.name.to_owned() } else { format!("{}.{}", self.section, self.name) }
+    }
+
+    /// Position of a column.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
 }
 
 impl Column {
     /// A key column of text.
-    pub fn key(name: &str) -> Self {
-        Self { name: name.to_owned(), unit: "", kind: ColumnType::Text, key: true }
+    pub const fn key(name: &'static str) -> Self {
+        Self { name, unit: "", kind: ColumnType::Text, key: true }
     }
 
     /// A key column of another type.
-    pub fn key_of(name: &str, kind: ColumnType) -> Self {
+    pub const fn key_of(name: &'static str, kind: ColumnType) -> Self {
         Self { kind, ..Self::key(name) }
     }
 
     /// A value column.
-    pub fn value(name: &str, unit: &'static str, kind: ColumnType) -> Self {
-        Self { name: name.to_owned(), unit, kind, key: false }
+    pub const fn value(name: &'static str, unit: &'static str, kind: ColumnType) -> Self {
+        Self { name, unit, kind, key: false }
+    }
+
+    /// A value column of text.
+    pub const fn text(name: &'static str) -> Self {
+        Self::value(name, "", ColumnType::Text)
+    }
+
+    /// A number of things.
+    pub const fn count(name: &'static str) -> Self {
+        Self::value(name, "count", ColumnType::U64)
+    }
+
+    /// A time in whole ns.
+    pub const fn ns(name: &'static str) -> Self {
+        Self::value(name, "ns", ColumnType::U64)
+    }
+
+    /// A share, 0 to 1.
+    pub const fn share(name: &'static str) -> Self {
+        Self::value(name, "share", ColumnType::F64)
+    }
+}
+
+impl ColumnType {
+    /// As it is written in every output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ColumnType::Text => "text",
+            ColumnType::U64 => "u64",
+            ColumnType::I64 => "i64",
+            ColumnType::F64 => "f64",
+            ColumnType::Bool => "bool",
+        }
+    }
+
+    /// True if a cell may stand in such a column; a missing one may in any.
+    pub fn takes(self, cell: &Cell) -> bool {
+        match cell {
+            Cell::Missing => true,
+            Cell::Text(_) => self == ColumnType::Text,
+            Cell::U64(_) => self == ColumnType::U64,
+            Cell::I64(_) => self == ColumnType::I64,
+            Cell::F64(_) => self == ColumnType::F64,
+            Cell::Bool(_) => self == ColumnType::Bool,
+        }
+    }
+}
+
+impl Shown {
+    /// These columns in this order, and the first rows.
+    pub const fn of(title: &'static str, columns: &'static [(&'static str, &'static str)], most_rows: usize) -> Self {
+        Self {
+            title,
+            columns,
+            most_rows,
+            bar: None,
+            largest_first: None,
+            leads: false,
+            grouped_by: None,
+            rest: None,
+            whole: &[],
+            across: None,
+        }
     }
 }
 
@@ -150,53 +276,85 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     }
 }
 
+impl<'t> Row<'t> {
+    /// The cell in the column called `name`; `None` if there is no such column.
+    pub fn cell(&self, name: &str) -> Option<&'t Cell> {
+        self.cells.get(self.spec.column(name)?)
+    }
+
+    /// The text in a column; `None` where it is missing.
+    pub fn text(&self, name: &str) -> Option<&'t str> {
+        match self.cell(name)? {
+            Cell::Text(text) => Some(text),
+            Cell::Missing | Cell::U64(_) | Cell::I64(_) | Cell::F64(_) | Cell::Bool(_) => None,
+        }
+    }
+
+    /// The number in a column, of whatever type; `None` where it is missing.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        match self.cell(name)? {
+            Cell::U64(value) => Some(*value as f64),
+            Cell::I64(value) => Some(*value as f64),
+            Cell::F64(value) => Some(*value),
+            Cell::Missing | Cell::Text(_) | Cell::Bool(_) => None,
+        }
+    }
+}
+
 impl Table {
-    /// An empty table with these columns.
-    pub fn new(name: &'static str, columns: Vec<Column>) -> Self {
-        Self { name, columns, rows: Vec::new(), shown: None }
+    /// An empty table.
+    pub fn new(spec: &'static TableSpec) -> Self {
+        Self { spec, rows: Vec::new(), shown: spec.shown }
     }
 
     /// Adds a row.
     ///
     /// # Panics
-    /// If the row is not as long as `columns`: that is a mistake in the program, not in its input.
+    /// If the row is not as long as the columns, or (in debug builds) a cell is of another type than its column: that is a
+    /// mistake in the program, not in its input.
     pub fn push(&mut self, row: Vec<Cell>) {
-        assert_eq!(row.len(), self.columns.len(), "a row of table {}", self.name);
+        assert_eq!(row.len(), self.spec.columns.len(), "a row of table {}", self.spec.address());
+        if cfg!(debug_assertions) {
+            for (cell, column) in row.iter().zip(self.spec.columns) {
+                assert!(column.kind.takes(cell), "{cell:?} in column {} of {}", column.name, self.spec.address());
+            }
+        }
         self.rows.push(row);
+    }
+
+    /// Every row, to be read by the names of its columns.
+    pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        self.rows.iter().map(|cells| Row { spec: self.spec, cells })
     }
 
     /// Position of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| column.name == name)
+        self.spec.column(name)
     }
 
     /// Rows in the order in which people see them. Programs get them in the order of `rows`, whatever people see first.
     pub fn shown_order(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.rows.len()).collect();
-        let largest_first = self.shown.as_ref().and_then(|shown| shown.largest_first.as_deref());
-        if let Some(column) = largest_first.and_then(|name| self.column(name)) {
-            order.sort_by(|a, b| self.rows[*b][column].size().total_cmp(&self.rows[*a][column].size()));
-        }
-        let groups = self.groups();
-        if groups.len() > 1 {
-            order.sort_by_key(|row| groups.iter().position(|group| group.contains(row)));
-        }
-        order
+        self.groups().concat()
     }
 
-    /// The rows of each group, in the order of rows; one group where none are wanted.
+    /// The rows of each group as people see them, groups in the order of rows; one group where none are wanted.
     pub fn groups(&self) -> Vec<Vec<usize>> {
-        let grouped_by = self.shown.as_ref().and_then(|shown| shown.grouped_by.as_deref());
-        let Some(column) = grouped_by.and_then(|name| self.column(name)) else {
-            return vec![(0..self.rows.len()).collect()];
-        };
+        let column = |name: Option<&str>| self.column(name?);
+        let grouped_by = column(self.shown.and_then(|shown| shown.grouped_by));
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for row in 0..self.rows.len() {
-            let same = |group: &&mut Vec<usize>| self.rows[group[0]][column] == self.rows[row][column];
+            let same = |group: &&mut Vec<usize>| match grouped_by {
+                Some(column) => self.rows[group[0]][column] == self.rows[row][column],
+                None => true,
+            };
             match groups.iter_mut().find(same) {
                 Some(group) => group.push(row),
                 None => groups.push(vec![row]),
             }
+        }
+        if let Some(column) = column(self.shown.and_then(|shown| shown.largest_first)) {
+            let size = |row: usize| self.rows[row][column].size();
+            groups.iter_mut().for_each(|group| group.sort_by(|a, b| size(*b).total_cmp(&size(*a))));
         }
         groups
     }
@@ -211,26 +369,46 @@ impl Table {
 mod tests {
     use super::*;
 
+    const ANY: TableSpec = TableSpec {
+        section: "flow",
+        name: "any",
+        version: 1,
+        row: "One of them.",
+        columns: &[Column::key("name"), Column::ns("total_ns")],
+        shown: Some(Shown::of("Any", &[("name", "name")], 9)),
+    };
+    const LARGEST_FIRST: Shown = Shown { largest_first: Some("total_ns"), ..Shown::of("Any", &[("name", "name")], 9) };
+
+    fn filled(rows: &[(&str, Option<u64>)]) -> Table {
+        let mut table = Table::new(&ANY);
+        rows.iter().for_each(|(name, total)| table.push(vec![(*name).into(), total.map(Cell::U64).into()]));
+        table
+    }
+
     #[test]
     fn people_see_the_largest_first_and_equals_in_the_order_of_rows() {
-        let mut table = Table::new("any", vec![Column::key("name"), Column::value("total_ns", "ns", ColumnType::U64)]);
-        let rows = [("a", Some(5)), ("b", None), ("c", Some(9)), ("d", Some(5))];
-        rows.into_iter().for_each(|(name, total)| table.push(vec![name.into(), total.map(Cell::U64).into()]));
+        let mut table = filled(&[("a", Some(5)), ("b", None), ("c", Some(9)), ("d", Some(5))]);
         assert_eq!(table.shown_order(), [0, 1, 2, 3]);
-        table.shown = Some(Shown { largest_first: Some("total_ns".into()), ..Shown::default() });
+        table.shown = Some(LARGEST_FIRST);
         assert_eq!(table.shown_order(), [2, 0, 3, 1]);
     }
 
     #[test]
     fn groups_stay_together_and_each_has_its_largest_first() {
-        let mut table =
-            Table::new("any", vec![Column::key("machine"), Column::value("total_ns", "ns", ColumnType::U64)]);
-        let rows = [("L0", 5), ("L1", 9), ("L0", 7), ("L1", 1)];
-        rows.into_iter().for_each(|(name, total)| table.push(vec![name.into(), total.into()]));
-        let shown = Shown { largest_first: Some("total_ns".into()), ..Shown::default() };
-        table.shown = Some(Shown { grouped_by: Some("machine".into()), ..shown.clone() });
-        assert_eq!((table.shown_order(), table.groups()), (vec![2, 0, 1, 3], vec![vec![0, 2], vec![1, 3]]));
-        table.shown = Some(shown);
+        let mut table = filled(&[("L0", Some(5)), ("L1", Some(9)), ("L0", Some(7)), ("L1", Some(1))]);
+        table.shown = Some(Shown { grouped_by: Some("name"), ..LARGEST_FIRST });
+        assert_eq!((table.shown_order(), table.groups()), (vec![2, 0, 1, 3], vec![vec![2, 0], vec![1, 3]]));
+        table.shown = Some(LARGEST_FIRST);
         assert_eq!((table.shown_order(), table.groups().len()), (vec![1, 2, 0, 3], 1));
+    }
+
+    #[test]
+    fn rows_are_read_by_name_and_a_cell_of_another_type_is_refused() {
+        let mut table = filled(&[("a", Some(5)), ("b", None)]);
+        let read: Vec<_> = table.rows().map(|row| (row.text("name"), row.number("total_ns"))).collect();
+        assert_eq!(read, [(Some("a"), Some(5.0)), (Some("b"), None)]);
+        assert_eq!((ANY.address(), table.rows().next().unwrap().cell("none")), ("flow.any".to_owned(), None));
+        let wrong = std::panic::catch_unwind(move || table.push(vec!["c".into(), 1.5.into()]));
+        assert!(wrong.is_err());
     }
 }

@@ -210,8 +210,13 @@ impl Export {
             return Err(failed.next().map_or_else(nothing, Into::into));
         }
         failed.for_each(|error| complain(&error.into()));
+        // Tables of several recordings are read together, and each row says which one it is of.
+        let several = self.recordings.wanted().len() > 1;
+        let recording = several.then(|| show::json::path_of(&case.input().recording));
+        let recording = recording.as_deref();
         if let Some(directory) = &targets.csv {
-            let files = staging.directory(directory, |partial| show::csv::write_csv(&sections, partial))?;
+            let fill = |partial: &Path| show::csv::write_csv(&sections, recording, partial);
+            let files = staging.directory(directory, fill)?;
             self.say(directory, None, &many(files, "table"));
         }
         let emulated = case.input().recording.emulated.map(Emulator::name);
@@ -219,7 +224,7 @@ impl Export {
             [(&targets.parquet, columns::Format::Parquet), (&targets.arrow, columns::Format::Arrow)]
         {
             let Some(directory) = directory else { continue };
-            let fill = |partial: &Path| columns::write(&sections, emulated, partial, format);
+            let fill = |partial: &Path| columns::write(&sections, recording, emulated, partial, format);
             let files = staging.directory(directory, fill)?;
             self.say(directory, None, &many(files, "table"));
         }

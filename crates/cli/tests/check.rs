@@ -21,10 +21,10 @@ fn json(arguments: &[&str]) -> Value {
 fn state(answer: &Value, level: &str, feature: &str) -> Option<String> {
     let table = &answer["sections"][0]["tables"]["features"];
     let names: Vec<&str> = table["columns"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
-    assert_eq!(names[..4], ["level", "feature", "state", "evidence"]);
+    assert_eq!(names[..5], ["machine", "level", "feature", "state", "evidence"]);
     let rows = table["rows"].as_array().unwrap();
-    let row = rows.iter().find(|row| row[0] == level && row[1] == feature)?;
-    Some(row[2].as_str().unwrap().to_owned())
+    let row = rows.iter().find(|row| row[1] == level && row[2] == feature)?;
+    Some(row[3].as_str().unwrap().to_owned())
 }
 
 fn utf8(path: &Path) -> &str {
@@ -82,7 +82,7 @@ fn a_tree_without_files_answers_unknown_and_finds_nothing() {
     let answer = json(&["check", "--root", utf8(tree.path())]);
     let section = &answer["sections"][0];
     for row in section["tables"]["features"]["rows"].as_array().unwrap() {
-        assert_eq!(row[2], "unknown", "{row}");
+        assert_eq!(row[3], "unknown", "{row}");
     }
     assert_eq!(section["findings"].as_array().unwrap().len(), 0);
 }

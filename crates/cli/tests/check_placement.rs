@@ -73,7 +73,7 @@ fn wishes_are_obeyed() {
     let (_, out, _) = pasted(&["--json", "--reserve", "1,9"]);
     let answer: Value = serde_json::from_str(&out).unwrap();
     let rows = answer["sections"][0]["tables"]["proposal"]["rows"].as_array().unwrap();
-    let cpus = |row: &Value| base::CpuSet::parse(row[2].as_str().unwrap()).unwrap();
+    let cpus = |row: &Value| base::CpuSet::parse(row[3].as_str().unwrap()).unwrap();
     assert!(!rows.is_empty() && rows.iter().all(|row| !cpus(row).contains(1) && !cpus(row).contains(9)));
     let (_, out, _) = pasted(&["--json", "--keep", "bigip-virtio"]);
     let answer: Value = serde_json::from_str(&out).unwrap();

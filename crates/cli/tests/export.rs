@@ -225,6 +225,18 @@ fn each_of_several_recordings_gets_files_of_its_own() {
     assert_eq!(names(place.path()), expected);
     let read = |name: &str| std::fs::read(place.path().join(name)).unwrap();
     assert!(read("nested-svm-toy.txt") == read("nested-svm-toy-2.txt"));
+    let table = |name: &str| String::from_utf8(read(&format!("{name}-tables/flow.exits.csv"))).unwrap();
+    assert!(
+        table("nested-svm-toy").lines().next().unwrap().ends_with(",recording"),
+        "rows of several tell whose they are"
+    );
+    for (name, path) in [("nested-svm-toy", &toy), ("nested-vmx-shadow-off-hog", &hog)] {
+        let path = format!(",{}", path.display());
+        assert!(
+            table(name).lines().count() > 2 && table(name).lines().skip(1).all(|row| row.ends_with(&path)),
+            "{name}"
+        );
+    }
     assert!(export(place.path(), &["--folded", "{}-alone.txt"]).status.success());
     assert!(read("nested-svm-toy.txt") == read("nested-svm-toy-alone.txt"));
     assert_eq!(several(&[&toy, &hog], &arguments).status.code(), Some(2), "what is there is kept");

@@ -117,7 +117,7 @@ fn a_process_named_like_markup_is_text() {
     let text = std::fs::read_to_string(fixture("text/trace-cmd-svm-6.1.txt")).unwrap();
     std::fs::write(&trace, text.replace("            nest-98", "        <script>-98")).unwrap();
     let (page, json) = page_and_json(&trace);
-    assert!(json["sections"][0]["tables"]["vcpus"]["rows"][0][0].as_str().unwrap().contains("<script>"));
+    assert!(json["sections"][0]["tables"]["vcpus"]["rows"][0][1].as_str().unwrap().contains("<script>"));
     assert!(page.contains("&lt;script&gt;-98"));
     let before_data = page.split("id=\"kvmscope-data\"").next().unwrap();
     assert_eq!(before_data.matches("<script").count(), 1, "only the data's own element");

@@ -46,7 +46,7 @@ fn every_command_of_the_readme_runs() {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{block}\n--> {} {errors}", output.status);
     }
-    for written in ["answer.json", "answer.txt", "tables/vcpus.csv"] {
+    for written in ["answer.json", "answer.txt", "tables/flow.vcpus.csv"] {
         let length = directory.path().join(written).metadata().map(|file| file.len()).unwrap_or(0);
         assert!(length > 100, "{written} has {length} bytes");
     }

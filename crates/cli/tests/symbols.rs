@@ -28,8 +28,8 @@ fn says(report: &Value, words: &str) -> bool {
 /// Functions in which L1 was left by HLT.
 fn halting(report: &Value) -> Vec<(String, u64)> {
     let rows = report["sections"][0]["tables"]["exit_sites"]["rows"].as_array().unwrap();
-    let halts = rows.iter().filter(|row| row[2] == "HLT" && !row[3].is_null());
-    halts.map(|row| (row[3].as_str().unwrap().to_owned(), row[4].as_u64().unwrap())).collect()
+    let halts = rows.iter().filter(|row| row[3] == "HLT" && !row[4].is_null());
+    halts.map(|row| (row[4].as_str().unwrap().to_owned(), row[5].as_u64().unwrap())).collect()
 }
 
 /// A map whose function `name` holds the instruction at which L1 halts, and no other of its kind.

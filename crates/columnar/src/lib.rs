@@ -1,18 +1,16 @@
 //! Tables of answers become Arrow and Parquet, for pandas, Polars, DuckDB and everything else that reads them.
 //!
 //! ```text
-//! [Section] --batch--> RecordBatch per table --write--> DIR/<table>.parquet or .arrow (IPC file)
+//! [Section] --batch--> RecordBatch per table --write--> DIR/<section>.<table>.parquet or .arrow (IPC file)
 //! ```
-//! Types are those of the columns, missing is null. A field's metadata has its `unit` and whether it is a `key`; a
-//! schema's has `kvmscope.schema` (`kvmscope/1`, the version of the JSON whose tables these are), `kvmscope.section`,
-//! `kvmscope.table`, and `kvmscope.emulated` where the hardware was emulated, so that times are not real.
+//! A schema is that of the table's specification, whatever a recording holds: types are those of the columns, missing is
+//! null. A field's metadata has its `unit` and whether it is a `key`; a schema's has `kvmscope.schema` (`kvmscope/1`, that
+//! of the JSON whose tables these are), `kvmscope.section`, `kvmscope.table`, `kvmscope.version`, and `kvmscope.emulated`
+//! where the hardware was emulated, so that times are not real.
 
 mod batch;
-mod findings;
 mod write;
 
-pub use batch::batch;
-pub use findings::findings;
 pub use write::{Format, bytes, write};
 
 use std::path::PathBuf;

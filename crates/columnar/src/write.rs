@@ -1,9 +1,10 @@
 //! A file for each table of all answers, and one of all findings.
 
-use crate::{Error, SCHEMA, batch, findings};
+use crate::batch::batch;
+use crate::{Error, SCHEMA};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::FileWriter;
-use base::section::named_tables;
+use base::table_file::TableFile;
 use base::{Section, Table};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -22,32 +23,44 @@ pub enum Format {
     Arrow,
 }
 
-/// Writes every table of `sections` into `directory`, which is there; `emulated` names who emulated the hardware.
+/// Writes every table of `sections`, and all findings, into `directory`, which is there. Each row has the name of its
+/// `recording`, if there is one; `emulated` names who emulated the hardware.
 ///
 /// # Errors
 /// If the operating system refuses; files written before then stay.
-pub fn write(sections: &[Section], emulated: Option<&str>, directory: &Path, format: Format) -> Result<(), Error> {
-    let findings = findings(sections);
-    let tables = named_tables(sections);
-    let all = tables.iter().map(|(name, section, table)| (name.as_str(), section.id, *table));
-    for (name, section, table) in all.chain([("findings", "", &findings)]) {
-        file(&directory.join(name), &bytes(section, table, emulated, format)?, format)?;
+pub fn write(
+    sections: &[Section],
+    recording: Option<&str>,
+    emulated: Option<&str>,
+    directory: &Path,
+    format: Format,
+) -> Result<(), Error> {
+    let extension = if format == Format::Parquet { "parquet" } else { "arrow" };
+    for file in TableFile::all(sections, recording) {
+        let path = directory.join(format!("{}.{extension}", file.spec().address()));
+        put(&path, &content(&file, emulated, format)?)?;
     }
     Ok(())
 }
 
-/// The content of the file of one table; `section` is the id of the answer it belongs to.
+/// The content of the file of one table.
 ///
 /// # Errors
 /// If the table cannot be written in that format.
-pub fn bytes(section: &str, table: &Table, emulated: Option<&str>, format: Format) -> Result<Vec<u8>, Error> {
-    let mut about = vec![("schema", SCHEMA), ("section", section), ("table", table.name)];
+pub fn bytes(table: &Table, emulated: Option<&str>, format: Format) -> Result<Vec<u8>, Error> {
+    content(&TableFile::of(table), emulated, format)
+}
+
+fn content(file: &TableFile<'_>, emulated: Option<&str>, format: Format) -> Result<Vec<u8>, Error> {
+    let spec = file.spec();
+    let version = spec.version.to_string();
+    let mut about = vec![("schema", SCHEMA), ("section", spec.section), ("table", spec.name), ("version", &version)];
     about.extend(emulated.map(|by| ("emulated", by)));
     let about = about.into_iter().map(|(key, value)| (format!("kvmscope.{key}"), value.to_owned()));
     let about: HashMap<String, String> = about.collect();
-    let arrow = |source| Error::Arrow { table: table.name.to_owned(), source };
-    let parquet = |source| Error::Parquet { table: table.name.to_owned(), source };
-    let rows = batch(table, about).map_err(arrow)?;
+    let arrow = |source| Error::Arrow { table: spec.address(), source };
+    let parquet = |source| Error::Parquet { table: spec.address(), source };
+    let rows = batch(file, about).map_err(arrow)?;
     let mut bytes = Vec::new();
     match format {
         Format::Parquet => fill_parquet(&mut bytes, &rows).map_err(parquet)?,
@@ -56,15 +69,12 @@ pub fn bytes(section: &str, table: &Table, emulated: Option<&str>, format: Forma
     Ok(bytes)
 }
 
-fn file(path: &Path, bytes: &[u8], format: Format) -> Result<(), Error> {
-    let extension = if format == Format::Parquet { "parquet" } else { "arrow" };
-    // A name may hold a point: `latency.exits`.
-    let path = path.with_file_name(format!("{}.{extension}", path.file_name().unwrap_or_default().display()));
-    let written = File::create(&path).map(BufWriter::new).and_then(|mut out| {
+fn put(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let written = File::create(path).map(BufWriter::new).and_then(|mut out| {
         out.write_all(bytes)?;
         out.flush()
     });
-    written.map_err(|source| Error::Io { path, source })
+    written.map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
 fn fill_parquet(out: &mut Vec<u8>, rows: &RecordBatch) -> parquet::errors::Result<()> {

@@ -6,9 +6,9 @@ use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::FileReader;
 use base::recording::Recording;
-use base::section::named_tables;
-use base::{Cell, ColumnType, Section, Table};
-use kvmscope_columnar::{Format, findings, write};
+use base::table_file::TableFile;
+use base::{Cell, ColumnType, Section};
+use kvmscope_columnar::{Format, write};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -26,11 +26,8 @@ fn answers(name: &str) -> Vec<Section> {
     Answers::of(&Case::new(input, Options::default())).sections
 }
 
-/// All tables with the names of their files, findings too.
-fn tables(sections: &[Section]) -> Vec<(String, Table)> {
-    let named = named_tables(sections).into_iter().map(|(name, _, table)| (name, table.clone()));
-    named.chain([("findings".to_owned(), findings(sections))]).collect()
-}
+/// The name of the recording in each row.
+const NAME: Option<&str> = Some("before");
 
 fn extension(format: Format) -> &'static str {
     if format == Format::Parquet { "parquet" } else { "arrow" }
@@ -50,9 +47,9 @@ fn cell(batch: &RecordBatch, column: usize, row: usize, kind: ColumnType) -> Cel
     }
 }
 
-fn rows(batches: &[RecordBatch], table: &Table) -> Vec<Vec<Cell>> {
+fn rows(batches: &[RecordBatch], table: &TableFile<'_>) -> Vec<Vec<Cell>> {
     let of = |batch: &RecordBatch, row| {
-        table.columns.iter().enumerate().map(|(place, column)| cell(batch, place, row, column.kind)).collect()
+        table.columns().enumerate().map(|(place, column)| cell(batch, place, row, column.kind)).collect()
     };
     batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| of(batch, row))).collect()
 }
@@ -63,11 +60,12 @@ fn the_crates_read_every_cell() {
         let sections = answers(name);
         for format in [Format::Parquet, Format::Arrow] {
             let place = tempfile::tempdir().unwrap();
-            write(&sections, None, place.path(), format).unwrap();
-            let tables = tables(&sections);
+            write(&sections, NAME, None, place.path(), format).unwrap();
+            let tables = TableFile::all(&sections, NAME);
             assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), tables.len());
-            for (file, table) in tables {
-                let file = File::open(place.path().join(format!("{file}.{}", extension(format)))).unwrap();
+            for table in tables {
+                let address = table.spec().address();
+                let file = File::open(place.path().join(format!("{address}.{}", extension(format)))).unwrap();
                 let batches: Vec<RecordBatch> = match format {
                     Format::Parquet => {
                         let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
@@ -75,7 +73,8 @@ fn the_crates_read_every_cell() {
                     }
                     Format::Arrow => FileReader::try_new(file, None).unwrap().map(Result::unwrap).collect(),
                 };
-                assert_eq!(rows(&batches, &table), table.rows, "{name}: {}", table.name);
+                let written: Vec<Vec<Cell>> = table.rows().map(|row| row.cloned().collect()).collect();
+                assert_eq!(rows(&batches, &table), written, "{name}: {address}");
             }
         }
     }
@@ -97,7 +96,7 @@ fn pyarrow(paths: &[PathBuf]) -> Option<Vec<Value>> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-fn expected(table: &Table) -> Value {
+fn expected(table: &TableFile<'_>) -> Value {
     let kind = |kind: ColumnType| match kind {
         ColumnType::Text => "string",
         ColumnType::U64 => "uint64",
@@ -113,10 +112,11 @@ fn expected(table: &Table) -> Value {
         Cell::F64(value) => json!(value.to_bits()),
         Cell::Bool(value) => json!(value),
     };
-    let columns = table.columns.iter();
-    let columns: Vec<Value> =
-        columns.map(|column| json!([column.name, kind(column.kind), column.unit, column.key.to_string()])).collect();
-    let rows: Vec<Vec<Value>> = table.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+    let columns: Vec<Value> = table
+        .columns()
+        .map(|column| json!([column.name, kind(column.kind), column.unit, column.key.to_string()]))
+        .collect();
+    let rows: Vec<Vec<Value>> = table.rows().map(|row| row.map(cell).collect()).collect();
     json!({ "columns": columns, "rows": rows })
 }
 
@@ -125,16 +125,23 @@ fn pyarrow_reads_every_cell_type_unit_and_key() {
     let sections = answers("nested-vmx-shadow-off-hog");
     for format in [Format::Parquet, Format::Arrow] {
         let place = tempfile::tempdir().unwrap();
-        write(&sections, Some("Bochs"), place.path(), format).unwrap();
-        let tables = tables(&sections);
-        let path = |(file, _): &(String, Table)| place.path().join(format!("{file}.{}", extension(format)));
+        write(&sections, NAME, Some("Bochs"), place.path(), format).unwrap();
+        let tables = TableFile::all(&sections, NAME);
+        let path =
+            |table: &TableFile<'_>| place.path().join(format!("{}.{}", table.spec().address(), extension(format)));
         let Some(read) = pyarrow(&tables.iter().map(path).collect::<Vec<_>>()) else { return };
         assert_eq!(read.len(), tables.len());
-        for ((file, table), read) in tables.iter().zip(read) {
+        for (table, read) in tables.iter().zip(read) {
+            let spec = table.spec();
             let about = &read["metadata"];
-            assert_eq!(json!({ "columns": read["columns"], "rows": read["rows"] }), expected(table), "{file}");
+            assert_eq!(
+                json!({ "columns": read["columns"], "rows": read["rows"] }),
+                expected(table),
+                "{}",
+                spec.address()
+            );
             assert_eq!(about["kvmscope.schema"], "kvmscope/1");
-            assert_eq!((&about["kvmscope.table"], &about["kvmscope.emulated"]), (&json!(table.name), &json!("Bochs")));
+            assert_eq!((&about["kvmscope.table"], &about["kvmscope.emulated"]), (&json!(spec.name), &json!("Bochs")));
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::cache::{Cache, Stamp, stamp};
 use crate::error::Refused;
 use crate::folder::Place;
 use crate::opened::{Answered, Opened};
+use base::table::Row;
 use base::{Cell, Section, Severity};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -75,13 +76,11 @@ fn is_large(place: &Place) -> bool {
 
 /// The longest wall time of a vCPU: that of the whole recording, but for vCPUs that ended early.
 fn wall_ns(flow: &Section) -> Option<u64> {
-    let vcpus = flow.table("vcpus")?;
-    let at = vcpus.columns.iter().position(|column| column.name == "wall_ns")?;
-    let wall = |row: &Vec<Cell>| match row.get(at) {
+    let wall = |row: Row<'_>| match row.cell("wall_ns") {
         Some(Cell::U64(wall_ns)) => Some(*wall_ns),
         _ => None,
     };
-    vcpus.rows.iter().filter_map(wall).max()
+    flow.table("vcpus")?.rows().filter_map(wall).max()
 }
 
 /// Those that were asked for, by id, each as long as the files of its recording stay as they are.

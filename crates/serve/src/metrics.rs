@@ -46,14 +46,14 @@ struct Metric {
 
 fn add(metrics: &mut BTreeMap<String, Metric>, id: &str, section: &Section, table: &Table) {
     let labels = labels(id, table);
-    for (place, column) in table.columns.iter().enumerate() {
+    for (place, column) in table.spec.columns.iter().enumerate() {
         let numeric = matches!(column.kind, ColumnType::U64 | ColumnType::I64 | ColumnType::F64);
         if column.key || !numeric {
             continue;
         }
         let (name, scale) = name(section, table, column);
         let metric = metrics.entry(name.clone()).or_default();
-        metric.help = format!("Column {} of table {} of the answer `{}`.", column.name, table.name, section.id);
+        metric.help = format!("Column {} of table {} of the answer `{}`.", column.name, table.spec.name, section.id);
         for (row, labels) in table.rows.iter().zip(&labels) {
             let value = match &row[place] {
                 Cell::U64(value) => *value as f64,
@@ -70,10 +70,10 @@ fn add(metrics: &mut BTreeMap<String, Metric>, id: &str, section: &Section, tabl
 fn name(section: &Section, table: &Table, column: &Column) -> (String, f64) {
     let (plain, unit, scale) = match column.name.strip_suffix("_ns") {
         Some(plain) => (plain, "_seconds", 1e9),
-        None => (column.name.as_str(), "", 1.0),
+        None => (column.name, "", 1.0),
     };
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
-    let name = format!("kvmscope_{}_{}_{plain}{unit}", section.id, table.name);
+    let name = format!("kvmscope_{}_{}_{plain}{unit}", section.id, table.spec.name);
     (name.chars().map(letter).collect(), scale)
 }
 
@@ -81,7 +81,7 @@ fn name(section: &Section, table: &Table, column: &Column) -> (String, f64) {
 fn labels(id: &str, table: &Table) -> Vec<String> {
     let of = |row: &Vec<Cell>| {
         let mut labels = format!("recording=\"{}\"", escaped(id));
-        for (column, cell) in table.columns.iter().zip(row).filter(|(column, _)| column.key) {
+        for (column, cell) in table.spec.columns.iter().zip(row).filter(|(column, _)| column.key) {
             let value = match cell {
                 Cell::Missing => continue,
                 Cell::Text(text) => escaped(text),
@@ -108,17 +108,20 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::ColumnType;
+    use base::table::TableSpec;
 
     #[test]
     fn a_table_becomes_metrics_with_its_keys_as_labels() {
-        let mut table = Table::new(
-            "exits",
-            vec![
-                Column::key("vm"),
-                Column::value("count", "count", ColumnType::U64),
-                Column::value("p50_ns", "ns", ColumnType::U64),
-            ],
-        );
+        const EXITS: TableSpec = TableSpec {
+            section: "flow",
+            name: "exits",
+            version: 1,
+            row: "Exits.",
+            columns: &[Column::key("vm"), Column::count("count"), Column::ns("p50_ns")],
+            shown: None,
+        };
+        let mut table = Table::new(&EXITS);
         table.push(vec!["a\"b".into(), 7u64.into(), 1_500u64.into()]);
         table.push(vec!["c".into(), 8u64.into(), Cell::Missing]);
         let section = Section { tables: vec![table], ..Section::new("flow", "?") };
@@ -139,7 +142,15 @@ mod tests {
 
     #[test]
     fn rows_that_keys_do_not_tell_apart_get_their_number() {
-        let mut table = Table::new("x", vec![Column::key("k"), Column::value("v", "", ColumnType::U64)]);
+        const X: TableSpec = TableSpec {
+            section: "flow",
+            name: "x",
+            version: 1,
+            row: "Anything.",
+            columns: &[Column::key("k"), Column::value("v", "", ColumnType::U64)],
+            shown: None,
+        };
+        let mut table = Table::new(&X);
         table.push(vec!["a".into(), 1u64.into()]);
         table.push(vec!["a".into(), 2u64.into()]);
         assert_eq!(labels("r", &table)[1], "recording=\"r\",k=\"a\",row=\"1\"");

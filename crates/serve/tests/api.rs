@@ -143,12 +143,12 @@ fn bins_sum_to_the_exits_they_belong_to() {
     let mut without_cost = 0;
     for row in &exits {
         let mine: Vec<&Value> =
-            bins.iter().filter(|bin| bin.as_array().unwrap()[..4] == row.as_array().unwrap()[..4]).collect();
-        let binned: u64 = mine.iter().map(|bin| bin[6].as_u64().unwrap()).sum();
-        without_cost += row[4].as_u64().unwrap() - binned;
-        let median = row[6].as_u64().unwrap();
+            bins.iter().filter(|bin| bin.as_array().unwrap()[..5] == row.as_array().unwrap()[..5]).collect();
+        let binned: u64 = mine.iter().map(|bin| bin[7].as_u64().unwrap()).sum();
+        without_cost += row[5].as_u64().unwrap() - binned;
+        let median = row[7].as_u64().unwrap();
         let upto = |limit: u64| -> u64 {
-            mine.iter().filter(|bin| bin[4].as_u64().unwrap() <= limit).map(|bin| bin[6].as_u64().unwrap()).sum::<u64>()
+            mine.iter().filter(|bin| bin[5].as_u64().unwrap() <= limit).map(|bin| bin[7].as_u64().unwrap()).sum::<u64>()
         };
         assert!(2 * upto(median) >= binned, "{row}");
     }
@@ -199,7 +199,7 @@ fn events_come_before_they_are_counted() {
     let client = Client::of_fixtures();
     let page = |offset: u64, limit: u64| client.json(&format!("{HOG}/events?offset={offset}&limit={limit}"));
     let tables = client.json(&format!("{HOG}/tables/flow/events"));
-    let all: u64 = tables["rows"].as_array().unwrap().iter().map(|row| row[2].as_u64().unwrap()).sum();
+    let all: u64 = tables["rows"].as_array().unwrap().iter().map(|row| row[3].as_u64().unwrap()).sum();
     let first = page(0, 3);
     assert_eq!(first["events"].as_array().unwrap().len(), 3);
     assert!(first["total"].is_null() || first["total"] == all, "{first}");
@@ -465,8 +465,8 @@ fn metrics_are_those_of_the_tables() {
     assert_eq!(client.get("/metrics").text(), "# EOF\n", "nothing was asked for yet");
     let reply = client.get("/metrics?recording=nested-vmx-shadow-off-hog");
     assert!(reply.head.contains("application/openmetrics-text; version=1.0.0"), "{}", reply.head);
-    let sample =
-        "kvmscope_flow_chains_count{recording=\"nested-vmx-shadow-off-hog\",vm=\"nestv-98\",reason=\"CPUID\"} 149\n";
+    let sample = "kvmscope_flow_chains_count{recording=\"nested-vmx-shadow-off-hog\",machine=\"L0\",vm=\"nestv-98\",\
+                  reason=\"CPUID\"} 149\n";
     assert!(reply.text().contains(sample) && reply.text().ends_with("# EOF\n"), "{}", reply.text());
     assert_eq!(client.get("/metrics").text(), reply.text(), "now it was");
 }

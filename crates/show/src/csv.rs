@@ -8,8 +8,8 @@
 //! a terminal is replaced as in every output ([`base::plain`]), but for tabs and line ends. Numbers stay as they are.
 
 use base::plain::misleads;
-use base::section::named_tables;
-use base::{Cell, Finding, Section, Table};
+use base::table_file::TableFile;
+use base::{Cell, Section};
 use csv::Writer;
 use std::borrow::Cow;
 use std::fs::File;
@@ -26,18 +26,18 @@ pub struct Error {
     pub source: std::io::Error,
 }
 
-/// Writes `<table>.csv` for every table, and `findings.csv`, into `directory`, which is made if need be. A table whose
-/// name an earlier section has used is called `<section>.<table>.csv`.
+/// Writes `<section>.<table>.csv` for every table, and `findings.csv`, into `directory`, which is made if need be. With the
+/// name of a `recording`, each row has it, so that files of several can be read together.
 ///
 /// # Errors
 /// If the operating system refuses; files written before then stay.
-pub fn write_csv(sections: &[Section], directory: &Path) -> Result<(), Error> {
+pub fn write_csv(sections: &[Section], recording: Option<&str>, directory: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(directory).map_err(|source| Error { path: directory.to_owned(), source })?;
-    for (name, _, table) in named_tables(sections) {
-        let path = directory.join(format!("{name}.csv"));
-        whole_file(&path, |out| write_table(table, out))?;
+    for file in TableFile::all(sections, recording) {
+        let path = directory.join(format!("{}.csv", file.spec().address()));
+        whole_file(&path, |out| write_table(&file, out))?;
     }
-    whole_file(&directory.join("findings.csv"), |out| write_findings(sections, out))
+    Ok(())
 }
 
 type Out = Writer<BufWriter<File>>;
@@ -53,9 +53,9 @@ fn whole_file(path: &Path, fill: impl FnOnce(&mut Out) -> csv::Result<()>) -> Re
     std::fs::rename(&beside, path).map_err(refused)
 }
 
-fn write_table(table: &Table, out: &mut Out) -> csv::Result<()> {
-    out.write_record(table.columns.iter().map(|column| &column.name))?;
-    for row in &table.rows {
+fn write_table(file: &TableFile<'_>, out: &mut Out) -> csv::Result<()> {
+    out.write_record(file.columns().map(|column| column.name))?;
+    for row in file.rows() {
         for cell in row {
             match cell {
                 Cell::Missing => out.write_field("")?,
@@ -77,59 +77,4 @@ fn harmless(text: &str) -> Cow<'_, str> {
     let harms = |character| misleads(character) && !matches!(character, '\t' | '\n' | '\r');
     let text = if text.contains(harms) { Cow::Owned(text.replace(harms, "\u{fffd}")) } else { Cow::Borrowed(text) };
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { Cow::Owned(format!("'{text}")) } else { text }
-}
-
-fn write_findings(sections: &[Section], out: &mut Out) -> csv::Result<()> {
-    out.write_record([
-        "section",
-        "id",
-        "rule",
-        "subject",
-        "severity",
-        "level",
-        "title",
-        "evidence",
-        "cost",
-        "cost_unit",
-        "cost_kind",
-        "cost_low",
-        "cost_high",
-        "why",
-        "fix",
-        "undo",
-        "needs",
-        "source",
-    ])?;
-    for section in sections {
-        for finding in &section.findings {
-            out.write_record(finding_fields(section.id, finding))?;
-        }
-    }
-    Ok(())
-}
-
-fn finding_fields(section: &str, finding: &Finding) -> [String; 18] {
-    let amount = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let text = |text: &str| harmless(text).into_owned();
-    let seen: Vec<String> = finding.evidence.iter().map(|seen| format!("{} ({})", seen.what, seen.place)).collect();
-    [
-        section.to_owned(),
-        text(&finding.id()),
-        finding.rule.to_owned(),
-        text(&finding.subject),
-        finding.severity.name().to_owned(),
-        finding.level.to_string(),
-        text(&finding.title),
-        text(&seen.join("\n")),
-        amount(finding.cost.value),
-        text(&finding.cost.unit),
-        finding.cost.kind.name().to_owned(),
-        amount(finding.cost.low),
-        amount(finding.cost.high),
-        text(&finding.why),
-        text(&finding.fix.join("\n")),
-        text(&finding.undo.join("\n")),
-        finding.needs.name().to_owned(),
-        finding.source.to_owned(),
-    ]
 }

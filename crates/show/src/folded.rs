@@ -100,7 +100,7 @@ mod tests {
             let states = drawn.timeline.states();
             for (row, of) in drawn.vcpus.iter().enumerate() {
                 let vcpu = format!("{};vCPU_{};", of.vm.replace(' ', "_"), of.vcpu);
-                for column in vcpus.columns.iter().filter_map(|column| column.name.strip_suffix("_ns")) {
+                for column in vcpus.spec.columns.iter().filter_map(|column| column.name.strip_suffix("_ns")) {
                     let stack = match states.iter().find(|state| state.name == column) {
                         Some(state) => {
                             let row = kind(column, Level::L0).row.title(Level::L0);

@@ -42,7 +42,7 @@ pub fn write(out: impl Write, command: &str, answers: &[Answered<'_>]) -> io::Re
     out.write_all(b"\n")
 }
 
-/// Writes one table as it stands in `--json`: `{columns, rows}`.
+/// Writes one table as it stands in `--json`: `{version, columns, rows}`.
 ///
 /// # Errors
 /// If `out` refuses.
@@ -108,7 +108,7 @@ impl Serialize for RecordingShown<'_> {
 }
 
 /// The directory, or the file where the recording is a bare one. Bytes that are no UTF-8 become U+FFFD.
-fn path_of(recording: &Recording) -> String {
+pub fn path_of(recording: &Recording) -> String {
     let path = match recording.parts.first() {
         Some(part) if recording.root.as_os_str().is_empty() => part.path.to_string_lossy(),
         _ => recording.root.to_string_lossy(),

@@ -19,8 +19,8 @@ pub mod html;
 pub mod json;
 pub mod perfetto;
 pub mod picture;
-mod shares;
 pub mod speedscope;
 pub mod text;
+mod view;
 #[cfg(test)]
 mod witness;

@@ -13,7 +13,7 @@ use crate::statistics::ranks::{Ranks, mann_whitney};
 use crate::statistics::{launches, spread};
 use base::bench::Measured;
 use base::number::many;
-use base::table::Shown;
+use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 use std::collections::BTreeMap;
 
@@ -136,26 +136,65 @@ pub fn changed(before: &Side, after: &Side) -> Vec<Changed> {
     both.collect()
 }
 
-/// Table `bench`.
-pub fn table(changed: &[Changed]) -> Table {
-    let number = |name: &str| Column::value(name, "", ColumnType::F64);
-    let columns = vec![
+/// The tests that both benches have.
+pub const BENCH: TableSpec = TableSpec {
+    section: super::ID,
+    name: "bench",
+    version: 1,
+    row: "One test that both benches have: its median over launches before and after, and whether that is more than noise.",
+    columns: &[
         Column::key("test"),
         Column::key("where"),
         Column::key_of("ring", ColumnType::U64),
         Column::key("unit"),
-        number("before"),
-        number("after"),
-        number("ratio"),
-        number("ratio_low"),
-        number("ratio_high"),
-        number("u"),
-        number("p"),
-        Column::value("verdict", "", ColumnType::Text),
-        Column::value("before_launches", "count", ColumnType::U64),
-        Column::value("after_launches", "count", ColumnType::U64),
-    ];
-    let mut table = Table::new("bench", columns);
+        Column::value("before", "", ColumnType::F64),
+        Column::value("after", "", ColumnType::F64),
+        Column::value("ratio", "", ColumnType::F64),
+        Column::value("ratio_low", "", ColumnType::F64),
+        Column::value("ratio_high", "", ColumnType::F64),
+        Column::value("u", "", ColumnType::F64),
+        Column::value("p", "", ColumnType::F64),
+        Column::text("verdict"),
+        Column::count("before_launches"),
+        Column::count("after_launches"),
+    ],
+    shown: Some(Shown {
+        whole: &["test", "verdict"],
+        ..Shown::of(
+            "Cost per test, medians of launches",
+            &[
+                ("test", "test"),
+                ("where", "where"),
+                ("before", "before"),
+                ("after", "after"),
+                ("ratio", "ratio"),
+                ("ratio_low", "from"),
+                ("ratio_high", "to"),
+                ("p", "p"),
+                ("verdict", "verdict"),
+            ],
+            60,
+        )
+    }),
+};
+
+/// What the two machines do not share.
+pub const FINGERPRINT: TableSpec = TableSpec {
+    section: super::ID,
+    name: "fingerprint",
+    version: 1,
+    row: "One setting of machine or run that differs between the benches.",
+    columns: &[Column::key("name"), Column::text("before"), Column::text("after")],
+    shown: Some(Shown::of(
+        "Settings that differ between the benches",
+        &[("name", "name"), ("before", "before"), ("after", "after")],
+        40,
+    )),
+};
+
+/// Table [`BENCH`].
+pub fn table(changed: &[Changed]) -> Table {
+    let mut table = Table::new(&BENCH);
     let rounded = |value: Option<f64>, grain: f64| Cell::from(value.map(|value| (value * grain).round() / grain));
     for one in changed {
         let (medians, ranks, (low, high)) = (one.medians(), one.ranks(), one.interval().unzip());
@@ -176,24 +215,6 @@ pub fn table(changed: &[Changed]) -> Table {
             (one.after.len() as u64).into(),
         ]);
     }
-    let shown = [
-        ("test", "test"),
-        ("where", "where"),
-        ("before", "before"),
-        ("after", "after"),
-        ("ratio", "ratio"),
-        ("ratio_low", "from"),
-        ("ratio_high", "to"),
-        ("p", "p"),
-        ("verdict", "verdict"),
-    ];
-    table.shown = Some(Shown {
-        title: "Cost per test, medians of launches".to_owned(),
-        columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
-        most_rows: 60,
-        whole: ["test", "verdict"].map(str::to_owned).to_vec(),
-        ..Shown::default()
-    });
     table
 }
 
@@ -234,20 +255,12 @@ pub fn differences(before: &Side, after: &Side) -> Vec<(String, String, String)>
     all.filter(|(_, before, after)| before != after).collect()
 }
 
-/// Table `fingerprint`: these.
+/// Table [`FINGERPRINT`].
 pub fn fingerprint(differences: &[(String, String, String)]) -> Table {
-    let text = |name: &str| Column::value(name, "", ColumnType::Text);
-    let mut table = Table::new("fingerprint", vec![Column::key("name"), text("before"), text("after")]);
+    let mut table = Table::new(&FINGERPRINT);
     for (name, before, after) in differences {
         table.push(vec![name.as_str().into(), before.as_str().into(), after.as_str().into()]);
     }
-    let columns = ["name", "before", "after"].map(|name| (name.to_owned(), name.to_owned())).into();
-    table.shown = Some(Shown {
-        title: "Settings that differ between the benches".to_owned(),
-        columns,
-        most_rows: 40,
-        ..Shown::default()
-    });
     table
 }
 

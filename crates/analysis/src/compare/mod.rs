@@ -18,7 +18,7 @@ pub use ratio::{Ratio, Verdict};
 
 use crate::{Answer, Case, Error, Input};
 use base::number::{list, many, plain};
-use base::table::Shown;
+use base::table::{Shown, TableSpec};
 use base::{Column, ColumnType, Section, Table};
 use metrics::Metrics;
 
@@ -123,7 +123,7 @@ fn say_traces(section: &mut Section, one: &Metrics, two: &Metrics) -> String {
         crate::WINDOWS
     ));
     let said = summary(&changed);
-    section.tables.push(table(changed));
+    section.tables.push(table(&CHANGE, changed));
     said
 }
 
@@ -166,8 +166,44 @@ fn summary(changed: &[Changed]) -> String {
     }
 }
 
-/// Table `change`: what is certain first, then by how much it changed.
-pub fn table(mut changed: Vec<Changed>) -> Table {
+/// All tables of a comparison, in reading order.
+pub const TABLES: &[&TableSpec] = &[&CHANGE, &benches::BENCH, &benches::FINGERPRINT];
+
+/// What changed, what is certain first, then by how much it changed.
+pub const CHANGE: TableSpec = TableSpec {
+    section: ID,
+    name: "change",
+    version: 1,
+    row: "One metric before and after, and whether the change is more than noise.",
+    columns: &[
+        Column::key("metric"),
+        Column::value("before", "", ColumnType::F64),
+        Column::value("after", "", ColumnType::F64),
+        Column::value("ratio", "", ColumnType::F64),
+        Column::value("low", "", ColumnType::F64),
+        Column::value("high", "", ColumnType::F64),
+        Column::text("verdict"),
+    ],
+    shown: Some(Shown {
+        whole: &["metric", "verdict"],
+        ..Shown::of(
+            "Changes",
+            &[
+                ("metric", "metric"),
+                ("before", "before"),
+                ("after", "after"),
+                ("ratio", "ratio"),
+                ("low", "low"),
+                ("high", "high"),
+                ("verdict", "verdict"),
+            ],
+            30,
+        )
+    }),
+};
+
+/// What changed, as [`CHANGE`] or a table like it.
+pub fn table(spec: &'static TableSpec, mut changed: Vec<Changed>) -> Table {
     changed.sort_by(|a, b| {
         let certain = |one: &Changed| matches!(one.ratio.verdict(), Verdict::Higher | Verdict::Lower);
         let size = |one: &Changed| one.ratio.ratio.ln().abs();
@@ -176,12 +212,7 @@ pub fn table(mut changed: Vec<Changed>) -> Table {
             .then(size(b).total_cmp(&size(a)))
             .then_with(|| a.metric.to_string().cmp(&b.metric.to_string()))
     });
-    let number = |name: &str| Column::value(name, "", ColumnType::F64);
-    let mut columns = vec![Column::key("metric")];
-    columns.extend(["before", "after", "ratio", "low", "high"].map(number));
-    columns.push(Column::value("verdict", "", ColumnType::Text));
-    let headings = columns.iter().map(|column| (column.name.clone(), column.name.clone())).collect();
-    let mut table = Table::new("change", columns);
+    let mut table = Table::new(spec);
     for Changed { metric, ratio } in changed {
         let (low, high) = ratio.interval.unzip();
         table.push(vec![
@@ -194,13 +225,6 @@ pub fn table(mut changed: Vec<Changed>) -> Table {
             ratio.verdict().name().into(),
         ]);
     }
-    table.shown = Some(Shown {
-        title: "Changes".to_owned(),
-        columns: headings,
-        most_rows: 30,
-        whole: ["metric", "verdict"].map(str::to_owned).to_vec(),
-        ..Shown::default()
-    });
     table
 }
 
@@ -220,7 +244,7 @@ mod tests {
         let with_thread = [all.clone(), vec![thread]].concat();
         assert_eq!(summary(&with_thread), "Of 3 metrics, 2 changed by more than noise; largest change: more, x3.");
         assert_eq!(summary(&all), "Of 2 metrics, 1 changed by more than noise; largest change: more, x3.");
-        let table = table(all);
+        let table = table(&CHANGE, all);
         assert_eq!(table.cell(0, "metric"), Some(&Cell::Text("more".into())));
         assert_eq!(table.cell(0, "verdict"), Some(&Cell::Text("higher".into())));
         let hardly = Ratio::of(&[0.02], &[0.04]).unwrap();

@@ -10,6 +10,7 @@
 //! Who is starved is the question of `facts::starvation`, the same for a host's snapshots (`placement`).
 
 mod advise;
+pub mod tables;
 
 pub use advise::finding;
 
@@ -18,6 +19,9 @@ use base::number::percent;
 use host::sched::Load;
 
 pub use crate::facts::starvation::{FLOOR, STARVED};
+
+/// Id of the Section that the netns loop answers with.
+pub const ID: &str = "contention";
 
 /// A thread that waits, and those that run meanwhile.
 #[derive(Debug, Clone, PartialEq)]

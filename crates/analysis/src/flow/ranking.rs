@@ -62,12 +62,12 @@ impl Ranking {
     /// Sets how people see the ranked tables. Overviews are for more than `few` vCPUs, or for who asks for one.
     pub fn arrange(&self, tables: &mut [Table], overview: bool) {
         for table in tables {
-            let about = OVERVIEWS.iter().find(|(name, _)| *name == table.name).map(|(_, by)| *by);
-            if about.is_none() && !RANKED.contains(&table.name) {
+            let about = OVERVIEWS.iter().find(|(name, _)| *name == table.spec.name).map(|(_, by)| *by);
+            if about.is_none() && !RANKED.contains(&table.spec.name) {
                 continue;
             }
-            let largest_first = self.sort.columns().iter().find(|name| table.column(name).is_some());
-            let bar = table.column(self.sort.bar()).is_some().then(|| self.sort.bar().to_owned());
+            let largest_first = self.sort.columns().iter().copied().find(|name| table.column(name).is_some());
+            let bar = table.column(self.sort.bar()).is_some().then(|| self.sort.bar());
             let wanted = match (about, self.by) {
                 (Some(about), Some(by)) => about == by,
                 (Some(_), None) => overview,
@@ -75,10 +75,10 @@ impl Ranking {
             };
             let shown = table.shown.take().filter(|_| wanted);
             table.shown = shown.map(|shown| Shown {
-                largest_first: largest_first.map(|name| (*name).to_owned()),
+                largest_first,
                 most_rows: self.top.unwrap_or(shown.most_rows),
                 leads: about.is_some(),
-                bar: bar.or(shown.bar.clone()),
+                bar: bar.or(shown.bar),
                 ..shown
             });
         }

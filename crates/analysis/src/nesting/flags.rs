@@ -10,6 +10,7 @@
 
 use super::model::{Machine, Model};
 use super::untold::IMITATED;
+use base::table::TableSpec;
 use base::{Cell, Column, ColumnType, Table};
 use host::processor::{Processor, Vendor};
 use std::collections::BTreeSet;
@@ -114,18 +115,26 @@ fn own(machine: &Machine) -> Option<BTreeSet<String>> {
     }
 }
 
-/// Table `flags`: all of it.
-pub fn table(model: &Model) -> Table {
-    let bool = |name: &str| Column::value(name, "", ColumnType::Bool);
-    let columns = vec![
+/// All of it.
+pub const FLAGS: TableSpec = TableSpec {
+    section: "nesting",
+    name: "flags",
+    version: 1,
+    row: "One flag of a processor on a machine and on its guest, and what became of it between them.",
+    columns: &[
         Column::key("host"),
         Column::key("guest"),
         Column::key("flag"),
-        bool("below"),
-        bool("offered"),
-        Column::value("verdict", "", ColumnType::Text),
-    ];
-    let mut table = Table::new("flags", columns);
+        Column::value("below", "", ColumnType::Bool),
+        Column::value("offered", "", ColumnType::Bool),
+        Column::text("verdict"),
+    ],
+    shown: None,
+};
+
+/// Table [`FLAGS`].
+pub fn table(model: &Model) -> Table {
+    let mut table = Table::new(&FLAGS);
     for (host, guest) in pairs(model) {
         for flag in compared(host, guest) {
             let names = [host.id.as_str(), guest.id.as_str(), flag.name.as_str()];

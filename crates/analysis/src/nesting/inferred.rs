@@ -10,8 +10,8 @@
 
 use super::model::{Machine, Model, State};
 use base::Level;
-use base::table::Shown;
-use base::{Cell, Column, ColumnType, Table};
+use base::table::{Shown, TableSpec};
+use base::{Column, ColumnType, Table};
 
 /// Flags that KVM offers its guests only where the hardware has them, and what they say.
 const FROM_HARDWARE: &[(&str, &str)] = &[
@@ -55,26 +55,42 @@ fn flags(guest: &Machine) -> impl Iterator<Item = &'static (&'static str, &'stat
     })
 }
 
-/// Table `inferred`.
+/// What a guest tells.
+pub const INFERRED: TableSpec = TableSpec {
+    section: "nesting",
+    name: "inferred",
+    version: 2,
+    row: "One thing that a guest, `machine`, shows about another level.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("level"),
+        Column::key("said"),
+        Column::text("from"),
+        Column::value("hint", "", ColumnType::Bool),
+    ],
+    shown: Some(Shown::of(
+        "What this guest shows about the level below",
+        &[("level", "level"), ("said", "says"), ("from", "because")],
+        20,
+    )),
+};
+
+/// Table [`INFERRED`].
 pub fn table(model: &Model) -> Table {
-    let text = |name: &str| Column::value(name, "", ColumnType::Text);
-    let columns =
-        vec![Column::key("level"), Column::key("said"), text("from"), Column::value("hint", "", ColumnType::Bool)];
-    let mut table = Table::new("inferred", columns);
+    let mut table = Table::new(&INFERRED);
+    let machine = model.machines.first().map(|machine| machine.id.as_str());
     for one in inferred(model) {
         let level = one.level.to_string();
         table.push(vec![
-            Cell::from(level.as_str()),
+            machine.into(),
+            level.into(),
             one.said.as_str().into(),
             one.from.as_str().into(),
             one.hint.into(),
         ]);
     }
-    if !table.rows.is_empty() {
-        let columns = [("level", "level"), ("said", "says"), ("from", "because")];
-        let columns = columns.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into();
-        let title = "What this guest shows about the level below".to_owned();
-        table.shown = Some(Shown { title, columns, most_rows: 20, ..Shown::default() });
+    if table.rows.is_empty() {
+        table.shown = None;
     }
     table
 }

@@ -43,7 +43,6 @@ pub fn section(model: &Model, options: &Options) -> Section {
     section.summary = summary(model, section.findings.len());
     section.tables = vec![
         tables::features(model, options.all_features),
-        tables::matrix(model, options.all_features),
         tables::parameters(model),
         super::flags::table(model),
         super::inferred::table(model),

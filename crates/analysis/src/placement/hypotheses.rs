@@ -4,8 +4,8 @@
 //! the facts allow is listed with what it predicts and what would decide; none is chosen without that.
 
 use super::model::{Model, STARVED};
-use base::table::Shown;
-use base::{Cell, Column, ColumnType, Table};
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, Table};
 use host::machine::{Domain, Role, Thread};
 
 /// One explanation.
@@ -142,28 +142,35 @@ fn used(workers: &[&&Thread]) -> String {
 }
 
 /// The explanations as a table.
-pub fn table(model: &Model) -> Table {
-    let text = |name: &str| Column::value(name, "", ColumnType::Text);
-    let columns = vec![
+pub const HYPOTHESES: TableSpec = TableSpec {
+    section: "placement",
+    name: "hypotheses",
+    version: 2,
+    row: "One explanation that the facts about one VM still allow, with what it predicts and what would decide.",
+    columns: &[
+        Column::key("machine"),
         Column::key("vm"),
         Column::key("id"),
-        text("hypothesis"),
-        text("predicts"),
-        text("so_far"),
-        text("decides"),
-    ];
-    let mut table = Table::new("hypotheses", columns);
-    for row in hypotheses(model) {
-        let cells = [row.vm.as_str(), row.id, row.says, row.predicts, &row.so_far, row.decides];
-        table.push(cells.into_iter().map(Cell::from).collect());
+        Column::text("hypothesis"),
+        Column::text("predicts"),
+        Column::text("so_far"),
+        Column::text("decides"),
+    ],
+    shown: Some(Shown::of(
+        "Explanations still open",
+        &[("id", ""), ("hypothesis", "explanation"), ("so_far", "so far"), ("decides", "what would decide it")],
+        10,
+    )),
+};
+
+/// Of all machines.
+pub fn table(models: &[Model]) -> Table {
+    let mut table = Table::new(&HYPOTHESES);
+    for model in models {
+        for row in hypotheses(model) {
+            let cells = [model.id.as_str(), row.vm.as_str(), row.id, row.says, row.predicts, &row.so_far, row.decides];
+            table.push(cells.into_iter().map(Cell::from).collect());
+        }
     }
-    let columns =
-        [("id", ""), ("hypothesis", "explanation"), ("so_far", "so far"), ("decides", "what would decide it")];
-    table.shown = Some(Shown {
-        title: "Explanations still open".to_owned(),
-        columns: columns.iter().map(|(name, heading)| ((*name).to_owned(), (*heading).to_owned())).collect(),
-        most_rows: 10,
-        ..Shown::default()
-    });
     table
 }

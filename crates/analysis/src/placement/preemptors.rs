@@ -15,7 +15,7 @@ use crate::facts::ledger::measure::{Measures, measure};
 use crate::facts::ledger::model::Vcpu;
 use crate::facts::state::State;
 use base::number::percent;
-use base::table::Shown;
+use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Evidence, Level, Section, Table};
 
 /// A wait below this share of a vCPU's time is not worth a sentence; the same limit as flow's.
@@ -27,6 +27,7 @@ const ABOUT_SHARING: &[&str] =
 
 /// A vCPU, and one of those that ran while it was runnable.
 struct Wait {
+    machine: String,
     vm: String,
     vcpu: u64,
     /// Share of its time that it was runnable.
@@ -57,7 +58,7 @@ pub fn add(case: &Case, models: &[Model], section: &mut Section) {
 }
 
 fn sentence(wait: &Wait) -> String {
-    let Wait { vm, vcpu, ready, by, by_tid, part } = wait;
+    let Wait { vm, vcpu, ready, by, by_tid, part, .. } = wait;
     format!(
         "vCPU {vcpu} of {vm} waited for a CPU for {} of its time, {} of that while {by} (thread {by_tid}) ran",
         percent(*ready),
@@ -82,6 +83,7 @@ fn wait(measure: &Measures<'_>, vcpu: &Vcpu, models: &[Model]) -> Option<Wait> {
     let rivals = vcpu.sums.preemptors.iter().filter_map(|(tid, sums)| Some(((*tid).filter(|tid| *tid != 0)?, sums)));
     let (tid, most) = rivals.max_by_key(|(_, sums)| sums.total_ns)?;
     Some(Wait {
+        machine: measure.part.machine.clone(),
         vm: thread(models, vcpu.tid).map_or_else(|| vcpu.vm.clone(), |(vm, _)| vm),
         vcpu: vcpu.vcpu.into(),
         ready: ready_ns / wall_ns,
@@ -99,19 +101,39 @@ fn thread(models: &[Model], tid: i32) -> Option<(String, String)> {
     Some((vm, thread.role.to_string()))
 }
 
-fn table(waits: &[Wait]) -> Table {
-    let share = |name: &str| Column::value(name, "share", ColumnType::F64);
-    let columns = vec![
+/// Who ran most while a vCPU was runnable, in the words of this question.
+pub const PREEMPTORS: TableSpec = TableSpec {
+    section: "placement",
+    name: "preemptors",
+    version: 2,
+    row: "One vCPU that waited for a CPU, and the thread that ran longest meanwhile, by the trace.",
+    columns: &[
+        Column::key("machine"),
         Column::key("vm"),
         Column::key_of("vcpu", ColumnType::U64),
-        share("ready_share"),
-        Column::value("by", "", ColumnType::Text),
+        Column::share("ready_share"),
+        Column::text("by"),
         Column::value("by_tid", "", ColumnType::I64),
-        share("part_of_waits"),
-    ];
-    let mut table = Table::new("preemptors", columns);
+        Column::share("part_of_waits"),
+    ],
+    shown: Some(Shown::of(
+        "What took the CPU (from the trace)",
+        &[
+            ("vm", "VM"),
+            ("vcpu", "vcpu"),
+            ("ready_share", "waited for a CPU"),
+            ("by", "longest while"),
+            ("part_of_waits", "of that"),
+        ],
+        10,
+    )),
+};
+
+fn table(waits: &[Wait]) -> Table {
+    let mut table = Table::new(&PREEMPTORS);
     for wait in waits {
         table.push(vec![
+            wait.machine.as_str().into(),
             wait.vm.as_str().into(),
             wait.vcpu.into(),
             Cell::F64(wait.ready),
@@ -120,18 +142,5 @@ fn table(waits: &[Wait]) -> Table {
             Cell::F64(wait.part),
         ]);
     }
-    let headings = [
-        ("vm", "VM"),
-        ("vcpu", "vcpu"),
-        ("ready_share", "waited for a CPU"),
-        ("by", "longest while"),
-        ("part_of_waits", "of that"),
-    ];
-    table.shown = Some(Shown {
-        title: "What took the CPU (from the trace)".to_owned(),
-        columns: headings.iter().map(|(name, heading)| ((*name).to_owned(), (*heading).to_owned())).collect(),
-        most_rows: 10,
-        ..Shown::default()
-    });
     table
 }

@@ -46,17 +46,19 @@ pub fn section(models: &[Model]) -> Section {
     section.tables = [tables::proposal, tables::plans, tables::threads, tables::cpus, tables::domain_xml]
         .map(|table| table(models))
         .into();
-    for table in models.iter().map(hypotheses::table).filter(|table| !table.rows.is_empty()) {
-        match section.tables.iter_mut().find(|known| known.name == table.name) {
-            Some(known) => known.rows.extend(table.rows),
-            None => section.tables.insert(0, table),
-        }
+    let hypotheses = hypotheses::table(models);
+    if !hypotheses.rows.is_empty() {
+        section.tables.insert(0, hypotheses);
     }
     section.figures = models.iter().filter_map(figure::topology).collect();
     section.unknown = models.iter().flat_map(unknown).collect();
     if vms(models) == 0 {
         // Nobody has a place to choose: the tables stay for programs, and are no news for people.
-        section.tables.iter_mut().filter(|table| table.name != "threads").for_each(|table| table.shown = None);
+        section
+            .tables
+            .iter_mut()
+            .filter(|table| table.spec.name != tables::THREADS.name)
+            .for_each(|table| table.shown = None);
     }
     section
 }

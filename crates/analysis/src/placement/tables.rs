@@ -1,37 +1,158 @@
 //! The tables of the answer: threads, CPUs, and what is proposed.
 
+use super::hypotheses::HYPOTHESES;
 use super::model::Model;
-use base::table::Shown;
+use super::preemptors::PREEMPTORS;
+use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
-const TEXT: ColumnType = ColumnType::Text;
+const U64: ColumnType = ColumnType::U64;
+const I64: ColumnType = ColumnType::I64;
+const F64: ColumnType = ColumnType::F64;
 
-fn shown(title: &str, columns: &[(&str, &str)], most_rows: usize) -> Option<Shown> {
-    let columns = columns.iter().map(|(name, heading)| ((*name).to_owned(), (*heading).to_owned())).collect();
-    Some(Shown { title: title.to_owned(), columns, most_rows, ..Shown::default() })
-}
+/// All tables of this question, in reading order.
+pub const TABLES: &[&TableSpec] = &[&HYPOTHESES, &PROPOSAL, &PLANS, &THREADS, &CPUS, &DOMAIN_XML, &PREEMPTORS];
 
 /// Every thread of a VM: where it may run, what it ran, what it waited.
-pub fn threads(models: &[Model]) -> Table {
-    let share = |name: &str| Column::value(name, "share", ColumnType::F64);
-    let columns = vec![
+pub const THREADS: TableSpec = TableSpec {
+    section: "placement",
+    name: "threads",
+    version: 2,
+    row: "One thread of a VM: where it may run, and what share of the time between two samples it ran and waited.",
+    columns: &[
+        Column::key("machine"),
         Column::key("vm"),
         Column::key("role"),
-        Column::key_of("tid", ColumnType::I64),
-        Column::value("cpus", "", TEXT),
-        share("run_share"),
-        share("wait_share"),
-        share("starvation"),
-        Column::value("last_cpu", "", ColumnType::U64),
+        Column::key_of("tid", I64),
+        Column::text("cpus"),
+        Column::share("run_share"),
+        Column::share("wait_share"),
+        Column::share("starvation"),
+        Column::value("last_cpu", "", U64),
         Column::value("assumed", "", ColumnType::Bool),
-        Column::value("place", "", TEXT),
+        Column::text("place"),
+        Column::text("comm"),
+    ],
+    shown: Some(Shown::of(
+        "Threads",
+        &[
+            ("vm", "VM"),
+            ("role", "thread"),
+            ("comm", "name"),
+            ("tid", "id"),
+            ("cpus", "may run on"),
+            ("run_share", "ran"),
+            ("wait_share", "waited"),
+        ],
+        24,
+    )),
+};
+
+/// Every CPU, and which threads of VMs may run there.
+pub const CPUS: TableSpec = TableSpec {
+    section: "placement",
+    name: "cpus",
+    version: 2,
+    row: "One CPU: its core and node, which threads of VMs are bound to it, and how it was used between two samples.",
+    columns: &[
         Column::key("machine"),
-        Column::value("comm", "", TEXT),
-    ];
-    let mut table = Table::new("threads", columns);
+        Column::key_of("cpu", U64),
+        Column::value("core", "", U64),
+        Column::value("node", "", U64),
+        Column::text("threads"),
+        Column::share("busy"),
+        Column::share("softirq"),
+        Column::share("steal"),
+    ],
+    shown: None,
+};
+
+/// Placements to choose from: every thread and interrupt of each, why it is there, what it would get.
+pub const PROPOSAL: TableSpec = TableSpec {
+    section: "placement",
+    name: "proposal",
+    version: 2,
+    row: "Where one proposed placement puts one thread or interrupt, why, and what share of a CPU the model gives it there.",
+    columns: &[
+        Column::key("machine"),
+        Column::key_of("rank", U64),
+        Column::key("thread"),
+        Column::text("cpus"),
+        Column::text("why"),
+        Column::text("predicted"),
+        Column::text("vm"),
+        Column::share("share_now"),
+        Column::share("share_then"),
+        Column::text("command"),
+        Column::text("undo"),
+        Column::text("idea"),
+    ],
+    shown: Some(Shown::of(
+        "Placements to choose from",
+        &[("rank", "#"), ("thread", "thread"), ("cpus", "on"), ("why", "why"), ("predicted", "CPU use, modelled")],
+        24,
+    )),
+};
+
+/// The plans with their scores, what holds now and what was rejected among them.
+pub const PLANS: TableSpec = TableSpec {
+    section: "placement",
+    name: "plans",
+    version: 2,
+    row: "The modelled score of one placement and the prices it is the sum of; the placement of today is one of them.",
+    columns: &[
+        Column::key("machine"),
+        Column::key_of("rank", U64),
+        Column::text("idea"),
+        Column::value("score", "", F64),
+        Column::value("shortfall", "", F64),
+        Column::value("remote", "", F64),
+        Column::value("strangers", "", F64),
+        Column::value("shared", "", F64),
+        Column::value("moved", "", F64),
+        Column::count("commands"),
+        Column::value("effect", "", F64),
+        Column::text("verdict"),
+        Column::value("missing", "", F64),
+        Column::value("starved", "", F64),
+        Column::value("interrupted", "", F64),
+        Column::value("exposed", "", F64),
+        Column::value("disturbed", "", F64),
+        Column::value("spread", "", F64),
+        Column::value("reserved", "", F64),
+    ],
+    shown: Some(Shown::of(
+        "Scores, modelled",
+        &[
+            ("rank", "#"),
+            ("idea", "placement"),
+            ("commands", "commands"),
+            ("effect", "points per command"),
+            ("missing", "CPUs short"),
+            ("score", "score (lower is better)"),
+            ("verdict", "verdict"),
+        ],
+        10,
+    )),
+};
+
+/// The elements of each domain's definition under each placement that is shown.
+pub const DOMAIN_XML: TableSpec = TableSpec {
+    section: "placement",
+    name: "domain_xml",
+    version: 2,
+    row: "The elements of one VM's libvirt definition under one proposed placement.",
+    columns: &[Column::key("machine"), Column::key_of("rank", U64), Column::key("vm"), Column::text("xml")],
+    shown: None,
+};
+
+/// Table [`THREADS`].
+pub fn threads(models: &[Model]) -> Table {
+    let mut table = Table::new(&THREADS);
     for model in models {
         for thread in &model.machine.threads {
             table.push(vec![
+                model.id.as_str().into(),
                 Cell::from(thread.vm.clone()),
                 thread.role.to_string().into(),
                 thread.tid.map_or(Cell::Missing, |tid| Cell::I64(tid.into())),
@@ -42,44 +163,22 @@ pub fn threads(models: &[Model]) -> Table {
                 thread.last_cpu.as_ref().map(|cpu| u64::from(cpu.value)).into(),
                 thread.assumed.into(),
                 thread.affinity.as_ref().map(|set| set.place.clone()).into(),
-                model.id.as_str().into(),
                 Some(thread.name.as_str()).filter(|name| !name.is_empty()).into(),
             ]);
         }
     }
-    let columns = [
-        ("vm", "VM"),
-        ("role", "thread"),
-        ("comm", "name"),
-        ("tid", "id"),
-        ("cpus", "may run on"),
-        ("run_share", "ran"),
-        ("wait_share", "waited"),
-    ];
-    table.shown = shown("Threads", &columns, 24);
     table
 }
 
-/// Every CPU, and which threads of VMs may run there.
+/// Table [`CPUS`].
 pub fn cpus(models: &[Model]) -> Table {
-    let number = |name: &str| Column::value(name, "", ColumnType::U64);
-    let share = |name: &str| Column::value(name, "share", ColumnType::F64);
-    let columns = vec![
-        Column::key_of("cpu", ColumnType::U64),
-        number("core"),
-        number("node"),
-        Column::value("threads", "", TEXT),
-        share("busy"),
-        share("softirq"),
-        share("steal"),
-        Column::key("machine"),
-    ];
-    let mut table = Table::new("cpus", columns);
+    let mut table = Table::new(&CPUS);
     for model in models {
         let several = model.machine.domains.len() > 1;
         for (cpu, about) in &model.machine.topology.cpus {
             let usage = model.machine.cpu_use.get(cpu);
             table.push(vec![
+                model.id.as_str().into(),
                 Cell::U64((*cpu).into()),
                 Cell::U64(about.core.into()),
                 about.node.map(u64::from).into(),
@@ -87,7 +186,6 @@ pub fn cpus(models: &[Model]) -> Table {
                 usage.map(|usage| usage.busy).into(),
                 usage.map(|usage| usage.softirq).into(),
                 usage.map(|usage| usage.steal).into(),
-                model.id.as_str().into(),
             ]);
         }
     }
@@ -115,25 +213,9 @@ pub fn on_cpu(model: &Model, cpu: u32, several: bool) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Placements to choose from: every thread and interrupt of each, why it is there, what it would get.
+/// Table [`PROPOSAL`].
 pub fn proposal(models: &[Model]) -> Table {
-    let share = |name: &str| Column::value(name, "share", ColumnType::F64);
-    let text = |name: &str| Column::value(name, "", TEXT);
-    let columns = vec![
-        Column::key_of("rank", ColumnType::U64),
-        Column::key("thread"),
-        text("cpus"),
-        text("why"),
-        text("predicted"),
-        text("vm"),
-        share("share_now"),
-        share("share_then"),
-        text("command"),
-        text("undo"),
-        text("idea"),
-        Column::key("machine"),
-    ];
-    let mut table = Table::new("proposal", columns);
+    let mut table = Table::new(&PROPOSAL);
     for model in models {
         let proposal = &model.proposal;
         let Some(now) = proposal.now() else { continue };
@@ -148,6 +230,7 @@ pub fn proposal(models: &[Model]) -> Table {
                 let changes = proposal.changes(plan, unit);
                 let commands = |lines: Vec<String>| (!lines.is_empty()).then(|| lines.join("; "));
                 table.push(vec![
+                    model.id.as_str().into(),
                     Cell::U64(rank as u64 + 1),
                     proposal.name(unit).into(),
                     plan.places[unit].to_string().into(),
@@ -159,46 +242,21 @@ pub fn proposal(models: &[Model]) -> Table {
                     commands(changes.iter().map(base::Change::command).collect()).into(),
                     commands(changes.iter().map(base::Change::undo_or_why).collect()).into(),
                     plan.idea.into(),
-                    model.id.as_str().into(),
                 ]);
             }
         }
     }
-    let columns =
-        [("rank", "#"), ("thread", "thread"), ("cpus", "on"), ("why", "why"), ("predicted", "CPU use, modelled")];
-    table.shown = shown("Placements to choose from", &columns, 24);
     table
 }
 
-/// The plans with their scores, what holds now and what was rejected among them.
+/// Table [`PLANS`].
 pub fn plans(models: &[Model]) -> Table {
-    let price = |name: &str| Column::value(name, "", ColumnType::F64);
-    let columns = vec![
-        Column::key_of("rank", ColumnType::U64),
-        Column::value("idea", "", TEXT),
-        price("score"),
-        price("shortfall"),
-        price("remote"),
-        price("strangers"),
-        price("shared"),
-        price("moved"),
-        Column::value("commands", "count", ColumnType::U64),
-        price("effect"),
-        Column::value("verdict", "", TEXT),
-        price("missing"),
-        price("starved"),
-        price("interrupted"),
-        price("exposed"),
-        price("disturbed"),
-        price("spread"),
-        price("reserved"),
-        Column::key("machine"),
-    ];
-    let mut table = Table::new("plans", columns);
+    let mut table = Table::new(&PLANS);
     for model in models {
         for (rank, plan) in model.proposal.plans.iter().enumerate() {
             let score = &plan.score;
             table.push(vec![
+                model.id.as_str().into(),
                 Cell::U64(rank as u64 + 1),
                 plan.idea.into(),
                 score.total.into(),
@@ -217,20 +275,9 @@ pub fn plans(models: &[Model]) -> Table {
                 score.disturbed.into(),
                 score.spread.into(),
                 score.reserved.into(),
-                model.id.as_str().into(),
             ]);
         }
     }
-    let columns = [
-        ("rank", "#"),
-        ("idea", "placement"),
-        ("commands", "commands"),
-        ("effect", "points per command"),
-        ("missing", "CPUs short"),
-        ("score", "score (lower is better)"),
-        ("verdict", "verdict"),
-    ];
-    table.shown = shown("Scores, modelled", &columns, 10);
     table
 }
 
@@ -263,17 +310,11 @@ pub fn definitions(models: &[Model]) -> impl Iterator<Item = Definition<'_>> {
     })
 }
 
-/// The elements of each domain's definition under each placement that is shown.
+/// Table [`DOMAIN_XML`].
 pub fn domain_xml(models: &[Model]) -> Table {
-    let columns = vec![
-        Column::key_of("rank", ColumnType::U64),
-        Column::key("vm"),
-        Column::value("xml", "", TEXT),
-        Column::key("machine"),
-    ];
-    let mut table = Table::new("domain_xml", columns);
-    for Definition { rank, vm, xml, machine } in definitions(models) {
-        table.push(vec![Cell::U64(rank), vm.into(), xml.into(), machine.into()]);
+    let mut table = Table::new(&DOMAIN_XML);
+    for Definition { machine, rank, vm, xml } in definitions(models) {
+        table.push(vec![machine.into(), Cell::U64(rank), vm.into(), xml.into()]);
     }
     table
 }

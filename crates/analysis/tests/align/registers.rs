@@ -171,9 +171,9 @@ fn the_report_counts_what_the_alignment_is_made_of() {
     let section = kvmscope_analysis::flow::answer(&case).unwrap().unwrap().section;
     let found = aligned(&pair, &[]).cpus[0].accesses.len();
     assert!(section.summary.contains(&format!("({found} MSR accesses)")), "{}", section.summary);
-    let table = section.tables.iter().find(|table| table.name == "alignment").unwrap();
+    let table = section.tables.iter().find(|table| table.spec.name == "alignment").unwrap();
     let cell = |name: &str| {
-        let place = table.columns.iter().position(|column| column.name == name).unwrap();
+        let place = table.column(name).unwrap();
         table.rows[0][place].clone()
     };
     let counts = ["exit_pairs", "interrupt_pairs", "msr_pairs"].map(cell);

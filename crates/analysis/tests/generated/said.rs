@@ -22,8 +22,8 @@ fn answer(path: &Path) -> (Section, Vec<String>) {
 
 /// Rows of a table, with the cells of these columns.
 fn rows<const N: usize>(section: &Section, table: &str, columns: [&str; N]) -> Vec<[Cell; N]> {
-    let table = section.tables.iter().find(|it| it.name == table).unwrap();
-    let places = columns.map(|name| table.columns.iter().position(|column| column.name == name).unwrap());
+    let table = section.tables.iter().find(|it| it.spec.name == table).unwrap();
+    let places = columns.map(|name| table.column(name).unwrap());
     table.rows.iter().map(|row| places.map(|place| row[place].clone())).collect()
 }
 

@@ -34,9 +34,10 @@ fn its_guest_does_not_claim_what_only_the_host_can_tell() {
     );
     let section = answer(&[&Tree::of("hosts-intel", 1)]);
     let table = section.table("features").unwrap();
-    let told: Vec<_> = table.rows.iter().filter(|row| row[0] == "L0".into()).map(|row| (&row[1], &row[2])).collect();
-    assert!(told.contains(&(&"vmcs_shadowing".into(), &"unknown".into())), "{told:?}");
-    assert!(told.iter().all(|(_, state)| **state == "unknown".into()));
+    let of_host = table.rows().filter(|row| row.text("level") == Some("L0"));
+    let told: Vec<_> = of_host.map(|row| (row.text("feature"), row.text("state"))).collect();
+    assert!(told.contains(&(Some("vmcs_shadowing"), Some("unknown"))), "{told:?}");
+    assert!(told.iter().all(|(_, state)| *state == Some("unknown")));
     assert_eq!(section.unknown[0].what, "outer_level");
     // With the host's own snapshot nothing is left open.
     let both = answer(&[&Tree::of("hosts-intel", 0), &Tree::of("hosts-intel", 1)]);
@@ -130,22 +131,19 @@ fn a_line_that_tells_two_mitigations_is_evidence_once() {
 
 #[test]
 fn one_reason_that_many_features_are_absent_for_takes_one_line() {
-    use base::Cell;
     use kvmscope_analysis::Options;
     use kvmscope_analysis::nesting::{model::Model, section::section};
     let model = Model { machines: vec![Tree::of("hosts-pvm", 1).machine()] };
     let section = section(&model, &Options { all_features: true, ..Options::default() });
-    let features = section.tables.iter().find(|table| table.name == "features").unwrap();
+    let features = section.tables.iter().find(|table| table.spec.name == "features").unwrap();
     let shown = features.shown.as_ref().unwrap();
-    let text = |row: &[Cell], column: usize| match &row[column] {
-        Cell::Text(text) => text.clone(),
-        other => panic!("{other:?}"),
+    let absent = |rows: &[base::table::Row<'_>]| -> Vec<(String, String)> {
+        let text = |row: &base::table::Row<'_>, column: &str| row.text(column).unwrap().to_owned();
+        let absent = rows.iter().filter(|row| row.text("state") == Some("absent"));
+        absent.map(|row| (text(row, "feature"), text(row, "evidence"))).collect()
     };
-    let (printed, rest) = features.rows.split_at(shown.most_rows);
-    let absent = |rows: &[Vec<Cell>]| -> Vec<(String, String)> {
-        let absent = rows.iter().filter(|row| text(row, 2) == "absent");
-        absent.map(|row| (text(row, 1), text(row, 3))).collect()
-    };
+    let rows: Vec<_> = features.rows().collect();
+    let (printed, rest) = rows.split_at(shown.most_rows);
     let printed = absent(printed);
     assert!(printed.iter().any(|(feature, _)| feature == "virtualization"));
     assert!(rest.len() > 12 && absent(rest).len() == rest.len() && shown.rest.is_some());

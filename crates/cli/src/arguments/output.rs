@@ -104,7 +104,7 @@ impl OutputOptions {
     ) -> anyhow::Result<Exit> {
         if let [answered] = answers {
             if let Some(directory) = &self.csv {
-                let fill = |partial: &std::path::Path| show::csv::write_csv(&answered.sections, partial);
+                let fill = |partial: &std::path::Path| show::csv::write_csv(&answered.sections, None, partial);
                 Staging::new(interrupt).directory(directory, fill)?;
             }
             self.html.write(answered.shown(), answered.drawn.as_ref(), interrupt)?;

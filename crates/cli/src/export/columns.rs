@@ -22,18 +22,24 @@ pub fn check() -> Result<(), WrongUse> {
     Err(WrongUse(sentence.to_owned()))
 }
 
-/// Writes every table into `directory`.
+/// Writes every table into `directory`, each row with the name of its `recording` if there is one.
 #[cfg(feature = "full")]
-pub fn write(sections: &[Section], emulated: Option<&str>, directory: &Path, format: Format) -> anyhow::Result<()> {
+pub fn write(
+    sections: &[Section],
+    recording: Option<&str>,
+    emulated: Option<&str>,
+    directory: &Path,
+    format: Format,
+) -> anyhow::Result<()> {
     let format = match format {
         Format::Parquet => columnar::Format::Parquet,
         Format::Arrow => columnar::Format::Arrow,
     };
-    Ok(columnar::write(sections, emulated, directory, format)?)
+    Ok(columnar::write(sections, recording, emulated, directory, format)?)
 }
 
 /// Refuses.
 #[cfg(not(feature = "full"))]
-pub fn write(_: &[Section], _: Option<&str>, _: &Path, _: Format) -> anyhow::Result<()> {
+pub fn write(_: &[Section], _: Option<&str>, _: Option<&str>, _: &Path, _: Format) -> anyhow::Result<()> {
     Ok(check()?)
 }

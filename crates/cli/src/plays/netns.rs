@@ -10,15 +10,14 @@
 mod shots;
 
 use super::trial::{Look, Now};
-use analysis::compare::{Changed, Metric, Ratio, Verdict, table};
-use analysis::contention::{Starved, finding, starved};
-use analysis::facts::shares::{best_moves, demand};
-use analysis::facts::starvation::FLOOR;
+use analysis::compare::{self, Changed, Metric, Ratio, Verdict};
+use analysis::contention::tables::{CHANGE, threads};
+use analysis::contention::{self, Starved, finding, starved};
+use analysis::facts::shares::best_moves;
 use anyhow::bail;
 use base::number::{many, plain};
 use base::recording::Destination;
-use base::table::Shown;
-use base::{Cell, Change, Column, ColumnType, CpuSet, Finding, Section, Table};
+use base::{Change, CpuSet, Finding, Section};
 use host::sched::Load;
 use lab::apply::{Prepared, make};
 use lab::journal::{Entry, Journal, Reverted};
@@ -206,7 +205,7 @@ impl Play<'_> {
     }
 
     fn section(&self, bench: &Bench<'_>, loads: &[Load], found: Option<Finding>, runs: &Runs) -> Section {
-        let mut section = Section::new("placement", "Which threads compete for which CPU, and did the move help?");
+        let mut section = Section::new(contention::ID, "Which threads compete for which CPU, and did the move help?");
         section.about = vec![
             bench.what.to_owned(),
             format!(
@@ -229,7 +228,8 @@ impl Play<'_> {
         section.tables.push(threads(loads));
         if let Some(ratio) = ratio {
             let ratio = Ratio { before: ratio.before / 1e9, after: ratio.after / 1e9, ..ratio };
-            section.tables.push(table(vec![Changed { metric: Metric::Named("throughput, Gbit/s".to_owned()), ratio }]));
+            let changed = vec![Changed { metric: Metric::Named("throughput, Gbit/s".to_owned()), ratio }];
+            section.tables.push(compare::table(&CHANGE, changed));
             section.next.push(format!("kvmscope compare {0}/before {0}/after", self.output.path.display()));
         }
         section
@@ -253,42 +253,6 @@ fn verdict(ratio: &Ratio) -> String {
 
 fn amount_of(bits: Option<&f64>) -> String {
     bits.map_or_else(|| "-".to_owned(), |bits| format!("{:.2} Gbit/s", bits / 1e9))
-}
-
-/// Table `threads`: who ran and who waited.
-fn threads(loads: &[Load]) -> Table {
-    let share = |name: &str| Column::value(name, "share", ColumnType::F64);
-    let columns = vec![
-        Column::key("thread"),
-        Column::key_of("tid", ColumnType::U64),
-        Column::value("cpus", "", ColumnType::Text),
-        Column::value("cpu", "", ColumnType::U64),
-        share("run_share"),
-        share("wait_share"),
-    ];
-    let headings = columns.iter().map(|column| (column.name.clone(), column.name.replace('_', " "))).collect();
-    let mut table = Table::new("threads", columns);
-    let wanted = |load: &Load| demand(load.run, load.wait);
-    let mut busy: Vec<&Load> = loads.iter().filter(|load| wanted(load) > FLOOR).collect();
-    busy.sort_by(|a, b| a.cpu.cmp(&b.cpu).then(wanted(b).total_cmp(&wanted(a))));
-    for load in busy {
-        let cells: [Cell; 6] = [
-            load.name.clone().into(),
-            u64::from(load.id.tid).into(),
-            load.allowed.to_string().into(),
-            (load.cpu as u64).into(),
-            load.run.into(),
-            load.wait.into(),
-        ];
-        table.push(cells.into());
-    }
-    table.shown = Some(Shown {
-        title: "Threads that want a CPU before the move".to_owned(),
-        columns: headings,
-        most_rows: 30,
-        ..Shown::default()
-    });
-    table
 }
 
 fn undo(entry: Entry, proc: &Path) -> anyhow::Result<()> {

@@ -106,7 +106,7 @@ pub async fn table(
             Refused::missing(format!("no section `{section}`; there is {}", known.join(", ")))
         })?;
         let found = found.table(&table).ok_or_else(|| {
-            let known: Vec<&str> = found.tables.iter().map(|table| table.name).collect();
+            let known: Vec<&str> = found.tables.iter().map(|table| table.spec.name).collect();
             Refused::missing(format!("{section} has no table `{table}`; there is {}", known.join(", ")))
         })?;
         match format {
@@ -117,7 +117,7 @@ pub async fn table(
             }
             Format::Arrow => {
                 let emulated = opened.input.recording.emulated.map(Emulator::name);
-                let bytes = columnar::bytes(&section, found, emulated, columnar::Format::Arrow)
+                let bytes = columnar::bytes(found, emulated, columnar::Format::Arrow)
                     .map_err(|error| Refused::unanswered(error.to_string()))?;
                 Ok(with_type(bytes, "application/vnd.apache.arrow.file"))
             }

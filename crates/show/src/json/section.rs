@@ -1,8 +1,8 @@
 //! A Section's parts as JSON, each borrowed and written in place.
 
 use base::figure::{Drawing, Figure};
-use base::{Cell, Column, ColumnType, Finding, Section, Table};
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use base::{Column, Finding, Section, Table};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::json;
 
 /// A section, with the recording it is of where there are several.
@@ -117,7 +117,7 @@ struct Tables<'a>(&'a [Table]);
 
 impl Serialize for Tables<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|table| (table.name, TableShown(table))))
+        serializer.collect_map(self.0.iter().map(|table| (table.spec.name, TableShown(table))))
     }
 }
 
@@ -126,9 +126,10 @@ pub struct TableShown<'a>(pub &'a Table);
 
 impl Serialize for TableShown<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("columns", &Each(&self.0.columns, ColumnShown))?;
-        map.serialize_entry("rows", &Each(&self.0.rows, RowShown))?;
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("version", &self.0.spec.version)?;
+        map.serialize_entry("columns", &Each(self.0.spec.columns, ColumnShown))?;
+        map.serialize_entry("rows", &self.0.rows)?;
         map.end()
     }
 }
@@ -137,37 +138,11 @@ struct ColumnShown<'a>(&'a Column);
 
 impl Serialize for ColumnShown<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let kind = match self.0.kind {
-            ColumnType::Text => "text",
-            ColumnType::U64 => "u64",
-            ColumnType::I64 => "i64",
-            ColumnType::F64 => "f64",
-            ColumnType::Bool => "bool",
-        };
         let mut map = serializer.serialize_map(Some(4))?;
-        map.serialize_entry("name", &self.0.name)?;
+        map.serialize_entry("name", self.0.name)?;
         map.serialize_entry("unit", self.0.unit)?;
-        map.serialize_entry("type", kind)?;
+        map.serialize_entry("type", self.0.kind.name())?;
         map.serialize_entry("key", &self.0.key)?;
         map.end()
-    }
-}
-
-struct RowShown<'a>(&'a Vec<Cell>);
-
-impl Serialize for RowShown<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut row = serializer.serialize_seq(Some(self.0.len()))?;
-        for cell in self.0 {
-            match cell {
-                Cell::Missing => row.serialize_element(&())?,
-                Cell::Text(text) => row.serialize_element(text)?,
-                Cell::U64(value) => row.serialize_element(value)?,
-                Cell::I64(value) => row.serialize_element(value)?,
-                Cell::F64(value) => row.serialize_element(value)?,
-                Cell::Bool(value) => row.serialize_element(value)?,
-            }
-        }
-        row.end()
     }
 }

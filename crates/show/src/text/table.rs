@@ -7,7 +7,7 @@
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width, wrap};
 use super::paint::Role;
-use crate::shares::{share_of, shares};
+use crate::view::{Headed, View};
 use base::number::{self, SHARE_COLUMNS};
 use base::plain::plain;
 use base::table::Shown;
@@ -84,50 +84,45 @@ impl Shaped {
 
 /// Renders a table if people are to see it: its groups one after the other, each as a table.
 pub fn render(table: &Table, out: &mut Lines) {
+    let Some(shown) = &table.shown else { return };
     let groups = table.groups();
-    if let [_] | [] = groups.as_slice() {
-        return render_group(table, out);
+    if groups.is_empty() {
+        return render_group(shown, &View::of(table, shown, &[]), out);
     }
-    for group in groups {
-        let rows = group.into_iter().map(|row| table.rows[row].clone()).collect();
-        let (columns, shown) = (table.columns.clone(), table.shown.clone());
-        render_group(&Table { name: table.name, columns, rows, shown }, out);
-    }
+    groups.iter().for_each(|rows| render_group(shown, &View::of(table, shown, rows), out));
 }
 
-fn render_group(table: &Table, out: &mut Lines) {
-    let Some(shown) = &table.shown else { return };
-    let rows: Vec<usize> = table.shown_order().into_iter().take(shown.most_rows).collect();
+fn render_group(shown: &Shown, view: &View<'_>, out: &mut Lines) {
     out.gap();
-    let (hoisted, mut columns) = shaped(table, shown, &rows);
-    heading(&capitals(&shown.title), &hoisted.join("   "), out);
-    if rows.is_empty() {
+    heading(&capitals(shown.title), &view.same.join("   "), out);
+    if view.lines.is_empty() {
         out.line("   none");
         return;
     }
     let page = out.page.width;
-    let shares = shares(table, shown);
-    let share_room = if shares.is_some() { SHARE_COLUMNS.max(width(&share_of(table, shown))) } else { 0 };
-    let beside = if shares.is_some() { GAP + share_room } else { 0 };
+    let printed = view.lines.len().min(shown.most_rows);
+    let mut columns = shaped(view, shown, printed);
+    let share_room = view.share_of.as_ref().map_or(0, |of| SHARE_COLUMNS.max(width(of)));
+    let beside = if view.share_of.is_some() { GAP + share_room } else { 0 };
     let left_out = fit(&mut columns, page.saturating_sub(INDENT + beside));
     let used = INDENT + total(&columns) + beside;
     let bar_room = page.saturating_sub(used + GAP).min(*BARS.end());
 
     let mut headings = heading_lines(&columns);
-    if let (Some(last), Some(_)) = (headings.last_mut(), &shares) {
-        last.push_str(&right(&share_of(table, shown), GAP + share_room));
+    if let (Some(last), Some(of)) = (headings.last_mut(), &view.share_of) {
+        last.push_str(&right(of, GAP + share_room));
     }
     for line in headings {
         out.line(&out.paint.on(&line, Role::Quiet));
     }
-    let largest = shares.iter().flatten().copied().fold(0.0, f64::max);
-    for (place, row) in rows.iter().enumerate() {
+    let largest = view.lines.iter().map(|line| line.share).fold(0.0, f64::max);
+    for (place, row) in view.lines[..printed].iter().enumerate() {
         let cells: Vec<Vec<String>> = columns.iter().map(|column| column.lines(place)).collect();
         let mut line = joined(&columns, &cells, 0);
-        if let Some(share) = shares.as_ref().and_then(|shares| shares.get(*row)) {
-            line.push_str(&right(&number::percent(*share), GAP + share_room));
+        if view.share_of.is_some() {
+            line.push_str(&right(&number::percent(row.share), GAP + share_room));
             if BARS.contains(&bar_room) && largest > 0.0 {
-                line.push_str(&format!("{}{}", " ".repeat(GAP), bar(share / largest, bar_room)));
+                line.push_str(&format!("{}{}", " ".repeat(GAP), bar(row.share / largest, bar_room)));
             }
         }
         out.line(&line);
@@ -135,7 +130,7 @@ fn render_group(table: &Table, out: &mut Lines) {
             out.line(&joined(&columns, &cells, further));
         }
     }
-    tell_what_is_missing((table.rows.len() - rows.len(), shown.rest), &left_out, out);
+    tell_what_is_missing((view.lines.len() - printed, shown.rest), &left_out, out);
 }
 
 /// One line of a row: the `at`th of each cell.
@@ -145,37 +140,20 @@ fn joined(columns: &[Shaped], cells: &[Vec<String>], at: usize) -> String {
     format!("{}{}", " ".repeat(INDENT), cells.join(&" ".repeat(GAP)))
 }
 
-/// The columns to print, and the keys that all rows share as `vm web`.
-fn shaped(table: &Table, shown: &Shown, rows: &[usize]) -> (Vec<String>, Vec<Shaped>) {
-    let mut wanted: Vec<(usize, &str)> =
-        shown.columns.iter().filter_map(|(name, title)| Some((table.column(name)?, title.as_str()))).collect();
-    let keys = wanted.iter().filter(|(index, _)| table.columns[*index].key).count();
-    let mut hoisted = Vec::new();
-    if table.rows.len() > 1 {
-        let same = |index: usize| table.rows.iter().all(|row| row[index] == table.rows[0][index]);
-        let mut keys_left = keys;
-        wanted.retain(|(index, title)| {
-            let column = &table.columns[*index];
-            let hoist = column.key && keys_left > 1 && same(*index);
-            if hoist {
-                keys_left -= 1;
-                hoisted.push(format!("{title} {}", shown_cell(&table.rows[0][*index], column)).trim().to_owned());
-            }
-            !hoist
-        });
-    }
-    let columns = wanted.into_iter().map(|(index, title)| {
-        let column = &table.columns[index];
-        let cells: Vec<String> = rows.iter().map(|row| shown_cell(&table.rows[*row][index], column)).collect();
-        let room = cells.iter().map(|cell| width(cell)).max().unwrap_or(0).max(width(title));
+/// The columns, with the cells of the rows that are printed.
+fn shaped(view: &View<'_>, shown: &Shown, printed: usize) -> Vec<Shaped> {
+    let shape = |(at, headed): (usize, &Headed<'_>)| {
+        let column = headed.column;
+        let cells: Vec<String> = view.lines[..printed].iter().map(|line| shown_cell(line.cells[at], column)).collect();
+        let room = cells.iter().map(|cell| width(cell)).max().unwrap_or(0).max(width(&headed.heading));
         let numeric = column.kind != ColumnType::Text;
         let words = || cells.iter().flat_map(|cell| cell.split(' '));
         let breakable = cells.iter().any(|cell| cell.contains(' ')) && words().all(|word| width(word) <= WHOLE_NAME);
-        let prose = !numeric && rows.len() <= SHORT_TABLE && breakable;
+        let prose = !numeric && printed <= SHORT_TABLE && breakable;
         let whole = shown.whole.contains(&column.name);
-        Shaped { heading: title.to_owned(), cells, numeric, prose, key: column.key, whole, room }
-    });
-    (hoisted, columns.collect())
+        Shaped { heading: headed.heading.clone(), cells, numeric, prose, key: column.key, whole, room }
+    };
+    view.columns.iter().enumerate().map(shape).collect()
 }
 
 /// A cell as people read it. Numbers without a unit are names (a vCPU, a thread) and stay ungrouped.

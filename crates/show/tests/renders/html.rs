@@ -93,8 +93,10 @@ fn names_of_others_are_text_and_stay_whole_in_the_data() {
             row[0] = evil.into();
         }
         if let Some(shown) = &mut table.shown {
-            shown.title = evil.into();
-            shown.columns[0].1 = evil.into();
+            shown.title = evil;
+            let mut columns = shown.columns.to_vec();
+            columns[0].1 = evil;
+            shown.columns = columns.leak();
         }
     }
     let problems = [Problem::at(evil, 7, evil, evil, 1, evil)];

@@ -1,7 +1,8 @@
 //! What programs read: every number exact, every key of the contract there.
 
 use crate::sample;
-use base::{Cell, Section};
+use base::table::TableSpec;
+use base::{Cell, Column, ColumnType, Section, Table};
 use kvmscope_show::json::{Answered, write};
 use serde_json::Value;
 
@@ -26,16 +27,26 @@ fn the_object_is_the_contracts() {
 #[test]
 fn every_cell_is_there_exactly() {
     let mut section = sample::section();
-    let mut table = base::Table::new("extremes", vec![base::Column::value("v", "count", base::ColumnType::U64)]);
-    for cell in
-        [Cell::U64(u64::MAX), Cell::I64(i64::MIN), Cell::F64(0.1), Cell::F64(f64::NAN), Cell::Missing, Cell::Bool(true)]
-    {
-        table.push(vec![cell]);
-    }
+    const EXTREMES: TableSpec = TableSpec {
+        section: "flow",
+        name: "extremes",
+        version: 1,
+        row: "Values at the ends of their types.",
+        columns: &[
+            Column::count("u"),
+            Column::value("i", "", ColumnType::I64),
+            Column::value("f", "", ColumnType::F64),
+            Column::value("b", "", ColumnType::Bool),
+        ],
+        shown: None,
+    };
+    let mut table = Table::new(&EXTREMES);
+    table.push(vec![Cell::U64(u64::MAX), Cell::I64(i64::MIN), Cell::F64(0.1), Cell::Bool(true)]);
+    table.push(vec![Cell::Missing, Cell::Missing, Cell::F64(f64::NAN), Cell::Missing]);
     section.tables.push(table);
     let (text, value) = json(&[section.clone()], 1);
     for table in &section.tables {
-        let rows = &value["sections"][0]["tables"][table.name]["rows"];
+        let rows = &value["sections"][0]["tables"][table.spec.name]["rows"];
         assert_eq!(rows.as_array().unwrap().len(), table.rows.len());
         for (shown, row) in rows.as_array().unwrap().iter().zip(&table.rows) {
             for (shown, cell) in shown.as_array().unwrap().iter().zip(row) {

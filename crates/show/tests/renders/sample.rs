@@ -3,7 +3,7 @@
 
 use base::figure::{Bar, BarGroup, Drawing, Figure, Mark, Point, PointGroup};
 use base::recording::{Emulator, Named, PartKind, Recording};
-use base::table::Shown;
+use base::table::{Shown, TableSpec};
 use base::{
     Cell, Column, ColumnType, Cost, CostKind, Evidence, Finding, Level, Needs, Problem, Section, Setting, Severity,
     Table, Unknown,
@@ -103,14 +103,76 @@ fn ledger() -> Figure {
     }
 }
 
+const EXITS: TableSpec = TableSpec {
+    section: "flow",
+    name: "exits",
+    version: 1,
+    row: "Exits.",
+    columns: &[
+        Column::key("vm"),
+        Column::key_of("vcpu", ColumnType::U64),
+        Column::key("level"),
+        Column::key("reason"),
+        Column::count("count"),
+        Column::ns("total_ns"),
+        Column::ns("p50_ns"),
+        Column::ns("p99_ns"),
+        Column::ns("max_ns"),
+    ],
+    shown: Some(Shown {
+        bar: Some("count"),
+        ..Shown::of(
+            "Exits",
+            &[
+                ("vm", "vm"),
+                ("vcpu", "vCPU"),
+                ("level", "level"),
+                ("reason", "reason"),
+                ("count", "exits"),
+                ("total_ns", "in all"),
+                ("p50_ns", "half below"),
+                ("p99_ns", "99 % below"),
+                ("max_ns", "longest"),
+            ],
+            4,
+        )
+    }),
+};
+
+const CHAINS: TableSpec = TableSpec {
+    section: "flow",
+    name: "chains",
+    version: 1,
+    row: "Chains.",
+    columns: &[
+        Column::key("reason"),
+        Column::count("count"),
+        Column::value("exits_mean", "", ColumnType::F64),
+        Column::text("exits"),
+    ],
+    shown: Some(Shown::of(
+        "Chains: what one exit of L2 costs L1",
+        &[
+            ("reason", "reason of L2's exit"),
+            ("count", "chains"),
+            ("exits_mean", "mean"),
+            ("exits", "chain, most frequent first"),
+        ],
+        10,
+    )),
+};
+
+const LOSSES: TableSpec = TableSpec {
+    section: "flow",
+    name: "losses",
+    version: 1,
+    row: "Losses.",
+    columns: &[Column::key("part"), Column::count("count")],
+    shown: None,
+};
+
 fn exits() -> Table {
-    let mut columns = vec![Column::key("vm"), Column::key_of("vcpu", ColumnType::U64), Column::key("level")];
-    columns.push(Column::key("reason"));
-    columns.push(Column::value("count", "count", ColumnType::U64));
-    for name in ["total_ns", "p50_ns", "p99_ns", "max_ns"] {
-        columns.push(Column::value(name, "ns", ColumnType::U64));
-    }
-    let mut table = Table::new("exits", columns);
+    let mut table = Table::new(&EXITS);
     for (level, reason, count, each) in [
         ("L1", "VMREAD", 1_192, 7_656),
         ("L1", "VMWRITE", 832, 7_902),
@@ -122,47 +184,17 @@ fn exits() -> Table {
         row.extend([Cell::from(count * each), each.into(), Cell::Missing, (each + 1).into()]);
         table.push(row);
     }
-    let headings = [
-        ("vm", "vm"),
-        ("vcpu", "vCPU"),
-        ("level", "level"),
-        ("reason", "reason"),
-        ("count", "exits"),
-        ("total_ns", "in all"),
-        ("p50_ns", "half below"),
-        ("p99_ns", "99 % below"),
-        ("max_ns", "longest"),
-    ];
-    table.shown = Some(shown("Exits", &headings, 4, Some("count")));
     table
 }
 
 fn chains() -> Table {
-    let columns = vec![
-        Column::key("reason"),
-        Column::value("count", "count", ColumnType::U64),
-        Column::value("exits_mean", "", ColumnType::F64),
-        Column::value("exits", "", ColumnType::Text),
-    ];
-    let mut table = Table::new("chains", columns);
+    let mut table = Table::new(&CHAINS);
     table.push(vec!["CPUID".into(), 149u64.into(), 15.04.into(), "VMREAD x8, VMWRITE x5, CPUID, VMRESUME".into()]);
-    let headings = [
-        ("reason", "reason of L2's exit"),
-        ("count", "chains"),
-        ("exits_mean", "mean"),
-        ("exits", "chain, most frequent first"),
-    ];
-    table.shown = Some(shown("Chains: what one exit of L2 costs L1", &headings, 10, None));
     table
 }
 
 fn losses() -> Table {
-    Table::new("losses", vec![Column::key("part"), Column::value("count", "count", ColumnType::U64)])
-}
-
-fn shown(title: &str, columns: &[(&str, &str)], most_rows: usize, bar: Option<&str>) -> Shown {
-    let columns = columns.iter().map(|(name, heading)| (name.to_string(), heading.to_string())).collect();
-    Shown { title: title.into(), columns, most_rows, bar: bar.map(str::to_owned), ..Shown::default() }
+    Table::new(&LOSSES)
 }
 
 /// Damage in the input.

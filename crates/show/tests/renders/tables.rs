@@ -1,29 +1,28 @@
 //! Any table on any page: aligned, no wider than the page, its numbers whole.
 
-use base::table::Shown;
+use base::table::{Across, Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Section, Table};
 use kvmscope_show::text::{Page, render};
 use proptest::prelude::*;
 
-/// Numbers of up to 12 digits; with unit `count` they print with separators, without one as they are.
+/// A table of these columns; its numbers have up to 12 digits, and print with separators where their unit is `count`.
+fn of_columns(columns: Vec<Column>, most_rows: usize) -> Table {
+    let heading = |column: &Column| -> &'static str { format!("the {} of it", column.name).leak() };
+    let headings: Vec<(&str, &str)> = columns.iter().map(|column| (column.name, heading(column))).collect();
+    let shown = Some(Shown { bar: Some("count"), ..Shown::of("Any table", headings.leak(), most_rows) });
+    let spec = TableSpec { section: "flow", name: "t", version: 1, row: "Anything.", columns: columns.leak(), shown };
+    Table::new(Box::leak(Box::new(spec)))
+}
+
 fn table(rows: &[(String, u64, u64)], names: usize, most_rows: usize) -> Table {
-    let mut columns: Vec<Column> = (0..names).map(|n| Column::key(&format!("name{n}"))).collect();
-    columns.push(Column::value("tid", "", ColumnType::U64));
-    columns.push(Column::value("count", "count", ColumnType::U64));
-    let headings = columns.iter().map(|column| (column.name.clone(), format!("the {} of it", column.name))).collect();
-    let mut table = Table::new("t", columns);
+    let name = |n: usize| Column::key(["name0", "name1", "name2", "name3"][n]);
+    let columns = (0..names).map(name).chain([Column::value("tid", "", ColumnType::U64), Column::count("count")]);
+    let mut table = of_columns(columns.collect(), most_rows);
     for (name, tid, count) in rows {
         let mut row: Vec<Cell> = (0..names).map(|_| name.as_str().into()).collect();
         row.extend([Cell::U64(*tid), Cell::U64(*count)]);
         table.push(row);
     }
-    table.shown = Some(Shown {
-        title: "Any table".into(),
-        columns: headings,
-        most_rows,
-        bar: Some("count".into()),
-        ..Shown::default()
-    });
     table
 }
 
@@ -57,14 +56,14 @@ proptest! {
 
 #[test]
 fn names_stay_whole_before_columns_and_sentences_take_lines() {
-    let texts = |name: &str| Column { key: false, ..Column::key(name) };
-    let mut table = Table::new("any", vec![Column::key("name"), texts("a"), texts("b"), texts("c"), texts("d")]);
+    let columns = ["a", "b", "c", "d"].map(Column::text);
+    let mut table = of_columns([&[Column::key("name")][..], &columns].concat(), 9);
     let sentence = "what was computed here, and what speaks against it in all that was published";
     for name in ["pci-io-wildcard-eventfd", "pci-io-datamatch-eventfd"] {
         table.push(vec![name.into(), sentence.into(), "x".repeat(14).into(), "y".repeat(14).into(), "z".into()]);
     }
-    let columns = ["name", "a", "b", "c", "d"].map(|name| (name.to_owned(), name.to_owned())).into();
-    table.shown = Some(Shown { title: "Any table".into(), columns, most_rows: 9, ..Shown::default() });
+    let columns = &[("name", "name"), ("a", "a"), ("b", "b"), ("c", "c"), ("d", "d")];
+    table.shown = Some(Shown::of("Any table", columns, 9));
     let mut section = Section::new("flow", "?");
     section.tables.push(table);
     for width in [72, 80, 100] {
@@ -80,14 +79,12 @@ fn names_stay_whole_before_columns_and_sentences_take_lines() {
 #[test]
 fn columns_that_stay_whole_take_lines_and_others_give_way() {
     let metrics = ["EXTERNAL_INTERRUPT, L1 exits per chain", "L1 CR, exits/s"];
-    let rows: Vec<(String, u64, u64)> =
-        metrics.into_iter().cycle().take(20).map(|name| (name.to_owned(), 123_456_789_012, 7)).collect();
-    let mut table = table(&rows, 1, 30);
-    table.columns.push(Column::value("verdict", "", ColumnType::Text));
-    table.rows.iter_mut().for_each(|row| row.push("noise could explain it".into()));
-    let shown = table.shown.as_mut().unwrap();
-    shown.columns.push(("verdict".into(), "verdict".into()));
-    shown.whole = vec!["name0".into(), "verdict".into()];
+    let columns = [Column::key("name0"), Column::value("tid", "", ColumnType::U64), Column::count("count")];
+    let mut table = of_columns([&columns[..], &[Column::text("verdict")]].concat(), 30);
+    for name in metrics.into_iter().cycle().take(20) {
+        table.push(vec![name.into(), 123_456_789_012u64.into(), 7u64.into(), "noise could explain it".into()]);
+    }
+    table.shown.as_mut().unwrap().whole = &["name0", "verdict"];
     let mut section = Section::new("flow", "?");
     section.tables.push(table);
     for width in [50, 60, 80, 100] {
@@ -103,10 +100,37 @@ fn columns_that_stay_whole_take_lines_and_others_give_way() {
 fn each_group_is_a_table_of_its_own() {
     let rows = [("L0", 3), ("L1", 9), ("L0", 1)].map(|(name, count)| (name.to_owned(), 5, count));
     let mut table = table(&rows, 1, 14);
-    table.shown.as_mut().unwrap().grouped_by = Some("name0".into());
+    table.shown.as_mut().unwrap().grouped_by = Some("name0");
     let mut section = Section::new("flow", "?");
     section.tables.push(table);
     let text = render(&[section], &[], &Page { width: 100, colour: false, ascii: false });
     assert_eq!(text.matches("ANY TABLE").count(), 2, "{text}");
     assert!(text.contains("75.0 %") && text.contains("25.0 %") && text.contains("100 %"), "{text}");
+}
+
+#[test]
+fn rows_that_differ_in_one_column_stand_side_by_side_and_empty_columns_are_left_out() {
+    let columns = [Column::key("machine"), Column::key("feature"), Column::text("state"), Column::text("note")];
+    let mut table = of_columns([&columns[..], &[Column::text("nothing")]].concat(), 9);
+    for (machine, feature, state) in
+        [(Some("L0"), "ept", "on"), (Some("L0"), "vpid", "on"), (Some("L1"), "vpid", "off"), (None, "vpid", "unknown")]
+    {
+        table.push(vec![
+            machine.into(),
+            feature.into(),
+            state.into(),
+            format!("what {feature} is").into(),
+            Cell::Missing,
+        ]);
+    }
+    let shown = Shown::of("Any table", &[("feature", "feature"), ("note", "note"), ("nothing", "nothing")], 9);
+    table.shown = Some(Shown { across: Some(Across { by: "machine", cell: "state" }), ..shown });
+    let mut section = Section::new("flow", "?");
+    section.tables.push(table);
+    let text = render(&[section], &[], &Page { width: 100, colour: false, ascii: false });
+    let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    for line in ["feature L0 L1 note", "ept on - what ept is", "vpid on off what vpid is"] {
+        assert!(words.contains(&line.split(' ').collect()), "{line}: {text}");
+    }
+    assert!(!text.contains("nothing") && !text.contains("unknown"), "{text}");
 }

@@ -1,14 +1,167 @@
 //! Tables of guests' own traces on the time line of the machine below.
 
-use super::{U64, shown};
+use super::{F64, I64, U64};
 use crate::Options;
 use crate::facts::align::{Alignment, Cpu, Map};
 use crate::facts::ledger::measure::Measures;
 use crate::facts::ledger::model::Aligned;
-use base::{Cell, Column, ColumnType, Histogram, Level, Table};
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, Histogram, Level, Table};
 use std::collections::BTreeMap;
 
-const I64: ColumnType = ColumnType::I64;
+/// How the clock of each CPU of a guest is found on the clock of the machine below, and how well.
+///
+/// An offset is the time below minus the guest's, at the first and last event; what lies between needs the whole map.
+pub const ALIGNMENT: TableSpec = TableSpec {
+    section: "flow",
+    name: "alignment",
+    version: 1,
+    row: "How the clock of one CPU of a guest with a trace of its own is found on the clock of the machine below, and how well.",
+    columns: &[
+        Column::key("machine"),
+        Column::key_of("cpu", U64),
+        Column::key("below"),
+        Column::text("vm"),
+        Column::value("vcpu", "", U64),
+        Column::value("tid", "", I64),
+        Column::text("paired_by"),
+        Column::text("method"),
+        Column::text("offset_from"),
+        Column::value("ratio", "", F64),
+        Column::text("ratio_from"),
+        Column::count("bounds"),
+        Column::count("exit_pairs"),
+        Column::count("interrupt_pairs"),
+        Column::count("msr_pairs"),
+        Column::count("steps"),
+        Column::count("breaks"),
+        Column::value("offset_first_ns", "ns", I64),
+        Column::value("offset_last_ns", "ns", I64),
+        Column::value("drift_ppb", "", I64),
+        Column::value("error_p50_ns", "ns", F64),
+        Column::value("error_max_ns", "ns", F64),
+        Column::count("events"),
+        Column::count("unjudged"),
+        Column::count("violations"),
+        Column::value("worst_ns", "ns", F64),
+        Column::text("joined_with"),
+        Column::value("joined_error_ns", "ns", F64),
+    ],
+    shown: Some(Shown::of(
+        "Guests' own traces, aligned to the host's timeline",
+        &[
+            ("machine", "machine"),
+            ("cpu", "CPU"),
+            ("vm", "its VM below"),
+            ("vcpu", "vCPU"),
+            ("method", "by"),
+            ("steps", "steps"),
+            ("error_p50_ns", "median error"),
+            ("error_max_ns", "largest"),
+            ("events", "events"),
+            ("violations", "outside"),
+        ],
+        20,
+    )),
+};
+
+/// Exits that a machine reflected and exits that the guest wrote down, matched one to one, by reason.
+///
+/// `to_guest` is how long the guest took from its own guest's stop to writing it down, over the matched ones: the
+/// median, and the medians of the least and the most it can have been.
+pub const MATCHED_EXITS: TableSpec = TableSpec {
+    section: "flow",
+    name: "matched_exits",
+    version: 1,
+    row: "Exits for one reason that the machine below reflected to one vCPU of a guest, and those in the guest's own trace.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column::key("reason"),
+        Column::count("handed_up"),
+        Column::count("seen_by_guest"),
+        Column::count("matched"),
+        Column::count("order_unknown"),
+        Column::ns("to_guest_p50_ns"),
+        Column::ns("to_guest_low_ns"),
+        Column::ns("to_guest_high_ns"),
+    ],
+    shown: Some(Shown::of(
+        "Exits that were reflected to a guest and are in its own trace",
+        &[
+            ("machine", "machine"),
+            ("vcpu", "vCPU"),
+            ("reason", "reason"),
+            ("handed_up", "reflected"),
+            ("seen_by_guest", "in its trace"),
+            ("matched", "matched"),
+            ("to_guest_p50_ns", "until recorded"),
+            ("to_guest_low_ns", "at least"),
+            ("to_guest_high_ns", "at most"),
+        ],
+        12,
+    )),
+};
+
+/// Functions of a guest at which it was left, where its trace carries its symbols.
+pub const EXIT_SITES: TableSpec = TableSpec {
+    section: "flow",
+    name: "exit_sites",
+    version: 2,
+    row: "The exits for one reason from one function of a guest whose own trace has its symbols.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key("level"),
+        Column::key("reason"),
+        Column::key("symbol"),
+        Column::count("count"),
+        Column::ns("total_ns"),
+    ],
+    shown: Some(Shown::of(
+        "Guest code at exits",
+        &[
+            ("level", "level"),
+            ("reason", "reason"),
+            ("symbol", "in function"),
+            ("count", "exits"),
+            ("total_ns", "until resumed"),
+        ],
+        12,
+    )),
+};
+
+/// The guest's tasks that ran when it was left, the innermost guest's first: there the work is. Exits that fall together
+/// with a switch have no task.
+pub const GUEST_TASKS: TableSpec = TableSpec {
+    section: "flow",
+    name: "guest_tasks",
+    version: 2,
+    row: "The exits of one vCPU while one task of the guest ran, by the guest's own trace.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column::key("level"),
+        Column::key("task"),
+        Column::key_of("tid", I64),
+        Column::count("exits"),
+        Column::ns("total_ns"),
+    ],
+    shown: Some(Shown::of(
+        "Guest tasks at exits",
+        &[
+            ("vcpu", "vCPU"),
+            ("level", "level"),
+            ("task", "task of the guest"),
+            ("tid", "tid"),
+            ("exits", "exits"),
+            ("total_ns", "until resumed"),
+        ],
+        20,
+    )),
+};
 
 /// Guests whose traces are aligned.
 fn each_guest<'m>(measures: &'m [Measures<'m>]) -> impl Iterator<Item = (Level, &'m Aligned)> {
@@ -29,24 +182,8 @@ fn each_cpu<'m>(
     })
 }
 
-/// How the clock of each CPU of a guest is found on the clock of the machine below, and how well.
-///
-/// An offset is the time below minus the guest's, at the first and last event; what lies between needs the whole map.
 pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
-    let text = |name: &str| Column::value(name, "", ColumnType::Text);
-    let mut columns = vec![Column::key("machine"), Column::key_of("cpu", U64), Column::key("below")];
-    columns.extend([text("vm"), Column::value("vcpu", "", U64), Column::value("tid", "", I64)]);
-    columns.extend([text("paired_by"), text("method"), text("offset_from")]);
-    columns.extend([Column::value("ratio", "", ColumnType::F64), text("ratio_from")]);
-    let counts = ["bounds", "exit_pairs", "interrupt_pairs", "msr_pairs", "steps", "breaks"];
-    columns.extend(counts.map(|name| Column::value(name, "count", U64)));
-    columns.extend(["offset_first_ns", "offset_last_ns"].map(|name| Column::value(name, "ns", I64)));
-    columns.push(Column::value("drift_ppb", "", I64));
-    columns.extend(["error_p50_ns", "error_max_ns"].map(|name| Column::value(name, "ns", ColumnType::F64)));
-    columns.extend(["events", "unjudged", "violations"].map(|name| Column::value(name, "count", U64)));
-    columns.push(Column::value("worst_ns", "ns", ColumnType::F64));
-    columns.extend([text("joined_with"), Column::value("joined_error_ns", "ns", ColumnType::F64)]);
-    let mut table = Table::new("alignment", columns);
+    let mut table = Table::new(&ALIGNMENT);
     for (_, aligned, cpu, vm) in each_cpu(measures, options) {
         let alignment = &aligned.alignment;
         let outside = &cpu.outside;
@@ -68,19 +205,6 @@ pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
         row.extend([joined.map(|joined| joined.0.as_str()).into(), joined.map(|joined| joined.1).into()]);
         table.push(row);
     }
-    let columns = [
-        ("machine", "machine"),
-        ("cpu", "CPU"),
-        ("vm", "its VM below"),
-        ("vcpu", "vCPU"),
-        ("method", "by"),
-        ("steps", "steps"),
-        ("error_p50_ns", "median error"),
-        ("error_max_ns", "largest"),
-        ("events", "events"),
-        ("violations", "outside"),
-    ];
-    table.shown = shown("Guests' own traces, aligned to the host's timeline", &columns, 20);
     table
 }
 
@@ -114,18 +238,8 @@ fn offsets(alignment: &Alignment, cpu: &Cpu) -> [Cell; 3] {
     [offset(first), offset(last), drift.unwrap_or(Cell::Missing)]
 }
 
-/// Exits that a machine reflected and exits that the guest wrote down, matched one to one, by reason.
-///
-/// `to_guest` is how long the guest took from its own guest's stop to writing it down, over the matched ones: the
-/// median, and the medians of the least and the most it can have been.
 pub fn matched_exits(measures: &[Measures<'_>], options: &Options) -> Table {
-    let mut columns = vec![Column::key("machine"), Column::key("vm"), Column::key_of("vcpu", U64)];
-    columns.push(Column::key("reason"));
-    let counts = ["handed_up", "seen_by_guest", "matched", "order_unknown"];
-    columns.extend(counts.map(|name| Column::value(name, "count", U64)));
-    let times = ["to_guest_p50_ns", "to_guest_low_ns", "to_guest_high_ns"];
-    columns.extend(times.map(|name| Column::value(name, "ns", U64)));
-    let mut table = Table::new("matched_exits", columns);
+    let mut table = Table::new(&MATCHED_EXITS);
     for (_, aligned, cpu, vm) in each_cpu(measures, options) {
         for (reason, sums) in by_reason(&aligned.alignment, cpu) {
             let mut row: Vec<Cell> = vec![aligned.alignment.machine.as_str().into(), vm.into()];
@@ -135,52 +249,30 @@ pub fn matched_exits(measures: &[Measures<'_>], options: &Options) -> Table {
             table.push(row);
         }
     }
-    let columns = [
-        ("machine", "machine"),
-        ("vcpu", "vCPU"),
-        ("reason", "reason"),
-        ("handed_up", "reflected"),
-        ("seen_by_guest", "in its trace"),
-        ("matched", "matched"),
-        ("to_guest_p50_ns", "until recorded"),
-        ("to_guest_low_ns", "at least"),
-        ("to_guest_high_ns", "at most"),
-    ];
-    table.shown = shown("Exits that were reflected to a guest and are in its own trace", &columns, 12);
     table
 }
 
-/// Functions of a guest at which it was left, where its trace carries its symbols.
 pub fn exit_sites(measures: &[Measures<'_>], options: &Options) -> Table {
-    let mut columns = ["vm", "level", "reason", "symbol"].map(Column::key).to_vec();
-    columns.extend([Column::value("count", "count", U64), Column::value("total_ns", "ns", U64)]);
-    let mut table = Table::new("exit_sites", columns);
+    let mut table = Table::new(&EXIT_SITES);
     let wanted = |level: Level| options.narrow.wants_level(level);
     for (level, aligned) in each_guest(measures).filter(|(level, _)| wanted(*level)) {
         for site in aligned.sites.iter().filter(|site| options.narrow.wants_vm(&site.vm)) {
-            let mut row: Vec<Cell> = vec![site.vm.as_str().into(), level.to_string().into(), site.reason.name().into()];
-            row.extend([site.symbol.as_deref().into(), site.count.into(), (site.total_ns as u64).into()]);
+            let machine = aligned.alignment.machine.as_str();
+            let mut row: Vec<Cell> = vec![machine.into(), site.vm.as_str().into(), level.to_string().into()];
+            row.extend([
+                site.reason.name().into(),
+                site.symbol.as_deref().into(),
+                site.count.into(),
+                (site.total_ns as u64).into(),
+            ]);
             table.push(row);
         }
     }
-    let columns = [
-        ("level", "level"),
-        ("reason", "reason"),
-        ("symbol", "in function"),
-        ("count", "exits"),
-        ("total_ns", "until resumed"),
-    ];
-    table.shown = shown("Guest code at exits", &columns, 12);
     table
 }
 
-/// The guest's tasks that ran when it was left, the innermost guest's first: there the work is. Exits that fall together
-/// with a switch have no task.
 pub fn guest_tasks(measures: &[Measures<'_>], options: &Options) -> Table {
-    let mut columns = vec![Column::key("vm"), Column::key_of("vcpu", U64), Column::key("level")];
-    columns.extend([Column::key("task"), Column::key_of("tid", I64)]);
-    columns.extend([Column::value("exits", "count", U64), Column::value("total_ns", "ns", U64)]);
-    let mut table = Table::new("guest_tasks", columns);
+    let mut table = Table::new(&GUEST_TASKS);
     let wanted = |level: Level| options.narrow.wants_level(level);
     let mut cpus: Vec<_> = each_cpu(measures, options).filter(|(level, ..)| wanted(*level)).collect();
     cpus.sort_by_key(|(level, ..)| std::cmp::Reverse(*level));
@@ -189,22 +281,15 @@ pub fn guest_tasks(measures: &[Measures<'_>], options: &Options) -> Table {
         let mut own: Vec<_> = own.map(|((_, tid), sums)| (*tid, sums)).collect();
         own.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.exits));
         for (tid, sums) in own {
-            let mut row: Vec<Cell> = vec![vm.into(), cpu.vcpu.vcpu.map(u64::from).into(), level.to_string().into()];
+            let machine = aligned.alignment.machine.as_str();
+            let mut row: Vec<Cell> = vec![machine.into(), vm.into(), cpu.vcpu.vcpu.map(u64::from).into()];
+            row.push(level.to_string().into());
             row.push(tid.map(|_| sums.comm.as_str()).into());
             row.push(tid.map_or(Cell::Missing, |tid| Cell::I64(tid.into())));
             row.extend([sums.exits.into(), (aligned.alignment.axis.length_ns(sums.cost as f64) as u64).into()]);
             table.push(row);
         }
     }
-    let columns = [
-        ("vcpu", "vCPU"),
-        ("level", "level"),
-        ("task", "task of the guest"),
-        ("tid", "tid"),
-        ("exits", "exits"),
-        ("total_ns", "until resumed"),
-    ];
-    table.shown = shown("Guest tasks at exits", &columns, 20);
     table
 }
 

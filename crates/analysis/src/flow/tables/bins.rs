@@ -2,20 +2,35 @@
 
 use super::{U64, by_name, each_vcpu, keys, merged};
 use crate::facts::ledger::measure::Measures;
+use base::table::TableSpec;
 use base::{Cell, Column, Table};
 
 /// The costs of each row of `exits` in bins, two for each doubling. Bins without an exit are left out; exits whose next
 /// entry was not seen have no cost.
+pub const EXIT_BINS: TableSpec = TableSpec {
+    section: "flow",
+    name: "exit_bins",
+    version: 2,
+    row: "The exits of one row of flow.exits whose cost lies between two limits.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column::key("level"),
+        Column::key("reason"),
+        Column { key: true, ..Column::ns("from_ns") },
+        Column { key: true, ..Column::ns("to_ns") },
+        Column::count("count"),
+    ],
+    shown: None,
+};
+
 pub fn exit_bins(measures: &[Measures<'_>]) -> Table {
-    let mut columns = keys();
-    columns.extend([Column::key("level"), Column::key("reason")]);
-    columns.extend(["from_ns", "to_ns"].map(|name| Column { unit: "ns", ..Column::key_of(name, U64) }));
-    columns.push(Column::value("count", "count", U64));
-    let mut table = Table::new("exit_bins", columns);
+    let mut table = Table::new(&EXIT_BINS);
     for (measure, vcpu) in each_vcpu(measures) {
         for ((level, reason), sums) in by_name(measure, vcpu) {
             for bin in merged(sums.iter().map(|sums| &sums.cost_ns)).bins() {
-                let mut row: Vec<Cell> = vec![vcpu.vm.as_str().into(), u64::from(vcpu.vcpu).into()];
+                let mut row = keys(measure, vcpu);
                 row.extend([level.to_string().into(), reason.as_str().into()]);
                 row.extend([bin.from, bin.to, bin.count].map(Cell::from));
                 table.push(row);

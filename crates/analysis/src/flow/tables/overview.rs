@@ -1,20 +1,129 @@
 //! Tables that give the overview of a host: by VM, by exit reason over all vCPUs, and the vCPUs that lose most.
 
-use super::{U64, by_machine, by_name, each_vcpu, merged, quantiles, shown};
+use super::{F64, I64, U64, by_machine, by_name, each_vcpu, keys, merged, quantiles};
 use crate::facts::ledger::levels::title;
 use crate::facts::ledger::measure::{Measures, worst_state};
 use crate::facts::ledger::model::{ExitSums, Vcpu};
 use crate::facts::state::State;
-use base::{Cell, Column, ColumnType, Histogram, Level, Table};
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, Histogram, Level, Table};
 use std::collections::BTreeMap;
 
-fn share(name: &str) -> Column {
-    Column::value(name, "share", ColumnType::F64)
-}
+/// What each VM's vCPUs did together.
+pub const VMS: TableSpec = TableSpec {
+    section: "flow",
+    name: "vms",
+    version: 1,
+    row: "What the vCPUs of one VM did together; shares are of the time of all of them.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::count("vcpus"),
+        Column::ns("wall_ns"),
+        Column::ns("guest_ns"),
+        Column::ns("handling_ns"),
+        Column::ns("userspace_ns"),
+        Column::ns("waiting_ns"),
+        Column::ns("overhead_ns"),
+        Column::share("guest_share"),
+        Column::share("waiting_share"),
+        Column::share("overhead_share"),
+        Column::count("exits"),
+        Column::value("exits_per_second", "count", F64),
+        Column::ns("p99_ns"),
+    ],
+    shown: Some(Shown::of(
+        "VMs: shares of vCPU time, and exits",
+        &[
+            ("machine", "machine"),
+            ("vm", "vm"),
+            ("vcpus", "vCPUs"),
+            ("overhead_share", "overhead"),
+            ("guest_share", "guest"),
+            ("waiting_share", "waiting"),
+            ("overhead_ns", "overhead time"),
+            ("exits", "exits"),
+            ("exits_per_second", "exits/s"),
+            ("p99_ns", "p99"),
+        ],
+        12,
+    )),
+};
 
-fn ns(name: &str) -> Column {
-    Column::value(name, "ns", U64)
-}
+/// Exits by level and reason over all vCPUs, as `perf kvm stat` shows them.
+pub const REASONS: TableSpec = TableSpec {
+    section: "flow",
+    name: "reasons",
+    version: 1,
+    row: "The exits of all vCPUs of one machine's trace from one level for one reason.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("level"),
+        Column::key("reason"),
+        Column::count("vcpus"),
+        Column::count("count"),
+        Column::share("count_share"),
+        Column::ns("total_ns"),
+        Column::share("time_share"),
+        Column::ns("p50_ns"),
+        Column::ns("p90_ns"),
+        Column::ns("p99_ns"),
+        Column::ns("max_ns"),
+        Column::value("per_second", "exits per second", F64),
+    ],
+    shown: Some(by_machine(Shown::of(
+        "Exit reasons over all vCPUs",
+        &[
+            ("machine", "machine"),
+            ("level", "level"),
+            ("reason", "reason"),
+            ("count", "exits"),
+            ("count_share", "of count"),
+            ("total_ns", "total"),
+            ("p50_ns", "p50"),
+            ("p99_ns", "p99"),
+            ("max_ns", "max"),
+        ],
+        16,
+    ))),
+};
+
+/// vCPUs with the time in which they wanted to run and ran no guest code, and the state that most of it was.
+pub const WORST_VCPUS: TableSpec = TableSpec {
+    section: "flow",
+    name: "worst_vcpus",
+    version: 1,
+    row: "The time in which one vCPU was runnable or exited, and the state that most of it was spent in.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column::key_of("tid", I64),
+        Column::ns("overhead_ns"),
+        Column::share("overhead_share"),
+        Column::text("state"),
+        Column::ns("state_ns"),
+        Column::share("state_share"),
+        Column::count("exits"),
+        Column::ns("p99_ns"),
+    ],
+    shown: Some(Shown::of(
+        "Worst vCPUs: most time outside the guest while runnable or exited",
+        &[
+            ("machine", "machine"),
+            ("vm", "vm"),
+            ("vcpu", "vcpu"),
+            ("tid", "tid"),
+            ("overhead_share", "overhead"),
+            ("state", "mostly"),
+            ("state_share", "share"),
+            ("overhead_ns", "overhead time"),
+            ("exits", "exits"),
+            ("p99_ns", "p99"),
+        ],
+        8,
+    )),
+};
 
 fn part_of(part: u64, whole: u64) -> Cell {
     if whole == 0 { Cell::Missing } else { Cell::F64(part as f64 / whole as f64) }
@@ -31,15 +140,8 @@ fn p99(costs: &Histogram) -> Cell {
     costs.quantile(0.99).into()
 }
 
-/// What each VM's vCPUs did together.
 pub fn vms(measures: &[Measures<'_>]) -> Table {
-    let mut columns = vec![Column::key("machine"), Column::key("vm"), Column::value("vcpus", "count", U64)];
-    columns.extend(["wall_ns", "guest_ns", "handling_ns", "userspace_ns", "waiting_ns", "overhead_ns"].map(ns));
-    columns.extend(["guest_share", "waiting_share", "overhead_share"].map(share));
-    columns.push(Column::value("exits", "count", U64));
-    columns.push(Column::value("exits_per_second", "count", ColumnType::F64));
-    columns.push(ns("p99_ns"));
-    let mut table = Table::new("vms", columns);
+    let mut table = Table::new(&VMS);
     for measure in measures {
         for (vm, vcpus) in measure.by_vm() {
             let sum = |wanted: fn(State) -> bool| vcpus.iter().map(|vcpu| vcpu.sums.ns_where(wanted)).sum::<u64>();
@@ -59,19 +161,6 @@ pub fn vms(measures: &[Measures<'_>]) -> Table {
             table.push(row);
         }
     }
-    let columns = [
-        ("machine", "machine"),
-        ("vm", "vm"),
-        ("vcpus", "vCPUs"),
-        ("overhead_share", "overhead"),
-        ("guest_share", "guest"),
-        ("waiting_share", "waiting"),
-        ("overhead_ns", "overhead time"),
-        ("exits", "exits"),
-        ("exits_per_second", "exits/s"),
-        ("p99_ns", "p99"),
-    ];
-    table.shown = shown("VMs: shares of vCPU time, and exits", &columns, 12);
     table
 }
 
@@ -81,16 +170,8 @@ struct ReasonSums<'m> {
     sums: Vec<&'m ExitSums>,
 }
 
-/// Exits by level and reason over all vCPUs, as `perf kvm stat` shows them.
 pub fn reasons(measures: &[Measures<'_>]) -> Table {
-    let mut columns = vec![Column::key("machine"), Column::key("level"), Column::key("reason")];
-    columns.extend([Column::value("vcpus", "count", U64), Column::value("count", "count", U64)]);
-    columns.push(share("count_share"));
-    columns.push(ns("total_ns"));
-    columns.push(share("time_share"));
-    columns.extend(["p50_ns", "p90_ns", "p99_ns", "max_ns"].map(ns));
-    columns.push(Column::value("per_second", "exits per second", ColumnType::F64));
-    let mut table = Table::new("reasons", columns);
+    let mut table = Table::new(&REASONS);
     for measure in measures {
         let mut rows: BTreeMap<(Level, String), ReasonSums<'_>> = BTreeMap::new();
         for vcpu in &measure.vcpus {
@@ -114,18 +195,6 @@ pub fn reasons(measures: &[Measures<'_>]) -> Table {
             table.push(cells);
         }
     }
-    let columns = [
-        ("machine", "machine"),
-        ("level", "level"),
-        ("reason", "reason"),
-        ("count", "exits"),
-        ("count_share", "of count"),
-        ("total_ns", "total"),
-        ("p50_ns", "p50"),
-        ("p99_ns", "p99"),
-        ("max_ns", "max"),
-    ];
-    table.shown = shown("Exit reasons over all vCPUs", &columns, 16).map(by_machine);
     table
 }
 
@@ -134,24 +203,14 @@ pub(super) fn totals<'m>(sums: impl Iterator<Item = &'m ExitSums>) -> (u64, u64)
     sums.fold((0, 0), |(count, ns), sums| (count + sums.count, ns + sums.cost_ns.sum()))
 }
 
-/// vCPUs with the time in which they wanted to run and ran no guest code, and the state that most of it was.
 pub fn worst_vcpus(measures: &[Measures<'_>]) -> Table {
-    let mut columns = vec![Column::key("machine"), Column::key("vm"), Column::key_of("vcpu", U64)];
-    columns.push(Column::key_of("tid", ColumnType::I64));
-    columns.push(ns("overhead_ns"));
-    columns.push(share("overhead_share"));
-    columns.push(Column::value("state", "", ColumnType::Text));
-    columns.push(ns("state_ns"));
-    columns.push(share("state_share"));
-    columns.push(Column::value("exits", "count", U64));
-    columns.push(ns("p99_ns"));
-    let mut table = Table::new("worst_vcpus", columns);
+    let mut table = Table::new(&WORST_VCPUS);
     for (measure, vcpu) in each_vcpu(measures) {
         let wall_ns = vcpu.sums.wall_ns();
         let overhead_ns = vcpu.sums.ns_where(State::is_overhead);
         let worst = worst_state(&vcpu.sums);
-        let mut row: Vec<Cell> = vec![measure.part.machine.as_str().into(), vcpu.vm.as_str().into()];
-        row.extend([u64::from(vcpu.vcpu).into(), Cell::I64(vcpu.tid.into()), overhead_ns.into()]);
+        let mut row = keys(measure, vcpu);
+        row.extend([Cell::I64(vcpu.tid.into()), overhead_ns.into()]);
         row.push(part_of(overhead_ns, wall_ns));
         row.push(worst.map(|(state, _)| title(measure.part.level, state)).into());
         row.push(worst.map(|(_, state_ns)| state_ns).into());
@@ -160,18 +219,5 @@ pub fn worst_vcpus(measures: &[Measures<'_>]) -> Table {
         row.push(p99(&all_costs(measure, std::iter::once(vcpu))));
         table.push(row);
     }
-    let columns = [
-        ("machine", "machine"),
-        ("vm", "vm"),
-        ("vcpu", "vcpu"),
-        ("tid", "tid"),
-        ("overhead_share", "overhead"),
-        ("state", "mostly"),
-        ("state_share", "share"),
-        ("overhead_ns", "overhead time"),
-        ("exits", "exits"),
-        ("p99_ns", "p99"),
-    ];
-    table.shown = shown("Worst vCPUs: most time outside the guest while runnable or exited", &columns, 8);
     table
 }

@@ -1,41 +1,67 @@
 //! Table of samples: the folded stacks of a profile by VM, level, state and function.
 
-use super::{U64, keys, shown};
+use super::U64;
 use crate::Options;
 use crate::facts::ledger::measure::{Measures, measure};
 use crate::facts::ledger::model::{Flow, Sampled};
 use crate::facts::state::State;
 use crate::facts::walk::samples::Mode;
+use base::table::{Shown, TableSpec};
 use base::timeline::Stacks;
-use base::{Column, Level, Table};
+use base::{Cell, Column, Level, Table};
 
 /// Samples by vCPU, level, state, whose code and function. `stack` is the row as one line of folded stacks.
+pub const PROFILE: TableSpec = TableSpec {
+    section: "flow",
+    name: "profile",
+    version: 2,
+    row: "Samples of a counter on one vCPU, at one level, in one state, in one function.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column::key("level"),
+        Column::key("state"),
+        Column::key("mode"),
+        Column::key("symbol"),
+        Column::text("stack"),
+        Column::count("samples"),
+        Column::count("period"),
+    ],
+    shown: Some(Shown::of(
+        "Profile: samples by location",
+        &[
+            ("vcpu", "vCPU"),
+            ("level", "level"),
+            ("state", "state"),
+            ("mode", "code of"),
+            ("symbol", "in"),
+            ("samples", "samples"),
+        ],
+        20,
+    )),
+};
+
 pub fn profile(measures: &[Measures<'_>], options: &Options) -> Table {
-    let mut columns = keys();
-    columns.extend(["level", "state", "mode", "symbol"].map(Column::key));
-    columns.push(Column::value("stack", "", base::ColumnType::Text));
-    columns.extend(["samples", "period"].map(|name| Column::value(name, "count", U64)));
-    let mut table = Table::new("profile", columns);
+    let mut table = Table::new(&PROFILE);
     for measure in measures {
         for (row, level, state) in wanted(measure, options) {
             let level = level.to_string();
             let mode = in_words(row.mode);
             let stack = frames(row, &level, state).map(|frame| folded(&frame));
-            let mut cells = vec![row.vm.as_str().into(), u64::from(row.vcpu).into(), level.as_str().into()];
-            cells.extend([state.into(), mode.into(), row.symbol.as_str().into(), stack.join(";").into()]);
+            let machine = measure.part.machine.as_str();
+            let mut cells: Vec<Cell> = vec![machine.into(), row.vm.as_str().into(), u64::from(row.vcpu).into()];
+            cells.extend([
+                level.as_str().into(),
+                state.into(),
+                mode.into(),
+                row.symbol.as_str().into(),
+                stack.join(";").into(),
+            ]);
             cells.extend([row.samples.into(), row.period.into()]);
             table.push(cells);
         }
     }
-    let columns = [
-        ("vcpu", "vCPU"),
-        ("level", "level"),
-        ("state", "state"),
-        ("mode", "code of"),
-        ("symbol", "in"),
-        ("samples", "samples"),
-    ];
-    table.shown = shown("Profile: samples by location", &columns, 20);
     table
 }
 

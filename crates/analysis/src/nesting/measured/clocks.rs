@@ -9,7 +9,7 @@
 use crate::facts::benches::{BenchRun, Benches};
 use crate::statistics::{launches, spread};
 use base::number::{duration, thousands};
-use base::table::Shown;
+use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
 /// A clock that costs less than this share of a system call is read in the process itself.
@@ -110,33 +110,54 @@ fn rows_of(run: &BenchRun) -> Vec<Row> {
     rows
 }
 
-/// The table.
-pub fn table(rows: &[Row]) -> Table {
-    let cycles = |name: &str| Column::value(name, "cycles", ColumnType::F64);
-    let columns = vec![
+/// The costs of clock reads.
+pub const CLOCKS: TableSpec = TableSpec {
+    section: "nesting",
+    name: "clocks",
+    version: 2,
+    row: "What a read of one clock costs under one clocksource, and whether the vDSO serves it.",
+    columns: &[
+        Column::key("machine"),
         Column::key("clock"),
         Column::key("source"),
         Column::value("vdso", "", ColumnType::Bool),
-        cycles("p50_cycles"),
+        Column::value("p50_cycles", "cycles", ColumnType::F64),
         Column::value("p50_ns", "ns", ColumnType::F64),
-        Column::key("machine"),
-        Column::value("launches", "count", ColumnType::U64),
-        cycles("p50_low_cycles"),
-        cycles("p50_high_cycles"),
-        cycles("syscall_p50_cycles"),
-        Column::value("cause", "", ColumnType::Text),
-    ];
-    let mut table = Table::new("clocks", columns);
+        Column::count("launches"),
+        Column::value("p50_low_cycles", "cycles", ColumnType::F64),
+        Column::value("p50_high_cycles", "cycles", ColumnType::F64),
+        Column::value("syscall_p50_cycles", "cycles", ColumnType::F64),
+        Column::text("cause"),
+    ],
+    shown: Some(Shown::of(
+        "Cost of a clock read, in TSC cycles",
+        &[
+            ("clock", "clock"),
+            ("source", "clocksource"),
+            ("vdso", "vDSO"),
+            ("p50_cycles", "median"),
+            ("p50_low_cycles", "from"),
+            ("p50_high_cycles", "to"),
+            ("p50_ns", "is"),
+            ("syscall_p50_cycles", "system call"),
+        ],
+        40,
+    )),
+};
+
+/// Table [`CLOCKS`].
+pub fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new(&CLOCKS);
     let rounded = |value: Option<f64>| Cell::from(value.map(|value| (value * 100.0).round() / 100.0));
     for row in rows {
         let (low, high) = spread::interval(&row.library).unzip();
         table.push(vec![
+            row.machine.as_str().into(),
             row.clock.as_str().into(),
             row.source.clone().into(),
             row.vdso.into(),
             rounded(row.p50()),
             rounded(row.p50_ns()),
-            row.machine.as_str().into(),
             (row.library.len() as u64).into(),
             rounded(low),
             rounded(high),
@@ -144,22 +165,6 @@ pub fn table(rows: &[Row]) -> Table {
             row.cause.into(),
         ]);
     }
-    let shown = [
-        ("clock", "clock"),
-        ("source", "clocksource"),
-        ("vdso", "vDSO"),
-        ("p50_cycles", "median"),
-        ("p50_low_cycles", "from"),
-        ("p50_high_cycles", "to"),
-        ("p50_ns", "is"),
-        ("syscall_p50_cycles", "system call"),
-    ];
-    table.shown = Some(Shown {
-        title: "Cost of a clock read, in TSC cycles".to_owned(),
-        columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
-        most_rows: 40,
-        ..Shown::default()
-    });
     table
 }
 

@@ -10,7 +10,7 @@ use crate::facts::benches::{BenchRun, Benches};
 use crate::statistics::launches::{self, EMPTY, GRAIN};
 use crate::statistics::spread;
 use base::number::{counted, list, plain, thousands};
-use base::table::Shown;
+use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Histogram, Measured, Table, Unknown};
 
 /// A turn of an empty loop that takes longer is interpreted, not run.
@@ -196,22 +196,25 @@ fn say(note: &mut String, more: &str) {
     note.push_str(more);
 }
 
-/// The table.
-pub fn table(rows: &[Row]) -> Table {
-    let cycles = |name: &str| Column::value(name, "cycles", ColumnType::F64);
-    let columns = vec![
+/// The costs of operations.
+pub const EXITS: TableSpec = TableSpec {
+    section: "nesting",
+    name: "exits",
+    version: 2,
+    row: "What one test of `bench exits` cost in one place over all launches, how many exits it took, and who handled it.",
+    columns: &[
+        Column::key("machine"),
         Column::key("name"),
         Column::key("where"),
         Column::key_of("ring", ColumnType::U64),
-        Column::value("samples", "count", ColumnType::U64),
+        Column::count("samples"),
         cycles("min_cycles"),
         cycles("p50_cycles"),
         cycles("p99_cycles"),
         Column::value("exits_per_op", "count", ColumnType::F64),
-        Column::value("handled_by", "", ColumnType::Text),
-        Column::value("note", "", ColumnType::Text),
-        Column::key("machine"),
-        Column::value("launches", "count", ColumnType::U64),
+        Column::text("handled_by"),
+        Column::text("note"),
+        Column::count("launches"),
         cycles("p50_low_cycles"),
         cycles("p50_high_cycles"),
         cycles("mean_cycles"),
@@ -220,14 +223,37 @@ pub fn table(rows: &[Row]) -> Table {
         cycles("p999_cycles"),
         cycles("max_cycles"),
         cycles("mad_cycles"),
-        Column::value("far_samples", "count", ColumnType::U64),
-    ];
-    let mut table = Table::new("exits", columns);
+        Column::count("far_samples"),
+    ],
+    shown: Some(Shown::of(
+        "Cost of an operation, in TSC cycles",
+        &[
+            ("name", "test"),
+            ("where", "where"),
+            ("min_cycles", "least"),
+            ("p50_cycles", "median"),
+            ("p50_low_cycles", "from"),
+            ("p50_high_cycles", "to"),
+            ("exits_per_op", "exits/op"),
+            ("handled_by", "by"),
+        ],
+        usize::MAX,
+    )),
+};
+
+const fn cycles(name: &'static str) -> Column {
+    Column::value(name, "cycles", ColumnType::F64)
+}
+
+/// Table [`EXITS`]; people see the rows with numbers.
+pub fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new(&EXITS);
     for row in rows {
         let (low, high) = row.interval().unzip();
         let (mad, far) = spread::deviation(&row.samples).unzip();
         let rounded = |value: Option<f64>| Cell::from(value.map(|value| (value * GRAIN).round() / GRAIN));
         table.push(vec![
+            row.machine.as_str().into(),
             row.name.as_str().into(),
             row.place.as_str().into(),
             row.ring.map(u64::from).into(),
@@ -238,7 +264,6 @@ pub fn table(rows: &[Row]) -> Table {
             row.exits_per_op.map(|exits| (exits * 1e4).round() / 1e4).into(),
             row.handled_by.into(),
             if row.note.is_empty() { Cell::Missing } else { row.note.as_str().into() },
-            row.machine.as_str().into(),
             row.launches.into(),
             rounded(low),
             rounded(high),
@@ -251,22 +276,8 @@ pub fn table(rows: &[Row]) -> Table {
             far.into(),
         ]);
     }
-    let shown = [
-        ("name", "test"),
-        ("where", "where"),
-        ("min_cycles", "least"),
-        ("p50_cycles", "median"),
-        ("p50_low_cycles", "from"),
-        ("p50_high_cycles", "to"),
-        ("exits_per_op", "exits/op"),
-        ("handled_by", "by"),
-    ];
-    table.shown = Some(Shown {
-        title: "Cost of an operation, in TSC cycles".to_owned(),
-        columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
-        most_rows: rows.iter().filter(|row| row.launches > 0).count(),
-        ..Shown::default()
-    });
+    let most_rows = rows.iter().filter(|row| row.launches > 0).count();
+    table.shown = table.shown.map(|shown| Shown { most_rows, ..shown });
     table
 }
 

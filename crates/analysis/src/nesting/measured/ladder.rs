@@ -11,6 +11,7 @@ use crate::facts::benches::{BenchRun, Benches};
 use crate::nesting::published::{PUBLISHED, Published};
 use crate::statistics::spread;
 use base::figure::{Drawing, Figure, Mark, Point, PointGroup};
+use base::table::TableSpec;
 use base::{Cell, Column, ColumnType, Level, Table};
 
 /// Tests of L2, and the operation that they carry out there.
@@ -21,6 +22,8 @@ const ALIASES: &[(&str, &str)] = &[("pci-mem-datamatch-eventfd", "pci-mem")];
 /// One rung.
 #[derive(Debug, Clone)]
 struct Rung {
+    /// None of a published one.
+    machine: Option<String>,
     op: String,
     /// Depth of the level, and how it is written.
     level: (u8, String),
@@ -43,6 +46,7 @@ pub fn ladder(benches: &Benches) -> Option<(Table, Figure)> {
         let nested = NESTED.iter().find(|(name, _)| *name == row.name).map(|(_, op)| *op);
         let deeper = if row.place == "here" { 0 } else { 1 + u8::from(nested.is_some()) };
         rungs.push(Rung {
+            machine: Some(row.machine.clone()),
             op: nested.unwrap_or_else(|| published_name(&row.name)).to_owned(),
             level: level(run, deeper),
             mark,
@@ -57,6 +61,7 @@ pub fn ladder(benches: &Benches) -> Option<(Table, Figure)> {
     for row in clocks::rows(benches).iter().filter(|row| row.clock == "REALTIME") {
         let Some(run) = benches.runs.iter().find(|run| run.machine == row.machine) else { continue };
         rungs.push(Rung {
+            machine: Some(row.machine.clone()),
             op: "clock_gettime".to_owned(),
             level: level(run, 0),
             mark,
@@ -105,6 +110,7 @@ fn published(record: &Published) -> Option<Rung> {
     };
     let variant = if record.variant.is_empty() { String::new() } else { format!(", {}", record.variant) };
     Some(Rung {
+        machine: None,
         op: record.op.to_owned(),
         level: (record.level, format!("L{}{variant}", record.level)),
         mark: Mark::Published,
@@ -117,20 +123,31 @@ fn published(record: &Published) -> Option<Rung> {
     })
 }
 
-fn filled(rungs: &[Rung]) -> Table {
-    let columns = vec![
+/// The rungs.
+pub const LADDER: TableSpec = TableSpec {
+    section: "nesting",
+    name: "ladder",
+    version: 2,
+    row: "What one operation costs at one level: measured here, emulated, or published by others (then without a machine).",
+    columns: &[
+        Column::key("machine"),
         Column::key("op"),
         Column::key("level"),
         Column::key("mark"),
         Column::value("cycles", "cycles", ColumnType::F64),
         Column::value("ns", "ns", ColumnType::F64),
-        Column::value("statistic", "", ColumnType::Text),
+        Column::text("statistic"),
         Column::key("source"),
-    ];
-    let mut table = Table::new("ladder", columns);
+    ],
+    shown: None,
+};
+
+fn filled(rungs: &[Rung]) -> Table {
+    let mut table = Table::new(&LADDER);
     let rounded = |value: Option<f64>| Cell::from(value.map(|value| (value * 100.0).round() / 100.0));
     for rung in rungs {
         table.push(vec![
+            rung.machine.clone().into(),
             rung.op.as_str().into(),
             rung.level.1.as_str().into(),
             rung.mark.name().into(),

@@ -6,22 +6,76 @@
 use crate::facts::benches::Benches;
 use crate::statistics::spread;
 use base::number::{amount, duration, many};
-use base::table::Shown;
+use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
 /// Fewer runs give no verdict.
 const FEWEST: usize = 3;
 
-/// The quantities of a run, by the names of their columns, with their units.
-const QUANTITIES: &[(&str, &str, &str)] = &[
-    ("real", "real_ns", "ns"),
-    ("user", "user_ns", "ns"),
-    ("sys", "sys_ns", "ns"),
-    ("max_rss", "max_rss_bytes", "bytes"),
-    ("voluntary_switches", "voluntary_switches", "count"),
-    ("involuntary_switches", "involuntary_switches", "count"),
-    ("kvm_exits", "kvm_exits", "count"),
-];
+/// The quantities of a run, in the order of their columns.
+const QUANTITIES: &[&str] =
+    &["real", "user", "sys", "max_rss", "voluntary_switches", "involuntary_switches", "kvm_exits"];
+
+/// Medians of each command.
+pub const PROGRAMS: TableSpec = TableSpec {
+    section: "nesting",
+    name: "programs",
+    version: 2,
+    row: "What one command took over all runs: medians, and the interval of the wall time.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("command"),
+        Column::count("runs"),
+        Column::value("real_ns", "ns", F64),
+        Column::value("user_ns", "ns", F64),
+        Column::value("sys_ns", "ns", F64),
+        Column::value("max_rss_bytes", "bytes", F64),
+        Column::value("voluntary_switches", "count", F64),
+        Column::value("involuntary_switches", "count", F64),
+        Column::value("kvm_exits", "count", F64),
+        Column::value("real_low_ns", "ns", F64),
+        Column::value("real_high_ns", "ns", F64),
+        Column::value("cpus", "count", F64),
+    ],
+    shown: Some(Shown::of(
+        "What programs took",
+        &[
+            ("command", "command"),
+            ("runs", "runs"),
+            ("real_ns", "real"),
+            ("real_low_ns", "from"),
+            ("real_high_ns", "to"),
+            ("user_ns", "user"),
+            ("sys_ns", "sys"),
+            ("max_rss_bytes", "memory"),
+            ("kvm_exits", "exits"),
+        ],
+        40,
+    )),
+};
+
+/// Each run.
+pub const PROGRAM_RUNS: TableSpec = TableSpec {
+    section: "nesting",
+    name: "program_runs",
+    version: 2,
+    row: "What one run of one command took.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("command"),
+        Column::key_of("run", ColumnType::U64),
+        Column::value("real_ns", "ns", F64),
+        Column::value("user_ns", "ns", F64),
+        Column::value("sys_ns", "ns", F64),
+        Column::value("max_rss_bytes", "bytes", F64),
+        Column::value("voluntary_switches", "count", F64),
+        Column::value("involuntary_switches", "count", F64),
+        Column::value("kvm_exits", "count", F64),
+    ],
+    shown: None,
+};
+
+const F64: ColumnType = ColumnType::F64;
 
 /// One command on one machine, over all runs.
 #[derive(Debug, Clone)]
@@ -51,7 +105,7 @@ impl Program {
     }
 
     fn values(&self, name: &str) -> &[f64] {
-        let at = QUANTITIES.iter().position(|(known, ..)| *known == name);
+        let at = QUANTITIES.iter().position(|known| *known == name);
         at.map_or(&[], |at| &self.runs[at])
     }
 }
@@ -62,7 +116,7 @@ pub fn programs(benches: &Benches) -> Vec<Program> {
     for run in benches.runs.iter().filter(|run| run.bench.bench == "macro") {
         for measured in &run.bench.results {
             let Some(command) = &measured.params.command else { continue };
-            let Some(at) = QUANTITIES.iter().position(|(name, ..)| *name == measured.name) else { continue };
+            let Some(at) = QUANTITIES.iter().position(|name| *name == measured.name) else { continue };
             let known = programs.iter().position(|one| one.machine == run.machine && one.command == *command);
             let program = known.unwrap_or_else(|| {
                 let runs = vec![Vec::new(); QUANTITIES.len()];
@@ -75,52 +129,27 @@ pub fn programs(benches: &Benches) -> Vec<Program> {
     programs
 }
 
-/// A row for each command: medians, and the interval of the wall time.
+/// Table [`PROGRAMS`].
 pub fn table(programs: &[Program]) -> Table {
-    let mut columns =
-        vec![Column::key("command"), Column::key("machine"), Column::value("runs", "count", ColumnType::U64)];
-    columns.extend(QUANTITIES.iter().map(|(_, column, unit)| Column::value(column, unit, ColumnType::F64)));
-    columns.push(Column::value("real_low_ns", "ns", ColumnType::F64));
-    columns.push(Column::value("real_high_ns", "ns", ColumnType::F64));
-    columns.push(Column::value("cpus", "count", ColumnType::F64));
-    let mut table = Table::new("programs", columns);
+    let mut table = Table::new(&PROGRAMS);
     for program in programs {
         let mut row: Vec<Cell> =
-            vec![program.command.as_str().into(), program.machine.as_str().into(), (program.count() as u64).into()];
-        row.extend(QUANTITIES.iter().map(|(name, ..)| Cell::from(program.median(name))));
+            vec![program.machine.as_str().into(), program.command.as_str().into(), (program.count() as u64).into()];
+        row.extend(QUANTITIES.iter().map(|name| Cell::from(program.median(name))));
         let (low, high) = program.interval("real").unzip();
         row.extend([low.into(), high.into(), cpus(program).into()]);
         table.push(row);
     }
-    let shown = [
-        ("command", "command"),
-        ("runs", "runs"),
-        ("real_ns", "real"),
-        ("real_low_ns", "from"),
-        ("real_high_ns", "to"),
-        ("user_ns", "user"),
-        ("sys_ns", "sys"),
-        ("max_rss_bytes", "memory"),
-        ("kvm_exits", "exits"),
-    ];
-    table.shown = Some(Shown {
-        title: "What programs took".to_owned(),
-        columns: shown.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into(),
-        most_rows: 40,
-        ..Shown::default()
-    });
     table
 }
 
-/// A row for each run.
+/// Table [`PROGRAM_RUNS`].
 pub fn runs(programs: &[Program]) -> Table {
-    let mut columns = vec![Column::key("command"), Column::key("machine"), Column::key_of("run", ColumnType::U64)];
-    columns.extend(QUANTITIES.iter().map(|(_, column, unit)| Column::value(column, unit, ColumnType::F64)));
-    let mut table = Table::new("program_runs", columns);
+    let mut table = Table::new(&PROGRAM_RUNS);
     for program in programs {
         for run in 0..program.count() {
             let mut row: Vec<Cell> =
-                vec![program.command.as_str().into(), program.machine.as_str().into(), (run as u64).into()];
+                vec![program.machine.as_str().into(), program.command.as_str().into(), (run as u64).into()];
             row.extend(program.runs.iter().map(|values| Cell::from(values.get(run).copied())));
             table.push(row);
         }

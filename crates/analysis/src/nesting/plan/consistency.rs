@@ -3,7 +3,7 @@
 //! Neither calibrates or validates anything: each is one run on one machine, and some of what happened is not known.
 
 use crate::nesting::published::value;
-use base::table::Shown;
+use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
 /// Clock at which the CPU shares of Ciena are turned into cycles: between the E5-2690 v4's 2.6 GHz and what a cloud gives.
@@ -98,20 +98,38 @@ pub fn stories() -> Vec<Story> {
     ]
 }
 
-/// Table `consistency`.
-pub fn table() -> Table {
-    let text = |name: &str| Column::value(name, "", ColumnType::Text);
-    let number = |name: &str| Column::value(name, "", ColumnType::F64);
-    let columns = vec![
+/// The rows of [`stories`].
+pub const CONSISTENCY: TableSpec = TableSpec {
+    section: "plan",
+    name: "consistency",
+    version: 1,
+    row: "What the model computes for one published case, what it is held against, and why that proves nothing.",
+    columns: &[
         Column::key("data_set"),
         Column::key("what"),
-        number("low"),
-        number("high"),
-        text("unit"),
-        text("against"),
-        text("doubt"),
-    ];
-    let mut table = Table::new("consistency", columns);
+        Column::value("low", "", ColumnType::F64),
+        Column::value("high", "", ColumnType::F64),
+        Column::text("unit"),
+        Column::text("against"),
+        Column::text("doubt"),
+    ],
+    shown: Some(Shown::of(
+        "Consistency with two published cases (no validation)",
+        &[
+            ("data_set", "story"),
+            ("what", "what is computed"),
+            ("low", "from"),
+            ("high", "to"),
+            ("unit", "in"),
+            ("against", "against"),
+        ],
+        20,
+    )),
+};
+
+/// Table [`CONSISTENCY`].
+pub fn table() -> Table {
+    let mut table = Table::new(&CONSISTENCY);
     for story in stories() {
         table.push(vec![
             story.set.into(),
@@ -123,17 +141,6 @@ pub fn table() -> Table {
             story.doubt.into(),
         ]);
     }
-    let columns = [
-        ("data_set", "story"),
-        ("what", "what is computed"),
-        ("low", "from"),
-        ("high", "to"),
-        ("unit", "in"),
-        ("against", "against"),
-    ];
-    let columns = columns.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into();
-    let title = "Consistency with two published cases (no validation)".into();
-    table.shown = Some(Shown { title, columns, most_rows: 20, ..Shown::default() });
     table
 }
 

@@ -20,6 +20,7 @@ pub mod validate;
 
 pub use inputs::{Given, Inputs, Rate};
 pub use predict::Wanted;
+pub use tables::TABLES;
 
 use super::model::State;
 use super::traced_exits::TracedExits;

@@ -5,7 +5,7 @@
 
 use super::model::{K_KERNEL, K_USERSPACE, cost_at_l2, cost_at_l3};
 use crate::nesting::published::value;
-use base::table::Shown;
+use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
 /// 2.5 GHz, the clock of PVM's Xeon 8269CY: its table is in microseconds.
@@ -124,22 +124,42 @@ fn dorsal() -> Check {
     Check { set, calibrated_on, predicts, level: 3, unit: "ns", model, published, kind: Kind::Predicted }
 }
 
-/// Table `validation`.
-pub fn table() -> Table {
-    let text = |name: &str| Column::value(name, "", ColumnType::Text);
-    let number = |name: &str, unit| Column::value(name, unit, ColumnType::F64);
-    let columns = vec![
+/// The rows of [`checks`].
+pub const VALIDATION: TableSpec = TableSpec {
+    section: "plan",
+    name: "validation",
+    version: 1,
+    row: "What the model predicts of one operation of a published table, and what was published.",
+    columns: &[
         Column::key("data_set"),
-        text("calibrated_on"),
+        Column::text("calibrated_on"),
         Column::key("predicts"),
         Column::key("level"),
-        text("unit"),
-        number("model", ""),
-        number("published", ""),
-        number("error", "share"),
-        text("kind"),
-    ];
-    let mut table = Table::new("validation", columns);
+        Column::text("unit"),
+        Column::value("model", "", ColumnType::F64),
+        Column::value("published", "", ColumnType::F64),
+        Column::share("error"),
+        Column::text("kind"),
+    ],
+    shown: Some(Shown::of(
+        "Model compared with published tables",
+        &[
+            ("data_set", "data set"),
+            ("calibrated_on", "calibrated on"),
+            ("predicts", "predicts"),
+            ("level", "at"),
+            ("model", "model"),
+            ("published", "published"),
+            ("error", "error"),
+            ("kind", "kind"),
+        ],
+        40,
+    )),
+};
+
+/// Table [`VALIDATION`].
+pub fn table() -> Table {
+    let mut table = Table::new(&VALIDATION);
     for check in checks() {
         table.push(vec![
             check.set.into(),
@@ -153,23 +173,6 @@ pub fn table() -> Table {
             check.kind.name().into(),
         ]);
     }
-    let columns = [
-        ("data_set", "data set"),
-        ("calibrated_on", "calibrated on"),
-        ("predicts", "predicts"),
-        ("level", "at"),
-        ("model", "model"),
-        ("published", "published"),
-        ("error", "error"),
-        ("kind", "kind"),
-    ];
-    let columns = columns.map(|(name, heading)| (name.to_owned(), heading.to_owned())).into();
-    table.shown = Some(Shown {
-        title: "Model compared with published tables".into(),
-        columns,
-        most_rows: 40,
-        ..Shown::default()
-    });
     table
 }
 

@@ -7,6 +7,7 @@ mod records;
 
 pub use records::PUBLISHED;
 
+use base::table::TableSpec;
 use base::{Cell, Column, ColumnType, Table};
 
 /// One published number.
@@ -80,25 +81,33 @@ pub fn of_operation(op: &str) -> impl Iterator<Item = &'static Published> {
     PUBLISHED.iter().filter(move |record| record.op == op)
 }
 
-/// Table `published`: all records.
-pub fn table() -> Table {
-    let text = |name: &str| Column::value(name, "", ColumnType::Text);
-    let columns = vec![
+/// All records.
+pub const TABLE: TableSpec = TableSpec {
+    section: "plan",
+    name: "published",
+    version: 2,
+    row: "One published number: what it is of, on which processor and kernel, and where it was read.",
+    columns: &[
         Column::key("id"),
-        text("source"),
-        text("url_or_commit"),
+        Column::text("source"),
+        Column::text("url_or_commit"),
         Column::value("year", "", ColumnType::U64),
-        text("machine"),
-        text("kernel"),
-        text("level"),
-        text("op"),
-        text("variant"),
-        text("unit"),
-        text("statistic"),
+        Column::text("processor"),
+        Column::text("kernel"),
+        Column::text("level"),
+        Column::text("op"),
+        Column::text("variant"),
+        Column::text("unit"),
+        Column::text("statistic"),
         Column::value("value", "", ColumnType::F64),
-        text("status"),
-    ];
-    let mut table = Table::new("published", columns);
+        Column::text("status"),
+    ],
+    shown: None,
+};
+
+/// Table [`TABLE`].
+pub fn table() -> Table {
+    let mut table = Table::new(&TABLE);
     for record in PUBLISHED {
         table.push(vec![
             record.id.into(),

@@ -1,0 +1,183 @@
+//! Every table of every answer is what its specification says, and every specification keeps the contracts.
+
+use base::recording::Recording;
+use base::table::TableSpec;
+use base::{ColumnType, Section};
+use kvmscope_analysis::nesting::plan;
+use kvmscope_analysis::{Answers, Case, Input, Options, compare, tables};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Tables whose rows belong to no machine: they are about a comparison, a model, or a pair of machines.
+const OF_NO_MACHINE: &[&str] = &["nesting.flags"];
+const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare"];
+
+/// Every recording among the fixtures.
+fn fixtures() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let entries = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.join("recording.json").exists()).collect()
+}
+
+fn case(path: &Path, options: Options) -> Case {
+    Case::new(Input::open(Recording::open(path).unwrap()).unwrap(), options)
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
+}
+
+/// Checks the tables of an answer; returns their addresses.
+fn checked(section: &Section) -> Vec<String> {
+    for table in &section.tables {
+        let address = table.spec.address();
+        assert_eq!(table.spec.section, section.id, "{address}");
+        assert!(
+            tables().any(|spec| std::ptr::eq(spec, table.spec) || spec == table.spec),
+            "{address} is not registered"
+        );
+        for row in &table.rows {
+            assert_eq!(row.len(), table.spec.columns.len(), "{address}");
+            for (cell, column) in row.iter().zip(table.spec.columns) {
+                assert!(column.kind.takes(cell), "{address}.{}: {cell:?}", column.name);
+            }
+        }
+    }
+    let addresses: Vec<String> = section.tables.iter().map(|table| table.spec.address()).collect();
+    let unique: BTreeSet<&String> = addresses.iter().collect();
+    assert_eq!(unique.len(), addresses.len(), "{addresses:?}");
+    addresses
+}
+
+#[test]
+fn every_table_of_every_fixture_is_as_specified() {
+    let mut seen = BTreeSet::new();
+    let all = fixtures();
+    assert!(all.len() > 10, "{all:?}");
+    for path in &all {
+        let options = Options { all_features: true, ..Options::default() };
+        let answers = Answers::of(&case(path, options));
+        seen.extend(answers.sections.iter().flat_map(checked));
+    }
+    for [before, after] in
+        [["nested-vmx-shadow-off-hog", "nested-vmx-shadow-on"], ["bench-vmx-shadow-off", "bench-vmx-shadow-on"]]
+    {
+        let [before, after] = [before, after].map(|name| case(&fixture(name), Options::default()));
+        let answer = compare::answer(&after.compared_with(before)).unwrap().unwrap();
+        seen.extend(checked(&answer.section));
+    }
+    let validate = Some(plan::Asked { validate: true, ..plan::Asked::default() });
+    let asked = Options { plan: validate, ..Options::default() };
+    seen.extend(checked(&plan::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
+    // Predictions, the netns loop and programs have no fixture; their own tests fill them.
+    let unseen: Vec<String> = tables().map(TableSpec::address).filter(|address| !seen.contains(address)).collect();
+    let without_fixture = |address: &String| {
+        address.starts_with("plan.")
+            || address.starts_with("contention.")
+            || ["nesting.programs", "nesting.program_runs", "nesting.clocks", "placement.preemptors"]
+                .contains(&address.as_str())
+    };
+    assert!(unseen.iter().all(without_fixture), "{unseen:?}");
+}
+
+#[test]
+fn specifications_are_addressed_once_and_name_columns_that_exist() {
+    let addresses: Vec<String> = tables().map(TableSpec::address).collect();
+    assert_eq!(addresses.iter().collect::<BTreeSet<_>>().len(), addresses.len(), "{addresses:?}");
+    for spec in tables() {
+        let address = spec.address();
+        let names: BTreeSet<&str> = spec.columns.iter().map(|column| column.name).collect();
+        assert_eq!(names.len(), spec.columns.len(), "{address} has a column twice");
+        assert!(spec.version >= 1 && spec.columns.iter().any(|column| column.key), "{address}");
+        assert!(spec.row.ends_with('.') && spec.row.starts_with(char::is_uppercase), "{address}: {}", spec.row);
+        let Some(shown) = spec.shown else { continue };
+        let named = shown.columns.iter().map(|(name, _)| *name).chain(shown.bar).chain(shown.largest_first);
+        for name in named.chain(shown.grouped_by).chain(shown.whole.iter().copied()) {
+            assert!(names.contains(name), "{address} shows {name}");
+        }
+    }
+}
+
+#[test]
+fn machine_is_the_first_column_of_tables_whose_rows_belong_to_one() {
+    for spec in tables() {
+        let address = spec.address();
+        let of_none = SECTIONS_OF_NO_MACHINE.contains(&spec.section) || OF_NO_MACHINE.contains(&address.as_str());
+        let place = spec.column("machine");
+        assert_eq!(place, (!of_none).then_some(0), "{address}");
+        assert!(place.is_none_or(|place| spec.columns[place].key), "{address}");
+    }
+}
+
+#[test]
+fn units_stand_in_names() {
+    for spec in tables() {
+        for column in spec.columns {
+            let name = format!("{}.{}", spec.address(), column.name);
+            assert_eq!(column.name.ends_with("_ns") || column.name == "ns", column.unit == "ns", "{name}");
+            assert_eq!(column.name.ends_with("_cycles") || column.name == "cycles", column.unit == "cycles", "{name}");
+            assert!(!column.name.ends_with("_share") || column.unit == "share", "{name}");
+            assert!(column.unit.is_empty() || !matches!(column.kind, ColumnType::Text | ColumnType::Bool), "{name}");
+        }
+    }
+}
+
+/// CONTRACTS.md, section 3: these columns in this order behind `machine`; later ones are appended.
+#[test]
+fn tables_of_flow_have_the_columns_of_the_contract() {
+    const CONTRACT: &[(&str, &[&str])] = &[
+        (
+            "flow.vcpus",
+            &[
+                "vm",
+                "vcpu",
+                "tid",
+                "wall_ns",
+                "guest_l1_ns",
+                "guest_l2_ns",
+                "guest_l3_ns",
+                "guest_unknown_level_ns",
+                "handling_l1_ns",
+                "handling_l2_ns",
+                "handling_l3_ns",
+                "handling_unknown_level_ns",
+                "userspace_ns",
+                "irq_ns",
+                "softirq_ns",
+                "nmi_ns",
+                "halt_poll_ns",
+                "halted_ns",
+                "wake_delay_ns",
+                "preempted_ns",
+                "blocked_ns",
+                "unknown_ns",
+                "exits",
+                "clipped",
+            ],
+        ),
+        ("flow.exits", &["vm", "vcpu", "level", "reason", "count", "total_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"]),
+        ("flow.exit_details", &["vm", "vcpu", "level", "reason", "detail", "count", "total_ns"]),
+        (
+            "flow.chains",
+            &[
+                "vm",
+                "reason",
+                "count",
+                "censored",
+                "interrupted",
+                "exits_p50",
+                "exits_p90",
+                "exits_p99",
+                "exits_mean",
+                "total_ns",
+            ],
+        ),
+        ("flow.preemptors", &["vm", "vcpu", "by", "by_tid", "count", "total_ns", "max_ns"]),
+        ("flow.losses", &["part", "cpu", "kind", "count", "bytes"]),
+    ];
+    for (address, columns) in CONTRACT {
+        let spec = tables().find(|spec| spec.address() == *address).unwrap();
+        let names: Vec<&str> = spec.columns.iter().map(|column| column.name).collect();
+        assert_eq!((names[0], &names[1..=columns.len()]), ("machine", *columns), "{address}");
+    }
+}
