@@ -8,21 +8,50 @@
 //! hands out [`Lane`]s. A reader is asked for certain events and fields ([`Request`]); all others are only counted.
 //! Fields are taken by name from the description inside the file. Damage is counted in [`Problem`](base::Problem)s.
 //!
-//! This crate knows formats, not KVM.
+//! This crate knows formats, not KVM. Two objects are enough to begin with, a [`Trace`] and a [`Listener`]:
+//!
+//! ```
+//! use kvmscope_trace::{Event, Listener, Reading, Request, Wanted};
+//!
+//! /// Counts the exits of guests, and the time between the first and the last of them.
+//! #[derive(Default)]
+//! struct Exits {
+//!     count: u64,
+//!     times_ns: Option<(u64, u64)>,
+//! }
+//!
+//! impl Listener for Exits {
+//!     fn event(&mut self, event: &Event<'_>) {
+//!         self.count += 1;
+//!         let first_ns = self.times_ns.map_or(event.time_ns, |(first_ns, _)| first_ns);
+//!         self.times_ns = Some((first_ns, event.time_ns));
+//!     }
+//! }
+//!
+//! let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/nested-svm-toy/L0/trace.dat");
+//! let trace = kvmscope_trace::open(fixture.as_ref())?;
+//! let exits = Wanted { names: vec!["kvm_exit".to_owned()], fields: vec![vec!["exit_reason".to_owned()]] };
+//! let request = Request { events: vec![exits] };
+//! let mut heard = Exits::default();
+//! let totals = kvmscope_trace::replay(trace.as_ref(), &Reading { request: &request, fitted: None }, &mut heard);
+//! println!("{} of {} events are exits, {:?}", heard.count, totals.events(), heard.times_ns);
+//! # assert!(heard.count > 100 && heard.count < totals.events());
+//! # Ok::<(), kvmscope_trace::Error>(())
+//! ```
 
 pub mod batch;
 pub mod calibrate;
 mod column;
 pub mod ctf;
 mod decoders;
-pub mod error;
+mod error;
 pub mod extract;
 pub mod facts;
 pub mod format;
 pub mod in_place;
 pub mod lane;
-pub mod load;
-pub mod open;
+mod load;
+mod open;
 pub mod perfdata;
 pub mod records;
 pub mod replay;

@@ -9,9 +9,9 @@
 //! cut into windows because one number has no spread; bench results bring their own repetitions, and have a table of their
 //! own (`benches`).
 
-pub mod benches;
+pub(crate) mod benches;
 mod metrics;
-pub mod ratio;
+pub(crate) mod ratio;
 
 pub use metrics::Metric;
 pub use ratio::{Ratio, Verdict};

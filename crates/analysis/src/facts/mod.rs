@@ -11,18 +11,18 @@
 //! ```
 
 pub mod align;
-pub mod benches;
+pub(crate) mod benches;
 pub mod events;
-pub mod keyed;
+pub(crate) mod keyed;
 pub mod ledger;
-pub mod machines;
+pub(crate) mod machines;
 pub mod shares;
 pub mod starvation;
 pub mod state;
 pub mod thread;
 pub mod timeline;
 pub mod walk;
-pub mod windows;
+pub(crate) mod windows;
 
 pub use events::{Isa, Reason, Role};
 pub use state::{State, TracedLevel};

@@ -3,12 +3,12 @@
 //! In: kernel traces of one or several levels, as the [ledger](crate::facts::ledger) adds them up. Out: one Section with
 //! the states, exits, chains and findings. [`answer`] is the entry.
 
-pub mod advise;
-pub mod checks;
-pub mod figure;
+pub(crate) mod advise;
+pub(crate) mod checks;
+pub(crate) mod figure;
 mod head;
 pub mod ranking;
-pub mod rules;
+pub(crate) mod rules;
 pub mod section;
 mod summary;
 pub mod tables;

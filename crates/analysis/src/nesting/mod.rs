@@ -8,24 +8,24 @@
 //! ```
 //! [`answer`] is the entry. What only another level can tell is listed as such (`untold`), never guessed.
 
-pub mod advise;
+pub(crate) mod advise;
 pub mod build;
-pub mod checks;
+pub(crate) mod checks;
 pub mod features;
-pub mod flags;
-pub mod inferred;
+pub(crate) mod flags;
+pub(crate) mod inferred;
 pub mod kernels;
 pub mod known;
 pub mod measured;
-pub mod measured_cost;
+pub(crate) mod measured_cost;
 pub mod model;
 pub mod plan;
-pub mod published;
-pub mod ratio;
+pub(crate) mod published;
+pub(crate) mod ratio;
 pub mod rules;
 pub mod section;
-pub mod tables;
-pub mod traced_exits;
-pub mod untold;
+pub(crate) mod tables;
+pub(crate) mod traced_exits;
+pub(crate) mod untold;
 
 pub use section::{QUESTION, answer};

@@ -9,12 +9,12 @@
 //! ```
 //! Waiting is measured or unknown: a small share of CPU may mean "wanted more" or "had nothing to do".
 
-pub mod advise;
-pub mod asked;
+pub(crate) mod advise;
+pub(crate) mod asked;
 pub mod build;
-pub mod checks;
+pub(crate) mod checks;
 mod expected;
-pub mod figure;
+pub(crate) mod figure;
 pub mod hypotheses;
 pub mod model;
 mod preemptors;
@@ -22,7 +22,7 @@ pub mod proposal;
 pub mod rules;
 pub mod section;
 pub mod solver;
-pub mod tables;
+pub(crate) mod tables;
 
 pub use model::Wishes;
 pub use section::{QUESTION, answer, definitions};

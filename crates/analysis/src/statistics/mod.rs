@@ -1,5 +1,5 @@
 //! How sure a difference between launches is: their spread, and tests on ranks.
 
-pub mod launches;
-pub mod ranks;
-pub mod spread;
+pub(crate) mod launches;
+pub(crate) mod ranks;
+pub(crate) mod spread;

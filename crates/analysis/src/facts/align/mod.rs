@@ -12,32 +12,32 @@
 //! Causal bounds are those of [`causes`]. Lines, and corridors of a largest drift, are believed until one of the guest's
 //! events contradicts them; then its clock wanders, and order alone is left. Levels are joined by [`compose`].
 
-pub mod above;
-pub mod axis;
-pub mod below;
+pub(crate) mod above;
+pub(crate) mod axis;
+pub(crate) mod below;
 pub mod causes;
 pub mod compose;
-pub mod corridor;
-pub mod handed;
+pub(crate) mod corridor;
+pub(crate) mod handed;
 pub mod hull;
-pub mod inside;
-pub mod interrupts;
+pub(crate) mod inside;
+pub(crate) mod interrupts;
 pub mod lines;
-pub mod matches;
+pub(crate) mod matches;
 pub mod names;
-pub mod offsets;
-pub mod order;
-pub mod outside;
+pub(crate) mod offsets;
+pub(crate) mod order;
+pub(crate) mod outside;
 pub mod pairing;
 pub mod place;
-pub mod readings;
-pub mod registers;
-pub mod scaling;
-pub mod seeds;
-pub mod shift;
-pub mod steps;
+pub(crate) mod readings;
+pub(crate) mod registers;
+pub(crate) mod scaling;
+pub(crate) mod seeds;
+pub(crate) mod shift;
+pub(crate) mod steps;
 pub mod symbols;
-pub mod tasks;
+pub(crate) mod tasks;
 
 pub use axis::Axis;
 pub use outside::Outside;

@@ -1,10 +1,10 @@
 //! What single events mean: their roles, exit codes, details, and the interrupts that they name.
 
-pub mod details;
-pub mod interrupts;
+pub(crate) mod details;
+pub(crate) mod interrupts;
 pub mod reasons;
 pub mod roles;
-pub mod vendor;
+pub(crate) mod vendor;
 
 pub use reasons::{Isa, Reason};
 pub use roles::Role;

@@ -61,7 +61,7 @@ pub enum Role {
     /// A local-APIC register access.
     Apic,
     /// KVM does something for the guest of the running thread: proof that the thread runs a vCPU. Asked for only where no
-    /// entry and no exit fires, see [`crate::facts::walk::witnesses`].
+    /// entry and no exit fires, see `facts::walk::witnesses`.
     Served,
     /// A virtual interrupt enters the guest.
     InjectVirq,

@@ -10,19 +10,19 @@
 //! ```
 
 mod affinity;
-pub mod aligned;
+pub(crate) mod aligned;
 pub mod asked;
 pub mod build;
-pub mod bursts;
+pub(crate) mod bursts;
 mod duplicates;
-pub mod identity;
+pub(crate) mod identity;
 pub(crate) mod levels;
 pub(crate) mod line;
 pub mod live;
-pub mod measure;
+pub(crate) mod measure;
 pub mod model;
 mod profile;
 #[cfg(test)]
 pub(crate) mod quiet;
 pub mod stacks;
-pub mod tally;
+pub(crate) mod tally;

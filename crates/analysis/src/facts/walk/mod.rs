@@ -9,12 +9,12 @@
 pub(crate) mod backfill;
 mod cpus;
 pub mod cut_from;
-pub mod replay;
+pub(crate) mod replay;
 pub mod samples;
 mod threads;
 pub(crate) mod vcpu_names;
 mod waiting;
-pub mod witnesses;
+pub(crate) mod witnesses;
 
 use super::state::State;
 use crate::facts::events::details::Detail;

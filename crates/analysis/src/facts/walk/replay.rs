@@ -45,15 +45,6 @@ pub trait WalkObserver<S: Sink> {
     fn progress(&mut self, _done: u64, _all: u64) {}
 }
 
-/// Who only wants to know how far it is.
-pub struct Progress<'a>(pub &'a mut dyn FnMut(u64, u64));
-
-impl<S: Sink> WalkObserver<S> for Progress<'_> {
-    fn progress(&mut self, done: u64, all: u64) {
-        (self.0)(done, all);
-    }
-}
-
 /// Walks through `part` from its first event to its last.
 pub fn walked<S: Sink>(
     part: &Part,

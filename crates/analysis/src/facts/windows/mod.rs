@@ -9,8 +9,8 @@
 //!               [`Windows`]    nearly equal windows of whole slices
 //! ```
 
-pub mod slices;
-pub mod tasks;
+pub(crate) mod slices;
+pub(crate) mod tasks;
 
 use crate::facts::events::interrupts::Delivered;
 use crate::facts::ledger::build::{Beside, build_beside};

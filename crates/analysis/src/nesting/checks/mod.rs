@@ -3,13 +3,13 @@
 //! One file per subject; [`super::rules::RULES`] lists the checks. A check speaks only of what is known: a feature that is
 //! unknown fires nothing.
 
-pub mod clock;
-pub mod guests;
-pub mod hyperv;
-pub mod identity;
-pub mod kernel;
-pub mod settings;
-pub mod vmx;
+pub(crate) mod clock;
+pub(crate) mod guests;
+pub(crate) mod hyperv;
+pub(crate) mod identity;
+pub(crate) mod kernel;
+pub(crate) mod settings;
+pub(crate) mod vmx;
 
 use super::model::{Machine, State};
 use crate::rule::Hit;

@@ -9,10 +9,10 @@
 //! Intervals come from the spread between launches (`statistics/spread.rs`). Numbers of an emulated machine stay marked: counts
 //! in them are real, cycles are the emulator's.
 
-pub mod clocks;
+pub(crate) mod clocks;
 pub mod exits;
-pub mod ladder;
-pub mod programs;
+pub(crate) mod ladder;
+pub(crate) mod programs;
 
 use crate::facts::benches::{BenchRun, Benches};
 use base::{Bench, Section};

@@ -10,13 +10,13 @@
 //! ```
 
 pub mod benched;
-pub mod consistency;
+pub(crate) mod consistency;
 pub mod effects;
-pub mod inputs;
+pub(crate) mod inputs;
 pub mod model;
-pub mod predict;
+pub(crate) mod predict;
 mod tables;
-pub mod validate;
+pub(crate) mod validate;
 
 pub use inputs::{Given, Inputs, Rate};
 pub use predict::Wanted;

@@ -76,11 +76,6 @@ pub fn value(id: &str) -> f64 {
     record(id).value
 }
 
-/// All records of an operation, by level.
-pub fn of_operation(op: &str) -> impl Iterator<Item = &'static Published> {
-    PUBLISHED.iter().filter(move |record| record.op == op)
-}
-
 /// All records.
 pub const TABLE: TableSpec = TableSpec {
     section: "plan",
@@ -148,8 +143,11 @@ mod tests {
         assert_eq!(value("fosdem18.cpuid.l2"), 20_700.0);
         assert_eq!(value("fosdem18.cpuid.l2.evmcs"), 8_900.0);
         assert_eq!(value("fosdem18.build.l1"), 26.0 * 60.0 + 42.187);
-        let levels: Vec<u8> =
-            of_operation("vmcall").filter(|record| record.id.starts_with("dvh20")).map(|record| record.level).collect();
+        let levels: Vec<u8> = PUBLISHED
+            .iter()
+            .filter(|record| record.op == "vmcall" && record.id.starts_with("dvh20"))
+            .map(|record| record.level)
+            .collect();
         assert_eq!(levels, [1, 2, 3]);
     }
 }

@@ -1,14 +1,14 @@
 //! The checks behind the rules: each looks at a machine and returns what it saw, or nothing.
 
-pub mod conflicts;
-pub mod evidence;
-pub mod guest;
-pub mod knobs;
-pub mod memory;
-pub mod overlap;
-pub mod pins;
-pub mod place;
-pub mod polling;
-pub mod proposed;
-pub mod queues;
-pub mod starved;
+pub(crate) mod conflicts;
+pub(crate) mod evidence;
+pub(crate) mod guest;
+pub(crate) mod knobs;
+pub(crate) mod memory;
+pub(crate) mod overlap;
+pub(crate) mod pins;
+pub(crate) mod place;
+pub(crate) mod polling;
+pub(crate) mod proposed;
+pub(crate) mod queues;
+pub(crate) mod starved;
