@@ -1,10 +1,17 @@
 //! Does a window mean the same moments at every level?
 
-use base::recording::Recording;
+use base::recording::{ClockPair, Moment, Named, Recording};
+use base::timeline::{LaneId, Timeline};
 use base::{Narrow, Span};
+use generate::Target;
+use generate::scenario::ALL;
+use kvmscope_analysis::facts::ledger::begin::{self, Known};
 use kvmscope_analysis::facts::ledger::{build, model::PartFlow};
+use kvmscope_analysis::facts::timeline::{draw, overview, whole_span};
 use kvmscope_analysis::{Input, Options};
 use std::path::Path;
+use trace::format::Endian;
+use trace::write::tracedat::Compression;
 
 fn parts(recording: &Path, window: Option<Span>) -> Vec<PartFlow> {
     let input = Input::open(Recording::open(recording).unwrap()).unwrap();
@@ -43,4 +50,103 @@ fn exits_of_l1_in_a_window_are_those_that_l0_handed_up_in_it() {
     }
     let before = parts(recording.path(), Some(Span { from_ns: 0, to_ns: lies.from_ns }));
     assert_eq!(before[1].vcpus.iter().map(|vcpu| vcpu.sums.exit_count()).sum::<u64>(), 0, "nothing of L1 lies there");
+}
+
+/// How much later the second host began.
+const LATE_NS: u64 = 5_000_000;
+
+/// The same happened on two hosts, one after the other; their traces have different clocks, and what was read of all clocks
+/// tells how they lie to each other, if `known`.
+fn two_hosts(directory: &Path, known: bool) -> Recording {
+    const HZ: u64 = 2_000_000_000;
+    const REALTIME_NS: u64 = 1_700_000_000_000_000_000;
+    let target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8, compression: Compression::None };
+    let story = ALL[0].run(1);
+    let mut files = Vec::new();
+    for (name, story) in [("a", story.clone()), ("b", story.on_tsc(HZ, true))] {
+        std::fs::create_dir(directory.join(name)).unwrap();
+        let path = story.write(target, &directory.join(name)).unwrap();
+        files.push(Named { level: 0, name: (name == "b").then(|| name.to_owned()), path });
+    }
+    let mut recording = Recording::of_files(&files, None).unwrap();
+    let pair = |machine: &str, at, passed_ns: u64, late_ns: u64, monotonic_ns: u64, error_ns| ClockPair {
+        machine: machine.into(),
+        at,
+        realtime_ns: REALTIME_NS + late_ns + passed_ns,
+        monotonic_ns: monotonic_ns + passed_ns,
+        tsc: Some(passed_ns * (HZ / 1_000_000_000)),
+        error_ns,
+    };
+    // CLOCK_MONOTONIC of the second is another one; its trace counts the time-stamp counter.
+    let pairs = [
+        pair("L0", Moment::Begin, 0, 0, 0, 50),
+        pair("L0", Moment::End, 1_000_000_000, 0, 0, 40),
+        pair("L0-b", Moment::Begin, 0, LATE_NS, 77_000_000_000, 30),
+        pair("L0-b", Moment::End, 1_000_000_000, LATE_NS, 77_000_000_000, 35),
+    ];
+    recording.clock_pairs = pairs.into_iter().filter(|_| known).collect();
+    recording
+}
+
+fn of(recording: Recording, window: Option<Span>) -> Vec<PartFlow> {
+    let options = Options { narrow: Narrow { window, ..Narrow::default() }, ..Options::default() };
+    build::build(&Input::open(recording).unwrap(), &options, &mut |_, _| {}).parts
+}
+
+#[test]
+fn two_hosts_lie_on_one_axis_by_their_wall_clocks_and_the_error_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let recording = two_hosts(directory.path(), true);
+    let whole = of(recording.clone(), None);
+    assert_eq!(whole[0].begin.at_ns, 0);
+    assert!(whole[1].begin.at_ns.abs_diff(LATE_NS) <= 1, "{:?}", whole[1].begin);
+    assert_eq!(whole[1].begin.known, Known::WallClock { first: "L0".into(), error_ns: 85 });
+    assert_eq!(begin::sentence(&whole[0]), None);
+    let said = begin::sentence(&whole[1]).unwrap();
+    assert!(said.contains("begins 5.0 ms after that of L0") && said.contains("read within 85 ns"), "{said}");
+    // A window is one of the axis: each host has in it what it did then.
+    let exits = |parts: &[PartFlow], place: usize| -> u64 {
+        parts[place].vcpus.iter().map(|vcpu| vcpu.sums.exit_count()).sum()
+    };
+    let half_ns = whole[0].span.length_ns() / 2;
+    let from = |from_ns: u64| Some(Span { from_ns, to_ns: from_ns + half_ns });
+    let late_ns = whole[1].begin.at_ns;
+    let (early, late) = (of(recording.clone(), from(0)), of(recording.clone(), from(late_ns)));
+    assert!(exits(&early, 0) > 0 && exits(&early, 0) < exits(&whole, 0), "{}", exits(&early, 0));
+    assert_eq!(exits(&late, 1), exits(&early, 0), "the same half of the same story");
+    let before = Some(Span { from_ns: 0, to_ns: late_ns });
+    assert_eq!(exits(&of(recording, before), 1), 0, "the second had not begun");
+}
+
+#[test]
+fn two_hosts_are_drawn_on_one_axis() {
+    let directory = tempfile::tempdir().unwrap();
+    for (known, late_ns) in [(true, LATE_NS), (false, 0)] {
+        let own = directory.path().join(known.to_string());
+        std::fs::create_dir(&own).unwrap();
+        let (input, options) = (Input::open(two_hosts(&own, known)).unwrap(), Options::default());
+        let flow = build::build(&input, &options, &mut |_, _| {});
+        let drawn = draw(&input, &options, &flow, &mut |_, _| {});
+        let spans: Vec<(String, Span)> = (0..drawn.timeline.lanes().len())
+            .filter_map(|lane| {
+                let slices = drawn.timeline.slices(LaneId(lane as u32), drawn.timeline.span(), usize::MAX).slices;
+                let (first, last) = (slices.first()?, slices.last()?);
+                let title = drawn.timeline.lanes()[lane].title.clone();
+                Some((title, Span { from_ns: first.span.from_ns, to_ns: last.span.to_ns }))
+            })
+            .collect();
+        let length_ns = flow.parts[0].span.length_ns();
+        let ends = |at_ns: u64| spans.iter().filter(|(_, span)| span.to_ns.abs_diff(at_ns) <= 2).count();
+        assert!(ends(length_ns) > 0 && ends(length_ns + late_ns) > 0, "{known}: {spans:?}");
+        if known {
+            assert_eq!(ends(length_ns), ends(length_ns + late_ns), "each lane of one is one of the other: {spans:?}");
+        }
+        assert_eq!(ends(length_ns) + if known { ends(length_ns + late_ns) } else { 0 }, spans.len(), "{spans:?}");
+        let note = drawn.notes.iter().find(|note| note.contains("L0-b") && note.contains("clock")).unwrap();
+        let words = if known { "by the CLOCK_REALTIME of both" } else { "counts from its own first event" };
+        assert!(note.to_lowercase().contains(&words.to_lowercase()), "{note}");
+        assert!(whole_span(&flow).to_ns.abs_diff(length_ns + late_ns) <= 2);
+        let added = overview(&input, &options, &flow, &mut |_| {}, &mut |_, _| {});
+        assert!(added.notes.contains(note) && added.end_ns.abs_diff(length_ns + late_ns) <= 2, "{:?}", added.notes);
+    }
 }

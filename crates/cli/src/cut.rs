@@ -6,16 +6,19 @@
 //! events that say so may lie outside the window.
 //!
 //! ```text
-//! L0 mono  |---a---[====]--|      traces of one machine with one clock share an axis: it starts at the earliest
-//! L0 mono      |---[====]------|  event of both
-//! L1 tsc       |-------[====]--|  any other trace has an axis of its own
+//! L0 mono  |-------[====]--|      the axis is that of `report`: it starts at the first event of the outermost machine
+//! L0 mono      |---[====]------|  what shares its clock, or is related to it by the recording's pairs of clocks
+//! L1 tsc       |---[====]------|  a guest whose clock was aligned
 //! ```
+//! A trace that nothing relates to the axis counts from its own first event.
 
 use crate::arguments::{Recordings, instant, is_dash};
 use crate::exit::{Exit, WrongUse, as_named, complain};
 use crate::interrupt::Interrupt;
+use crate::progress::Progress;
 use crate::tree;
 use analysis::Input;
+use analysis::facts::ledger::line;
 use analysis::facts::walk::cut_from;
 use anyhow::{Context, anyhow, bail};
 use base::Span;
@@ -42,7 +45,8 @@ pub struct Cut {
     /// Replace an existing recording
     #[arg(long)]
     force: bool,
-    /// Start of the window, in seconds since the first event; machines with separate clocks each count from their own first event
+    /// Start of the window, in seconds since the first event, as in report; a machine whose clock nothing relates to the
+    /// others counts from its own first event
     #[arg(long, value_name = "SECONDS", value_parser = instant, default_value = "0")]
     from: u64,
     /// End of the window, in seconds since the first event [default: the end of the recording]
@@ -74,10 +78,14 @@ impl Cut {
 
     fn write(&self, recording: Recording, draft: Draft, window: Span, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let (mut parts, mut places, mut events) = (Vec::new(), BTreeMap::new(), 0);
-        let axes = Axes::of(&recording)?;
+        let input = Input::open(recording.clone())?;
+        let progress = Progress::new(true);
+        let windows = line::windows(&input, window, &mut progress.hear());
+        progress.finish();
+        let of_trace = |index: usize| input.parts.iter().position(|part| part.index == index);
         let is_kept = |part: &Part| part.kind != PartKind::Notes || !part.path.ends_with(CUT_FROM_FILE);
         for (index, part) in recording.parts.iter().enumerate().filter(|(_, part)| is_kept(part)) {
-            let window = axes.window(index, window);
+            let window = of_trace(index).map_or(window, |place| windows.own[place]);
             let cut = Part { path: new_path(&recording, part), state: PartState::Complete, ..part.clone() };
             let (from, to) = (recording.root.join(&part.path), draft.part(&cut.path)?);
             let (mut problems, mut from_ns) = (Vec::new(), window.from_ns);
@@ -107,8 +115,12 @@ impl Cut {
         if events == 0 {
             return Err(empty(&recording));
         }
-        keep_known(&recording, &places, &draft, &mut parts)?;
-        let each = if axes.starts.len() > 1 { ", on each clock since its own first event" } else { "" };
+        keep_known(&input, &places, &draft, &mut parts)?;
+        let each = if windows.apart {
+            "; traces whose clock nothing relates to the others count from their own first event"
+        } else {
+            ""
+        };
         let (version, from) = (env!("CARGO_PKG_VERSION"), self.from);
         let to = self.to.map_or("the end".to_owned(), |to| format!("{to} ns"));
         let tool = Some(format!("kvmscope cut {version}: {from} ns to {to}{each}"));
@@ -143,41 +155,6 @@ fn empty(recording: &Recording) -> anyhow::Error {
     )
 }
 
-/// Axes of time, and how each part's own lies on its one.
-struct Axes {
-    /// Earliest event by machine and clock.
-    starts: BTreeMap<(String, String), u64>,
-    /// Of each part: its axis and its own first event; `None` for what is no trace.
-    parts: Vec<Option<((String, String), u64)>>,
-}
-
-impl Axes {
-    fn of(recording: &Recording) -> anyhow::Result<Self> {
-        let mut axes = Self { starts: BTreeMap::new(), parts: Vec::new() };
-        for part in &recording.parts {
-            if !part.kind.is_trace() {
-                axes.parts.push(None);
-                continue;
-            }
-            let trace = trace::open(&recording.root.join(&part.path))?;
-            let fitted = trace::calibrate::fit(trace.as_ref());
-            let origin_ns = trace::replay::origin_ns(trace.as_ref(), fitted);
-            let axis = (part.machine.clone(), trace.facts().clock.name.clone());
-            let start_ns = axes.starts.entry(axis.clone()).or_insert(origin_ns);
-            *start_ns = origin_ns.min(*start_ns);
-            axes.parts.push(Some((axis, origin_ns)));
-        }
-        Ok(axes)
-    }
-
-    /// The window for a part, in ns since that part's own first event.
-    fn window(&self, part: usize, window: Span) -> Span {
-        let Some((axis, origin_ns)) = &self.parts[part] else { return window };
-        let late_ns = origin_ns - self.starts[axis];
-        Span { from_ns: window.from_ns.saturating_sub(late_ns), to_ns: window.to_ns.saturating_sub(late_ns) }
-    }
-}
-
 /// Where a part lies in the new recording: where it lay, or at its default place if it was a bare file. What a killed
 /// recorder left becomes whole.
 fn new_path(recording: &Recording, part: &Part) -> PathBuf {
@@ -199,12 +176,11 @@ fn new_path(recording: &Recording, part: &Part) -> PathBuf {
 /// Keeps beside the traces what the whole recording tells of their threads; `places` has where each part of it lies now, and
 /// when its window begins.
 fn keep_known(
-    recording: &Recording,
+    input: &Input,
     places: &BTreeMap<usize, (PathBuf, u64)>,
     draft: &Draft,
     parts: &mut Vec<Part>,
 ) -> anyhow::Result<()> {
-    let input = Input::open(recording.clone())?;
     let mut files: BTreeMap<PathBuf, (String, CutFrom)> = BTreeMap::new();
     for part in &input.parts {
         let Some((place, from_ns)) = places.get(&part.index) else { continue };

@@ -4,7 +4,7 @@
 //! lowest machines   --Draft--> lanes of vCPUs, CPUs, vhost workers, emulator threads, iothreads
 //! guests' own traces --Draft--> lanes of their vCPUs and CPUs, moved to the line of the lowest machine below
 //! ```
-//! Built on request only; times count from the first event of the recording's lowest machine. What a guest did stands in the
+//! Built on request only; times count from the first event of the recording's lowest machine, of several from the earliest. What a guest did stands in the
 //! lanes of the machine below already; its own trace shows how it looked from inside, so its lanes repeat that time.
 
 mod building;
@@ -26,6 +26,7 @@ pub use overview::{overview, whole_span};
 
 use crate::facts::events::reasons::Reason;
 use crate::facts::ledger::aligned;
+use crate::facts::ledger::begin;
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::{Input, Options};
@@ -73,7 +74,9 @@ fn drawn(input: &Input, options: &Options, flow: &Flow, bounds: Bounds, progress
     let (guests, lowest): (Vec<_>, Vec<_>) =
         flow.parts.iter().enumerate().filter(answering).partition(|(_, part)| part.aligned.is_some());
     for (place, part) in lowest {
-        let draft = Draft::of(&input.parts[place], part, (options, bounds), progress);
+        let own = Bounds { window: bounds.window.map(|window| part.own_window(window)), ..bounds };
+        let draft = Draft::of(&input.parts[place], part, (options, own), progress);
+        notes.extend(begin::sentence(part));
         notes.extend(missing_switches(part));
         parts.push(Part { flow: part, names: names(part, &draft), draft, inside: None });
     }
@@ -82,10 +85,11 @@ fn drawn(input: &Input, options: &Options, flow: &Flow, bounds: Bounds, progress
         let Some((below, _)) = line.lies(place) else { continue };
         // The window is one of the machine below.
         let draft = Draft::of(&input.parts[place], part, (options, Bounds { window: None, ..bounds }), progress);
-        let inside = Some((place, flow.parts[below].span.length_ns()));
+        let below = &flow.parts[below];
+        let inside = Some((place, below.on_axis(below.span.to_ns)));
         parts.push(Part { flow: part, names: names(part, &draft), draft, inside });
     }
-    let cuts = parts.iter().filter(|part| part.inside.is_none()).filter_map(|part| part.draft.cut());
+    let cuts = parts.iter().filter(|part| part.inside.is_none()).filter_map(|part| part.draft.cut(part.flow));
     let cut = cuts.reduce(|a, b| Cut { at_ns: a.at_ns.min(b.at_ns), left_out: a.left_out + b.left_out });
     let sources: Vec<Source> = sources(&parts, &mut notes);
     let (states, numbers) = states(&parts, &sources);
@@ -95,7 +99,7 @@ fn drawn(input: &Input, options: &Options, flow: &Flow, bounds: Bounds, progress
         add(&mut drawn, &parts[source.part], source, (&line, &numbers[source.part]));
     }
     for part in parts.iter().filter(|part| part.inside.is_none()) {
-        drawn.timeline.markers.extend(loss_markers(&part.draft.losses, part.draft.span.from_ns));
+        drawn.timeline.markers.extend(loss_markers(&part.draft.losses, part.flow));
     }
     drawn.timeline.markers.sort_by_key(|marker| marker.at_ns);
     drawn
@@ -111,11 +115,11 @@ fn missing_switches(part: &PartFlow) -> Option<String> {
     })
 }
 
-/// A marker for each loss of a trace that begins at `origin_ns`: CPU, when, how many events, bytes.
-fn loss_markers(losses: &[(u32, u64, u64, u64)], origin_ns: u64) -> impl Iterator<Item = Marker> {
+/// A marker for each loss of the trace of `flow`: CPU, when, how many events, bytes.
+fn loss_markers(losses: &[(u32, u64, u64, u64)], flow: &PartFlow) -> impl Iterator<Item = Marker> {
     losses.iter().map(move |(cpu, at_ns, events, _)| Marker {
         lane: None,
-        at_ns: at_ns.saturating_sub(origin_ns),
+        at_ns: flow.on_axis(*at_ns),
         label: if *events > 0 {
             format!("{events} events lost on CPU {cpu}")
         } else {
@@ -124,15 +128,12 @@ fn loss_markers(losses: &[(u32, u64, u64, u64)], origin_ns: u64) -> impl Iterato
     })
 }
 
-/// A chain of `lane`, in a trace that begins at `origin_ns`; `sequence` has the names of its exits.
-fn drawn_chain(chain: &ChainPiece, lane: LaneId, origin_ns: u64, sequence: Arc<[String]>) -> Chain {
+/// A chain of `lane`, in the trace of `flow`; `sequence` has the names of its exits.
+fn drawn_chain(chain: &ChainPiece, lane: LaneId, flow: &PartFlow, sequence: Arc<[String]>) -> Chain {
     Chain {
         lane,
         reason: chain.reason.name(),
-        span: Span {
-            from_ns: chain.span.from_ns.saturating_sub(origin_ns),
-            to_ns: chain.span.to_ns.saturating_sub(origin_ns),
-        },
+        span: Span { from_ns: flow.on_axis(chain.span.from_ns), to_ns: flow.on_axis(chain.span.to_ns) },
         exits: chain.exits,
         sequence,
         beyond: chain.beyond.iter().map(|(reason, count)| (reason.name(), *count)).collect(),
@@ -177,7 +178,7 @@ fn add<'s>(
 ) {
     let lane = drawn.timeline.add_lane(source.lane.clone());
     let on_line = |at_ns: u64| match part.inside {
-        None => Some(at_ns.saturating_sub(part.draft.span.from_ns)),
+        None => Some(part.flow.on_axis(at_ns)),
         Some((place, end_ns)) => line.outermost(place, at_ns).map(|(_, at_ns)| at_ns.min(end_ns)),
     };
     source.pieces(part, &mut |at_ns, look, detail| {
@@ -194,7 +195,7 @@ fn add<'s>(
     let mut chain = |chain: &'s ChainPiece| {
         let names = || chain.sequence.iter().map(|reason| reason.name()).collect();
         let sequence = sequences.entry(&chain.sequence).or_insert_with(names).clone();
-        drawn_chain(chain, lane, part.draft.span.from_ns, sequence)
+        drawn_chain(chain, lane, part.flow, sequence)
     };
     drawn.chains.extend(part.draft.thread(tid).into_iter().flat_map(|thread| &thread.chains).map(&mut chain));
 }

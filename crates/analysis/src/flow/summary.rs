@@ -4,6 +4,7 @@ use super::section::said_of;
 use crate::facts::events::reasons::Class;
 use crate::facts::ledger::measure::{Measures, grouped};
 use crate::facts::ledger::model::{PartFlow, Vcpu};
+use crate::facts::ledger::{aligned, begin};
 use crate::facts::state::State;
 use base::number::{duration, list, many, percent, thousands};
 use base::{Finding, Level};
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// The answer as a person would say it; nothing of a trace whose vCPUs were not asked for.
 pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
-    let aligned = measure.part.aligned.as_ref().map(crate::facts::ledger::aligned::sentence);
+    let aligned = measure.part.aligned.as_ref().map(aligned::sentence).or_else(|| begin::sentence(measure.part));
     if is_empty(measure.part) {
         let length = duration(measure.part.span.length_ns() as f64);
         return Some(said_of(measure.part, &format!("The window has nothing of this trace, which is {length} long.")));

@@ -108,7 +108,7 @@ fn causes_of_unknown(part: &PartFlow) -> String {
 
 /// A CPU of which the trace lacks a part or all.
 fn unseen_cpu(part: &PartFlow, cpu: u32, coverage: Coverage) -> Unknown {
-    let since = |at_ns: u64| duration(at_ns.saturating_sub(part.span.from_ns) as f64);
+    let since = |at_ns: u64| duration(part.on_axis(at_ns) as f64);
     let missing = match coverage {
         Coverage::Whole | Coverage::Missing => "missing from the trace".to_owned(),
         Coverage::Part { from_ns, until_ns: u64::MAX } => format!("missing until {}", since(from_ns)),

@@ -3,7 +3,7 @@
 //! Offsets that KVM writes are ticks of the time-stamp counter, so traces with clock `x86-tsc` are compared in ticks;
 //! all others in the nanoseconds of their clock.
 
-use base::{Clock, ClockSource};
+use base::{Clock, ClockSource, Span};
 
 /// The unit of one trace's times.
 #[derive(Debug, Clone)]
@@ -37,6 +37,20 @@ impl Axis {
     /// A time of this axis as it is shown, in ns.
     pub fn shown_ns(&self, units: u64) -> u64 {
         if self.tsc || self.raw { self.clock.ns(units) } else { units }
+    }
+
+    /// A window since the trace's first event, which is shown at `origin_ns`, as who knows no scale but the file's shows it:
+    /// where that states none, in ticks.
+    pub fn unscaled(&self, origin_ns: u64, window: Span) -> Span {
+        if !self.raw {
+            return window;
+        }
+        let first = self.clock.ticks(origin_ns);
+        let own = |at_ns: u64| match at_ns {
+            u64::MAX => u64::MAX,
+            at_ns => self.clock.ticks(origin_ns.saturating_add(at_ns)).saturating_sub(first),
+        };
+        Span { from_ns: own(window.from_ns), to_ns: own(window.to_ns) }
     }
 
     /// The axis of a counter that makes `ratio` ticks for each tick of this one.

@@ -50,7 +50,7 @@ fn events(input: &Input, options: &Options) -> Result<(), Error> {
 
 fn window(flow: &Flow, options: &Options) -> Result<(), Error> {
     let Some(window) = options.narrow.window else { return Ok(()) };
-    let length_ns = flow.parts.iter().map(|part| part.span.length_ns()).max().unwrap_or(0);
+    let length_ns = flow.parts.iter().map(|part| part.on_axis(part.span.to_ns)).max().unwrap_or(0);
     if flow.parts.iter().all(|part| part.events == 0) || window.from_ns <= length_ns {
         return Ok(());
     }

@@ -1,5 +1,6 @@
 //! The traces of a recording become its ledger: each is walked once, guests' are put on the time line of the machine below.
 
+use super::begin::Begin;
 use super::identity::{self, Known};
 use super::line::TimeLine;
 use super::model::{Flow, Loss, PartFlow, Sums, Vcpu};
@@ -76,7 +77,8 @@ pub fn build_beside<B: Beside>(input: &Input, options: &Options, progress: &mut 
         beside.push(sums);
     }
     super::aligned::align(input, options, &mut parts);
-    narrow_guests(input, options, &mut parts, &mut beside, progress);
+    super::line::begin(input, &mut parts);
+    narrow(input, options, &mut parts, &mut beside, progress);
     super::profile::add(input, options, &mut parts);
     super::duplicates::choose_primary(&mut parts);
     super::affinity::add(&input.machines, &mut parts);
@@ -85,8 +87,8 @@ pub fn build_beside<B: Beside>(input: &Input, options: &Options, progress: &mut 
     (flow, beside)
 }
 
-/// A window is one of the outermost machine's line: guests' traces, which were read by their own, are read again.
-fn narrow_guests<B: Beside>(
+/// A window is one of the recording's axis: traces that begin elsewhere on it, which were read by their own, are read again.
+fn narrow<B: Beside>(
     input: &Input,
     options: &Options,
     parts: &mut [PartFlow],
@@ -103,8 +105,8 @@ fn narrow_guests<B: Beside>(
         let options = Options { narrow: Narrow { window, ..options.narrow.clone() }, ..options.clone() };
         let (again, sums) = build_part(part, Some(flow.clock.clone()), &options, progress);
         let known = std::mem::replace(flow, again);
-        let PartFlow { clock_fitted_to, aligned, problems, .. } = known;
-        (flow.clock_fitted_to, flow.aligned, flow.problems) = (clock_fitted_to, aligned, problems);
+        let PartFlow { clock_fitted_to, aligned, begin, problems, .. } = known;
+        (flow.clock_fitted_to, flow.aligned, flow.begin, flow.problems) = (clock_fitted_to, aligned, begin, problems);
         *beside = sums;
     }
 }
@@ -172,6 +174,7 @@ fn build_part<B: Beside>(
     let beside = walk.sink.1;
     let flow = PartFlow {
         span: Span { from_ns: origin_ns, to_ns: end_ns },
+        begin: Begin::default(),
         machine: part.machine.clone(),
         level: part.level,
         format: facts.format,

@@ -1,4 +1,5 @@
-//! One time line for all traces of a recording: that of the outermost machine, from its first event on.
+//! One time line for all traces of a recording: that of the outermost machine, from its first event on; of several such
+//! machines that of the one whose first event was the earliest ([`begin`](super::begin)).
 //!
 //! ```text
 //! L0  |------------[ window )-------|          a window is asked for on this line
@@ -9,9 +10,10 @@
 //! its own line.
 
 use super::aligned;
+use super::begin::Known;
 use super::model::{Flow, PartFlow};
 use crate::facts::align::{Axis, Map};
-use crate::{Input, Part};
+use crate::{Input, Options, Part};
 use base::Span;
 
 /// The traces of a recording, and below which other one each lies.
@@ -38,10 +40,12 @@ impl<'a> TimeLine<'a> {
         Some((outermost, Span { from_ns, to_ns: to_ns.max(from_ns) }))
     }
 
-    /// The part of the trace at `place` in `window` of the outermost machine's line, since the trace's own first event;
-    /// `None` if it is no aligned guest's.
+    /// The part of the trace at `place` in `window` of the recording's axis, since the trace's own first event; `None` if that
+    /// is the window itself.
     pub fn own_window(&self, place: usize, window: Span) -> Option<Span> {
-        self.lower[place]?;
+        if self.lower[place].is_none() {
+            return (self.flows[place].begin.at_ns > 0).then(|| self.flows[place].own_window(window));
+        }
         let own = self.flows[place].span;
         let at = |asked_ns| self.first_at(place, own, asked_ns).map(|own_ns| own_ns - own.from_ns);
         Some(Span { from_ns: at(window.from_ns)?, to_ns: at(window.to_ns)? })
@@ -58,13 +62,22 @@ impl<'a> TimeLine<'a> {
         Some(low)
     }
 
-    /// The outermost machine and the time there, since its first event; 0 for what lies before that.
+    /// True if nothing relates the clock of the trace at `place` to the recording's axis: it counts from its own first event.
+    pub fn is_apart(&self, place: usize) -> bool {
+        let flow = &self.flows[place];
+        match self.lower[place] {
+            Some(_) => self.outermost(place, flow.span.from_ns).is_none(),
+            None => matches!(flow.begin.known, Known::Unrelated(_)),
+        }
+    }
+
+    /// The outermost machine and the time on the recording's axis; what lies before the machine's first event is put there.
     pub fn outermost(&self, place: usize, at_ns: u64) -> Option<(usize, u64)> {
         let (mut place, mut at_ns) = (place, at_ns);
         // As many steps as there are machines, whatever a manifest says of their parents.
         for _ in 0..self.flows.len() {
             let Some(lower) = self.lower[place] else {
-                return Some((place, at_ns.saturating_sub(self.flows[place].span.from_ns)));
+                return Some((place, self.flows[place].on_axis(at_ns)));
             };
             let alignment = &self.flows[place].aligned.as_ref()?.alignment;
             let map: &Map = alignment.cpus.iter().find_map(|cpu| cpu.map.as_ref())?;
@@ -73,6 +86,40 @@ impl<'a> TimeLine<'a> {
         }
         None
     }
+}
+
+/// A window of a recording's axis in its traces, for who cuts their files.
+pub struct Windows {
+    /// Of each trace, since its first event, as the trace is shown where it is read alone: a scale that another trace lends it
+    /// is missing then.
+    pub own: Vec<Span>,
+    /// True if a trace counts from its own first event, because nothing relates its clock to the others.
+    pub apart: bool,
+}
+
+/// Where `window` of the axis lies in each trace of `input`. Several traces are read for that, as `report` reads them.
+pub fn windows(input: &Input, window: Span, progress: &mut dyn FnMut(u64, u64)) -> Windows {
+    if input.parts.len() < 2 {
+        return Windows { own: vec![window; input.parts.len()], apart: false };
+    }
+    let flow = super::build::build(input, &Options::default(), progress);
+    let line = TimeLine::new(input, &flow.parts);
+    let own = |place: usize| {
+        let shown = line.own_window(place, window).unwrap_or(window);
+        match trace::calibrate::fit(input.parts[place].trace.as_ref()) {
+            Some(_) => shown,
+            None => line.axes[place].unscaled(flow.parts[place].span.from_ns, shown),
+        }
+    };
+    let places = 0..flow.parts.len();
+    Windows { own: places.clone().map(own).collect(), apart: places.into_iter().any(|place| line.is_apart(place)) }
+}
+
+/// Says of each trace of an outermost machine where it begins.
+pub(super) fn begin(input: &Input, flows: &mut [PartFlow]) {
+    let is_outermost: Vec<bool> =
+        flows.iter().map(|flow| aligned::below(flow, flows, &input.recording).is_none()).collect();
+    super::begin::place(input, flows, &is_outermost);
 }
 
 /// Says of each aligned trace where it lies.

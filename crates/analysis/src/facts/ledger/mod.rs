@@ -12,12 +12,13 @@
 mod affinity;
 pub(crate) mod aligned;
 pub mod asked;
+pub mod begin;
 pub mod build;
 pub(crate) mod bursts;
 mod duplicates;
 pub(crate) mod identity;
 pub(crate) mod levels;
-pub(crate) mod line;
+pub mod line;
 pub mod live;
 pub(crate) mod measure;
 pub mod model;

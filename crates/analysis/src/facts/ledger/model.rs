@@ -1,5 +1,6 @@
 //! What the flow of a recording consists of.
 
+use super::begin::Begin;
 use super::bursts::Bursts;
 use crate::facts::align::Alignment;
 use crate::facts::align::symbols::Symbols;
@@ -50,6 +51,8 @@ pub struct PartFlow {
     pub clock_fitted_to: Option<String>,
     /// First and last event, on the trace's own clock.
     pub span: base::Span,
+    /// Where that lies on the recording's axis.
+    pub begin: Begin,
     /// Window that was looked at, ns since the trace's first event.
     pub window: base::Span,
     /// Events in the whole trace, by name; only those that occur.

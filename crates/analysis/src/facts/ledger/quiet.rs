@@ -1,5 +1,6 @@
 //! A trace in which nothing is wrong, and what tests add to it.
 
+use super::begin::Begin;
 use super::model::{ChainSums, ExitSums, PartFlow, Sums, Vcpu};
 use crate::facts::events::details::Detail;
 use crate::facts::events::reasons::{Isa, Reason};
@@ -32,6 +33,7 @@ pub fn quiet(isa: Isa) -> PartFlow {
         clock: Clock::nanoseconds("mono"),
         clock_fitted_to: None,
         span: Span { from_ns: 0, to_ns: 1_000_000_000 },
+        begin: Begin::default(),
         window: Span { from_ns: 0, to_ns: 1_000_000_000 },
         tally: Vec::new(),
         events: 100_000,

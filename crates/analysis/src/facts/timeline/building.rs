@@ -186,7 +186,7 @@ impl Take for Adding<'_> {
         };
         let nth = *chains as u32;
         *chains += 1;
-        let since_ns = |at_ns: u64| at_ns.saturating_sub(part.span.from_ns);
+        let since_ns = |at_ns: u64| part.on_axis(at_ns);
         (self.hear)(&ChainSums {
             lane: *lane,
             nth,

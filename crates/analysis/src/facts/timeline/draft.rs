@@ -51,9 +51,9 @@ impl Draft {
         }
     }
 
-    /// Where drawing ended, since the trace's first event.
-    pub fn cut(&self) -> Option<Cut> {
-        self.full.map(|(at_ns, left_out)| Cut { at_ns: at_ns.saturating_sub(self.span.from_ns), left_out })
+    /// Where drawing ended; `flow` is that of the trace.
+    pub fn cut(&self, flow: &PartFlow) -> Option<Cut> {
+        self.full.map(|(at_ns, left_out)| Cut { at_ns: flow.on_axis(at_ns), left_out })
     }
 
     /// The thread `tid`, if it was met.

@@ -5,7 +5,7 @@ use super::keeper::{Bounds, ChainPiece, kept};
 use super::lanes::Look;
 use super::overview::by_place;
 use super::passing::{Passing, Take, Whose};
-use crate::facts::ledger::model::Flow;
+use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::{Input, Options};
 use base::Span;
 use base::timeline::{Chain, ChainRequest, ChainSlices, LaneId, Overview, Slice, SliceId, StateId};
@@ -35,17 +35,13 @@ pub fn inside(
             Lane { lane: LaneId(lane), numbers, wanted: places, slices: 0, chains: 0, open: None }
         };
         let tids = part.vcpus.iter().map(|vcpu| vcpu.tid);
-        let mut looking = Looking {
-            lanes: tids.zip(lanes.map(of_lane)).collect(),
-            found: &mut found,
-            origin_ns: part.span.from_ns,
-            most,
-        };
+        let mut looking =
+            Looking { lanes: tids.zip(lanes.map(of_lane)).collect(), found: &mut found, flow: part, most };
         let none = FxHashSet::default();
         let mut passing = Passing::new(part, &none, &mut looking);
         let bounds = Bounds { vcpus_alone: true, ..Bounds::default() };
         kept(&input.parts[place], part, (options, bounds), Some(&mut passing), progress);
-        let end_ns = super::passing::span(part).length_ns();
+        let end_ns = part.on_axis(super::passing::span(part).to_ns);
         looking.end(end_ns);
     }
     found.into_iter().filter_map(Found::inside).collect()
@@ -101,7 +97,7 @@ struct Lane<'a> {
 struct Looking<'a> {
     lanes: FxHashMap<i32, Lane<'a>>,
     found: &'a mut [Found],
-    origin_ns: u64,
+    flow: &'a PartFlow,
     most: usize,
 }
 
@@ -136,7 +132,7 @@ impl Lane<'_> {
 impl Take for Looking<'_> {
     fn piece(&mut self, whose: Whose, at_ns: u64, look: Look, detail: &str) {
         let Whose::Vcpu(tid) = whose else { return };
-        let at_ns = at_ns.saturating_sub(self.origin_ns);
+        let at_ns = self.flow.on_axis(at_ns);
         let Some(lane) = self.lanes.get_mut(&tid) else { return };
         match &mut lane.open {
             // Of two states at one instant the later one wins.
@@ -158,7 +154,7 @@ impl Take for Looking<'_> {
         let is_it = |found: &&mut Found| found.wanted.lane == lane.lane && found.wanted.nth == nth;
         for found in self.found.iter_mut().filter(is_it) {
             let sequence = chain.sequence.iter().map(|reason| reason.name()).collect();
-            found.chain = Some(drawn_chain(chain, lane.lane, self.origin_ns, sequence));
+            found.chain = Some(drawn_chain(chain, lane.lane, self.flow, sequence));
         }
     }
 }

@@ -14,6 +14,7 @@ use super::passing::{Passing, Take, Whose, span};
 use super::source::{cpu_lane, guest_cpu_lane, vcpu_lane, worker_lane};
 use super::{loss_markers, missing_switches, workers};
 use crate::facts::ledger::aligned;
+use crate::facts::ledger::begin;
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::{Input, Options};
@@ -49,11 +50,12 @@ pub(super) fn added_up(
     let (mut notes, mut left_out, mut markers, mut left_unknown_ns) = (Vec::new(), Vec::new(), Vec::new(), 0);
     let whole = (options, Bounds { pace, ..Bounds::default() });
     for (place, part) in &lowest {
+        notes.extend(begin::sentence(part));
         notes.extend(missing_switches(part));
         let (workers, note) = drawn_workers((&input.parts[*place], part), options, progress);
         left_out.extend(note);
         let tids: FxHashSet<i32> = workers.iter().map(|(_, tid, _)| *tid).collect();
-        let on_line = |at_ns: u64| Some(at_ns.saturating_sub(part.span.from_ns));
+        let on_line = |at_ns: u64| Some(part.on_axis(at_ns));
         let mut adding = Adding {
             building: &mut building,
             part: (*place, part),
@@ -66,12 +68,13 @@ pub(super) fn added_up(
         let (walk, _) = kept(&input.parts[*place], part, whole, Some(&mut passing), progress);
         left_unknown_ns += passing.left_unknown_ns();
         adding.end();
-        markers.extend(loss_markers(&walk.losses, part.span.from_ns));
+        markers.extend(loss_markers(&walk.losses, part));
         found.push(workers);
     }
     for (place, part) in &guests {
         notes.extend(part.aligned.as_ref().map(aligned::sentence));
-        let below_ns = line.lies(*place).map_or(0, |(below, _)| flow.parts[below].span.length_ns());
+        let below = line.lies(*place).map(|(below, _)| &flow.parts[below]);
+        let below_ns = below.map_or(0, |below| below.on_axis(below.span.to_ns));
         let on_line = |at_ns: u64| line.outermost(*place, at_ns).map(|(_, at_ns)| at_ns.min(below_ns));
         let none = FxHashSet::default();
         let mut silent = |_: &ChainSums<'_>| {};
@@ -134,9 +137,9 @@ pub fn whole_span(flow: &Flow) -> Span {
     Span { from_ns: 0, to_ns: longest_ns(&by_place(flow).0) }
 }
 
-/// How long the longest of the `lowest` traces is.
+/// Where the last of the `lowest` traces ends.
 pub fn longest_ns(lowest: &[Placed<'_>]) -> u64 {
-    lowest.iter().map(|(_, part)| span(part).length_ns()).max().unwrap_or(0)
+    lowest.iter().map(|(_, part)| part.on_axis(span(part).to_ns)).max().unwrap_or(0)
 }
 
 /// A part and its place in the recording.

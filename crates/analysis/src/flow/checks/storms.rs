@@ -205,7 +205,7 @@ pub fn pause(measure: &Measures<'_>) -> Vec<Hit> {
     for hit in &mut hits {
         let bursts = storms.iter().filter_map(|storm| Some((storm.vm, storm.burst?)));
         hit.evidence.extend(bursts.take(MOST_LISTED).map(|(vm, (vcpu, burst))| {
-            let since_ns = burst.from_ns.saturating_sub(measure.part.span.from_ns);
+            let since_ns = measure.part.on_axis(burst.from_ns);
             let (count, window) = (thousands(burst.count), in_a_window());
             let when = format!("{:.3} s after the first event", since_ns as f64 / 1e9);
             seen(format!("{vm}: {count} of them on vCPU {} within {window}, {when}", vcpu.vcpu), "the trace")
