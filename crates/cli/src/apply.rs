@@ -10,17 +10,17 @@
 
 mod origin;
 mod proposal;
+mod trial;
 mod work;
 
 use crate::arguments::JournalPlace;
 use crate::exit::{Exit, WrongUse};
+use crate::experiments::trial::{Now, SPAN, Watched, lines};
 use crate::interrupt::Interrupt;
 use crate::lines::Lines;
-use crate::plays::trial::{self, Now, Outcome, Watched};
 use analysis::facts::shares::Direction;
 use anyhow::bail;
 use base::Change;
-use base::number::many;
 use base::shell::printable;
 use clap::Args;
 use lab::setting::Host;
@@ -131,7 +131,7 @@ impl Apply {
         let stop = interrupt.hold();
         match self.trial {
             None => keep(work, &stop),
-            Some(seconds) => trial(work, &watched, Duration::from_secs(seconds), &stop),
+            Some(seconds) => trial::trial(work, &watched, Duration::from_secs(seconds), &stop),
         }
     }
 
@@ -165,74 +165,11 @@ fn keep(work: &mut Work<'_>, stop: &AtomicBool) -> anyhow::Result<Exit> {
     Ok(Exit::Answered)
 }
 
-fn trial(work: &mut Work<'_>, watched: &Watched, span: Duration, stop: &AtomicBool) -> anyhow::Result<Exit> {
-    watched.something()?;
-    let proc = work.host.proc.clone();
-    work.lines.say(format_args!("  watched: {watched}"));
-    waiting(span, "before the change; Ctrl-C ends it without a change");
-    let before = trial::measure(&proc, watched, span, stop)?;
-    let made =
-        before.map(|before| Ok::<_, anyhow::Error>(work.make(stop)?.map(|entry| (before, entry)))).transpose()?;
-    let Some((before, entry)) = made.flatten() else {
-        work.lines.say("  ended before the change; nothing was changed");
-        return Ok(Exit::Interrupted);
-    };
-    waiting(span, "with the change; Ctrl-C reverts it");
-    let after = match trial::rest(trial::settle(span), stop) {
-        true => Ok(None),
-        false => trial::measure(&proc, watched, span, stop),
-    };
-    let outcome = match after {
-        Ok(Some(after)) => {
-            let (before, after, ended) = trial::sums(&before, &after);
-            if ended > 0 {
-                let ended = many(ended as u64, "watched thread");
-                work.lines.say(format_args!("  measured: {ended} ended during the measurement (not counted)"));
-            }
-            trial::drift(&before).iter().for_each(|drift| work.lines.say(format_args!("  measured: {drift}")));
-            Outcome::of(&before, &after)
-        }
-        Ok(None) => Outcome::Interrupted,
-        Err(error) => {
-            work.put_back(entry)?;
-            return Err(error);
-        }
-    };
-    work.lines.say(format_args!("  measured: {}", outcome.told(watched.subject())));
-    let others: Vec<String> =
-        work.altered.iter().filter(|one| !one.holds(&work.host)).map(ToString::to_string).collect();
-    others
-        .iter()
-        .for_each(|one| work.lines.say(format_args!("  changed by another program during the measurement: {one}")));
-    match outcome {
-        Outcome::Helped(_) | Outcome::DidNotHelp(_) if !others.is_empty() => {
-            work.lines
-                .say("  so the trial is inconclusive; find what else sets it (irqbalance, tuned, libvirt, systemd)");
-            work.put_back(entry).map(|()| Exit::NoAnswer)
-        }
-        Outcome::Helped(_) => {
-            work.lines.say(format_args!("  kept; `kvmscope undo {}` reverts it", entry.id));
-            Ok(Exit::Answered)
-        }
-        Outcome::Interrupted => work.put_back(entry).map(|()| Exit::Interrupted),
-        Outcome::DidNotHelp(_) => work.put_back(entry).map(|()| Exit::Answered),
-    }
-}
-
-/// Says on a terminal why nothing happens for a while.
-fn waiting(span: Duration, how: &str) {
-    let mut stderr = std::io::stderr();
-    if stderr.is_terminal() {
-        // If stderr is closed nobody wants to know.
-        let _ = writeln!(stderr, "measuring for {} s {how}", span.as_secs());
-    }
-}
-
 /// Whom the steps concern; what the model expects of them is said.
 fn expected(work: &mut Work<'_>) -> anyhow::Result<(Watched, Direction)> {
-    let now = Now::of(Path::new(ROOT), trial::SPAN)?;
+    let now = Now::of(Path::new(ROOT), SPAN)?;
     let watched = Watched::of(&work.altered, &work.host, &now.loads)?;
-    let expected = trial::expected(&watched, &now);
-    trial::lines(&expected).iter().for_each(|line| work.lines.say(format_args!("  modelled: {line}")));
+    let expected = crate::experiments::trial::expected(&watched, &now);
+    lines(&expected).iter().for_each(|line| work.lines.say(format_args!("  modelled: {line}")));
     Ok((watched, expected.direction()))
 }

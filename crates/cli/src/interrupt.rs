@@ -13,8 +13,11 @@ use signal_hook::iterator::Signals;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// How often who waits looks whether a signal has come.
+pub const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 type Tidy = Box<dyn FnOnce() + Send>;
 
@@ -149,6 +152,15 @@ fn taken(status: &str) -> Vec<i32> {
     let mut taken = vec![SIGINT, SIGTERM];
     taken.extend((ignored & 1 << (SIGHUP - 1) == 0).then_some(SIGHUP));
     taken
+}
+
+/// Waits; true if a signal has raised `stop` by its end.
+pub fn rest(length: Duration, stop: &AtomicBool) -> bool {
+    let since = Instant::now();
+    while since.elapsed() < length && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(LOOK_EVERY);
+    }
+    stop.load(Ordering::Relaxed)
 }
 
 /// Removes a file, or a directory that another thread may still be filling: under another name nothing is added to it.

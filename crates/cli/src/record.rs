@@ -8,13 +8,13 @@
 
 mod beside;
 mod check;
+mod live;
 mod status;
 mod until;
 
 use crate::arguments::{DestinationOptions, JournalPlace, length, machine};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::{Interrupt, remove};
-use crate::plays::live::{Watch, sweep};
 use anyhow::{anyhow, bail};
 use base::recording::{Live, Machine, Moment, Part, Recording};
 use base::{Level, Utc};
@@ -23,6 +23,7 @@ use check::Checked;
 use clap::Args;
 use lab::Recorder;
 use lab::tracefs::{Mounted, Plan, Selection, TracefsRecorder, buffer_kib, find_vm};
+use live::{Watch, sweep};
 use status::Status;
 use std::ffi::OsString;
 use std::io::Write;

@@ -2,12 +2,12 @@
 
 use crate::arguments::{Answered, DestinationOptions, JournalPlace, OutputOptions};
 use crate::exit::{Exit, WrongUse, complain};
+use crate::experiments::starve::{Bench, STATES, Setup, StarveExperiment, in_state};
 use crate::interrupt::Interrupt;
-use crate::plays::netns::{Bench, Play, STATES, Told, in_state};
 use anyhow::{anyhow, bail};
-use base::CpuSet;
 use base::recording::Recording;
 use base::utc::Utc;
+use base::{CpuSet, Section};
 use clap::{Args, ValueEnum};
 use lab::nested::default_cache;
 use lab::netns::own::{self, End, Traffic};
@@ -121,7 +121,7 @@ impl Netns {
             let _ = writeln!(std::io::stderr(), "lab: {:3} s  {line}", began.elapsed().as_secs());
         };
         let proc = Path::new("/proc");
-        let play = Play {
+        let setup = Setup {
             root: Path::new("/"),
             journal: &journal,
             seconds: Duration::from_secs(self.seconds),
@@ -132,7 +132,7 @@ impl Netns {
             online,
         };
         let load_cpus = load_cpus(&cpus);
-        let (bed, what) = match self.own()? {
+        let (testbed, what) = match self.own()? {
             Some(ends) => {
                 say("moving the NICs into namespaces");
                 let traffic = Traffic { kind: self.load.kind(), streams: self.streams as usize, cpus: load_cpus };
@@ -142,26 +142,27 @@ impl Netns {
             None => {
                 let guest = if matches!(self.forwarder, ForwarderName::Tap) { ", booting the guest" } else { "" };
                 say(&format!("making namespaces, forwarder and load{guest}"));
-                let bed = match netns::start(&self.settings(cpus[0], load_cpus)?, entry, proc, &stop) {
+                let testbed = match netns::start(&self.settings(cpus[0], load_cpus)?, entry, proc, &stop) {
                     Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exit::Interrupted),
                     begun => begun?,
                 };
                 let through = format!("{} TCP streams through {}", self.streams, self.forwarder.what());
-                (bed, format!("{through}, {}; {} busy threads", self.load.what(), self.busy))
+                (testbed, format!("{through}, {}; {} busy threads", self.load.what(), self.busy))
             }
         };
-        let told = play.run(&Bench { load: &bed.load, forwarders: &bed.forwarders, what: &what });
-        let (told, left) = (or_trouble(told, bed.trouble()), bed.end()?);
+        let bench = Bench { load: &testbed.load, forwarders: &testbed.forwarders, what: &what };
+        let answered = StarveExperiment::new(&setup, &bench).answer();
+        let (answered, left) = (or_trouble(answered, testbed.trouble()), testbed.end()?);
         left.iter().for_each(|what| complain(&anyhow!("left behind: {what}; `kvmscope undo` tries again")));
-        match told? {
-            Told::Interrupted => {
+        match answered? {
+            None => {
                 // What was recorded is not whole and already gone; what stays is an empty directory.
                 let _ = std::fs::remove_dir(output);
                 Ok(Exit::Interrupted)
             }
-            Told::Answer(section) => {
+            Some(section) => {
                 let recording = Recording::open(&output.join("before"))?;
-                let answered = Answered::of(recording, vec![*section], Vec::new());
+                let answered = Answered::of(recording, vec![section], Vec::new());
                 let exit = self.output.end("lab", &[answered], &interrupt)?;
                 Ok(if left.is_empty() { exit } else { Exit::NoAnswer })
             }
@@ -197,11 +198,11 @@ impl Netns {
     }
 }
 
-/// What the loop told, or why a thread of the bench could not go on.
-fn or_trouble(told: anyhow::Result<Told>, trouble: Option<String>) -> anyhow::Result<Told> {
+/// The answer, or why a thread of the bench could not go on.
+fn or_trouble(answered: anyhow::Result<Option<Section>>, trouble: Option<String>) -> anyhow::Result<Option<Section>> {
     match trouble {
-        Some(trouble) => told.and_then(|_| Err(anyhow!("{trouble}"))),
-        None => told,
+        Some(trouble) => answered.and_then(|_| Err(anyhow!("{trouble}"))),
+        None => answered,
     }
 }
 

@@ -1,6 +1,7 @@
 //! When does a recording end? After a time, with a command, or on Ctrl-C.
 
 use super::not_run;
+use crate::interrupt::LOOK_EVERY;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -11,8 +12,6 @@ use std::time::{Duration, Instant};
 
 /// How long a command may take to end once it was asked to, before it is killed: QEMU closes its disks meanwhile.
 const GRACE: Duration = Duration::from_secs(10);
-/// How often a command that is to end is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What is waited for.
 pub struct Until {

@@ -1,6 +1,6 @@
 //! Threads that want a whole CPU, as a vCPU does whose guest is busy.
 
-use super::inside::{Crew, Stop};
+use super::inside::{Stop, WorkerThreads};
 use super::pin;
 use crate::Error;
 
@@ -8,8 +8,8 @@ use crate::Error;
 const ROUNDS: u32 = 200_000;
 
 /// Starts one on `cpu`, named as QEMU names its vCPU threads, so that everything that knows those knows it.
-pub(super) fn start(crew: &mut Crew, index: usize, cpu: u32) -> Result<u32, Error> {
-    let tid = crew.start(
+pub(super) fn start(workers: &mut WorkerThreads, index: usize, cpu: u32) -> Result<u32, Error> {
+    let tid = workers.start(
         &format!("CPU {index}/KVM"),
         None,
         || Ok(()),

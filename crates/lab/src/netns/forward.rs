@@ -10,7 +10,7 @@
 //! (`/sys/class/net/DEV/threaded`, Linux 5.12; Documentation/networking/napi.rst). A veth has NAPI where generic receive
 //! offload is on, and uses it for peers without segmentation offload.
 
-use super::inside::{Crew, Stop};
+use super::inside::{Stop, WorkerThreads};
 use super::packet::Port;
 use super::{APPEARS, pin};
 use crate::Error;
@@ -32,11 +32,11 @@ pub(super) struct Forwarding<'a> {
 
 impl Forwarding<'_> {
     /// Threads of ours, one for each direction, named as vhost's are.
-    pub(super) fn vhost(&self, crew: &mut Crew) -> Result<Vec<u32>, Error> {
+    pub(super) fn vhost(&self, workers: &mut WorkerThreads) -> Result<Vec<u32>, Error> {
         let name = format!("vhost-{}", std::process::id());
         let mut tids = Vec::new();
         for (from, to) in [("port1", "port2"), ("port2", "port1")] {
-            let tid = crew.start(
+            let tid = workers.start(
                 &name,
                 Some(self.namespace),
                 move || Ok((Port::open(from)?, Port::open(to)?)),

@@ -8,7 +8,7 @@
 //! Without vhost-net QEMU's main loop copies every frame, and the vCPU's thread runs the guest's network stack: both are the
 //! forwarder, and both can be starved. In: the kernel and initramfs as for [`crate::nested`]. Out: the threads' ids.
 
-use super::companion::Companion;
+use super::child::ChildProcess;
 use super::{Addresses, pin, tap};
 use crate::Error;
 use crate::nested::initramfs::{self, Contents};
@@ -54,7 +54,7 @@ pub struct Places {
 /// The guest at work; dropping it ends it.
 #[derive(Debug)]
 pub(super) struct Guest {
-    qemu: Companion,
+    qemu: ChildProcess,
     proc: PathBuf,
 }
 
@@ -68,7 +68,7 @@ impl Guest {
         proc: &Path,
         stop: &AtomicBool,
     ) -> Result<Self, Error> {
-        Companion::is_installed(QEMU, "qemu-system-x86")?;
+        ChildProcess::is_installed(QEMU, "qemu-system-x86")?;
         let cache = places.cache.as_deref().ok_or_else(|| {
             Error::WrongUse("neither $XDG_CACHE_HOME nor $HOME names a directory; use --cache DIR".to_owned())
         })?;
@@ -91,7 +91,7 @@ impl Guest {
         };
         initramfs::write(&initramfs, contents, &Modules::of(&kernel)?)?;
         let taps = [tap::open(namespaces[0], "client0")?, tap::open(namespaces[1], "server0")?];
-        let qemu = Companion::of(command(&kernel.image, &initramfs, &taps), cpus)?;
+        let qemu = ChildProcess::of(command(&kernel.image, &initramfs, &taps), cpus)?;
         let mut guest = Self { qemu, proc: proc.to_owned() };
         guest.comes_up(stop)?;
         Ok(guest)

@@ -18,7 +18,7 @@ const NAMESPACES: &str = "/run/netns";
 
 /// Threads, and the word that ends them.
 #[derive(Debug)]
-pub(super) struct Crew {
+pub(super) struct WorkerThreads {
     stop: Stop,
     trouble: Arc<Mutex<Option<String>>>,
     threads: Vec<JoinHandle<()>>,
@@ -34,7 +34,7 @@ impl Stop {
     }
 }
 
-impl Crew {
+impl WorkerThreads {
     pub(super) fn new() -> Self {
         Self { stop: Stop::default(), trouble: Arc::default(), threads: Vec::new() }
     }

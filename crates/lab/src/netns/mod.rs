@@ -8,7 +8,7 @@
 //!                           tap: a QEMU guest that routes, between taps instead of veths
 //!                           + busy threads "CPU n/KVM" on the forwarder's CPU: the fault
 //! ```
-//! In: [`Settings`]. Out: a [`Bed`] that carries load, tells how many bytes arrived, and can be put into its faulty state.
+//! In: [`Settings`]. Out: a [`Testbed`] that carries load, tells how many bytes arrived, and can be put into its faulty state.
 //! Workers, busy threads and load are threads of this process, QEMU and iperf3 its children: they end with it, also after
 //! kill -9. Namespaces stand in the journal, and everything else lies inside them: the host's own network, routes and
 //! `ip_forward` are never touched.
@@ -18,9 +18,8 @@
 //! With `--dev1`, `--dev2` the ends are the user's own NICs, moved in and back ([`own`]), and the forwarder is whatever lies
 //! between them.
 
-mod bed;
 mod busy;
-mod companion;
+mod child;
 mod forward;
 mod guest;
 mod inside;
@@ -28,23 +27,24 @@ mod load;
 pub mod own;
 mod packet;
 mod tap;
+mod testbed;
 
-pub use bed::Bed;
 pub use guest::Places;
 pub use load::{Load, LoadKind, Run};
+pub use testbed::Testbed;
 
 use crate::Error;
 use crate::journal::network::ip;
 use crate::journal::{Entry, Step};
 use crate::setting::thread;
 use base::CpuSet;
-use bed::Built;
 use forward::Forwarding;
 use guest::Guest;
-use inside::Crew;
+use inside::WorkerThreads;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use testbed::Built;
 
 /// How long a kernel thread may take to appear after it was asked for.
 const APPEARS: Duration = Duration::from_secs(2);
@@ -114,14 +114,14 @@ impl Forwarder {
 ///
 /// # Errors
 /// If the machine lacks something; what was built by then is removed.
-pub fn start(settings: &Settings, entry: Entry, proc: &Path, stop: &AtomicBool) -> Result<Bed, Error> {
-    Bed::start(entry, proc, |entry, crew| build(settings, entry, crew, proc, stop))
+pub fn start(settings: &Settings, entry: Entry, proc: &Path, stop: &AtomicBool) -> Result<Testbed, Error> {
+    Testbed::start(entry, proc, |entry, workers| build(settings, entry, workers, proc, stop))
 }
 
 fn build(
     settings: &Settings,
     entry: &mut Entry,
-    crew: &mut Crew,
+    workers: &mut WorkerThreads,
     proc: &Path,
     stop: &AtomicBool,
 ) -> Result<Built, Error> {
@@ -157,15 +157,15 @@ fn build(
     }
     let forwarding = Forwarding { namespace: &names.forward, cpu: settings.fault_cpu, proc };
     let forwarders = match settings.forwarder {
-        Forwarder::Vhost => forwarding.vhost(crew)?,
+        Forwarder::Vhost => forwarding.vhost(workers)?,
         Forwarder::Bridge => forwarding.bridge()?,
         Forwarder::Kernel => forwarding.route(addresses.gateways.unwrap_or_default())?,
         Forwarder::Tap => guest.as_ref().map_or(Ok(Vec::new()), |guest| guest.threads(settings.fault_cpu))?,
     };
-    let busy = (0..settings.busy).map(|index| busy::start(crew, index, settings.fault_cpu));
+    let busy = (0..settings.busy).map(|index| busy::start(workers, index, settings.fault_cpu));
     let busy = busy.collect::<Result<Vec<u32>, Error>>()?;
     let ends = load::Ends { client: &names.client, server: &names.server, server_address: addresses.server };
-    let load = Load::start(settings.load, crew, &ends, settings.streams, &settings.load_cpus)?;
+    let load = Load::start(settings.load, workers, &ends, settings.streams, &settings.load_cpus)?;
     Ok(Built { load, forwarders, busy, guest })
 }
 

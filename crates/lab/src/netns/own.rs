@@ -6,9 +6,9 @@
 //! ```
 //! What a NIC was (addresses, routes, up or down) is noted before it is moved, and given back after.
 
-use super::bed::{Bed, Built};
-use super::inside::Crew;
+use super::inside::WorkerThreads;
 use super::load::{Ends, Load, LoadKind};
+use super::testbed::{Built, Testbed};
 use crate::Error;
 use crate::journal::network::{Nic, ip};
 use crate::journal::{Entry, Step};
@@ -41,14 +41,14 @@ pub struct Traffic {
 ///
 /// # Errors
 /// If a NIC is not there or the load does not get through; the NICs are back by then.
-pub fn start(ends: &[End; 2], traffic: &Traffic, entry: Entry, proc: &Path) -> Result<Bed, Error> {
-    Bed::start(entry, proc, |entry, crew| {
-        let load = build(ends, traffic, entry, crew)?;
+pub fn start(ends: &[End; 2], traffic: &Traffic, entry: Entry, proc: &Path) -> Result<Testbed, Error> {
+    Testbed::start(entry, proc, |entry, workers| {
+        let load = build(ends, traffic, entry, workers)?;
         Ok(Built { load, forwarders: Vec::new(), busy: Vec::new(), guest: None })
     })
 }
 
-fn build(ends: &[End; 2], traffic: &Traffic, entry: &mut Entry, crew: &mut Crew) -> Result<Load, Error> {
+fn build(ends: &[End; 2], traffic: &Traffic, entry: &mut Entry, workers: &mut WorkerThreads) -> Result<Load, Error> {
     let names = [format!("{}-client", entry.id), format!("{}-server", entry.id)];
     let hosts = ends.each_ref().map(|end| end.address.split_once('/').map(|(host, _)| host.to_owned()));
     let [Some(client), Some(server)] = hosts else {
@@ -67,5 +67,5 @@ fn build(ends: &[End; 2], traffic: &Traffic, entry: &mut Entry, crew: &mut Crew)
         ip(&["-n", namespace, "route", "replace", other, "via", &end.gateway, "dev", &end.device])?;
     }
     let ends = Ends { client: &names[0], server: &names[1], server_address: &server };
-    Load::start(traffic.kind, crew, &ends, traffic.streams, &traffic.cpus)
+    Load::start(traffic.kind, workers, &ends, traffic.streams, &traffic.cpus)
 }

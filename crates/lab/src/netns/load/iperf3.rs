@@ -5,7 +5,7 @@
 
 use super::Ends;
 use crate::Error;
-use crate::netns::companion::Companion;
+use crate::netns::child::ChildProcess;
 use base::CpuSet;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// A server, and what its clients need.
 #[derive(Debug)]
 pub(super) struct Iperf3 {
-    server: RefCell<Companion>,
+    server: RefCell<ChildProcess>,
     /// Clients that were started; the server listens once more than that.
     clients: Cell<usize>,
     namespace: String,
@@ -37,7 +37,7 @@ pub(super) struct Iperf3 {
 /// A run.
 #[derive(Debug)]
 pub(super) struct Client {
-    program: Companion,
+    program: ChildProcess,
     until: Instant,
 }
 
@@ -48,10 +48,10 @@ impl Iperf3 {
                 "iperf3 supports at most {MOST_STREAMS} streams; use --streams {MOST_STREAMS} or --load own"
             )));
         }
-        Companion::is_installed("iperf3", "iperf3")?;
+        ChildProcess::is_installed("iperf3", "iperf3")?;
         let words = ["iperf3", "--server", "--forceflush", "--bind", ends.server_address];
         Ok(Self {
-            server: RefCell::new(Companion::start(Some(ends.server), &words, cpus)?),
+            server: RefCell::new(ChildProcess::start(Some(ends.server), &words, cpus)?),
             clients: Cell::new(0),
             namespace: ends.client.to_owned(),
             address: ends.server_address.to_owned(),
@@ -78,7 +78,7 @@ impl Iperf3 {
         let (streams, seconds) = (self.streams.to_string(), span.as_secs().max(1));
         let time = seconds.to_string();
         let words = ["iperf3", "--client", &self.address, "--parallel", &streams, "--time", &time, "--json"];
-        let program = Companion::start(Some(&self.namespace), &words, &self.cpus)?;
+        let program = ChildProcess::start(Some(&self.namespace), &words, &self.cpus)?;
         Ok(Client { program, until: Instant::now() + Duration::from_secs(seconds) + SLACK })
     }
 }

@@ -12,7 +12,7 @@ mod streams;
 
 pub(super) use streams::Ends;
 
-use super::inside::Crew;
+use super::inside::WorkerThreads;
 use crate::Error;
 use base::CpuSet;
 use iperf3::Iperf3;
@@ -59,13 +59,13 @@ impl Load {
     /// Starts what a run needs; our own load flows from here on.
     pub(super) fn start(
         kind: LoadKind,
-        crew: &mut Crew,
+        workers: &mut WorkerThreads,
         ends: &Ends<'_>,
         streams: usize,
         cpus: &CpuSet,
     ) -> Result<Self, Error> {
         Ok(Self(match kind {
-            LoadKind::Own => Source::Own(streams::start(crew, ends, streams, cpus)?),
+            LoadKind::Own => Source::Own(streams::start(workers, ends, streams, cpus)?),
             LoadKind::Iperf3 => Source::Iperf3(Iperf3::start(ends, streams, cpus)?),
         }))
     }

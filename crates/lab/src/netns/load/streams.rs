@@ -4,7 +4,7 @@
 //! is no throughput.
 
 use crate::Error;
-use crate::netns::inside::{Crew, Stop};
+use crate::netns::inside::{Stop, WorkerThreads};
 use crate::setting::thread;
 use base::CpuSet;
 use std::io::{ErrorKind, Read, Write};
@@ -41,7 +41,12 @@ pub(in crate::netns) struct Ends<'a> {
 }
 
 /// Starts the server's thread and the client's, each of which carries all streams.
-pub(super) fn start(crew: &mut Crew, ends: &Ends<'_>, streams: usize, cpus: &CpuSet) -> Result<Received, Error> {
+pub(super) fn start(
+    workers: &mut WorkerThreads,
+    ends: &Ends<'_>,
+    streams: usize,
+    cpus: &CpuSet,
+) -> Result<Received, Error> {
     let received = Received::default();
     let counted = received.clone();
     let address = format!("{}:{PORT}", ends.server_address);
@@ -51,7 +56,7 @@ pub(super) fn start(crew: &mut Crew, ends: &Ends<'_>, streams: usize, cpus: &Cpu
         listener.set_nonblocking(true).map_err(|error| failed(&bound, &error))?;
         Ok(listener)
     };
-    let server = crew.start("load-server", Some(ends.server), listen, move |listener, stop| {
+    let server = workers.start("load-server", Some(ends.server), listen, move |listener, stop| {
         serve(&listener, &counted, stop).map_err(|error| failed("the load's server", &error))
     })?;
     thread::set_affinity(server, cpus)?;
@@ -59,7 +64,7 @@ pub(super) fn start(crew: &mut Crew, ends: &Ends<'_>, streams: usize, cpus: &Cpu
         let since = Instant::now();
         (0..streams.max(1)).map(|_| connected(&peer, since)).collect::<Result<Vec<_>, _>>()
     };
-    let client = crew.start("load-client", Some(ends.client), connect, |streams, stop| {
+    let client = workers.start("load-client", Some(ends.client), connect, |streams, stop| {
         send(streams, stop).map_err(|error| failed("the load's client", &error))
     })?;
     thread::set_affinity(client, cpus)?;

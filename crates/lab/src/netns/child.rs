@@ -21,13 +21,13 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// A program at work; dropping it ends it.
 #[derive(Debug)]
-pub(super) struct Companion {
+pub(super) struct ChildProcess {
     child: Child,
     out: File,
     complaints: File,
 }
 
-impl Companion {
+impl ChildProcess {
     /// Fails with the package that brings it where a program is missing.
     pub(super) fn is_installed(name: &str, package: &'static str) -> Result<(), Error> {
         Program::new(name, package).run(&["--version"], LIMIT).map(|_| ())
@@ -88,7 +88,7 @@ impl Companion {
     }
 }
 
-impl Drop for Companion {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         // Gone already is what we want.
         let _ = self.child.kill();
@@ -117,16 +117,16 @@ mod tests {
     fn a_companion_has_its_cpus_and_ends_when_it_is_let_go() {
         let all = thread::affinity(thread::own()).unwrap();
         let first = CpuSet::one(all.first().unwrap());
-        let mut quick = Companion::start(None, &["sh", "-c", "echo yes; echo why >&2"], &all).unwrap();
+        let mut quick = ChildProcess::start(None, &["sh", "-c", "echo yes; echo why >&2"], &all).unwrap();
         quick.wait();
         assert_eq!((quick.said(), quick.complaint()), ("yes\n".to_owned(), "(why)".to_owned()));
-        let slow = Companion::start(None, &["sleep", "60"], &first).unwrap();
+        let slow = ChildProcess::start(None, &["sleep", "60"], &first).unwrap();
         assert_eq!(thread::affinity(slow.pid()).unwrap(), first);
         let owner = Owner::of(Path::new("/proc"), slow.pid()).unwrap();
         drop(slow);
         assert!(!owner.is_alive(Path::new("/proc")));
-        assert!(Companion::start(None, &["/nonexistent/program"], &all).is_err());
-        let missing = Companion::is_installed("/nonexistent/iperf3", "iperf3").unwrap_err().to_string();
+        assert!(ChildProcess::start(None, &["/nonexistent/program"], &all).is_err());
+        let missing = ChildProcess::is_installed("/nonexistent/iperf3", "iperf3").unwrap_err().to_string();
         assert!(missing.contains("Debian package iperf3"), "{missing}");
     }
 }

@@ -11,9 +11,10 @@
 mod gauge;
 mod watched;
 
-pub use gauge::{Look, Now, SPAN, measure, rest, sums};
+pub use gauge::{Look, Lost, Now, SPAN, measure, sums};
 pub use watched::Watched;
 
+use super::{Comparison, Effect};
 use analysis::compare::{Ratio, Verdict};
 use analysis::facts::shares::{Direction, Expected, Prediction};
 use base::number::{percent, plain};
@@ -70,47 +71,19 @@ fn words(direction: Direction) -> &'static str {
     }
 }
 
-/// What a trial came to.
-#[derive(Debug)]
-pub enum Outcome {
-    /// Less was lost, and noise does not explain it.
-    Helped(Ratio),
-    /// It was not.
-    DidNotHelp(Option<Ratio>),
-    /// The user ended it.
-    Interrupted,
-}
-
-impl Outcome {
-    /// What the measurements before and after say.
-    pub fn of(before: &[f64], after: &[f64]) -> Self {
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-        match Ratio::of(before, after) {
-            Some(ratio) if ratio.verdict() == Verdict::Lower => Outcome::Helped(ratio),
-            // All that was lost is lost no more: a ratio to nothing cannot be told, and needs none.
-            None if mean(before) > 0.0 && mean(after) == 0.0 => {
-                Outcome::Helped(Ratio { before: mean(before), after: 0.0, ratio: 0.0, interval: None })
-            }
-            ratio => Outcome::DidNotHelp(ratio),
-        }
-    }
-
-    /// The outcome with its numbers; `subject` is what was measured: "threads waited".
-    pub fn told(&self, subject: &str) -> String {
-        let (ratio, verdict) = match self {
-            Outcome::Helped(ratio) => (Some(ratio), "it helped"),
-            Outcome::DidNotHelp(Some(ratio)) if ratio.verdict() == Verdict::Higher => (Some(ratio), "it got worse"),
-            Outcome::DidNotHelp(ratio) => (ratio.as_ref(), "no difference beyond noise"),
-            Outcome::Interrupted => return "ended early".to_owned(),
-        };
-        let Some(Ratio { before, after, ratio, interval }) = ratio else {
-            return format!("no thread waited for a CPU before or after: {verdict}");
-        };
-        let interval = interval
-            .map(|(low, high)| format!(" (95 % interval {} to {})", plain(low), plain(high)))
-            .unwrap_or_default();
-        format!("{subject} {before:.2} CPUs before and {after:.2} after, x{}{interval}: {verdict}", plain(*ratio))
-    }
+/// What a trial came to, with its numbers; `subject` is what was measured: "threads waited".
+pub fn described(found: &Comparison, subject: &str) -> String {
+    let verdict = match found.effect {
+        Effect::Helped => "it helped",
+        Effect::Harmed => "it got worse",
+        Effect::NoDifference | Effect::Unknown => "no difference beyond noise",
+    };
+    let Some(Ratio { before, after, ratio, interval }) = &found.ratio else {
+        return format!("no thread waited for a CPU before or after: {verdict}");
+    };
+    let interval =
+        interval.map(|(low, high)| format!(" (95 % interval {} to {})", plain(low), plain(high))).unwrap_or_default();
+    format!("{subject} {before:.2} CPUs before and {after:.2} after, x{}{interval}: {verdict}", plain(*ratio))
 }
 
 /// Says so if what was lost before the change drifted by itself by more than noise explains.
@@ -128,15 +101,17 @@ pub fn drift(before: &[f64]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::Better;
 
     #[test]
-    fn only_less_waiting_than_noise_explains_has_helped() {
-        let before = [0.9, 0.95, 0.92, 0.91];
-        assert!(matches!(Outcome::of(&before, &[0.1, 0.12, 0.11, 0.1]), Outcome::Helped(_)));
-        assert!(matches!(Outcome::of(&before, &[0.0; 4]), Outcome::Helped(_)));
-        assert!(matches!(Outcome::of(&before, &before), Outcome::DidNotHelp(_)));
-        assert!(matches!(Outcome::of(&[0.0; 4], &[0.0; 4]), Outcome::DidNotHelp(None)));
-        let worse = Outcome::of(&[0.1, 0.12, 0.11, 0.1], &before).told("threads waited");
+    fn less_waiting_has_helped_and_more_is_worse() {
+        let (slow, fast) = ([0.9, 0.95, 0.92, 0.91], [0.1, 0.12, 0.11, 0.1]);
+        let said =
+            |before: &[f64], after: &[f64]| described(&Comparison::of(before, after, Better::Lower), "threads waited");
+        assert!(said(&slow, &fast).ends_with("it helped") && said(&slow, &[0.0; 4]).ends_with("it helped"));
+        assert!(said(&slow, &slow).ends_with("no difference beyond noise"));
+        assert!(said(&[0.0; 4], &[0.0; 4]).starts_with("no thread waited for a CPU before or after"));
+        let worse = said(&fast, &slow);
         assert!(worse.starts_with("threads waited 0.11 CPUs before") && worse.ends_with("it got worse"), "{worse}");
     }
 

@@ -7,7 +7,8 @@
 //! ```
 //! Events are recorded while the load flows, but not during the runs that count: recording costs throughput.
 
-use super::{Runs, in_state};
+use super::in_state;
+use crate::experiments::Runs;
 use base::bench::{Bench, Measured};
 use base::recording::{ClockPair, Destination, Draft, Machine, Moment, Part, PartKind, PartState, Recording};
 use base::utc::Utc;
@@ -69,6 +70,11 @@ impl<'a> Shots<'a> {
         Self { root, journal, begun: Vec::new(), without_events: None }
     }
 
+    /// True if that state was recorded.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.begun.iter().any(|shot| shot.name == name)
+    }
+
     /// Records the machine for so long under that name; `rest` waits, and is true if the user has had enough: then nothing
     /// of it stays.
     pub(super) fn take(
@@ -118,7 +124,7 @@ impl<'a> Shots<'a> {
     }
 
     /// Writes what was measured, and puts the recordings in their place.
-    pub(super) fn finish(self, runs: &Runs, what: &str) -> anyhow::Result<()> {
+    pub(super) fn finish(self, runs: &Runs<f64>, what: &str) -> anyhow::Result<()> {
         let environment = lab::bench::environment::environment(Path::new("/"));
         for Shot { name, draft, mut parts, clock_pairs } in self.begun {
             let samples = if name == "before" { &runs.before } else { &runs.after };

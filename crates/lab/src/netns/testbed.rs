@@ -1,7 +1,7 @@
 //! A bench at work, and how it is taken down.
 
 use super::guest::Guest;
-use super::inside::Crew;
+use super::inside::WorkerThreads;
 use super::load::Load;
 use crate::Error;
 use crate::journal::{Entry, Reverted, Step};
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 /// A bench at work.
 #[derive(Debug)]
-pub struct Bed {
+pub struct Testbed {
     entry: Entry,
-    crew: Crew,
+    workers: WorkerThreads,
     /// What goes from client to server.
     pub load: Load,
     /// Ids of the forwarder's threads.
@@ -30,21 +30,21 @@ pub(super) struct Built {
     pub guest: Option<Guest>,
 }
 
-impl Bed {
+impl Testbed {
     /// A bench as `build` makes it, which notes in the entry what has to be removed; if it fails, what there is by then is
     /// removed.
     pub(super) fn start(
         mut entry: Entry,
         proc: &Path,
-        build: impl FnOnce(&mut Entry, &mut Crew) -> Result<Built, Error>,
+        build: impl FnOnce(&mut Entry, &mut WorkerThreads) -> Result<Built, Error>,
     ) -> Result<Self, Error> {
-        let mut crew = Crew::new();
-        match build(&mut entry, &mut crew) {
+        let mut workers = WorkerThreads::new();
+        match build(&mut entry, &mut workers) {
             Ok(Built { load, forwarders, busy, guest }) => {
-                Ok(Self { entry, crew, load, forwarders, busy, guest, proc: proc.to_owned() })
+                Ok(Self { entry, workers, load, forwarders, busy, guest, proc: proc.to_owned() })
             }
             Err(error) => {
-                crew.end();
+                workers.end();
                 Err(taken_down(error, entry, proc))
             }
         }
@@ -52,7 +52,7 @@ impl Bed {
 
     /// Why a thread of the bench could not go on, if one could not.
     pub fn trouble(&self) -> Option<String> {
-        self.crew.trouble()
+        self.workers.trouble()
     }
 
     /// Ends the load and puts everything back; the steps that could not be reverted are told.
@@ -60,7 +60,7 @@ impl Bed {
     /// # Errors
     /// If the journal cannot be written.
     pub fn end(self) -> Result<Vec<String>, Error> {
-        self.crew.end();
+        self.workers.end();
         drop((self.load, self.guest));
         Ok(left_behind(self.entry.finish(&self.proc)?))
     }

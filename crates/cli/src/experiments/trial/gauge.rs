@@ -3,6 +3,7 @@
 //! A thread that ends on the way waits no more, and nothing has helped it: it is left out of all windows, before and after.
 
 use super::watched::Watched;
+use crate::interrupt::rest;
 use analysis::facts::shares::{Contender, Cpus};
 use anyhow::{Context, bail};
 use host::Snapshot;
@@ -12,15 +13,13 @@ use host::usage;
 use lab::snapshot::monotonic_ns;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// How far apart two looks are, where one number is wanted.
 pub const SPAN: Duration = Duration::from_secs(1);
 /// Windows of a measurement.
 pub const WINDOWS: u32 = 8;
-/// How often we look whether the user has had enough.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// All threads and CPUs at one time.
 pub struct Look {
@@ -112,15 +111,6 @@ pub fn measure(proc: &Path, watched: &Watched, span: Duration, stop: &AtomicBool
         last = next;
     }
     Ok(Some(lost))
-}
-
-/// Waits; true if the user has had enough.
-pub fn rest(length: Duration, stop: &AtomicBool) -> bool {
-    let since = Instant::now();
-    while since.elapsed() < length && !stop.load(Ordering::Relaxed) {
-        std::thread::sleep(LOOK_EVERY);
-    }
-    stop.load(Ordering::Relaxed)
 }
 
 /// All threads now.

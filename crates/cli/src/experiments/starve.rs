@@ -1,0 +1,286 @@
+//! Starved, diagnosed, moved, measured: the experiment of `kvmscope lab netns`.
+//!
+//! ```text
+//! begin    record the machine while the load flows
+//! measure  throughput of one run; in the first one also who waits, against whom
+//! propose  the CPU that the model prefers
+//! make     the threads are moved (journal, read back); the new state is recorded once
+//! ```
+
+mod shots;
+
+use super::trial::{Look, Now};
+use super::{Better, Comparison, Effect, Ended, Experiment, Runs, State, run};
+use crate::interrupt::{LOOK_EVERY, rest};
+use analysis::compare::{self, Changed, Metric, Ratio};
+use analysis::contention::tables::{CHANGE, threads};
+use analysis::contention::{self, Starved, finding, starved};
+use analysis::facts::shares::best_moves;
+use anyhow::bail;
+use base::number::{many, plain};
+use base::recording::Destination;
+use base::{Change, CpuSet, Finding, Section};
+use lab::apply::{Prepared, make};
+use lab::journal::{Entry, Journal, Reverted};
+use lab::netns::Load as Traffic;
+use lab::setting::Host;
+use shots::Shots;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// After a change, before the next measurement: TCP finds its new speed in some round trips.
+const SETTLE: Duration = Duration::from_millis(500);
+/// Longest recording of events: they are some megabytes a second.
+const MOST_RECORDED: Duration = Duration::from_secs(2);
+
+/// The bench as the experiment sees it.
+pub struct Bench<'a> {
+    /// What goes through it.
+    pub load: &'a Traffic,
+    /// The forwarder's threads; none if it is the user's own.
+    pub forwarders: &'a [u32],
+    /// What goes through what, in a line.
+    pub what: &'a str,
+}
+
+/// How the experiment is run.
+pub struct Setup<'a> {
+    pub root: &'a Path,
+    pub journal: &'a Journal,
+    pub seconds: Duration,
+    pub repeats: u32,
+    pub stop: &'a AtomicBool,
+    pub say: &'a dyn Fn(&str),
+    pub output: &'a Destination,
+    pub online: CpuSet,
+}
+
+/// Names of the recordings of both states.
+pub const STATES: [&str; 2] = ["before", "after"];
+
+/// Where the recording of a state goes.
+pub fn in_state(output: &Destination, state: &str) -> Destination {
+    Destination { path: output.path.join(state), replace: output.replace }
+}
+
+/// Packet threads that starve, and what moving them brings.
+pub struct StarveExperiment<'a> {
+    setup: &'a Setup<'a>,
+    bench: &'a Bench<'a>,
+    shots: Shots<'a>,
+    /// What the machine did in the first run.
+    now: Option<Now>,
+    found: Option<Finding>,
+}
+
+impl<'a> StarveExperiment<'a> {
+    /// The experiment on that bench.
+    pub fn new(setup: &'a Setup<'a>, bench: &'a Bench<'a>) -> Self {
+        Self { setup, bench, shots: Shots::new(setup.output, setup.journal), now: None, found: None }
+    }
+
+    /// Runs it and says what came of it; `None`: the user ended it.
+    pub fn answer(mut self) -> anyhow::Result<Option<Section>> {
+        let turns = self.setup.repeats;
+        let (runs, comparison) = match run(&mut self, turns)? {
+            Ended::Interrupted => return Ok(None),
+            Ended::Unchanged(runs) => (runs, None),
+            Ended::Compared(runs, comparison) => (runs, Some(comparison)),
+        };
+        let mut section = self.section(&runs, comparison);
+        if let Some(why) = &self.shots.without_events {
+            section.about.push(format!("the recordings have no kernel events: {why}"));
+        }
+        self.shots.finish(&runs, self.bench.what)?;
+        Ok(Some(section))
+    }
+
+    /// Starved threads of the forwarder, or of the whole host where the forwarder is the user's own.
+    fn diagnosed(&self, now: &Now) -> Option<Finding> {
+        let all = starved(&now.loads);
+        let named = |one: &&Starved<'_>| {
+            self.bench.forwarders.contains(&one.thread.id.tid)
+                || (self.bench.forwarders.is_empty() && one.thread.name.starts_with("vhost-"))
+        };
+        let ours: Vec<&Starved<'_>> = all.iter().filter(named).collect();
+        let first = ours.first()?;
+        let tids: Vec<u32> = match self.bench.forwarders {
+            [] => ours.iter().map(|one| one.thread.id.tid).collect(),
+            forwarders => forwarders.to_vec(),
+        };
+        let best = best_moves(&now.cpus(), &now.contenders(), &tids, &self.setup.online);
+        let proposal = best.as_ref().map(|(moves, prediction)| (moves.as_slice(), prediction));
+        finding(&ours, &now.loads, &first.thread.name, proposal)
+    }
+
+    /// Bits per second that arrive in one run; `None` if the user ended it.
+    fn throughput(&self) -> anyhow::Result<Option<f64>> {
+        let mut run = self.bench.load.begin(self.setup.seconds)?;
+        while !run.is_over()? {
+            if self.rest(LOOK_EVERY) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(run.bits_per_second()?))
+    }
+
+    /// Records the machine while the load flows; false if the user ended it.
+    fn record(&mut self, name: &'static str) -> anyhow::Result<bool> {
+        let span = self.setup.seconds.min(MOST_RECORDED);
+        // Until both samples of the machine are taken, however long that takes.
+        let _flows = self.bench.load.flow()?;
+        let stop = self.setup.stop;
+        self.shots.take(name, span, &|length| rest(length, stop))?;
+        Ok(!stop.load(Ordering::Relaxed))
+    }
+
+    /// Waits; true if the user has had enough.
+    fn rest(&self, length: Duration) -> bool {
+        rest(length, self.setup.stop)
+    }
+}
+
+impl Experiment for StarveExperiment<'_> {
+    /// Bits per second.
+    type Sample = f64;
+    type Proposal = Vec<Change>;
+    type Made = Entry;
+    const BETTER: Better = Better::Higher;
+
+    fn begin(&mut self) -> anyhow::Result<bool> {
+        if self.rest(SETTLE) {
+            return Ok(false);
+        }
+        (self.setup.say)("recording before the move");
+        let recorded = self.record("before")?;
+        if let Some(why) = self.shots.without_events.as_ref().filter(|_| recorded) {
+            (self.setup.say)(&format!("recorded without kernel events: {why}"));
+        }
+        Ok(recorded)
+    }
+
+    fn measure(&mut self, state: State) -> anyhow::Result<Option<f64>> {
+        match state {
+            State::Before if self.now.is_none() => {
+                (self.setup.say)("searching for waiting threads");
+                let first = Look::take(&self.setup.root.join("proc"))?;
+                let bits = self.throughput()?;
+                self.now = Some(Now::since(&first, self.setup.root)?).filter(|_| bits.is_some());
+                Ok(bits)
+            }
+            State::Before => self.throughput(),
+            State::After if self.rest(SETTLE) => Ok(None),
+            State::After => {
+                let bits = self.throughput()?;
+                // One recording of the new state is enough.
+                let is_whole = bits.is_none() || self.shots.has("after") || self.record("after")?;
+                Ok(bits.filter(|_| is_whole))
+            }
+        }
+    }
+
+    fn propose(&mut self) -> anyhow::Result<Option<Vec<Change>>> {
+        self.found = self.now.as_ref().and_then(|now| self.diagnosed(now));
+        (self.setup.say)(self.found.as_ref().map_or("", |found| &found.title));
+        let changes = self.found.as_ref().map(|found| found.changes.clone());
+        Ok(changes.filter(|changes| !changes.is_empty()))
+    }
+
+    fn make(&mut self, changes: &Vec<Change>) -> anyhow::Result<Option<Entry>> {
+        let host = Host::at(self.setup.root);
+        let mut altered = Vec::new();
+        for change in changes {
+            match host.prepare(change)? {
+                Prepared::Altered(more) => altered.extend(more),
+                Prepared::PassedOver(why) => (self.setup.say)(&why),
+            }
+        }
+        let mut entry = self.setup.journal.begin("netns-move")?;
+        match make(&mut entry, &altered, &host) {
+            Ok(_) => Ok(Some(entry)),
+            Err(error) => {
+                undone(entry, &host.proc)?;
+                Err(error.into())
+            }
+        }
+    }
+
+    fn undo(&mut self, made: Entry) -> anyhow::Result<()> {
+        undone(made, &self.setup.root.join("proc"))?;
+        self.rest(SETTLE);
+        Ok(())
+    }
+
+    fn amounts(&self, runs: &Runs<f64>) -> [Vec<f64>; 2] {
+        [runs.before.clone(), runs.after.clone()]
+    }
+
+    fn turned(&mut self, runs: &Runs<f64>) {
+        let (turn, of) = (runs.after.len(), self.setup.repeats);
+        let [before, after] = [&runs.before, &runs.after].map(|runs| amount_of(runs.last()));
+        (self.setup.say)(&format!("run {turn} of {of}: {before} before, {after} after the move"));
+    }
+}
+
+impl StarveExperiment<'_> {
+    fn section(&self, runs: &Runs<f64>, comparison: Option<Comparison>) -> Section {
+        let mut section = Section::new(contention::ID, "Which threads compete for which CPU, and did the move help?");
+        section.about = vec![
+            self.bench.what.to_owned(),
+            format!(
+                "{} of {} s before and {} after the move, alternating; recorded in {}",
+                many(runs.before.len() as u64, "run"),
+                self.setup.seconds.as_secs(),
+                runs.after.len(),
+                self.setup.output.path.display()
+            ),
+        ];
+        section.summary = match (&self.found, &comparison) {
+            (None, _) => format!("No packet thread is starved; throughput is {}.", amount_of(runs.before.first())),
+            (Some(found), None) => {
+                format!("{}. No CPU of this machine is better, so no thread was moved.", found.title)
+            }
+            (Some(found), Some(comparison)) => format!("{}. {}", found.title, verdict(comparison)),
+        };
+        section.findings.extend(self.found.clone());
+        section.tables.extend(self.now.as_ref().map(|now| threads(&now.loads)));
+        if let Some(ratio) = comparison.and_then(|comparison| comparison.ratio) {
+            let ratio = Ratio { before: ratio.before / 1e9, after: ratio.after / 1e9, ..ratio };
+            let changed = vec![Changed { metric: Metric::Named("throughput, Gbit/s".to_owned()), ratio }];
+            section.tables.push(compare::table(&CHANGE, changed));
+            section.next.push(format!("kvmscope compare {0}/before {0}/after", self.setup.output.path.display()));
+        }
+        section
+    }
+}
+
+fn verdict(comparison: &Comparison) -> String {
+    let says = match comparison.effect {
+        Effect::Helped => "the move helped",
+        Effect::Harmed => "the move made it worse",
+        Effect::NoDifference => "the difference is within noise",
+        Effect::Unknown => "one run each gives no estimate of noise; use --repeats",
+    };
+    let Some(Ratio { before, after, ratio, interval }) = &comparison.ratio else {
+        return format!("Moved: nothing arrived before or after the move: {says}.");
+    };
+    let [before, after] = [before, after].map(|bits| amount_of(Some(bits)));
+    let interval =
+        interval.map(|(low, high)| format!(" (95 % interval {} to {})", plain(low), plain(high))).unwrap_or_default();
+    format!("Moved: throughput from {before} to {after}, x{}{interval}: {says}.", plain(*ratio))
+}
+
+fn amount_of(bits: Option<&f64>) -> String {
+    bits.map_or_else(|| "-".to_owned(), |bits| format!("{:.2} Gbit/s", bits / 1e9))
+}
+
+fn undone(entry: Entry, proc: &Path) -> anyhow::Result<()> {
+    let id = entry.id.clone();
+    for (step, outcome) in entry.finish(proc)? {
+        if let Reverted::Failed(why) = outcome {
+            bail!("{step} could not be undone: {why}; `kvmscope undo {id}` tries again");
+        }
+    }
+    Ok(())
+}
