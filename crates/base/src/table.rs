@@ -43,20 +43,22 @@ pub struct Row<'t> {
 }
 
 /// One column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Column {
     /// Stable name; units stand in it.
     pub name: &'static str,
     /// `ns`, `bytes`, `count`, `share`, or empty.
     pub unit: &'static str,
     /// Type of all its cells.
+    #[serde(rename = "type")]
     pub kind: ColumnType,
     /// True if the column is part of what identifies a row.
     pub key: bool,
 }
 
 /// What the cells of a column hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ColumnType {
     /// UTF-8 text.
     Text,

@@ -26,6 +26,7 @@ mod plan;
 mod progress;
 mod record;
 mod report;
+mod schema;
 mod serve;
 mod snapshot;
 mod staging;
@@ -65,6 +66,7 @@ enum Command {
     Apply(apply::Apply),
     Compare(compare::Compare),
     Plan(plan::Plan),
+    Schema(schema::Schema),
     Completions(completions::Completions),
     #[command(hide = true)]
     Man(man::Manual),
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Command::Apply(apply) => apply.run(),
         Command::Compare(compare) => compare.run(),
         Command::Plan(plan) => plan.run(),
+        Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(manual) => manual.run(),
     };

@@ -117,6 +117,7 @@ fn every_command_has_an_example_and_a_page() {
         "compare",
         "plan nested",
         "completions",
+        "schema",
     ] {
         let help = help(command);
         assert!(help.contains(&format!("\n  kvmscope {command}")), "{command} has no example: {help}");

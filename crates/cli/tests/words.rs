@@ -122,6 +122,7 @@ fn the_help_is_in_the_fields_words() {
         "check",
         "compare",
         "completions",
+        "schema",
         "cut",
         "export",
         "join",

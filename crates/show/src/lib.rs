@@ -19,6 +19,7 @@ pub mod html;
 pub mod json;
 pub mod perfetto;
 pub mod picture;
+pub mod schema;
 pub mod speedscope;
 pub mod text;
 mod view;

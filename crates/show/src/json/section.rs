@@ -1,7 +1,7 @@
 //! A Section's parts as JSON, each borrowed and written in place.
 
 use base::figure::{Drawing, Figure};
-use base::{Column, Finding, Section, Table};
+use base::{Finding, Section, Table};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::json;
 
@@ -128,21 +128,8 @@ impl Serialize for TableShown<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(3))?;
         map.serialize_entry("version", &self.0.spec.version)?;
-        map.serialize_entry("columns", &Each(self.0.spec.columns, ColumnShown))?;
+        map.serialize_entry("columns", self.0.spec.columns)?;
         map.serialize_entry("rows", &self.0.rows)?;
-        map.end()
-    }
-}
-
-struct ColumnShown<'a>(&'a Column);
-
-impl Serialize for ColumnShown<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(4))?;
-        map.serialize_entry("name", self.0.name)?;
-        map.serialize_entry("unit", self.0.unit)?;
-        map.serialize_entry("type", self.0.kind.name())?;
-        map.serialize_entry("key", &self.0.key)?;
         map.end()
     }
 }

@@ -1,0 +1,58 @@
+//! `kvmscope schema`: what every table is, whatever a recording holds.
+
+use crate::exit::{Exit, WrongUse};
+use anyhow::bail;
+use base::table::TableSpec;
+use clap::{Args, ValueEnum};
+use std::io::Write;
+
+/// Print what every table holds: a JSON schema of what --json prints
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope schema > kvmscope.schema.json\n  \
+    kvmscope schema --table flow.exits\n\n\
+    docs/tables.md has the same for people.\n\
+    Exit status: 0 printed, 2 wrong usage.")]
+pub struct Schema {
+    /// Only this table: SECTION.TABLE, such as flow.exits
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
+    /// Format of the output: json, markdown, typescript
+    #[arg(long, value_name = "FORMAT", default_value = "json")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// A JSON schema.
+    Json,
+    /// The page docs/tables.md.
+    Markdown,
+    /// The module ui/src/data/tables.ts.
+    Typescript,
+}
+
+impl Schema {
+    /// Prints it.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let all: Vec<&TableSpec> = analysis::tables().collect();
+        let wanted = match &self.table {
+            None => all,
+            Some(name) => match all.iter().find(|spec| spec.address() == *name) {
+                Some(spec) => vec![*spec],
+                None => {
+                    let names: Vec<String> = all.iter().map(|spec| spec.address()).collect();
+                    bail!(WrongUse(format!("there is no table {name}; there are {}", names.join(", "))));
+                }
+            },
+        };
+        let text = match (self.format, wanted.as_slice()) {
+            (Format::Json, [spec]) => serde_json::to_string_pretty(&show::schema::table(spec))? + "\n",
+            (Format::Json, all) => serde_json::to_string_pretty(&show::schema::document(all))? + "\n",
+            (Format::Markdown, wanted) => show::schema::markdown(wanted),
+            (Format::Typescript, wanted) => show::schema::typescript(wanted),
+        };
+        std::io::stdout().write_all(text.as_bytes())?;
+        Ok(Exit::Answered)
+    }
+}
