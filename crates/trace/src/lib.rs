@@ -51,6 +51,7 @@ pub mod format;
 pub mod in_place;
 pub mod lane;
 mod load;
+mod mapped;
 mod open;
 pub mod perfdata;
 pub mod records;

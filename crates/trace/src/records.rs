@@ -5,11 +5,7 @@
 //! mapped   a file [ .. | packet from here on .. ]     stays mapped as long as a batch needs it
 //! ```
 
-use crate::Error;
-use memmap2::{Advice, Mmap, UncheckedAdvice};
-use std::fs::File;
-use std::ops::Range;
-use std::path::Path;
+use crate::mapped::MappedFile;
 use std::sync::Arc;
 
 /// Bytes in which fields were left; rows give places in them.
@@ -33,7 +29,7 @@ impl Records {
     pub fn bytes(&self) -> &[u8] {
         match self {
             Records::Own(bytes) => bytes,
-            Records::Mapped(file, from) => file.bytes().get(*from..).unwrap_or_default(),
+            Records::Mapped(file, from) => file.get(*from..).unwrap_or_default(),
         }
     }
 
@@ -51,66 +47,6 @@ impl Records {
         match std::mem::take(self) {
             Records::Own(bytes) => bytes,
             Records::Mapped(..) => Vec::new(),
-        }
-    }
-}
-
-/// Content of a file.
-#[derive(Debug)]
-pub enum MappedFile {
-    /// The file has no bytes.
-    Empty,
-    /// It is mapped.
-    Map(Mmap),
-}
-
-/// Most bytes that are mapped at once.
-const MOST_READ_AHEAD: usize = 16 << 20;
-
-impl MappedFile {
-    /// Maps the file at `path`.
-    ///
-    /// # Errors
-    /// If it cannot be opened or mapped.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        let refused = |source| Error::Io { file: path.to_owned(), source };
-        let file = File::open(path).map_err(refused)?;
-        if file.metadata().map_err(refused)?.len() == 0 {
-            return Ok(MappedFile::Empty);
-        }
-        // SAFETY: the map is only read. A program that shortens the file meanwhile ends us with SIGBUS, as it would any
-        // reader of a mapped file; recordings are not rewritten in place.
-        let map = unsafe { Mmap::map(&file) }.map_err(refused)?;
-        Ok(MappedFile::Map(map))
-    }
-
-    /// The bytes.
-    #[inline]
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            MappedFile::Empty => &[],
-            MappedFile::Map(map) => map,
-        }
-    }
-
-    /// Maps the pages of `range` at once instead of one fault at a time. It is only a hint: kernels before 5.14 do not
-    /// know it, and a range that is too large for it is read as it comes.
-    pub fn will_be_read(&self, range: Range<u64>) {
-        let (from, length) = (range.start as usize, (range.end - range.start) as usize);
-        if let MappedFile::Map(map) = self
-            && length <= MOST_READ_AHEAD
-        {
-            let _ = map.advise_range(Advice::PopulateRead, from, length);
-        }
-    }
-
-    /// Unmaps the pages of `range`, which will hardly be read again: here, beside the consumer, instead of all at the end.
-    pub fn was_read(&self, range: Range<u64>) {
-        if let MappedFile::Map(map) = self {
-            let (from, length) = (range.start as usize, (range.end - range.start) as usize);
-            // SAFETY: the mapping is shared, of a file, and never written, so pages that are given back come again with
-            // the same bytes when they are touched.
-            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, from, length) };
         }
     }
 }

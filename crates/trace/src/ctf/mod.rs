@@ -37,7 +37,7 @@ mod tsdl;
 pub use cut::{Cut, cut};
 
 use crate::facts::StatedLoss;
-use crate::records::MappedFile;
+use crate::mapped::MappedFile;
 use crate::{Error, Facts, Format, Lane, Reading, Source, Trace};
 use base::{Clock, Problem};
 use coverage::Seen;
@@ -127,7 +127,7 @@ impl CtfTrace {
         for path in find::streams(directory)? {
             let file =
                 TraceFile { name: path.display().to_string(), content: Arc::new(MappedFile::open(&path)?), path };
-            let (name, number, data) = (&file.name, self.files.len(), file.content.bytes());
+            let (name, number, data) = (&file.name, self.files.len(), &file.content[..]);
             self.facts.bytes += data.len() as u64;
             let kinds = &self.kinds[first_kind..];
             let found = StreamFile { name, number, data }.packets(kinds, first_kind, &mut self.facts.problems);

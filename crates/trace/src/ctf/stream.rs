@@ -7,7 +7,8 @@ use super::packet::Packet;
 use crate::Batch;
 use crate::batch::{NO_TID, Row, STORED};
 use crate::lane::Sequence;
-use crate::records::{MappedFile, Records};
+use crate::mapped::MappedFile;
+use crate::records::Records;
 use base::{Clock, Problem};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -110,7 +111,7 @@ impl Reader<'_> {
 
     /// The bytes of a packet, as far as its file has them.
     pub fn bytes_of(&self, packet: &Packet) -> &[u8] {
-        let bytes = self.files[packet.file].content.bytes();
+        let bytes = &self.files[packet.file].content[..];
         bytes.get(packet.from as usize..packet.to as usize).unwrap_or_default()
     }
 

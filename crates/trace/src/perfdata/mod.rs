@@ -31,15 +31,14 @@ mod tracing;
 pub use cut::cut;
 
 use crate::facts::{Facts, Format};
+use crate::mapped::MappedFile;
 use crate::{Error, Lane, Reading, Source, Trace};
 use base::{Clock, Problem, Problems};
 use container::{Container, feature};
 use features::Features;
 use kinds::{Kinds, Names};
-use memmap2::Mmap;
 use order::{Attrs, Ordered};
 use records::{RecordKind, Records};
-use std::fs::File;
 use std::path::Path;
 use tracing::TracingData;
 
@@ -58,7 +57,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
 
 /// An opened perf.data file.
 struct PerfData {
-    bytes: Mmap,
+    bytes: MappedFile,
     /// Without its attributes, which are in `attrs`.
     container: Container,
     attrs: Attrs,
@@ -68,15 +67,10 @@ struct PerfData {
 
 impl PerfData {
     fn open(path: &Path) -> Result<Self, Error> {
-        let io = |source| Error::Io { file: path.to_owned(), source };
-        let file = File::open(path).map_err(io)?;
-        // SAFETY: the mapping is only read. Another process that cuts the file while we read it would end us with SIGBUS;
-        // that is the price of mapping any file, and recordings are not rewritten in place.
-        let bytes = unsafe { Mmap::map(&file) }.map_err(io)?;
-        Self::new(bytes, path)
+        Self::new(MappedFile::open(path)?, path)
     }
 
-    fn new(bytes: Mmap, path: &Path) -> Result<Self, Error> {
+    fn new(bytes: MappedFile, path: &Path) -> Result<Self, Error> {
         let mut container = Container::parse(&bytes, path)?;
         let endian = container.endian;
         let clock = Clock::nanoseconds(clock_name(container.attrs.iter().find_map(|attr| attr.clock_id)));

@@ -24,13 +24,13 @@ mod survey;
 pub use cut::cut;
 
 use crate::facts::{Coverage, Facts, Format};
+use crate::mapped::MappedFile;
 use crate::{Batch, Error, FieldKind, Kind, Lane, Pieces, Reading, Scratch, Source, Trace};
 use base::number::many;
+use base::parallel;
 use base::{Clock, ClockSource, MOST_CPUS, Problem, Problems};
 use line::{Line, LossLine};
 use lines::{Entry, Lines};
-use memmap2::Mmap;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -101,7 +101,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
 }
 
 struct Text {
-    bytes: Mmap,
+    bytes: MappedFile,
     facts: Facts,
     survey: Survey,
     /// The file whose lines are read, where the text is a report of several.
@@ -110,12 +110,7 @@ struct Text {
 
 impl Text {
     fn open(path: &Path) -> Result<Self, Error> {
-        let io = |source| Error::Io { file: path.to_owned(), source };
-        let file = File::open(path).map_err(io)?;
-        // SAFETY: the mapping is only read. Another process that cuts the file while we read it would end us with SIGBUS;
-        // that is the price of mapping any file, and recordings are not rewritten in place.
-        let bytes = unsafe { Mmap::map(&file) }.map_err(io)?;
-        Self::new(bytes, path)
+        Self::new(MappedFile::open(path)?, path)
     }
 
     /// The clock by which times are told, where `fitted` is one that was found for its ticks.
@@ -124,11 +119,11 @@ impl Text {
         fitted.filter(|_| has_none).unwrap_or(&self.facts.clock).clone()
     }
 
-    fn new(bytes: Mmap, path: &Path) -> Result<Self, Error> {
-        let parts = 0..bytes.len().div_ceil(PIECE);
+    fn new(bytes: MappedFile, path: &Path) -> Result<Self, Error> {
+        let parts = bytes.len().div_ceil(PIECE);
         let file = first_file(&bytes);
         let part = |index: usize| Survey::of(Lines::new(&bytes, index * PIECE..(index + 1) * PIECE), &file);
-        let surveys: Vec<Survey> = parts.into_par_iter().map(part).collect();
+        let surveys = parallel::map(parts, part);
         let survey = surveys.into_iter().reduce(Survey::followed_by).unwrap_or_default();
         let clock = if survey.ticks { Clock::uncalibrated("ticks") } else { Clock::nanoseconds("printed seconds") };
         let mut facts = Facts::new(path.to_owned(), Format::Text, clock);

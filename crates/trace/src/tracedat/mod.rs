@@ -30,13 +30,12 @@ use crate::error::Error;
 use crate::facts::{Facts, Format};
 use crate::format::Endian;
 use crate::lane::{Lane, Reading, Source, Trace};
+use crate::mapped::MappedFile;
 use base::{Clock, parallel};
 use index::{Index, Search};
 use layout::{Buffer, Layout};
-use memmap2::Mmap;
 use pieces::CpuPieces;
 use plan::Plan;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -62,7 +61,7 @@ pub struct TraceDat {
 
 /// A mapped file and its name in messages.
 struct Content {
-    bytes: Mmap,
+    bytes: MappedFile,
     name: String,
 }
 
@@ -85,12 +84,7 @@ pub fn open(path: &Path) -> Result<TraceDat, Error> {
 }
 
 fn map(path: &Path) -> Result<Content, Error> {
-    let io = |source| Error::Io { file: path.to_owned(), source };
-    let file = File::open(path).map_err(io)?;
-    // SAFETY: the mapping is read only. A writer that truncates the file meanwhile ends us with SIGBUS, as it would any
-    // program that maps it; trace-cmd writes its files once and recordings are not rewritten in place.
-    let bytes = unsafe { Mmap::map(&file) }.map_err(io)?;
-    Ok(Content { bytes, name: path.display().to_string() })
+    Ok(Content { bytes: MappedFile::open(path)?, name: path.display().to_string() })
 }
 
 /// What the head of a file says.
