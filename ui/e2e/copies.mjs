@@ -38,7 +38,7 @@ export const copies = [
       assert.deepEqual([...png.subarray(1, 4)], [...Buffer.from("PNG")]);
       assert.ok(png.length > 20_000, `${png.length} B are no picture`);
       assert.match(String(await file(page, "Copy Where was each vCPU? as CSV")), /^state,time_ns\r\n/);
-      await open(page, base, `r=${LINUX}&view=latency`);
+      await open(page, base, `r=${LINUX}&view=costs`);
       const heat = String(await file(page, "Copy Does the cost of a chain change over time? as SVG"));
       assert.ok(!heat.includes("<image") && heat.split("<rect").length > 100);
     },

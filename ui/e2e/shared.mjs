@@ -7,9 +7,9 @@ export const VIEWS = [
   "timeline",
   "exits",
   "chains",
-  "latency",
+  "costs",
   "flame",
-  "flow",
+  "multiplication",
   "gauges",
   "sections",
 ];

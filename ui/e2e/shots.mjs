@@ -20,9 +20,9 @@ const SHOTS = [
   ["exits", `r=${LINUX}&view=exits&q=vm:qemu-system-x86-170`],
   ["difference", `r=${NESTED}&view=exits&b=${SHADOWED}`],
   ["chains", `r=${NESTED}&view=chains&b=${SHADOWED}`],
-  ["latency", `r=${LINUX}&view=latency`],
+  ["costs", `r=${LINUX}&view=costs`],
   ["flame", `r=${LINUX}&view=flame`],
-  ["multiplication", `r=${LINUX}&view=flow`],
+  ["multiplication", `r=${LINUX}&view=multiplication`],
   ["gauges", `r=${LINUX}&view=gauges&at=0.55`],
   ["sections", `r=${LINUX}&view=sections`],
 ];

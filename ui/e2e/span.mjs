@@ -62,7 +62,7 @@ export const span = [
       await page
         .getByRole("heading", { name: `${total.toLocaleString("en-US")} chains in this window` })
         .waitFor();
-      await open(page, base, `r=${LINUX}&view=flow&${at}`);
+      await open(page, base, `r=${LINUX}&view=multiplication&${at}`);
       const report = await ask(base, LINUX, `report?${at}`);
       const { columns, rows } = report.sections[0].tables.chains;
       const [count, censored] = ["count", "censored"].map((name) =>

@@ -44,3 +44,29 @@ export function rangeOf(curves: Curve[]): { from: number; to: number } | null {
   const to = 10 ** Math.ceil(Math.log10(Math.max(...values)));
   return { from, to: Math.max(to, from * 10) };
 }
+
+/** A curve as an SVG path: a line between exact quantiles; a bin's exits are somewhere in it, so they are a step at its upper end. */
+export function pathOf(
+  { points, whole }: Curve,
+  x: (share: number) => number,
+  y: (value: number) => number,
+): string {
+  return points
+    .map(([share, value], i) => {
+      const [to, at] = [x(share).toFixed(1), y(value).toFixed(1)];
+      if (i === 0) return whole ? `M${to} ${at}` : `M${x(0)} ${at}H${to}`;
+      return whole ? `L${to} ${at}` : `V${at}H${to}`;
+    })
+    .join("");
+}
+
+/** Places of labels beside `wanted` ones: each there or below, and none nearer than `gap` to the next. */
+export function apart(wanted: number[], gap: number): number[] {
+  const places: number[] = [];
+  let last = Number.NEGATIVE_INFINITY;
+  for (const i of wanted.map((_, i) => i).sort((a, b) => wanted[a]! - wanted[b]!)) {
+    last = Math.max(wanted[i]!, last + gap);
+    places[i] = last;
+  }
+  return places;
+}

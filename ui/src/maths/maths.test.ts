@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { emptyTile } from "../data/tile";
 import type { Table } from "../data/types";
-import { curveOfBins, curveOfShares, rangeOf } from "./curve";
-import { bandsOf, stops } from "./flow";
+import { apart, curveOfBins, curveOfShares, pathOf, rangeOf } from "./curve";
 import { duration, instant, minute, percent, roundDuration, runs, shellWord } from "./format";
 import { arc, fitColumns, nice, ofChains, seriesOf } from "./gauges";
 import { disturbance, folded, heading, labels, spread, visible } from "./ladder";
+import { bandsOf, closedChains, ribbons, stops } from "./multiplication";
 import { marks, ninesPlace, shareAt } from "./quantile";
 import { csv, matches, sorted, tableOf } from "./rows";
 import { clamp, pan, ticks, zoom } from "./window";
@@ -187,6 +187,50 @@ describe("multiplication", () => {
     const right = [...stops(bands, "to", 200, 10).values()];
     const last = right.at(-1)!;
     expect(last.top + last.height).toBeCloseTo(200, 6);
+  });
+
+  it("fills every stop with its ribbons, none over another", () => {
+    const bands = bandsOf(EXITS);
+    const [from, to] = [stops(bands, "from", 200, 10), stops(bands, "to", 200, 10)];
+    const all = ribbons(bands, from, to);
+    expect(all.length).toBe(bands.length);
+    for (const [name, stop] of to) {
+      const here = all.filter(({ band }) => band.to === name).map(({ right }) => right);
+      expect(here[0]![0]).toBeCloseTo(stop.top, 6);
+      expect(here.at(-1)![1]).toBeCloseTo(stop.top + stop.height, 6);
+      for (const [i, [top]] of here.slice(1).entries()) expect(top).toBeCloseTo(here[i]![1], 6);
+    }
+  });
+
+  it("counts chains that ended, over all VMs", () => {
+    const column = (name: string) => ({ name, unit: "", type: "u64", key: false });
+    const columns = ["vm", "reason", "count", "censored"].map(column);
+    const rows = [
+      ["a", "MSR", 9, 1],
+      ["b", "MSR", 3, 0],
+      ["b", "HLT", 2, 2],
+    ];
+    expect([...closedChains({ columns, rows })]).toEqual([
+      ["MSR", 11],
+      ["HLT", 0],
+    ]);
+  });
+});
+
+describe("curves", () => {
+  it("are lines between exact quantiles and steps at the ends of bins", () => {
+    const points: [number, number][] = [
+      [0.5, 10],
+      [1, 20],
+    ];
+    const scale = (value: number) => value * 10;
+    const curve = { title: "", count: 2, points };
+    expect(pathOf({ ...curve, whole: true }, scale, scale)).toBe("M5.0 100.0L10.0 200.0");
+    expect(pathOf({ ...curve, whole: false }, scale, scale)).toBe("M0 100.0H5.0V200.0H10.0");
+  });
+
+  it("have labels that do not overlap, each at its end or below", () => {
+    expect(apart([50, 10, 52, 51], 15)).toEqual([50, 10, 80, 65]);
   });
 });
 

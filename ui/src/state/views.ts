@@ -4,9 +4,9 @@ export const VIEWS = [
   { id: "timeline", title: "Timeline" },
   { id: "exits", title: "Exits" },
   { id: "chains", title: "Chains" },
-  { id: "latency", title: "Latency" },
+  { id: "costs", title: "Costs" },
   { id: "flame", title: "Flame" },
-  { id: "flow", title: "Multiplication" },
+  { id: "multiplication", title: "Multiplication" },
   { id: "gauges", title: "Gauges" },
   { id: "sections", title: "All numbers" },
 ] as const;

@@ -15,12 +15,12 @@ import {
 } from "../state/store";
 import { VIEWS, type ViewId } from "../state/views";
 import { Chains } from "./Chains";
+import { Costs } from "./Costs";
 import { Exits } from "./Exits";
 import { Findings } from "./Findings";
 import { Flame } from "./Flame";
 import { Gauges } from "./Gauges";
 import { Help } from "./Help";
-import { Latency } from "./Latency";
 import { Live } from "./Live";
 import { Multiplication } from "./Multiplication";
 import { Overview } from "./Overview";
@@ -268,11 +268,11 @@ function View({ recording, id }: { recording: Recording; id: ViewId }) {
       return <Exits recording={recording} other={other.value} />;
     case "chains":
       return <Chains recording={recording} other={other.value} />;
-    case "latency":
-      return <Latency recording={recording} />;
+    case "costs":
+      return <Costs recording={recording} />;
     case "flame":
       return <Flame recording={recording} />;
-    case "flow":
+    case "multiplication":
       return <Multiplication recording={recording} />;
     case "gauges":
       return <Gauges recording={recording} />;

@@ -2,6 +2,7 @@
 
 import { type Bin, bars } from "../maths/bins";
 import { counted, duration } from "../maths/format";
+import { logPlace } from "../maths/quantile";
 import { number, type Row } from "../maths/rows";
 
 const HISTOGRAM_WIDTH = 116;
@@ -15,9 +16,7 @@ interface Props {
 
 export function Histogram({ row, bins, axis }: Props) {
   const drawn = bars(bins, axis);
-  const x = (ns: number) =>
-    HISTOGRAM_WIDTH *
-    Math.min(1, Math.max(0, Math.log(Math.max(axis.from, ns) / axis.from) / Math.log(axis.to / axis.from)));
+  const x = (ns: number) => HISTOGRAM_WIDTH * logPlace(ns, axis.from, axis.to);
   const [p50, p99] = [number(row, "p50_ns"), number(row, "p99_ns")];
   return (
     <svg

@@ -1,9 +1,9 @@
 /** View 'Multiplication': which exits of L1 does one exit of L2 cause? */
 import { useRef, useState } from "preact/hooks";
 import type { Recording } from "../data/source";
-import { type Band, bandsOf, ribbon, stops } from "../maths/flow";
 import { counted, grouped, percent } from "../maths/format";
-import { csv, number, rowsOf, tableOf, text } from "../maths/rows";
+import { type Band, bandsOf, closedChains, ribbon, ribbons, stops } from "../maths/multiplication";
+import { csv, tableOf } from "../maths/rows";
 import { Empty, Figure } from "./Figure";
 import { useReport } from "./useReport";
 import { useWidth } from "./useSize";
@@ -26,11 +26,7 @@ export function Multiplication({ recording }: { recording: Recording }) {
       </Empty>
     );
   }
-  const chains = new Map<string, number>();
-  for (const row of rowsOf(tableOf(report, "flow.chains"))) {
-    const closed = number(row, "count") - number(row, "censored");
-    chains.set(text(row, "reason"), (chains.get(text(row, "reason")) ?? 0) + closed);
-  }
+  const chains = closedChains(tableOf(report, "flow.chains"));
   const names = Math.max(
     new Set(bands.map((band) => band.from)).size,
     new Set(bands.map((band) => band.to)).size,
@@ -41,21 +37,6 @@ export function Multiplication({ recording }: { recording: Recording }) {
   const label = width < 600 ? 108 : 230;
   const x0 = label;
   const x1 = width - label;
-  const out = new Map<string, number>();
-  const into = new Map<string, number>();
-  const slice = (
-    used: Map<string, number>,
-    stop: { name: string; top: number; height: number; value: number },
-    value: number,
-  ) => {
-    const from = used.get(stop.name) ?? stop.top;
-    const to = from + (stop.height * value) / stop.value;
-    used.set(stop.name, to);
-    return [from, to] as const;
-  };
-  const ordered = [...bands].sort(
-    (a, b) => left.get(a.from)!.top - left.get(b.from)!.top || right.get(a.to)!.top - right.get(b.to)!.top,
-  );
   const total = bands.reduce((sum, band) => sum + band.value, 0);
   const all = [...chains.values()].reduce((a, b) => a + b, 0);
   const most = bands[0]!;
@@ -91,9 +72,7 @@ export function Multiplication({ recording }: { recording: Recording }) {
           <text x={x1} y={-12} font-weight="600">
             Exits of L1
           </text>
-          {ordered.map((band) => {
-            const [a0, a1] = slice(out, left.get(band.from)!, band.value);
-            const [b0, b1] = slice(into, right.get(band.to)!, band.value);
+          {ribbons(bands, left, right).map(({ band, left: [a0, a1], right: [b0, b1] }) => {
             const on = hover === band || (hover?.from === band.from && hover.to === band.to);
             return (
               <path

@@ -1,12 +1,13 @@
-/** View 'Latency': does the cost move with time, and how bad are the tails? */
+/** View 'Costs': does the cost of chains and exits move with time, and how bad are the tails? */
 import { useEffect, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
-import type { Aggregates, Report } from "../data/types";
+import type { Aggregates, Chain, Report } from "../data/types";
 import { standalone } from "../draw/export";
 import { token } from "../draw/tokens";
 import { binsByRow, keyOf } from "../maths/bins";
-import { type Curve, curveOfBins, curveOfShares, rangeOf } from "../maths/curve";
+import { apart, type Curve, curveOfBins, curveOfShares, pathOf, rangeOf } from "../maths/curve";
 import { counted, duration, instant, roundDuration } from "../maths/format";
+import { cellAt, costAt, nearest, strength, timeAt } from "../maths/heat";
 import { decades, logPlace, marks, ninesPlace, shareAt } from "../maths/quantile";
 import { csv, number, rowsOf, sorted, tableOf, text } from "../maths/rows";
 import { go, notice, show, theme } from "../state/store";
@@ -21,7 +22,7 @@ const CURVES = 5;
 /** Chains of one column that are looked through for the one nearest to a click. */
 const NEAR = 1000;
 
-export function Latency({ recording }: { recording: Recording }) {
+export function Costs({ recording }: { recording: Recording }) {
   const { report, note } = useReport(recording);
   const narrow = useWindow();
   const { value, error } = useAnswer(
@@ -55,29 +56,14 @@ export function Latency({ recording }: { recording: Recording }) {
   );
 }
 
-/** Brendan Gregg's heat maps raise counts to 0.4 or so: single outliers stay visible beside the bulk. */
-function strength(count: number, most: number): number {
-  return Math.max(0.16, (count / most) ** 0.4);
-}
-
-/** The chain nearest to a place of the picture, among those that begin near that time. */
-async function nearest(
-  recording: Recording,
-  sums: Aggregates,
-  at: number,
-  size: number,
-): Promise<number | null> {
-  const { heat, t0_ns, t1_ns } = sums;
-  const half = (t1_ns - t0_ns) / heat.columns;
-  const around = { t0: Math.max(0, Math.floor(at - half)), t1: Math.ceil(at + half) };
-  let { chains } = await recording.chains({ ...around, sort: "time", limit: NEAR });
-  if (chains.length === 0) ({ chains } = await recording.chains({ sort: "time", limit: NEAR }));
-  const far = (chain: { from_ns: number; cost_ns: number | null }) =>
-    ((chain.from_ns - at) / (t1_ns - t0_ns)) ** 2 +
-    (logPlace(chain.cost_ns ?? 1, heat.from_ns, heat.to_ns) - logPlace(size, heat.from_ns, heat.to_ns)) ** 2;
-  const closed = chains.filter((chain) => chain.cost_ns !== null);
-  if (closed.length === 0) return null;
-  return closed.reduce((best, chain) => (far(chain) < far(best) ? chain : best)).id;
+/** Chains that begin near a time, else some. */
+async function around(recording: Recording, sums: Aggregates, at: number): Promise<Chain[]> {
+  const half = timeAt(sums, 1) - timeAt(sums, 0);
+  const window = { t0: Math.max(0, Math.floor(at - half)), t1: Math.ceil(at + half) };
+  const near = await recording.chains({ ...window, sort: "time", limit: NEAR });
+  return near.chains.length > 0
+    ? near.chains
+    : (await recording.chains({ sort: "time", limit: NEAR })).chains;
 }
 
 function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recording; note: string }) {
@@ -100,7 +86,7 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
     context.fillRect(0, 0, width, height);
     context.fillStyle = token("ramp-1", theme.value);
     for (const [i, count] of cells) {
-      const [row, column] = [Math.floor(i / columns), i % columns];
+      const { row, column } = cellAt(heat, i);
       const [left, right] = [Math.round(column * wide), Math.round((column + 1) * wide)];
       context.globalAlpha = strength(count, most);
       context.fillRect(left, height - (row + 1) * ROW_PIXELS, Math.max(1, right - left - 1), ROW_PIXELS - 1);
@@ -109,11 +95,11 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
   });
   const pick = async (event: MouseEvent) => {
     const rect = canvas.current!.getBoundingClientRect();
-    const at = t0_ns + ((event.clientX - rect.left) / rect.width) * (t1_ns - t0_ns);
-    const size = from_ns * (to_ns / from_ns) ** (1 - (event.clientY - rect.top) / rect.height);
-    const found = await nearest(recording, sums, at, size);
+    const at = timeAt(sums, ((event.clientX - rect.left) / rect.width) * columns);
+    const size = costAt(heat, (1 - (event.clientY - rect.top) / rect.height) * rows);
+    const found = nearest(sums, await around(recording, sums, at), at, size);
     if (found === null) notice.value = "There is no chain at this place.";
-    else go({ view: "chains", chain: found }, true);
+    else go({ view: "chains", chain: found.id }, true);
   };
   const held = recording.chainsHeld;
   const click =
@@ -144,8 +130,9 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
           `<text x="${LEFT + width}" y="${height + 16}" text-anchor="end" font-size="11" fill="var(--soft)">${instant(t1_ns, step)}</text>`,
         ];
         const boxes = cells.map(([i, count]) => {
-          const y = height - (Math.floor(i / columns) + 1) * ROW_PIXELS;
-          return `<rect x="${(LEFT + (i % columns) * wide).toFixed(1)}" y="${y}" width="${Math.max(0.5, wide - 1).toFixed(1)}" height="${ROW_PIXELS - 1}" fill="var(--ramp-1)" opacity="${strength(count, most).toFixed(2)}"/>`;
+          const { row, column } = cellAt(heat, i);
+          const y = height - (row + 1) * ROW_PIXELS;
+          return `<rect x="${(LEFT + column * wide).toFixed(1)}" y="${y}" width="${Math.max(0.5, wide - 1).toFixed(1)}" height="${ROW_PIXELS - 1}" fill="var(--ramp-1)" opacity="${strength(count, most).toFixed(2)}"/>`;
         });
         return standalone([...labels, ...ends, ...boxes].join(""), LEFT + width, height + 24);
       }}
@@ -153,10 +140,10 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
         csv(
           ["from_ns", "to_ns", "cost_from_ns", "cost_to_ns", "chains"],
           cells.map(([i, count]) => {
-            const [row, column] = [Math.floor(i / columns), i % columns];
-            const time = (at: number) => Math.round(t0_ns + (at / columns) * (t1_ns - t0_ns));
-            const cost = (at: number) => Math.round(from_ns * (to_ns / from_ns) ** (at / rows));
-            return [time(column), time(column + 1), cost(row), cost(row + 1), count];
+            const { row, column } = cellAt(heat, i);
+            const times = [timeAt(sums, column), timeAt(sums, column + 1)];
+            const costs = [costAt(heat, row), costAt(heat, row + 1)];
+            return [...times.map(Math.round), ...costs.map(Math.round), count];
           }),
         )
       }
@@ -250,23 +237,8 @@ function Curves({
   const y = (value: number) => height - 28 - logPlace(value, from, to) * (height - 44);
   const dashes = ["", "7 4", "2 3", "10 3 2 3", "4 2", "1 4"];
   const ends = curves.map((curve) => y(curve.points.at(-1)![1]));
-  const order = ends.map((_, i) => i).sort((a, b) => ends[a]! - ends[b]!);
-  const places: number[] = [];
-  let last = -99;
-  for (const i of order) {
-    last = Math.max(ends[i]!, last + 15);
-    places[i] = last;
-  }
+  const places = apart(ends, 15);
   const worst = curves[0]!;
-  // Between two exact quantiles a line; a bin's exits are somewhere in it, so they are a step at its upper end.
-  const path = ({ points, whole }: Curve) =>
-    points
-      .map(([share, value], i) => {
-        const [to, at] = [x(share).toFixed(1), y(value).toFixed(1)];
-        if (i === 0) return whole ? `M${to} ${at}` : `M${x(0)} ${at}H${to}`;
-        return whole ? `L${to} ${at}` : `V${at}H${to}`;
-      })
-      .join("");
   return (
     <Figure
       id="percentiles"
@@ -286,7 +258,7 @@ function Curves({
           viewBox={`0 0 ${width} ${height}`}
           height={height}
           role="img"
-          aria-label="Quantiles of latencies"
+          aria-label="Quantiles of costs"
         >
           {decades(from, to).map((size) => (
             <g key={size}>
@@ -309,7 +281,7 @@ function Curves({
           {curves.map((curve, i) => (
             <g key={curve.title}>
               <path
-                d={path(curve)}
+                d={pathOf(curve, x, y)}
                 fill="none"
                 stroke={curve.whole ? "var(--ink)" : "var(--soft)"}
                 stroke-width={curve.whole ? 2.4 : 1.4}

@@ -46,6 +46,42 @@ export function stops(bands: Band[], side: "from" | "to", height: number, gap: n
   return out;
 }
 
+/** A band between its stops: from where to where it goes on either side. */
+export interface Ribbon {
+  band: Band;
+  left: [number, number];
+  right: [number, number];
+}
+
+/** Every band at its stops, those of a stop below each other in the order of the stops on the other side. */
+export function ribbons(bands: Band[], left: Map<string, Stop>, right: Map<string, Stop>): Ribbon[] {
+  const used = { left: new Map<string, number>(), right: new Map<string, number>() };
+  const part = (side: "left" | "right", stop: Stop, value: number): [number, number] => {
+    const from = used[side].get(stop.name) ?? stop.top;
+    const to = from + (stop.height * value) / stop.value;
+    used[side].set(stop.name, to);
+    return [from, to];
+  };
+  const ordered = [...bands].sort(
+    (a, b) => left.get(a.from)!.top - left.get(b.from)!.top || right.get(a.to)!.top - right.get(b.to)!.top,
+  );
+  return ordered.map((band) => ({
+    band,
+    left: part("left", left.get(band.from)!, band.value),
+    right: part("right", right.get(band.to)!, band.value),
+  }));
+}
+
+/** Complete chains by the reason of the L2 exit, over all VMs. */
+export function closedChains(chains: Table | undefined): Map<string, number> {
+  const closed = new Map<string, number>();
+  for (const row of rowsOf(chains)) {
+    const reason = text(row, "reason");
+    closed.set(reason, (closed.get(reason) ?? 0) + number(row, "count") - number(row, "censored"));
+  }
+  return closed;
+}
+
 /** A band of constant meaning: its thickness at either end is its share of the stop there. */
 export function ribbon(x0: number, a0: number, a1: number, x1: number, b0: number, b1: number): string {
   const middle = (x0 + x1) / 2;
