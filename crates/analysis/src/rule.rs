@@ -87,7 +87,14 @@ impl Hit {
     /// The same with something that was seen, and where.
     #[must_use]
     pub fn seen(mut self, what: impl Into<String>, place: impl Into<String>) -> Self {
-        self.evidence.push(Evidence { what: what.into(), place: place.into() });
+        self.evidence.push(Evidence::new(what, place));
+        self
+    }
+
+    /// The same with evidence.
+    #[must_use]
+    pub fn with(mut self, evidence: Evidence) -> Self {
+        self.evidence.push(evidence);
         self
     }
 }

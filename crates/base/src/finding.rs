@@ -2,8 +2,9 @@
 //!
 //! A finding without evidence does not exist; a cost says whether it was measured, modelled or published.
 
-use crate::{Change, Level};
+use crate::{Cell, Change, Level, Span};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// How much it matters, ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -66,7 +67,7 @@ pub struct Cost {
 }
 
 /// Something seen, and where it was seen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evidence {
     /// The observation with its number, as a person would say it.
     #[serde(rename = "what")]
@@ -74,6 +75,38 @@ pub struct Evidence {
     /// The table row, file or time that shows it.
     #[serde(rename = "where")]
     pub place: String,
+    /// What it is about, by the names under which tables and timelines have it: what a program goes by, and no sentence.
+    pub about: Vec<About>,
+}
+
+/// Something that evidence is about.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum About {
+    /// Rows of a table: those with these cells in their key columns.
+    Rows {
+        /// `<section>.<table>`.
+        table: &'static str,
+        /// Cells by the columns' names; of none, all rows.
+        keys: BTreeMap<&'static str, Cell>,
+    },
+    /// Exits of a reason.
+    Reason {
+        /// Its name, as in table `flow.exits`.
+        reason: String,
+    },
+    /// Time in a state.
+    State {
+        /// Its name, as timelines have it: that of the ledger's column without its unit.
+        state: String,
+    },
+    /// A thread of the recorded machine.
+    Thread {
+        /// Its id.
+        tid: i32,
+    },
+    /// A stretch of time, in ns since the recording's first event.
+    Span(Span),
 }
 
 /// One finding. Text, HTML, JSON, the dashboard and Python print this and add no words of their own.
@@ -150,6 +183,55 @@ impl CostKind {
             CostKind::Published => "published",
             CostKind::None => "none",
         }
+    }
+}
+
+impl Evidence {
+    /// Something seen at a place that is no table.
+    pub fn new(what: impl Into<String>, place: impl Into<String>) -> Self {
+        Self { what: what.into(), place: place.into(), about: Vec::new() }
+    }
+
+    /// Something seen in a table, `<section>.<table>`; people read it beside the section, so its own name is the place.
+    pub fn in_table(what: impl Into<String>, table: &'static str) -> Self {
+        let name = table.split_once('.').map_or(table, |(_, name)| name);
+        Self::new(what, format!("table {name}")).about([About::rows(table)])
+    }
+
+    /// The same, seen in the rows of its tables whose cell of this key is `cell`.
+    #[must_use]
+    pub fn key(mut self, column: &'static str, cell: impl Into<Cell>) -> Self {
+        let cell = cell.into();
+        for about in &mut self.about {
+            if let About::Rows { keys, .. } = about {
+                keys.insert(column, cell.clone());
+            }
+        }
+        self
+    }
+
+    /// The same with more that it is about.
+    #[must_use]
+    pub fn about(mut self, about: impl IntoIterator<Item = About>) -> Self {
+        self.about.extend(about);
+        self
+    }
+}
+
+impl About {
+    /// All rows of a table, `<section>.<table>`.
+    pub fn rows(table: &'static str) -> Self {
+        Self::Rows { table, keys: BTreeMap::new() }
+    }
+
+    /// Exits of a reason.
+    pub fn reason(name: impl Into<String>) -> Self {
+        Self::Reason { reason: name.into() }
+    }
+
+    /// Time in a state.
+    pub fn state(name: impl Into<String>) -> Self {
+        Self::State { state: name.into() }
     }
 }
 

@@ -33,7 +33,7 @@ pub use bench::{Bench, Measured, Params};
 pub use change::Change;
 pub use cpus::{CpuSet, MOST_CPUS};
 pub use figure::Figure;
-pub use finding::{Cost, CostKind, Evidence, Finding, Needs, Severity};
+pub use finding::{About, Cost, CostKind, Evidence, Finding, Needs, Severity};
 pub use histogram::Histogram;
 pub use level::Level;
 pub use narrow::Narrow;

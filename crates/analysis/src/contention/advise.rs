@@ -5,7 +5,7 @@ use crate::facts::shares::{Move, Prediction};
 use crate::facts::starvation;
 use base::number::{many, percent};
 use base::setting::ThreadId;
-use base::{Change, Cost, CostKind, Evidence, Finding, Level, Needs, Setting, Severity};
+use base::{About, Change, Cost, CostKind, Evidence, Finding, Level, Needs, Setting, Severity};
 use host::sched::Load;
 
 /// Most threads whose case is told in full.
@@ -24,9 +24,10 @@ pub fn finding(
     let mut evidence: Vec<Evidence> = starved
         .iter()
         .take(MOST_TOLD)
-        .map(|one| Evidence {
-            what: one.sentence(),
-            place: format!("/proc/{}/task/{}/schedstat, read twice", one.thread.id.pid, one.thread.id.tid),
+        .map(|one| {
+            let (pid, tid) = (one.thread.id.pid, one.thread.id.tid);
+            let place = format!("/proc/{pid}/task/{tid}/schedstat, read twice");
+            Evidence::new(one.sentence(), place).about(i32::try_from(tid).map(|tid| About::Thread { tid }))
         })
         .collect();
     let mut changes = Vec::new();
@@ -42,15 +43,10 @@ pub fn finding(
             changes.push(Setting::TaskAffinity(thread).change(cpus, from));
         }
         for (tid, now, after) in &prediction.shares {
-            evidence.push(Evidence {
-                what: format!(
-                    "thread {tid} would get {} of a CPU instead of {} (modelled)",
-                    percent(*after),
-                    percent(*now)
-                ),
-                place: "model: equal shares among threads that want the same CPU, less beside a busy sibling"
-                    .to_owned(),
-            });
+            evidence.push(Evidence::new(
+                format!("thread {tid} would get {} of a CPU instead of {} (modelled)", percent(*after), percent(*now)),
+                "model: equal shares among threads that want the same CPU, less beside a busy sibling",
+            ));
         }
     }
     // Those that wait themselves are not who takes the CPU.

@@ -6,7 +6,7 @@
 use super::traced_exits::TracedExits;
 use base::number::{list, percent, plain, thousands};
 use base::recording::Emulator;
-use base::{Cost, CostKind, Evidence, Finding, Level};
+use base::{About, Cost, CostKind, Evidence, Finding, Level};
 
 /// Which exits a finding is about.
 struct Priced {
@@ -51,14 +51,18 @@ fn measured(finding: &mut Finding, priced: &Priced, exits: &TracedExits, emulate
     }
     let names: Vec<String> = priced.reasons.iter().map(|name| (*name).to_owned()).collect();
     let share = exits.share(ns);
-    let seen = |what: String, place: &str| Evidence { what, place: place.to_owned() };
+    let reasons = || priced.reasons.iter().map(|name| About::reason(*name));
     let what = format!("{} exits are {}, {} of the vCPUs' time", thousands(count), list(&names), percent(share));
-    finding.evidence.push(seen(what, "table exits of flow"));
+    finding
+        .evidence
+        .push(Evidence::new(what, "table exits of flow").about([About::rows("flow.exits")]).about(reasons()));
     if exits.chain_count() > 0 {
         let (of, all) = (exits.per_chain(priced.reasons), exits.exits_per_chain);
         let rounded = |value: f64| plain((value * 10.0).round() / 10.0);
         let what = format!("{} of {} exits per chain are {}", rounded(of), rounded(all), list(&names));
-        finding.evidence.push(seen(what, "table chains of flow"));
+        finding
+            .evidence
+            .push(Evidence::new(what, "table chains of flow").about([About::rows("flow.chains")]).about(reasons()));
     }
     finding.title = format!("{}; here that is {} of the vCPUs' time", finding.title, percent(share));
     finding.cost = Cost::of(CostKind::Measured, share, marked("share of the vCPUs' time", emulated));

@@ -9,7 +9,7 @@ use super::plan::inputs::Given;
 use super::published::value;
 use crate::facts::benches::Benches;
 use base::number::{plain, thousands};
-use base::{Cost, CostKind, Evidence, Finding, Level, Needs, Section, Severity};
+use base::{About, Cost, CostKind, Evidence, Finding, Level, Needs, Section, Severity};
 
 /// Rule of the finding.
 pub const RULE: &str = "NST-RATIO";
@@ -65,7 +65,9 @@ fn finding(sentence: &str, d: f64, low: f64, high: f64) -> Finding {
         severity: Severity::Medium,
         level: Level::L0,
         title: "L0 seems to lack VMCS shadowing or another nesting feature".to_owned(),
-        evidence: vec![Evidence { what: sentence.to_owned(), place: "table exits, cpuid and l2_cpuid".to_owned() }],
+        evidence: vec![
+            Evidence::new(sentence, "table exits, cpuid and l2_cpuid").about([About::rows("nesting.exits")]),
+        ],
         cost: Cost::of(CostKind::Measured, d, "cycles that nesting adds per exit").between(low, high),
         why: "A high ratio suggests that L0 emulates VMREAD and VMWRITE, or has an old kernel. It proves neither: \
               only L0's settings or a trace at L0 can."

@@ -16,7 +16,7 @@ use crate::facts::ledger::model::Vcpu;
 use crate::facts::state::State;
 use base::number::percent;
 use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Evidence, Level, Section, Table};
+use base::{About, Cell, Column, ColumnType, Evidence, Level, Section, Table};
 
 /// A wait below this share of a vCPU's time is not worth a sentence; the same limit as flow's.
 const WORTH_SAYING: f64 = 0.02;
@@ -51,10 +51,14 @@ pub fn add(case: &Case, models: &[Model], section: &mut Section) {
         // The name of a machine stands before the VM's where there are several.
         let vm = finding.subject.rsplit(':').next().unwrap_or_default().to_owned();
         let about = waits.iter().filter(|wait| wait.vm == vm);
-        finding
-            .evidence
-            .extend(about.map(|wait| Evidence { what: sentence(wait), place: "table preemptors".to_owned() }));
+        finding.evidence.extend(about.map(evidence));
     }
+}
+
+fn evidence(wait: &Wait) -> Evidence {
+    let seen = Evidence::in_table(sentence(wait), "placement.preemptors").key("machine", wait.machine.as_str());
+    let rival = i32::try_from(wait.by_tid).map(|tid| About::Thread { tid });
+    seen.key("vm", wait.vm.as_str()).key("vcpu", wait.vcpu).about([About::state("preempted")]).about(rival)
 }
 
 fn sentence(wait: &Wait) -> String {

@@ -171,7 +171,7 @@ mod tests {
             severity,
             level: Level::L0,
             title: "x".into(),
-            evidence: vec![Evidence { what: "seen".into(), place: "here".into() }],
+            evidence: vec![Evidence::new("seen", "here")],
             cost: Cost::none(),
             why: String::new(),
             changes: Vec::new(),

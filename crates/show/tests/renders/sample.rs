@@ -5,8 +5,8 @@ use base::figure::{Bar, BarGroup, Drawing, Figure, Mark, Point, PointGroup};
 use base::recording::{Emulator, Named, PartKind, Recording};
 use base::table::{Shown, TableSpec};
 use base::{
-    Cell, Column, ColumnType, Cost, CostKind, Evidence, Finding, Level, Needs, Problem, Section, Setting, Severity,
-    Table, Unknown,
+    About, Cell, Column, ColumnType, Cost, CostKind, Evidence, Finding, Level, Needs, Problem, Section, Setting,
+    Severity, Span, Table, Unknown,
 };
 
 /// The answer.
@@ -43,11 +43,13 @@ fn shadowing() -> Finding {
         level: Level::L0,
         title: "VMCS shadowing is off: 77 % of all exits are VMREAD and VMWRITE".into(),
         evidence: vec![
-            Evidence {
-                what: "1,192 VMREAD at 8 places in L1, 149 times each".into(),
-                place: "table exits, level L1".into(),
-            },
-            Evidence { what: "832 VMWRITE, 746 of them at 5 places".into(), place: "table exit_details".into() },
+            Evidence::new("1,192 VMREAD at 8 places in L1, 149 times each", "table exits, level L1")
+                .about([About::rows("flow.exits"), About::Thread { tid: 98 }])
+                .key("level", "L1")
+                .key("vcpu", 0u64)
+                .about([About::reason("VMREAD"), About::state("guest_l1")])
+                .about([About::Span(Span { from_ns: 5, to_ns: 9 })]),
+            Evidence::new("832 VMWRITE, 746 of them at 5 places", "table exit_details"),
         ],
         cost: Cost::of(CostKind::Modelled, 12.0, "exits per chain").between(10.0, 13.0),
         why: "Without shadowing every VMREAD and VMWRITE of L1 leaves the guest; with it most of them are answered by \
@@ -68,7 +70,7 @@ fn preempted() -> Finding {
         severity: Severity::Medium,
         level: Level::L0,
         title: "busybox (tid 90) took vCPU 0's CPU 58 times".into(),
-        evidence: vec![Evidence { what: "preempted for 294.6 ms in all".into(), place: "table preemptors".into() }],
+        evidence: vec![Evidence::new("preempted for 294.6 ms in all", "table preemptors")],
         cost: Cost::of(CostKind::Measured, 0.4618, "share of the recording"),
         why: String::new(),
         changes: Vec::new(),

@@ -1,6 +1,6 @@
 //! Does a guest's own trace fit what the machine below saw?
 
-use super::{hit, seen};
+use super::hit;
 use crate::facts::ledger::measure::Measures;
 use crate::rule::Hit;
 use base::number::{counted, duration, many, percent, thousands};
@@ -49,8 +49,9 @@ pub fn aligned(measure: &Measures<'_>) -> Vec<Hit> {
             ),
         ),
     ];
+    let in_rows = |what| Evidence::in_table(what, "flow.alignment").key("machine", machine.as_str());
     let evidence: Vec<Evidence> =
-        rows.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| seen(what, "table alignment")).collect();
+        rows.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| in_rows(what)).collect();
     let share = outside as f64 / events.max(1) as f64;
     let severity = if share > 0.01 || strangers > 0 { Severity::Medium } else { Severity::Low };
     let title = if outside > 0 {

@@ -1,6 +1,6 @@
 //! Checks of the recording itself: stale fields, losses, doubts.
 
-use super::{hit, seen};
+use super::hit;
 use crate::facts::ledger::measure::{Measures, STATED};
 use crate::facts::ledger::model::Loss;
 use crate::rule::Hit;
@@ -16,14 +16,19 @@ pub fn stale(measure: &Measures<'_>) -> Vec<Hit> {
     }
     let total = |name: &str| part.tally.iter().find(|(event, _)| event == name).map_or(0, |(_, count)| *count);
     let evidence = vec![
-        seen(format!("{} with an impossible vcpu_id", many(part.stale_entries, "kvm_entry event")), "table events"),
-        seen(
+        in_part(
+            measure,
+            format!("{} with an impossible vcpu_id", many(part.stale_entries, "kvm_entry event")),
+            "flow.events",
+        ),
+        in_part(
+            measure,
             format!(
                 "{} kvm_nested_vmexit events used only by their position; {} nested entries derived from intercepts",
                 thousands(total("kvm_x86_nested_vmexit") + total("kvm_nested_vmexit")),
                 thousands(total("kvm_x86_nested_intercepts"))
             ),
-            "table events",
+            "flow.events",
         ),
     ];
     let title = "LTTng wrote stale KVM fields; levels and chains were determined without them".to_owned();
@@ -45,7 +50,7 @@ pub fn lost(measure: &Measures<'_>) -> Vec<Hit> {
         losses.iter().filter(|loss| STATED.contains(&loss.kind.as_str())).map(|loss| loss.cpu).collect();
     // The same events as gaps, where the recorder has counted them.
     let told = losses.iter().filter(|loss| loss.kind != "missed" || !stated.contains(&loss.cpu));
-    let evidence = told.take(4).map(|loss| row(loss)).collect();
+    let evidence = told.take(4).map(|loss| row(measure, loss)).collect();
     let severity = if share > 0.01 { Severity::Medium } else { Severity::Low };
     let title = match (lost, gaps.len()) {
         (0, gaps) => format!(
@@ -63,7 +68,21 @@ pub fn lost(measure: &Measures<'_>) -> Vec<Hit> {
     hits
 }
 
-fn row(loss: &Loss) -> Evidence {
+/// Something seen in a table of traces, in the rows of this one.
+fn in_part(measure: &Measures<'_>, what: String, table: &'static str) -> Evidence {
+    Evidence::in_table(what, table).key("part", measure.part.path.as_str())
+}
+
+/// The row of a loss.
+fn in_row(measure: &Measures<'_>, loss: &Loss, what: String) -> Evidence {
+    let seen = in_part(measure, what, "flow.losses").key("kind", loss.kind.as_str());
+    match loss.cpu {
+        Some(cpu) => seen.key("cpu", u64::from(cpu)),
+        None => seen,
+    }
+}
+
+fn row(measure: &Measures<'_>, loss: &Loss) -> Evidence {
     let place = loss.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
     let kind = loss.kind.replace('_', " ");
     let what = match loss.count {
@@ -72,7 +91,7 @@ fn row(loss: &Loss) -> Evidence {
         count => format!("{} {kind}", thousands(count)),
     };
     let bytes = if loss.bytes == 0 { String::new() } else { format!(", {}", exact_bytes(loss.bytes)) };
-    seen(format!("{what}{place}{bytes}"), "table losses")
+    in_row(measure, loss, format!("{what}{place}{bytes}"))
 }
 
 /// What the recorder dropped, as files state it and as gaps in their streams tell it.
@@ -88,8 +107,8 @@ pub fn damaged(measure: &Measures<'_>) -> Vec<Hit> {
         return Vec::new();
     }
     let evidence = damage.iter().take(4).map(|loss| match loss.cpu {
-        Some(cpu) => seen(format!("{} of CPU {cpu}", loss.kind.replace('_', " ")), "table losses"),
-        None => row(loss),
+        Some(cpu) => in_row(measure, loss, format!("{} of CPU {cpu}", loss.kind.replace('_', " "))),
+        None => row(measure, loss),
     });
     let title = match measure.part.unseen_cpus.len() as u64 {
         0 => "Parts of the file are damaged; shares are of the readable events".to_owned(),
@@ -111,7 +130,8 @@ pub fn level_conflicts(measure: &Measures<'_>) -> Vec<Hit> {
     // Conflicts are counted over the whole trace, whatever the question is narrowed to, and so are these exits.
     let tally = measure.part.tally.iter().filter(|(event, _)| matches!(event.as_str(), "kvm_exit" | "kvm_x86_exit"));
     let share = conflicts as f64 / tally.map(|(_, count)| *count).sum::<u64>().max(1) as f64;
-    let evidence = vec![seen(format!("the two witnesses disagree on {}", many(conflicts, "exit")), "table losses")];
+    let evidence =
+        vec![in_part(measure, format!("the two witnesses disagree on {}", many(conflicts, "exit")), "flow.losses")];
     let severity = if share > 0.01 { Severity::Medium } else { Severity::Info };
     let title = format!("The level of {} is doubtful: two witnesses disagree", many(conflicts, "exit"));
     hit(measure, severity, title, evidence, Cost::of(CostKind::Measured, share, "share of all exits"))

@@ -1,6 +1,6 @@
 //! Checks of exits that some setting avoids: local APIC, devices, page faults.
 
-use super::{FEWEST_EXITS, Sample, by_share, exits_ns, hit, seen, worst_vm};
+use super::{FEWEST_EXITS, Sample, by_share, exits_ns, hit, reasons, reasons_with, seen, state, worst_vm};
 use crate::facts::events::details::{Detail, apic_register};
 use crate::facts::events::reasons::{Isa, Reason};
 use crate::facts::ledger::measure::{Measures, ReasonTotal};
@@ -8,7 +8,7 @@ use crate::facts::state::State;
 use crate::rule::Hit;
 use base::number::{counted, many, percent, thousands};
 use base::shell::quoted;
-use base::{Cost, CostKind};
+use base::{About, Cost, CostKind, Evidence};
 use std::borrow::Cow;
 
 /// Share of all exits from which on local-APIC traffic is worth a finding.
@@ -46,37 +46,33 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
             format!("{} {}", thousands(*times), apic_register(*offset).unwrap_or("of an unknown register"))
         })
         .collect();
-    let mut evidence = vec![seen(format!("local-APIC accesses: {}", most.join(", ")), "table exit_details")];
+    let touches_apic = |detail: Detail| detail.apic_offset().is_some();
+    let accessed = format!("local-APIC accesses: {}", most.join(", "));
+    let mut evidence = vec![seen(measure, accessed, "flow.exit_details").about(reasons_with(measure, touches_apic))];
     let mut fix = Vec::new();
     if unaccelerated > 0 || measure.isa() == Some(Isa::Svm) {
-        evidence.push(seen(
-            format!(
-                "{} AVIC_UNACCELERATED_ACCESS: 0 means that AVIC is off",
-                counted(unaccelerated, "exit is", "exits are")
-            ),
-            "table exits",
-        ));
+        let what = format!(
+            "{} AVIC_UNACCELERATED_ACCESS: 0 means that AVIC is off",
+            counted(unaccelerated, "exit is", "exits are")
+        );
+        evidence.push(seen(measure, what, "flow.exits").about(reasons(measure, code(Isa::Svm, 0x402))));
         fix.push(
             "modprobe -r kvm_amd && modprobe kvm_amd avic=1   # not together with nested=1 before Linux 5.19".into(),
         );
     } else if writes > accesses {
-        evidence.push(seen(
-            format!(
-                "{} APIC_WRITE (56): APIC registers are virtualized, but these writes still need KVM",
-                counted(writes, "exit is", "exits are")
-            ),
-            "table exits",
-        ));
+        let what = format!(
+            "{} APIC_WRITE (56): APIC registers are virtualized, but these writes still need KVM",
+            counted(writes, "exit is", "exits are")
+        );
+        evidence.push(seen(measure, what, "flow.exits").about(reasons(measure, code(Isa::Vmx, 56))));
         fix.push("cat /sys/module/kvm_intel/parameters/enable_apicv   # Y: it is already on".into());
     } else if accesses > 0 || eoi_tpr > 0 {
-        evidence.push(seen(
-            format!(
-                "{} APIC_ACCESS (44) and {} EOI or TPR by MSR: APIC-register virtualization is off",
-                counted(accesses, "exit is", "exits are"),
-                counted(eoi_tpr, "is", "are")
-            ),
-            "table exits",
-        ));
+        let what = format!(
+            "{} APIC_ACCESS (44) and {} EOI or TPR by MSR: APIC-register virtualization is off",
+            counted(accesses, "exit is", "exits are"),
+            counted(eoi_tpr, "is", "are")
+        );
+        evidence.push(seen(measure, what, "flow.exits").about(reasons(measure, code(Isa::Vmx, 44))));
         fix.push("modprobe -r kvm_intel && modprobe kvm_intel enable_apicv=1".into());
     }
     let title = format!("Local-APIC accesses are {} of {}", percent(share), measure.all_exits());
@@ -115,10 +111,8 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     if exits < FEWEST_EXITS || (time_share < USERSPACE_SHARE && per_second < USERSPACE_PER_SECOND) {
         return Vec::new();
     }
-    let mut evidence = vec![seen(
-        format!("{} of {} went to the VMM", thousands(exits), many(measure.exits, "exit")),
-        "table handled_by",
-    )];
+    let what = format!("{} of {} went to the VMM", thousands(exits), many(measure.exits, "exit"));
+    let mut evidence = vec![seen(measure, what, "flow.handled_by").about([state(measure, State::Userspace)])];
     let mut worst: Vec<_> = measure.reasons.iter().filter(|total| total.handled[1] > 0).collect();
     worst.sort_by_key(|total| std::cmp::Reverse(total.handled[1]));
     let mut fix = vec![
@@ -128,7 +122,9 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
         let about = total.details.first().map(|(detail, ..)| detail.text()).filter(|text| !text.is_empty());
         let about = about.map_or(String::new(), |text| format!(", mostly {text}"));
         let what = format!("{} {} of {}{about}", thousands(total.handled[1]), total.reason.name(), total.level);
-        evidence.push(seen(what, "table handled_by"));
+        let (level, reason) = (total.level.to_string(), total.reason.name());
+        let row = seen(measure, what, "flow.handled_by").key("level", level).key("reason", reason.as_str());
+        evidence.push(row.about([About::reason(reason)]));
     }
     let most = worst.first().and_then(|total| total.details.first());
     if most.is_some_and(|(detail, ..)| has_virtio_instead(*detail)) {
@@ -171,9 +167,13 @@ pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
         return Vec::new();
     }
     let (vm, worst) = worst_vm(measure, |vcpu| exits_ns(measure, vcpu, is_fault));
+    let faults = reasons(measure, |total| is_fault(total.reason));
+    let all = format!("{}, {per_second:.0} per second and vCPU", many(exits, "page fault"));
     let evidence = vec![
-        seen(format!("{}, {per_second:.0} per second and vCPU", many(exits, "page fault")), "table exits"),
-        seen(format!("they take {} of the vCPU time of {vm}", percent(worst)), "table exits"),
+        seen(measure, all, "flow.exits").about(faults.clone()),
+        Evidence::in_table(format!("they take {} of the vCPU time of {vm}", percent(worst)), "flow.exits")
+            .key("vm", vm)
+            .about(faults),
     ];
     let title = format!("Guest page faults are {} of {}", percent(share), measure.all_exits());
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");

@@ -19,25 +19,57 @@ pub use nested::{shadow, vgif, vls};
 pub use storms::{halt_poll, ipi, pause, timer};
 pub use waiting::preempted;
 
+use crate::facts::events::details::Detail;
 use crate::facts::events::reasons::Reason;
-use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::levels;
+use crate::facts::ledger::measure::{Measures, ReasonTotal};
 use crate::facts::ledger::model::Vcpu;
+use crate::facts::state::State;
 use crate::rule::Hit;
-use base::{Cost, Evidence, Severity};
+use base::{About, Cost, Evidence, Severity};
 
 /// What a hit is about when it is about all vCPUs: the VM, or the machine.
 pub(super) fn subject(measure: &Measures<'_>) -> String {
-    match measure.vcpus.first() {
-        Some(first) if measure.vcpus.iter().all(|vcpu| vcpu.vm == first.vm) => first.vm.clone(),
-        _ => measure.part.machine.clone(),
-    }
+    only_vm(measure).unwrap_or(&measure.part.machine).to_owned()
+}
+
+/// The VM, where there is only one.
+fn only_vm<'m>(measure: &'m Measures<'_>) -> Option<&'m str> {
+    let first = measure.vcpus.first()?;
+    measure.vcpus.iter().all(|vcpu| vcpu.vm == first.vm).then_some(first.vm.as_str())
 }
 
 /// Fewer exits of a kind than this are an anecdote; their share of a short trace says nothing.
 pub(super) const FEWEST_EXITS: u64 = 20;
 
-pub(super) fn seen(what: String, place: &str) -> Evidence {
-    Evidence { what, place: place.to_owned() }
+/// Something seen in a table of VMs, in the rows of this trace's VM if there is only one.
+pub(super) fn seen(measure: &Measures<'_>, what: String, table: &'static str) -> Evidence {
+    let seen = Evidence::in_table(what, table);
+    match only_vm(measure) {
+        Some(vm) => seen.key("vm", vm),
+        None => seen,
+    }
+}
+
+/// The reasons of the trace's exits for which `wanted` holds, most frequent first.
+pub(super) fn reasons(measure: &Measures<'_>, wanted: impl Fn(&ReasonTotal) -> bool) -> Vec<About> {
+    let mut found: Vec<Reason> = Vec::new();
+    for total in measure.reasons.iter().filter(|total| wanted(total)) {
+        if !found.contains(&total.reason) {
+            found.push(total.reason);
+        }
+    }
+    found.into_iter().map(|reason| About::reason(reason.name())).collect()
+}
+
+/// The reasons of exits with a detail for which `wanted` holds.
+pub(super) fn reasons_with(measure: &Measures<'_>, wanted: impl Fn(Detail) -> bool) -> Vec<About> {
+    reasons(measure, |total| total.details.iter().any(|(detail, ..)| wanted(*detail)))
+}
+
+/// A state, by the name that the timeline has for it.
+pub(super) fn state(measure: &Measures<'_>, state: State) -> About {
+    About::state(levels::name(measure.part.level, state))
 }
 
 pub(super) fn hit(

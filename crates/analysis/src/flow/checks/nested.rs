@@ -1,13 +1,13 @@
 //! Checks of what nesting multiplies: exits that a CPU feature would keep inside the guest hypervisor.
 
-use super::{Sample, by_share, exits_ns, hit, seen, worst_vm};
+use super::{Sample, by_share, exits_ns, hit, reasons, seen, worst_vm};
 use crate::facts::events::details::Detail;
 use crate::facts::events::reasons::{Class, Isa, Reason};
 use crate::facts::ledger::measure::Measures;
 use crate::facts::ledger::model::Vcpu;
 use crate::rule::Hit;
 use base::number::{duration, many, percent, thousands};
-use base::{Cost, CostKind, Evidence};
+use base::{About, Cost, CostKind, Evidence};
 
 /// VMREAD and VMWRITE of L1 in most chains. Real hypervisors touch ten and more fields per exit without shadowing
 /// (intel/haxm PR 130 counts 6-10 VMREAD and 2-6 VMWRITE for KVM), and one or two with it.
@@ -20,21 +20,18 @@ const UNSHADOWED_PER_CHAIN: f64 = 1.0;
 /// work on it: both switches, and L1's caches. So where there are chains, it is what they cost, by the share of their exits;
 /// at least L0's own work counts.
 fn time(measure: &Measures<'_>, per_chain: f64, wanted: impl Fn(Reason) -> bool) -> (f64, Evidence) {
+    let about = reasons(measure, |total| wanted(total.reason));
     let of_chain = (per_chain / measure.chains.exits.mean().unwrap_or(f64::INFINITY)).min(1.0);
     let chains_ns = |vcpu: &Vcpu| measure.chains_of(vcpu).map(|(_, sums)| sums.cost_ns.sum()).sum::<u64>();
     let (vm, chains) = worst_vm(measure, chains_ns);
     let (busiest, own) = worst_vm(measure, |vcpu| exits_ns(measure, vcpu, &wanted));
     if chains * of_chain > own {
         let (all, share) = (percent(chains), percent(of_chain));
-        return (
-            chains * of_chain,
-            seen(
-                format!("chains take {all} of the vCPU time of {vm}; these are {share} of their exits"),
-                "table chains",
-            ),
-        );
+        let what = format!("chains take {all} of the vCPU time of {vm}; these are {share} of their exits");
+        return (chains * of_chain, Evidence::in_table(what, "flow.chains").key("vm", vm).about(about));
     }
-    (own, seen(format!("L0's work on them takes {} of the vCPU time of {busiest}", percent(own)), "table exits"))
+    let what = format!("L0's work on them takes {} of the vCPU time of {busiest}", percent(own));
+    (own, Evidence::in_table(what, "flow.exits").key("vm", busiest).about(about))
 }
 
 /// VMCS shadowing off or absent.
@@ -52,27 +49,25 @@ pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
         for total in totals {
             let sites = total.details.iter().filter(|(detail, ..)| matches!(detail, Detail::Rip(_))).count();
             let busiest = total.details.first().map_or(0, |(_, count, _)| *count);
-            evidence.push(seen(
-                format!(
-                    "{} {name} at {} in {}, up to {} each",
-                    thousands(total.count),
-                    many(sites as u64, "place"),
-                    total.level,
-                    thousands(busiest)
-                ),
-                "table exit_details",
-            ));
+            let what = format!(
+                "{} {name} at {} in {}, up to {} each",
+                thousands(total.count),
+                many(sites as u64, "place"),
+                total.level,
+                thousands(busiest)
+            );
+            let row = seen(measure, what, "flow.exit_details").key("level", total.level.to_string());
+            evidence.push(row.key("reason", name).about([About::reason(name)]));
         }
     }
     let cost = if measure.chains.kept > 0 {
         let all = measure.chains.exits.mean().unwrap_or(0.0);
-        evidence.push(seen(
-            format!(
-                "{per_chain:.1} of {all:.1} exits per chain are VMREAD or VMWRITE, over {}",
-                many(measure.chains.kept, "chain")
-            ),
-            "table chains",
-        ));
+        let what = format!(
+            "{per_chain:.1} of {all:.1} exits per chain are VMREAD or VMWRITE, over {}",
+            many(measure.chains.kept, "chain")
+        );
+        let accesses = reasons(measure, |total| total.reason.class() == Class::VmcsAccess);
+        evidence.push(seen(measure, what, "flow.chains").about(accesses));
         let saved = per_chain - UNSHADOWED_PER_CHAIN;
         let unit = format!("of {all:.0} exits per chain would disappear");
         Cost::of(CostKind::Modelled, saved.round(), unit).between((saved - 2.0).max(0.0).round(), per_chain.round())
@@ -108,13 +103,12 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str) -> Vec<Hit>
         measure.chains.per_reason.iter().filter(|(reason, _)| is_one(**reason)).map(|(_, exits)| exits).sum();
     let per_chain = in_chain as f64 / measure.chains.kept.max(1) as f64;
     let (time_share, takes) = time(measure, per_chain, is_one);
+    let pair = reasons(measure, |total| is_one(total.reason));
+    let of_chain = format!("{per_chain:.1} of {:.1} exits per chain", measure.chains.exits.mean().unwrap_or(0.0));
     let evidence = vec![
-        seen(format!("{} of L1", each.join(" and ")), "table exits"),
-        seen(
-            format!("{per_chain:.1} of {:.1} exits per chain", measure.chains.exits.mean().unwrap_or(0.0)),
-            "table chains",
-        ),
-        seen(format!("they take {} of L0's time", duration(total_ns as f64)), "table exits"),
+        seen(measure, format!("{} of L1", each.join(" and ")), "flow.exits").about(pair.clone()),
+        seen(measure, of_chain, "flow.chains").about(pair.clone()),
+        seen(measure, format!("they take {} of L0's time", duration(total_ns as f64)), "flow.exits").about(pair),
         takes,
     ];
     let title = format!(

@@ -3,7 +3,7 @@
 //! One finding a rule, which names the worst VM and lists the others: a host of 80 vCPUs gets a list, not 80 findings. A
 //! storm is a share of the VM's time, or a rate on one vCPU, over at least [`FEWEST_IN_STORM`] exits of that vCPU.
 
-use super::{FEWEST_EXITS, Sample, by_share, seen};
+use super::{FEWEST_EXITS, Sample, by_share, reasons, reasons_with, seen, state};
 use crate::facts::events::details::Detail;
 use crate::facts::events::reasons::Reason;
 use crate::facts::ledger::bursts::{Burst, WINDOW_NS};
@@ -12,7 +12,7 @@ use crate::facts::ledger::model::Vcpu;
 use crate::facts::state::State;
 use crate::rule::Hit;
 use base::number::{counted, duration, many, percent, plain, thousands};
-use base::{Cost, CostKind, Evidence, Setting, Severity};
+use base::{About, Cost, CostKind, Evidence, Setting, Severity, Span};
 
 /// Fewer exits on the worst vCPU say nothing about a rate.
 const FEWEST_IN_STORM: u64 = 100;
@@ -93,7 +93,7 @@ impl InVm<'_> {
         by_share(self.share(), Sample { count: self.count, ns: self.ns }).max(by_rate)
     }
 
-    fn words(&self, what: &str, place: &str) -> Evidence {
+    fn words(&self, what: &str, table: &'static str) -> Evidence {
         let text = format!(
             "{}: {}, {} and {} of its {}; highest on vCPU {} ({} per second)",
             self.vm,
@@ -104,7 +104,7 @@ impl InVm<'_> {
             self.worst.0.vcpu,
             plain(self.per_second().round()),
         );
-        seen(text, place)
+        Evidence::in_table(text, table).key("vm", self.vm)
     }
 }
 
@@ -150,8 +150,7 @@ fn hit_of(
     measure: &Measures<'_>,
     storms: &[InVm<'_>],
     severity: Severity,
-    what: &str,
-    place: &str,
+    (what, table, about): (&str, &'static str, &[About]),
     title: impl Fn(&InVm<'_>) -> String,
 ) -> Vec<Hit> {
     let Some(worst) = storms.first() else { return Vec::new() };
@@ -160,9 +159,10 @@ fn hit_of(
         others => (measure.part.machine.clone(), format!(" (and {})", many(others as u64, "more VM"))),
     };
     let mut hit = Hit::new(subject, severity, format!("{}{others}", title(worst)));
-    hit.evidence = storms.iter().take(MOST_LISTED).map(|storm| storm.words(what, place)).collect();
+    let line = |storm: &InVm<'_>| storm.words(what, table).about(about.iter().cloned());
+    hit.evidence = storms.iter().take(MOST_LISTED).map(line).collect();
     if let Some(more) = storms.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
-        hit.evidence.push(seen(format!("and {}", many(more as u64, "more VM")), "table vms"));
+        hit.evidence.push(Evidence::in_table(format!("and {}", many(more as u64, "more VM")), "flow.vms"));
     }
     hit.cost = Cost::of(CostKind::Measured, worst.share(), "share of vCPU time");
     if storms.len() > 1 {
@@ -201,14 +201,19 @@ pub fn pause(measure: &Measures<'_>) -> Vec<Hit> {
             percent(worst.share_of_exits())
         ),
     };
-    let mut hits = hit_of(measure, &storms, severity, "PAUSE exit", "table exits", title);
+    let about = reasons(measure, |total| total.reason.is_pause());
+    let mut hits = hit_of(measure, &storms, severity, ("PAUSE exit", "flow.exits", &about), title);
     for hit in &mut hits {
         let bursts = storms.iter().filter_map(|storm| Some((storm.vm, storm.burst?)));
         hit.evidence.extend(bursts.take(MOST_LISTED).map(|(vm, (vcpu, burst))| {
             let since_ns = measure.part.on_axis(burst.from_ns);
             let (count, window) = (thousands(burst.count), in_a_window());
             let when = format!("{:.3} s after the first event", since_ns as f64 / 1e9);
-            seen(format!("{vm}: {count} of them on vCPU {} within {window}, {when}", vcpu.vcpu), "the trace")
+            let span = Span { from_ns: since_ns, to_ns: since_ns + WINDOW_NS };
+            // A guest's own trace begins at another instant of the timeline.
+            let at = measure.part.aligned.is_none().then_some(About::Span(span));
+            let what = format!("{vm}: {count} of them on vCPU {} within {window}, {when}", vcpu.vcpu);
+            Evidence::new(what, "the trace").about(at).about([About::Thread { tid: vcpu.tid }]).about(about.clone())
         }));
         let waited_ns: u64 = storms.iter().map(|storm| waiting_ns(measure, storm.vm)).sum();
         let wall_ns: u64 = storms.iter().map(|storm| storm.wall_ns).sum();
@@ -218,7 +223,7 @@ pub fn pause(measure: &Measures<'_>) -> Vec<Hit> {
         } else {
             "no sched_switch was recorded, so whether lock holders were preempted is unknown".to_owned()
         };
-        hit.evidence.push(seen(what, "table vms"));
+        hit.evidence.push(seen(measure, what, "flow.vms").about([state(measure, State::Preempted)]));
     }
     hits
 }
@@ -261,7 +266,8 @@ pub fn ipi(measure: &Measures<'_>) -> Vec<Hit> {
             worst.worst.0.vcpu
         )
     };
-    hit_of(measure, &storms, severity, "ICR write", "table exit_details", title)
+    let about = reasons_with(measure, is_ipi);
+    hit_of(measure, &storms, severity, ("ICR write", "flow.exit_details", &about), title)
 }
 
 /// Writes that arm the APIC's timer: TMICT, TSC_DEADLINE.
@@ -292,7 +298,8 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
         )
     };
     let severity = severity.unwrap_or(Severity::Info);
-    let mut hits = hit_of(measure, &storms, severity, "timer exit", "table exit_details", title);
+    let about = [reasons_with(measure, arms_timer), reasons(measure, |total| expires(total.reason))].concat();
+    let mut hits = hit_of(measure, &storms, severity, ("timer exit", "flow.exit_details", &about), title);
     for hit in &mut hits {
         let (armed, expired) = measure.vcpus.iter().fold((0, 0), |(armed, expired), vcpu| {
             (armed + by_detail(measure, vcpu, arms_timer).0, expired + by_reason(measure, vcpu, expires).0)
@@ -302,7 +309,7 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
             many(armed, "write"),
             counted(expired, "expiry", "expiries")
         );
-        hit.evidence.push(seen(what, "table exit_details"));
+        hit.evidence.push(seen(measure, what, "flow.exit_details").about(about.clone()));
         hit.level = Some(measure.level_above(1));
     }
     hits
@@ -332,7 +339,8 @@ pub fn halt_poll(measure: &Measures<'_>) -> Vec<Hit> {
     for (vm, polled_ns, halted_ns, wall_ns) in vms.iter().take(MOST_LISTED) {
         let share = percent(*polled_ns as f64 / (*wall_ns).max(1) as f64);
         let (polled, halted) = (duration(*polled_ns as f64), duration(*halted_ns as f64));
-        hit.evidence.push(seen(format!("{vm}: {polled} polling ({share}), {halted} halted"), "table vcpus"));
+        let seen = Evidence::in_table(format!("{vm}: {polled} polling ({share}), {halted} halted"), "flow.vcpus");
+        hit.evidence.push(seen.key("vm", *vm).about([state(measure, State::HaltPoll)]));
     }
     hit.cost = Cost::of(CostKind::Measured, share, "share of vCPU time");
     hit.changes = vec![Setting::SysfsWrite { path: "module/kvm/parameters/halt_poll_ns".into() }.change("0", None)];

@@ -3,14 +3,14 @@
 //! vCPUs that waited for the same cause are one finding: one busy program takes the CPUs of many vCPUs, and one change
 //! ends it.
 
-use super::{Sample, by_share, seen};
+use super::{Sample, by_share, state};
 use crate::facts::ledger::measure::Measures;
 use crate::facts::ledger::model::{PreemptSums, Vcpu};
 use crate::facts::state::State;
 use crate::rule::Hit;
 use base::number::{duration, many, percent};
 use base::setting::ThreadId;
-use base::{Cost, CostKind, CpuSet, Evidence, Setting, Severity};
+use base::{About, Cell, Cost, CostKind, CpuSet, Evidence, Setting, Severity};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -80,6 +80,13 @@ impl<'f> Waiter<'f> {
 
     fn name(&self) -> String {
         format!("vCPU {} of {}", self.vcpu.vcpu, self.vcpu.vm)
+    }
+
+    /// Something seen of its waiting, in its rows of a table.
+    fn seen(&self, measure: &Measures<'_>, what: String, table: &'static str) -> Evidence {
+        let Vcpu { vm, vcpu, tid, .. } = self.vcpu;
+        let seen = Evidence::in_table(what, table).key("vm", vm.as_str()).key("vcpu", u64::from(*vcpu));
+        seen.about([state(measure, State::Preempted), About::Thread { tid: *tid }])
     }
 }
 
@@ -168,8 +175,8 @@ fn whom(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> String
 /// What was seen of one vCPU: how long it waited, and who ran.
 fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
     let waits = many(waiter.waits, "wait");
-    let mut evidence =
-        vec![seen(format!("runnable for {} of its time, in {waits}", percent(waiter.share())), "table vcpus")];
+    let waited = format!("runnable for {} of its time, in {waits}", percent(waiter.share()));
+    let mut evidence = vec![waiter.seen(measure, waited, "flow.vcpus")];
     for (tid, sums) in waiter.by.iter().take(3) {
         let (ran, longest) = (duration(sums.total_ns as f64), duration(sums.max_ns as f64));
         let text = match tid {
@@ -180,9 +187,17 @@ fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
             ),
             None => format!("unknown tasks ran {ran}: the trace lacks the switches between them"),
         };
-        evidence.push(seen(text, "table preemptors"));
+        evidence.push(by(*tid, waiter.seen(measure, text, "flow.preemptors")));
     }
     evidence
+}
+
+/// The same in the row of who ran.
+fn by(tid: Option<i32>, evidence: Evidence) -> Evidence {
+    match tid {
+        Some(tid) => evidence.key("by_tid", Cell::I64(tid.into())),
+        None => evidence,
+    }
 }
 
 /// What was seen of several, a line for each of the worst.
@@ -195,14 +210,13 @@ fn together(measure: &Measures<'_>, waiters: &[Waiter<'_>]) -> Vec<Evidence> {
             |tid| format!("{} (tid {tid})", measure.task_name(tid)),
         );
         let (share, waits) = (percent(waiter.share()), many(waiter.waits, "wait"));
-        seen(
-            format!("{}: runnable for {share} of its time, in {waits}; {part} of that while {who} ran", waiter.name()),
-            "table preemptors",
-        )
+        let what =
+            format!("{}: runnable for {share} of its time, in {waits}; {part} of that while {who} ran", waiter.name());
+        by(most, waiter.seen(measure, what, "flow.preemptors"))
     };
     let mut evidence: Vec<Evidence> = waiters.iter().take(MOST_LISTED).map(line).collect();
     if let Some(more) = waiters.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
-        evidence.push(seen(format!("and {}", many(more as u64, "more vCPU")), "table vcpus"));
+        evidence.push(Evidence::in_table(format!("and {}", many(more as u64, "more vCPU")), "flow.vcpus"));
     }
     evidence
 }
@@ -218,7 +232,7 @@ fn may_run(measure: &Measures<'_>, waiters: &[Waiter<'_>]) -> Option<Evidence> {
     let by = worst.most().0?;
     let (own, other) = (affinity(measure, worst.vcpu.tid)?, affinity(measure, by)?);
     let text = format!("{} may run on CPUs {own}, {} (tid {by}) on CPUs {other}", worst.name(), measure.task_name(by));
-    Some(seen(text, "Cpus_allowed_list in the snapshot"))
+    Some(Evidence::new(text, "Cpus_allowed_list in the snapshot"))
 }
 
 /// How to get vCPUs and who takes their CPUs apart.

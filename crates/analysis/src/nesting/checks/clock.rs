@@ -36,9 +36,7 @@ pub fn exits(model: &Model) -> Vec<Hit> {
         });
         let title = format!("Each clock read on {} causes an exit: its clocksource is {now}", machine.id);
         let mut evidence = shown_by(machine, "clock_without_exit");
-        evidence.extend(
-            available.map(|names| Evidence { what: format!("available: {names}"), place: "clocksource0".into() }),
-        );
+        evidence.extend(available.map(|names| Evidence::new(format!("available: {names}"), "clocksource0")));
         evidence.extend(log_of_unstable(&machine.facts));
         let mut hit = hit(machine, Severity::High, title, evidence);
         match better {

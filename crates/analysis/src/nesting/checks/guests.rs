@@ -42,8 +42,8 @@ pub fn hyperv(model: &Model) -> Vec<Hit> {
             );
             let missing: Vec<String> = missing.into_iter().map(str::to_owned).collect();
             let evidence = vec![
-                Evidence { what: format!("missing: {}", list(&missing)), place: format!("proc/{pid}/cmdline, -cpu") },
-                Evidence { what: format!("-cpu {cpu}"), place: format!("proc/{pid}/cmdline") },
+                Evidence::new(format!("missing: {}", list(&missing)), format!("proc/{pid}/cmdline, -cpu")),
+                Evidence::new(format!("-cpu {cpu}"), format!("proc/{pid}/cmdline")),
             ];
             let mut hit = hit(machine, Severity::Info, title, evidence);
             hit.subject = format!("{}.{pid}", machine.id);

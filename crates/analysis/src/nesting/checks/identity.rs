@@ -5,7 +5,7 @@ use crate::nesting::flags;
 use crate::nesting::model::{Model, State};
 use crate::rule::Hit;
 use base::number::{list, many};
-use base::{Evidence, Needs, Severity};
+use base::{About, Evidence, Needs, Severity};
 
 /// QEMU interprets the code.
 pub fn emulated(model: &Model) -> Vec<Hit> {
@@ -78,7 +78,10 @@ pub fn lost(model: &Model) -> Vec<Hit> {
             format!("{} lacks {} of the {below} of {}", guest.id, many(names.len() as u64, "feature"), host.id)
         };
         let what = format!("{} has, and {} lacks: {}", host.id, guest.id, list(&names));
-        let evidence = vec![Evidence { what, place: "table flags; vmx flags and flags of /proc/cpuinfo".into() }];
+        let evidence = vec![
+            Evidence::new(what, "table flags; vmx flags and flags of /proc/cpuinfo")
+                .about([About::rows("nesting.flags")]),
+        ];
         let severity = if whole { Severity::Medium } else { Severity::Low };
         let mut hit = hit(guest, severity, title, evidence);
         hit.level = Some(host.level);

@@ -17,10 +17,10 @@ pub fn older(model: &Model) -> Vec<Hit> {
         for change in missing(CHEAPER, machine, release) {
             let first = change.first_for(release);
             let title = format!("Linux {release} on {} is older than {first}, which {}", machine.id, change.does);
-            let mut evidence = vec![Evidence {
-                what: format!("{release}; commit {} is in {first} and later ({})", change.commit, change.source),
-                place: format!("proc/sys/kernel/osrelease of {}", machine.id),
-            }];
+            let mut evidence = vec![Evidence::new(
+                format!("{release}; commit {} is in {first} and later ({})", change.commit, change.source),
+                format!("proc/sys/kernel/osrelease of {}", machine.id),
+            )];
             evidence.extend(doubt(release));
             let severity = match (change.cost, number_is_frozen(release)) {
                 (Some(_), false) => Severity::Medium,
@@ -51,7 +51,7 @@ fn missing<'a>(
 /// What a number leaves open.
 fn doubt(release: &Release) -> Option<Evidence> {
     let what = "this distribution backports changes without changing the version: check its changelog";
-    number_is_frozen(release).then(|| Evidence { what: what.into(), place: "the kernel release name".into() })
+    number_is_frozen(release).then(|| Evidence::new(what, "the kernel release name"))
 }
 
 /// Faults of the kernel that guest hypervisors meet: one finding for a machine, whatever their number.
@@ -65,9 +65,9 @@ pub fn faults(model: &Model) -> Vec<Hit> {
         }
         let fixes = counted(missing.len() as u64, "fix", "fixes");
         let title = format!("Linux {release} on {} lacks {fixes} that hosts with nested guests need", machine.id);
-        let line = |fault: &&Commit| Evidence {
-            what: format!("before {} {}", fault.first_for(release), fault.does),
-            place: format!("{}, commit {}", fault.source, fault.commit),
+        let line = |fault: &&Commit| {
+            let what = format!("before {} {}", fault.first_for(release), fault.does);
+            Evidence::new(what, format!("{}, commit {}", fault.source, fault.commit))
         };
         let evidence = missing.iter().map(line).chain(doubt(release)).collect();
         let severity = if number_is_frozen(release) { Severity::Low } else { Severity::Medium };

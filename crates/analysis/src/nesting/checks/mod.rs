@@ -11,9 +11,9 @@ pub(crate) mod kernel;
 pub(crate) mod settings;
 pub(crate) mod vmx;
 
-use super::model::{Machine, State};
+use super::model::{Machine, Row, State};
 use crate::rule::Hit;
-use base::{Change, Evidence, Setting, Severity};
+use base::{About, Change, Evidence, Setting, Severity};
 
 /// A hit about a machine, to be filled.
 fn hit(machine: &Machine, severity: Severity, title: String, evidence: Vec<Evidence>) -> Hit {
@@ -23,11 +23,12 @@ fn hit(machine: &Machine, severity: Severity, title: String, evidence: Vec<Evide
 /// What a feature's row shows.
 fn shown_by(machine: &Machine, feature: &str) -> Vec<Evidence> {
     let row = machine.row(feature).into_iter();
-    row.map(|row| Evidence {
-        what: row.evidence.clone(),
-        place: format!("table features, {feature} of {}", machine.id),
-    })
-    .collect()
+    let seen = |row: &Row| {
+        let place = format!("table features, {feature} of {}", machine.id);
+        let seen = Evidence::new(&row.evidence, place).about([About::rows("nesting.features")]);
+        seen.key("level", machine.level.to_string()).key("feature", row.feature)
+    };
+    row.map(seen).collect()
 }
 
 /// Loading a module with another value.

@@ -65,7 +65,7 @@ fn off(model: &Model, severity: Severity, wanted: &dyn Fn(&Known) -> bool) -> Ve
 fn of(machine: &Machine, known: &Known, severity: Severity) -> Hit {
     let title = format!("{}.{} is off at {}: {}", known.module, known.name, machine.id, known.without);
     let mut evidence = shown_by(machine, known.feature);
-    evidence.push(Evidence { what: format!("its default is {}", known.default), place: "docs/check.md".into() });
+    evidence.push(Evidence::new(format!("its default is {}", known.default), "docs/check.md"));
     let mut hit = hit(machine, severity, title, evidence);
     hit.subject = format!("{}.{}", machine.id, known.feature);
     // KVM clears a switch at load where the hardware, as this level sees it, lacks the feature. Where a flag shows the

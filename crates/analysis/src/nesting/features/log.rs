@@ -68,7 +68,7 @@ pub fn witness(facts: &Virtualization, rows: &mut [Row]) {
 pub fn unstable(facts: &Virtualization) -> Option<Evidence> {
     let log = facts.log.as_ref()?;
     let line = UNSTABLE.iter().find_map(|words| log.said(words))?;
-    Some(Evidence { what: line.text.clone(), place: line.file.clone() })
+    Some(Evidence::new(&line.text, &line.file))
 }
 
 fn any(log: &KernelLog, words: &[&str]) -> Option<String> {

@@ -3,9 +3,9 @@
 use super::{guest, knobs};
 use crate::placement::model::Model;
 use crate::rule::Hit;
-use base::Severity;
 use base::number::list;
 use base::shell::quoted;
+use base::{Evidence, Severity};
 use host::machine::Domain;
 
 /// Setting of transparent huge pages.
@@ -75,13 +75,13 @@ pub fn balancing(model: &Model) -> Vec<Hit> {
             format!("{} pinned: profile network-latency sets 0; it is {}", list(&pinned), setting.value.trim()),
             &setting.place,
         )
-        .seen(
+        .with(Evidence::in_table(
             format!(
                 "{} may run on every node: without balancing, memory stays on the node where it was first touched",
                 list(&floating)
             ),
-            "table threads",
-        ),
+            "placement.threads",
+        )),
     ]
 }
 
@@ -94,7 +94,8 @@ pub fn queues(model: &Model) -> Vec<Hit> {
     let hits = both.map(|mut hit| {
         hit.title = format!("two rules disagree on queues: {}", hit.title);
         hit.severity = Severity::Info;
-        hit.seen("no CPU without a vCPU is left for its workers: PLC-WORKERS asks for fewer", "table threads")
+        let what = "no CPU without a vCPU is left for its workers: PLC-WORKERS asks for fewer";
+        hit.with(Evidence::in_table(what, "placement.threads"))
     });
     hits.collect()
 }

@@ -2,9 +2,9 @@
 
 use crate::placement::model::Model;
 use crate::rule::Hit;
-use base::Severity;
 use base::number::{list, many};
 use base::shell::{printable, quoted};
+use base::{Evidence, Severity};
 use host::machine::{Disk, Domain, Interface, Role};
 use std::collections::BTreeMap;
 
@@ -55,11 +55,12 @@ pub fn topology(model: &Model) -> Vec<Hit> {
         let counts = [(shown.value.sockets, "socket"), (shown.value.cores, "core"), (shown.value.threads, "thread")]
             .map(|(count, what)| many(count.into(), what))
             .join(", ");
+        let pinned = "its vCPUs are pinned to sibling threads, which calls for threads='2' (PLC-SMT)";
         conflict.then(|| {
             Hit::new(&domain.name, Severity::Info, title)
                 .of_domain(&domain.name)
                 .seen(format!("the guest sees {counts}: one thread per core"), &shown.place)
-                .seen("its vCPUs are pinned to sibling threads, which calls for threads='2' (PLC-SMT)", "table threads")
+                .with(Evidence::in_table(pinned, "placement.threads").key("vm", domain.name.as_str()))
         })
     });
     hits.collect()

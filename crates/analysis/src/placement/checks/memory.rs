@@ -4,7 +4,7 @@ use crate::placement::model::Model;
 use crate::rule::Hit;
 use base::number::{bytes, list, many, percent};
 use base::shell::quoted;
-use base::{Cost, CostKind, CpuSet, Severity};
+use base::{Cost, CostKind, CpuSet, Evidence, Severity};
 use host::machine::{Domain, Role, Thread};
 
 /// Memory on other nodes than the vCPUs counts from this share on: our own threshold.
@@ -37,7 +37,8 @@ pub fn remote(model: &Model) -> Vec<Hit> {
             let distance = far.map_or(String::new(), |far| format!(", distance {far} (10 is local)"));
             hit = hit.seen(format!("{} on node {node}{distance}", bytes(*there as f64)), &memory.place);
         }
-        hit = hit.seen(format!("its vCPUs may run on {cpus}"), "table threads");
+        let placed = Evidence::in_table(format!("its vCPUs may run on {cpus}"), "placement.threads");
+        hit = hit.with(placed.key("vm", domain.name.as_str()));
         let farthest = |node: &u32| {
             nodes.iter().filter_map(|home| model.machine.nodes.get(home)?.distances.get(node).copied()).max()
         };

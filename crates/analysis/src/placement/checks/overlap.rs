@@ -5,7 +5,7 @@ use crate::placement::model::{BUSY, Model};
 use crate::rule::Hit;
 use base::CpuSet;
 use base::number::{list, many};
-use base::{Cost, CostKind, Severity};
+use base::{Cost, CostKind, Evidence, Severity};
 use host::machine::{Domain, Role, Thread};
 
 /// Starved threads that an overlap explains: helpers and vCPUs of the domain on the CPUs that they share.
@@ -82,7 +82,7 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
             &topology.place,
         );
     }
-    hit = hit.seen(shares(&helpers), "table threads");
+    hit = hit.with(Evidence::in_table(shares(&helpers), "placement.threads").key("vm", domain.name.as_str()));
     for thread in &victims {
         hit = hit.seen(sentence(model, thread), thread.wait_share.as_ref().map_or("", |wait| wait.place.as_str()));
     }
@@ -205,5 +205,6 @@ fn crowded(model: &Model, domain: &Domain) -> Option<Hit> {
         format!("they may run on {set}; vCPUs leave {} of these free", left.len()),
         &workers[0].affinity.as_ref()?.place,
     );
-    Some(hit.seen(format!("{busy} of {} used more than 5 % of a CPU, or may have", workers.len()), "table threads"))
+    let what = format!("{busy} of {} used more than 5 % of a CPU, or may have", workers.len());
+    Some(hit.with(Evidence::in_table(what, "placement.threads").key("vm", domain.name.as_str())))
 }

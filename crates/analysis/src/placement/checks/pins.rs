@@ -6,7 +6,7 @@ use crate::rule::Hit;
 use base::number::{list, many, percent};
 use base::setting::ThreadId;
 use base::shell::quoted;
-use base::{Change, Setting, Severity};
+use base::{Change, Evidence, Setting, Severity};
 use host::machine::{Role, Thread};
 use std::collections::BTreeMap;
 
@@ -193,7 +193,7 @@ pub fn isolated(model: &Model) -> Vec<Hit> {
         let vm = thread.vm.clone().unwrap_or_else(|| thread.name.clone());
         let what = format!("{} may run on {}, of which {there} are isolated", thread.role, set.value);
         match hits.iter_mut().find(|hit| hit.subject == vm) {
-            Some(hit) => hit.evidence.push(base::Evidence { what, place: set.place.clone() }),
+            Some(hit) => hit.evidence.push(base::Evidence::new(what, &set.place)),
             None => hits.push(Hit::new(&vm, Severity::Medium, "").seen(what, &set.place)),
         }
     }
@@ -300,8 +300,10 @@ pub fn overcommit(model: &Model) -> Vec<Hit> {
         return Vec::new();
     }
     let title = format!("{} vCPUs want {wanted:.1} CPUs; the host has {cpus}", vcpus.len());
-    let mut hit = Hit::new("host", Severity::High, title)
-        .seen(format!("run and wait of {} vCPUs add up to {wanted:.1}", vcpus.len()), "table threads");
+    let mut hit = Hit::new("host", Severity::High, title).with(Evidence::in_table(
+        format!("run and wait of {} vCPUs add up to {wanted:.1}", vcpus.len()),
+        "placement.threads",
+    ));
     let mut vms: BTreeMap<&str, usize> = BTreeMap::new();
     vcpus.iter().filter_map(|thread| thread.vm.as_deref()).for_each(|vm| *vms.entry(vm).or_default() += 1);
     for (vm, count) in vms.into_iter().filter(|(_, count)| *count > 1) {

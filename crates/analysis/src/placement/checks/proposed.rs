@@ -4,7 +4,7 @@ use crate::placement::model::Model;
 use crate::placement::solver::{Goal, Kind, Plan};
 use crate::rule::Hit;
 use base::number::{counted, list, many};
-use base::{Change, Cost, CostKind, CpuSet, Setting, Severity};
+use base::{About, Change, Cost, CostKind, CpuSet, Evidence, Setting, Severity};
 
 /// One finding for each placement that scores better than what holds now; its subject is the rank in table `proposal`.
 pub fn proposed(model: &Model) -> Vec<Hit> {
@@ -17,25 +17,28 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     let changes = model.proposal.all_changes(plan);
     let title = format!("placement {rank}, {}: {}", plan.idea, many(changes.len() as u64, "command"));
     let mut hit = Hit::new(rank.to_string(), Severity::Info, title)
-        .seen(
-            format!(
-                "CPUs short: {:.2} now, {:.2} with it (modelled)",
-                model.proposal.missing(now),
-                model.proposal.missing(plan)
-            ),
-            "tables plans and proposal",
+        .with(
+            Evidence::new(
+                format!(
+                    "CPUs short: {:.2} now, {:.2} with it (modelled)",
+                    model.proposal.missing(now),
+                    model.proposal.missing(plan)
+                ),
+                "tables plans and proposal",
+            )
+            .about([About::rows("placement.plans"), About::rows("placement.proposal")]),
         )
-        .seen(
+        .with(Evidence::in_table(
             format!(
                 "the score is {:.0} points lower (lower is better), {:.0} per command; {}",
                 now.score.total - plan.score.total,
                 plan.effect,
                 what(&changes)
             ),
-            "table plans",
-        );
+            "placement.plans",
+        ));
     if let Some(still) = remaining(model, plan) {
-        hit = hit.seen(still, "table proposal");
+        hit = hit.with(Evidence::in_table(still, "placement.proposal"));
     }
     let fewer = model.proposal.missing(now) - model.proposal.missing(plan);
     if fewer > 0.005 {
