@@ -198,3 +198,19 @@ fn a_policy_is_set_and_put_back() {
     assert_eq!(thread::policy(sleeper.tid as u32).unwrap(), "other");
     end(sleeper);
 }
+
+#[test]
+fn a_value_below_proc_sys_is_set_and_put_back() {
+    let tree = tempfile::tempdir().unwrap();
+    let file = tree.path().join("proc/sys/kernel/numa_balancing");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, "1\n").unwrap();
+    let host = Host::at(tree.path());
+    let setting = Setting::Sysctl { path: "kernel/numa_balancing".into() };
+    let planned = altered(host.prepare(&setting.change("0", Some("1".into()))).unwrap());
+    planned[0].make(&host).unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "0");
+    assert_eq!(planned[0].to_string(), "/proc/sys/kernel/numa_balancing: 1 -> 0");
+    assert_eq!(planned[0].put_back(&host), Reverted::Done);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "1");
+}

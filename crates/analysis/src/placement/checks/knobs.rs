@@ -7,7 +7,6 @@
 use super::conflicts;
 use crate::placement::model::Model;
 use crate::rule::Hit;
-use base::shell::quoted;
 use base::{CpuSet, Setting, Severity};
 use host::machine::Role;
 
@@ -127,17 +126,11 @@ fn differs(model: &Model, knob: &Knob) -> Option<Hit> {
     Some(set(hit.seen(format!("{} is {value}", knob.path), &fact.place), knob.path, wanted, value))
 }
 
-/// The command for a setting, typed where it lies below `/sys`.
+/// The change of a setting, which lies below `/sys` or `/proc/sys`.
 fn set(mut hit: Hit, path: &str, to: String, from: &str) -> Hit {
-    match path.strip_prefix("sys/") {
-        Some(below) => {
-            hit.changes.push(Setting::SysfsWrite { path: below.to_owned() }.change(to, Some(from.to_owned())))
-        }
-        None => {
-            hit.fix.push(format!("echo {} > /{path}", quoted(&to)));
-            hit.undo.push(format!("echo {} > /{path}", quoted(from)));
-        }
-    }
+    let sysfs = path.strip_prefix("sys/").map(|path| Setting::SysfsWrite { path: path.to_owned() });
+    let sysctl = || path.strip_prefix("proc/sys/").map(|path| Setting::Sysctl { path: path.to_owned() });
+    hit.changes.extend(sysfs.or_else(sysctl).map(|setting| setting.change(to, Some(from.to_owned()))));
     hit
 }
 
