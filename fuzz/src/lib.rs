@@ -72,13 +72,13 @@ pub fn answer(recording: Recording) {
 
 /// Each row's states sum to its `wall_ns`: only state columns end in `_ns` beside it.
 fn assert_closed(vcpus: &Table) {
-    let wall = vcpus.columns.iter().position(|column| column.name == "wall_ns");
+    let wall = vcpus.spec.columns.iter().position(|column| column.name == "wall_ns");
     for row in &vcpus.rows {
         let ns = |at: usize| match &row[at] {
             Cell::U64(ns) => *ns,
             _ => 0,
         };
-        let states = (0..row.len()).filter(|at| Some(*at) != wall && vcpus.columns[*at].name.ends_with("_ns"));
+        let states = (0..row.len()).filter(|at| Some(*at) != wall && vcpus.spec.columns[*at].name.ends_with("_ns"));
         let sum: u64 = states.map(ns).sum();
         assert_eq!(Some(sum), wall.map(ns), "the ledger does not close: {row:?}");
     }
