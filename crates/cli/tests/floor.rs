@@ -9,10 +9,13 @@ use std::path::{Path, PathBuf};
 const OUTPUTS: [&str; 4] = ["base", "show", "columnar", "serve"];
 
 /// How a Section, a table or a column is found by its name.
-const LOOKUPS: [&str; 7] = [
+const LOOKUPS: [&str; 10] = [
     ".table(\"",
     ".column(\"",
     ".cell(row, \"",
+    "row.cell(\"",
+    "row.text(\"",
+    "row.number(\"",
     "section.id ==",
     "table.name ==",
     "column.name ==",

@@ -4,8 +4,9 @@ use super::features::meaning;
 use super::known;
 use super::model::{Model, State};
 use super::{flags, inferred, measured};
-use base::table::{Across, Row, Shown, TableSpec};
+use base::table::{Across, Shown, TableSpec};
 use base::{Cell, Column, Level, Table};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All tables of this question, in reading order.
@@ -76,63 +77,82 @@ const NOT_AFFECTED: &str = "Not affected";
 /// More rows than there are features.
 const ALL_ROWS: usize = 200;
 
+/// What is said of a feature: of a machine, or of a level that only another machine can tell.
+struct Said<'m> {
+    machine: Option<&'m str>,
+    level: Level,
+    feature: &'static str,
+    state: State,
+    evidence: Cow<'m, str>,
+}
+
+fn said(model: &Model) -> Vec<Said<'_>> {
+    let seen = model.machines.iter().flat_map(|machine| {
+        machine.features.iter().map(|row| Said {
+            machine: Some(&machine.id),
+            level: machine.level,
+            feature: row.feature,
+            state: row.state,
+            evidence: Cow::Borrowed(&row.evidence),
+        })
+    });
+    let untold = model.untold().into_iter().map(|(level, feature, evidence)| Said {
+        machine: None,
+        level,
+        feature,
+        state: State::Unknown,
+        evidence: Cow::Owned(evidence),
+    });
+    seen.chain(untold).collect()
+}
+
 /// Table [`FEATURES`]; with `all`, people see it too.
 pub fn features(model: &Model, all: bool) -> Table {
-    let mut table = Table::new(&FEATURES);
-    let mut push = |machine: Option<&str>, level: Level, feature: &str, state: State, evidence: &str| {
-        let mut row = vec![Cell::from(machine), level.to_string().into()];
-        row.extend([feature, state.name(), evidence, meaning(feature)].map(Cell::from));
-        table.push(row);
+    let mut rows = said(model);
+    let shown = match model.machines.len() {
+        _ if !all => None,
+        0 => None,
+        1 => as_list(&mut rows),
+        _ => as_matrix(&mut rows),
     };
-    for machine in &model.machines {
-        for row in &machine.features {
-            push(Some(&machine.id), machine.level, row.feature, row.state, &row.evidence);
-        }
-    }
-    for (level, feature, evidence) in model.untold() {
-        push(None, level, feature, State::Unknown, &evidence);
-    }
-    match model.machines.len() {
-        _ if !all => {}
-        0 => {}
-        1 => as_list(&mut table),
-        _ => as_matrix(&mut table),
+    let mut table = Table { shown, ..Table::new(&FEATURES) };
+    for row in rows {
+        let mut cells = vec![Cell::from(row.machine), row.level.to_string().into()];
+        cells.extend([row.feature, row.state.name(), &row.evidence, meaning(row.feature)].map(Cell::from));
+        table.push(cells);
     }
     table
 }
 
 /// The features of one machine, those that say nothing of their own last.
-fn as_list(table: &mut Table) {
-    let is = |row: &Row<'_>, state: State| row.text("state") == Some(state.name());
-    let unknown = table.rows().filter(|row| is(row, State::Unknown)).count();
+fn as_list(rows: &mut Vec<Said<'_>>) -> Option<Shown> {
+    let unknown = rows.iter().filter(|row| row.state == State::Unknown).count();
     let mut reasons = BTreeSet::new();
-    let silent = |row: Row<'_>| match row.text("evidence") {
-        _ if is(&row, State::Unknown) => unknown > FEW_SILENT,
-        Some(reason) if is(&row, State::Absent) => reason.ends_with(NOT_AFFECTED) || !reasons.insert(reason.to_owned()),
-        _ => false,
+    let silent = |row: &Said<'_>| match row.state {
+        State::Unknown => unknown > FEW_SILENT,
+        State::Absent => row.evidence.ends_with(NOT_AFFECTED) || !reasons.insert(row.evidence.to_string()),
+        State::On | State::Off => false,
     };
-    let silent: Vec<bool> = table.rows().map(silent).collect();
+    let silent: Vec<bool> = rows.iter().map(silent).collect();
     let rest = match unknown > FEW_SILENT {
         true => "unknown, not affected, or absent for a reason given above",
         false => "not affected, or absent for a reason given above",
     };
+    telling_first(rows, &silent);
     let number = silent.iter().filter(|silent| **silent).count();
-    table.shown = without_silent(OF_ONE_MACHINE, number, silent.len() - number, rest);
-    telling_first(&mut table.rows, &silent);
+    without_silent(OF_ONE_MACHINE, number, silent.len() - number, rest)
 }
 
 /// The features of several machines side by side, those that are unknown everywhere last.
-fn as_matrix(table: &mut Table) {
-    let mut told: BTreeMap<&str, bool> = BTreeMap::new();
-    for row in table.rows().filter(|row| row.text("machine").is_some()) {
-        let is_known = row.text("state") != Some(State::Unknown.name());
-        *told.entry(row.text("feature").unwrap_or_default()).or_default() |= is_known;
+fn as_matrix(rows: &mut Vec<Said<'_>>) -> Option<Shown> {
+    let mut known: BTreeMap<&str, bool> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.machine.is_some()) {
+        *known.entry(row.feature).or_default() |= row.state != State::Unknown;
     }
-    let telling = told.values().filter(|told| **told).count();
-    let is_told = |row: &Row<'_>| row.text("feature").and_then(|feature| told.get(feature)) == Some(&true);
-    let silent: Vec<bool> = table.rows().map(|row| !is_told(&row)).collect();
-    table.shown = without_silent(OF_SEVERAL_MACHINES, told.len() - telling, telling, "unknown on every machine");
-    telling_first(&mut table.rows, &silent);
+    let silent: Vec<bool> = rows.iter().map(|row| known.get(row.feature) != Some(&true)).collect();
+    telling_first(rows, &silent);
+    let telling = known.values().filter(|known| **known).count();
+    without_silent(OF_SEVERAL_MACHINES, known.len() - telling, telling, "unknown on every machine")
 }
 
 /// Table [`PARAMETERS`].
@@ -155,8 +175,8 @@ pub fn parameters(model: &Model) -> Table {
 }
 
 /// Rows that are `silent` go last.
-fn telling_first(rows: &mut Vec<Vec<Cell>>, silent: &[bool]) {
-    let mut ranked: Vec<(bool, Vec<Cell>)> = silent.iter().copied().zip(std::mem::take(rows)).collect();
+fn telling_first<T>(rows: &mut Vec<T>, silent: &[bool]) {
+    let mut ranked: Vec<(bool, T)> = silent.iter().copied().zip(std::mem::take(rows)).collect();
     ranked.sort_by_key(|(silent, _)| *silent);
     rows.extend(ranked.into_iter().map(|(_, row)| row));
 }
