@@ -3,6 +3,7 @@
 //! ```text
 //! recording --> Input (opened) --> Case --+-- ledger()     the time of every vCPU, of all traces
 //!                                         +-- windows()    the same in eight windows, out of one reading
+//!                                         +-- chain_ranks() which chains stand for the others, out of one reading
 //!                                         +-- machines()   their snapshots, opened
 //!                                         +-- benches()    their bench results, read
 //!                                         +-- before()     the case that this one is compared with
@@ -12,12 +13,14 @@
 //! A question takes a case and nothing else; what two questions need is a fact here, never the other's answer.
 
 use crate::facts::benches::Benches;
+use crate::facts::chains;
 use crate::facts::ledger::build;
 use crate::facts::ledger::model::Flow;
 use crate::facts::machines::Machines;
 use crate::facts::windows::{self, Window};
 use crate::{Input, Options};
 use base::Problem;
+use base::timeline::ChainRanks;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Hears of bytes that are read, and bytes in all, as often as it changes; each walk over a trace begins anew.
@@ -31,6 +34,7 @@ pub struct Case {
     progress: Mutex<Progress>,
     ledger: OnceLock<Flow>,
     windows: OnceLock<Vec<Vec<Window>>>,
+    chain_ranks: OnceLock<ChainRanks>,
 }
 
 /// Windows of a recording: enough for a spread, few enough to hold many exits each.
@@ -47,6 +51,7 @@ impl Case {
             progress: Mutex::new(progress),
             ledger: OnceLock::new(),
             windows: OnceLock::new(),
+            chain_ranks: OnceLock::new(),
         }
     }
 
@@ -90,6 +95,15 @@ impl Case {
             // Where it is there already, it is the same.
             self.ledger.get_or_init(|| ledger);
             windows
+        })
+    }
+
+    /// Which chains stand for the others; the same reading fills the ledger.
+    pub fn chain_ranks(&self) -> &ChainRanks {
+        self.chain_ranks.get_or_init(|| {
+            let (ledger, ranks) = chains::build(&self.input, &self.options, &mut |done, all| self.hear(done, all));
+            self.ledger.get_or_init(|| ledger);
+            ranks
         })
     }
 

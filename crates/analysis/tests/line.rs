@@ -146,7 +146,7 @@ fn two_hosts_are_drawn_on_one_axis() {
         let words = if known { "by the CLOCK_REALTIME of both" } else { "counts from its own first event" };
         assert!(note.to_lowercase().contains(&words.to_lowercase()), "{note}");
         assert!(whole_span(&flow).to_ns.abs_diff(length_ns + late_ns) <= 2);
-        let added = overview(&input, &options, &flow, &mut |_| {}, &mut |_, _| {});
+        let (added, _) = overview(&input, &options, &flow, (&[], 0), &mut |_| {}, &mut |_, _| {});
         assert!(added.notes.contains(note) && added.end_ns.abs_diff(length_ns + late_ns) <= 2, "{:?}", added.notes);
     }
 }

@@ -1,6 +1,7 @@
 //! How often is a trace read for an answer?
 
 use base::recording::Recording;
+use kvmscope_analysis::facts::timeline::overview;
 use kvmscope_analysis::{About, Answers, Case, Input, Options};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -42,6 +43,20 @@ fn all_questions_read_a_trace_once() {
     // What else wants the ledger finds it.
     assert!(!case.ledger().parts[0].vcpus.is_empty());
     assert_eq!(walks.count(), 1);
+}
+
+#[test]
+fn a_page_reads_a_trace_twice() {
+    let walks = Walks::default();
+    let case = case("nested-svm-toy", &walks);
+    // What a page draws has to be known before: who does what is only told by the end of the trace.
+    let wanted = case.chain_ranks().wanted();
+    assert!(!Answers::of(&case).sections.is_empty());
+    assert_eq!(walks.count(), 1);
+    let hear = &mut |done, all| case.hear(done, all);
+    let (_, found) = overview(case.input(), case.options(), case.ledger(), (&wanted, 10), &mut |_| {}, hear);
+    assert!(!wanted.is_empty() && found.len() == wanted.len());
+    assert_eq!(walks.count(), 2);
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod condensed;
 mod drawn;
 mod grid;
 mod overview;
+mod ranking;
 mod stacks;
 pub mod tile;
 mod zooms;
@@ -27,6 +28,7 @@ pub use condensed::Condensed;
 pub use drawn::{Cut, Drawn, VcpuLane};
 pub use grid::Grid;
 pub use overview::{COLUMNS, COLUMNS_BESIDE, LaneSums, Overview};
+pub use ranking::{ChainRanks, Ranked, RanksOfReason, lead_ns};
 pub use stacks::{StackSum, Stacks, VcpuStacks};
 pub use zooms::Zooms;
 

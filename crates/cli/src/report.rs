@@ -90,6 +90,10 @@ impl Report {
         let title = recording.title();
         let progress = Progress::new(!self.no_progress);
         let case = Case::new(Input::open(recording)?, options.clone()).with_progress(progress.hear());
+        if self.output.wants_page() {
+            // Out of the reading that fills the ledger: the page then takes one more.
+            case.chain_ranks();
+        }
         let Answers { sections, problems, failed } = Answers::of(&case);
         let drawn = (self.output.wants_page() && !sections.is_empty()).then(|| drawn::draw(&case));
         progress.finish();

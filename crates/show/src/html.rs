@@ -26,7 +26,7 @@ mod table;
 mod timeline;
 mod topology;
 
-pub use chains::{Chosen, Picked, Shown};
+pub use chains::{Chosen, MOST_SLICES, Picked, Shown};
 pub use drawing::{Drafting, Drawing};
 
 use crate::json::Answered;

@@ -12,6 +12,7 @@
 
 pub mod align;
 pub(crate) mod benches;
+pub(crate) mod chains;
 pub mod events;
 pub(crate) mod keyed;
 pub mod ledger;

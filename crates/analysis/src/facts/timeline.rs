@@ -21,7 +21,7 @@ mod tests;
 mod watch;
 mod workers;
 
-pub use inside::inside;
+pub(crate) use overview::lanes_of;
 pub use overview::{overview, whole_span};
 
 use crate::facts::events::reasons::Reason;

@@ -1,14 +1,20 @@
 //! A recording's vCPUs over time, for the page of its report.
 
 use analysis::Case;
-use analysis::facts::timeline::{inside, overview, whole_span};
-use show::html::{Drafting, Drawing};
+use analysis::facts::timeline::{overview, whole_span};
+use show::html::{Drafting, Drawing, MOST_SLICES};
 
 /// The vCPUs over time.
 pub fn draw(case: &Case) -> Drawing {
-    let (input, options, ledger) = (case.input(), case.options(), case.ledger());
-    let hear = &mut |done, all| case.hear(done, all);
+    let (ranks, ledger) = (case.chain_ranks(), case.ledger());
     let mut drafting = Drafting::new(whole_span(ledger));
-    let lanes = overview(input, options, ledger, &mut |chain| drafting.chain(chain), hear);
-    drafting.finish(lanes, |lanes, wanted, most| inside(input, options, ledger, (lanes, wanted, most), hear))
+    let (lanes, found) = overview(
+        case.input(),
+        case.options(),
+        ledger,
+        (&ranks.wanted(), MOST_SLICES),
+        &mut |chain| drafting.chain(chain),
+        &mut |done, all| case.hear(done, all),
+    );
+    drafting.finish(ranks, lanes, found)
 }

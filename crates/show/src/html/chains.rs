@@ -6,10 +6,8 @@
 use super::Drawing;
 use super::escape::Safe;
 use super::ladder::{self, Step};
-use base::timeline::{Chain, ChainRequest, ChainSlices, ChainSums, LaneId, Overview, Slice};
+use base::timeline::{Chain, ChainRanks, ChainSlices, Overview, Ranked, RanksOfReason, Slice, lead_ns};
 use base::{Span, number};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Result, Write};
 
 /// Reasons whose chains are drawn; the table of chains has all.
@@ -17,71 +15,6 @@ const MOST_REASONS: usize = 3;
 
 /// Slices of one chain, and of what is drawn with it, that are kept.
 pub const MOST_SLICES: usize = 2_000;
-
-/// Chains of one reason that are ranked. Of more only every second is, then every fourth, and so on: enough for any percentile
-/// that is drawn, in some megabytes for a reason.
-const MOST_RANKED: usize = 1 << 17;
-
-/// Besides the median, the 99th percentile and the worst of each reason: this many of the most expensive.
-const MOST_EXPENSIVE: usize = 40;
-
-/// A chain by what it cost, and of equals by where it lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ranked {
-    /// What it cost.
-    pub cost_ns: u64,
-    /// Its lane.
-    pub lane: u32,
-    /// Which of the lane's chains it is.
-    pub nth: u32,
-    from_ns: u64,
-    to_ns: u64,
-}
-
-/// Undisturbed chains of one reason.
-#[derive(Debug, Default)]
-pub struct ByReason {
-    /// How many.
-    pub count: u64,
-    /// One in so many is ranked.
-    pub one_in: u64,
-    total_ns: u64,
-    /// Cheapest first, once all are added.
-    ranked: Vec<Ranked>,
-    worst: Option<Ranked>,
-}
-
-impl ByReason {
-    fn add(&mut self, chain: Ranked, most: usize) {
-        self.one_in = self.one_in.max(1);
-        if self.count.is_multiple_of(self.one_in) {
-            if self.ranked.len() == most {
-                self.ranked = self.ranked.iter().copied().step_by(2).collect();
-                self.one_in *= 2;
-            }
-            if self.count.is_multiple_of(self.one_in) {
-                self.ranked.push(chain);
-            }
-        }
-        self.count += 1;
-        self.total_ns = self.total_ns.saturating_add(chain.cost_ns);
-        self.worst = self.worst.max(Some(chain));
-    }
-
-    /// The chain that `share` of the ranked ones cost no more than; the most expensive one is that of all.
-    pub fn at(&self, share: f64) -> Option<Ranked> {
-        // Nearest rank: the smallest position that covers the share.
-        let rank = (share * self.ranked.len() as f64).ceil() as usize;
-        if share >= 1.0 { self.worst } else { self.ranked.get(rank.max(1) - 1).copied() }
-    }
-}
-
-/// Chains as they are told: of each reason enough to choose those that stand for the others.
-#[derive(Debug, Default)]
-pub struct Choosing {
-    reasons: BTreeMap<String, ByReason>,
-    expensive: BTreeSet<(Reverse<u64>, Ranked)>,
-}
 
 /// Chains that stand for the others, with their slices.
 #[derive(Debug, Clone, Default)]
@@ -120,73 +53,33 @@ pub struct Picked {
     pub by_cost: Vec<u64>,
 }
 
-impl Choosing {
-    /// Takes a chain.
-    pub fn add(&mut self, chain: &ChainSums<'_>) {
-        let Some(cost_ns) = chain.cost_ns.filter(|_| chain.is_undisturbed) else { return };
-        let Span { from_ns, to_ns } = chain.span;
-        let ranked = Ranked { cost_ns, lane: chain.lane.0, nth: chain.nth, from_ns, to_ns };
-        match self.reasons.get_mut(chain.reason) {
-            Some(reason) => reason.add(ranked, MOST_RANKED),
-            None => self.reasons.entry(chain.reason.to_owned()).or_default().add(ranked, MOST_RANKED),
-        }
-        // Of equals the first ones.
-        if self.expensive.last().is_none_or(|least| (Reverse(cost_ns), ranked) < *least)
-            || self.expensive.len() < MOST_EXPENSIVE
-        {
-            self.expensive.insert((Reverse(cost_ns), ranked));
-        }
-        if self.expensive.len() > MOST_EXPENSIVE {
-            self.expensive.pop_last();
-        }
-    }
-
-    /// Chooses; `inside` finds the slices of chains, and `overview` knows how many each lane has.
-    pub fn choose(mut self, overview: &Overview, inside: impl FnOnce(&[ChainRequest]) -> Vec<ChainSlices>) -> Chosen {
-        self.reasons.values_mut().for_each(|reason| reason.ranked.sort_unstable());
-        let mut reasons: Vec<(String, ByReason)> = self.reasons.into_iter().collect();
-        reasons.sort_by_key(|(_, reason)| Reverse(reason.total_ns));
-        let picks = |reason: &ByReason| [0.5, 0.99, 1.0].map(|share| reason.at(share));
-        let mut chosen: BTreeMap<(u32, u32), Ranked> = BTreeMap::new();
-        let of_reasons = reasons.iter().flat_map(|(_, reason)| picks(reason)).flatten();
-        for ranked in of_reasons.chain(self.expensive.into_iter().map(|(_, ranked)| ranked)) {
-            chosen.insert((ranked.lane, ranked.nth), ranked);
-        }
+impl Chosen {
+    /// The chains that stand for those of `ranks`, whose slices were `found` in the order in which `ranks` want them; `overview`
+    /// knows how many chains each lane has.
+    pub fn of(ranks: &ChainRanks, overview: &Overview, found: Vec<ChainSlices>) -> Self {
         let before: Vec<u64> =
             overview.lanes.iter().scan(0, |so_far, of| Some(std::mem::replace(so_far, *so_far + of.chains))).collect();
         let place =
             |ranked: &Ranked| before.get(ranked.lane as usize).map_or(0, |before| before + u64::from(ranked.nth));
-        let wanted = |ranked: &Ranked| {
-            let span = Span { from_ns: ranked.from_ns, to_ns: ranked.to_ns };
-            ChainRequest { lane: LaneId(ranked.lane), nth: ranked.nth, span, lead_ns: lead_ns(span) }
-        };
-        let found = inside(&chosen.values().map(wanted).collect::<Vec<_>>());
         let chains: Vec<Shown> =
-            chosen.values().zip(found).map(|(ranked, inside)| Shown { place: place(ranked), inside }).collect();
-        let picked = |(reason, of): (String, ByReason)| {
+            ranks.chosen().iter().zip(found).map(|(ranked, inside)| Shown { place: place(ranked), inside }).collect();
+        let picked = |(reason, of): (&str, &RanksOfReason)| {
             let here = chains.iter().filter(|shown| shown.inside.chain.reason == reason);
             let mut by_cost: Vec<(Option<u64>, u64)> =
                 here.map(|shown| (shown.inside.chain.cost_ns, shown.place)).collect();
             by_cost.sort_unstable();
-            let [median, p99, worst] = picks(&of).map(|ranked| ranked.map_or(0, |ranked| place(&ranked)));
+            let [median, p99, worst] = of.picks().map(|ranked| ranked.map_or(0, |ranked| place(&ranked)));
             let by_cost = by_cost.into_iter().map(|(_, place)| place).collect();
-            Picked { reason, count: of.count, one_in: of.one_in, median, p99, worst, by_cost }
+            Picked { reason: reason.to_owned(), count: of.count, one_in: of.one_in, median, p99, worst, by_cost }
         };
-        let reasons = reasons.into_iter().map(picked).collect();
-        Chosen { chains, reasons }
+        let reasons = ranks.most_expensive_first().into_iter().map(picked).collect();
+        Self { chains, reasons }
     }
-}
 
-impl Chosen {
     /// The chain at a place.
     pub fn at(&self, place: u64) -> Option<&Shown> {
         self.chains.iter().find(|shown| shown.place == place)
     }
-}
-
-/// A little of what was before a chain and after is drawn with it, so long each.
-fn lead_ns(span: Span) -> u64 {
-    (span.length_ns() / 30).min(span.from_ns)
 }
 
 /// Draws the ladders of the most expensive reasons.
@@ -311,6 +204,7 @@ fn steps(overview: &Overview, inside: &ChainSlices) -> Vec<Step> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::timeline::LaneId;
 
     fn chain(exits: u64, sequence: &[&str]) -> Chain {
         Chain {
@@ -336,34 +230,5 @@ mod tests {
         let long = Chain { beyond: vec![("MSR".into(), 1_389), ("VMRUN".into(), 1_057)], ..chain(2_538, &["MSR"; 52]) };
         assert_eq!(headline(&long), "1 L2 exit = 2,538 L1 exits, 1,441 of them MSR", "all of them are counted");
         assert_eq!(costs(&chain(1, &[])), "1.0 us and 500 ns off the CPU");
-    }
-
-    fn ranked(cost_ns: u64) -> Ranked {
-        Ranked { cost_ns, lane: 0, nth: cost_ns as u32, from_ns: 0, to_ns: cost_ns }
-    }
-
-    fn reason(costs: impl Iterator<Item = u64>, most: usize) -> ByReason {
-        let mut reason = ByReason::default();
-        costs.for_each(|cost_ns| reason.add(ranked(cost_ns), most));
-        reason.ranked.sort_unstable();
-        reason
-    }
-
-    #[test]
-    fn percentiles_are_chains_that_happened() {
-        let of = |reason: &ByReason| [0.5, 0.99, 1.0].map(|share| reason.at(share).unwrap().cost_ns);
-        assert_eq!(of(&reason(10..20, MOST_RANKED)), [14, 19, 19]);
-        assert_eq!(of(&reason(7..8, MOST_RANKED)), [7, 7, 7]);
-    }
-
-    #[test]
-    fn of_very_many_chains_some_are_ranked_and_all_counted() {
-        let costs = || (0..100_000u64).map(|number| number * 7_919 % 100_003);
-        let many = reason(costs(), 1_000);
-        assert!(many.ranked.len() <= 1_000 && many.one_in == 128, "{} of {}", many.ranked.len(), many.one_in);
-        assert_eq!((many.count, many.total_ns), (100_000, costs().sum()));
-        assert_eq!(many.at(1.0).unwrap().cost_ns, costs().max().unwrap(), "the worst is that of all");
-        let median = many.at(0.5).unwrap().cost_ns;
-        assert!((48_000..52_000).contains(&median), "{median}");
     }
 }

@@ -1,15 +1,15 @@
 //! What a page draws of a recording: its timeline and chains, added up while the trace is read.
 //!
 //! ```text
-//! first walk    every lane at the zooms of the page, sums over all chains, which chains stand for the others
-//! second walk   the slices of those
+//! first walk    the ledger, and which chains stand for the others
+//! second walk   every lane at the zooms of the page, sums over all chains, the slices of those
 //! ```
 //! Memory is that of the page's pictures, not of the trace.
 
-use super::chains::{Choosing, Chosen, MOST_SLICES};
+use super::chains::Chosen;
 use crate::aggregates::{Aggregates, One, Sums};
 use base::Span;
-use base::timeline::{ChainRequest, ChainSlices, ChainSums, Overview};
+use base::timeline::{ChainRanks, ChainSlices, ChainSums, Overview};
 
 /// What a page draws.
 #[derive(Debug, Clone)]
@@ -27,29 +27,23 @@ pub struct Drawing {
 /// A drawing of which the chains are told one by one, in the order of their lanes and time.
 pub struct Drafting {
     sums: Sums,
-    choosing: Choosing,
 }
 
 impl Drafting {
     /// Nothing yet, of a recording of `span`.
     pub fn new(span: Span) -> Self {
-        Self { sums: Sums::new(span, span), choosing: Choosing::default() }
+        Self { sums: Sums::new(span, span) }
     }
 
     /// Takes a chain.
     pub fn chain(&mut self, chain: &ChainSums<'_>) {
         self.sums.add(&One::from(chain));
-        self.choosing.add(chain);
     }
 
-    /// The drawing, once all chains of `overview` were told; `inside` fetches the slices of those that stand for the
-    /// others, at most so many of each, in the order in which it is given them.
-    pub fn finish(
-        self,
-        overview: Overview,
-        inside: impl FnOnce(&Overview, &[ChainRequest], usize) -> Vec<ChainSlices>,
-    ) -> Drawing {
-        let chains = self.choosing.choose(&overview, |wanted| inside(&overview, wanted, MOST_SLICES));
+    /// The drawing, once all chains of `overview` were told; of those that stand for the others by `ranks`, `found` are the
+    /// slices, in the order in which `ranks` want them.
+    pub fn finish(self, ranks: &ChainRanks, overview: Overview, found: Vec<ChainSlices>) -> Drawing {
+        let chains = Chosen::of(ranks, &overview, found);
         Drawing { overview, aggregates: self.sums.finish(), chains, rounded: self.sums.rounded() }
     }
 }

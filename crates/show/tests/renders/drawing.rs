@@ -1,7 +1,7 @@
 //! What a page draws of a flow that a test made up slice by slice.
 
 use base::timeline::{COLUMNS, COLUMNS_BESIDE, Drawn, LaneSums, Overview, Zooms};
-use base::timeline::{ChainRequest, ChainSlices, ChainSums, Condensed, Grid, LaneId, StateId, Timeline};
+use base::timeline::{ChainRanks, ChainRequest, ChainSlices, ChainSums, Condensed, Grid, LaneId, StateId, Timeline};
 use kvmscope_show::html::{Drafting, Drawing};
 
 /// The drawing of everything in `drawn`.
@@ -30,12 +30,14 @@ pub fn drawing(drawn: &Drawn) -> Drawing {
         bounds: Vec::new(),
         end_ns: span.to_ns,
     };
-    let mut drafting = Drafting::new(span);
+    let (mut drafting, mut ranks) = (Drafting::new(span), ChainRanks::default());
     for (place, chain) in drawn.chains.iter().enumerate() {
         let nth = drawn.chains[..place].iter().filter(|before| before.lane == chain.lane).count() as u32;
         let (reason, is_undisturbed) = (chain.reason.as_str(), chain.is_undisturbed());
         let (lane, span, exits, cost_ns) = (chain.lane, chain.span, chain.exits, chain.cost_ns);
-        drafting.chain(&ChainSums { lane, nth, reason, span, exits, cost_ns, is_undisturbed });
+        let sums = ChainSums { lane, nth, reason, span, exits, cost_ns, is_undisturbed };
+        drafting.chain(&sums);
+        ranks.add(&sums);
     }
     let inside = |wanted: &ChainRequest| {
         let chain = drawn.chains.iter().filter(|chain| chain.lane == wanted.lane).nth(wanted.nth as usize).unwrap();
@@ -43,5 +45,6 @@ pub fn drawing(drawn: &Drawn) -> Drawing {
         let slices = slices.map(|slice| (slice, timeline.detail(slice.id).unwrap().1.to_owned())).collect();
         ChainSlices { chain: chain.clone(), slices, left_out: 0 }
     };
-    drafting.finish(overview, |_, wanted, _| wanted.iter().map(inside).collect())
+    let ranks = ranks.on_lanes(Some, |at_ns| at_ns);
+    drafting.finish(&ranks, overview, ranks.wanted().iter().map(inside).collect())
 }

@@ -39,6 +39,11 @@ pub struct Chain {
 }
 
 impl Chain {
+    /// Whether its cost is that of one exit alone ([`base::timeline::Chain::is_undisturbed`]).
+    pub fn is_undisturbed(&self) -> bool {
+        self.cost_ns.is_some() && !self.interrupted && !self.migrated
+    }
+
     /// Every exit by its reason, in groups.
     pub fn by_reason(&self) -> impl Iterator<Item = (Reason, u64)> {
         self.sequence.iter().map(|reason| (*reason, 1)).chain(self.beyond.iter().copied())

@@ -1,57 +1,52 @@
-//! What happened inside some chains: the trace is walked once more, and the slices around them are kept.
+//! What happened inside some chains: of a walk that passes all lanes the slices around them are kept.
 
 use super::drawn_chain;
-use super::keeper::{Bounds, ChainPiece, kept};
+use super::keeper::ChainPiece;
 use super::lanes::Look;
-use super::overview::by_place;
-use super::passing::{Passing, Take, Whose};
-use crate::facts::ledger::model::{Flow, PartFlow};
-use crate::{Input, Options};
+use super::passing::{Take, Whose};
+use crate::facts::ledger::model::PartFlow;
 use base::Span;
 use base::timeline::{Chain, ChainRequest, ChainSlices, LaneId, Overview, Slice, SliceId, StateId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-/// The slices of the `wanted` chains of an overview that was made of the same flow, at most `most` of a chain and of what is
-/// wanted around it. In the order in which they are wanted; one that is not there is left out.
-pub fn inside(
-    input: &Input,
-    options: &Options,
-    flow: &Flow,
-    (overview, wanted, most): (&Overview, &[ChainRequest], usize),
-    progress: &mut dyn FnMut(u64, u64),
-) -> Vec<ChainSlices> {
-    let mut found: Vec<Found> = wanted.iter().map(|wanted| Found::new(*wanted)).collect();
-    let mut first_lane = 0;
-    for (place, part) in by_place(flow).0 {
-        let lanes = first_lane..first_lane + part.vcpus.len() as u32;
-        first_lane = lanes.end;
-        if wanted.iter().all(|wanted| !lanes.contains(&wanted.lane.0)) {
-            continue;
-        }
-        let of_lane = |lane: u32| {
-            let mut places: Vec<usize> = (0..wanted.len()).filter(|place| wanted[*place].lane.0 == lane).collect();
-            places.sort_by_key(|place| wanted[*place].window().from_ns);
-            let numbers = &overview.lanes[lane as usize].states;
-            Lane { lane: LaneId(lane), numbers, wanted: places, slices: 0, chains: 0, open: None }
-        };
-        let tids = part.vcpus.iter().map(|vcpu| vcpu.tid);
-        let mut looking =
-            Looking { lanes: tids.zip(lanes.map(of_lane)).collect(), found: &mut found, flow: part, most };
-        let none = FxHashSet::default();
-        let mut passing = Passing::new(part, &none, &mut looking);
-        let bounds = Bounds { vcpus_alone: true, ..Bounds::default() };
-        kept(&input.parts[place], part, (options, bounds), Some(&mut passing), progress);
-        let end_ns = part.on_axis(super::passing::span(part).to_ns);
-        looking.end(end_ns);
+/// What is looked for, and what was found of it.
+pub struct Inside {
+    found: Vec<Found>,
+    most: usize,
+}
+
+impl Inside {
+    /// Nothing found yet of the `wanted` chains; at most `most` slices are kept of a chain, and of what is wanted around it.
+    pub fn new(wanted: &[ChainRequest], most: usize) -> Self {
+        Self { found: wanted.iter().map(|wanted| Found::new(*wanted)).collect(), most }
     }
-    found.into_iter().filter_map(Found::inside).collect()
+
+    /// Who looks into the chains of `part`, whose first vCPU has that lane.
+    pub fn of<'a>(&'a mut self, part: &'a PartFlow, first_lane: u32) -> Looking<'a> {
+        let of_lane = |lane: u32| {
+            let mut wanted: Vec<usize> =
+                (0..self.found.len()).filter(|place| self.found[*place].wanted.lane.0 == lane).collect();
+            wanted.sort_by_key(|place| self.found[*place].wanted.window().from_ns);
+            Lane { lane: LaneId(lane), wanted, slices: 0, chains: 0, open: None }
+        };
+        let lanes = part.vcpus.iter().zip(first_lane..).map(|(vcpu, lane)| (vcpu.tid, of_lane(lane)));
+        // A lane in which nothing is wanted is not followed.
+        let lanes = lanes.filter(|(_, lane)| !lane.wanted.is_empty()).collect();
+        Looking { lanes, found: &mut self.found, flow: part, most: self.most }
+    }
+
+    /// What was found, with the states that `overview` knows.
+    pub fn found(self, overview: &Overview) -> Vec<ChainSlices> {
+        let numbers = |lane: LaneId| overview.lanes.get(lane.0 as usize).map_or(&[][..], |lane| &lane.states);
+        self.found.into_iter().filter_map(|found| found.inside(&numbers)).collect()
+    }
 }
 
 /// What was found of a wanted chain.
 struct Found {
     wanted: ChainRequest,
     chain: Option<Chain>,
-    slices: Vec<(Slice, String)>,
+    slices: Vec<Piece>,
     /// Slices that touch the chain, and its window.
     in_chain: u64,
     in_window: u64,
@@ -64,27 +59,39 @@ impl Found {
         Self { wanted, chain: None, slices: Vec::new(), in_chain: 0, in_window: 0, kept: 0 }
     }
 
-    fn slice(&mut self, slice: Slice, detail: &str, most: usize) {
-        let touches = |span: Span| slice.span.from_ns < span.to_ns && slice.span.to_ns > span.from_ns;
+    fn slice(&mut self, (id, own, look): (SliceId, Span, Look), detail: &str, most: usize) {
+        let touches = |span: Span| own.from_ns < span.to_ns && own.to_ns > span.from_ns;
         let most = most as u64;
         let of_chain = touches(self.wanted.span);
         if (of_chain && self.in_chain < most) || (touches(self.wanted.window()) && self.in_window < most) {
-            self.slices.push((slice, detail.to_owned()));
+            self.slices.push(Piece { id, span: own, look, detail: detail.to_owned() });
             self.kept += u64::from(of_chain);
         }
         self.in_chain += u64::from(of_chain);
         self.in_window += u64::from(touches(self.wanted.window()));
     }
 
-    fn inside(self) -> Option<ChainSlices> {
-        Some(ChainSlices { chain: self.chain?, slices: self.slices, left_out: self.in_chain - self.kept })
+    fn inside<'n>(self, numbers: &impl Fn(LaneId) -> &'n [StateId]) -> Option<ChainSlices> {
+        let slice = |Piece { id, span, look, detail }: Piece| {
+            let state = *numbers(id.lane).get(look.index())?;
+            Some((Slice { id, span, state }, detail))
+        };
+        let slices = self.slices.into_iter().filter_map(slice).collect();
+        Some(ChainSlices { chain: self.chain?, slices, left_out: self.in_chain - self.kept })
     }
 }
 
+/// A slice whose state has no number yet.
+struct Piece {
+    id: SliceId,
+    span: Span,
+    look: Look,
+    detail: String,
+}
+
 /// A lane in which chains are wanted.
-struct Lane<'a> {
+struct Lane {
     lane: LaneId,
-    numbers: &'a [StateId],
     /// Places of the wanted chains whose window is not over, by its begin.
     wanted: Vec<usize>,
     /// Slices and chains so far.
@@ -94,21 +101,23 @@ struct Lane<'a> {
     open: Option<(u64, Look, String)>,
 }
 
-struct Looking<'a> {
-    lanes: FxHashMap<i32, Lane<'a>>,
+/// Looks into the chains of one trace.
+pub struct Looking<'a> {
+    lanes: FxHashMap<i32, Lane>,
     found: &'a mut [Found],
     flow: &'a PartFlow,
     most: usize,
 }
 
 impl Looking<'_> {
-    fn end(&mut self, end_ns: u64) {
-        let Self { lanes, found, most, .. } = self;
-        lanes.values_mut().for_each(|lane| lane.close(end_ns, found, *most));
+    /// The trace is over.
+    pub fn end(self, end_ns: u64) {
+        let Self { mut lanes, found, most, .. } = self;
+        lanes.values_mut().for_each(|lane| lane.close(end_ns, found, most));
     }
 }
 
-impl Lane<'_> {
+impl Lane {
     /// The open slice ends at `to_ns`.
     fn close(&mut self, to_ns: u64, found: &mut [Found], most: usize) {
         let Some((from_ns, look, detail)) = self.open.take() else { return };
@@ -117,7 +126,7 @@ impl Lane<'_> {
         if to_ns <= from_ns || self.wanted.is_empty() {
             return;
         }
-        let slice = Slice { id, span: Span { from_ns, to_ns }, state: self.numbers[look.index()] };
+        let slice = (id, Span { from_ns, to_ns }, look);
         self.wanted.retain(|place| found[*place].wanted.window().to_ns > from_ns);
         for place in &self.wanted {
             let found = &mut found[*place];

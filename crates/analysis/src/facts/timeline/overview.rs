@@ -8,6 +8,7 @@
 //! slices are those of [`draw`](super::draw).
 
 use super::building::{Adding, Building};
+use super::inside::{Inside, Looking};
 use super::keeper::{Bounds, ChainPiece, Pace, kept};
 use super::lanes::Look;
 use super::passing::{Passing, Take, Whose, span};
@@ -20,18 +21,24 @@ use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::{Input, Options};
 use base::Span;
 use base::number::{duration, thousands};
-use base::timeline::{ChainSums, LaneKind, Marker, Overview, VcpuLane};
+use base::timeline::{ChainRequest, ChainSlices, ChainSums, LaneKind, Marker, Overview, VcpuLane};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Adds up `flow`, which was built from `input` with the same `options`; `hear` is told every chain of the lowest machines.
+/// With it come the slices of the `wanted` chains, at most `most` of a chain and of what is wanted around it, in the order in
+/// which they are wanted; one that is not there is left out.
 pub fn overview(
     input: &Input,
     options: &Options,
     flow: &Flow,
+    (wanted, most): (&[ChainRequest], usize),
     hear: &mut dyn FnMut(&ChainSums<'_>),
     progress: &mut dyn FnMut(u64, u64),
-) -> Overview {
-    added_up(input, (options, Pace::default()), flow, hear, progress)
+) -> (Overview, Vec<ChainSlices>) {
+    let mut inside = Inside::new(wanted, most);
+    let overview = added_up(input, (options, Pace::default()), flow, (&mut inside, hear), progress);
+    let found = inside.found(&overview);
+    (overview, found)
 }
 
 /// The same at any pace.
@@ -39,7 +46,7 @@ pub(super) fn added_up(
     input: &Input,
     (options, pace): (&Options, Pace),
     flow: &Flow,
-    hear: &mut dyn FnMut(&ChainSums<'_>),
+    (inside, hear): (&mut Inside, &mut dyn FnMut(&ChainSums<'_>)),
     progress: &mut dyn FnMut(u64, u64),
 ) -> Overview {
     let line = TimeLine::new(input, &flow.parts);
@@ -47,6 +54,7 @@ pub(super) fn added_up(
     let guests: Vec<Placed<'_>> = guests.into_iter().filter(|(place, _)| line.lies(*place).is_some()).collect();
     let mut building = Building::new(&lowest);
     let mut found: Vec<Vec<Worker<'_>>> = Vec::new();
+    let mut first_lane = 0;
     let (mut notes, mut left_out, mut markers, mut left_unknown_ns) = (Vec::new(), Vec::new(), Vec::new(), 0);
     let whole = (options, Bounds { pace, ..Bounds::default() });
     for (place, part) in &lowest {
@@ -56,7 +64,7 @@ pub(super) fn added_up(
         left_out.extend(note);
         let tids: FxHashSet<i32> = workers.iter().map(|(_, tid, _)| *tid).collect();
         let on_line = |at_ns: u64| Some(part.on_axis(at_ns));
-        let mut adding = Adding {
+        let adding = Adding {
             building: &mut building,
             part: (*place, part),
             inside: false,
@@ -64,10 +72,14 @@ pub(super) fn added_up(
             hear,
             reasons: FxHashMap::default(),
         };
-        let mut passing = Passing::new(part, &tids, &mut adding);
+        let mut both = Both { adding, looking: inside.of(part, first_lane) };
+        first_lane += part.vcpus.len() as u32;
+        let mut passing = Passing::new(part, &tids, &mut both);
         let (walk, _) = kept(&input.parts[*place], part, whole, Some(&mut passing), progress);
         left_unknown_ns += passing.left_unknown_ns();
+        let Both { mut adding, looking } = both;
         adding.end();
+        looking.end(part.on_axis(span(part).to_ns));
         markers.extend(loss_markers(&walk.losses, part));
         found.push(workers);
     }
@@ -140,6 +152,32 @@ pub fn whole_span(flow: &Flow) -> Span {
 /// Where the last of the `lowest` traces ends.
 pub fn longest_ns(lowest: &[Placed<'_>]) -> u64 {
     lowest.iter().map(|(_, part)| part.on_axis(span(part).to_ns)).max().unwrap_or(0)
+}
+
+/// The lowest parts with the lane of their first vCPU: those of vCPUs come before all others.
+pub fn lanes_of(flow: &Flow) -> impl Iterator<Item = (usize, &PartFlow, u32)> {
+    by_place(flow).0.into_iter().scan(0, |first_lane, (place, part)| {
+        let first = std::mem::replace(first_lane, *first_lane + part.vcpus.len() as u32);
+        Some((place, part, first))
+    })
+}
+
+/// Adds up lanes, and looks into some chains.
+struct Both<'a, 'b> {
+    adding: Adding<'a>,
+    looking: Looking<'b>,
+}
+
+impl Take for Both<'_, '_> {
+    fn piece(&mut self, whose: Whose, at_ns: u64, look: Look, detail: &str) {
+        self.looking.piece(whose, at_ns, look, detail);
+        self.adding.piece(whose, at_ns, look, detail);
+    }
+
+    fn chain(&mut self, tid: i32, chain: &ChainPiece) {
+        self.looking.chain(tid, chain);
+        self.adding.chain(tid, chain);
+    }
 }
 
 /// A part and its place in the recording.

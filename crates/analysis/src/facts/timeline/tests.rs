@@ -1,15 +1,19 @@
 //! Is a timeline that is added up while the trace is read the one that is drawn of everything, and what is kept meanwhile?
 
+use super::inside::Inside;
 use super::keeper::{Bounds, Pace, kept};
 use super::lanes::Look;
 use super::overview::added_up;
 use super::passing::{Passing, Take, Whose};
-use super::{draw, draw_first, inside};
+use super::{draw, draw_first};
+use crate::facts::chains;
 use crate::facts::ledger::build;
 use crate::facts::ledger::model::Flow;
 use crate::{Input, Options};
 use base::recording::{Named, Recording};
-use base::timeline::{COLUMNS, COLUMNS_BESIDE, ChainRequest, ChainSums, LaneId, LaneKind, Overview, Timeline};
+use base::timeline::{
+    COLUMNS, COLUMNS_BESIDE, ChainRanks, ChainRequest, ChainSums, LaneId, LaneKind, Overview, Timeline,
+};
 use base::{Narrow, Span};
 use generate::scenario::{self, ALL};
 use generate::{Scenario, Target, huge};
@@ -54,7 +58,8 @@ fn is_the_one_that_is_drawn(recording: Recording, pace: Pace, case: &str) {
         let wanted = ChainRequest { lane: chain.lane, nth: chain.nth, span: chain.span, lead_ns: 1_000 };
         told.push((wanted, chain.reason.to_owned(), chain.exits, chain.cost_ns, chain.is_undisturbed));
     };
-    let seen = added_up(&input, (&options, pace), &flow, &mut hear, &mut |_, _| {});
+    let mut nothing = Inside::new(&[], 0);
+    let seen = added_up(&input, (&options, pace), &flow, (&mut nothing, &mut hear), &mut |_, _| {});
     let timeline = &drawn.timeline;
     let lanes: Vec<_> = seen.lanes.iter().map(|of| of.lane.clone()).collect();
     assert_eq!((lanes.as_slice(), &seen.vcpus), (timeline.lanes(), &drawn.vcpus), "{case}");
@@ -75,6 +80,15 @@ fn is_the_one_that_is_drawn(recording: Recording, pace: Pace, case: &str) {
             assert_eq!(seen.pixels(place, zoom), expected, "{case}, pixels of 2^{zoom} ns");
         }
     }
+    // The walk that fills the ledger ranks the chains that this one tells.
+    let mut ranks = ChainRanks::default();
+    for (wanted, reason, exits, cost_ns, is_undisturbed) in &told {
+        let ChainRequest { lane, nth, span, .. } = *wanted;
+        let (reason, exits, cost_ns, is_undisturbed) = (reason, *exits, *cost_ns, *is_undisturbed);
+        ranks.add(&ChainSums { lane, nth, reason, span, exits, cost_ns, is_undisturbed });
+    }
+    let (_, ranked) = chains::build(&input, &options, &mut |_, _| {});
+    assert_eq!(ranked.wanted(), ranks.on_lanes(Some, |at_ns| at_ns).wanted(), "{case}");
     told.sort_by_key(|(wanted, ..)| (wanted.lane, wanted.nth));
     assert_eq!(told.len(), drawn.chains.len(), "{case}");
     for ((wanted, reason, exits, cost_ns, undisturbed), chain) in told.iter().zip(&drawn.chains) {
@@ -83,7 +97,9 @@ fn is_the_one_that_is_drawn(recording: Recording, pace: Pace, case: &str) {
     }
     let (wanted, chains): (Vec<ChainRequest>, Vec<_>) =
         told.iter().map(|told| told.0).zip(&drawn.chains).step_by(told.len().div_ceil(50).max(1)).unzip();
-    let found = inside(&input, &options, &flow, (&seen, &wanted, 30), &mut |_, _| {});
+    let mut inside = Inside::new(&wanted, 30);
+    let again = added_up(&input, (&options, pace), &flow, (&mut inside, &mut |_| {}), &mut |_, _| {});
+    let found = inside.found(&again);
     assert_eq!(found.len(), wanted.len(), "{case}");
     for (found, chain) in found.iter().zip(chains) {
         assert_eq!(&found.chain, chain, "{case}");
@@ -127,7 +143,8 @@ fn what_a_cpu_did_not_wait_for_is_unknown_there_and_stated() {
     let mut unknown = 0;
     for name in ["svm-linux", "nested-vmx-shadow-off-hog"] {
         let ((input, flow), options) = (opened(fixture(name)), Options::default());
-        let at = |pace| added_up(&input, (&options, pace), &flow, &mut |_| {}, &mut |_, _| {});
+        let at =
+            |pace| added_up(&input, (&options, pace), &flow, (&mut Inside::new(&[], 0), &mut |_| {}), &mut |_, _| {});
         let (whole, hasty) = (at(OFTEN), at(Pace { chunk: 1, waits: 0 }));
         let of_kind = |seen: &Overview, kind: LaneKind| -> Vec<Vec<u64>> {
             let lanes = (0..seen.lanes.len()).filter(|place| seen.lanes[*place].lane.kind == kind);
