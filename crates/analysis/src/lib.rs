@@ -31,6 +31,8 @@ pub struct Question {
     pub question: &'static str,
     /// What it is about.
     pub about: About,
+    /// Its tables, in reading order.
+    pub tables: &'static [&'static TableSpec],
     /// Finds the answer; `None` if the case holds nothing the question could use.
     pub answer: fn(&Case) -> Result<Option<Answer>, Error>,
 }
@@ -58,25 +60,48 @@ pub struct Answer {
 
 /// All questions, in the order in which they are shown.
 pub const QUESTIONS: &[Question] = &[
-    Question { id: "flow", question: flow::QUESTION, about: About::Happened, answer: flow::answer },
-    Question { id: "nesting", question: nesting::QUESTION, about: About::Setup, answer: nesting::answer },
-    Question { id: "placement", question: placement::QUESTION, about: About::Setup, answer: placement::answer },
-    Question { id: "plan", question: nesting::plan::QUESTION, about: About::Plan, answer: nesting::plan::answer },
-    Question { id: compare::ID, question: compare::QUESTION, about: About::Change, answer: compare::answer },
+    Question {
+        id: "flow",
+        question: flow::QUESTION,
+        about: About::Happened,
+        tables: flow::tables::TABLES,
+        answer: flow::answer,
+    },
+    Question {
+        id: "nesting",
+        question: nesting::QUESTION,
+        about: About::Setup,
+        tables: nesting::tables::TABLES,
+        answer: nesting::answer,
+    },
+    Question {
+        id: "placement",
+        question: placement::QUESTION,
+        about: About::Setup,
+        tables: placement::tables::TABLES,
+        answer: placement::answer,
+    },
+    Question {
+        id: "plan",
+        question: nesting::plan::QUESTION,
+        about: About::Plan,
+        tables: nesting::plan::TABLES,
+        answer: nesting::plan::answer,
+    },
+    Question {
+        id: compare::ID,
+        question: compare::QUESTION,
+        about: About::Change,
+        tables: compare::TABLES,
+        answer: compare::answer,
+    },
 ];
 
 /// What every table is that any answer of this program may have, by section and in reading order: docs/tables.md, the JSON
 /// schema, Arrow's schemas and the dashboard's types are made from it.
 pub fn tables() -> impl Iterator<Item = &'static TableSpec> {
-    let sections = [
-        flow::tables::TABLES,
-        nesting::tables::TABLES,
-        placement::tables::TABLES,
-        nesting::plan::TABLES,
-        contention::tables::TABLES,
-        compare::TABLES,
-    ];
-    sections.into_iter().flatten().copied()
+    let questions = QUESTIONS.iter().flat_map(|question| question.tables);
+    questions.chain(contention::tables::TABLES).copied()
 }
 
 /// Why no answer could be given.

@@ -46,7 +46,8 @@ impl Compare {
         let case = |recording: &Recording| -> anyhow::Result<Case> {
             Ok(Case::new(Input::open(recording.clone())?, options.clone()).with_progress(progress.hear()))
         };
-        let case = case(&after)?.compared_with(case(&before)?);
+        let before_change = case(&before)?;
+        let case = case(&after)?.compared_with(before_change);
         let Answers { sections, problems, failed } = Answers::about(&case, &[About::Change]);
         progress.finish();
         if let Some(error) = failed.into_iter().next() {

@@ -148,7 +148,7 @@ fn a_dash_is_stdin_where_something_is_read_and_stdout_where_it_is_written() {
     assert!(code == 0 && stdout.contains("6,644 events"), "{stderr}");
     let (code, stdout, stderr) = piped(&["check", "--paste", "-"], &fixture("seed-vhost/L0/notes/1-top-before.txt"));
     assert!(code == 0 && stdout.contains("pasted text"), "{stderr}");
-    fails(&["compare", "-", "-"], 1, &["-"]);
+    fails(&["compare", "-", "-"], 2, &["only once"]);
     let (_keep, at) = directory();
     let mut command = kvmscope(&["report", &hog, "--html", "-"]);
     command.current_dir(at("."));

@@ -600,25 +600,6 @@ export const TABLES = {
     value: "f64",
     status: "text",
   },
-  /** One thread that wants a CPU: what share of the time between two samples it ran and waited. */
-  "contention.threads": {
-    thread: "text",
-    tid: "u64",
-    cpus: "text",
-    cpu: "u64",
-    run_share: "f64",
-    wait_share: "f64",
-  },
-  /** One metric before and after, and whether the change is more than noise. */
-  "contention.change": {
-    metric: "text",
-    before: "f64",
-    after: "f64",
-    ratio: "f64",
-    low: "f64",
-    high: "f64",
-    verdict: "text",
-  },
   /** One metric before and after, and whether the change is more than noise. */
   "compare.change": {
     metric: "text",
@@ -651,6 +632,25 @@ export const TABLES = {
     name: "text",
     before: "text",
     after: "text",
+  },
+  /** One thread that wants a CPU: what share of the time between two samples it ran and waited. */
+  "contention.threads": {
+    thread: "text",
+    tid: "u64",
+    cpus: "text",
+    cpu: "u64",
+    run_share: "f64",
+    wait_share: "f64",
+  },
+  /** One metric before and after, and whether the change is more than noise. */
+  "contention.change": {
+    metric: "text",
+    before: "f64",
+    after: "f64",
+    ratio: "f64",
+    low: "f64",
+    high: "f64",
+    verdict: "text",
   },
 } as const;
 

@@ -93,8 +93,13 @@ impl Altered {
 impl fmt::Display for Altered {
     /// Control characters, which a thread may have in its name, are written out.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (setting, unit) = (self.setting.to_string(), if self.setting.takes_cpus() { "CPUs " } else { "" });
-        let value = |value: &str| if value.is_empty() { "none".to_owned() } else { printable(value).into_owned() };
-        write!(out, "{}: {unit}{} -> {}", printable(&setting), value(&self.old), value(&self.new))
+        let setting = self.setting.to_string();
+        let unit = if self.setting.takes_cpus() { "CPUs " } else { "" };
+        write!(out, "{}: ", printable(&setting))?;
+        match (self.old.as_str(), self.new.as_str()) {
+            ("", new) => write!(out, "none -> {unit}{}", printable(new)),
+            (old, "") => write!(out, "{unit}{} -> none", printable(old)),
+            (old, new) => write!(out, "{unit}{} -> {}", printable(old), printable(new)),
+        }
     }
 }
