@@ -10,6 +10,9 @@ use kvmscope_analysis::placement::{Wishes, build, section::section, solver::Goal
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// Whether a thread of that name is meant.
+type Names = Box<dyn Fn(&str) -> bool>;
+
 /// A host as `apply` sees it: every thread, as the kernel's files have it, and no VM.
 struct Live {
     loads: Vec<Load>,
@@ -43,7 +46,7 @@ fn moved(changes: &[Change], loads: &[Load]) -> (Vec<Move>, Vec<(CpuSet, CpuSet)
     let (mut moves, mut interrupts) = (Vec::new(), Vec::new());
     for change in changes {
         let cpus = &change.to;
-        let (domain, is): (&str, Box<dyn Fn(&str) -> bool>) = match &change.setting {
+        let (domain, is): (&str, Names) = match &change.setting {
             Setting::VcpuPin { domain, vcpu, .. } => {
                 let name = format!("CPU {vcpu}/");
                 (domain, Box::new(move |thread| thread.starts_with(&name)))

@@ -377,7 +377,7 @@ fn vcpus_and_polling_threads_with_isolated_cpus_stay_on_such_and_all_masks_of_a_
         assert_eq!(isolated, set("1-2,5-6"));
         let mut masks: Vec<String> = Vec::new();
         for finding in section(&[model]).findings {
-            let mut pinned = vec![set("1"), set("5")];
+            let mut pinned = [set("1"), set("5")];
             for change in &finding.changes {
                 match &change.setting {
                     Setting::PmdMask => masks.push(change.to.clone()),
