@@ -127,10 +127,7 @@ pub const RULES: &[Rule] = &[
         why: "The first access to each guest page, and to each page that the host reclaimed, is an exit that fills \
               one entry of the second-level page table. A huge page replaces 512 of these exits by one; preallocated \
               memory avoids them.",
-        fix: &[
-            "cat /sys/kernel/mm/transparent_hugepage/enabled   # the word in brackets is the current value, for undo",
-            "echo always > /sys/kernel/mm/transparent_hugepage/enabled",
-        ],
+        fix: &[],
         undo: &[],
         needs: Needs::Nothing,
         source: "arch/x86/kvm/mmu/tdp_mmu.c, Linux 6.12; Documentation/admin-guide/mm/transhuge.rst",

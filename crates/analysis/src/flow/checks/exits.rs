@@ -8,7 +8,7 @@ use crate::facts::state::State;
 use crate::rule::Hit;
 use base::number::{counted, many, percent, thousands};
 use base::shell::quoted;
-use base::{About, Cost, CostKind, Evidence};
+use base::{About, Cost, CostKind, Evidence, Setting};
 use std::borrow::Cow;
 
 /// Share of all exits from which on local-APIC traffic is worth a finding.
@@ -177,5 +177,9 @@ pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
     ];
     let title = format!("Guest page faults are {} of {}", percent(share), measure.all_exits());
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
-    hit(measure, by_share(worst, Sample { count: exits, ns: total_ns }), title, evidence, cost)
+    let mut hits = hit(measure, by_share(worst, Sample { count: exits, ns: total_ns }), title, evidence, cost);
+    // No trace tells the value that holds: whoever makes the change reads it first.
+    let enabled = Setting::SysfsWrite { path: "kernel/mm/transparent_hugepage/enabled".into() };
+    hits.iter_mut().for_each(|hit| hit.changes.push(enabled.clone().change("always", None)));
+    hits
 }

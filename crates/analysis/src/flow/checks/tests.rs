@@ -109,6 +109,9 @@ fn page_faults_are_a_storm_by_share_and_by_rate() {
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 48, 5_000, Detail::None);
     assert_eq!(fired(&part), ["FLW-EPT"]);
+    let found = super::ept_storm(&Measures::of(&part, &Options::default())).remove(0);
+    assert_eq!(found.changes[0].command(), "echo always > /sys/kernel/mm/transparent_hugepage/enabled");
+    assert_eq!(found.changes[0].undo(), None, "no trace tells what it was");
     spend(&mut part, State::Halted, 0);
     sums(&mut part).states_ns[State::Halted.index()] = 99_000_000_000;
     assert_eq!(fired(&part), [""; 0], "50 a second are none");
