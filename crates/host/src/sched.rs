@@ -8,7 +8,7 @@
 //!                    status      Cpus_allowed_list: the mask in force
 //! ```
 //! Whoever reads these files - a look at the live machine here, a pair of snapshots in [`crate::machine`] - reads them with
-//! [`Stat`] and [`Times`] and divides with [`Shares`], so that one sample has one answer.
+//! `Stat` and `Times` and divides with `Shares`, so that one sample has one answer.
 //!
 //! Threads are told apart by id and start time: one whose id was used again is another thread, and is counted as such.
 //! Sources: Documentation/scheduler/sched-stats.rst; proc_pid_stat(5), fields 22, 39 and 41. A kernel without SCHED_INFO

@@ -5,7 +5,7 @@
 //!            |            |                                           |         |           |
 //!            +------------+--------------- read, same, write, unset --+---------+-----------+   one Live for each kind
 //! ```
-//! [`live`] is the list of kinds: a kind is a file here that implements [`Live`], and a line there. What lies above asks
+//! `live` is the list of kinds: a kind is a file here that implements `Live`, and a line there. What lies above asks
 //! every kind in the same words.
 
 mod altered;
