@@ -148,6 +148,8 @@ fn what_somebody_else_sets_meanwhile_is_said_and_left() {
         while holds() != "0" && !applied.is_finished() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
+        // The change is read back as soon as it is made; the measurement after it takes a second.
+        std::thread::sleep(std::time::Duration::from_millis(300));
         set("1");
         applied.join().unwrap()
     });
