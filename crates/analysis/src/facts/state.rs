@@ -121,7 +121,7 @@ pub enum State {
 }
 
 /// States without a level, in the order of their places behind those with one.
-const PLAIN: [State; 10] = [
+pub(crate) const PLAIN: [State; 10] = [
     State::Userspace,
     State::Irq,
     State::Softirq,

@@ -2,7 +2,7 @@
 
 use super::{I64, U64, each_vcpu, keys};
 use crate::facts::ledger::measure::Measures;
-use crate::facts::state::{DEEPEST, State, TracedLevel};
+use crate::facts::state::{DEEPEST, PLAIN, State, TracedLevel};
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, Level, Table};
 use std::collections::BTreeSet;
@@ -74,19 +74,7 @@ fn state_columns(base: u8) -> Vec<Vec<State>> {
             [TracedLevel::Early, TracedLevel::Asked, TracedLevel::Lost].into_iter().chain(deeper).map(state).collect(),
         );
     }
-    let plain = [
-        State::Userspace,
-        State::Irq,
-        State::Softirq,
-        State::Nmi,
-        State::HaltPoll,
-        State::Halted,
-        State::WakeDelay,
-        State::Preempted,
-        State::Blocked,
-        State::Unknown,
-    ];
-    columns.extend(plain.map(|state| vec![state]));
+    columns.extend(PLAIN.map(|state| vec![state]));
     columns
 }
 
