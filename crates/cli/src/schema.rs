@@ -2,6 +2,7 @@
 
 use crate::exit::{Exit, WrongUse};
 use anyhow::bail;
+use base::nearest::instead;
 use base::table::TableSpec;
 use clap::{Args, ValueEnum};
 use std::io::Write;
@@ -42,7 +43,14 @@ impl Schema {
                 Some(spec) => vec![*spec],
                 None => {
                     let names: Vec<String> = all.iter().map(|spec| spec.address()).collect();
-                    bail!(WrongUse(format!("there is no table {name}; there are {}", names.join(", "))));
+                    // Several questions may have a table of one name, which alone is no address.
+                    let same: Vec<String> =
+                        all.iter().filter(|spec| spec.name == name).map(|spec| spec.address()).collect();
+                    let instead = match same.is_empty() {
+                        true => instead(name, names.iter().map(String::as_str)),
+                        false => format!("did you mean {}?", same.join(" or ")),
+                    };
+                    bail!(WrongUse(format!("--table {name}: no answer has such a table; {instead}")));
                 }
             },
         };

@@ -137,7 +137,9 @@ fn one_table_stands_alone() {
     let answer = parsed(&["report", "--no-progress", "--json", fixture("nested-svm-toy").to_str().unwrap()]);
     assert_eq!(wrong(&one, &one, &answer["sections"][0]["tables"]["exits"], ""), [""; 0]);
     let (code, _, complaints) = kvmscope(&["schema", "--table", "exits"]);
-    assert!(code == 2 && complaints.contains("flow.exits, "), "{complaints}");
+    assert!(code == 2 && complaints.contains("did you mean flow.exits or nesting.exits?"), "{complaints}");
+    let (code, _, complaints) = kvmscope(&["schema", "--table", "flow.exit"]);
+    assert!(code == 2 && complaints.contains("did you mean `flow.exits`?"), "{complaints}");
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn say_traces(section: &mut Section, one: &Metrics, two: &Metrics) -> String {
     });
     let changed: Vec<Changed> = both.filter(Changed::is_worth_showing).collect();
     section.about.push(format!(
-        "each trace is split into {} windows; low and high are the 95 % confidence interval of the ratio; waits: \
+        "each trace is split into {} nearly equal windows; low and high are the 95 % confidence interval of the ratio; waits: \
          runnable while others ran",
         crate::WINDOWS
     ));
