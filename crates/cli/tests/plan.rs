@@ -65,6 +65,10 @@ fn a_recording_gives_its_own_rates_and_chains_and_says_that_it_was_emulated() {
     // With shadowing on there is nothing to gain from it: what stays is outside KVM's list.
     let on = table(&[&fixture("vmx-linux-shadow-on")], "plan");
     assert!(row(&on, "shadow")["cpu_after"].is_null(), "{}", row(&on, "shadow"));
+    let (_, out, _) = kvmscope(&["plan", "nested", &fixture("vmx-linux-shadow-on")]);
+    let out = out.replace('\n', " ");
+    assert!(out.contains("None of the usual changes with a known effect would save 1.0 % of that."), "{out}");
+    assert!(!out.contains("saves the most"), "{out}");
 }
 
 #[test]
@@ -104,6 +108,12 @@ fn the_model_is_held_against_what_was_published() {
         assert!(row["error"].as_f64().unwrap().abs() < 0.1501, "{row}");
     }
     assert_eq!(rows.iter().filter(|row| row["kind"] == "fitted").count(), 1);
+    let third = rows.iter().filter(|row| row["level"] == "L3");
+    assert!(third.into_iter().all(|row| row["calibrated_on"].as_str().unwrap().ends_with("own L2 cost")), "{rows:?}");
+    assert_eq!(table(&["--validate"], "calibrations").len(), 13);
+    let (_, out, _) = kvmscope(&["plan", "nested", "--validate"]);
+    let said = "within 6.2 % (PVM 2023, hypercall) at best and 19.2 % (DVH 2020, DevNotify) at worst";
+    assert!(out.replace('\n', " ").contains(said), "{out}");
     assert_eq!(table(&["--validate"], "consistency").len(), 6);
     assert!(table(&["--validate"], "published").len() > 60);
 }

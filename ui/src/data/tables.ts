@@ -574,6 +574,16 @@ export const TABLES = {
     error: "f64",
     kind: "text",
   },
+  /** The model calibrated on one operation of a published table, and its errors at the other operations. */
+  "plan.calibrations": {
+    data_set: "text",
+    calibrated_on: "text",
+    level: "text",
+    predicted: "u64",
+    error_low: "f64",
+    error_high: "f64",
+    error_worst: "f64",
+  },
   /** What the model computes for one published case, what it is held against, and why that proves nothing. */
   "plan.consistency": {
     data_set: "text",

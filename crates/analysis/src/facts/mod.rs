@@ -11,6 +11,7 @@
 //! ```
 
 pub mod align;
+pub(crate) mod avic;
 pub(crate) mod benches;
 pub(crate) mod chains;
 pub mod events;

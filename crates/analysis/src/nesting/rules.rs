@@ -56,7 +56,7 @@ pub const RULES: &[Rule] = &[
         undo: &[],
         needs: Needs::Reload,
         source: "arch/x86/kvm/vmx/vmx.c (enable_shadow_vmcs) and vmcs_shadow_fields.h, Linux 6.12; github.com/intel/haxm pull \
-                 request 130 (6-10 VMREAD and 2-6 VMWRITE per exit)",
+                 request 130 (6-10 VMREAD and 2-6 VMWRITE per exit on average)",
     },
     Rule {
         id: "NST-EVMCS",
@@ -127,11 +127,13 @@ pub const RULES: &[Rule] = &[
         id: "NST-APIC",
         check: checks::settings::apic,
         why: "Without it, KVM emulates the local APIC: EOIs, IPIs and each injected interrupt cause exits. AVIC is \
-              off by default before Linux 6.18, and inactive while a vCPU runs a nested guest.",
+              off by default before Linux 6.18, and inactive while a vCPU runs a nested guest. Before Linux 6.0 guests \
+              with x2APIC do not have it, and on Zen 1 and Zen 2 it loses IPIs before 6.17.",
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
-        source: "arch/x86/kvm/vmx/vmx.c (enable_apicv) and svm/avic.c, Linux 6.12; commit ca2967de5a5b (6.18)",
+        source: "arch/x86/kvm/vmx/vmx.c (enable_apicv) and svm/avic.c, Linux 6.12; commits ca2967de5a5b (6.18), 8de4a1c8164e (6.17), \
+                 4d1d7942e36a (6.0)",
     },
     Rule {
         id: "NST-SVM",

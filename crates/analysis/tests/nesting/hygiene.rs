@@ -41,6 +41,33 @@ fn a_governor_that_differs_on_one_cpu_is_not_on() {
 }
 
 #[test]
+fn a_governor_that_nobody_collected_is_unknown_and_a_guest_without_one_has_none() {
+    let topology = "sys/devices/system/cpu/cpu0/topology/core_id";
+    let of = |fixture: &str, level: u8| {
+        let machine = Tree::of(fixture, level).with(topology, "0\n").machine();
+        machine.row("governor_performance").unwrap().clone()
+    };
+    let guest = of("hosts-intel", 1);
+    assert_eq!(
+        (guest.state, guest.evidence.as_str()),
+        (State::Absent, "no cpufreq: the hypervisor sets the frequency")
+    );
+    let metal = of("hosts-intel", 0);
+    assert_eq!(metal.state, State::Unknown, "{}", metal.evidence);
+}
+
+#[test]
+fn kvm_is_not_loaded_only_where_a_list_of_modules_shows_it() {
+    let summary = |tree: &Tree| super::tree::answer(&[tree]).summary;
+    let intel = || Tree::of("hosts-intel", 0);
+    let unloaded = intel().with("proc/modules", "ext4 1 0 - Live 0x0\n");
+    std::fs::remove_dir_all(unloaded.root().join("sys/module")).unwrap();
+    assert!(summary(&unloaded).contains("but KVM is not loaded"), "{}", summary(&unloaded));
+    let silent = unloaded.without("proc/modules");
+    assert!(summary(&silent).contains("whether KVM is loaded is unknown"), "{}", summary(&silent));
+}
+
+#[test]
 fn what_kvm_below_offers_is_read_bit_by_bit() {
     // The bundled guest has eax 0x01007efb: bits 7, 9 to 14 and 24 among others, not 8 and 15.
     let guest = Tree::of("hosts-intel", 1);

@@ -110,6 +110,61 @@ fn kernels_that_lack_a_change() {
 }
 
 #[test]
+fn the_enlightened_msr_bitmap_is_in_linux_4_18() {
+    let with = |release: &str| Tree::of("hosts-hyperv", 1).with("proc/sys/kernel/osrelease", release);
+    let lacks = |release: &str| with(release).findings().iter().any(|finding| finding.subject == "L1.ceef7d10dfb6");
+    assert!(lacks("4.17.19\n"));
+    assert_eq!(["4.18.0\n", "5.4.0-1109\n", "5.10.0\n"].map(lacks), [false; 3]);
+}
+
+#[test]
+fn avic_is_switched_on_only_where_it_works_and_does_no_harm() {
+    const CPUINFO: &str = "proc/cpuinfo";
+    let amd = |release: &str| Tree::of("hosts-amd", 0).with("proc/sys/kernel/osrelease", release);
+    let zen_2 = |release: &str| amd(release).replacing(CPUINFO, "cpu family\t: 25", "cpu family\t: 23");
+    let found = |tree: Tree| tree.finding("NST-APIC").unwrap();
+    let proposed = found(amd("6.12.117\n"));
+    assert_eq!((proposed.severity, proposed.changes.len()), (Severity::Medium, 1));
+    for (tree, against) in [
+        (zen_2("6.12.117\n"), "#1235"),
+        (amd("5.18.19\n"), "before Linux 5.19"),
+        (amd("5.19.17\n"), "before Linux 6.0"),
+    ] {
+        let finding = found(tree);
+        assert_eq!((finding.severity, finding.changes.len(), finding.needs), (Severity::Info, 0, Needs::Nothing));
+        assert!(finding.fix.is_empty() && finding.undo.is_empty(), "{finding:?}");
+        assert!(finding.evidence.iter().any(|seen| seen.what.contains(against)), "{against}: {:?}", finding.evidence);
+    }
+    assert_eq!(found(zen_2("6.17.0\n")).changes.len(), 1, "the kernel avoids the erratum");
+    assert_eq!(found(zen_2("6.12.117\n").with("kvm_amd.enable_ipiv", "N\n")).changes.len(), 1, "a backport does");
+    // The release that enables it does so on Zen 4 and later alone.
+    let newer = |tree: Tree| tree.findings().iter().any(|finding| finding.subject == "L0.ca2967de5a5b");
+    assert!(newer(amd("6.12.117\n").replacing(CPUINFO, " avic", " avic x2avic")) && !newer(amd("6.12.117\n")));
+}
+
+#[test]
+fn retpolines_are_read_as_every_kernel_spells_them() {
+    let file = format!("{VULNERABLE}/spectre_v2");
+    let state = |text: &str| intel().with(&file, text).machine().state("mitigation_spectre_v2").name();
+    for text in [
+        "Mitigation: Full generic retpoline, IBPB: conditional, IBRS_FW, STIBP: conditional, RSB filling",
+        "Mitigation: Full AMD retpoline, IBPB: conditional, STIBP: disabled, RSB filling",
+        "Mitigation: Full retpoline",
+        "Mitigation: Retpolines; IBPB: conditional; RSB filling; BHI: Not affected",
+        "Mitigation: Enhanced IBRS + LFENCE",
+        "Mitigation: IBRS; IBPB: conditional",
+        "Vulnerable: Minimal generic ASM retpoline",
+    ] {
+        assert_eq!(state(text), "on", "{text}");
+    }
+    for text in ["Mitigation: Enhanced / Automatic IBRS; IBPB: conditional; RSB filling; BHI: Retpoline", "Vulnerable"]
+    {
+        assert_eq!(state(text), "off", "{text}");
+    }
+    assert_eq!(state("Not affected"), "absent");
+}
+
+#[test]
 fn a_vm_with_some_of_hypervs_interface() {
     let vm = |cpu: &str| {
         let command = format!("/usr/bin/qemu-system-x86_64\0-name\0guest=win\0-cpu\0{cpu}\0");

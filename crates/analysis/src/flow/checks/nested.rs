@@ -10,7 +10,7 @@ use base::number::{duration, many, percent, thousands};
 use base::{About, Cost, CostKind, Evidence};
 
 /// VMREAD and VMWRITE of L1 in most chains. Real hypervisors touch ten and more fields per exit without shadowing
-/// (intel/haxm PR 130 counts 6-10 VMREAD and 2-6 VMWRITE for KVM), and one or two with it.
+/// (intel/haxm PR 130 has 6-10 VMREAD and 2-6 VMWRITE for KVM on average), and one or two with it.
 const VMCS_PER_CHAIN: f64 = 4.0;
 
 /// VMWRITEs per chain that shadowing does not remove: HOST_RSP is not in KVM's list of shadowed fields.

@@ -82,7 +82,7 @@ pub fn msr_bitmap(model: &Model) -> Vec<Hit> {
             );
             let mut hit = hit(machine, Severity::Medium, title, shown_by(machine, "hyperv_msr_bitmap"));
             hit.level = Some(machine.level_below());
-            let saved = value("bitmap20.rdmsr.l2") - value("bitmap20.rdmsr.l2.bitmap");
+            let saved = value("bitmap18.rdmsr.l2") - value("bitmap18.rdmsr.l2.bitmap");
             hit.cost = Cost::of(CostKind::Published, saved, "cycles per access to an MSR that needs no exit");
             hit
         })

@@ -49,7 +49,7 @@ fn missing<'a>(
 }
 
 /// What a number leaves open.
-fn doubt(release: &Release) -> Option<Evidence> {
+pub(super) fn doubt(release: &Release) -> Option<Evidence> {
     let what = "this distribution backports changes without changing the version: check its changelog";
     number_is_frozen(release).then(|| Evidence::new(what, "the kernel release name"))
 }

@@ -1,6 +1,7 @@
 //! Checks of switches of KVM's modules that are off.
 
 use super::{hit, option, shown_by};
+use crate::facts::avic::{self, Guests};
 use crate::nesting::known::{KNOWN, Known, Reads};
 use crate::nesting::model::{Machine, Model, State};
 use crate::rule::Hit;
@@ -22,14 +23,30 @@ pub fn paging(model: &Model) -> Vec<Hit> {
 
 /// APICv or AVIC off.
 pub fn apic(model: &Model) -> Vec<Hit> {
-    let mut hits = off(model, Severity::Medium, &|known| APIC.contains(&known.feature));
-    let evmcs = |id: &str| {
-        let machine = model.machines.iter().find(|machine| machine.id == id);
-        machine.is_some_and(|machine| machine.state("enlightened_vmcs") == State::On)
-    };
+    let mut hits = Vec::new();
     // With the enlightened VMCS it is off by design; NST-EVMCSON says so.
-    hits.retain(|hit| !evmcs(hit.subject.split('.').next().unwrap_or_default()));
+    for machine in model.machines.iter().filter(|machine| machine.state("enlightened_vmcs") != State::On) {
+        for known in switched_off(machine, &|known| APIC.contains(&known.feature)) {
+            let hit = of(machine, known, Severity::Medium);
+            hits.push(if known.feature == "avic" { avic_if_it_holds(machine, hit) } else { hit });
+        }
+    }
     hits
+}
+
+/// No command for AVIC where it does harm or nothing: then the switch is right as it is.
+fn avic_if_it_holds(machine: &Machine, hit: Hit) -> Hit {
+    let guests = Guests { nested: machine.state("nested") == State::On, x2apic: None };
+    let against = avic::against(machine.facts.release.as_ref(), Some(&machine.facts), guests);
+    if against.is_empty() {
+        return hit;
+    }
+    let title = format!("kvm_amd.avic is off at {}: leave it off with this kernel and CPU", machine.id);
+    let mut evidence = hit.evidence;
+    evidence.extend(against.into_iter().map(|what| Evidence::new(what, "docs/check.md#avic")));
+    evidence.extend(machine.facts.release.as_ref().and_then(super::kernel::doubt));
+    let severity = Severity::Info;
+    Hit { severity, title, evidence, fix: Vec::new(), changes: Vec::new(), needs: Some(Needs::Nothing), ..hit }
 }
 
 /// VMLOAD, VMSAVE, STGI and CLGI of guest hypervisors exit.
@@ -45,21 +62,23 @@ pub fn others(model: &Model) -> Vec<Hit> {
 
 /// Features that are off although nothing speaks against them.
 fn off(model: &Model, severity: Severity, wanted: &dyn Fn(&Known) -> bool) -> Vec<Hit> {
-    let mut hits = Vec::new();
-    for machine in model.machines.iter().filter(|machine| has_hardware(machine)) {
-        let concerned = KNOWN.iter().filter(|known| {
-            let loaded = machine.facts.is_loaded(known.module) == Some(true);
-            loaded
-                && !known.feature.is_empty()
-                && !known.without.is_empty()
-                && known.reads == Reads::Switch
-                && wanted(known)
-        });
-        for known in concerned.filter(|known| machine.state(known.feature) == State::Off) {
-            hits.push(of(machine, known, severity));
-        }
-    }
-    hits
+    let of_machine = |machine| switched_off(machine, wanted).into_iter().map(move |known| of(machine, known, severity));
+    model.machines.iter().flat_map(of_machine).collect()
+}
+
+/// The same of one machine.
+fn switched_off(machine: &Machine, wanted: &dyn Fn(&Known) -> bool) -> Vec<&'static Known> {
+    let is_off = |known: &&Known| {
+        machine.facts.is_loaded(known.module) == Some(true)
+            && !known.feature.is_empty()
+            && !known.without.is_empty()
+            && known.reads == Reads::Switch
+            && wanted(known)
+            && machine.state(known.feature) == State::Off
+    };
+    // KVM without VMX and SVM has none of these features to switch on.
+    let has_hardware = machine.state("virtualization") == State::On;
+    KNOWN.iter().filter(|_| has_hardware).filter(is_off).collect()
 }
 
 fn of(machine: &Machine, known: &Known, severity: Severity) -> Hit {
@@ -79,9 +98,4 @@ fn of(machine: &Machine, known: &Known, severity: Severity) -> Hit {
     hit.changes = vec![option(known.module, known.name, "1", "0")];
     hit.needs = Some(Needs::Reload);
     hit
-}
-
-/// KVM without VMX and SVM has none of these features to switch on.
-fn has_hardware(machine: &Machine) -> bool {
-    machine.state("virtualization") == State::On
 }

@@ -5,7 +5,7 @@ use crate::nesting::model::{Machine, Model, State};
 use crate::rule::Hit;
 use base::{Cost, CostKind, Needs, Severity};
 
-/// VMREAD and VMWRITE of KVM per exit of its guest: the count of intel/haxm pull request 130, 6-10 and 2-6.
+/// VMREAD and VMWRITE of KVM per exit of its guest: intel/haxm pull request 130 has 6-10 and 2-6 on average.
 const ACCESSES: (f64, f64) = (8.0, 16.0);
 
 /// VMCS shadowing off or absent, at the level where the file stands. What a guest says of it is about hypervisors in its

@@ -31,7 +31,10 @@ pub fn governor(facts: &Virtualization) -> Option<Seen> {
         (true, _) if facts.snapshot.names(&format!("{CPUS}/cpu0")).is_empty() => {
             Seen::new(State::Unknown, format!("{CPUS}/cpu0 is not in the snapshot"))
         }
-        (true, _) => Seen::new(State::Absent, "no cpufreq: the hypervisor or the processor sets the frequency"),
+        (true, _) if facts.below.present == Some(true) => {
+            Seen::new(State::Absent, "no cpufreq: the hypervisor sets the frequency")
+        }
+        (true, _) => Seen::new(State::Unknown, format!("{CPUS}/cpu*/cpufreq is not in the snapshot")),
         (false, None) => Seen::new(State::On, format!("performance on {}", many(read.len() as u64, "CPU"))),
         (false, Some(other)) => Seen::new(State::Off, format!("scaling_governor = {other}")),
     })

@@ -1,7 +1,9 @@
 //! Which mitigations make entries and exits longer?
 //!
 //! In: `/sys/devices/system/cpu/vulnerabilities/*`. On means that the kernel does the extra work. Words and meaning:
-//! Documentation/admin-guide/hw-vuln/ and arch/x86/kernel/cpu/bugs.c, Linux 6.12.
+//! Documentation/admin-guide/hw-vuln/ and arch/x86/kernel/cpu/bugs.c, Linux 6.12. Older kernels spell some of them otherwise:
+//! `Full generic retpoline` and `Full AMD retpoline` until 5.16, `safe RET` in 6.5 (the same file).
+//! `BHI: Retpoline`, behind the semicolons of one line, is another mitigation than `Retpolines`.
 
 use crate::nesting::model::{Row, State};
 use host::Virtualization;
@@ -38,10 +40,10 @@ pub const MITIGATIONS: &[Mitigation] = &[
     paid("mitigation_mmio_stale_data", "mmio_stale_data", &["Clear CPU buffers"], "clears CPU buffers before entries"),
     paid("mitigation_rfds", "reg_file_data_sampling", &["Clear Register File"], "clears the register file before entries"),
     paid("mitigation_tsa", "tsa", &["Clear CPU buffers"], "clears CPU buffers before entries"),
-    paid("mitigation_spectre_v2", "spectre_v2", &["Retpolines", "Mitigation: IBRS"], "protects branches by software: retpolines, or an MSR write at each exit"),
+    paid("mitigation_spectre_v2", "spectre_v2", &["Retpolines", "retpoline", "LFENCE", "Mitigation: IBRS"], "protects branches by software: retpolines, or an MSR write at each exit"),
     paid("mitigation_bhi", "spectre_v2", &["BHI: SW loop", "BHI: Retpoline"], "overwrites branch history at each exit"),
     paid("mitigation_retbleed", "retbleed", &["untrained return thunk", "Mitigation: IBRS", "IBPB"], "protects returns at each exit"),
-    paid("mitigation_srso", "spec_rstack_overflow", &["Safe RET", "IBPB"], "protects returns; with IBPB at each exit"),
+    paid("mitigation_srso", "spec_rstack_overflow", &["Safe RET", "safe RET", "IBPB"], "protects returns; with IBPB at each exit"),
     paid("mitigation_vmscape", "vmscape", &["IBPB"], "flushes branch prediction when an exit goes to the VMM"),
     paid("mitigation_itlb_multihit", "itlb_multihit", &["Split huge pages"], "splits executable huge pages of guests"),
 ];

@@ -1,8 +1,9 @@
 //! Changes that make nesting cheaper.
 //!
-//! 1201f226c863 came with 6.13-rc3 and stands in 6.12.7, 6.6.68 and 6.1.122; 93da6af3ae56 and ceef7d10dfb6 in the pull
-//! requests of 6.15 and 5.11; ca2967de5a5b in that of 6.18: read in the kernel's tags and stable lists. 773e8a0425c9 was
-//! committed to KVM's tree on 2018-03-28, for 4.17; c5d167b27e00 on 2018-01-16 on top of `kvm-s390-next-4.16-1`, for 4.16.
+//! 1201f226c863 came with 6.13-rc3 and stands in 6.12.7, 6.6.68 and 6.1.122; 93da6af3ae56 in the pull request of 6.15,
+//! ca2967de5a5b in that of 6.18: read in the kernel's tags and stable lists. ceef7d10dfb6 was committed to KVM's tree on
+//! 2018-05-14, when 4.17 was at -rc5, for 4.18 (it changes `arch/x86/kvm/vmx.c`, which 5.0 moved); 773e8a0425c9 on 2018-03-28,
+//! for 4.17; c5d167b27e00 on 2018-01-16 on top of `kvm-s390-next-4.16-1`, for 4.16.
 
 use super::{Change, runs_hypervisors, runs_hypervisors_on};
 use crate::nesting::model::State;
@@ -54,7 +55,7 @@ pub const CHEAPER: &[Change] = &[
     },
     Change {
         commit: "ceef7d10dfb6",
-        since: (5, 11, 0),
+        since: (4, 18, 0),
         backports: &[],
         needed_since: None,
         does: "tells Hyper-V which MSR bitmaps changed, so that nested guests access MSRs without exits",
@@ -69,7 +70,10 @@ pub const CHEAPER: &[Change] = &[
         needed_since: None,
         does: "enables AVIC by default on Zen 4 and later",
         cost: None,
-        concerns: |machine| machine.state("avic") == State::Off,
+        concerns: |machine| {
+            let is_zen_4 = machine.facts.processor.as_ref().is_some_and(|cpu| cpu.has("x2avic"));
+            machine.state("avic") == State::Off && is_zen_4
+        },
         source: "commit message",
     },
 ];

@@ -10,6 +10,7 @@
 //! ```
 
 pub mod benched;
+pub(crate) mod calibrations;
 pub(crate) mod consistency;
 pub mod effects;
 pub(crate) mod inputs;
@@ -46,6 +47,9 @@ const LIMITS: &[(&str, &str)] = &[
     ),
     ("more_work", "A faster guest may do more work, and exit more often than before."),
 ];
+
+/// Share of the CPU now from which on a change is worth naming: below, the figures before and after read the same.
+const LEAST_SAVED: f64 = 0.01;
 
 /// What the user asks the model.
 #[derive(Debug, Clone, Default)]
@@ -137,19 +141,19 @@ fn section(inputs: &Inputs, wanted: &Wanted, emulated: Option<Emulator>) -> Sect
 /// How far the model is to be trusted.
 fn validation() -> Section {
     let mut section = Section::new("plan", "How accurate is the cost model?");
-    let checks = validate::checks();
-    let worst = |level: u8| {
-        let of_level = checks.iter().filter(|check| check.level == level && check.kind == validate::Kind::Predicted);
-        of_level.map(|check| check.error().abs()).fold(0.0, f64::max)
+    let said = |level: u8| {
+        let (best, worst) = calibrations::best_and_worst(level).unwrap_or_default();
+        format!("within {best} at best and {worst} at worst")
     };
     section.summary = format!(
-        "Calibrated on one operation of a published table, the model predicts the others at L2 within {}; at L3 \
-         within {}, and the largest error overestimates. Rows marked fitted set a parameter and prove nothing; the \
-         two published cases below are consistent with the model and prove nothing either.",
-        percent(worst(2)),
-        percent(worst(3))
+        "Calibrated on one operation of a published table, the model predicts the others at L2 {}. At L3, where it also \
+         takes what each operation costs at L2, it predicts them {}: calibrate it on a plain exit, such as CPUID or a \
+         hypercall. Rows marked fitted set a parameter and prove nothing; the two published cases below are consistent \
+         with the model and prove nothing either.",
+        said(2),
+        said(3)
     );
-    section.tables = vec![validate::table(), consistency::table(), super::published::table()];
+    section.tables = vec![validate::table(), calibrations::table(), consistency::table(), super::published::table()];
     let doubts = consistency::stories();
     let mut told: Vec<&str> = Vec::new();
     for story in &doubts {
@@ -179,23 +183,27 @@ fn summary(inputs: &Inputs, rows: &[Predicted]) -> String {
         sentences.push(format!("Nesting accounts for {} of it.", percent(nested)));
     }
     // Only what is sure to save something: changes without a published figure can save nothing as well.
-    let saves = |row: &&Predicted| row.saved.is_some_and(|saved| saved.low > 0.0);
-    let usual = |row: &&Predicted| effects::effect(&row.change).is_some_and(|effect| effect.usual);
     let mid = |row: &Predicted| row.saved.map_or(0.0, |saved| saved.mid);
+    let saves =
+        |row: &&Predicted| row.saved.is_some_and(|saved| saved.low > 0.0) && mid(row) >= LEAST_SAVED * row.now.mid;
+    let usual = |row: &&Predicted| effects::effect(&row.change).is_some_and(|effect| effect.usual);
     let best = rows.iter().filter(saves).filter(usual).max_by(|a, b| mid(a).total_cmp(&mid(b)));
-    if let Some((row, after)) = best.and_then(|row| Some((row, row.after?))) {
-        sentences.push(format!(
+    sentences.push(match best.and_then(|row| Some((row, row.after?))) {
+        Some((row, after)) => format!(
             "Of the usual changes with a known effect, {} saves the most: it would leave {}{}. This is modelled, not \
              measured.",
             row.title,
             percent(after.mid),
             between(after)
-        ));
-        let more = rows.iter().filter(saves).filter(|other| !usual(other) && mid(other) > mid(row));
-        let more: Vec<String> = more.map(|other| other.title.to_string()).collect();
-        if !more.is_empty() {
-            sentences.push(format!("Where it applies, {} would save more.", list(&more)));
-        }
+        ),
+        None => format!("None of the usual changes with a known effect would save {} of that.", percent(LEAST_SAVED)),
+    });
+    let least = best.map_or(0.0, mid);
+    let single = rows.iter().filter(|row| row.change != predict::TOGETHER);
+    let more = single.filter(saves).filter(|other| !usual(other) && mid(other) > least);
+    let more: Vec<String> = more.map(|other| other.title.to_string()).collect();
+    if !more.is_empty() {
+        sentences.push(format!("Where it applies, {} would save more.", list(&more)));
     }
     sentences.join(" ")
 }

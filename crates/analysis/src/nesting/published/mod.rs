@@ -142,6 +142,12 @@ mod tests {
     fn the_seeds_numbers_are_there_as_they_were_published() {
         assert_eq!(value("fosdem18.cpuid.l2"), 20_700.0);
         assert_eq!(value("fosdem18.cpuid.l2.evmcs"), 8_900.0);
+        let forks = ["fork.l1", "fork32.l1", "fork32.l2"].map(|op| value(&format!("pvm23.{op}")));
+        assert_eq!(forks, [82.13, 513.5, 812.5]);
+        let bitmap = record("bitmap18.rdmsr.l2");
+        assert_eq!((bitmap.year, bitmap.kernel), (2018, "L0 Hyper-V; L1 Linux 4.18, under development"));
+        let haxm = PUBLISHED.iter().filter(|record| record.id.starts_with("haxm18"));
+        assert!(haxm.into_iter().all(|record| record.statistic.ends_with("mean")), "its counts are averages");
         assert_eq!(value("fosdem18.build.l1"), 26.0 * 60.0 + 42.187);
         let levels: Vec<u8> = PUBLISHED
             .iter()
