@@ -5,27 +5,27 @@
 //! that every question answers with, and the [`recording`] directory in which the live and the reading half meet.
 
 pub mod bench;
-pub mod change;
+mod change;
 mod counters;
 pub mod cpus;
 pub mod figure;
-pub mod finding;
+mod finding;
 pub mod gauges;
-pub mod histogram;
-pub mod level;
+mod histogram;
+mod level;
 mod narrow;
 pub mod nearest;
 pub mod number;
 pub mod parallel;
 pub mod plain;
-pub mod problem;
+mod problem;
 pub mod recording;
-pub mod section;
+mod section;
 pub mod setting;
 pub mod shell;
 pub mod table;
 pub mod table_file;
-pub mod time;
+mod time;
 pub mod timeline;
 pub mod utc;
 

@@ -121,11 +121,6 @@ impl Target {
         }
     }
 
-    /// True if the format keeps nanoseconds, so that ledgers can be compared exactly.
-    pub fn keeps_ns(self) -> bool {
-        self != Target::TextPrinted
-    }
-
     /// The target called `name`.
     pub fn named(name: &str) -> Option<Target> {
         Self::all().into_iter().find(|target| target.name() == name)
@@ -133,21 +128,6 @@ impl Target {
 }
 
 impl Story {
-    /// What an analysis has to find in the story as written for `target`.
-    ///
-    /// `None` if that format does not tell all of it: LTTng has neither `kvm_nested_vmenter` nor a true `rip` in the
-    /// entry, so a refused nested entry looks like one that was made, and guests of guests cannot be told apart.
-    pub fn truth_in(&self, target: Target) -> Option<Truth> {
-        let lttng = matches!(target, Target::Ctf1 { lttng: true, .. });
-        let unclear =
-            self.truth.vcpus.iter().any(|vcpu| vcpu.refused > 0 || vcpu.exits.keys().any(|key| key.level > 2));
-        match (lttng, unclear) {
-            (true, true) => None,
-            (true, false) => Some(self.truth.without_halt_polls()),
-            (false, _) => Some(self.truth.clone()),
-        }
-    }
-
     /// The same story on a clock of `hz` ticks per second, as `x86-tsc` is: for the trace.dat targets alone.
     ///
     /// The truth stays what it is, for with more than one tick per nanosecond every time is hit exactly. If `stated`, the

@@ -191,17 +191,6 @@ impl Truth {
         self.gaps.is_empty()
     }
 
-    /// The same for formats that have no `kvm_vcpu_wakeup` (LTTng's CTF): polling cannot be told from handling an L1
-    /// exit there.
-    pub fn without_halt_polls(&self) -> Self {
-        let mut truth = self.clone();
-        for vcpu in &mut truth.vcpus {
-            let polled = vcpu.ledger.remove(&State::HaltPoll).unwrap_or(0);
-            *vcpu.ledger.entry(State::Handling(1)).or_default() += polled;
-        }
-        truth
-    }
-
     /// The chains of all vCPUs together.
     pub fn chains(&self) -> BTreeMap<u32, Chains> {
         let mut all: BTreeMap<u32, Chains> = BTreeMap::new();

@@ -11,10 +11,10 @@
 
 pub mod budget;
 pub mod cpuid;
-pub mod error;
+mod error;
 pub mod fired;
 pub mod hypervisor;
-pub mod identity;
+mod identity;
 pub mod kernel_log;
 pub mod machine;
 pub mod parameters;
@@ -25,7 +25,7 @@ pub mod sched;
 pub mod snapshot;
 pub mod timing;
 pub mod usage;
-pub mod virtualization;
+mod virtualization;
 
 pub use cpuid::Cpuid;
 pub use error::Error;

@@ -20,7 +20,7 @@ pub mod apply;
 pub mod bench;
 pub mod clocks;
 pub mod drive;
-pub mod error;
+mod error;
 #[cfg(target_arch = "x86_64")]
 pub mod guest;
 pub mod journal;
@@ -29,7 +29,7 @@ pub mod nested;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod netns;
 pub mod program;
-pub mod recorder;
+mod recorder;
 pub mod setting;
 pub mod snapshot;
 pub mod tracefs;

@@ -144,13 +144,6 @@ impl Domain {
         numbers
     }
 
-    /// CPUs of all vCPUs that are pinned.
-    pub fn vcpu_cpus(&self) -> CpuSet {
-        (0..self.vcpu_count())
-            .filter_map(|vcpu| self.vcpu_pin(vcpu))
-            .fold(CpuSet::default(), |all, pin| all.or(&pin.value))
-    }
-
     /// Vhost workers by the definition: at least, at most.
     pub fn workers(&self) -> (u32, u32) {
         self.interfaces.iter().fold((0, 0), |(least, most), interface| match interface.workers() {
