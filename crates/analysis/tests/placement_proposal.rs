@@ -169,7 +169,12 @@ fn latency_moves_the_kernels_own_work_away_and_names_what_only_a_person_can_do()
     );
     let moves =
         findings.iter().find(|finding| finding.fix.iter().any(|line| line.contains("smp_affinity_list"))).unwrap();
-    assert!(moves.fix.iter().any(|line| line.starts_with("systemctl stop irqbalance")), "{:?}", moves.fix);
+    assert!(!moves.fix.iter().any(|line| line.starts_with("systemctl")), "it was not seen to run: {:?}", moves.fix);
+    let mut balanced = host();
+    balanced.threads.push(Thread::new(Role::Other, "irqbalance"));
+    let section = kvmscope_analysis::placement::section::section(&[model(balanced, &wishes(Goal::Latency, &[], ""))]);
+    let stops = |line: &String| line.starts_with("systemctl stop irqbalance");
+    assert!(section.findings.iter().any(|finding| finding.fix.iter().any(stops)));
 }
 
 #[test]
@@ -290,10 +295,37 @@ fn each_thread_that_moves_states_the_cpus_that_it_had_itself() {
 }
 
 #[test]
+fn a_worker_that_is_pinned_by_hand_stays_pinned_and_so_does_the_set_around_it() {
+    let mut machine = host();
+    helpers(&mut machine);
+    machine.domains[0].emulator_pins = vec![fact(set("0-1"))];
+    let inside = model(machine.clone(), &wishes(Goal::Throughput, &[], ""));
+    let moves_helpers = |model: &Model| {
+        let changes = model.proposal.plans.iter().flat_map(|plan| model.proposal.all_changes(plan)).collect::<Vec<_>>();
+        let worker = |change: &Change| matches!(&change.setting, Setting::TaskAffinity(thread) if thread.tid == 14);
+        let sets: Vec<CpuSet> = changes.iter().filter(|change| worker(change)).map(|change| set(&change.to)).collect();
+        (changes.iter().any(|change| matches!(change.setting, Setting::EmulatorPin { .. })), sets)
+    };
+    assert_eq!(moves_helpers(&inside), (false, Vec::new()), "emulatorpin would take the worker with it");
+    machine.domains[0].emulator_pins = vec![fact(set("2-3"))];
+    machine.threads.iter_mut().filter(|thread| thread.role == Role::Emulator).for_each(|thread| {
+        thread.affinity = Some(fact(set("2-3")));
+    });
+    let (_, sets) = moves_helpers(&model(machine, &wishes(Goal::Throughput, &[], "")));
+    assert!(
+        !sets.is_empty() && sets.iter().all(|cpus| cpus.len() == 1),
+        "it leaves the vCPU's CPU for one other: {sets:?}"
+    );
+}
+
+#[test]
 fn an_emulator_pin_is_undone_to_the_pin_and_not_to_a_thread_s_mask() {
     let mut machine = host();
     helpers(&mut machine);
     machine.domains[0].emulator_pins = vec![fact(set("0-1"))];
+    machine.threads.iter_mut().filter(|thread| thread.role == Role::Vhost).for_each(|thread| {
+        thread.affinity = Some(fact(set("0-1")));
+    });
     let undo = |machine: Machine| {
         let model = model(machine, &wishes(Goal::Throughput, &[], ""));
         let changes = model.proposal.all_changes(best(&model));
@@ -304,8 +336,11 @@ fn an_emulator_pin_is_undone_to_the_pin_and_not_to_a_thread_s_mask() {
         pin.undo_or_why()
     };
     assert_eq!(undo(machine.clone()), "virsh emulatorpin web 0-1 --live --config");
-    // Nobody asked libvirt, and the masks differ: no list is right for all of them.
+    // Nobody asked libvirt: the mask that all of them have is the way back.
     machine.domains[0].emulator_pins.clear();
+    assert_eq!(undo(machine.clone()), "virsh emulatorpin web 0-1 --live --config");
+    // The mask of one was not read: no list is known to be right for all of them.
+    machine.threads.iter_mut().filter(|thread| thread.role == Role::Vhost).for_each(|thread| thread.affinity = None);
     let said = undo(machine);
     assert!(said.starts_with("# no undo for `virsh emulatorpin web ") && said.ends_with("was not read"), "{said}");
 }

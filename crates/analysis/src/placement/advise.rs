@@ -1,38 +1,52 @@
 //! The rules, applied: what a check saw becomes a finding.
 
-use super::expected::Expectations;
 use super::model::Model;
-use super::rules::{Rule, rules};
+use super::proposal::{Advice, Verdict};
+use super::rules::{PROPOSAL, Rule, rules};
 use crate::rule::Hit;
-use base::Finding;
+use base::{Evidence, Finding};
 
 /// All findings about one machine, worst first; ids of several machines differ by the machine's name.
 pub fn advise(model: &Model, several: bool) -> Vec<Finding> {
-    let expectations = Expectations::of(&model.machine);
-    let finding = |rule: &Rule, hit| rule.finding(tenable(hit, &expectations), model.level);
-    let found = rules().flat_map(|rule| (rule.check)(model).into_iter().map(|hit| finding(rule, hit)));
-    let mut findings: Vec<Finding> = found
+    let mut hits: Vec<(&Rule, Hit)> =
+        rules().flat_map(|rule| (rule.check)(model).into_iter().map(move |hit| (rule, hit))).collect();
+    hits.sort_by_key(|(_, hit)| std::cmp::Reverse(hit.severity));
+    let mut advice = Advice::of(&model.machine, &model.proposal);
+    hits.into_iter()
+        .map(|(rule, hit)| rule.finding(tenable(model, rule, hit, &mut advice), model.level))
         .map(|mut finding| {
             if several {
                 finding.subject = format!("{}:{}", model.id, finding.subject);
             }
             finding
         })
-        .collect();
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    findings
+        .collect()
 }
 
-/// The hit without changes that the model expects to make things worse: a part of a placement may, where the whole does not.
-fn tenable(mut hit: Hit, expectations: &Expectations<'_>) -> Hit {
-    if expectations.refuses(&hit.changes) {
-        hit.changes.clear();
-        hit.fix.insert(
-            0,
-            "# no command: this move alone would take more CPU time from threads than it gives (modelled); table \
-             proposal has whole placements, if there are better ones"
-                .to_owned(),
-        );
+/// The hit with what the model expects of its changes; without them, where they would make things worse: a part of a placement
+/// may, where the whole does not. Whole placements are there to choose from, and stand for themselves.
+fn tenable(model: &Model, rule: &Rule, mut hit: Hit, advice: &mut Advice<'_>) -> Hit {
+    if rule.id == PROPOSAL || hit.changes.is_empty() {
+        return hit;
+    }
+    match advice.take(&hit.changes) {
+        Verdict::Unknown => {}
+        Verdict::Holds(now, after) => {
+            let mut what = format!("CPUs short: {now:.2} now, {after:.2} with these commands (modelled)");
+            if let Some(waited) = model.unexplained() {
+                what += &format!("; threads waited {waited:.2} CPUs (measured), more than the model explains");
+            }
+            hit = hit.with(Evidence::in_table(what, "placement.plans"));
+        }
+        Verdict::Loses => {
+            hit.changes.clear();
+            hit.fix.insert(
+                0,
+                "# no command: this move alone would take more CPU time from threads than it gives (modelled); table \
+                 proposal has whole placements, if there are better ones"
+                    .to_owned(),
+            );
+        }
     }
     hit
 }

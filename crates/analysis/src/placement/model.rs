@@ -3,6 +3,7 @@
 use super::proposal::Proposal;
 use super::solver::Goal;
 use crate::facts::shares::demand;
+use crate::facts::starvation::is_starved;
 use base::CpuSet;
 use base::Level;
 use host::Machine;
@@ -12,6 +13,9 @@ pub use crate::facts::starvation::{FLOOR as BUSY, STARVED};
 
 /// Steal above this makes every other number of the CPU unstable.
 pub const UNSTABLE_STEAL: f64 = 0.05;
+
+/// CPUs that were waited for beyond what the model finds missing, from which on it is said: our own threshold.
+const UNEXPLAINED: f64 = 0.25;
 
 /// What the user fixes and wishes.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -88,6 +92,16 @@ impl Model {
     /// A domain's vCPU threads.
     pub fn vcpus<'a>(&'a self, domain: &'a Domain) -> impl Iterator<Item = &'a Thread> {
         self.machine.threads_of(&domain.name).filter(|thread| matches!(thread.role, Role::Vcpu(_)))
+    }
+
+    /// CPUs that threads were measured to wait for in all, where the model finds far fewer missing as things are.
+    pub fn unexplained(&self) -> Option<f64> {
+        let of_vms = self.machine.threads.iter().filter(|thread| thread.vm.is_some());
+        let shares =
+            of_vms.filter_map(|thread| Some((thread.run_share.as_ref()?.value, thread.wait_share.as_ref()?.value)));
+        let waited: f64 = shares.filter(|(run, wait)| is_starved(*run, *wait)).map(|(_, wait)| wait).sum();
+        let missing = self.proposal.missing(self.proposal.now()?);
+        (waited > missing + UNEXPLAINED).then_some(waited)
     }
 
     /// CPUs that no thread of a VM is bound to, of those that run. A mask of all CPUs binds nobody.

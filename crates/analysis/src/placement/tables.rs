@@ -241,7 +241,7 @@ pub fn proposal(models: &[Model]) -> Table {
                     after.into(),
                     commands(changes.iter().map(base::Change::command).collect()).into(),
                     commands(changes.iter().map(base::Change::undo_or_why).collect()).into(),
-                    plan.idea.into(),
+                    plan.idea.as_str().into(),
                 ]);
             }
         }
@@ -258,7 +258,7 @@ pub fn plans(models: &[Model]) -> Table {
             table.push(vec![
                 model.id.as_str().into(),
                 Cell::U64(rank as u64 + 1),
-                plan.idea.into(),
+                plan.idea.as_str().into(),
                 score.total.into(),
                 score.shortfall.into(),
                 score.remote.into(),

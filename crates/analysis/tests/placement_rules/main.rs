@@ -80,7 +80,10 @@ fn pins_that_do_not_fit_the_machine() {
     used.topology.isolated = Some(set("0-1"));
     assert_eq!(rules(used), Vec::<&str>::new(), "the vCPUs are on the isolated CPUs");
     fires("PLC-FLOAT", |machine| machine.threads[2].affinity = Some(fact(set("0-7"))));
-    fires("PLC-LATE", |machine| machine.threads[3].affinity = Some(fact(set("2"))));
+    fires("PLC-LATE", |machine| machine.threads[3].affinity = Some(fact(set("4-5"))));
+    let mut by_hand = quiet();
+    by_hand.threads[3].affinity = Some(fact(set("2")));
+    assert_eq!(rules(by_hand), Vec::<&str>::new(), "a worker that is pinned within the emulator's set keeps to it");
     fires("PLC-ESCAPE", |machine| {
         machine.threads[0].cgroup = Some("/machine.slice/web".into());
         machine.threads[3].cgroup = Some("/".into());

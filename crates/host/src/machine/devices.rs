@@ -114,6 +114,17 @@ pub struct Irq {
     pub counts: BTreeMap<u32, u64>,
 }
 
+/// Interrupts of these drivers refuse another mask: the kernel manages them itself, one for each CPU's queue
+/// (Documentation/core-api/irq/managed_irq.rst and `IRQD_AFFINITY_MANAGED`, include/linux/irq.h, Linux 6.12).
+const MANAGED: &[&str] = &["nvme", "megasas", "mpt3sas", "virtio"];
+
+impl Irq {
+    /// Whether the kernel manages its CPUs itself, by the driver in its name: then it refuses another mask.
+    pub fn is_managed(&self) -> bool {
+        MANAGED.iter().any(|driver| self.name.starts_with(driver))
+    }
+}
+
 /// A channel of Hyper-V's VMBus: it interrupts one CPU, whichever irqbalance would like.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Channel {

@@ -54,17 +54,59 @@ pub fn remote(model: &Model) -> Vec<Hit> {
             .threads_of(&domain.name)
             .find(|thread| thread.role == Role::Emulator)
             .and_then(|thread| thread.pid);
-        let pid = pid.map_or("PID".to_owned(), |pid| pid.to_string());
         let from: Vec<String> = memory.value.keys().filter(|node| !nodes.contains(node)).map(u32::to_string).collect();
-        hit.fix.push(format!(
-            "migratepages {pid} {} {}   # does not move huge pages; a restart with numatune does",
-            from.join(","),
-            home.join(",")
-        ));
-        hit.undo.push(format!("migratepages {pid} {} {}", home.join(","), from.join(",")));
+        if domain.huge_pages {
+            huge(model, domain, &nodes, &mut hit);
+        } else {
+            let pid = pid.map_or("PID".to_owned(), |pid| pid.to_string());
+            let (from, home) = (from.join(","), home.join(","));
+            hit.fix.push(format!(
+                "migratepages {pid} {from} {home}   # while it runs; each page is locked while it moves"
+            ));
+            hit.undo.push(if away == all && memory.value.len() == 1 && nodes.len() == 1 {
+                format!("migratepages {pid} {home} {from}")
+            } else {
+                format!(
+                    "# no undo for `migratepages {pid} {from} {home}`: afterwards nothing tells which pages were on \
+                     node {from}"
+                )
+            });
+        }
         hits.push(hit);
     }
     hits
+}
+
+/// What can be done for memory of huge pages: a start with `numatune`, as far as its nodes have free pages.
+fn huge(model: &Model, domain: &Domain, nodes: &[u32], hit: &mut Hit) {
+    let name = quoted(&domain.name);
+    let mut enough = false;
+    for node in nodes {
+        let Some(about) = model.machine.nodes.get(node) else { continue };
+        for (kib, count, free) in about.huge_pages.iter().filter(|(_, count, _)| *count > 0) {
+            let size = bytes(*kib as f64 * 1024.0);
+            let place = format!("sys/devices/system/node/node{node}/hugepages/hugepages-{kib}kB");
+            hit.evidence
+                .push(Evidence::new(format!("node {node} has {free} of {count} huge pages of {size} free"), place));
+            enough |=
+                domain.memory_bytes.is_some_and(|wanted| u128::from(*free) * u128::from(*kib) * 1024 >= wanted.into());
+        }
+        if about.huge_pages.iter().all(|(_, count, _)| *count == 0) && !about.huge_pages.is_empty() {
+            let place = format!("sys/devices/system/node/node{node}/hugepages");
+            hit.evidence.push(Evidence::new(format!("node {node} has no huge pages at all"), place));
+        }
+    }
+    let home: Vec<String> = nodes.iter().map(u32::to_string).collect();
+    let home = home.join(",");
+    if !enough {
+        hit.fix.push(format!(
+            "grep . /sys/devices/system/node/node*/hugepages/*/free_hugepages   # node {home} needs enough of them for {name} first"
+        ));
+    }
+    hit.fix
+        .push(format!("virsh edit {name}   # <numatune><memory mode='strict' nodeset='{home}'/>, from the next start"));
+    hit.undo.push(format!("virsh edit {name}   # <numatune> as it was"));
+    hit.needs = Some(base::Needs::Reload);
 }
 
 /// The pin that libvirt was asked for.

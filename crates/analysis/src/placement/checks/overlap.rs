@@ -2,6 +2,7 @@
 
 use super::starved::{sentence, starves};
 use crate::placement::model::{BUSY, Model};
+use crate::placement::proposal::Subject;
 use crate::rule::Hit;
 use base::CpuSet;
 use base::number::{list, many};
@@ -70,7 +71,11 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     let severity = if starving { Severity::High } else { by_load(&helpers, count > all.len()) };
     let mut hit = Hit::new(&domain.name, severity, title);
     let told = helpers.iter().find_map(|thread| thread.affinity.as_ref());
-    let same = if set == vcpus { "the same set as its vCPUs" } else { "part of its vCPUs' set" };
+    let same = match set.is_within(&vcpus) {
+        true if set == vcpus => "the same set as its vCPUs",
+        true => "part of its vCPUs' set",
+        false => "with CPUs of its vCPUs among them",
+    };
     hit = hit.seen(
         format!("emulator and vhost threads may run on {set}, {same}"),
         told.map_or("", |pin| pin.place.as_str()),
@@ -96,20 +101,14 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
             "times the throughput in one published case; expect a gain here, of unknown size",
         );
     }
-    let Some(plan) = model.proposal.helpers_only() else {
-        let none = if model.proposal.plans.is_empty() {
-            "kvmscope check   # topology unknown, so no placement was computed; paste lscpu -e"
-        } else if model.proposal.better().is_empty() {
-            "kvmscope check   # no better placement found: use fewer vCPUs, fewer queues, or more CPUs"
-        } else {
-            "kvmscope check   # moving the helpers alone gains nothing; the placements of PLC-PROPOSAL move more"
-        };
-        hit.fix.push(none.into());
+    let is_helper = |of: &Subject| of.vm == domain.name && !matches!(of.role, Role::Vcpu(_));
+    hit.changes = model.proposal.part(|_, of| is_helper(of));
+    if hit.changes.is_empty() {
+        hit.fix.push(model.proposal.why_none());
         return Some(hit);
-    };
-    for (unit, subject) in model.proposal.subjects.iter().enumerate() {
-        if subject.vm == domain.name && subject.role == Role::Emulator {
-            hit.changes.extend(model.proposal.changes(plan, unit));
+    }
+    if let Some(plan) = model.proposal.advised() {
+        for (unit, _) in model.proposal.subjects.iter().enumerate().filter(|(_, of)| is_helper(of)) {
             hit = with_price(model, hit, unit, &plan.places[unit]);
         }
     }

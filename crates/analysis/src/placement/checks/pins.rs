@@ -2,11 +2,11 @@
 
 use super::starved::starves;
 use crate::placement::model::{BUSY, Demand, Model};
+use crate::placement::proposal::Subject;
 use crate::rule::Hit;
 use base::number::{list, many, percent};
-use base::setting::ThreadId;
 use base::shell::quoted;
-use base::{Change, Evidence, Setting, Severity};
+use base::{CpuSet, Evidence, Severity};
 use host::machine::{Role, Thread};
 use std::collections::BTreeMap;
 
@@ -62,9 +62,9 @@ pub fn stacked(model: &Model) -> Vec<Hit> {
             if starves(first) || starves(thread) {
                 hit.severity = Severity::High;
             }
-            let parted = apart(model, first, thread).into_iter().filter(|change| !hit.changes.contains(change));
-            let parted: Vec<Change> = parted.collect();
-            hit.changes.extend(parted);
+            let both = [first, *thread].map(|thread| (thread.vm.as_deref(), thread.role));
+            let parted = model.proposal.part(|_, of| both.contains(&(Some(of.vm.as_str()), of.role)));
+            hit.changes.extend(parted.into_iter().filter(|change| !hit.changes.contains(change)).collect::<Vec<_>>());
             hits.insert(vm.clone(), hit);
         }
     }
@@ -79,27 +79,10 @@ pub fn stacked(model: &Model) -> Vec<Hit> {
         let subject = &hit.subject;
         hit.title = format!("{} of {subject} {carry} {vcpus}: {}", many(cpus.len() as u64, "CPU"), list(&cpus));
         if hit.changes.is_empty() {
-            hit.fix.push(format!(
-                "virsh vcpupin {} VCPU CPU --live   # no better place found: use fewer vCPUs, or accept sharing",
-                quoted(&hit.subject)
-            ));
+            hit.fix.push(model.proposal.why_none());
         }
     }
     hits
-}
-
-/// What the best plan that parts two vCPUs does with them.
-fn apart(model: &Model, first: &Thread, second: &Thread) -> Vec<Change> {
-    let proposal = &model.proposal;
-    let unit = |thread: &Thread| {
-        let is = |subject: &super::super::proposal::Subject| {
-            Some(&subject.vm) == thread.vm.as_ref() && subject.role == thread.role
-        };
-        proposal.subjects.iter().position(is)
-    };
-    let (Some(first), Some(second)) = (unit(first), unit(second)) else { return Vec::new() };
-    let plan = proposal.better().into_iter().find(|plan| !plan.places[first].meets(&plan.places[second]));
-    plan.map(|plan| [first, second].iter().flat_map(|unit| proposal.changes(plan, *unit)).collect()).unwrap_or_default()
 }
 
 /// vCPUs of one domain on threads of one core, while the guest is shown no threads.
@@ -134,10 +117,11 @@ pub fn siblings(model: &Model) -> Vec<Hit> {
         }
         for (core, threads) in &cores {
             let names: Vec<String> = threads.iter().map(|thread| thread.role.to_string()).collect();
-            let wanted: f64 = threads.iter().map(|thread| Demand::of(thread).low).sum();
+            let used: f64 = threads.iter().map(|thread| Demand::of(thread).low).sum();
+            let or_more = if threads.iter().any(|thread| thread.run_share.is_none()) { " or more" } else { "" };
             hit = hit.seen(
                 format!(
-                    "{} on CPUs {}, one core; they used {wanted:.2} CPUs at most",
+                    "{} on CPUs {}, one core; they used {used:.2} CPUs{or_more}",
                     list(&names),
                     topology.of_core(*core)
                 ),
@@ -203,7 +187,11 @@ pub fn isolated(model: &Model) -> Vec<Hit> {
             many(hit.evidence.len() as u64, "thread"),
             hit.subject
         );
-        hit.fix.push(format!("virsh vcpupin {} VCPU CPU --live   # one isolated CPU each", quoted(&hit.subject)));
+        let subject = &hit.subject;
+        hit.changes = model.proposal.part(|unit, of| of.vm == *subject && unit.stuck.is_some());
+        if hit.changes.is_empty() {
+            hit.fix.push(format!("virsh vcpupin {} VCPU CPU --live   # one isolated CPU each", quoted(subject)));
+        }
     }
     hits
 }
@@ -230,19 +218,10 @@ pub fn housekeeping(model: &Model) -> Vec<Hit> {
         let mut hit = Hit::new(&domain.name, Severity::Medium, title)
             .seen(format!("isolated: {isolated}"), "sys/devices/system/cpu/isolated")
             .seen(format!("a vCPU may run only on {}", first.value), &first.place);
-        let managed = domain.whole.is_some() || !domain.vcpu_pins.is_empty();
-        for (thread, cpu) in outside.iter().zip(free.iter()) {
-            let (cpus, from) = (cpu.to_string(), thread.affinity.as_ref().map(|set| set.value.to_string()));
-            match (thread.role, thread.id()) {
-                (Role::Vcpu(vcpu), _) if managed => {
-                    hit.changes.push(Setting::vcpu_pin(domain.name.clone(), vcpu).change(cpus, from));
-                }
-                (_, Some(thread)) => hit.changes.push(Setting::TaskAffinity(thread).change(cpus, from)),
-                _ => {}
-            }
-        }
+        let roles: Vec<Role> = outside.iter().map(|thread| thread.role).collect();
+        hit.changes = model.proposal.part(|_, of| of.vm == domain.name && roles.contains(&of.role));
         if hit.changes.is_empty() {
-            hit.fix.push(format!("taskset -cp {free} TID   # one isolated CPU for each vCPU"));
+            hit.fix.push(format!("taskset -cp CPU TID   # one isolated CPU of {free} for each vCPU"));
         }
         hits.push(hit);
     }
@@ -272,17 +251,9 @@ pub fn floating(model: &Model) -> Vec<Hit> {
         );
         let mut hit =
             Hit::new(&domain.name, Severity::Medium, title).seen(format!("they may run on {}", set.value), &set.place);
-        if let Some(plan) = model.proposal.better().first() {
-            let of_this = |unit: &usize| model.proposal.subjects[*unit].vm == domain.name;
-            let changes = (0..plan.places.len()).filter(of_this).flat_map(|unit| model.proposal.changes(plan, unit));
-            hit.changes.extend(changes);
-        }
+        hit.changes = model.proposal.part(|_, of| of.vm == domain.name);
         if hit.changes.is_empty() {
-            let free = online.without(&pinned);
-            hit.fix.push(format!(
-                "virsh emulatorpin {} {free} --live   # and vcpupin: CPUs without pinned vCPUs",
-                quoted(&domain.name)
-            ));
+            hit.fix.push(model.proposal.why_none());
         }
         hits.push(hit);
     }
@@ -317,7 +288,7 @@ pub fn overcommit(model: &Model) -> Vec<Hit> {
     vec![hit]
 }
 
-/// Vhost threads whose mask in force is not the emulator's pin.
+/// Vhost threads that may run outside the emulator's pin; one that was pinned within it keeps to it.
 pub fn late(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in model.machine.domains.iter().filter(|_| !model.pasted) {
@@ -325,7 +296,8 @@ pub fn late(model: &Model) -> Vec<Hit> {
         let late: Vec<_> = model
             .helpers(domain)
             .filter(|thread| {
-                thread.role == Role::Vhost && thread.affinity.as_ref().is_some_and(|set| set.value != pin.value)
+                let outside = |set: &CpuSet| !set.is_within(&pin.value) && set.len() > 1;
+                thread.role == Role::Vhost && thread.affinity.as_ref().is_some_and(|set| outside(&set.value))
             })
             .collect();
         if late.is_empty() {
@@ -338,7 +310,10 @@ pub fn late(model: &Model) -> Vec<Hit> {
         for thread in late {
             let (Some(thread), Some(set)) = (thread.id(), &thread.affinity) else { continue };
             hit = hit.seen(format!("thread {} may run on {}", thread.tid, set.value), &set.place);
-            hit.changes.push(Setting::TaskAffinity(thread).change(pin.value.to_string(), Some(set.value.to_string())));
+        }
+        hit.changes = model.proposal.part(|_, of| of.vm == domain.name && of.role == Role::Vhost);
+        if hit.changes.is_empty() {
+            hit.fix.push(model.proposal.why_none());
         }
         hits.push(hit);
     }
@@ -353,25 +328,20 @@ pub fn escaped(model: &Model) -> Vec<Hit> {
             .machine
             .threads_of(&domain.name)
             .any(|thread| thread.cgroup.as_deref().is_some_and(|group| group != "/"));
-        let out: Vec<(ThreadId, Option<String>)> = model
+        let out: Vec<i32> = model
             .helpers(domain)
             .filter(|thread| thread.role == Role::Vhost && thread.cgroup.as_deref() == Some("/"))
-            .filter_map(|thread| Some((thread.id()?, thread.affinity.as_ref().map(|set| set.value.to_string()))))
+            .filter_map(|thread| thread.tid)
             .collect();
         if confined && !out.is_empty() {
             let title =
                 format!("the cgroup of {} does not contain {}", domain.name, many(out.len() as u64, "vhost thread"));
             let hit = Hit::new(&domain.name, Severity::Medium, title);
-            let mut hit = out.iter().fold(hit, |hit, (ThreadId { tid, .. }, _)| {
+            let mut hit = out.iter().fold(hit, |hit, tid| {
                 hit.seen(format!("thread {tid} is in the root cgroup"), format!("proc/{tid}/cgroup"))
             });
-            let pin = domain.emulator_pin().map(|pin| pin.value.to_string());
-            hit.changes.extend(pin.iter().flat_map(|cpus| {
-                let moved = |(thread, from): &(ThreadId, Option<String>)| {
-                    Setting::TaskAffinity(thread.clone()).change(cpus.clone(), from.clone())
-                };
-                out.iter().map(moved)
-            }));
+            let escaped = |of: &Subject| of.threads.iter().any(|(thread, _)| out.contains(&thread.tid));
+            hit.changes = model.proposal.part(|_, of| of.vm == domain.name && escaped(of));
             hits.push(hit);
         }
     }

@@ -1,11 +1,12 @@
 //! Where things are: nodes of vCPUs and NICs, interrupts on the CPUs of vCPUs.
 
 use crate::placement::model::{Demand, Model};
+use crate::placement::proposal::What;
 use crate::rule::Hit;
 use base::CpuSet;
+use base::Severity;
 use base::number::{list, many, percent};
 use base::shell::quoted;
-use base::{Setting, Severity};
 use host::machine::{Irq, Nic, Role, Steering};
 
 /// An interrupt below this rate disturbs nobody: our own threshold.
@@ -85,17 +86,15 @@ pub(super) fn steered_to(nic: &Nic, kind: &str, file: &str, queue: &Steering, cp
 /// may come nowhere else.
 pub fn irqs(model: &Model) -> Vec<Hit> {
     let mut of_vcpus = model.of_vcpus();
-    let mut free = model.machine.topology.online.without(&of_vcpus);
     if let Some(isolated) = model.machine.topology.isolated.as_ref().filter(|set| !set.is_empty()) {
         // The CPUs that are not isolated are there for interrupts; a vCPU on them is PLC-HOUSEKEEPING's.
         of_vcpus = of_vcpus.and(isolated);
-        free = model.machine.topology.online.without(isolated);
     }
     let mut hits = Vec::new();
     let counted = model.machine.irqs.iter().any(|irq| !irq.per_s.is_empty());
     for irq in &model.machine.irqs {
         if !counted {
-            hits.extend(bound(model, irq, &of_vcpus, &free));
+            hits.extend(bound(model, irq, &of_vcpus));
             continue;
         }
         let there = irq.per_s.iter().filter(|(cpu, rate)| {
@@ -112,17 +111,43 @@ pub fn irqs(model: &Model) -> Vec<Hit> {
         let mut hit = Hit::new(format!("irq{}", irq.number), Severity::Medium, title)
             .seen(format!("{rate:.0} per second on CPU {cpu}"), "proc/interrupts")
             .seen(format!("softirqs took {} of CPU {cpu}", percent(softirq)), "proc/stat");
-        if let Some(affinity) = irq.affinity.as_ref().filter(|_| !free.is_empty()) {
-            let from = Some(affinity.value.to_string());
-            hit.changes.push(Setting::IrqAffinity { irq: irq.number }.change(free.to_string(), from));
-        }
+        moved(model, irq, &mut hit);
         hits.push(hit);
     }
     hits
 }
 
+/// Where the placement puts an interrupt; where it may not be put at all, why.
+fn moved(model: &Model, irq: &Irq, hit: &mut Hit) {
+    hit.changes = model.proposal.part(|_, subject| subject.what == What::Irq(irq.number));
+    if irq.is_managed() {
+        hit.fix.push(format!(
+            "cat /proc/irq/{}/effective_affinity_list   # the kernel manages this interrupt and refuses another mask: move \
+             the vCPU instead",
+            irq.number
+        ));
+    } else if hit.changes.is_empty() {
+        hit.fix.push(model.proposal.why_none());
+    } else {
+        keep_irqbalance_away(model, hit);
+    }
+}
+
+/// Where irqbalance runs, it would move interrupts back.
+pub(super) fn keep_irqbalance_away(model: &Model, hit: &mut Hit) {
+    const NAME: &str = "irqbalance";
+    if model.machine.threads.iter().any(|thread| thread.name == NAME) {
+        hit.fix.push(format!(
+            "systemctl stop {NAME}   # or ban these CPUs (IRQBALANCE_BANNED_CPULIST): it moves interrupts back"
+        ));
+        hit.undo.push(format!("systemctl start {NAME}"));
+    } else {
+        hit.fix.push(format!("# if {NAME} runs, it moves interrupts back: ban these CPUs (IRQBALANCE_BANNED_CPULIST)"));
+    }
+}
+
 /// An interrupt of a card that is bound to CPUs of vCPUs, however often it comes.
-fn bound(model: &Model, irq: &Irq, of_vcpus: &CpuSet, free: &CpuSet) -> Option<Hit> {
+fn bound(model: &Model, irq: &Irq, of_vcpus: &CpuSet) -> Option<Hit> {
     let nic = model.machine.nic_of(irq)?;
     let affinity = irq.affinity.as_ref().filter(|set| !set.value.is_empty() && set.value.is_within(of_vcpus))?;
     let title = format!(
@@ -135,11 +160,7 @@ fn bound(model: &Model, irq: &Irq, of_vcpus: &CpuSet, free: &CpuSet) -> Option<H
     if came > 0 {
         hit = hit.seen(format!("it fired there {} since boot", many(came, "time")), "proc/interrupts");
     }
-    if free.is_empty() {
-        return Some(hit);
-    }
-    let from = Some(affinity.value.to_string());
-    hit.changes.push(Setting::IrqAffinity { irq: irq.number }.change(free.to_string(), from));
+    moved(model, irq, &mut hit);
     Some(hit)
 }
 

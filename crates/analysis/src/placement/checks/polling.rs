@@ -1,10 +1,11 @@
 //! Polling threads of Open vSwitch: each takes its CPU whole, so that whoever shares it gets what is left.
 
 use crate::placement::model::Model;
+use crate::placement::solver::Kind;
 use crate::rule::Hit;
 use base::number::{list, many, percent};
 use base::shell::quoted;
-use base::{Change, CpuSet, Setting, Severity};
+use base::{CpuSet, Severity};
 use host::machine::{Pmd, Role, Thread};
 
 /// Polling threads with the one CPU that each has.
@@ -72,27 +73,12 @@ pub fn shared(model: &Model) -> Vec<Hit> {
                 hit.subject
             ),
         };
-        masked(model, hit);
+        hit.changes = model.proposal.part(|unit, _| unit.kind == Kind::Pmd);
+        if hit.changes.is_empty() {
+            hit.fix.push(model.proposal.why_none());
+        }
     }
     same
-}
-
-/// The mask of the placements that are shown, if it is off the cores of the vCPUs as they are pinned now.
-fn masked(model: &Model, hit: &mut Hit) {
-    let topology = &model.machine.topology;
-    let of_vcpus = topology.cores_of(&model.of_vcpus());
-    let apart = |change: &Change| {
-        let cpus = CpuSet::parse(&change.to).filter(|_| change.setting == Setting::PmdMask);
-        cpus.is_some_and(|cpus| topology.cores_of(&cpus).iter().all(|core| !of_vcpus.contains(core)))
-    };
-    let shown = model.proposal.better().into_iter().flat_map(|plan| model.proposal.all_changes(plan));
-    match shown.into_iter().find(apart) {
-        Some(change) => hit.changes.push(change),
-        None => hit.fix.push(
-            "kvmscope check   # no cores without vCPUs were found for them: use fewer polling threads, or move the vCPUs"
-                .to_owned(),
-        ),
-    }
 }
 
 /// Polling threads that serve a card of another node, where queues are known to be busy or not known to be idle.

@@ -15,18 +15,17 @@ pub fn proposed(model: &Model) -> Vec<Hit> {
 
 fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     let changes = model.proposal.all_changes(plan);
-    let title = format!("placement {rank}, {}: {}", plan.idea, many(changes.len() as u64, "command"));
+    let (before, after) = (model.proposal.missing(now), model.proposal.missing(plan));
+    let commands = many(changes.len() as u64, "command");
+    let title = format!("placement {rank}, {}: {commands}, CPUs short {before:.2} to {after:.2}", plan.idea);
+    let mut short = format!("CPUs short: {before:.2} now, {after:.2} with it (modelled)");
+    if let Some(waited) = model.unexplained() {
+        short += &format!("; threads waited {waited:.2} CPUs (measured), more than the model explains");
+    }
     let mut hit = Hit::new(rank.to_string(), Severity::Info, title)
         .with(
-            Evidence::new(
-                format!(
-                    "CPUs short: {:.2} now, {:.2} with it (modelled)",
-                    model.proposal.missing(now),
-                    model.proposal.missing(plan)
-                ),
-                "tables plans and proposal",
-            )
-            .about([About::rows("placement.plans"), About::rows("placement.proposal")]),
+            Evidence::new(short, "tables plans and proposal")
+                .about([About::rows("placement.plans"), About::rows("placement.proposal")]),
         )
         .with(Evidence::in_table(
             format!(
@@ -40,15 +39,12 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     if let Some(still) = remaining(model, plan) {
         hit = hit.with(Evidence::in_table(still, "placement.proposal"));
     }
-    let fewer = model.proposal.missing(now) - model.proposal.missing(plan);
+    let fewer = before - after;
     if fewer > 0.005 {
         hit.cost = Cost::of(CostKind::Modelled, fewer, "CPUs that threads are short of now and would get");
     }
     if changes.iter().any(|change| matches!(change.setting, Setting::IrqAffinity { .. })) {
-        hit.fix.push(
-            "systemctl stop irqbalance   # or ban these CPUs in its configuration: it moves interrupts back".into(),
-        );
-        hit.undo.push("systemctl start irqbalance".into());
+        super::place::keep_irqbalance_away(model, &mut hit);
     }
     hit.fix.extend(hints(model, plan));
     if !model.machine.domains.is_empty() {

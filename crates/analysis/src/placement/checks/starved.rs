@@ -48,10 +48,7 @@ fn hit(model: &Model, subject: &str, threads: &[&Thread]) -> Hit {
         hit = hit.seen(sentence(model, thread), &wait.place);
     }
     hit.cost = Cost::of(CostKind::Measured, waited, UNIT);
-    if let Some(plan) = model.proposal.better().first() {
-        let subjects = model.proposal.subjects.iter().enumerate().filter(|(_, of)| of.vm == subject);
-        hit.changes.extend(subjects.flat_map(|(unit, _)| model.proposal.changes(plan, unit)));
-    }
+    hit.changes = model.proposal.part(|_, of| of.vm == subject);
     if hit.changes.is_empty() {
         let programs = foreign.iter().filter(|(other, _)| other.vm.is_none() && other.role == Role::Other);
         let away = |(other, cpu): &(&Thread, u32)| {
@@ -62,7 +59,7 @@ fn hit(model: &Model, subject: &str, threads: &[&Thread]) -> Hit {
             ))
         };
         hit.fix.extend(programs.filter_map(away).take(2));
-        hit.fix.push("kvmscope check   # no better placement found: use fewer threads, or more CPUs".into());
+        hit.fix.push(model.proposal.why_none());
     }
     hit
 }

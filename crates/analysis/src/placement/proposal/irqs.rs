@@ -16,10 +16,6 @@ const OFTEN_PER_S: f64 = 100.0;
 /// What an interrupt of a NIC is taken to need of a CPU where nothing was measured.
 const UNMEASURED: f64 = 0.05;
 
-/// Interrupts of these drivers refuse another mask: the kernel manages them itself, one for each CPU's queue
-/// (Documentation/core-api/irq/managed_irq.rst and `IRQD_AFFINITY_MANAGED`, include/linux/irq.h, Linux 6.12).
-const MANAGED: &[&str] = &["nvme", "megasas", "mpt3sas", "virtio"];
-
 /// Shares of CPUs that interrupts took, by interrupt and CPU.
 #[derive(Debug, Default)]
 pub(super) struct Attributed(BTreeMap<u32, BTreeMap<u32, f64>>);
@@ -36,10 +32,9 @@ impl Attributed {
 }
 
 fn can_be_placed(machine: &Machine, irq: &Irq) -> bool {
-    let managed = MANAGED.iter().any(|driver| irq.name.starts_with(driver));
     let often = irq.per_s.values().sum::<f64>() >= OFTEN_PER_S;
     let of_nic = machine.nic_of(irq).is_some() && irq.counts.values().any(|count| *count > 0);
-    irq.affinity.is_some() && !managed && (often || of_nic)
+    irq.affinity.is_some() && !irq.is_managed() && (often || of_nic)
 }
 
 /// What each interrupt that can be placed took of each CPU.
@@ -80,6 +75,7 @@ pub(super) fn units(machine: &Machine, wishes: &Wishes, attributed: &Attributed)
             now: Some(granted.unwrap_or_else(|| asked.value.clone())),
             home: nic.and_then(|nic| nic.node.as_ref()).map(|node| node.value).or(irq.node),
             kept,
+            stuck: None,
         };
         let subject = Subject {
             vm: String::new(),

@@ -2,26 +2,33 @@
 //!
 //! ```text
 //! Machine --units--> Task, whose units each have a Subject --solver--> plans --changes--> typed changes, and commands
-//!                                                                        '----domain_xml--> libvirt's elements
+//!                                                                        |----domain_xml--> libvirt's elements
+//!                                                                        '----advice------> the parts that findings type
 //! ```
 
+mod advice;
 mod changes;
 mod domain_xml;
 mod irqs;
 mod units;
 
+pub(in crate::placement) use advice::{Advice, Verdict};
 pub use domain_xml::domain_xml;
 pub(in crate::placement) use units::ran;
 pub use units::{Subject, What};
 
 use super::expected::Expectations;
 use super::model::Wishes;
-use super::solver::{Goal, Kind, NOW, PROVEN, Plan, REMOTE_DISTANCE, Room, Task, WORTH, plans};
+use super::solver::{Goal, Kind, NOW, Plan, REMOTE_DISTANCE, Room, Task, WORTH, continued, plans};
 use base::CpuSet;
+use base::number::counted;
 use host::Machine;
 
 /// Placements that are shown.
 const MOST_SHOWN: usize = 4;
+
+/// CPUs missing that are closer than this are the same: what two digits show.
+const SAME_MISSING: f64 = 0.005;
 
 /// What could be done, in the order in which one would try it.
 #[derive(Debug, Default)]
@@ -34,6 +41,8 @@ pub struct Proposal {
     pub plans: Vec<Plan>,
     /// Of each plan, whether threads get less by it, each by itself: what `apply` refuses.
     refused: Vec<bool>,
+    /// The position among the plans of the one that findings take their commands from.
+    advised: Option<usize>,
 }
 
 impl Proposal {
@@ -44,11 +53,54 @@ impl Proposal {
         }
         let (task, subjects) = units::units(machine, wishes);
         let plans = plans(&task);
-        let mut proposal = Self { task, subjects, plans, refused: Vec::new() };
+        let mut proposal = Self { task, subjects, plans, ..Self::default() };
         let expectations = Expectations::of(machine);
-        let refused = |plan| expectations.refuses(&proposal.all_changes(plan));
-        proposal.refused = proposal.plans.iter().map(refused).collect();
+        let refused = |proposal: &Self, plan: &Plan| expectations.refuses(&proposal.all_changes(plan));
+        proposal.refused = proposal.plans.iter().map(|plan| refused(&proposal, plan)).collect();
+        let first = proposal.first().cloned();
+        if let Some(first) = first {
+            if let Some(whole) = continued(&proposal.task, &first)
+                && proposal.plans.iter().all(|plan| plan.places != whole.places)
+            {
+                proposal.refused.push(refused(&proposal, &whole));
+                proposal.plans.push(whole);
+                proposal.rank();
+            }
+            proposal.advised = proposal.position_to_advise(&first);
+        }
         proposal
+    }
+
+    /// Puts the plans into the order in which they are tried, each with whether it is refused.
+    fn rank(&mut self) {
+        let now = self.now().map_or(f64::INFINITY, |plan| plan.score.total);
+        let mut both: Vec<(Plan, bool)> = self.plans.drain(..).zip(self.refused.drain(..)).collect();
+        let worse = |plan: &Plan| (plan.idea != NOW && plan.score.total >= now - 1e-9, plan.idea == NOW);
+        both.sort_by(|(a, _), (b, _)| worse(a).cmp(&worse(b)).then(b.effect.total_cmp(&a.effect)));
+        (self.plans, self.refused) = both.into_iter().unzip();
+    }
+
+    /// The plan that brings most of those that begin as the first one does: all that it moves goes to the same CPUs.
+    fn position_to_advise(&self, first: &Plan) -> Option<usize> {
+        let units = || self.task.units.iter().enumerate();
+        let begins = |plan: &Plan| {
+            let stays = |unit: usize, about: &super::solver::Unit| about.now.as_ref() == Some(&first.places[unit]);
+            units().all(|(unit, about)| stays(unit, about) || plan.places[unit] == first.places[unit])
+        };
+        let improving: Vec<&Plan> = self.improving().filter(|plan| begins(plan)).collect();
+        let best = improving.into_iter().min_by(|a, b| a.score.total.total_cmp(&b.score.total))?;
+        self.plans.iter().position(|plan| plan.places == best.places)
+    }
+
+    /// The one placement that all findings take their commands from: the first that is shown, and what is worth its
+    /// commands beside it.
+    pub fn advised(&self) -> Option<&Plan> {
+        self.plans.get(self.advised?)
+    }
+
+    /// The first placement that is shown.
+    pub fn first(&self) -> Option<&Plan> {
+        self.improving().next()
     }
 
     /// The placement that holds now.
@@ -56,8 +108,8 @@ impl Proposal {
         self.plans.iter().find(|plan| plan.idea == NOW)
     }
 
-    /// What to show: the first ones, as far as they are better than now. All that move polling threads have the mask of the
-    /// first that does.
+    /// What to show: the first ones, as far as they are better than now, and the one that findings take their commands from.
+    /// All that move polling threads have the mask of the first that does.
     pub fn better(&self) -> Vec<&Plan> {
         let mut mask = None;
         let agrees = |plan: &&Plan| {
@@ -65,7 +117,14 @@ impl Proposal {
             mask = mask.take().or_else(|| polling.clone());
             polling.is_none() || polling == mask
         };
-        self.improving().filter(agrees).take(MOST_SHOWN).collect()
+        let mut shown: Vec<&Plan> = self.improving().filter(agrees).collect();
+        let advised = self.advised().and_then(|advised| shown.iter().position(|plan| plan.places == advised.places));
+        if let Some(position) = advised.filter(|position| *position >= MOST_SHOWN) {
+            let last = shown.remove(position);
+            shown.insert(MOST_SHOWN - 1, last);
+        }
+        shown.truncate(MOST_SHOWN);
+        shown
     }
 
     /// The mask of the polling threads in a plan that moves any of them.
@@ -82,18 +141,24 @@ impl Proposal {
     }
 
     /// Whether each of its commands brings something: no placement with fewer of them, the current one included, is nearly
-    /// as good.
+    /// as good, and none with as many is better.
     fn is_worth(&self, plan: &Plan) -> bool {
         let nearly = |other: &&Plan| {
             let more = f64::from(plan.commands) - f64::from(other.commands);
             more > 0.0 && other.score.total <= plan.score.total + WORTH * more
+                || more == 0.0 && other.score.total < plan.score.total - 1e-9
         };
         !self.plans.iter().filter(nearly).any(|other| !self.is_barred(other))
     }
 
     /// Whether it is no choice, however it scores.
     fn is_barred(&self, plan: &Plan) -> bool {
-        self.crowds(plan) || self.is_refused(plan)
+        plan.score.broken > 0.0 || self.loses(plan) || self.crowds(plan) || self.is_refused(plan)
+    }
+
+    /// Whether more CPUs are missing than now.
+    fn loses(&self, plan: &Plan) -> bool {
+        self.now().is_some_and(|now| self.missing(plan) > self.missing(now) + SAME_MISSING)
     }
 
     /// Whether threads get less by it, each by itself: what `apply` refuses.
@@ -105,9 +170,11 @@ impl Proposal {
     /// it: nearer memory is no reason to give up a CPU of one's own. Nor is anything a reason to put two vCPUs on an isolated
     /// CPU.
     fn crowds(&self, plan: &Plan) -> bool {
+        // To share CPUs is what these goals are about, as long as nobody lacks anything by it.
+        let saving = matches!(self.task.goal, Goal::Density | Goal::Power);
         self.now().is_some_and(|now| {
-            self.sharing(plan) > self.sharing(now) && self.missing(plan) > self.missing(now) - 0.01
-                || self.stacked(plan) > self.stacked(now)
+            let wins = saving || self.missing(plan) <= self.missing(now) - 0.01;
+            !wins && self.sharing(plan) > self.sharing(now) || self.stacked(plan) > self.stacked(now)
         })
     }
 
@@ -125,16 +192,6 @@ impl Proposal {
         pinned.filter(|one| units().any(|other| other != *one && plan.places[other].meets(&plan.places[*one]))).count()
     }
 
-    /// The plan that moves helpers and nothing else, where it is better than now.
-    pub fn helpers_only(&self) -> Option<&Plan> {
-        self.improving().find(|plan| {
-            let mut units = plan.places.iter().zip(&self.task.units);
-            units.all(|(place, unit)| {
-                unit.kind == Kind::Helpers || unit.now.is_none() || unit.now.as_ref() == Some(place)
-            })
-        })
-    }
-
     /// CPUs that are wanted and not given under a plan, all threads together.
     pub fn missing(&self, plan: &Plan) -> f64 {
         self.task.units.iter().zip(&plan.shares).map(|(unit, share)| (unit.demand - share).max(0.0)).sum()
@@ -144,7 +201,7 @@ impl Proposal {
     /// can be better.
     pub fn gap(&self) -> Option<(f64, f64)> {
         let best = self.plans.iter().min_by(|a, b| a.score.total.total_cmp(&b.score.total))?;
-        let proven = best.idea == PROVEN || self.improving().next().is_none();
+        let proven = best.proven || self.improving().next().is_none();
         let (found, least) = (self.missing(best), self.task.missing_at_least());
         (!proven && found > least + 0.01).then_some((found, least))
     }
@@ -156,8 +213,15 @@ impl Proposal {
         if plan.idea == NOW {
             return "current placement".to_owned();
         }
+        if plan.score.broken > 0.0 {
+            let units = counted(plan.score.broken as u64, "thread or interrupt", "threads or interrupts");
+            return format!("rejected: {units} would be where none may be sent");
+        }
         if gain <= 0.0 {
             return format!("rejected: {:.0} points worse than now", -gain);
+        }
+        if self.loses(plan) {
+            return format!("rejected: {gain:.0} points better than now, but more CPUs would be missing");
         }
         if self.crowds(plan) {
             return format!("rejected: {gain:.0} points better than now, but more vCPUs would share a CPU");
@@ -173,9 +237,8 @@ impl Proposal {
         let best = self.plans.iter().map(|plan| plan.score.total).fold(f64::INFINITY, f64::min);
         let shown = self.better().iter().position(|shown| shown.places == plan.places);
         match shown {
-            Some(_) if plan.score.total <= best => {
-                format!("{gain:.0} points better than now, the best of all")
-            }
+            Some(_) if plan.proven => format!("{gain:.0} points better than now, the best of all placements"),
+            Some(_) if plan.score.total <= best => format!("{gain:.0} points better than now, the best that was found"),
             Some(_) => format!("{gain:.0} points better than now"),
             None if self.better().len() < MOST_SHOWN => {
                 format!("rejected: {gain:.0} points better than now, but with another mask for the polling threads")

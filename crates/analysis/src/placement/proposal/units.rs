@@ -55,6 +55,7 @@ pub enum What {
 
 const ASKED: &str = "kept, as you asked";
 const NAMELESS: &str = "not moved: its thread id is unknown";
+const BY_HAND: &str = "not moved: workers are pinned one by one within the emulator's set";
 
 /// The task of the solver, and whose its units are.
 pub(super) fn units(machine: &Machine, wishes: &Wishes) -> (Task, Vec<Subject>) {
@@ -87,6 +88,7 @@ fn rooms(machine: &Machine, wishes: &Wishes, attributed: &Attributed) -> Vec<Roo
         cpu: *cpu,
         core: about.core,
         node: about.node.unwrap_or(0),
+        package: about.package.or(about.node).unwrap_or(0),
         taken: (taken.get(cpu).copied().unwrap_or(0.0) - attributed.on_cpu(*cpu)).max(0.0),
         reserved: wishes.reserve.contains(*cpu),
         isolated: isolated.contains(*cpu),
@@ -94,54 +96,100 @@ fn rooms(machine: &Machine, wishes: &Wishes, attributed: &Attributed) -> Vec<Roo
     online.map(room).collect()
 }
 
-/// The units of a domain: each vCPU, its helpers together, iothreads with pins of their own.
+/// The units of a domain: each vCPU, its helpers together, and helpers that have CPUs of their own.
 fn of_domain(machine: &Machine, vm: usize, domain: &Domain, kept: bool) -> Vec<(Unit, Subject)> {
     let threads: Vec<&Thread> = machine.threads_of(&domain.name).collect();
     let home = home(machine, domain, &threads);
     let managed = domain.whole.is_some() || !domain.vcpu_pins.is_empty() || !domain.emulator_pins.is_empty();
-    let mut groups: Vec<(Role, Vec<&Thread>)> = Vec::new();
+    let mask = |thread: &Thread| thread.affinity.as_ref().map(|set| set.value.clone());
+    let emulator = threads.iter().find(|thread| thread.role == Role::Emulator).and_then(|thread| mask(thread));
+    let emulator = emulator.or_else(|| Some(domain.emulator_pin()?.value.clone()));
+    // A worker that was pinned by hand is placed by itself: the emulator's pin does not say where it is.
+    let by_hand = |thread: &Thread| {
+        let own = mask(thread).filter(|_| matches!(thread.role, Role::Vhost | Role::IoThread(_)))?;
+        let emulator = emulator.as_ref()?;
+        (own != *emulator && (managed || own.len() == 1)).then_some(own)
+    };
+    let pinned_inside = |own: &CpuSet| managed && emulator.as_ref().is_some_and(|emulator| own.is_within(emulator));
+    let inside = threads.iter().any(|thread| by_hand(thread).is_some_and(|own| pinned_inside(&own)));
+    let mut groups: Vec<(Role, Option<CpuSet>, Vec<&Thread>)> = Vec::new();
     for thread in &threads {
-        let role = match thread.role {
-            Role::Vcpu(_) => thread.role,
+        let (role, own) = match thread.role {
+            Role::Vcpu(_) => (thread.role, None),
             // An iothread with a pin of its own is placed by itself.
-            Role::IoThread(number) if domain.iothread_pins.contains_key(&number) => thread.role,
-            Role::Emulator | Role::Vhost | Role::IoThread(_) => Role::Emulator,
+            Role::IoThread(number) if domain.iothread_pins.contains_key(&number) => (thread.role, None),
+            Role::Vhost | Role::IoThread(_) if by_hand(thread).is_some() => (thread.role, by_hand(thread)),
+            Role::Emulator | Role::Vhost | Role::IoThread(_) => (Role::Emulator, None),
             Role::Pmd | Role::Other => continue,
         };
-        match groups.iter_mut().find(|(known, _)| *known == role) {
-            Some((_, group)) => group.push(thread),
-            None => groups.push((role, vec![thread])),
+        // One CPU is one worker's; those on a set of CPUs go together.
+        let alone = own.as_ref().is_some_and(|own| own.len() == 1);
+        match groups.iter_mut().find(|(known, set, _)| !alone && *known == role && *set == own) {
+            Some((.., group)) => group.push(thread),
+            None => groups.push((role, own, vec![thread])),
         }
     }
-    let unit = |(role, group): (Role, Vec<&Thread>)| {
-        let mask = |thread: &Thread| thread.affinity.as_ref().map(|set| set.value.clone());
+    let unit = |(role, own, group): (Role, Option<CpuSet>, Vec<&Thread>)| {
+        let libvirts = managed && own.is_none();
         let threads: Vec<_> = group.iter().filter_map(|thread| Some((thread.id()?, mask(thread)))).collect();
-        let nameless = !managed && threads.is_empty();
+        let nameless = !libvirts && threads.is_empty();
+        // The pin of the emulator would take with it whoever was pinned within.
+        let by_hand = match &own {
+            Some(own) => pinned_inside(own),
+            None => role == Role::Emulator && inside,
+        };
         let demands: Vec<Demand> = group.iter().map(|thread| Demand::of(thread)).collect();
         let sum = |of: fn(&Demand) -> f64| demands.iter().map(of).sum::<f64>();
+        let now = group.iter().filter_map(|thread| mask(thread)).reduce(|all, set| all.or(&set));
+        let has_one = now.as_ref().is_some_and(|now| now.len() == 1);
         let unit = Unit {
             vm: Some(vm),
-            kind: if matches!(role, Role::Vcpu(_)) { Kind::Vcpu } else { Kind::Helpers },
+            kind: match role {
+                Role::Vcpu(_) => Kind::Vcpu,
+                Role::Vhost | Role::IoThread(_) if has_one => Kind::Worker,
+                _ => Kind::Helpers,
+            },
             threads: group.len() as u32,
-            commands: if managed { 1 } else { threads.len().max(1) as u32 },
+            commands: if libvirts { 1 } else { threads.len().max(1) as u32 },
             demand: sum(|demand| demand.likely),
-            now: group.iter().filter_map(|thread| mask(thread)).reduce(|all, set| all.or(&set)),
+            stuck: now.as_ref().and_then(|now| stuck(machine, now, &group)),
+            now,
             home,
-            kept: kept || nameless,
+            kept: kept || nameless || by_hand,
         };
         let subject = Subject {
             vm: domain.name.clone(),
-            name: name(role, &group),
+            name: name(role, &group, own.is_some()),
             role,
-            what: if managed { What::Pin } else { What::Tasks },
-            from: pinned(domain, role).or_else(|| same(&threads)).map(|cpus| cpus.to_string()),
+            what: if libvirts { What::Pin } else { What::Tasks },
+            from: before(domain, role, &threads).map(CpuSet::to_string),
             threads,
             demand: (sum(|demand| demand.low), sum(|demand| demand.high)),
-            kept: if nameless { NAMELESS } else { ASKED },
+            kept: match (kept, nameless) {
+                (true, _) => ASKED,
+                (false, true) => NAMELESS,
+                (false, false) => BY_HAND,
+            },
         };
         (unit, subject)
     };
     groups.into_iter().map(unit).collect()
+}
+
+/// The isolated CPU on which threads stay that may use several: the scheduler moves none between them.
+fn stuck(machine: &Machine, now: &CpuSet, threads: &[&Thread]) -> Option<u32> {
+    let running = now.and(&machine.topology.online);
+    let isolated = machine.topology.isolated.as_ref()?;
+    let last = threads.iter().filter_map(|thread| Some(thread.last_cpu.as_ref()?.value));
+    let last = last.into_iter().find(|cpu| running.contains(*cpu));
+    (running.len() > 1 && running.is_within(isolated)).then(|| last.or_else(|| running.first())).flatten()
+}
+
+/// What an undo has to restore with one command: the list that libvirt was asked for, as long as the threads have it; else the
+/// one mask that all of them have.
+fn before<'a>(domain: &'a Domain, role: Role, threads: &'a [(ThreadId, Option<CpuSet>)]) -> Option<&'a CpuSet> {
+    let all_have = |pin: &CpuSet| threads.iter().all(|(_, cpus)| cpus.as_ref().is_none_or(|cpus| cpus == pin));
+    pinned(domain, role).filter(|pin| all_have(pin)).or_else(|| same(threads))
 }
 
 /// The list that `virsh` shows for this role, where libvirt was asked for one.
@@ -179,7 +227,17 @@ fn polling(machine: &Machine, kept: bool) -> Vec<(Unit, Subject)> {
     let unit = |(index, (now, thread, demand)): (usize, (CpuSet, Option<ThreadId>, f64))| {
         let home = now.first().and_then(|cpu| served_node(machine, cpu));
         let threads = thread.into_iter().map(|thread| (thread, Some(now.clone()))).collect();
-        let unit = Unit { vm: None, kind: Kind::Pmd, threads: 1, commands: 1, demand, now: Some(now), home, kept };
+        let unit = Unit {
+            vm: None,
+            kind: Kind::Pmd,
+            threads: 1,
+            commands: 1,
+            demand,
+            now: Some(now),
+            home,
+            kept,
+            stuck: None,
+        };
         let subject = Subject {
             vm: String::new(),
             name: format!("pmd {index}"),
@@ -218,6 +276,7 @@ fn kernel(machine: &Machine, kept: bool) -> Option<(Unit, Subject)> {
         now: Some(now.and(&machine.topology.online)),
         home: None,
         kept,
+        stuck: None,
     };
     let subject = Subject {
         vm: String::new(),
@@ -259,9 +318,11 @@ fn home(machine: &Machine, domain: &Domain, threads: &[&Thread]) -> Option<u32> 
     count.into_iter().max_by_key(|(node, count)| (*count, std::cmp::Reverse(*node))).map(|(node, _)| node)
 }
 
-fn name(role: Role, group: &[&Thread]) -> String {
-    if role != Role::Emulator {
-        return role.to_string();
+fn name(role: Role, group: &[&Thread], by_hand: bool) -> String {
+    match group {
+        [thread] if by_hand => return thread.tid.map_or(role.to_string(), |tid| format!("{role} {tid}")),
+        _ if role != Role::Emulator => return role.to_string(),
+        _ => {}
     }
     let count = |wanted: fn(&Role) -> bool| group.iter().filter(|thread| wanted(&thread.role)).count();
     let mut parts = Vec::new();

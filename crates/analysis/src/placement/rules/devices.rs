@@ -31,8 +31,8 @@ pub const RULES: &[Rule] = &[
         check: place::irqs,
         why: "Interrupts and their softirqs preempt every thread; a vCPU pinned there cannot move away. Caveat: \
             interrupts on another CPU than the one that uses their data cost cache misses instead.",
-        fix: &["systemctl stop irqbalance   # or ban these CPUs (IRQBALANCE_BANNED_CPULIST): it moves interrupts back"],
-        undo: &["systemctl start irqbalance"],
+        fix: &[],
+        undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/core-api/irq/irq-affinity.rst, Linux 6.12; irqbalance(1)",
     },

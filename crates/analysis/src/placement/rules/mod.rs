@@ -10,6 +10,8 @@ mod host;
 mod proposal;
 mod threads;
 
+pub(super) use proposal::PROPOSAL;
+
 use super::model::Model;
 use crate::rule::Hit;
 

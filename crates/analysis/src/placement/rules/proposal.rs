@@ -4,13 +4,17 @@ use super::Rule;
 use crate::placement::checks::proposed;
 use base::Needs;
 
+/// The rule whose findings are whole placements.
+pub const PROPOSAL: &str = "PLC-PROPOSAL";
+
 /// One finding for each placement that is shown.
 pub const RULES: &[Rule] = &[Rule {
-    id: "PLC-PROPOSAL",
+    id: PROPOSAL,
     check: proposed::proposed,
-    why: "By the model of CPU shares, threads are short of fewer CPUs with this placement; the placement with the \
-        largest gain per command comes first. Caveat: the model covers CPU shares, not caches or locks; `kvmscope \
-        apply --trial 60` measures the effect.",
+    why: "By the model of CPU shares, no thread is short of more CPU time with this placement than now, and something \
+        that it prices costs less: waiting, remote memory, interrupts on vCPUs; the placement with the largest gain per \
+        command comes first. Caveat: the model covers CPU shares, not caches or locks; `kvmscope apply --trial 60` \
+        measures the effect.",
     fix: &[],
     undo: &[],
     needs: Needs::Nothing,

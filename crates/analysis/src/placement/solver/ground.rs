@@ -1,6 +1,6 @@
 //! A task as arrays: every CPU, core and node by its position, so that thousands of placements can be scored.
 
-use super::{Kind, Task};
+use super::{Kind, Task, limits};
 use crate::facts::shares::Cpus;
 use base::CpuSet;
 use std::collections::BTreeMap;
@@ -13,16 +13,26 @@ pub(super) struct Ground<'a> {
     /// Node of each CPU, and how many there are.
     pub node: Vec<usize>,
     pub nodes: usize,
+    /// Package of each CPU, and how many there are.
+    pub package: Vec<usize>,
+    pub packages: usize,
     /// What a unit loses of its share on each node, by unit: half of what the distance bounds.
     lost: Vec<Vec<f64>>,
     /// CPUs that each unit may be given.
     allowed: Vec<CpuSet>,
+    /// Where each unit is now.
+    was: Vec<CpuSet>,
+    /// The one CPU of each that stays there on the set that it has now.
+    stuck: Vec<Option<CpuSet>>,
+    /// Whether each is a vCPU that shares its CPUs with nobody.
+    alone: Vec<bool>,
 }
 
 impl<'a> Ground<'a> {
     pub fn of(task: &'a Task) -> Self {
         let cpus = Cpus::new(task.cpus.iter().map(|room| (room.cpu, room.core, room.taken)));
         let (node, nodes) = numbered(task.cpus.iter().map(|room| room.node));
+        let (package, packages) = numbered(task.cpus.iter().map(|room| room.package));
         let mut names = vec![0; nodes];
         task.cpus.iter().zip(&node).for_each(|(room, node)| names[*node] = room.node);
         let lost = task.units.iter().map(|unit| {
@@ -31,7 +41,38 @@ impl<'a> Ground<'a> {
         });
         let lost = lost.collect();
         let allowed = task.units.iter().map(|unit| task.allowed_to(unit)).collect();
-        Self { task, cpus, node, nodes, lost, allowed }
+        let stuck = task.units.iter().map(|unit| unit.stuck.map(CpuSet::one)).collect();
+        let mut ground = Self {
+            task,
+            cpus,
+            node,
+            nodes,
+            package,
+            packages,
+            lost,
+            allowed,
+            was: Vec::new(),
+            stuck,
+            alone: Vec::new(),
+        };
+        ground.was = ground.now();
+        ground.alone = limits::alone(&ground, &ground.was);
+        ground
+    }
+
+    /// Where a unit is now.
+    pub fn was(&self, unit: usize) -> &CpuSet {
+        &self.was[unit]
+    }
+
+    /// Whether a unit is a vCPU that shares its CPUs with nobody now.
+    pub fn was_alone(&self, unit: usize) -> bool {
+        self.alone[unit]
+    }
+
+    /// The CPUs that a unit uses of a place: one of isolated CPUs, where nothing moves it to another.
+    pub fn used<'b>(&'b self, unit: usize, place: &'b CpuSet) -> &'b CpuSet {
+        self.stuck[unit].as_ref().filter(|_| *place == self.was[unit]).unwrap_or(place)
     }
 
     /// Positions of the CPUs of a set.
@@ -61,7 +102,9 @@ impl<'a> Ground<'a> {
         let reserved: CpuSet = self.task.cpus.iter().filter(|room| room.reserved).map(|room| room.cpu).collect();
         let mut places = self.now();
         for (unit, about) in self.task.units.iter().enumerate().filter(|(_, unit)| !unit.kept) {
-            if matches!(about.kind, Kind::Vcpu | Kind::Pmd | Kind::Helpers) && places[unit].meets(&reserved) {
+            if matches!(about.kind, Kind::Vcpu | Kind::Pmd | Kind::Helpers | Kind::Worker)
+                && places[unit].meets(&reserved)
+            {
                 let inside = places[unit].without(&reserved);
                 places[unit] = if inside.is_empty() { self.allowed(unit).clone() } else { inside };
             }

@@ -23,15 +23,19 @@ pub(super) fn is_small(task: &Task) -> bool {
 }
 
 /// Moves units as long as the score falls, the ones that lack most first.
-pub(super) fn improved(ground: &Ground<'_>, mut places: Vec<CpuSet>) -> Vec<CpuSet> {
-    let task = ground.task;
-    let small = is_small(task);
-    let movable: Vec<usize> = (0..places.len()).filter(|unit| !task.units[*unit].kept).collect();
+pub(super) fn improved(ground: &Ground<'_>, places: Vec<CpuSet>) -> Vec<CpuSet> {
+    let movable: Vec<usize> = (0..places.len()).filter(|unit| !ground.task.units[*unit].kept).collect();
+    improved_by(ground, places, &movable)
+}
+
+/// The same, of these units only.
+pub(super) fn improved_by(ground: &Ground<'_>, mut places: Vec<CpuSet>, movable: &[usize]) -> Vec<CpuSet> {
+    let small = is_small(ground.task);
     let mut best = Score::of(ground, &places).0.total;
     let mut work = 0;
     loop {
         let before = best;
-        for unit in by_need(ground, &places, &movable, small) {
+        for unit in by_need(ground, &places, movable, small) {
             // To find what to try takes about as much as to score it.
             work += ground.work(&places);
             if work > MOST_WORK {
@@ -55,7 +59,7 @@ pub(super) fn improved(ground: &Ground<'_>, mut places: Vec<CpuSet>) -> Vec<CpuS
             }
         }
         if small {
-            swap(ground, &mut places, &movable, &mut best);
+            swap(ground, &mut places, movable, &mut best);
         }
         if best >= before - 1e-9 {
             return places;

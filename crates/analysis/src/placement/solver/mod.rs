@@ -6,7 +6,9 @@
 //! Task --starts--> ideas: helpers alone, interrupts alone, near memory, empty cores, whole nodes, as little as helps
 //!        |--improve--> single moves and swaps while the score falls       --exact--> small hosts: all of them
 //!        |--prune----> commands that bring nothing are left out
+//!        |--names----> what each does, by its result
 //!        |--score----> shortfall, remote memory, interruptions, strangers, what the goal asks, threads moved
+//!        |--limits---> what no placement may do, however well it scores
 //!        '--rank-----> effect for each command that has to be typed
 //! ```
 //! Deterministic: no clock, no chance; equal scores are decided by fewer moves and lower CPU numbers.
@@ -14,7 +16,9 @@
 mod exact;
 mod ground;
 mod improve;
+mod limits;
 mod load;
+mod names;
 mod rank;
 mod score;
 mod starts;
@@ -23,7 +27,8 @@ mod tests;
 
 pub(crate) use improve::WORTH;
 pub use load::{Load, load};
-pub use rank::{NOW, PROVEN, plans};
+pub use rank::{NOW, plans};
+pub(crate) use rank::{continued, part};
 pub use score::Score;
 
 use crate::facts::shares::{POLLING_WEIGHT, SMT_YIELD};
@@ -43,7 +48,7 @@ pub enum Goal {
     Latency,
     /// As few cores as possible.
     Density,
-    /// As few nodes as possible, so that packages can sleep.
+    /// As few packages as possible, so that the others can sleep.
     Power,
 }
 
@@ -69,6 +74,8 @@ pub struct Room {
     pub core: u32,
     /// Its node.
     pub node: u32,
+    /// Its package.
+    pub package: u32,
     /// Interrupts that are no units, softirqs, steal, other programs: share of the CPU.
     pub taken: f64,
     /// True if no thread of a VM and no polling thread may run there: the user said so.
@@ -84,6 +91,8 @@ pub enum Kind {
     Vcpu,
     /// The threads that manage a VM and carry its packets and disks: a set of CPUs.
     Helpers,
+    /// One of them that somebody pinned to one CPU: it gets one again.
+    Worker,
     /// A polling thread of a user-space switch, which takes one CPU whole.
     Pmd,
     /// An interrupt, which runs before every thread.
@@ -111,13 +120,17 @@ pub struct Unit {
     pub home: Option<u32>,
     /// True if they stay where they are.
     pub kept: bool,
+    /// The one CPU that it uses of the set it has now: isolated CPUs, between which nothing moves it.
+    pub stuck: Option<u32>,
 }
 
 /// A placement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What it does, in words.
-    pub idea: &'static str,
+    /// What it does, by its result.
+    pub idea: String,
+    /// True if it is proven that none scores better.
+    pub proven: bool,
     /// CPUs of each unit, in the task's order.
     pub places: Vec<CpuSet>,
     /// True for each unit that shares its CPUs with no other by intent.
@@ -135,7 +148,7 @@ pub struct Plan {
 impl Kind {
     /// Whether one CPU is what it gets.
     pub fn is_single(self) -> bool {
-        matches!(self, Kind::Vcpu | Kind::Pmd | Kind::Irq)
+        matches!(self, Kind::Vcpu | Kind::Worker | Kind::Pmd | Kind::Irq)
     }
 
     /// Whether it is a thread that wants its CPU for itself.
@@ -148,7 +161,7 @@ impl Kind {
         const THREAD: f64 = 2.0;
         match self {
             Kind::Pmd => THREAD * POLLING_WEIGHT,
-            Kind::Vcpu | Kind::Helpers | Kind::Irq => THREAD,
+            Kind::Vcpu | Kind::Helpers | Kind::Worker | Kind::Irq => THREAD,
             Kind::Housekeeping => 0.0,
         }
     }
@@ -164,14 +177,16 @@ impl Task {
     pub fn allowed(&self, kind: Kind) -> CpuSet {
         let rule = |room: &&Room| match kind {
             Kind::Vcpu | Kind::Pmd => !room.reserved,
-            Kind::Helpers => !room.reserved && !room.isolated,
+            Kind::Helpers | Kind::Worker => !room.reserved && !room.isolated,
             Kind::Irq | Kind::Housekeeping => !room.isolated,
         };
         let allowed: CpuSet = self.cpus.iter().filter(rule).map(|room| room.cpu).collect();
         match (allowed.is_empty(), kind) {
             (false, _) => allowed,
             // On a host of isolated CPUs only, helpers still keep off what the user reserved.
-            (true, Kind::Helpers) if self.cpus.iter().any(|room| !room.reserved) => self.allowed(Kind::Vcpu),
+            (true, Kind::Helpers | Kind::Worker) if self.cpus.iter().any(|room| !room.reserved) => {
+                self.allowed(Kind::Vcpu)
+            }
             _ => self.all(),
         }
     }

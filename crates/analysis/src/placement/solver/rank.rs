@@ -5,16 +5,14 @@
 
 use super::exact;
 use super::ground::Ground;
-use super::improve::{improved, is_small, pruned};
+use super::improve::{improved, improved_by, is_small, pruned};
+use super::names::name;
 use super::starts::{cheapest, helpers, helpers_on, housekeeping, singles, whole_nodes};
 use super::{Goal, Kind, Plan, Score, Task};
 use base::CpuSet;
 
 /// What holds now, among the plans.
 pub const NOW: &str = "current placement";
-
-/// The plan that is proven to score best.
-pub const PROVEN: &str = "best of all placements";
 
 /// Plans in the order in which one would try them. The placement that holds now is one of them.
 pub fn plans(task: &Task) -> Vec<Plan> {
@@ -24,24 +22,44 @@ pub fn plans(task: &Task) -> Vec<Plan> {
     let ground = Ground::of(task);
     let now = ground.now();
     let start = settled(&ground, ground.start());
-    let mut plans = vec![plan(&ground, NOW, now.clone())];
-    for (idea, places) in ideas(&ground, &start) {
+    let mut plans = vec![Plan { idea: NOW.to_owned(), ..plan(&ground, now) }];
+    for places in ideas(&ground, &start) {
         let places = if task.goal == Goal::Latency { housekeeping(&ground, places) } else { places };
         // What lies where it may not is no place to go back to.
-        plans.push(plan(&ground, idea, pruned(&ground, &start, places)));
+        plans.push(plan(&ground, pruned(&ground, &start, places)));
     }
     let least = plans.iter().map(|plan| plan.score.total).fold(f64::INFINITY, f64::min);
     let better = exact::best(&ground, least);
     let found_all = matches!(better, Ok(None));
     if let Ok(Some(places)) = better {
-        plans.push(plan(&ground, PROVEN, places));
+        plans.push(Plan { proven: true, ..plan(&ground, places) });
     }
     let mut plans = ranked(plans);
-    // Nothing beats the best that was found. Of several that score the same, the name is the first one's.
+    // Nothing beats the best that was found.
     if found_all && let Some(best) = plans.iter_mut().find(|plan| plan.idea != NOW && plan.score.total <= least) {
-        best.idea = PROVEN;
+        best.proven = true;
     }
     plans
+}
+
+/// What is still worth its commands after a plan: the plan with that, if there is anything.
+pub(crate) fn continued(task: &Task, begun: &Plan) -> Option<Plan> {
+    let ground = Ground::of(task);
+    let stays = |unit: &usize| !task.units[*unit].kept && begun.places[*unit] == *ground.was(*unit);
+    let movable: Vec<usize> = (0..begun.places.len()).filter(stays).collect();
+    let places = pruned(&ground, &begun.places, improved_by(&ground, begun.places.clone(), &movable));
+    let mut more = plan(&ground, places);
+    let now = Score::of(&ground, &ground.now()).0.total;
+    more.effect = (now - more.score.total) / f64::from(more.commands.max(1));
+    (more.places != begun.places).then_some(more)
+}
+
+/// What units get and what that is worth where those of `moved` are as in a plan and all others as they are now.
+pub(crate) fn part(task: &Task, whole: &Plan, moved: &[usize]) -> Plan {
+    let ground = Ground::of(task);
+    let mut places = ground.now();
+    moved.iter().for_each(|unit| places[*unit].clone_from(&whole.places[*unit]));
+    plan(&ground, places)
 }
 
 /// A vCPU or polling thread that had one CPU, and had to leave it, gets one again.
@@ -57,41 +75,41 @@ fn settled(ground: &Ground<'_>, mut places: Vec<CpuSet>) -> Vec<CpuSet> {
     places
 }
 
-/// What could be done, in words and places.
-fn ideas(ground: &Ground<'_>, start: &[CpuSet]) -> Vec<(&'static str, Vec<CpuSet>)> {
-    const ALL: &[Kind] = &[Kind::Pmd, Kind::Vcpu, Kind::Irq];
+/// What could be done: where everything would be.
+fn ideas(ground: &Ground<'_>, start: &[CpuSet]) -> Vec<Vec<CpuSet>> {
+    const ALL: &[Kind] = &[Kind::Pmd, Kind::Vcpu, Kind::Worker, Kind::Irq];
     let has = |kind: Kind| ground.task.units.iter().any(|unit| unit.kind == kind && !unit.kept);
-    let mut ideas = vec![("move the helpers only", helpers(ground, start.to_vec()))];
+    let workers = |places: &[CpuSet]| singles(ground, places, &[Kind::Worker], false);
+    let mut ideas = vec![helpers(ground, workers(start))];
     if has(Kind::Irq) {
         let moved = singles(ground, start, &[Kind::Irq], false);
-        ideas.push(("move the helpers and interrupts", helpers(ground, moved.clone())));
-        ideas.push(("move the interrupts only", moved));
+        ideas.push(helpers(ground, workers(&moved)));
+        ideas.push(moved);
     }
     if has(Kind::Pmd) {
-        ideas.push(("move the polling threads only", singles(ground, start, &[Kind::Pmd], false)));
+        ideas.push(singles(ground, start, &[Kind::Pmd], false));
     }
-    for (idea, empty_cores) in
-        [("every vCPU on a CPU of its memory's node", false), ("every vCPU on an empty core first", true)]
-    {
+    // Every vCPU near its memory, and every vCPU on an empty core first.
+    for empty_cores in [false, true] {
         let begun = helpers(ground, singles(ground, start, ALL, empty_cores));
-        ideas.push((idea, improved(ground, begun)));
+        ideas.push(improved(ground, begun));
     }
     if is_small(ground.task) {
         let few = helpers_on(ground, singles(ground, start, ALL, false), true);
-        ideas.push(("helpers on the fewest CPUs that suffice", improved(ground, few)));
+        ideas.push(improved(ground, few));
     }
     let vcpus = ground.task.units.iter().filter(|unit| unit.kind == Kind::Vcpu).count();
     if ground.nodes > 1 || vcpus > ground.task.cpus.len() {
         let moved = singles(ground, start, &[Kind::Irq, Kind::Pmd], false);
-        ideas.push(("every VM within one node", whole_nodes(ground, &moved)));
+        ideas.push(whole_nodes(ground, &moved));
     }
     // On a large host single moves do not go far: they begin where the helpers are out of the way already.
     let begun = if is_small(ground.task) { start.to_vec() } else { helpers(ground, start.to_vec()) };
-    ideas.push(("fewest changes that help", improved(ground, begun)));
+    ideas.push(improved(ground, begun));
     ideas
 }
 
-fn plan(ground: &Ground<'_>, idea: &'static str, places: Vec<CpuSet>) -> Plan {
+fn plan(ground: &Ground<'_>, places: Vec<CpuSet>) -> Plan {
     let task = ground.task;
     let (score, shares) = Score::of(ground, &places);
     let mut users = vec![0_u32; task.cpus.len()];
@@ -113,7 +131,8 @@ fn plan(ground: &Ground<'_>, idea: &'static str, places: Vec<CpuSet>) -> Plan {
         .collect();
     let polling = moved.iter().any(|unit| unit.kind == Kind::Pmd);
     let others = moved.iter().filter(|unit| unit.kind != Kind::Pmd).map(|unit| unit.commands).sum::<u32>();
-    Plan { idea, places, exclusive, score, shares, commands: others + u32::from(polling), effect: 0.0 }
+    let (idea, commands) = (name(ground, &places), others + u32::from(polling));
+    Plan { idea, proven: false, places, exclusive, score, shares, commands, effect: 0.0 }
 }
 
 fn ranked(mut plans: Vec<Plan>) -> Vec<Plan> {

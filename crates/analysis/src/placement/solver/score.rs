@@ -4,6 +4,7 @@
 //! CPU of a pinned vCPU makes it leave the guest each time, beside the time that it takes.
 
 use super::ground::Ground;
+use super::limits::{BREACH, breaches};
 use super::load::spread;
 use super::{Goal, Kind};
 use crate::facts::shares::Lack;
@@ -18,7 +19,7 @@ pub struct Score {
     pub starved: f64,
     /// CPUs' worth of work that remote memory may cost.
     pub remote: f64,
-    /// CPUs' worth of interrupts on CPUs of vCPUs and polling threads.
+    /// CPUs' worth of interrupts on CPUs of vCPUs and polling threads, of those on sets as far as they are there.
     pub interrupted: f64,
     /// CPUs' worth of helpers on CPUs of pinned vCPUs and polling threads, if they use their sets evenly, as they may; and a
     /// hundredth for each such CPU.
@@ -29,12 +30,14 @@ pub struct Score {
     pub shared: f64,
     /// For goal latency: CPUs of vCPUs and polling threads on which the kernel's own work may run.
     pub disturbed: f64,
-    /// Cores (goal density) or nodes (goal power) that are used.
+    /// Cores (goal density) or packages (goal power) that are used.
     pub spread: f64,
     /// Units on CPUs that the user reserved.
     pub reserved: f64,
     /// Threads and interrupts that would move.
     pub moved: f64,
+    /// Units that break a limit, which no placement that is shown does.
+    pub broken: f64,
     /// All of it, weighted.
     pub total: f64,
 }
@@ -42,15 +45,17 @@ pub struct Score {
 /// One CPU's worth of work in points of the score.
 pub(super) const POINTS: f64 = 1_000.0;
 
-/// What a core (goal density) and a node (goal power) cost, in points.
+/// What a core (goal density) and a package (goal power) cost, in points.
 pub(super) const CORE: f64 = 50.0;
-pub(super) const NODE: f64 = 200.0;
+pub(super) const PACKAGE: f64 = 200.0;
 
 /// What uses a CPU, counted over all units.
 #[derive(Clone, Copy, Default)]
 struct Users {
     pinned: u32,
     floating: u32,
+    /// vCPUs on sets, each by the part of its set that this CPU is.
+    passing: f64,
     helpers: u32,
     irqs: u32,
     kernel: bool,
@@ -69,10 +74,11 @@ impl Score {
             let lack = Lack::of(unit.demand, load.shares[index]);
             score.shortfall += unit.kind.weight() * lack.cpus;
             score.starved += unit.kind.weight() * lack.starved;
-            let mut held = 0_u32;
+            let (mut held, mut passed) = (0_u32, 0.0);
             let only = (place.len() == 1 && unit.kind.is_pinned()).then_some(unit.vm).flatten();
             for cpu in ground.positions(place) {
                 held += u32::from(users[cpu].pinned > 0);
+                passed += if users[cpu].pinned > 0 { 1.0 } else { users[cpu].passing.min(1.0) };
                 if let Some(vm) = only {
                     let core = ground.cpus.core[cpu];
                     strangers[core] |= vms[core].is_some_and(|other| other != vm);
@@ -81,8 +87,10 @@ impl Score {
             }
             score.remote += unit.kind.weight() * load.remote[index];
             match unit.kind {
-                Kind::Irq => score.interrupted += unit.demand * f64::from(held) / place.len() as f64,
-                Kind::Helpers => score.exposed += f64::from(held) * (unit.demand / place.len() as f64 + 0.01),
+                Kind::Irq => score.interrupted += unit.demand * passed / place.len() as f64,
+                Kind::Helpers | Kind::Worker => {
+                    score.exposed += f64::from(held) * (unit.demand / place.len() as f64 + 0.01);
+                }
                 _ => {}
             }
             let alone = |users: Users| users.pinned == 1 && users.floating + users.helpers + users.irqs == 0;
@@ -97,12 +105,14 @@ impl Score {
             }
             score.moved += f64::from(u32::from(unit.now.as_ref() != Some(place)) * unit.threads);
         }
+        score.broken = f64::from(breaches(ground, places));
         score.strangers = strangers.iter().filter(|strangers| **strangers).count() as f64;
         let of_goal = of_goal(ground, &users, &mut score);
         score.total = POINTS * (score.shortfall + score.starved + score.remote)
             + 500.0 * (score.shared + score.interrupted + score.exposed)
             + 20.0 * (score.strangers + score.disturbed)
             + 2_000.0 * score.reserved
+            + BREACH * POINTS * score.broken
             + of_goal
             + score.moved;
         (score, load.shares)
@@ -129,8 +139,8 @@ fn of_goal(ground: &Ground<'_>, users: &[Users], score: &mut Score) -> f64 {
             CORE * score.spread
         }
         Goal::Power => {
-            score.spread = used(&ground.node, ground.nodes);
-            NODE * score.spread
+            score.spread = used(&ground.package, ground.packages);
+            PACKAGE * score.spread
         }
     }
 }
@@ -143,8 +153,11 @@ fn users(ground: &Ground<'_>, places: &[CpuSet]) -> Vec<Users> {
             let users = &mut users[cpu];
             match unit.kind {
                 Kind::Vcpu | Kind::Pmd if one => users.pinned += 1,
-                Kind::Vcpu | Kind::Pmd => users.floating += 1,
-                Kind::Helpers => users.helpers += 1,
+                Kind::Vcpu | Kind::Pmd => {
+                    users.floating += 1;
+                    users.passing += 1.0 / place.len() as f64;
+                }
+                Kind::Helpers | Kind::Worker => users.helpers += 1,
                 Kind::Irq => users.irqs += 1,
                 Kind::Housekeeping => users.kernel = true,
             }

@@ -1,7 +1,8 @@
 //! Placements to begin with: one thing after the other, the most demanding first, where it costs least.
 
 use super::ground::Ground;
-use super::score::{CORE, NODE, POINTS};
+use super::limits::{BREACH, Occupied};
+use super::score::{CORE, PACKAGE, POINTS};
 use super::{Goal, Kind};
 use crate::facts::shares::{SMT_YIELD, room_beside};
 use base::CpuSet;
@@ -14,7 +15,8 @@ struct Floor {
     irqs: Vec<f64>,
     of_core: Vec<f64>,
     core_used: Vec<bool>,
-    node_used: Vec<bool>,
+    package_used: Vec<bool>,
+    occupied: Occupied,
 }
 
 impl Floor {
@@ -30,14 +32,17 @@ impl Floor {
             irqs: vec![0.0; count],
             of_core,
             core_used: vec![false; ground.cpus.cores],
-            node_used: vec![false; ground.nodes],
+            package_used: vec![false; ground.packages],
+            occupied: Occupied::nothing(ground),
         }
     }
 
     fn add(&mut self, ground: &Ground<'_>, unit: usize, place: &CpuSet) {
         let about = &ground.task.units[unit];
-        let part = about.demand / place.len().max(1) as f64;
-        for cpu in ground.positions(place) {
+        self.occupied.add(ground, unit, place);
+        let used = ground.used(unit, place);
+        let part = about.demand / used.len().max(1) as f64;
+        for cpu in ground.positions(used) {
             match about.kind {
                 Kind::Irq => {
                     self.taken[cpu] += part;
@@ -49,7 +54,7 @@ impl Floor {
             self.pinned[cpu] += u32::from(place.len() == 1 && about.kind.is_pinned());
             self.of_core[ground.cpus.core[cpu]] += part;
             self.core_used[ground.cpus.core[cpu]] = true;
-            self.node_used[ground.node[cpu]] = true;
+            self.package_used[ground.package[cpu]] = true;
         }
     }
 
@@ -78,11 +83,15 @@ impl Floor {
         }
         price += match task.goal {
             Goal::Density if !self.core_used[core] => CORE / POINTS,
-            Goal::Power if !self.node_used[ground.node[cpu]] => NODE / POINTS,
+            Goal::Power if !self.package_used[ground.package[cpu]] => PACKAGE / POINTS,
             Goal::Density | Goal::Power => 0.0,
             Goal::Throughput | Goal::Latency => 0.01 * self.wanted[cpu],
         };
-        let stays = about.now.as_ref().is_some_and(|now| now.len() == 1 && now.contains(task.cpus[cpu].cpu));
+        let has = ground.was(unit).contains(task.cpus[cpu].cpu);
+        if !has && self.occupied.forbids(ground, unit, cpu) || self.occupied.disturbs(ground, unit, cpu) {
+            price += BREACH;
+        }
+        let stays = about.now.is_some() && ground.was(unit).len() == 1 && has;
         price - 0.001 * f64::from(u8::from(stays))
     }
 }
@@ -102,7 +111,7 @@ pub(super) fn singles(ground: &Ground<'_>, start: &[CpuSet], kinds: &[Kind], emp
     let turn = |kind: Kind| match kind {
         Kind::Pmd => 0,
         Kind::Vcpu => 1,
-        _ => 2,
+        Kind::Worker | Kind::Helpers | Kind::Irq | Kind::Housekeeping => 2,
     };
     order.sort_by(|a, b| {
         let (first, second) = (&task.units[*a], &task.units[*b]);
@@ -188,17 +197,21 @@ fn just_enough(ground: &Ground<'_>, floor: &Floor, unit: usize, allowed: &CpuSet
     let room = |cpu: usize| (1.0 - floor.taken[cpu] - floor.wanted[cpu]).max(0.0);
     let opened = |cpu: usize| match task.goal {
         Goal::Density => !floor.core_used[ground.cpus.core[cpu]],
-        Goal::Power => !floor.node_used[ground.node[cpu]],
+        Goal::Power => !floor.package_used[ground.package[cpu]],
         Goal::Throughput | Goal::Latency => false,
     };
+    let barred = |cpu: usize| floor.occupied.forbids(ground, unit, cpu) || floor.occupied.disturbs(ground, unit, cpu);
     let mut order: Vec<usize> = ground.positions(allowed).collect();
     order.sort_by(|a, b| {
-        let price = |cpu: usize| (floor.pinned[cpu] > 0 && room(cpu) < demand.min(0.25), opened(cpu));
+        let price = |cpu: usize| (barred(cpu), floor.pinned[cpu] > 0 && room(cpu) < demand.min(0.25), opened(cpu));
         let far = |cpu: usize| ground.lost(unit, cpu);
         price(*a).cmp(&price(*b)).then(far(*a).total_cmp(&far(*b))).then(room(*b).total_cmp(&room(*a))).then(a.cmp(b))
     });
     let (mut set, mut has) = (CpuSet::default(), 0.0);
     for cpu in order {
+        if barred(cpu) && !set.is_empty() {
+            break;
+        }
         set.insert(task.cpus[cpu].cpu);
         has += room(cpu);
         if has >= 1.25 * demand {
@@ -209,7 +222,7 @@ fn just_enough(ground: &Ground<'_>, floor: &Floor, unit: usize, allowed: &CpuSet
 }
 
 /// Every VM whole on one node, its threads free on the node's CPUs: where there are more vCPUs than CPUs, pins to single
-/// CPUs make some wait while others idle.
+/// CPUs make some wait while others idle. What is pinned to one CPU stays pinned.
 pub(super) fn whole_nodes(ground: &Ground<'_>, start: &[CpuSet]) -> Vec<CpuSet> {
     let (task, mut places) = (ground.task, start.to_vec());
     let mut floor = Floor::of(ground);
@@ -219,6 +232,7 @@ pub(super) fn whole_nodes(ground: &Ground<'_>, start: &[CpuSet]) -> Vec<CpuSet> 
         task.units[*unit].vm.is_some()
             && !task.units[*unit].kept
             && matches!(task.units[*unit].kind, Kind::Vcpu | Kind::Helpers)
+            && !(task.units[*unit].kind == Kind::Vcpu && ground.was(*unit).len() == 1)
             && ground.allowed(*unit).meets(&balanced)
     };
     (0..places.len()).filter(|unit| !of_vm(unit)).for_each(|unit| floor.add(ground, unit, &places[unit]));

@@ -1,0 +1,55 @@
+//! What a placement does, in words: by where things are then, whatever the search began with.
+
+use super::ground::Ground;
+use super::limits::Occupied;
+use super::{Kind, Unit};
+use base::CpuSet;
+use base::number::{list, many};
+
+/// `helpers off the vCPUs' CPUs and 2 vCPUs moved`.
+pub(super) fn name(ground: &Ground<'_>, places: &[CpuSet]) -> String {
+    let task = ground.task;
+    let moved = |unit: &usize| task.units[*unit].now.as_ref() != Some(&places[*unit]);
+    let of = |wanted: fn(&Unit) -> bool| -> Vec<usize> {
+        (0..places.len()).filter(|unit| wanted(&task.units[*unit])).filter(moved).collect()
+    };
+    let mut occupied = Occupied::nothing(ground);
+    places.iter().enumerate().for_each(|(unit, place)| occupied.add(ground, unit, place));
+    let off = |units: &[usize]| {
+        let mut cpus = units.iter().flat_map(|unit| ground.positions(&places[*unit]));
+        cpus.all(|cpu| !occupied.has_vcpu(cpu))
+    };
+    let mut parts = Vec::new();
+    let vcpus = of(|unit| unit.kind == Kind::Vcpu);
+    if !vcpus.is_empty() {
+        let count = many(vcpus.len() as u64, "vCPU");
+        let whole = |wanted: &dyn Fn(usize) -> bool| vcpus.iter().all(|unit| wanted(*unit));
+        let single = whole(&|unit| places[unit].len() == 1);
+        let own = |unit: usize| ground.positions(&places[unit]).all(|cpu| occupied.users(cpu) == 1);
+        let own_core =
+            |unit: usize| ground.positions(&places[unit]).all(|cpu| occupied.users_of_core(ground, cpu) == 1);
+        parts.push(match (single, single && whole(&own_core), single && whole(&own)) {
+            (false, ..) => format!("{count} on sets of CPUs"),
+            (_, true, _) => format!("{count} to cores of their own"),
+            (_, _, true) => format!("{count} to CPUs of their own"),
+            _ => format!("{count} to other CPUs"),
+        });
+    }
+    let helpers = of(|unit| matches!(unit.kind, Kind::Helpers | Kind::Worker));
+    if !helpers.is_empty() {
+        let away = off(&helpers);
+        parts.push(if away { "helpers to CPUs without a pinned vCPU" } else { "helpers to other CPUs" }.to_owned());
+    }
+    let irqs = of(|unit| unit.kind == Kind::Irq);
+    if !irqs.is_empty() {
+        let away = if off(&irqs) { "without a pinned vCPU" } else { "of pinned vCPUs" };
+        parts.push(format!("{} to CPUs {away}", many(irqs.len() as u64, "interrupt")));
+    }
+    if !of(|unit| unit.kind == Kind::Pmd).is_empty() {
+        parts.push("polling threads to other CPUs".to_owned());
+    }
+    if !of(|unit| unit.kind == Kind::Housekeeping).is_empty() {
+        parts.push("kernel work off the vCPUs' CPUs".to_owned());
+    }
+    list(&parts)
+}
