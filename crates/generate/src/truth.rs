@@ -148,6 +148,8 @@ pub struct VcpuTruth {
     /// Who ran while the vCPU was pre-empted: how often it was the one that took the CPU, and how long it had it, also
     /// behind another that took it.
     pub preemptors: BTreeMap<String, Tally>,
+    /// Interrupts and softirqs of the host on the thread's CPU, by name.
+    pub host_interrupts: BTreeMap<String, Tally>,
     /// Nested entries that were refused.
     pub refused: u64,
 }
@@ -245,6 +247,9 @@ impl fmt::Display for Truth {
             }
             for (comm, Tally { count, total_ns }) in &vcpu.preemptors {
                 writeln!(f, "preemptor {tid} {comm} {count} {total_ns}")?;
+            }
+            for (name, Tally { count, total_ns }) in &vcpu.host_interrupts {
+                writeln!(f, "host_interrupt {tid} {count} {total_ns} {name}")?;
             }
         }
         Ok(())

@@ -121,6 +121,18 @@ export const TABLES = {
     total_ns: "u64",
     max_ns: "u64",
   },
+  /** How long one interrupt or softirq of the host ran on the CPU of one vCPU: the ledger's irq, softirq and nmi, by cause. */
+  "flow.host_interrupts": {
+    machine: "text",
+    vm: "text",
+    vcpu: "u64",
+    kind: "text",
+    number: "u64",
+    by: "text",
+    count: "u64",
+    total_ns: "u64",
+    max_ns: "u64",
+  },
   /** The wake-ups of one vCPU: how long from runnable to running, and to the entry of the guest. */
   "flow.wakeups": {
     machine: "text",
@@ -133,6 +145,18 @@ export const TABLES = {
     to_entry_p50_ns: "u64",
     to_entry_p99_ns: "u64",
     to_entry_max_ns: "u64",
+  },
+  /** The wake-ups of one vCPU by one task or interrupt: how long from runnable to running. */
+  "flow.wakers": {
+    machine: "text",
+    vm: "text",
+    vcpu: "u64",
+    kind: "text",
+    number: "i64",
+    by: "text",
+    count: "u64",
+    total_ns: "u64",
+    max_ns: "u64",
   },
   /** The virtual interrupts of one vector on one vCPU: how long from accepted by its APIC to injected, and to the guest. */
   "flow.interrupts": {

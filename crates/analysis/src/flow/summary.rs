@@ -1,6 +1,7 @@
 //! The answer in sentences, as a person would say it.
 
 use super::section::said_of;
+use crate::facts::events::host_interrupts::HostInterrupt;
 use crate::facts::events::reasons::Class;
 use crate::facts::ledger::measure::{Measures, grouped};
 use crate::facts::ledger::model::{PartFlow, Vcpu};
@@ -43,6 +44,7 @@ pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
     if let Some(finding) = worst {
         sentences.push(format!("{}.", finding.title));
     }
+    sentences.extend(interrupts_sentence(measure));
     sentences.extend(aligned);
     let text = sentences.join(" ");
     // What is seen from above is told after what L0 saw, and said to be so.
@@ -245,15 +247,60 @@ fn worst_vm_sentence(measure: &Measures<'_>) -> Option<String> {
     })
 }
 
+/// The share of a vCPU's time from which on one interrupt of the host is worth a sentence; as for waiting.
+const INTERRUPT_SHARE: f64 = 0.02;
+
+/// The interrupt or softirq of the host that took most time from one vCPU, if that is much.
+fn interrupts_sentence(measure: &Measures<'_>) -> Option<String> {
+    let of_vcpu = |vcpu: &&'_ Vcpu| {
+        let (by, sums) = vcpu.sums.host_interrupts.iter().max_by_key(|(_, sums)| sums.total_ns)?;
+        Some((sums.total_ns as f64 / vcpu.sums.wall_ns().max(1) as f64, *by, *sums))
+    };
+    let most = measure.vcpus.iter().filter_map(|vcpu| Some((of_vcpu(vcpu)?, *vcpu)));
+    let ((share, by, sums), vcpu) = most.max_by(|one, other| one.0.0.total_cmp(&other.0.0))?;
+    (share >= INTERRUPT_SHARE).then(|| {
+        let title = measure.part.handlers.title(by);
+        let by = match by {
+            HostInterrupt::Irq(None) => "interrupts of the host that the trace does not name".to_owned(),
+            HostInterrupt::Softirq(None) => "softirqs of the host that the trace does not name".to_owned(),
+            HostInterrupt::Irq(Some(_)) => format!("{title} of the host"),
+            HostInterrupt::Vector(_) => format!("the host's {title} interrupt"),
+            HostInterrupt::Softirq(Some(_)) => format!("the host's softirq {title}"),
+            HostInterrupt::Nmi => "NMIs of the host".to_owned(),
+        };
+        format!(
+            "vCPU {} of {} lost {} of its time to {by}, in {}, the longest {}.",
+            vcpu.vcpu,
+            vcpu.vm,
+            percent(share),
+            many(sums.count, "interruption"),
+            duration(sums.max_ns as f64)
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Options;
     use crate::facts::events::details::Detail;
     use crate::facts::events::reasons::Isa;
+    use crate::facts::ledger::model::StretchSums;
     use crate::facts::ledger::quiet::{add, chain, quiet, sums};
     use crate::facts::thread::Seen;
     use base::Histogram;
+
+    #[test]
+    fn an_interrupt_that_takes_much_of_a_vcpus_time_is_named_and_no_other() {
+        let mut part = quiet(Isa::Vmx);
+        let timer = HostInterrupt::Vector("local_timer");
+        let of = |total_ns| StretchSums { count: 120, total_ns, max_ns: 35_000 };
+        sums(&mut part).host_interrupts.insert(timer, of(1_000_000));
+        assert!(!said(&part).contains("local_timer"), "a thousandth: {}", said(&part));
+        sums(&mut part).host_interrupts.insert(HostInterrupt::Softirq(Some(3)), of(90_000_000));
+        let sentence = "vCPU 0 of web lost 9.0 % of its time to the host's softirq NET_RX, in 120 interruptions, the longest 35.0 us.";
+        assert!(said(&part).contains(sentence), "{}", said(&part));
+    }
 
     /// VMREAD, VMRESUME: what only a hypervisor in the guest causes.
     fn hypervisor(exits: &[u32], seen: Seen) -> PartFlow {

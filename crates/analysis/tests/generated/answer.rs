@@ -26,6 +26,8 @@ pub struct Answer {
     pub chains: BTreeMap<String, Chains>,
     /// By name of the task.
     pub preemptors: BTreeMap<String, Sum>,
+    /// By what people call them.
+    pub host_interrupts: BTreeMap<String, Sum>,
 }
 
 /// The chains of one reason.
@@ -75,6 +77,9 @@ impl Answer {
         for (comm, tally) in &vcpu.preemptors {
             answer.preemptors.insert(comm.clone(), (tally.count, tally.total_ns));
         }
+        for (name, tally) in &vcpu.host_interrupts {
+            answer.host_interrupts.insert(name.clone(), (tally.count, tally.total_ns));
+        }
         answer
     }
 
@@ -99,6 +104,10 @@ impl Answer {
             let name = tid.and_then(|tid| part.comms.get(&tid).cloned()).unwrap_or_else(|| UNKNOWN_TASK.to_owned());
             let sum = answer.preemptors.entry(name).or_default();
             *sum = (sum.0 + sums.count, sum.1 + sums.total_ns);
+        }
+        for (by, sums) in &vcpu.sums.host_interrupts {
+            let name = part.handlers.title(*by).into_owned();
+            answer.host_interrupts.insert(name, (sums.count, sums.total_ns));
         }
         answer
     }

@@ -70,7 +70,8 @@ impl Missing {
         match self {
             Missing::Nanoseconds => {
                 answer.ledger.clear();
-                answer.exits.values_mut().chain(answer.preemptors.values_mut()).for_each(|sum| sum.1 = 0);
+                let sums = answer.exits.values_mut().chain(answer.preemptors.values_mut());
+                sums.chain(answer.host_interrupts.values_mut()).for_each(|sum| sum.1 = 0);
                 answer.chains.values_mut().for_each(|chains| chains.total_ns = 0);
             }
             Missing::HaltPolling => {

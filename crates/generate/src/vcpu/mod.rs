@@ -155,6 +155,7 @@ impl Vcpu {
             details: BTreeMap::new(),
             chains: BTreeMap::new(),
             preemptors: BTreeMap::new(),
+            host_interrupts: BTreeMap::new(),
             refused: 0,
         };
         let mut thread = Self {

@@ -48,35 +48,42 @@ const GUEST_VECTOR: u64 = 0x31;
 impl Vcpu {
     /// A host timer interrupt of `ns` over whatever KVM or the VMM does.
     pub fn timer_interrupt(&mut self, ns: u64) {
-        let before = self.state;
         self.event("local_timer_entry", &[("vector", TIMER_VECTOR.into())]);
-        self.state = State::Irq;
-        self.pass(ns / 2);
-        let now = self.now;
-        self.event("hrtimer_expire_entry", &[("now", now.into())]);
-        self.pass(ns - ns / 2);
-        self.event("local_timer_exit", &[("vector", TIMER_VECTOR.into())]);
-        self.state = before;
+        self.served(State::Irq, "local_timer", |thread| {
+            thread.pass(ns / 2);
+            let now = thread.now;
+            thread.event("hrtimer_expire_entry", &[("now", now.into())]);
+            thread.pass(ns - ns / 2);
+            thread.event("local_timer_exit", &[("vector", TIMER_VECTOR.into())]);
+        });
     }
 
     /// A host device interrupt of `ns`.
     pub fn device_interrupt(&mut self, ns: u64) {
-        let before = self.state;
         self.event("irq_handler_entry", &[("irq", 27.into()), ("name", "virtio0-input.0".into())]);
-        self.state = State::Irq;
-        self.pass(ns);
-        self.event("irq_handler_exit", &[("irq", 27.into()), ("ret", 1.into())]);
-        self.state = before;
+        self.served(State::Irq, "irq 27 virtio0-input.0", |thread| {
+            thread.pass(ns);
+            thread.event("irq_handler_exit", &[("irq", 27.into()), ("ret", 1.into())]);
+        });
     }
 
     /// A host softirq of `ns`.
     pub fn softirq(&mut self, ns: u64) {
-        let before = self.state;
         self.event("softirq_entry", &[("vec", 3.into())]);
-        self.state = State::Softirq;
-        self.pass(ns);
-        self.event("softirq_exit", &[("vec", 3.into())]);
+        self.served(State::Softirq, "NET_RX", |thread| {
+            thread.pass(ns);
+            thread.event("softirq_exit", &[("vec", 3.into())]);
+        });
+    }
+
+    /// The interrupt called `name`, which has begun, until it has ended.
+    fn served(&mut self, state: State, name: &str, until_end: impl FnOnce(&mut Self)) {
+        let (before, since) = (self.state, self.now);
+        self.state = state;
+        until_end(self);
         self.state = before;
+        let tally = self.truth.host_interrupts.entry(name.to_owned()).or_default();
+        *tally = Tally { count: tally.count + 1, total_ns: tally.total_ns + (self.now - since) };
     }
 
     /// A host interrupt stops the guest. Where `kvm_exit` is late the interrupt is seen first, else behind it.

@@ -116,7 +116,7 @@ pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
     let writes_are_recorded = names.iter().any(|name| has(name));
     let fields = ["vcpu_id", "previous_tsc_offset", "next_tsc_offset"].map(|field| vec![field.to_owned()]);
     let events = Some(Wanted { names, fields: fields.to_vec() });
-    let besides = ExtraEvents { events, ..ExtraEvents::default() };
+    let besides = ExtraEvents { fitted: None, events };
     let keeper = Keeper { axis: axis.clone(), cpu: 0, vcpus: Vec::new() };
     let mut heard = Heard::default();
     let (walk, totals) = walked(part, options, besides, keeper, &mut heard);

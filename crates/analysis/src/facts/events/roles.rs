@@ -32,9 +32,11 @@ pub enum Role {
     Switch,
     /// A task is made ready.
     Waking,
-    /// A host interrupt begins.
+    /// A handler of a host interrupt begins.
     IrqEntry,
-    /// A host interrupt ends.
+    /// A vector of the host's kernel that has no such handler begins; its row is its own, and names it.
+    VectorEntry,
+    /// Either ends.
     IrqExit,
     /// A softirq begins.
     SoftirqEntry,
@@ -146,6 +148,20 @@ pub mod waking {
     pub const LAST_CPU: usize = 1;
 }
 
+/// Places of the fields of `irq_handler_entry`.
+pub mod irq {
+    /// The interrupt's number.
+    pub const NUMBER: usize = 0;
+    /// What its handler is called, as in /proc/interrupts.
+    pub const NAME: usize = 1;
+}
+
+/// Places of the fields of `softirq_entry`.
+pub mod softirq {
+    /// Which softirq.
+    pub const NUMBER: usize = 0;
+}
+
 /// Places of the fields of `kvm_apic`.
 pub mod apic {
     /// Offset of the register.
@@ -238,35 +254,18 @@ pub const ROWS: &[Row] = &[
         ],
     },
     Row { role: Role::Waking, names: &["sched_waking"], fields: &[&["pid", "tid"], &["target_cpu"]] },
-    Row {
-        role: Role::IrqEntry,
-        names: &[
-            "irq_handler_entry",
-            "local_timer_entry",
-            "reschedule_entry",
-            "call_function_entry",
-            "call_function_single_entry",
-            "irq_work_entry",
-            "x86_platform_ipi_entry",
-            "thermal_apic_entry",
-            "threshold_apic_entry",
-            "deferred_error_apic_entry",
-            "error_apic_entry",
-            "spurious_apic_entry",
-            "x86_irq_vectors_local_timer_entry",
-            "x86_irq_vectors_reschedule_entry",
-            "x86_irq_vectors_call_function_entry",
-            "x86_irq_vectors_call_function_single_entry",
-            "x86_irq_vectors_irq_work_entry",
-            "x86_irq_vectors_x86_platform_ipi_entry",
-            "x86_irq_vectors_thermal_apic_entry",
-            "x86_irq_vectors_threshold_apic_entry",
-            "x86_irq_vectors_deferred_error_apic_entry",
-            "x86_irq_vectors_error_apic_entry",
-            "x86_irq_vectors_spurious_apic_entry",
-        ],
-        fields: &[],
-    },
+    Row { role: Role::IrqEntry, names: &["irq_handler_entry"], fields: &[&["irq"], &["name"]] },
+    vector(&["local_timer_entry", "x86_irq_vectors_local_timer_entry"]),
+    vector(&["reschedule_entry", "x86_irq_vectors_reschedule_entry"]),
+    vector(&["call_function_entry", "x86_irq_vectors_call_function_entry"]),
+    vector(&["call_function_single_entry", "x86_irq_vectors_call_function_single_entry"]),
+    vector(&["irq_work_entry", "x86_irq_vectors_irq_work_entry"]),
+    vector(&["x86_platform_ipi_entry", "x86_irq_vectors_x86_platform_ipi_entry"]),
+    vector(&["thermal_apic_entry", "x86_irq_vectors_thermal_apic_entry"]),
+    vector(&["threshold_apic_entry", "x86_irq_vectors_threshold_apic_entry"]),
+    vector(&["deferred_error_apic_entry", "x86_irq_vectors_deferred_error_apic_entry"]),
+    vector(&["error_apic_entry", "x86_irq_vectors_error_apic_entry"]),
+    vector(&["spurious_apic_entry", "x86_irq_vectors_spurious_apic_entry"]),
     Row {
         role: Role::IrqExit,
         names: &[
@@ -296,7 +295,7 @@ pub const ROWS: &[Row] = &[
         ],
         fields: &[],
     },
-    Row { role: Role::SoftirqEntry, names: &["softirq_entry", "irq_softirq_entry"], fields: &[] },
+    Row { role: Role::SoftirqEntry, names: &["softirq_entry", "irq_softirq_entry"], fields: &[&["vec"]] },
     Row { role: Role::SoftirqExit, names: &["softirq_exit", "irq_softirq_exit"], fields: &[] },
     Row { role: Role::Nmi, names: &["nmi_handler"], fields: &[&["delta_ns"]] },
     Row {
@@ -345,6 +344,11 @@ pub const ROWS: &[Row] = &[
         fields: &[],
     },
 ];
+
+/// A vector of the kernel's own: what it is called is the first of its `names`, without what follows the last underscore.
+const fn vector(names: &'static [&'static str]) -> Row {
+    Row { role: Role::VectorEntry, names, fields: &[] }
+}
 
 /// The role of each row: a table small enough to stay at hand for every event.
 pub const ROLES: [Role; ROWS.len()] = {

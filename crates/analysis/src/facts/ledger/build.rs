@@ -136,7 +136,7 @@ fn build_part<B: Beside>(
     let clock = fitted.clone().unwrap_or_else(|| facts.clock.clone());
     let sink = (Tally::default(), B::default());
     let mut ear = Windowed { window: options.narrow.window, progress };
-    let besides = ExtraEvents { fitted, ..ExtraEvents::default() };
+    let besides = ExtraEvents { fitted, events: None };
     let (mut walk, totals) = walked(part, options, besides, sink, &mut ear);
     let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
     let settled = settle_levels(&mut walk);
@@ -185,6 +185,7 @@ fn build_part<B: Beside>(
         silent_vcpus: silent(&vcpus, part),
         vcpus,
         vhost: vhost.collect(),
+        handlers: walk.handlers,
         losses,
         seen: walk.seen,
         doubts: walk.doubts,

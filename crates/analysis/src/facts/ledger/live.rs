@@ -19,7 +19,7 @@ use crate::facts::state::{STATES, State};
 use crate::facts::thread::{Chain, Doubts, Exit, Surroundings, Thread};
 use crate::facts::walk::backfill::backfilled;
 use crate::facts::walk::replay::gaps;
-use crate::facts::walk::{Preemptor, Sink, Walk};
+use crate::facts::walk::{Preemptor, Sink, Waker, Walk};
 use base::gauges::{Sample, Shares, VmSample};
 use base::{Histogram, Level, Span};
 use rustc_hash::FxHashMap;
@@ -92,7 +92,7 @@ impl Sink for Told {
 
     fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
 
-    fn ran_after_waking(&mut self, thread: usize, woken_ns: u64, ran_ns: u64) {
+    fn ran_after_waking(&mut self, thread: usize, _: Waker, woken_ns: u64, ran_ns: u64) {
         self.wakeups.push((thread, ran_ns.saturating_sub(woken_ns)));
     }
 }

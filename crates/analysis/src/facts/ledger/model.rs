@@ -5,10 +5,12 @@ use super::bursts::Bursts;
 use crate::facts::align::Alignment;
 use crate::facts::align::symbols::Symbols;
 use crate::facts::events::details::Detail;
+use crate::facts::events::host_interrupts::{Handlers, HostInterrupt};
 use crate::facts::events::reasons::Reason;
 use crate::facts::keyed::Keyed;
 use crate::facts::state::{LEVELS, STATES, State, TracedLevel};
 use crate::facts::thread::{Context, Doubts, Handled, Seen};
+use crate::facts::walk::Waker;
 use crate::facts::walk::samples::Mode;
 use base::{Clock, Histogram, Level, Problem};
 use rustc_hash::FxHashMap;
@@ -74,6 +76,8 @@ pub struct PartFlow {
     pub gone: BTreeSet<i32>,
     /// vCPUs that waited for a CPU and tasks that ran meanwhile, as a snapshot of the machine has them.
     pub threads: BTreeMap<i32, host::machine::Thread>,
+    /// Handlers of the host's interrupts.
+    pub handlers: Handlers,
     /// What was lost.
     pub losses: Vec<Loss>,
     /// Which witnesses the trace has.
@@ -181,6 +185,10 @@ pub struct Sums {
     pub chains: Keyed<Reason, ChainSums>,
     /// Who ran while the thread was pre-empted; `None`: nobody knows who.
     pub preemptors: BTreeMap<Option<i32>, PreemptSums>,
+    /// What the host's interrupts and softirqs took, each by what it was: the states `Irq`, `Softirq` and `Nmi`, whole.
+    pub host_interrupts: BTreeMap<HostInterrupt, StretchSums>,
+    /// Who made the thread ready, and how long it then took to run.
+    pub wakers: BTreeMap<Waker, StretchSums>,
     /// Entries of nested guests, by control block.
     pub nested_entries: FxHashMap<u64, u64>,
     /// Virtual interrupts that reached the guest, by vector.
@@ -198,6 +206,8 @@ impl Default for Sums {
             exits: Keyed::default(),
             chains: Keyed::default(),
             preemptors: BTreeMap::new(),
+            host_interrupts: BTreeMap::new(),
+            wakers: BTreeMap::new(),
             nested_entries: FxHashMap::default(),
             interrupts: BTreeMap::new(),
             wake_to_run: Histogram::new(),
@@ -266,6 +276,26 @@ pub struct PreemptSums {
     pub max_ns: u64,
     /// The CPU both wanted, the last time.
     pub cpu: u32,
+}
+
+/// Stretches of a thread's time that have one cause.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StretchSums {
+    /// How often.
+    pub count: u64,
+    /// How long.
+    pub total_ns: u64,
+    /// The longest one.
+    pub max_ns: u64,
+}
+
+impl StretchSums {
+    /// One more; `begins` if it is not the rest of one that was counted.
+    pub fn add(&mut self, length_ns: u64, begins: bool) {
+        self.count += u64::from(begins);
+        self.total_ns += length_ns;
+        self.max_ns = self.max_ns.max(length_ns);
+    }
 }
 
 /// Something that is missing.

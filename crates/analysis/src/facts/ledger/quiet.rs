@@ -44,6 +44,7 @@ pub fn quiet(isa: Isa) -> PartFlow {
         silent_vcpus: 0,
         gone: BTreeSet::new(),
         threads: BTreeMap::new(),
+        handlers: Default::default(),
         losses: Vec::new(),
         seen: Seen { exit: true, ..Seen::default() },
         doubts: Doubts::default(),

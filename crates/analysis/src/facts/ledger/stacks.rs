@@ -35,7 +35,7 @@ pub fn stacks(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn 
         }
         let sink = Stacks { threads: Vec::new(), window: Span::default() };
         let mut ear = Windowed { window: options.narrow.window.map(|window| known.own_window(window)), progress };
-        let besides = ExtraEvents { fitted: Some(known.clock.clone()), ..ExtraEvents::default() };
+        let besides = ExtraEvents { fitted: Some(known.clock.clone()), events: None };
         let (mut walk, _) = walked(part, options, besides, sink, &mut ear);
         walk.sink.threads.resize_with(walk.threads.len(), Pending::default);
         let seen = walk.seen;

@@ -8,7 +8,7 @@ use crate::facts::events::details::Detail;
 use crate::facts::events::interrupts::Delivered;
 use crate::facts::state::State;
 use crate::facts::thread::{Chain, Exit, KEPT};
-use crate::facts::walk::{Preemptor, Sink};
+use crate::facts::walk::{Interruption, Preemptor, Sink, Waker};
 use base::Span;
 
 /// Different details kept per reason, and different sequences per chain reason; the rest is counted without them.
@@ -112,6 +112,18 @@ impl Sink for Tally {
         sums.cpu = by.cpu;
     }
 
+    fn interrupted(&mut self, thread: usize, by: &Interruption, from_ns: u64, to_ns: u64) {
+        let begins = by.begins && self.inside(from_ns);
+        let length_ns = to_ns.min(self.window.to_ns).saturating_sub(from_ns.max(self.window.from_ns));
+        if length_ns == 0 && !begins {
+            return;
+        }
+        let known = &mut self.of(thread).host_interrupts;
+        // All of it is charged to something, or the sums would not be the states'.
+        let by = if known.len() < MOST_KINDS || known.contains_key(&by.by) { by.by } else { by.by.unnamed() };
+        known.entry(by).or_default().add(length_ns, begins);
+    }
+
     fn nested_entry(&mut self, thread: usize, vmcb: u64, at_ns: u64) {
         if self.inside(at_ns) {
             *self.of(thread).nested_entries.entry(vmcb).or_default() += 1;
@@ -126,9 +138,13 @@ impl Sink for Tally {
         }
     }
 
-    fn ran_after_waking(&mut self, thread: usize, woken_ns: u64, ran_ns: u64) {
+    fn ran_after_waking(&mut self, thread: usize, by: Waker, woken_ns: u64, ran_ns: u64) {
         if self.inside(woken_ns) {
-            self.of(thread).wake_to_run.record(ran_ns - woken_ns);
+            let sums = self.of(thread);
+            sums.wake_to_run.record(ran_ns - woken_ns);
+            let known = sums.wakers.len() < MOST_KINDS || sums.wakers.contains_key(&by);
+            let by = if known { by } else { Waker::Unknown };
+            sums.wakers.entry(by).or_default().add(ran_ns - woken_ns, true);
         }
     }
 

@@ -1,8 +1,9 @@
 //! What the host's scheduler, interrupts and losses mean for a vCPU thread (R3, T13 to T19).
 
 use super::{Class, Label, Mode, Surroundings, Thread};
+use crate::facts::events::host_interrupts::HostInterrupt;
 use crate::facts::state::State;
-use crate::facts::walk::Sink;
+use crate::facts::walk::{Interruption, Sink, Waker};
 
 /// Why a thread is not on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,16 +74,20 @@ impl Thread {
         self.exit_pending = true;
     }
 
-    /// A host interrupt or softirq begins (`by` = 1) or ends (`by` = -1) on this thread's CPU.
+    /// From `now_ns` on this thread's CPU serves an interrupt or softirq, or it goes on by itself.
     #[inline]
-    pub fn overlay(&mut self, now_ns: u64, softirq: bool, by: i32, cx: &mut Surroundings<'_, impl Sink>) {
+    pub fn interrupted(
+        &mut self,
+        now_ns: u64,
+        interrupted: Option<Interruption>,
+        cx: &mut Surroundings<'_, impl Sink>,
+    ) {
         self.host_event(now_ns, cx);
         if self.off.is_some() {
             return;
         }
         self.close(now_ns, cx);
-        let depth = if softirq { &mut self.softirq } else { &mut self.irq };
-        *depth = depth.saturating_add_signed(by);
+        self.interrupted = interrupted;
     }
 
     /// An NMI that took `length_ns` ended. A guest that it met stopped when it began.
@@ -95,8 +100,11 @@ impl Thread {
         if self.mode == Mode::Guest {
             self.stop_guest();
         }
-        self.ledger.end(Label::Plain(State::Nmi), now_ns.max(from_ns), cx);
-        self.last_ns = now_ns.max(from_ns);
+        let to_ns = now_ns.max(self.ledger.since_ns);
+        let nmi = Interruption { by: HostInterrupt::Nmi, begins: true };
+        cx.sink.interrupted(cx.me, &nmi, self.ledger.since_ns, to_ns);
+        self.ledger.end(Label::Plain(State::Nmi), to_ns, cx);
+        self.last_ns = to_ns;
     }
 
     /// The thread leaves its CPU (T13 to T15).
@@ -108,8 +116,7 @@ impl Thread {
         let woken_first = self.woken_running_ns.take().is_some_and(|woken_ns| woken_ns >= self.last_ns);
         self.host_event(now_ns, cx);
         self.close(now_ns, cx);
-        self.irq = 0;
-        self.softirq = 0;
+        self.interrupted = None;
         self.off = Some(match (ready, woken_first) {
             (true, _) => Off::Preempted,
             (false, true) => Off::WokenFirst,
@@ -130,10 +137,11 @@ impl Thread {
         }
     }
 
-    /// The thread is made ready (T16); `last_cpu` is where it ran last, if the event says it.
-    pub fn waking(&mut self, now_ns: u64, last_cpu: Option<usize>, cx: &mut Surroundings<'_, impl Sink>) {
+    /// The thread is made ready by `waker` (T16); `last_cpu` is where it ran last, if the event says it.
+    pub fn waking(&mut self, now_ns: u64, waker: Waker, last_cpu: Option<usize>, cx: &mut Surroundings<'_, impl Sink>) {
         let Some(off) = self.off else {
             self.woken_running_ns = Some(now_ns);
+            self.waker = waker;
             return;
         };
         let asleep = off.is_asleep();
@@ -161,6 +169,7 @@ impl Thread {
             _ => self.settle_doubt(now_ns, !asleep || stayed == Some(false), cx),
         }
         let now_ns = self.close(now_ns, cx);
+        self.waker = waker;
         self.is_ready(now_ns);
     }
 
@@ -196,7 +205,7 @@ impl Thread {
         let now_ns = self.close(now_ns, cx);
         self.off = None;
         if let Some(woken_ns) = self.woken_ns.take() {
-            cx.sink.ran_after_waking(cx.me, woken_ns, now_ns);
+            cx.sink.ran_after_waking(cx.me, self.waker, woken_ns, now_ns);
         }
     }
 
@@ -246,8 +255,7 @@ impl Thread {
         self.off = None;
         self.doubt = None;
         self.exit_pending = false;
-        self.irq = 0;
-        self.softirq = 0;
+        self.interrupted = None;
         self.forget_waking();
     }
 

@@ -27,7 +27,7 @@ use host::Doubt;
 pub use host::Off;
 
 use super::state::{State, TracedLevel};
-use super::walk::Sink;
+use super::walk::{Interruption, Sink, Waker};
 use crate::facts::events::details::Detail;
 use crate::facts::events::reasons::{Class, Reason};
 use chain::OpenChain;
@@ -83,6 +83,8 @@ pub struct Thread {
     woken_for_guest_ns: Option<u64>,
     /// A waking came while it was still on its CPU.
     woken_running_ns: Option<u64>,
+    /// Who made it ready last.
+    waker: Waker,
     /// CPU on which it waits, pre-empted.
     pub waits_on: Option<usize>,
     /// CPU on which it was seen last.
@@ -93,8 +95,8 @@ pub struct Thread {
     off: Option<Off>,
     /// Time of its last event.
     last_ns: u64,
-    irq: u32,
-    softirq: u32,
+    /// What its CPU does instead, and whether nothing has been told of that yet.
+    interrupted: Option<Interruption>,
     /// The guest has stopped, its `kvm_exit` has not come yet (R3).
     exit_pending: bool,
     lvl: TracedLevel,
@@ -136,14 +138,14 @@ impl Thread {
             woken_ns: None,
             woken_for_guest_ns: None,
             woken_running_ns: None,
+            waker: Waker::Unknown,
             waits_on: None,
             cpu: None,
             mode: Mode::Unknown,
             blind: false,
             off: None,
             last_ns: now_ns,
-            irq: 0,
-            softirq: 0,
+            interrupted: None,
             exit_pending: false,
             lvl: TracedLevel::Early,
             pend: PendingEntry::None,
@@ -273,7 +275,7 @@ impl Thread {
     }
 
     /// System-management mode (T20): nothing that was carried still holds.
-    pub fn interrupted(&mut self, cx: &mut Surroundings<'_, impl Sink>) {
+    pub fn smm(&mut self, cx: &mut Surroundings<'_, impl Sink>) {
         self.pend = PendingEntry::None;
         self.give_chain(cx);
     }
@@ -313,10 +315,11 @@ impl Thread {
         }
     }
 
+    /// The state of the piece that ends at `now_ns`.
     #[inline]
-    fn label(&self) -> Label {
-        if self.off.is_some() || self.irq | self.softirq > 0 {
-            return Label::Plain(self.state_aside());
+    fn label(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) -> Label {
+        if self.off.is_some() || self.interrupted.is_some() {
+            return Label::Plain(self.state_aside(now_ns, cx));
         }
         match self.mode {
             Mode::Guest => Label::Guest,
@@ -326,14 +329,17 @@ impl Thread {
         }
     }
 
-    /// The state of a thread that is off its CPU, or interrupted there.
+    /// The state of a thread that is off its CPU, or interrupted there: who interrupts it is told.
     #[inline(never)]
-    fn state_aside(&self) -> State {
-        match (self.off, self.mode) {
-            (Some(off), _) => off.state(),
-            (None, Mode::Unknown) => State::Unknown,
-            (None, _) if self.irq > 0 => State::Irq,
-            (None, _) => State::Softirq,
+    fn state_aside(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) -> State {
+        match (self.off, self.mode, &mut self.interrupted) {
+            (Some(off), ..) => off.state(),
+            (None, Mode::Unknown, _) | (None, _, None) => State::Unknown,
+            (None, _, Some(interruption)) => {
+                cx.sink.interrupted(cx.me, interruption, self.ledger.since_ns, now_ns);
+                interruption.begins = false;
+                interruption.by.state()
+            }
         }
     }
 
@@ -346,7 +352,8 @@ impl Thread {
         } else {
             now_ns
         };
-        self.ledger.end(self.label(), now_ns, cx);
+        let label = self.label(now_ns, cx);
+        self.ledger.end(label, now_ns, cx);
         self.last_ns = now_ns;
         now_ns
     }

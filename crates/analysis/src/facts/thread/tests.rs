@@ -1,6 +1,7 @@
 //! One transition at a time: a thread is told a few events and must have spent its time so.
 
 use super::*;
+use crate::facts::events::host_interrupts::HostInterrupt;
 use crate::facts::events::reasons::Isa;
 use crate::facts::walk::Preemptor;
 
@@ -22,6 +23,7 @@ struct Told {
     chains: Vec<Chain>,
     ran: Vec<(u64, u64)>,
     entered: Vec<(u64, u64)>,
+    interrupted: Vec<(HostInterrupt, bool, u64)>,
 }
 
 impl Sink for Told {
@@ -42,7 +44,11 @@ impl Sink for Told {
 
     fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
 
-    fn ran_after_waking(&mut self, _: usize, woken_ns: u64, ran_ns: u64) {
+    fn interrupted(&mut self, _: usize, by: &Interruption, from_ns: u64, to_ns: u64) {
+        self.interrupted.push((by.by, by.begins, to_ns - from_ns));
+    }
+
+    fn ran_after_waking(&mut self, _: usize, _: Waker, woken_ns: u64, ran_ns: u64) {
         self.ran.push((woken_ns, ran_ns));
     }
 
@@ -99,8 +105,13 @@ impl Script {
     }
 
     fn irq(&mut self, from_ns: u64, to_ns: u64) -> &mut Self {
-        self.tell(|thread, cx| thread.overlay(from_ns, false, 1, cx));
-        self.tell(|thread, cx| thread.overlay(to_ns, false, -1, cx))
+        self.served(from_ns, Some((HostInterrupt::Vector("local_timer"), true))).served(to_ns, None)
+    }
+
+    /// From `now_ns` on its CPU serves that, which begins or goes on.
+    fn served(&mut self, now_ns: u64, by: Option<(HostInterrupt, bool)>) -> &mut Self {
+        let interruption = by.map(|(by, begins)| Interruption { by, begins });
+        self.tell(|thread, cx| thread.interrupted(now_ns, interruption, cx))
     }
 
     fn out(&mut self, now_ns: u64, ready: bool) -> &mut Self {
@@ -108,12 +119,12 @@ impl Script {
     }
 
     fn waking(&mut self, now_ns: u64) -> &mut Self {
-        self.tell(|thread, cx| thread.waking(now_ns, None, cx))
+        self.tell(|thread, cx| thread.waking(now_ns, Waker::Unknown, None, cx))
     }
 
     /// Made ready by an event that says where it ran last.
     fn waking_from(&mut self, now_ns: u64, cpu: usize) -> &mut Self {
-        self.tell(|thread, cx| thread.waking(now_ns, Some(cpu), cx))
+        self.tell(|thread, cx| thread.waking(now_ns, Waker::Unknown, Some(cpu), cx))
     }
 
     fn back(&mut self, now_ns: u64) -> &mut Self {
@@ -424,4 +435,25 @@ fn a_clock_that_steps_back_gets_no_time() {
     t.entry(0, L1_RIP).exit(100, CPUID).entry(90, L1_RIP).exit(200, CPUID).entry(250, L1_RIP);
     assert_eq!(t.sums(250), [(GUEST, 200), (HANDLING, 50)]);
     assert_eq!(t.doubts.clock_skew, 1);
+}
+
+#[test]
+fn an_interrupt_takes_its_own_time_and_what_it_met_goes_on_uncounted() {
+    let (softirq, timer) = (HostInterrupt::Softirq(Some(3)), HostInterrupt::Vector("local_timer"));
+    let mut t = Script::new();
+    // Before its first KVM event a thread's time is unknown, whatever interrupts it.
+    t.served(50, Some((softirq, true))).served(60, None);
+    t.entry(100, L1_RIP).exit(200, EXTERNAL_INTERRUPT);
+    t.served(210, Some((softirq, true))).served(230, Some((timer, true)));
+    t.tell(|thread, cx| thread.nmi(260, 5, cx));
+    t.served(280, Some((softirq, false))).served(290, None).served(290, Some((timer, true))).served(290, None);
+    let pieces = [
+        (softirq, true, 20),
+        (timer, true, 25),
+        (HostInterrupt::Nmi, true, 5),
+        (timer, false, 20),
+        (softirq, false, 10),
+        (timer, true, 0),
+    ];
+    assert_eq!(t.end(300).interrupted, pieces);
 }

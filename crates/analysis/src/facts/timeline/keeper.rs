@@ -137,11 +137,9 @@ pub fn kept(
     passing: Option<&mut Passing<'_>>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> (Walk<Keeper>, Totals) {
-    let (mut watch, request) = Watch::new(part.trace.as_ref(), &options.ignore_events);
-    watch.closed = bounds.vcpus_alone;
     let keeper = Keeper {
         threads: Vec::new(),
-        watch,
+        watch: Watch { closed: bounds.vcpus_alone, ..Watch::default() },
         tasks: Tasks::default(),
         bounds,
         kept: 0,
@@ -151,7 +149,7 @@ pub fn kept(
         full: None,
     };
     let fitted = flow.clock_fitted_to.is_some().then(|| flow.clock.clone());
-    let besides = ExtraEvents { fitted, request: Some(request), ..ExtraEvents::default() };
+    let besides = ExtraEvents { fitted, events: None };
     let mut hearing = Hearing { passing, progress };
     let (mut walk, totals) = walked(part, options, besides, keeper, &mut hearing);
     walk.sink.tasks.end(totals.span_ns.map_or(0, |(_, to_ns)| to_ns));
@@ -180,8 +178,8 @@ impl WalkObserver<Keeper> for Hearing<'_, '_, '_> {
 
     fn event(&mut self, walk: &mut Walk<Keeper>, event: &Event<'_>) {
         walk.sink.tasks_hear(event);
-        let event = walk.sink.watch.event(event);
-        walk.event(&event);
+        walk.sink.watch.event(event);
+        walk.event(event);
         let Walk { sink, threads, .. } = walk;
         if sink.kept < sink.due {
             return;
@@ -194,10 +192,6 @@ impl WalkObserver<Keeper> for Hearing<'_, '_, '_> {
             }
             passing.pass(sink, (Some(event.time_ns), sink.bounds.pace.waits));
         }
-    }
-
-    fn other(&mut self, walk: &mut Walk<Keeper>, event: &Event<'_>) {
-        self.event(walk, event);
     }
 
     fn progress(&mut self, done: u64, all: u64) {
@@ -309,7 +303,9 @@ impl Keeper {
             return;
         }
         let role = ROWS.get(usize::from(event.kind)).map(|row| row.role);
-        if let Some(Role::Switch | Role::Waking | Role::IrqEntry | Role::SoftirqEntry | Role::Nmi) = role {
+        if let Some(Role::Switch | Role::Waking | Role::IrqEntry | Role::VectorEntry | Role::SoftirqEntry | Role::Nmi) =
+            role
+        {
             if at_ns < self.window.from_ns { self.changes_early(at_ns) } else { self.changes(at_ns) }
         }
         let cpu = self.watch.cpus.get(event.cpu as usize);

@@ -11,12 +11,14 @@
 
 use super::keeper::Thread;
 use super::tasks::Doing;
-use super::watch::{Above, Cpu};
+use super::watch::Cpu;
+use crate::facts::events::host_interrupts::{Handlers, HostInterrupt};
 use crate::facts::events::reasons::Reason;
 use crate::facts::ledger::levels;
 use crate::facts::state::{STATES, State};
 use base::{Level, Span};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What a piece of a lane shows.
@@ -99,7 +101,7 @@ pub struct Around<'a> {
     /// What tasks are called.
     pub names: &'a BTreeMap<i32, String>,
     /// What interrupts are called.
-    pub interrupts: &'a [String],
+    pub handlers: &'a Handlers,
     /// The whole trace.
     pub span: Span,
     /// Up to when it is read; `None` at its end.
@@ -186,10 +188,10 @@ impl CpuLane {
         let inside = cpu.above[after..].iter().take_while(|(at_ns, _)| *at_ns < until_ns);
         for (at_ns, above) in first.into_iter().chain(inside.copied()) {
             let (look, detail) = match above {
-                Some(Above { state, name }) => (Look::Ledger(state), around.interrupts[name as usize].as_str()),
-                None => (below, if below == Look::Idle { "" } else { name }),
+                Some(by) => (Look::Ledger(by.state()), around.handlers.title(by)),
+                None => (below, Cow::Borrowed(if below == Look::Idle { "" } else { name })),
             };
-            self.once.put((at_ns, around.span.to_ns), look, detail, put);
+            self.once.put((at_ns, around.span.to_ns), look, &detail, put);
             self.told_ns = Some(at_ns);
         }
         true
@@ -220,16 +222,15 @@ impl CpuLane {
                 continue;
             }
             let (look, detail) = match state {
-                state if state.is_off() => (Look::Ledger(State::Unknown), name),
+                state if state.is_off() => (Look::Ledger(State::Unknown), Cow::Borrowed(name)),
                 State::Irq | State::Softirq => {
-                    let known = cpu.above_at(at_ns).filter(|above| above.state == *state);
-                    let detail = known.map_or("", |known| around.interrupts[known.name as usize].as_str());
-                    (Look::Ledger(*state), detail)
+                    let known = cpu.above_at(at_ns).filter(|by| by.state() == *state);
+                    (Look::Ledger(*state), known.map_or(Cow::Borrowed(""), |by| around.handlers.title(by)))
                 }
-                State::Nmi => (Look::Ledger(State::Nmi), "NMI"),
-                state => (Look::Ledger(*state), name),
+                State::Nmi => (Look::Ledger(State::Nmi), around.handlers.title(HostInterrupt::Nmi)),
+                state => (Look::Ledger(*state), Cow::Borrowed(name)),
             };
-            self.once.put((at_ns, end_ns), look, detail, put);
+            self.once.put((at_ns, end_ns), look, &detail, put);
             self.told_ns = Some(at_ns);
         }
         thread.end_ns >= stay.to_ns

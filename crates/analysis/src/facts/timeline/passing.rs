@@ -151,7 +151,7 @@ impl<'a> Passing<'a> {
         let around = Around {
             vcpu: &|tid| by_tid.get(&tid).copied(),
             names: &names,
-            interrupts: &watch.names,
+            handlers: &watch.handlers,
             span: span(self.flow),
             now_ns,
             waits,

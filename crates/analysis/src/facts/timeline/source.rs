@@ -115,7 +115,7 @@ impl Source {
                 let around = Around {
                     vcpu: &|tid| draft.thread(tid).filter(|thread| thread.is_vcpu),
                     names: &part.names,
-                    interrupts: &draft.watch.names,
+                    handlers: &draft.watch.handlers,
                     span: draft.span,
                     now_ns: None,
                     waits: 0,

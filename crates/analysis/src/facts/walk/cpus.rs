@@ -1,7 +1,8 @@
 //! Who is on which CPU: task switches, wakings, losses. The sink hears of each change, see [`Sink::has_cpu`].
 
 use super::waiting::Waiting;
-use super::{Sink, Walk};
+use super::{Sink, Waker, Walk};
+use crate::facts::events::host_interrupts::Begun;
 use crate::facts::events::roles;
 use crate::facts::thread::Surroundings;
 use trace::Event;
@@ -19,6 +20,8 @@ pub(super) struct Cpu {
     pub last_ns: u64,
     /// Threads that were pre-empted there.
     pub waiting: Vec<Waiting>,
+    /// Interrupts that it serves.
+    pub begun: Begun,
 }
 
 /// A stretch in which what a CPU did is not in the trace.
@@ -66,6 +69,7 @@ impl<S: Sink> Walk<S> {
         let here = &mut self.cpus[cpu];
         here.current = Some(next);
         here.thread = None;
+        here.begun.clear();
         self.sink.has_cpu(cpu, Some(next), now_ns);
         if next != 0 {
             let me = self.task(cpu, next, event.content(roles::switch::NEXT_COMM), now_ns);
@@ -76,12 +80,12 @@ impl<S: Sink> Walk<S> {
         }
     }
 
-    /// A task is made ready; `slept_on` is the CPU that it ran on last, where the event says it.
-    pub(super) fn waking(&mut self, tid: i32, slept_on: Option<u64>, now_ns: u64) {
+    /// A task is made ready by `waker`; `slept_on` is the CPU that it ran on last, where the event says it.
+    pub(super) fn waking(&mut self, tid: i32, waker: Waker, slept_on: Option<u64>, now_ns: u64) {
         self.seen.waking = true;
         let Some(me) = self.by_tid.get(&tid).copied() else { return };
         let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
-        self.threads[me].waking(now_ns, slept_on.map(|cpu| cpu as usize), cx);
+        self.threads[me].waking(now_ns, waker, slept_on.map(|cpu| cpu as usize), cx);
     }
 
     /// Thread `me` runs on `cpu`, and no longer where it was.
@@ -96,6 +100,7 @@ impl<S: Sink> Walk<S> {
             if left.thread == Some(me) {
                 left.current = None;
                 left.thread = None;
+                left.begun.clear();
                 self.sink.has_cpu(old, None, now_ns);
                 if self.switches {
                     let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
@@ -106,6 +111,7 @@ impl<S: Sink> Walk<S> {
         let tid = self.threads[me].tid;
         if self.cpus[cpu].current != Some(tid) {
             self.charge(cpu, Some(tid), now_ns);
+            self.cpus[cpu].begun.clear();
         }
         let here = &mut self.cpus[cpu];
         here.current = Some(tid);
@@ -173,6 +179,7 @@ impl<S: Sink> Walk<S> {
         let here = &mut self.cpus[cpu];
         here.current = None;
         here.thread = None;
+        here.begun.clear();
         self.sink.has_cpu(cpu, None, from_ns);
     }
 

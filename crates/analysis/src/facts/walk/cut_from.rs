@@ -43,7 +43,7 @@ impl WalkObserver<Holders> for Begin {
 
 /// What is known of `part` beyond a window that begins `from_ns` after its first event; the window will lie at `trace`.
 pub fn of_part(part: &Part, from_ns: u64, trace: &Path) -> CutTrace {
-    let besides = ExtraEvents { fitted: trace::calibrate::fit(part.trace.as_ref()), ..ExtraEvents::default() };
+    let besides = ExtraEvents { fitted: trace::calibrate::fit(part.trace.as_ref()), events: None };
     let holders = Holders { from_ns: 0, by_cpu: BTreeMap::new() };
     let (walk, _) = walked(part, &Options::default(), besides, holders, &mut Begin(from_ns));
     let names = comms(part, &walk);

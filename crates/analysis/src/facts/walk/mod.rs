@@ -17,12 +17,14 @@ pub(crate) mod vcpu_names;
 mod waiting;
 pub(crate) mod witnesses;
 
-pub use sink::{Preemptor, Sink};
+pub use sink::{Interruption, Preemptor, Sink, Waker};
 
 use crate::facts::events::details::Detail;
+use crate::facts::events::host_interrupts::Handlers;
 use crate::facts::events::interrupts::Interrupts;
 use crate::facts::events::reasons::{Isa, Reason};
 use crate::facts::events::roles::{self, ROLES, Role};
+use crate::facts::state::State;
 use crate::facts::thread::{Doubts, Seen, Surroundings, Thread};
 use base::recording::Running;
 use cpus::{Cpu, Gap};
@@ -51,6 +53,8 @@ pub struct Walk<S: Sink> {
     pub unattributed: u64,
     /// Virtual interrupts under way.
     pub interrupts: Interrupts,
+    /// Handlers of the host's own interrupts.
+    pub handlers: Handlers,
     /// Losses: CPU, when, events, bytes.
     pub losses: Vec<(u32, u64, u64, u64)>,
     /// Instruction set of exits that name none.
@@ -112,6 +116,7 @@ impl<S: Sink> Walk<S> {
             stale_entries: 0,
             unattributed: 0,
             interrupts: Interrupts::default(),
+            handlers: Handlers::default(),
             losses: Vec::new(),
             by_tid: FxHashMap::default(),
             by_vcpu: Vec::new(),
@@ -165,6 +170,9 @@ impl<S: Sink> Walk<S> {
         match role {
             Role::Entry => return self.entry(me, now_ns, event),
             Role::Exit => return self.exit(me, now_ns, event),
+            Role::IrqEntry | Role::VectorEntry | Role::SoftirqEntry | Role::IrqExit | Role::SoftirqExit => {
+                return self.host_interrupt(Some(me), *event, role);
+            }
             _ => {}
         }
         let thread = &mut self.threads[me];
@@ -201,17 +209,13 @@ impl<S: Sink> Walk<S> {
                 thread.host_event(now_ns, cx);
                 self.waken_by(Some(me), event, now_ns);
             }
-            Role::IrqEntry => thread.overlay(now_ns, false, 1, cx),
-            Role::IrqExit => thread.overlay(now_ns, false, -1, cx),
-            Role::SoftirqEntry => thread.overlay(now_ns, true, 1, cx),
-            Role::SoftirqExit => thread.overlay(now_ns, true, -1, cx),
             Role::Nmi => thread.nmi(now_ns, event.or_zero(0), cx),
             Role::HostWork => thread.host_event(now_ns, cx),
             Role::VcpuWakeup => {
                 thread.vcpu_wakeup(now_ns, event.or_zero(0), cx);
                 self.seen.wakeup = true;
             }
-            Role::Smm => thread.interrupted(cx),
+            Role::Smm => thread.smm(cx),
             Role::Msr | Role::Pio | Role::Mmio | Role::FastMmio | Role::Apic => {
                 thread.detail(now_ns, Detail::of_event(role, event));
             }
@@ -223,6 +227,7 @@ impl<S: Sink> Walk<S> {
             }
             Role::AcceptIrq => self.accept_irq(event, now_ns),
             Role::Entry | Role::Exit | Role::Switch => {}
+            Role::IrqEntry | Role::VectorEntry | Role::SoftirqEntry | Role::IrqExit | Role::SoftirqExit => {}
             Role::Fpu | Role::HaltPollWindow | Role::InjectVirq => {}
         }
     }
@@ -292,12 +297,42 @@ impl<S: Sink> Walk<S> {
         }
     }
 
+    /// An interrupt or softirq of the host begins or ends on the CPU of thread `me`, if one of ours has it.
+    #[inline(never)]
+    fn host_interrupt(&mut self, me: Option<usize>, event: Event<'_>, role: Role) {
+        let now_ns = self.plausible(event.time_ns);
+        let begun = &mut self.cpus[event.cpu as usize].begun;
+        let begins = self.handlers.begun(&event, role);
+        match begins {
+            Some(by) => begun.begin(by),
+            None => begun.end(if role == Role::SoftirqExit { State::Softirq } else { State::Irq }),
+        }
+        let Some(me) = me else { return };
+        let interruption = begun.top().map(|by| Interruption { by, begins: begins == Some(by) });
+        let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+        self.threads[me].interrupted(now_ns, interruption, cx);
+    }
+
     /// A `sched_waking`, in the context of thread `by` if it is one of ours.
     fn waken_by(&mut self, by: Option<usize>, event: &Event<'_>, now_ns: u64) {
         let Some(tid) = event.get(roles::waking::TID) else { return };
         // A task that an interrupt wakes on its own CPU never slept: it goes on.
         if by.is_none_or(|by| self.threads[by].tid != tid as i32) {
-            self.waking(tid as i32, event.get(roles::waking::LAST_CPU), now_ns);
+            let last_cpu = event.get(roles::waking::LAST_CPU);
+            self.waking(tid as i32, self.waker(event, last_cpu.is_some()), last_cpu, now_ns);
+        }
+    }
+
+    /// In whose time a task is made ready, if the event comes in it: `sched_wakeup`, which stands in for `sched_waking`, may
+    /// come later on another CPU.
+    fn waker(&self, event: &Event<'_>, is_waking: bool) -> Waker {
+        let here = &self.cpus[event.cpu as usize];
+        let task = if event.tid == trace::batch::NO_TID { here.current } else { Some(event.tid) };
+        match (here.begun.top(), task) {
+            _ if !is_waking => Waker::Unknown,
+            (Some(by), _) => Waker::Interrupt(by),
+            (None, Some(tid)) => Waker::Task(tid),
+            (None, None) => Waker::Unknown,
         }
     }
 

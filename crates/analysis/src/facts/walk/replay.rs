@@ -14,17 +14,14 @@ use crate::input::Part;
 use base::Clock;
 use trace::facts::Coverage;
 use trace::replay::Listener;
-use trace::{Event, Facts, Reading, Request, Totals, Wanted};
+use trace::{Event, Facts, Reading, Totals, Wanted};
 
 /// What a question needs besides the walk.
-#[derive(Default)]
 pub struct ExtraEvents {
     /// The clock to tell times with, if it is not the file's.
     pub fitted: Option<Clock>,
     /// Events that are no role's.
     pub events: Option<Wanted>,
-    /// What to ask the trace for, if more than the roles need.
-    pub request: Option<Request>,
 }
 
 /// Who listens while a trace is walked.
@@ -54,7 +51,7 @@ pub fn walked<S: Sink>(
     ear: &mut impl WalkObserver<S>,
 ) -> (Walk<S>, Totals) {
     let trace = part.trace.as_ref();
-    let mut request = besides.request.unwrap_or_else(|| witnesses::request(trace, &options.ignore_events));
+    let mut request = witnesses::request(trace, &options.ignore_events);
     request.events.extend(besides.events);
     let mut walk = Walk::new(sink);
     walk.isa = vendor::of(trace);

@@ -75,7 +75,7 @@ pub fn profile(part: &Part, options: &Options) -> Profile {
         return Profile::default();
     }
     let fields = ["ip", "cpumode", "period"].map(|field| vec![field.to_owned()]).to_vec();
-    let besides = ExtraEvents { events: Some(Wanted { names, fields }), ..ExtraEvents::default() };
+    let besides = ExtraEvents { fitted: None, events: Some(Wanted { names, fields }) };
     let mut samples = Samples::default();
     let (mut walk, totals) = walked(part, options, besides, Pieces::default(), &mut samples);
     // The last piece of a thread ends with the trace, and a sample may be its last event.

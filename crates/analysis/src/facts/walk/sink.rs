@@ -1,5 +1,6 @@
 //! Who hears what a walk finds out.
 
+use crate::facts::events::host_interrupts::HostInterrupt;
 use crate::facts::events::interrupts::Delivered;
 use crate::facts::state::State;
 use crate::facts::thread::{Chain, Exit};
@@ -14,14 +15,17 @@ pub trait Sink {
     fn chain(&mut self, thread: usize, chain: &Chain);
     /// While `thread` was pre-empted, a task ran on its CPU.
     fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64);
+    /// While `thread` had its CPU, an interrupt or softirq ran there: a piece of the states `Irq`, `Softirq` and `Nmi` each,
+    /// and an empty one for what takes no time.
+    fn interrupted(&mut self, _thread: usize, _by: &Interruption, _from_ns: u64, _to_ns: u64) {}
     /// From `at_ns` on task `tid` has `cpu`; `None` if from then on nothing tells which one has it.
     fn has_cpu(&mut self, _cpu: usize, _tid: Option<i32>, _at_ns: u64) {}
     /// The guest hypervisor on `thread` asked to enter the nested guest behind `vmcb`.
     fn nested_entry(&mut self, _thread: usize, _vmcb: u64, _at_ns: u64) {}
     /// A virtual interrupt reached the guest of `thread`.
     fn delivered(&mut self, _thread: usize, _interrupt: &Delivered) {}
-    /// A woken thread got a CPU.
-    fn ran_after_waking(&mut self, _thread: usize, _woken_ns: u64, _ran_ns: u64) {}
+    /// A thread woken by `by` got a CPU.
+    fn ran_after_waking(&mut self, _thread: usize, _by: Waker, _woken_ns: u64, _ran_ns: u64) {}
     /// A woken thread entered its guest.
     fn entered_after_waking(&mut self, _thread: usize, _woken_ns: u64, _entered_ns: u64) {}
 }
@@ -57,6 +61,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.1.preempted(thread, by, from_ns, to_ns);
     }
 
+    fn interrupted(&mut self, thread: usize, by: &Interruption, from_ns: u64, to_ns: u64) {
+        self.0.interrupted(thread, by, from_ns, to_ns);
+        self.1.interrupted(thread, by, from_ns, to_ns);
+    }
+
     fn has_cpu(&mut self, cpu: usize, tid: Option<i32>, at_ns: u64) {
         self.0.has_cpu(cpu, tid, at_ns);
         self.1.has_cpu(cpu, tid, at_ns);
@@ -72,9 +81,9 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.1.delivered(thread, interrupt);
     }
 
-    fn ran_after_waking(&mut self, thread: usize, woken_ns: u64, ran_ns: u64) {
-        self.0.ran_after_waking(thread, woken_ns, ran_ns);
-        self.1.ran_after_waking(thread, woken_ns, ran_ns);
+    fn ran_after_waking(&mut self, thread: usize, by: Waker, woken_ns: u64, ran_ns: u64) {
+        self.0.ran_after_waking(thread, by, woken_ns, ran_ns);
+        self.1.ran_after_waking(thread, by, woken_ns, ran_ns);
     }
 
     fn entered_after_waking(&mut self, thread: usize, woken_ns: u64, entered_ns: u64) {
@@ -92,4 +101,25 @@ pub struct Preemptor {
     pub cpu: u32,
     /// True if it was this task that took the CPU, false if it came there later.
     pub took: bool,
+}
+
+/// What ran instead of a thread that had the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interruption {
+    /// What it was.
+    pub by: HostInterrupt,
+    /// True if it begins with this piece, false if it goes on after another one.
+    pub begins: bool,
+}
+
+/// Who made a thread ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Waker {
+    /// A task by its thread id, in its own time; 0 is the idle task. Also one that was interrupted, where interrupts are not
+    /// recorded.
+    Task(i32),
+    /// An interrupt or softirq, whatever task it interrupted.
+    Interrupt(HostInterrupt),
+    /// The trace does not tell.
+    Unknown,
 }

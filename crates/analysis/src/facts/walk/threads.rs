@@ -11,34 +11,36 @@ impl<S: Sink> Walk<S> {
     pub(super) fn thread_of(&mut self, cpu: usize, event: Event<'_>, role: Role) -> Option<usize> {
         let tid = if event.tid == trace::batch::NO_TID { self.cpus[cpu].current } else { Some(event.tid) };
         let tid = tid.or_else(|| self.tid_by_pointer(&event, role));
-        let tid = match tid {
-            Some(0) | None => {
-                // The idle task is no thread; what it does to others still counts.
-                if role == Role::Waking {
-                    self.waken_by(None, &event, self.plausible(event.time_ns));
-                } else if role == Role::AcceptIrq {
-                    self.accept_irq(&event, self.plausible(event.time_ns));
-                } else if tid.is_none() && role.is_positional() {
-                    self.unattributed += 1;
-                }
-                return None;
-            }
-            Some(tid) => tid,
+        let me = match tid {
+            // The idle task is no thread.
+            Some(0) | None => None,
+            Some(tid) => match self.by_tid.get(&tid) {
+                Some(me) => Some(*me),
+                None => role.is_positional().then(|| self.meet(tid, self.plausible(event.time_ns))),
+            },
         };
-        let me = match self.by_tid.get(&tid) {
-            Some(me) => *me,
-            None if role.is_positional() => self.meet(tid, self.plausible(event.time_ns)),
-            None => {
-                if role == Role::Waking {
-                    self.waken_by(None, &event, self.plausible(event.time_ns));
-                } else if role == Role::AcceptIrq {
-                    self.accept_irq(&event, self.plausible(event.time_ns));
-                }
-                return None;
-            }
+        let Some(me) = me else {
+            self.without_thread(event, role, tid);
+            return None;
         };
         self.arrives_on(me, cpu, self.plausible(event.time_ns));
         Some(me)
+    }
+
+    /// An event in the time of a task that is no thread of ours: what it does to others still counts.
+    fn without_thread(&mut self, event: Event<'_>, role: Role, tid: Option<i32>) {
+        match role {
+            Role::Waking => self.waken_by(None, &event, self.plausible(event.time_ns)),
+            Role::AcceptIrq => self.accept_irq(&event, self.plausible(event.time_ns)),
+            // Where switches are not recorded, another one has the CPU for all that is known.
+            Role::IrqEntry | Role::VectorEntry | Role::SoftirqEntry | Role::IrqExit | Role::SoftirqExit
+                if self.cpus[event.cpu as usize].current == tid =>
+            {
+                self.host_interrupt(None, event, role);
+            }
+            _ if tid.is_none() && role.is_positional() => self.unattributed += 1,
+            _ => {}
+        }
     }
 
     /// The thread that a stale `kvm_x86_entry` names by its vCPU's address: behind a loss nothing else tells.

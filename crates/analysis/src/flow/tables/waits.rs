@@ -1,9 +1,13 @@
-//! Tables of waiting: pre-emption, wake-ups, virtual interrupts.
+//! Tables of waiting: pre-emption, interrupts of the host, wake-ups, virtual interrupts.
 
 use super::{I64, U64, each_vcpu, keys};
 use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::model::StretchSums;
+use crate::facts::walk::Waker;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, Table};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Who ran while a vCPU was runnable.
 pub const PREEMPTORS: TableSpec = TableSpec {
@@ -32,6 +36,78 @@ pub const PREEMPTORS: TableSpec = TableSpec {
                 ("by_tid", "tid"),
                 ("count", "times"),
                 ("total_ns", "total"),
+                ("max_ns", "longest"),
+            ],
+            8,
+        )
+    }),
+};
+
+/// What interrupted a vCPU that had its CPU.
+pub const HOST_INTERRUPTS: TableSpec = TableSpec {
+    section: "flow",
+    name: "host_interrupts",
+    version: 1,
+    row: "How long one interrupt or softirq of the host ran on the CPU of one vCPU: the ledger's irq, softirq and nmi, by cause.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column::key("kind"),
+        Column::key_of("number", U64),
+        Column::key("by"),
+        Column::count("count"),
+        Column::ns("total_ns"),
+        Column::ns("max_ns"),
+    ],
+    shown: Some(Shown {
+        largest_first: Some("total_ns"),
+        ..Shown::of(
+            "Host interrupts that took time from a vCPU",
+            &[
+                ("vm", "vm"),
+                ("vcpu", "vcpu"),
+                ("kind", "kind"),
+                ("number", "number"),
+                ("by", "by"),
+                ("count", "times"),
+                ("total_ns", "total"),
+                ("max_ns", "longest"),
+            ],
+            8,
+        )
+    }),
+};
+
+/// Who woke a vCPU.
+pub const WAKERS: TableSpec = TableSpec {
+    section: "flow",
+    name: "wakers",
+    version: 1,
+    row: "The wake-ups of one vCPU by one task or interrupt: how long from runnable to running.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column::key("kind"),
+        Column::key_of("number", I64),
+        Column::key("by"),
+        Column::count("count"),
+        Column::ns("total_ns"),
+        Column::ns("max_ns"),
+    ],
+    shown: Some(Shown {
+        largest_first: Some("count"),
+        ..Shown::of(
+            "What woke a vCPU, and how long it then waited for a CPU",
+            &[
+                ("vm", "vm"),
+                ("vcpu", "vcpu"),
+                ("kind", "kind"),
+                ("number", "number"),
+                ("by", "by"),
+                ("count", "wake-ups"),
+                ("total_ns", "waited"),
                 ("max_ns", "longest"),
             ],
             8,
@@ -112,7 +188,7 @@ pub fn preemptors(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&PREEMPTORS);
     for (measure, vcpu) in each_vcpu(measures) {
         let mut rows: Vec<_> = vcpu.sums.preemptors.iter().collect();
-        rows.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.total_ns));
+        rows.sort_by_key(|(_, sums)| Reverse(sums.total_ns));
         for (tid, sums) in rows {
             let mut row = keys(measure, vcpu);
             row.push(tid.map_or_else(|| "unknown".to_owned(), |tid| measure.task_name(tid)).into());
@@ -122,6 +198,49 @@ pub fn preemptors(measures: &[Measures<'_>]) -> Table {
         }
     }
     table
+}
+
+pub fn host_interrupts(measures: &[Measures<'_>]) -> Table {
+    let mut table = Table::new(&HOST_INTERRUPTS);
+    for (measure, vcpu) in each_vcpu(measures) {
+        let handlers = &measure.part.handlers;
+        for (by, sums) in longest_first(&vcpu.sums.host_interrupts) {
+            let mut row = keys(measure, vcpu);
+            row.extend([by.kind().into(), handlers.number(by).map(u64::from).into()]);
+            row.push(handlers.name(by).unwrap_or("unknown").into());
+            row.extend([sums.count, sums.total_ns, sums.max_ns].map(Cell::from));
+            table.push(row);
+        }
+    }
+    table
+}
+
+pub fn wakers(measures: &[Measures<'_>]) -> Table {
+    let mut table = Table::new(&WAKERS);
+    for (measure, vcpu) in each_vcpu(measures) {
+        let handlers = &measure.part.handlers;
+        for (by, sums) in longest_first(&vcpu.sums.wakers) {
+            let (kind, number, name) = match by {
+                Waker::Task(tid) => ("task", Some(i64::from(tid)), measure.task_name(tid)),
+                Waker::Interrupt(by) => {
+                    let name = handlers.name(by).unwrap_or("unknown").to_owned();
+                    (by.kind(), handlers.number(by).map(i64::from), name)
+                }
+                Waker::Unknown => ("unknown", None, "unknown".to_owned()),
+            };
+            let mut row = keys(measure, vcpu);
+            row.extend([kind.into(), number.map_or(Cell::Missing, Cell::I64), name.into()]);
+            row.extend([sums.count, sums.total_ns, sums.max_ns].map(Cell::from));
+            table.push(row);
+        }
+    }
+    table
+}
+
+fn longest_first<K: Copy>(sums: &BTreeMap<K, StretchSums>) -> Vec<(K, StretchSums)> {
+    let mut rows: Vec<(K, StretchSums)> = sums.iter().map(|(by, sums)| (*by, *sums)).collect();
+    rows.sort_by_key(|(_, sums)| Reverse(sums.total_ns));
+    rows
 }
 
 pub fn wakeups(measures: &[Measures<'_>]) -> Table {
@@ -146,7 +265,7 @@ pub fn interrupts(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&INTERRUPTS);
     for (measure, vcpu) in each_vcpu(measures) {
         let mut rows: Vec<_> = vcpu.sums.interrupts.iter().collect();
-        rows.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.to_entry_ns.count()));
+        rows.sort_by_key(|(_, sums)| Reverse(sums.to_entry_ns.count()));
         for (vector, sums) in rows {
             let mut row = keys(measure, vcpu);
             row.extend([u64::from(*vector).into(), sums.to_entry_ns.count().into()]);
