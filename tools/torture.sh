@@ -1,12 +1,13 @@
 #!/bin/bash
 # Long trials: each parser fuzzed for two hours (TORTURE_FUZZ_SECONDS), as many at once as there are CPUs; property tests with
 # 5,000 cases each (TORTURE_CASES), forty times as many generated traces and the slow nested labs, VMX and Linux
-# (KVMSCOPE_TORTURE); 200 recorders killed (TORTURE_KILLS); the memory of reports, pages and exports on 10 GB (TORTURE_GB); frame
+# (KVMSCOPE_TORTURE); topologies of the real machines that hwloc and util-linux test with; 200 recorders killed (TORTURE_KILLS); the memory of reports, pages and exports on 10 GB (TORTURE_GB); frame
 # times of the dashboard's timeline over some ten million events.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 KVMSCOPE_KILLS="${TORTURE_KILLS:-200}" KVMSCOPE_TORTURE=1 PROPTEST_CASES="${TORTURE_CASES:-5000}" tools/test.sh
+tools/trees.sh
 tools/memory.sh "${TORTURE_GB:-10}"
 tools/frames.sh
 FUZZ_SECONDS="${TORTURE_FUZZ_SECONDS:-7200}" tools/fuzz.sh

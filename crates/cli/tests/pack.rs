@@ -152,7 +152,7 @@ fn pasted_text_comes_from_stdin_or_is_said_to_be_missing() {
     };
     let out = run(format!("{lscpu}\n{pins}"));
     assert!(out.contains("16 CPUs on 1 node, cores unknown"), "{out}");
-    assert!(out.contains("1 line not understood, the first: `Why is it slow?`"), "{out}");
+    assert!(out.contains("1 line not understood, the first: line 11 `Why is it slow?`"), "{out}");
     let out = run(pins.to_owned());
     assert!(out.contains("CPUs unknown") && !out.contains("0 CPUs") && out.contains("lscpu -e"), "{out}");
 }

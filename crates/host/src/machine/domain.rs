@@ -23,6 +23,8 @@ pub struct Domain {
     pub cpuset: Option<Fact<CpuSet>>,
     /// Pins of vCPUs, by their number.
     pub vcpu_pins: BTreeMap<u32, Fact<CpuSet>>,
+    /// CPUs that vCPUs were last seen on, as libvirt told it.
+    pub vcpu_last_cpus: BTreeMap<u32, Fact<u32>>,
     /// Pin of the emulator, as often as it was told, the last one in force.
     pub emulator_pins: Vec<Fact<CpuSet>>,
     /// How many iothreads.
@@ -170,6 +172,7 @@ impl Domain {
         replace(&mut self.cpu_mode, told.cpu_mode);
         replace(&mut self.topology, told.topology);
         self.vcpu_pins.extend(told.vcpu_pins);
+        self.vcpu_last_cpus.extend(told.vcpu_last_cpus);
         self.emulator_pins.extend(told.emulator_pins);
         self.iothreads = self.iothreads.max(told.iothreads);
         self.iothread_ids.extend(told.iothread_ids);

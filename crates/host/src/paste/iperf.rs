@@ -3,10 +3,8 @@
 //! Of the text the summary counts (`receiver`; of several streams the line `[SUM]`), of the JSON `end`. Bits that arrived
 //! are taken, not those that were sent: iperf3(1), 3.12.
 
-use super::{Pasted, Text};
-use crate::budget;
+use super::{Pasted, Text, json};
 use crate::machine::Throughput;
-use serde_json::Value;
 
 /// The header `[ ID] Interval           Transfer     Bitrate` and the rows below it.
 pub(super) fn text(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
@@ -54,24 +52,9 @@ fn row(text: &str) -> Option<(f64, f64)> {
     Some((to.parse::<f64>().ok()? - from.parse::<f64>().ok()?, rate * scale))
 }
 
-/// The JSON object of `iperf3 --json`, from its opening brace to the one that closes it.
+/// The JSON object of `iperf3 --json`.
 pub(super) fn json(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    if text.at(at) != "{" || !text.at(at + 1).starts_with("\"start\"") {
-        return 0;
-    }
-    let Some(end) = text.find_end(at, "}", |line| line.trim_end() == "}") else { return 0 };
-    let value = text.lines[at..=end].join("\n");
-    if value.len() > budget::JSON_BYTES {
-        pasted.unread(format!("{}: {} bytes of JSON are not read", text.place(at), value.len()));
-        return end - at + 1;
-    }
-    let value = match serde_json::from_str::<Value>(&value) {
-        Ok(value) => value,
-        Err(error) => {
-            pasted.unread(format!("{}: incomplete result of iperf3: {error}", text.place(at)));
-            return end - at + 1;
-        }
-    };
+    let Some((value, lines)) = json::object(text, at, "start", pasted) else { return 0 };
     let ended = &value["end"];
     let sum = [&ended["sum_received"], &ended["sum"]].into_iter().find(|sum| sum["bits_per_second"].is_number());
     if let Some(sum) = sum {
@@ -82,7 +65,7 @@ pub(super) fn json(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
             retransmits: ended["sum_sent"]["retransmits"].as_u64(),
         });
     }
-    end - at + 1
+    lines
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
-//! `lscpu` without options: which CPUs there are, on which nodes, and how many threads a core has.
+//! `lscpu` without options, and `lscpu -J`: which CPUs there are, on which nodes, and how many threads a core has.
 //!
 //! It does not say which CPUs share a core, except where each has one of its own. Labels: util-linux 2.38, sys-utils/lscpu.c;
 //! older versions write `On-line CPU(s) list` and `Thread(s) per core` alike.
 
-use super::{Pasted, Text};
+use super::{Pasted, Text, json};
 use crate::budget;
 use crate::machine::Cpu;
 use base::CpuSet;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Labels with which people begin a copy of it.
@@ -27,9 +28,32 @@ pub(super) fn summary(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
         labels.insert(label.trim(), value.trim());
         end += 1;
     }
+    if take(&labels, &text.place(at), pasted) { end - at } else { 0 }
+}
+
+/// `lscpu -J`: the same labels, since util-linux 2.37 inside each other.
+pub(super) fn json(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let Some((value, lines)) = json::object(text, at, "lscpu", pasted) else { return 0 };
+    let mut labels = BTreeMap::new();
+    collect(&value["lscpu"], &mut labels);
+    take(&labels, &text.place(at), pasted);
+    lines
+}
+
+fn collect<'a>(fields: &'a Value, labels: &mut BTreeMap<&'a str, &'a str>) {
+    for field in fields.as_array().into_iter().flatten() {
+        if let (Some(label), Some(value)) = (field["field"].as_str(), field["data"].as_str()) {
+            labels.insert(label.trim_end_matches(':'), value);
+        }
+        collect(&field["children"], labels);
+    }
+}
+
+/// What the labels say; false if they do not count CPUs.
+fn take(labels: &BTreeMap<&str, &str>, place: &str, pasted: &mut Pasted) -> bool {
     let number = |label: &str| labels.get(label)?.parse::<u32>().ok();
     let online = labels.get("On-line CPU(s) list").and_then(|list| CpuSet::parse(list));
-    let Some(count) = number("CPU(s)").filter(|count| *count <= base::cpus::MOST_CPUS) else { return 0 };
+    let Some(count) = number("CPU(s)").filter(|count| *count <= base::cpus::MOST_CPUS) else { return false };
     let nodes: Vec<(u32, CpuSet)> = labels
         .iter()
         .filter_map(|(label, list)| {
@@ -45,7 +69,7 @@ pub(super) fn summary(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
     let threads = number("Thread(s) per core");
     if topology.cpus.is_empty() {
         topology.cores_unknown = threads != Some(1);
-        topology.place = text.place(at);
+        topology.place = place.to_owned();
     }
     for cpu in online.iter() {
         topology.online.insert(cpu);
@@ -57,7 +81,7 @@ pub(super) fn summary(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
     nodes.iter().for_each(|(node, _)| {
         pasted.machine.nodes.entry(*node).or_default();
     });
-    end - at
+    true
 }
 
 #[cfg(test)]
@@ -100,7 +124,10 @@ mod tests {
         let quoted: String = SUMMARY.lines().map(|line| format!("> > {line}\n")).collect();
         let machine = read(&[("t".to_owned(), format!("On Monday X wrote:\n>\n{quoted}>\n> Regards\n"))]);
         assert_eq!((machine.topology.cpus.len(), machine.sources[0].2), (15, 2), "two lines of prose");
-        assert_eq!(machine.strange, ["t:1: 2 lines not understood, the first: `On Monday X wrote:`, `Regards`"]);
+        assert_eq!(
+            machine.strange,
+            ["t: 2 lines not understood, the first: line 1 `On Monday X wrote:`, line 19 `Regards`"]
+        );
         let tag = "<interface type='direct'\n>\n<source dev='eth0'/>\n</interface>\n";
         assert_eq!(
             read(&[("t".to_owned(), tag.to_owned())]).domains[0].interfaces.len(),

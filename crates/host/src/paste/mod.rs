@@ -1,22 +1,25 @@
 //! What do the commands say whose output people paste into tickets?
 //!
 //! In: texts, each a mix of prose, prompts and outputs, in any order. Out: one [`Machine`] with what was told, and how many
-//! lines of each text were understood. Recognized: `lscpu`, `lscpu -p` and `-e`, `virsh vcpupin`, `emulatorpin`, `iothreadinfo`,
-//! domain XML, `top`, `ps`, `pidstat -t`, `taskset -acp`, `/proc/interrupts` and `softirqs`, `mpstat -P ALL`, `numactl -H`,
+//! lines of each text were understood. Recognized: `lscpu`, `lscpu -p`, `-e` and `-J`, `virsh vcpupin`, `vcpuinfo`, `emulatorpin`,
+//! `iothreadinfo`, domain XML, `top`, `ps`, `pidstat -t`, `taskset -acp`, `/proc/interrupts` and `softirqs`, `mpstat -P ALL`, `numactl -H`,
 //! `lsvmbus -vv`, `ovs-appctl dpif-netdev/pmd-rxq-show`, `ovs-vsctl show`, `list`, `get`, `ethtool -c`, `-k`, `-l`, `iperf3`.
 //! ```text
 //! line by line: which block begins here? --> it takes its lines --> Pasted --threads--> Machine
 //! ```
-//! A block is known by its header, never by the file's name, and a line that no block takes is counted, not guessed.
+//! A block is known by its header, never by the file's name, and a line that no block takes is counted and shown, not guessed.
 
 mod counters;
 mod cpus;
 mod ethtool;
+mod groups;
 mod iperf;
+mod json;
 mod lscpu;
 mod nodes;
 mod pins;
 mod processes;
+mod prompt;
 mod screen;
 mod switch;
 mod threads;
@@ -32,7 +35,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
 /// Commands whose output is recognized.
-pub const RECOGNIZED: &str = "the output of lscpu, numactl -H, virsh dumpxml, vcpupin and emulatorpin, top -H, ps -eLo, pidstat -t, \
+pub const RECOGNIZED: &str = "the output of lscpu, numactl -H, virsh dumpxml, vcpupin, vcpuinfo and emulatorpin, top -H, ps -eLo, pidstat -t, \
                               taskset -acp, mpstat -P ALL, ethtool, ovs-vsctl, iperf3 and cat /proc/interrupts, in any mix";
 
 /// How many of the lines that no block took are shown.
@@ -176,17 +179,21 @@ impl<'a> Text<'a> {
 /// Takes the block that begins at a line, and returns how many lines that were; 0: none of its kind begins there.
 type Block = fn(&Text<'_>, usize, &mut Pasted) -> usize;
 
-/// All kinds of block. No two begin with the same line.
+/// All kinds of block. No two begin with the same line, and none with a blank one.
 const BLOCKS: &[Block] = &[
     cpus::parsable,
     cpus::extended,
+    cpus::json,
     lscpu::summary,
+    lscpu::json,
     pins::vcpus,
+    pins::vcpuinfo,
     pins::emulator,
     pins::iothreads,
     pins::taskset,
     xml::elements,
     processes::rows,
+    screen::head,
     screen::top,
     counters::interrupts,
     counters::mpstat,
@@ -202,6 +209,7 @@ const BLOCKS: &[Block] = &[
     iperf::text,
     iperf::json,
     pins::command,
+    prompt::line,
 ];
 
 /// Reads texts, each with the name that its facts are quoted by.
@@ -258,20 +266,27 @@ fn take(file: &str, plain: &str, pasted: &mut Pasted) -> Option<String> {
     pasted.met_header = false;
     let (mut line, mut strange) = (0, Vec::new());
     while line < text.lines.len() {
+        if text.at(line).is_empty() {
+            line += 1;
+            continue;
+        }
         let taken = BLOCKS.iter().map(|block| block(&text, line, pasted)).find(|taken| *taken > 0);
         let end = text.lines.len().min(line + taken.unwrap_or(1));
         if taken.is_some() {
             understood += written(&text.lines[line..end]);
-        } else if !text.at(line).is_empty() && strange.len() < SHOWN_LINES {
+        } else if strange.len() < SHOWN_LINES {
             strange.push(line);
         }
         line = end;
     }
     let lost = (told - understood) as u64;
     pasted.machine.sources.push((file.to_owned(), understood as u64, lost));
-    let shown: Vec<String> = strange.iter().map(|line| format!("`{}`", shown(text.at(*line)))).collect();
-    let first = text.place(*strange.first()?);
-    Some(format!("{first}: {} not understood, the first: {}", many(lost, "line"), shown.join(", ")))
+    if strange.is_empty() {
+        return None;
+    }
+    let shown = strange.iter().map(|line| format!("line {} `{}`", line + 1, shown(text.at(*line))));
+    let first = shown.collect::<Vec<_>>().join(", ");
+    Some(format!("{file}: {} not understood, the first: {first}", many(lost, "line")))
 }
 
 /// The beginning of a line, as it is shown to people.
@@ -284,7 +299,8 @@ fn shown(line: &str) -> String {
 }
 
 /// Takes the marks of a mail that quotes them from lines: `> `, as often as it was answered. A single `>` may end an XML tag;
-/// it is a mark where a line beside it has one too. Returns how many lines held nothing but marks.
+/// it is a mark where a line beside it has one too. Fences of Markdown are marks as well. Returns how many lines held nothing
+/// but marks.
 fn unquote(lines: &mut [&str]) -> usize {
     let marked = |line: &&str| line.trim_start().starts_with('>');
     let (mut above, mut empty) = (false, 0);
@@ -294,6 +310,10 @@ fn unquote(lines: &mut [&str]) -> usize {
         if is_marked && (above || line.trim_start().starts_with("> ") || lines.get(at + 1).is_some_and(marked)) {
             lines[at] = line.trim_start_matches(|letter: char| letter == '>' || letter.is_whitespace());
             empty += usize::from(lines[at].is_empty());
+        }
+        if ["```", "~~~"].iter().any(|fence| lines[at].trim_start().starts_with(fence)) {
+            lines[at] = "";
+            empty += 1;
         }
         above = is_marked;
     }

@@ -1,4 +1,4 @@
-//! `virsh vcpupin`, `emulatorpin`, `iothreadinfo`, `taskset -acp`, and the commands at prompts that name a domain.
+//! `virsh vcpupin`, `vcpuinfo`, `emulatorpin`, `iothreadinfo`, `taskset -acp`, and the commands at prompts that name a domain.
 //!
 //! Two forms of virsh's tables are about: `VCPU: CPU Affinity` with `0: 0` (before libvirt 4.0) and `VCPU   CPU Affinity`
 //! with `0      0`.
@@ -48,6 +48,39 @@ pub(super) fn vcpus(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         }
     }
     taken
+}
+
+/// `virsh vcpuinfo DOMAIN`: for each vCPU a paragraph of `VCPU`, `CPU`, `State`, `CPU time`, `CPU Affinity`, the last one a letter
+/// for each CPU of the host (`yy--`), or with `--pretty` a list (`0-1 (out of 4)`).
+pub(super) fn vcpuinfo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let value = |line: usize, label: &str| text.at(line).strip_prefix(label)?.strip_prefix(':').map(str::trim);
+    let vcpu = value(at, "VCPU").and_then(|vcpu| vcpu.parse::<u32>().ok()).filter(|vcpu| *vcpu < base::cpus::MOST_CPUS);
+    let Some(vcpu) = vcpu else { return 0 };
+    let is_of_it =
+        |line: &usize| ["CPU", "State", "CPU time", "CPU Affinity"].iter().any(|label| value(*line, label).is_some());
+    let end = (at + 1..text.lines.len()).find(|line| !is_of_it(line)).unwrap_or(text.lines.len());
+    let Some(domain) = pasted.named() else { return end - at };
+    for line in at + 1..end {
+        if let Some(cpu) = value(line, "CPU").and_then(|cpu| cpu.parse().ok()) {
+            domain.vcpu_last_cpus.insert(vcpu, text.fact(cpu, line));
+        }
+        let set = value(line, "CPU Affinity").and_then(|told| match told.split_once(" (out of") {
+            Some((list, _)) => CpuSet::parse(list),
+            None => letters(told),
+        });
+        if let Some(set) = set.filter(|set| !set.is_empty()) {
+            domain.vcpu_pins.insert(vcpu, text.fact(set, line));
+        }
+    }
+    domain.vcpus = domain.vcpus.max(Some(vcpu + 1));
+    end - at
+}
+
+/// `yy--`: the first and the second CPU of four.
+fn letters(text: &str) -> Option<CpuSet> {
+    let is_one = text.bytes().all(|byte| matches!(byte, b'y' | b'-'));
+    let cpus = text.bytes().zip(0..).filter(|(byte, _)| *byte == b'y').map(|(_, cpu)| cpu);
+    is_one.then(|| cpus.take_while(|cpu| *cpu < base::cpus::MOST_CPUS).collect())
 }
 
 /// `virsh emulatorpin DOMAIN`.
@@ -118,6 +151,21 @@ pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
 #[cfg(test)]
 mod tests {
     use crate::paste::read;
+
+    #[test]
+    fn vcpuinfo_tells_pins_and_where_each_ran() {
+        let text = "$ virsh vcpuinfo web\nVCPU:           0\nCPU:            3\nState:          running\nCPU time:       7.2s\n\
+                    CPU Affinity:   --yy\n\nVCPU:           1\nCPU:            N/A\nState:          N/A\n\
+                    CPU Affinity:   0-1 (out of 4)\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        let domain = &machine.domains[0];
+        assert_eq!((domain.name.as_str(), domain.vcpu_count()), ("web", 2));
+        let pins: Vec<String> = domain.vcpu_pins.values().map(|pin| pin.value.to_string()).collect();
+        assert_eq!(pins, ["2-3", "0-1"]);
+        let last: Vec<_> = machine.threads.iter().map(|thread| thread.last_cpu.as_ref().map(|cpu| cpu.value)).collect();
+        assert_eq!(last, [Some(3), None, None], "of the emulator nothing was told");
+        assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+    }
 
     #[test]
     fn taskset_prints_lists_and_masks() {

@@ -1,7 +1,7 @@
 //! `ps` with any columns, and `pidstat -t`: threads, the CPUs that they were last seen on, what they ran.
 //!
 //! Columns are known by the header. `%CPU` of ps(1) is CPU time over the time since the thread began, an average of its whole
-//! life, and so is the first report of pidstat(1); later reports are of the interval. `%wait` of pidstat is the share of the
+//! life, and so is a report of pidstat(1) without an interval; others are of the interval. `%wait` of pidstat is the share of the
 //! time that a thread was runnable and did not run.
 
 use super::{Pasted, Text};
@@ -13,83 +13,139 @@ const OF_PS: &[&str] = &["TID", "LWP", "SPID", "PSR", "CMD", "STAT", "PPID", "CL
 /// Columns whose values hold blanks, so that the columns behind them have no fixed place.
 const WITH_BLANKS: &[&str] = &["LSTART", "STARTED"];
 
-/// Where the columns stand.
+/// Where the columns stand. The command has blanks, so that columns behind it are counted from the row's end.
 struct Columns {
     width: usize,
-    process: usize,
+    process: Option<usize>,
     thread: Option<usize>,
     processor: Option<usize>,
     share: Option<usize>,
     wait: Option<usize>,
     state: Option<usize>,
     command: usize,
+    is_pidstat: bool,
 }
 
 impl Columns {
     fn of(header: &str) -> Option<Self> {
-        let words: Vec<&str> = header.split_whitespace().collect();
+        // `pidstat -h` marks its header, so that programs skip it.
+        let words: Vec<&str> = header.trim_start_matches('#').split_whitespace().collect();
         let column = |names: &[&str]| words.iter().position(|word| names.contains(word));
         let known = column(OF_PS).is_some() && column(WITH_BLANKS).is_none() && column(&["TIME+"]).is_none();
-        // The command stands last: it holds blanks.
-        let command = column(&["COMMAND", "CMD", "Command"]).filter(|at| at + 1 == words.len() && known)?;
+        let command = column(&["COMMAND", "CMD", "Command"]).filter(|_| known)?;
+        let (process, thread) = (column(&["PID", "TGID"]), column(&["TID", "LWP", "SPID"]));
+        process.or(thread)?;
         Some(Self {
             width: words.len(),
-            process: column(&["PID", "TGID"]).or_else(|| column(&["TID", "LWP", "SPID"]))?,
-            thread: column(&["TID", "LWP", "SPID"]),
+            process,
+            thread,
             processor: column(&["PSR", "CPU", "P"]),
             share: column(&["%CPU"]),
             wait: column(&["%wait"]),
             state: column(&["S", "STAT"]),
             command,
+            is_pidstat: column(&["%wait"]).is_some() || words.last() == Some(&"Command"),
+        })
+    }
+
+    /// Columns of `pidstat -t` whose header was cut off, as `grep` does: `09:00:03 107 - 12 0.00 10.00 0.00 40.00 10.00 2 |__name`.
+    /// Old versions of sysstat have no `%wait`.
+    fn of_pidstat(row: &str) -> Option<Self> {
+        let is_time =
+            |cell: &str| cell.split(':').count() == 3 && cell.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+        let first = row.split_whitespace().next().filter(|cell| is_time(cell) || *cell == "Average:")?;
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        let user = if first != "Average:" && matches!(cells.get(1), Some(&"AM" | &"PM")) { 2 } else { 1 };
+        let is_number = |cell: &str| !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit());
+        let is_id = |cell: &&str| is_number(cell) || *cell == "-";
+        let is_share = |cell: &&&str| cell.contains(['.', ',']) && cell.replace(',', ".").parse::<f64>().is_ok();
+        let (process, thread, shares) = (user + 1, user + 2, user + 3);
+        let count = cells.get(shares..)?.iter().take_while(is_share).count();
+        let processor = shares + count;
+        let command = processor + 1;
+        let fits = is_number(cells[user]) && cells[process..shares].iter().all(|cell| is_id(cell));
+        let known = fits && matches!(count, 4 | 5) && is_id(cells.get(processor)?) && cells.len() > command;
+        known.then_some(Self {
+            width: command + 1,
+            process: Some(process),
+            thread: Some(thread),
+            processor: Some(processor),
+            share: Some(processor - 1),
+            wait: (count == 5).then_some(processor - 2),
+            state: None,
+            command,
+            is_pidstat: true,
+        })
+    }
+
+    /// What a row says; `None` if it is none. `process` is the one that rows of threads may leave out.
+    fn row(&self, text: &Text<'_>, line: usize, process: &mut Option<i32>) -> Option<TopRow> {
+        let cells: Vec<&str> = text.at(line).split_whitespace().collect();
+        let more = cells.len().checked_sub(self.width)?;
+        let cell = |column: Option<usize>| {
+            let column = column?;
+            cells.get(if column > self.command { column + more } else { column }).copied()
+        };
+        let id = |column: Option<usize>| cell(column)?.parse::<i32>().ok();
+        *process = id(self.process).or(*process);
+        let share = |column: Option<usize>| {
+            let percent: f64 = cell(column)?.replace(',', ".").parse().ok()?;
+            (0.0..1e6).contains(&percent).then_some(percent / 100.0)
+        };
+        Some(TopRow {
+            place: text.place(line),
+            pid: id(self.thread).or(id(self.process))?,
+            process: process.filter(|_| self.thread.is_some()),
+            state: cell(self.state).and_then(|state| state.chars().next()).unwrap_or('?'),
+            share: share(self.share),
+            average: !self.is_pidstat,
+            wait: share(self.wait),
+            time_cs: None,
+            command: cells[self.command..=self.command + more].join(" ").trim_start_matches("|__").to_owned(),
+            last_cpu: cell(self.processor).and_then(|cpu| cpu.parse().ok()),
         })
     }
 }
 
-/// The header and the rows below it, until a line that is none.
+/// The header and the rows below it, until a line that is none; or rows of pidstat without a header.
 pub(super) fn rows(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let Some(columns) = Columns::of(text.at(at)) else { return 0 };
-    let is_pidstat = columns.wait.is_some() || text.at(at).ends_with("Command");
-    // Of pidstat the first report is an average since each thread began.
-    let is_later = std::mem::replace(&mut pasted.met_header, true);
-    let average = !is_pidstat || !(is_later || text.at(at).starts_with("Average"));
+    let (columns, first) = match Columns::of(text.at(at)) {
+        Some(columns) => (columns, at + 1),
+        None => match Columns::of_pidstat(text.at(at)) {
+            Some(columns) => (columns, at),
+            None => return 0,
+        },
+    };
+    let has_header = first > at;
     let mut screen = Screen { place: text.place(at), rows: Vec::new() };
-    let (mut end, mut process) = (at + 1, None);
+    let (mut end, mut process) = (first, None);
     while end < text.lines.len() {
-        let cells: Vec<&str> = text.at(end).split_whitespace().collect();
-        if cells.len() < columns.width {
+        let is_row = text.at(end).split_whitespace().count() >= columns.width;
+        if !is_row || !has_header && Columns::of_pidstat(text.at(end)).is_none() {
             break;
         }
-        let id = |column: Option<usize>| cells.get(column?)?.parse::<i32>().ok();
-        // A row of a thread may leave out its process, a row of a process has no thread.
-        process = id(Some(columns.process)).or(process);
+        if pasted.may_take_row() {
+            screen.rows.extend(columns.row(text, end, &mut process));
+        }
         end += 1;
-        if !pasted.may_take_row() {
-            continue;
-        }
-        if let Some(tid) = id(columns.thread).or(id(Some(columns.process))) {
-            let share = |column: Option<usize>| {
-                let percent: f64 = cells.get(column?)?.replace(',', ".").parse().ok()?;
-                (0.0..1e6).contains(&percent).then_some(percent / 100.0)
-            };
-            screen.rows.push(TopRow {
-                place: text.place(end - 1),
-                pid: tid,
-                process: process.filter(|_| columns.thread.is_some()),
-                state: columns.state.and_then(|column| cells[column].chars().next()).unwrap_or('?'),
-                share: share(columns.share),
-                average,
-                wait: share(columns.wait),
-                time_cs: None,
-                command: cells[columns.command..].join(" ").trim_start_matches("|__").to_owned(),
-                last_cpu: columns.processor.and_then(|column| cells[column].parse().ok()),
-            });
-        }
     }
-    if end == at + 1 {
+    if end == first {
         return 0;
+    }
+    if columns.is_pidstat && is_of_whole_lives(text, at, first, end) {
+        screen.rows.iter_mut().for_each(|row| row.average = true);
     }
     pasted.machine.screens.push(screen);
     end - at
+}
+
+/// Whether rows of pidstat are of the time since each thread began: all have one time, and a header above them has it too. A
+/// report of an interval has the interval's begin above and its end in each row, and averages say what they are (sysstat
+/// 12.6, pidstat.c). Where a header tells no time, one report may be either, and counts as the weaker.
+fn is_of_whole_lives(text: &Text<'_>, at: usize, first: usize, end: usize) -> bool {
+    let time = |line: usize| text.at(line).split_whitespace().next().unwrap_or_default();
+    let began = if time(at).starts_with('#') { time(first) } else { time(at) };
+    began != "Average:" && (first..end).all(|line| time(line) == began)
 }
 
 #[cfg(test)]
@@ -138,5 +194,48 @@ mod tests {
         let vhost = machine.threads.iter().find(|thread| thread.role == Role::Vhost).unwrap();
         assert_eq!((vhost.run_share.as_ref().unwrap().value, vhost.wait_share.as_ref().unwrap().value), (0.1, 0.4));
         assert_eq!((vhost.vm.as_deref(), vhost.tid), (Some("process-10"), Some(12)));
+    }
+    const ROW: &str =
+        "09:00:03      107         -     41210    0.00   30.00    0.00   40.00   30.00     2  |__vhost-41190\n";
+
+    fn vhost(text: &str) -> crate::machine::Thread {
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+        machine.threads.into_iter().find(|thread| thread.role == Role::Vhost).unwrap()
+    }
+
+    #[test]
+    fn rows_of_pidstat_need_no_header() {
+        let later = ROW.replace("09:00:03", "09:00:04");
+        let worker = vhost(&format!("$ pidstat -t 1 | grep vhost\n{ROW}{later}"));
+        assert_eq!((worker.vm.as_deref(), worker.tid, worker.pid), (Some("process-41190"), Some(41210), Some(41190)));
+        assert_eq!(worker.last_cpu.unwrap().value, 2);
+        assert_eq!(worker.wait_share.unwrap().value, 0.4);
+        assert_eq!(vhost(ROW).wait_share, None, "one report may be an average of the thread's whole life");
+        let averages =
+            "Average:      107         -     41210    0.00   99.00    0.00   40.00   99.00     -  |__vhost-41190\n";
+        assert!(vhost(averages).wait_share.is_some() && vhost(averages).last_cpu.is_none());
+        let old = "09:00:03 AM   107         -     41210    0.00   99.00    0.00   99.00     2  |__vhost-41190\n";
+        assert_eq!(vhost(&(old.to_owned() + &old.replace(":03", ":04"))).run_share.unwrap().value, 0.99);
+        let disks = "09:00:03      107         -     41210      0.00      4.00      0.00       0  |__vhost-41190\n";
+        assert!(read(&[("t".to_owned(), disks.to_owned())]).threads.is_empty(), "a report of disks tells no CPU");
+    }
+
+    #[test]
+    fn a_first_report_of_an_interval_counts() {
+        let header = "09:00:02      UID      TGID       TID    %usr %system  %guest   %wait    %CPU   CPU  Command\n";
+        assert!(vhost(&format!("{header}{ROW}")).wait_share.is_some());
+        assert!(vhost(&format!("{}{ROW}", header.replace(":02", ":03"))).wait_share.is_none(), "of its whole life");
+    }
+
+    #[test]
+    fn commands_may_stand_before_other_columns() {
+        let text = "  PID   LWP COMMAND         PSR STAT\n   10    10 qemu-kvm          4 Sl\n   10    11 CPU 0/KVM         2 Rl\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        let vcpu = machine.threads.iter().find(|thread| thread.role == Role::Vcpu(0)).unwrap();
+        assert_eq!((vcpu.vm.as_deref(), vcpu.last_cpu.as_ref().unwrap().value), (Some("process-10"), 2));
+        let bare = "  TID PSR COMMAND\n   10   4 qemu-kvm\n   11   2 CPU 0/KVM\n   12   3 CPU 1/KVM\n";
+        let machine = read(&[("t".to_owned(), bare.to_owned())]);
+        assert_eq!(machine.domains.len(), 1, "threads without their process are not one VM each");
     }
 }

@@ -1,7 +1,48 @@
 //! `top`, of processes or of threads (`-H`): columns by the header, because everybody sets them otherwise.
 
 use super::{Pasted, Text};
-use crate::machine::{Screen, TopRow};
+use crate::machine::{CpuUse, Screen, TopRow};
+
+/// What stands above the rows: how each line begins, and a word that it has besides. Names: procps-ng 4.0, top(1); before 3.3
+/// `Cpu(s):` and `Mem:`.
+const HEAD: &[(&str, &str)] = &[
+    ("top - ", "load average"),
+    ("Tasks:", " total,"),
+    ("Threads:", " total,"),
+    ("%Cpu", " id,"),
+    ("Cpu", " id,"),
+    ("KiB ", " total,"),
+    ("MiB ", " total,"),
+    ("GiB ", " total,"),
+    ("Mem:", " total,"),
+    ("Swap:", " total,"),
+];
+
+/// A line above the rows: how all CPUs were used, or with the key 1 each of them (`%Cpu3  :  1.0 us, ...`).
+pub(super) fn head(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let line = text.at(at);
+    // A terminal cuts totals that are too wide: `13158972+total`.
+    let is_head = |(first, word): &(&str, &str)| line.starts_with(first) && line.replace('+', " ").contains(word);
+    if !HEAD.iter().any(is_head) {
+        return 0;
+    }
+    let told = line.trim_start_matches('%').strip_prefix("Cpu").and_then(|rest| rest.split_once(':'));
+    let cpu = told.and_then(|(cpu, shares)| Some((cpu.trim().parse::<u32>().ok()?, shares)));
+    if let Some((cpu, shares)) = cpu.filter(|(cpu, _)| *cpu < base::cpus::MOST_CPUS) {
+        // `0,0 ni,100,0 id`: each name stands behind its share, and a full one leaves no blank before it.
+        let words: Vec<&str> = shares.split_whitespace().collect();
+        let share = |name: &str| {
+            let at = words.iter().position(|word| word.starts_with(name))?;
+            let cell = words.get(at.checked_sub(1)?)?.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+            percent(cell).map(|share| share.min(1.0))
+        };
+        let [idle, waits, irq, softirq, steal] = ["id", "wa", "hi", "si", "st"].map(|name| share(name).unwrap_or(0.0));
+        let idle = (idle + waits).min(1.0);
+        let busy = (1.0 - idle - irq - softirq - steal).max(0.0);
+        pasted.machine.cpu_use.insert(cpu, CpuUse { busy, irq, softirq, steal, idle });
+    }
+    1
+}
 
 /// `PID USER PR NI ...` and the rows below it. Blank lines between rows are part of the screen, two of them end it.
 pub(super) fn top(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
@@ -67,6 +108,21 @@ fn hundredths(cell: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_head_tells_how_each_cpu_was_used() {
+        let text = "top - 10:22:31 up 41 days,  3:11,  2 users,  load average: 5.92, 5.81, 5.66\n\
+                    Threads: 812 total,   6 running, 806 sleeping,   0 stopped,   0 zombie\n\
+                    %Cpu0  : 28.1 us, 10.0 sy,  0.0 ni, 60.3 id,  0.0 wa,  0.1 hi,  1.5 si,  0.0 st\n\
+                    %Cpu13 :  0,0 us,  0,0 sy,  0,0 ni,100,0 id,  0,0 wa,  0,0 hi,  0,0 si,  0,0 st\n\
+                    KiB Mem : 13158972+total, 51231232 free, 70112344 used, 10246144 buff/cache\n\
+                    KiB Swap:        0 total,        0 free,        0 used. 60112344 avail Mem\n\n";
+        let machine = crate::paste::read(&[("t".to_owned(), text.to_owned())]);
+        assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+        let [first, last] = [0, 13].map(|cpu| machine.cpu_use[&cpu]);
+        assert!((first.softirq - 0.015).abs() < 1e-9 && (first.busy - 0.381).abs() < 1e-9, "{first:?}");
+        assert_eq!(last.idle, 1.0);
+    }
 
     #[test]
     fn times_are_minutes_and_hundredths() {

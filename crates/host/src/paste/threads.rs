@@ -4,11 +4,11 @@
 //! Rows of screens are put to them: vhost by name; a vCPU by its name, or where a screen shows QEMU's threads under one
 //! name, by the CPUs that they ran on (QEMU makes vCPU threads in a row, so that their ids follow each other).
 
-use super::Pasted;
+use super::{Pasted, groups};
 use crate::budget;
 use crate::machine::{Domain, Fact, Machine, Role, Thread, TopRow, role_of, vm_named_in};
 use crate::sched::Shares;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A share above this is a process with its threads added up: a thread has one CPU, and `top` rounds.
 const MOST_OF_A_THREAD: f64 = 1.05;
@@ -27,7 +27,8 @@ pub(super) fn finish(pasted: Pasted) -> Machine {
     let mut left = budget::DOMAIN_THREADS;
     for domain in &domains {
         let rows = by_vm.get(domain.name.as_str()).map_or(&[][..], Vec::as_slice);
-        let threads = of_domain(domain, rows);
+        let owner = vms.processes.get(&domain.name).copied().or(domain.pid);
+        let threads = of_domain(domain, rows, owner);
         if threads.len() > left {
             let most = budget::DOMAIN_THREADS;
             machine
@@ -64,17 +65,41 @@ pub(super) fn finish(pasted: Pasted) -> Machine {
     machine
 }
 
+/// Which VM a process or a thread is of.
+struct Vms {
+    by_process: BTreeMap<i32, String>,
+    /// Of threads whose process no screen tells.
+    by_thread: BTreeMap<i32, String>,
+    /// Processes that threads tell, by their VMs.
+    processes: HashMap<String, i32>,
+}
+
+impl Vms {
+    /// The VM that a row is of: by the name in its command, by the process that it is of or that its name points to.
+    fn of(&self, row: &TopRow) -> Option<String> {
+        let owner = || role_of(program(&row.command)).and_then(|(_, owner)| self.by_process.get(&owner?));
+        let process = || self.by_process.get(&row.process.unwrap_or(row.pid));
+        let told = self.by_thread.get(&row.pid).or_else(owner).or_else(process);
+        vm_named_in(&row.command).or_else(|| told.cloned())
+    }
+
+    /// Gives a group of threads its name.
+    fn note(&mut self, group: &groups::Group, name: &str) {
+        self.by_thread.extend(group.threads().map(|tid| (tid, name.to_owned())));
+        if let Some(process) = group.process {
+            self.by_process.insert(process, name.to_owned());
+            self.processes.entry(name.to_owned()).or_insert(process);
+        }
+    }
+}
+
 /// Rows of screens by the VM that they are of. With one domain only, rows that name no process are its.
-fn by_vm<'a>(
-    rows: &'a [TopRow],
-    vms: &BTreeMap<i32, String>,
-    domains: &'a [Domain],
-) -> HashMap<&'a str, Vec<&'a TopRow>> {
+fn by_vm<'a>(rows: &'a [TopRow], vms: &Vms, domains: &'a [Domain]) -> HashMap<&'a str, Vec<&'a TopRow>> {
     let names: HashMap<&str, &str> =
         domains.iter().map(|domain| (domain.name.as_str(), domain.name.as_str())).collect();
     let mut by_vm: HashMap<&str, Vec<&TopRow>> = HashMap::new();
     for row in rows {
-        let name = match (vm_of(row, vms), domains) {
+        let name = match (vms.of(row), domains) {
             (Some(vm), _) => names.get(vm.as_str()).copied(),
             (None, [only]) if row.process.is_none() => Some(only.name.as_str()),
             (None, _) => None,
@@ -86,36 +111,51 @@ fn by_vm<'a>(
     by_vm
 }
 
-/// The VM that a row is of: by the name in its command, by the process that it is of or that its name points to.
-fn vm_of(row: &TopRow, vms: &BTreeMap<i32, String>) -> Option<String> {
-    let owner = || role_of(program(&row.command)).and_then(|(_, owner)| vms.get(&owner?).cloned());
-    vm_named_in(&row.command).or_else(owner).or_else(|| vms.get(&row.process?).cloned())
-}
-
-/// Facts told before anybody named a domain are of the only one that is named; names also stand in QEMU's command line, and a
-/// process with vCPUs whose name nobody told is a domain too. Returns the domains by their processes.
-fn name_domains(machine: &mut Machine) -> BTreeMap<i32, String> {
-    let rows = || machine.screens.iter().flat_map(|screen| &screen.rows);
+/// Facts told before anybody named a domain are of the only one that is named; names also stand in QEMU's command line, and
+/// threads of a VM whose name nobody told are a domain too.
+fn name_domains(machine: &mut Machine) -> Vms {
+    let rows: Vec<&TopRow> = machine.screens.iter().flat_map(|screen| &screen.rows).collect();
     let noted = machine.domains.iter().filter_map(|domain| Some((domain.pid?, domain.name.clone())));
-    let mut vms: BTreeMap<i32, String> = noted.collect();
-    vms.extend(rows().filter_map(|row| Some((row.process.unwrap_or(row.pid), vm_named_in(&row.command)?))));
-    let mut names: Vec<String> = vms.values().cloned().collect();
-    names.extend(machine.domains.iter().map(|domain| domain.name.clone()).filter(|name| !name.is_empty()));
-    let is_vcpu = |row: &&TopRow| matches!(role_of(program(&row.command)), Some((Role::Vcpu(_), _)));
-    let mut nameless: Vec<i32> = rows().filter(is_vcpu).filter_map(|row| row.process).collect();
-    nameless.retain(|process| !vms.contains_key(process));
-    nameless.sort_unstable();
-    nameless.dedup();
-    names.sort();
-    names.dedup();
-    for process in &nameless {
-        let name = match (&names[..], &nameless[..]) {
-            ([only], [_]) if vms.is_empty() => only.clone(),
-            _ => format!("process-{process}"),
-        };
-        vms.insert(*process, name);
+    let mut vms = Vms { by_process: noted.collect(), by_thread: BTreeMap::new(), processes: HashMap::new() };
+    for domain in &machine.domains {
+        vms.by_thread.extend(domain.vcpu_threads.values().map(|tid| (*tid, domain.name.clone())));
     }
-    names.extend(vms.values().cloned());
+    for (row, name) in rows.iter().filter_map(|row| Some((row, vm_named_in(&row.command)?))) {
+        // A screen of threads shows QEMU's command line for each of them.
+        match row.process {
+            Some(process) => vms.by_process.insert(process, name),
+            None => vms.by_thread.insert(row.pid, name),
+        };
+    }
+    let mut groups = groups::of_rows(&rows);
+    groups.retain(|group| {
+        let Some(process) = group.process else { return true };
+        let near = || vms.by_thread.range(process..process.saturating_add(groups::MOST_BETWEEN)).next();
+        let Some(name) = vms.by_process.get(&process).or_else(|| near().map(|(_, name)| name)).cloned() else {
+            return true;
+        };
+        vms.note(group, &name);
+        false
+    });
+    let told: BTreeSet<String> = vms.by_process.values().cloned().collect();
+    let is_open = |domain: &&Domain| !domain.name.is_empty() && !told.contains(&domain.name);
+    let open: Vec<&Domain> = machine.domains.iter().filter(is_open).collect();
+    let matched = groups::matched(&groups, &open);
+    let mut counted = 0;
+    for (at, group) in groups.iter().enumerate() {
+        let name = match (matched.get(&at), group.process) {
+            (Some(domain), _) => open[*domain].name.clone(),
+            (None, Some(process)) => format!("process-{process}"),
+            (None, None) => {
+                counted += 1;
+                format!("VM {counted}")
+            }
+        };
+        vms.note(group, &name);
+    }
+    let mut names: Vec<String> = machine.domains.iter().map(|domain| domain.name.clone()).collect();
+    names.extend(vms.by_process.values().chain(vms.by_thread.values()).cloned());
+    names.retain(|name| !name.is_empty());
     names.sort();
     names.dedup();
     if names.len() > budget::DOMAINS {
@@ -136,15 +176,11 @@ fn name_domains(machine: &mut Machine) -> BTreeMap<i32, String> {
     vms
 }
 
-/// Threads of one domain.
-fn of_domain(domain: &Domain, rows: &[&TopRow]) -> Vec<Thread> {
+/// Threads of one domain, whose process is `owner`.
+fn of_domain(domain: &Domain, rows: &[&TopRow], owner: Option<i32>) -> Vec<Thread> {
     let mut by_id: BTreeMap<i32, Vec<&TopRow>> = BTreeMap::new();
     rows.iter().for_each(|row| by_id.entry(row.pid).or_default().push(*row));
     let role = |rows: &[&TopRow]| role_of(program(&rows[0].command));
-    let of_vcpu = |rows: &[&TopRow]| matches!(role(rows), Some((Role::Vcpu(_), _)));
-    let owner = by_id.values().find_map(|rows| role(rows).and_then(|(_, owner)| owner));
-    let owner = owner.or_else(|| by_id.values().find(|rows| of_vcpu(rows)).and_then(|rows| rows[0].process));
-    let owner = owner.or(domain.pid);
     let vcpus = vcpu_ids(domain, &by_id, owner);
     let mut threads = Vec::new();
     let make = |role: Role, name: &str, pin: Option<&Fact<base::CpuSet>>| {
@@ -157,8 +193,13 @@ fn of_domain(domain: &Domain, rows: &[&TopRow]) -> Vec<Thread> {
         let mut thread = make(Role::Vcpu(vcpu), &format!("CPU {vcpu}"), domain.vcpu_pin(vcpu));
         if let Some((tid, assumed)) = vcpus.get(&vcpu) {
             (thread.tid, thread.assumed) = (Some(*tid), *assumed);
-            seen(&mut thread, by_id.get(tid).map_or(&[], Vec::as_slice));
+            let rows = by_id.get(tid).map_or(&[][..], Vec::as_slice);
+            if let Some((row, (Role::Vcpu(_), _))) = rows.first().and_then(|row| Some((row, role_of(&row.command)?))) {
+                thread.name.clone_from(&row.command);
+            }
+            seen(&mut thread, rows);
         }
+        thread.last_cpu = thread.last_cpu.or_else(|| domain.vcpu_last_cpus.get(&vcpu).cloned());
         threads.push(thread);
     }
     if count > 0 || owner.is_some() {
@@ -187,7 +228,7 @@ fn of_domain(domain: &Domain, rows: &[&TopRow]) -> Vec<Thread> {
 }
 
 /// The name of the thread or program that a row's command begins with; names of threads have blanks and slashes.
-fn program(command: &str) -> &str {
+pub(super) fn program(command: &str) -> &str {
     let command = command.trim();
     if ["CPU ", "IO ", "pmd-c"].iter().any(|name| command.starts_with(name)) {
         return command;

@@ -28,7 +28,8 @@ pub(super) fn told(snapshot: &Snapshot, machine: &Machine) -> Machine {
 
 /// Adds what the commands told and no file did.
 pub(super) fn add(snapshot: &Snapshot, machine: &mut Machine, told: Machine) {
-    if machine.topology.cpus.is_empty() {
+    let is_better = !told.topology.cpus.is_empty() && machine.topology.cores_unknown;
+    if machine.topology.cpus.is_empty() || is_better {
         let Topology { isolated, nohz_full, .. } = std::mem::take(&mut machine.topology);
         machine.topology = Topology { isolated, nohz_full, ..told.topology };
     }

@@ -4,7 +4,7 @@ use super::Samples;
 use crate::machine::{Cpu, CpuUse, Node, Topology};
 use crate::{Snapshot, usage};
 use base::CpuSet;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const CPUS: &str = "sys/devices/system/cpu";
 const NODES: &str = "sys/devices/system/node";
@@ -32,52 +32,106 @@ fn booted(snapshot: &Snapshot, option: &str) -> Option<CpuSet> {
     CpuSet::parse(&value.split(',').skip_while(is_flag).collect::<Vec<_>>().join(","))
 }
 
+/// A set that a CPU belongs to, by its list, else by its mask: one without the CPU is not its own.
+fn own(snapshot: &Snapshot, cpu: u32, list: &str, mask: &str) -> Option<CpuSet> {
+    let is_own = |set: &CpuSet| set.contains(cpu);
+    set(snapshot, list).filter(is_own).or_else(|| CpuSet::parse_mask(&snapshot.line(mask)?).filter(is_own))
+}
+
 impl Topology {
     /// Which CPU is of which core, cache, package and node.
     pub fn of_snapshot(snapshot: &Snapshot) -> Self {
-        let mut nodes: BTreeMap<u32, u32> = BTreeMap::new();
-        for node in numbered(snapshot, NODES, "node") {
-            let cpus =
-                list_or_mask(snapshot, &format!("{NODES}/node{node}/cpulist"), &format!("{NODES}/node{node}/cpumap"));
-            let cpus = cpus.unwrap_or_default();
-            nodes.extend(cpus.iter().map(|cpu| (cpu, node)));
-        }
+        let nodes = nodes_of_cpus(snapshot);
         let mut topology = Topology { place: format!("{CPUS}/cpu*/topology"), ..Topology::default() };
-        let mut cores: BTreeMap<u32, u32> = BTreeMap::new();
-        for cpu in numbered(snapshot, CPUS, "cpu") {
+        let (mut cores, mut packages): (BTreeMap<u32, u32>, _) = (BTreeMap::new(), Packages::default());
+        let numbers = numbered(snapshot, CPUS, "cpu");
+        for cpu in numbers.iter().copied() {
             let of = |file: &str| format!("{CPUS}/cpu{cpu}/topology/{file}");
-            let of_core =
-                |list: &str, mask: &str| list_or_mask(snapshot, &of(list), &of(mask)).filter(|set| !set.is_empty());
-            let siblings =
-                of_core("thread_siblings_list", "thread_siblings").or_else(|| of_core("core_cpus_list", "core_cpus"));
-            let Some(siblings) = siblings else { continue }; // an offline CPU has no topology
+            // Linux 5.4 renamed the files; trees hold the ones or the others.
+            let either = |[old, new]: [&str; 2]| {
+                let one = |name: &str| own(snapshot, cpu, &of(&format!("{name}_list")), &of(name));
+                one(old).or_else(|| one(new))
+            };
+            let Some(siblings) = either(["thread_siblings", "core_cpus"]) else { continue }; // an offline CPU has none
             let lowest = siblings.first().unwrap_or(cpu);
             let next = cores.len() as u32;
+            let id = snapshot.line(&of("physical_package_id")).and_then(|id| id.parse().ok());
             let about = Cpu {
                 core: *cores.entry(lowest).or_insert(next),
-                package: snapshot.line(&of("physical_package_id")).and_then(|id| id.parse().ok()),
-                node: nodes.get(&cpu).copied(),
+                package: packages.number(id, either(["core_siblings", "package_cpus"])),
+                node: nodes.get(&cpu).copied().flatten(),
                 last_cache: last_cache(snapshot, cpu),
             };
             topology.cpus.insert(cpu, about);
         }
+        let online = snapshot.line(&format!("{CPUS}/online"));
+        if topology.cpus.is_empty() {
+            // Some architectures and old kernels tell which CPUs there are, and not which of them share a core.
+            let runs = |cpu: &u32| snapshot.line(&format!("{CPUS}/cpu{cpu}/online")).is_none_or(|state| state != "0");
+            let told = match &online {
+                Some(list) => CpuSet::parse(list).unwrap_or_default(),
+                None => numbers.into_iter().filter(runs).collect(),
+            };
+            let alone = |cpu: u32| Cpu { core: cpu, node: nodes.get(&cpu).copied().flatten(), ..Cpu::default() };
+            topology.cpus = told.iter().map(|cpu| (cpu, alone(cpu))).collect();
+            topology.cores_unknown = told.len() > 1;
+            topology.place = format!("{CPUS}/online");
+        }
         let known: CpuSet = topology.cpus.keys().copied().collect();
         topology.online =
-            set(snapshot, &format!("{CPUS}/online")).map_or_else(|| known.clone(), |online| online.and(&known));
+            online.and_then(|list| CpuSet::parse(&list)).map_or_else(|| known.clone(), |online| online.and(&known));
         topology.isolated = set(snapshot, &format!("{CPUS}/isolated")).or_else(|| booted(snapshot, "isolcpus"));
         topology.nohz_full = set(snapshot, &format!("{CPUS}/nohz_full")).or_else(|| booted(snapshot, "nohz_full"));
         topology
     }
 }
 
-/// The lowest CPU that shares the cache of the highest level.
+/// The node of each CPU; one that several nodes claim has none that is known.
+fn nodes_of_cpus(snapshot: &Snapshot) -> BTreeMap<u32, Option<u32>> {
+    let mut nodes: BTreeMap<u32, Option<u32>> = BTreeMap::new();
+    for node in numbered(snapshot, NODES, "node") {
+        let of = |file: &str| format!("{NODES}/node{node}/{file}");
+        for cpu in list_or_mask(snapshot, &of("cpulist"), &of("cpumap")).unwrap_or_default().iter() {
+            nodes.entry(cpu).and_modify(|known| *known = None).or_insert(Some(node));
+        }
+    }
+    nodes
+}
+
+/// Packages by the sets of their CPUs, where those were told: `physical_package_id` is -1 on s390 and POWER, and on old
+/// kernels not always one number for each.
+#[derive(Default)]
+struct Packages {
+    /// By the lowest CPU of each.
+    numbers: BTreeMap<u32, u32>,
+    taken: BTreeSet<u32>,
+}
+
+impl Packages {
+    /// The number of the package that has these CPUs: its id, or the next that is free where that is none of its own.
+    fn number(&mut self, id: Option<u32>, cpus: Option<CpuSet>) -> Option<u32> {
+        let Some(lowest) = cpus.and_then(|cpus| cpus.first()) else { return id };
+        if let Some(number) = self.numbers.get(&lowest) {
+            return Some(*number);
+        }
+        let number = id.filter(|id| !self.taken.contains(id));
+        let number = number.or_else(|| (0..base::cpus::MOST_CPUS).find(|number| !self.taken.contains(number)))?;
+        self.taken.insert(number);
+        self.numbers.insert(lowest, number);
+        Some(number)
+    }
+}
+
+/// The lowest CPU that shares the cache of the highest level; a cache that no CPU shares was not told of.
 fn last_cache(snapshot: &Snapshot, cpu: u32) -> Option<u32> {
     let caches = format!("{CPUS}/cpu{cpu}/cache");
-    let of = |index: &u32, file: &str| format!("{caches}/index{index}/{file}");
-    let level =
-        |index: &u32| snapshot.line(&of(index, "level")).and_then(|level| level.parse::<u32>().ok()).unwrap_or(0);
-    let highest = numbered(snapshot, &caches, "index").into_iter().max_by_key(level)?;
-    list_or_mask(snapshot, &of(&highest, "shared_cpu_list"), &of(&highest, "shared_cpu_map"))?.first()
+    let about = |index: u32| {
+        let of = |file: &str| format!("{caches}/index{index}/{file}");
+        let cpus = own(snapshot, cpu, &of("shared_cpu_list"), &of("shared_cpu_map"))?;
+        Some((snapshot.line(&of("level"))?.parse::<u32>().ok()?, cpus))
+    };
+    let all = numbered(snapshot, &caches, "index").into_iter().filter_map(about);
+    all.max_by_key(|(level, _)| *level)?.1.first()
 }
 
 /// Memory, distances and huge pages of nodes.

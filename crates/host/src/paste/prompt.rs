@@ -1,0 +1,64 @@
+//! Commands at prompts: what they ask for is known even where their output lost its header.
+
+use super::{Pasted, Text};
+
+/// Programs whose output is read here, and those that people pass it through.
+const PROGRAMS: &[&str] = &[
+    "cat",
+    "ethtool",
+    "grep",
+    "iperf3",
+    "lscpu",
+    "lsvmbus",
+    "mpstat",
+    "numactl",
+    "ovs-appctl",
+    "ovs-vsctl",
+    "pidstat",
+    "ps",
+    "taskset",
+    "top",
+    "virsh",
+    "watch",
+];
+
+/// The words of the command on a line, from its program on: `[root@host ~]# LC_ALL=C lscpu -e` has `lscpu` and `-e`.
+/// A line without a prompt has one if it is nothing but a program and its options.
+pub(super) fn command(line: &str) -> Option<Vec<&str>> {
+    let is_program = |word: &str| PROGRAMS.contains(&word.rsplit('/').next().unwrap_or(word));
+    let at = line.split_whitespace().position(is_program)?;
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let comes_before =
+        |word: &str| word.ends_with(['#', '$', '%', '>']) || word.contains('=') || matches!(word, "sudo" | "time");
+    let is_asked = match at {
+        0 => words[1..].iter().all(|word| word.len() > 1 && word.starts_with('-')),
+        _ => comes_before(words[at - 1]),
+    };
+    is_asked.then(|| words[at..].to_vec())
+}
+
+/// A prompt says what comes, and nothing else.
+pub(super) fn line(text: &Text<'_>, at: usize, _: &mut Pasted) -> usize {
+    usize::from(command(text.at(at)).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_stand_behind_prompts_or_alone() {
+        for (line, words) in [
+            ("[root@host ~]# LC_ALL=C lscpu -e", vec!["lscpu", "-e"]),
+            ("# lscpu --parse=node,core,cpu", vec!["lscpu", "--parse=node,core,cpu"]),
+            ("user@host:~$ sudo /usr/bin/top -H -b", vec!["/usr/bin/top", "-H", "-b"]),
+            ("lscpu", vec!["lscpu"]),
+            ("$ pidstat -t 1 | grep vhost", vec!["pidstat", "-t", "1", "|", "grep", "vhost"]),
+        ] {
+            assert_eq!(command(line), Some(words), "{line}");
+        }
+        for line in ["top - 10:22:31 up 41 days", "the top of the list", "lscpu says that", "# Node,Core,CPU", ""] {
+            assert_eq!(command(line), None, "{line}");
+        }
+    }
+}
