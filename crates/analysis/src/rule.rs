@@ -6,7 +6,7 @@
 //! Rules are rows of tables (`rules.rs` of each question); a check that lacks a fact returns nothing.
 
 use base::shell::quoted;
-use base::{Change, Cost, Evidence, Finding, Level, Needs, Severity};
+use base::{Change, Cost, Evidence, Finding, Level, Needs, Setting, Severity};
 
 /// One rule; `Check` is the function that looks at what this question knows.
 pub struct Rule<Check> {
@@ -100,15 +100,16 @@ impl Hit {
 }
 
 impl<Check> Rule<Check> {
-    /// The finding about what was seen on a machine of `level`. Typed changes print themselves, before what the check and
-    /// the rule add.
+    /// The finding about what was seen on a machine of `level`. Typed changes print themselves, and the file that keeps
+    /// a module's parameter, before what the check and the rule add.
     pub fn finding(&self, hit: Hit, level: Level) -> Finding {
         let lines = |typed: Vec<String>, special: Vec<String>, of_rule: &[&str]| -> Vec<String> {
             let own = of_rule.iter().map(|line| filled(line, &hit.blanks));
             typed.into_iter().chain(special).chain(own).collect()
         };
-        let typed = hit.changes.iter().map(Change::command).collect();
-        let back = hit.changes.iter().map(Change::undo_or_why).collect();
+        let typed = hit.changes.iter().map(Change::command).chain(hit.changes.iter().filter_map(kept)).collect();
+        let back =
+            hit.changes.iter().map(Change::undo_or_why).chain(hit.changes.iter().filter_map(forgotten)).collect();
         Finding {
             rule: self.id,
             subject: hit.subject,
@@ -125,6 +126,22 @@ impl<Check> Rule<Check> {
             source: self.source,
         }
     }
+}
+
+/// The file that makes a module's parameter last beyond a reboot (modprobe.d(5)).
+fn file(change: &Change) -> Option<(String, String)> {
+    let Change { setting: Setting::ModuleOption { module, parameter }, to, .. } = change else { return None };
+    Some((format!("/etc/modprobe.d/kvmscope-{parameter}.conf"), format!("options {module} {parameter}={to}")))
+}
+
+/// The command that writes it.
+fn kept(change: &Change) -> Option<String> {
+    file(change).map(|(path, line)| format!("echo {line} > {path}   # keeps it after a reboot"))
+}
+
+/// The command that removes it.
+fn forgotten(change: &Change) -> Option<String> {
+    file(change).map(|(path, _)| format!("rm -f {path}"))
 }
 
 /// A command of a rule with the words that are known here: `virsh edit web` for `virsh edit DOMAIN`.

@@ -19,19 +19,26 @@ pub struct Change {
 }
 
 impl Change {
-    /// The command that makes the change; names out of evidence are quoted.
+    /// The command that makes the change, with a comment of a shell on what else it does; names out of evidence are quoted.
     pub fn command(&self) -> String {
-        self.setting.command(&self.to)
+        self.remarked(&self.to)
     }
 
     /// The command that takes it back, where the value before is known.
     pub fn undo(&self) -> Option<String> {
-        self.from.as_ref().map(|from| self.setting.command(from))
+        self.from.as_ref().map(|from| self.remarked(from))
+    }
+
+    fn remarked(&self, value: &str) -> String {
+        let command = self.setting.command(value);
+        self.setting.remark().map_or_else(|| command.clone(), |remark| format!("{command}   # {remark}"))
     }
 
     /// The command that takes it back, or a comment of a shell that says why there is none.
     pub fn undo_or_why(&self) -> String {
-        self.undo().unwrap_or_else(|| format!("# no undo for `{}`: the previous value was not read", self.command()))
+        self.undo().unwrap_or_else(|| {
+            format!("# no undo for `{}`: the previous value was not read", self.setting.command(&self.to))
+        })
     }
 }
 
@@ -156,7 +163,11 @@ mod tests {
     fn a_module_option_prints_its_command_and_its_way_back() {
         let change = Setting::ModuleOption { module: "kvm_intel".into(), parameter: "enable_shadow_vmcs".into() }
             .change("1", Some("0".into()));
-        assert_eq!(change.command(), "modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs=1");
-        assert_eq!(change.undo().unwrap(), "modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs=0");
+        let remark = "   # reloading the module stops all VMs: shut them down first";
+        let command = |value: u8| format!("modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs={value}");
+        assert_eq!(change.command(), command(1) + remark);
+        assert_eq!(change.undo().unwrap(), command(0) + remark);
+        let unread = Change { from: None, ..change };
+        assert_eq!(unread.undo_or_why(), format!("# no undo for `{}`: the previous value was not read", command(1)));
     }
 }

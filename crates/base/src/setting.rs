@@ -189,6 +189,22 @@ impl Setting {
         }
     }
 
+    /// What its command does besides, for whoever types it.
+    pub fn remark(&self) -> Option<&'static str> {
+        match self {
+            Setting::ModuleOption { .. } => Some("reloading the module stops all VMs: shut them down first"),
+            Setting::SysfsWrite { .. }
+            | Setting::Sysctl { .. }
+            | Setting::TaskAffinity(_)
+            | Setting::TaskPolicy(_)
+            | Setting::IrqAffinity { .. }
+            | Setting::PmdMask
+            | Setting::VcpuPin { .. }
+            | Setting::EmulatorPin { .. }
+            | Setting::IothreadPin { .. } => None,
+        }
+    }
+
     /// True if its value is a list of CPUs.
     pub fn takes_cpus(&self) -> bool {
         match self {

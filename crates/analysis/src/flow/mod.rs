@@ -7,6 +7,7 @@ pub(crate) mod advise;
 pub(crate) mod checks;
 pub(crate) mod figure;
 mod head;
+mod held;
 pub mod ranking;
 pub(crate) mod rules;
 pub mod section;

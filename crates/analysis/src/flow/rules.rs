@@ -22,10 +22,7 @@ pub const RULES: &[Rule] = &[
         check: shadow,
         why: "Without VMCS shadowing, each VMREAD and VMWRITE of L1 exits, and L0 emulates it. With it, the CPU \
               reads and writes a shadow VMCS; only fields outside KVM's shadow list, such as HOST_RSP, still exit.",
-        fix: &[
-            "cat /sys/module/kvm_intel/parameters/enable_shadow_vmcs   # the current value, for undo",
-            "modprobe -r kvm_intel && modprobe kvm_intel nested=1 enable_shadow_vmcs=1",
-        ],
+        fix: &[],
         undo: &[],
         needs: Needs::Reload,
         source: "arch/x86/kvm/vmx/vmcs_shadow_fields.h and vmx.c (enable_shadow_vmcs), Linux 6.12; Intel SDM vol. 3, \
@@ -36,11 +33,7 @@ pub const RULES: &[Rule] = &[
         check: vls,
         why: "Without virtual VMLOAD and VMSAVE, each of these instructions of L1 exits, and L0 copies the segment \
               state. CPUs with VLS execute them in the guest.",
-        fix: &[
-            "grep -o v_vmsave_vmload /proc/cpuinfo | head -1",
-            "cat /sys/module/kvm_amd/parameters/vls   # the current value, for undo",
-            "modprobe -r kvm_amd && modprobe kvm_amd nested=1 vls=1",
-        ],
+        fix: &[],
         undo: &[],
         needs: Needs::Reload,
         source: "arch/x86/kvm/svm/svm.c (vls), Linux 6.12; AMD APM vol. 2, 15.33.1 Virtualizing VMLOAD and VMSAVE",
@@ -49,11 +42,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-VGIF",
         check: vgif,
         why: "Without virtual GIF, each STGI and CLGI of L1 exits. CPUs with vGIF execute them in the guest.",
-        fix: &[
-            "grep -o vgif /proc/cpuinfo | head -1",
-            "cat /sys/module/kvm_amd/parameters/vgif   # the current value, for undo",
-            "modprobe -r kvm_amd && modprobe kvm_amd nested=1 vgif=1",
-        ],
+        fix: &[],
         undo: &[],
         needs: Needs::Reload,
         source: "arch/x86/kvm/svm/svm.c (vgif), Linux 6.12; AMD APM vol. 2, 15.33.2 Virtualizing STGI and CLGI",
@@ -97,7 +86,8 @@ pub const RULES: &[Rule] = &[
         fix: &[],
         undo: &[],
         needs: Needs::Reload,
-        source: "Intel SDM vol. 3, 30 APIC virtualization; AMD APM vol. 2, 15.29 AVIC; arch/x86/kvm/lapic.c, Linux 6.12",
+        source: "Intel SDM vol. 3, 30 APIC virtualization; AMD APM vol. 2, 15.29 AVIC; arch/x86/kvm/lapic.c and \
+                 svm/avic.c, Linux 6.12; docs/check.md#avic",
     },
     Rule {
         id: "FLW-TIMER",
@@ -147,7 +137,7 @@ pub const RULES: &[Rule] = &[
         check: halt_poll,
         why: "When a guest halts, KVM spins up to halt_poll_ns in case an interrupt comes soon. That shortens \
               wake-ups, but uses CPU time that another vCPU could use.",
-        fix: &["cat /sys/module/kvm/parameters/halt_poll_ns   # before the change: the current value, for undo"],
+        fix: &[],
         undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12 (x86 default 200,000 ns)",

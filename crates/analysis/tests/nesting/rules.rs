@@ -29,8 +29,11 @@ fn shadowing_off_at_the_host_is_the_first_thing_to_change() {
         (finding.severity, finding.needs, finding.cost.kind),
         (Severity::High, Needs::Reload, CostKind::Published)
     );
-    assert_eq!(finding.fix[0], "modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs=1");
-    assert_eq!(finding.undo[0], "modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs=0");
+    let command = |value: u8| {
+        let reload = format!("modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs={value}");
+        reload + "   # reloading the module stops all VMs: shut them down first"
+    };
+    assert_eq!((finding.fix[0].clone(), finding.undo[0].clone()), (command(1), command(0)));
     let file = "/etc/modprobe.d/kvmscope-enable_shadow_vmcs.conf";
     assert!(finding.fix[1].starts_with(&format!("echo options kvm_intel enable_shadow_vmcs=1 > {file}")));
     assert_eq!(finding.undo[1], format!("rm -f {file}"));

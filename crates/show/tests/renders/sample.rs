@@ -55,8 +55,8 @@ fn shadowing() -> Finding {
         why: "Without shadowing every VMREAD and VMWRITE of L1 leaves the guest; with it most of them are answered by \
               the processor."
             .into(),
-        fix: vec![change.command()],
-        undo: change.undo().into_iter().collect(),
+        fix: vec![change.setting.command(&change.to)],
+        undo: change.from.iter().map(|from| change.setting.command(from)).collect(),
         changes: vec![change],
         needs: Needs::OuterLevel,
         source: "Intel SDM volume 3, 25.10; arch/x86/kvm/vmx/nested.c, Linux 6.1",

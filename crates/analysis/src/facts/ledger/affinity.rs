@@ -1,5 +1,5 @@
-//! Where may threads run that waited for a CPU, and those that ran meanwhile? No trace tells; a snapshot of the same
-//! machine in the same recording does.
+//! Where may threads run that waited for a CPU, and those that ran meanwhile, and how is the machine set up? No trace tells;
+//! a snapshot of the same machine in the same recording does.
 
 use super::model::PartFlow;
 use crate::facts::machines::{HostSnapshots, Machines};
@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 /// Tasks that ran most while a vCPU waited: findings name no more of each.
 const MOST_TASKS: usize = 3;
 
-/// Reads of the last snapshot of each machine what it has of the threads that findings on pre-emption may name. Names decide
-/// whether a thread id is still that thread's.
+/// Gives each trace the last snapshot of its machine, and reads of it the threads that findings on pre-emption may name. Names
+/// decide whether a thread id is still that thread's.
 pub fn add(machines: &Machines, parts: &mut [PartFlow]) {
     for part in parts {
+        part.snapshot = machines.of_machine(&part.machine).and_then(HostSnapshots::last).cloned();
         let wanted = threads(part);
-        let snapshot = machines.of_machine(&part.machine).and_then(HostSnapshots::last);
-        let Some(snapshot) = snapshot.filter(|_| !wanted.is_empty()) else { continue };
+        let Some(snapshot) = part.snapshot.as_ref().filter(|_| !wanted.is_empty()) else { continue };
         let known = Machine::threads_with_ids(snapshot, &|tid| wanted.contains(&tid));
         let same = known.into_iter().filter_map(|thread| Some((thread.tid?, thread)));
         part.threads =

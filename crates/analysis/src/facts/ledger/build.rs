@@ -204,6 +204,7 @@ fn build_part<B: Beside>(
         settled,
         gone,
         threads: BTreeMap::new(),
+        snapshot: None,
         clock,
         clock_fitted_to: None,
         path,

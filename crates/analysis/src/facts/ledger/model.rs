@@ -78,6 +78,8 @@ pub struct PartFlow {
     pub threads: BTreeMap<i32, host::machine::Thread>,
     /// Handlers of the host's interrupts.
     pub handlers: Handlers,
+    /// The last snapshot of the machine, where the recording has one.
+    pub snapshot: Option<host::Snapshot>,
     /// What was lost.
     pub losses: Vec<Loss>,
     /// Which witnesses the trace has.

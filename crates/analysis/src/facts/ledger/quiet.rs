@@ -45,6 +45,7 @@ pub fn quiet(isa: Isa) -> PartFlow {
         gone: BTreeSet::new(),
         threads: BTreeMap::new(),
         handlers: Default::default(),
+        snapshot: None,
         losses: Vec::new(),
         seen: Seen { exit: true, ..Seen::default() },
         doubts: Doubts::default(),

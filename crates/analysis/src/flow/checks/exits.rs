@@ -1,6 +1,6 @@
 //! Checks of exits that some setting avoids: local APIC, devices, page faults.
 
-use super::{FEWEST_EXITS, Sample, by_share, exits_ns, hit, reasons, reasons_with, seen, state, worst_vm};
+use super::{FEWEST_EXITS, Sample, by_share, exits_ns, hit, reasons, reasons_with, seen, state, switched_on, worst_vm};
 use crate::facts::events::details::{Detail, apic_register};
 use crate::facts::events::reasons::{Isa, Reason};
 use crate::facts::ledger::measure::{Measures, ReasonTotal};
@@ -11,8 +11,9 @@ use base::shell::quoted;
 use base::{About, Cost, CostKind, Evidence, Setting};
 use std::borrow::Cow;
 
-/// Share of all exits from which on local-APIC traffic is worth a finding.
+/// Share of all exits from which on local-APIC traffic is worth a finding, at a rate that an idle guest's ticks do not reach.
 const APIC_SHARE: f64 = 0.10;
+const APIC_PER_SECOND: f64 = 500.0;
 
 /// Local-APIC traffic, read by exit code: 56 means that APIC registers are virtualised, 44 that they are not.
 pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
@@ -25,7 +26,8 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
     let (unaccelerated, _) = measure.exits_where(code(Isa::Svm, 0x402));
     let (eoi_tpr, _) = measure.details_where(|_, detail| matches!(detail, Detail::Msr(0x808 | 0x80b, _)));
     let share = measure.share(exits.max(writes));
-    if share < APIC_SHARE || exits.max(writes) < FEWEST_EXITS {
+    let per_second = exits.max(writes) as f64 * 1e9 / measure.wall_ns.max(1) as f64;
+    if share < APIC_SHARE || per_second < APIC_PER_SECOND || exits.max(writes) < FEWEST_EXITS {
         return Vec::new();
     }
     let mut registers: Vec<(u16, u64)> = Vec::new();
@@ -49,16 +51,14 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
     let touches_apic = |detail: Detail| detail.apic_offset().is_some();
     let accessed = format!("local-APIC accesses: {}", most.join(", "));
     let mut evidence = vec![seen(measure, accessed, "flow.exit_details").about(reasons_with(measure, touches_apic))];
-    let mut fix = Vec::new();
+    let (mut fix, mut switch) = (Vec::new(), None);
     if unaccelerated > 0 || measure.isa() == Some(Isa::Svm) {
         let what = format!(
             "{} AVIC_UNACCELERATED_ACCESS: 0 means that AVIC is off",
             counted(unaccelerated, "exit is", "exits are")
         );
         evidence.push(seen(measure, what, "flow.exits").about(reasons(measure, code(Isa::Svm, 0x402))));
-        fix.push(
-            "modprobe -r kvm_amd && modprobe kvm_amd avic=1   # not together with nested=1 before Linux 5.19".into(),
-        );
+        switch = (unaccelerated == 0).then_some(("kvm_amd", "avic"));
     } else if writes > accesses {
         let what = format!(
             "{} APIC_WRITE (56): APIC registers are virtualized, but these writes still need KVM",
@@ -73,7 +73,7 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
             counted(eoi_tpr, "is", "are")
         );
         evidence.push(seen(measure, what, "flow.exits").about(reasons(measure, code(Isa::Vmx, 44))));
-        fix.push("modprobe -r kvm_intel && modprobe kvm_intel enable_apicv=1".into());
+        switch = Some(("kvm_intel", "enable_apicv"));
     }
     let title = format!("Local-APIC accesses are {} of {}", percent(share), measure.all_exits());
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
@@ -84,12 +84,25 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
     });
     let mut hits = hit(measure, by_share(worst, sample), title, evidence, cost);
     hits[0].fix = fix;
-    hits
+    match switch {
+        Some((module, parameter)) => switched_on(module, parameter, hits),
+        None => hits,
+    }
 }
 
-/// Share of time, or exits a second of a vCPU, from which on the VMM's work is worth a finding.
+/// Share of time from which on the VMM's work is worth a finding, if it is more than a few long exits a second; and exits a
+/// second of a vCPU from which on it is whatever time they take.
 const USERSPACE_SHARE: f64 = 0.05;
+const USERSPACE_LEAST_PER_SECOND: f64 = 100.0;
 const USERSPACE_PER_SECOND: f64 = 1000.0;
+
+/// Ports by which firmware and a booting kernel look for devices and settings: PCI configuration (0xcf8, 0xcfc), QEMU's
+/// fw_cfg (0x510) and its consoles for debugging (0x402, 0xe9), POST codes (0x80). A guest that runs hardly touches them, and no
+/// device can be removed for them.
+fn is_of_boot(detail: Detail) -> bool {
+    let Detail::Port(port, _) = detail else { return false };
+    matches!(port, 0xcf8..=0xcff | 0x510..=0x51b | 0x402 | 0xe9 | 0x80)
+}
 
 /// Devices that a guest has with virtio instead: accesses to memory, and the ports of IDE (0x170, 0x1f0) and of network
 /// cards, whose ports firmware places from 0xc000 on (QEMU's PCI I/O window). Ports below are the board's own.
@@ -107,8 +120,12 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     let user_ns = measure.state_ns(|state| state == State::Userspace);
     let time_share = user_ns as f64 / measure.wall_ns.max(1) as f64;
     let share = measure.share(exits);
-    let per_second = exits as f64 * 1e9 / measure.wall_ns.max(1) as f64;
-    if exits < FEWEST_EXITS || (time_share < USERSPACE_SHARE && per_second < USERSPACE_PER_SECOND) {
+    let (boot, boot_ns) = measure.details_where(|_, detail| is_of_boot(detail));
+    let others = exits.saturating_sub(boot);
+    let others_share = user_ns.saturating_sub(boot_ns) as f64 / measure.wall_ns.max(1) as f64;
+    let per_second = others as f64 * 1e9 / measure.wall_ns.max(1) as f64;
+    let takes_time = others_share >= USERSPACE_SHARE && per_second >= USERSPACE_LEAST_PER_SECOND;
+    if others < FEWEST_EXITS || !(takes_time || per_second >= USERSPACE_PER_SECOND) {
         return Vec::new();
     }
     let what = format!("{} of {} went to the VMM", thousands(exits), many(measure.exits, "exit"));
@@ -141,7 +158,8 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     );
     let cost = Cost::of(CostKind::Measured, time_share, "share of vCPU time");
     let (_, worst) = worst_vm(measure, |vcpu| vcpu.sums.ns(State::Userspace));
-    let mut hits = hit(measure, by_share(worst, Sample { count: exits, ns: user_ns }), title, evidence, cost);
+    let without_boot = if time_share > 0.0 { worst * others_share / time_share } else { worst };
+    let mut hits = hit(measure, by_share(without_boot, Sample { count: others, ns: user_ns }), title, evidence, cost);
     hits[0].fix = fix;
     hits
 }
@@ -160,13 +178,22 @@ const EPT_PER_SECOND: f64 = 1000.0;
 /// EPT violations or nested page faults without end.
 pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
     let is_fault = |reason: Reason| matches!(reason.known_name(), Some("EPT_VIOLATION" | "NPF"));
-    let (exits, total_ns) = measure.exits_where(|total| is_fault(total.reason));
+    // On SVM an access to a device or to the local APIC is NPF as well, and no page is missing.
+    let is_device = |detail: Detail| matches!(detail, Detail::Mmio(..) | Detail::Apic(..));
+    let (all, all_ns) = measure.exits_where(|total| is_fault(total.reason));
+    let (devices, devices_ns) = measure.details_where(|total, detail| is_fault(total.reason) && is_device(detail));
+    let (exits, total_ns) = (all.saturating_sub(devices), all_ns.saturating_sub(devices_ns));
     let share = measure.share(exits);
     let per_second = exits as f64 * 1e9 / measure.wall_ns.max(1) as f64;
     if share < EPT_SHARE || per_second < EPT_PER_SECOND || exits < FEWEST_EXITS {
         return Vec::new();
     }
-    let (vm, worst) = worst_vm(measure, |vcpu| exits_ns(measure, vcpu, is_fault));
+    let (vm, worst) = worst_vm(measure, |vcpu| {
+        let faults = measure.exits_of(vcpu).filter(|(_, reason, _)| is_fault(*reason));
+        let devices = faults.flat_map(|(.., sums)| sums.details.iter()).filter(|(detail, _)| is_device(**detail));
+        let devices_ns: u64 = devices.map(|(_, (_, ns))| *ns).sum();
+        exits_ns(measure, vcpu, is_fault).saturating_sub(devices_ns)
+    });
     let faults = reasons(measure, |total| is_fault(total.reason));
     let all = format!("{}, {per_second:.0} per second and vCPU", many(exits, "page fault"));
     let evidence = vec![
@@ -178,7 +205,6 @@ pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
     let title = format!("Guest page faults are {} of {}", percent(share), measure.all_exits());
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
     let mut hits = hit(measure, by_share(worst, Sample { count: exits, ns: total_ns }), title, evidence, cost);
-    // No trace tells the value that holds: whoever makes the change reads it first.
     let enabled = Setting::SysfsWrite { path: "kernel/mm/transparent_hugepage/enabled".into() };
     hits.iter_mut().for_each(|hit| hit.changes.push(enabled.clone().change("always", None)));
     hits

@@ -26,7 +26,7 @@ use crate::facts::ledger::measure::{Measures, ReasonTotal};
 use crate::facts::ledger::model::Vcpu;
 use crate::facts::state::State;
 use crate::rule::Hit;
-use base::{About, Cost, Evidence, Severity};
+use base::{About, Cost, Evidence, Setting, Severity};
 
 /// What a hit is about when it is about all vCPUs: the VM, or the machine.
 pub(super) fn subject(measure: &Measures<'_>) -> String {
@@ -80,6 +80,13 @@ pub(super) fn hit(
     cost: Cost,
 ) -> Vec<Hit> {
     vec![Hit { evidence, cost, ..Hit::new(subject(measure), severity, title) }]
+}
+
+/// The same hits with a switch of a kernel module as their change; which value holds, and whether the CPU can, no trace shows.
+pub(super) fn switched_on(module: &str, parameter: &str, mut hits: Vec<Hit>) -> Vec<Hit> {
+    let switch = Setting::ModuleOption { module: module.to_owned(), parameter: parameter.to_owned() };
+    hits.iter_mut().for_each(|hit| hit.changes.push(switch.clone().change("1", None)));
+    hits
 }
 
 /// The VM whose vCPUs spend the largest share of their time on something, and that share: on a host of many VMs a share of

@@ -1,6 +1,6 @@
 //! Checks of what nesting multiplies: exits that a CPU feature would keep inside the guest hypervisor.
 
-use super::{Sample, by_share, exits_ns, hit, reasons, seen, worst_vm};
+use super::{Sample, by_share, exits_ns, hit, reasons, seen, switched_on, worst_vm};
 use crate::facts::events::details::Detail;
 use crate::facts::events::reasons::{Class, Isa, Reason};
 use crate::facts::ledger::measure::Measures;
@@ -81,11 +81,12 @@ pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
         percent(share),
         measure.all_exits()
     );
-    hit(measure, by_share(time_share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
+    let sample = Sample { count: exits, ns: total_ns };
+    switched_on("kvm_intel", "enable_shadow_vmcs", hit(measure, by_share(time_share, sample), title, evidence, cost))
 }
 
-/// Two SVM instructions of L1 that a CPU feature would keep in the guest.
-fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str) -> Vec<Hit> {
+/// Two SVM instructions of L1 that a CPU feature, which a parameter of KVM's module switches on, would keep in the guest.
+fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str, parameter: &str) -> Vec<Hit> {
     let is_one =
         |reason: Reason| reason.isa == Isa::Svm && reason.known_name().is_some_and(|name| names.contains(&name));
     let (exits, total_ns) = measure.exits_where(|total| is_one(total.reason));
@@ -119,15 +120,16 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str) -> Vec<Hit>
         names[1]
     );
     let cost = Cost::of(CostKind::Modelled, per_chain, "exits per chain").between(0.0, per_chain);
-    hit(measure, by_share(time_share, Sample { count: exits, ns: total_ns }), title, evidence, cost)
+    let sample = Sample { count: exits, ns: total_ns };
+    switched_on("kvm_amd", parameter, hit(measure, by_share(time_share, sample), title, evidence, cost))
 }
 
 /// VMLOAD and VMSAVE leave the guest.
 pub fn vls(measure: &Measures<'_>) -> Vec<Hit> {
-    svm_pair(measure, ["VMLOAD", "VMSAVE"], "Virtual VMLOAD/VMSAVE (vls)")
+    svm_pair(measure, ["VMLOAD", "VMSAVE"], "Virtual VMLOAD/VMSAVE (vls)", "vls")
 }
 
 /// STGI and CLGI leave the guest.
 pub fn vgif(measure: &Measures<'_>) -> Vec<Hit> {
-    svm_pair(measure, ["STGI", "CLGI"], "Virtual GIF (vgif)")
+    svm_pair(measure, ["STGI", "CLGI"], "Virtual GIF (vgif)", "vgif")
 }

@@ -3,7 +3,7 @@
 //! One finding a rule, which names the worst VM and lists the others: a host of 80 vCPUs gets a list, not 80 findings. A
 //! storm is a share of the VM's time, or a rate on one vCPU, over at least [`FEWEST_IN_STORM`] exits of that vCPU.
 
-use super::{FEWEST_EXITS, Sample, by_share, reasons, reasons_with, seen, state};
+use super::{Sample, by_share, reasons, reasons_with, seen, state};
 use crate::facts::events::details::Detail;
 use crate::facts::events::reasons::Reason;
 use crate::facts::ledger::bursts::{Burst, WINDOW_NS};
@@ -43,9 +43,9 @@ const IPI: Limits = Limits { share: 0.03, per_second: 5_000.0, heavy_per_second:
 /// A guest with 1,000 ticks a second arms its timer 1,000 times and takes 1,000 expiries.
 const TIMER: Limits = Limits { share: 0.03, per_second: 5_000.0, heavy_per_second: 20_000.0 };
 
-/// Share of a VM's exits from which on arming timers is worth a finding, if it also takes [`TIMER_TIME`].
-const TIMER_SHARE: f64 = 0.10;
-const TIMER_TIME: f64 = 0.01;
+/// Timer exits a second of one vCPU below which their share of time says that exits are slow there, not that there are many:
+/// an idle guest has tens, a guest's tick up to 1,000.
+const TIMER_LEAST_PER_SECOND: f64 = 1_000.0;
 
 /// Share of a VM's time from which on halt polling is worth a finding.
 const POLL_SHARE: f64 = 0.05;
@@ -282,10 +282,7 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
         let (armed, expired) = (by_detail(measure, vcpu, arms_timer), by_reason(measure, vcpu, expires));
         (armed.0 + expired.0, armed.1 + expired.1)
     };
-    let much = |vm: &InVm<'_>| {
-        let of_exits = vm.count >= FEWEST_EXITS && vm.share_of_exits() >= TIMER_SHARE && vm.share() >= TIMER_TIME;
-        of_exits || vm.is_storm(&TIMER)
-    };
+    let much = |vm: &InVm<'_>| vm.is_steady(&TIMER) && vm.per_second() >= TIMER_LEAST_PER_SECOND;
     let storms: Vec<InVm<'_>> = in_vms(measure, exits).into_iter().filter(much).collect();
     let severity = storms.iter().map(|storm| storm.severity(&TIMER)).max();
     let title = |worst: &InVm<'_>| {

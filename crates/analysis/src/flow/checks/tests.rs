@@ -76,11 +76,13 @@ fn a_flood_of_56_never_means_that_apicv_is_off() {
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 56, 5_000, Detail::Apic(0x300, true));
     let hit = &super::apic(&Measures::of(&part, &Options::default()))[0];
-    assert!(!hit.fix.iter().any(|line| line.contains("enable_apicv=1")), "{:?}", hit.fix);
+    assert!(hit.changes.is_empty() && !hit.fix.iter().any(|line| line.contains("enable_apicv=1")), "{:?}", hit.fix);
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 44, 5_000, Detail::Apic(0xb0, true));
     let hit = &super::apic(&Measures::of(&part, &Options::default()))[0];
-    assert!(hit.fix.iter().any(|line| line.contains("enable_apicv=1")), "{:?}", hit.fix);
+    assert!(hit.changes[0].command().contains("enable_apicv=1"), "{:?}", hit.changes);
+    sums(&mut part).states_ns[State::Halted.index()] = 99_000_000_000;
+    assert_eq!(fired(&part), [""; 0], "50 a second are what an idle guest has");
 }
 
 #[test]
@@ -89,7 +91,7 @@ fn x2apic_writes_on_svm_ask_for_avic_and_on_vmx_for_apicv() {
         let mut part = quiet(isa);
         add(&mut part, msr, 5_000, Detail::Msr(0x80b, true));
         let hit = &super::apic(&Measures::of(&part, &Options::default()))[0];
-        assert!(hit.fix.iter().all(|line| line.contains(option)), "{:?}", hit.fix);
+        assert!(hit.changes[0].command().contains(option), "{:?}", hit.changes);
     }
 }
 
@@ -105,6 +107,114 @@ fn devices_in_the_vmm_are_seen_by_count_or_by_time() {
 }
 
 #[test]
+fn a_boot_and_a_few_long_exits_to_the_vmm_are_no_finding() {
+    let fires = |count: u64, port: u16, user_ns: u64| {
+        let mut part = quiet(Isa::Vmx);
+        let mut io = ExitSums { handled: [0, count, 0], ..exits(count, Detail::Port(port, true)) };
+        *io.details.at(Detail::Port(port, true)) = (count, user_ns);
+        *sums(&mut part).exits.at((TracedLevel::L1, Reason { isa: Isa::Vmx, code: 30 })) = io;
+        spend(&mut part, State::Userspace, user_ns);
+        !fired(&part).is_empty()
+    };
+    assert!(fires(3_000, 0xc000, 100_000_000) && fires(150, 0xc000, 100_000_000));
+    assert!(!fires(3_000, 0xcf8, 100_000_000), "PCI configuration is what a boot does");
+    assert!(!fires(50, 0xc000, 100_000_000), "fifty a second, however long each takes");
+}
+
+#[test]
+fn an_idle_guest_whose_timer_exits_are_slow_is_no_storm() {
+    let fires = |count: u64| {
+        let mut part = quiet(Isa::Vmx);
+        add(&mut part, 32, count, Detail::Msr(0x6e0, true));
+        let timers = sums(&mut part).exits.at((TracedLevel::L1, Reason { isa: Isa::Vmx, code: 32 }));
+        *timers.details.at(Detail::Msr(0x6e0, true)) = (count, 100_000_000);
+        fired(&part) == ["FLW-TIMER"]
+    };
+    assert!(!fires(118) && !fires(999) && fires(1_100), "a tenth of the time each");
+}
+
+/// The same trace with a snapshot of its machine that has these files.
+fn with_snapshot(part: PartFlow, files: &[(&str, &str)]) -> (tempfile::TempDir, PartFlow) {
+    let root = tempfile::tempdir().unwrap();
+    for (file, text) in files {
+        let path = root.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let snapshot = Some(host::Snapshot::open(root.path()).unwrap());
+    (root, PartFlow { snapshot, ..part })
+}
+
+/// The only finding.
+fn only(part: &PartFlow) -> base::Finding {
+    let mut found = advise(&Measures::of(part, &Options::default()), None);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
+#[test]
+fn switches_of_modules_are_typed_with_the_value_that_a_snapshot_has() {
+    const CPU: (&str, &str) = ("proc/cpuinfo", "vendor_id : GenuineIntel\nflags : vmx\nvmx flags : shadow_vmcs\n");
+    const FILE: &str = "sys/module/kvm_intel/parameters/enable_shadow_vmcs";
+    let unshadowed = || {
+        let mut part = quiet(Isa::Vmx);
+        add(&mut part, 23, 800, Detail::Rip(0x1000));
+        chain(&mut part, Isa::Vmx, &[23, 23, 23, 25, 25, 10, 24]);
+        part
+    };
+    let command = "modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs=";
+    let alone = only(&unshadowed());
+    assert!(alone.fix[0].starts_with(&format!("{command}1   # reloading the module stops all VMs")), "{:?}", alone.fix);
+    assert!(alone.fix[1].starts_with("echo options kvm_intel enable_shadow_vmcs=1 > /etc/modprobe.d/"));
+    assert!(alone.fix[2].starts_with("grep -ow shadow_vmcs /proc/cpuinfo"), "{:?}", alone.fix);
+    assert_eq!(alone.changes[0].undo(), None, "no trace tells what it was");
+    let off = only(&with_snapshot(unshadowed(), &[CPU, (FILE, "N\n")]).1);
+    assert!(off.undo[0].starts_with(&format!("{command}N   # ")) && off.fix.len() == 2, "{:?} {:?}", off.fix, off.undo);
+    let on = only(&with_snapshot(unshadowed(), &[CPU, (FILE, "Y\n")]).1);
+    assert!(on.changes.is_empty() && on.evidence.iter().any(|seen| seen.what.ends_with("it is set already")), "{on:?}");
+    let cpu = (CPU.0, "vendor_id : GenuineIntel\nflags : vmx\nvmx flags : ept\n");
+    let lacks = only(&with_snapshot(unshadowed(), &[cpu, (FILE, "N\n")]).1);
+    assert!(lacks.changes.is_empty() && lacks.fix.is_empty() && lacks.undo.is_empty(), "{lacks:?}");
+}
+
+#[test]
+fn the_undo_of_a_file_below_sys_is_what_was_read() {
+    const POLL: &str = "sys/module/kvm/parameters/halt_poll_ns";
+    let polling = || {
+        let mut part = quiet(Isa::Vmx);
+        spend(&mut part, State::HaltPoll, 200_000_000);
+        part
+    };
+    let read = only(&with_snapshot(polling(), &[("proc/cpuinfo", ""), (POLL, "50000\n")]).1);
+    assert_eq!(read.undo, ["echo 50000 > /sys/module/kvm/parameters/halt_poll_ns"]);
+    assert!(only(&polling()).undo[0].ends_with("the previous value was not read"));
+    let mut faults = quiet(Isa::Vmx);
+    add(&mut faults, 48, 5_000, Detail::None);
+    let huge = "sys/kernel/mm/transparent_hugepage/enabled";
+    let (_kept, faults) = with_snapshot(faults, &[("proc/cpuinfo", ""), (huge, "always [madvise] never\n")]);
+    assert_eq!(only(&faults).undo, [format!("echo madvise > /{huge}")]);
+}
+
+#[test]
+fn avic_is_proposed_where_the_guest_would_have_it() {
+    let apic = |code: u32, detail: Detail, cpu: Option<&str>, kernel: &str| {
+        let mut part = PartFlow { kernel: Some(kernel.to_owned()), ..quiet(Isa::Svm) };
+        add(&mut part, code, 5_000, detail);
+        let Some(cpu) = cpu else { return !only(&part).changes.is_empty() };
+        let cpuinfo = format!("vendor_id : AuthenticAMD\n{cpu}");
+        !only(&with_snapshot(part, &[("proc/cpuinfo", &cpuinfo)]).1).changes.is_empty()
+    };
+    let (zen_2, zen_3) = ("cpu family : 23\nflags : svm avic\n", "cpu family : 25\nflags : svm avic\n");
+    let (xapic, x2apic) = ((0x400, Detail::Apic(0xb0, true)), (0x7c, Detail::Msr(0x80b, true)));
+    assert!(apic(xapic.0, xapic.1, Some(zen_3), "6.12.0") && !apic(xapic.0, xapic.1, Some(zen_2), "6.12.0"));
+    assert!(!apic(xapic.0, xapic.1, None, "6.12.0"), "the CPU may be one that loses IPIs");
+    assert!(apic(xapic.0, xapic.1, None, "7.1.0"));
+    assert!(!apic(x2apic.0, x2apic.1, Some(zen_3), "5.10.0") && !apic(x2apic.0, x2apic.1, Some(zen_3), "6.12.0"));
+    let zen_4 = "cpu family : 25\nflags : svm avic x2avic\n";
+    assert!(apic(x2apic.0, x2apic.1, Some(zen_4), "6.12.0"));
+}
+
+#[test]
 fn page_faults_are_a_storm_by_share_and_by_rate() {
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 48, 5_000, Detail::None);
@@ -115,6 +225,9 @@ fn page_faults_are_a_storm_by_share_and_by_rate() {
     spend(&mut part, State::Halted, 0);
     sums(&mut part).states_ns[State::Halted.index()] = 99_000_000_000;
     assert_eq!(fired(&part), [""; 0], "50 a second are none");
+    let mut part = quiet(Isa::Svm);
+    add(&mut part, 0x400, 5_000, Detail::Mmio(0xfebc_0000, true));
+    assert_eq!(fired(&part), [""; 0], "a device is no page");
 }
 
 #[test]
