@@ -252,10 +252,18 @@ pub struct ChainSums {
     pub guest_ns: u64,
     /// See `guest_ns`.
     pub userspace_ns: u64,
-    /// Exits of closed chains, each counted, by their reason.
-    pub by_reason: Keyed<Reason, u64>,
     /// How often each sequence of exits occurred.
     pub sequences: FxHashMap<Vec<Reason>, u64>,
+    /// Exits of closed chains that none of `sequences` stands for, by their reason.
+    pub beside_sequences: Keyed<Reason, u64>,
+}
+
+impl ChainSums {
+    /// Exits of closed chains, each counted, by their reason; a reason comes up once for each of its places.
+    pub fn by_reason(&self) -> impl Iterator<Item = (Reason, u64)> {
+        let in_sequences = self.sequences.iter().flat_map(|(exits, count)| exits.iter().map(|exit| (*exit, *count)));
+        in_sequences.chain(self.beside_sequences.iter().map(|(exit, count)| (*exit, *count)))
+    }
 }
 
 /// Virtual interrupts of one vector.

@@ -88,14 +88,16 @@ impl Sink for Tally {
         sums.cost_ns.record(cost_ns);
         sums.guest_ns += chain.guest_ns;
         sums.userspace_ns += chain.userspace_ns;
-        chain.by_reason().for_each(|(reason, count)| *sums.by_reason.at(reason) += count);
         if chain.exits <= KEPT as u64 {
             if let Some(count) = sums.sequences.get_mut(chain.sequence.as_slice()) {
                 *count += 1;
+                return;
             } else if sums.sequences.len() < MOST_KINDS {
                 sums.sequences.insert(chain.sequence.to_vec(), 1);
+                return;
             }
         }
+        chain.by_reason().for_each(|(reason, count)| *sums.beside_sequences.at(reason) += count);
     }
 
     fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64) {
@@ -152,5 +154,52 @@ impl Sink for Tally {
         if self.inside(woken_ns) {
             self.of(thread).wake_to_entry.record(entered_ns - woken_ns);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::events::reasons::{Isa, Reason};
+    use std::collections::BTreeMap;
+
+    fn reason(code: u32) -> Reason {
+        Reason { isa: Isa::Vmx, code }
+    }
+
+    /// A closed chain of VMREAD (23) exits and one VMRESUME (24), of which those from the 97th on are not kept in order.
+    fn chain(reads: u64) -> Chain {
+        let kept = (reads as usize).min(KEPT);
+        let resume = (reason(24), 1);
+        let (sequence, beyond) = match reads as usize - kept {
+            0 if kept < KEPT => (vec![reason(23); kept].into_iter().chain([reason(24)]).collect(), Vec::new()),
+            0 => (vec![reason(23); kept].into(), vec![resume]),
+            more => (vec![reason(23); kept].into(), vec![(reason(23), more as u64), resume]),
+        };
+        Chain {
+            reason: reason(10),
+            start_ns: 100,
+            exits: reads + 1,
+            sequence,
+            beyond,
+            closed_ns: Some(200),
+            cost_ns: Some(100),
+            interrupted: false,
+            migrated: false,
+            guest_ns: 0,
+            userspace_ns: 0,
+        }
+    }
+
+    #[test]
+    fn exits_of_chains_are_counted_once_whether_or_not_their_sequence_is_kept() {
+        let mut tally = Tally { window: Span { from_ns: 0, to_ns: 1_000 }, ..Tally::default() };
+        let lengths = [3, 3, 14, 95, 96, 200];
+        lengths.iter().for_each(|reads| tally.chain(0, &chain(*reads)));
+        let sums = tally.sums[0].chains.at(reason(10));
+        assert_eq!(sums.sequences.len(), 3, "those of up to 96 exits");
+        let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
+        sums.by_reason().for_each(|(reason, count)| *counted.entry(reason.code).or_default() += count);
+        assert_eq!(counted, BTreeMap::from([(23, lengths.iter().sum()), (24, lengths.len() as u64)]));
     }
 }

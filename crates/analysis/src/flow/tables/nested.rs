@@ -173,8 +173,8 @@ pub fn chain_exits(measures: &[Measures<'_>]) -> Table {
     let mut rows: BTreeMap<(Vm<'_>, Reason, Reason), u64> = BTreeMap::new();
     for (measure, vcpu) in each_vcpu(measures) {
         for (reason, sums) in measure.chains_of(vcpu) {
-            for (exit, count) in sums.by_reason.iter() {
-                *rows.entry((vm_of(measure, vcpu), *reason, *exit)).or_default() += count;
+            for (exit, count) in sums.by_reason() {
+                *rows.entry((vm_of(measure, vcpu), *reason, exit)).or_default() += count;
             }
         }
     }
