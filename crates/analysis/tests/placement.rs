@@ -36,7 +36,7 @@ fn what_the_evidence_carries_is_found_and_no_more() {
     assert_eq!(rules, ["EVD-MASK", "EVD-ORDER", "PLC-OVERLAP", "PLC-SMT", "PLC-STACKED", "PLC-WORKERS"]);
     let overlap = found(&section, "PLC-OVERLAP");
     assert_eq!(overlap.id(), "PLC-OVERLAP@bigip-virtio");
-    assert_eq!(overlap.severity, base::Severity::High);
+    assert_eq!(overlap.severity, base::Severity::Medium, "no waiting was measured");
     assert_eq!(overlap.title, "19 or more threads of bigip-virtio share 4 cores (8 CPUs), none on node 1");
     assert!(overlap.fix[0].starts_with("virsh emulatorpin bigip-virtio 1,3,5,7,9,11,13,15"), "{:?}", overlap.fix);
     assert!(overlap.undo[0].starts_with("virsh emulatorpin bigip-virtio 0,2,4,6,8,10,12,14"), "{:?}", overlap.undo);
@@ -70,7 +70,7 @@ fn the_interrupt_theory_is_an_open_explanation_and_no_size_is_predicted() {
         assert!(!text.contains("softirq") && !text.contains("interrupt"), "{}: {text}", finding.rule);
     }
     let left = hypotheses::hypotheses(&models()[0]);
-    assert_eq!(left.iter().map(|one| one.id).collect::<Vec<_>>(), ["H1", "H2", "H3", "H4", "H5"]);
+    assert_eq!(left.iter().map(|one| one.id).collect::<Vec<_>>(), ["H1", "H2", "H3", "H4", "H5", "H6"]);
     assert!(left[1].so_far.starts_with("open"), "{}", left[1].so_far);
     assert!(left.iter().all(|one| !one.decides.is_empty()));
     assert!(

@@ -379,10 +379,11 @@ fn what_gains_nothing_is_not_proposed_and_who_takes_the_cpu_is_named() {
     let verdicts: Vec<String> = plans.rows.iter().map(|row| format!("{:?}", row[verdict])).collect();
     assert!(verdicts.iter().any(|verdict| verdict.contains("gain 10 points or less")), "{verdicts:?}");
     let starved = full.findings.iter().find(|finding| finding.rule == "PLC-STARVED").expect("the vCPU starves");
-    assert_eq!(starved.title, "1 thread of web starved, 0.60 CPUs short while backup (30) ran");
+    assert_eq!(starved.title, "vcpu 0 of web starved, 0.60 CPUs short: another program, backup (30), ran on CPU 0");
     assert_eq!(
         starved.evidence[0].what,
-        "vcpu 0 (11) ran 20.0 % and waited 60.0 % of the span, last on CPU 0 beside backup (30), which ran 80.0 %"
+        "vcpu 0 (11) ran 20.0 % and waited 60.0 % of the span, last on CPU 0: another program, backup (30), ran on CPU 0 \
+         (80.0 % of the time)"
     );
     assert_eq!(starved.fix[0], "taskset -cp CPUS 30   # CPUs without a vCPU for backup, which ran on CPU 0");
     let overlap = full.findings.iter().find(|finding| finding.rule == "PLC-OVERLAP").expect("the pins do overlap");
@@ -394,6 +395,7 @@ fn what_gains_nothing_is_not_proposed_and_who_takes_the_cpu_is_named() {
 fn helpers_that_ran_while_a_vcpu_waited_are_who_kept_it_waiting() {
     let mut machine = full();
     machine.threads[1] = thread(Some("web"), Role::Emulator, 10, "0", 0.7);
+    machine.threads[2].run_share = Some(fact(0.1));
     let section = section(&[model(machine, &Wishes::default())]);
     assert!(!section.findings.iter().any(|finding| finding.rule == "PLC-STARVED"), "PLC-OVERLAP has it");
     let overlap = section.findings.iter().find(|finding| finding.rule == "PLC-OVERLAP").unwrap();

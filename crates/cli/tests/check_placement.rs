@@ -54,7 +54,8 @@ fn pasted_evidence_names_the_culprit_and_what_to_type() {
         assert!(out.contains(wanted), "{wanted} is not in\n{out}");
     }
     assert!(!out.contains("Gb/s") && !out.contains("Gbit"), "{out}");
-    assert_eq!(pasted(&["--fail-on", "high"]).0, 3);
+    assert_eq!(pasted(&["--fail-on", "medium"]).0, 3);
+    assert_eq!(pasted(&["--fail-on", "high"]).0, 0, "no waiting was measured");
 }
 
 #[test]

@@ -253,6 +253,57 @@ fn cgroups_of_both_versions_leave_cpus() {
     assert_eq!(cpus, Some(("2".to_owned(), "sys/fs/cgroup/cpuset/machine/web/cpuset.cpus".to_owned())));
 }
 
+/// What two samples say of the quota above the first thread: CPUs, the throttled part of the periods, CPUs' worth lost.
+fn quota(files: [&[(&str, &str)]; 2]) -> Option<(f64, Option<(f64, f64)>)> {
+    let root = tempfile::tempdir().unwrap();
+    let samples = [0, 1].map(|sample| {
+        let at = root.path().join(sample.to_string());
+        let vm = [("proc/10/cmdline", QEMU), ("proc/10/task/10/comm", "CPU 0/KVM\n"), ("proc/10/task/10/stat", STAT)];
+        let mut times = Vec::new();
+        for (path, text) in vm.iter().chain(files[sample]) {
+            let path_at = at.join(path);
+            fs::create_dir_all(path_at.parent().unwrap()).unwrap();
+            fs::write(path_at, text).unwrap();
+            times.push(format!("{path:?}: {}", (sample as u64 + 1) * 2_000_000_000));
+        }
+        fs::write(at.join("times.json"), format!("{{\"clock\": \"monotonic\", \"files\": {{{}}}}}", times.join(", ")))
+            .unwrap();
+        Snapshot::open(&at).unwrap()
+    });
+    let machine = Machine::of_snapshots(&samples);
+    let (_, quota) = machine.quotas_of(&machine.threads[0]).next()?;
+    Some((quota.cpus.value, quota.measured.as_ref().map(|measured| (measured.value.share(), measured.value.cpus))))
+}
+
+#[test]
+fn quotas_of_both_versions_and_what_they_took() {
+    let group = ("proc/10/task/10/cgroup", "0::/machine.slice/web/libvirt/vcpu0\n");
+    let max = |text| ("sys/fs/cgroup/machine.slice/web/cpu.max", text);
+    let stat = |text| ("sys/fs/cgroup/machine.slice/web/cpu.stat", text);
+    let before = stat("usage_usec 7\nnr_periods 100\nnr_throttled 10\nthrottled_usec 1000\n");
+    let after = stat("usage_usec 9\nnr_periods 120\nnr_throttled 15\nthrottled_usec 1001000\n");
+    let limit = max("50000 100000\n");
+    let looks = [&[group, limit, before][..], &[group, limit, after]];
+    assert_eq!(quota(looks), Some((0.5, Some((0.25, 0.5)))), "of a group above the thread's own");
+    assert_eq!(quota([&[group, max("max 100000\n"), before], &[group, max("max 100000\n"), after]]), None);
+    let other = ("sys/fs/cgroup/machine.slice/we/cpu.max", "50000 100000\n");
+    assert_eq!(quota([&[group, other], &[group, other]]), None, "a name that begins alike is another group");
+    // Version 1: the CPU controller has a path of its own, and counts nanoseconds.
+    let group = ("proc/10/task/10/cgroup", "4:cpuset:/elsewhere\n3:cpu,cpuacct:/machine/web\n0::/y\n");
+    let at = |file: &str| format!("sys/fs/cgroup/cpu,cpuacct/machine/web/{file}");
+    let (allowed, period, stat) = (at("cpu.cfs_quota_us"), at("cpu.cfs_period_us"), at("cpu.stat"));
+    let looks = |allowed_us, [before, after]: [&'static str; 2]| {
+        let of = |text| [group, (&allowed, allowed_us), (&period, "100000\n"), (&stat, text)];
+        quota([&of(before), &of(after)])
+    };
+    let counts = [
+        "nr_periods 1\nnr_throttled 1\nthrottled_time 5\n",
+        "nr_periods 5\nnr_throttled 3\nthrottled_time 2000000005\n",
+    ];
+    assert_eq!(looks("150000\n", counts), Some((1.5, Some((0.5, 1.0)))));
+    assert_eq!(looks("-1\n", counts), None, "-1 is no limit");
+}
+
 #[test]
 fn channels_of_hyper_v_have_cpus() {
     let at = "sys/bus/vmbus/devices/0d74d2a5-1111-2222-3333-444455556666";

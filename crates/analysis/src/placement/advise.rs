@@ -1,5 +1,6 @@
 //! The rules, applied: what a check saw becomes a finding.
 
+use super::culprits::weighed;
 use super::model::Model;
 use super::proposal::{Advice, Verdict};
 use super::rules::{PROPOSAL, Rule, rules};
@@ -8,8 +9,9 @@ use base::{Evidence, Finding};
 
 /// All findings about one machine, worst first; ids of several machines differ by the machine's name.
 pub fn advise(model: &Model, several: bool) -> Vec<Finding> {
+    let weigh = |rule: &'static Rule, hit| (rule, weighed(model, rule.id, hit));
     let mut hits: Vec<(&Rule, Hit)> =
-        rules().flat_map(|rule| (rule.check)(model).into_iter().map(move |hit| (rule, hit))).collect();
+        rules().flat_map(|rule| (rule.check)(model).into_iter().map(move |hit| weigh(rule, hit))).collect();
     hits.sort_by_key(|(_, hit)| std::cmp::Reverse(hit.severity));
     let mut advice = Advice::of(&model.machine, &model.proposal);
     hits.into_iter()

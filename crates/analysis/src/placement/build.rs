@@ -2,6 +2,7 @@
 //!
 //! A machine of which files were read is taken from them; pasted notes count where there are no files.
 
+use super::culprits::Verdicts;
 use super::model::{Model, Wishes};
 use super::proposal::Proposal;
 use crate::Input;
@@ -47,7 +48,8 @@ pub fn build(input: &Input, wishes: &Wishes) -> (Vec<Model>, Vec<Problem>) {
 /// One machine, with its placements.
 pub fn model(level: Level, id: &str, machine: Machine, pasted: bool, wishes: &Wishes) -> Model {
     let proposal = Proposal::of(&machine, wishes);
-    Model { id: id.to_owned(), level, machine, proposal, pasted }
+    let verdicts = Verdicts::of(&machine);
+    Model { id: id.to_owned(), level, machine, proposal, verdicts, pasted }
 }
 
 fn note(path: &std::path::Path, most_bytes: u64) -> std::io::Result<String> {

@@ -3,10 +3,14 @@
 //! One measured run can fit several causes, and a change that helps may relieve all of them at once. So each explanation that
 //! the facts allow is listed with what it predicts and what would decide; none is chosen without that.
 
+use super::culprits::{Kind, Scene};
 use super::model::{Model, STARVED};
 use base::table::{Shown, TableSpec};
-use base::{Cell, Column, Table};
+use base::{Cell, Column, CpuSet, Table};
 use host::machine::{Domain, Role, Thread};
+
+/// A share of a CPU that is worth a theory: our own limit.
+const MUCH: f64 = 0.1;
 
 /// One explanation.
 pub struct Hypothesis {
@@ -54,14 +58,20 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
         so_far,
         decides,
     };
+    let masks = workers.iter().filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
+    let cpus = masks.fold(CpuSet::default(), |all, set| all.or(set));
     let mut all = vec![make(
         "H1",
         "vCPU threads and vhost workers share CPUs",
         "vhost waits for more than 20 % of its runnable time while vCPUs run on its CPUs",
         match starvation {
-            Some(most) if most > STARVED => {
-                format!("supported: a worker waited for {:.0} % of its runnable time", most * 100.0)
-            }
+            Some(most) if most > STARVED => match other_cause(model, workers) {
+                Some(cause) => format!(
+                    "not supported: a worker waited for {:.0} % of its runnable time, but {cause}",
+                    most * 100.0
+                ),
+                None => format!("supported: a worker waited for {:.0} % of its runnable time", most * 100.0),
+            },
             Some(most) => {
                 format!("not supported: the worst worker waited for {:.0} % of its runnable time", most * 100.0)
             }
@@ -69,18 +79,19 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
         },
         "kvmscope check   # on the host: reads schedstat of every thread twice",
     )];
-    let softirq = model.machine.cpu_use.values().map(|usage| usage.softirq).max_by(f64::total_cmp);
+    // Only the workers' own CPUs count: another CPU that is full of interrupts takes nothing from them.
+    let softirqs = cpus.iter().filter_map(|cpu| Some((cpu, model.machine.cpu_use.get(&cpu)?.softirq)));
     all.push(make(
         "H2",
         "interrupts and softirqs of the NIC saturate the workers' CPUs",
         "those CPUs spend a large share in softirqs, and moving the interrupts alone fixes it",
-        match softirq {
-            Some(most) => format!(
-                "{}: the worst CPU spent {:.0} % in softirqs",
-                if most > 0.1 { "supported" } else { "not supported" },
+        match softirqs.max_by(|a, b| a.1.total_cmp(&b.1)) {
+            Some((cpu, most)) => format!(
+                "{}: of the workers' CPUs, CPU {cpu} spent most time in softirqs, {:.0} %",
+                if most > MUCH { "supported" } else { "not supported" },
                 most * 100.0
             ),
-            None => placed(model, workers),
+            None => placed(model, &cpus),
         },
         "mpstat -P ALL 2 1; cat /proc/interrupts; sleep 2; cat /proc/interrupts",
     ));
@@ -111,16 +122,39 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
             "date; top -H -b -n 2 -d 5   # with timestamps, before and after",
         ));
     }
+    all.push(make(
+        "H6",
+        "other programs of the host run on the workers' CPUs",
+        "those CPUs are busy with threads of no VM, and moving these alone fixes it",
+        match Scene::of(&model.machine).programs(&cpus) {
+            Some((cpu, most, names)) => format!(
+                "{}: of the workers' CPUs, CPU {cpu} gave other programs{names} most time, {:.0} %",
+                if most > MUCH { "supported" } else { "not supported" },
+                most * 100.0
+            ),
+            None => "open: how the CPUs were used was not measured".to_owned(),
+        },
+        "pidstat -t -p ALL 2 1   # %CPU and the last CPU of every thread",
+    ));
     all
 }
 
+/// What kept the worst worker from running, where that was not a vCPU of its VM.
+fn other_cause(model: &Model, workers: &[&&Thread]) -> Option<String> {
+    let of = |thread: &Thread| {
+        let position = model.machine.threads.iter().position(|other| std::ptr::eq(other, thread))?;
+        model.verdicts.about(position)
+    };
+    let verdicts = workers.iter().filter_map(|thread| of(thread));
+    let worst = verdicts.max_by(|a, b| a.waited.total_cmp(&b.waited))?.winner()?;
+    (worst.kind != Kind::Vcpus).then(|| worst.to_string())
+}
+
 /// Where the cards' interrupts may come, as far as that is told.
-fn placed(model: &Model, workers: &[&&Thread]) -> String {
-    let sets = workers.iter().filter_map(|thread| thread.affinity.as_ref());
-    let cpus = sets.fold(base::CpuSet::default(), |all, set| all.or(&set.value));
+fn placed(model: &Model, cpus: &CpuSet) -> String {
     let of_cards = model.machine.irqs.iter().filter(|irq| model.machine.nic_of(irq).is_some());
     let masks: Vec<_> = of_cards.filter_map(|irq| irq.affinity.as_ref()).collect();
-    let there = masks.iter().filter(|mask| mask.value.meets(&cpus)).count();
+    let there = masks.iter().filter(|mask| mask.value.meets(cpus)).count();
     match masks.len() {
         0 => "open: the evidence has no softirq time and no interrupt affinity".to_owned(),
         all => format!("open: {there} of {all} NIC interrupts may fire there; the evidence has no softirq time"),

@@ -4,6 +4,7 @@
 //! contradicts itself, rules that fired, rival explanations with what decides between them, and placements to choose from.
 //! ```text
 //! host::Machine --build--> Model --solver--> placements, scored
+//!                            |----culprits/-------> verdicts        who kept each starved thread from running
 //!                            |----rules, checks/--> findings        what the evidence carries, and no more
 //!                            |----hypotheses------> rival explanations, and the command that decides
 //! ```
@@ -13,6 +14,7 @@ pub(crate) mod advise;
 pub(crate) mod asked;
 pub mod build;
 pub(crate) mod checks;
+pub(crate) mod culprits;
 mod expected;
 pub(crate) mod figure;
 pub mod hypotheses;

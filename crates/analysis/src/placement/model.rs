@@ -1,5 +1,6 @@
 //! The words for placements: a machine, what its threads want, and what could be done.
 
+use super::culprits::Verdicts;
 use super::proposal::Proposal;
 use super::solver::Goal;
 use crate::facts::shares::demand;
@@ -45,6 +46,8 @@ pub struct Model {
     pub machine: Machine,
     /// Placements.
     pub proposal: Proposal,
+    /// Who kept its starved threads from running.
+    pub(crate) verdicts: Verdicts,
     /// True if it was pasted rather than read from files.
     pub pasted: bool,
 }

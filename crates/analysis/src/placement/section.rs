@@ -219,6 +219,14 @@ fn unknown(model: &Model) -> Vec<Unknown> {
                 .to_owned(),
         );
     }
+    if let (Some(waited), Some(now)) = (model.unexplained(), model.proposal.now()) {
+        let modelled = model.proposal.missing(now);
+        let text = format!(
+            "The model does not explain all that was measured: starved threads were {waited:.2} CPUs short, and by the \
+             model {modelled:.2} CPUs are. What it says of other placements is as uncertain."
+        );
+        say("model_disagrees", Some(waited - modelled), "CPUs", text);
+    }
     if let Some((found, least)) = model.proposal.gap() {
         let text = format!(
             "A better placement may exist: the best one found is {found:.2} CPUs short, and the lower bound is \

@@ -1,6 +1,8 @@
 //! Each rule about placement: a case that fires it, and one, a single thing away, that stays silent.
 
+mod culprits;
 mod devices;
+mod evidence;
 mod host_settings;
 mod quiet;
 

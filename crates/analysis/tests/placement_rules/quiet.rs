@@ -1,6 +1,6 @@
 //! A machine on which nothing is wrong, and what rules say after one change.
 
-use base::CpuSet;
+use base::{CpuSet, Finding};
 use host::Machine;
 use host::machine::{Cpu, CpuUse, Domain, Fact, Node, Role, Thread, domains_of};
 use kvmscope_analysis::placement::{Wishes, build, section::section};
@@ -52,6 +52,11 @@ pub fn quiet() -> Machine {
 }
 
 pub fn rules(machine: Machine) -> Vec<&'static str> {
+    findings(machine).iter().map(|finding| finding.rule).collect()
+}
+
+/// What is found on a machine, each with something seen and something to type.
+pub fn findings(machine: Machine) -> Vec<Finding> {
     let model = build::model(base::Level::At(0), "L0", machine, false, &Wishes::default());
     let section = section(&[model]);
     for finding in &section.findings {
@@ -65,7 +70,7 @@ pub fn rules(machine: Machine) -> Vec<&'static str> {
             assert!(!command.contains("DOMAIN"), "{}: {command}: every domain has a name", finding.rule);
         }
     }
-    section.findings.iter().map(|finding| finding.rule).collect()
+    section.findings
 }
 
 /// What a rule's finding on a machine names to run.

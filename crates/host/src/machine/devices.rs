@@ -167,3 +167,34 @@ pub struct Cgroup {
     /// `member`, `root`, `isolated` (version 2).
     pub partition: Option<String>,
 }
+
+/// How much CPU time a group of tasks may use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quota {
+    /// Time in each period by the length of the period: 0.5 is half a CPU.
+    pub cpus: Fact<f64>,
+    /// How often it was throttled since it was made.
+    pub since_start: Option<Throttled>,
+    /// How often between two samples.
+    pub measured: Option<Fact<Throttled>>,
+}
+
+/// What a quota took from its group.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Throttled {
+    /// Periods in which the group had work.
+    pub periods: u64,
+    /// Those of them in which its time was used up.
+    pub throttled: u64,
+    /// How long it could not run, ns: all CPUs that it was stopped on together.
+    pub ns: u64,
+    /// The same by the time between the samples, in CPUs; 0 where there is one sample.
+    pub cpus: f64,
+}
+
+impl Throttled {
+    /// The part of its periods in which it was throttled.
+    pub fn share(&self) -> f64 {
+        self.throttled as f64 / self.periods.max(1) as f64
+    }
+}

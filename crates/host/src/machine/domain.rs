@@ -43,6 +43,8 @@ pub struct Domain {
     pub cpu_mode: Option<Fact<String>>,
     /// Sockets, cores and threads that the guest is shown.
     pub topology: Option<Fact<GuestTopology>>,
+    /// NUMA nodes that the guest is shown; 0: it is shown none.
+    pub guest_nodes: u32,
     /// Network devices.
     pub interfaces: Vec<Interface>,
     /// Disks.
@@ -178,6 +180,7 @@ impl Domain {
         self.iothread_ids.extend(told.iothread_ids);
         self.iothread_pins.extend(told.iothread_pins);
         self.huge_pages |= told.huge_pages;
+        self.guest_nodes = self.guest_nodes.max(told.guest_nodes);
         self.interfaces.extend(told.interfaces);
         self.disks.extend(told.disks);
         self.unused.extend(told.unused);

@@ -112,6 +112,8 @@ fn take(domain: &mut Domain, node: Node<'_, '_>, at: &dyn Fn(Node<'_, '_>) -> St
         }
         "cpu" => {
             domain.cpu_mode = attribute(node, "mode").map(|mode| Fact::new(mode, at(node)));
+            let cells = |numa: Node<'_, '_>| numa.children().filter(|child| child.has_tag_name("cell")).count() as u32;
+            domain.guest_nodes = child(node, "numa").map_or(0, cells);
             domain.topology = child(node, "topology").map(|node| {
                 let count = |name| number(node, name).unwrap_or(1);
                 let shown =

@@ -22,7 +22,7 @@ mod topology;
 mod xml_bounds;
 
 pub use command_line::domain_of;
-pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Steering, Throughput};
+pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Quota, Steering, Throttled, Throughput};
 pub use domain::{Disk, Domain, GuestTopology, Interface};
 pub use domain_xml::{Element, domains_of};
 pub use model::{CpuUse, Fact, Machine, Node, Role, Screen, Thread, TopRow};

@@ -1,6 +1,6 @@
 //! The words for a machine whose threads have places.
 
-use super::{Cgroup, Channel, Domain, Interface, Irq, Nic, Switch, Throughput, Topology};
+use super::{Cgroup, Channel, Domain, Interface, Irq, Nic, Quota, Switch, Throughput, Topology};
 use base::CpuSet;
 use base::setting::ThreadId;
 use std::collections::BTreeMap;
@@ -43,6 +43,8 @@ pub struct Machine {
     pub switch: Switch,
     /// Groups with a set of CPUs of their own, by their paths below the cgroup's root (`/machine.slice/web`).
     pub cgroups: BTreeMap<String, Cgroup>,
+    /// Groups whose CPU time is limited, by their paths below the root of the CPU controller.
+    pub quotas: BTreeMap<String, Quota>,
     /// Bytes of each VM's memory by node, where its pages were counted.
     pub vm_memory: BTreeMap<String, Fact<BTreeMap<u32, u64>>>,
     /// Nodes of devices on the PCI bus that a VM or a switch has, by their places there.
@@ -139,8 +141,10 @@ pub struct Thread {
     pub pushed_off_per_s: Option<f64>,
     /// Scheduling policy by its number (`sched.h`): 0 normal, 1 FIFO, 2 RR.
     pub policy: Option<u32>,
-    /// The cgroup that its limits come from.
+    /// The cgroup that its CPU set comes from.
     pub cgroup: Option<String>,
+    /// The cgroup that its CPU time comes from: another one only in version 1.
+    pub time_group: Option<String>,
     /// Nodes that its memory may come from.
     pub memory_nodes: Option<CpuSet>,
 }
@@ -163,6 +167,7 @@ impl Thread {
             pushed_off_per_s: None,
             policy: None,
             cgroup: None,
+            time_group: None,
             memory_nodes: None,
         }
     }
@@ -256,6 +261,16 @@ impl Machine {
             }
             path = &path[..path.rfind('/').filter(|at| *at > 0)?];
         }
+    }
+
+    /// The quotas that a thread runs under: its group's and those of the groups above.
+    pub fn quotas_of<'a>(&'a self, thread: &'a Thread) -> impl Iterator<Item = (&'a String, &'a Quota)> {
+        let group = thread.time_group.as_deref();
+        let inside = move |path: &str| {
+            let below = group.and_then(|group| group.strip_prefix(path.trim_end_matches('/')));
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.quotas.iter().filter(move |(path, _)| inside(path))
     }
 
     /// The cards of hardware behind a VM's interface: a macvtap's, a bridge's, those of a user-space switch.

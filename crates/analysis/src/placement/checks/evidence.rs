@@ -1,9 +1,12 @@
 //! Does the evidence contradict itself? Before anything is explained by it.
 
+use super::starved::with_victims;
+use crate::placement::culprits::{Reporter, Verdict, name};
 use crate::placement::model::{Model, UNSTABLE_STEAL};
 use crate::rule::Hit;
-use base::Severity;
 use base::number::{list, many, percent};
+use base::{CpuSet, Severity};
+use host::machine::{Thread, TopRow};
 use std::collections::BTreeMap;
 
 /// Screens that stand in another order than the CPU times of their threads.
@@ -79,6 +82,101 @@ pub fn mask(model: &Model) -> Vec<Hit> {
         .collect()
 }
 
+/// A thread that runs this much has a CPU nearly for itself: our own limit.
+const WHOLE: f64 = 0.9;
+
+/// What a CPU may seem to give beyond its time, because samples and ticks are rounded: our own limit.
+const ROUNDING: f64 = 0.05;
+
+/// Threads that were seen on one CPU and ran more together than a CPU can give.
+pub fn crowd(model: &Model) -> Vec<Hit> {
+    let online = &model.machine.topology.online;
+    let mut hits: Vec<Hit> = Vec::new();
+    for screen in &model.machine.screens {
+        let mut on: BTreeMap<u32, Vec<&TopRow>> = BTreeMap::new();
+        for row in &screen.rows {
+            // A row above a CPU is a process, and an average says nothing of this moment.
+            let whole = row.share.is_some_and(|share| share > WHOLE && share <= 1.0 + ROUNDING) && !row.average;
+            if let Some(cpu) = row.last_cpu.filter(|_| whole) {
+                on.entry(cpu).or_default().push(row);
+            }
+        }
+        for (cpu, rows) in on.into_iter().filter(|(_, rows)| rows.len() > 1) {
+            let sum: f64 = rows.iter().filter_map(|row| row.share).sum();
+            let bound = |row: &&TopRow| {
+                let mut threads = model.machine.threads.iter().filter(|thread| thread.tid == Some(row.pid));
+                threads.any(|thread| thread.affinity.as_ref().is_some_and(|set| set.value.len() == 1))
+            };
+            let title = format!(
+                "{} last seen on CPU {cpu} used {} of it together",
+                many(rows.len() as u64, "thread"),
+                percent(sum)
+            );
+            // One that may go elsewhere may just have come.
+            let severity = if rows.iter().all(bound) { Severity::Medium } else { Severity::Low };
+            let hit = Hit::new(format!("cpu{cpu}"), severity, title);
+            hits.push(rows.iter().fold(hit, |hit, row| {
+                let share = percent(row.share.unwrap_or_default());
+                hit.seen(format!("thread {} ({}) used {share} of a CPU", row.pid, row.command), &row.place)
+            }));
+        }
+    }
+    let mut pinned: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
+    // Shares of screens are the largest of several moments, and do not add up.
+    for thread in model.machine.threads.iter().filter(|thread| thread.wait_share.is_some()) {
+        let set = thread.affinity.as_ref().map(|set| set.value.and(online)).filter(|set| set.len() == 1);
+        if let Some(cpu) = set.and_then(|set| set.first()) {
+            pinned.entry(cpu).or_default().push(thread);
+        }
+    }
+    for (cpu, threads) in pinned {
+        let run = |thread: &Thread| thread.run_share.as_ref().map_or(0.0, |run| run.value);
+        let sum: f64 = threads.iter().map(|thread| run(thread)).sum();
+        if threads.len() > 1 && sum > 1.0 + ROUNDING && hits.iter().all(|hit| hit.subject != format!("cpu{cpu}")) {
+            let title = format!(
+                "{} bound to CPU {cpu} ran {} of its time together",
+                many(threads.len() as u64, "thread"),
+                percent(sum)
+            );
+            let hit = Hit::new(format!("cpu{cpu}"), Severity::Medium, title);
+            hits.push(threads.iter().fold(hit, |hit, thread| {
+                let place = thread.run_share.as_ref().map_or("", |run| run.place.as_str());
+                hit.seen(format!("{} ran {}", name(thread), percent(run(thread))), place)
+            }));
+        }
+    }
+    hits
+}
+
+/// Pins to CPUs that the pasted list of CPUs does not have at all.
+pub fn hosts(model: &Model) -> Vec<Hit> {
+    let cpus: CpuSet = model.machine.topology.cpus.keys().copied().collect();
+    let mut hits = Vec::new();
+    for domain in model.machine.domains.iter().filter(|_| model.pasted && !cpus.is_empty()) {
+        let pins = domain.vcpu_pins.iter().map(|(vcpu, pin)| (format!("vcpu {vcpu}"), pin));
+        let emulator = domain.emulator_pins.last().map(|pin| ("the emulator".to_owned(), pin));
+        let foreign: Vec<_> = pins.chain(emulator).filter(|(_, pin)| !pin.value.meets(&cpus)).collect();
+        if foreign.is_empty() {
+            continue;
+        }
+        let title = format!(
+            "{} of {} {} only CPUs that the list of CPUs does not have",
+            many(foreign.len() as u64, "pin"),
+            domain.name,
+            if foreign.len() == 1 { "names" } else { "name" }
+        );
+        let hit = Hit::new(&domain.name, Severity::Medium, title)
+            .of_domain(&domain.name)
+            .seen(format!("the host has CPUs {cpus}"), &model.machine.topology.place);
+        hits.push(
+            foreign
+                .iter()
+                .fold(hit, |hit, (who, pin)| hit.seen(format!("{who} is bound to {}", pin.value), &pin.place)),
+        );
+    }
+    hits
+}
+
 /// A pin that was told twice, and differently.
 pub fn pins(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
@@ -106,9 +204,11 @@ pub fn steal(model: &Model) -> Vec<Hit> {
     let Some((worst, most)) = stolen.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { return Vec::new() };
     let title =
         format!("steal time: the hypervisor took up to {} of a CPU, so measurements are unstable", percent(most));
-    let hit = Hit::new("steal", Severity::Medium, title);
-    vec![hit.seen(
+    let victims: Vec<&Verdict> = model.verdicts.of_reporter(Reporter::Bed).collect();
+    let severity = if victims.is_empty() { Severity::Medium } else { Severity::High };
+    let hit = Hit::new("steal", severity, title).seen(
         format!("{} above 5 %, CPU {worst} with {}", many(stolen.len() as u64, "CPU"), percent(most)),
         "proc/stat, steal",
-    )]
+    );
+    vec![with_victims(model, hit, &victims)]
 }

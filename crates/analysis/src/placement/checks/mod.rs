@@ -11,4 +11,5 @@ pub(crate) mod place;
 pub(crate) mod polling;
 pub(crate) mod proposed;
 pub(crate) mod queues;
+pub(crate) mod quota;
 pub(crate) mod starved;

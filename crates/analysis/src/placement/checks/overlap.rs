@@ -1,6 +1,7 @@
 //! Threads that carry a guest's packets, against the guest's own vCPUs.
 
-use super::starved::{sentence, starves};
+use super::starved::with_victims;
+use crate::placement::culprits::{Reporter, Verdict};
 use crate::placement::model::{BUSY, Model};
 use crate::placement::proposal::Subject;
 use crate::rule::Hit;
@@ -8,30 +9,6 @@ use base::CpuSet;
 use base::number::{list, many};
 use base::{Cost, CostKind, Evidence, Severity};
 use host::machine::{Domain, Role, Thread};
-
-/// Starved threads that an overlap explains: helpers and vCPUs of the domain on the CPUs that they share.
-pub(super) fn told(model: &Model) -> impl Iterator<Item = &Thread> {
-    let domains = model.machine.domains.iter().filter(|domain| overlapping(model, domain).is_some());
-    domains.flat_map(|domain| victims(model, domain))
-}
-
-/// Helpers that starve beside vCPUs, and vCPUs beside helpers, as far as the others ran for half of the time that each waited:
-/// who hardly ran kept nobody waiting.
-fn victims<'a>(model: &'a Model, domain: &'a Domain) -> Vec<&'a Thread> {
-    let (helpers, vcpus): (Vec<&Thread>, Vec<&Thread>) =
-        (model.helpers(domain).collect(), model.vcpus(domain).collect());
-    let meets = |thread: &Thread, other: &Thread| {
-        thread.affinity.as_ref().zip(other.affinity.as_ref()).is_some_and(|(one, two)| one.value.meets(&two.value))
-    };
-    let kept_waiting = |thread: &Thread, others: &[&Thread]| {
-        let there = others.iter().filter(|other| meets(thread, other));
-        let ran: f64 = there.map(|other| other.run_share.as_ref().map_or(1.0, |run| run.value)).sum();
-        starves(thread) && thread.wait_share.as_ref().is_some_and(|wait| ran >= wait.value / 2.0)
-    };
-    let starved_helpers = helpers.iter().filter(|thread| kept_waiting(thread, &vcpus));
-    let starved_vcpus = vcpus.iter().filter(|thread| kept_waiting(thread, &helpers));
-    starved_helpers.chain(starved_vcpus).copied().collect()
-}
 
 /// Helpers whose CPUs are all CPUs of vCPUs; or that meet them and starve.
 pub fn overlap(model: &Model) -> Vec<Hit> {
@@ -49,10 +26,10 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     if !set.meets(&vcpus) {
         return None;
     }
-    let victims = victims(model, domain);
-    let starving = victims.iter().any(|thread| !matches!(thread.role, Role::Vcpu(_)));
+    let own = |verdict: &&Verdict| model.machine.threads[verdict.victim].vm.as_deref() == Some(&domain.name);
+    let victims: Vec<&Verdict> = model.verdicts.of_reporter(Reporter::Overlap).filter(own).collect();
     // Who may run everywhere is kept apart by the scheduler as far as there is room; only waiting shows that there is none.
-    if (anywhere || !set.is_within(&vcpus)) && !starving {
+    if (anywhere || !set.is_within(&vcpus)) && victims.is_empty() {
         return None;
     }
     let count = model.vcpus(domain).count() + helpers.len();
@@ -68,13 +45,21 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     let free = if anywhere { CpuSet::default() } else { model.unbound() };
     let unused = unused_nodes(model, &free);
     let title = format!("{count}{or_more} threads of {} share {on}{unused}", domain.name);
-    let severity = if starving { Severity::High } else { by_load(&helpers, count > all.len()) };
+    let measured = helpers.iter().all(|thread| thread.wait_share.is_some());
+    let severity = match (victims.is_empty(), measured) {
+        (false, _) => Severity::High,
+        // Whoever starves has another cause.
+        (true, true) => Severity::Low,
+        (true, false) => by_load(&helpers, count > all.len()),
+    };
     let mut hit = Hit::new(&domain.name, severity, title);
     let told = helpers.iter().find_map(|thread| thread.affinity.as_ref());
-    let same = match set.is_within(&vcpus) {
-        true if set == vcpus => "the same set as its vCPUs",
-        true => "part of its vCPUs' set",
-        false => "with CPUs of its vCPUs among them",
+    let same = if set == vcpus {
+        "the same set as its vCPUs".to_owned()
+    } else if set.is_within(&vcpus) {
+        "part of its vCPUs' set".to_owned()
+    } else {
+        format!("of which {} are also of its vCPUs", set.and(&vcpus))
     };
     hit = hit.seen(
         format!("emulator and vhost threads may run on {set}, {same}"),
@@ -88,12 +73,7 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
         );
     }
     hit = hit.with(Evidence::in_table(shares(&helpers), "placement.threads").key("vm", domain.name.as_str()));
-    for thread in &victims {
-        hit = hit.seen(sentence(model, thread), thread.wait_share.as_ref().map_or("", |wait| wait.place.as_str()));
-    }
-    if helpers.iter().all(|thread| thread.wait_share.is_none()) {
-        hit = hit.seen("whether they starve is unknown: the evidence has no waiting times", "unknown");
-    }
+    hit = with_victims(model, hit, &victims);
     if severity > Severity::Low {
         hit.cost = Cost::of(
             CostKind::Published,
@@ -124,8 +104,7 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
 fn by_load(helpers: &[&Thread], crowded: bool) -> Severity {
     let ran: Vec<f64> = helpers.iter().filter_map(|thread| Some(thread.run_share.as_ref()?.value)).collect();
     match (ran.iter().any(|share| *share > BUSY), ran.is_empty(), crowded) {
-        (true, ..) => Severity::High,
-        (false, true, true) => Severity::Medium,
+        (true, ..) | (false, true, true) => Severity::Medium,
         (false, ..) => Severity::Low,
     }
 }
@@ -165,7 +144,7 @@ fn shares(helpers: &[&Thread]) -> String {
         return "their CPU use is unknown".to_owned();
     }
     let sum: f64 = ran.iter().sum();
-    format!("{} of them were sampled, using {sum:.2} CPUs together at most", ran.len())
+    format!("{} of {} were sampled; their shares add up to {sum:.2} CPUs", ran.len(), helpers.len())
 }
 
 /// More workers that may run than CPUs that carry no vCPU.
@@ -176,7 +155,9 @@ pub fn workers(model: &Model) -> Vec<Hit> {
 fn crowded(model: &Model, domain: &Domain) -> Option<Hit> {
     let workers: Vec<&Thread> = model.helpers(domain).filter(|thread| thread.role == Role::Vhost).collect();
     let busy = workers.iter().filter(|thread| thread.run_share.as_ref().is_none_or(|run| run.value > BUSY)).count();
-    let set = &workers.first()?.affinity.as_ref()?.value;
+    let told = workers.iter().find_map(|thread| thread.affinity.as_ref())?;
+    let masks = workers.iter().filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
+    let set = masks.fold(CpuSet::default(), |all, set| all.or(set));
     let of_vcpus = model.of_vcpus();
     let left = set.without(&of_vcpus);
     if busy <= left.len() {
@@ -200,10 +181,7 @@ fn crowded(model: &Model, domain: &Domain) -> Option<Hit> {
         };
         hit = hit.seen(what, &interface.place);
     }
-    hit = hit.seen(
-        format!("they may run on {set}; vCPUs leave {} of these free", left.len()),
-        &workers[0].affinity.as_ref()?.place,
-    );
+    hit = hit.seen(format!("they may run on {set}; vCPUs leave {} of these free", left.len()), &told.place);
     let what = format!("{busy} of {} used more than 5 % of a CPU, or may have", workers.len());
     Some(hit.with(Evidence::in_table(what, "placement.threads").key("vm", domain.name.as_str())))
 }

@@ -1,26 +1,17 @@
 //! Pins by themselves: who was put where, and does that fit the machine?
 
-use super::starved::starves;
+use super::starved::with_victims;
+use crate::facts::shares::room_beside;
+use crate::facts::starvation::UNIT;
+use crate::placement::culprits::{Pool, Reporter, Verdict, cpus_named, only_cpu, stack_of, starves};
 use crate::placement::model::{BUSY, Demand, Model};
 use crate::placement::proposal::Subject;
 use crate::rule::Hit;
-use base::number::{list, many, percent};
+use base::number::{counted, list, many, percent};
 use base::shell::quoted;
-use base::{CpuSet, Evidence, Severity};
+use base::{Cost, CostKind, CpuSet, Evidence, Severity};
 use host::machine::{Role, Thread};
 use std::collections::BTreeMap;
-
-/// The one CPU that a thread is bound to.
-fn only_cpu(thread: &Thread) -> Option<u32> {
-    let set = &thread.affinity.as_ref()?.value;
-    set.first().filter(|_| set.len() == 1)
-}
-
-/// Whether a thread is known to be idle.
-fn is_idle(thread: &Thread) -> bool {
-    thread.run_share.as_ref().is_some_and(|run| run.value < BUSY)
-        && thread.wait_share.as_ref().is_none_or(|wait| wait.value < BUSY)
-}
 
 fn who(thread: &Thread, of: &str) -> String {
     let vm = thread.vm.as_deref().unwrap_or_default();
@@ -35,9 +26,8 @@ fn who(thread: &Thread, of: &str) -> String {
 /// vCPUs by the one CPU that they are bound to, where there are several on it that are not known to be idle.
 fn stacks(model: &Model) -> BTreeMap<u32, Vec<&Thread>> {
     let mut on: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
-    for thread in model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_)) && !is_idle(thread))
-    {
-        if let Some(cpu) = only_cpu(thread) {
+    for thread in &model.machine.threads {
+        if let Some(cpu) = stack_of(thread) {
             on.entry(cpu).or_default().push(thread);
         }
     }
@@ -45,23 +35,19 @@ fn stacks(model: &Model) -> BTreeMap<u32, Vec<&Thread>> {
     on
 }
 
-/// Threads that stand in each other's way by their pins.
-pub(super) fn told(model: &Model) -> impl Iterator<Item = &Thread> {
-    stacks(model).into_values().flatten()
-}
-
 /// Two vCPUs bound to one CPU, unless one of them is known to be idle.
 pub fn stacked(model: &Model) -> Vec<Hit> {
     let mut hits: BTreeMap<String, Hit> = BTreeMap::new();
+    let mut victims: BTreeMap<String, Vec<&Verdict>> = BTreeMap::new();
     for (cpu, threads) in stacks(model) {
         let (first, later) = (threads[0], &threads[1..]);
+        let here = |verdict: &&Verdict| only_cpu(&model.machine.threads[verdict.victim]) == Some(cpu);
+        let whose = later.iter().find_map(|thread| thread.vm.clone()).unwrap_or_default();
+        victims.entry(whose).or_default().extend(model.verdicts.of_reporter(Reporter::Stacked).filter(here));
         for thread in later {
             let (Some(vm), Some(pin)) = (&thread.vm, &thread.affinity) else { continue };
             let hit = hits.remove(vm).unwrap_or_else(|| Hit::new(vm, Severity::Medium, ""));
             let mut hit = hit.seen(format!("CPU {cpu}: {} and {}", who(first, vm), who(thread, vm)), &pin.place);
-            if starves(first) || starves(thread) {
-                hit.severity = Severity::High;
-            }
             let both = [first, *thread].map(|thread| (thread.vm.as_deref(), thread.role));
             let parted = model.proposal.part(|_, of| both.contains(&(Some(of.vm.as_str()), of.role)));
             hit.changes.extend(parted.into_iter().filter(|change| !hit.changes.contains(change)).collect::<Vec<_>>());
@@ -78,6 +64,10 @@ pub fn stacked(model: &Model) -> Vec<Hit> {
         let vcpus = if stacked == cpus.len() { "two vCPUs" } else { "more than one vCPU" };
         let subject = &hit.subject;
         hit.title = format!("{} of {subject} {carry} {vcpus}: {}", many(cpus.len() as u64, "CPU"), list(&cpus));
+        if let Some(victims) = victims.remove(&hit.subject).filter(|victims| !victims.is_empty()) {
+            let told = std::mem::replace(hit, Hit::new("", Severity::Info, ""));
+            *hit = Hit { severity: Severity::High, ..with_victims(model, told, &victims) };
+        }
         if hit.changes.is_empty() {
             hit.fix.push(model.proposal.why_none());
         }
@@ -111,17 +101,28 @@ pub fn siblings(model: &Model) -> Vec<Hit> {
         let count: usize = cores.values().map(Vec::len).sum();
         let title =
             format!("{count} vCPUs of {} run on sibling threads of {}", domain.name, many(cores.len() as u64, "core"));
-        let mut hit = Hit::new(&domain.name, Severity::Medium, title).of_domain(&domain.name);
+        let lacks: Option<Vec<f64>> = cores.values().map(|threads| lack(threads)).collect();
+        let short = lacks.map(|lacks| lacks.iter().sum::<f64>());
+        let severity = if short.is_some_and(|short| short < BUSY) { Severity::Info } else { Severity::Medium };
+        let mut hit = Hit::new(&domain.name, severity, title).of_domain(&domain.name);
+        if let Some(short) = short {
+            hit = hit.with(Evidence::in_table(
+                format!(
+                    "together they are {short:.2} CPUs short of what they want, by what two busy siblings do (modelled)"
+                ),
+                "placement.threads",
+            ));
+        }
         if domain.vcpu_count() > 0 && domain.vcpu_count().is_multiple_of(2) {
             hit = hit.filling("N", domain.vcpu_count() / 2);
         }
         for (core, threads) in &cores {
             let names: Vec<String> = threads.iter().map(|thread| thread.role.to_string()).collect();
             let used: f64 = threads.iter().map(|thread| Demand::of(thread).low).sum();
-            let or_more = if threads.iter().any(|thread| thread.run_share.is_none()) { " or more" } else { "" };
+            let least = if threads.iter().all(|thread| thread.run_share.is_some()) { "" } else { "at least " };
             hit = hit.seen(
                 format!(
-                    "{} on CPUs {}, one core; they used {used:.2} CPUs{or_more}",
+                    "{} on CPUs {}, one core; they used {least}{used:.2} CPUs",
                     list(&names),
                     topology.of_core(*core)
                 ),
@@ -137,6 +138,62 @@ pub fn siblings(model: &Model) -> Vec<Hit> {
     hits
 }
 
+/// What threads on the CPUs of one core lack beside each other, in CPUs; `None` where what one wants is unknown.
+fn lack(threads: &[&Thread]) -> Option<f64> {
+    let known = |thread: &&Thread| thread.run_share.is_some() && thread.wait_share.is_some();
+    let mut wanted: BTreeMap<u32, f64> = BTreeMap::new();
+    for thread in threads {
+        *wanted.entry(only_cpu(thread)?).or_default() +=
+            Demand::of(Some(thread).filter(|thread| known(thread))?).likely;
+    }
+    let all: f64 = wanted.values().sum();
+    Some(wanted.values().map(|wanted| (wanted - room_beside(0.0, all - wanted)).max(0.0)).sum())
+}
+
+/// Busy vCPUs of different VMs on threads of one core, while whole cores have nothing to do.
+pub fn strangers(model: &Model) -> Vec<Hit> {
+    let topology = &model.machine.topology;
+    let mut cores: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
+    for thread in model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_))) {
+        if let Some(cpu) = only_cpu(thread).and_then(|cpu| topology.cpus.get(&cpu)) {
+            cores.entry(cpu.core).or_default().push(thread);
+        }
+    }
+    let lack = |threads: &[&Thread]| lack(threads).filter(|short| *short >= BUSY);
+    cores.retain(|_, threads| {
+        let apart = |one: &&Thread| threads.iter().any(|two| one.vm != two.vm && only_cpu(one) != only_cpu(two));
+        threads.iter().any(apart) && lack(threads).is_some()
+    });
+    let isolated = topology.isolated.clone().unwrap_or_default();
+    let free = model.unbound().without(&isolated);
+    let idle = |cpu: u32| model.machine.cpu_use.get(&cpu).is_none_or(|usage| usage.idle > 1.0 - BUSY);
+    let empty = topology.cores().into_values().filter(|cpus| cpus.is_within(&free) && cpus.iter().all(idle));
+    let empty: Vec<CpuSet> = empty.collect();
+    if cores.is_empty() || empty.is_empty() {
+        return Vec::new();
+    }
+    let mut vms: Vec<String> = cores.values().flatten().filter_map(|thread| thread.vm.clone()).collect();
+    vms.sort_unstable();
+    vms.dedup();
+    let short: f64 = cores.values().filter_map(|threads| lack(threads)).sum();
+    let title = format!(
+        "busy vCPUs of {} are on sibling threads of {}, and {} idle",
+        list(&vms),
+        many(cores.len() as u64, "core"),
+        counted(empty.len() as u64, "core is", "cores are")
+    );
+    let mut hit = Hit::new(vms.join("+"), Severity::Medium, title);
+    for (core, threads) in &cores {
+        let names: Vec<String> = threads.iter().map(|thread| who(thread, "")).collect();
+        hit = hit.seen(format!("CPUs {} are one core: {}", topology.of_core(*core), list(&names)), &topology.place);
+    }
+    let idle = empty.iter().fold(CpuSet::default(), |all, cpus| all.or(cpus));
+    hit = hit.seen(format!("no thread of a VM is bound to {}, and they were idle", cpus_named(&idle)), "proc/stat");
+    hit.cost = Cost::of(CostKind::Modelled, short, "CPUs short beside busy siblings");
+    hit.fix.push("kvmscope check --json   # table proposal: placements with a core for each".to_owned());
+    vec![hit]
+}
+
 /// Pins to CPUs that do not run.
 pub fn offline(model: &Model) -> Vec<Hit> {
     let online = &model.machine.topology.online;
@@ -150,7 +207,7 @@ pub fn offline(model: &Model) -> Vec<Hit> {
         let gone: Vec<_> = vcpus.chain(emulator).filter(|(_, pin)| !pin.value.is_within(online)).collect();
         if !gone.is_empty() {
             let title = format!("{} of {} name offline CPUs", many(gone.len() as u64, "pin"), domain.name);
-            let hit = Hit::new(&domain.name, Severity::High, title);
+            let hit = Hit::new(&domain.name, Severity::Medium, title);
             hits.push(gone.iter().fold(hit, |hit, (name, pin)| {
                 hit.seen(
                     format!("{name} is bound to {}; CPUs {} are offline", pin.value, pin.value.without(online)),
@@ -192,6 +249,15 @@ pub fn isolated(model: &Model) -> Vec<Hit> {
         if hit.changes.is_empty() {
             hit.fix.push(format!("virsh vcpupin {} VCPU CPU --live   # one isolated CPU each", quoted(subject)));
         }
+        let own = |verdict: &&Verdict| {
+            let thread = &model.machine.threads[verdict.victim];
+            thread.vm.as_ref().unwrap_or(&thread.name) == &hit.subject
+        };
+        let victims: Vec<&Verdict> = model.verdicts.of_reporter(Reporter::Isolation).filter(own).collect();
+        if !victims.is_empty() {
+            let told = std::mem::replace(hit, Hit::new("", Severity::Info, ""));
+            *hit = Hit { severity: Severity::High, ..with_victims(model, told, &victims) };
+        }
     }
     hits
 }
@@ -228,6 +294,12 @@ pub fn housekeeping(model: &Model) -> Vec<Hit> {
     hits
 }
 
+/// Whether a thread may run on all CPUs.
+fn roams(model: &Model, position: usize) -> bool {
+    let set = model.machine.threads[position].affinity.as_ref();
+    set.is_some_and(|set| model.machine.topology.online.is_within(&set.value))
+}
+
 /// Domains that may run anywhere, beside domains whose vCPUs are pinned.
 pub fn floating(model: &Model) -> Vec<Hit> {
     let online = &model.machine.topology.online;
@@ -251,6 +323,33 @@ pub fn floating(model: &Model) -> Vec<Hit> {
         );
         let mut hit =
             Hit::new(&domain.name, Severity::Medium, title).seen(format!("they may run on {}", set.value), &set.place);
+        let of_this = |position: &usize| model.machine.threads[*position].vm.as_ref() == Some(&domain.name);
+        let by_this = |verdict: &&Verdict| {
+            let rival = verdict.winner().and_then(|winner| winner.threads.first());
+            of_this(&verdict.victim) || rival.is_some_and(|rival| of_this(rival) && roams(model, *rival))
+        };
+        let victims: Vec<&Verdict> = model.verdicts.of_reporter(Reporter::Float).filter(by_this).collect();
+        let victims: Vec<&Verdict> =
+            victims.into_iter().filter(|verdict| !of_this(&verdict.victim) || roams(model, verdict.victim)).collect();
+        if !victims.is_empty() {
+            hit.severity = Severity::High;
+            let cpus = cpus_named(&victims.iter().fold(CpuSet::default(), |all, verdict| all.or(&verdict.cpus)));
+            let pinned = victims.iter().filter(|verdict| !of_this(&verdict.victim)).count() as u64;
+            let threads = many(loose.len() as u64, "thread");
+            hit.title = match pinned {
+                0 => format!(
+                    "{threads} of {} may run anywhere, and {} starved on {cpus}, where vCPUs are pinned",
+                    domain.name,
+                    victims.len()
+                ),
+                pinned => format!(
+                    "{threads} of {} may run anywhere, and ran on {cpus}, where {} starved",
+                    domain.name,
+                    many(pinned, "pinned vCPU")
+                ),
+            };
+            hit = with_victims(model, hit, &victims);
+        }
         hit.changes = model.proposal.part(|_, of| of.vm == domain.name);
         if hit.changes.is_empty() {
             hit.fix.push(model.proposal.why_none());
@@ -260,23 +359,66 @@ pub fn floating(model: &Model) -> Vec<Hit> {
     hits
 }
 
-/// More vCPUs that want to run than CPUs: by their measured wishes, or where they stay unknown by twice the CPUs.
+/// More that wants to run than CPUs: on the host, or on a set of CPUs that is full. All that starve there have this one cause.
 pub fn overcommit(model: &Model) -> Vec<Hit> {
-    let cpus = model.machine.topology.online.len();
-    let vcpus: Vec<&Thread> =
-        model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_))).collect();
-    let known = vcpus.iter().filter(|thread| thread.run_share.is_some() && thread.wait_share.is_some()).count();
-    let wanted: f64 = vcpus.iter().map(|thread| Demand::of(thread).likely).sum();
-    if cpus == 0 || known < vcpus.len() || wanted <= cpus as f64 {
-        return Vec::new();
-    }
-    let title = format!("{} vCPUs want {wanted:.1} CPUs; the host has {cpus}", vcpus.len());
-    let mut hit = Hit::new("host", Severity::High, title).with(Evidence::in_table(
-        format!("run and wait of {} vCPUs add up to {wanted:.1}", vcpus.len()),
+    let on = |pool| {
+        let is_in = |verdict: &&Verdict| {
+            let set = model.machine.threads[verdict.victim].affinity.as_ref();
+            let pool: &Pool = pool;
+            pool.host || set.is_some_and(|set| set.value.is_within(&pool.cpus))
+        };
+        let victims = model.verdicts.of_reporter(Reporter::Overcommit).filter(is_in);
+        overcommitted(model, pool, &victims.collect::<Vec<_>>())
+    };
+    model.verdicts.pools.iter().map(on).collect()
+}
+
+fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
+    let (cpus, wanted) = (pool.cpus.len(), pool.wanted);
+    let others = match pool.others {
+        0 => String::new(),
+        others => format!(" and {}", counted(others, "other thread of a VM", "other threads of VMs")),
+    };
+    let threads = format!("{}{others}", many(pool.vcpus, "vCPU"));
+    let verb = if pool.vcpus + pool.others == 1 { "wants" } else { "want" };
+    let (subject, place) = if pool.host {
+        ("host".to_owned(), "the host".to_owned())
+    } else {
+        (format!("cpus-{}", pool.cpus), cpus_named(&pool.cpus))
+    };
+    let title = match pool.is_full() {
+        true if pool.host => format!("the host is overcommitted: {threads} {verb} {wanted:.1} CPUs; it has {cpus}"),
+        true => format!("{place} are overcommitted: {threads} {verb} {wanted:.1} CPUs; these are {cpus}"),
+        false => format!("{threads} {verb} {wanted:.1} CPUs; {place} has {cpus}"),
+    };
+    let severity = if victims.is_empty() { Severity::Medium } else { Severity::High };
+    let mut hit = Hit::new(subject, severity, title).with(Evidence::in_table(
+        format!(
+            "run and wait of {threads} add up to {wanted:.1} CPUs; they are of {}",
+            many(pool.vms.len() as u64, "VM")
+        ),
         "placement.threads",
     ));
+    if let Some(idle) = pool.idle {
+        hit = hit.seen(
+            format!(
+                "{} {} idle for {} of the time",
+                cpus_named(&pool.cpus),
+                if cpus == 1 { "was" } else { "were" },
+                percent(idle)
+            ),
+            "proc/stat",
+        );
+    }
+    hit = with_victims(model, hit, victims);
+    if !victims.is_empty() {
+        let short = victims.iter().map(|verdict| verdict.waited).sum();
+        hit.cost = Cost::of(CostKind::Measured, short, UNIT);
+    }
     let mut vms: BTreeMap<&str, usize> = BTreeMap::new();
-    vcpus.iter().filter_map(|thread| thread.vm.as_deref()).for_each(|vm| *vms.entry(vm).or_default() += 1);
+    let vcpus = model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_)));
+    let vcpus = vcpus.filter_map(|thread| thread.vm.as_deref()).filter(|vm| pool.vms.contains(*vm));
+    vcpus.for_each(|vm| *vms.entry(vm).or_default() += 1);
     for (vm, count) in vms.into_iter().filter(|(_, count)| *count > 1) {
         let vm = quoted(vm);
         hit.fix.push(format!("virsh setvcpus {vm} N --config   # fewer than {count}, from the next start"));
@@ -285,7 +427,7 @@ pub fn overcommit(model: &Model) -> Vec<Hit> {
     if hit.fix.is_empty() {
         hit.fix.push("kvmscope check --goal density   # which VMs could go to another host".to_owned());
     }
-    vec![hit]
+    hit
 }
 
 /// Vhost threads that may run outside the emulator's pin; one that was pinned within it keeps to it.

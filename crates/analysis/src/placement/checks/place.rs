@@ -1,19 +1,21 @@
 //! Where things are: nodes of vCPUs and NICs, interrupts on the CPUs of vCPUs.
 
-use crate::placement::model::{Demand, Model};
+use super::starved::with_victims;
+use crate::placement::culprits::{Reporter, Verdict, cpus_named, frequent, name as named};
+use crate::placement::model::{BUSY, Demand, Model};
 use crate::placement::proposal::What;
 use crate::rule::Hit;
 use base::CpuSet;
 use base::Severity;
 use base::number::{list, many, percent};
 use base::shell::quoted;
-use host::machine::{Irq, Nic, Role, Steering};
+use host::machine::{Irq, Nic, Role, Steering, Thread};
 
-/// An interrupt below this rate disturbs nobody: our own threshold.
-const MANY_PER_S: f64 = 1_000.0;
+/// A CPU that is idle for more than this has room for its interrupts: our own threshold.
+const ROOM: f64 = 0.2;
 
-/// Softirq share of a CPU that counts: our own threshold.
-const MUCH_SOFTIRQ: f64 = 0.1;
+/// Threads that are told one by one.
+const MOST_TOLD: usize = 8;
 
 /// Domains whose vCPUs are bound to several nodes though one node has room for what they want.
 pub fn spans(model: &Model) -> Vec<Hit> {
@@ -31,7 +33,9 @@ pub fn spans(model: &Model) -> Vec<Hit> {
         let fits_memory = domain
             .memory_bytes
             .is_none_or(|bytes| nodes.keys().any(|node| memory(*node).is_none_or(|there| there >= bytes)));
-        if of.len() > 1 && fits && fits_memory {
+        // A guest that is shown nodes was spread on purpose.
+        let shown = domain.guest_nodes > 1;
+        if of.len() > 1 && fits && fits_memory && !shown {
             let names: Vec<String> = of.iter().map(u32::to_string).collect();
             let title =
                 format!("the vCPUs of {} are spread over nodes {}; they fit on one node", domain.name, list(&names));
@@ -75,6 +79,56 @@ pub fn nic(model: &Model) -> Vec<Hit> {
     hits
 }
 
+/// Emulators and workers that are bound to another node than their vCPUs, while the CPUs of that node have room.
+pub fn helpers(model: &Model) -> Vec<Hit> {
+    let topology = &model.machine.topology;
+    let isolated = topology.isolated.clone().unwrap_or_default();
+    let idle = |cpu: &u32| model.machine.cpu_use.get(cpu).is_none_or(|usage| usage.idle > 0.5);
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        let masks = model.vcpus(domain).filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
+        let [home] = topology.nodes_of(&masks.fold(CpuSet::default(), |all, set| all.or(set)))[..] else { continue };
+        let near = topology.nodes().remove(&home).unwrap_or_default();
+        let far: Vec<&Thread> = model
+            .helpers(domain)
+            .filter(|thread| {
+                thread.affinity.as_ref().is_some_and(|set| !set.value.is_empty() && !set.value.meets(&near))
+            })
+            .collect();
+        let ran: f64 = far.iter().filter_map(|thread| Some(thread.run_share.as_ref()?.value)).sum();
+        let free: CpuSet = near.and(&model.unbound()).without(&isolated).iter().filter(idle).collect();
+        // Where the node is full, the other one is the better place.
+        let Some(mask) =
+            far.first().and_then(|thread| thread.affinity.as_ref()).filter(|_| ran > BUSY && !free.is_empty())
+        else {
+            continue;
+        };
+        let nodes: Vec<String> = topology.nodes_of(&mask.value).iter().map(u32::to_string).collect();
+        let title = format!(
+            "{} of {} run on node {}, its vCPUs on node {home}",
+            many(far.len() as u64, "helper thread"),
+            domain.name,
+            list(&nodes)
+        );
+        let mut hit = Hit::new(&domain.name, Severity::Low, title);
+        for thread in far.iter().take(MOST_TOLD) {
+            let set = thread.affinity.as_ref().map(|set| (set.value.to_string(), set.place.as_str()));
+            let (set, place) = set.unwrap_or_default();
+            let ran = percent(thread.run_share.as_ref().map_or(0.0, |run| run.value));
+            hit = hit.seen(format!("{} may run on {set} and ran {ran}", named(thread)), place);
+        }
+        let told = format!("{} of node {home} have no thread of a VM, and room", cpus_named(&free));
+        hit = hit.seen(told, &topology.place);
+        if let Some((nodes, _)) = &domain.memory_nodes {
+            hit = hit.seen(format!("its memory is bound to node {nodes}"), "libvirt, numatune");
+        }
+        hit.fix
+            .push("kvmscope check --json   # table proposal: placements with the helpers near their vCPUs".to_owned());
+        hits.push(hit);
+    }
+    hits
+}
+
 /// The command that steers a queue to `cpus`, and the one that steers it back.
 pub(super) fn steered_to(nic: &Nic, kind: &str, file: &str, queue: &Steering, cpus: &CpuSet) -> (String, String) {
     let path = format!("/sys/class/net/{}/queues/{kind}-{}/{file}", nic.name, queue.queue);
@@ -82,7 +136,7 @@ pub(super) fn steered_to(nic: &Nic, kind: &str, file: &str, queue: &Steering, cp
     (write(cpus), write(&queue.cpus.value))
 }
 
-/// Interrupts of NICs on CPUs of vCPUs, where they are many and softirqs run there; where one look tells no rates, those that
+/// Interrupts on CPUs of vCPUs and of threads that starve by them, where they are many and softirqs run there; where one look tells no rates, those that
 /// may come nowhere else.
 pub fn irqs(model: &Model) -> Vec<Hit> {
     let mut of_vcpus = model.of_vcpus();
@@ -91,26 +145,41 @@ pub fn irqs(model: &Model) -> Vec<Hit> {
         of_vcpus = of_vcpus.and(isolated);
     }
     let mut hits = Vec::new();
+    let victims = || model.verdicts.of_reporter(Reporter::Irq);
     let counted = model.machine.irqs.iter().any(|irq| !irq.per_s.is_empty());
     for irq in &model.machine.irqs {
         if !counted {
             hits.extend(bound(model, irq, &of_vcpus));
             continue;
         }
-        let there = irq.per_s.iter().filter(|(cpu, rate)| {
-            let softirq = model.machine.cpu_use.get(cpu).map_or(0.0, |usage| usage.softirq);
-            of_vcpus.contains(**cpu) && **rate > MANY_PER_S && softirq > MUCH_SOFTIRQ
+        let there = irq.per_s.keys().filter_map(|cpu| {
+            let (_, rate) = frequent(&model.machine, *cpu).find(|(other, _)| other.number == irq.number)?;
+            let victims: Vec<&Verdict> = victims().filter(|verdict| verdict.cpus.contains(*cpu)).collect();
+            (of_vcpus.contains(*cpu) || !victims.is_empty()).then_some((*cpu, rate, victims))
         });
-        let there: Vec<(u32, f64)> = there.map(|(cpu, rate)| (*cpu, *rate)).collect();
-        let Some((cpu, rate)) = there.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
-        let title = format!(
-            "interrupt {} ({}) fires {rate:.0} times per second on CPU {cpu}, where a vCPU is pinned",
-            irq.number, irq.name
-        );
-        let softirq = model.machine.cpu_use[&cpu].softirq;
-        let mut hit = Hit::new(format!("irq{}", irq.number), Severity::Medium, title)
+        let worst = there.max_by(|a, b| a.2.len().cmp(&b.2.len()).then(a.1.total_cmp(&b.1)));
+        let Some((cpu, rate, victims)) = worst else { continue };
+        let usage = model.machine.cpu_use.get(&cpu).copied().unwrap_or_default();
+        let (severity, who) = match &victims[..] {
+            [] if usage.idle > ROOM => (Severity::Low, "where a vCPU is pinned".to_owned()),
+            [] => (Severity::Medium, "where a vCPU is pinned".to_owned()),
+            [one] => (Severity::High, format!("where {} starved", named(&model.machine.threads[one.victim]))),
+            several => (Severity::High, format!("where {} starved", many(several.len() as u64, "thread"))),
+        };
+        let title =
+            format!("interrupt {} ({}) fires {rate:.0} times per second on CPU {cpu}, {who}", irq.number, irq.name);
+        let mut hit = Hit::new(format!("irq{}", irq.number), severity, title)
             .seen(format!("{rate:.0} per second on CPU {cpu}"), "proc/interrupts")
-            .seen(format!("softirqs took {} of CPU {cpu}", percent(softirq)), "proc/stat");
+            .seen(
+                format!(
+                    "softirqs took {} of CPU {cpu}, interrupts {}; it was idle for {}",
+                    percent(usage.softirq),
+                    percent(usage.irq),
+                    percent(usage.idle)
+                ),
+                "proc/stat",
+            );
+        hit = with_victims(model, hit, &victims);
         moved(model, irq, &mut hit);
         hits.push(hit);
     }

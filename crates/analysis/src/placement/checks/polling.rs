@@ -1,6 +1,9 @@
 //! Polling threads of Open vSwitch: each takes its CPU whole, so that whoever shares it gets what is left.
 
-use crate::placement::model::Model;
+use super::starved::with_victims;
+use crate::facts::shares::room_beside;
+use crate::placement::culprits::{Reporter, Verdict};
+use crate::placement::model::{BUSY, Demand, Model};
 use crate::placement::solver::Kind;
 use crate::rule::Hit;
 use base::number::{list, many, percent};
@@ -33,10 +36,24 @@ pub fn shared(model: &Model) -> Vec<Hit> {
             let Some(set) = vcpu.affinity.as_ref().filter(|set| !topology.online.is_within(&set.value)) else {
                 continue;
             };
+            let victims: Vec<&Verdict> = victims(model, pmd, vcpu).collect();
+            let measured = pmd.wait_share.is_some() && vcpu.wait_share.is_some();
             let (how, severity) = if set.value.contains(cpu) {
-                (SAME, Severity::High)
+                (
+                    SAME,
+                    if !victims.is_empty() {
+                        Severity::High
+                    } else if measured {
+                        Severity::Info
+                    } else {
+                        Severity::Medium
+                    },
+                )
             } else if set.value.meets(&core) {
-                (SIBLING, Severity::Medium)
+                // It slows the vCPU, and makes it wait for nothing: what that costs is modelled.
+                let busy = pmd.run_share.as_ref().map_or(1.0, |run| run.value);
+                let lacks = Demand::of(vcpu).likely - room_beside(0.0, busy) > BUSY;
+                (SIBLING, if measured && !lacks { Severity::Low } else { Severity::Medium })
             } else {
                 continue;
             };
@@ -57,7 +74,8 @@ pub fn shared(model: &Model) -> Vec<Hit> {
                 pmd.name,
                 ran(pmd)
             );
-            same[index] = old.seen(what, format!("{}, {place}", set.place));
+            let told = old.seen(what, format!("{}, {place}", set.place));
+            same[index] = with_victims(model, told, &victims);
             same[index].severity = same[index].severity.max(severity);
         }
     }
@@ -79,6 +97,16 @@ pub fn shared(model: &Model) -> Vec<Hit> {
         }
     }
     same
+}
+
+/// The polling thread and the vCPU, as far as one starves by the other.
+fn victims<'a>(model: &'a Model, pmd: &'a Thread, vcpu: &'a Thread) -> impl Iterator<Item = &'a Verdict> {
+    let is = |position: usize, thread: &Thread| std::ptr::eq(&model.machine.threads[position], thread);
+    model.verdicts.of_reporter(Reporter::Pmd).filter(move |verdict| {
+        let busiest = verdict.winner().and_then(|winner| winner.threads.first());
+        let by = |rival: &Thread| busiest.is_some_and(|busiest| is(*busiest, rival));
+        is(verdict.victim, vcpu) && by(pmd) || is(verdict.victim, pmd) && by(vcpu)
+    })
 }
 
 /// Polling threads that serve a card of another node, where queues are known to be busy or not known to be idle.

@@ -1,96 +1,144 @@
-//! Threads that waited for a CPU.
+//! Threads that waited for a CPU, and who kept them from it.
 //!
-//! Where another rule has found whom they share it with (PLC-OVERLAP, PLC-STACKED), the waiting stands there as evidence and
-//! not here once more.
+//! A starved thread is reported once: by the rule whose change would end it (`culprits::Reporter`), else here.
 
-use super::{overlap, pins};
-use crate::facts::starvation::{FLOOR, UNIT, is_starved};
+use crate::facts::starvation::UNIT;
+use crate::placement::culprits::{Kind, Reporter, Verdict, name};
 use crate::placement::model::Model;
 use crate::rule::Hit;
-use base::number::{list, many, percent};
+use base::number::{counted, list, many, percent};
 use base::shell::printable;
 use base::{Cost, CostKind, Severity};
 use host::machine::{Role, Thread};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Whether a thread's waiting was measured, and is too much.
-pub(super) fn starves(thread: &Thread) -> bool {
-    let shares = thread.run_share.as_ref().zip(thread.wait_share.as_ref());
-    shares.is_some_and(|(run, wait)| is_starved(run.value, wait.value))
-}
+/// Victims that are told one by one.
+const MOST_TOLD: usize = 8;
 
-/// Starved threads whose cause no other rule tells, one finding for each VM.
+/// Causes in a title.
+const MOST_CAUSES: usize = 2;
+
+/// Starved threads whose cause no other rule tells, one finding for each VM; one for the host where a program starves several.
 pub fn starved(model: &Model) -> Vec<Hit> {
-    let told: Vec<Option<i32>> = overlap::told(model).chain(pins::told(model)).map(|thread| thread.tid).collect();
-    let starving = model.machine.threads.iter().filter(|thread| thread.role != Role::Other && starves(thread));
-    let mut starved: Vec<(&str, Vec<&Thread>)> = Vec::new();
-    for thread in starving.filter(|thread| thread.tid.is_none() || !told.contains(&thread.tid)) {
-        let subject = thread.vm.as_deref().unwrap_or(&thread.name);
-        match starved.iter_mut().find(|(known, _)| *known == subject) {
-            Some((_, threads)) => threads.push(thread),
-            None => starved.push((subject, vec![thread])),
+    let verdicts: Vec<&Verdict> = model.verdicts.of_reporter(Reporter::Starved).collect();
+    let mut vms_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for verdict in &verdicts {
+        vms_of.entry(program(model, verdict).unwrap_or_default()).or_default().insert(subject(model, verdict));
+    }
+    let several = |verdict: &Verdict| program(model, verdict).is_some_and(|program| vms_of[program].len() > 1);
+    let mut groups: Vec<(&str, Vec<&Verdict>)> = Vec::new();
+    for verdict in verdicts {
+        let subject = if several(verdict) { "host" } else { subject(model, verdict) };
+        match groups.iter_mut().find(|(known, _)| *known == subject) {
+            Some((_, group)) => group.push(verdict),
+            None => groups.push((subject, vec![verdict])),
         }
     }
-    starved.into_iter().map(|(subject, threads)| hit(model, subject, &threads)).collect()
+    groups.into_iter().map(|(subject, verdicts)| hit(model, subject, &verdicts)).collect()
 }
 
-fn hit(model: &Model, subject: &str, threads: &[&Thread]) -> Hit {
-    let waits = || threads.iter().filter_map(|thread| thread.wait_share.as_ref());
-    let waited: f64 = waits().map(|wait| wait.value).sum();
-    let mut foreign: Vec<(&Thread, u32)> = threads.iter().filter_map(|thread| beside(model, thread)).collect();
-    foreign.retain(|(other, _)| other.vm.as_deref() != Some(subject));
-    foreign.dedup_by_key(|(other, _)| other.tid);
-    let names: Vec<String> = foreign.iter().take(2).map(|(other, _)| name(other)).collect();
-    let while_ran = if names.is_empty() { String::new() } else { format!(" while {} ran", list(&names)) };
-    let count = many(threads.len() as u64, "thread");
-    let title = format!("{count} of {subject} starved, {waited:.2} CPUs short{while_ran}");
-    let mut hit = Hit::new(subject, Severity::High, title);
-    for (thread, wait) in threads.iter().zip(waits()) {
-        hit = hit.seen(sentence(model, thread), &wait.place);
-    }
-    hit.cost = Cost::of(CostKind::Measured, waited, UNIT);
+/// The VM of a victim; a polling thread by its own name.
+fn subject<'a>(model: &'a Model, verdict: &Verdict) -> &'a str {
+    let thread = victim(model, verdict);
+    thread.vm.as_deref().unwrap_or(&thread.name)
+}
+
+fn victim<'a>(model: &'a Model, verdict: &Verdict) -> &'a Thread {
+    &model.machine.threads[verdict.victim]
+}
+
+/// The program of the host that starves a thread; empty: programs that are not listed.
+fn program<'a>(model: &'a Model, verdict: &Verdict) -> Option<&'a str> {
+    let winner = verdict.winner().filter(|winner| winner.kind == Kind::Programs)?;
+    Some(winner.threads.first().map_or("", |position| model.machine.threads[*position].name.as_str()))
+}
+
+fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
+    let short: f64 = verdicts.iter().map(|verdict| verdict.waited).sum();
+    let whose: BTreeSet<&str> = verdicts.iter().map(|verdict| self::subject(model, verdict)).collect();
+    let whose = if whose.len() > 1 { many(whose.len() as u64, "VM") } else { subject.to_owned() };
+    let who = match verdicts {
+        [one] if victim(model, one).vm.is_some() => format!("{} of {whose}", victim(model, one).role),
+        _ => format!("{} of {whose}", many(verdicts.len() as u64, "thread")),
+    };
+    let title = format!("{who} starved, {short:.2} CPUs short: {}", causes(verdicts));
+    let mut hit = with_victims(model, Hit::new(subject, Severity::High, title), verdicts);
+    hit.cost = Cost::of(CostKind::Measured, short, UNIT);
     hit.changes = model.proposal.part(|_, of| of.vm == subject);
     if hit.changes.is_empty() {
-        let programs = foreign.iter().filter(|(other, _)| other.vm.is_none() && other.role == Role::Other);
-        let away = |(other, cpu): &(&Thread, u32)| {
-            let tid = other.tid?;
+        let mut programs: Vec<(&Thread, &Verdict)> = Vec::new();
+        for (verdict, winner) in verdicts.iter().filter_map(|verdict| Some((verdict, verdict.winner()?))) {
+            let threads = winner.threads.iter().map(|position| &model.machine.threads[*position]);
+            let program = threads.filter(|thread| thread.vm.is_none() && thread.role == Role::Other).take(1);
+            programs.extend(program.map(|thread| (thread, *verdict)));
+        }
+        programs.dedup_by_key(|(thread, _)| thread.tid);
+        let away = |(program, verdict): (&Thread, &Verdict)| {
+            let (tid, name) = (program.tid?, printable(&program.name));
             Some(format!(
-                "taskset -cp CPUS {tid}   # CPUs without a vCPU for {}, which ran on CPU {cpu}",
-                printable(&other.name)
+                "taskset -cp CPUS {tid}   # CPUs without a vCPU for {name}, which ran on CPU {}",
+                verdict.cpus
             ))
         };
-        hit.fix.extend(programs.filter_map(away).take(2));
+        hit.fix.extend(programs.into_iter().filter_map(away).take(2));
         hit.fix.push(model.proposal.why_none());
     }
     hit
 }
 
-/// What a thread ran and waited, and beside whom.
-pub(super) fn sentence(model: &Model, thread: &Thread) -> String {
-    let share = |fact: &Option<host::machine::Fact<f64>>| fact.as_ref().map_or(0.0, |fact| fact.value);
-    let company = beside(model, thread).map_or(String::new(), |(other, _)| {
-        format!(" beside {}, which ran {}", name(other), percent(share(&other.run_share)))
+/// The winners of the worst victims, as half sentences.
+pub(super) fn causes(verdicts: &[&Verdict]) -> String {
+    let mut worst: Vec<&&Verdict> = verdicts.iter().collect();
+    worst.sort_by(|a, b| b.waited.total_cmp(&a.waited).then(a.victim.cmp(&b.victim)));
+    let mut causes: Vec<String> = Vec::new();
+    for cause in worst.iter().filter_map(|verdict| Some(verdict.winner()?.did.clone())) {
+        if !causes.contains(&cause) {
+            causes.push(cause);
+        }
+    }
+    match causes.len() {
+        0 => "what ran meanwhile does not explain it".to_owned(),
+        count if count > MOST_CAUSES => {
+            format!("{}; and {} more", causes[..MOST_CAUSES].join("; "), count - MOST_CAUSES)
+        }
+        _ => causes.join("; "),
+    }
+}
+
+/// The hit with its victims as evidence: what each ran and waited, who kept it from running, and who did not.
+pub(super) fn with_victims(model: &Model, hit: Hit, verdicts: &[&Verdict]) -> Hit {
+    let mut worst: Vec<&Verdict> = verdicts.to_vec();
+    worst.sort_by(|a, b| b.waited.total_cmp(&a.waited).then(a.victim.cmp(&b.victim)));
+    let mut hit = worst.iter().take(MOST_TOLD).fold(hit, |hit, verdict| {
+        let thread = victim(model, verdict);
+        let place = thread.wait_share.as_ref().map_or("", |wait| wait.place.as_str());
+        let cause = verdict.winner().map_or("what ran there does not explain it".to_owned(), ToString::to_string);
+        hit.seen(format!("{}: {cause}", sentence(thread)), place)
     });
-    let last = thread.last_cpu.as_ref().map_or(String::new(), |cpu| format!(", last on CPU {}{company}", cpu.value));
+    if let Some(more) = worst.get(MOST_TOLD..).filter(|more| !more.is_empty()) {
+        let mut of: BTreeMap<&str, u64> = BTreeMap::new();
+        more.iter().for_each(|verdict| *of.entry(subject(model, verdict)).or_default() += 1);
+        let of: Vec<String> = of.into_iter().map(|(vm, count)| format!("{count} of {vm}")).collect();
+        let more = counted(more.len() as u64, "more thread is starved", "more threads are starved");
+        hit = hit.seen(format!("{more}: {}", list(&of)), "table threads");
+    }
+    match worst.first().and_then(|verdict| Some((victim(model, verdict), verdict.others()?))) {
+        Some((thread, others)) => {
+            hit.seen(format!("other candidates for {}: {others}", name(thread)), "proc/stat and schedstat")
+        }
+        None => hit,
+    }
+}
+
+/// What a thread ran and waited, and where.
+fn sentence(thread: &Thread) -> String {
+    let share = |fact: &Option<host::machine::Fact<f64>>| percent(fact.as_ref().map_or(0.0, |fact| fact.value));
+    let last = thread.last_cpu.as_ref().map_or(String::new(), |cpu| format!(", last on CPU {}", cpu.value));
     format!(
         "{} ({}) ran {} and waited {} of the span{last}",
         thread.role,
         thread.tid.map_or(thread.name.clone(), |tid| tid.to_string()),
-        percent(share(&thread.run_share)),
-        percent(share(&thread.wait_share)),
+        share(&thread.run_share),
+        share(&thread.wait_share),
     )
-}
-
-/// Who else ran most on the CPU that a thread was last seen on, and that CPU, as far as the last CPU of the others tells.
-fn beside<'a>(model: &'a Model, thread: &Thread) -> Option<(&'a Thread, u32)> {
-    let cpu = thread.last_cpu.as_ref()?.value;
-    let run = |other: &Thread| other.run_share.as_ref().map_or(0.0, |run| run.value);
-    let others = model.machine.threads.iter().filter(|other| other.tid != thread.tid && run(other) > FLOOR);
-    let here = others.filter(|other| other.last_cpu.as_ref().is_some_and(|last| last.value == cpu));
-    here.max_by(|a, b| run(a).total_cmp(&run(b))).map(|other| (other, cpu))
-}
-
-/// `vcpu 1 of web (4711)`; a thread of no VM by its own name: `make (4712)`.
-fn name(thread: &Thread) -> String {
-    let name = thread.vm.as_ref().map_or_else(|| thread.name.clone(), |vm| format!("{} of {vm}", thread.role));
-    thread.tid.map_or(name.clone(), |tid| format!("{name} ({tid})"))
 }

@@ -38,6 +38,27 @@ pub const RULES: &[Rule] = &[
         source: "virsh(1), emulatorpin",
     },
     Rule {
+        id: "EVD-CPU",
+        check: evidence::crowd,
+        why: "A CPU gives no more than its own time. Threads that used more of it together were not there all the time, \
+            or the numbers are of different moments. Caveat: the last CPU of a thread that may run elsewhere is one \
+            sighting; it may just have moved there.",
+        fix: &["pidstat -t -p ALL 1 5   # shares and CPUs of the threads, at one time"],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "top(1), P (last used CPU) and %CPU; proc_pid_stat(5), processor",
+    },
+    Rule {
+        id: "EVD-HOSTS",
+        check: evidence::hosts,
+        why: "Pins to CPUs that a host does not have cannot be of that host: the texts may be of two hosts, or the list \
+            of CPUs is not whole. Caveat: lscpu without --all leaves out offline CPUs.",
+        fix: &["hostname; lscpu --all -e; virsh vcpupin DOMAIN   # all on one host"],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "lscpu(1), --all; virsh(1), vcpupin",
+    },
+    Rule {
         id: "EVD-PMD",
         check: polling::contradicting,
         why: "Open vSwitch starts a polling thread on each online CPU of its mask. A list that does not match the \

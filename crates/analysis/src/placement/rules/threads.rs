@@ -2,11 +2,34 @@
 
 use super::Rule;
 use crate::facts::starvation;
-use crate::placement::checks::{overlap, pins, starved};
+use crate::placement::checks::{overlap, pins, place, quota, starved};
 use base::Needs;
 
 /// In the order in which equal findings are shown.
 pub const RULES: &[Rule] = &[
+    Rule {
+        id: "PLC-OVERCOMMIT",
+        check: pins::overcommit,
+        why: "Where more vCPUs want to run than there are CPUs, some always wait. Caveat: idle vCPUs cost nothing; \
+            many idle guests on one host are no problem.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Reload,
+        source: "Red Hat Enterprise Linux 7 Virtualization Deployment and Administration Guide, overcommitting (5:1 under load)",
+    },
+    Rule {
+        id: "PLC-QUOTA",
+        check: quota::throttled,
+        why: "A group that has used up its quota stops until the next period, however idle the CPUs are. Caveat: the \
+            limit may be what the VM's owner pays for; raising it takes the time from others.",
+        fix: &[
+            "virsh schedinfo DOMAIN   # vcpu_quota, emulator_quota, global_quota: what is set, and by whom was it meant?",
+        ],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "Documentation/scheduler/sched-bwc.rst, cpu.max, cpu.cfs_quota_us and cpu.stat, Linux 6.12; the limits of \
+                 20 and 1 % of the periods are our own",
+    },
     Rule {
         id: "PLC-OVERLAP",
         check: overlap::overlap,
@@ -51,6 +74,17 @@ pub const RULES: &[Rule] = &[
         undo: &["virsh edit DOMAIN   # the <topology> element as it was"],
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, CPU model and topology; Documentation/admin-guide/hw-vuln/core-scheduling.rst",
+    },
+    Rule {
+        id: "PLC-CORE",
+        check: pins::strangers,
+        why: "Two threads of one core share its execution units, so two busy vCPUs there do less than on cores of their \
+            own, and neither is seen to wait. Caveat: what two siblings do together, 1.25 times one, is assumed here \
+            and not measured; measure before and after.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "Documentation/admin-guide/hw-vuln/core-scheduling.rst, Linux 6.12; docs/placement.md, score",
     },
     Rule {
         id: "PLC-WORKERS",
@@ -104,16 +138,6 @@ pub const RULES: &[Rule] = &[
         source: "Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 9.3; OpenStack Nova, cpu-topologies.rst",
     },
     Rule {
-        id: "PLC-OVERCOMMIT",
-        check: pins::overcommit,
-        why: "Where more vCPUs want to run than there are CPUs, some always wait. Caveat: idle vCPUs cost nothing; \
-            many idle guests on one host are no problem.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Reload,
-        source: "Red Hat Enterprise Linux 7 Virtualization Deployment and Administration Guide, overcommitting (5:1 under load)",
-    },
-    Rule {
         id: "PLC-LATE",
         check: pins::late,
         why: "Since Linux 6.4 vhost workers are threads of QEMU that inherit the mask of the thread that created \
@@ -123,6 +147,17 @@ pub const RULES: &[Rule] = &[
         undo: &[],
         needs: Needs::Nothing,
         source: "commit 6e890c5d5021 (vhost: use vhost_tasks for worker threads, 6.4); kernel/vhost_task.c, Linux 6.12",
+    },
+    Rule {
+        id: "PLC-HELPERNODE",
+        check: place::helpers,
+        why: "Workers copy packets and the emulator serves disks in the memory of the VM: from another node each access \
+            crosses the link between them. Caveat: helpers are better off far away than on busy CPUs; move them only \
+            while there is room.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "Documentation/admin-guide/mm/numaperf.rst, Linux 6.12; pcie-bench, SIGCOMM 2018 (remote reads)",
     },
     Rule {
         id: "PLC-ESCAPE",

@@ -115,7 +115,7 @@ impl Machine {
         let running: BTreeSet<String> = machine.threads.iter().filter_map(|thread| thread.vm.clone()).collect();
         machine.domains.retain(|domain| running.contains(&domain.name));
         devices::pci_nodes(last, &mut machine);
-        cgroups::groups(last, &mut machine);
+        cgroups::groups(&samples, &mut machine);
         memory::of_vms(last, &mut machine);
         for path in SETTINGS.iter().flat_map(|pattern| last.find(pattern)) {
             if let Some(value) = last.line(&path) {

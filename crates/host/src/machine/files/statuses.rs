@@ -27,11 +27,12 @@ pub(super) fn masks(snapshot: &Snapshot, machine: &mut Machine) {
             let name = field("Name:").unwrap_or_default();
             workers.note(&mut machine.threads, pid, owners.get(&owner).cloned(), name);
         }
-        let group = snapshot.read(&format!("proc/{pid}/cgroup")).and_then(|text| cgroup(&text));
+        let groups = snapshot.read(&format!("proc/{pid}/cgroup"));
+        let group = |controller| groups.as_deref().and_then(|text| cgroup(text, controller));
         for index in workers.by_tid.get(&pid).into_iter().flatten() {
             let thread = &mut machine.threads[*index];
             thread.affinity = mask.clone().or_else(|| thread.affinity.take());
-            thread.cgroup.clone_from(&group);
+            (thread.cgroup, thread.time_group) = (group("cpuset"), group("cpu"));
         }
     }
 }

@@ -86,7 +86,9 @@ fn thread(samples: &Samples<'_>, pid: i32, tid: i32, passing: &mut (u64, u64)) -
     thread.memory_nodes = list("Mems_allowed_list:");
     // libvirt gives vCPUs and the emulator groups of their own.
     let groups = [of("cgroup"), format!("proc/{pid}/cgroup")];
-    thread.cgroup = groups.iter().find_map(|path| snapshot.read(path).and_then(|text| cgroup(&text)));
+    let texts: Vec<String> = groups.iter().filter_map(|path| snapshot.read(path)).collect();
+    let group = |controller| texts.iter().find_map(|text| cgroup(text, controller));
+    (thread.cgroup, thread.time_group) = (group("cpuset"), group("cpu"));
     if let Some(first) = samples.first {
         // A number that was given to another thread meanwhile is another thread.
         let old = first.read(&of("stat")).and_then(|text| Stat::parse(&text));
@@ -112,13 +114,14 @@ fn rates(samples: &Samples<'_>, path: &str, thread: &mut Thread) {
     }
 }
 
-/// The cpuset's group of version 1, else the only group of version 2.
-pub(super) fn cgroup(text: &str) -> Option<String> {
+/// The group of a controller of version 1, else the only group of version 2.
+pub(super) fn cgroup(text: &str, controller: &str) -> Option<String> {
     let path =
         |line: &str| line.splitn(3, ':').nth(2).filter(|path| path.len() <= budget::PATH_BYTES).map(str::to_owned);
-    let of =
-        |wanted: fn(&str) -> bool| text.lines().find(|line| line.split(':').nth(1).is_some_and(wanted)).and_then(path);
-    of(|controllers| controllers.split(',').any(|one| one == "cpuset")).or_else(|| of(str::is_empty))
+    let of = |wanted: &dyn Fn(&str) -> bool| {
+        text.lines().find(|line| line.split(':').nth(1).is_some_and(wanted)).and_then(path)
+    };
+    of(&|controllers| controllers.split(',').any(|one| one == controller)).or_else(|| of(&str::is_empty))
 }
 
 /// Threads of the first sample that the last one has not.

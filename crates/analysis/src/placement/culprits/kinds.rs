@@ -1,0 +1,187 @@
+//! The rivals, a function for each kind: what it took of the CPUs of a starved thread, or nothing where it cannot be a cause.
+//!
+//! Names of the kernel's interrupt threads: `ksoftirqd/CPU` (kernel/softirq.c) and `irq/NUMBER-NAME` (kernel/irq/manage.c),
+//! Linux 6.12. `/proc/stat` counts the time of the first as softirq, that of the second as system time.
+
+use super::{Kind, Pool, Rival, Scene, cpus_named, name};
+use base::CpuSet;
+use base::number::list;
+use host::Machine;
+use host::machine::{Irq, Role, Thread};
+
+/// An interrupt below this rate disturbs little: our own limit.
+const MANY_PER_S: f64 = 1_000.0;
+
+/// Share of a CPU that its interrupts and softirqs take where they count: our own limit.
+const MUCH_INTERRUPTED: f64 = 0.1;
+
+/// Names in half a sentence.
+const MOST_NAMED: usize = 2;
+
+/// A starved thread, and the CPUs on which its rivals are looked for.
+pub(super) struct Wait<'a> {
+    /// Its position.
+    pub victim: usize,
+    pub thread: &'a Thread,
+    /// How long it waited, as a share of the time.
+    pub waited: f64,
+    pub cpus: &'a CpuSet,
+    pub pools: &'a [Pool],
+}
+
+/// All kinds; their order is that of [`Kind`].
+pub(super) const KINDS: &[fn(&Scene<'_>, &Wait<'_>) -> Option<Rival>] =
+    &[overcommit, isolation, quota, steal, interrupts, polling, vcpus, helpers, neighbours, programs, sibling];
+
+fn overcommit(_: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
+    let set = wait.thread.affinity.as_ref().map(|set| &set.value);
+    let inside = |pool: &&Pool| pool.is_full() && (pool.host || set.is_some_and(|set| set.is_within(&pool.cpus)));
+    let pool = wait.pools.iter().find(inside)?;
+    let did = format!("{:.1} CPUs are wanted of {}", pool.wanted, cpus_named(&pool.cpus));
+    Some(Rival { kind: Kind::Overcommit, took: wait.waited, at_most: false, did, threads: Vec::new() })
+}
+
+/// Other CPUs of its set had room, and the scheduler moves no thread between isolated ones.
+fn isolation(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
+    let isolated = scene.machine.topology.isolated.as_ref()?;
+    let set = &wait.thread.affinity.as_ref()?.value;
+    let unused = set.and(isolated).without(wait.cpus);
+    if set.and(isolated).len() < 2 || wait.cpus.len() != 1 {
+        return None;
+    }
+    let idle = scene.used(&unused, |usage| usage.idle)?;
+    let did = format!("the idle {} of its set are isolated: no thread is moved there", cpus_named(&unused));
+    (idle >= wait.waited).then(|| Rival {
+        kind: Kind::Isolation,
+        took: wait.waited,
+        at_most: false,
+        did,
+        threads: Vec::new(),
+    })
+}
+
+fn quota(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
+    let quotas = scene.machine.quotas_of(wait.thread);
+    let took = quotas.filter_map(|(path, quota)| Some((path, quota, quota.measured.as_ref()?.value.cpus.min(1.0))));
+    let (path, quota, took) = took.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let did = format!("the CPU quota of {path}, {:.2} CPUs, throttled it", quota.cpus.value);
+    Some(Rival { kind: Kind::Quota, took, at_most: false, did, threads: Vec::new() })
+}
+
+fn steal(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
+    let took = scene.used(wait.cpus, |usage| usage.steal)?;
+    let did = format!("the hypervisor took {} away (steal)", cpus_named(wait.cpus));
+    Some(Rival { kind: Kind::Steal, took, at_most: false, did, threads: Vec::new() })
+}
+
+fn interrupts(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
+    let of = |prefix: &'static str| scene.company(wait.cpus, move |_, thread| thread.name.starts_with(prefix));
+    let ran = |threads: &[(usize, f64)]| threads.iter().map(|(_, ran)| ran).sum::<f64>();
+    let (softirqs, handlers) = (of("ksoftirqd/"), of("irq/"));
+    let used = scene.used(wait.cpus, |usage| usage.irq + usage.softirq);
+    if used.is_none() && softirqs.is_empty() && handlers.is_empty() {
+        return None;
+    }
+    let took = used.unwrap_or(0.0).max(ran(&softirqs)) + ran(&handlers);
+    let mut names: Vec<(&Irq, f64)> = wait.cpus.iter().flat_map(|cpu| frequent(scene.machine, cpu)).collect();
+    names.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let names: Vec<String> = names.iter().take(MOST_NAMED).map(|(irq, _)| irq.name.clone()).collect();
+    let of = if names.is_empty() { String::new() } else { format!(" of {}", list(&names)) };
+    let did = format!("interrupts and softirqs{of} ran on {}", cpus_named(wait.cpus));
+    let threads = softirqs.into_iter().chain(handlers).map(|(position, _)| position).collect();
+    Some(Rival { kind: Kind::Interrupts, took, at_most: false, did, threads })
+}
+
+/// Interrupts that come often to a CPU that spends much of its time with them, and their rates.
+pub(in crate::placement) fn frequent(machine: &Machine, cpu: u32) -> impl Iterator<Item = (&Irq, f64)> {
+    let used = machine.cpu_use.get(&cpu).map_or(0.0, |usage| usage.irq + usage.softirq);
+    let irqs = machine.irqs.iter().filter(move |_| used > MUCH_INTERRUPTED);
+    irqs.filter_map(move |irq| Some((irq, *irq.per_s.get(&cpu)?))).filter(|(_, rate)| *rate > MANY_PER_S)
+}
+
+fn polling(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
+    threads(scene, wait, Kind::Polling, |thread| thread.role == Role::Pmd)
+}
+
+fn vcpus(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
+    let own = |thread: &Thread| thread.vm.is_some() && thread.vm == wait.thread.vm;
+    threads(scene, wait, Kind::Vcpus, |thread| own(thread) && matches!(thread.role, Role::Vcpu(_)))
+}
+
+fn helpers(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
+    let own = |thread: &Thread| thread.vm.is_some() && thread.vm == wait.thread.vm;
+    threads(scene, wait, Kind::Helpers, |thread| own(thread) && !matches!(thread.role, Role::Vcpu(_)))
+}
+
+fn neighbours(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
+    threads(scene, wait, Kind::Neighbours, |thread| thread.vm.is_some() && thread.vm != wait.thread.vm)
+}
+
+/// Programs of the host: those that are listed, by name, and what is left of the busy time of the CPUs.
+fn programs(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
+    let here = scene.company(wait.cpus, |position, thread| position != wait.victim && is_program(thread));
+    let (listed, at_most) = scene.together(&here, wait.cpus);
+    let took = listed + scene.unlisted(wait.cpus);
+    let mut names: Vec<(&str, &Thread, u64)> = Vec::new();
+    for thread in here.iter().map(|(position, _)| &scene.machine.threads[*position]) {
+        match names.iter_mut().find(|(known, ..)| *known == thread.name) {
+            Some((.., count)) => *count += 1,
+            None => names.push((&thread.name, thread, 1)),
+        }
+    }
+    let said = names.iter().take(MOST_NAMED).map(|(program, thread, count)| match count {
+        1 => name(thread),
+        count => format!("{program} ({count} threads)"),
+    });
+    let said: Vec<String> = said.collect();
+    let at = cpus_named(wait.cpus);
+    let did = match (listed >= took / 2.0, &said[..]) {
+        (true, [one]) => format!("another program, {one}, ran on {at}"),
+        (true, [_, ..]) => format!("other programs, {}, ran on {at}", list(&said)),
+        _ => format!("other programs, each too small or short-lived to be listed, ran on {at}"),
+    };
+    let known = !here.is_empty() || scene.used(wait.cpus, |_| 0.0).is_some();
+    let threads = here.into_iter().map(|(position, _)| position).collect();
+    known.then_some(Rival { kind: Kind::Programs, took, at_most, did, threads })
+}
+
+/// Whether a thread is of the host alone: of no VM, no switch, and no part of the kernel's interrupts.
+pub(super) fn is_program(thread: &Thread) -> bool {
+    let interrupts = thread.name.starts_with("ksoftirqd/") || thread.name.starts_with("irq/");
+    thread.vm.is_none() && thread.role != Role::Pmd && !interrupts
+}
+
+/// The busiest other thread of the core.
+fn sibling(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
+    let topology = &scene.machine.topology;
+    let cpu = wait.cpus.first().filter(|_| wait.cpus.len() == 1)?;
+    let siblings = topology.of_core(topology.cpus.get(&cpu)?.core).without(wait.cpus);
+    let busy = |cpu: u32| Some((cpu, 1.0 - scene.machine.cpu_use.get(&cpu)?.idle));
+    let (cpu, took) = siblings.iter().filter_map(busy).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let did = format!("its sibling CPU {cpu} was busy");
+    Some(Rival { kind: Kind::Sibling, took, at_most: false, did, threads: Vec::new() })
+}
+
+fn threads(scene: &Scene<'_>, wait: &Wait<'_>, kind: Kind, wanted: impl Fn(&Thread) -> bool) -> Option<Rival> {
+    let here = scene.company(wait.cpus, |position, thread| position != wait.victim && wanted(thread));
+    let threads: Vec<usize> = here.iter().map(|(position, _)| *position).collect();
+    let said: Vec<String> = threads
+        .iter()
+        .take(MOST_NAMED)
+        .map(|position| said(scene.machine, &scene.machine.threads[*position]))
+        .collect();
+    let did = format!("{} ran on {}", list(&said), cpus_named(wait.cpus));
+    let (took, at_most) = scene.together(&here, wait.cpus);
+    (!threads.is_empty()).then_some(Rival { kind, took, at_most, did, threads })
+}
+
+fn said(machine: &Machine, thread: &Thread) -> String {
+    let roams = thread.vm.is_some() && roams(machine, thread);
+    format!("{}{}", name(thread), if roams { ", which may run anywhere," } else { "" })
+}
+
+/// Whether a thread may run on all CPUs.
+pub(super) fn roams(machine: &Machine, thread: &Thread) -> bool {
+    let online = &machine.topology.online;
+    !online.is_empty() && thread.affinity.as_ref().is_some_and(|set| online.is_within(&set.value))
+}

@@ -1,0 +1,101 @@
+//! Are there CPUs of which more is wanted than they have, whatever runs where?
+//!
+//! ```text
+//! the host           threads of VMs want more CPUs than it has
+//! a set of its CPUs  vCPUs that may run nowhere else want more than that
+//! ```
+//! The set is full if nothing of it stays idle: then no placement within it helps, and each starved thread in it has this one cause.
+
+use crate::placement::model::Demand;
+use base::CpuSet;
+use host::Machine;
+use host::machine::{Role, Thread};
+use std::collections::BTreeSet;
+
+/// A set of CPUs that is idle for less than this is full: our own limit.
+const IDLE: f64 = 0.2;
+
+/// Sets that are looked at: a host of many VMs has few.
+const MOST_SETS: usize = 64;
+
+/// CPUs of which more is wanted than they have.
+#[derive(Debug, Clone)]
+pub(crate) struct Pool {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// Whether these are all of the host's.
+    pub host: bool,
+    /// vCPUs that may run nowhere else.
+    pub vcpus: u64,
+    /// Other threads of VMs that are counted.
+    pub others: u64,
+    /// VMs that these are of.
+    pub vms: BTreeSet<String>,
+    /// What all of them want, in CPUs.
+    pub wanted: f64,
+    /// The idle share of these CPUs, where it is known.
+    pub idle: Option<f64>,
+}
+
+impl Pool {
+    /// Whether no CPU of it is left to use.
+    pub fn is_full(&self) -> bool {
+        self.idle.is_none_or(|idle| idle <= IDLE)
+    }
+}
+
+/// The host, if more is wanted than it has; else the full sets that starved vCPUs are bound to, the largest first, none within another.
+pub(super) fn pools(machine: &Machine, starved: &[usize]) -> Vec<Pool> {
+    let online = &machine.topology.online;
+    if online.is_empty() {
+        return Vec::new();
+    }
+    let host = pool(machine, online);
+    if host.as_ref().is_some_and(Pool::is_full) {
+        return host.into_iter().collect();
+    }
+    let bound = starved.iter().filter_map(|position| Some(&machine.threads[*position].affinity.as_ref()?.value));
+    let mut sets: Vec<CpuSet> = Vec::new();
+    for set in bound.map(|set| set.and(online)).filter(|set| set.len() > 1 && set.len() < online.len()) {
+        if sets.len() < MOST_SETS && !sets.contains(&set) {
+            sets.push(set);
+        }
+    }
+    sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
+    let mut found: Vec<Pool> = host.into_iter().collect();
+    for pool in sets.iter().filter_map(|set| pool(machine, set)).filter(Pool::is_full) {
+        if !found.iter().any(|larger| !larger.host && pool.cpus.is_within(&larger.cpus)) {
+            found.push(pool);
+        }
+    }
+    found
+}
+
+fn pool(machine: &Machine, cpus: &CpuSet) -> Option<Pool> {
+    let online = &machine.topology.online;
+    let host = cpus == online;
+    let inside = |thread: &&Thread| thread.affinity.as_ref().map_or(host, |set| set.value.and(online).is_within(cpus));
+    let is_vcpu = |thread: &&Thread| matches!(thread.role, Role::Vcpu(_));
+    let of_vms =
+        || machine.threads.iter().filter(|thread| thread.vm.is_some() || thread.role == Role::Pmd).filter(inside);
+    let known = |thread: &&Thread| thread.run_share.is_some() && thread.wait_share.is_some();
+    if of_vms().filter(is_vcpu).any(|thread| !known(&thread)) {
+        return None;
+    }
+    let counted: Vec<&Thread> = of_vms().filter(|thread| is_vcpu(thread) || host && known(thread)).collect();
+    let wanted: f64 = counted.iter().map(|thread| Demand::of(thread).likely).sum();
+    if wanted <= cpus.len() as f64 {
+        return None;
+    }
+    let vcpus = counted.iter().filter(|thread| is_vcpu(thread)).count() as u64;
+    let idle: Option<f64> = cpus.iter().map(|cpu| machine.cpu_use.get(&cpu).map(|usage| usage.idle)).sum();
+    Some(Pool {
+        cpus: cpus.clone(),
+        host,
+        vcpus,
+        others: counted.len() as u64 - vcpus,
+        vms: counted.iter().filter_map(|thread| thread.vm.clone()).collect(),
+        wanted,
+        idle: idle.map(|idle| idle / cpus.len().max(1) as f64),
+    })
+}
