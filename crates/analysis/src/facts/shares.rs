@@ -13,11 +13,13 @@
 //! Linux 6.12). Distance to memory takes no CPU time: it makes the time worth less, which is for the solver to price.
 
 mod interrupts;
+mod most;
 mod predict;
 #[cfg(test)]
 mod tests;
 
 pub use interrupts::Interrupts;
+pub(crate) use most::missing_at_best;
 pub use predict::{Contender, Direction, Expected, Move, Prediction, best_moves, predict};
 
 use base::CpuSet;

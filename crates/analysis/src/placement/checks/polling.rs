@@ -93,7 +93,17 @@ pub fn shared(model: &Model) -> Vec<Hit> {
         };
         hit.changes = model.proposal.part(|unit, _| unit.kind == Kind::Pmd);
         if hit.changes.is_empty() {
+            hit.changes = model.proposal.part(|unit, of| unit.kind == Kind::Vcpu && of.vm == hit.subject);
+        }
+        if hit.changes.is_empty() {
             hit.fix.push(model.proposal.why_none());
+        }
+        if model.machine.switch.mask_in_force().is_none() {
+            hit.fix.push(
+                "ovs-vsctl get Open_vSwitch . other_config   # pmd-cpu-mask was not read: polling threads stay, because \
+                 nothing would undo another mask"
+                    .to_owned(),
+            );
         }
     }
     same

@@ -16,15 +16,8 @@ impl Proposal {
     /// What the advised placement changes of the units that are wanted.
     pub fn part(&self, wanted: impl Fn(&Unit, &Subject) -> bool) -> Vec<Change> {
         let Some(plan) = self.advised() else { return Vec::new() };
-        let units = self.task.units.iter().zip(&self.subjects).enumerate();
-        let units = units.filter(|(_, (unit, subject))| wanted(unit, subject)).map(|(unit, _)| unit);
-        let mut changes: Vec<Change> = Vec::new();
-        for change in units.flat_map(|unit| self.changes(plan, unit)) {
-            if !changes.contains(&change) {
-                changes.push(change);
-            }
-        }
-        changes
+        let wanted = |unit: &usize| wanted(&self.task.units[*unit], &self.subjects[*unit]);
+        self.in_order().into_iter().filter(wanted).flat_map(|unit| self.changes(plan, unit)).collect()
     }
 
     /// Why there is no command, as the comment of one.

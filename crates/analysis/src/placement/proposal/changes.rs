@@ -42,10 +42,16 @@ impl Proposal {
         }
     }
 
-    /// All typed changes of a plan: first what makes room, then what moves into it.
+    /// All typed changes of a plan.
     pub fn all_changes(&self, plan: &Plan) -> Vec<Change> {
-        let mut units: Vec<usize> = (0..plan.places.len()).collect();
-        units.sort_by_key(|unit| self.task.units[*unit].kind);
-        units.into_iter().flat_map(|unit| self.changes(plan, unit)).collect()
+        self.in_order().into_iter().flat_map(|unit| self.changes(plan, unit)).collect()
+    }
+
+    /// Units in the order in which they are moved and moved back: a pin of libvirt before masks of single threads, which it may
+    /// take with it.
+    pub(super) fn in_order(&self) -> Vec<usize> {
+        let mut units: Vec<usize> = (0..self.subjects.len()).collect();
+        units.sort_by_key(|unit| (self.subjects[*unit].what == What::Tasks, self.task.units[*unit].kind));
+        units
     }
 }

@@ -37,7 +37,12 @@ fn can_be_placed(machine: &Machine, irq: &Irq) -> bool {
     irq.affinity.is_some() && !irq.is_managed() && (often || of_nic)
 }
 
-/// What each interrupt that can be placed took of each CPU.
+/// What each interrupt that can be placed took of each CPU, by the interrupt's number.
+pub(in crate::placement) fn taken_by_interrupts(machine: &Machine) -> BTreeMap<u32, BTreeMap<u32, f64>> {
+    attributed(machine).0
+}
+
+/// The same, as the units ask for it.
 pub(super) fn attributed(machine: &Machine) -> Attributed {
     let mut all: BTreeMap<u32, f64> = BTreeMap::new();
     for (cpu, per_s) in machine.irqs.iter().flat_map(|irq| &irq.per_s) {

@@ -14,6 +14,7 @@ mod units;
 
 pub(in crate::placement) use advice::{Advice, Verdict};
 pub use domain_xml::domain_xml;
+pub(in crate::placement) use irqs::taken_by_interrupts;
 pub(in crate::placement) use units::ran;
 pub use units::{Subject, What};
 

@@ -55,7 +55,8 @@ pub enum What {
 
 const ASKED: &str = "kept, as you asked";
 const NAMELESS: &str = "not moved: its thread id is unknown";
-const BY_HAND: &str = "not moved: workers are pinned one by one within the emulator's set";
+const BY_HAND: &str = "not moved: workers of this VM are pinned by hand, and emulatorpin would move them";
+const UNREAD: &str = "not moved: pmd-cpu-mask was not read, so nothing would undo it";
 
 /// The task of the solver, and whose its units are.
 pub(super) fn units(machine: &Machine, wishes: &Wishes) -> (Task, Vec<Subject>) {
@@ -106,18 +107,18 @@ fn of_domain(machine: &Machine, vm: usize, domain: &Domain, kept: bool) -> Vec<(
     let emulator = emulator.or_else(|| Some(domain.emulator_pin()?.value.clone()));
     // A worker that was pinned by hand is placed by itself: the emulator's pin does not say where it is.
     let by_hand = |thread: &Thread| {
-        let own = mask(thread).filter(|_| matches!(thread.role, Role::Vhost | Role::IoThread(_)))?;
+        let own = mask(thread).filter(|_| thread.role == Role::Vhost || !managed && thread.role != Role::Emulator)?;
         let emulator = emulator.as_ref()?;
         (own != *emulator && (managed || own.len() == 1)).then_some(own)
     };
-    let pinned_inside = |own: &CpuSet| managed && emulator.as_ref().is_some_and(|emulator| own.is_within(emulator));
-    let inside = threads.iter().any(|thread| by_hand(thread).is_some_and(|own| pinned_inside(&own)));
+    let inside = |own: &CpuSet| managed && emulator.as_ref().is_some_and(|emulator| own.is_within(emulator));
+    let any_by_hand = managed && threads.iter().any(|thread| by_hand(thread).is_some());
     let mut groups: Vec<(Role, Option<CpuSet>, Vec<&Thread>)> = Vec::new();
     for thread in &threads {
         let (role, own) = match thread.role {
             Role::Vcpu(_) => (thread.role, None),
-            // An iothread with a pin of its own is placed by itself.
-            Role::IoThread(number) if domain.iothread_pins.contains_key(&number) => (thread.role, None),
+            // An iothread of libvirt has a pin of its own, which is not the emulator's.
+            Role::IoThread(_) if managed => (thread.role, None),
             Role::Vhost | Role::IoThread(_) if by_hand(thread).is_some() => (thread.role, by_hand(thread)),
             Role::Emulator | Role::Vhost | Role::IoThread(_) => (Role::Emulator, None),
             Role::Pmd | Role::Other => continue,
@@ -133,10 +134,10 @@ fn of_domain(machine: &Machine, vm: usize, domain: &Domain, kept: bool) -> Vec<(
         let libvirts = managed && own.is_none();
         let threads: Vec<_> = group.iter().filter_map(|thread| Some((thread.id()?, mask(thread)))).collect();
         let nameless = !libvirts && threads.is_empty();
-        // The pin of the emulator would take with it whoever was pinned within.
+        // The pin of the emulator may take with it whoever was pinned by hand, now or on the way back.
         let by_hand = match &own {
-            Some(own) => pinned_inside(own),
-            None => role == Role::Emulator && inside,
+            Some(own) => inside(own),
+            None => role == Role::Emulator && any_by_hand,
         };
         let demands: Vec<Demand> = group.iter().map(|thread| Demand::of(thread)).collect();
         let sum = |of: fn(&Demand) -> f64| demands.iter().map(of).sum::<f64>();
@@ -235,7 +236,7 @@ fn polling(machine: &Machine, kept: bool) -> Vec<(Unit, Subject)> {
             demand,
             now: Some(now),
             home,
-            kept,
+            kept: kept || from.is_none(),
             stuck: None,
         };
         let subject = Subject {
@@ -246,7 +247,7 @@ fn polling(machine: &Machine, kept: bool) -> Vec<(Unit, Subject)> {
             threads,
             from: from.clone(),
             demand: (demand, 1.0),
-            kept: ASKED,
+            kept: if from.is_none() && !kept { UNREAD } else { ASKED },
         };
         (unit, subject)
     };

@@ -3,6 +3,7 @@
 use super::{Kind, Task, limits};
 use crate::facts::shares::Cpus;
 use base::CpuSet;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A task and what is looked up in it again and again.
@@ -24,6 +25,8 @@ pub(super) struct Ground<'a> {
     was: Vec<CpuSet>,
     /// The one CPU of each that stays there on the set that it has now.
     stuck: Vec<Option<CpuSet>>,
+    /// CPUs that the scheduler does not balance.
+    isolated: CpuSet,
     /// Whether each is a vCPU that shares its CPUs with nobody.
     alone: Vec<bool>,
 }
@@ -53,6 +56,7 @@ impl<'a> Ground<'a> {
             allowed,
             was: Vec::new(),
             stuck,
+            isolated: task.cpus.iter().filter(|room| room.isolated).map(|room| room.cpu).collect(),
             alone: Vec::new(),
         };
         ground.was = ground.now();
@@ -70,9 +74,19 @@ impl<'a> Ground<'a> {
         self.alone[unit]
     }
 
-    /// The CPUs that a unit uses of a place: one of isolated CPUs, where nothing moves it to another.
-    pub fn used<'b>(&'b self, unit: usize, place: &'b CpuSet) -> &'b CpuSet {
-        self.stuck[unit].as_ref().filter(|_| *place == self.was[unit]).unwrap_or(place)
+    /// The CPUs that a unit uses of a place: nothing brings it to isolated ones beside others, nor from one to another.
+    pub fn used<'b>(&'b self, unit: usize, place: &'b CpuSet) -> Cow<'b, CpuSet> {
+        if place.len() < 2 || !place.meets(&self.isolated) {
+            return Cow::Borrowed(place);
+        }
+        let balanced = place.without(&self.isolated);
+        if !balanced.is_empty() {
+            return Cow::Owned(balanced);
+        }
+        match self.stuck[unit].as_ref().filter(|_| *place == self.was[unit]) {
+            Some(stuck) => Cow::Borrowed(stuck),
+            None => Cow::Owned(place.first().map_or_else(CpuSet::default, CpuSet::one)),
+        }
     }
 
     /// Positions of the CPUs of a set.

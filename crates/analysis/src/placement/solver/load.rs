@@ -22,12 +22,9 @@ pub fn load(task: &Task, places: &[CpuSet]) -> Load {
 
 pub(super) fn spread(ground: &Ground<'_>, places: &[CpuSet]) -> Load {
     let (mut shares, mut remote) = (vec![0.0; places.len()], vec![0.0; places.len()]);
-    let units = ground.task.units.iter().zip(places).enumerate();
-    let claims = units.map(|(index, (unit, place))| Claim {
-        demand: unit.demand,
-        cpus: ground.used(index, place),
-        interrupt: unit.kind == Kind::Irq,
-    });
+    let used: Vec<_> = places.iter().enumerate().map(|(unit, place)| ground.used(unit, place)).collect();
+    let units = ground.task.units.iter().zip(&used);
+    let claims = units.map(|(unit, cpus)| Claim { demand: unit.demand, cpus, interrupt: unit.kind == Kind::Irq });
     let wanted = ground.cpus.divide(claims, |unit, cpu, share| {
         shares[unit] += share;
         remote[unit] += share * ground.lost(unit, cpu);

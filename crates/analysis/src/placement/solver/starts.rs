@@ -42,7 +42,7 @@ impl Floor {
         self.occupied.add(ground, unit, place);
         let used = ground.used(unit, place);
         let part = about.demand / used.len().max(1) as f64;
-        for cpu in ground.positions(used) {
+        for cpu in ground.positions(&used) {
             match about.kind {
                 Kind::Irq => {
                     self.taken[cpu] += part;
