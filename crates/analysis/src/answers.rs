@@ -4,9 +4,10 @@
 //! and which questions failed; one that fails does not cost the others.
 
 use crate::{About, Case, Error, QUESTIONS};
+use base::in_order;
 use base::recording::Recording;
-use base::{Cell, Problem, Problems, Section};
-use std::borrow::Cow;
+use base::{Cell, Finding, Problem, Problems, Section};
+use std::borrow::{Borrow, Cow};
 
 /// What a recording answered.
 pub struct Answers {
@@ -53,6 +54,7 @@ impl Answers {
                 Err(error) => failed.push(error),
             }
         }
+        order(&mut sections);
         let mut problems = Problems::default();
         problems.extend(case.problems().cloned().chain(of_questions));
         let mut answers = Self { sections, problems: told(&input.recording.title(), &problems), failed };
@@ -71,6 +73,7 @@ impl Answers {
             texts.extend(section.unknown.iter_mut().map(|unknown| &mut unknown.text));
             for finding in &mut section.findings {
                 texts.extend([&mut finding.subject, &mut finding.title]);
+                texts.extend(&mut finding.explains);
                 texts.extend(finding.evidence.iter_mut().flat_map(|seen| [&mut seen.what, &mut seen.place]));
                 texts.extend(finding.fix.iter_mut().chain(&mut finding.undo));
             }
@@ -84,6 +87,26 @@ impl Answers {
                 *text = named;
             }
         }
+    }
+}
+
+/// A finding and the place of its section.
+struct Of(usize, Finding);
+
+impl Borrow<Finding> for Of {
+    fn borrow(&self) -> &Finding {
+        &self.1
+    }
+}
+
+/// Orders the findings of each section as one list of them all does.
+fn order(sections: &mut [Section]) {
+    let of = |(at, section): (usize, &mut Section)| {
+        std::mem::take(&mut section.findings).into_iter().map(move |finding| Of(at, finding)).collect::<Vec<_>>()
+    };
+    let all = sections.iter_mut().enumerate().flat_map(of).collect();
+    for Of(at, finding) in in_order(all) {
+        sections[at].findings.push(finding);
     }
 }
 

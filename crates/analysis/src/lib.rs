@@ -20,6 +20,7 @@ pub use answers::Answers;
 pub use case::{Case, WINDOWS};
 pub use input::{Input, Options, Part};
 
+use base::rule::Words;
 use base::table::TableSpec;
 use base::{Problem, Section};
 
@@ -33,6 +34,8 @@ pub struct Question {
     pub about: About,
     /// Its tables, in reading order.
     pub tables: &'static [&'static TableSpec],
+    /// What its rules say of themselves, in the order in which equal findings are shown.
+    pub rules: fn() -> Vec<Words>,
     /// Finds the answer; `None` if the case holds nothing the question could use.
     pub answer: fn(&Case) -> Result<Option<Answer>, Error>,
 }
@@ -65,6 +68,7 @@ pub const QUESTIONS: &[Question] = &[
         question: flow::QUESTION,
         about: About::Happened,
         tables: flow::tables::TABLES,
+        rules: flow::rules::words,
         answer: flow::answer,
     },
     Question {
@@ -72,6 +76,7 @@ pub const QUESTIONS: &[Question] = &[
         question: nesting::QUESTION,
         about: About::Setup,
         tables: nesting::tables::TABLES,
+        rules: nesting::rules::words,
         answer: nesting::answer,
     },
     Question {
@@ -79,6 +84,7 @@ pub const QUESTIONS: &[Question] = &[
         question: placement::QUESTION,
         about: About::Setup,
         tables: placement::tables::TABLES,
+        rules: placement::rules::words,
         answer: placement::answer,
     },
     Question {
@@ -86,6 +92,7 @@ pub const QUESTIONS: &[Question] = &[
         question: nesting::plan::QUESTION,
         about: About::Plan,
         tables: nesting::plan::TABLES,
+        rules: Vec::new,
         answer: nesting::plan::answer,
     },
     Question {
@@ -93,6 +100,7 @@ pub const QUESTIONS: &[Question] = &[
         question: compare::QUESTION,
         about: About::Change,
         tables: compare::TABLES,
+        rules: Vec::new,
         answer: compare::answer,
     },
 ];
@@ -102,6 +110,11 @@ pub const QUESTIONS: &[Question] = &[
 pub fn tables() -> impl Iterator<Item = &'static TableSpec> {
     let questions = QUESTIONS.iter().flat_map(|question| question.tables);
     questions.chain(contention::tables::TABLES).copied()
+}
+
+/// What every rule of every question says of itself, in the order in which equal findings are shown.
+pub fn rules() -> impl Iterator<Item = Words> {
+    QUESTIONS.iter().flat_map(|question| (question.rules)())
 }
 
 /// Why no answer could be given.

@@ -5,6 +5,7 @@
 //! ```
 //! Rules are rows of tables (`rules.rs` of each question); a check that lacks a fact returns nothing.
 
+use base::rule::{Limit, Words};
 use base::shell::quoted;
 use base::{Change, Cost, Evidence, Finding, Level, Needs, Setting, Severity};
 
@@ -12,6 +13,12 @@ use base::{Change, Cost, Evidence, Finding, Level, Needs, Setting, Severity};
 pub struct Rule<Check> {
     /// The question's three letters, a dash and a word: `PLC-OVERLAP`.
     pub id: &'static str,
+    /// What has at most one such finding: `VM`, `interrupt`.
+    pub per: &'static str,
+    /// What its check looks at.
+    pub looks_at: &'static str,
+    /// From where on it is worth a finding.
+    pub limits: &'static [Limit],
     /// Returns what it saw, once for each subject.
     pub check: Check,
     /// Why this happens or costs.
@@ -40,6 +47,8 @@ pub struct Hit {
     pub evidence: Vec<Evidence>,
     /// What it costs.
     pub cost: Cost,
+    /// Ids of findings, `RULE@subject`, of which this one is the cause; those that are not there are ignored.
+    pub explains: Vec<String>,
     /// Changes that the program can make itself.
     pub changes: Vec<Change>,
     /// Commands made for this case; they come before the rule's own.
@@ -62,6 +71,7 @@ impl Hit {
             title: title.into(),
             evidence: Vec::new(),
             cost: Cost::none(),
+            explains: Vec::new(),
             changes: Vec::new(),
             fix: Vec::new(),
             undo: Vec::new(),
@@ -100,6 +110,12 @@ impl Hit {
 }
 
 impl<Check> Rule<Check> {
+    /// What it says of itself.
+    pub fn words(&self) -> Words {
+        let Self { id, per, looks_at, limits, why, fix, undo, needs, source, .. } = *self;
+        Words { id, per, looks_at, limits, why, fix, undo, needs, source }
+    }
+
     /// The finding about what was seen on a machine of `level`. Typed changes print themselves, and the file that keeps
     /// a module's parameter, before what the check and the rule add.
     pub fn finding(&self, hit: Hit, level: Level) -> Finding {
@@ -113,11 +129,13 @@ impl<Check> Rule<Check> {
         Finding {
             rule: self.id,
             subject: hit.subject,
+            per: self.per,
             severity: hit.severity,
             level: hit.level.unwrap_or(level),
             title: hit.title,
             evidence: hit.evidence,
             cost: hit.cost,
+            explains: hit.explains,
             why: self.why.to_owned(),
             fix: lines(typed, hit.fix, self.fix),
             undo: lines(back, hit.undo, self.undo),

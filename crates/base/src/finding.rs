@@ -2,6 +2,10 @@
 //!
 //! A finding without evidence does not exist; a cost says whether it was measured, modelled or published.
 
+mod order;
+
+pub use order::in_order;
+
 use crate::{Cell, Change, Level, Span};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -116,6 +120,8 @@ pub struct Finding {
     pub rule: &'static str,
     /// What it is about: a VM, a vCPU, a level, a file.
     pub subject: String,
+    /// What has at most one such finding: `VM`, `interrupt`. Lists count by it: `and 15 more VMs`.
+    pub per: &'static str,
     /// How much it matters.
     pub severity: Severity,
     /// Where the change has to be made.
@@ -126,6 +132,8 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// What it costs.
     pub cost: Cost,
+    /// Ids of the findings that this one is the cause of: lists show it in their place.
+    pub explains: Vec<String>,
     /// Why this happens, in a sentence or two.
     pub why: String,
     /// Typed changes, where the program can make them.

@@ -40,6 +40,7 @@ pub const FINDINGS: TableSpec = TableSpec {
         Column::text("undo"),
         Column::text("needs"),
         Column::text("source"),
+        Column::text("explains"),
     ],
     shown: None,
 };
@@ -107,5 +108,6 @@ fn row(section: &str, finding: &Finding) -> Vec<Cell> {
         finding.undo.join("\n").into(),
         finding.needs.name().into(),
         finding.source.into(),
+        finding.explains.join("\n").into(),
     ]
 }

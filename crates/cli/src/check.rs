@@ -10,27 +10,29 @@
 //! ```
 
 mod definitions;
+pub mod machines;
 pub mod places;
 mod probe;
 mod wishes;
 
-use crate::arguments::{Answered, JournalPlace, OutputOptions, ReplaceOptions, Stdin, opened, span};
-use crate::exit::{Exit, WrongUse, complain};
+use crate::arguments::{Answered, JournalPlace, OutputOptions, ReplaceOptions};
+use crate::exit::{Exit, complain};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use analysis::{About, Answers, Case, Input, Options};
+use analysis::{About, Answers, Case, Input};
 use anyhow::bail;
-use base::recording::Recording;
-use clap::{Args, ValueHint};
-use places::Root;
-use std::path::PathBuf;
-use std::time::Duration;
-use wishes::WishOptions;
+use base::Section;
+use base::in_order;
+use base::shell::quoted;
+use clap::Args;
+use machines::MachineOptions;
+use show::text::Step;
 
 /// Report how this host, or a snapshot of another, is set up for virtualization, and what to change
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope check\n  \
+    kvmscope check --all\n  \
     kvmscope check --probe\n  \
     kvmscope check --root sosreport-host1.tar.xz\n  \
     kvmscope check --root L0=host --root L1=guest\n  \
@@ -42,45 +44,27 @@ use wishes::WishOptions;
     kvmscope check --json > report.json && kvmscope apply PLC-PROPOSAL@2 --from report.json --dry-run\n  \
     kvmscope check --json | jq '.sections[].tables.features'\n  \
     kvmscope check --fail-on high\n\n\
+    Prints the first ten lines of findings; `kvmscope explain ID` has all about one, --all everything.\n\
     Works without root, but reads more as root; changes nothing. --probe traces for a moment and needs root.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
 pub struct Check {
-    /// A recording with snapshots, or a directory that has proc and sys [default: this host, now]
-    #[arg(value_name = "PATH", conflicts_with = "root", value_hint = ValueHint::AnyPath)]
-    path: Option<PathBuf>,
-    /// A directory with proc and sys of a machine, or an archive of one, and its level; may be repeated to
-    /// compare levels
-    #[arg(long, value_name = "[LEVEL=]DIR", value_parser = places::root, value_hint = ValueHint::DirPath)]
-    root: Vec<Root>,
+    #[command(flatten)]
+    machines: MachineOptions,
     /// Run a tiny test guest on this host, in a tracing instance of its own, to find out which events fire
     #[arg(long, conflicts_with_all = ["path", "root", "paste"])]
     probe: bool,
     #[command(flatten)]
     journal: JournalPlace,
-    /// Pasted text, such as the output of top, lscpu and virsh, in any mix, - for stdin; files are assumed to be
-    /// in chronological order
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["path", "root"], value_hint = ValueHint::FilePath)]
-    paste: Vec<PathBuf>,
-    #[command(flatten)]
-    wishes: WishOptions,
-    /// Seconds between two samples of this host, from which CPU shares and waiting are computed; 0: a single sample
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds, conflicts_with_all = ["path", "paste"])]
-    span: Duration,
+    /// Print everything: all findings with their evidence, tables, figures; JSON, CSV and HTML are always complete
+    #[arg(long)]
+    all: bool,
     /// Print only the libvirt XML elements of each domain for the first placement, or for the one of this rank
     #[arg(long, value_name = "RANK", num_args = 0..=1, default_missing_value = "1", conflicts_with_all = ["json", "csv", "html"])]
     xml: Option<u64>,
-    #[arg(skip)]
-    stdin: Stdin,
     #[command(flatten)]
     replace: ReplaceOptions,
     #[command(flatten)]
     output: OutputOptions,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let span = Duration::from_nanos(span(text)?);
-    let sensible = span.is_zero() || (0.6..=600.0).contains(&span.as_secs_f64());
-    if sensible { Ok(span) } else { Err("write 0.6 to 600 seconds, or 0 for a single sample".to_owned()) }
 }
 
 impl Check {
@@ -90,27 +74,14 @@ impl Check {
         // Kept until all is printed: facts are read from it as they are asked for.
         let live = interrupt.temporary("kvmscope-check-")?;
         self.output.check(1, self.replace.force)?;
-        if self.root.iter().any(|root| !root.is_this_host()) && self.span != places::SPAN {
-            bail!(WrongUse("--span works only for this host: files of another host do not change".to_owned()));
+        self.machines.check()?;
+        let mut recording = self.machines.recording(live.path(), &interrupt)?;
+        if self.probe {
+            let tree = &recording.parts[recording.parts.len() - 1].path;
+            recording.problems.extend(probe::fire(&self.journal.journal(), tree, &interrupt));
         }
-        let recording = match (&self.path, self.root.as_slice()) {
-            _ if !self.paste.is_empty() => places::pasted(&self.paste, &self.stdin)?,
-            (Some(path), _) if places::is_tree(path) => places::trees(&[Root::at(path)])?,
-            (Some(path), _) => opened(path, &self.stdin, &interrupt)?,
-            (None, []) => {
-                let recording = places::this_host(live.path(), None, self.span)?;
-                let tree = &recording.parts[recording.parts.len() - 1].path;
-                let failed = self.probe.then(|| probe::fire(&self.journal.journal(), tree, &interrupt)).flatten();
-                Recording { problems: failed.into_iter().collect(), ..recording }
-            }
-            (None, [root]) if root.is_this_host() => places::this_host(live.path(), Some(root), self.span)?,
-            (None, roots) => {
-                let tree = |root| places::unpacked(root, &self.stdin, &interrupt);
-                places::trees(&roots.iter().map(tree).collect::<Result<Vec<_>, _>>()?)?
-            }
-        };
         let title = recording.title();
-        let options = Options { all_features: true, placement: self.wishes.wishes(), ..Options::default() };
+        let options = self.machines.options();
         let progress = Progress::new(true);
         let case = Case::new(Input::open(recording)?, options).with_progress(progress.hear());
         // Where there are traces, they tell what the findings cost.
@@ -122,15 +93,29 @@ impl Check {
         }
         failed.into_iter().for_each(|error| complain(&error.into()));
         if sections.is_empty() {
-            match self.paste.is_empty() {
-                true => bail!("{title} has no snapshot of a machine; take one there with `kvmscope snapshot`"),
-                false => bail!("no line of {title} was understood; --paste reads {}", host::paste::RECOGNIZED),
+            match self.machines.are_pasted() {
+                false => bail!("{title} has no snapshot of a machine; take one there with `kvmscope snapshot`"),
+                true => bail!("no line of {title} was understood; --paste reads {}", host::paste::RECOGNIZED),
             }
         }
         let answers = [Answered::of(case.input().recording.clone(), sections, problems)];
         match self.xml {
-            None => self.output.end("check", &answers, &interrupt),
+            None if self.all => self.output.end("check", &answers, &interrupt),
+            None => self.output.end_briefly("check", &answers, &self.rest(&answers[0].sections), &interrupt),
             Some(rank) => self.output.end_with(&answers, &interrupt, |out| definitions::print(out, &case, rank)),
         }
+    }
+
+    /// The commands that show what the first page does not.
+    fn rest(&self, sections: &[Section]) -> Vec<Step<'static>> {
+        let machines = self.machines.words();
+        let findings = in_order(sections.iter().flat_map(|section| &section.findings).collect::<Vec<_>>());
+        let one = findings.first().map(|finding| Step {
+            command: format!("kvmscope explain {}{machines}", quoted(&finding.id())),
+            shows: "why, evidence, cost, commands, undo",
+        });
+        let all =
+            Step { command: format!("kvmscope check --all{machines}"), shows: "all findings, tables and figures" };
+        one.into_iter().chain([all]).collect()
     }
 }

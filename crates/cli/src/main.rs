@@ -13,6 +13,7 @@ mod completions;
 mod cut;
 mod exit;
 mod experiments;
+mod explain;
 mod export;
 mod interrupt;
 mod join;
@@ -63,6 +64,7 @@ enum Command {
     Export(Box<export::Export>),
     Serve(serve::Serve),
     Check(check::Check),
+    Explain(explain::Explain),
     Apply(apply::Apply),
     Compare(compare::Compare),
     Plan(plan::Plan),
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Command::Export(export) => export.run(),
         Command::Serve(serve) => serve.run(),
         Command::Check(check) => check.run(),
+        Command::Explain(explain) => explain.run(),
         Command::Apply(apply) => apply.run(),
         Command::Compare(compare) => compare.run(),
         Command::Plan(plan) => plan.run(),

@@ -68,10 +68,10 @@ fn a_machine_is_l0_in_every_command_until_its_user_gives_its_level() {
         let outer = findings.iter().filter(|finding| finding["needs"] == "outer level");
         assert!(outer.clone().all(|finding| finding["level"] == "below L0"), "L0 is not its own host: {findings:?}");
     }
-    let text = kvmscope(&["check", "--root", guest]).1;
+    let text = kvmscope(&["check", "--all", "--root", guest]).1;
     assert!(text.contains("levels count from this machine") && text.contains("below L0, run"), "{text}");
     assert!(!text.contains("L?"), "{text}");
-    let said = kvmscope(&["check", "--root", &format!("L1={guest}")]).1;
+    let said = kvmscope(&["check", "--all", "--root", &format!("L1={guest}")]).1;
     assert!(said.contains("at L0, run") && !said.contains("levels count from"), "{said}");
 }
 

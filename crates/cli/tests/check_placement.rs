@@ -25,7 +25,7 @@ fn pasted(more: &[&str]) -> (i32, String, String) {
 fn pins_alone_show_who_may_compete_and_are_not_high() {
     for file in ["fallback.xml", "pins.xml"] {
         let file = format!("{}/../../fixtures/libvirt-xml/{file}", env!("CARGO_MANIFEST_DIR"));
-        let (code, out, complaint) = kvmscope(&["check", "--paste", &file, "--fail-on", "medium"]);
+        let (code, out, complaint) = kvmscope(&["check", "--all", "--paste", &file, "--fail-on", "medium"]);
         assert_eq!(code, 0, "{file}: {out}{complaint}");
         assert!(out.contains("low     PLC-OVERLAP"), "{out}");
     }
@@ -42,7 +42,7 @@ fn a_text_of_which_no_line_is_understood_is_refused_with_what_is_read() {
 
 #[test]
 fn pasted_evidence_names_the_culprit_and_what_to_type() {
-    let (code, out, complaints) = pasted(&[]);
+    let (code, out, complaints) = pasted(&["--all"]);
     assert_eq!((code, complaints.as_str()), (0, ""));
     for wanted in [
         "PLC-OVERLAP",

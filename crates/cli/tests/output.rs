@@ -11,6 +11,7 @@ const COMMANDS: &[&[&str]] = &[
     &["check", "hosts-intel"],
     &["compare", "bench-vmx-shadow-off", "bench-vmx-shadow-on"],
     &["plan", "nested", "vmx-linux-shadow-off"],
+    &["explain", "PLC-SMT", "seed-vhost"],
     #[cfg(target_arch = "x86_64")]
     &["bench", "clock", "--launches", "1", "--seconds", "0.01", "--no-progress"],
 ];
@@ -96,6 +97,7 @@ fn every_help_has_the_same_lines() {
     let all: &[&[&str]] = &[
         &["report"],
         &["check"],
+        &["explain"],
         &["compare"],
         &["plan", "nested"],
         #[cfg(target_arch = "x86_64")]

@@ -124,6 +124,7 @@ fn the_help_is_in_the_fields_words() {
         "completions",
         "schema",
         "cut",
+        "explain",
         "export",
         "join",
         "lab",
@@ -159,7 +160,9 @@ fn answers_about_the_fixtures_are_in_the_fields_words() {
     fixtures.sort();
     let mut wrong = Vec::new();
     for fixture in &fixtures {
-        for command in [&["report", fixture][..], &["check", fixture], &["plan", "nested", fixture]] {
+        for command in
+            [&["report", fixture][..], &["check", fixture], &["check", "--all", fixture], &["plan", "nested", fixture]]
+        {
             wrong.extend(check(command, &not_ours));
         }
     }

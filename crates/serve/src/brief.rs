@@ -7,10 +7,10 @@ use crate::cache::{Cache, Stamp, stamp};
 use crate::error::Refused;
 use crate::folder::Place;
 use crate::opened::{Answered, Opened};
+use base::in_order;
 use base::table::Row;
 use base::{Cell, Section, Severity};
 use serde::Serialize;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -55,7 +55,7 @@ impl Brief {
 
     fn of_sections(sections: &[Section]) -> Self {
         let findings = || sections.iter().flat_map(|section| &section.findings);
-        let worst = findings().min_by_key(|finding| Reverse(finding.severity));
+        let worst = in_order(findings().collect()).into_iter().next();
         Self {
             duration_ns: sections.iter().find(|section| section.id == "flow").and_then(wall_ns),
             findings: findings().count(),

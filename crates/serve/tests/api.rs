@@ -425,7 +425,7 @@ fn a_brief_follows_the_files_and_has_the_reason_where_no_question_has_an_answer(
     let client = Client::new(&Options { folder, address: ([127, 0, 0, 1], 0).into(), token: None, upload_bytes: None });
     std::fs::copy(fixtures().join("nested-vmx-shadow-off-hog/L0/trace.dat"), &file).unwrap();
     let before = client.json("/api/recordings/trace.dat/brief");
-    assert_eq!(before["worst"]["rule"], "FLW-SHADOW", "{before}");
+    assert_eq!(before["worst"]["rule"], "FLW-PREEMPT", "{before}");
     std::fs::write(&file, b"\x17\x08\x44tracing7\0").unwrap();
     let after = client.json("/api/recordings/trace.dat/brief");
     assert!(after["problem"].is_string() && after["worst"].is_null() && after["duration_ns"].is_null(), "{after}");

@@ -7,6 +7,7 @@ mod section;
 pub mod timeline;
 
 use base::recording::{Part, Recording};
+use base::rule::Words;
 use base::{Problem, Section, Table};
 use section::Shown;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -39,6 +40,20 @@ pub struct Answered<'a> {
 pub fn write(out: impl Write, command: &str, answers: &[Answered<'_>]) -> io::Result<()> {
     let mut out = out;
     serde_json::to_writer(&mut out, &Document { command, answers })?;
+    out.write_all(b"\n")
+}
+
+/// Writes what `rules` say of themselves, as the answer of `command` about no recording.
+///
+/// # Errors
+/// If `out` refuses.
+pub fn write_rules(out: impl Write, command: &str, rules: &[Words]) -> io::Result<()> {
+    let mut out = out;
+    let (nothing, sections): (Option<&str>, [&str; 0]) = (None, []);
+    let document = serde_json::json!({
+        "schema": SCHEMA, "command": command, "recording": nothing, "sections": sections, "problems": sections, "rules": rules,
+    });
+    serde_json::to_writer(&mut out, &document)?;
     out.write_all(b"\n")
 }
 

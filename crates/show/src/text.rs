@@ -5,20 +5,26 @@
 //! section; the findings of all sections, worst first; figures, tables and what is unknown, of each section; what was
 //! damaged, what to do next. Colour only repeats what words and order say.
 
+mod brief;
 mod figure;
 mod finding;
 mod line;
 mod paint;
 mod points;
+mod rule;
 mod table;
 mod topology;
 
+use base::in_order;
 use base::{Finding, Problem, Section, Table, Unknown, number};
 use line::{Lines, heading};
 use paint::{Paint, Role};
 
+pub use brief::render as render_brief;
+pub use rule::render as render_rule;
+
 // What pages in HTML say in the same words.
-pub(crate) use finding::cost;
+pub(crate) use finding::{cost, explained};
 pub(crate) use table::shown_cell;
 
 /// The page a text is rendered for.
@@ -36,6 +42,15 @@ impl Default for Page {
     fn default() -> Self {
         Self { width: 100, colour: false, ascii: false }
     }
+}
+
+/// A command that shows more, and what it shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step<'a> {
+    /// As it is typed.
+    pub command: String,
+    /// In a few words.
+    pub shows: &'a str,
 }
 
 /// The narrowest page; narrower ones are rendered like this and left to the terminal to break.
@@ -67,7 +82,7 @@ pub fn render(sections: &[Section], problems: &[Problem], page: &Page) -> String
         render_details(section, &mut out);
     }
     render_problems(problems, &mut out);
-    render_next(sections, &mut out);
+    render_next(sections, &[], &mut out);
     let text = out.into_text();
     if page.ascii { line::ascii(&text) } else { text }
 }
@@ -89,14 +104,13 @@ fn render_answer(section: &Section, out: &mut Lines) {
     }
 }
 
-/// The findings of all sections in one list, worst first: a reader acts on the worst, whichever question found it. Equal
-/// ones keep the order of their sections.
+/// The findings of all sections in one list: a reader acts on the worst, whichever question found it.
 fn render_findings(sections: &[Section], out: &mut Lines) {
-    let mut findings: Vec<&Finding> = sections.iter().flat_map(|section| &section.findings).collect();
+    let findings: Vec<&Finding> = sections.iter().flat_map(|section| &section.findings).collect();
     if findings.is_empty() {
         return;
     }
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let findings = in_order(findings);
     out.gap();
     heading("FINDINGS", "", out);
     let room = finding::label_room(&findings);
@@ -182,17 +196,23 @@ pub(crate) fn problem_sentence(problem: &Problem) -> String {
     located(problem, &place, &text, &counts)
 }
 
-/// The last lines say what to do next, once, whichever section said it first.
-fn render_next(sections: &[Section], out: &mut Lines) {
+/// The last lines say what to do next, once, whichever section said it first; `rest` are commands that show more.
+fn render_next(sections: &[Section], rest: &[Step<'_>], out: &mut Lines) {
     let steps = next_steps(sections);
-    if steps.is_empty() {
+    if steps.is_empty() && rest.is_empty() {
         return;
     }
     out.gap();
-    let steps: Vec<String> = steps.into_iter().map(|step| out.paint.on(step, Role::Command)).collect();
+    let room = rest.iter().map(|step| line::width(&step.command)).max().unwrap_or(0);
+    let more = rest.iter().map(|Step { command, shows }| {
+        let blanks = " ".repeat(room - line::width(command));
+        format!("{}{blanks}   # {shows}", out.paint.on(command, Role::Command))
+    });
+    let steps = steps.into_iter().map(|step| out.paint.on(step, Role::Command));
+    let steps: Vec<String> = more.chain(steps).collect();
     let one_line = steps.join("   ");
     let mark = out.paint.on("Next:", Role::Heading);
-    if line::visible(&one_line) + 6 <= out.page.width {
+    if rest.is_empty() && line::visible(&one_line) + 6 <= out.page.width {
         out.line(&format!("{mark} {one_line}"));
     } else {
         out.line(&mark);

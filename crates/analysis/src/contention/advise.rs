@@ -57,6 +57,7 @@ pub fn finding(
     Some(Finding {
         rule: starvation::RULE,
         subject: subject.to_owned(),
+        per: "thread",
         severity: Severity::High,
         level: Level::L0,
         title: format!(
@@ -69,6 +70,7 @@ pub fn finding(
         .replacen("1 thread", &worst.thread.name, usize::from(starved.len() == 1)),
         evidence,
         cost: Cost::of(CostKind::Measured, short, starvation::UNIT),
+        explains: Vec::new(),
         why: starvation::WHY.to_owned(),
         fix: changes.iter().map(Change::command).collect(),
         undo: changes.iter().filter_map(Change::undo).collect(),

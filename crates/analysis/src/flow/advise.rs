@@ -4,6 +4,7 @@ use super::held::weighed;
 use super::rules::RULES;
 use crate::facts::ledger::measure::Measures;
 use base::Finding;
+use base::in_order;
 use base::recording::Emulator;
 
 /// All findings of one trace, worst first.
@@ -18,6 +19,5 @@ pub fn advise(measure: &Measures<'_>, emulated: Option<Emulator>) -> Vec<Finding
             findings.push(finding);
         }
     }
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    findings
+    in_order(findings)
 }

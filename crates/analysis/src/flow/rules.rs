@@ -8,9 +8,11 @@ use super::checks::{
     aligned, apic, damaged, ept_storm, halt_poll, ipi, level_conflicts, lost, pause, preempted, shadow, stale, timer,
     userspace, vgif, vls,
 };
+use super::checks::{exits, nested, storms, waiting};
 use crate::facts::ledger::measure::Measures;
 use crate::rule::Hit;
 use base::Needs;
+use base::rule::{Words, limit};
 
 /// A rule about one trace's numbers.
 type Rule = crate::rule::Rule<fn(&Measures<'_>) -> Vec<Hit>>;
@@ -19,6 +21,12 @@ type Rule = crate::rule::Rule<fn(&Measures<'_>) -> Vec<Hit>>;
 pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-SHADOW",
+        per: "VM",
+        looks_at: "VMREAD and VMWRITE exits of L1 in most chains; without chains, their share of all exits.",
+        limits: &[
+            limit("per chain", nested::VMCS_PER_CHAIN, "exits per chain"),
+            limit("or, where no chain is complete, share of all exits", nested::VMCS_WITHOUT_CHAINS, "share"),
+        ],
         check: shadow,
         why: "Without VMCS shadowing, each VMREAD and VMWRITE of L1 exits, and L0 emulates it. With it, the CPU \
               reads and writes a shadow VMCS; only fields outside KVM's shadow list, such as HOST_RSP, still exit.",
@@ -30,6 +38,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-VLS",
+        per: "VM",
+        looks_at: "VMLOAD and VMSAVE exits of L1, where chains are recorded.",
+        limits: &[limit("share of all exits", nested::SVM_SHARE, "share")],
         check: vls,
         why: "Without virtual VMLOAD and VMSAVE, each of these instructions of L1 exits, and L0 copies the segment \
               state. CPUs with VLS execute them in the guest.",
@@ -40,6 +51,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-VGIF",
+        per: "VM",
+        looks_at: "STGI and CLGI exits of L1, where chains are recorded.",
+        limits: &[limit("share of all exits", nested::SVM_SHARE, "share")],
         check: vgif,
         why: "Without virtual GIF, each STGI and CLGI of L1 exits. CPUs with vGIF execute them in the guest.",
         fix: &[],
@@ -49,6 +63,14 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-PAUSE",
+        per: "VM",
+        looks_at: "PAUSE exits of each VM: their share of its vCPU time, their rate on its busiest vCPU, and short \
+            bursts of one vCPU.",
+        limits: &[
+            limit("share of the VM's vCPU time", storms::PAUSE.share, "share"),
+            limit("or exits per second of one vCPU", storms::PAUSE.per_second, ""),
+            limit("or exits of one vCPU in a burst of 10 ms", storms::FEWEST_IN_BURST as f64, ""),
+        ],
         check: pause,
         why: "A PAUSE exit means that the guest spun longer than KVM's window (4,096 cycles) for a lock. With more runnable \
               vCPUs than CPUs the lock's holder is often preempted, and the waiters burn the CPU that it needs. KVM then \
@@ -64,6 +86,12 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-IPI",
+        per: "VM",
+        looks_at: "Writes of the interrupt command register that exit: as MMIO, by x2APIC MSR, or reported by AVIC.",
+        limits: &[
+            limit("share of the VM's vCPU time", storms::IPI.share, "share"),
+            limit("or exits per second of one vCPU", storms::IPI.per_second, ""),
+        ],
         check: ipi,
         why: "Each write of the interrupt command register exits unless the hardware virtualizes IPIs (Intel IPI \
               virtualization, AMD AVIC), and the target vCPU is kicked or woken. Frequent wake-ups between a guest's vCPUs \
@@ -81,6 +109,12 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-APIC",
+        per: "VM",
+        looks_at: "Exits for registers of the local APIC, other than its timer.",
+        limits: &[
+            limit("share of all exits", exits::APIC_SHARE, "share"),
+            limit("and exits per second", exits::APIC_PER_SECOND, ""),
+        ],
         check: apic,
         why: "The guest accesses its local APIC, and the hardware or its settings require an exit for each access.",
         fix: &[],
@@ -91,6 +125,13 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-TIMER",
+        per: "VM",
+        looks_at: "Writes of TMICT and TSC_DEADLINE, and expiries of VMX's preemption timer.",
+        limits: &[
+            limit("share of the VM's vCPU time", storms::TIMER.share, "share"),
+            limit("and exits per second of one vCPU", storms::TIMER_LEAST_PER_SECOND, ""),
+            limit("or exits per second of one vCPU, whatever time they take", storms::TIMER.per_second, ""),
+        ],
         check: timer,
         why: "Each time the guest arms its timer it writes TSC_DEADLINE or TMICT, which exits even with APICv; on \
               Intel each expiry exits as well (VMX preemption timer). Use fewer timers, or fewer ticks of idle \
@@ -103,6 +144,13 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-USERSPACE",
+        per: "VM",
+        looks_at: "Exits that return to the VMM: the time there, and their rate.",
+        limits: &[
+            limit("share of vCPU time", exits::USERSPACE_SHARE, "share"),
+            limit("and exits per second and vCPU", exits::USERSPACE_LEAST_PER_SECOND, ""),
+            limit("or exits per second and vCPU, whatever time they take", exits::USERSPACE_PER_SECOND, ""),
+        ],
         check: userspace,
         why: "An exit that the VMM handles costs several times as much as one that the kernel handles: KVM_RUN \
               returns, the VMM emulates a device, and calls KVM_RUN again.",
@@ -113,6 +161,12 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-EPT",
+        per: "VM",
+        looks_at: "EPT violations and nested page faults, by share of all exits and by rate.",
+        limits: &[
+            limit("share of all exits", exits::EPT_SHARE, "share"),
+            limit("and page faults per second and vCPU", exits::EPT_PER_SECOND, ""),
+        ],
         check: ept_storm,
         why: "The first access to each guest page, and to each page that the host reclaimed, is an exit that fills \
               one entry of the second-level page table. A huge page replaces 512 of these exits by one; preallocated \
@@ -124,6 +178,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-PREEMPT",
+        per: "cause",
+        looks_at: "vCPUs that were runnable while something else had their CPU, grouped by what ran there longest.",
+        limits: &[limit("share of a vCPU's time", waiting::PREEMPT_SHARE, "share")],
         check: preempted,
         why: "The vCPU was runnable, but the host's scheduler ran something else on its CPU. The guest loses this \
               time; it shows there as steal time.",
@@ -134,6 +191,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-HALTPOLL",
+        per: "VM",
+        looks_at: "Time in which KVM polled after a guest had halted.",
+        limits: &[limit("share of the VM's vCPU time", storms::POLL_SHARE, "share")],
         check: halt_poll,
         why: "When a guest halts, KVM spins up to halt_poll_ns in case an interrupt comes soon. That shortens \
               wake-ups, but uses CPU time that another vCPU could use.",
@@ -144,6 +204,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-STALE",
+        per: "trace",
+        looks_at: "Entries of LTTng's KVM probes with an impossible vcpu_id.",
+        limits: &[],
         check: stale,
         why: "LTTng's KVM probes copy the kernel's event prototypes by hand, and the kernel changed them in 5.10 and \
               5.16. These fields were ignored, and the levels were determined without them.",
@@ -155,6 +218,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-LOST",
+        per: "trace",
+        looks_at: "Events that the recorder dropped, as the file counts them and as gaps in its streams show them.",
+        limits: &[],
         check: lost,
         why: "The recorder's buffers overflowed, so events are missing. Times around the gaps are unknown, chains \
               across them are excluded from the statistics, and shares are of the recorded events.",
@@ -165,6 +231,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-DAMAGE",
+        per: "trace",
+        looks_at: "Streams that are missing, truncated or unreadable.",
+        limits: &[],
         check: damaged,
         why: "The file does not have all recorded events: it was truncated or damaged, or the recorder was killed. \
               Unreadable events are ignored, and times that depend on them are unknown.",
@@ -175,6 +244,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-CONFLICT",
+        per: "VM",
+        looks_at: "Exits for which the entry before them and the events after them imply different levels.",
+        limits: &[],
         check: level_conflicts,
         why: "The entry requests before an exit and the events after it disagree about its level. The later event \
               was used. Possible causes: a restored or migrated guest, or unreported lost events.",
@@ -185,6 +257,10 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "FLW-ALIGN",
+        per: "machine",
+        looks_at: "A guest's own events and exits against those of the level below: events at times when the vCPU did \
+            not run, exits that were not reflected, offsets of the TSC that are missing.",
+        limits: &[],
         check: aligned,
         why: "A guest records its own trace, so its vCPU was running at each event, and the level below reflected \
               each exit that the guest recorded. Where this does not hold, events were lost, the traces are of \
@@ -199,3 +275,8 @@ pub const RULES: &[Rule] = &[
         source: "docs/alignment.md; kvm_write_tsc_offset in arch/x86/kvm/trace.h, Linux 6.12",
     },
 ];
+
+/// What they say of themselves.
+pub fn words() -> Vec<Words> {
+    RULES.iter().map(Rule::words).collect()
+}

@@ -7,6 +7,7 @@ use crate::facts::ledger::asked;
 use crate::facts::ledger::measure::{Measures, measure};
 use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::{Answer, Case, Error, Options};
+use base::in_order;
 use base::recording::Emulator;
 use base::{Level, Section};
 
@@ -43,7 +44,7 @@ pub fn section(flow: &Flow, options: &Options) -> Section {
         let name = emulator.name();
         section.about.push(format!("EMULATED by {name}: counts and order are real, times are not."));
     }
-    section.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    section.findings = in_order(section.findings);
     section.summary = sentences.join("\n\n");
     section.tables = tables(&measures, options);
     section.next = next(&measures);

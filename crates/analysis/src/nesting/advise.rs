@@ -2,6 +2,7 @@
 
 use super::model::Model;
 use super::rules::RULES;
+use base::in_order;
 use base::{Finding, Level};
 
 /// All findings about these machines, worst first.
@@ -11,6 +12,5 @@ pub fn advise(model: &Model) -> Vec<Finding> {
         let hits = (rule.check)(model).into_iter();
         findings.extend(hits.map(|hit| rule.finding(hit, Level::Unknown)));
     }
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    findings
+    in_order(findings)
 }

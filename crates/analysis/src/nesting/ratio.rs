@@ -9,10 +9,23 @@ use super::plan::inputs::Given;
 use super::published::value;
 use crate::facts::benches::Benches;
 use base::number::{plain, thousands};
+use base::rule::Words;
 use base::{About, Cost, CostKind, Evidence, Finding, Level, Needs, Section, Severity};
 
-/// Rule of the finding.
-pub const RULE: &str = "NST-RATIO";
+/// The rule of the finding, which looks at benches and not at machines.
+pub const WORDS: Words = Words {
+    id: "NST-RATIO",
+    per: "machine",
+    looks_at: "What `bench exits` measured of CPUID without nesting and with it, against published hosts: more than on any \
+        of them.",
+    limits: &[],
+    why: "A high ratio suggests that L0 emulates VMREAD and VMWRITE, or has an old kernel. It proves neither: only L0's \
+        settings or a trace at L0 can.",
+    fix: &["kvmscope check   # at L0, by its owner"],
+    undo: &[],
+    needs: Needs::OuterLevel,
+    source: "docs/plan.md; PVM (SOSP 2023), DVH (ASPLOS 2020), FOSDEM 2018, dorsal 2018",
+};
 
 /// Published exits without nesting and with it, in one unit each.
 const PUBLISHED: &[(&str, &str)] = &[
@@ -53,15 +66,15 @@ fn judge(rows: &[Row], section: &mut Section) {
     );
     if ratio > most {
         section.findings.push(finding(&sentence, d.mid, d.low, d.high));
-        section.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     }
     section.summary = format!("{}\n\n{sentence}", section.summary).trim().to_owned();
 }
 
 fn finding(sentence: &str, d: f64, low: f64, high: f64) -> Finding {
     Finding {
-        rule: RULE,
+        rule: WORDS.id,
         subject: "L0".to_owned(),
+        per: WORDS.per,
         severity: Severity::Medium,
         level: Level::L0,
         title: "L0 seems to lack VMCS shadowing or another nesting feature".to_owned(),
@@ -69,14 +82,13 @@ fn finding(sentence: &str, d: f64, low: f64, high: f64) -> Finding {
             Evidence::new(sentence, "table exits, cpuid and l2_cpuid").about([About::rows("nesting.exits")]),
         ],
         cost: Cost::of(CostKind::Measured, d, "cycles that nesting adds per exit").between(low, high),
-        why: "A high ratio suggests that L0 emulates VMREAD and VMWRITE, or has an old kernel. It proves neither: \
-              only L0's settings or a trace at L0 can."
-            .to_owned(),
+        explains: Vec::new(),
+        why: WORDS.why.to_owned(),
         changes: Vec::new(),
-        fix: vec!["kvmscope check   # at L0, by its owner".to_owned()],
+        fix: WORDS.fix.iter().map(|line| (*line).to_owned()).collect(),
         undo: Vec::new(),
-        needs: Needs::OuterLevel,
-        source: "docs/plan.md; PVM (SOSP 2023), DVH (ASPLOS 2020), FOSDEM 2018, dorsal 2018",
+        needs: WORDS.needs,
+        source: WORDS.source,
     }
 }
 

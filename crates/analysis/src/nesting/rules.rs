@@ -3,10 +3,11 @@
 //! Each row says what it is called, why it costs, what to type, what that needs and where the claim comes from; its
 //! `check` looks at the machines and returns what it saw. Published costs are those of their sources and nobody else's.
 
-use super::checks;
 use super::model::Model;
+use super::{checks, ratio};
 use crate::rule::Hit;
 use base::Needs;
+use base::rule::Words;
 
 /// A rule about how machines are set up.
 type Rule = crate::rule::Rule<fn(&Model) -> Vec<Hit>>;
@@ -15,6 +16,9 @@ type Rule = crate::rule::Rule<fn(&Model) -> Vec<Hit>>;
 pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-TCG",
+        per: "machine",
+        looks_at: "CPUID leaf 0x40000000: the signature of QEMU's emulator.",
+        limits: &[],
         check: checks::identity::emulated,
         why: "QEMU without KVM emulates every instruction. No time measured here applies to hardware, and everything \
               is about ten times slower than with KVM.",
@@ -28,6 +32,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-FIRMWARE",
+        per: "machine",
+        looks_at: "The kernel's log: VMX or SVM disabled by the firmware.",
+        limits: &[],
         check: checks::identity::firmware,
         why: "The processor has VMX or SVM, but the firmware locked it before the kernel started. QEMU falls back to \
               emulation, which is about ten times slower.",
@@ -38,6 +45,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-HIDDEN",
+        per: "machine",
+        looks_at: "The time of CPUID on a machine that reports bare metal.",
+        limits: &[],
         check: checks::identity::hidden,
         why: "A hypervisor can hide its CPUID flag, but it cannot avoid the exit at each CPUID. If there is a \
               hypervisor, what is measured here as L0 is L1. A slow processor, or a frequency far below that of the \
@@ -49,6 +59,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-SHADOW",
+        per: "machine",
+        looks_at: "The feature vmcs_shadowing of a machine whose guests may run nested guests.",
+        limits: &[],
         check: checks::vmx::shadow,
         why: "Without VMCS shadowing, each VMREAD and VMWRITE of a guest hypervisor exits, and the level below \
               emulates it. KVM in a guest executes 8 to 16 of them per exit of its own guest.",
@@ -60,6 +73,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-EVMCS",
+        per: "machine",
+        looks_at: "Hyper-V's offer of the enlightened VMCS, and the parameter enlightened_vmcs of kvm_intel.",
+        limits: &[],
         check: checks::hyperv::evmcs_off,
         why: "Hyper-V can share the VMCS of a nested guest as plain memory, with a mask of what changed. Without it, \
               each VMREAD and VMWRITE of KVM exits to Hyper-V, and Hyper-V merges the whole VMCS at each entry.",
@@ -71,6 +87,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-EVMCSNONE",
+        per: "machine",
+        looks_at: "CPUID leaves of Hyper-V on Intel: no enlightened VMCS is offered.",
+        limits: &[],
         check: checks::hyperv::evmcs_absent,
         why: "Without the enlightened VMCS, each VMREAD and VMWRITE of KVM exits to Hyper-V. On Intel, Hyper-V has \
               offered it since Windows Server 2016 to VMs with nested virtualization.",
@@ -82,6 +101,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-EVMCSON",
+        per: "machine",
+        looks_at: "The parameter enlightened_vmcs of kvm_intel: in use.",
+        limits: &[],
         check: checks::hyperv::evmcs_on,
         why: "Version 1 of the enlightened VMCS has no fields for posted interrupts, the APIC-access page, \
               virtual-interrupt delivery, PML, pause-loop exiting and the preemption timer, so KVM disables them \
@@ -95,6 +117,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-MSRBITMAP",
+        per: "machine",
+        looks_at: "CPUID leaf 0x4000000a of Hyper-V: no enlightened MSR bitmap.",
+        limits: &[],
         check: checks::hyperv::msr_bitmap,
         why: "Without the enlightened MSR bitmap, every MSR access of a nested guest exits, even those that need no \
             exit.",
@@ -105,6 +130,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-FLUSH",
+        per: "machine",
+        looks_at: "CPUID leaf 0x4000000a of Hyper-V: no direct virtual flush.",
+        limits: &[],
         check: checks::hyperv::direct_flush,
         why: "With the direct flush, a nested guest asks Hyper-V itself to flush TLBs; without it, each request goes \
             through KVM.",
@@ -115,6 +143,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-PAGING",
+        per: "parameter",
+        looks_at: "The parameters kvm_intel.ept and kvm_amd.npt.",
+        limits: &[],
         check: checks::settings::paging,
         why: "Without second-level page tables, KVM shadows every page table of every guest. A fault of a nested \
               guest with n levels of page tables then costs up to 4n+8 world switches, instead of 2n+6.",
@@ -125,6 +156,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-APIC",
+        per: "parameter",
+        looks_at: "The parameters kvm_intel.enable_apicv and kvm_amd.avic.",
+        limits: &[],
         check: checks::settings::apic,
         why: "Without it, KVM emulates the local APIC: EOIs, IPIs and each injected interrupt cause exits. AVIC is \
               off by default before Linux 6.18, and inactive while a vCPU runs a nested guest. Before Linux 6.0 guests \
@@ -137,6 +171,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-SVM",
+        per: "parameter",
+        looks_at: "The parameters kvm_amd.vls and kvm_amd.vgif.",
+        limits: &[],
         check: checks::settings::svm,
         why: "A guest hypervisor executes VMLOAD, VMSAVE, STGI and CLGI around each run of its guest. Each exits \
               unless the CPU executes it in the guest.",
@@ -147,6 +184,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-OFF",
+        per: "parameter",
+        looks_at: "All other parameters of KVM's modules that are on by default and cost exits when they are off.",
+        limits: &[],
         check: checks::settings::others,
         why: "The setting is on by default; it is off if it was set, or if this level's CPU lacks the feature.",
         fix: &[],
@@ -156,6 +196,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-CLOCK",
+        per: "machine",
+        looks_at: "The clocksource of the machine: one whose reading is an exit.",
+        limits: &[],
         check: checks::clock::exits,
         why: "A program that reads the time many thousand times per second causes as many exits.",
         fix: &[],
@@ -165,6 +208,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-KVMCLOCK",
+        per: "machine",
+        looks_at: "The flag of kvm-clock that says whether it is stable between CPUs.",
+        limits: &[],
         check: checks::clock::unstable,
         why: "KVM marks its clock as stable only if its own host uses the TSC, or Hyper-V's TSC page. Otherwise the \
               vDSO cannot use it, and every clock read is a system call.",
@@ -175,6 +221,10 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-CLOCKGUESTS",
+        per: "machine",
+        looks_at: "The clocksource of a machine that runs guests: one from which KVM cannot make a stable clock for \
+            them.",
+        limits: &[],
         check: checks::clock::for_guests,
         why: "KVM passes on a stable clock only if its own host uses the TSC, or since Linux 4.16 Hyper-V's TSC page \
               with notifications of frequency changes. Otherwise guests still have kvm-clock, but each clock read is \
@@ -186,6 +236,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-LOST",
+        per: "machine",
+        looks_at: "CPU flags of a host, against those of its guest (needs the snapshots of both).",
+        limits: &[],
         check: checks::identity::lost,
         why: "A guest can use only what its CPU model offers. A named model (Skylake-Server, EPYC) omits features \
               that the processor has; host-passthrough omits only those that KVM never passes on.",
@@ -199,6 +252,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-KERNEL",
+        per: "kernel change",
+        looks_at: "The kernel's release, against the releases that made nesting cheaper on such a machine.",
+        limits: &[],
         check: checks::kernel::older,
         why: "The running kernel lacks this change; a newer kernel has it.",
         fix: &[],
@@ -208,6 +264,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-FAULT",
+        per: "machine",
+        looks_at: "The kernel's release, against the fixes that hosts of guest hypervisors need.",
+        limits: &[],
         check: checks::kernel::faults,
         why: "Bugs in nested virtualization of these releases hang guest hypervisors, or let them corrupt memory or \
               escape their VM. The newest release of each maintained series has the fixes.",
@@ -218,6 +277,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-NXHUGE",
+        per: "machine",
+        looks_at: "nx_huge_pages, and whether the processor has the iTLB-multihit erratum.",
+        limits: &[],
         check: checks::kernel::nx_huge_pages,
         why: "Executable huge pages are split into 4 KiB pages on processors with the iTLB-multihit erratum. This \
               one is not affected, so the split causes page faults and TLB misses without benefit.",
@@ -228,6 +290,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-L1D",
+        per: "machine",
+        looks_at: "vmentry_l1d_flush and the state of the L1TF mitigation.",
+        limits: &[],
         check: checks::kernel::l1d_flush,
         why: "The flush protects against L1TF, but leaves the guest with an empty cache after each flushed entry. \
             Counter l1d_flush shows how often.",
@@ -238,6 +303,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-MITIGATION",
+        per: "machine",
+        looks_at: "sys/devices/system/cpu/vulnerabilities: mitigations with work at entries and exits.",
+        limits: &[],
         check: checks::kernel::mitigations,
         why: "These protect against processor vulnerabilities, at the cost of work at each system call, entry or \
               exit. Disabling one is a security decision, so no command is given.",
@@ -248,6 +316,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-HVGUEST",
+        per: "VM",
+        looks_at: "The -cpu of each QEMU command line with some Hyper-V enlightenments, against all that QEMU 9.0 has.",
+        limits: &[],
         check: checks::guests::hyperv,
         why: "Windows, and Hyper-V inside a VM, exit less often with each Hyper-V enlightenment that KVM offers: \
               clocks, timers, interrupts, TLB flushes. hv-evmcs (Intel) makes exits of its guests cheaper but \
@@ -259,6 +330,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-NESTED",
+        per: "machine",
+        looks_at: "The parameter nested of kvm_intel or kvm_amd.",
+        limits: &[],
         check: checks::identity::not_nested,
         why: "With nested off, KVM offers its guests neither VMX nor SVM. That is right for a host without nested \
             guests.",
@@ -269,6 +343,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-PMU",
+        per: "machine",
+        looks_at: "Performance counters of a guest.",
+        limits: &[],
         check: checks::identity::no_pmu,
         why: "Without a PMU, perf cannot count cycles, instructions or cache misses, so the effect of exits on \
             caches is unknown.",
@@ -279,6 +356,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "NST-TRACE",
+        per: "machine",
+        looks_at: "Kernel lockdown, and kvm_pvm, under which kvm_exit does not fire.",
+        limits: &[],
         check: checks::identity::no_trace,
         why: "A registered event need not fire, and a kernel in confidentiality lockdown refuses tracing.",
         fix: &["kvmscope check --probe   # runs a test guest and reports which events fire"],
@@ -287,3 +367,8 @@ pub const RULES: &[Rule] = &[
         source: "Documentation/trace/events.rst, kernel_lockdown(7); docs/record.md (kvm_pvm)",
     },
 ];
+
+/// What they say of themselves.
+pub fn words() -> Vec<Words> {
+    RULES.iter().map(Rule::words).chain([ratio::WORDS]).collect()
+}

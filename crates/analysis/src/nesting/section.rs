@@ -76,7 +76,7 @@ fn summary(model: &Model, findings: usize) -> String {
     if features.all(|row| row.state == State::Unknown) {
         sentences.push("The snapshot has no data about its features.".to_owned());
     } else if findings == 0 {
-        sentences.push("No change needed.".to_owned());
+        sentences.push("Nothing to change for nested virtualization.".to_owned());
     }
     sentences.join(" ")
 }

@@ -7,7 +7,8 @@ use super::rules::{PROPOSAL, Rule, rules};
 use crate::rule::Hit;
 use base::{Evidence, Finding};
 
-/// All findings about one machine, worst first; ids of several machines differ by the machine's name.
+/// All findings about one machine; the worse has the first say in what is typed. Ids of several machines differ by the
+/// machine's name.
 pub fn advise(model: &Model, several: bool) -> Vec<Finding> {
     let weigh = |rule: &'static Rule, hit| (rule, weighed(model, rule.id, hit));
     let mut hits: Vec<(&Rule, Hit)> =
@@ -18,11 +19,21 @@ pub fn advise(model: &Model, several: bool) -> Vec<Finding> {
         .map(|(rule, hit)| rule.finding(tenable(model, rule, hit, &mut advice), model.level))
         .map(|mut finding| {
             if several {
-                finding.subject = format!("{}:{}", model.id, finding.subject);
+                named(&mut finding, &model.id);
             }
             finding
         })
         .collect()
+}
+
+/// Names the machine in the finding's id, and in those that it explains.
+fn named(finding: &mut Finding, machine: &str) {
+    finding.subject = format!("{machine}:{}", finding.subject);
+    for id in &mut finding.explains {
+        if let Some((rule, subject)) = id.split_once('@') {
+            *id = format!("{rule}@{machine}:{subject}");
+        }
+    }
 }
 
 /// The hit with what the model expects of its changes; without them, where they would make things worse: a part of a placement

@@ -5,6 +5,7 @@ use super::build::build;
 use super::model::Model;
 use super::{figure, hypotheses, preemptors, tables};
 use crate::{Answer, Case, Error};
+use base::in_order;
 use base::number::{duration, many};
 use base::shell::quoted;
 use base::{Section, Severity, Unknown};
@@ -40,8 +41,7 @@ pub fn definitions(case: &Case, rank: u64) -> Vec<String> {
 pub fn section(models: &[Model]) -> Section {
     let mut section = Section::new("placement", QUESTION);
     section.about = models.iter().flat_map(about).collect();
-    section.findings = models.iter().flat_map(|model| advise(model, models.len() > 1)).collect();
-    section.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    section.findings = in_order(models.iter().flat_map(|model| advise(model, models.len() > 1)).collect());
     section.summary = summary(models, &section);
     section.tables = [tables::proposal, tables::plans, tables::threads, tables::cpus, tables::domain_xml]
         .map(|table| table(models))

@@ -17,6 +17,7 @@ use base::recording::Recording;
 use base::{Problem, Section};
 use clap::{Args, ValueHint};
 use show::html::Drawing;
+use show::text::{Step, render_brief};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
@@ -66,6 +67,21 @@ impl OutputOptions {
         self.json
     }
 
+    /// Whether files are wanted besides what is printed, or a page in its place.
+    pub fn writes_files(&self) -> bool {
+        self.csv.is_some() || self.wants_page()
+    }
+
+    /// Prints what is no section: told whether as JSON, and on which page.
+    pub fn print(
+        &self,
+        print: impl FnOnce(&mut dyn Write, bool, &show::text::Page) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        print(&mut out, self.json, &self.page.page())?;
+        Ok(out.flush()?)
+    }
+
     /// Whether a page is wanted.
     pub fn wants_page(&self) -> bool {
         self.html.path().is_some()
@@ -92,6 +108,24 @@ impl OutputOptions {
         self.end_with(answers, interrupt, |out| match self.json {
             true => Ok(show::json::write(out, command, &answers.iter().map(Answered::shown).collect::<Vec<_>>())?),
             false => self.text(out, answers),
+        })
+    }
+
+    /// The same, and text is no more than the first page; `rest` are commands that show more.
+    pub fn end_briefly(
+        &self,
+        command: &str,
+        answers: &[Answered],
+        rest: &[Step<'_>],
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Exit> {
+        if self.json {
+            return self.end(command, answers, interrupt);
+        }
+        let page = self.page.page();
+        self.end_with(answers, interrupt, |out| {
+            let texts = answers.iter().map(|one| render_brief(&one.sections, &one.problems, rest, &page));
+            texts.into_iter().try_for_each(|text| Ok(out.write_all(text.as_bytes())?))
         })
     }
 
@@ -168,11 +202,13 @@ mod tests {
         section.findings.push(Finding {
             rule: "FLW-X",
             subject: "web".into(),
+            per: "VM",
             severity,
             level: Level::L0,
             title: "x".into(),
             evidence: vec![Evidence::new("seen", "here")],
             cost: Cost::none(),
+            explains: Vec::new(),
             why: String::new(),
             changes: Vec::new(),
             fix: Vec::new(),

@@ -8,6 +8,7 @@ use archive::{Links, Unpacked};
 use base::recording::{Machine, Part, PartKind, PartState, Recording, Shown};
 use base::{Level, Problem, Utc};
 use lab::snapshot::{More, monotonic_ns, take_more};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -36,6 +37,13 @@ impl Root {
     /// True for this host's own files, of which a snapshot knows more: CPUID and KVM.
     pub fn is_this_host(&self) -> bool {
         self.path.canonicalize().is_ok_and(|path| path == Path::new("/"))
+    }
+}
+
+impl fmt::Display for Root {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.level.map_or(Ok(()), |level| write!(f, "L{level}="))?;
+        write!(f, "{}", self.path.display())
     }
 }
 
@@ -187,6 +195,7 @@ mod tests {
     #[test]
     fn a_level_stands_before_the_directory_or_not_at_all() {
         assert_eq!(root("L1=a=b"), Ok(Root { level: Some(1), ..Root::at(Path::new("a=b")) }));
+        assert_eq!(["L1=a=b", "host=x"].map(|text| root(text).unwrap().to_string()), ["L1=a=b", "host=x"]);
         assert_eq!(root("host"), Ok(Root::at(Path::new("host"))));
         assert_eq!(root("host=x"), Ok(Root::at(Path::new("host=x"))));
         assert!(["L?=x", "L9=x", ""].iter().all(|text| root(text).is_err()));

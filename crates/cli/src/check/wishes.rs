@@ -3,6 +3,7 @@
 use analysis::placement::Wishes;
 use analysis::placement::solver::Goal;
 use base::CpuSet;
+use base::shell::quoted;
 use clap::{Args, ValueEnum};
 
 /// What the user fixes and wishes of placements.
@@ -21,7 +22,7 @@ pub struct WishOptions {
 }
 
 /// The goals by their names.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum GoalName {
     /// Highest throughput
     Throughput,
@@ -38,6 +39,15 @@ fn cpus(text: &str) -> Result<CpuSet, String> {
 }
 
 impl WishOptions {
+    /// The same in the words of a command line.
+    pub fn words(&self) -> Vec<String> {
+        let goal = self.goal.to_possible_value().filter(|_| self.goal != GoalName::Throughput);
+        let goal = goal.map(|goal| format!("--goal {}", goal.get_name()));
+        let keep = self.keep.iter().map(|name| format!("--keep {}", quoted(name)));
+        let reserve = self.reserve.as_ref().map(|cpus| format!("--reserve {cpus}"));
+        goal.into_iter().chain(keep).chain(reserve).collect()
+    }
+
     /// As the solver takes them.
     pub fn wishes(&self) -> Wishes {
         let goal = match self.goal {

@@ -39,6 +39,9 @@ fn card(finding: &Finding, out: &mut String) -> std::fmt::Result {
         finding.cost.kind.name(),
         Safe(text::cost(&finding.cost))
     )?;
+    if !finding.explains.is_empty() {
+        writeln!(out, "<dt>explains</dt><dd>{}</dd>", Safe(text::explained(finding)))?;
+    }
     if !finding.why.is_empty() {
         writeln!(out, "<dt>why</dt><dd>{}</dd>", Safe(&finding.why))?;
     }

@@ -54,6 +54,7 @@ impl Serialize for FindingShown<'_> {
         map.serialize_entry("title", &finding.title)?;
         map.serialize_entry("evidence", &finding.evidence)?;
         map.serialize_entry("cost", &finding.cost)?;
+        map.serialize_entry("explains", &finding.explains)?;
         map.serialize_entry("why", &finding.why)?;
         map.serialize_entry("changes", &finding.changes)?;
         map.serialize_entry("fix", &finding.fix)?;

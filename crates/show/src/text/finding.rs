@@ -17,6 +17,9 @@ const NARROW: usize = 72;
 /// Commands that are printed; a placement of a large host has hundreds.
 const MOST_COMMANDS: usize = 24;
 
+/// Findings that a cause lists.
+const MOST_EXPLAINED: usize = 8;
+
 /// Columns of the widest label or name of a rule, and the blanks behind it: the same for all of a list.
 pub fn label_room(findings: &[&Finding]) -> usize {
     let names = findings.iter().map(|finding| width(finding.rule) + 1);
@@ -52,6 +55,9 @@ pub fn render(finding: &Finding, room: usize, out: &mut Lines) {
         said.prose(if index == 0 { "seen" } else { "" }, &format!("{}{place}", evidence.what));
     }
     said.prose("costs", &cost(&finding.cost));
+    if !finding.explains.is_empty() {
+        said.prose("explains", &explained(finding));
+    }
     if !finding.why.is_empty() {
         said.prose("why", &finding.why);
     }
@@ -65,11 +71,21 @@ pub fn render(finding: &Finding, room: usize, out: &mut Lines) {
     }
 }
 
+/// The findings that it explains, by their ids.
+pub(crate) fn explained(finding: &Finding) -> String {
+    let mut names: Vec<String> = finding.explains.iter().take(MOST_EXPLAINED).cloned().collect();
+    let more = finding.explains.len().saturating_sub(names.len());
+    names.extend((more > 0).then(|| format!("{more} more")));
+    number::list(&names)
+}
+
 /// Labels at the left, what they say at the right.
-struct Said<'a> {
-    out: &'a mut Lines,
-    at: usize,
-    room: usize,
+pub(super) struct Said<'a> {
+    pub out: &'a mut Lines,
+    /// Where labels begin.
+    pub at: usize,
+    /// Columns of the labels.
+    pub room: usize,
 }
 
 impl Said<'_> {
@@ -78,13 +94,13 @@ impl Said<'_> {
         format!("{}{}{blanks}", " ".repeat(self.at), self.out.paint.on(label, Role::Quiet))
     }
 
-    fn prose(&mut self, label: &str, text: &str) {
+    pub fn prose(&mut self, label: &str, text: &str) {
         let (first, rest) = (self.label(label), self.label(""));
         self.out.wrapped(&first, &rest, text, self.out.page.width.min(super::WIDEST_PROSE + self.at + self.room));
     }
 
     /// Commands stay on one line each, however long, so that they can be pasted.
-    fn commands(&mut self, label: &str, commands: &[String]) {
+    pub fn commands(&mut self, label: &str, commands: &[String]) {
         for (index, command) in commands.iter().take(MOST_COMMANDS).enumerate() {
             let label = self.label(if index == 0 { label } else { "" });
             let command = self.out.paint.on(command, Role::Command);

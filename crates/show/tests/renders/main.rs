@@ -1,5 +1,6 @@
 //! One made-up answer, rendered in every way.
 
+mod brief;
 mod csv;
 mod drawing;
 mod html;

@@ -39,6 +39,7 @@ fn shadowing() -> Finding {
     Finding {
         rule: "FLW-SHADOW",
         subject: "nestv-98".into(),
+        per: "VM",
         severity: Severity::High,
         level: Level::L0,
         title: "VMCS shadowing is off: 77 % of all exits are VMREAD and VMWRITE".into(),
@@ -52,6 +53,7 @@ fn shadowing() -> Finding {
             Evidence::new("832 VMWRITE, 746 of them at 5 places", "table exit_details"),
         ],
         cost: Cost::of(CostKind::Modelled, 12.0, "exits per chain").between(10.0, 13.0),
+        explains: vec!["FLW-PREEMPT@vCPU 0".into()],
         why: "Without shadowing every VMREAD and VMWRITE of L1 leaves the guest; with it most of them are answered by \
               the processor."
             .into(),
@@ -67,11 +69,13 @@ fn preempted() -> Finding {
     Finding {
         rule: "FLW-PREEMPT",
         subject: "vCPU 0".into(),
+        per: "vCPU",
         severity: Severity::Medium,
         level: Level::L0,
         title: "busybox (tid 90) took vCPU 0's CPU 58 times".into(),
         evidence: vec![Evidence::new("preempted for 294.6 ms in all", "table preemptors")],
         cost: Cost::of(CostKind::Measured, 0.4618, "share of the recording"),
+        explains: Vec::new(),
         why: String::new(),
         changes: Vec::new(),
         fix: Vec::new(),

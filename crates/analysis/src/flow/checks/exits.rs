@@ -12,8 +12,8 @@ use base::{About, Cost, CostKind, Evidence, Setting};
 use std::borrow::Cow;
 
 /// Share of all exits from which on local-APIC traffic is worth a finding, at a rate that an idle guest's ticks do not reach.
-const APIC_SHARE: f64 = 0.10;
-const APIC_PER_SECOND: f64 = 500.0;
+pub(in crate::flow) const APIC_SHARE: f64 = 0.10;
+pub(in crate::flow) const APIC_PER_SECOND: f64 = 500.0;
 
 /// Local-APIC traffic, read by exit code: 56 means that APIC registers are virtualised, 44 that they are not.
 pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
@@ -92,9 +92,9 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
 
 /// Share of time from which on the VMM's work is worth a finding, if it is more than a few long exits a second; and exits a
 /// second of a vCPU from which on it is whatever time they take.
-const USERSPACE_SHARE: f64 = 0.05;
-const USERSPACE_LEAST_PER_SECOND: f64 = 100.0;
-const USERSPACE_PER_SECOND: f64 = 1000.0;
+pub(in crate::flow) const USERSPACE_SHARE: f64 = 0.05;
+pub(in crate::flow) const USERSPACE_LEAST_PER_SECOND: f64 = 100.0;
+pub(in crate::flow) const USERSPACE_PER_SECOND: f64 = 1000.0;
 
 /// Ports by which firmware and a booting kernel look for devices and settings: PCI configuration (0xcf8, 0xcfc), QEMU's
 /// fw_cfg (0x510) and its consoles for debugging (0x402, 0xe9), POST codes (0x80). A guest that runs hardly touches them, and no
@@ -172,8 +172,8 @@ fn only_vm<'a>(measure: &'a Measures<'_>) -> Option<Cow<'a, str>> {
 }
 
 /// From here on page faults are a storm: a tenth of all exits, and more than a thousand a second and vCPU.
-const EPT_SHARE: f64 = 0.10;
-const EPT_PER_SECOND: f64 = 1000.0;
+pub(in crate::flow) const EPT_SHARE: f64 = 0.10;
+pub(in crate::flow) const EPT_PER_SECOND: f64 = 1000.0;
 
 /// EPT violations or nested page faults without end.
 pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {

@@ -4,10 +4,10 @@
 
 mod aligned;
 mod evidence;
-mod exits;
-mod nested;
-mod storms;
-mod waiting;
+pub(super) mod exits;
+pub(super) mod nested;
+pub(super) mod storms;
+pub(super) mod waiting;
 
 #[cfg(test)]
 mod tests;

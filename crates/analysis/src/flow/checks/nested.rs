@@ -11,7 +11,13 @@ use base::{About, Cost, CostKind, Evidence};
 
 /// VMREAD and VMWRITE of L1 in most chains. Real hypervisors touch ten and more fields per exit without shadowing
 /// (intel/haxm PR 130 has 6-10 VMREAD and 2-6 VMWRITE for KVM on average), and one or two with it.
-const VMCS_PER_CHAIN: f64 = 4.0;
+pub(in crate::flow) const VMCS_PER_CHAIN: f64 = 4.0;
+
+/// Share of all exits from which on VMREAD and VMWRITE count where no chain is complete.
+pub(in crate::flow) const VMCS_WITHOUT_CHAINS: f64 = 0.3;
+
+/// Share of all exits from which on two instructions of SVM are worth a finding.
+pub(in crate::flow) const SVM_SHARE: f64 = 0.01;
 
 /// VMWRITEs per chain that shadowing does not remove: HOST_RSP is not in KVM's list of shadowed fields.
 const UNSHADOWED_PER_CHAIN: f64 = 1.0;
@@ -38,7 +44,7 @@ fn time(measure: &Measures<'_>, per_chain: f64, wanted: impl Fn(Reason) -> bool)
 pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
     let per_chain = measure.chains.per_chain(Class::VmcsAccess);
     let (exits, total_ns) = measure.exits_where(|total| total.reason.class() == Class::VmcsAccess);
-    let without_chains = measure.chains.kept == 0 && measure.share(exits) > 0.3;
+    let without_chains = measure.chains.kept == 0 && measure.share(exits) > VMCS_WITHOUT_CHAINS;
     if exits == 0 || (per_chain < VMCS_PER_CHAIN && !without_chains) {
         return Vec::new();
     }
@@ -91,7 +97,7 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str, parameter: 
         |reason: Reason| reason.isa == Isa::Svm && reason.known_name().is_some_and(|name| names.contains(&name));
     let (exits, total_ns) = measure.exits_where(|total| is_one(total.reason));
     let share = measure.share(exits);
-    if share < 0.01 || measure.chains.count == 0 {
+    if share < SVM_SHARE || measure.chains.count == 0 {
         return Vec::new();
     }
     let each: Vec<String> = measure

@@ -19,36 +19,36 @@ const FEWEST_IN_STORM: u64 = 100;
 
 /// PAUSE exits of one vCPU within [`WINDOW_NS`] from which on they are a storm, whatever the rest of the recording holds: each
 /// follows a spin of 4,096 cycles (1 to 2 us), so these are a tenth of the window and more.
-const FEWEST_IN_BURST: u64 = 500;
+pub(in crate::flow) const FEWEST_IN_BURST: u64 = 500;
 
 /// VMs listed as evidence; tables have the others.
 const MOST_LISTED: usize = 5;
 
 /// Limits of one kind of storm.
-struct Limits {
+pub(in crate::flow) struct Limits {
     /// Share of the VM's vCPU time from which on it is one.
-    share: f64,
+    pub share: f64,
     /// Exits a second of one vCPU from which on it is one.
-    per_second: f64,
+    pub per_second: f64,
     /// Exits a second of one vCPU from which on it matters whatever time KVM takes: each also costs the guest its caches.
     heavy_per_second: f64,
 }
 
 /// PAUSE exits come only after the guest has spun through KVM's window (`ple_window`, 4,096 cycles): each is lost work.
-const PAUSE: Limits = Limits { share: 0.02, per_second: 1_000.0, heavy_per_second: 10_000.0 };
+pub(in crate::flow) const PAUSE: Limits = Limits { share: 0.02, per_second: 1_000.0, heavy_per_second: 10_000.0 };
 
 /// Wake-ups of sibling vCPUs; a busy guest sends hundreds a second.
-const IPI: Limits = Limits { share: 0.03, per_second: 5_000.0, heavy_per_second: 20_000.0 };
+pub(in crate::flow) const IPI: Limits = Limits { share: 0.03, per_second: 5_000.0, heavy_per_second: 20_000.0 };
 
 /// A guest with 1,000 ticks a second arms its timer 1,000 times and takes 1,000 expiries.
-const TIMER: Limits = Limits { share: 0.03, per_second: 5_000.0, heavy_per_second: 20_000.0 };
+pub(in crate::flow) const TIMER: Limits = Limits { share: 0.03, per_second: 5_000.0, heavy_per_second: 20_000.0 };
 
 /// Timer exits a second of one vCPU below which their share of time says that exits are slow there, not that there are many:
 /// an idle guest has tens, a guest's tick up to 1,000.
-const TIMER_LEAST_PER_SECOND: f64 = 1_000.0;
+pub(in crate::flow) const TIMER_LEAST_PER_SECOND: f64 = 1_000.0;
 
 /// Share of a VM's time from which on halt polling is worth a finding.
-const POLL_SHARE: f64 = 0.05;
+pub(in crate::flow) const POLL_SHARE: f64 = 0.05;
 
 /// Exits of one kind in one VM.
 struct InVm<'f> {

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// Share of its time from which on a vCPU's waiting is worth a finding.
-const PREEMPT_SHARE: f64 = 0.02;
+pub(in crate::flow) const PREEMPT_SHARE: f64 = 0.02;
 
 /// Programs that record: what they take from a vCPU ends with the recording.
 const RECORDERS: &[&str] = &["kvmscope", "trace-cmd", "perf", "lttng-consumerd", "lttng-sessiond"];

@@ -83,7 +83,7 @@ pub fn mask(model: &Model) -> Vec<Hit> {
 }
 
 /// A thread that runs this much has a CPU nearly for itself: our own limit.
-const WHOLE: f64 = 0.9;
+pub(in crate::placement) const WHOLE: f64 = 0.9;
 
 /// What a CPU may seem to give beyond its time, because samples and ticks are rounded: our own limit.
 const ROUNDING: f64 = 0.05;

@@ -9,7 +9,10 @@ use host::machine::{Disk, Domain, Interface, Role};
 use std::collections::BTreeMap;
 
 /// vCPUs from which on one queue is few.
-const MANY_VCPUS: u32 = 4;
+pub(in crate::placement) const MANY_VCPUS: u32 = 4;
+
+/// Share of a CPU above which a worker carries a load: our own threshold.
+pub(in crate::placement) const LOADED: f64 = 0.5;
 
 fn whole(model: &Model) -> impl Iterator<Item = (&Domain, &str)> {
     model.machine.domains.iter().filter_map(|domain| Some((domain, domain.whole.as_deref()?)))
@@ -147,7 +150,7 @@ pub(super) fn few_queues(model: &Model) -> Vec<Hit> {
         let single: Vec<&Interface> = single.collect();
         let workers = model.helpers(domain).filter(|thread| thread.role == Role::Vhost);
         let busiest = workers.filter_map(|thread| thread.run_share.as_ref()).max_by(|a, b| a.value.total_cmp(&b.value));
-        let (Some(interface), Some(run)) = (single.first(), busiest.filter(|run| run.value > 0.5)) else { continue };
+        let (Some(interface), Some(run)) = (single.first(), busiest.filter(|run| run.value > LOADED)) else { continue };
         let title = format!(
             "{} has one queue for {}, and its worker used {:.2} CPUs",
             interface.name,

@@ -8,7 +8,7 @@ use base::{Cost, CostKind, CpuSet, Evidence, Severity};
 use host::machine::{Domain, Role, Thread};
 
 /// Memory on other nodes than the vCPUs counts from this share on: our own threshold.
-const MUCH_REMOTE: f64 = 0.1;
+pub(in crate::placement) const MUCH_REMOTE: f64 = 0.1;
 
 /// VMs whose vCPUs are all on some nodes, and whose memory is not.
 pub fn remote(model: &Model) -> Vec<Hit> {

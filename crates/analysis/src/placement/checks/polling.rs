@@ -152,10 +152,10 @@ pub fn remote(model: &Model) -> Vec<Hit> {
 }
 
 /// A polling thread above this share is full: pmd-auto-lb-load-threshold of ovs-vswitchd.conf.db(5).
-const FULL: f64 = 0.95;
+pub(in crate::placement) const FULL: f64 = 0.95;
 
 /// A polling thread below this share has room: our own threshold.
-const ROOM: f64 = 0.5;
+pub(in crate::placement) const ROOM: f64 = 0.5;
 
 /// Full polling threads beside others of their node that have room.
 pub fn unbalanced(model: &Model) -> Vec<Hit> {

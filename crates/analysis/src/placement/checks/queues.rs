@@ -9,16 +9,16 @@ use host::machine::{Nic, Role, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An interrupt above this rate has time for little else: our own threshold.
-const OFTEN_PER_S: f64 = 20_000.0;
+pub(in crate::placement) const OFTEN_PER_S: f64 = 20_000.0;
 
 /// A worker that runs less than this has nothing to do: our own threshold.
-const IDLE: f64 = 0.01;
+pub(in crate::placement) const IDLE: f64 = 0.01;
 
 /// A worker that runs more than this carries a load: our own threshold.
-const LOADED: f64 = 0.5;
+pub(in crate::placement) const LOADED: f64 = 0.5;
 
 /// A softirq share of a CPU from which on one queue is a limit: our own threshold.
-const FULL_SOFTIRQ: f64 = 0.5;
+pub(in crate::placement) const FULL_SOFTIRQ: f64 = 0.5;
 
 /// Cards that VMs send through.
 fn used(model: &Model) -> impl Iterator<Item = &Nic> {

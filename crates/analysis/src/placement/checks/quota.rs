@@ -11,7 +11,7 @@ use host::machine::{Quota, Thread, Throttled};
 use std::collections::BTreeMap;
 
 /// A group that is throttled in fewer of its periods has room: our own limit.
-const RARELY: f64 = 0.01;
+pub(in crate::placement) const RARELY: f64 = 0.01;
 
 /// Threads that are told one by one.
 const MOST_TOLD: usize = 8;

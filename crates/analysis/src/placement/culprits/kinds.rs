@@ -10,10 +10,10 @@ use host::Machine;
 use host::machine::{Irq, Role, Thread};
 
 /// An interrupt below this rate disturbs little: our own limit.
-const MANY_PER_S: f64 = 1_000.0;
+pub(in crate::placement) const MANY_PER_S: f64 = 1_000.0;
 
 /// Share of a CPU that its interrupts and softirqs take where they count: our own limit.
-const MUCH_INTERRUPTED: f64 = 0.1;
+pub(in crate::placement) const MUCH_INTERRUPTED: f64 = 0.1;
 
 /// Names in half a sentence.
 const MOST_NAMED: usize = 2;

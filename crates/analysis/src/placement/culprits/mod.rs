@@ -15,7 +15,7 @@ mod report;
 mod scene;
 mod weigh;
 
-pub(super) use kinds::frequent;
+pub(super) use kinds::{MANY_PER_S, MUCH_INTERRUPTED, frequent};
 pub(crate) use pools::Pool;
 pub(crate) use report::Reporter;
 pub(super) use report::{only_cpu, stack_of};

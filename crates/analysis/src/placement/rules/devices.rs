@@ -2,12 +2,17 @@
 
 use super::Rule;
 use crate::placement::checks::{memory, place, polling, queues};
+use crate::placement::culprits;
 use base::Needs;
+use base::rule::limit;
 
 /// In the order in which equal findings are shown.
 pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-NODE",
+        per: "VM",
+        looks_at: "Nodes over which the pinned vCPUs of a VM are spread although one node has enough CPUs for them.",
+        limits: &[],
         check: place::spans,
         why: "vCPUs on two nodes share memory over the interconnect; on one node none of them would need it. Caveat: \
             memory does not move with a pin; if its memory is elsewhere, a pinned VM has only remote memory.",
@@ -18,6 +23,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-NIC",
+        per: "VM",
+        looks_at: "The node of each NIC and assigned device of a VM, against the nodes of its vCPUs.",
+        limits: &[],
         check: place::nic,
         why: "Packets and their descriptors cross the interconnect in both directions. Caveat: an idle remote CPU \
             beats a contended local one; packets of 512 B and more lose next to nothing.",
@@ -28,6 +36,13 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-IRQ",
+        per: "interrupt",
+        looks_at: "Interrupts of NICs on CPUs of vCPUs, with their rate and the softirq time of the CPU; without rates, \
+            those that are routed to CPUs of vCPUs alone.",
+        limits: &[
+            limit("interrupts per second", culprits::MANY_PER_S, ""),
+            limit("share of the CPU in interrupts and softirqs", culprits::MUCH_INTERRUPTED, "share"),
+        ],
         check: place::irqs,
         why: "Interrupts and their softirqs preempt every thread; a vCPU pinned there cannot move away. Caveat: \
             interrupts on another CPU than the one that uses their data cost cache misses instead.",
@@ -38,6 +53,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-RPS",
+        per: "NIC",
+        looks_at: "rps_cpus of the NICs' receive queues, against the CPUs of vCPUs.",
+        limits: &[],
         check: place::rps,
         why: "Receive packet steering runs the network stack on the CPUs of its mask, also where vCPUs run. Caveat: \
             without steering, one CPU may be too slow for the device.",
@@ -48,6 +66,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-MEMORY",
+        per: "VM",
+        looks_at: "Where numa_maps finds the memory of a VM, against the nodes of its vCPUs.",
+        limits: &[limit("share of the memory on other nodes", memory::MUCH_REMOTE, "share")],
         check: memory::remote,
         why: "Each access of a vCPU to memory of another node crosses the interconnect. Caveat: the guest may seldom \
             touch these pages; numa_maps counts pages, not accesses.",
@@ -58,6 +79,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-CPUSET",
+        per: "VM",
+        looks_at: "CPUs that a thread's cgroup allows, against the pin that libvirt was asked for.",
+        limits: &[],
         check: memory::narrower,
         why: "A thread runs only on CPUs that are in its mask and in its cgroup; the kernel ignores the rest of the \
             pin. Caveat: the cgroup may be narrow on purpose, and the pin may be the mistake.",
@@ -68,6 +92,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-PMD",
+        per: "VM",
+        looks_at: "Polling threads on the CPU or the core of a pinned vCPU.",
+        limits: &[],
         check: polling::shared,
         why: "A polling thread uses 100 % of its CPU, with or without packets: a vCPU on that CPU has to take turns \
             with it, and a vCPU on the sibling thread gets half a core. Caveat: where polling threads may sleep \
@@ -79,6 +106,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-PMDNODE",
+        per: "polling thread",
+        looks_at: "The node of each NIC, against that of the polling thread that serves its queue.",
+        limits: &[],
         check: polling::remote,
         why: "The card's buffers and descriptors are on its own node: polled from another node, each packet crosses \
             the interconnect. Caveat: one busy queue polled remotely is faster than two that share a local CPU.",
@@ -89,6 +119,12 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-PMDLOAD",
+        per: "polling thread",
+        looks_at: "Load of polling threads: a saturated one beside one with room on the same node.",
+        limits: &[
+            limit("saturated, share of a CPU", polling::FULL, "share"),
+            limit("with room, share of a CPU at most", polling::ROOM, "share"),
+        ],
         check: polling::unbalanced,
         why: "A saturated polling thread drops packets while another one on its node is idle. Caveat: queues are \
             assigned by their load of the last minute, and a burst may be over.",
@@ -101,6 +137,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-XPS",
+        per: "NIC",
+        looks_at: "xps_cpus of NICs that VMs use, against the CPUs of vhost workers and vCPUs.",
+        limits: &[],
         check: queues::xps,
         why: "A sender without a send queue of its own picks one by hash, and contends with others for its lock. \
             Caveat: with few packets nothing waits for a queue.",
@@ -111,6 +150,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-COALESCE",
+        per: "NIC",
+        looks_at: "rx-usecs and adaptive-rx of a NIC, with the rate of its interrupts.",
+        limits: &[limit("interrupts per second on one CPU", queues::OFTEN_PER_S, "")],
         check: queues::coalescing,
         why: "An interrupt costs its CPU some microseconds, whether it announces one packet or thirty. Caveat: \
             coalescing adds latency to each packet; leave it off where latency matters most.",
@@ -122,6 +164,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-OFFLOAD",
+        per: "NIC",
+        looks_at: "generic-receive-offload of NICs that VMs use.",
+        limits: &[],
         check: queues::offloads,
         why: "GRO merges small packets at the card, and they pass bridge, tap and vhost once; without it each takes \
             the whole path. Caveat: a packet waits up to one poll for its followers, and some guest routers need \
@@ -133,6 +178,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-RSS",
+        per: "NIC",
+        looks_at: "Queues in use against those that the NIC has, with the softirq time of the CPUs that serve it.",
+        limits: &[limit("softirq share of a CPU", queues::FULL_SOFTIRQ, "share")],
         check: queues::few,
         why: "One CPU serves one queue; a card with more queues spreads flows over as many CPUs. Caveat: a single \
             flow stays on one queue, however many there are.",
@@ -143,6 +191,12 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-ONEQUEUE",
+        per: "VM",
+        looks_at: "Load of the vhost workers of a VM with several queues: some loaded, the others idle.",
+        limits: &[
+            limit("loaded, share of a CPU", queues::LOADED, "share"),
+            limit("idle, share of a CPU at most", queues::IDLE, "share"),
+        ],
         check: queues::unused,
         why: "Packets of one queue are carried by one worker and handled by one vCPU, however many there are. \
             Caveat: a single flow uses one queue; then nothing is wrong.",
@@ -156,6 +210,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-VMBUS",
+        per: "device",
+        looks_at: "The CPUs that the VMBus channels of a Hyper-V device interrupt: one for all of them.",
+        limits: &[],
         check: queues::channels,
         why: "A VMBus channel interrupts the CPU that it was opened for; several channels on one CPU wait for each \
             other. Caveat: a device that is seldom used loses nothing.",

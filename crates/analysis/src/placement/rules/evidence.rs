@@ -2,12 +2,17 @@
 
 use super::Rule;
 use crate::placement::checks::{evidence, polling};
+use crate::placement::model::UNSTABLE_STEAL;
 use base::Needs;
+use base::rule::limit;
 
 /// In the order in which equal findings are shown.
 pub const RULES: &[Rule] = &[
     Rule {
         id: "EVD-ORDER",
+        per: "sample",
+        looks_at: "CPU times of the same threads in two samples of top: an earlier sample has less.",
+        limits: &[],
         check: evidence::order,
         why: "The CPU time of a thread never decreases. A sample with more of it was taken later, whatever its \
             position says. Caveat: if the samples are of two boots or two VMs, their times cannot be compared at all.",
@@ -18,6 +23,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "EVD-MASK",
+        per: "VM",
+        looks_at: "The CPU on which a thread was last seen, against its affinity mask.",
+        limits: &[],
         check: evidence::mask,
         why: "A thread runs only within its mask. If it was seen outside, either it had another mask then, or the \
             samples were taken at different times. Caveat: column P shows only the last CPU, so it can contradict a \
@@ -29,6 +37,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "EVD-PINS",
+        per: "VM",
+        looks_at: "Emulator pins that were reported several times and differ.",
+        limits: &[],
         check: evidence::pins,
         why: "A pin was reported more than once, with different values; only one of them applied at a time. The last \
             one is used. Caveat: findings about the other placement are missing here.",
@@ -39,6 +50,13 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "EVD-CPU",
+        per: "CPU",
+        looks_at: "Threads that were seen on one CPU, and the CPU time that they used together: more than a CPU can give.",
+        limits: &[limit(
+            "ran, as a share of a CPU, from which a thread has one nearly for itself",
+            evidence::WHOLE,
+            "share",
+        )],
         check: evidence::crowd,
         why: "A CPU gives no more than its own time. Threads that used more of it together were not there all the time, \
             or the numbers are of different moments. Caveat: the last CPU of a thread that may run elsewhere is one \
@@ -50,6 +68,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "EVD-HOSTS",
+        per: "VM",
+        looks_at: "CPUs in pins that the pasted list of CPUs does not have: it may be of another host.",
+        limits: &[],
         check: evidence::hosts,
         why: "Pins to CPUs that a host does not have cannot be of that host: the texts may be of two hosts, or the list \
             of CPUs is not whole. Caveat: lscpu without --all leaves out offline CPUs.",
@@ -60,6 +81,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "EVD-PMD",
+        per: "machine",
+        looks_at: "pmd-cpu-mask of Open vSwitch, against the list of its polling threads.",
+        limits: &[],
         check: polling::contradicting,
         why: "Open vSwitch starts a polling thread on each online CPU of its mask. A list that does not match the \
             mask was taken at another time. Caveat: a switch that is just starting has no polling thread yet.",
@@ -71,6 +95,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-BED",
+        per: "host",
+        looks_at: "Steal time of each CPU between two samples.",
+        limits: &[limit("share of a CPU", UNSTABLE_STEAL, "share")],
         check: evidence::steal,
         why: "The hypervisor below this machine took CPU time from it. Waiting that this causes looks like \
             contention here. Caveat: until it is gone, none of the other findings can be trusted.",

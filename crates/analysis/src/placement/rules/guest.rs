@@ -3,11 +3,15 @@
 use super::Rule;
 use crate::placement::checks::guest;
 use base::Needs;
+use base::rule::limit;
 
 /// In the order in which equal findings are shown.
 pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-UNUSED",
+        per: "VM",
+        looks_at: "Sound cards, tablets and other devices in a domain's XML that a server does not need.",
+        limits: &[],
         check: guest::unused,
         why: "Each device costs memory, and some wake the host: a USB tablet is polled, a video card has a timer. \
             Caveat: without a video card there is no graphical console.",
@@ -18,6 +22,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-CPUMODE",
+        per: "VM",
+        looks_at: "The CPU mode of a domain: neither host-passthrough, host-model nor maximum.",
+        limits: &[],
         check: guest::cpu_mode,
         why: "A named or missing CPU model hides instructions that the processor has. Caveat: a guest with \
             host-passthrough can migrate only to identical hosts.",
@@ -28,6 +35,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-TOPO",
+        per: "VM",
+        looks_at: "A guest that sees one thread per core, while its vCPUs are pinned to sibling threads.",
+        limits: &[],
         check: guest::topology,
         why: "Two rules disagree here: one socket per vCPU saves the guest's scheduler from wrong guesses; vCPUs \
             pinned to siblings need a guest that sees threads. Caveat: some licences count sockets, and some guests \
@@ -39,6 +49,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-NET",
+        per: "interface",
+        looks_at: "Interfaces with an emulated NIC, or with driver qemu instead of vhost.",
+        limits: &[],
         check: guest::network,
         why: "An emulated card causes an exit per register access; without vhost, packets go through QEMU's main \
             loop. Caveat: the guest needs virtio drivers, and vhost's CPU time no longer counts as QEMU's.",
@@ -49,6 +62,12 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-MQ",
+        per: "interface",
+        looks_at: "One queue in a VM with several vCPUs, where a vhost worker is loaded.",
+        limits: &[
+            limit("vCPUs", guest::MANY_VCPUS as f64, ""),
+            limit("load of the worker, share of a CPU", guest::LOADED, "share"),
+        ],
         check: guest::queues,
         why: "One vCPU and one worker serve one queue, however many vCPUs there are. Caveat: each queue adds a \
             worker that needs a CPU (PLC-WORKERS), and on old guests queues must be enabled by hand.",
@@ -59,6 +78,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-VEPA",
+        per: "NIC",
+        looks_at: "macvtap interfaces in mode vepa: several guests on one NIC.",
+        limits: &[],
         check: guest::vepa,
         why: "In mode vepa, packets between two guests of one card go out to the external switch, which must send \
             them back. Caveat: in mode bridge the switch's rules no longer apply to traffic between guests.",
@@ -69,6 +91,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-DISK",
+        per: "disk",
+        looks_at: "Bus, cache, io and iothread of each disk in a domain's XML.",
+        limits: &[],
         check: guest::disks,
         why: "cache=none with io=native and an iothread removes one copy and QEMU's main loop from each request; IDE \
             is emulated. Caveat: io=native needs cache=none or directsync, and a sparse image file can block it.",
@@ -81,6 +106,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-UNSAFE",
+        per: "disk",
+        looks_at: "Disks with cache='unsafe'.",
+        limits: &[],
         check: guest::unsafe_cache,
         why: "With cache=unsafe the guest's flushes are ignored: a host crash can corrupt the guest's file system. \
             Caveat: safe modes are slower; for scratch disks it may be deliberate.",
@@ -91,6 +119,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-IOTUNE",
+        per: "disk",
+        looks_at: "Disks with <iotune>.",
+        limits: &[],
         check: guest::throttled,
         why: "The disk's rate is limited on purpose; a guest that waits at the limit is not a storage problem. \
             Caveat: without the limit, one guest can take the disk from all others.",
@@ -101,6 +132,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-HUGE",
+        per: "VM",
+        looks_at: "VMs without <hugepages/> that have an assigned device or a vhostuser interface.",
+        limits: &[],
         check: guest::huge_pages,
         why: "A guest on 4 KiB pages has more TLB misses, and a device that writes into it more IOTLB misses. \
             Caveat: reserved huge pages are not available to others, and a guest that does not fit does not start.",
@@ -111,6 +145,10 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-FALSESMT",
+        per: "VM",
+        looks_at: "Threads per core that a guest sees, against the pins of its vCPUs: siblings that are none on the \
+            host.",
+        limits: &[],
         check: guest::false_siblings,
         why: "The guest's scheduler separates threads that it takes for siblings but are not, and lets real siblings \
             share a core. Caveat: a guest with one thread per core may need more licences.",

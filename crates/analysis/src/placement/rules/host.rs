@@ -8,6 +8,9 @@ use base::Needs;
 pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-TUNED",
+        per: "setting",
+        looks_at: "Settings of a host with VMs that tuned's profiles throughput-performance and virtual-host change.",
+        limits: &[],
         check: knobs::host,
         why: "tuned's profiles for KVM hosts use another value. This is a profile's recommendation, not a \
             measurement on this host. Caveat: each setting has a price: power, memory, fairness. Measure with the \
@@ -19,6 +22,10 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-PARTITION",
+        per: "setting",
+        looks_at: "On a host with isolated CPUs: settings that tuned's profiles cpu-partitioning and network-latency \
+            change, kernel work and timer ticks on the isolated CPUs.",
+        limits: &[],
         check: knobs::partition,
         why: "CPUs are isolated on this host, and this setting still lets the kernel run work on them. This is a \
             profile's recommendation, not a measurement on this host. Caveat: each setting has a price: statistics, \
@@ -30,6 +37,10 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-REALTIME",
+        per: "setting",
+        looks_at: "On a host whose vCPUs have a real-time policy: settings that tuned's profiles realtime and \
+            realtime-virtual-host change.",
+        limits: &[],
         check: knobs::real_time,
         why: "vCPUs have a real-time policy on this host, and this setting takes time from them or throttles them. \
             This is a profile's recommendation, not a measurement on this host. Caveat: with sched_rt_runtime_us -1 \
@@ -41,6 +52,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-SPINNING",
+        per: "disk",
+        looks_at: "Disks of the host that are rotational.",
+        limits: &[],
         check: knobs::disks,
         why: "Requests of several guests add up to random access, which is slowest on a rotational disk. Caveat: for \
             sequential access by one guest a rotational disk is fast enough.",
@@ -51,6 +65,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-THP",
+        per: "host",
+        looks_at: "Transparent huge pages, where CPUs are isolated and VMs have no <hugepages/>.",
+        limits: &[],
         check: conflicts::huge_pages,
         why: "Two rules disagree here: khugepaged disturbs isolated CPUs, and guests without huge pages of their own \
             depend on those that it makes. Caveat: with never, guests on small pages have more TLB misses.",
@@ -61,6 +78,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-BALANCE",
+        per: "host",
+        looks_at: "Automatic NUMA balancing, where CPUs are isolated and some VMs are pinned and others are not.",
+        limits: &[],
         check: conflicts::balancing,
         why: "Two rules disagree here: NUMA balancing faults take time from pinned vCPUs, and unpinned guests need \
             balancing to bring memory close. Caveat: without balancing, memory of unpinned guests stays on the node \
@@ -72,6 +92,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-QUEUES",
+        per: "interface",
+        looks_at: "Interfaces for which PLC-MQ asks for more queues and PLC-WORKERS for fewer.",
+        limits: &[],
         check: conflicts::queues,
         why: "Two rules disagree here: one queue is too few for these vCPUs, and each further queue adds a worker \
             without a CPU. Caveat: more queues without more CPUs only move the waiting from the queue to the worker.",

@@ -14,6 +14,7 @@ pub(super) use proposal::PROPOSAL;
 
 use super::model::Model;
 use crate::rule::Hit;
+use base::rule::Words;
 
 /// A rule about machines.
 pub type Rule = crate::rule::Rule<fn(&Model) -> Vec<Hit>>;
@@ -21,4 +22,9 @@ pub type Rule = crate::rule::Rule<fn(&Model) -> Vec<Hit>>;
 /// All rules, in the order in which equal findings are shown.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
     [threads::RULES, evidence::RULES, devices::RULES, guest::RULES, host::RULES, proposal::RULES].into_iter().flatten()
+}
+
+/// What they say of themselves.
+pub fn words() -> Vec<Words> {
+    rules().map(Rule::words).collect()
 }

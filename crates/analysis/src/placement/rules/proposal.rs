@@ -10,6 +10,10 @@ pub const PROPOSAL: &str = "PLC-PROPOSAL";
 /// One finding for each placement that is shown.
 pub const RULES: &[Rule] = &[Rule {
     id: PROPOSAL,
+    per: "placement",
+    looks_at: "Placements of all vCPUs, helpers, interrupts and polling threads, scored by the model; those with a \
+        better score than the current one.",
+    limits: &[],
     check: proposed::proposed,
     why: "By the model of CPU shares, no thread is short of more CPU time with this placement than now, and something \
         that it prices costs less: waiting, remote memory, interrupts on vCPUs; the placement with the largest gain per \

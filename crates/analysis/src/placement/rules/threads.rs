@@ -3,12 +3,18 @@
 use super::Rule;
 use crate::facts::starvation;
 use crate::placement::checks::{overlap, pins, place, quota, starved};
+use crate::placement::model::BUSY;
 use base::Needs;
+use base::rule::limit;
 
 /// In the order in which equal findings are shown.
 pub const RULES: &[Rule] = &[
     Rule {
         id: "PLC-OVERCOMMIT",
+        per: "set of CPUs",
+        looks_at: "What all threads of VMs want, by run and waiting time, against the CPUs of the host, and against each set of \
+            CPUs that is full.",
+        limits: &[],
         check: pins::overcommit,
         why: "Where more vCPUs want to run than there are CPUs, some always wait. Caveat: idle vCPUs cost nothing; \
             many idle guests on one host are no problem.",
@@ -19,6 +25,10 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-QUOTA",
+        per: "VM",
+        looks_at: "Groups of a VM with a CPU quota (cpu.max, or cpu.cfs_quota_us): in how many of their periods they were throttled, \
+            between two samples or since they were made.",
+        limits: &[limit("share of the periods", quota::RARELY, "share")],
         check: quota::throttled,
         why: "A group that has used up its quota stops until the next period, however idle the CPUs are. Caveat: the \
             limit may be what the VM's owner pays for; raising it takes the time from others.",
@@ -32,6 +42,13 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-OVERLAP",
+        per: "VM",
+        looks_at: "The CPUs on which emulator and vhost threads of a VM may run, against those of its vCPUs; with \
+            waiting times, also threads that starve on CPUs that both may use.",
+        limits: &[
+            limit("waiting, as a share of the time that a thread wanted", starvation::STARVED, "share"),
+            limit("load from which a helper is busy, share of a CPU", BUSY, "share"),
+        ],
         check: overlap::overlap,
         why: "A vCPU and the threads that carry its packets cannot run on one CPU at the same time; while one runs, \
             the other waits. Caveat: on a CPU that is already busy, or far from their memory, helpers are slower \
@@ -44,6 +61,13 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: starvation::RULE,
+        per: "VM",
+        looks_at: "What each thread ran and waited between two samples of schedstat, where no rule about its CPUs \
+            explains the waiting.",
+        limits: &[
+            limit("waiting, as a share of the time that a thread wanted", starvation::STARVED, "share"),
+            limit("least that a thread must want of a CPU", starvation::FLOOR, "share"),
+        ],
         check: starved::starved,
         why: starvation::WHY,
         fix: &[],
@@ -53,6 +77,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-STACKED",
+        per: "VM",
+        looks_at: "vCPUs that are pinned to one and the same CPU, unless one of them is known to be idle.",
+        limits: &[],
         check: pins::stacked,
         why: "Two vCPUs on one CPU take turns, but the guest sees two whole CPUs. Caveat: a vCPU that mostly sleeps \
             loses nothing by sharing.",
@@ -64,6 +91,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-SMT",
+        per: "VM",
+        looks_at: "vCPUs of one VM that are pinned to sibling threads, while the guest sees one thread per core.",
+        limits: &[],
         check: pins::siblings,
         why: "Two threads of one core share its execution units. A guest that does not see siblings schedules on \
             them as if they were cores. Caveat: licences may count a guest with threads differently, and there may \
@@ -77,6 +107,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-CORE",
+        per: "group of VMs",
+        looks_at: "Busy vCPUs of different VMs that are pinned to sibling threads, while whole cores are idle.",
+        limits: &[],
         check: pins::strangers,
         why: "Two threads of one core share its execution units, so two busy vCPUs there do less than on cores of their \
             own, and neither is seen to wait. Caveat: what two siblings do together, 1.25 times one, is assumed here \
@@ -88,6 +121,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-WORKERS",
+        per: "VM",
+        looks_at: "vhost workers of a VM against the CPUs on which they may run and no vCPU is pinned.",
+        limits: &[],
         check: overlap::workers,
         why: "Each queue pair has a worker thread in the kernel. Workers without a CPU of their own wait for each \
             other and for the vCPUs. Caveat: idle workers need no CPU; count those that run.",
@@ -98,6 +134,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-OFFLINE",
+        per: "VM",
+        looks_at: "CPUs in vcpupin and emulatorpin that are not online.",
+        limits: &[],
         check: pins::offline,
         why: "The kernel silently ignores offline CPUs in a pin, or refuses the pin when none is left. Caveat: the \
             CPU may be offline only temporarily.",
@@ -108,6 +147,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-ISOL",
+        per: "VM",
+        looks_at: "Threads of VMs whose mask has several isolated CPUs.",
+        limits: &[],
         check: pins::isolated,
         why: "The scheduler does not balance isolated CPUs: a thread with several of them in its mask stays on the \
             one where it started. Caveat: the same file also lists cpuset partitions, which do balance their CPUs.",
@@ -118,6 +160,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-HOUSEKEEPING",
+        per: "VM",
+        looks_at: "Isolated CPUs on which no thread of a VM may run, while pinned vCPUs may not run on isolated CPUs.",
+        limits: &[],
         check: pins::housekeeping,
         why: "CPUs were isolated for a purpose, and the kernel and all programs run on the others, where they \
             interrupt vCPUs. Caveat: the isolated CPUs may be reserved for another VM, or for a switch that is not \
@@ -129,6 +174,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-FLOAT",
+        per: "VM",
+        looks_at: "VMs whose threads may run on every CPU, beside VMs whose vCPUs are pinned.",
+        limits: &[],
         check: pins::floating,
         why: "Threads that may run anywhere also run on CPUs with pinned threads, which cannot move away. Caveat: on \
             a fully pinned host there may be no spare CPU for the unpinned threads.",
@@ -139,6 +187,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-LATE",
+        per: "VM",
+        looks_at: "Masks of vhost threads that differ from the emulatorpin of their VM.",
+        limits: &[],
         check: pins::late,
         why: "Since Linux 6.4 vhost workers are threads of QEMU that inherit the mask of the thread that created \
             them. A later pin may not reach them. Caveat: a mask set for one thread is lost when the device is \
@@ -150,6 +201,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-HELPERNODE",
+        per: "VM",
+        looks_at: "Emulators and vhost workers that are bound to another node than the vCPUs, while that node has room.",
+        limits: &[],
         check: place::helpers,
         why: "Workers copy packets and the emulator serves disks in the memory of the VM: from another node each access \
             crosses the link between them. Caveat: helpers are better off far away than on busy CPUs; move them only \
@@ -161,6 +215,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-ESCAPE",
+        per: "VM",
+        looks_at: "vhost threads in the root cgroup whose VM has a cgroup of its own.",
+        limits: &[],
         check: pins::escaped,
         why: "Vhost threads outside the VM's cgroup ignore its CPU set and its weight: emulatorpin has no effect on \
             them. Caveat: on hosts with saturated CPUs, moving them back cost 50-60 % of network throughput.",

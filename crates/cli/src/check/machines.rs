@@ -1,0 +1,97 @@
+//! Which machines are looked at, and what placements of their threads are for: the same for all who ask about setup.
+
+use super::places::{self, Root};
+use super::wishes::WishOptions;
+use crate::arguments::{Stdin, opened, span};
+use crate::exit::WrongUse;
+use crate::interrupt::Interrupt;
+use analysis::Options;
+use base::recording::Recording;
+use base::shell::quoted;
+use clap::{Args, ValueHint};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Machines as the user names them.
+#[derive(Args)]
+pub struct MachineOptions {
+    /// A recording with snapshots, or a directory that has proc and sys [default: this host, now]
+    #[arg(value_name = "PATH", conflicts_with = "root", value_hint = ValueHint::AnyPath)]
+    path: Option<PathBuf>,
+    /// A directory with proc and sys of a machine, or an archive of one, and its level; may be repeated to
+    /// compare levels
+    #[arg(long, value_name = "[LEVEL=]DIR", value_parser = places::root, value_hint = ValueHint::DirPath)]
+    root: Vec<Root>,
+    /// Pasted text, such as the output of top, lscpu and virsh, in any mix, - for stdin; files are assumed to be
+    /// in chronological order
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["path", "root"], value_hint = ValueHint::FilePath)]
+    paste: Vec<PathBuf>,
+    #[command(flatten)]
+    wishes: WishOptions,
+    /// Seconds between two samples of this host, from which CPU shares and waiting are computed; 0: a single sample
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds, conflicts_with_all = ["path", "paste"])]
+    span: Duration,
+    #[arg(skip)]
+    stdin: Stdin,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let span = Duration::from_nanos(span(text)?);
+    let sensible = span.is_zero() || (0.6..=600.0).contains(&span.as_secs_f64());
+    if sensible { Ok(span) } else { Err("write 0.6 to 600 seconds, or 0 for a single sample".to_owned()) }
+}
+
+impl MachineOptions {
+    /// Whether the user named any; else it is this host.
+    pub fn are_named(&self) -> bool {
+        self.path.is_some() || !self.root.is_empty() || !self.paste.is_empty()
+    }
+
+    /// Whether they are known by pasted text.
+    pub fn are_pasted(&self) -> bool {
+        !self.paste.is_empty()
+    }
+
+    /// Refuses what does not go together.
+    pub fn check(&self) -> Result<(), WrongUse> {
+        if self.root.iter().any(|root| !root.is_this_host()) && self.span != places::SPAN {
+            return Err(WrongUse("--span works only for this host: files of another host do not change".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The machines as one recording; snapshots of this host go to `live`, which must stay until all is read.
+    pub fn recording(&self, live: &Path, interrupt: &Interrupt) -> anyhow::Result<Recording> {
+        Ok(match (&self.path, self.root.as_slice()) {
+            _ if self.are_pasted() => places::pasted(&self.paste, &self.stdin)?,
+            (Some(path), _) if places::is_tree(path) => places::trees(&[Root::at(path)])?,
+            (Some(path), _) => opened(path, &self.stdin, interrupt)?,
+            (None, []) => places::this_host(live, None, self.span)?,
+            (None, [root]) if root.is_this_host() => places::this_host(live, Some(root), self.span)?,
+            (None, roots) => {
+                let tree = |root| places::unpacked(root, &self.stdin, interrupt);
+                places::trees(&roots.iter().map(tree).collect::<Result<Vec<_>, _>>()?)?
+            }
+        })
+    }
+
+    /// What is asked of them.
+    pub fn options(&self) -> Options {
+        Options { all_features: true, placement: self.wishes.wishes(), ..Options::default() }
+    }
+
+    /// The same machines in the words of a command line.
+    pub fn words(&self) -> String {
+        let word = |path: &Path| quoted(&path.to_string_lossy()).into_owned();
+        let mut words: Vec<String> = self.path.iter().map(|path| word(path)).collect();
+        words.extend(self.root.iter().map(|root| format!("--root {}", quoted(&root.to_string()))));
+        words.extend(self.wishes.words());
+        if self.span != places::SPAN {
+            words.push(format!("--span {}", self.span.as_secs_f64()));
+        }
+        // It takes all that follows.
+        words.extend(self.are_pasted().then(|| "--paste".to_owned()));
+        words.extend(self.paste.iter().map(|path| word(path)));
+        words.iter().map(|word| format!(" {word}")).collect()
+    }
+}

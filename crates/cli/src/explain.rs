@@ -1,0 +1,144 @@
+//! `kvmscope explain ID`: all about one finding, or about one rule.
+//!
+//! ```text
+//! RULE@SUBJECT [machines]   that finding of these machines, with the rows that its evidence is about
+//! RULE machines             all findings of the rule there
+//! RULE                      the rule itself: what it looks at, from where on, why, its source
+//! ```
+
+use crate::arguments::{Answered, OutputOptions, ReplaceOptions};
+use crate::check::machines::MachineOptions;
+use crate::exit::{Exit, WrongUse, complain};
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use analysis::{Answers, Case, Input};
+use anyhow::bail;
+use base::nearest::instead;
+use base::rule::Words;
+use base::{About, Section};
+use clap::Args;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+
+/// Explain a finding - why, evidence, cost, commands, undo - or a rule
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope explain PLC-OVERLAP\n  \
+    kvmscope explain PLC-PMD@vnf fixtures/hosts-sosreport\n  \
+    kvmscope explain PLC-SMT fixtures/seed-vhost\n  \
+    kvmscope explain FLW-PREEMPT trace.dat\n  \
+    kvmscope explain NST-SHADOW --json | jq .rules\n\n\
+    A rule without a PATH, --root or --paste is explained itself; with one, all its findings there.\n\
+    Exit status: 0 answered, 1 the rule has no finding there, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
+pub struct Explain {
+    /// A finding, such as PLC-OVERLAP@web, or a rule, such as PLC-OVERLAP
+    #[arg(value_name = "ID", value_parser = IdParser, hide_possible_values = true)]
+    id: String,
+    #[command(flatten)]
+    machines: MachineOptions,
+    #[command(flatten)]
+    replace: ReplaceOptions,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// Takes any text; shells complete the names of rules.
+#[derive(Clone)]
+struct IdParser;
+
+impl TypedValueParser for IdParser {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(analysis::rules().map(|rule| PossibleValue::new(rule.id))))
+    }
+}
+
+impl Explain {
+    /// Explains.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let (rule, is_rule) = self.id.split_once('@').map_or((self.id.as_str(), true), |(rule, _)| (rule, false));
+        let Some(words) = analysis::rules().find(|words| words.id == rule) else {
+            let known: Vec<&str> = analysis::rules().map(|words| words.id).collect();
+            bail!(WrongUse(format!("no rule is called {rule}; {}", instead(rule, known))));
+        };
+        if is_rule && !self.machines.are_named() { self.rule(&words) } else { self.findings() }
+    }
+
+    fn rule(&self, words: &Words) -> anyhow::Result<Exit> {
+        if self.output.writes_files() {
+            bail!(WrongUse("a rule has no tables: --csv and --html need a PATH, --root or --paste".to_owned()));
+        }
+        self.output.print(|out, json, page| match json {
+            true => Ok(show::json::write_rules(out, "explain", &[*words])?),
+            false => Ok(out.write_all(show::text::render_rule(words, page).as_bytes())?),
+        })?;
+        Ok(Exit::Answered)
+    }
+
+    fn findings(&self) -> anyhow::Result<Exit> {
+        let interrupt = Interrupt::watch()?;
+        // Kept until all is printed: facts are read from it as they are asked for.
+        let live = interrupt.temporary("kvmscope-explain-")?;
+        self.output.check(1, self.replace.force)?;
+        self.machines.check()?;
+        let recording = self.machines.recording(live.path(), &interrupt)?;
+        let title = recording.title();
+        let progress = Progress::new(true);
+        let case = Case::new(Input::open(recording)?, self.machines.options()).with_progress(progress.hear());
+        let Answers { mut sections, problems, failed } = Answers::of(&case);
+        progress.finish();
+        failed.into_iter().for_each(|error| complain(&error.into()));
+        let ids: Vec<String> =
+            sections.iter().flat_map(|section| &section.findings).map(|finding| finding.id()).collect();
+        sections.retain_mut(|section| keep(section, &self.id));
+        if sections.is_empty() {
+            let rule = self.id.split_once('@').map_or(self.id.as_str(), |(rule, _)| rule);
+            let of_rule = ids.iter().map(String::as_str).filter(|id| id.split_once('@').is_some_and(|id| id.0 == rule));
+            let of_rule: Vec<&str> = of_rule.collect();
+            match of_rule.is_empty() {
+                true => bail!("{title} has no finding of {rule}; `kvmscope explain {rule}` shows what it looks at"),
+                false => bail!(WrongUse(format!("{title} has no finding {}; {}", self.id, instead(&self.id, of_rule)))),
+            }
+        }
+        let answers = [Answered::of(case.input().recording.clone(), sections, problems)];
+        self.output.end("explain", &answers, &interrupt)
+    }
+}
+
+/// Leaves of a section what is about the wanted findings: them, and the rows that their evidence names. False if it has none.
+fn keep(section: &mut Section, wanted: &str) -> bool {
+    section.findings.retain(|finding| finding.id() == wanted || finding.rule == wanted);
+    let seen: Vec<&About> =
+        section.findings.iter().flat_map(|finding| &finding.evidence).flat_map(|evidence| &evidence.about).collect();
+    for table in &mut section.tables {
+        let (spec, rows) = (table.spec, std::mem::take(&mut table.rows));
+        let is_seen = |row: &Vec<base::Cell>| {
+            seen.iter().any(|about| match about {
+                About::Rows { table, keys } if *table == spec.address() => keys.iter().all(|(key, cell)| {
+                    spec.columns.iter().position(|column| column.name == *key).is_some_and(|at| row[at] == *cell)
+                }),
+                About::Rows { .. }
+                | About::Reason { .. }
+                | About::State { .. }
+                | About::Thread { .. }
+                | About::Span(_) => false,
+            })
+        };
+        table.rows = rows.into_iter().filter(is_seen).collect();
+    }
+    section.tables.retain(|table| !table.rows.is_empty());
+    section.figures.clear();
+    section.unknown.clear();
+    section.summary.clear();
+    section.next.clear();
+    !section.findings.is_empty()
+}
