@@ -2,7 +2,7 @@
 //!
 //! Readers take paths, because they map files. So the bytes are written below `/dev/shm`, which is memory.
 
-use analysis::{Answers, Case, Input, Options, WINDOWS};
+use analysis::{Answers, Case, Given, Input, WINDOWS};
 use base::recording::Recording;
 use base::{Cell, Span, Table};
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ pub fn read_and_cut(path: &Path, cut: impl FnOnce(&Path, &Path, Span) -> bool) {
 /// Asks a recording all questions: the ledgers must close.
 pub fn answer(recording: Recording) {
     let Ok(input) = Input::open(recording) else { return };
-    let case = Case::new(input, Options::default());
+    let case = Case::new(input, Given::default());
     // Windows first: they are cut out of the reading that fills the ledger.
     assert!(case.windows().iter().all(|windows| windows.len() == WINDOWS), "a trace is not cut into its windows");
     for section in Answers::of(&case).sections {

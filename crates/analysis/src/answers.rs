@@ -38,14 +38,14 @@ impl Answers {
 
     /// Asks every question about these.
     pub fn about(case: &Case, wanted: &[About]) -> Self {
-        let (input, options) = (case.input(), case.options());
+        let (input, given) = (case.input(), case.given());
         let mut of_questions = Vec::new();
         let (mut sections, mut failed) = (Vec::new(), Vec::new());
         for question in QUESTIONS.iter().filter(|question| wanted.contains(&question.about)) {
             match (question.answer)(case) {
                 Ok(Some(mut answer)) => {
                     of_questions.extend(answer.problems);
-                    if question.about == About::Setup && options.narrow.is_narrowed() {
+                    if question.about == About::Setup && given.narrow.is_narrowed() {
                         answer.section.about.push(NOT_NARROWED.to_owned());
                     }
                     sections.push(answer.section);

@@ -7,6 +7,7 @@
 //!                                         +-- machines()   their snapshots, opened
 //!                                         +-- benches()    their bench results, read
 //!                                         +-- before()     the case that this one is compared with
+//!                                         +-- given()      what the user states
 //!                                              |
 //!                               Question: fn(&Case) -> Section
 //! ```
@@ -18,7 +19,7 @@ use crate::facts::ledger::build;
 use crate::facts::ledger::model::Flow;
 use crate::facts::machines::Machines;
 use crate::facts::windows::{self, Window};
-use crate::{Input, Options};
+use crate::{Given, Input};
 use base::Problem;
 use base::timeline::ChainRanks;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -29,7 +30,7 @@ type Progress = Box<dyn FnMut(u64, u64) + Send>;
 /// A recording with what is asked of it.
 pub struct Case {
     input: Arc<Input>,
-    options: Options,
+    given: Given,
     before: Option<Box<Case>>,
     progress: Mutex<Progress>,
     ledger: OnceLock<Flow>,
@@ -41,12 +42,12 @@ pub struct Case {
 pub const WINDOWS: usize = 8;
 
 impl Case {
-    /// What `options` ask of `input`.
-    pub fn new(input: impl Into<Arc<Input>>, options: Options) -> Self {
+    /// What is asked of `input`, with what the user states.
+    pub fn new(input: impl Into<Arc<Input>>, given: Given) -> Self {
         let progress: Progress = Box::new(|_, _| {});
         Self {
             input: input.into(),
-            options,
+            given,
             before: None,
             progress: Mutex::new(progress),
             ledger: OnceLock::new(),
@@ -72,9 +73,9 @@ impl Case {
         &self.input
     }
 
-    /// What the user asks for.
-    pub fn options(&self) -> &Options {
-        &self.options
+    /// What the user states.
+    pub fn given(&self) -> &Given {
+        &self.given
     }
 
     /// The case before the change, where two are compared.
@@ -84,14 +85,14 @@ impl Case {
 
     /// Where the time of every vCPU went, in all traces; reads them once.
     pub fn ledger(&self) -> &Flow {
-        self.ledger.get_or_init(|| build::build(&self.input, &self.options, &mut |done, all| self.hear(done, all)))
+        self.ledger.get_or_init(|| build::build(&self.input, &self.given, &mut |done, all| self.hear(done, all)))
     }
 
     /// The traces, each cut into [`WINDOWS`] nearly equal windows; the same reading fills the ledger.
     pub fn windows(&self) -> &[Vec<Window>] {
         self.windows.get_or_init(|| {
             let hear = &mut |done, all| self.hear(done, all);
-            let (ledger, windows) = windows::build(&self.input, &self.options, WINDOWS, hear);
+            let (ledger, windows) = windows::build(&self.input, &self.given, WINDOWS, hear);
             // Where it is there already, it is the same.
             self.ledger.get_or_init(|| ledger);
             windows
@@ -101,7 +102,7 @@ impl Case {
     /// Which chains stand for the others; the same reading fills the ledger.
     pub fn chain_ranks(&self) -> &ChainRanks {
         self.chain_ranks.get_or_init(|| {
-            let (ledger, ranks) = chains::build(&self.input, &self.options, &mut |done, all| self.hear(done, all));
+            let (ledger, ranks) = chains::build(&self.input, &self.given, &mut |done, all| self.hear(done, all));
             self.ledger.get_or_init(|| ledger);
             ranks
         })

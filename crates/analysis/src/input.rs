@@ -1,11 +1,10 @@
 //! A recording with its traces opened: what every question is asked of.
 
 use crate::Error;
-use crate::facts::align::names::Given;
 use crate::facts::benches::Benches;
 use crate::facts::machines::Machines;
 use base::recording::{CutTrace, Recording, TscReadings, VmProcess, VmProcesses};
-use base::{Level, Narrow, Problem};
+use base::{Level, Problem};
 use trace::Trace;
 
 /// An opened recording.
@@ -40,27 +39,6 @@ pub struct Part {
     pub cut_from: CutTrace,
     /// The machine's hardware was emulated.
     pub emulated: bool,
-}
-
-/// How the user narrowed a question.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// What of the answers is wanted.
-    pub narrow: Narrow,
-    /// Events to treat as if they had not been recorded.
-    pub ignore_events: Vec<String>,
-    /// VM names by thread id, over what the trace says.
-    pub vm_map: Vec<(i32, String)>,
-    /// Symbols of machines, over what their traces carry.
-    pub symbols: Vec<Given>,
-    /// How tables rank their rows for people.
-    pub ranking: crate::flow::ranking::Ranking,
-    /// Show every feature of every machine, not only those with a finding.
-    pub all_features: bool,
-    /// What placements are for, and what stays as it is.
-    pub placement: crate::placement::Wishes,
-    /// What the cost model is asked for.
-    pub plan: Option<crate::nesting::plan::Asked>,
 }
 
 impl Input {

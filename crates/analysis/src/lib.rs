@@ -10,6 +10,7 @@ pub mod compare;
 pub mod contention;
 pub mod facts;
 pub mod flow;
+mod given;
 pub mod input;
 pub mod nesting;
 pub mod placement;
@@ -18,7 +19,8 @@ pub mod statistics;
 
 pub use answers::Answers;
 pub use case::{Case, WINDOWS};
-pub use input::{Input, Options, Part};
+pub use given::{Given, Listing, TraceHints};
+pub use input::{Input, Part};
 
 use base::rule::Words;
 use base::table::TableSpec;

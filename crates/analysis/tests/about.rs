@@ -6,7 +6,7 @@ use base::recording::Recording;
 use base::timeline::Timeline;
 use base::{About, Cell, Evidence, Section, Span, Table};
 use kvmscope_analysis::facts::timeline::draw;
-use kvmscope_analysis::{Answers, Case, Input, Options};
+use kvmscope_analysis::{Answers, Case, Given, Input};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -74,9 +74,9 @@ fn everything_that_evidence_names_is_there() {
     let mut kinds: BTreeSet<&str> = BTreeSet::new();
     for name in FIXTURES {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
-        let case = Case::new(Input::open(Recording::open(&path).unwrap()).unwrap(), Options::default());
+        let case = Case::new(Input::open(Recording::open(&path).unwrap()).unwrap(), Given::default());
         let sections = Answers::of(&case).sections;
-        let timeline = draw(case.input(), case.options(), case.ledger(), &mut |_, _| {}).timeline;
+        let timeline = draw(case.input(), case.given(), case.ledger(), &mut |_, _| {}).timeline;
         let names = Names {
             sections: &sections,
             states: timeline.states().iter().map(|state| state.name.clone()).collect(),

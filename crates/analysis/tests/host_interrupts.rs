@@ -6,7 +6,7 @@ use kvmscope_analysis::facts::State;
 use kvmscope_analysis::facts::ledger::build;
 use kvmscope_analysis::facts::ledger::model::{Flow, Sums};
 use kvmscope_analysis::facts::walk::Waker;
-use kvmscope_analysis::{Input, Options};
+use kvmscope_analysis::{Given, Input};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use trace::replay::Listener;
@@ -21,8 +21,8 @@ fn input(name: &str) -> Input {
 }
 
 fn flow(input: &Input, window: Option<Span>) -> Flow {
-    let options = Options { narrow: Narrow { window, ..Narrow::default() }, ..Options::default() };
-    build::build(input, &options, &mut |_, _| {})
+    let given = Given { narrow: Narrow { window, ..Narrow::default() }, ..Given::default() };
+    build::build(input, &given, &mut |_, _| {})
 }
 
 fn charged_ns(sums: &Sums, state: State) -> u64 {

@@ -8,15 +8,15 @@ use generate::scenario::ALL;
 use kvmscope_analysis::facts::ledger::begin::{self, Known};
 use kvmscope_analysis::facts::ledger::{build, model::PartFlow};
 use kvmscope_analysis::facts::timeline::{draw, overview, whole_span};
-use kvmscope_analysis::{Input, Options};
+use kvmscope_analysis::{Given, Input};
 use std::path::Path;
 use trace::format::Endian;
 use trace::write::tracedat::Compression;
 
 fn parts(recording: &Path, window: Option<Span>) -> Vec<PartFlow> {
     let input = Input::open(Recording::open(recording).unwrap()).unwrap();
-    let options = Options { narrow: Narrow { window, ..Narrow::default() }, ..Options::default() };
-    build::build(&input, &options, &mut |_, _| {}).parts
+    let given = Given { narrow: Narrow { window, ..Narrow::default() }, ..Given::default() };
+    build::build(&input, &given, &mut |_, _| {}).parts
 }
 
 /// L0 was recorded from the beginning, L1 only for a while: what L0 reflected in a window is what L1's own trace has
@@ -89,8 +89,8 @@ fn two_hosts(directory: &Path, known: bool) -> Recording {
 }
 
 fn of(recording: Recording, window: Option<Span>) -> Vec<PartFlow> {
-    let options = Options { narrow: Narrow { window, ..Narrow::default() }, ..Options::default() };
-    build::build(&Input::open(recording).unwrap(), &options, &mut |_, _| {}).parts
+    let given = Given { narrow: Narrow { window, ..Narrow::default() }, ..Given::default() };
+    build::build(&Input::open(recording).unwrap(), &given, &mut |_, _| {}).parts
 }
 
 #[test]
@@ -124,9 +124,9 @@ fn two_hosts_are_drawn_on_one_axis() {
     for (known, late_ns) in [(true, LATE_NS), (false, 0)] {
         let own = directory.path().join(known.to_string());
         std::fs::create_dir(&own).unwrap();
-        let (input, options) = (Input::open(two_hosts(&own, known)).unwrap(), Options::default());
-        let flow = build::build(&input, &options, &mut |_, _| {});
-        let drawn = draw(&input, &options, &flow, &mut |_, _| {});
+        let (input, given) = (Input::open(two_hosts(&own, known)).unwrap(), Given::default());
+        let flow = build::build(&input, &given, &mut |_, _| {});
+        let drawn = draw(&input, &given, &flow, &mut |_, _| {});
         let spans: Vec<(String, Span)> = (0..drawn.timeline.lanes().len())
             .filter_map(|lane| {
                 let slices = drawn.timeline.slices(LaneId(lane as u32), drawn.timeline.span(), usize::MAX).slices;
@@ -146,7 +146,7 @@ fn two_hosts_are_drawn_on_one_axis() {
         let words = if known { "by the CLOCK_REALTIME of both" } else { "counts from its own first event" };
         assert!(note.to_lowercase().contains(&words.to_lowercase()), "{note}");
         assert!(whole_span(&flow).to_ns.abs_diff(length_ns + late_ns) <= 2);
-        let (added, _) = overview(&input, &options, &flow, (&[], 0), &mut |_| {}, &mut |_, _| {});
+        let (added, _) = overview(&input, &given, &flow, (&[], 0), &mut |_| {}, &mut |_, _| {});
         assert!(added.notes.contains(note) && added.end_ns.abs_diff(length_ns + late_ns) <= 2, "{:?}", added.notes);
     }
 }

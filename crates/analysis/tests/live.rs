@@ -7,7 +7,7 @@ use kvmscope_analysis::facts::State;
 use kvmscope_analysis::facts::ledger::build;
 use kvmscope_analysis::facts::ledger::live::LiveFlow;
 use kvmscope_analysis::facts::ledger::model::PartFlow;
-use kvmscope_analysis::{Input, Options};
+use kvmscope_analysis::{Given, Input};
 use std::path::Path;
 
 fn input(name: &str) -> Input {
@@ -16,8 +16,8 @@ fn input(name: &str) -> Input {
 }
 
 fn whole(input: &Input) -> PartFlow {
-    let options = Options::default();
-    build::build(input, &options, &mut |_, _| {}).parts.remove(0)
+    let given = Given::default();
+    build::build(input, &given, &mut |_, _| {}).parts.remove(0)
 }
 
 /// The recording in `pieces` equal spans; its last event lies behind the last.

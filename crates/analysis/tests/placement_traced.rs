@@ -2,7 +2,7 @@
 
 use base::recording::{Part, PartKind, PartState, Recording};
 use base::{Cell, Section};
-use kvmscope_analysis::{Answers, Case, Input, Options};
+use kvmscope_analysis::{Answers, Case, Given, Input};
 use std::fs;
 use std::path::Path;
 
@@ -36,7 +36,7 @@ fn answers(tids: &[(i32, i32, &str)]) -> Vec<Section> {
     };
     recording.parts.push(part);
     let input = Input::open(recording).unwrap();
-    Answers::of(&Case::new(input, Options::default())).sections
+    Answers::of(&Case::new(input, Given::default())).sections
 }
 
 fn placement(sections: &[Section]) -> &Section {

@@ -12,7 +12,7 @@ use kvmscope_analysis::facts::walk::samples::{Mode, profile};
 use kvmscope_analysis::facts::{State, TracedLevel};
 use kvmscope_analysis::flow::answer;
 use kvmscope_analysis::flow::tables::sampled_stacks;
-use kvmscope_analysis::{Case, Input, Options};
+use kvmscope_analysis::{Case, Given, Input};
 use std::collections::BTreeMap;
 use trace::format::Endian;
 use trace::write::Record;
@@ -88,7 +88,7 @@ fn samples_land_in_the_guest_that_ran() {
         part.trace = Box::new(Sampled { inner: open, facts, samples, kallsyms });
 
         let mut found: BTreeMap<(String, Mode), u64> = BTreeMap::new();
-        for (place, (samples, period)) in profile(part, &Options::default()) {
+        for (place, (samples, period)) in profile(part, &Given::default()) {
             assert!(place.tid == tid, "the other thread is no vCPU");
             assert_eq!(period, 1_000 * samples);
             *found.entry((format!("{:?}", place.state), place.mode)).or_default() += samples;
@@ -101,7 +101,7 @@ fn samples_land_in_the_guest_that_ran() {
         ]);
         assert_eq!(found, expected, "{name}");
 
-        let case = Case::new(input, Options::default());
+        let case = Case::new(input, Given::default());
         assert_eq!(case.ledger().parts[0].profile.len(), 3);
         let section = answer(&case).unwrap().unwrap().section;
         let table = section.tables.iter().find(|table| table.spec.name == "profile").unwrap();
@@ -110,7 +110,7 @@ fn samples_land_in_the_guest_that_ran() {
         assert!(stacks.iter().any(|stack| stack.ends_with("L2;guest;guest_user;user_code\")")), "{stacks:?}");
         let of_level = |level| {
             let narrow = Narrow { level, ..Narrow::default() };
-            sampled_stacks(case.ledger(), &Options { narrow, ..Options::default() })
+            sampled_stacks(case.ledger(), &Given { narrow, ..Given::default() })
         };
         let (all, nested) = (of_level(None), of_level(Some(Level::At(2))));
         assert_eq!(all.values().sum::<u64>(), expected.values().sum::<u64>());

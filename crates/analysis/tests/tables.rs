@@ -4,7 +4,7 @@ use base::recording::Recording;
 use base::table::TableSpec;
 use base::{ColumnType, Section};
 use kvmscope_analysis::nesting::plan;
-use kvmscope_analysis::{Answers, Case, Input, Options, compare, tables};
+use kvmscope_analysis::{Answers, Case, Given, Input, Listing, compare, tables};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -19,8 +19,8 @@ fn fixtures() -> Vec<PathBuf> {
     entries.filter(|path| path.join("recording.json").exists()).collect()
 }
 
-fn case(path: &Path, options: Options) -> Case {
-    Case::new(Input::open(Recording::open(path).unwrap()).unwrap(), options)
+fn case(path: &Path, given: Given) -> Case {
+    Case::new(Input::open(Recording::open(path).unwrap()).unwrap(), given)
 }
 
 fn fixture(name: &str) -> PathBuf {
@@ -55,19 +55,20 @@ fn every_table_of_every_fixture_is_as_specified() {
     let all = fixtures();
     assert!(all.len() > 10, "{all:?}");
     for path in &all {
-        let options = Options { all_features: true, ..Options::default() };
-        let answers = Answers::of(&case(path, options));
+        let listing = Listing { all_features: true, ..Listing::default() };
+        let given = Given { listing, ..Given::default() };
+        let answers = Answers::of(&case(path, given));
         seen.extend(answers.sections.iter().flat_map(checked));
     }
     for [before, after] in
         [["nested-vmx-shadow-off-hog", "nested-vmx-shadow-on"], ["bench-vmx-shadow-off", "bench-vmx-shadow-on"]]
     {
-        let [before, after] = [before, after].map(|name| case(&fixture(name), Options::default()));
+        let [before, after] = [before, after].map(|name| case(&fixture(name), Given::default()));
         let answer = compare::answer(&after.compared_with(before)).unwrap().unwrap();
         seen.extend(checked(&answer.section));
     }
     let validate = Some(plan::Asked { validate: true, ..plan::Asked::default() });
-    let asked = Options { plan: validate, ..Options::default() };
+    let asked = Given { plan: validate, ..Given::default() };
     seen.extend(checked(&plan::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
     // Predictions, the netns loop and programs have no fixture; their own tests fill them.
     let unseen: Vec<String> = tables().map(TableSpec::address).filter(|address| !seen.contains(address)).collect();

@@ -8,7 +8,7 @@ use kvmscope_analysis::facts::{
     ledger::{build, model::Flow},
     timeline,
 };
-use kvmscope_analysis::{Input, Options};
+use kvmscope_analysis::{Given, Input};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -16,19 +16,19 @@ use std::path::Path;
 const FIXTURES: [&str; 5] =
     ["nested-svm-toy", "nested-vmx-shadow-on", "nested-vmx-shadow-off-hog", "svm-linux", "lttng-svm-l0"];
 
-fn flow_of(name: &str) -> (Input, Flow, Options) {
+fn flow_of(name: &str) -> (Input, Flow, Given) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
-    let (input, options) = (Input::open(Recording::open(&path).unwrap()).unwrap(), Options::default());
+    let (input, given) = (Input::open(Recording::open(&path).unwrap()).unwrap(), Given::default());
     let mut progress = |_, _| {};
-    let flow = build::build(&input, &options, &mut progress);
-    (input, flow, options)
+    let flow = build::build(&input, &given, &mut progress);
+    (input, flow, given)
 }
 
 #[test]
 fn lanes_hold_the_ledgers_time_and_chains_the_sections_count() {
     for name in FIXTURES {
-        let (input, flow, options) = flow_of(name);
-        let drawn = timeline::draw(&input, &options, &flow, &mut |_, _| {});
+        let (input, flow, given) = flow_of(name);
+        let drawn = timeline::draw(&input, &given, &flow, &mut |_, _| {});
         let part = &flow.parts[0];
         assert_eq!((part.level, drawn.vcpus.len()), (Level::L0, part.vcpus.len()), "{name}");
         for (lane, vcpu) in part.vcpus.iter().enumerate() {
@@ -59,8 +59,8 @@ fn lanes_hold_the_ledgers_time_and_chains_the_sections_count() {
 
 #[test]
 fn a_slice_says_why_the_guest_was_left() {
-    let (input, flow, options) = flow_of("nested-vmx-shadow-off-hog");
-    let drawn = timeline::draw(&input, &options, &flow, &mut |_, _| {});
+    let (input, flow, given) = flow_of("nested-vmx-shadow-off-hog");
+    let drawn = timeline::draw(&input, &given, &flow, &mut |_, _| {});
     let chain = drawn.chains.iter().find(|chain| chain.exits == 15).unwrap();
     let slices = drawn.timeline.slices(chain.lane, chain.span, 1_000).slices;
     let why: Vec<&str> = slices.iter().filter_map(|slice| Some(drawn.timeline.detail(slice.id)?.1)).collect();

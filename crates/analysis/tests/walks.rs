@@ -2,7 +2,7 @@
 
 use base::recording::Recording;
 use kvmscope_analysis::facts::timeline::overview;
-use kvmscope_analysis::{About, Answers, Case, Input, Options};
+use kvmscope_analysis::{About, Answers, Case, Given, Input};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -30,7 +30,7 @@ fn case(name: &str, walks: &Walks) -> Case {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
     let input = Input::open(Recording::open(&path).unwrap()).unwrap();
     assert_eq!(input.parts.len(), 1, "{name}: the reading of several traces is another matter: they are aligned");
-    Case::new(input, Options::default()).with_progress(walks.hear())
+    Case::new(input, Given::default()).with_progress(walks.hear())
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_page_reads_a_trace_twice() {
     assert!(!Answers::of(&case).sections.is_empty());
     assert_eq!(walks.count(), 1);
     let hear = &mut |done, all| case.hear(done, all);
-    let (_, found) = overview(case.input(), case.options(), case.ledger(), (&wanted, 10), &mut |_| {}, hear);
+    let (_, found) = overview(case.input(), case.given(), case.ledger(), (&wanted, 10), &mut |_| {}, hear);
     assert!(!wanted.is_empty() && found.len() == wanted.len());
     assert_eq!(walks.count(), 2);
 }

@@ -81,9 +81,9 @@ impl Check {
             recording.problems.extend(probe::fire(&self.journal.journal(), tree, &interrupt));
         }
         let title = recording.title();
-        let options = self.machines.options();
+        let given = self.machines.given();
         let progress = Progress::new(true);
-        let case = Case::new(Input::open(recording)?, options).with_progress(progress.hear());
+        let case = Case::new(Input::open(recording)?, given).with_progress(progress.hear());
         // Where there are traces, they tell what the findings cost.
         let Answers { sections, problems, failed } = Answers::about(&case, &[About::Setup]);
         progress.finish();

@@ -4,7 +4,7 @@ use crate::arguments::{Answered, Narrow, OutputOptions, ReplaceOptions, Stdin, o
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use analysis::{About, Answers, Case, Input, Options};
+use analysis::{About, Answers, Case, Input};
 use base::recording::Recording;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -37,14 +37,14 @@ pub struct Compare {
 impl Compare {
     /// Compares, and prints.
     pub fn run(&self) -> anyhow::Result<Exit> {
-        let options = Options { ..self.narrow.options()? };
+        let given = self.narrow.given()?;
         let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);
         self.output.check(1, self.replace.force)?;
         let [before, after] = [&self.before, &self.after].map(|path| opened(path, &stdin, &interrupt));
         let (before, after) = (before?, after?);
         let progress = Progress::new(true);
         let case = |recording: &Recording| -> anyhow::Result<Case> {
-            Ok(Case::new(Input::open(recording.clone())?, options.clone()).with_progress(progress.hear()))
+            Ok(Case::new(Input::open(recording.clone())?, given.clone()).with_progress(progress.hear()))
         };
         let before_change = case(&before)?;
         let case = case(&after)?.compared_with(before_change);

@@ -16,7 +16,7 @@ use analysis::facts::ledger::model::Flow;
 use analysis::facts::ledger::stacks::stacks;
 use analysis::facts::timeline::draw_first;
 use analysis::flow::tables::sampled_stacks;
-use analysis::{Answers, Case, Input, Options};
+use analysis::{Answers, Case, Given, Input};
 use anyhow::{anyhow, bail};
 use base::number::{exact_bytes, many, thousands};
 use base::recording::{Emulator, Recording};
@@ -77,7 +77,8 @@ enum Weight {
 impl Export {
     /// Writes all files that are asked for. Of several recordings each is written that can be.
     pub fn run(&self) -> anyhow::Result<Exit> {
-        let options = Options { symbols: self.symbols.read()?, ..self.narrow.options()? };
+        let mut given = self.narrow.given()?;
+        given.traces.symbols = self.symbols.read()?;
         let wanted = self.recordings.wanted();
         self.targets.check(wanted.len() > 1)?;
         if self.targets.parquet.is_some() || self.targets.arrow.is_some() {
@@ -99,7 +100,7 @@ impl Export {
         }
         let mut written = 0;
         for (recording, targets) in exports {
-            match self.write(&staging, recording, &targets, &options) {
+            match self.write(&staging, recording, &targets, &given) {
                 Ok(()) => written += 1,
                 Err(error) if is_wrong_use(&error) => return Err(error),
                 Err(error) => failed.push(error),
@@ -121,10 +122,10 @@ impl Export {
         staging: &Staging<'_>,
         recording: Recording,
         targets: &Targets,
-        options: &Options,
+        given: &Given,
     ) -> anyhow::Result<()> {
         let progress = Progress::new(!self.no_progress);
-        let case = Case::new(Input::open(recording)?, options.clone()).with_progress(progress.hear());
+        let case = Case::new(Input::open(recording)?, given.clone()).with_progress(progress.hear());
         let input = case.input();
         if !input.problems.is_empty() {
             let problems = many(input.problems.len() as u64, "problem");
@@ -151,24 +152,24 @@ impl Export {
     }
 
     fn draw(&self, staging: &Staging<'_>, case: &Case, progress: &Progress, targets: &Targets) -> anyhow::Result<()> {
-        let (input, options, flow) = (case.input(), case.options(), case.ledger());
+        let (input, given, flow) = (case.input(), case.given(), case.ledger());
         let mut hear = |done, all| case.hear(done, all);
         check_vcpus(flow)?;
-        asked::check(flow, input, options)?;
+        asked::check(flow, input, given)?;
         // Stacks are summed while the trace is read; only what is drawn slice by slice is kept, and no more of it than fits.
         let time =
             targets.speedscope.is_some() || (targets.folded.is_some() && !matches!(self.weight, Weight::Samples));
-        let sums = if time { stacks(input, options, flow, &mut hear) } else { Vec::new() };
+        let sums = if time { stacks(input, given, flow, &mut hear) } else { Vec::new() };
         let most = |most| self.most_slices.unwrap_or(most);
         let perfetto_most = targets.perfetto.as_ref().map(|_| most(perfetto::MOST_SLICES));
         let most_drawn = perfetto_most.max(targets.speedscope.as_ref().map(|_| most(speedscope::MOST_SLICES)));
-        let drawn = most_drawn.map(|most| draw_first(input, options, flow, most, &mut hear));
+        let drawn = most_drawn.map(|most| draw_first(input, given, flow, most, &mut hear));
         progress.finish();
         let emulated = input.recording.emulated.map(Emulator::name);
-        let narrow = &options.narrow;
+        let narrow = &given.narrow;
         let picture = drawn.as_ref().map(|drawn| Picture { drawn, emulated, narrow });
         let shown = folded::Shown { host: flow.host(), emulated, narrow };
-        let samples = sampled_stacks(flow, options);
+        let samples = sampled_stacks(flow, given);
         if let (Some(file), Some(picture)) = (&targets.perfetto, &picture) {
             let fit = picture.fit_all(most(perfetto::MOST_SLICES));
             let mut written = None;

@@ -11,7 +11,7 @@ use crate::arguments::{Answered, Narrow, OutputOptions, Recordings, ReplaceOptio
 use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use analysis::{Answers, Case, Input, Options};
+use analysis::{Answers, Case, Given, Input};
 use anyhow::anyhow;
 use base::recording::Recording;
 use clap::{Args, Parser};
@@ -64,15 +64,16 @@ pub fn of(path: &Path) -> anyhow::Result<Exit> {
 impl Report {
     /// Answers all questions about all recordings.
     pub fn run(&self) -> anyhow::Result<Exit> {
-        let ranking = self.ranking.ranking();
-        let options = Options { symbols: self.symbols.read()?, ranking, ..self.narrow.options()? };
+        let mut given = self.narrow.given()?;
+        given.traces.symbols = self.symbols.read()?;
+        given.listing.ranking = self.ranking.ranking();
         let interrupt = Interrupt::watch()?;
         let wanted = self.recordings.wanted();
         self.output.check(wanted.len(), self.replace.force)?;
         let mut answers = Vec::new();
         for wanted in &wanted {
             let answered =
-                self.recordings.open(wanted, &interrupt).and_then(|recording| self.answer(recording, &options));
+                self.recordings.open(wanted, &interrupt).and_then(|recording| self.answer(recording, &given));
             match answered {
                 Ok(answered) => answers.push(answered),
                 Err(error) if is_wrong_use(&error) => return Err(error),
@@ -86,10 +87,10 @@ impl Report {
     }
 
     /// Asks every question; one that fails is said on stderr and does not cost the others.
-    fn answer(&self, recording: Recording, options: &Options) -> anyhow::Result<Answered> {
+    fn answer(&self, recording: Recording, given: &Given) -> anyhow::Result<Answered> {
         let title = recording.title();
         let progress = Progress::new(!self.no_progress);
-        let case = Case::new(Input::open(recording)?, options.clone()).with_progress(progress.hear());
+        let case = Case::new(Input::open(recording)?, given.clone()).with_progress(progress.hear());
         if self.output.wants_page() {
             // Out of the reading that fills the ledger: the page then takes one more.
             case.chain_ranks();

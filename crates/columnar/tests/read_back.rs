@@ -1,6 +1,6 @@
 //! Every table of real answers reads back cell by cell: by pyarrow, and by the crates that wrote it.
 
-use analysis::{Answers, Case, Input, Options};
+use analysis::{Answers, Case, Given, Input};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
@@ -23,7 +23,7 @@ fn root() -> PathBuf {
 
 fn answers(name: &str) -> Vec<Section> {
     let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
-    Answers::of(&Case::new(input, Options::default())).sections
+    Answers::of(&Case::new(input, Given::default())).sections
 }
 
 /// The name of the recording in each row.

@@ -8,7 +8,7 @@ use crate::events::{self, Rows};
 use crate::folder::Place;
 use crate::narrowed::Narrowed;
 use analysis::facts::timeline::draw;
-use analysis::{Answers, Case, Input, Options};
+use analysis::{Answers, Case, Given, Input};
 use archive::{Links, Unpacked};
 use base::timeline::Drawn;
 use base::{Clock, Narrow, Section, Span};
@@ -68,7 +68,7 @@ impl Opened {
             }
         };
         let input = Arc::new(Input::open(recording).map_err(|error| Refused::unanswered(error.to_string()))?);
-        let case = Case::new(Arc::clone(&input), Options::default());
+        let case = Case::new(Arc::clone(&input), Given::default());
         let rows = input.parts.iter().map(|_| Known::default()).collect();
         let (answered, narrowed) = (OnceLock::new(), Narrowed::default());
         Ok(Self { input, case, _unpacked: unpacked, answered, narrowed, drawn: OnceLock::new(), rows })
@@ -81,8 +81,8 @@ impl Opened {
     pub fn answered(&self, window: Option<Span>) -> Result<Arc<Answered>, Refused> {
         if let Some(window) = window {
             let narrow = Narrow { window: Some(window), ..Narrow::default() };
-            let options = Options { narrow, ..Options::default() };
-            return self.narrowed.get(window, || answer(&Case::new(Arc::clone(&self.input), options)));
+            let given = Given { narrow, ..Given::default() };
+            return self.narrowed.get(window, || answer(&Case::new(Arc::clone(&self.input), given)));
         }
         let answered = self.answered.get_or_init(|| answer(&self.case).map(Arc::new));
         answered.clone().map_err(Refused::unanswered)
@@ -95,7 +95,7 @@ impl Opened {
 
     /// The timeline and the chains.
     pub fn drawn(&self) -> &Drawn {
-        self.drawn.get_or_init(|| draw(&self.input, self.case.options(), self.case.ledger(), &mut |_, _| {}))
+        self.drawn.get_or_init(|| draw(&self.input, self.case.given(), self.case.ledger(), &mut |_, _| {}))
     }
 
     /// `limit` rows of events of trace `part`, from row `offset` on, and how many it has, if that is known by now: the

@@ -3,7 +3,7 @@
 mod client;
 mod live;
 
-use analysis::{Answers, Case, Input, Options as Narrowed};
+use analysis::{Answers, Case, Given, Input};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
@@ -19,7 +19,7 @@ const HOG: &str = "/api/recordings/nested-vmx-shadow-off-hog";
 #[test]
 fn the_report_is_what_report_json_prints() {
     let client = Client::of_fixtures();
-    let expected = printed(&Narrowed::default());
+    let expected = printed(&Given::default());
     assert_eq!(client.get(&format!("{HOG}/report")).body, expected);
     let report: Value = serde_json::from_slice(&expected).unwrap();
     let table = client.json(&format!("{HOG}/tables/flow/chains?format=json"));
@@ -27,7 +27,7 @@ fn the_report_is_what_report_json_prints() {
 }
 
 /// What `report --json` prints of the recording at [`HOG`].
-fn printed(narrowed: &Narrowed) -> Vec<u8> {
+fn printed(narrowed: &Given) -> Vec<u8> {
     let path = fixtures().join("nested-vmx-shadow-off-hog");
     let case = Case::new(Input::open(Recording::open(&path).unwrap()).unwrap(), narrowed.clone());
     let answers = Answers::of(&case);
@@ -47,7 +47,7 @@ fn a_window_has_the_report_that_from_and_to_print() {
     let client = Client::of_fixtures();
     let window = base::Span { from_ns: 100_000_000, to_ns: 130_000_000 };
     let narrow = base::Narrow { window: Some(window), ..base::Narrow::default() };
-    let expected = printed(&Narrowed { narrow, ..Narrowed::default() });
+    let expected = printed(&Given { narrow, ..Given::default() });
     let asked = format!("t0={}&t1={}", window.from_ns, window.to_ns);
     assert_eq!(client.get(&format!("{HOG}/report?{asked}")).body, expected);
     assert_ne!(client.get(&format!("{HOG}/report")).body, expected);
@@ -95,7 +95,7 @@ fn the_picture_for_perfetto_is_what_export_writes() {
     assert!(reply.head.contains("filename=\"nested-vmx-shadow-off-hog.pftrace\""), "{}", reply.head);
     assert!(reply.head.contains("application/octet-stream") && reply.head.contains("x-kvmscope-left-out: 0\r\n"));
     let input = Input::open(Recording::open(&fixtures().join("nested-vmx-shadow-off-hog")).unwrap()).unwrap();
-    let options = Narrowed::default();
+    let options = Given::default();
     let flow = analysis::facts::ledger::build::build(&input, &options, &mut |_, _| {});
     let drawn = analysis::facts::timeline::draw(&input, &options, &flow, &mut |_, _| {});
     let narrow = base::Narrow::default();

@@ -5,7 +5,7 @@ use analysis::facts::ledger::model::Flow;
 use analysis::facts::ledger::stacks::stacks;
 use analysis::facts::timeline::{draw, draw_first};
 use analysis::flow::section::section;
-use analysis::{Input, Options};
+use analysis::{Given, Input};
 use base::recording::Recording;
 use base::timeline::{Drawn, VcpuStacks};
 use base::{Narrow, Section};
@@ -27,26 +27,26 @@ pub fn drawn(name: &str) -> Drawn {
 
 /// A bundled recording, drawn, and what its Section says.
 pub fn answered(name: &str) -> (Drawn, Section) {
-    with_flow(name, &Narrow::default(), |input, options, flow| {
-        (draw(input, options, flow, &mut |_, _| {}), section(flow, options))
+    with_flow(name, &Narrow::default(), |input, given, flow| {
+        (draw(input, given, flow, &mut |_, _| {}), section(flow, given))
     })
 }
 
 /// The first slices of a bundled recording.
 pub fn drawn_first(name: &str, narrow: &Narrow, most: u64) -> Drawn {
-    with_flow(name, narrow, |input, options, flow| draw_first(input, options, flow, most, &mut |_, _| {}))
+    with_flow(name, narrow, |input, given, flow| draw_first(input, given, flow, most, &mut |_, _| {}))
 }
 
 /// The sums of a bundled recording, with no timeline behind them.
 pub fn summed(name: &str, narrow: &Narrow) -> Vec<VcpuStacks> {
-    with_flow(name, narrow, |input, options, flow| stacks(input, options, flow, &mut |_, _| {}))
+    with_flow(name, narrow, |input, given, flow| stacks(input, given, flow, &mut |_, _| {}))
 }
 
-fn with_flow<T>(name: &str, narrow: &Narrow, of: impl FnOnce(&Input, &Options, &Flow) -> T) -> T {
+fn with_flow<T>(name: &str, narrow: &Narrow, of: impl FnOnce(&Input, &Given, &Flow) -> T) -> T {
     let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
-    let options = Options { narrow: narrow.clone(), ..Options::default() };
-    let flow = build::build(&input, &options, &mut |_, _| {});
-    of(&input, &options, &flow)
+    let given = Given { narrow: narrow.clone(), ..Given::default() };
+    let flow = build::build(&input, &given, &mut |_, _| {});
+    of(&input, &given, &flow)
 }
 
 /// What a Python script prints, given `arguments`; `None` where Python or a package of `needs` is missing, which is

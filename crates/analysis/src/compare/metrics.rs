@@ -72,7 +72,7 @@ pub(super) fn of(case: &Case) -> Result<Metrics, Error> {
         return Ok(metrics);
     }
     let windows = case.windows();
-    let whole = facts::ledger::asked::check(case.ledger(), case.input(), case.options());
+    let whole = facts::ledger::asked::check(case.ledger(), case.input(), case.given());
     if let Err(error) = &whole
         && error.is_of_what_was_asked()
     {
@@ -99,7 +99,7 @@ pub(super) fn of(case: &Case) -> Result<Metrics, Error> {
 fn window(case: &Case, windows: &[Vec<Window>], number: usize) -> BTreeMap<Metric, f64> {
     let mut sums = Sums::default();
     let mut found = BTreeMap::new();
-    for measure in measure(case.ledger(), case.options()) {
+    for measure in measure(case.ledger(), case.given()) {
         let place = case.ledger().parts.iter().position(|part| std::ptr::eq(part, measure.part));
         let Some(window) = place.and_then(|place| windows.get(place)?.get(number)) else { continue };
         sums.add(&measure, window);

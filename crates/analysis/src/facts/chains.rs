@@ -6,7 +6,7 @@ use crate::facts::ledger::model::Flow;
 use crate::facts::thread::{Chain, Exit, Thread};
 use crate::facts::timeline::lanes_of;
 use crate::facts::{Preemptor, Reason, Sink, State};
-use crate::{Input, Options};
+use crate::{Given, Input};
 use base::Span;
 use base::timeline::{ChainRanks, ChainSums, LaneId};
 use rustc_hash::FxHashMap;
@@ -62,8 +62,8 @@ impl Beside for Ranking {
 }
 
 /// The ledger, and which chains of the lowest machines stand for the others, on the lanes that a timeline of the ledger has.
-pub fn build(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> (Flow, ChainRanks) {
-    let (flow, mut rankings) = build_beside::<Ranking>(input, options, progress);
+pub fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Flow, ChainRanks) {
+    let (flow, mut rankings) = build_beside::<Ranking>(input, given, progress);
     let mut all = ChainRanks::default();
     for (place, part, first_lane) in lanes_of(&flow) {
         let Ranking { ranks, tids, .. } = std::mem::take(&mut rankings[place]);

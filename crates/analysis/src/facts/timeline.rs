@@ -29,7 +29,7 @@ use crate::facts::ledger::aligned;
 use crate::facts::ledger::begin;
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{Flow, PartFlow};
-use crate::{Input, Options};
+use crate::{Given, Input};
 use base::Span;
 use base::timeline::{Chain, Columns, Cut, Drawn, LaneId, LaneKind, Marker, StateId, VcpuLane};
 use draft::Draft;
@@ -49,24 +49,18 @@ struct Part<'a> {
     inside: Option<(usize, u64)>,
 }
 
-/// Draws `flow`, which was built from `input` with the same `options`.
-pub fn draw(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn FnMut(u64, u64)) -> Drawn {
-    drawn(input, options, flow, Bounds::default(), progress)
+/// Draws `flow`, which was built from `input` with the same `given`.
+pub fn draw(input: &Input, given: &Given, flow: &Flow, progress: &mut dyn FnMut(u64, u64)) -> Drawn {
+    drawn(input, given, flow, Bounds::default(), progress)
 }
 
-/// The same as far as the window of `options` reaches, and no more than about `most` slices, the earliest: memory is theirs and
+/// The same as far as the window of `given` reaches, and no more than about `most` slices, the earliest: memory is theirs and
 /// does not grow with the recording.
-pub fn draw_first(
-    input: &Input,
-    options: &Options,
-    flow: &Flow,
-    most: u64,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Drawn {
-    drawn(input, options, flow, Bounds { window: options.narrow.window, most, ..Bounds::default() }, progress)
+pub fn draw_first(input: &Input, given: &Given, flow: &Flow, most: u64, progress: &mut dyn FnMut(u64, u64)) -> Drawn {
+    drawn(input, given, flow, Bounds { window: given.narrow.window, most, ..Bounds::default() }, progress)
 }
 
-fn drawn(input: &Input, options: &Options, flow: &Flow, bounds: Bounds, progress: &mut dyn FnMut(u64, u64)) -> Drawn {
+fn drawn(input: &Input, given: &Given, flow: &Flow, bounds: Bounds, progress: &mut dyn FnMut(u64, u64)) -> Drawn {
     let line = TimeLine::new(input, &flow.parts);
     let mut notes = Vec::new();
     let mut parts: Vec<Part<'_>> = Vec::new();
@@ -75,7 +69,7 @@ fn drawn(input: &Input, options: &Options, flow: &Flow, bounds: Bounds, progress
         flow.parts.iter().enumerate().filter(answering).partition(|(_, part)| part.aligned.is_some());
     for (place, part) in lowest {
         let own = Bounds { window: bounds.window.map(|window| part.own_window(window)), ..bounds };
-        let draft = Draft::of(&input.parts[place], part, (options, own), progress);
+        let draft = Draft::of(&input.parts[place], part, (given, own), progress);
         notes.extend(begin::sentence(part));
         notes.extend(missing_switches(part));
         parts.push(Part { flow: part, names: names(part, &draft), draft, inside: None });
@@ -84,7 +78,7 @@ fn drawn(input: &Input, options: &Options, flow: &Flow, bounds: Bounds, progress
         notes.extend(part.aligned.as_ref().map(aligned::sentence));
         let Some((below, _)) = line.lies(place) else { continue };
         // The window is one of the machine below.
-        let draft = Draft::of(&input.parts[place], part, (options, Bounds { window: None, ..bounds }), progress);
+        let draft = Draft::of(&input.parts[place], part, (given, Bounds { window: None, ..bounds }), progress);
         let below = &flow.parts[below];
         let inside = Some((place, below.on_axis(below.span.to_ns)));
         parts.push(Part { flow: part, names: names(part, &draft), draft, inside });

@@ -1,6 +1,6 @@
 //! The lines above an answer: what was read, and how much of it was looked at.
 
-use crate::Options;
+use crate::Given;
 use crate::facts::events::reasons::Isa;
 use crate::facts::ledger::measure::Measures;
 use crate::facts::ledger::model::PartFlow;
@@ -52,17 +52,17 @@ pub fn twin(part: &PartFlow) -> Option<String> {
 }
 
 /// What the question is narrowed to, and what of the answer is not.
-pub fn narrowed(options: &Options) -> Vec<String> {
+pub fn narrowed(given: &Given) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(level) = options.narrow.level {
+    if let Some(level) = given.narrow.level {
         lines.push(format!(
             "--level {level}: exits, chains and the findings about them are of {level} only; time by state, waiting \
              and all other findings are of all levels."
         ));
     }
     let whose: Vec<String> = [
-        options.narrow.vm.as_ref().map(|vm| format!("--vm {vm}")),
-        options.narrow.vcpu.map(|vcpu| format!("--vcpu {vcpu}")),
+        given.narrow.vm.as_ref().map(|vm| format!("--vm {vm}")),
+        given.narrow.vcpu.map(|vcpu| format!("--vcpu {vcpu}")),
     ]
     .into_iter()
     .flatten()
@@ -73,7 +73,7 @@ pub fn narrowed(options: &Options) -> Vec<String> {
             whose.join(" ")
         ));
     }
-    if options.narrow.window.is_some() {
+    if given.narrow.window.is_some() {
         lines.push(
             "--from, --to: events, losses, damage, samples, and everything from a guest's own trace combined with its \
              host's, are of the whole recording."

@@ -6,7 +6,7 @@ use super::{head, summary, unknowns};
 use crate::facts::ledger::asked;
 use crate::facts::ledger::measure::{Measures, measure};
 use crate::facts::ledger::model::{Flow, PartFlow};
-use crate::{Answer, Case, Error, Options};
+use crate::{Answer, Case, Error, Given};
 use base::in_order;
 use base::recording::Emulator;
 use base::{Level, Section};
@@ -16,18 +16,18 @@ pub const QUESTION: &str = "Where did the time of every vCPU go, by level, and w
 
 /// Answers it.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
-    let (input, options) = (case.input(), case.options());
+    let (input, given) = (case.input(), case.given());
     if input.parts.is_empty() {
         return Ok(None);
     }
     let flow = case.ledger();
-    asked::check(flow, input, options)?;
-    Ok(Some(Answer { section: section(flow, options), problems: Vec::new() }))
+    asked::check(flow, input, given)?;
+    Ok(Some(Answer { section: section(flow, given), problems: Vec::new() }))
 }
 
 /// The Section of a flow.
-pub fn section(flow: &Flow, options: &Options) -> Section {
-    let measures = measure(flow, options);
+pub fn section(flow: &Flow, given: &Given) -> Section {
+    let measures = measure(flow, given);
     let mut section = Section::new("flow", QUESTION);
     let mut sentences = Vec::new();
     for measure in &measures {
@@ -39,14 +39,14 @@ pub fn section(flow: &Flow, options: &Options) -> Section {
         section.unknown.extend(unknowns::of(measure));
     }
     section.about.extend(flow.parts.iter().filter_map(head::twin));
-    section.about.extend(head::narrowed(options));
+    section.about.extend(head::narrowed(given));
     if let Some(emulator) = flow.emulated {
         let name = emulator.name();
         section.about.push(format!("EMULATED by {name}: counts and order are real, times are not."));
     }
     section.findings = in_order(section.findings);
     section.summary = sentences.join("\n\n");
-    section.tables = tables(&measures, options);
+    section.tables = tables(&measures, given);
     section.next = next(&measures);
     section
 }

@@ -282,7 +282,7 @@ fn interrupts_sentence(measure: &Measures<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
+    use crate::Given;
     use crate::facts::events::details::Detail;
     use crate::facts::events::reasons::Isa;
     use crate::facts::ledger::model::StretchSums;
@@ -311,7 +311,7 @@ mod tests {
     }
 
     fn said(part: &PartFlow) -> String {
-        of(&Measures::of(part, &Options::default()), &[]).unwrap()
+        of(&Measures::of(part, &Given::default()), &[]).unwrap()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::model::{Machine, Model, State};
 use super::tables;
 use super::traced_exits::TracedExits;
 use super::{measured, measured_cost, ratio};
-use crate::{Answer, Case, Error, Options};
+use crate::{Answer, Case, Error, Given};
 use base::number::{counted, list};
 use base::{Level, Section, Unknown};
 
@@ -24,7 +24,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
         return Ok(None);
     }
     let only_measured = model.machines.is_empty() && !benches.is_empty();
-    let mut section = if only_measured { Section::new("nesting", QUESTION) } else { section(&model, case.options()) };
+    let mut section = if only_measured { Section::new("nesting", QUESTION) } else { section(&model, case.given()) };
     if !section.findings.is_empty()
         && let Some(exits) = TracedExits::of(case)
     {
@@ -36,13 +36,13 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
 }
 
 /// The Section of these machines.
-pub fn section(model: &Model, options: &Options) -> Section {
+pub fn section(model: &Model, given: &Given) -> Section {
     let mut section = Section::new("nesting", QUESTION);
     section.about = model.machines.iter().map(about).collect();
     section.findings = advise(model);
     section.summary = summary(model, section.findings.len());
     section.tables = vec![
-        tables::features(model, options.all_features),
+        tables::features(model, given.listing.all_features),
         tables::parameters(model),
         super::flags::table(model),
         super::inferred::table(model),

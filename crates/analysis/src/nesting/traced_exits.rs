@@ -59,7 +59,7 @@ pub struct TracedExits {
 impl TracedExits {
     /// The exits of the case's own traces; `None` if they hold none.
     pub fn of(case: &Case) -> Option<Self> {
-        let measures = measure(case.ledger(), case.options());
+        let measures = measure(case.ledger(), case.given());
         let of_host = |measure: &&Measures<'_>| measure.part.level == Level::L0;
         let from_guest = measures.iter().filter(of_host).all(|measure| measure.vcpus.is_empty());
         let (guests, hosts): (Vec<_>, Vec<_>) = measures.iter().partition(|measure| measure.part.level != Level::L0);

@@ -43,7 +43,7 @@ pub fn add(case: &Case, models: &[Model], section: &mut Section) {
     if case.input().parts.is_empty() {
         return;
     }
-    let waits = waits(&measure(case.ledger(), case.options()), models);
+    let waits = waits(&measure(case.ledger(), case.given()), models);
     let Some(worst) = waits.iter().max_by(|a, b| (a.ready * a.part).total_cmp(&(b.ready * b.part))) else { return };
     section.summary = format!("{} In the trace {}.", section.summary, sentence(worst));
     section.tables.push(table(&waits));

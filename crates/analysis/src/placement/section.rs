@@ -19,7 +19,7 @@ pub const QUESTION: &str = "Which threads compete for which CPU, and what should
 /// # Errors
 /// If the user wishes for something that no machine has; what cannot be read is a problem and costs nobody else's answer.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
-    let wishes = &case.options().placement;
+    let wishes = &case.given().placement;
     let (models, problems) = build(case.input(), wishes);
     if models.is_empty() && problems.is_empty() && case.machines().unopened == 0 {
         return Ok(None);
@@ -32,7 +32,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
 
 /// The elements of each domain's libvirt XML under the placement of that rank, 1 for the first.
 pub fn definitions(case: &Case, rank: u64) -> Vec<String> {
-    let (models, _) = build(case.input(), &case.options().placement);
+    let (models, _) = build(case.input(), &case.given().placement);
     let of_rank = tables::definitions(&models).filter(|definition| definition.rank == rank);
     of_rank.map(|definition| definition.xml).collect()
 }

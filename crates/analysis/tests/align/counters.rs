@@ -4,11 +4,11 @@ use super::generated::{aligned_with, input, methods, nested, on_tsc, score, stor
 use base::recording::{TscReading, TscReadings, TscScaling};
 use generate::guest::pair;
 use generate::{GuestClock, Pair};
-use kvmscope_analysis::Options;
 use kvmscope_analysis::facts::align::causes::Causes;
 use kvmscope_analysis::facts::align::compose::compose;
 use kvmscope_analysis::facts::align::{self, Map, place};
 use kvmscope_analysis::facts::ledger::build;
+use kvmscope_analysis::{Given, TraceHints};
 
 const SCENARIOS: [&str; 3] = ["svm-no-vls-vgif", "vmx-no-shadowing", "l2-moves"];
 const OFFSET: i64 = -60_000_000_000;
@@ -129,7 +129,7 @@ fn ratios_of_a_guest_and_its_guest_are_composed_as_kvm_does() {
     let of_l2 = TscReading { pid: 9, vcpu: 0, tid: None, offset: Some(levels[1].1), scaling, is_own: true };
     input.parts[0].tsc = Some(TscReadings { last: first.clone(), first });
     input.parts[1].tsc = Some(TscReadings { first: vec![of_l2.clone()], last: vec![of_l2] });
-    let flow = build::build(&input, &Options::default(), &mut |_, _| {});
+    let flow = build::build(&input, &Given::default(), &mut |_, _| {});
     let [lower, upper] = [1, 2].map(|place| &flow.parts[place].aligned.as_ref().unwrap().alignment);
     assert_eq!((methods(lower), methods(upper)), (vec!["tsc_offset"], vec!["tsc_offset"]));
     let mut worst = 0;
@@ -158,8 +158,11 @@ fn an_emulated_counter_whose_rate_changes_is_placed_by_its_largest_drift() {
         input.parts.iter_mut().for_each(|part| part.emulated = true);
         let [below, above] = [0, 1].map(|place| (&input.parts[place], &clocks[place]));
         // Nobody recorded what KVM wrote.
-        let options = Options { ignore_events: vec!["kvm_write_tsc_offset".to_owned()], ..Options::default() };
-        let alignment = align::align(below, above, &options, None, &|_| Some("L1".to_owned()));
+        let given = Given {
+            traces: TraceHints { ignore_events: vec!["kvm_write_tsc_offset".to_owned()], ..TraceHints::default() },
+            ..Given::default()
+        };
+        let alignment = align::align(below, above, &given, None, &|_| Some("L1".to_owned()));
         assert!(
             methods(&alignment).iter().all(|method| *method == "causal_drift"),
             "{name}: {:?}",

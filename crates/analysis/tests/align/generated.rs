@@ -11,7 +11,7 @@ use kvmscope_analysis::facts::align::pairing::By;
 use kvmscope_analysis::facts::align::place::Scale;
 use kvmscope_analysis::facts::align::{self, Alignment, Map};
 use kvmscope_analysis::facts::ledger::build;
-use kvmscope_analysis::{Case, Input, Options};
+use kvmscope_analysis::{Case, Given, Input, TraceHints};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -50,13 +50,13 @@ pub fn aligned_with(below: &Story, above: &Story, tsc: Option<TscReadings>) -> A
 /// The same without some events.
 pub fn aligned_but(below: &Story, above: &Story, tsc: Option<TscReadings>, hidden: &[&str]) -> Alignment {
     let ignore_events = hidden.iter().map(|name| (*name).to_owned()).collect();
-    let options = Options { ignore_events, ..Options::default() };
+    let given = Given { traces: TraceHints { ignore_events, ..TraceHints::default() }, ..Given::default() };
     let directory = tempfile::tempdir().unwrap();
     let mut input = input(directory.path(), &[below, above]);
     input.parts[0].tsc = tsc;
     let clocks: Vec<Clock> = input.parts.iter().map(|part| part.trace.facts().clock.clone()).collect();
     let vm_of = |_| Some("L1".to_owned());
-    align::align((&input.parts[0], &clocks[0]), (&input.parts[1], &clocks[1]), &options, None, &vm_of)
+    align::align((&input.parts[0], &clocks[0]), (&input.parts[1], &clocks[1]), &given, None, &vm_of)
 }
 
 /// Records of the guest that are placed wrong, those that are placed at all, and the largest error in ns.
@@ -265,7 +265,7 @@ fn a_guest_of_a_guest_lies_on_the_outermost_line_within_the_errors_of_both() {
         let stories = [&pair.below, &above, &deep].map(|story| story.on_tsc(1_000_000_000, true));
         let directory = tempfile::tempdir().unwrap();
         let input = input(directory.path(), &stories.each_ref());
-        let flow = build::build(&input, &Options::default(), &mut |_, _| {});
+        let flow = build::build(&input, &Given::default(), &mut |_, _| {});
         let [lower, upper] = [1, 2].map(|place| flow.parts[place].aligned.as_ref().unwrap());
         assert_eq!(lower.joined, None, "nothing lies below L0");
         let (below, error_ns) = upper.joined.as_ref().unwrap();
@@ -308,8 +308,9 @@ fn damaged_traces_are_survived() {
             [0, 1].map(|level| Named { level, name: None, path: directory.path().join(format!("damaged{level}")) });
         let Ok(input) = Input::open(Recording::of_files(&named, None).unwrap()).map(Arc::new) else { continue };
         for ignored in [vec![], vec!["kvm_write_tsc_offset".to_owned()]] {
-            let options = Options { ignore_events: ignored, ..Options::default() };
-            answered += u32::from(kvmscope_analysis::flow::answer(&Case::new(Arc::clone(&input), options)).is_ok());
+            let given =
+                Given { traces: TraceHints { ignore_events: ignored, ..TraceHints::default() }, ..Given::default() };
+            answered += u32::from(kvmscope_analysis::flow::answer(&Case::new(Arc::clone(&input), given)).is_ok());
         }
     }
     assert!(answered > 100, "{answered} of 240 could be answered");
@@ -329,10 +330,13 @@ fn a_guest_without_guests_is_paired_by_its_name_or_not_at_all() {
     let input = input(directory.path(), &[&pair.below, &pair.above]);
     let clocks: Vec<Clock> = input.parts.iter().map(|part| part.trace.facts().clock.clone()).collect();
     let vm_of = |tid: i32| Some(if tids.contains(&tid) { "web" } else { "db" }.to_owned());
-    let options = Options { ignore_events: vec!["write_msr".into(), "read_msr".into()], ..Options::default() };
+    let given = Given {
+        traces: TraceHints { ignore_events: vec!["write_msr".into(), "read_msr".into()], ..TraceHints::default() },
+        ..Given::default()
+    };
     let align = |name| {
         let [below, above] = [0, 1].map(|place| (&input.parts[place], &clocks[place]));
-        align::align(below, above, &options, name, &vm_of)
+        align::align(below, above, &given, name, &vm_of)
     };
     assert!(align(None).cpus.is_empty() && align(Some("mail")).cpus.is_empty());
     let alignment = align(Some("web"));

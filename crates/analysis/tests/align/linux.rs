@@ -4,7 +4,7 @@ use base::recording::{Named, Recording};
 use kvmscope_analysis::facts::align::pairing::By;
 use kvmscope_analysis::facts::align::symbols::Symbols;
 use kvmscope_analysis::facts::align::{self, Alignment, Map, Placed};
-use kvmscope_analysis::{Input, Options};
+use kvmscope_analysis::{Given, Input, TraceHints};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -29,10 +29,10 @@ pub fn whole() -> Option<Recording> {
 
 pub fn align(input: &Input, hidden: &[&str]) -> Alignment {
     let ignore_events = hidden.iter().map(|name| (*name).to_owned()).collect();
-    let options = Options { ignore_events, ..Options::default() };
+    let given = Given { traces: TraceHints { ignore_events, ..TraceHints::default() }, ..Given::default() };
     let clock = trace::calibrate::fit(input.parts[0].trace.as_ref()).unwrap();
     let [below, guest] = [&input.parts[0], &input.parts[1]];
-    align::align((below, &clock), (guest, &guest.trace.facts().clock), &options, None, &|_| Some("L1vm".into()))
+    align::align((below, &clock), (guest, &guest.trace.facts().clock), &given, None, &|_| Some("L1vm".into()))
 }
 
 /// All exits of L1 are found, none of its events lies where it cannot, and the offsets are exact.

@@ -1,9 +1,9 @@
 //! A guest's System.map names what its kallsyms names, once the slide is found.
 
 use super::linux::{align, whole};
-use kvmscope_analysis::facts::align::names::{Given, halts, symbols};
+use kvmscope_analysis::facts::align::names::{GivenSymbols, halts, symbols};
 use kvmscope_analysis::facts::align::symbols::{KERNEL, Symbols};
-use kvmscope_analysis::{Input, Options};
+use kvmscope_analysis::{Given, Input, TraceHints};
 
 #[test]
 fn a_system_map_names_the_same_functions_as_kallsyms() {
@@ -20,9 +20,9 @@ fn a_system_map_names_the_same_functions_as_kallsyms() {
         (!line.contains('[')).then(|| format!("{:016x} {rest}\n", at - slide))
     };
     let map: String = text.lines().filter_map(line).collect();
-    let given = Given { machine: "L1".into(), file: "System.map".into(), text: map, slide: None };
-    let options = Options { symbols: vec![given], ..Options::default() };
-    let found = symbols(&input, &options, &input.parts[1], &halts(&alignment)).unwrap().unwrap();
+    let map = GivenSymbols { machine: "L1".into(), file: "System.map".into(), text: map, slide: None };
+    let given = Given { traces: TraceHints { symbols: vec![map], ..TraceHints::default() }, ..Given::default() };
+    let found = symbols(&input, &given, &input.parts[1], &halts(&alignment)).unwrap().unwrap();
     let known = Symbols::parse(text).unwrap();
     let mut kernel = 0;
     for ((_, rip), (count, _)) in alignment.cpus.iter().flat_map(|cpu| &cpu.vcpu.sites) {

@@ -4,7 +4,7 @@ use super::generated::{TARGET, on_tsc, score, story};
 use base::Clock;
 use generate::GuestClock;
 use generate::guest::pair;
-use kvmscope_analysis::Options;
+use kvmscope_analysis::Given;
 use kvmscope_analysis::facts::align::{self, Map};
 use kvmscope_analysis::input::Part;
 use trace::facts::{Guest, TimeShift};
@@ -69,7 +69,7 @@ fn trace_cmds_samples_place_a_guest_that_only_the_file_names() {
         });
         let clock = Clock::with_frequency("x86-tsc", 1_000_000_000);
         let vm_of = |tid: i32| Some(format!("vm{tid}"));
-        let alignment = align::align((&below, &clock), (&guest, &clock), &Options::default(), None, &vm_of);
+        let alignment = align::align((&below, &clock), (&guest, &clock), &Given::default(), None, &vm_of);
         let found: Vec<i32> = alignment.cpus.iter().map(|cpu| cpu.vcpu.tid).collect();
         assert_eq!(found, tids);
         assert!(alignment.cpus.iter().all(|cpu| matches!(cpu.map, Some(Map::Shift(..)))));

@@ -7,7 +7,7 @@ use generate::scenario::Scenario;
 use generate::{Generation, GuestClock, Pair, Vendor};
 use kvmscope_analysis::facts::align::pairing::By;
 use kvmscope_analysis::facts::align::{self, Alignment, Map};
-use kvmscope_analysis::{Case, Options};
+use kvmscope_analysis::{Case, Given, TraceHints};
 use trace::write::Value;
 
 /// A guest that accesses MSRs, and has no guest and no interrupt.
@@ -113,7 +113,13 @@ fn cpus_of_a_guest_without_a_name_are_paired_by_their_msrs() {
             let aligned = |hidden: &[&str]| {
                 let [below, above] = [0, 1].map(|place| (&input.parts[place], &clocks[place]));
                 let ignore_events = hidden.iter().map(|name| (*name).to_owned()).collect();
-                align::align(below, above, &Options { ignore_events, ..Options::default() }, None, &vm_of)
+                align::align(
+                    below,
+                    above,
+                    &Given { traces: TraceHints { ignore_events, ..TraceHints::default() }, ..Given::default() },
+                    None,
+                    &vm_of,
+                )
             };
             assert!(aligned(&ACCESSES).cpus.is_empty(), "two VMs have such CPUs");
             let alignment = aligned(&[]);
@@ -167,7 +173,7 @@ fn the_report_counts_what_the_alignment_is_made_of() {
     let pair = told(REGISTERS, Vendor::Vmx, 2, GuestClock { offset: 9_000_000, ..GuestClock::default() });
     let directory = tempfile::tempdir().unwrap();
     let input = input(directory.path(), &[&pair.below, &pair.above]);
-    let case = Case::new(input, Options::default());
+    let case = Case::new(input, Given::default());
     let section = kvmscope_analysis::flow::answer(&case).unwrap().unwrap().section;
     let found = aligned(&pair, &[]).cpus[0].accesses.len();
     assert!(section.summary.contains(&format!("({found} MSR accesses)")), "{}", section.summary);

@@ -7,7 +7,7 @@ use generate::scenario::{self, ALL};
 use generate::{Generation, Story, Target, Vendor};
 use kvmscope_analysis::facts::ledger::build;
 use kvmscope_analysis::facts::ledger::model::PartFlow;
-use kvmscope_analysis::{Input, Options};
+use kvmscope_analysis::{Given, Input};
 use proptest::prelude::*;
 use std::path::Path;
 use trace::format::Endian;
@@ -34,7 +34,7 @@ pub fn flow_of(path: &Path) -> PartFlow {
 
 fn parts_of(recording: Recording) -> Vec<PartFlow> {
     let input = Input::open(recording).unwrap();
-    build::build(&input, &Options::default(), &mut |_, _| {}).parts
+    build::build(&input, &Given::default(), &mut |_, _| {}).parts
 }
 
 #[test]

@@ -8,7 +8,7 @@ use generate::{Target, scenario};
 use kvmscope_analysis::facts::State;
 use kvmscope_analysis::facts::ledger::live::LiveFlow;
 use kvmscope_analysis::facts::{ledger::build, timeline};
-use kvmscope_analysis::{Input, Options};
+use kvmscope_analysis::{Given, Input};
 use std::path::{Path, PathBuf};
 use trace::format::Endian;
 
@@ -46,15 +46,15 @@ fn nobody_is_told_to_wait_for_a_cpu_that_the_trace_lacks() {
         waited += flow_of(&path).vcpus.iter().map(|vcpu| vcpu.sums.ns(State::Preempted)).sum::<u64>();
         without_last_cpu(&path);
         let input = Input::open(Recording::of_files(&[Named::at_l0(&path)], None).unwrap()).unwrap();
-        let options = Options::default();
-        let flow = build::build(&input, &options, &mut |_, _| {});
+        let given = Given::default();
+        let flow = build::build(&input, &given, &mut |_, _| {});
         let part = &flow.parts[0];
         let ledger_ns = |state| part.vcpus.iter().map(|vcpu| vcpu.sums.ns(state)).sum::<u64>();
         let preempted_ns = ledger_ns(State::Preempted);
         let told_ns = sampled_ns(&input, part.span);
         let most_ns = (preempted_ns + ledger_ns(State::WakeDelay)) as f64;
         assert!(told_ns <= most_ns * 1.01 + 1.0, "story {seed}: {told_ns} ns told while it grows, {most_ns} ns waited");
-        let drawn = timeline::draw(&input, &options, &flow, &mut |_, _| {});
+        let drawn = timeline::draw(&input, &given, &flow, &mut |_, _| {});
         let states = drawn.timeline.states();
         let place = states.iter().position(|state| state.name == "preempted");
         let lane_ns = |lane| {

@@ -3,7 +3,7 @@
 use super::tree::bundled;
 use base::recording::{Part, PartKind, PartState, Recording};
 use base::{Finding, Section};
-use kvmscope_analysis::{Answers, Case, Input, Options};
+use kvmscope_analysis::{Answers, Case, Given, Input};
 use std::path::Path;
 
 /// The trace of `fixture` with the snapshot at `host`, which the recorder would have taken beside it.
@@ -14,7 +14,7 @@ fn sections(fixture: &str, host: &Path) -> Vec<Section> {
     let machine = "L0".to_owned();
     recording.parts.push(Part { path, machine, kind: PartKind::Host, clock: None, state: PartState::Complete });
     let input = Input::open(recording).unwrap();
-    Answers::of(&Case::new(input, Options::default())).sections
+    Answers::of(&Case::new(input, Given::default())).sections
 }
 
 fn shadow(sections: &[Section]) -> Option<Finding> {

@@ -95,5 +95,5 @@ fn parameter(file: &str) -> String {
 /// The answer about several machines together.
 pub fn answer(trees: &[&Tree]) -> Section {
     let model = Model { machines: trees.iter().map(|tree| tree.machine()).collect() };
-    section(&model, &kvmscope_analysis::Options::default())
+    section(&model, &kvmscope_analysis::Given::default())
 }

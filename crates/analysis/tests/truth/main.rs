@@ -8,7 +8,7 @@ mod watch;
 
 use kvmscope_analysis::facts::ledger::{build, model::Flow};
 use kvmscope_analysis::facts::{Reason, State, TracedLevel};
-use kvmscope_analysis::{Input, Options};
+use kvmscope_analysis::{Given, Input, TraceHints};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use stream::{Stream, fixture};
@@ -100,8 +100,8 @@ fn toy_level(rip: u64) -> TracedLevel {
 fn flow(recording: &Path, ignore_events: &[&str]) -> Flow {
     let input = Input::open(base::recording::Recording::open(recording).unwrap()).unwrap();
     let ignore_events = ignore_events.iter().map(|name| (*name).to_owned()).collect();
-    let options = Options { ignore_events, ..Options::default() };
-    build::build(&input, &options, &mut |_, _| {})
+    let given = Given { traces: TraceHints { ignore_events, ..TraceHints::default() }, ..Given::default() };
+    build::build(&input, &given, &mut |_, _| {})
 }
 
 /// Numbers in no particular order, the same in every run.

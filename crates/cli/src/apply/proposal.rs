@@ -5,7 +5,7 @@ use crate::arguments::{Stdin, opened};
 use crate::check::places::{SPAN, this_host};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
-use analysis::{Answers, Case, Input, Options};
+use analysis::{Answers, Case, Given, Input, Listing};
 use anyhow::{Context, bail};
 use base::recording::{Emulator, Recording};
 use base::{Change, Needs};
@@ -60,8 +60,8 @@ impl Proposal {
             created: recording.created.clone(),
             ..Origin::default()
         };
-        let options = Options { all_features: true, ..Options::default() };
-        let answers = Answers::of(&Case::new(Input::open(recording)?, options));
+        let given = Given { listing: Listing { all_features: true, ..Listing::default() }, ..Given::default() };
+        let answers = Answers::of(&Case::new(Input::open(recording)?, given));
         let mut findings: Vec<_> = answers.sections.into_iter().flat_map(|section| section.findings).collect();
         let at = meant(id, place, &findings.iter().map(|finding| finding.id()).collect::<Vec<_>>())?;
         let finding = findings.swap_remove(at);

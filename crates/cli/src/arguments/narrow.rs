@@ -2,7 +2,7 @@
 
 use super::instant;
 use crate::exit::WrongUse;
-use analysis::Options;
+use analysis::{Given, TraceHints};
 use base::{Level, Span};
 use clap::Args;
 
@@ -35,7 +35,7 @@ pub struct Narrow {
 
 impl Narrow {
     /// The same as the questions take it.
-    pub fn options(&self) -> Result<Options, WrongUse> {
+    pub fn given(&self) -> Result<Given, WrongUse> {
         let window = match (self.from, self.to) {
             (None, None) => None,
             (from, to) => Some(Span { from_ns: from.unwrap_or(0), to_ns: to.unwrap_or(u64::MAX) }),
@@ -43,11 +43,14 @@ impl Narrow {
         if window.is_some_and(|window| window.length_ns() == 0) {
             return Err(WrongUse("--from must be before --to".to_owned()));
         }
-        Ok(Options {
+        Ok(Given {
             narrow: base::Narrow { level: self.level, vm: self.vm.clone(), vcpu: self.vcpu, window },
-            ignore_events: self.ignore_event.clone(),
-            vm_map: self.vm_map.clone(),
-            ..Options::default()
+            traces: TraceHints {
+                ignore_events: self.ignore_event.clone(),
+                vm_map: self.vm_map.clone(),
+                symbols: Vec::new(),
+            },
+            ..Given::default()
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Files that name the code of machines: `--symbols L1=System.map,0x1c000000`.
 
-use analysis::facts::align::names::{self, Given};
+use analysis::facts::align::names::{self, GivenSymbols};
 use anyhow::anyhow;
 use clap::Args;
 use std::path::PathBuf;
@@ -25,10 +25,10 @@ struct SymbolFile {
 
 impl SymbolFiles {
     /// Reads them.
-    pub fn read(&self) -> anyhow::Result<Vec<Given>> {
+    pub fn read(&self) -> anyhow::Result<Vec<GivenSymbols>> {
         let read = |file: &SymbolFile| {
             let text = names::text(&file.path).map_err(|error| anyhow!("{}: {error}", file.path.display()))?;
-            Ok(Given { machine: file.machine.clone(), file: file.path.clone(), text, slide: file.slide })
+            Ok(GivenSymbols { machine: file.machine.clone(), file: file.path.clone(), text, slide: file.slide })
         };
         self.symbols.iter().map(read).collect()
     }

@@ -5,7 +5,7 @@ use super::wishes::WishOptions;
 use crate::arguments::{Stdin, opened, span};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
-use analysis::Options;
+use analysis::{Given, Listing};
 use base::recording::Recording;
 use base::shell::quoted;
 use clap::{Args, ValueHint};
@@ -76,8 +76,9 @@ impl MachineOptions {
     }
 
     /// What is asked of them.
-    pub fn options(&self) -> Options {
-        Options { all_features: true, placement: self.wishes.wishes(), ..Options::default() }
+    pub fn given(&self) -> Given {
+        let listing = Listing { all_features: true, ..Listing::default() };
+        Given { listing, placement: self.wishes.wishes(), ..Given::default() }
     }
 
     /// The same machines in the words of a command line.

@@ -8,8 +8,8 @@ use crate::progress::Progress;
 use analysis::nesting::measured::exits;
 use analysis::nesting::plan::effects::{EFFECTS, effect};
 use analysis::nesting::plan::model::Estimate;
-use analysis::nesting::plan::{self, Given, Rate, benched};
-use analysis::{About, Answers, Case, Input, Options};
+use analysis::nesting::plan::{self, Rate, benched};
+use analysis::{About, Answers, Case, Given, Input};
 use anyhow::bail;
 use base::nearest::instead;
 use base::recording::{Emulator, Recording};
@@ -106,7 +106,7 @@ impl Nested {
             Some(path) if !self.validate => opened(path, &self.stdin, &interrupt)?,
             _ => Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION"))),
         };
-        let (given, emulated) = if self.validate { (Given::default(), None) } else { self.given(&interrupt)? };
+        let (given, emulated) = if self.validate { (plan::Given::default(), None) } else { self.given(&interrupt)? };
         let asked = plan::Asked {
             given,
             emulated,
@@ -117,8 +117,8 @@ impl Nested {
         };
         let title = recording.title();
         let progress = Progress::new(true);
-        let options = Options { plan: Some(asked), ..Options::default() };
-        let case = Case::new(Input::open(recording)?, options).with_progress(progress.hear());
+        let given = Given { plan: Some(asked), ..Given::default() };
+        let case = Case::new(Input::open(recording)?, given).with_progress(progress.hear());
         let Answers { sections, problems, failed } = Answers::about(&case, &[About::Plan]);
         progress.finish();
         failed.into_iter().for_each(|error| complain(&error.into()));
@@ -130,7 +130,7 @@ impl Nested {
     }
 
     /// What the user gave, completed by the bench; and what emulated that.
-    fn given(&self, interrupt: &Interrupt) -> anyhow::Result<(Given, Option<Emulator>)> {
+    fn given(&self, interrupt: &Interrupt) -> anyhow::Result<(plan::Given, Option<Emulator>)> {
         if let (Some(c1), Some(c2)) = (self.c1, self.c2)
             && c2.high <= c1.low
         {
@@ -138,7 +138,7 @@ impl Nested {
             bail!(WrongUse(how.to_owned()));
         }
         let from_c2 = || Some(self.c2?.less(self.c1?));
-        let mut given = Given {
+        let mut given = plan::Given {
             c1: self.c1,
             d: self.d.or_else(from_c2),
             costs: self.cost.clone(),

@@ -10,7 +10,7 @@ pub fn draw(case: &Case) -> Drawing {
     let mut drafting = Drafting::new(whole_span(ledger));
     let (lanes, found) = overview(
         case.input(),
-        case.options(),
+        case.given(),
         ledger,
         (&ranks.wanted(), MOST_SLICES),
         &mut |chain| drafting.chain(chain),

@@ -9,7 +9,7 @@ use super::axis::Axis;
 use super::below::NO_RIP;
 use super::interrupts::Handler;
 use super::registers::Access;
-use crate::Options;
+use crate::Given;
 use crate::facts::events::reasons::{Isa, Reason};
 use crate::facts::events::roles::{self, ROWS, Role};
 use crate::facts::events::vendor;
@@ -45,18 +45,18 @@ pub struct OwnExit {
 }
 
 /// Reads it from a trace, by CPU.
-pub fn above(part: &Part, axis: &Axis, options: &Options) -> BTreeMap<u32, CpuAbove> {
+pub fn above(part: &Part, axis: &Axis, given: &Given) -> BTreeMap<u32, CpuAbove> {
     let trace = part.trace.as_ref();
     let rows = ROWS.iter().filter(|row| matches!(row.role, Role::Exit | Role::Entry));
     let wanted = |row: &roles::Row| {
         let names =
-            row.names.iter().map(|name| (*name).to_owned()).filter(|name| !options.ignore_events.contains(name));
+            row.names.iter().map(|name| (*name).to_owned()).filter(|name| !given.traces.ignore_events.contains(name));
         let fields = row.fields.iter().map(|names| names.iter().map(|name| (*name).to_owned()).collect()).collect();
         Wanted { names: names.collect(), fields }
     };
     let (roles, mut events): (Vec<Role>, Vec<Wanted>) = rows.map(|row| (row.role, wanted(row))).unzip();
-    events.push(Wanted { names: handlers(trace.facts(), options), fields: vec![vec!["vector".to_owned()]] });
-    events.extend(ACCESSES.map(|name| accesses(trace.facts(), name, options)));
+    events.push(Wanted { names: handlers(trace.facts(), given), fields: vec![vec!["vector".to_owned()]] });
+    events.extend(ACCESSES.map(|name| accesses(trace.facts(), name, given)));
     let request = Request { events };
     let mut keeper = Keeper { axis, roles, isa: vendor::of(trace), entered: BTreeMap::new(), cpus: BTreeMap::new() };
     trace::replay(trace, &Reading { request: &request, fitted: None }, &mut keeper);
@@ -64,12 +64,12 @@ pub fn above(part: &Part, axis: &Axis, options: &Options) -> BTreeMap<u32, CpuAb
 }
 
 /// Events that begin a handler of a known vector: `irq_vectors:local_timer_entry`, LTTng's `x86_irq_vectors_..`.
-fn handlers(facts: &Facts, options: &Options) -> Vec<String> {
+fn handlers(facts: &Facts, given: &Given) -> Vec<String> {
     let begins = |event: &&EventType| {
         (event.system == "irq_vectors" || event.name.starts_with("x86_irq_vectors_"))
             && event.name.ends_with("_entry")
             && event.fields.iter().any(|field| field.name == "vector")
-            && !options.ignore_events.contains(&event.name)
+            && !given.traces.ignore_events.contains(&event.name)
     };
     facts.event_types.iter().filter(begins).map(|event| event.name.clone()).collect()
 }
@@ -78,10 +78,10 @@ fn handlers(facts: &Facts, options: &Options) -> Vec<String> {
 const ACCESSES: [&str; 2] = ["read_msr", "write_msr"];
 
 /// `msr:read_msr` or `msr:write_msr`.
-fn accesses(facts: &Facts, name: &str, options: &Options) -> Wanted {
+fn accesses(facts: &Facts, name: &str, given: &Given) -> Wanted {
     let is = |event: &&EventType| event.system == "msr" && event.name == name;
     let is_there =
-        facts.event_types.iter().any(|event| is(&event)) && !options.ignore_events.iter().any(|one| one == name);
+        facts.event_types.iter().any(|event| is(&event)) && !given.traces.ignore_events.iter().any(|one| one == name);
     let names = if is_there { vec![name.to_owned()] } else { Vec::new() };
     Wanted { names, fields: ["msr", "val"].map(|field| vec![field.to_owned()]).to_vec() }
 }

@@ -14,7 +14,7 @@ use super::axis::Axis;
 use super::interrupts::Injection;
 use super::registers::Access;
 use super::steps::Steps;
-use crate::Options;
+use crate::Given;
 use crate::facts::events::reasons::{Class, Reason};
 use crate::facts::events::roles::{self, Role};
 use crate::facts::state::{State, TracedLevel};
@@ -109,17 +109,17 @@ pub struct Below {
 const EVENT: &str = "kvm_write_tsc_offset";
 
 /// Reads it from a trace.
-pub fn below(part: &Part, axis: &Axis, options: &Options) -> Below {
+pub fn below(part: &Part, axis: &Axis, given: &Given) -> Below {
     let has = |name: &str| part.trace.facts().event_types.iter().any(|event| event.name == name);
     let mut names = vec![EVENT.to_owned(), "kvm_x86_write_tsc_offset".to_owned()];
-    names.retain(|name| !options.ignore_events.contains(name));
+    names.retain(|name| !given.traces.ignore_events.contains(name));
     let writes_are_recorded = names.iter().any(|name| has(name));
     let fields = ["vcpu_id", "previous_tsc_offset", "next_tsc_offset"].map(|field| vec![field.to_owned()]);
     let events = Some(Wanted { names, fields: fields.to_vec() });
     let besides = ExtraEvents { fitted: None, events };
     let keeper = Keeper { axis: axis.clone(), cpu: 0, vcpus: Vec::new() };
     let mut heard = Heard::default();
-    let (walk, totals) = walked(part, options, besides, keeper, &mut heard);
+    let (walk, totals) = walked(part, given, besides, keeper, &mut heard);
     let (first, last) = totals.span_ns.unwrap_or((0, 0));
     let Heard { writes, mut injections, mut accesses } = heard;
     let mut vcpus = walk.sink.vcpus;

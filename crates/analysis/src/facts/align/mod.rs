@@ -43,7 +43,7 @@ pub use axis::Axis;
 pub use outside::Outside;
 pub use place::{Map, Placed};
 
-use crate::Options;
+use crate::Given;
 use crate::input::Part;
 use above::CpuAbove;
 use below::VcpuBelow;
@@ -165,14 +165,14 @@ impl Cpu {
 pub fn align(
     (lower, lower_clock): (&Part, &base::Clock),
     (guest, guest_clock): (&Part, &base::Clock),
-    options: &Options,
+    given: &Given,
     name: Option<&str>,
     vm_of: pairing::VmOf<'_>,
 ) -> Alignment {
     let axis = Axis::new(&lower.trace.facts().clock, lower_clock);
     let own_axis = Axis::new(&guest.trace.facts().clock, guest_clock);
-    let mut below = below::below(lower, &axis, options);
-    let mut above = above::above(guest, &own_axis, options);
+    let mut below = below::below(lower, &axis, given);
+    let mut above = above::above(guest, &own_axis, given);
     let facts = (lower.trace.facts(), guest.trace.facts());
     let named = facts.0.guests.iter().find(|named| Some(named.trace_id) == facts.1.trace_id);
     let named = named.map_or(&[][..], |named| &named.vcpu_tids);
@@ -209,7 +209,7 @@ pub fn align(
         let lines = cpu.map.as_ref().filter(|map| matches!(map, Map::Lines(_)));
         cpu.common = lines.map_or_else(Pairs::new, |map| cpu.causes(&units).alike(map));
     }
-    let tasks = tasks::tasks(guest, &own_axis, options, &cpus);
+    let tasks = tasks::tasks(guest, &own_axis, given, &cpus);
     let unpaired = above.values().map(|own| own.exits.len() as u64).sum();
     let ratio = cpus.iter().find_map(|cpu| cpu.told_ratio()).map_or(1.0, |(ratio, _)| ratio);
     let own_axis = if axis.tsc && own_axis.tsc { axis.scaled(ratio) } else { own_axis };

@@ -11,7 +11,7 @@
 //! user gave, else the one between it and the recording's own kallsyms, else the one that the places of its halts tell.
 
 use super::symbols::{KERNEL, Symbols};
-use crate::Options;
+use crate::Given;
 use crate::input::{Input, Part};
 use base::recording::PartKind;
 use std::fs::File;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// Symbols that the user gave for a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct GivenSymbols {
     /// Its id, name or level: `L1`.
     pub machine: String,
     /// The file, for messages.
@@ -31,7 +31,7 @@ pub struct Given {
     pub slide: Option<u64>,
 }
 
-impl Given {
+impl GivenSymbols {
     /// True if it names the code of `part`'s machine.
     fn is_of(&self, input: &Input, part: &Part) -> bool {
         let machine = input.recording.machines.iter().find(|machine| machine.id == part.machine);
@@ -47,18 +47,18 @@ impl Given {
 }
 
 /// What cannot be used of that which the user gave, each with its file.
-pub fn unused(input: &Input, options: &Options) -> Vec<(String, String)> {
-    let why = |given: &Given| {
-        let file = given.file.display().to_string();
-        let Given { machine, .. } = given;
-        if !input.parts.iter().any(|part| given.is_of(input, part)) {
+pub fn unused(input: &Input, given: &Given) -> Vec<(String, String)> {
+    let why = |symbols: &GivenSymbols| {
+        let file = symbols.file.display().to_string();
+        let GivenSymbols { machine, .. } = symbols;
+        if !input.parts.iter().any(|part| symbols.is_of(input, part)) {
             let why = format!(
                 "{file} is not used: the recording has no trace of {machine}; add one with --part {machine}=FILE, or \
                  join a recording made inside it"
             );
             return Some((file, why));
         }
-        (!given.names_something()).then(|| {
+        (!symbols.names_something()).then(|| {
             let why = format!(
                 "{file} has no kernel addresses; the kernel shows them only to root: copy /proc/kallsyms as root in \
                  {machine}"
@@ -66,7 +66,7 @@ pub fn unused(input: &Input, options: &Options) -> Vec<(String, String)> {
             (file, why)
         })
     };
-    options.symbols.iter().filter_map(why).collect()
+    given.traces.symbols.iter().filter_map(why).collect()
 }
 
 /// A symbol file longer than this is something else; kallsyms of large kernels have 20 MB.
@@ -90,14 +90,14 @@ pub fn text(path: &Path) -> io::Result<String> {
 ///
 /// # Errors
 /// If there are some that cannot be used: a sentence that says what to do.
-pub fn symbols(input: &Input, options: &Options, part: &Part, halts: &[u64]) -> Result<Option<Symbols>, String> {
-    let given: Vec<&Given> = options.symbols.iter().filter(|given| given.is_of(input, part)).collect();
+pub fn symbols(input: &Input, given: &Given, part: &Part, halts: &[u64]) -> Result<Option<Symbols>, String> {
+    let files: Vec<&GivenSymbols> = given.traces.symbols.iter().filter(|file| file.is_of(input, part)).collect();
     let beside = |name: &str| read(&input.recording.root.join(&part.machine).join(name));
     let hosts = input.recording.parts.iter().filter(|other| other.kind == PartKind::Host);
     let hosts = hosts.filter(|other| other.machine == part.machine).map(|other| input.recording.root.join(&other.path));
     let hosts: Vec<PathBuf> = hosts.collect();
     let kept = |name: &str| hosts.iter().find_map(|host| read(&host.join("proc").join(name)));
-    let modules: Vec<String> = given.iter().map(|given| given.text.clone()).chain(beside("modules")).collect();
+    let modules: Vec<String> = files.iter().map(|file| file.text.clone()).chain(beside("modules")).collect();
     let modules = modules.into_iter().chain(kept("modules")).collect::<Vec<_>>().join("\n");
     let modules = |symbols: Symbols| symbols.with_modules(&modules);
     // One trace of a machine names the code in its others: a perf.data has no symbols, the trace.dat beside it has.
@@ -106,10 +106,10 @@ pub fn symbols(input: &Input, options: &Options, part: &Part, halts: &[u64]) -> 
         let traces = std::iter::once(part).chain(others).filter_map(|part| part.trace.kallsyms());
         traces.chain(kept("kallsyms")).find_map(Symbols::parse)
     };
-    for given in &given {
-        if let Some(symbols) = Symbols::parse(given.text.clone()) {
-            let file = given.file.display().to_string();
-            let slide = given.slide.or_else(|| symbols.slide_to(&own()?));
+    for file in &files {
+        if let Some(symbols) = Symbols::parse(file.text.clone()) {
+            let slide = file.slide.or_else(|| symbols.slide_to(&own()?));
+            let file = file.file.display().to_string();
             return placed(symbols, slide, halts, (&part.machine, &file)).map(modules).map(Some);
         }
     }

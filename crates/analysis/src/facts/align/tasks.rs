@@ -5,7 +5,7 @@
 //! in the time that a switch can have happened at, by the error of its place, belongs to nobody: it is counted apart.
 
 use super::{Axis, Cpu};
-use crate::Options;
+use crate::Given;
 use crate::facts::events::roles::{ROWS, Role, switch};
 use crate::input::Part;
 use rustc_hash::FxHashMap;
@@ -28,9 +28,10 @@ pub struct TaskSums {
 pub type Tasks = BTreeMap<(u32, Option<i32>), TaskSums>;
 
 /// Adds up the exits of `cpus` by the guest's tasks; empty if its trace has no switches.
-pub fn tasks(part: &Part, axis: &Axis, options: &Options, cpus: &[Cpu]) -> Tasks {
+pub fn tasks(part: &Part, axis: &Axis, given: &Given, cpus: &[Cpu]) -> Tasks {
     let Some(row) = ROWS.iter().find(|row| row.role == Role::Switch) else { return Tasks::new() };
-    let names = row.names.iter().map(|name| (*name).to_owned()).filter(|name| !options.ignore_events.contains(name));
+    let names =
+        row.names.iter().map(|name| (*name).to_owned()).filter(|name| !given.traces.ignore_events.contains(name));
     let fields = row.fields.iter().map(|names| names.iter().map(|name| (*name).to_owned()).collect()).collect();
     let request = Request { events: vec![Wanted { names: names.collect(), fields }] };
     let walks = cpus.iter().map(|cpu| (cpu.cpu, Walk { cpu, next: 0, last: None })).collect();

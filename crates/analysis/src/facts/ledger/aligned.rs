@@ -9,16 +9,16 @@ use crate::facts::align::names;
 use crate::facts::align::symbols::Symbols;
 use crate::facts::align::{self, Alignment, Map};
 use crate::facts::events::reasons::Reason;
-use crate::{Input, Options};
+use crate::{Given, Input};
 use base::number::{counted, duration, list, many, thousands};
 use base::recording::Recording;
 use base::{Level, Problem};
 use std::collections::BTreeMap;
 
 /// Aligns every guest's trace whose lower machine was recorded too.
-pub fn align(input: &Input, options: &Options, flows: &mut [PartFlow]) {
+pub fn align(input: &Input, given: &Given, flows: &mut [PartFlow]) {
     if let Some(first) = flows.first_mut() {
-        let unused = names::unused(input, options).into_iter();
+        let unused = names::unused(input, given).into_iter();
         let problem = |(file, why)| Problem::at(file, None, "names of functions", "none", 0, why);
         first.problems.extend(unused.map(problem));
     }
@@ -33,12 +33,12 @@ pub fn align(input: &Input, options: &Options, flows: &mut [PartFlow]) {
         let alignment = align::align(
             (&parts[lower], &flows[lower].clock),
             (&parts[place], &flows[place].clock),
-            options,
+            given,
             machines.iter().find(|machine| machine.id == flows[place].machine).and_then(|known| known.name.as_deref()),
             &vm_of,
         );
         let vms: Vec<String> = alignment.cpus.iter().map(|cpu| vm_of(cpu.vcpu.tid).unwrap_or_default()).collect();
-        let symbols = names::symbols(input, options, &parts[place], &names::halts(&alignment));
+        let symbols = names::symbols(input, given, &parts[place], &names::halts(&alignment));
         let symbols = symbols.unwrap_or_else(|sentence| {
             let path = flows[place].path.clone();
             flows[place].problems.push(Problem::at(path, None, "the kernel's KASLR offset", "none", 0, sentence));

@@ -1,7 +1,7 @@
 //! Does the recording hold what the user asked for by name: a VM, a vCPU, a level, a thread, an event, a stretch of time?
 
 use super::model::{Flow, PartFlow, Vcpu};
-use crate::{Error, Input, Options};
+use crate::{Error, Given, Input};
 use base::nearest::instead;
 use base::number::duration;
 use base::{Level, Problem};
@@ -10,14 +10,14 @@ use base::{Level, Problem};
 ///
 /// # Errors
 /// [`Error::NoEvents`] of nothing but damage, [`Error::NoSuch`] of a name or number, [`Error::Outside`] of a window that begins after the last event.
-pub fn check(flow: &Flow, input: &Input, options: &Options) -> Result<(), Error> {
+pub fn check(flow: &Flow, input: &Input, given: &Given) -> Result<(), Error> {
     let vcpus: Vec<&Vcpu> = flow.parts.iter().flat_map(|part| &part.vcpus).collect();
     readable(flow, &input.problems)?;
-    events(input, options)?;
-    window(flow, options)?;
-    threads(&vcpus, options)?;
-    machines(&vcpus, options)?;
-    level(flow, options)
+    events(input, given)?;
+    window(flow, given)?;
+    threads(&vcpus, given)?;
+    machines(&vcpus, given)?;
+    level(flow, given)
 }
 
 /// Damaged input is answered as long as one event could be read.
@@ -37,9 +37,9 @@ fn no_such(sentence: String) -> Result<(), Error> {
     Err(Error::NoSuch(sentence))
 }
 
-fn events(input: &Input, options: &Options) -> Result<(), Error> {
+fn events(input: &Input, given: &Given) -> Result<(), Error> {
     let known = || input.parts.iter().flat_map(|part| part.trace.facts().event_types.iter()).map(|event| &*event.name);
-    let missing = options.ignore_events.iter().find(|name| known().all(|known| known != name.as_str()));
+    let missing = given.traces.ignore_events.iter().find(|name| known().all(|known| known != name.as_str()));
     match missing {
         Some(name) => {
             no_such(format!("--ignore-event {name}: this recording has no such event; {}", instead(name, known())))
@@ -48,8 +48,8 @@ fn events(input: &Input, options: &Options) -> Result<(), Error> {
     }
 }
 
-fn window(flow: &Flow, options: &Options) -> Result<(), Error> {
-    let Some(window) = options.narrow.window else { return Ok(()) };
+fn window(flow: &Flow, given: &Given) -> Result<(), Error> {
+    let Some(window) = given.narrow.window else { return Ok(()) };
     let length_ns = flow.parts.iter().map(|part| part.on_axis(part.span.to_ns)).max().unwrap_or(0);
     if flow.parts.iter().all(|part| part.events == 0) || window.from_ns <= length_ns {
         return Ok(());
@@ -61,28 +61,28 @@ fn window(flow: &Flow, options: &Options) -> Result<(), Error> {
     )))
 }
 
-fn threads(vcpus: &[&Vcpu], options: &Options) -> Result<(), Error> {
-    let missing = options.vm_map.iter().find(|(tid, _)| vcpus.iter().all(|vcpu| vcpu.tid != *tid));
+fn threads(vcpus: &[&Vcpu], given: &Given) -> Result<(), Error> {
+    let missing = given.traces.vm_map.iter().find(|(tid, _)| vcpus.iter().all(|vcpu| vcpu.tid != *tid));
     let Some((tid, name)) = missing else { return Ok(()) };
     let known: Vec<String> = vcpus.iter().map(|vcpu| vcpu.tid.to_string()).collect();
     let instead = instead(&tid.to_string(), known.iter().map(String::as_str));
     no_such(format!("--vm-map {tid}={name}: thread {tid} runs no vCPU in this recording; {instead}"))
 }
 
-fn machines(vcpus: &[&Vcpu], options: &Options) -> Result<(), Error> {
-    if let Some(vm) = &options.narrow.vm
+fn machines(vcpus: &[&Vcpu], given: &Given) -> Result<(), Error> {
+    if let Some(vm) = &given.narrow.vm
         && vcpus.iter().all(|vcpu| vcpu.vm != *vm)
     {
         let instead = instead(vm, vcpus.iter().map(|vcpu| vcpu.vm.as_str()));
         return no_such(format!("--vm {vm}: this recording has no such VM; {instead}"));
     }
-    let of_vm = |vcpu: &&&Vcpu| options.narrow.wants_vm(&vcpu.vm);
+    let of_vm = |vcpu: &&&Vcpu| given.narrow.wants_vm(&vcpu.vm);
     let known: Vec<u32> = vcpus.iter().filter(of_vm).map(|vcpu| vcpu.vcpu).collect();
-    match options.narrow.vcpu {
+    match given.narrow.vcpu {
         Some(number) if !known.contains(&number) => {
             let known: Vec<String> = known.iter().map(u32::to_string).collect();
             let instead = instead(&number.to_string(), known.iter().map(String::as_str));
-            let whose = options.narrow.vm.as_ref().map_or("this recording", |vm| vm);
+            let whose = given.narrow.vm.as_ref().map_or("this recording", |vm| vm);
             no_such(format!("--vcpu {number}: {whose} has no such vCPU; {instead}"))
         }
         _ => Ok(()),
@@ -90,8 +90,8 @@ fn machines(vcpus: &[&Vcpu], options: &Options) -> Result<(), Error> {
 }
 
 /// The level of a row is that of the guest that left.
-fn level(flow: &Flow, options: &Options) -> Result<(), Error> {
-    let Some(level) = options.narrow.level else { return Ok(()) };
+fn level(flow: &Flow, given: &Given) -> Result<(), Error> {
+    let Some(level) = given.narrow.level else { return Ok(()) };
     let of_part = |part: &PartFlow| {
         let keys = part.vcpus.iter().flat_map(|vcpu| vcpu.sums.exits.keys());
         keys.map(|(level, _)| part.level_of(*level)).collect::<Vec<Level>>()

@@ -12,7 +12,7 @@ use crate::facts::walk::cut_from;
 use crate::facts::walk::replay::{ExtraEvents, WalkObserver, walked};
 use crate::facts::walk::{Sink, Walk};
 use crate::input::Part;
-use crate::{Input, Options};
+use crate::{Given, Input};
 use base::{Clock, ClockSource, Narrow, Problem, Problems, Span};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,12 +58,12 @@ impl<B: Beside> WalkObserver<(Tally, B)> for Windowed<'_> {
 }
 
 /// Builds the ledger of all traces of a recording.
-pub fn build(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> Flow {
-    build_beside::<()>(input, options, progress).0
+pub fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> Flow {
+    build_beside::<()>(input, given, progress).0
 }
 
 /// The same, and what somebody else summed up of each trace on the same walk.
-pub fn build_beside<B: Beside>(input: &Input, options: &Options, progress: &mut dyn FnMut(u64, u64)) -> (Flow, Vec<B>) {
+pub fn build_beside<B: Beside>(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Flow, Vec<B>) {
     let own: Vec<Option<Clock>> = input.parts.iter().map(|part| trace::calibrate::fit(part.trace.as_ref())).collect();
     let (mut parts, mut beside) = (Vec::new(), Vec::new());
     for (part, fitted) in input.parts.iter().zip(&own) {
@@ -71,15 +71,15 @@ pub fn build_beside<B: Beside>(input: &Input, options: &Options, progress: &mut 
             Some(fitted) => (Some(fitted.clone()), Some("events that carry CLOCK_MONOTONIC".to_owned())),
             None => borrowed_clock(part, &input.parts, &own).unzip(),
         };
-        let (mut flow, sums) = build_part(part, fitted, options, progress);
+        let (mut flow, sums) = build_part(part, fitted, given, progress);
         flow.clock_fitted_to = fitted_to;
         parts.push(flow);
         beside.push(sums);
     }
-    super::aligned::align(input, options, &mut parts);
+    super::aligned::align(input, given, &mut parts);
     super::line::begin(input, &mut parts);
-    narrow(input, options, &mut parts, &mut beside, progress);
-    super::profile::add(input, options, &mut parts);
+    narrow(input, given, &mut parts, &mut beside, progress);
+    super::profile::add(input, given, &mut parts);
     super::duplicates::choose_primary(&mut parts);
     super::affinity::add(&input.machines, &mut parts);
     let mut flow = Flow { parts, emulated: input.recording.emulated };
@@ -90,20 +90,20 @@ pub fn build_beside<B: Beside>(input: &Input, options: &Options, progress: &mut 
 /// A window is one of the recording's axis: traces that begin elsewhere on it, which were read by their own, are read again.
 fn narrow<B: Beside>(
     input: &Input,
-    options: &Options,
+    given: &Given,
     parts: &mut [PartFlow],
     beside: &mut [B],
     progress: &mut dyn FnMut(u64, u64),
 ) {
-    let Some(window) = options.narrow.window else { return };
+    let Some(window) = given.narrow.window else { return };
     let line = TimeLine::new(input, parts);
     let windows: Vec<Option<Span>> = (0..parts.len()).map(|place| line.own_window(place, window)).collect();
     for (((part, flow), beside), window) in input.parts.iter().zip(parts).zip(beside).zip(windows) {
         if window.is_none() {
             continue;
         }
-        let options = Options { narrow: Narrow { window, ..options.narrow.clone() }, ..options.clone() };
-        let (again, sums) = build_part(part, Some(flow.clock.clone()), &options, progress);
+        let given = Given { narrow: Narrow { window, ..given.narrow.clone() }, ..given.clone() };
+        let (again, sums) = build_part(part, Some(flow.clock.clone()), &given, progress);
         let known = std::mem::replace(flow, again);
         let PartFlow { clock_fitted_to, aligned, begin, problems, .. } = known;
         (flow.clock_fitted_to, flow.aligned, flow.begin, flow.problems) = (clock_fitted_to, aligned, begin, problems);
@@ -129,20 +129,20 @@ fn borrowed_clock(part: &Part, parts: &[Part], fitted: &[Option<Clock>]) -> Opti
 fn build_part<B: Beside>(
     part: &Part,
     fitted: Option<Clock>,
-    options: &Options,
+    given: &Given,
     progress: &mut dyn FnMut(u64, u64),
 ) -> (PartFlow, B) {
     let facts = part.trace.facts();
     let clock = fitted.clone().unwrap_or_else(|| facts.clock.clone());
     let sink = (Tally::default(), B::default());
-    let mut ear = Windowed { window: options.narrow.window, progress };
+    let mut ear = Windowed { window: given.narrow.window, progress };
     let besides = ExtraEvents { fitted, events: None };
-    let (mut walk, totals) = walked(part, options, besides, sink, &mut ear);
+    let (mut walk, totals) = walked(part, given, besides, sink, &mut ear);
     let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
     let settled = settle_levels(&mut walk);
     walk.sink.1.end(&walk.threads);
     let length_ns = end_ns - origin_ns;
-    let window = options.narrow.window.unwrap_or(Span { from_ns: 0, to_ns: length_ns });
+    let window = given.narrow.window.unwrap_or(Span { from_ns: 0, to_ns: length_ns });
     let window = Span { from_ns: window.from_ns.min(length_ns), to_ns: window.to_ns.min(length_ns) };
     let path = facts.path.display().to_string();
     let mut problems = Problems::default();
@@ -157,7 +157,7 @@ fn build_part<B: Beside>(
     }
     let comms = cut_from::comms(part, &walk);
     let mut vcpus =
-        identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.0.sums), &comms, &Known::of_part(part), options);
+        identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.0.sums), &comms, &Known::of_part(part), given);
     for vcpu in &mut vcpus {
         // The walk has met nested guests outside the window as well.
         let entries = &vcpu.sums.nested_entries;

@@ -11,7 +11,7 @@
 //! is marked as assumed.
 
 use super::model::{Sums, Vcpu};
-use crate::Options;
+use crate::Given;
 use crate::facts::thread::Thread;
 use crate::facts::walk::vcpu_names;
 use crate::input::Part;
@@ -66,9 +66,9 @@ pub fn vcpus(
     sums: Vec<Sums>,
     comms: &BTreeMap<i32, String>,
     known: &Known<'_>,
-    options: &Options,
+    given: &Given,
 ) -> Vec<Vcpu> {
-    let of_threads = Threads::of(known, options);
+    let of_threads = Threads::of(known, given);
     let mut candidates: Vec<Candidate<'_>> = threads
         .iter()
         .zip(sums)
@@ -121,14 +121,14 @@ struct Threads<'k> {
 
 impl<'k> Threads<'k> {
     /// The user decides on names, then the first guest that names the thread.
-    fn of(known: &Known<'k>, options: &Options) -> Self {
+    fn of(known: &Known<'k>, given: &Given) -> Self {
         let mut named = FxHashMap::default();
         for guest in &known.facts.guests {
             for (_, tid) in &guest.vcpu_tids {
                 named.entry(*tid).or_insert_with(|| guest.name.clone());
             }
         }
-        named.extend(options.vm_map.iter().rev().map(|(tid, name)| (*tid, name.clone())));
+        named.extend(given.traces.vm_map.iter().rev().map(|(tid, name)| (*tid, name.clone())));
         let processes = known.processes.map(VmProcesses::by_thread).unwrap_or_default();
         let cut_from = known.cut_from.iter().filter_map(|thread| Some((thread.tid, thread.tgid?))).collect();
         Self { named, processes, tgids: &known.facts.tgids, cut_from }

@@ -13,7 +13,7 @@ use super::aligned;
 use super::begin::Known;
 use super::model::{Flow, PartFlow};
 use crate::facts::align::{Axis, Map};
-use crate::{Input, Options, Part};
+use crate::{Given, Input, Part};
 use base::Span;
 
 /// The traces of a recording, and below which other one each lies.
@@ -102,7 +102,7 @@ pub fn windows(input: &Input, window: Span, progress: &mut dyn FnMut(u64, u64)) 
     if input.parts.len() < 2 {
         return Windows { own: vec![window; input.parts.len()], apart: false };
     }
-    let flow = super::build::build(input, &Options::default(), progress);
+    let flow = super::build::build(input, &Given::default(), progress);
     let line = TimeLine::new(input, &flow.parts);
     let own = |place: usize| {
         let shown = line.own_window(place, window).unwrap_or(window);

@@ -11,7 +11,7 @@
 
 use super::identity::{self, Known};
 use super::model::Sums;
-use crate::Options;
+use crate::Given;
 use crate::facts::events::roles::{self, ROLES, Role};
 use crate::facts::events::vendor;
 use crate::facts::ledger::levels;
@@ -230,7 +230,7 @@ fn vcpus(
     let by_tid: FxHashMap<i32, usize> =
         walk.threads.iter().enumerate().map(|(number, thread)| (thread.tid, number)).collect();
     let nothing = walk.threads.iter().map(|_| Sums::default()).collect();
-    let named = identity::vcpus(&walk.threads, nothing, &comms, &Known::of_trace(facts), &Options::default());
+    let named = identity::vcpus(&walk.threads, nothing, &comms, &Known::of_trace(facts), &Given::default());
     let of = |vcpu: super::model::Vcpu| {
         let thread = *by_tid.get(&vcpu.tid)?;
         let states_ns = states(&walk.threads[thread], thread, walk, told, span);

@@ -1,7 +1,7 @@
 //! The model becomes the numbers that tables, findings and sentences share.
 
 use super::model::{ChainSums, ExitSums, Flow, PartFlow, Sums, Vcpu};
-use crate::Options;
+use crate::Given;
 use crate::facts::events::details::Detail;
 use crate::facts::events::reasons::{Class, Isa, Reason};
 use crate::facts::state::{State, TracedLevel};
@@ -96,14 +96,13 @@ impl ChainTotal {
 
 impl<'f> Measures<'f> {
     /// The numbers of `part`, narrowed as the user asked.
-    pub fn of(part: &'f PartFlow, options: &Options) -> Self {
-        let vcpus: Vec<&Vcpu> =
-            part.vcpus.iter().filter(|vcpu| options.narrow.wants_vcpu(&vcpu.vm, vcpu.vcpu)).collect();
+    pub fn of(part: &'f PartFlow, given: &Given) -> Self {
+        let vcpus: Vec<&Vcpu> = part.vcpus.iter().filter(|vcpu| given.narrow.wants_vcpu(&vcpu.vm, vcpu.vcpu)).collect();
         let mut measure = Self {
             exits: 0,
             wall_ns: vcpus.iter().map(|vcpu| vcpu.sums.wall_ns()).sum(),
             nested: !part.seen.nothing_nested(),
-            level: options.narrow.level,
+            level: given.narrow.level,
             part,
             vcpus,
             reasons: Vec::new(),
@@ -305,7 +304,7 @@ pub fn in_order(sequence: &[Reason]) -> Vec<(String, usize)> {
 }
 
 /// The numbers of all traces that answer for a machine; the same narrowing for each.
-pub fn measure<'f>(flow: &'f Flow, options: &Options) -> Vec<Measures<'f>> {
+pub fn measure<'f>(flow: &'f Flow, given: &Given) -> Vec<Measures<'f>> {
     let answering = flow.parts.iter().filter(|part| part.twin_of.is_none());
-    answering.map(|part| Measures::of(part, options)).collect()
+    answering.map(|part| Measures::of(part, given)).collect()
 }

@@ -9,18 +9,18 @@ use crate::facts::align::names;
 use crate::facts::align::symbols::Symbols;
 use crate::facts::state::State;
 use crate::facts::walk::samples::{Mode, Place, profile};
-use crate::{Input, Options};
+use crate::{Given, Input};
 use base::Problem;
 use std::collections::BTreeMap;
 
 /// Adds the samples of every part that has some.
-pub fn add(input: &Input, options: &Options, flows: &mut [PartFlow]) {
+pub fn add(input: &Input, given: &Given, flows: &mut [PartFlow]) {
     for place in 0..flows.len() {
-        let counted = profile(&input.parts[place], options);
+        let counted = profile(&input.parts[place], given);
         if counted.is_empty() {
             continue;
         }
-        let own = names::symbols(input, options, &input.parts[place], &[]).unwrap_or_else(|sentence| {
+        let own = names::symbols(input, given, &input.parts[place], &[]).unwrap_or_else(|sentence| {
             // Of a guest this was said when it was aligned.
             if flows[place].aligned.is_none() {
                 let path = flows[place].path.clone();

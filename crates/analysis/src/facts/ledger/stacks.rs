@@ -15,7 +15,7 @@ use crate::facts::thread::{Chain, Exit};
 use crate::facts::walk::backfill::backfilled;
 use crate::facts::walk::replay::{ExtraEvents, WalkObserver, walked};
 use crate::facts::walk::{Preemptor, Sink, Walk};
-use crate::{Input, Options};
+use crate::{Given, Input};
 use base::Span;
 use base::timeline::{StackSum, VcpuStacks};
 use rustc_hash::FxHashMap;
@@ -25,18 +25,18 @@ use std::collections::BTreeMap;
 /// ends an exit must not fill the memory. What is over it belongs to no exit.
 const MOST_WAITING: usize = 1 << 16;
 
-/// The sums of every vCPU of the machines that `flow` was recorded on, in its order, inside the window of `options`. `flow` was
-/// built from `input` with the same options. What guests' own traces tell is that time once more, so they are left out.
-pub fn stacks(input: &Input, options: &Options, flow: &Flow, progress: &mut dyn FnMut(u64, u64)) -> Vec<VcpuStacks> {
+/// The sums of every vCPU of the machines that `flow` was recorded on, in its order, inside the window of `given`. `flow` was
+/// built from `input` with the same `given`. What guests' own traces tell is that time once more, so they are left out.
+pub fn stacks(input: &Input, given: &Given, flow: &Flow, progress: &mut dyn FnMut(u64, u64)) -> Vec<VcpuStacks> {
     let mut all = Vec::new();
     for (part, known) in input.parts.iter().zip(&flow.parts) {
         if known.twin_of.is_some() || known.aligned.is_some() {
             continue;
         }
         let sink = Stacks { threads: Vec::new(), window: Span::default() };
-        let mut ear = Windowed { window: options.narrow.window.map(|window| known.own_window(window)), progress };
+        let mut ear = Windowed { window: given.narrow.window.map(|window| known.own_window(window)), progress };
         let besides = ExtraEvents { fitted: Some(known.clock.clone()), events: None };
-        let (mut walk, _) = walked(part, options, besides, sink, &mut ear);
+        let (mut walk, _) = walked(part, given, besides, sink, &mut ear);
         walk.sink.threads.resize_with(walk.threads.len(), Pending::default);
         let seen = walk.seen;
         for vcpu in &known.vcpus {

@@ -5,7 +5,7 @@ use super::keeper::{Bounds, Thread, kept};
 use super::tasks::Tasks;
 use super::watch::Watch;
 use crate::facts::ledger::model::PartFlow;
-use crate::{Options, Part};
+use crate::{Given, Part};
 use base::Span;
 use rustc_hash::FxHashMap;
 
@@ -31,10 +31,10 @@ impl Draft {
     pub fn of(
         part: &Part,
         flow: &PartFlow,
-        (options, bounds): (&Options, Bounds),
+        (given, bounds): (&Given, Bounds),
         progress: &mut dyn FnMut(u64, u64),
     ) -> Self {
-        let (walk, totals) = kept(part, flow, (options, bounds), None, progress);
+        let (walk, totals) = kept(part, flow, (given, bounds), None, progress);
         let (from_ns, to_ns) = totals.span_ns.unwrap_or((0, 0));
         let kept = walk.sink;
         // The walk does not believe every time that a damaged file states.

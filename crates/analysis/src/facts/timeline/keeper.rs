@@ -19,7 +19,7 @@ use crate::facts::state::{LEVELS, State, TracedLevel};
 use crate::facts::thread::{Chain, Exit};
 use crate::facts::walk::replay::{ExtraEvents, WalkObserver, walked};
 use crate::facts::walk::{Preemptor, Sink, Walk};
-use crate::{Options, Part};
+use crate::{Given, Part};
 use base::Span;
 use trace::{Event, Totals};
 
@@ -133,7 +133,7 @@ impl Thread {
 pub fn kept(
     part: &Part,
     flow: &PartFlow,
-    (options, bounds): (&Options, Bounds),
+    (given, bounds): (&Given, Bounds),
     passing: Option<&mut Passing<'_>>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> (Walk<Keeper>, Totals) {
@@ -151,7 +151,7 @@ pub fn kept(
     let fitted = flow.clock_fitted_to.is_some().then(|| flow.clock.clone());
     let besides = ExtraEvents { fitted, events: None };
     let mut hearing = Hearing { passing, progress };
-    let (mut walk, totals) = walked(part, options, besides, keeper, &mut hearing);
+    let (mut walk, totals) = walked(part, given, besides, keeper, &mut hearing);
     walk.sink.tasks.end(totals.span_ns.map_or(0, |(_, to_ns)| to_ns));
     walk.sink.threads.resize_with(walk.threads.len(), Thread::default);
     for (kept, thread) in walk.sink.threads.iter_mut().zip(&walk.threads) {

@@ -18,25 +18,25 @@ use crate::facts::ledger::aligned;
 use crate::facts::ledger::begin;
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{Flow, PartFlow};
-use crate::{Input, Options};
+use crate::{Given, Input};
 use base::Span;
 use base::number::{duration, thousands};
 use base::timeline::{ChainRequest, ChainSlices, ChainSums, LaneKind, Marker, Overview, VcpuLane};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Adds up `flow`, which was built from `input` with the same `options`; `hear` is told every chain of the lowest machines.
+/// Adds up `flow`, which was built from `input` with the same `given`; `hear` is told every chain of the lowest machines.
 /// With it come the slices of the `wanted` chains, at most `most` of a chain and of what is wanted around it, in the order in
 /// which they are wanted; one that is not there is left out.
 pub fn overview(
     input: &Input,
-    options: &Options,
+    given: &Given,
     flow: &Flow,
     (wanted, most): (&[ChainRequest], usize),
     hear: &mut dyn FnMut(&ChainSums<'_>),
     progress: &mut dyn FnMut(u64, u64),
 ) -> (Overview, Vec<ChainSlices>) {
     let mut inside = Inside::new(wanted, most);
-    let overview = added_up(input, (options, Pace::default()), flow, (&mut inside, hear), progress);
+    let overview = added_up(input, (given, Pace::default()), flow, (&mut inside, hear), progress);
     let found = inside.found(&overview);
     (overview, found)
 }
@@ -44,7 +44,7 @@ pub fn overview(
 /// The same at any pace.
 pub(super) fn added_up(
     input: &Input,
-    (options, pace): (&Options, Pace),
+    (given, pace): (&Given, Pace),
     flow: &Flow,
     (inside, hear): (&mut Inside, &mut dyn FnMut(&ChainSums<'_>)),
     progress: &mut dyn FnMut(u64, u64),
@@ -56,11 +56,11 @@ pub(super) fn added_up(
     let mut found: Vec<Vec<Worker<'_>>> = Vec::new();
     let mut first_lane = 0;
     let (mut notes, mut left_out, mut markers, mut left_unknown_ns) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    let whole = (options, Bounds { pace, ..Bounds::default() });
+    let whole = (given, Bounds { pace, ..Bounds::default() });
     for (place, part) in &lowest {
         notes.extend(begin::sentence(part));
         notes.extend(missing_switches(part));
-        let (workers, note) = drawn_workers((&input.parts[*place], part), options, progress);
+        let (workers, note) = drawn_workers((&input.parts[*place], part), given, progress);
         left_out.extend(note);
         let tids: FxHashSet<i32> = workers.iter().map(|(_, tid, _)| *tid).collect();
         let on_line = |at_ns: u64| Some(part.on_axis(at_ns));
@@ -195,7 +195,7 @@ type Worker<'a> = (LaneKind, i32, &'a str);
 /// The workers of a part that get a lane, and a note if some do not: then the trace is walked to see which ran longest.
 fn drawn_workers<'a>(
     (part, flow): (&crate::Part, &'a PartFlow),
-    options: &Options,
+    given: &Given,
     progress: &mut dyn FnMut(u64, u64),
 ) -> (Vec<Worker<'a>>, Option<String>) {
     let mut workers = workers::of(flow);
@@ -206,7 +206,7 @@ fn drawn_workers<'a>(
     let tids: FxHashSet<i32> = workers.iter().map(|(_, tid, _)| *tid).collect();
     let mut ran = Ran::default();
     let mut passing = Passing::new(flow, &tids, &mut ran);
-    kept(part, flow, (options, Bounds::default()), Some(&mut passing), progress);
+    kept(part, flow, (given, Bounds::default()), Some(&mut passing), progress);
     let (longest, left_out) = workers::longest(workers, |tid| ran.by_tid.get(&tid).map(|(ran_ns, _)| *ran_ns));
     let note = workers::note(longest.len(), left_out);
     (longest, note)

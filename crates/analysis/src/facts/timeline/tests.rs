@@ -9,7 +9,7 @@ use super::{draw, draw_first};
 use crate::facts::chains;
 use crate::facts::ledger::build;
 use crate::facts::ledger::model::Flow;
-use crate::{Input, Options};
+use crate::{Given, Input};
 use base::recording::{Named, Recording};
 use base::timeline::{
     COLUMNS, COLUMNS_BESIDE, ChainRanks, ChainRequest, ChainSums, LaneId, LaneKind, Overview, Timeline,
@@ -40,8 +40,8 @@ const PLAIN: Target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8,
 const OFTEN: Pace = Pace { chunk: 97, waits: u32::MAX };
 
 fn opened(recording: Recording) -> (Input, Flow) {
-    let (input, options) = (Input::open(recording).unwrap(), Options::default());
-    let flow = build::build(&input, &options, &mut |_, _| {});
+    let (input, given) = (Input::open(recording).unwrap(), Given::default());
+    let flow = build::build(&input, &given, &mut |_, _| {});
     (input, flow)
 }
 
@@ -51,15 +51,15 @@ fn fixture(name: &str) -> Recording {
 
 /// Added up at `pace`, a recording's timeline and chains are those that are drawn.
 fn is_the_one_that_is_drawn(recording: Recording, pace: Pace, case: &str) {
-    let ((input, flow), options) = (opened(recording), Options::default());
-    let drawn = draw(&input, &options, &flow, &mut |_, _| {});
+    let ((input, flow), given) = (opened(recording), Given::default());
+    let drawn = draw(&input, &given, &flow, &mut |_, _| {});
     let mut told: Vec<(ChainRequest, String, u64, Option<u64>, bool)> = Vec::new();
     let mut hear = |chain: &ChainSums<'_>| {
         let wanted = ChainRequest { lane: chain.lane, nth: chain.nth, span: chain.span, lead_ns: 1_000 };
         told.push((wanted, chain.reason.to_owned(), chain.exits, chain.cost_ns, chain.is_undisturbed));
     };
     let mut nothing = Inside::new(&[], 0);
-    let seen = added_up(&input, (&options, pace), &flow, (&mut nothing, &mut hear), &mut |_, _| {});
+    let seen = added_up(&input, (&given, pace), &flow, (&mut nothing, &mut hear), &mut |_, _| {});
     let timeline = &drawn.timeline;
     let lanes: Vec<_> = seen.lanes.iter().map(|of| of.lane.clone()).collect();
     assert_eq!((lanes.as_slice(), &seen.vcpus), (timeline.lanes(), &drawn.vcpus), "{case}");
@@ -87,7 +87,7 @@ fn is_the_one_that_is_drawn(recording: Recording, pace: Pace, case: &str) {
         let (reason, exits, cost_ns, is_undisturbed) = (reason, *exits, *cost_ns, *is_undisturbed);
         ranks.add(&ChainSums { lane, nth, reason, span, exits, cost_ns, is_undisturbed });
     }
-    let (_, ranked) = chains::build(&input, &options, &mut |_, _| {});
+    let (_, ranked) = chains::build(&input, &given, &mut |_, _| {});
     assert_eq!(ranked.wanted(), ranks.on_lanes(Some, |at_ns| at_ns).wanted(), "{case}");
     told.sort_by_key(|(wanted, ..)| (wanted.lane, wanted.nth));
     assert_eq!(told.len(), drawn.chains.len(), "{case}");
@@ -98,7 +98,7 @@ fn is_the_one_that_is_drawn(recording: Recording, pace: Pace, case: &str) {
     let (wanted, chains): (Vec<ChainRequest>, Vec<_>) =
         told.iter().map(|told| told.0).zip(&drawn.chains).step_by(told.len().div_ceil(50).max(1)).unzip();
     let mut inside = Inside::new(&wanted, 30);
-    let again = added_up(&input, (&options, pace), &flow, (&mut inside, &mut |_| {}), &mut |_, _| {});
+    let again = added_up(&input, (&given, pace), &flow, (&mut inside, &mut |_| {}), &mut |_, _| {});
     let found = inside.found(&again);
     assert_eq!(found.len(), wanted.len(), "{case}");
     for (found, chain) in found.iter().zip(chains) {
@@ -142,9 +142,9 @@ fn an_overview_of_a_story_is_the_one_that_is_drawn() {
 fn what_a_cpu_did_not_wait_for_is_unknown_there_and_stated() {
     let mut unknown = 0;
     for name in ["svm-linux", "nested-vmx-shadow-off-hog"] {
-        let ((input, flow), options) = (opened(fixture(name)), Options::default());
+        let ((input, flow), given) = (opened(fixture(name)), Given::default());
         let at =
-            |pace| added_up(&input, (&options, pace), &flow, (&mut Inside::new(&[], 0), &mut |_| {}), &mut |_, _| {});
+            |pace| added_up(&input, (&given, pace), &flow, (&mut Inside::new(&[], 0), &mut |_| {}), &mut |_, _| {});
         let (whole, hasty) = (at(OFTEN), at(Pace { chunk: 1, waits: 0 }));
         let of_kind = |seen: &Overview, kind: LaneKind| -> Vec<Vec<u64>> {
             let lanes = (0..seen.lanes.len()).filter(|place| seen.lanes[*place].lane.kind == kind);
@@ -191,7 +191,7 @@ fn ten_times_the_trace_keeps_no_more() {
             let mut nothing = Nothing;
             let mut passing = Passing::new(&flow.parts[0], &workers, &mut nothing);
             let bounds = Bounds { pace: Pace { chunk: 1_000, ..Pace::default() }, ..Bounds::default() };
-            kept(&input.parts[0], &flow.parts[0], (&Options::default(), bounds), Some(&mut passing), &mut |_, _| {});
+            kept(&input.parts[0], &flow.parts[0], (&Given::default(), bounds), Some(&mut passing), &mut |_, _| {});
             passing.most_kept
         };
         let (short, long) = (most_kept(1 << 20), most_kept(10 << 20));
@@ -210,7 +210,7 @@ fn a_late_window_keeps_no_more_than_an_early_one() {
             let window = Some(Span { from_ns, to_ns: from_ns + length_ns / 20 });
             let bounds = Bounds { window, ..Bounds::default() };
             let part = (&input.parts[0], &flow.parts[0]);
-            let (walk, _) = kept(part.0, part.1, (&Options::default(), bounds), None, &mut |_, _| {});
+            let (walk, _) = kept(part.0, part.1, (&Given::default(), bounds), None, &mut |_, _| {});
             assert_eq!(walk.sink.full, None);
             walk.sink.count() as f64
         };
@@ -218,8 +218,8 @@ fn a_late_window_keeps_no_more_than_an_early_one() {
         assert!(late < 1.5 * early + 100_000.0, "{scenario}: {early} early, {late} late");
         // Changes before the window do not count as drawn.
         let window = Some(Span { from_ns: length_ns * 9 / 10, to_ns: length_ns });
-        let options = Options { narrow: Narrow { window, ..Narrow::default() }, ..Options::default() };
-        let drawn = draw_first(&input, &options, &flow, 10_000, &mut |_, _| {});
+        let given = Given { narrow: Narrow { window, ..Narrow::default() }, ..Given::default() };
+        let drawn = draw_first(&input, &given, &flow, 10_000, &mut |_, _| {});
         let cut = drawn.cut.map_or(length_ns, |cut| cut.at_ns);
         assert!(cut > length_ns * 9 / 10, "{scenario}: cut at {cut} of {length_ns} ns");
     }
@@ -230,11 +230,11 @@ fn a_late_window_keeps_no_more_than_an_early_one() {
 fn a_window_is_drawn_as_the_whole_shows_it() {
     for name in FIXTURES {
         let (input, flow) = opened(fixture(name));
-        let whole = draw(&input, &Options::default(), &flow, &mut |_, _| {});
+        let whole = draw(&input, &Given::default(), &flow, &mut |_, _| {});
         let length_ns = whole.timeline.span().length_ns();
         let window = Span { from_ns: length_ns / 2, to_ns: length_ns * 3 / 4 };
-        let options = Options { narrow: Narrow { window: Some(window), ..Narrow::default() }, ..Options::default() };
-        let part = draw_first(&input, &options, &flow, u64::MAX, &mut |_, _| {});
+        let given = Given { narrow: Narrow { window: Some(window), ..Narrow::default() }, ..Given::default() };
+        let part = draw_first(&input, &given, &flow, u64::MAX, &mut |_, _| {});
         for (place, lane) in part.timeline.lanes().iter().enumerate() {
             let of_whole = whole.timeline.lanes().iter().position(|known| known == lane).unwrap();
             let rows = |drawn: &base::timeline::Drawn, place: usize| {

@@ -7,7 +7,7 @@ use crate::facts::state::State;
 use crate::facts::thread::{Chain, Exit};
 use crate::facts::walk::replay::{ExtraEvents, WalkObserver, walked};
 use crate::facts::walk::{Preemptor, Sink, Walk};
-use crate::{Options, Part};
+use crate::{Given, Part};
 use base::recording::{CutTrace, Running, VcpuThread};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,7 +45,7 @@ impl WalkObserver<Holders> for Begin {
 pub fn of_part(part: &Part, from_ns: u64, trace: &Path) -> CutTrace {
     let besides = ExtraEvents { fitted: trace::calibrate::fit(part.trace.as_ref()), events: None };
     let holders = Holders { from_ns: 0, by_cpu: BTreeMap::new() };
-    let (walk, _) = walked(part, &Options::default(), besides, holders, &mut Begin(from_ns));
+    let (walk, _) = walked(part, &Given::default(), besides, holders, &mut Begin(from_ns));
     let names = comms(part, &walk);
     let known: BTreeMap<i32, &VcpuThread> = part.cut_from.vcpus.iter().map(|thread| (thread.tid, thread)).collect();
     let thread = |tid: i32, vcpu: Option<u32>| {

@@ -7,7 +7,7 @@
 //! Every question that follows vCPU threads begins here, so that all of them walk alike.
 
 use super::{Sink, Walk, witnesses};
-use crate::Options;
+use crate::Given;
 use crate::facts::events::roles::ROWS;
 use crate::facts::events::vendor;
 use crate::input::Part;
@@ -45,13 +45,13 @@ pub trait WalkObserver<S: Sink> {
 /// Walks through `part` from its first event to its last.
 pub fn walked<S: Sink>(
     part: &Part,
-    options: &Options,
+    given: &Given,
     besides: ExtraEvents,
     sink: S,
     ear: &mut impl WalkObserver<S>,
 ) -> (Walk<S>, Totals) {
     let trace = part.trace.as_ref();
-    let mut request = witnesses::request(trace, &options.ignore_events);
+    let mut request = witnesses::request(trace, &given.traces.ignore_events);
     request.events.extend(besides.events);
     let mut walk = Walk::new(sink);
     walk.isa = vendor::of(trace);

@@ -13,7 +13,7 @@
 //! (`kvm_arch_pmi_in_guest` in arch/x86/include/asm/kvm_host.h), so it belongs to the stretch that the interrupt ended.
 //! Threads that are no vCPU are left out. Memory grows with the number of different instruction pointers, up to a bound.
 
-use crate::Options;
+use crate::Given;
 use crate::facts::state::{State, TracedLevel};
 use crate::facts::thread::{Chain, Exit};
 use crate::facts::walk::backfill::backfilled;
@@ -69,7 +69,7 @@ fn counters(part: &Part) -> Vec<String> {
 }
 
 /// Reads the samples of vCPU threads; empty for a trace that has none, at no cost.
-pub fn profile(part: &Part, options: &Options) -> Profile {
+pub fn profile(part: &Part, given: &Given) -> Profile {
     let names = counters(part);
     if names.is_empty() {
         return Profile::default();
@@ -77,7 +77,7 @@ pub fn profile(part: &Part, options: &Options) -> Profile {
     let fields = ["ip", "cpumode", "period"].map(|field| vec![field.to_owned()]).to_vec();
     let besides = ExtraEvents { fitted: None, events: Some(Wanted { names, fields }) };
     let mut samples = Samples::default();
-    let (mut walk, totals) = walked(part, options, besides, Pieces::default(), &mut samples);
+    let (mut walk, totals) = walked(part, given, besides, Pieces::default(), &mut samples);
     // The last piece of a thread ends with the trace, and a sample may be its last event.
     samples.settle(&mut walk, totals.span_ns.map(|(_, last)| last));
     let Samples { profile, .. } = samples;

@@ -18,7 +18,7 @@ use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::facts::state::STATES;
 use crate::facts::thread::{Chain, Exit, Thread};
 use crate::facts::{Preemptor, Reason, Sink, State, TracedLevel};
-use crate::{Input, Options};
+use crate::{Given, Input};
 use base::{Histogram, Span};
 use rustc_hash::FxHashMap;
 use slices::{Merge, Slices};
@@ -170,11 +170,11 @@ impl Sliced {
 /// The ledger of the whole, and `count` windows of each trace.
 pub fn build(
     input: &Input,
-    options: &Options,
+    given: &Given,
     count: usize,
     progress: &mut dyn FnMut(u64, u64),
 ) -> (Flow, Vec<Vec<Window>>) {
-    let (flow, sliced) = build_beside::<Sliced>(input, options, progress);
+    let (flow, sliced) = build_beside::<Sliced>(input, given, progress);
     let windows = sliced.into_iter().zip(&flow.parts).map(|(sliced, part)| sliced.windows(count, part)).collect();
     (flow, windows)
 }

@@ -1,6 +1,6 @@
 //! Every rule fires on a case made for it, and is silent on one that differs in a single thing.
 
-use crate::Options;
+use crate::Given;
 use crate::facts::align::above::{CpuAbove, OwnExit};
 use crate::facts::align::below::{Reflected, VcpuBelow, Window};
 use crate::facts::align::offsets::Offsets;
@@ -19,7 +19,7 @@ use base::{Clock, Level};
 
 /// Ids of the rules that fire.
 fn fired(part: &PartFlow) -> Vec<&'static str> {
-    let measure = Measures::of(part, &Options::default());
+    let measure = Measures::of(part, &Given::default());
     RULES.iter().filter(|rule| !(rule.check)(&measure).is_empty()).map(|rule| rule.id).collect()
 }
 
@@ -61,7 +61,7 @@ fn apic_writes_of_the_timer_are_timers_and_others_are_apic() {
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 56, 5_000, Detail::Apic(0xd0, true));
     assert_eq!(fired(&part), ["FLW-APIC"]);
-    let hit = &super::apic(&Measures::of(&part, &Options::default()))[0];
+    let hit = &super::apic(&Measures::of(&part, &Given::default()))[0];
     assert!(hit.evidence.iter().any(|seen| seen.what.contains("APIC registers are virtualized")), "{:?}", hit.evidence);
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 32, 5_000, Detail::Msr(0x6e0, true));
@@ -75,11 +75,11 @@ fn apic_writes_of_the_timer_are_timers_and_others_are_apic() {
 fn a_flood_of_56_never_means_that_apicv_is_off() {
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 56, 5_000, Detail::Apic(0x300, true));
-    let hit = &super::apic(&Measures::of(&part, &Options::default()))[0];
+    let hit = &super::apic(&Measures::of(&part, &Given::default()))[0];
     assert!(hit.changes.is_empty() && !hit.fix.iter().any(|line| line.contains("enable_apicv=1")), "{:?}", hit.fix);
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 44, 5_000, Detail::Apic(0xb0, true));
-    let hit = &super::apic(&Measures::of(&part, &Options::default()))[0];
+    let hit = &super::apic(&Measures::of(&part, &Given::default()))[0];
     assert!(hit.changes[0].command().contains("enable_apicv=1"), "{:?}", hit.changes);
     sums(&mut part).states_ns[State::Halted.index()] = 99_000_000_000;
     assert_eq!(fired(&part), [""; 0], "50 a second are what an idle guest has");
@@ -90,7 +90,7 @@ fn x2apic_writes_on_svm_ask_for_avic_and_on_vmx_for_apicv() {
     for (isa, msr, option) in [(Isa::Svm, 0x7c, "avic=1"), (Isa::Vmx, 32, "enable_apicv=1")] {
         let mut part = quiet(isa);
         add(&mut part, msr, 5_000, Detail::Msr(0x80b, true));
-        let hit = &super::apic(&Measures::of(&part, &Options::default()))[0];
+        let hit = &super::apic(&Measures::of(&part, &Given::default()))[0];
         assert!(hit.changes[0].command().contains(option), "{:?}", hit.changes);
     }
 }
@@ -147,7 +147,7 @@ fn with_snapshot(part: PartFlow, files: &[(&str, &str)]) -> (tempfile::TempDir, 
 
 /// The only finding.
 fn only(part: &PartFlow) -> base::Finding {
-    let mut found = advise(&Measures::of(part, &Options::default()), None);
+    let mut found = advise(&Measures::of(part, &Given::default()), None);
     assert_eq!(found.len(), 1, "{found:?}");
     found.remove(0)
 }
@@ -219,7 +219,7 @@ fn page_faults_are_a_storm_by_share_and_by_rate() {
     let mut part = quiet(Isa::Vmx);
     add(&mut part, 48, 5_000, Detail::None);
     assert_eq!(fired(&part), ["FLW-EPT"]);
-    let found = super::ept_storm(&Measures::of(&part, &Options::default())).remove(0);
+    let found = super::ept_storm(&Measures::of(&part, &Given::default())).remove(0);
     assert_eq!(found.changes[0].command(), "echo always > /sys/kernel/mm/transparent_hugepage/enabled");
     assert_eq!(found.changes[0].undo(), None, "no trace tells what it was");
     spend(&mut part, State::Halted, 0);
@@ -237,7 +237,7 @@ fn waiting_names_who_ran_and_sets_no_mask_that_nobody_read() {
     let taken = PreemptSums { count: 60, total_ns: 400_000_000, max_ns: 8_000_000, cpu: 2 };
     sums(&mut part).preemptors.insert(Some(7), taken);
     assert_eq!(fired(&part), ["FLW-PREEMPT"]);
-    let found = &advise(&Measures::of(&part, &Options::default()), None)[0];
+    let found = &advise(&Measures::of(&part, &Given::default()), None)[0];
     assert!(found.title.contains("busybox (tid 7)"), "{}", found.title);
     assert!(
         found.fix[0].starts_with("taskset -cp 7   #") && found.fix[0].ends_with("without CPU 2"),
@@ -250,7 +250,7 @@ fn waiting_names_who_ran_and_sets_no_mask_that_nobody_read() {
         spend(&mut part, State::Preempted, 400_000_000);
         sums(&mut part).preemptors.insert(tid, taken);
         part.gone.insert(10);
-        advise(&Measures::of(&part, &Options::default()), None).remove(0)
+        advise(&Measures::of(&part, &Given::default()), None).remove(0)
     };
     assert!(found_for(Some(9), taken).fix[0].starts_with("taskset -cp 100   #"), "a bound thread stays, the vCPU goes");
     for tid in [Some(8), Some(10), None] {
@@ -272,13 +272,13 @@ fn a_pause_storm_of_one_vm_among_many_is_found_and_the_vm_is_named() {
     assert_eq!(fired(&part), [""; 0], "ninety in a second on each are no storm");
     *part.vcpus[80].sums.exits.at((TracedLevel::L1, pause)) = exits(2_500, Detail::None);
     assert_eq!(fired(&part), ["FLW-PAUSE"]);
-    let found = &advise(&Measures::of(&part, &Options::default()), None)[0];
+    let found = &advise(&Measures::of(&part, &Given::default()), None)[0];
     assert_eq!(found.subject, "vm80");
     assert!(found.title.contains("PAUSE exits of vm80: 2,500, 2,500 per second on vCPU 0"), "{}", found.title);
     for vcpu in &mut part.vcpus {
         *vcpu.sums.exits.at((TracedLevel::L1, pause)) = exits(2_500, Detail::None);
     }
-    let found = advise(&Measures::of(&part, &Options::default()), None);
+    let found = advise(&Measures::of(&part, &Given::default()), None);
     assert_eq!((found.len(), found[0].subject.as_str()), (1, "L0"), "one finding, not one for each");
     assert!(found[0].title.ends_with("(and 80 more VMs)"), "{}", found[0].title);
     assert!(found[0].evidence.len() <= 8);
@@ -301,7 +301,7 @@ fn timers_of_a_vm_are_named_with_their_rate() {
     let mut part = host(6);
     let exit = Reason { isa: Isa::Vmx, code: 32 };
     *part.vcpus[4].sums.exits.at((TracedLevel::L1, exit)) = exits(6_000, Detail::Msr(0x6e0, true));
-    let found = advise(&Measures::of(&part, &Options::default()), None);
+    let found = advise(&Measures::of(&part, &Given::default()), None);
     assert_eq!((found.len(), found[0].rule, found[0].subject.as_str()), (1, "FLW-TIMER", "vm4"));
     assert!(found[0].title.contains("6,000 per second on vCPU 0"), "{}", found[0].title);
 }
@@ -320,7 +320,7 @@ fn a_share_of_a_few_events_is_never_high() {
 
 /// The severity of the only finding of `rule`.
 fn severity(part: &PartFlow, rule: &str) -> base::Severity {
-    let found = advise(&Measures::of(part, &Options::default()), None);
+    let found = advise(&Measures::of(part, &Given::default()), None);
     let mut found = found.into_iter().filter(|finding| finding.rule == rule);
     let first = found.next().unwrap_or_else(|| panic!("{rule} is silent"));
     assert!(found.next().is_none());
@@ -372,7 +372,7 @@ fn with_storm(storm: u64) -> PartFlow {
 
 #[test]
 fn a_short_storm_in_a_long_recording_is_found_with_its_time() {
-    let found = &advise(&Measures::of(&with_storm(2_500), &Options::default()), None)[0];
+    let found = &advise(&Measures::of(&with_storm(2_500), &Given::default()), None)[0];
     assert_eq!((found.rule, found.severity), ("FLW-PAUSE", base::Severity::Low));
     assert!(found.title.contains("2,500 within 10 ms on vCPU 0"), "{}", found.title);
     let seen: Vec<&str> = found.evidence.iter().map(|seen| seen.what.as_str()).collect();
@@ -396,14 +396,14 @@ fn vcpus_that_wait_for_one_cause_are_one_finding() {
     waiting_for(&mut part, 0..6, 7);
     waiting_for(&mut part, 6..7, 9);
     waiting_for(&mut part, 7..8, 100);
-    let found = advise(&Measures::of(&part, &Options::default()), None);
+    let found = advise(&Measures::of(&part, &Given::default()), None);
     let subjects: Vec<&str> = found.iter().map(|finding| finding.subject.as_str()).collect();
     assert_eq!(subjects, ["L0/busybox", "vm6/0", "vm7/0"], "{found:?}");
     assert!(found[0].title.starts_with("6 vCPUs waited for a CPU, mostly for busybox (tid 7)"), "{}", found[0].title);
     assert!(found[0].evidence.iter().any(|seen| seen.what == "and 1 more vCPU"), "{:?}", found[0].evidence);
     assert_eq!(found[0].fix.len(), 1, "one task, one command");
     part.vcpus.iter_mut().enumerate().for_each(|(number, vcpu)| (vcpu.vm, vcpu.vcpu) = ("web".into(), number as u32));
-    let found = advise(&Measures::of(&part, &Options::default()), None);
+    let found = advise(&Measures::of(&part, &Given::default()), None);
     assert_eq!(found[0].subject, "web/0-5");
 }
 
@@ -418,7 +418,7 @@ fn masks_of_a_snapshot_make_the_change_and_its_undo() {
             thread.affinity = Some(Fact::new(base::CpuSet::parse(cpus).unwrap(), "status"));
             part.threads.insert(tid, Thread { tid: Some(tid), ..thread });
         }
-        advise(&Measures::of(&part, &Options::default()), None).remove(0)
+        advise(&Measures::of(&part, &Given::default()), None).remove(0)
     };
     let moved = found("2", "0-3");
     assert_eq!((moved.fix[0].as_str(), moved.undo[0].as_str()), ("taskset -cp 0-1,3 7", "taskset -cp 0-3 7"));

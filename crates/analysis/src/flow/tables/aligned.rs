@@ -1,7 +1,7 @@
 //! Tables of guests' own traces on the time line of the machine below.
 
 use super::{F64, I64, U64};
-use crate::Options;
+use crate::Given;
 use crate::facts::align::{Alignment, Cpu, Map};
 use crate::facts::ledger::measure::Measures;
 use crate::facts::ledger::model::Aligned;
@@ -171,20 +171,20 @@ fn each_guest<'m>(measures: &'m [Measures<'m>]) -> impl Iterator<Item = (Level, 
 /// Their CPUs, with the names of their VMs.
 fn each_cpu<'m>(
     measures: &'m [Measures<'m>],
-    options: &'m Options,
+    given: &'m Given,
 ) -> impl Iterator<Item = (Level, &'m Aligned, &'m Cpu, &'m str)> {
     let cpus = each_guest(measures).flat_map(|(level, aligned)| {
         let cpus = aligned.alignment.cpus.iter().zip(&aligned.vms);
         cpus.map(move |(cpu, vm)| (level, aligned, cpu, vm.as_str()))
     });
     cpus.filter(|(_, _, cpu, vm)| {
-        options.narrow.wants_vm(vm) && options.narrow.vcpu.is_none_or(|wanted| cpu.vcpu.vcpu == Some(wanted))
+        given.narrow.wants_vm(vm) && given.narrow.vcpu.is_none_or(|wanted| cpu.vcpu.vcpu == Some(wanted))
     })
 }
 
-pub fn alignment(measures: &[Measures<'_>], options: &Options) -> Table {
+pub fn alignment(measures: &[Measures<'_>], given: &Given) -> Table {
     let mut table = Table::new(&ALIGNMENT);
-    for (_, aligned, cpu, vm) in each_cpu(measures, options) {
+    for (_, aligned, cpu, vm) in each_cpu(measures, given) {
         let alignment = &aligned.alignment;
         let outside = &cpu.outside;
         let number: Cell = cpu.vcpu.vcpu.map(u64::from).into();
@@ -238,9 +238,9 @@ fn offsets(alignment: &Alignment, cpu: &Cpu) -> [Cell; 3] {
     [offset(first), offset(last), drift.unwrap_or(Cell::Missing)]
 }
 
-pub fn matched_exits(measures: &[Measures<'_>], options: &Options) -> Table {
+pub fn matched_exits(measures: &[Measures<'_>], given: &Given) -> Table {
     let mut table = Table::new(&MATCHED_EXITS);
-    for (_, aligned, cpu, vm) in each_cpu(measures, options) {
+    for (_, aligned, cpu, vm) in each_cpu(measures, given) {
         for (reason, sums) in by_reason(&aligned.alignment, cpu) {
             let mut row: Vec<Cell> = vec![aligned.alignment.machine.as_str().into(), vm.into()];
             row.extend([cpu.vcpu.vcpu.map(u64::from).into(), reason.into()]);
@@ -252,11 +252,11 @@ pub fn matched_exits(measures: &[Measures<'_>], options: &Options) -> Table {
     table
 }
 
-pub fn exit_sites(measures: &[Measures<'_>], options: &Options) -> Table {
+pub fn exit_sites(measures: &[Measures<'_>], given: &Given) -> Table {
     let mut table = Table::new(&EXIT_SITES);
-    let wanted = |level: Level| options.narrow.wants_level(level);
+    let wanted = |level: Level| given.narrow.wants_level(level);
     for (level, aligned) in each_guest(measures).filter(|(level, _)| wanted(*level)) {
-        for site in aligned.sites.iter().filter(|site| options.narrow.wants_vm(&site.vm)) {
+        for site in aligned.sites.iter().filter(|site| given.narrow.wants_vm(&site.vm)) {
             let machine = aligned.alignment.machine.as_str();
             let mut row: Vec<Cell> = vec![machine.into(), site.vm.as_str().into(), level.to_string().into()];
             row.extend([
@@ -271,10 +271,10 @@ pub fn exit_sites(measures: &[Measures<'_>], options: &Options) -> Table {
     table
 }
 
-pub fn guest_tasks(measures: &[Measures<'_>], options: &Options) -> Table {
+pub fn guest_tasks(measures: &[Measures<'_>], given: &Given) -> Table {
     let mut table = Table::new(&GUEST_TASKS);
-    let wanted = |level: Level| options.narrow.wants_level(level);
-    let mut cpus: Vec<_> = each_cpu(measures, options).filter(|(level, ..)| wanted(*level)).collect();
+    let wanted = |level: Level| given.narrow.wants_level(level);
+    let mut cpus: Vec<_> = each_cpu(measures, given).filter(|(level, ..)| wanted(*level)).collect();
     cpus.sort_by_key(|(level, ..)| std::cmp::Reverse(*level));
     for (level, aligned, cpu, vm) in cpus {
         let own = aligned.alignment.tasks.range((cpu.cpu, None)..=(cpu.cpu, Some(i32::MAX)));

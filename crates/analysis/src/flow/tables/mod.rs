@@ -12,7 +12,7 @@ mod waits;
 
 pub use profile::stacks as sampled_stacks;
 
-use crate::Options;
+use crate::Given;
 use crate::facts::ledger::measure::Measures;
 use crate::facts::ledger::model::{ExitSums, Vcpu};
 use base::table::{Shown, TableSpec};
@@ -55,7 +55,7 @@ pub const TABLES: &[&TableSpec] = &[
 ];
 
 /// All of them, filled.
-pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
+pub fn tables(measures: &[Measures<'_>], given: &Given) -> Vec<Table> {
     let makers: &[&(dyn Fn() -> Table + Sync)] = &[
         &|| overview::vms(measures),
         &|| overview::reasons(measures),
@@ -78,11 +78,11 @@ pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
         &|| vcpus::threads(measures),
         &|| parts::losses(measures),
         &|| parts::events(measures),
-        &|| aligned::alignment(measures, options),
-        &|| aligned::matched_exits(measures, options),
-        &|| aligned::exit_sites(measures, options),
-        &|| aligned::guest_tasks(measures, options),
-        &|| profile::profile(measures, options),
+        &|| aligned::alignment(measures, given),
+        &|| aligned::matched_exits(measures, given),
+        &|| aligned::exit_sites(measures, given),
+        &|| aligned::guest_tasks(measures, given),
+        &|| profile::profile(measures, given),
     ];
     let mut tables = parallel::map(makers.len(), |number| makers[number]());
     // An empty table is news only where it says that nothing is missing.
@@ -90,7 +90,7 @@ pub fn tables(measures: &[Measures<'_>], options: &Options) -> Vec<Table> {
         table.shown = None;
     }
     let many = measures.iter().any(Measures::is_of_many);
-    options.ranking.arrange(&mut tables, many);
+    given.listing.ranking.arrange(&mut tables, many);
     tables
 }
 

@@ -1,7 +1,7 @@
 //! Table of samples: the folded stacks of a profile by VM, level, state and function.
 
 use super::U64;
-use crate::Options;
+use crate::Given;
 use crate::facts::ledger::measure::{Measures, measure};
 use crate::facts::ledger::model::{Flow, Sampled};
 use crate::facts::state::State;
@@ -42,10 +42,10 @@ pub const PROFILE: TableSpec = TableSpec {
     )),
 };
 
-pub fn profile(measures: &[Measures<'_>], options: &Options) -> Table {
+pub fn profile(measures: &[Measures<'_>], given: &Given) -> Table {
     let mut table = Table::new(&PROFILE);
     for measure in measures {
-        for (row, level, state) in wanted(measure, options) {
+        for (row, level, state) in wanted(measure, given) {
             let level = level.to_string();
             let mode = in_words(row.mode);
             let stack = frames(row, &level, state).map(|frame| folded(&frame));
@@ -66,10 +66,10 @@ pub fn profile(measures: &[Measures<'_>], options: &Options) -> Table {
 }
 
 /// The samples of `flow` by stack: VM, vCPU, level, state, whose code, function. Empty where nothing was sampled.
-pub fn stacks(flow: &Flow, options: &Options) -> Stacks {
+pub fn stacks(flow: &Flow, given: &Given) -> Stacks {
     let mut stacks = Stacks::new();
-    for measure in &measure(flow, options) {
-        for (row, level, state) in wanted(measure, options) {
+    for measure in &measure(flow, given) {
+        for (row, level, state) in wanted(measure, given) {
             *stacks.entry(frames(row, &level.to_string(), state).into()).or_default() += row.samples;
         }
     }
@@ -77,15 +77,12 @@ pub fn stacks(flow: &Flow, options: &Options) -> Stacks {
 }
 
 /// The samples that are wanted, with their level and the name of their state.
-fn wanted<'m>(
-    measure: &'m Measures<'_>,
-    options: &'m Options,
-) -> impl Iterator<Item = (&'m Sampled, Level, &'static str)> {
+fn wanted<'m>(measure: &'m Measures<'_>, given: &'m Given) -> impl Iterator<Item = (&'m Sampled, Level, &'static str)> {
     let named = measure.part.profile.iter().map(|row| {
         let (level, state) = named(measure, row.state);
         (row, level, state)
     });
-    let narrow = &options.narrow;
+    let narrow = &given.narrow;
     named.filter(|(row, level, _)| narrow.wants_level(*level) && narrow.wants_vcpu(&row.vm, row.vcpu))
 }
 

@@ -73,7 +73,7 @@ pub struct Asked {
 /// # Errors
 /// None today: what is missing for a prediction is part of the answer.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
-    let Some(asked) = &case.options().plan else { return Ok(None) };
+    let Some(asked) = &case.given().plan else { return Ok(None) };
     let of = |section: Section| Some(Answer { section, problems: Vec::new() });
     if asked.validate {
         return Ok(of(validation()));

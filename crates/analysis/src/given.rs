@@ -1,0 +1,42 @@
+//! What the user states beside the recording: what is wanted of it, and what is known better than it says.
+
+use crate::facts::align::names::GivenSymbols;
+use crate::flow::ranking::Ranking;
+use crate::nesting::plan::Asked;
+use crate::placement::Wishes;
+use base::Narrow;
+
+/// All that the user states. The facts depend on [`narrow`](Given::narrow) and [`traces`](Given::traces) alone.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// What of the answers is wanted.
+    pub narrow: Narrow,
+    /// How traces are to be understood.
+    pub traces: TraceHints,
+    /// How answers are listed.
+    pub listing: Listing,
+    /// What placements are for, and what stays as it is.
+    pub placement: Wishes,
+    /// What the cost model is asked for.
+    pub plan: Option<Asked>,
+}
+
+/// What the user knows of traces better than they say it.
+#[derive(Debug, Clone, Default)]
+pub struct TraceHints {
+    /// Events to treat as if they had not been recorded.
+    pub ignore_events: Vec<String>,
+    /// VM names by thread id, over what the trace says.
+    pub vm_map: Vec<(i32, String)>,
+    /// Symbols of machines, over what their traces carry.
+    pub symbols: Vec<GivenSymbols>,
+}
+
+/// What of an answer is listed for people, and in which order.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// How tables rank their rows.
+    pub ranking: Ranking,
+    /// Every feature of every machine, not only those with a finding.
+    pub all_features: bool,
+}
