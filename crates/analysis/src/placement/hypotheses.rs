@@ -87,7 +87,7 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
         "those CPUs spend a large share in softirqs, and moving the interrupts alone fixes it",
         match softirqs.max_by(|a, b| a.1.total_cmp(&b.1)) {
             Some((cpu, most)) => format!(
-                "{}: of the workers' CPUs, CPU {cpu} spent most time in softirqs, {:.0} %",
+                "{}: on CPU {cpu}, the worst of the workers' CPUs, softirqs took {:.0} % of the time",
                 if most > MUCH { "supported" } else { "not supported" },
                 most * 100.0
             ),
@@ -127,8 +127,8 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
         "other programs of the host run on the workers' CPUs",
         "those CPUs are busy with threads of no VM, and moving these alone fixes it",
         match Scene::of(&model.machine).programs(&cpus) {
-            Some((cpu, most, names)) => format!(
-                "{}: of the workers' CPUs, CPU {cpu} gave other programs{names} most time, {:.0} %",
+            Some((cpu, most, busiest)) => format!(
+                "{}: on CPU {cpu}, the worst of the workers' CPUs, other programs ran for {:.0} % of the time{busiest}",
                 if most > MUCH { "supported" } else { "not supported" },
                 most * 100.0
             ),

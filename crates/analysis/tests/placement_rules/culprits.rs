@@ -4,6 +4,8 @@ use super::quiet::{fact, findings, quiet, set, thread};
 use base::{Finding, Severity};
 use host::Machine;
 use host::machine::{CpuUse, Domain, Irq, Quota, Role, Thread, Throttled};
+use kvmscope_analysis::placement::hypotheses::hypotheses;
+use kvmscope_analysis::placement::{Wishes, build};
 
 /// The quiet machine with CPU use that fits what its threads ran.
 fn used() -> Machine {
@@ -152,7 +154,7 @@ fn steal_that_explains_a_wait_has_the_victims() {
     };
     let found = first(stolen(0.3, 0.3));
     assert_eq!((found.rule, found.severity), ("PLC-BED", Severity::High));
-    assert!(evidence(&found).contains("the hypervisor took CPU 0 away"), "{}", evidence(&found));
+    assert!(evidence(&found).contains("the hypervisor took time away (steal) on CPU 0"), "{}", evidence(&found));
     assert_eq!(first(stolen(0.3, 0.0)).severity, Severity::Medium, "no thread is starved by it");
     clean(stolen(0.02, 0.0), "little");
 }
@@ -290,6 +292,7 @@ fn one_program_that_starves_several_vms_is_one_finding() {
     let found = first(machine.clone());
     assert_eq!((found.rule, found.subject.as_str()), ("PLC-STARVED", "host"));
     assert!(found.title.starts_with("2 threads of 2 VMs starved, 0.90 CPUs short: "), "{}", found.title);
+    assert_eq!(found.evidence[0].what.matches("stress").count(), 1);
     machine.threads.last_mut().unwrap().name = "backup".into();
     refill(&mut machine);
     let starved = findings(machine).into_iter().filter(|finding| finding.rule == "PLC-STARVED");
@@ -352,6 +355,40 @@ fn a_guest_that_is_shown_nodes_is_spread_on_purpose() {
         findings(machine).iter().any(|finding| finding.rule == "PLC-NODE")
     };
     assert!(spread(0) && spread(1) && !spread(2));
+}
+
+/// What is said so far of an explanation about the workers of the VM.
+fn so_far(mut machine: Machine, id: &str) -> String {
+    refill(&mut machine);
+    let model = build::model(base::Level::At(0), "L0", machine, false, &Wishes::default());
+    let found = hypotheses(&model).into_iter().find(|one| one.id == id);
+    found.expect("workers share CPUs with vCPUs").so_far
+}
+
+#[test]
+fn explanations_are_about_the_cpus_of_the_workers() {
+    let crowded = |softirqs: u32, programs: &str| {
+        let mut machine = used();
+        machine.threads[2].affinity = Some(fact(set("0-1")));
+        machine.threads[3] = thread(Role::Vhost, 13, "0-1", 0.3, 0.6);
+        machine.cpu_use.get_mut(&softirqs).unwrap().softirq = 0.6;
+        machine.threads.push(program("java", 70, programs, 0.6));
+        machine
+    };
+    assert!(so_far(crowded(7, "7"), "H2").starts_with("not supported"), "CPU 7 is of no worker");
+    assert!(so_far(crowded(7, "7"), "H6").starts_with("not supported"), "neither is java's");
+    assert!(so_far(crowded(7, "7"), "H1").starts_with("supported"));
+    assert!(so_far(crowded(1, "7"), "H2").starts_with("supported: on CPU 1"));
+    let said = so_far(crowded(7, "0"), "H6");
+    assert!(
+        said.starts_with("supported: on CPU 0") && said.ends_with("60 % of the time, most of it java (70)"),
+        "{said}"
+    );
+    let said = so_far(crowded(7, "0"), "H1");
+    assert!(
+        said.starts_with("not supported: a worker waited") && said.contains("another program, java (70), ran"),
+        "{said}"
+    );
 }
 
 /// Whatever is mixed: what is high has a victim that was measured, and each victim is told in one finding.

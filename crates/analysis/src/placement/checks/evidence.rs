@@ -1,7 +1,7 @@
 //! Does the evidence contradict itself? Before anything is explained by it.
 
 use super::starved::with_victims;
-use crate::placement::culprits::{Reporter, Verdict, name};
+use crate::placement::culprits::{Reporter, Verdict, cpus_named, name};
 use crate::placement::model::{Model, UNSTABLE_STEAL};
 use crate::rule::Hit;
 use base::number::{list, many, percent};
@@ -129,21 +129,21 @@ pub fn crowd(model: &Model) -> Vec<Hit> {
             pinned.entry(cpu).or_default().push(thread);
         }
     }
-    for (cpu, threads) in pinned {
-        let run = |thread: &Thread| thread.run_share.as_ref().map_or(0.0, |run| run.value);
-        let sum: f64 = threads.iter().map(|thread| run(thread)).sum();
-        if threads.len() > 1 && sum > 1.0 + ROUNDING && hits.iter().all(|hit| hit.subject != format!("cpu{cpu}")) {
-            let title = format!(
-                "{} bound to CPU {cpu} ran {} of its time together",
-                many(threads.len() as u64, "thread"),
-                percent(sum)
-            );
-            let hit = Hit::new(format!("cpu{cpu}"), Severity::Medium, title);
-            hits.push(threads.iter().fold(hit, |hit, thread| {
-                let place = thread.run_share.as_ref().map_or("", |run| run.place.as_str());
-                hit.seen(format!("{} ran {}", name(thread), percent(run(thread))), place)
-            }));
-        }
+    let run = |thread: &Thread| thread.run_share.as_ref().map_or(0.0, |run| run.value);
+    let sum = |threads: &[&Thread]| threads.iter().map(|thread| run(thread)).sum::<f64>();
+    pinned.retain(|_, threads| threads.len() > 1 && sum(threads) > 1.0 + ROUNDING);
+    let most = pinned.values().map(|threads| sum(threads)).fold(0.0, f64::max);
+    let cpus: CpuSet = pinned.keys().copied().collect();
+    if !cpus.is_empty() {
+        let each = if cpus.len() == 1 { "one CPU" } else { "one of several CPUs" };
+        let title = format!("threads bound to {each} ran {} of it together: {}", percent(most), cpus_named(&cpus));
+        let hit = Hit::new("bound", Severity::Medium, title);
+        let here = pinned.values().flatten();
+        hits.push(here.fold(hit, |hit, thread| {
+            let place = thread.run_share.as_ref().map_or("", |run| run.place.as_str());
+            let on = thread.affinity.as_ref().map_or(String::new(), |set| set.value.to_string());
+            hit.seen(format!("{}, bound to CPU {on}, ran {}", name(thread), percent(run(thread))), place)
+        }));
     }
     hits
 }

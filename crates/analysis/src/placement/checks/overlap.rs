@@ -1,7 +1,7 @@
 //! Threads that carry a guest's packets, against the guest's own vCPUs.
 
 use super::starved::with_victims;
-use crate::placement::culprits::{Reporter, Verdict};
+use crate::placement::culprits::{Reporter, Verdict, cpus_named};
 use crate::placement::model::{BUSY, Model};
 use crate::placement::proposal::Subject;
 use crate::rule::Hit;
@@ -59,7 +59,7 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     } else if set.is_within(&vcpus) {
         "part of its vCPUs' set".to_owned()
     } else {
-        format!("of which {} are also of its vCPUs", set.and(&vcpus))
+        format!("its vCPUs on {}", cpus_named(&set.and(&vcpus)))
     };
     hit = hit.seen(
         format!("emulator and vhost threads may run on {set}, {same}"),

@@ -3,12 +3,12 @@
 //! A starved thread is reported once: by the rule whose change would end it (`culprits::Reporter`), else here.
 
 use crate::facts::starvation::UNIT;
-use crate::placement::culprits::{Kind, Reporter, Verdict, name};
+use crate::placement::culprits::{Kind, Reporter, Verdict, cpus_named, name};
 use crate::placement::model::Model;
 use crate::rule::Hit;
 use base::number::{counted, list, many, percent};
 use base::shell::printable;
-use base::{Cost, CostKind, Severity};
+use base::{Cost, CostKind, CpuSet, Severity};
 use host::machine::{Role, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,15 +87,21 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
 }
 
 /// The winners of the worst victims, as half sentences.
-pub(super) fn causes(verdicts: &[&Verdict]) -> String {
+fn causes(verdicts: &[&Verdict]) -> String {
     let mut worst: Vec<&&Verdict> = verdicts.iter().collect();
     worst.sort_by(|a, b| b.waited.total_cmp(&a.waited).then(a.victim.cmp(&b.victim)));
-    let mut causes: Vec<String> = Vec::new();
-    for cause in worst.iter().filter_map(|verdict| Some(verdict.winner()?.did.clone())) {
-        if !causes.contains(&cause) {
-            causes.push(cause);
+    let mut found: Vec<(&str, CpuSet)> = Vec::new();
+    for winner in worst.iter().filter_map(|verdict| verdict.winner()) {
+        match found.iter_mut().find(|(did, _)| *did == winner.did) {
+            Some((_, on)) => *on = on.or(&winner.on),
+            None => found.push((&winner.did, winner.on.clone())),
         }
     }
+    let said = |(did, on): &(&str, CpuSet)| match on.is_empty() {
+        true => (*did).to_owned(),
+        false => format!("{did} on {}", cpus_named(on)),
+    };
+    let causes: Vec<String> = found.iter().map(said).collect();
     match causes.len() {
         0 => "what ran meanwhile does not explain it".to_owned(),
         count if count > MOST_CAUSES => {

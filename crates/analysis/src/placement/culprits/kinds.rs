@@ -15,6 +15,9 @@ pub(in crate::placement) const MANY_PER_S: f64 = 1_000.0;
 /// Share of a CPU that its interrupts and softirqs take where they count: our own limit.
 pub(in crate::placement) const MUCH_INTERRUPTED: f64 = 0.1;
 
+/// Of what the programs of the host took together, the part that one needs to be named: our own limit.
+const WORTH_NAMING: f64 = 0.1;
+
 /// Names in half a sentence.
 const MOST_NAMED: usize = 2;
 
@@ -37,8 +40,8 @@ fn overcommit(_: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     let set = wait.thread.affinity.as_ref().map(|set| &set.value);
     let inside = |pool: &&Pool| pool.is_full() && (pool.host || set.is_some_and(|set| set.is_within(&pool.cpus)));
     let pool = wait.pools.iter().find(inside)?;
-    let did = format!("{:.1} CPUs are wanted of {}", pool.wanted, cpus_named(&pool.cpus));
-    Some(Rival { kind: Kind::Overcommit, took: wait.waited, at_most: false, did, threads: Vec::new() })
+    let did = format!("more is wanted of {} than there is", cpus_named(&pool.cpus));
+    Some(Rival { took: wait.waited, ..Rival::of(Kind::Overcommit, did) })
 }
 
 /// Other CPUs of its set had room, and the scheduler moves no thread between isolated ones.
@@ -51,13 +54,7 @@ fn isolation(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     }
     let idle = scene.used(&unused, |usage| usage.idle)?;
     let did = format!("the idle {} of its set are isolated: no thread is moved there", cpus_named(&unused));
-    (idle >= wait.waited).then(|| Rival {
-        kind: Kind::Isolation,
-        took: wait.waited,
-        at_most: false,
-        did,
-        threads: Vec::new(),
-    })
+    (idle >= wait.waited).then(|| Rival { took: wait.waited, ..Rival::of(Kind::Isolation, did) })
 }
 
 fn quota(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
@@ -65,13 +62,13 @@ fn quota(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     let took = quotas.filter_map(|(path, quota)| Some((path, quota, quota.measured.as_ref()?.value.cpus.min(1.0))));
     let (path, quota, took) = took.max_by(|a, b| a.2.total_cmp(&b.2))?;
     let did = format!("the CPU quota of {path}, {:.2} CPUs, throttled it", quota.cpus.value);
-    Some(Rival { kind: Kind::Quota, took, at_most: false, did, threads: Vec::new() })
+    Some(Rival { took, ..Rival::of(Kind::Quota, did) })
 }
 
 fn steal(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     let took = scene.used(wait.cpus, |usage| usage.steal)?;
-    let did = format!("the hypervisor took {} away (steal)", cpus_named(wait.cpus));
-    Some(Rival { kind: Kind::Steal, took, at_most: false, did, threads: Vec::new() })
+    let did = "the hypervisor took time away (steal)".to_owned();
+    Some(Rival { took, on: wait.cpus.clone(), ..Rival::of(Kind::Steal, did) })
 }
 
 fn interrupts(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
@@ -87,9 +84,9 @@ fn interrupts(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     names.sort_by(|a, b| b.1.total_cmp(&a.1));
     let names: Vec<String> = names.iter().take(MOST_NAMED).map(|(irq, _)| irq.name.clone()).collect();
     let of = if names.is_empty() { String::new() } else { format!(" of {}", list(&names)) };
-    let did = format!("interrupts and softirqs{of} ran on {}", cpus_named(wait.cpus));
+    let did = format!("interrupts and softirqs{of} ran");
     let threads = softirqs.into_iter().chain(handlers).map(|(position, _)| position).collect();
-    Some(Rival { kind: Kind::Interrupts, took, at_most: false, did, threads })
+    Some(Rival { took, on: wait.cpus.clone(), threads, ..Rival::of(Kind::Interrupts, did) })
 }
 
 /// Interrupts that come often to a CPU that spends much of its time with them, and their rates.
@@ -121,28 +118,38 @@ fn neighbours(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
 fn programs(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     let here = scene.company(wait.cpus, |position, thread| position != wait.victim && is_program(thread));
     let (listed, at_most) = scene.together(&here, wait.cpus);
-    let took = listed + scene.unlisted(wait.cpus);
-    let mut names: Vec<(&str, &Thread, u64)> = Vec::new();
-    for thread in here.iter().map(|(position, _)| &scene.machine.threads[*position]) {
-        match names.iter_mut().find(|(known, ..)| *known == thread.name) {
-            Some((.., count)) => *count += 1,
-            None => names.push((&thread.name, thread, 1)),
-        }
+    let took = (listed + scene.unlisted(wait.cpus)).min(wait.cpus.len() as f64);
+    const SMALL: &str = "too small or short-lived to be listed";
+    let names = by_name(scene, &here).into_iter().filter(|(_, ran)| *ran > WORTH_NAMING * took);
+    let mut said: Vec<String> = names.take(MOST_NAMED).map(|(said, _)| said).collect();
+    if !said.is_empty() && listed < took / 2.0 {
+        said.push(format!("others {SMALL}"));
     }
-    let said = names.iter().take(MOST_NAMED).map(|(program, thread, count)| match count {
-        1 => name(thread),
-        count => format!("{program} ({count} threads)"),
-    });
-    let said: Vec<String> = said.collect();
-    let at = cpus_named(wait.cpus);
-    let did = match (listed >= took / 2.0, &said[..]) {
-        (true, [one]) => format!("another program, {one}, ran on {at}"),
-        (true, [_, ..]) => format!("other programs, {}, ran on {at}", list(&said)),
-        _ => format!("other programs, each too small or short-lived to be listed, ran on {at}"),
+    let did = match &said[..] {
+        [] => format!("other programs, each {SMALL}, ran"),
+        [one] => format!("another program, {one}, ran"),
+        [_, ..] => format!("other programs, {}, ran", list(&said)),
     };
     let known = !here.is_empty() || scene.used(wait.cpus, |_| 0.0).is_some();
     let threads = here.into_iter().map(|(position, _)| position).collect();
-    known.then_some(Rival { kind: Kind::Programs, took, at_most, did, threads })
+    known.then(|| Rival { took, at_most, on: wait.cpus.clone(), threads, ..Rival::of(Kind::Programs, did) })
+}
+
+/// Programs with what all threads of their name ran, the busiest first.
+pub(super) fn by_name(scene: &Scene<'_>, here: &[(usize, f64)]) -> Vec<(String, f64)> {
+    let mut names: Vec<(&Thread, u64, f64)> = Vec::new();
+    for (thread, ran) in here.iter().map(|(position, ran)| (&scene.machine.threads[*position], ran)) {
+        match names.iter_mut().find(|(known, ..)| known.name == thread.name) {
+            Some((_, count, sum)) => (*count, *sum) = (*count + 1, *sum + ran),
+            None => names.push((thread, 1, *ran)),
+        }
+    }
+    names.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let said = |(thread, count, sum): (&Thread, u64, f64)| match count {
+        1 => (name(thread), sum),
+        count => (format!("{} with {count} threads", thread.name), sum),
+    };
+    names.into_iter().map(said).collect()
 }
 
 /// Whether a thread is of the host alone: of no VM, no switch, and no part of the kernel's interrupts.
@@ -159,7 +166,7 @@ fn sibling(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     let busy = |cpu: u32| Some((cpu, 1.0 - scene.machine.cpu_use.get(&cpu)?.idle));
     let (cpu, took) = siblings.iter().filter_map(busy).max_by(|a, b| a.1.total_cmp(&b.1))?;
     let did = format!("its sibling CPU {cpu} was busy");
-    Some(Rival { kind: Kind::Sibling, took, at_most: false, did, threads: Vec::new() })
+    Some(Rival { took, ..Rival::of(Kind::Sibling, did) })
 }
 
 fn threads(scene: &Scene<'_>, wait: &Wait<'_>, kind: Kind, wanted: impl Fn(&Thread) -> bool) -> Option<Rival> {
@@ -170,9 +177,9 @@ fn threads(scene: &Scene<'_>, wait: &Wait<'_>, kind: Kind, wanted: impl Fn(&Thre
         .take(MOST_NAMED)
         .map(|position| said(scene.machine, &scene.machine.threads[*position]))
         .collect();
-    let did = format!("{} ran on {}", list(&said), cpus_named(wait.cpus));
+    let did = format!("{} ran", list(&said));
     let (took, at_most) = scene.together(&here, wait.cpus);
-    (!threads.is_empty()).then_some(Rival { kind, took, at_most, did, threads })
+    (!threads.is_empty()).then(|| Rival { took, at_most, on: wait.cpus.clone(), threads, ..Rival::of(kind, did) })
 }
 
 fn said(machine: &Machine, thread: &Thread) -> String {

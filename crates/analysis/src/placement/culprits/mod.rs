@@ -70,6 +70,8 @@ pub(crate) struct Rival {
     pub at_most: bool,
     /// Who it is and what it did, as half a sentence.
     pub did: String,
+    /// Where; empty: the sentence says it.
+    pub on: CpuSet,
     /// Its threads by their position in the machine, the busiest first.
     pub threads: Vec<usize>,
 }
@@ -78,12 +80,20 @@ impl fmt::Display for Rival {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             kind if kind.is_whole() => out.write_str(&self.did),
-            _ => write!(out, "{} ({}{} of the time)", self.did, self.up_to(), percent(self.took)),
+            _ => {
+                let on = if self.on.is_empty() { String::new() } else { format!(" on {}", cpus_named(&self.on)) };
+                write!(out, "{}{on} ({}{} of the time)", self.did, self.up_to(), percent(self.took))
+            }
         }
     }
 }
 
 impl Rival {
+    /// One that took nothing yet.
+    fn of(kind: Kind, did: String) -> Self {
+        Self { kind, took: 0.0, at_most: false, did, on: CpuSet::default(), threads: Vec::new() }
+    }
+
     fn up_to(&self) -> &'static str {
         if self.at_most { "up to " } else { "" }
     }

@@ -4,8 +4,7 @@
 //! elsewhere with the part that it would have spent there if it wandered evenly. What a CPU did beyond its interrupts and the
 //! listed threads was done by programs too small or too short-lived to be listed.
 
-use super::kinds::is_program;
-use super::name;
+use super::kinds::{by_name, is_program};
 use crate::facts::shares;
 use crate::placement::proposal::ran;
 use base::CpuSet;
@@ -71,15 +70,16 @@ impl<'a> Scene<'a> {
     pub(super) fn used(&self, cpus: &CpuSet, share: impl Fn(&CpuUse) -> f64) -> Option<f64> {
         cpus.iter().map(|cpu| self.machine.cpu_use.get(&cpu).map(&share)).sum()
     }
-    /// The CPU of these that gave most time to programs of the host, how much, and the busiest of them with a comma before it.
+    /// The CPU of these that gave most time to programs of the host, how much, and the busiest of them as the end of a sentence.
     pub(in crate::placement) fn programs(&self, cpus: &CpuSet) -> Option<(u32, f64, String)> {
         let on = |cpu: u32| {
             self.machine.cpu_use.get(&cpu)?;
             let here = self.company(&CpuSet::one(cpu), |_, thread| is_program(thread));
             let ran: f64 = here.iter().map(|(_, ran)| ran).sum();
-            let name = here
-                .first()
-                .map_or(String::new(), |(busiest, _)| format!(", {} first,", name(&self.machine.threads[*busiest])));
+            let name = by_name(self, &here)
+                .into_iter()
+                .next()
+                .map_or(String::new(), |(name, _)| format!(", most of it {name}"));
             Some((cpu, ran + self.unlisted(&CpuSet::one(cpu)), name))
         };
         cpus.iter().filter_map(on).max_by(|a, b| a.1.total_cmp(&b.1))
