@@ -8,7 +8,7 @@
 //! thread will get, and refuses what makes that worse; whatever is proposed has passed the same question first. Nor may a
 //! change narrow sets so far that less could be given to all threads together, whoever schedules them.
 
-use super::model::Demand;
+use super::model::Quotas;
 use super::proposal::{ran, taken_by_interrupts};
 use crate::facts::shares::{Contender, Cpus, Direction, Expected, Move, missing_at_best};
 use base::{Change, CpuSet, Setting};
@@ -32,9 +32,10 @@ const MORE_AT_BEST: f64 = 0.02;
 
 impl<'a> Expectations<'a> {
     pub(super) fn of(machine: &'a Machine) -> Self {
+        let quotas = Quotas::of(machine);
         let contender = |thread: &Thread| {
             let (tid, cpus) = (u32::try_from(thread.tid?).ok()?, thread.affinity.as_ref()?.value.clone());
-            let demand = Demand::of(thread);
+            let demand = quotas.demand(thread);
             let measured = thread.run_share.is_some() && thread.wait_share.is_some();
             let wish =
                 (if measured { demand.high } else { demand.likely }, thread.last_cpu.as_ref().map(|cpu| cpu.value));
@@ -108,9 +109,9 @@ impl<'a> Expectations<'a> {
                     moves.extend(self.of_emulator(domain, cpus));
                 }
                 Setting::IrqAffinity { irq } => interrupts.extend(self.interrupt(*irq, cpus)),
+                Setting::PmdMask => moves.extend(self.polling(cpus)),
                 // Whom these give CPU time to is not known.
-                Setting::PmdMask
-                | Setting::TaskPolicy(_)
+                Setting::TaskPolicy(_)
                 | Setting::SysfsWrite { .. }
                 | Setting::Sysctl { .. }
                 | Setting::ModuleOption { .. } => {}
@@ -129,6 +130,17 @@ impl<'a> Expectations<'a> {
             matches!(thread.role, Role::Emulator | Role::Vhost | Role::Other) && !outside
         };
         threads().filter(within).filter_map(|thread| moved(thread.tid, cpus)).collect()
+    }
+
+    /// Polling threads under another mask: each that may stay does, the others take what is left.
+    fn polling(&self, cpus: &str) -> Vec<Move> {
+        let Some(mut left) = CpuSet::parse(cpus) else { return Vec::new() };
+        let threads = self.machine.threads.iter().filter(|thread| thread.role == Role::Pmd);
+        let now = threads.filter_map(|thread| Some((thread.tid?, thread.affinity.as_ref()?.value.clone())));
+        let (stay, go): (Vec<_>, Vec<_>) = now.partition(|(_, now)| !now.is_empty() && now.is_within(&left));
+        stay.iter().for_each(|(_, now)| left = left.without(now));
+        let free: Vec<String> = left.iter().map(|cpu| cpu.to_string()).collect();
+        go.iter().zip(&free).filter_map(|((tid, _), cpu)| moved(Some(*tid), cpu)).collect()
     }
 
     fn of_domain(&self, domain: &str, cpus: &str, wanted: impl Fn(Role) -> bool) -> Vec<Move> {

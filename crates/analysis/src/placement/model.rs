@@ -9,6 +9,7 @@ use base::CpuSet;
 use base::Level;
 use host::Machine;
 use host::machine::{Domain, Role, Thread};
+use std::collections::BTreeMap;
 
 pub use crate::facts::starvation::{FLOOR as BUSY, STARVED};
 
@@ -82,6 +83,37 @@ impl Demand {
                 Self { low: 0.0, likely, high: 1.0 }
             }
         }
+    }
+}
+
+/// What quotas leave of the wishes of the threads under them.
+pub(super) struct Quotas<'a> {
+    machine: &'a Machine,
+    /// CPUs that the threads of each group with a quota want together.
+    wanted: BTreeMap<&'a str, f64>,
+}
+
+impl<'a> Quotas<'a> {
+    pub(super) fn of(machine: &'a Machine) -> Self {
+        let mut wanted: BTreeMap<&str, f64> = BTreeMap::new();
+        for thread in machine.threads.iter().filter(|_| !machine.quotas.is_empty()) {
+            let demand = Demand::of(thread).likely;
+            machine.quotas_of(thread).for_each(|(path, _)| *wanted.entry(path).or_default() += demand);
+        }
+        Self { machine, wanted }
+    }
+
+    /// What a thread can use of what it wants: each group's quota goes to its threads by their wishes.
+    pub(super) fn demand(&self, thread: &Thread) -> Demand {
+        let part = |(path, quota): (&String, &host::machine::Quota)| match self.wanted.get(path.as_str()) {
+            Some(wanted) if *wanted > quota.cpus.value => quota.cpus.value / wanted,
+            _ => 1.0,
+        };
+        let part = self.machine.quotas_of(thread).map(part).fold(1.0, f64::min);
+        let all = Demand::of(thread);
+        // What it ran already was within.
+        let low = all.low.min(all.likely);
+        Demand { low, likely: (part * all.likely).max(low), high: (part * all.high).max(low) }
     }
 }
 

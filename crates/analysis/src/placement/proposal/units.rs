@@ -6,7 +6,7 @@
 
 use super::irqs::{self, Attributed};
 use crate::facts::shares::taken;
-use crate::placement::model::{Demand, Wishes};
+use crate::placement::model::{Demand, Quotas, Wishes};
 use crate::placement::solver::{Kind, Room, Task, Unit};
 use base::CpuSet;
 use base::setting::ThreadId;
@@ -68,8 +68,9 @@ pub(super) fn units(machine: &Machine, wishes: &Wishes) -> (Task, Vec<Subject>) 
         task.units.push(unit);
         subjects.push(subject);
     };
+    let quotas = Quotas::of(machine);
     for (vm, domain) in machine.domains.iter().enumerate() {
-        of_domain(machine, vm, domain, wishes.keeps(&domain.name)).into_iter().for_each(&mut add);
+        of_domain(machine, &quotas, vm, domain, wishes.keeps(&domain.name)).into_iter().for_each(&mut add);
     }
     polling(machine, wishes.keeps("pmd")).into_iter().for_each(&mut add);
     let attributed = irqs::attributed(machine);
@@ -98,7 +99,7 @@ fn rooms(machine: &Machine, wishes: &Wishes, attributed: &Attributed) -> Vec<Roo
 }
 
 /// The units of a domain: each vCPU, its helpers together, and helpers that have CPUs of their own.
-fn of_domain(machine: &Machine, vm: usize, domain: &Domain, kept: bool) -> Vec<(Unit, Subject)> {
+fn of_domain(machine: &Machine, quotas: &Quotas<'_>, vm: usize, domain: &Domain, kept: bool) -> Vec<(Unit, Subject)> {
     let threads: Vec<&Thread> = machine.threads_of(&domain.name).collect();
     let home = home(machine, domain, &threads);
     let managed = domain.whole.is_some() || !domain.vcpu_pins.is_empty() || !domain.emulator_pins.is_empty();
@@ -139,7 +140,7 @@ fn of_domain(machine: &Machine, vm: usize, domain: &Domain, kept: bool) -> Vec<(
             Some(own) => inside(own),
             None => role == Role::Emulator && any_by_hand,
         };
-        let demands: Vec<Demand> = group.iter().map(|thread| Demand::of(thread)).collect();
+        let demands: Vec<Demand> = group.iter().map(|thread| quotas.demand(thread)).collect();
         let sum = |of: fn(&Demand) -> f64| demands.iter().map(of).sum::<f64>();
         let now = group.iter().filter_map(|thread| mask(thread)).reduce(|all, set| all.or(&set));
         let has_one = now.as_ref().is_some_and(|now| now.len() == 1);
@@ -154,8 +155,8 @@ fn of_domain(machine: &Machine, vm: usize, domain: &Domain, kept: bool) -> Vec<(
             commands: if libvirts { 1 } else { threads.len().max(1) as u32 },
             demand: sum(|demand| demand.likely),
             stuck: now.as_ref().and_then(|now| stuck(machine, now, &group)),
+            home: if domain.guest_nodes > 1 { cell(machine, role, now.as_ref()) } else { home },
             now,
-            home,
             kept: kept || nameless || by_hand,
         };
         let subject = Subject {
@@ -317,6 +318,13 @@ fn home(machine: &Machine, domain: &Domain, threads: &[&Thread]) -> Option<u32> 
         }
     }
     count.into_iter().max_by_key(|(node, count)| (*count, std::cmp::Reverse(*node))).map(|(node, _)| node)
+}
+
+/// The node of a vCPU of a guest that is shown nodes of its own: where it is pinned, with the memory of its cell. Helpers serve
+/// all cells.
+fn cell(machine: &Machine, role: Role, now: Option<&CpuSet>) -> Option<u32> {
+    let nodes = now.filter(|_| matches!(role, Role::Vcpu(_))).map(|now| machine.topology.nodes_of(now))?;
+    if let [node] = nodes[..] { Some(node) } else { None }
 }
 
 fn name(role: Role, group: &[&Thread], by_hand: bool) -> String {
