@@ -6,6 +6,7 @@
 //!                                         +-- chain_ranks() which chains stand for the others, out of one reading
 //!                                         +-- machines()   their snapshots, opened
 //!                                         +-- benches()    their bench results, read
+//!                                         +-- placements() who runs where, and better placements
 //!                                         +-- before()     the case that this one is compared with
 //!                                         +-- given()      what the user states
 //!                                              |
@@ -19,6 +20,8 @@ use crate::facts::ledger::build;
 use crate::facts::ledger::model::Flow;
 use crate::facts::machines::Machines;
 use crate::facts::windows::{self, Window};
+use crate::placement::build::build as models;
+use crate::placement::model::Model;
 use crate::{Given, Input};
 use base::Problem;
 use base::timeline::ChainRanks;
@@ -36,6 +39,7 @@ pub struct Case {
     ledger: OnceLock<Flow>,
     windows: OnceLock<Vec<Vec<Window>>>,
     chain_ranks: OnceLock<ChainRanks>,
+    placements: OnceLock<(Vec<Model>, Vec<Problem>)>,
 }
 
 /// Windows of a recording: enough for a spread, few enough to hold many exits each.
@@ -53,6 +57,7 @@ impl Case {
             ledger: OnceLock::new(),
             windows: OnceLock::new(),
             chain_ranks: OnceLock::new(),
+            placements: OnceLock::new(),
         }
     }
 
@@ -108,6 +113,11 @@ impl Case {
         })
     }
 
+    /// Which threads of each machine run where, with the placements that are better, and what could not be read of it.
+    pub(crate) fn placements(&self) -> &(Vec<Model>, Vec<Problem>) {
+        self.placements.get_or_init(|| models(&self.input, &self.given.placement))
+    }
+
     /// What was wrong with the recordings, as far as they were read by now.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         let before = self.before().into_iter();
@@ -135,5 +145,20 @@ impl Case {
         if let Ok(mut progress) = self.progress.lock() {
             progress(done, all);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::recording::Recording;
+    use std::path::Path;
+
+    #[test]
+    fn placements_are_searched_for_once() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/seed-vhost");
+        let case = Case::new(Input::open(Recording::open(&path).unwrap()).unwrap(), Given::default());
+        let (models, _) = case.placements();
+        assert!(!models.is_empty() && std::ptr::eq(models, &case.placements().0));
     }
 }

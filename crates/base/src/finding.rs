@@ -6,6 +6,7 @@ mod order;
 
 pub use order::in_order;
 
+use crate::table::TableSpec;
 use crate::{Cell, Change, Level, Span};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -232,6 +233,13 @@ impl About {
         Self::Rows { table, keys: BTreeMap::new() }
     }
 
+    /// Whether it is about this row of a table.
+    pub fn is_row(&self, spec: &TableSpec, row: &[Cell]) -> bool {
+        let Self::Rows { table, keys } = self else { return false };
+        let is_there = |(key, cell): (&&str, &Cell)| spec.column(key).and_then(|at| row.get(at)) == Some(cell);
+        *table == spec.address() && keys.iter().all(is_there)
+    }
+
     /// Exits of a reason.
     pub fn reason(name: impl Into<String>) -> Self {
         Self::Reason { reason: name.into() }
@@ -270,5 +278,31 @@ impl Cost {
     #[must_use]
     pub fn between(self, low: f64, high: f64) -> Self {
         Self { low: Some(low), high: Some(high), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Column;
+
+    #[test]
+    fn evidence_is_about_the_rows_of_its_table_that_have_all_its_keys() {
+        const EXITS: TableSpec = TableSpec {
+            section: "flow",
+            name: "exits",
+            version: 1,
+            row: "",
+            columns: &[Column::key("vm"), Column::key("reason")],
+            shown: None,
+        };
+        let row: [Cell; 2] = ["web".into(), "MSR".into()];
+        let about = |table, keys: &[(&'static str, &str)]| {
+            let seen = keys.iter().fold(Evidence::in_table("", table), |seen, (key, cell)| seen.key(key, *cell));
+            seen.about.iter().any(|about| about.is_row(&EXITS, &row))
+        };
+        assert!(about("flow.exits", &[]) && about("flow.exits", &[("vm", "web"), ("reason", "MSR")]));
+        assert!(!about("flow.exits", &[("vm", "web"), ("reason", "IO")]) && !about("flow.exits", &[("cpu", "web")]));
+        assert!(!about("nesting.exits", &[]) && !About::reason("MSR").is_row(&EXITS, &row));
     }
 }

@@ -120,20 +120,8 @@ fn keep(section: &mut Section, wanted: &str) -> bool {
     let seen: Vec<&About> =
         section.findings.iter().flat_map(|finding| &finding.evidence).flat_map(|evidence| &evidence.about).collect();
     for table in &mut section.tables {
-        let (spec, rows) = (table.spec, std::mem::take(&mut table.rows));
-        let is_seen = |row: &Vec<base::Cell>| {
-            seen.iter().any(|about| match about {
-                About::Rows { table, keys } if *table == spec.address() => keys.iter().all(|(key, cell)| {
-                    spec.columns.iter().position(|column| column.name == *key).is_some_and(|at| row[at] == *cell)
-                }),
-                About::Rows { .. }
-                | About::Reason { .. }
-                | About::State { .. }
-                | About::Thread { .. }
-                | About::Span(_) => false,
-            })
-        };
-        table.rows = rows.into_iter().filter(is_seen).collect();
+        let spec = table.spec;
+        table.rows.retain(|row| seen.iter().any(|about| about.is_row(spec, row)));
     }
     section.tables.retain(|table| !table.rows.is_empty());
     section.figures.clear();

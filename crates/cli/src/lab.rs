@@ -2,7 +2,7 @@
 
 mod netns;
 
-use crate::arguments::DestinationOptions;
+use crate::arguments::{DestinationOptions, OutputOptions};
 use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
 use anyhow::bail;
@@ -23,7 +23,7 @@ pub struct Lab {
 
 #[derive(Subcommand)]
 enum Experiment {
-    Nested(Nested),
+    Nested(Box<Nested>),
     Netns(Box<netns::Netns>),
     /// The first process of a machine of the lab
     #[command(hide = true)]
@@ -40,7 +40,9 @@ enum Experiment {
     kvmscope lab nested --arch vmx --guest linux\n  \
     kvmscope lab nested --arch svm --guest bench\n  \
     kvmscope lab nested --arch vmx --guest bench --set tests=nested\n\n\
-    Times in the recording are the emulator's; counts and order are real.")]
+    Times in the recording are the emulator's; counts and order are real.\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
+    130 Ctrl-C.")]
 pub struct Nested {
     /// Virtualization extension: AMD's or Intel's
     #[arg(long, value_enum)]
@@ -54,6 +56,8 @@ pub struct Nested {
     set: Vec<String>,
     #[command(flatten)]
     destination: DestinationOptions,
+    #[command(flatten)]
+    output: OutputOptions,
     /// Where Debian's packages are kept [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
@@ -102,6 +106,7 @@ impl Nested {
         let Some(cache) = self.cache.clone().or_else(|| nested::default_cache(|name| std::env::var_os(name))) else {
             bail!(WrongUse("neither $XDG_CACHE_HOME nor $HOME names a directory; use --cache DIR".to_owned()));
         };
+        self.output.check(1, self.destination.replaces())?;
         let output = self.destination.of("nested", Utc::of(SystemTime::now()))?;
         let programs = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
         let places = Places { program: std::env::current_exe()?, cache, programs, output };
@@ -119,6 +124,6 @@ impl Nested {
         };
         let place = self.destination.finished(&recording, &interrupt)?;
         say(&format!("the recording is {}", place.display()));
-        crate::report::of(&place)
+        crate::report::of(&place, "lab", &self.output, &interrupt)
     }
 }

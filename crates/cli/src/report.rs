@@ -7,16 +7,15 @@
 mod drawn;
 mod ranking;
 
-use crate::arguments::{Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, SymbolFiles};
+use crate::arguments::{Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, Stdin, SymbolFiles, opened};
 use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use analysis::{Answers, Case, Given, Input};
 use anyhow::anyhow;
 use base::recording::Recording;
-use clap::{Args, Parser};
+use clap::Args;
 use ranking::RankingOptions;
-use std::ffi::OsStr;
 use std::path::Path;
 
 /// Report what happened in a recording and what to change
@@ -49,16 +48,11 @@ pub struct Report {
     output: OutputOptions,
 }
 
-/// The report by itself, as if it were the whole program.
-#[derive(Parser)]
-struct Alone {
-    #[command(flatten)]
-    report: Report,
-}
-
-/// What `kvmscope report PATH` does.
-pub fn of(path: &Path) -> anyhow::Result<Exit> {
-    Alone::try_parse_from([OsStr::new("report"), OsStr::new("--"), path.as_os_str()])?.report.run()
+/// Reports on what `command` has just recorded, as `kvmscope report` does.
+pub fn of(path: &Path, command: &str, output: &OutputOptions, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    let recording = opened(path, &Stdin::default(), interrupt)?;
+    let answered = answer(recording, &Given::default(), output, Progress::new(true))?;
+    output.end(command, &[answered], interrupt)
 }
 
 impl Report {
@@ -72,8 +66,10 @@ impl Report {
         self.output.check(wanted.len(), self.replace.force)?;
         let mut answers = Vec::new();
         for wanted in &wanted {
-            let answered =
-                self.recordings.open(wanted, &interrupt).and_then(|recording| self.answer(recording, &given));
+            let answered = self
+                .recordings
+                .open(wanted, &interrupt)
+                .and_then(|recording| answer(recording, &given, &self.output, Progress::new(!self.no_progress)));
             match answered {
                 Ok(answered) => answers.push(answered),
                 Err(error) if is_wrong_use(&error) => return Err(error),
@@ -85,34 +81,33 @@ impl Report {
         }
         self.output.end("report", &answers, &interrupt)
     }
+}
 
-    /// Asks every question; one that fails is said on stderr and does not cost the others.
-    fn answer(&self, recording: Recording, given: &Given) -> anyhow::Result<Answered> {
-        let title = recording.title();
-        let progress = Progress::new(!self.no_progress);
-        let case = Case::new(Input::open(recording)?, given.clone()).with_progress(progress.hear());
-        if self.output.wants_page() {
-            // Out of the reading that fills the ledger: the page then takes one more.
-            case.chain_ranks();
-        }
-        let Answers { sections, problems, failed } = Answers::of(&case);
-        let drawn = (self.output.wants_page() && !sections.is_empty()).then(|| drawn::draw(&case));
-        progress.finish();
-        let (asked, failed): (Vec<_>, Vec<_>) = failed.into_iter().partition(analysis::Error::is_of_what_was_asked);
-        if let Some(error) = asked.into_iter().next() {
-            return Err(error.into());
-        }
-        if sections.is_empty() {
-            return Err(failed.into_iter().next().map_or_else(
-                || {
-                    anyhow!(
-                        "{title} has no events that a question can use; record some with `kvmscope record --seconds 10`"
-                    )
-                },
-                Into::into,
-            ));
-        }
-        failed.into_iter().for_each(|error| complain(&error.into()));
-        Ok(Answered { drawn, ..Answered::of(case.input().recording.clone(), sections, problems) })
+/// Asks every question; one that fails is said on stderr and does not cost the others.
+fn answer(recording: Recording, given: &Given, output: &OutputOptions, progress: Progress) -> anyhow::Result<Answered> {
+    let title = recording.title();
+    let case = Case::new(Input::open(recording)?, given.clone()).with_progress(progress.hear());
+    if output.wants_page() {
+        // Out of the reading that fills the ledger: the page then takes one more.
+        case.chain_ranks();
     }
+    let Answers { sections, problems, failed } = Answers::of(&case);
+    let drawn = (output.wants_page() && !sections.is_empty()).then(|| drawn::draw(&case));
+    progress.finish();
+    let (asked, failed): (Vec<_>, Vec<_>) = failed.into_iter().partition(analysis::Error::is_of_what_was_asked);
+    if let Some(error) = asked.into_iter().next() {
+        return Err(error.into());
+    }
+    if sections.is_empty() {
+        return Err(failed.into_iter().next().map_or_else(
+            || {
+                anyhow!(
+                    "{title} has no events that a question can use; record some with `kvmscope record --seconds 10`"
+                )
+            },
+            Into::into,
+        ));
+    }
+    failed.into_iter().for_each(|error| complain(&error.into()));
+    Ok(Answered { drawn, ..Answered::of(case.input().recording.clone(), sections, problems) })
 }

@@ -108,6 +108,8 @@ fn every_help_has_the_same_lines() {
         &["bench", "macro"],
         #[cfg(target_arch = "x86_64")]
         &["lab", "netns"],
+        #[cfg(target_arch = "x86_64")]
+        &["lab", "nested"],
     ];
     let lines = |command: &[&str]| -> Vec<String> {
         let help = kvmscope(command, &["--help"]).1;

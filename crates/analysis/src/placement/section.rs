@@ -1,7 +1,6 @@
 //! All of it as one Section.
 
 use super::advise::advise;
-use super::build::build;
 use super::model::Model;
 use super::{figure, hypotheses, preemptors, tables};
 use crate::{Answer, Case, Error};
@@ -20,20 +19,20 @@ pub const QUESTION: &str = "Which threads compete for which CPU, and what should
 /// If the user wishes for something that no machine has; what cannot be read is a problem and costs nobody else's answer.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let wishes = &case.given().placement;
-    let (models, problems) = build(case.input(), wishes);
+    let (models, problems) = case.placements();
     if models.is_empty() && problems.is_empty() && case.machines().unopened == 0 {
         return Ok(None);
     }
-    super::asked::check(&models, wishes)?;
-    let mut section = section(&models);
-    preemptors::add(case, &models, &mut section);
-    Ok(Some(Answer { section, problems }))
+    super::asked::check(models, wishes)?;
+    let mut section = section(models);
+    preemptors::add(case, models, &mut section);
+    Ok(Some(Answer { section, problems: problems.clone() }))
 }
 
 /// The elements of each domain's libvirt XML under the placement of that rank, 1 for the first.
 pub fn definitions(case: &Case, rank: u64) -> Vec<String> {
-    let (models, _) = build(case.input(), &case.given().placement);
-    let of_rank = tables::definitions(&models).filter(|definition| definition.rank == rank);
+    let (models, _) = case.placements();
+    let of_rank = tables::definitions(models).filter(|definition| definition.rank == rank);
     of_rank.map(|definition| definition.xml).collect()
 }
 
