@@ -4,6 +4,7 @@
 //! recording --> Input (opened) --> Case --+-- ledger()     the time of every vCPU, of all traces
 //!                                         +-- windows()    the same in eight windows, out of one reading
 //!                                         +-- chain_ranks() which chains stand for the others, out of one reading
+//!                                         +-- stacks()     each vCPU's time by state and exit, out of one reading
 //!                                         +-- machines()   their snapshots, opened
 //!                                         +-- benches()    their bench results, read
 //!                                         +-- placements() who runs where, and better placements
@@ -16,15 +17,15 @@
 
 use crate::facts::benches::Benches;
 use crate::facts::chains;
-use crate::facts::ledger::build;
 use crate::facts::ledger::model::Flow;
+use crate::facts::ledger::{build, stacks};
 use crate::facts::machines::Machines;
 use crate::facts::windows::{self, Window};
 use crate::placement::build::build as models;
 use crate::placement::model::Model;
 use crate::{Given, Input};
 use base::Problem;
-use base::timeline::ChainRanks;
+use base::timeline::{ChainRanks, VcpuStacks};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Hears of bytes that are read, and bytes in all, as often as it changes; each walk over a trace begins anew.
@@ -40,6 +41,7 @@ pub struct Case {
     windows: OnceLock<Vec<Vec<Window>>>,
     chain_ranks: OnceLock<ChainRanks>,
     placements: OnceLock<(Vec<Model>, Vec<Problem>)>,
+    stacks: OnceLock<Vec<VcpuStacks>>,
 }
 
 /// Windows of a recording: enough for a spread, few enough to hold many exits each.
@@ -58,6 +60,7 @@ impl Case {
             windows: OnceLock::new(),
             chain_ranks: OnceLock::new(),
             placements: OnceLock::new(),
+            stacks: OnceLock::new(),
         }
     }
 
@@ -116,6 +119,15 @@ impl Case {
     /// Which threads of each machine run where, with the placements that are better, and what could not be read of it.
     pub(crate) fn placements(&self) -> &(Vec<Model>, Vec<Problem>) {
         self.placements.get_or_init(|| models(&self.input, &self.given.placement))
+    }
+
+    /// The time of each vCPU by state and by the exit that it worked on; the same reading fills the ledger.
+    pub fn stacks(&self) -> &[VcpuStacks] {
+        self.stacks.get_or_init(|| {
+            let (ledger, stacks) = stacks::build(&self.input, &self.given, &mut |done, all| self.hear(done, all));
+            self.ledger.get_or_init(|| ledger);
+            stacks
+        })
     }
 
     /// What was wrong with the recordings, as far as they were read by now.

@@ -60,6 +60,16 @@ fn a_page_reads_a_trace_twice() {
 }
 
 #[test]
+fn folded_stacks_come_out_of_the_walk_of_the_answers() {
+    let walks = Walks::default();
+    let case = case("nested-svm-toy", &walks);
+    let stacks: u64 = case.stacks().iter().flat_map(|vcpu| vcpu.sums.values()).map(|sum| sum.time_ns).sum();
+    assert!(!Answers::of(&case).sections.is_empty());
+    assert_eq!(stacks, case.ledger().parts[0].vcpus.iter().map(|vcpu| vcpu.sums.wall_ns()).sum::<u64>());
+    assert_eq!(walks.count(), 1);
+}
+
+#[test]
 fn a_comparison_reads_each_side_once() {
     let (before, after) = (Walks::default(), Walks::default());
     let case = case("nested-svm-toy", &after).compared_with(case("nested-svm-toy", &before));

@@ -13,7 +13,6 @@ use crate::progress::Progress;
 use crate::staging::Staging;
 use analysis::facts::ledger::asked;
 use analysis::facts::ledger::model::Flow;
-use analysis::facts::ledger::stacks::stacks;
 use analysis::facts::timeline::draw_first;
 use analysis::flow::tables::sampled_stacks;
 use analysis::{Answers, Case, Given, Input};
@@ -152,14 +151,14 @@ impl Export {
     }
 
     fn draw(&self, staging: &Staging<'_>, case: &Case, progress: &Progress, targets: &Targets) -> anyhow::Result<()> {
+        // Stacks are summed while the ledger is; only what is drawn slice by slice is kept, and no more of it than fits.
+        let time =
+            targets.speedscope.is_some() || (targets.folded.is_some() && !matches!(self.weight, Weight::Samples));
+        let sums = if time { case.stacks() } else { &[] };
         let (input, given, flow) = (case.input(), case.given(), case.ledger());
         let mut hear = |done, all| case.hear(done, all);
         check_vcpus(flow)?;
         asked::check(flow, input, given)?;
-        // Stacks are summed while the trace is read; only what is drawn slice by slice is kept, and no more of it than fits.
-        let time =
-            targets.speedscope.is_some() || (targets.folded.is_some() && !matches!(self.weight, Weight::Samples));
-        let sums = if time { stacks(input, given, flow, &mut hear) } else { Vec::new() };
         let most = |most| self.most_slices.unwrap_or(most);
         let perfetto_most = targets.perfetto.as_ref().map(|_| most(perfetto::MOST_SLICES));
         let most_drawn = perfetto_most.max(targets.speedscope.as_ref().map(|_| most(speedscope::MOST_SLICES)));
@@ -183,8 +182,8 @@ impl Export {
         }
         if let Some(file) = &targets.folded {
             let stacks = match self.weight {
-                Weight::Ns => folded::stacks(&sums, shown, folded::Weight::Time),
-                Weight::Count => folded::stacks(&sums, shown, folded::Weight::Count),
+                Weight::Ns => folded::stacks(sums, shown, folded::Weight::Time),
+                Weight::Count => folded::stacks(sums, shown, folded::Weight::Count),
                 Weight::Samples => sampled(&samples)?.clone(),
             };
             let length = put(staging, file, |out| folded::write(out, &stacks))?;
@@ -193,7 +192,7 @@ impl Export {
         if let (Some(file), Some(picture)) = (&targets.speedscope, &picture) {
             let fit = picture.fit(most(speedscope::MOST_SLICES));
             let title = input.recording.title();
-            let time = folded::stacks(&sums, shown, folded::Weight::Time);
+            let time = folded::stacks(sums, shown, folded::Weight::Time);
             let summed = speedscope::Summed { time: &time, samples: &samples };
             let length = put(staging, file, |out| speedscope::write(out, picture, &fit, &title, summed))?;
             self.say(file, length, &format!("{}; open it in speedscope", drawn_of(picture, &fit, None)));

@@ -2,10 +2,9 @@
 
 use analysis::facts::ledger::build;
 use analysis::facts::ledger::model::Flow;
-use analysis::facts::ledger::stacks::stacks;
 use analysis::facts::timeline::{draw, draw_first};
 use analysis::flow::section::section;
-use analysis::{Given, Input};
+use analysis::{Case, Given, Input};
 use base::recording::Recording;
 use base::timeline::{Drawn, VcpuStacks};
 use base::{Narrow, Section};
@@ -39,12 +38,19 @@ pub fn drawn_first(name: &str, narrow: &Narrow, most: u64) -> Drawn {
 
 /// The sums of a bundled recording, with no timeline behind them.
 pub fn summed(name: &str, narrow: &Narrow) -> Vec<VcpuStacks> {
-    with_flow(name, narrow, |input, given, flow| stacks(input, given, flow, &mut |_, _| {}))
+    Case::new(opened(name), narrowed(narrow)).stacks().to_vec()
+}
+
+fn opened(name: &str) -> Input {
+    Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap()
+}
+
+fn narrowed(narrow: &Narrow) -> Given {
+    Given { narrow: narrow.clone(), ..Given::default() }
 }
 
 fn with_flow<T>(name: &str, narrow: &Narrow, of: impl FnOnce(&Input, &Given, &Flow) -> T) -> T {
-    let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
-    let given = Given { narrow: narrow.clone(), ..Given::default() };
+    let (input, given) = (opened(name), narrowed(narrow));
     let flow = build::build(&input, &given, &mut |_, _| {});
     of(&input, &given, &flow)
 }

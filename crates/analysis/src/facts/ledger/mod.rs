@@ -25,5 +25,5 @@ pub mod model;
 mod profile;
 #[cfg(test)]
 pub(crate) mod quiet;
-pub mod stacks;
+pub(crate) mod stacks;
 pub(crate) mod tally;

@@ -4,17 +4,16 @@
 //! exit CPUID at 10   [10 handling][20 irq][30 handling][40 userspace]    the guest runs
 //!                    `------------- because of CPUID --------------'     ends it
 //! ```
-//! In: a recording, walked once more. Out: sums. Nothing is kept but what waits for the exit that it belongs to, which the walk
+//! In: the ledger's walk. Out: sums. Nothing is kept but what waits for the exit that it belongs to, which the walk
 //! tells when it is over: memory grows with the vCPUs, states and reasons, not with the trace.
 
-use super::model::Flow;
+use super::build::{Beside, build_beside};
+use super::model::{Flow, PartFlow};
 use crate::facts::events::reasons::Reason;
 use crate::facts::ledger::levels;
 use crate::facts::state::State;
-use crate::facts::thread::{Chain, Exit};
-use crate::facts::walk::backfill::backfilled;
-use crate::facts::walk::replay::{ExtraEvents, WalkObserver, walked};
-use crate::facts::walk::{Preemptor, Sink, Walk};
+use crate::facts::thread::{Chain, Exit, Thread};
+use crate::facts::walk::{Preemptor, Sink};
 use crate::{Given, Input};
 use base::Span;
 use base::timeline::{StackSum, VcpuStacks};
@@ -25,48 +24,21 @@ use std::collections::BTreeMap;
 /// ends an exit must not fill the memory. What is over it belongs to no exit.
 const MOST_WAITING: usize = 1 << 16;
 
-/// The sums of every vCPU of the machines that `flow` was recorded on, in its order, inside the window of `given`. `flow` was
-/// built from `input` with the same `given`. What guests' own traces tell is that time once more, so they are left out.
-pub fn stacks(input: &Input, given: &Given, flow: &Flow, progress: &mut dyn FnMut(u64, u64)) -> Vec<VcpuStacks> {
-    let mut all = Vec::new();
-    for (part, known) in input.parts.iter().zip(&flow.parts) {
-        if known.twin_of.is_some() || known.aligned.is_some() {
-            continue;
-        }
-        let sink = Stacks { threads: Vec::new(), window: Span::default() };
-        let mut ear = Windowed { window: given.narrow.window.map(|window| known.own_window(window)), progress };
-        let besides = ExtraEvents { fitted: Some(known.clock.clone()), events: None };
-        let (mut walk, _) = walked(part, given, besides, sink, &mut ear);
-        walk.sink.threads.resize_with(walk.threads.len(), Pending::default);
-        let seen = walk.seen;
-        for vcpu in &known.vcpus {
-            let Some(place) = walk.threads.iter().position(|thread| thread.tid == vcpu.tid) else { continue };
-            let pending = &mut walk.sink.threads[place];
-            pending.flush(None);
-            let mut sums: BTreeMap<_, StackSum> = BTreeMap::new();
-            for ((state, reason), sum) in &pending.sums {
-                let state = match *state {
-                    State::Guest(level) => State::Guest(backfilled(level, &walk.threads[place], &seen)),
-                    State::Handling(level) => State::Handling(backfilled(level, &walk.threads[place], &seen)),
-                    plain => plain,
-                };
-                let named = base::timeline::State {
-                    name: levels::name(known.level, state),
-                    title: levels::title(known.level, state),
-                };
-                let into = sums.entry((named, reason.map_or_else(String::new, Reason::name))).or_default();
-                into.time_ns += sum.time_ns;
-                into.stays += sum.stays;
-            }
-            all.push(VcpuStacks { vm: vcpu.vm.clone(), vcpu: vcpu.vcpu, sums });
-        }
-    }
-    all
+/// The ledger, and the sums of every vCPU of the machines that it was recorded on, in its order. What guests' own traces tell is
+/// that time once more, so they are left out.
+pub fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Flow, Vec<VcpuStacks>) {
+    let (flow, all) = build_beside::<Stacks>(input, given, progress);
+    let parts = flow.parts.iter().zip(all).filter(|(part, _)| part.twin_of.is_none() && part.aligned.is_none());
+    let stacks = parts.flat_map(|(part, stacks)| stacks.of_part(part)).collect();
+    (flow, stacks)
 }
 
 /// Adds up what the walk tells, per thread.
+#[derive(Default)]
 struct Stacks {
     threads: Vec<Pending>,
+    /// Numbers of threads by their ids.
+    by_tid: FxHashMap<i32, usize>,
     /// Absolute times outside are left out.
     window: Span,
 }
@@ -108,6 +80,31 @@ impl Pending {
 }
 
 impl Stacks {
+    /// The vCPUs of `part`, with the levels that it found out in the end.
+    fn of_part(&self, part: &PartFlow) -> Vec<VcpuStacks> {
+        let of_vcpu = |tid: i32| {
+            let (pending, levels) = (self.threads.get(*self.by_tid.get(&tid)?)?, part.settled.get(&tid)?);
+            let mut sums: BTreeMap<_, StackSum> = BTreeMap::new();
+            for ((state, reason), sum) in &pending.sums {
+                let state = match *state {
+                    State::Guest(level) => State::Guest(levels[level.index()]),
+                    State::Handling(level) => State::Handling(levels[level.index()]),
+                    plain => plain,
+                };
+                let named = base::timeline::State {
+                    name: levels::name(part.level, state),
+                    title: levels::title(part.level, state),
+                };
+                let into = sums.entry((named, reason.map_or_else(String::new, Reason::name))).or_default();
+                into.time_ns += sum.time_ns;
+                into.stays += sum.stays;
+            }
+            Some(sums)
+        };
+        let vcpus = part.vcpus.iter().filter_map(|vcpu| Some((vcpu, of_vcpu(vcpu.tid)?)));
+        vcpus.map(|(vcpu, sums)| VcpuStacks { vm: vcpu.vm.clone(), vcpu: vcpu.vcpu, sums }).collect()
+    }
+
     fn of(&mut self, thread: usize) -> &mut Pending {
         if thread >= self.threads.len() {
             self.threads.resize_with(thread + 1, Pending::default);
@@ -139,20 +136,14 @@ impl Sink for Stacks {
     fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
 }
 
-/// Sets the window when the trace begins, and tells how far it is.
-struct Windowed<'a> {
-    window: Option<Span>,
-    progress: &'a mut dyn FnMut(u64, u64),
-}
-
-impl WalkObserver<Stacks> for Windowed<'_> {
-    fn start(&mut self, walk: &mut Walk<Stacks>, origin_ns: u64) {
-        let window = self.window.unwrap_or(Span { from_ns: 0, to_ns: u64::MAX });
-        walk.sink.window =
-            Span { from_ns: window.from_ns.saturating_add(origin_ns), to_ns: window.to_ns.saturating_add(origin_ns) };
+impl Beside for Stacks {
+    fn begin(&mut self, window: Span) {
+        self.window = window;
     }
 
-    fn progress(&mut self, done: u64, all: u64) {
-        (self.progress)(done, all);
+    fn end(&mut self, threads: &[Thread]) {
+        self.by_tid = threads.iter().enumerate().map(|(place, thread)| (thread.tid, place)).collect();
+        self.threads.resize_with(threads.len(), Pending::default);
+        self.threads.iter_mut().for_each(|pending| pending.flush(None));
     }
 }
