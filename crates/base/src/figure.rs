@@ -38,10 +38,10 @@ pub struct Panel {
     pub links: Vec<String>,
 }
 
-/// A NUMA node.
+/// A NUMA node, or the part of one that shares a last-level cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeBox {
-    /// `package 0, node 0`.
+    /// `package 0, node 0, cache of CPUs 0-2,48-50`.
     pub title: String,
     /// Its cores: each a list of CPUs.
     pub cores: Vec<Vec<CpuBox>>,

@@ -23,6 +23,7 @@ use analysis::{About, Answers, Case, Input};
 use anyhow::bail;
 use base::Section;
 use base::in_order;
+use base::recording::PartKind;
 use base::shell::quoted;
 use clap::Args;
 use machines::MachineOptions;
@@ -93,7 +94,7 @@ impl Check {
         }
         failed.into_iter().for_each(|error| complain(&error.into()));
         if sections.is_empty() {
-            match self.machines.are_pasted() {
+            match case.input().recording.parts.iter().all(|part| part.kind == PartKind::Notes) {
                 false => bail!("{title} has no snapshot of a machine; take one there with `kvmscope snapshot`"),
                 true => bail!("no line of {title} was understood; --paste reads {}", host::paste::RECOGNIZED),
             }

@@ -40,6 +40,27 @@ fn a_text_of_which_no_line_is_understood_is_refused_with_what_is_read() {
     assert!(complaint.contains("was understood; --paste reads the output of lscpu"), "{complaint}");
 }
 
+/// `check -` and `check FILE` take text as `--paste` does; a trace of text stays a trace.
+#[test]
+fn text_that_is_no_trace_needs_no_option() {
+    let lscpu = "CPU NODE SOCKET CORE\n0 0 0 0\n1 1 1 1\n";
+    let piped = Command::cargo_bin("kvmscope").unwrap().args(["check", "-"]).write_stdin(lscpu).output().unwrap();
+    let out = String::from_utf8(piped.stdout).unwrap();
+    assert!(out.contains("2 CPUs on 2 cores, 2 packages and 2 nodes") && out.contains("1 pasted text"), "{out}");
+    let text = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&text, lscpu).unwrap();
+    assert!(kvmscope(&["check", text.path().to_str().unwrap()]).1.contains("2 CPUs on 2 cores"));
+    std::fs::write(&text, "please help\n").unwrap();
+    let (code, _, complaint) = kvmscope(&["check", text.path().to_str().unwrap()]);
+    assert!(code == 1 && complaint.contains("no line of"), "{complaint}");
+    std::fs::write(&text, [0, 1, 2]).unwrap();
+    let (code, _, complaint) = kvmscope(&["check", text.path().to_str().unwrap()]);
+    assert!(code == 1 && complaint.contains("not a format that kvmscope reads"), "{complaint}");
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/text/trace-cmd-svm-6.1.txt");
+    let (code, _, complaint) = kvmscope(&["check", trace]);
+    assert!(code == 1 && complaint.contains("has no snapshot of a machine"), "{complaint}");
+}
+
 #[test]
 fn pasted_evidence_names_the_culprit_and_what_to_type() {
     let (code, out, complaints) = pasted(&["--all"]);

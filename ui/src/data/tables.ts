@@ -517,7 +517,7 @@ export const TABLES = {
     place: "text",
     comm: "text",
   },
-  /** One CPU: its core and node, which threads of VMs are bound to it, and how it was used between two samples. */
+  /** One CPU: its core, node and package, the lowest CPU that shares its last-level cache, which threads of VMs are bound to it, and how it was used between two samples. */
   "placement.cpus": {
     machine: "text",
     cpu: "u64",
@@ -527,6 +527,8 @@ export const TABLES = {
     busy: "f64",
     softirq: "f64",
     steal: "f64",
+    package: "u64",
+    last_cache: "u64",
   },
   /** The elements of one VM's libvirt definition under one proposed placement. */
   "placement.domain_xml": {

@@ -2,8 +2,9 @@
 
 use super::model::Model;
 use super::solver::{Kind, Plan};
-use base::Figure;
 use base::figure::{CpuBox, Drawing, NodeBox, Panel};
+use base::{CpuSet, Figure};
+use host::machine::{Cpu, Topology};
 use std::collections::BTreeMap;
 
 /// What is drawn of each machine: now, and the best placement.
@@ -31,9 +32,30 @@ pub fn topology(model: &Model) -> Option<Figure> {
     Some(Figure { id: format!("topology-{}", model.id), title, caption, drawing: Drawing::Topology(panels) })
 }
 
+/// A CPU's node, package and last-level cache: what its box stands for.
+type Place = (Option<u32>, Option<u32>, Option<u32>);
+
+fn place_of(about: &Cpu) -> Place {
+    (about.node, about.package, about.last_cache)
+}
+
+/// `package 1, node 4, cache of CPUs 24-26,72-74`: the node, and of the others what divides the machine further.
+fn title_of(topology: &Topology, (node, package, last_cache): Place) -> String {
+    let mut words = Vec::new();
+    if let Some(package) = package.filter(|_| topology.package_count() > 1) {
+        words.push(format!("package {package}"));
+    }
+    words.push(node.map_or("node unknown".to_owned(), |node| format!("node {node}")));
+    if let Some(cache) = last_cache.filter(|_| topology.last_cache_count() > topology.package_count().max(1)) {
+        let sharers = topology.cpus.iter().filter(|(_, about)| about.last_cache == Some(cache)).map(|(cpu, _)| *cpu);
+        words.push(format!("cache of CPUs {}", sharers.collect::<CpuSet>()));
+    }
+    words.join(", ")
+}
+
 fn panel(model: &Model, title: &str, plan: &Plan) -> Panel {
     let topology = &model.machine.topology;
-    let mut nodes: BTreeMap<Option<u32>, BTreeMap<u32, Vec<CpuBox>>> = BTreeMap::new();
+    let mut boxes: BTreeMap<Place, BTreeMap<u32, Vec<CpuBox>>> = BTreeMap::new();
     for (cpu, about) in &topology.cpus {
         let kind = |unit: &usize| model.proposal.task.units[*unit].kind;
         let here: Vec<usize> = (0..plan.places.len())
@@ -42,12 +64,11 @@ fn panel(model: &Model, title: &str, plan: &Plan) -> Panel {
         let pinned = here.iter().any(|unit| kind(unit).is_pinned());
         let chips = here.iter().map(|unit| model.proposal.name(*unit)).collect();
         let cpu = CpuBox { cpu: *cpu, chips, contended: pinned && here.len() > 1 };
-        nodes.entry(about.node).or_default().entry(about.core).or_default().push(cpu);
+        boxes.entry(place_of(about)).or_default().entry(about.core).or_default().push(cpu);
     }
-    let boxes = nodes.into_iter().map(|(node, cores)| {
-        let title = node.map_or("node unknown".to_owned(), |node| format!("node {node}"));
-        NodeBox { title, cores: cores.into_values().collect() }
-    });
+    let boxes = boxes
+        .into_iter()
+        .map(|(place, cores)| NodeBox { title: title_of(topology, place), cores: cores.into_values().collect() });
     Panel { title: title.to_owned(), nodes: boxes.collect(), links: links(model, plan) }
 }
 

@@ -5,10 +5,10 @@ use super::model::Model;
 use super::{figure, hypotheses, preemptors, tables};
 use crate::{Answer, Case, Error};
 use base::in_order;
-use base::number::{duration, many};
+use base::number::{duration, list, many};
 use base::shell::quoted;
 use base::{Section, Severity, Unknown};
-use host::machine::Role;
+use host::machine::{Role, Topology};
 
 /// The question this folder answers.
 pub const QUESTION: &str = "Which threads compete for which CPU, and what should change?";
@@ -66,14 +66,7 @@ pub fn section(models: &[Model]) -> Section {
 fn about(model: &Model) -> Vec<String> {
     let (machine, topology) = (&model.machine, &model.machine.topology);
     let count = |wanted: fn(&Role) -> bool| machine.threads.iter().filter(|thread| wanted(&thread.role)).count() as u64;
-    let (cpus, nodes) = (many(topology.cpus.len() as u64, "CPU"), many(topology.nodes().len() as u64, "node"));
-    let cpus = if topology.cpus.is_empty() {
-        "CPUs unknown".to_owned()
-    } else if topology.cores_unknown {
-        format!("{cpus} on {nodes}, cores unknown")
-    } else {
-        format!("{cpus} on {} and {nodes}", many(topology.cores().len() as u64, "core"))
-    };
+    let cpus = topology_of(topology);
     let mut lines = vec![format!(
         "{}: {cpus}; {} with {}, {}",
         model.id,
@@ -111,6 +104,25 @@ fn about(model: &Model) -> Vec<String> {
     lines
 }
 
+/// `96 CPUs on 48 cores, 2 packages, 16 last-level caches and 8 nodes`; packages and caches where they are several.
+fn topology_of(topology: &Topology) -> String {
+    if topology.cpus.is_empty() {
+        return "CPUs unknown".to_owned();
+    }
+    let (packages, caches, nodes) = (topology.package_count(), topology.last_cache_count(), topology.nodes().len());
+    let mut kinds = Vec::new();
+    if !topology.cores_unknown {
+        kinds.push(many(topology.cores().len() as u64, "core"));
+    }
+    kinds.extend((packages > 1).then(|| many(packages as u64, "package")));
+    kinds.extend((caches > packages.max(1)).then(|| many(caches as u64, "last-level cache")));
+    kinds.extend((nodes > 0).then(|| many(nodes as u64, "node")));
+    let on = if kinds.is_empty() { String::new() } else { format!(" on {}", list(&kinds)) };
+    let cores = if topology.cores_unknown { ", cores unknown" } else { "" };
+    let nodes = if nodes == 0 { ", nodes unknown" } else { "" };
+    format!("{}{on}{cores}{nodes}", many(topology.cpus.len() as u64, "CPU"))
+}
+
 fn vms(models: &[Model]) -> usize {
     models.iter().map(|model| model.machine.domains.len()).sum()
 }
@@ -118,7 +130,7 @@ fn vms(models: &[Model]) -> usize {
 /// The answer as a person would say it.
 fn summary(models: &[Model], section: &Section) -> String {
     if vms(models) == 0 {
-        return "No VM was found, so no VM's threads can compete for CPUs.".to_owned();
+        return no_vm(models).to_owned();
     }
     let mut sentences = Vec::new();
     let worst =
@@ -138,6 +150,17 @@ fn summary(models: &[Model], section: &Section) -> String {
     sentences.join(" ")
 }
 
+/// Why there is nothing to say of VMs: only who saw all processes knows that there is none.
+fn no_vm(models: &[Model]) -> &'static str {
+    if models.iter().any(|model| model.pasted) {
+        "The pasted text has no thread of a VM; also paste `top -H -b -n 1 -w 200` and `virsh vcpupin` and `emulatorpin` of the VM."
+    } else if models.iter().all(|model| model.machine.lists_processes) {
+        "No VM was found, so no VM's threads can compete for CPUs."
+    } else {
+        "No process was read, so whether VMs run here is unknown."
+    }
+}
+
 /// What this evidence cannot tell.
 fn unknown(model: &Model) -> Vec<Unknown> {
     let machine = &model.machine;
@@ -145,14 +168,18 @@ fn unknown(model: &Model) -> Vec<Unknown> {
     let mut say = |what: &str, amount: Option<f64>, unit: &str, text: String| {
         unknown.push(Unknown { what: what.to_owned(), amount, unit: unit.to_owned(), text });
     };
-    machine.strange.iter().take(8).for_each(|line| say("not_understood", None, "", line.clone()));
+    // Without topology nothing can be placed, so this comes first.
     if machine.topology.cores_unknown {
         let text = "Which CPUs share a core is unknown, so no placement was computed; also paste `lscpu -e`.";
         say("cores", None, "", text.to_owned());
     } else if model.pasted && machine.topology.cpus.is_empty() {
         let text = "The CPUs, cores and nodes are unknown, so no placement was computed; also paste `lscpu -e`.";
         say("topology", None, "", text.to_owned());
+    } else if model.pasted && machine.topology.nodes().is_empty() {
+        let text = "Which NUMA node each CPU is on is unknown; also paste `lscpu -e=CPU,CORE,SOCKET,NODE`.";
+        say("nodes", None, "", text.to_owned());
     }
+    machine.strange.iter().take(8).for_each(|line| say("not_understood", None, "", line.clone()));
     if machine.domains.is_empty() {
         // Nobody's waiting is asked about; what would have told of VMs is.
         let files = |line: &&String| !line.starts_with("proc/") && !line.starts_with("sys/");

@@ -53,7 +53,8 @@ pub const CPUS: TableSpec = TableSpec {
     section: "placement",
     name: "cpus",
     version: 2,
-    row: "One CPU: its core and node, which threads of VMs are bound to it, and how it was used between two samples.",
+    row: "One CPU: its core, node and package, the lowest CPU that shares its last-level cache, which threads of VMs are bound to it, \
+          and how it was used between two samples.",
     columns: &[
         Column::key("machine"),
         Column::key_of("cpu", U64),
@@ -63,6 +64,8 @@ pub const CPUS: TableSpec = TableSpec {
         Column::share("busy"),
         Column::share("softirq"),
         Column::share("steal"),
+        Column::value("package", "", U64),
+        Column::value("last_cache", "", U64),
     ],
     shown: None,
 };
@@ -186,6 +189,8 @@ pub fn cpus(models: &[Model]) -> Table {
                 usage.map(|usage| usage.busy).into(),
                 usage.map(|usage| usage.softirq).into(),
                 usage.map(|usage| usage.steal).into(),
+                about.package.map(u64::from).into(),
+                about.last_cache.map(u64::from).into(),
             ]);
         }
     }

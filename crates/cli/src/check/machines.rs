@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Machines as the user names them.
 #[derive(Args)]
 pub struct MachineOptions {
-    /// A recording with snapshots, or a directory that has proc and sys [default: this host, now]
+    /// A recording with snapshots, a directory that has proc and sys, or pasted text, - for stdin [default: this host, now]
     #[arg(value_name = "PATH", conflicts_with = "root", value_hint = ValueHint::AnyPath)]
     path: Option<PathBuf>,
     /// A directory with proc and sys of a machine, or an archive of one, and its level; may be repeated to
@@ -48,7 +48,7 @@ impl MachineOptions {
     }
 
     /// Whether they are known by pasted text.
-    pub fn are_pasted(&self) -> bool {
+    fn are_pasted(&self) -> bool {
         !self.paste.is_empty()
     }
 
@@ -65,7 +65,7 @@ impl MachineOptions {
         Ok(match (&self.path, self.root.as_slice()) {
             _ if self.are_pasted() => places::pasted(&self.paste, &self.stdin)?,
             (Some(path), _) if places::is_tree(path) => places::trees(&[Root::at(path)])?,
-            (Some(path), _) => opened(path, &self.stdin, interrupt)?,
+            (Some(path), _) => places::with_notes(opened(path, &self.stdin, interrupt)?),
             (None, []) => places::this_host(live, None, self.span)?,
             (None, [root]) if root.is_this_host() => places::this_host(live, Some(root), self.span)?,
             (None, roots) => {

@@ -9,6 +9,7 @@ use base::recording::{Machine, Part, PartKind, PartState, Recording, Shown};
 use base::{Level, Problem, Utc};
 use lab::snapshot::{More, monotonic_ns, take_more};
 use std::fmt;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -128,6 +129,25 @@ pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
         problems: roots.iter().flat_map(|root| root.problems.clone()).collect(),
         shown: roots.iter().flat_map(|root| root.shown.clone()).collect(),
     })
+}
+
+/// The same recording, in which a bare file of text that is no trace is what people paste.
+pub fn with_notes(mut recording: Recording) -> Recording {
+    let is_bare = recording.root.as_os_str().is_empty();
+    for part in recording.parts.iter_mut().filter(|part| is_bare && part.kind == PartKind::Text) {
+        let is_no_trace = matches!(trace::open(&part.path), Err(trace::Error::UnknownFormat { .. }));
+        if is_no_trace && is_plain(&part.path) {
+            part.kind = PartKind::Notes;
+        }
+    }
+    recording
+}
+
+/// Whether a file begins as text does: with letters, and without zero bytes.
+fn is_plain(path: &Path) -> bool {
+    let mut first = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(4_096).read_to_end(&mut first));
+    read.is_ok() && !first.is_empty() && !first.contains(&0)
 }
 
 /// Pasted texts as notes of one machine.

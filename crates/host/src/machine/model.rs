@@ -29,6 +29,8 @@ pub struct Machine {
     pub topology: Topology,
     /// NUMA nodes, by number.
     pub nodes: BTreeMap<u32, Node>,
+    /// Whether any process was listed: else nobody knows that no VM runs.
+    pub lists_processes: bool,
     /// Threads that belong to VMs or carry their packets, and others that were told to be busy.
     pub threads: Vec<Thread>,
     /// Domains, as libvirt defines them.

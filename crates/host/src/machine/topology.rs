@@ -4,7 +4,7 @@
 //! by who shares one.
 
 use base::CpuSet;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The CPUs of a machine.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,6 +58,16 @@ impl Topology {
             }
         }
         nodes
+    }
+
+    /// How many packages were told of.
+    pub fn package_count(&self) -> usize {
+        self.cpus.values().filter_map(|about| about.package).collect::<BTreeSet<u32>>().len()
+    }
+
+    /// How many last-level caches were told of.
+    pub fn last_cache_count(&self) -> usize {
+        self.cpus.values().filter_map(|about| about.last_cache).collect::<BTreeSet<u32>>().len()
     }
 
     /// Cores that these CPUs are threads of.

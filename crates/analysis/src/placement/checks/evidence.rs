@@ -6,8 +6,8 @@ use crate::placement::model::{Model, UNSTABLE_STEAL};
 use crate::rule::Hit;
 use base::number::{list, many, percent};
 use base::{CpuSet, Severity};
-use host::machine::{Thread, TopRow};
-use std::collections::BTreeMap;
+use host::machine::{Screen, Thread, TopRow};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Screens that stand in another order than the CPU times of their threads.
 pub fn order(model: &Model) -> Vec<Hit> {
@@ -92,7 +92,12 @@ const ROUNDING: f64 = 0.05;
 pub fn crowd(model: &Model) -> Vec<Hit> {
     let online = &model.machine.topology.online;
     let mut hits: Vec<Hit> = Vec::new();
-    for screen in &model.machine.screens {
+    // Where a thread stands twice, rows are of several moments.
+    let is_one_moment = |screen: &&Screen| {
+        let threads: BTreeSet<i32> = screen.rows.iter().map(|row| row.pid).collect();
+        threads.len() == screen.rows.len()
+    };
+    for screen in model.machine.screens.iter().filter(is_one_moment) {
         let mut on: BTreeMap<u32, Vec<&TopRow>> = BTreeMap::new();
         for row in &screen.rows {
             // A row above a CPU is a process, and an average says nothing of this moment.

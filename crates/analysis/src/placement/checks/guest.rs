@@ -18,6 +18,22 @@ fn whole(model: &Model) -> impl Iterator<Item = (&Domain, &str)> {
     model.machine.domains.iter().filter_map(|domain| Some((domain, domain.whole.as_deref()?)))
 }
 
+/// vCPUs whose threads translate the guest's instructions.
+pub fn translated(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        let mut names = model.vcpus(domain).filter(|thread| thread.name.ends_with("/TCG"));
+        let Some(first) = names.next() else { continue };
+        let title =
+            format!("{} does not use KVM: QEMU emulates {}", domain.name, many(1 + names.count() as u64, "vCPU"));
+        let place = first.last_cpu.as_ref().map(|cpu| &cpu.place).or(first.run_share.as_ref().map(|run| &run.place));
+        let place = place.map_or("the thread's name", String::as_str);
+        let hit = Hit::new(&domain.name, Severity::Medium, title).of_domain(&domain.name);
+        hits.push(hit.seen(format!("a thread is called {}", first.name), place));
+    }
+    hits
+}
+
 /// Devices that a server has no use for.
 pub fn unused(model: &Model) -> Vec<Hit> {
     let with = model.machine.domains.iter().filter(|domain| !domain.unused.is_empty());

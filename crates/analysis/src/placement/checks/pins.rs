@@ -194,9 +194,11 @@ pub fn strangers(model: &Model) -> Vec<Hit> {
     vec![hit]
 }
 
-/// Pins to CPUs that do not run.
+/// Pins to CPUs that do not run. One that pasted text gives to none of the host's CPUs is of another host (EVD-HOSTS).
 pub fn offline(model: &Model) -> Vec<Hit> {
     let online = &model.machine.topology.online;
+    let known: CpuSet = model.machine.topology.cpus.keys().copied().collect();
+    let is_here = |pin: &CpuSet| !model.pasted || pin.meets(&known);
     if online.is_empty() {
         return Vec::new();
     }
@@ -204,7 +206,8 @@ pub fn offline(model: &Model) -> Vec<Hit> {
     for domain in &model.machine.domains {
         let vcpus = domain.vcpu_pins.iter().map(|(vcpu, pin)| (format!("vcpu {vcpu}"), pin));
         let emulator = domain.emulator_pins.last().map(|pin| ("the emulator".to_owned(), pin));
-        let gone: Vec<_> = vcpus.chain(emulator).filter(|(_, pin)| !pin.value.is_within(online)).collect();
+        let gone: Vec<_> =
+            vcpus.chain(emulator).filter(|(_, pin)| is_here(&pin.value) && !pin.value.is_within(online)).collect();
         if !gone.is_empty() {
             let title = format!("{} of {} name offline CPUs", many(gone.len() as u64, "pin"), domain.name);
             let hit = Hit::new(&domain.name, Severity::Medium, title);

@@ -8,6 +8,19 @@ use base::rule::limit;
 /// In the order in which equal findings are shown.
 pub const RULES: &[Rule] = &[
     Rule {
+        id: "PLC-TCG",
+        per: "VM",
+        looks_at: "Threads of vCPUs that are named after QEMU's translator, TCG, and not after KVM.",
+        limits: &[],
+        check: guest::translated,
+        why: "QEMU translates every instruction of this guest; with KVM the processor runs them itself. Caveat: a guest \
+            of another architecture, or a host without virtualization, has no choice.",
+        fix: &["ls -l /dev/kvm   # if it is there: <domain type='kvm'>, or -accel kvm where the VM is started"],
+        undo: &[],
+        needs: Needs::Reload,
+        source: "QEMU 7.2, accel/tcg/tcg-accel-ops-mttcg.c (the thread's name is CPU n/TCG); libvirt.org/formatdomain.html, domain type",
+    },
+    Rule {
         id: "PLC-UNUSED",
         per: "VM",
         looks_at: "Sound cards, tablets and other devices in a domain's XML that a server does not need.",

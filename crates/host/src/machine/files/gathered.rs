@@ -43,6 +43,11 @@ pub(super) fn add(snapshot: &Snapshot, machine: &mut Machine) {
     }
 }
 
+/// Whether the must-gather has the node's threads.
+pub(super) fn lists_threads(snapshot: &Snapshot) -> bool {
+    snapshot.bytes(THREADS, 1).is_ok()
+}
+
 fn rows(snapshot: &Snapshot, path: &str, machine: &mut Machine) -> Vec<Value> {
     let Some(text) = snapshot.read(path) else { return Vec::new() };
     if text.len() > budget::JSON_BYTES {

@@ -109,6 +109,9 @@ impl Machine {
         }
         gathered::add(last, &mut machine);
         let told = commands::told(last, &machine);
+        let is_process = |name: &String| name.parse::<i32>().is_ok();
+        machine.lists_processes =
+            last.names("proc").iter().any(is_process) || gathered::lists_threads(last) || !told.screens.is_empty();
         commands::add(last, &mut machine, told);
         polling::threads(&mut machine);
         // A domain that is defined and does not run has no threads and no say.
