@@ -8,7 +8,7 @@
 //!                                         +-- machines()   their snapshots, opened
 //!                                         +-- benches()    their bench results, read
 //!                                         +-- placements() who runs where, and better placements
-//!                                         +-- before()     the case that this one is compared with
+//!                                         +-- before(), again()   the cases that this one is compared with, or repeats
 //!                                         +-- given()      what the user states
 //!                                              |
 //!                               Question: fn(&Case) -> Section
@@ -35,7 +35,8 @@ type Progress = Box<dyn FnMut(u64, u64) + Send>;
 pub struct Case {
     input: Arc<Input>,
     given: Given,
-    before: Option<Box<Case>>,
+    before: Vec<Case>,
+    again: Vec<Case>,
     progress: Mutex<Progress>,
     ledger: OnceLock<Flow>,
     windows: OnceLock<Vec<Vec<Window>>>,
@@ -54,7 +55,8 @@ impl Case {
         Self {
             input: input.into(),
             given,
-            before: None,
+            before: Vec::new(),
+            again: Vec::new(),
             progress: Mutex::new(progress),
             ledger: OnceLock::new(),
             windows: OnceLock::new(),
@@ -70,10 +72,18 @@ impl Case {
         Self { progress: Mutex::new(Box::new(progress)), ..self }
     }
 
-    /// The same, compared with what was recorded `before` a change.
+    /// The same, compared with what was recorded `before` a change, once more if it is already.
     #[must_use]
-    pub fn compared_with(self, before: Case) -> Self {
-        Self { before: Some(Box::new(before)), ..self }
+    pub fn compared_with(mut self, before: Case) -> Self {
+        self.before.push(before);
+        self
+    }
+
+    /// The same with another recording of the same configuration, for a comparison.
+    #[must_use]
+    pub fn recorded_again(mut self, again: Case) -> Self {
+        self.again.push(again);
+        self
     }
 
     /// The opened recording.
@@ -86,9 +96,14 @@ impl Case {
         &self.given
     }
 
-    /// The case before the change, where two are compared.
-    pub fn before(&self) -> Option<&Case> {
-        self.before.as_deref()
+    /// The cases before the change, where this one is compared with some.
+    pub fn before(&self) -> &[Case] {
+        &self.before
+    }
+
+    /// Other recordings of the same configuration.
+    pub fn again(&self) -> &[Case] {
+        &self.again
     }
 
     /// Where the time of every vCPU went, in all traces; reads them once.
@@ -132,8 +147,8 @@ impl Case {
 
     /// What was wrong with the recordings, as far as they were read by now.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
-        let before = self.before().into_iter();
-        before.flat_map(Case::own_problems).chain(self.own_problems())
+        let others = self.before.iter().chain(&self.again);
+        others.flat_map(Case::own_problems).chain(self.own_problems())
     }
 
     fn own_problems(&self) -> impl Iterator<Item = &Problem> {

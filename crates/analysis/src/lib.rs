@@ -102,7 +102,7 @@ pub const QUESTIONS: &[Question] = &[
         question: compare::QUESTION,
         about: About::Change,
         tables: compare::TABLES,
-        rules: Vec::new,
+        rules: compare::words,
         answer: compare::answer,
     },
 ];

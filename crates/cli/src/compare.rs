@@ -15,8 +15,11 @@ use std::path::PathBuf;
     kvmscope compare fixtures/vmx-linux-shadow-off fixtures/vmx-linux-shadow-on\n  \
     kvmscope compare fixtures/bench-vmx-shadow-off fixtures/bench-vmx-shadow-on\n  \
     kvmscope compare before after\n  \
+    kvmscope compare off-1 on-1 --before off-2 --before off-3 --after on-2 --after on-3\n  \
     kvmscope compare --json before after | jq '.sections[].tables.change'\n\n\
-    Compares what both recordings have: shares of states, exits per second, chains, benches.\n\
+    Compares what both sides have: shares of states, exits per second, chains, benches.\n\
+    One recording a side shows what differs between these two runs, not whether the configuration is the cause:\n\
+    runs of one configuration differ as well. Record each side several times for that; 3 and 3 are a good start.\n\
     Benches need at least 4 launches on each side; a warning is printed if their machines differ.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
 pub struct Compare {
@@ -26,6 +29,12 @@ pub struct Compare {
     /// The recording after it
     #[arg(value_name = "B", value_hint = ValueHint::AnyPath)]
     after: PathBuf,
+    /// Another recording from before the change, of the same configuration (repeatable)
+    #[arg(long = "before", value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    more_before: Vec<PathBuf>,
+    /// Another recording from after it (repeatable)
+    #[arg(long = "after", value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    more_after: Vec<PathBuf>,
     #[command(flatten)]
     narrow: Narrow,
     #[command(flatten)]
@@ -40,20 +49,28 @@ impl Compare {
         let given = self.narrow.given()?;
         let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);
         self.output.check(1, self.replace.force)?;
-        let [before, after] = [&self.before, &self.after].map(|path| opened(path, &stdin, &interrupt));
-        let (before, after) = (before?, after?);
+        let open = |first: &PathBuf, more: &[PathBuf]| -> anyhow::Result<Vec<Recording>> {
+            std::iter::once(first).chain(more).map(|path| opened(path, &stdin, &interrupt)).collect()
+        };
+        let (before, after) = (open(&self.before, &self.more_before)?, open(&self.after, &self.more_after)?);
         let progress = Progress::new(true);
         let case = |recording: &Recording| -> anyhow::Result<Case> {
             Ok(Case::new(Input::open(recording.clone())?, given.clone()).with_progress(progress.hear()))
         };
-        let before_change = case(&before)?;
-        let case = case(&after)?.compared_with(before_change);
-        let Answers { sections, problems, failed } = Answers::about(&case, &[About::Change]);
+        let mut compared = case(&after[0])?;
+        for recording in &before {
+            compared = compared.compared_with(case(recording)?);
+        }
+        for recording in &after[1..] {
+            compared = compared.recorded_again(case(recording)?);
+        }
+        let Answers { sections, problems, failed } = Answers::about(&compared, &[About::Change]);
         progress.finish();
         if let Some(error) = failed.into_iter().next() {
             return Err(error.into());
         }
-        let answered = Answered::of(after, sections, problems);
-        self.output.end("compare", &[Answered { before: Some(before), ..answered }], &interrupt)
+        let answered = Answered::of(after[0].clone(), sections, problems);
+        let compared = before.into_iter().chain(after).collect();
+        self.output.end("compare", &[Answered { compared, ..answered }], &interrupt)
     }
 }

@@ -12,7 +12,7 @@ fn compared(before: &str, after: &str) -> Value {
     compare(&[before, after].map(|name| format!("{fixtures}/{name}")))
 }
 
-fn compare(recordings: &[String; 2]) -> Value {
+fn compare(recordings: &[String]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
     let command = command.args(["compare", "--json"]).args(recordings);
     let output = command.output().unwrap();
@@ -37,6 +37,43 @@ fn shadow_vmcs_removes_vmread_exits_and_that_is_certain() {
     assert!(vmread[3].as_f64().unwrap() < 0.5 && vmread[5].as_f64().unwrap() < 1.0, "{vmread}");
     let chain = row("CPUID, L1 exits per chain");
     assert_eq!((&chain[1], &chain[2], &chain[6]), (&12.0.into(), &3.0.into(), &"lower".into()), "{chain}");
+}
+
+#[test]
+fn two_runs_are_said_to_be_two_runs_and_several_of_a_side_are_its_spread() {
+    let pair = compared("vmx-linux-shadow-off", "vmx-linux-shadow-on");
+    let section = &pair["sections"][0];
+    let said = section["summary"].as_str().unwrap();
+    assert!(said.contains("between these two runs") && !said.contains("changed by more than noise"), "{said}");
+    assert!(section["about"].to_string().contains("of these two runs"), "{}", section["about"]);
+    assert_eq!(section["unknown"][0]["what"], "run_to_run");
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
+    let [off, on] = ["vmx-linux-shadow-off", "vmx-linux-shadow-on"].map(|name| format!("{fixtures}/{name}"));
+    let more = ["--before", &off, "--after", &on, "--after", &on].map(str::to_owned);
+    let several = compare(&[vec![off.clone(), on.clone()], more.to_vec()].concat());
+    let section = &several["sections"][0];
+    let said = section["summary"].as_str().unwrap();
+    assert!(said.contains("changed by more than noise between runs (2 recordings before, 3 after)"), "{said}");
+    assert_eq!(section["unknown"].as_array().unwrap().len(), 0);
+    let paths: Vec<&str> =
+        several["recordings"].as_array().unwrap().iter().map(|one| one["path"].as_str().unwrap()).collect();
+    assert_eq!(paths.iter().filter(|path| path.ends_with("shadow-off")).count(), 2, "{paths:?}");
+    assert!(paths.len() == 5 && paths[0].ends_with("shadow-off") && paths[4].ends_with("shadow-on"), "{paths:?}");
+}
+
+#[test]
+fn unlike_machines_are_a_finding_and_alike_ones_are_none() {
+    let unlike = |before: &str, after: &str| -> Option<Value> {
+        let answer = compared(before, after);
+        let findings = answer["sections"][0]["findings"].as_array().unwrap().clone();
+        findings.into_iter().find(|finding| finding["rule"] == "EVD-UNLIKE")
+    };
+    let found = unlike("nested-svm-toy", "nested-vmx-shadow-on").unwrap();
+    assert_eq!(found["severity"], "medium");
+    let title = found["title"].as_str().unwrap();
+    assert!(title.contains("emulator") && title.contains("instruction set"), "{title}");
+    assert!(found["evidence"].to_string().contains("instruction set: SVM before, VMX after"), "{found}");
+    assert_eq!(unlike("vmx-linux-shadow-off", "vmx-linux-shadow-off"), None);
 }
 
 #[test]

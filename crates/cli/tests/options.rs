@@ -220,10 +220,11 @@ fn a_terminal_without_utf_8_gets_ascii_and_columns_is_obeyed() {
     }
     let widest = |columns: &str| {
         let text = shown(&[("COLUMNS", columns)]);
-        // Commands stay whole, so that they can be pasted.
+        // Commands stay whole, so that they can be pasted; these stand on lines of their own.
+        const COMMANDS: [&str; 4] = ["modprobe ", "echo ", "grep ", "rm "];
         text.lines()
             .filter(|line| !line.contains("L0, run ") && !line.contains(" undo "))
-            .filter(|line| !line.trim_start().starts_with("modprobe "))
+            .filter(|line| !COMMANDS.iter().any(|command| line.trim_start().starts_with(command)))
             .map(|line| line.chars().count())
             .max()
     };

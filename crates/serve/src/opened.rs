@@ -144,7 +144,7 @@ fn answer(case: &Case) -> Result<Answered, String> {
     }
     let mut json = Vec::new();
     let shown =
-        show::json::Answered { recording: &input.recording, before: None, sections: &sections, problems: &problems };
+        show::json::Answered { recording: &input.recording, compared: &[], sections: &sections, problems: &problems };
     show::json::write(&mut json, "report", &[shown]).map_err(|error| error.to_string())?;
     Ok(Answered { sections, json })
 }

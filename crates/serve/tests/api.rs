@@ -34,7 +34,7 @@ fn printed(narrowed: &Given) -> Vec<u8> {
     let mut bytes = Vec::new();
     let shown = show::json::Answered {
         recording: &case.input().recording,
-        before: None,
+        compared: &[],
         sections: &answers.sections,
         problems: &answers.problems,
     };

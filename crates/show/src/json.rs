@@ -22,8 +22,8 @@ pub const SCHEMA: &str = "kvmscope/1";
 pub struct Answered<'a> {
     /// What was asked.
     pub recording: &'a Recording,
-    /// What it is compared with, if it is.
-    pub before: Option<&'a Recording>,
+    /// All recordings of a comparison, those from before the change first; none where nothing is compared.
+    pub compared: &'a [Recording],
     /// What it answered.
     pub sections: &'a [Section],
     /// What was wrong with it.
@@ -33,7 +33,7 @@ pub struct Answered<'a> {
 /// Writes what `command` found, as one object and a line end.
 ///
 /// With one recording, `recording` is an object. With several it is a list of them, and each section and problem
-/// carries the path of its recording as a key of that name. Where two are compared, `recordings` is both, the one before first.
+/// carries the path of its recording as a key of that name. Where some are compared, `recordings` is all of them, those before first.
 ///
 /// # Errors
 /// If `out` refuses.
@@ -83,8 +83,8 @@ impl Serialize for Document<'_> {
                 map.serialize_entry("recording", &shown)?;
             }
         }
-        if let [Answered { before: Some(before), recording, .. }] = self.answers {
-            map.serialize_entry("recordings", &[before, recording].map(|one| RecordingShown(one)))?;
+        if let [Answered { compared: all @ [_, ..], .. }] = self.answers {
+            map.serialize_entry("recordings", &all.iter().map(RecordingShown).collect::<Vec<_>>())?;
         }
         let mut sections = Vec::new();
         let mut problems = Vec::new();

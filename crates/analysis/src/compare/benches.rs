@@ -24,7 +24,7 @@ const FEWEST: usize = 4;
 /// Beginnings of names of the environment that differ from run to run.
 const UNSTEADY: &[&str] = &[base::bench::NS_PER_TICK, "MHz"];
 
-/// The benches of one recording.
+/// The benches of one side.
 pub struct Side {
     /// The values of each test, one of each launch, in the order in which tests were first measured.
     tests: Vec<(Key, Vec<f64>)>,
@@ -60,10 +60,10 @@ pub(super) fn is_test(measured: &Measured) -> bool {
 }
 
 impl Side {
-    /// The benches of a recording; what cannot be read is told by `report`.
-    pub fn of(benches: &Benches) -> Self {
+    /// The benches of the recordings of a side; what cannot be read is told by `report`.
+    pub fn of<'b>(recordings: impl Iterator<Item = &'b Benches>) -> Self {
         let mut side = Self { tests: Vec::new(), environment: BTreeMap::new() };
-        for bench in benches.runs.iter().map(|run| &run.bench) {
+        for bench in recordings.flat_map(|benches| &benches.runs).map(|run| &run.bench) {
             for measured in bench.results.iter().filter(|result| is_test(result)) {
                 let Some(value) = launches::median(measured) else { continue };
                 let key = Key::of(measured);

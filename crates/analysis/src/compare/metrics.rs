@@ -53,9 +53,13 @@ impl Metric {
         matches!(self, Metric::TaskRuns(_) | Metric::TaskWaits(_))
     }
 
-    /// A window in which nothing was counted has a rate of 0; a median of nothing is unknown.
-    fn is_median(&self) -> bool {
-        matches!(self, Metric::ChainExits(_))
+    /// True if what was not seen in a window, or a recording, happened there 0 times; a median of nothing, and what nobody
+    /// measured, is unknown.
+    pub(super) fn is_zero_unseen(&self) -> bool {
+        match self {
+            Metric::State(_) | Metric::ExitRate(..) | Metric::TaskRuns(_) | Metric::TaskWaits(_) => true,
+            Metric::ChainExits(_) | Metric::Named(_) => false,
+        }
     }
 }
 
@@ -82,10 +86,10 @@ pub(super) fn of(case: &Case) -> Result<Metrics, Error> {
     let names: std::collections::BTreeSet<Metric> = seen.iter().flat_map(|window| window.keys().cloned()).collect();
     for metric in names {
         let values = seen.iter().map(|window| window.get(&metric).copied());
-        let values = if metric.is_median() {
-            values.flatten().collect()
-        } else {
+        let values = if metric.is_zero_unseen() {
             values.map(Option::unwrap_or_default).collect()
+        } else {
+            values.flatten().collect()
         };
         metrics.insert(metric, values);
     }

@@ -1,31 +1,34 @@
 //! Did a change help?
 //!
 //! ```text
-//! recording A --8 windows--> each metric 8 times --\
-//!                                                    ratio with interval --> table `change`: what noise explains, and what not
-//! recording B --8 windows--> each metric 8 times --/
+//! recordings before --metrics--\
+//!                                ratio with interval --> table `change`: what differs, and what that may be worth (`runs`)
+//! recordings after  --metrics--/
 //! ```
-//! In: two recordings of the same load. Out: a Section whose table has a row for each metric that both have. A recording is
-//! cut into windows because one number has no spread; bench results bring their own repetitions, and have a table of their
-//! own (`benches`).
+//! In: recordings of the same load, one or several a side. Out: a Section whose table has a row for each metric that both have.
+//! A single recording is cut into windows because one number has no spread; bench results bring their own repetitions, and have
+//! a table of their own (`benches`). Where the machines are not alike (`unlike`), a finding says so.
 
 pub(crate) mod benches;
 mod metrics;
 pub(crate) mod ratio;
+mod runs;
+mod unlike;
 
 pub use metrics::Metric;
 pub use ratio::{Ratio, Verdict};
+pub(crate) use unlike::words;
 
-use crate::{Answer, Case, Error, Input};
+use crate::{Answer, Case, Error};
 use base::number::{list, many, plain};
 use base::table::{Shown, TableSpec};
-use base::{Column, ColumnType, Section, Table};
+use base::{Column, ColumnType, Section, Table, Unknown};
 use metrics::Metrics;
 
 /// Id of the Section.
 pub const ID: &str = "compare";
 /// The question, as a person would ask it.
-pub const QUESTION: &str = "Changes between two recordings of the same load?";
+pub const QUESTION: &str = "What differs between these runs of the same load?";
 
 /// A metric of both sides.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,9 +37,20 @@ pub struct Changed {
     pub metric: Metric,
     /// What changed.
     pub ratio: Ratio,
+    /// What that says.
+    pub verdict: Verdict,
 }
 
 impl Changed {
+    /// A metric with the verdict of its own ratio.
+    pub fn of(metric: Metric, ratio: Ratio) -> Self {
+        Self { metric, ratio, verdict: ratio.verdict() }
+    }
+
+    fn is_certain(&self) -> bool {
+        matches!(self.verdict, Verdict::Higher | Verdict::Lower)
+    }
+
     /// False for what a task did that hardly did anything.
     fn is_worth_showing(&self) -> bool {
         !self.metric.is_of_task() || self.ratio.before.max(self.ratio.after) >= TASK_FLOOR
@@ -51,32 +65,45 @@ const TASK_FLOOR: f64 = 0.05;
 /// # Errors
 /// If a recording's traces hold nothing that could be measured, and there are no benches in both either.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
-    let Some(before) = case.before() else { return Ok(None) };
-    Ok(Some(Answer { section: section(before, case)?, problems: Vec::new() }))
+    if case.before().is_empty() {
+        return Ok(None);
+    }
+    let before: Vec<&Case> = case.before().iter().collect();
+    let after: Vec<&Case> = std::iter::once(case).chain(case.again()).collect();
+    Ok(Some(Answer { section: section(&before, &after)?, problems: Vec::new() }))
 }
 
-fn section(before: &Case, after: &Case) -> Result<Section, Error> {
-    let sides = [before, after].map(|case| benches::Side::of(case.benches()));
+fn section(before: &[&Case], after: &[&Case]) -> Result<Section, Error> {
+    let benches = |side: &[&Case]| benches::Side::of(side.iter().map(|case| case.benches()));
+    let sides = [benches(before), benches(after)];
     let tests = benches::changed(&sides[0], &sides[1]);
     let mut section = Section::new(ID, QUESTION);
-    let title = |case: &Case| case.input().recording.title();
-    section.about = vec![format!("before: {}", title(before)), format!("after: {}", title(after))];
-    for (side, case) in [("before", before), ("after", after)] {
-        if let Some(emulator) = case.input().recording.emulated {
-            let name = emulator.name();
-            section.about.push(format!("{side}: EMULATED by {name}: counts and order are real, times are not."));
+    for (side, cases) in [("before", before), ("after", after)] {
+        for recording in cases.iter().map(|case| &case.input().recording) {
+            section.about.push(format!("{side}: {}", recording.title()));
+            if let Some(emulator) = recording.emulated {
+                let name = emulator.name();
+                section.about.push(format!("{side}: EMULATED by {name}: counts and order are real, times are not."));
+            }
         }
     }
     let mut sentences = Vec::new();
-    match metrics::of(before).and_then(|one| Ok((one, metrics::of(after)?))) {
-        Ok((one, two)) if tests.is_empty() && !one.keys().any(|metric| two.contains_key(metric)) => {
-            return Err(Error::NoEvents("the recordings have no common metric, so nothing can be compared".to_owned()));
+    let metrics = |side: &[&Case]| side.iter().map(|case| metrics::of(case)).collect::<Result<Vec<Metrics>, Error>>();
+    match metrics(before).and_then(|one| Ok((one, metrics(after)?))) {
+        Ok((one, two)) => {
+            let changed = runs::changed(&one, &two);
+            let has_metrics = one.iter().chain(&two).any(|metrics| !metrics.is_empty());
+            if changed.is_empty() && tests.is_empty() {
+                let why = "the recordings have no common metric, so nothing can be compared".to_owned();
+                return Err(Error::NoEvents(why));
+            }
+            if has_metrics || tests.is_empty() {
+                sentences.push(say_traces(&mut section, changed, [before.len(), after.len()]));
+                let unlike = unlike::finding(before, after, &one, &two);
+                sentences.extend(unlike.as_ref().map(|finding| format!("{}.", finding.title)));
+                section.findings.extend(unlike);
+            }
         }
-        Ok((one, two)) if !one.is_empty() || tests.is_empty() => {
-            sentences.push(say_traces(&mut section, &one, &two));
-            sentences.extend(unlike(before.input(), after.input()));
-        }
-        Ok(_) => {}
         Err(error) if tests.is_empty() => return Err(error),
         Err(error) => sentences.push(format!("The traces are not compared: {error}.")),
     }
@@ -88,42 +115,37 @@ fn section(before: &Case, after: &Case) -> Result<Section, Error> {
     Ok(section)
 }
 
-/// How the machines behind two traces differ, where they do: what changed may come from there.
-fn unlike(before: &Input, after: &Input) -> Option<String> {
-    let of = |input: &Input| -> Option<[(&'static str, String); 4]> {
-        let part = input.parts.first()?;
-        let facts = part.trace.facts();
-        Some([
-            ("emulator", input.recording.emulated.map_or("none", base::recording::Emulator::name).to_owned()),
-            ("level", part.level.to_string()),
-            ("kernel", facts.uname.clone().unwrap_or_default()),
-            ("number of CPUs", facts.cpus.to_string()),
-        ])
-    };
-    let (one, two) = (of(before)?, of(after)?);
-    let unlike: Vec<String> = one
-        .into_iter()
-        .zip(two)
-        .filter(|((_, one), (_, two))| one != two && !one.is_empty() && !two.is_empty())
-        .map(|((what, one), (_, two))| format!("{what} ({one} and {two})"))
-        .collect();
-    (!unlike.is_empty())
-        .then(|| format!("The recordings are of different machines, which may explain changes: {}.", list(&unlike)))
-}
-
-/// Adds what changed between two traces, and says it.
-fn say_traces(section: &mut Section, one: &Metrics, two: &Metrics) -> String {
-    let both = one.iter().filter_map(|(metric, values)| {
-        Some(Changed { metric: metric.clone(), ratio: Ratio::of(values, two.get(metric)?)? })
+/// Adds what changed between the traces of `recordings` before and after, and says it.
+fn say_traces(section: &mut Section, changed: Vec<Changed>, recordings: [usize; 2]) -> String {
+    let changed: Vec<Changed> = changed.into_iter().filter(Changed::is_worth_showing).collect();
+    let are_runs = recordings != [1, 1];
+    section.about.push(if are_runs {
+        "each recording is one value; low and high are the 95 % confidence interval of the ratio, verdicts hold for all metrics \
+         together (Holm); waits: runnable while others ran"
+            .to_owned()
+    } else {
+        format!(
+            "each trace is split into {} nearly equal windows; low and high are the 95 % confidence interval of the ratio of \
+             these two runs; waits: runnable while others ran",
+            crate::WINDOWS
+        )
     });
-    let changed: Vec<Changed> = both.filter(Changed::is_worth_showing).collect();
-    section.about.push(format!(
-        "each trace is split into {} nearly equal windows; low and high are the 95 % confidence interval of the ratio; waits: \
-         runnable while others ran",
-        crate::WINDOWS
-    ));
-    let said = summary(&changed);
-    section.tables.push(table(&CHANGE, changed));
+    let said = summary(&changed, recordings);
+    let mut table = table(&CHANGE, changed);
+    if !are_runs {
+        let title = "Differences between these two runs";
+        table.shown = table.shown.map(|shown| Shown { title, ..shown });
+        section.unknown.push(Unknown {
+            what: "run_to_run".into(),
+            amount: None,
+            unit: String::new(),
+            text:
+                "How much runs of one configuration differ from each other: two recordings cannot show it. Name more \
+                   recordings of either side with --before and --after; several of one side alone are a baseline."
+                    .into(),
+        });
+    }
+    section.tables.push(table);
     said
 }
 
@@ -148,20 +170,34 @@ fn say_benches(section: &mut Section, sides: &[benches::Side; 2], tests: &[bench
     ))
 }
 
-fn summary(changed: &[Changed]) -> String {
-    let certain = changed.iter().filter(|one| matches!(one.ratio.verdict(), Verdict::Higher | Verdict::Lower));
-    match (changed.len(), certain.clone().count()) {
-        (0, _) => "The recordings have no common metric: no verdict is possible.".to_owned(),
-        (all, 0) => format!("Of {}, none changed by more than noise.", many(all as u64, "metric")),
-        (all, some) => {
-            // A thread that had nothing to do before has the largest ratio and says the least.
-            let whole = |one: &Changed| !one.metric.is_of_task();
-            let size = |one: &Changed| one.ratio.ratio.ln().abs();
-            let most = certain.max_by(|a, b| whole(a).cmp(&whole(b)).then(size(a).total_cmp(&size(b))));
-            let most = most
-                .map(|one| format!("; largest change: {}, x{}", one.metric, plain(one.ratio.ratio)))
-                .unwrap_or_default();
-            format!("Of {}, {some} changed by more than noise{most}.", many(all as u64, "metric"))
+/// The answer in a sentence: of two runs what differs between them, of several what changed.
+fn summary(changed: &[Changed], [before, after]: [usize; 2]) -> String {
+    let certain = changed.iter().filter(|one| one.is_certain());
+    let (all, some) = (many(changed.len() as u64, "metric"), certain.clone().count());
+    if changed.is_empty() {
+        return "The recordings have no common metric: no verdict is possible.".to_owned();
+    }
+    // A thread that had nothing to do before has the largest ratio and says the least.
+    let whole = |one: &Changed| !one.metric.is_of_task();
+    let size = |one: &Changed| one.ratio.ratio.ln().abs();
+    let most = certain.max_by(|a, b| whole(a).cmp(&whole(b)).then(size(a).total_cmp(&size(b))));
+    let most = |what: &str| {
+        most.map(|one| format!("; largest {what}: {}, x{}", one.metric, plain(one.ratio.ratio))).unwrap_or_default()
+    };
+    match ((before, after), some) {
+        ((1, 1), 0) => format!("Of {all}, none differs between these two runs by more than within them."),
+        ((1, 1), _) => format!(
+            "Of {all}, {some} {} between these two runs by more than within them{}. Whether the configuration is the cause is \
+             open: runs of one configuration differ as well.",
+            if some == 1 { "differs" } else { "differ" },
+            most("difference")
+        ),
+        _ => {
+            let runs = format!("{} before, {after} after", many(before as u64, "recording"));
+            match some {
+                0 => format!("Of {all}, none changed by more than noise between runs ({runs})."),
+                _ => format!("Of {all}, {some} changed by more than noise between runs ({runs}){}.", most("change")),
+            }
         }
     }
 }
@@ -205,7 +241,7 @@ pub const CHANGE: TableSpec = TableSpec {
 /// What changed, as [`CHANGE`] or a table like it.
 pub fn table(spec: &'static TableSpec, mut changed: Vec<Changed>) -> Table {
     changed.sort_by(|a, b| {
-        let certain = |one: &Changed| matches!(one.ratio.verdict(), Verdict::Higher | Verdict::Lower);
+        let certain = Changed::is_certain;
         let size = |one: &Changed| one.ratio.ratio.ln().abs();
         certain(b)
             .cmp(&certain(a))
@@ -213,7 +249,7 @@ pub fn table(spec: &'static TableSpec, mut changed: Vec<Changed>) -> Table {
             .then_with(|| a.metric.to_string().cmp(&b.metric.to_string()))
     });
     let mut table = Table::new(spec);
-    for Changed { metric, ratio } in changed {
+    for Changed { metric, ratio, verdict } in changed {
         let (low, high) = ratio.interval.unzip();
         table.push(vec![
             metric.to_string().into(),
@@ -222,7 +258,7 @@ pub fn table(spec: &'static TableSpec, mut changed: Vec<Changed>) -> Table {
             ratio.ratio.into(),
             low.into(),
             high.into(),
-            ratio.verdict().name().into(),
+            verdict.name().into(),
         ]);
     }
     table
@@ -235,20 +271,27 @@ mod tests {
 
     #[test]
     fn what_is_certain_stands_first() {
-        let changed = |metric: &str, after: [f64; 3]| Changed {
-            metric: Metric::Named(metric.into()),
-            ratio: Ratio::of(&[1.0, 1.01, 0.99], &after).unwrap(),
+        let changed = |metric: &str, after: [f64; 3]| {
+            Changed::of(Metric::Named(metric.into()), Ratio::of(&[1.0, 1.01, 0.99], &after).unwrap())
         };
         let thread = Changed { metric: Metric::TaskWaits("rustc".into()), ..changed("", [90.0, 90.1, 89.9]) };
         let all = vec![changed("noise", [1.0, 9.0, 0.1]), changed("more", [3.0, 3.01, 2.99])];
         let with_thread = [all.clone(), vec![thread]].concat();
-        assert_eq!(summary(&with_thread), "Of 3 metrics, 2 changed by more than noise; largest change: more, x3.");
-        assert_eq!(summary(&all), "Of 2 metrics, 1 changed by more than noise; largest change: more, x3.");
+        let open = "Whether the configuration is the cause is open: runs of one configuration differ as well.";
+        let said = |some: &str| {
+            let two = "between these two runs by more than within them; largest difference: more, x3";
+            format!("Of {some} {two}. {open}")
+        };
+        assert_eq!(summary(&with_thread, [1, 1]), said("3 metrics, 2 differ"));
+        assert_eq!(summary(&all, [1, 1]), said("2 metrics, 1 differs"));
+        let several = "Of 2 metrics, 1 changed by more than noise between runs (3 recordings before, 2 after); largest \
+            change: more, x3.";
+        assert_eq!(summary(&all, [3, 2]), several);
         let table = table(&CHANGE, all);
         assert_eq!(table.cell(0, "metric"), Some(&Cell::Text("more".into())));
         assert_eq!(table.cell(0, "verdict"), Some(&Cell::Text("higher".into())));
         let hardly = Ratio::of(&[0.02], &[0.04]).unwrap();
-        let shows = |metric: Metric| Changed { metric, ratio: hardly }.is_worth_showing();
+        let shows = |metric: Metric| Changed::of(metric, hardly).is_worth_showing();
         assert!(shows(Metric::State("halted".into())) && !shows(Metric::TaskRuns("vhost".into())));
         assert_eq!(table.cell(1, "verdict"), Some(&Cell::Text("noise could explain it".into())));
     }

@@ -9,6 +9,8 @@
 //! Source: B. L. Welch, "The generalization of Student's problem when several different population variances are involved",
 //! Biometrika 34 (1947), for f, the degrees of freedom; the quantile of t by the expansion of Abramowitz and Stegun 26.7.5.
 
+use crate::statistics::student::two_sided;
+
 /// Fewer measurements on either side say nothing of their spread.
 const FEWEST: usize = 2;
 
@@ -30,6 +32,8 @@ pub struct Ratio {
     pub ratio: f64,
     /// Its 95 % interval.
     pub interval: Option<(f64, f64)>,
+    /// How likely a difference as large as this is if there is none.
+    pub chance: Option<f64>,
 }
 
 /// What a ratio says.
@@ -49,16 +53,35 @@ impl Ratio {
     /// The ratio of two sets of measurements, none below 0; `None` if a side has none, or nothing but zeros.
     pub fn of(before: &[f64], after: &[f64]) -> Option<Self> {
         let (one, two) = (Side::of(before)?, Side::of(after)?);
+        let both_spread = one.count >= FEWEST && two.count >= FEWEST;
+        Some(Self::between(&one, &two, both_spread.then(|| welch(&one, &two))))
+    }
+
+    /// The same of runs, one value of each. A side of a single run is taken to spread as the other does, which is then a
+    /// baseline: runs of one configuration.
+    pub fn of_runs(before: &[f64], after: &[f64]) -> Option<Self> {
+        let (one, two) = (Side::of(before)?, Side::of(after)?);
+        let error = match (one.count >= FEWEST, two.count >= FEWEST) {
+            (true, true) => Some(welch(&one, &two)),
+            (true, false) => Some(one.spread_for(&two)),
+            (false, true) => Some(two.spread_for(&one)),
+            (false, false) => None,
+        };
+        Some(Self::between(&one, &two, error))
+    }
+
+    fn between(one: &Side, two: &Side, error: Option<Error>) -> Self {
         let difference = (two.mean / one.mean).ln();
-        let interval = (one.count >= FEWEST && two.count >= FEWEST).then(|| {
-            let (a, b) = (one.variance / one.count as f64, two.variance / two.count as f64);
-            let spread = (a + b).sqrt();
+        let interval = error.map(|Error { spread, freedom }| {
             // Without any spread there is no doubt left that repetition could show.
-            let freedom = (a + b).powi(2) / (a.powi(2) / (one.count - 1) as f64 + b.powi(2) / (two.count - 1) as f64);
             let half = if spread > 0.0 { t(freedom) * spread } else { 0.0 };
             ((difference - half).exp(), (difference + half).exp())
         });
-        Some(Self { before: one.mean, after: two.mean, ratio: difference.exp(), interval })
+        let chance = error.map(|Error { spread, freedom }| match (spread > 0.0, difference == 0.0) {
+            (true, _) => two_sided(difference / spread, freedom),
+            (false, same) => f64::from(u8::from(same)),
+        });
+        Self { before: one.mean, after: two.mean, ratio: difference.exp(), interval, chance }
     }
 
     /// What it says.
@@ -84,6 +107,20 @@ impl Verdict {
     }
 }
 
+/// The standard error of a difference of logarithms, and its degrees of freedom.
+#[derive(Clone, Copy)]
+struct Error {
+    spread: f64,
+    freedom: f64,
+}
+
+/// Of two sets that spread each in its own way.
+fn welch(one: &Side, two: &Side) -> Error {
+    let (a, b) = (one.variance / one.count as f64, two.variance / two.count as f64);
+    let freedom = (a + b).powi(2) / (a.powi(2) / (one.count - 1) as f64 + b.powi(2) / (two.count - 1) as f64);
+    Error { spread: (a + b).sqrt(), freedom }
+}
+
 /// Mean of measurements, and their variance in units of the mean.
 struct Side {
     count: usize,
@@ -92,6 +129,12 @@ struct Side {
 }
 
 impl Side {
+    /// The error of the difference to a side that spreads alike.
+    fn spread_for(&self, other: &Side) -> Error {
+        let (own, others) = (self.count as f64, other.count as f64);
+        Error { spread: (self.variance * (1.0 / own + 1.0 / others)).sqrt(), freedom: own - 1.0 }
+    }
+
     fn of(values: &[f64]) -> Option<Self> {
         let count = values.len();
         let mean = values.iter().sum::<f64>() / count as f64;

@@ -3,3 +3,4 @@
 pub(crate) mod launches;
 pub(crate) mod ranks;
 pub(crate) mod spread;
+pub(crate) mod student;

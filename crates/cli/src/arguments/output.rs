@@ -51,8 +51,8 @@ pub struct ReplaceOptions {
 pub struct Answered {
     /// The recording.
     pub recording: Recording,
-    /// The recording that it is compared with, if it is.
-    pub before: Option<Recording>,
+    /// All recordings of a comparison, those from before the change first; none where nothing is compared.
+    pub compared: Vec<Recording>,
     /// The answers.
     pub sections: Vec<Section>,
     /// What was wrong with it.
@@ -175,12 +175,12 @@ impl OutputOptions {
 impl Answered {
     /// What one recording answered.
     pub fn of(recording: Recording, sections: Vec<Section>, problems: Vec<Problem>) -> Self {
-        Self { recording, before: None, sections, problems, drawn: None }
+        Self { recording, compared: Vec::new(), sections, problems, drawn: None }
     }
 
     fn shown(&self) -> show::json::Answered<'_> {
-        let (before, sections, problems) = (self.before.as_ref(), self.sections.as_slice(), self.problems.as_slice());
-        show::json::Answered { recording: &self.recording, before, sections, problems }
+        let Self { recording, compared, sections, problems, .. } = self;
+        show::json::Answered { recording, compared, sections, problems }
     }
 }
 

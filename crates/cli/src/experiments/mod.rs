@@ -130,7 +130,7 @@ impl Comparison {
             (Some(Verdict::Unknown), _) => Effect::Unknown,
             // All that was lost is lost no more: a ratio to nothing cannot be told, and needs none.
             (None, Better::Lower) if mean(before) > 0.0 && mean(after) == 0.0 => {
-                let ratio = Some(Ratio { before: mean(before), after: 0.0, ratio: 0.0, interval: None });
+                let ratio = Some(Ratio { before: mean(before), after: 0.0, ratio: 0.0, interval: None, chance: None });
                 return Self { ratio, effect: Effect::Helped };
             }
             (Some(Verdict::NoChange) | None, _) => Effect::NoDifference,

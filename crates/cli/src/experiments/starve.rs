@@ -247,7 +247,7 @@ impl StarveExperiment<'_> {
         section.tables.extend(self.now.as_ref().map(|now| threads(&now.loads)));
         if let Some(ratio) = comparison.and_then(|comparison| comparison.ratio) {
             let ratio = Ratio { before: ratio.before / 1e9, after: ratio.after / 1e9, ..ratio };
-            let changed = vec![Changed { metric: Metric::Named("throughput, Gbit/s".to_owned()), ratio }];
+            let changed = vec![Changed::of(Metric::Named("throughput, Gbit/s".to_owned()), ratio)];
             section.tables.push(compare::table(&CHANGE, changed));
             section.next.push(format!("kvmscope compare {0}/before {0}/after", self.setup.output.path.display()));
         }
@@ -262,7 +262,7 @@ fn verdict(comparison: &Comparison) -> String {
         Effect::NoDifference => "the difference is within noise",
         Effect::Unknown => "one run each gives no estimate of noise; use --repeats",
     };
-    let Some(Ratio { before, after, ratio, interval }) = &comparison.ratio else {
+    let Some(Ratio { before, after, ratio, interval, chance: _ }) = &comparison.ratio else {
         return format!("Moved: nothing arrived before or after the move: {says}.");
     };
     let [before, after] = [before, after].map(|bits| amount_of(Some(bits)));

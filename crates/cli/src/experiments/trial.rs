@@ -78,7 +78,7 @@ pub fn described(found: &Comparison, subject: &str) -> String {
         Effect::Harmed => "it got worse",
         Effect::NoDifference | Effect::Unknown => "no difference beyond noise",
     };
-    let Some(Ratio { before, after, ratio, interval }) = &found.ratio else {
+    let Some(Ratio { before, after, ratio, interval, chance: _ }) = &found.ratio else {
         return format!("no thread waited for a CPU before or after: {verdict}");
     };
     let interval =

@@ -48,7 +48,7 @@ fn drawn(vm: &str) -> Drawn {
 
 fn page(sections: &[Section], problems: &[Problem], drawn: &Drawn, most_bytes: u64) -> Result<String, Error> {
     let recording = sample::recording();
-    let answered = Answered { recording: &recording, before: None, sections, problems };
+    let answered = Answered { recording: &recording, compared: &[], sections, problems };
     let rendered = render(&Page { answered, drawn: Some(&drawing(drawn)), most_bytes })?;
     for bound in &rendered.bounds {
         assert!(rendered.text.contains(bound.as_str()), "the page states it, too: {bound}");

@@ -9,7 +9,7 @@ use serde_json::Value;
 fn json(sections: &[Section], times: usize) -> (String, Value) {
     let recording = sample::recording();
     let problems = sample::problems();
-    let answers = vec![Answered { recording: &recording, before: None, sections, problems: &problems }; times];
+    let answers = vec![Answered { recording: &recording, compared: &[], sections, problems: &problems }; times];
     let mut out = Vec::new();
     write(&mut out, "report", &answers).unwrap();
     let text = String::from_utf8(out).unwrap();
