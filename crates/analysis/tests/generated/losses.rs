@@ -7,7 +7,11 @@ use generate::scenario::{self, Scenario};
 use generate::{Generation, Random, Story, Target, Vendor};
 use kvmscope_analysis::facts::ledger::model::PartFlow;
 use std::collections::BTreeMap;
-use trace::write::Loss;
+use std::ops::Range;
+use trace::write::{Loss, Record, Value};
+
+/// `prev_state` of a task that sleeps (include/linux/sched.h, Linux 6.12).
+const TASK_INTERRUPTIBLE: u64 = 1;
 
 /// Where the answer says more than is true.
 fn too_much(story: &Story, target: Target) -> Vec<String> {
@@ -115,21 +119,50 @@ fn tells_losses_late(target: Target) -> bool {
 }
 
 /// `story` without what some CPU recorded in some stretch.
-fn with_gap(mut story: Story, random: &mut Random) -> Story {
+fn with_gap(story: Story, random: &mut Random) -> Story {
     let (from, to) = (story.truth.from_ns, story.truth.to_ns);
     let begin = random.between(from, to);
     let end = begin + random.between(1_000, (to - from) / 5);
     let cpu = random.between(0, u64::from(story.cpus)) as u32;
-    let inside = |record: &trace::write::Record| record.cpu == cpu && (begin..end).contains(&record.ticks);
+    without(story, cpu, begin..end)
+}
+
+/// `story` without what `cpu` recorded in `stretch`.
+fn without(mut story: Story, cpu: u32, stretch: Range<u64>) -> Story {
+    let inside = |record: &Record| record.cpu == cpu && stretch.contains(&record.ticks);
     let gone = story.records.iter().filter(|record| inside(record)).count() as u64;
-    let next = story.records.iter().find(|record| record.cpu == cpu && record.ticks >= end).map(|record| record.ticks);
+    let next = story.records.iter().find(|record| record.cpu == cpu && record.ticks >= stretch.end);
     // A loss is marked by the next event of its CPU: without one nothing tells of it.
-    if let Some(ticks) = next.filter(|_| gone > 0) {
+    if let Some(ticks) = next.map(|record| record.ticks).filter(|_| gone > 0) {
         story.records.retain(|record| !inside(record));
         story.losses.push(Loss { ticks, cpu, events: Some(gone) });
         story.losses.sort_by_key(|loss| loss.ticks);
     }
     story
+}
+
+#[test]
+fn a_sleep_whose_exit_is_lost_has_no_cause_even_before_the_first_exit_of_the_trace() {
+    let mut sleeps = 0;
+    for seed in 0..30 {
+        let story = scenario::random(seed);
+        let name = |record: &Record| story.schema.events[record.event].name.as_str();
+        let vcpu = |record: &&Record| story.truth.vcpus.iter().any(|vcpu| vcpu.tid == record.tid);
+        let goes_to_sleep = |record: &&Record| {
+            name(record) == "sched_switch" && record.values.get(3) == Some(&Value::Integer(TASK_INTERRUPTIBLE))
+        };
+        let Some(switch) = story.records.iter().filter(vcpu).find(goes_to_sleep).map(|record| record.ticks) else {
+            continue;
+        };
+        sleeps += 1;
+        let begin = story.truth.from_ns + 1;
+        let story = (0..story.cpus).fold(story, |story, cpu| without(story, cpu, begin..switch));
+        for target in Target::all().into_iter().filter(|target| !tells_losses_late(*target)) {
+            let wrong = too_much(&story, target);
+            assert!(wrong.is_empty(), "{seed} as {}\n{}", target.name(), wrong.join("\n"));
+        }
+    }
+    assert!(sleeps > 10, "{sleeps} stories have a sleep");
 }
 
 #[test]

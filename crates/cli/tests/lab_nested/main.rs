@@ -135,12 +135,12 @@ fn linux_at_every_level_records_what_the_level_below_saw() {
         aligned(recording);
     };
     let Some(report) = scored(&arguments, &["loops=5"], score) else { return };
-    for words in ["L1/trace.dat: recorded at L1", "L2/trace.dat: recorded at L2", "On the time line of L0 its events"] {
+    for words in ["L1/trace.dat: recorded at L1", "L2/trace.dat: recorded at L2", "On the timeline of L0 its events"] {
         assert!(report.contains(words), "{words}: {report}");
     }
 }
 
-/// Panics unless both guests' events lie on the time line of L0, in their windows, and L2's workload has its exits.
+/// Panics unless both guests' events lie on the timeline of L0, in their windows, and L2's workload has its exits.
 fn aligned(recording: &Path) {
     let output = Command::new(env!("CARGO_BIN_EXE_kvmscope")).args(["report", "--json"]).arg(recording).output();
     let answer: serde_json::Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();

@@ -9,9 +9,9 @@ use host::machine::{CpuUse, Role, role_of};
 use host::sched::Load;
 use std::collections::BTreeMap;
 
-/// Sums of what is lacked that are closer than this are the same: two hundredths of a CPU, or a hundredth of the sum. Our own
-/// limits.
-const SAME: f64 = 0.02;
+/// Sums of what is lacked that are closer than this are the same: five hundredths of a CPU, which threads that hardly run want
+/// in one look and not in the next, or a hundredth of the sum. Our own limits.
+const SAME: f64 = 0.05;
 const SAME_PART: f64 = 0.01;
 
 /// Ways of placing threads that are tried one by one: some tens of milliseconds.

@@ -125,6 +125,9 @@ fn a_sibling_that_is_busy_and_interrupts_make_a_cpu_worth_less() {
     assert!(gets("1") > gets("3"), "a core of its own is better than a busy sibling");
     let interrupted = Cpus::new([(0, 0, 0.0), (1, 1, 0.95), (2, 2, 0.0)]);
     assert_eq!(direction(interrupted, "1"), Direction::Worse, "interrupts run first");
+    let full = Cpus::new([(0, 0, 0.0), (1, 1, 1.0)]);
+    let idle = [thread(1, 0.012, "0"), thread(2, 0.004, "0")];
+    assert_eq!(predict(&full, &idle, &to(1, "1")).direction(), Direction::Same, "it hardly runs anywhere");
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub struct Thread {
     /// `None` without any sign.
     pub first_nested_sign: Option<bool>,
     /// Events that may have been its own were lost.
-    lossy: bool,
+    pub lossy: bool,
     /// Nested guests it ran.
     pub contexts: Contexts,
     /// When it was last made ready, until it runs.

@@ -6,7 +6,8 @@
 //! ```
 //! Every question that follows vCPU threads begins here, so that all of them walk alike.
 
-use super::{Sink, Walk, witnesses};
+use super::witnesses::{self, Witnesses};
+use super::{Sink, Walk};
 use crate::Given;
 use crate::facts::events::roles::ROWS;
 use crate::facts::events::vendor;
@@ -51,10 +52,11 @@ pub fn walked<S: Sink>(
     ear: &mut impl WalkObserver<S>,
 ) -> (Walk<S>, Totals) {
     let trace = part.trace.as_ref();
-    let mut request = witnesses::request(trace, &given.traces.ignore_events);
+    let Witnesses { mut request, exits_fire } = witnesses::of(trace, &given.traces.ignore_events);
     request.events.extend(besides.events);
     let mut walk = Walk::new(sink);
     walk.isa = vendor::of(trace);
+    walk.seen.exit = exits_fire;
     walk.seen.wakeup = trace.facts().event_types.iter().any(|event| event.name == "kvm_vcpu_wakeup");
     walk.know(&part.cut_from);
     let mut feed = Feed { walk, ear, gaps: gaps(trace.facts(), besides.fitted.as_ref()) };

@@ -60,6 +60,8 @@ impl<S: Sink> Walk<S> {
     pub(super) fn meet(&mut self, tid: i32, now_ns: u64) -> usize {
         let me = self.threads.len();
         self.threads.push(Thread::new(tid, self.origin_ns, now_ns));
+        // Its first events may be among those that were lost.
+        self.threads[me].lossy = !self.losses.is_empty();
         self.by_tid.insert(tid, me);
         if let Some(vcpu) = self.expected.remove(&tid) {
             self.threads[me].is_vcpu = true;

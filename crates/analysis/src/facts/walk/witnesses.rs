@@ -7,22 +7,30 @@
 use crate::facts::events::roles::{self, ROWS, Role};
 use trace::{Reading, Request, Trace, Wanted};
 
-/// The request for all events that matter in `trace`, without the ignored ones.
-pub fn request(trace: &dyn Trace, ignore: &[String]) -> Request {
+/// What the events of a trace can tell.
+pub struct Witnesses {
+    /// The request for all events that matter in it, without the ignored ones.
+    pub request: Request,
+    /// An exit fires somewhere in it.
+    pub exits_fire: bool,
+}
+
+/// Those of `trace`, if the events `ignore` were not in it.
+pub fn of(trace: &dyn Trace, ignore: &[String]) -> Witnesses {
     let has = |name: &str| trace.facts().event_types.iter().any(|event| event.name == name);
     let mut request = roles::request(ignore, has);
+    let exits_fire = fires(trace, Role::Exit, ignore);
     for (row, wanted) in ROWS.iter().zip(&mut request.events).filter(|(row, _)| row.role == Role::Served) {
-        if !row.names.iter().any(|name| has(name)) || fires(trace, ignore) {
+        if !row.names.iter().any(|name| has(name)) || exits_fire || fires(trace, Role::Entry, ignore) {
             wanted.names.clear();
         }
     }
-    request
+    Witnesses { request, exits_fire }
 }
 
-/// True if an entry or an exit fires somewhere in the trace. Lanes are read in turn, a batch of each, up to the first one.
-fn fires(trace: &dyn Trace, ignore: &[String]) -> bool {
-    let rows = ROWS.iter().filter(|row| matches!(row.role, Role::Entry | Role::Exit));
-    let names = rows.flat_map(|row| row.names).map(|name| (*name).to_owned());
+/// True if an event of `role` fires somewhere in the trace. Lanes are read in turn, a batch of each, up to the first one.
+fn fires(trace: &dyn Trace, role: Role, ignore: &[String]) -> bool {
+    let names = ROWS.iter().filter(|row| row.role == role).flat_map(|row| row.names).map(|name| (*name).to_owned());
     let wanted = Wanted { names: names.filter(|name| !ignore.contains(name)).collect(), fields: Vec::new() };
     let event_types = &trace.facts().event_types;
     if !event_types.iter().any(|event| wanted.matches(event)) {

@@ -11,12 +11,17 @@ use std::ops::ControlFlow;
 /// Lines of the console that an error shows.
 const LAST_LINES: usize = 8;
 
+/// What a kernel that panics says before the reason (kernel/panic.c, Linux 6.12). Registers and a stack follow, longer than
+/// what is kept.
+const PANIC: &str = "Kernel panic - not syncing: ";
+
 /// What was heard so far.
 #[derive(Default)]
 pub struct Heard {
     last: VecDeque<String>,
     done: bool,
     failed: Option<String>,
+    panicked: Option<String>,
 }
 
 impl Heard {
@@ -29,6 +34,9 @@ impl Heard {
                 None => super::say(said),
             },
             None => {}
+        }
+        if let Some((_, why)) = line.split_once(PANIC) {
+            self.panicked.get_or_insert_with(|| why.to_owned());
         }
         self.last.push_back(line.to_owned());
         self.last.drain(..self.last.len().saturating_sub(LAST_LINES));
@@ -49,6 +57,9 @@ impl Heard {
             Some(why) => Err(Error::Died(format!("L{guest}: {why}"))),
             None if self.done => Ok(()),
             None => {
+                if let Some(why) = self.panicked {
+                    return Err(Error::Died(format!("the kernel of L{guest} panicked ({how}): {why}")));
+                }
                 let last: Vec<_> = self.last.into_iter().collect();
                 Err(Error::Died(format!("L{guest} ended without being done ({how}): {}", last.join(" | "))))
             }
@@ -69,7 +80,10 @@ mod tests {
         };
         assert_eq!(end(&["noise", "kvmscope lab: done", "kvmscope lab: failed: never heard"]), Ok(()));
         assert_eq!(end(&["[ 1.0] kvmscope lab: failed: no kvm"]), Err("L1: no kvm".to_owned()));
-        let panicked = end(&["Kernel panic", "Rebooting"]).unwrap_err();
-        assert!(panicked.ends_with("(exit status: 0): Kernel panic | Rebooting"), "{panicked}");
+        let silent = end(&["Booting", "Rebooting"]).unwrap_err();
+        assert!(silent.ends_with("(exit status: 0): Booting | Rebooting"), "{silent}");
+        let stack = ["[ 4.9] Kernel panic - not syncing: No working init found.", "[ 4.9] CPU: 0 PID: 1"];
+        let panicked = end(&stack.into_iter().chain([" dump_stack_lvl+0x44"; 20]).collect::<Vec<_>>()).unwrap_err();
+        assert!(panicked.ends_with("the kernel of L1 panicked (exit status: 0): No working init found."), "{panicked}");
     }
 }
