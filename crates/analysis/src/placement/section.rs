@@ -2,6 +2,7 @@
 
 use super::advise::advise;
 use super::model::Model;
+use super::proposal::{Advice, Verdict};
 use super::{figure, hypotheses, preemptors, tables};
 use crate::{Answer, Case, Error};
 use base::in_order;
@@ -141,7 +142,17 @@ fn summary(models: &[Model], section: &Section) -> String {
     }
     if let Some(finding) = worst.filter(|finding| !finding.changes.is_empty()) {
         sentences.push(format!("Run: {}.", finding.fix[0]));
-        sentences.push("Expect a gain of unknown size; measure before and after.".to_owned());
+        let verdicts = models.iter().map(|model| Advice::of(&model.machine, &model.proposal).take(&finding.changes));
+        let computed = verdicts.into_iter().find_map(|verdict| match verdict {
+            Verdict::Holds(now, after) if after < now => Some((now, after)),
+            Verdict::Holds(..) | Verdict::Unknown | Verdict::Loses => None,
+        });
+        sentences.push(match computed {
+            Some((now, after)) => {
+                format!("By the model, {after:.2} CPUs are short then, {now:.2} now; measure before and after.")
+            }
+            None => "What it gains was not computed; measure before and after.".to_owned(),
+        });
     }
     let doubts = section.findings.iter().filter(|finding| finding.rule.starts_with("EVD")).count() as u64;
     if doubts > 0 {

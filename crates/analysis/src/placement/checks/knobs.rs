@@ -126,8 +126,19 @@ fn differs(model: &Model, knob: &Knob) -> Option<Hit> {
     Some(set(hit.seen(format!("{} is {value}", knob.path), &fact.place), knob.path, wanted, value))
 }
 
-/// The change of a setting, which lies below `/sys` or `/proc/sys`.
+/// The change of a setting, which lies below `/sys` or `/proc/sys`. Parameters of KVM's modules that are asked for here are
+/// read-only while the module is loaded (mode 0444 in arch/x86/kvm/x86.c and vmx/vmx.c, Linux 6.12).
 fn set(mut hit: Hit, path: &str, to: String, from: &str) -> Hit {
+    if let Some((module, parameter)) = path.strip_prefix("sys/module/").and_then(|rest| rest.split_once("/parameters/"))
+    {
+        let file = format!("/etc/modprobe.d/kvmscope-{parameter}.conf");
+        hit.fix.push(format!(
+            "echo options {module} {parameter}={to} > {file}   # holds when {module} is loaded next, with all VMs stopped"
+        ));
+        hit.undo.push(format!("rm {file}   # {parameter} is {from} again when {module} is loaded next"));
+        hit.needs = Some(base::Needs::Reload);
+        return hit;
+    }
     let sysfs = path.strip_prefix("sys/").map(|path| Setting::SysfsWrite { path: path.to_owned() });
     let sysctl = || path.strip_prefix("proc/sys/").map(|path| Setting::Sysctl { path: path.to_owned() });
     hit.changes.extend(sysfs.or_else(sysctl).map(|setting| setting.change(to, Some(from.to_owned()))));
@@ -144,9 +155,13 @@ fn kernel_work(model: &Model) -> Option<Hit> {
         let title = format!("kernel work may run on isolated CPUs {there}; profile cpu-partitioning moves it away");
         let mut hit = Hit::new("workqueue", Severity::Low, title)
             .seen(format!("cpumask is {}: CPUs {mask}", fact.value.trim()), &fact.place);
-        hit.fix.push(format!("tuned-adm profile cpu-partitioning   # or a mask without CPUs {isolated} in /{PATH}"));
-        hit.undo.push(format!("echo {} > /{PATH}", fact.value.trim()));
-        hit
+        let value = fact.value.trim();
+        let rest = mask.without(isolated);
+        if rest.is_empty() {
+            hit.fix.push(format!("cat /{PATH}   # all its CPUs are isolated: it needs one that is not"));
+            return hit;
+        }
+        set(hit, PATH, rest.mask_like(value), value)
     })
 }
 
