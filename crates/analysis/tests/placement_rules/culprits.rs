@@ -277,7 +277,7 @@ fn an_overcommitted_host_is_one_finding_before_its_victims() {
 fn a_full_set_of_cpus_is_overcommitted_and_a_roomy_one_is_not() {
     let found = first(crowd(2, "0-3", 0.5, 0.4));
     assert_eq!((found.rule, found.subject.as_str()), ("PLC-OVERCOMMIT", "cpus-0-3"));
-    assert_eq!(found.title, "CPUs 0-3 are overcommitted: 8 vCPUs want 7.2 CPUs; these are 4");
+    assert_eq!(found.title, "CPUs 0-3 are overcommitted: 8 vCPUs of vm0 and vm1 want 7.2 CPUs; these are 4");
     // Only half of it is busy: more is not wanted than there is.
     let found = first(crowd(1, "0-3", 0.5, 0.4));
     assert_ne!(found.rule, "PLC-OVERCOMMIT", "{}", found.title);

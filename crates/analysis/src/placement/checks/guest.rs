@@ -66,7 +66,7 @@ pub fn cpu_mode(model: &Model) -> Vec<Hit> {
 
 /// One thread a core while vCPUs share cores: two rules that contradict each other.
 pub fn topology(model: &Model) -> Vec<Hit> {
-    let siblings = super::pins::siblings(model);
+    let siblings = super::cores::siblings(model);
     let hits = model.machine.domains.iter().filter_map(|domain| {
         let shown = domain.topology.as_ref()?;
         let conflict = siblings.iter().any(|hit| hit.subject == domain.name);

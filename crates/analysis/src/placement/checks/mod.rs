@@ -1,10 +1,12 @@
 //! The checks behind the rules: each looks at a machine and returns what it saw, or nothing.
 
 pub(crate) mod conflicts;
+pub(crate) mod cores;
 pub(crate) mod evidence;
 pub(crate) mod guest;
 pub(crate) mod knobs;
 pub(crate) mod memory;
+pub(crate) mod overcommit;
 pub(crate) mod overlap;
 pub(crate) mod pins;
 pub(crate) mod place;

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use crate::facts::starvation;
-use crate::placement::checks::{overlap, pins, place, quota, starved};
+use crate::placement::checks::{cores, overcommit, overlap, pins, place, quota, starved};
 use crate::placement::model::BUSY;
 use base::Needs;
 use base::rule::limit;
@@ -15,7 +15,7 @@ pub const RULES: &[Rule] = &[
         looks_at: "What all threads of VMs want, by run and waiting time, against the CPUs of the host, and against each set of \
             CPUs that is full.",
         limits: &[],
-        check: pins::overcommit,
+        check: overcommit::overcommit,
         why: "Where more vCPUs want to run than there are CPUs, some always wait. Caveat: idle vCPUs cost nothing; \
             many idle guests on one host are no problem.",
         fix: &[],
@@ -94,7 +94,7 @@ pub const RULES: &[Rule] = &[
         per: "VM",
         looks_at: "vCPUs of one VM that are pinned to sibling threads, while the guest sees one thread per core.",
         limits: &[],
-        check: pins::siblings,
+        check: cores::siblings,
         why: "Two threads of one core share its execution units. A guest that does not see siblings schedules on \
             them as if they were cores. Caveat: licences may count a guest with threads differently, and there may \
             be no free cores.",
@@ -110,7 +110,7 @@ pub const RULES: &[Rule] = &[
         per: "group of VMs",
         looks_at: "Busy vCPUs of different VMs that are pinned to sibling threads, while whole cores are idle.",
         limits: &[],
-        check: pins::strangers,
+        check: cores::strangers,
         why: "Two threads of one core share its execution units, so two busy vCPUs there do less than on cores of their \
             own, and neither is seen to wait. Caveat: what two siblings do together, 1.25 times one, is assumed here \
             and not measured; measure before and after.",
