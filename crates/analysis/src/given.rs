@@ -1,5 +1,6 @@
 //! What the user states beside the recording: what is wanted of it, and what is known better than it says.
 
+use crate::contention::Trial;
 use crate::facts::align::names::GivenSymbols;
 use crate::flow::ranking::Ranking;
 use crate::nesting::plan::Asked;
@@ -19,6 +20,8 @@ pub struct Given {
     pub placement: Wishes,
     /// What the cost model is asked for.
     pub plan: Option<Asked>,
+    /// What an experiment measured, where one was made.
+    pub contention: Option<Trial>,
 }
 
 /// What the user knows of traces better than they say it.

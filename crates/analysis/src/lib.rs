@@ -53,6 +53,8 @@ pub enum About {
     Plan,
     /// What changed between two recordings.
     Change,
+    /// What an experiment measured.
+    Trial,
 }
 
 /// An answer, and what was wrong beyond what opening the input noted.
@@ -105,13 +107,20 @@ pub const QUESTIONS: &[Question] = &[
         rules: compare::words,
         answer: compare::answer,
     },
+    Question {
+        id: contention::ID,
+        question: contention::QUESTION,
+        about: About::Trial,
+        tables: contention::tables::TABLES,
+        rules: Vec::new,
+        answer: contention::answer,
+    },
 ];
 
 /// What every table is that any answer of this program may have, by section and in reading order: docs/tables.md, the JSON
 /// schema, Arrow's schemas and the dashboard's types are made from it.
 pub fn tables() -> impl Iterator<Item = &'static TableSpec> {
-    let questions = QUESTIONS.iter().flat_map(|question| question.tables);
-    questions.chain(contention::tables::TABLES).copied()
+    QUESTIONS.iter().flat_map(|question| question.tables).copied()
 }
 
 /// What every rule of every question says of itself, in the order in which equal findings are shown.

@@ -10,9 +10,11 @@
 //! Who is starved is the question of `facts::starvation`, the same for a host's snapshots (`placement`).
 
 mod advise;
-pub mod tables;
+mod section;
+pub(crate) mod tables;
 
 pub use advise::finding;
+pub use section::{Moved, QUESTION, Trial, answer, throughput};
 
 use crate::facts::starvation::is_starved;
 use base::number::percent;

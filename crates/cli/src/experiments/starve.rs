@@ -12,14 +12,11 @@ mod shots;
 use super::trial::{Look, Now};
 use super::{Better, Comparison, Effect, Ended, Experiment, Runs, State, run};
 use crate::interrupt::{LOOK_EVERY, rest};
-use analysis::compare::{self, Changed, Metric, Ratio};
-use analysis::contention::tables::{CHANGE, threads};
-use analysis::contention::{self, Starved, finding, starved};
+use analysis::contention::{Moved, Starved, Trial, finding, starved, throughput};
 use analysis::facts::shares::best_moves;
 use anyhow::bail;
-use base::number::{many, plain};
 use base::recording::Destination;
-use base::{Change, CpuSet, Finding, Section};
+use base::{Change, CpuSet, Finding};
 use lab::apply::{Prepared, make};
 use lab::journal::{Entry, Journal, Reverted};
 use lab::netns::Load as Traffic;
@@ -80,20 +77,17 @@ impl<'a> StarveExperiment<'a> {
         Self { setup, bench, shots: Shots::new(setup.output, setup.journal), now: None, found: None }
     }
 
-    /// Runs it and says what came of it; `None`: the user ended it.
-    pub fn answer(mut self) -> anyhow::Result<Option<Section>> {
+    /// Runs it; `None`: the user ended it.
+    pub fn answer(mut self) -> anyhow::Result<Option<Trial>> {
         let turns = self.setup.repeats;
         let (runs, comparison) = match run(&mut self, turns)? {
             Ended::Interrupted => return Ok(None),
             Ended::Unchanged(runs) => (runs, None),
             Ended::Compared(runs, comparison) => (runs, Some(comparison)),
         };
-        let mut section = self.section(&runs, comparison);
-        if let Some(why) = &self.shots.without_events {
-            section.about.push(format!("the recordings have no kernel events: {why}"));
-        }
-        self.shots.finish(&runs, self.bench.what)?;
-        Ok(Some(section))
+        let trial = self.trial(runs, comparison);
+        self.shots.finish(&trial.before, &trial.after, self.bench.what)?;
+        Ok(Some(trial))
     }
 
     /// Starved threads of the forwarder, or of the whole host where the forwarder is the user's own.
@@ -218,61 +212,35 @@ impl Experiment for StarveExperiment<'_> {
 
     fn turned(&mut self, runs: &Runs<f64>) {
         let (turn, of) = (runs.after.len(), self.setup.repeats);
-        let [before, after] = [&runs.before, &runs.after].map(|runs| amount_of(runs.last()));
+        let [before, after] = [&runs.before, &runs.after].map(|runs| throughput(runs.last()));
         (self.setup.say)(&format!("run {turn} of {of}: {before} before, {after} after the move"));
     }
 }
 
 impl StarveExperiment<'_> {
-    fn section(&self, runs: &Runs<f64>, comparison: Option<Comparison>) -> Section {
-        let mut section = Section::new(contention::ID, "Which threads compete for which CPU, and did the move help?");
-        section.about = vec![
-            self.bench.what.to_owned(),
-            format!(
-                "{} of {} s before and {} after the move, alternating; recorded in {}",
-                many(runs.before.len() as u64, "run"),
-                self.setup.seconds.as_secs(),
-                runs.after.len(),
-                self.setup.output.path.display()
-            ),
-        ];
-        section.summary = match (&self.found, &comparison) {
-            (None, _) => format!("No packet thread is starved; throughput is {}.", amount_of(runs.before.first())),
-            (Some(found), None) => {
-                format!("{}. No CPU of this machine is better, so no thread was moved.", found.title)
-            }
-            (Some(found), Some(comparison)) => format!("{}. {}", found.title, verdict(comparison)),
-        };
-        section.findings.extend(self.found.clone());
-        section.tables.extend(self.now.as_ref().map(|now| threads(&now.loads)));
-        if let Some(ratio) = comparison.and_then(|comparison| comparison.ratio) {
-            let ratio = Ratio { before: ratio.before / 1e9, after: ratio.after / 1e9, ..ratio };
-            let changed = vec![Changed::of(Metric::Named("throughput, Gbit/s".to_owned()), ratio)];
-            section.tables.push(compare::table(&CHANGE, changed));
-            section.next.push(format!("kvmscope compare {0}/before {0}/after", self.setup.output.path.display()));
+    /// What was measured.
+    fn trial(&self, runs: Runs<f64>, comparison: Option<Comparison>) -> Trial {
+        Trial {
+            what: self.bench.what.to_owned(),
+            seconds: self.setup.seconds.as_secs(),
+            place: self.setup.output.path.clone(),
+            without_events: self.shots.without_events.clone(),
+            loads: self.now.as_ref().map_or_else(Vec::new, |now| now.loads.clone()),
+            found: self.found.clone(),
+            before: runs.before,
+            after: runs.after,
+            moved: comparison.map(|Comparison { ratio, effect }| Moved { ratio, effect: words(effect) }),
         }
-        section
     }
 }
 
-fn verdict(comparison: &Comparison) -> String {
-    let says = match comparison.effect {
+fn words(effect: Effect) -> &'static str {
+    match effect {
         Effect::Helped => "the move helped",
         Effect::Harmed => "the move made it worse",
         Effect::NoDifference => "the difference is within noise",
         Effect::Unknown => "one run each gives no estimate of noise; use --repeats",
-    };
-    let Some(Ratio { before, after, ratio, interval, chance: _ }) = &comparison.ratio else {
-        return format!("Moved: nothing arrived before or after the move: {says}.");
-    };
-    let [before, after] = [before, after].map(|bits| amount_of(Some(bits)));
-    let interval =
-        interval.map(|(low, high)| format!(" (95 % interval {} to {})", plain(low), plain(high))).unwrap_or_default();
-    format!("Moved: throughput from {before} to {after}, x{}{interval}: {says}.", plain(*ratio))
-}
-
-fn amount_of(bits: Option<&f64>) -> String {
-    bits.map_or_else(|| "-".to_owned(), |bits| format!("{:.2} Gbit/s", bits / 1e9))
+    }
 }
 
 fn undone(entry: Entry, proc: &Path) -> anyhow::Result<()> {

@@ -4,10 +4,12 @@ use crate::arguments::{Answered, DestinationOptions, JournalPlace, OutputOptions
 use crate::exit::{Exit, WrongUse, complain};
 use crate::experiments::starve::{Bench, STATES, Setup, StarveExperiment, in_state};
 use crate::interrupt::Interrupt;
+use analysis::contention::Trial;
+use analysis::{About, Answers, Case, Given, Input};
 use anyhow::{anyhow, bail};
+use base::CpuSet;
 use base::recording::Recording;
 use base::utc::Utc;
-use base::{CpuSet, Section};
 use clap::{Args, ValueEnum};
 use lab::nested::default_cache;
 use lab::netns::own::{self, End, Traffic};
@@ -160,9 +162,13 @@ impl Netns {
                 let _ = std::fs::remove_dir(output);
                 Ok(Exit::Interrupted)
             }
-            Some(section) => {
+            Some(trial) => {
                 let recording = Recording::open(&output.join("before"))?;
-                let answered = Answered::of(recording, vec![section], Vec::new());
+                let given = Given { contention: Some(trial), ..Given::default() };
+                let case = Case::new(Input::open(recording)?, given);
+                let Answers { sections, problems, failed } = Answers::about(&case, &[About::Trial]);
+                failed.into_iter().for_each(|error| complain(&error.into()));
+                let answered = Answered::of(case.input().recording.clone(), sections, problems);
                 let exit = self.output.end("lab", &[answered], &interrupt)?;
                 Ok(if left.is_empty() { exit } else { Exit::NoAnswer })
             }
@@ -199,7 +205,7 @@ impl Netns {
 }
 
 /// The answer, or why a thread of the bench could not go on.
-fn or_trouble(answered: anyhow::Result<Option<Section>>, trouble: Option<String>) -> anyhow::Result<Option<Section>> {
+fn or_trouble(answered: anyhow::Result<Option<Trial>>, trouble: Option<String>) -> anyhow::Result<Option<Trial>> {
     match trouble {
         Some(trouble) => answered.and_then(|_| Err(anyhow!("{trouble}"))),
         None => answered,

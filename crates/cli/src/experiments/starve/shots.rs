@@ -8,7 +8,6 @@
 //! Events are recorded while the load flows, but not during the runs that count: recording costs throughput.
 
 use super::in_state;
-use crate::experiments::Runs;
 use base::bench::{Bench, Measured};
 use base::recording::{ClockPair, Destination, Draft, Machine, Moment, Part, PartKind, PartState, Recording};
 use base::utc::Utc;
@@ -124,10 +123,10 @@ impl<'a> Shots<'a> {
     }
 
     /// Writes what was measured, and puts the recordings in their place.
-    pub(super) fn finish(self, runs: &Runs<f64>, what: &str) -> anyhow::Result<()> {
+    pub(super) fn finish(self, before: &[f64], after: &[f64], what: &str) -> anyhow::Result<()> {
         let environment = lab::bench::environment::environment(Path::new("/"));
         for Shot { name, draft, mut parts, clock_pairs } in self.begun {
-            let samples = if name == "before" { &runs.before } else { &runs.after };
+            let samples = if name == "before" { before } else { after };
             let mut bench = Bench::new("netns", environment.clone());
             // Frames, offloads and who sent decide what a throughput means.
             bench.notes.push(what.to_owned());
