@@ -5,6 +5,7 @@ mod devices;
 mod evidence;
 mod host_settings;
 mod quiet;
+mod typed;
 
 use host::machine::{CpuUse, Domain, Irq, Nic, NicKind, Role, Steering, domains_of};
 use kvmscope_analysis::placement::rules as table;
