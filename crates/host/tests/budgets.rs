@@ -18,7 +18,14 @@ fn numbered(head: &str, line: impl Fn(usize) -> String) -> String {
 
 #[test]
 fn beginnings_without_an_end_are_looked_for_once() {
-    for line in ["<domain>\n", "<domain type='kvm'>\n<name>a</name>\n", "{\n\"start\":\n", "{\n", "<interface>\n"] {
+    for line in [
+        "<domain>\n",
+        "<domain type='kvm'>\n<name>a</name>\n",
+        "{\n\"start\":\n",
+        "{\n\"cpus\": [\n}\n",
+        "{\n",
+        "<interface>\n",
+    ] {
         let machine = of(line.repeat(LINES));
         assert!(machine.domains.iter().all(|domain| domain.whole.is_none()), "{line}");
         assert!(machine.unread.len() <= budget::UNREAD_SENTENCES + 10, "{line}: {}", machine.unread.len());
@@ -41,6 +48,10 @@ fn headers_without_rows_and_rows_without_end() {
         "09:00:01  UID  TGID  TID  %usr  %wait  %CPU  CPU  Command\n",
         "PID USER PR NI S %CPU COMMAND\n",
         "CPU(s): 4\n",
+        "VCPU: 0\n",
+        "$ lscpu -p=cpu,node\n",
+        "%Cpu0 : 1.0 us, 99.0 id\n",
+        "09:00:03 107 - 12 0.00 1.00 0.00 4.00 1.00 2 |__vhost-10\n",
     ] {
         of(header.repeat(LINES));
     }
@@ -51,6 +62,13 @@ fn headers_without_rows_and_rows_without_end() {
     cut(&screen, "rows of screens");
     cut(&screen, "VMs were named");
     assert!(screen.threads.len() <= budget::DOMAIN_THREADS);
+    // Threads without processes: every second one begins another VM, each with a worker.
+    let rows = numbered("PID S %CPU COMMAND\n", |at| match at % 3 {
+        0 => format!("{at} R 90.0 CPU 0/KVM\n"),
+        1 => format!("{at} R 90.0 CPU 1/KVM\n"),
+        _ => format!("{at} S 1.0 vhost-{}\n", at + 1),
+    });
+    cut(&of((0..2_000).map(|at| format!("$ virsh vcpupin vm{at}\n")).collect::<String>() + &rows), "VMs were named");
     let masks = of(numbered("", |at| format!("pid {at}'s current affinity list: 0-3\n")));
     assert_eq!(masks.threads.len(), LINES);
     let cards = of(numbered("", |at| format!("Features for eth{at}:\nrx-checksumming: on\n\n")));

@@ -3,7 +3,7 @@
 use kvmscope_host::paste;
 use std::path::{Path, PathBuf};
 
-/// All texts of the fixtures that hold outputs of commands.
+/// All texts of the fixtures that hold outputs of commands, and the seeds of the fuzzer, of which each is another form.
 fn texts() -> Vec<String> {
     fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(directory).unwrap() {
@@ -17,6 +17,7 @@ fn texts() -> Vec<String> {
     {
         walk(&fixtures.join(directory), &mut files);
     }
+    walk(&fixtures.join("../fuzz/seeds/paste"), &mut files);
     files.sort();
     files.iter().map(|file| String::from_utf8_lossy(&std::fs::read(file).unwrap()).into_owned()).collect()
 }
