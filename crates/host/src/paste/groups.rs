@@ -73,19 +73,19 @@ pub(super) fn of_rows(rows: &[&TopRow]) -> Vec<Group> {
     }
     let mut nameless: Vec<Group> = Vec::new();
     let (mut current, mut last): (Option<Group>, Option<(i32, u32)>) = (None, None);
-    let mut close = |group: Option<Group>| match group {
-        Some(group) => match group.process {
+    let mut close = |group: Option<Group>| {
+        let Some(group) = group else { return };
+        match group.process {
             Some(process) => known.entry(process).or_default().vcpus.extend(group.vcpus),
             None => nameless.push(group),
-        },
-        None => {}
+        }
     };
     for (tid, (vcpu, cpu)) in loose {
         let from = last.map_or(0, |(last, _)| last + 1);
         let first = firsts.range(from..tid).next_back().copied();
         let follows = last.is_some_and(|(last, number)| {
             let room = i64::from(vcpu) - i64::from(number);
-            room > 0 && i64::from(tid) - i64::from(last) <= room * i64::from(MOST_BETWEEN)
+            i64::from(tid) - i64::from(last) <= room * i64::from(MOST_BETWEEN)
         });
         if first.is_some() || !follows {
             close(current.replace(Group { process: first, ..Group::default() }));
@@ -170,6 +170,19 @@ mod tests {
         );
         let emulated = machine.threads.iter().find(|thread| thread.tid == Some(60_000)).unwrap();
         assert_eq!((emulated.name.as_str(), emulated.last_cpu.as_ref().unwrap().value), ("CPU 3/TCG", 6));
+    }
+
+    #[test]
+    fn neighbours_are_told_apart_by_numbers_and_by_processes() {
+        let vms = |rows: &[(i32, &str, u32)]| of(&top(rows)).domains.len();
+        assert_eq!(vms(&[(10, "CPU 0/KVM", 0), (11, "CPU 1/KVM", 1), (12, "CPU 3/KVM", 2)]), 1);
+        assert_eq!(
+            vms(&[(10, "CPU 0/KVM", 0), (11, "CPU 1/KVM", 1), (20, "CPU 1/KVM", 2)]),
+            2,
+            "no VM has two of a number"
+        );
+        assert_eq!(vms(&[(10, "CPU 0/KVM", 0), (11, "vhost-9", 3), (12, "qemu-kvm", 3), (13, "CPU 1/KVM", 1)]), 2);
+        assert_eq!(vms(&[(10, "CPU 0/KVM", 0), (500, "CPU 1/KVM", 1)]), 2, "QEMU starts them one after the other");
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Columns {
         let count = cells.get(shares..)?.iter().take_while(is_share).count();
         let processor = shares + count;
         let command = processor + 1;
-        let fits = is_number(cells[user]) && cells[process..shares].iter().all(|cell| is_id(cell));
+        let fits = is_number(cells[user]) && cells[process..shares].iter().all(is_id);
         let known = fits && matches!(count, 4 | 5) && is_id(cells.get(processor)?) && cells.len() > command;
         known.then_some(Self {
             width: command + 1,
