@@ -22,7 +22,7 @@ mod stacks;
 pub mod tile;
 mod zooms;
 
-pub use chain::{Chain, ChainRequest, ChainSlices, ChainSums};
+pub use chain::{Chain, ChainRequest, ChainSlices, ChainSums, is_undisturbed};
 pub use columns::Columns;
 pub use condensed::Condensed;
 pub use drawn::{Cut, Drawn, VcpuLane};

@@ -38,7 +38,7 @@ impl Sink for Ranking {
             lane: LaneId(thread as u32),
             nth: *nth,
             reason,
-            span: Span { from_ns: chain.start_ns, to_ns: chain.closed_ns.unwrap_or(chain.start_ns) },
+            span: chain.span(),
             exits: chain.exits,
             cost_ns: chain.cost_ns,
             is_undisturbed: chain.is_undisturbed(),

@@ -29,11 +29,12 @@ use crate::facts::ledger::aligned;
 use crate::facts::ledger::begin;
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{Flow, PartFlow};
+use crate::facts::thread;
 use crate::{Given, Input};
 use base::Span;
 use base::timeline::{Chain, Columns, Cut, Drawn, LaneId, LaneKind, Marker, StateId, VcpuLane};
 use draft::Draft;
-use keeper::{Bounds, ChainPiece};
+use keeper::Bounds;
 use lanes::{LOOKS, Look};
 use source::{Source, names, sources};
 use std::collections::{BTreeMap, HashMap};
@@ -123,11 +124,12 @@ fn loss_markers(losses: &[(u32, u64, u64, u64)], flow: &PartFlow) -> impl Iterat
 }
 
 /// A chain of `lane`, in the trace of `flow`; `sequence` has the names of its exits.
-fn drawn_chain(chain: &ChainPiece, lane: LaneId, flow: &PartFlow, sequence: Arc<[String]>) -> Chain {
+fn drawn_chain(chain: &thread::Chain, lane: LaneId, flow: &PartFlow, sequence: Arc<[String]>) -> Chain {
+    let span = chain.span();
     Chain {
         lane,
         reason: chain.reason.name(),
-        span: Span { from_ns: flow.on_axis(chain.span.from_ns), to_ns: flow.on_axis(chain.span.to_ns) },
+        span: Span { from_ns: flow.on_axis(span.from_ns), to_ns: flow.on_axis(span.to_ns) },
         exits: chain.exits,
         sequence,
         beyond: chain.beyond.iter().map(|(reason, count)| (reason.name(), *count)).collect(),
@@ -186,9 +188,9 @@ fn add<'s>(
     let (LaneKind::Vcpu, Some(tid)) = (source.lane.kind, source.lane.tid) else { return };
     drawn.vcpus.push(VcpuLane { vm: source.lane.group.clone(), vcpu: source.number, tid });
     let mut sequences: HashMap<&[Reason], Arc<[String]>> = HashMap::new();
-    let mut chain = |chain: &'s ChainPiece| {
+    let mut chain = |chain: &'s thread::Chain| {
         let names = || chain.sequence.iter().map(|reason| reason.name()).collect();
-        let sequence = sequences.entry(&chain.sequence).or_insert_with(names).clone();
+        let sequence = sequences.entry(chain.sequence.as_slice()).or_insert_with(names).clone();
         drawn_chain(chain, lane, part.flow, sequence)
     };
     drawn.chains.extend(part.draft.thread(tid).into_iter().flat_map(|thread| &thread.chains).map(&mut chain));

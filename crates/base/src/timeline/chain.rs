@@ -38,7 +38,7 @@ impl Chain {
     /// Whether its cost is that of one exit alone: it was closed, the guest hypervisor did not halt in it, and its nested
     /// guest did not move.
     pub fn is_undisturbed(&self) -> bool {
-        self.cost_ns.is_some() && !self.interrupted && !self.migrated
+        is_undisturbed(self.cost_ns, (self.interrupted, self.migrated))
     }
 
     /// The most frequent reason of its exits, the first of equals, and how often it was the reason.
@@ -54,6 +54,11 @@ impl Chain {
         // What came first says more than what came last.
         counts.into_iter().rev().max_by_key(|(_, count)| *count)
     }
+}
+
+/// Whether the cost of a chain that was `interrupted` or `migrated` or not is that of one exit alone.
+pub fn is_undisturbed(cost_ns: Option<u64>, (interrupted, migrated): (bool, bool)) -> bool {
+    cost_ns.is_some() && !interrupted && !migrated
 }
 
 /// What is known of a chain when it is over and nothing of it is kept.

@@ -11,22 +11,22 @@
 //! are all alike, or interrupts, look for the place where they fit. Then they narrow what the others say, and the windows in
 //! which the guest ran narrow it further.
 
-use super::above::CpuAbove;
-use super::below::VcpuBelow;
+use super::guest_side::GuestCpu;
+use super::host_side::HostVcpu;
 use super::inside::{Inside, add};
 use super::lines::{Bound, Lines};
 use super::matches::Pairs;
-use super::order::Order;
+use super::order_only::OrderOnly;
 use super::place::{self, Map, Scale};
-use super::seeds::Known;
-use super::{handed, interrupts, registers};
+use super::unique_runs::Known;
+use super::{interrupts, reflected_exits, registers};
 
 /// One vCPU and its CPU of the guest.
 pub struct Causes<'a> {
     /// What the machine below tells.
-    pub vcpu: &'a VcpuBelow,
+    pub vcpu: &'a HostVcpu,
     /// What the guest tells.
-    pub own: &'a CpuAbove,
+    pub own: &'a GuestCpu,
     /// Exits that both saw.
     pub common: &'a Pairs,
     /// Accesses to MSRs that both saw.
@@ -73,18 +73,18 @@ impl Causes<'_> {
     /// The map that holds whatever the clock does.
     pub fn order(&self) -> Found {
         let pairs = self.pairs();
-        Found { map: Order::between(&pairs).map(Map::Order), bounds: pairs.len() as u64, interrupts: 0 }
+        Found { map: OrderOnly::between(&pairs).map(Map::OrderOnly), bounds: pairs.len() as u64, interrupts: 0 }
     }
 
     /// The map that times alone allow: of exits that are all alike, else of interrupts.
     fn seeded(&self, slopes: (f64, f64)) -> Option<Found> {
         let inside = Inside::of(self.vcpu, self.slack);
-        let mut handed = handed::bounds((self.vcpu, &inside), &self.own.exits, slopes);
-        let Some(lines) = inside.line(&mut handed, &self.times(), slopes) else {
+        let mut reflected = reflected_exits::bounds((self.vcpu, &inside), &self.own.exits, slopes);
+        let Some(lines) = inside.line(&mut reflected, &self.times(), slopes) else {
             return self.line(Vec::new(), None, slopes);
         };
         let at = |x| Some(lines.at(x));
-        self.line(handed, Some(&at), slopes)
+        self.line(reflected, Some(&at), slopes)
     }
 
     /// One line through `bounds`, through what both sides list, and through interrupts.
@@ -107,7 +107,7 @@ impl Causes<'_> {
     pub fn alike(&self, map: &Map) -> Pairs {
         let inside = Inside::of(self.vcpu, self.slack);
         let known = |x| map.place(x).map(|placed| (placed.low, placed.high));
-        handed::pairs((self.vcpu, &inside), &self.own.exits, &known)
+        reflected_exits::pairs((self.vcpu, &inside), &self.own.exits, &known)
     }
 
     /// What exits and accesses that both saw say of the two clocks.
@@ -134,9 +134,9 @@ impl Causes<'_> {
         let mut bounds = Vec::new();
         let mut last_request = None;
         for (low, high) in self.common {
-            let (handed, exit) = (vcpu.reflected[*low], own[*high]);
+            let (reflected, exit) = (vcpu.reflected[*low], own[*high]);
             // The nested guest that stopped here was entered by the last request before.
-            let request = vcpu.requests.partition_point(|at| *at <= handed.at).checked_sub(1);
+            let request = vcpu.requests.partition_point(|at| *at <= reflected.at).checked_sub(1);
             if let (Some(place), Some(x)) = (request.filter(|_| request != last_request), exit.entered) {
                 let at = vcpu.requests[place];
                 let window = vcpu.windows.partition_point(|window| window.from < at).checked_sub(1);
@@ -146,7 +146,7 @@ impl Causes<'_> {
                 }
             }
             last_request = request;
-            if let Some(window) = vcpu.windows.get(vcpu.windows.partition_point(|window| window.from < handed.at)) {
+            if let Some(window) = vcpu.windows.get(vcpu.windows.partition_point(|window| window.from < reflected.at)) {
                 bounds.push(Bound { x: exit.at, y: window.from, is_lower: true });
             }
         }

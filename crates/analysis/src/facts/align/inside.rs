@@ -10,7 +10,7 @@
 //! see what was there. Bounds that no window can hold are left alone: they are what `outside` counts. Order alone gains
 //! nothing: its bounds lie at the ends of windows already.
 
-use super::below::{VcpuBelow, Window};
+use super::host_side::{HostVcpu, Window};
 use super::lines::{Bound, Lines};
 
 /// Rounds; each one costs a look at every event. What is gained becomes small quickly.
@@ -23,7 +23,7 @@ pub struct Inside {
 
 impl Inside {
     /// Windows of the guest, and stretches of which nothing is known; times may be off by `slack` because files round.
-    pub fn of(vcpu: &VcpuBelow, slack: u64) -> Self {
+    pub fn of(vcpu: &HostVcpu, slack: u64) -> Self {
         let both = vcpu.windows.iter().chain(&vcpu.unknown);
         let mut windows: Vec<(u64, u64)> =
             both.map(|Window { from, to, .. }| (from.saturating_sub(slack), to.saturating_add(slack))).collect();
@@ -100,7 +100,7 @@ mod tests {
     fn an_interval_shrinks_to_what_its_windows_leave() {
         let window = |from, to| Window { from, to, cpu: 0 };
         let windows = vec![window(100, 200), window(300, 400), window(500, 600)];
-        let vcpu = VcpuBelow { windows, unknown: vec![window(410, 420)], ..VcpuBelow::default() };
+        let vcpu = HostVcpu { windows, unknown: vec![window(410, 420)], ..HostVcpu::default() };
         let inside = Inside::of(&vcpu, 0);
         assert_eq!(inside.narrowed((250, 405)), Some((300, 400)));
         assert_eq!(inside.narrowed((320, 350)), Some((320, 350)));

@@ -8,15 +8,15 @@
 //! ```
 //! A handler begins with interrupts disabled, so the next interrupt cannot be injected before its first event, nor can
 //! the guest halt; one that could not be delivered is injected again, and that is the one that counts. Which belongs to
-//! which, [`seeds`] finds by vectors and times. Vectors whose handlers are more than their injections reach
+//! which, [`unique_runs`] finds by vectors and times. Vectors whose handlers are more than their injections reach
 //! the guest by other ways too (APICv, AVIC) and are left out.
 //! Sources: `kvm_inj_virq` in arch/x86/kvm/trace.h; entries of group irq_vectors in arch/x86/include/asm/trace/irq_vectors.h
 //! come first in their handlers (arch/x86/kernel/apic/apic.c), Linux 6.12.
 
-use super::below::VcpuBelow;
+use super::host_side::HostVcpu;
 use super::inside::Inside;
 use super::lines::Bound;
-use super::seeds::{self, Effect, Known, Stretch};
+use super::unique_runs::{self, Effect, Known, Stretch};
 
 /// An interrupt that KVM put into an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,18 +38,18 @@ pub struct Handler {
 
 /// Bounds of handlers that fit one injection only, by what is `known`, or by a seed.
 pub fn bounds(
-    (vcpu, inside): (&VcpuBelow, &Inside),
+    (vcpu, inside): (&HostVcpu, &Inside),
     handlers: &[Handler],
     known: Option<Known<'_>>,
     slopes: (f64, f64),
 ) -> Vec<Bound> {
     let effects = handlers.iter().map(|handler| Effect { at: handler.at, kind: handler.vector }).collect();
-    seeds::bounds(inside, stretches(vcpu), effects, known, slopes)
+    unique_runs::bounds(inside, stretches(vcpu), effects, known, slopes)
 }
 
 /// Where the handlers of the injections into the guest itself must begin.
-fn stretches(vcpu: &VcpuBelow) -> Vec<Stretch<u8>> {
-    let next = |windows: &[super::below::Window], at: u64| {
+fn stretches(vcpu: &HostVcpu) -> Vec<Stretch<u8>> {
+    let next = |windows: &[super::host_side::Window], at: u64| {
         windows.get(windows.partition_point(|window| window.from < at)).map(|window| window.from)
     };
     let end = vcpu.windows.last().map_or(0, |last| last.to);
@@ -70,15 +70,15 @@ fn stretches(vcpu: &VcpuBelow) -> Vec<Stretch<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::below::Window;
+    use super::super::host_side::Window;
     use super::*;
 
     const OFFSET: u64 = 50_000;
     const SLOPES: (f64, f64) = (0.999, 1.001);
 
     /// Injections after so many units each; the guest never halts, and handles each 3 units after its entry.
-    fn ticking(gap: impl Fn(u64) -> u64) -> (VcpuBelow, Vec<Handler>) {
-        let (mut vcpu, mut handlers, mut at) = (VcpuBelow::default(), Vec::new(), 1_000);
+    fn ticking(gap: impl Fn(u64) -> u64) -> (HostVcpu, Vec<Handler>) {
+        let (mut vcpu, mut handlers, mut at) = (HostVcpu::default(), Vec::new(), 1_000);
         for number in 0..200 {
             let next = at + gap(number);
             vcpu.injections.push(Injection { at, vector: 0xec });
@@ -89,7 +89,7 @@ mod tests {
         (vcpu, handlers)
     }
 
-    fn found(vcpu: &VcpuBelow, handlers: &[Handler]) -> Vec<Bound> {
+    fn found(vcpu: &HostVcpu, handlers: &[Handler]) -> Vec<Bound> {
         bounds((vcpu, &Inside::of(vcpu, 0)), handlers, None, SLOPES)
     }
 

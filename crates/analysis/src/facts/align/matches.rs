@@ -9,8 +9,8 @@
 //! anchors; those that keep their order are extended in both directions as far as the two agree (the idea of the
 //! patience diff of B. Cohen, 2003). Other causes and effects that both sides list are matched in the same way.
 
-use super::above::OwnExit;
-use super::below::Reflected;
+use super::guest_side::OwnExit;
+use super::host_side::Reflected;
 use crate::facts::events::reasons::Reason;
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
@@ -62,7 +62,7 @@ where
     let mut pairs: Pairs = Vec::new();
     for (high, exit) in above.iter().enumerate() {
         let last = pairs.last().map(|(last, _)| *last);
-        let before = |at: u64| below.partition_point(|handed| handed.at <= at).checked_sub(1);
+        let before = |at: u64| below.partition_point(|reflected| reflected.at <= at).checked_sub(1);
         // Both lists are in order, so what an earlier exit took is of an earlier stretch.
         let fits = |low: &usize| last.is_none_or(|last| last < *low) && below[*low].reason == exit.reason;
         let found = placed(exit).into_iter().filter_map(before).find(fits);

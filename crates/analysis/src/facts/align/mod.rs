@@ -9,16 +9,15 @@
 //!                                                          pairing --> map   samples of trace-cmd
 //! above: its own exits and entries, by CPU                /                  causal bounds: lines, order
 //! ```
-//! Causal bounds are those of [`causes`]. Lines, and corridors of a largest drift, are believed until one of the guest's
+//! Causal bounds are those of [`causes`]. Lines, and bands of a largest drift, are believed until one of the guest's
 //! events contradicts them; then its clock wanders, and order alone is left. Levels are joined by [`compose`].
 
-pub(crate) mod above;
 pub(crate) mod axis;
-pub(crate) mod below;
 pub mod causes;
 pub mod compose;
-pub(crate) mod corridor;
-pub(crate) mod handed;
+pub(crate) mod drift_band;
+pub(crate) mod guest_side;
+pub(crate) mod host_side;
 pub mod hull;
 pub(crate) mod inside;
 pub(crate) mod interrupts;
@@ -26,18 +25,19 @@ pub mod lines;
 pub(crate) mod matches;
 pub mod names;
 pub(crate) mod offsets;
-pub(crate) mod order;
+pub(crate) mod order_only;
 pub(crate) mod outside;
 pub mod pairing;
 pub mod place;
 pub(crate) mod readings;
+pub(crate) mod reflected_exits;
 pub(crate) mod registers;
 pub(crate) mod scaling;
-pub(crate) mod seeds;
 pub(crate) mod shift;
 pub(crate) mod steps;
 pub mod symbols;
 pub(crate) mod tasks;
+pub(crate) mod unique_runs;
 
 pub use axis::Axis;
 pub use outside::Outside;
@@ -45,9 +45,9 @@ pub use place::{Map, Placed};
 
 use crate::Given;
 use crate::input::Part;
-use above::CpuAbove;
-use below::VcpuBelow;
 use causes::{Causes, Found};
+use guest_side::GuestCpu;
+use host_side::HostVcpu;
 use matches::Pairs;
 use offsets::Offsets;
 use place::Scale;
@@ -90,9 +90,9 @@ pub struct Cpu {
     /// Its number in the guest.
     pub cpu: u32,
     /// What the machine below tells of it.
-    pub vcpu: VcpuBelow,
+    pub vcpu: HostVcpu,
     /// What the guest tells.
-    pub own: CpuAbove,
+    pub own: GuestCpu,
     /// What paired the two.
     pub paired_by: pairing::By,
     /// Both traces have the ticks of one counter as their times.
@@ -129,7 +129,7 @@ impl Cpu {
 
     /// Exits, interrupts and accesses to MSRs found in both traces, where the map is made of causes and effects.
     pub fn pairs(&self) -> Option<[u64; 3]> {
-        let is_causal = matches!(self.map, Some(Map::Lines(_) | Map::Corridor(_) | Map::Order(_)));
+        let is_causal = matches!(self.map, Some(Map::Lines(_) | Map::DriftBand(_) | Map::OrderOnly(_)));
         is_causal.then_some([self.common.len() as u64, self.interrupts, self.accesses.len() as u64])
     }
 
@@ -171,13 +171,13 @@ pub fn align(
 ) -> Alignment {
     let axis = Axis::new(&lower.trace.facts().clock, lower_clock);
     let own_axis = Axis::new(&guest.trace.facts().clock, guest_clock);
-    let mut below = below::below(lower, &axis, given);
-    let mut above = above::above(guest, &own_axis, given);
+    let mut below = host_side::read(lower, &axis, given);
+    let mut above = guest_side::read(guest, &own_axis, given);
     let facts = (lower.trace.facts(), guest.trace.facts());
     let named = facts.0.guests.iter().find(|named| Some(named.trace_id) == facts.1.trace_id);
     let named = named.map_or(&[][..], |named| &named.vcpu_tids);
-    let said = pairing::Said { cpus: facts.1.cpus, threads: named, name };
-    let pairs = pairing::pair(&below, &above, &said, vm_of);
+    let hints = pairing::PairingHints { cpus: facts.1.cpus, threads: named, name };
+    let pairs = pairing::pair(&below, &above, &hints, vm_of);
     let samples = facts.1.time_shifts.iter().find(|shift| Some(shift.peer) == facts.0.trace_id);
     let readings = lower.tsc.clone().unwrap_or_default();
     let (recorded, emulated) = (below.writes_are_recorded, lower.emulated);
@@ -194,7 +194,7 @@ pub fn align(
     // What every event of the guest was asked of, one may contradict: a clock can wander between the exits.
     for in_order in [false, true] {
         let refuted =
-            |cpu: &Cpu| matches!(cpu.map, Some(Map::Lines(_) | Map::Corridor(_))) && cpu.outside.violations > 0;
+            |cpu: &Cpu| matches!(cpu.map, Some(Map::Lines(_) | Map::DriftBand(_))) && cpu.outside.violations > 0;
         if !cpus.iter().any(refuted) {
             break;
         }
@@ -248,7 +248,7 @@ impl Units<'_> {
     }
 
     /// What is known of the two clocks beside causes and effects.
-    fn scale(&self, vcpu: &VcpuBelow, counter: Counter) -> Scale {
+    fn scale(&self, vcpu: &HostVcpu, counter: Counter) -> Scale {
         match counter.scaling {
             None if self.same() && self.recorded && vcpu.steps.is_empty() => Scale::Held,
             _ if self.same() && self.emulated => Scale::Unsteady,
@@ -263,8 +263,8 @@ impl Units<'_> {
 /// Finds the map of one CPU, and the exits that both sides saw.
 fn one(
     pair: pairing::Pair,
-    vcpu: VcpuBelow,
-    own: CpuAbove,
+    vcpu: HostVcpu,
+    own: GuestCpu,
     shift: Option<Shift>,
     counter: Counter,
     units: &Units<'_>,

@@ -8,7 +8,7 @@
 //! time is looked up among the shifted windows, which rise in the guest's clock too, unless the guest or its VMM set the
 //! counter back: there a new epoch begins. No event tells of TSC scaling: without debugfs a ratio of 1 is assumed.
 
-use super::below::{VcpuBelow, Window};
+use super::host_side::{HostVcpu, Window};
 use super::lines::Bound;
 use super::readings::Counter;
 use super::scaling::Scaling;
@@ -29,7 +29,7 @@ pub struct Offsets {
 
 impl Offsets {
     /// The windows of `vcpu`; `None` if neither a write nor debugfs told an offset.
-    pub fn of(vcpu: &VcpuBelow, counter: &Counter) -> Option<Self> {
+    pub fn of(vcpu: &HostVcpu, counter: &Counter) -> Option<Self> {
         let scaling = counter.scaling.unwrap_or(Scaling::NONE);
         let is_held = vcpu.steps.is_empty();
         let held = counter.offset.filter(|_| is_held).map(Steps::held);
@@ -109,9 +109,9 @@ mod tests {
     use super::*;
     use base::recording::TscScaling;
 
-    fn vcpu(windows: &[(u64, u64)], writes: &[(u64, i64, i64)]) -> VcpuBelow {
+    fn vcpu(windows: &[(u64, u64)], writes: &[(u64, i64, i64)]) -> HostVcpu {
         let windows = windows.iter().map(|(from, to)| Window { from: *from, to: *to, cpu: 0 }).collect();
-        let mut vcpu = VcpuBelow { windows, ..VcpuBelow::default() };
+        let mut vcpu = HostVcpu { windows, ..HostVcpu::default() };
         writes.iter().for_each(|(at, previous, next)| vcpu.steps.write(*at, *previous as u64, *next as u64));
         vcpu
     }
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn exits_of_a_time_that_the_counter_showed_twice_are_matched_in_their_order() {
-        use super::super::above::OwnExit;
-        use super::super::below::Reflected;
+        use super::super::guest_side::OwnExit;
+        use super::super::host_side::Reflected;
         use super::super::matches::by_time;
         use crate::facts::events::reasons::{Isa, Reason};
         // Set back by 250, the counter shows 1050 to 1100 once more.

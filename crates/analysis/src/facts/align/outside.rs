@@ -5,7 +5,7 @@
 //! last, or where events of the machine below are lost cannot be judged.
 
 use super::axis::Axis;
-use super::below::{VcpuBelow, Window};
+use super::host_side::{HostVcpu, Window};
 use super::place::{Map, Placed};
 use crate::input::Part;
 use base::Histogram;
@@ -31,7 +31,7 @@ pub struct Outside {
 }
 
 /// Judges all events of `part`; `cpus` are its CPUs that have a map.
-pub fn outside(part: &Part, axis: &Axis, cpus: &BTreeMap<u32, (&Map, &VcpuBelow)>) -> BTreeMap<u32, Outside> {
+pub fn outside(part: &Part, axis: &Axis, cpus: &BTreeMap<u32, (&Map, &HostVcpu)>) -> BTreeMap<u32, Outside> {
     let mut request = Request::everything(part.trace.facts());
     request.events.iter_mut().for_each(|wanted| wanted.fields.clear());
     let mut judge = Judge { axis, cpus, told: BTreeMap::new() };
@@ -41,7 +41,7 @@ pub fn outside(part: &Part, axis: &Axis, cpus: &BTreeMap<u32, (&Map, &VcpuBelow)
 
 struct Judge<'a> {
     axis: &'a Axis,
-    cpus: &'a BTreeMap<u32, (&'a Map, &'a VcpuBelow)>,
+    cpus: &'a BTreeMap<u32, (&'a Map, &'a HostVcpu)>,
     told: BTreeMap<u32, Outside>,
 }
 
@@ -72,7 +72,7 @@ impl Listener for Judge<'_> {
 }
 
 /// How far the nearest window is; `None` if the event cannot be judged.
-fn distance(vcpu: &VcpuBelow, placed: &Placed) -> Option<u64> {
+fn distance(vcpu: &HostVcpu, placed: &Placed) -> Option<u64> {
     let beyond = |windows: &[Window]| {
         let ends = windows.first().zip(windows.last());
         ends.is_none_or(|(first, last)| placed.high < first.from || placed.low > last.to)

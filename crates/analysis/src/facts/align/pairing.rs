@@ -1,12 +1,12 @@
 //! Which CPU of a guest is which vCPU thread of the machine below?
 //!
-//! Evidence, best first: the exits of a nested guest, which the thread was handed and the CPU wrote down in the same
+//! Evidence, best first: the exits of a nested guest, which were reflected on the thread and which the CPU wrote down in the same
 //! order; then values of MSRs, which the machine below served for the thread and the CPU wrote down; then, for the other
 //! CPUs, the CPU's number, in the VM that the others belong to, or whose threads the lower machine's trace names, or that
 //! is called as the guest is, or that is the only one.
 
-use super::above::CpuAbove;
-use super::below::Below;
+use super::guest_side::GuestCpu;
+use super::host_side::HostSide;
 use super::matches::{Pairs, by_order};
 use super::registers;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ impl By {
 pub struct Pair {
     /// The guest's CPU.
     pub cpu: u32,
-    /// Place of the thread in `Below::vcpus`.
+    /// Place of the thread in `HostSide::vcpus`.
     pub thread: usize,
     /// What paired them.
     pub by: By,
@@ -49,8 +49,8 @@ pub struct Pair {
     pub common: Pairs,
 }
 
-/// What is said of the guest beside its events.
-pub struct Said<'a> {
+/// What is known of the guest beside its events.
+pub struct PairingHints<'a> {
     /// Its number of CPUs.
     pub cpus: u32,
     /// Its CPUs and their threads below.
@@ -60,7 +60,7 @@ pub struct Said<'a> {
 }
 
 /// Pairs CPUs and threads; every one occurs once at most.
-pub fn pair(below: &Below, above: &BTreeMap<u32, CpuAbove>, said: &Said<'_>, vm_of: VmOf<'_>) -> Vec<Pair> {
+pub fn pair(below: &HostSide, above: &BTreeMap<u32, GuestCpu>, hints: &PairingHints<'_>, vm_of: VmOf<'_>) -> Vec<Pair> {
     let mut found: Vec<Pair> = Vec::new();
     for (cpu, own) in above.iter().filter(|(_, own)| !own.exits.is_empty()) {
         for (thread, vcpu) in below.vcpus.iter().enumerate().filter(|(_, vcpu)| !vcpu.reflected.is_empty()) {
@@ -85,7 +85,7 @@ pub fn pair(below: &Below, above: &BTreeMap<u32, CpuAbove>, said: &Said<'_>, vm_
         }
         free
     });
-    for (cpu, tid) in said.threads {
+    for (cpu, tid) in hints.threads {
         let thread = below.vcpus.iter().position(|vcpu| vcpu.tid == *tid);
         if let Some(thread) = thread.filter(|thread| !threads_done.contains(thread) && !cpus_done.contains(cpu)) {
             cpus_done.insert(*cpu);
@@ -97,14 +97,14 @@ pub fn pair(below: &Below, above: &BTreeMap<u32, CpuAbove>, said: &Said<'_>, vm_
         Some(_) => found.iter().map(|pair| vm_of(below.vcpus[pair.thread].tid)).collect(),
         None => below.vcpus.iter().map(|vcpu| vm_of(vcpu.tid)).collect(),
     };
-    let own = said.name.map(|name| Some(name.to_owned())).filter(|own| vms.contains(own));
+    let own = hints.name.map(|name| Some(name.to_owned())).filter(|own| vms.contains(own));
     if let (Some(own), true) = (own, found.is_empty()) {
         vms = BTreeSet::from([own]);
     }
     let numbers_are_cpus = found.iter().all(by_number);
     if vms.len() == 1 && numbers_are_cpus {
-        for cpu in (0..said.cpus).filter(|cpu| !cpus_done.contains(cpu)) {
-            let same = |(place, vcpu): &(usize, &super::below::VcpuBelow)| {
+        for cpu in (0..hints.cpus).filter(|cpu| !cpus_done.contains(cpu)) {
+            let same = |(place, vcpu): &(usize, &super::host_side::HostVcpu)| {
                 vcpu.vcpu == Some(cpu) && vms.contains(&vm_of(vcpu.tid)) && !threads_done.contains(place)
             };
             if let Some((thread, _)) = below.vcpus.iter().enumerate().find(same) {

@@ -1,9 +1,9 @@
 //! A time of a guest's clock on the clock of the machine below, with its error.
 
-use super::corridor::Corridor;
+use super::drift_band::DriftBand;
 use super::lines::{Bound, Lines};
 use super::offsets::Offsets;
-use super::order::Order;
+use super::order_only::OrderOnly;
 use super::shift::Shift;
 
 /// A time on another clock. The true one lies in `[low, high]`.
@@ -40,9 +40,9 @@ pub enum Map {
     /// By lines between causal bounds.
     Lines(Lines),
     /// By causal bounds and a largest drift: the clock is no line.
-    Corridor(Corridor),
+    DriftBand(DriftBand),
     /// By the order of causal bounds alone: the clock wanders too much for lines.
-    Order(Order),
+    OrderOnly(OrderOnly),
 }
 
 impl Map {
@@ -61,8 +61,8 @@ impl Map {
                 let (low, high) = lines.at(at);
                 Some(Placed::between(low, high))
             }
-            Map::Corridor(corridor) => corridor.at(at).map(|(low, high)| Placed::between(low, high)),
-            Map::Order(order) => order.at(at).map(|(low, high)| Placed::between(low, high)),
+            Map::DriftBand(band) => band.at(at).map(|(low, high)| Placed::between(low, high)),
+            Map::OrderOnly(order) => order.at(at).map(|(low, high)| Placed::between(low, high)),
         }
     }
 
@@ -73,8 +73,8 @@ impl Map {
             Map::Offsets(..) => "the TSC offsets that KVM wrote",
             Map::Shift(..) => "trace-cmd's clock samples",
             Map::Lines(_) => "lines between causes and effects in both traces",
-            Map::Corridor(_) => "causes and effects in both traces and the maximum drift of a clock",
-            Map::Order(_) => "the order of causes and effects in both traces",
+            Map::DriftBand(_) => "causes and effects in both traces and the maximum drift of a clock",
+            Map::OrderOnly(_) => "the order of causes and effects in both traces",
         }
     }
 
@@ -84,8 +84,8 @@ impl Map {
             Map::Offsets(..) => "tsc_offset",
             Map::Shift(..) => "time_shift",
             Map::Lines(_) => "causal_lines",
-            Map::Corridor(_) => "causal_drift",
-            Map::Order(_) => "causal_order",
+            Map::DriftBand(_) => "causal_drift",
+            Map::OrderOnly(_) => "causal_order",
         }
     }
 }
@@ -139,8 +139,8 @@ impl Scale {
 /// The map through causal bounds, sorted by x.
 pub fn through(bounds: &[Bound], scale: Scale) -> Option<Map> {
     if scale == Scale::Unsteady {
-        let corridor = Corridor::between(bounds, (1.0 - UNSTEADY, 1.0 + UNSTEADY)).map(Map::Corridor);
-        return corridor.or_else(|| Order::between(bounds).map(Map::Order));
+        let band = DriftBand::between(bounds, (1.0 - UNSTEADY, 1.0 + UNSTEADY)).map(Map::DriftBand);
+        return band.or_else(|| OrderOnly::between(bounds).map(Map::OrderOnly));
     }
     let slopes = scale.slopes().unwrap_or(ANY);
     // A counter that contradicts one line had its offset written, nobody knows how often.
@@ -151,7 +151,7 @@ pub fn through(bounds: &[Bound], scale: Scale) -> Option<Map> {
     });
     // A ratio that nothing tells is the slope of one line through everything.
     let scaled = || scaled(bounds).filter(|_| scale == Scale::Held);
-    lines.map(Map::Lines).or_else(scaled).or_else(|| Order::between(bounds).map(Map::Order))
+    lines.map(Map::Lines).or_else(scaled).or_else(|| OrderOnly::between(bounds).map(Map::OrderOnly))
 }
 
 /// The map of a counter that is scaled by nobody knows how much, and whose offset held: one line of any slope.

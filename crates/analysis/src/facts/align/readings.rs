@@ -11,7 +11,7 @@
 //! ```
 //! A vCPU is found by its thread; readings without a thread by the vCPU's number, if there is one of it.
 
-use super::below::VcpuBelow;
+use super::host_side::HostVcpu;
 use super::scaling::Scaling;
 use base::recording::{TscReading, TscReadings, TscScaling};
 
@@ -27,7 +27,7 @@ pub struct Counter {
 }
 
 /// The readings of `vcpu`; `recorded` if writes of offsets are events of its trace.
-pub fn of(vcpu: &VcpuBelow, readings: &TscReadings, recorded: bool) -> Counter {
+pub fn of(vcpu: &HostVcpu, readings: &TscReadings, recorded: bool) -> Counter {
     let (first, last) = (find(vcpu, &readings.first), find(vcpu, &readings.last));
     let both = || first.into_iter().chain(last);
     let mut scalings: Vec<Option<Scaling>> = both().map(|reading| scaling(reading.scaling)).collect();
@@ -49,7 +49,7 @@ fn scaling(told: Option<TscScaling>) -> Option<Scaling> {
     told.map_or(Some(Scaling::NONE), Scaling::new)
 }
 
-fn find<'r>(vcpu: &VcpuBelow, readings: &'r [TscReading]) -> Option<&'r TscReading> {
+fn find<'r>(vcpu: &HostVcpu, readings: &'r [TscReading]) -> Option<&'r TscReading> {
     let by_thread = readings.iter().find(|reading| reading.tid == Some(vcpu.tid));
     by_thread.or_else(|| {
         let same = |reading: &&TscReading| reading.tid.is_none() && Some(reading.vcpu) == vcpu.vcpu;
@@ -60,7 +60,7 @@ fn find<'r>(vcpu: &VcpuBelow, readings: &'r [TscReading]) -> Option<&'r TscReadi
 
 #[cfg(test)]
 mod tests {
-    use super::super::below::Window;
+    use super::super::host_side::Window;
     use super::*;
 
     fn reading(tid: Option<i32>, offset: Option<i64>, is_own: bool) -> TscReading {
@@ -70,7 +70,7 @@ mod tests {
 
     fn told(first: &[TscReading], last: &[TscReading], nested: bool, recorded: bool) -> (Option<i64>, bool) {
         let nested = if nested { vec![Window::default()] } else { Vec::new() };
-        let vcpu = VcpuBelow { tid: 5, vcpu: Some(0), nested, ..VcpuBelow::default() };
+        let vcpu = HostVcpu { tid: 5, vcpu: Some(0), nested, ..HostVcpu::default() };
         let readings = TscReadings { first: first.to_vec(), last: last.to_vec() };
         let counter = of(&vcpu, &readings, recorded);
         (counter.offset.map(|offset| offset as i64), counter.changed)
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_processor_that_cannot_scale_does_not() {
-        let vcpu = VcpuBelow { tid: 5, ..VcpuBelow::default() };
+        let vcpu = HostVcpu { tid: 5, ..HostVcpu::default() };
         let mut readings = TscReadings { first: vec![reading(Some(5), None, true)], last: Vec::new() };
         assert_eq!(of(&vcpu, &readings, true).scaling.map(Scaling::ratio), Some(1.5));
         readings.first[0].scaling = None;

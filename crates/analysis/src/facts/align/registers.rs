@@ -13,8 +13,8 @@
 //! of an interrupt (`native_apic_msr_eoi` in arch/x86/include/asm/apic.h), stand in one list only: what has no equal in the
 //! other is left out. The rest is matched by its order. Values of 0 and 1 come again and again, those of deadlines never.
 
-use super::above::CpuAbove;
-use super::below::VcpuBelow;
+use super::guest_side::GuestCpu;
+use super::host_side::HostVcpu;
 use super::inside::Inside;
 use super::lines::Bound;
 use super::matches::{Pairs, in_order};
@@ -67,7 +67,7 @@ pub fn pairs(below: &[Access], above: &[Access]) -> Pairs {
 
 /// CPUs of a guest and places of the threads that served their accesses, best first: those with enough values that came
 /// once on any thread.
-pub fn pairing(below: &[VcpuBelow], above: &BTreeMap<u32, CpuAbove>) -> Vec<(u32, usize)> {
+pub fn pairing(below: &[HostVcpu], above: &BTreeMap<u32, GuestCpu>) -> Vec<(u32, usize)> {
     let mut served: FxHashMap<What, Option<usize>> = FxHashMap::default();
     for (thread, vcpu) in below.iter().enumerate() {
         for access in &vcpu.accesses {
@@ -109,7 +109,7 @@ pub fn bounds((below, above): (&[Access], &[Access]), pairs: &Pairs, inside: &In
 
 #[cfg(test)]
 mod tests {
-    use super::super::below::Window;
+    use super::super::host_side::Window;
     use super::*;
 
     fn access(at: u64, msr: u32, value: u64) -> Access {
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn an_access_lies_behind_the_entry_and_before_the_exit_of_the_next() {
         let windows = [(0, 90), (110, 150), (160, 190), (210, 300)].map(|(from, to)| Window { from, to, cpu: 0 });
-        let vcpu = VcpuBelow { windows: windows.to_vec(), ..VcpuBelow::default() };
+        let vcpu = HostVcpu { windows: windows.to_vec(), ..HostVcpu::default() };
         let (below, above) = ([access(100, 1, 1), access(200, 1, 2)], [access(1_150, 1, 1), access(1_215, 1, 2)]);
         let bounds = bounds((&below, &above), &vec![(0, 0), (1, 1)], &Inside::of(&vcpu, 0), 0);
         let bound = |x, y, is_lower| Bound { x, y, is_lower };

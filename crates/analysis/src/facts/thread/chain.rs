@@ -9,6 +9,7 @@
 
 use super::ledger::Sums;
 use crate::facts::events::reasons::{Class, Reason};
+use base::Span;
 use smallvec::SmallVec;
 
 /// What became of one reflected exit of a nested guest.
@@ -41,7 +42,12 @@ pub struct Chain {
 impl Chain {
     /// Whether its cost is that of one exit alone ([`base::timeline::Chain::is_undisturbed`]).
     pub fn is_undisturbed(&self) -> bool {
-        self.cost_ns.is_some() && !self.interrupted && !self.migrated
+        base::timeline::is_undisturbed(self.cost_ns, (self.interrupted, self.migrated))
+    }
+
+    /// From the stop of the nested guest until it ran again; to its start for a censored chain.
+    pub fn span(&self) -> Span {
+        Span { from_ns: self.start_ns, to_ns: self.closed_ns.unwrap_or(self.start_ns) }
     }
 
     /// Every exit by its reason, in groups.

@@ -4,11 +4,11 @@
 //! piece --> its lane: a Condensed, made when it occurs --> a lane or a state more: pixels are made coarser, if they have to be
 //! ```
 
-use super::keeper::ChainPiece;
 use super::lanes::{LOOKS, Look};
 use super::overview::{Placed, longest_ns};
 use super::passing::{Take, Whose, span};
 use crate::facts::events::reasons::Reason;
+use crate::facts::thread::Chain;
 use base::timeline::{
     COLUMNS, COLUMNS_BESIDE, ChainSums, Condensed, Grid, Lane, LaneId, LaneSums, State, StateId, Zooms,
 };
@@ -178,7 +178,7 @@ impl Take for Adding<'_> {
         }
     }
 
-    fn chain(&mut self, tid: i32, chain: &ChainPiece) {
+    fn chain(&mut self, tid: i32, chain: &Chain) {
         let (place, part) = self.part;
         let key = (place, Whose::Vcpu(tid));
         let (Some(lane), Some((_, chains))) = (self.building.vcpus.get(&key), self.building.lanes.get_mut(&key)) else {
@@ -187,11 +187,12 @@ impl Take for Adding<'_> {
         let nth = *chains as u32;
         *chains += 1;
         let since_ns = |at_ns: u64| part.on_axis(at_ns);
+        let span = chain.span();
         (self.hear)(&ChainSums {
             lane: *lane,
             nth,
             reason: self.reasons.entry(chain.reason).or_insert_with(|| chain.reason.name()),
-            span: Span { from_ns: since_ns(chain.span.from_ns), to_ns: since_ns(chain.span.to_ns) },
+            span: Span { from_ns: since_ns(span.from_ns), to_ns: since_ns(span.to_ns) },
             exits: chain.exits,
             cost_ns: chain.cost_ns,
             is_undisturbed: chain.is_undisturbed(),

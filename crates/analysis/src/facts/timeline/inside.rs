@@ -1,10 +1,10 @@
 //! What happened inside some chains: of a walk that passes all lanes the slices around them are kept.
 
 use super::drawn_chain;
-use super::keeper::ChainPiece;
 use super::lanes::Look;
 use super::passing::{Take, Whose};
 use crate::facts::ledger::model::PartFlow;
+use crate::facts::thread;
 use base::Span;
 use base::timeline::{Chain, ChainRequest, ChainSlices, LaneId, Overview, Slice, SliceId, StateId};
 use rustc_hash::FxHashMap;
@@ -156,7 +156,7 @@ impl Take for Looking<'_> {
         }
     }
 
-    fn chain(&mut self, tid: i32, chain: &ChainPiece) {
+    fn chain(&mut self, tid: i32, chain: &thread::Chain) {
         let Some(lane) = self.lanes.get_mut(&tid) else { return };
         let nth = lane.chains;
         lane.chains += 1;

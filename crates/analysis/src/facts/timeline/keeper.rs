@@ -72,38 +72,11 @@ pub struct Thread {
     /// When guests were left, and why.
     pub exits: Vec<(u64, Reason)>,
     /// Reflected exits of nested guests.
-    pub chains: Vec<ChainPiece>,
+    pub chains: Vec<Chain>,
     /// Pieces whose levels are settled.
     settled: usize,
     /// Pieces that are told on.
     pub told: usize,
-}
-
-/// One reflected exit of a nested guest.
-pub struct ChainPiece {
-    /// Why, as the guest hypervisor is told.
-    pub reason: Reason,
-    /// From the stop of the nested guest until it ran again; to its start if that was not seen.
-    pub span: Span,
-    /// Exits of the guest hypervisor in it.
-    pub exits: u64,
-    /// Their reasons, as many as were kept.
-    pub sequence: Vec<Reason>,
-    /// How many of those that were not kept had which.
-    pub beyond: Vec<(Reason, u64)>,
-    /// The guest hypervisor halted inside.
-    pub interrupted: bool,
-    /// Another nested guest ran next, or the same one elsewhere first.
-    pub migrated: bool,
-    /// The span without time off the CPU; `None` if its end was not seen.
-    pub cost_ns: Option<u64>,
-}
-
-impl ChainPiece {
-    /// Whether its cost is that of one exit alone ([`Chain::is_undisturbed`](base::timeline::Chain::is_undisturbed)).
-    pub fn is_undisturbed(&self) -> bool {
-        self.cost_ns.is_some() && !self.interrupted && !self.migrated
-    }
 }
 
 impl Thread {
@@ -364,17 +337,7 @@ impl Sink for Keeper {
         if chain.start_ns < self.window.from_ns || self.is_over(chain.start_ns) {
             return;
         }
-        let end_ns = chain.closed_ns.unwrap_or(chain.start_ns);
-        self.of(thread).chains.push(ChainPiece {
-            reason: chain.reason,
-            span: Span { from_ns: chain.start_ns, to_ns: end_ns },
-            exits: chain.exits,
-            sequence: chain.sequence.to_vec(),
-            beyond: chain.beyond.clone(),
-            interrupted: chain.interrupted,
-            migrated: chain.migrated,
-            cost_ns: chain.cost_ns,
-        });
+        self.of(thread).chains.push(chain.clone());
     }
 
     fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}

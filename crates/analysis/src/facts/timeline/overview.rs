@@ -9,7 +9,7 @@
 
 use super::building::{Adding, Building};
 use super::inside::{Inside, Looking};
-use super::keeper::{Bounds, ChainPiece, Pace, kept};
+use super::keeper::{Bounds, Pace, kept};
 use super::lanes::Look;
 use super::passing::{Passing, Take, Whose, span};
 use super::source::{cpu_lane, guest_cpu_lane, vcpu_lane, worker_lane};
@@ -18,6 +18,7 @@ use crate::facts::ledger::aligned;
 use crate::facts::ledger::begin;
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{Flow, PartFlow};
+use crate::facts::thread::Chain;
 use crate::{Given, Input};
 use base::Span;
 use base::number::{duration, thousands};
@@ -174,7 +175,7 @@ impl Take for Both<'_, '_> {
         self.adding.piece(whose, at_ns, look, detail);
     }
 
-    fn chain(&mut self, tid: i32, chain: &ChainPiece) {
+    fn chain(&mut self, tid: i32, chain: &Chain) {
         self.looking.chain(tid, chain);
         self.adding.chain(tid, chain);
     }
@@ -226,7 +227,7 @@ impl Take for Ran {
         *since_ns = (look == Look::Running).then_some(at_ns);
     }
 
-    fn chain(&mut self, _: i32, _: &ChainPiece) {}
+    fn chain(&mut self, _: i32, _: &Chain) {}
 }
 
 /// Markers that a page has room for; where events were lost is unknown time in the lanes as well.

@@ -7,11 +7,12 @@
 //! what a vCPU did there, for a while ([`lanes::CpuLane`]); and each task's last change. Memory therefore does not grow with the
 //! trace.
 
-use super::keeper::{ChainPiece, Keeper, Thread};
+use super::keeper::{Keeper, Thread};
 use super::lanes::{self, Around, CpuLane, Look, TaskLane};
 use super::watch::forget;
 use crate::facts::ledger::model::PartFlow;
 use crate::facts::state::State;
+use crate::facts::thread::Chain;
 use crate::facts::walk::LONGEST_NS;
 use base::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -33,7 +34,7 @@ pub trait Take {
     /// From `at_ns` of the trace's clock on, the lane shows `look`; `detail` says more, or is empty. In order for each lane.
     fn piece(&mut self, whose: Whose, at_ns: u64, look: Look, detail: &str);
     /// A chain of the vCPU of thread `tid` is over. In order for each thread.
-    fn chain(&mut self, tid: i32, chain: &ChainPiece);
+    fn chain(&mut self, tid: i32, chain: &Chain);
 }
 
 /// How far the lanes of one trace are told.

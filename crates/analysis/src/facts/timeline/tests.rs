@@ -170,7 +170,7 @@ struct Nothing;
 
 impl Take for Nothing {
     fn piece(&mut self, _: Whose, _: u64, _: Look, _: &str) {}
-    fn chain(&mut self, _: i32, _: &super::keeper::ChainPiece) {}
+    fn chain(&mut self, _: i32, _: &crate::facts::thread::Chain) {}
 }
 
 /// A trace of so many pages, in which the scenario happens again and again.

@@ -1,8 +1,8 @@
 //! Every rule fires on a case made for it, and is silent on one that differs in a single thing.
 
 use crate::Given;
-use crate::facts::align::above::{CpuAbove, OwnExit};
-use crate::facts::align::below::{Reflected, VcpuBelow, Window};
+use crate::facts::align::guest_side::{GuestCpu, OwnExit};
+use crate::facts::align::host_side::{HostVcpu, Reflected, Window};
 use crate::facts::align::offsets::Offsets;
 use crate::facts::align::pairing::By;
 use crate::facts::align::readings::Counter;
@@ -460,14 +460,14 @@ fn the_recording_itself_is_judged() {
 fn aligned(found: usize, outside: u64) -> PartFlow {
     let reason = Reason { isa: Isa::Svm, code: 0x60 };
     let window = Window { from: 0, to: 1_000, cpu: 0 };
-    let handed = |place: u64| Reflected { at: 10 + 20 * place, reason, rip: place };
+    let reflected = |place: u64| Reflected { at: 10 + 20 * place, reason, rip: place };
     let own = |place: u64| OwnExit { at: 15 + 20 * place, reason, rip: place, entered: None };
-    let mut vcpu = VcpuBelow { tid: 100, vcpu: Some(0), windows: vec![window], ..VcpuBelow::default() };
-    vcpu.reflected = (0..10).map(handed).collect();
+    let mut vcpu = HostVcpu { tid: 100, vcpu: Some(0), windows: vec![window], ..HostVcpu::default() };
+    vcpu.reflected = (0..10).map(reflected).collect();
     vcpu.steps.write(0, 0, 0);
     let cpu = Cpu {
         cpu: 0,
-        own: CpuAbove { exits: (0..10).map(own).collect(), ..CpuAbove::default() },
+        own: GuestCpu { exits: (0..10).map(own).collect(), ..GuestCpu::default() },
         paired_by: By::Exits,
         one_counter: false,
         counter: Counter::default(),

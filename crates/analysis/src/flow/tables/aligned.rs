@@ -221,7 +221,7 @@ fn counter(cpu: &Cpu) -> [Cell; 3] {
             (None, Some((2.0 / (flat + steep), "causes")).filter(|_| cpu.one_counter))
         }
         Some(Map::Shift(..)) => (Some("time_shift"), told.filter(|_| cpu.one_counter)),
-        Some(Map::Corridor(_) | Map::Order(_)) | None => (None, told.filter(|_| cpu.one_counter)),
+        Some(Map::DriftBand(_) | Map::OrderOnly(_)) | None => (None, told.filter(|_| cpu.one_counter)),
     };
     [offset.into(), ratio.map(|ratio| ratio.0).into(), ratio.map(|ratio| ratio.1).into()]
 }
@@ -303,20 +303,20 @@ struct Matched {
 
 fn by_reason(alignment: &Alignment, cpu: &Cpu) -> BTreeMap<String, Matched> {
     let mut rows: BTreeMap<String, Matched> = BTreeMap::new();
-    for handed in &cpu.vcpu.reflected {
-        rows.entry(handed.reason.name()).or_default().counts[0] += 1;
+    for reflected in &cpu.vcpu.reflected {
+        rows.entry(reflected.reason.name()).or_default().counts[0] += 1;
     }
     for own in &cpu.own.exits {
         rows.entry(own.reason.name()).or_default().counts[1] += 1;
     }
     for (low, high) in &cpu.common {
-        let (handed, own) = (cpu.vcpu.reflected[*low], cpu.own.exits[*high]);
+        let (reflected, own) = (cpu.vcpu.reflected[*low], cpu.own.exits[*high]);
         let row = rows.entry(own.reason.name()).or_default();
         row.counts[2] += 1;
         let Some(placed) = cpu.map.as_ref().and_then(|map| map.place(own.at)) else { continue };
-        row.counts[3] += u64::from(placed.low < handed.at);
+        row.counts[3] += u64::from(placed.low < reflected.at);
         for (histogram, at) in row.to_guest_ns.iter_mut().zip([placed.value, placed.low, placed.high]) {
-            histogram.record(alignment.axis.length_ns(at.saturating_sub(handed.at) as f64) as u64);
+            histogram.record(alignment.axis.length_ns(at.saturating_sub(reflected.at) as f64) as u64);
         }
     }
     rows

@@ -72,7 +72,7 @@ pub fn bounds<K: Copy + Eq + Hash>(
     effects.retain(|effect| usable(&effect.kind));
     match known {
         Some(known) => joined(&stretches, &effects, &fitting(&stretches, &effects, known)),
-        None => Seeds { stretches: &stretches, inside, slopes }.grown(&effects).unwrap_or_default(),
+        None => UniqueRuns { stretches: &stretches, inside, slopes }.grown(&effects).unwrap_or_default(),
     }
 }
 
@@ -106,13 +106,13 @@ fn in_a_row<K>(stretches: &[Stretch<K>], effects: &[Effect<K>]) -> Vec<Bound> {
 }
 
 /// Where effects may fit.
-struct Seeds<'a, K> {
+struct UniqueRuns<'a, K> {
     stretches: &'a [Stretch<K>],
     inside: &'a Inside,
     slopes: (f64, f64),
 }
 
-impl<K: Copy + Eq> Seeds<'_, K> {
+impl<K: Copy + Eq> UniqueRuns<'_, K> {
     /// From a seed to as much as fits.
     fn grown(&self, effects: &[Effect<K>]) -> Option<Vec<Bound>> {
         let step = (effects.len() / SEEDS).max(1);

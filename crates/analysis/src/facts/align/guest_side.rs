@@ -6,7 +6,7 @@
 //! follows what the machine below did for it.
 
 use super::axis::Axis;
-use super::below::NO_RIP;
+use super::host_side::NO_RIP;
 use super::interrupts::Handler;
 use super::registers::Access;
 use crate::Given;
@@ -22,7 +22,7 @@ use trace::{Event, Facts, Reading, Request, Wanted};
 
 /// One CPU of the guest.
 #[derive(Debug, Clone, Default)]
-pub struct CpuAbove {
+pub struct GuestCpu {
     /// Its exits, in order.
     pub exits: Vec<OwnExit>,
     /// Beginnings of its interrupt handlers, in order.
@@ -45,7 +45,7 @@ pub struct OwnExit {
 }
 
 /// Reads it from a trace, by CPU.
-pub fn above(part: &Part, axis: &Axis, given: &Given) -> BTreeMap<u32, CpuAbove> {
+pub fn read(part: &Part, axis: &Axis, given: &Given) -> BTreeMap<u32, GuestCpu> {
     let trace = part.trace.as_ref();
     let rows = ROWS.iter().filter(|row| matches!(row.role, Role::Exit | Role::Entry));
     let wanted = |row: &roles::Row| {
@@ -91,7 +91,7 @@ struct Keeper<'a> {
     roles: Vec<Role>,
     isa: Isa,
     entered: BTreeMap<u32, u64>,
-    cpus: BTreeMap<u32, CpuAbove>,
+    cpus: BTreeMap<u32, GuestCpu>,
 }
 
 impl Listener for Keeper<'_> {

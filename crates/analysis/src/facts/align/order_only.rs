@@ -16,13 +16,13 @@ use super::lines::Bound;
 
 /// The bounds, both lists rising in time on either clock.
 #[derive(Debug, Clone, Default)]
-pub struct Order {
+pub struct OrderOnly {
     lower: Vec<(u64, u64)>,
     upper: Vec<(u64, u64)>,
 }
 
-impl Order {
-    /// Order between bounds sorted by x; `None` if they contradict each other, or if a side has none.
+impl OrderOnly {
+    /// The order between bounds sorted by x; `None` if they contradict each other, or if a side has none.
     pub fn between(bounds: &[Bound]) -> Option<Self> {
         let mut order = Self::default();
         for bound in bounds.iter().filter(|bound| bound.is_lower) {
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn bounds_hold_on_their_side() {
-        let order = Order::between(&bounds(&[(10, 5), (20, 4), (30, 9)], &[(12, 8), (22, 7), (32, 12)])).unwrap();
+        let order = OrderOnly::between(&bounds(&[(10, 5), (20, 4), (30, 9)], &[(12, 8), (22, 7), (32, 12)])).unwrap();
         assert_eq!(order.at(9), None);
         assert_eq!(order.at(11), Some((5, 7)), "a later, smaller upper bound holds before it too");
         assert_eq!(order.at(25), Some((5, 12)));
@@ -75,6 +75,6 @@ mod tests {
 
     #[test]
     fn bounds_that_contradict_each_other_give_nothing() {
-        assert!(Order::between(&bounds(&[(10, 50)], &[(12, 60), (20, 40)])).is_none());
+        assert!(OrderOnly::between(&bounds(&[(10, 50)], &[(12, 60), (20, 40)])).is_none());
     }
 }

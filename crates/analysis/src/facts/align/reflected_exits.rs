@@ -8,14 +8,14 @@
 //! below   reflected | entry .... exit | entry ... VMRUN or VMRESUME
 //! above               the guest's kvm_exit lies here               |
 //! ```
-//! [`seeds`] finds the one place at which a row of exits fits a row of those that were reflected.
+//! [`unique_runs`] finds the one place at which a row of exits fits a row of those that were reflected.
 
-use super::above::OwnExit;
-use super::below::VcpuBelow;
+use super::guest_side::OwnExit;
+use super::host_side::HostVcpu;
 use super::inside::Inside;
 use super::lines::{Bound, Lines};
 use super::matches::Pairs;
-use super::seeds::{self, Effect, Known, Stretch};
+use super::unique_runs::{self, Effect, Known, Stretch};
 use crate::facts::events::reasons::Reason;
 
 /// Reason and place in the code.
@@ -23,11 +23,11 @@ type Kind = (Reason, u64);
 
 /// Bounds of exits that fit one handing up only, by a seed; none if that leaves most exits of that time without one. Each
 /// exit found gives two.
-pub fn bounds((vcpu, inside): (&VcpuBelow, &Inside), own: &[OwnExit], slopes: (f64, f64)) -> Vec<Bound> {
+pub fn bounds((vcpu, inside): (&HostVcpu, &Inside), own: &[OwnExit], slopes: (f64, f64)) -> Vec<Bound> {
     let stretches = stretches(vcpu, inside);
     let (Some(first), Some(last)) = (stretches.first(), stretches.last()) else { return Vec::new() };
     let seen = first.from..=last.to;
-    let bounds = seeds::bounds(inside, stretches, effects(own), None, slopes);
+    let bounds = unique_runs::bounds(inside, stretches, effects(own), None, slopes);
     let Some(lines) = Lines::one(&bounds, slopes) else { return Vec::new() };
     let within = |exit: &&OwnExit| seen.contains(&lines.at(exit.at).0) && seen.contains(&lines.at(exit.at).1);
     let most = own.iter().filter(within).count() < bounds.len();
@@ -35,8 +35,8 @@ pub fn bounds((vcpu, inside): (&VcpuBelow, &Inside), own: &[OwnExit], slopes: (f
 }
 
 /// Exits that both saw, by what is known of the guest's clock.
-pub fn pairs((vcpu, inside): (&VcpuBelow, &Inside), own: &[OwnExit], known: Known<'_>) -> Pairs {
-    seeds::fitting(&stretches(vcpu, inside), &effects(own), known)
+pub fn pairs((vcpu, inside): (&HostVcpu, &Inside), own: &[OwnExit], known: Known<'_>) -> Pairs {
+    unique_runs::fitting(&stretches(vcpu, inside), &effects(own), known)
 }
 
 fn effects(own: &[OwnExit]) -> Vec<Effect<Kind>> {
@@ -44,7 +44,7 @@ fn effects(own: &[OwnExit]) -> Vec<Effect<Kind>> {
 }
 
 /// Where the guest writes each of them down: before it asks for its guest again, and before it is handed the next.
-fn stretches(vcpu: &VcpuBelow, inside: &Inside) -> Vec<Stretch<Kind>> {
+fn stretches(vcpu: &HostVcpu, inside: &Inside) -> Vec<Stretch<Kind>> {
     let end = vcpu.windows.last().map_or(0, |last| last.to);
     let next = |place: usize, at: u64| {
         let request = vcpu.requests.get(vcpu.requests.partition_point(|request| *request < at));
@@ -52,7 +52,7 @@ fn stretches(vcpu: &VcpuBelow, inside: &Inside) -> Vec<Stretch<Kind>> {
         let last = end.min(request.copied().unwrap_or(end)).min(handed.unwrap_or(end));
         inside.until(last).unwrap_or(last)
     };
-    let stretch = |(place, handed): (usize, &super::below::Reflected)| {
+    let stretch = |(place, handed): (usize, &super::host_side::Reflected)| {
         let from = inside.from(handed.at).unwrap_or(end);
         Stretch { kind: (handed.reason, handed.rip), from, to: next(place, handed.at).max(from) }
     };
@@ -61,7 +61,7 @@ fn stretches(vcpu: &VcpuBelow, inside: &Inside) -> Vec<Stretch<Kind>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::below::{Reflected, Window};
+    use super::super::host_side::{Reflected, Window};
     use super::*;
     use crate::facts::events::reasons::Isa;
 
@@ -69,8 +69,8 @@ mod tests {
     const SLOPES: (f64, f64) = (0.999, 1.001);
 
     /// A guest that is handed the same exit again and again, after 1,000 units and more, and works 300 units on each.
-    fn alike() -> (VcpuBelow, Vec<u64>) {
-        let (mut vcpu, mut handed) = (VcpuBelow::default(), Vec::new());
+    fn alike() -> (HostVcpu, Vec<u64>) {
+        let (mut vcpu, mut handed) = (HostVcpu::default(), Vec::new());
         let mut at = 1_000;
         for number in 0..200 {
             vcpu.reflected.push(Reflected { at, reason: Reason::of(Isa::Vmx, 18), rip: 0x40 });

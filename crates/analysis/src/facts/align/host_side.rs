@@ -27,7 +27,7 @@ use trace::{Event, Wanted};
 
 /// One vCPU thread.
 #[derive(Debug, Clone, Default)]
-pub struct VcpuBelow {
+pub struct HostVcpu {
     /// Its thread id.
     pub tid: i32,
     /// Its number, where an event told.
@@ -56,7 +56,7 @@ pub struct VcpuBelow {
     pub sites: FxHashMap<(Reason, u64), (u64, u64)>,
 }
 
-impl VcpuBelow {
+impl HostVcpu {
     /// True if KVM serves the guest itself at `at`, and no guest of it: it ran last.
     fn is_of_the_guest(&self, at: u64) -> bool {
         let left = |windows: &[Window]| {
@@ -97,9 +97,9 @@ pub struct Reflected {
 
 /// Everything of one lower machine.
 #[derive(Debug, Clone, Default)]
-pub struct Below {
+pub struct HostSide {
     /// Its vCPU threads.
-    pub vcpus: Vec<VcpuBelow>,
+    pub vcpus: Vec<HostVcpu>,
     /// First and last event.
     pub span: (u64, u64),
     /// Writes of offsets are among the events that were recorded.
@@ -109,7 +109,7 @@ pub struct Below {
 const EVENT: &str = "kvm_write_tsc_offset";
 
 /// Reads it from a trace.
-pub fn below(part: &Part, axis: &Axis, given: &Given) -> Below {
+pub fn read(part: &Part, axis: &Axis, given: &Given) -> HostSide {
     let has = |name: &str| part.trace.facts().event_types.iter().any(|event| event.name == name);
     let mut names = vec![EVENT.to_owned(), "kvm_x86_write_tsc_offset".to_owned()];
     names.retain(|name| !given.traces.ignore_events.contains(name));
@@ -118,12 +118,12 @@ pub fn below(part: &Part, axis: &Axis, given: &Given) -> Below {
     let events = Some(Wanted { names, fields: fields.to_vec() });
     let besides = ExtraEvents { fitted: None, events };
     let keeper = Keeper { axis: axis.clone(), cpu: 0, vcpus: Vec::new() };
-    let mut heard = Heard::default();
-    let (walk, totals) = walked(part, given, besides, keeper, &mut heard);
+    let mut events_seen = KvmEvents::default();
+    let (walk, totals) = walked(part, given, besides, keeper, &mut events_seen);
     let (first, last) = totals.span_ns.unwrap_or((0, 0));
-    let Heard { writes, mut injections, mut accesses } = heard;
+    let KvmEvents { writes, mut injections, mut accesses } = events_seen;
     let mut vcpus = walk.sink.vcpus;
-    vcpus.resize_with(walk.threads.len(), VcpuBelow::default);
+    vcpus.resize_with(walk.threads.len(), HostVcpu::default);
     for (thread, vcpu) in walk.threads.iter().zip(&mut vcpus) {
         vcpu.tid = thread.tid;
         vcpu.vcpu = thread.vcpu_id;
@@ -133,7 +133,7 @@ pub fn below(part: &Part, axis: &Axis, given: &Given) -> Below {
     }
     let mut foreign = Vec::new();
     for written in writes {
-        let own = |vcpu: &&mut VcpuBelow| vcpu.tid == written.tid && vcpu.vcpu == Some(written.number);
+        let own = |vcpu: &&mut HostVcpu| vcpu.tid == written.tid && vcpu.vcpu == Some(written.number);
         match vcpus.iter_mut().find(own) {
             Some(vcpu) => vcpu.steps.write(written.at, written.previous, written.next),
             None => foreign.push(written),
@@ -141,16 +141,16 @@ pub fn below(part: &Part, axis: &Axis, given: &Given) -> Below {
     }
     adopt(&mut vcpus, foreign);
     vcpus.retain(|vcpu| !vcpu.windows.is_empty());
-    Below { vcpus, span: (axis.of_event(first), axis.of_event(last)), writes_are_recorded }
+    HostSide { vcpus, span: (axis.of_event(first), axis.of_event(last)), writes_are_recorded }
 }
 
 /// A VMM may set a vCPU's counter in a thread that never runs it, before the first run or later. Such a write belongs to
 /// the vCPU of its number whose offset it changed; if none had one yet, to the only vCPU of that number.
-fn adopt(vcpus: &mut [VcpuBelow], mut foreign: Vec<Written>) {
+fn adopt(vcpus: &mut [HostVcpu], mut foreign: Vec<Written>) {
     foreign.sort_unstable_by_key(|written| written.at);
     for written in foreign {
         let Written { number, at, previous, next, .. } = written;
-        let mut same: Vec<&mut VcpuBelow> =
+        let mut same: Vec<&mut HostVcpu> =
             vcpus.iter_mut().filter(|vcpu| vcpu.vcpu == Some(number) && !vcpu.windows.is_empty()).collect();
         let taken = same.iter_mut().any(|vcpu| vcpu.steps.adopt(at, previous, next));
         if let ([only], false) = (same.as_mut_slice(), taken)
@@ -173,13 +173,13 @@ struct Written {
 
 /// Events that tell more than the walk keeps.
 #[derive(Default)]
-struct Heard {
+struct KvmEvents {
     writes: Vec<Written>,
     injections: FxHashMap<i32, Vec<Injection>>,
     accesses: FxHashMap<i32, Vec<Access>>,
 }
 
-impl WalkObserver<Keeper> for Heard {
+impl WalkObserver<Keeper> for KvmEvents {
     fn other(&mut self, walk: &mut Walk<Keeper>, event: &Event<'_>) {
         let at = walk.sink.axis.of_event(event.time_ns);
         let (number, previous, next) = (event.or_zero(0) as u32, event.or_zero(1), event.or_zero(2));
@@ -199,7 +199,7 @@ impl WalkObserver<Keeper> for Heard {
     }
 }
 
-impl Heard {
+impl KvmEvents {
     fn injected(&mut self, at: u64, event: &Event<'_>) {
         let injected = Injection { at, vector: event.or_zero(0) as u8 };
         let known = self.injections.entry(event.tid).or_default();
@@ -223,14 +223,14 @@ struct Keeper {
     axis: Axis,
     /// CPU of the event that the walk looks at: a guest's stretch is ended by an event of its own CPU.
     cpu: u32,
-    vcpus: Vec<VcpuBelow>,
+    vcpus: Vec<HostVcpu>,
 }
 
 impl Keeper {
     #[inline]
-    fn of(&mut self, thread: usize) -> &mut VcpuBelow {
+    fn of(&mut self, thread: usize) -> &mut HostVcpu {
         if thread >= self.vcpus.len() {
-            self.vcpus.resize_with(thread + 1, VcpuBelow::default);
+            self.vcpus.resize_with(thread + 1, HostVcpu::default);
         }
         &mut self.vcpus[thread]
     }

@@ -14,7 +14,7 @@ use super::lines::Bound;
 
 /// What bounds say of a clock whose rate stays within two slopes.
 #[derive(Debug, Clone)]
-pub struct Corridor {
+pub struct DriftBand {
     /// Times are counted from here, so that a float holds them exactly.
     origin: (u64, u64),
     slopes: (f64, f64),
@@ -26,8 +26,8 @@ pub struct Corridor {
     behind: Vec<(f64, f64)>,
 }
 
-impl Corridor {
-    /// The corridor between bounds sorted by x; `None` if they contradict each other, or if a side has none.
+impl DriftBand {
+    /// The band between bounds sorted by x; `None` if they contradict each other, or if a side has none.
     pub fn between(bounds: &[Bound], slopes: (f64, f64)) -> Option<Self> {
         let origin = bounds.first().map(|first| (first.x, first.y))?;
         let near = |value: u64, origin: u64| (i128::from(value) - i128::from(origin)) as f64;
@@ -47,9 +47,9 @@ impl Corridor {
         let mut behind: Vec<(f64, f64)> =
             (0..times.len()).rev().scan(nothing, |known, place| scan(known, place, (steep, flat))).collect();
         behind.reverse();
-        let corridor = Self { origin, slopes, times, before, behind };
-        let is_open = |bound: &Bound| corridor.at(bound.x).is_some_and(|(low, high)| low <= high);
-        bounds.iter().all(is_open).then_some(corridor)
+        let band = Self { origin, slopes, times, before, behind };
+        let is_open = |bound: &Bound| band.at(bound.x).is_some_and(|(low, high)| low <= high);
+        bounds.iter().all(is_open).then_some(band)
     }
 
     /// The earliest and the latest time below at `x`, rounded outwards; `None` where a side has no bound.
@@ -81,10 +81,10 @@ mod tests {
 
     #[test]
     fn a_bound_says_less_the_farther_it_is() {
-        let corridor = Corridor::between(&bounds(&[(100, 1_000, true), (100, 1_010, false)]), SLOPES).unwrap();
-        assert_eq!(corridor.at(100), Some((1_000, 1_010)));
-        assert_eq!(corridor.at(120), Some((1_010, 1_050)), "at least half as fast, at most twice");
-        assert_eq!(corridor.at(80), Some((960, 1_000)));
+        let band = DriftBand::between(&bounds(&[(100, 1_000, true), (100, 1_010, false)]), SLOPES).unwrap();
+        assert_eq!(band.at(100), Some((1_000, 1_010)));
+        assert_eq!(band.at(120), Some((1_010, 1_050)), "at least half as fast, at most twice");
+        assert_eq!(band.at(80), Some((960, 1_000)));
     }
 
     #[test]
@@ -99,17 +99,17 @@ mod tests {
         let bounds = bounds(&points);
         let line = super::super::lines::Lines::one(&bounds, SLOPES).unwrap();
         assert!(line.at(1_000).0 > truth(1_000), "the line obeys all bounds");
-        let corridor = Corridor::between(&bounds, SLOPES).unwrap();
+        let band = DriftBand::between(&bounds, SLOPES).unwrap();
         for x in (0..2_000).step_by(50) {
-            let (low, high) = corridor.at(x).unwrap();
+            let (low, high) = band.at(x).unwrap();
             assert!((low..=high).contains(&truth(x)), "{x}: {low} to {high}, true {}", truth(x));
         }
     }
 
     #[test]
     fn bounds_that_no_such_clock_obeys_give_nothing() {
-        assert!(Corridor::between(&bounds(&[(0, 0, false), (10, 30, true)]), SLOPES).is_none(), "too fast");
-        assert!(Corridor::between(&bounds(&[(0, 100, true), (100, 140, false)]), SLOPES).is_none(), "too slow");
-        assert!(Corridor::between(&bounds(&[(0, 100, true)]), SLOPES).is_none(), "nothing above");
+        assert!(DriftBand::between(&bounds(&[(0, 0, false), (10, 30, true)]), SLOPES).is_none(), "too fast");
+        assert!(DriftBand::between(&bounds(&[(0, 100, true), (100, 140, false)]), SLOPES).is_none(), "too slow");
+        assert!(DriftBand::between(&bounds(&[(0, 100, true)]), SLOPES).is_none(), "nothing above");
     }
 }
