@@ -125,7 +125,7 @@ fn host(seed: u64) -> Machine {
     for number in 0..chance.below(3) as u32 {
         let cpu = chance.one_of(&all);
         let usage = machine.cpu_use.entry(cpu).or_default();
-        usage.softirq = 0.1 + usage.softirq;
+        usage.softirq += 0.1;
         machine.irqs.push(Irq {
             number: 30 + number,
             name: if chance.happens(20) { "nvme0q1".to_owned() } else { format!("eth0-rx-{number}") },
