@@ -155,6 +155,13 @@ fn hold(task: &Task) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+#[test]
+fn where_every_cpu_is_set_aside_nothing_goes_where_it_may_not() {
+    let shape =
+        Shape { cores: 1, siblings: 2, nodes: 1, vms: vec![(2, 0), (1, 0)], irqs: 1, pmds: 0, set_aside: (3, 3) };
+    hold(&task(&shape, Goal::Throughput, 8_630_113_792_981_904_626)).unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
