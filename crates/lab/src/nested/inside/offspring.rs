@@ -17,8 +17,12 @@ use std::time::Duration;
 /// Beside what all machines are told: nothing to look for, no timer to measure, one CPU, and to reset when it panics.
 const ARGUMENTS: &str = "acpi=off nosmp tsc=reliable lpj=1600000 reboot=t random.trust_cpu=on nowatchdog \
     rcupdate.rcu_expedited=1";
-/// Of the guest that has a guest, and of the one that has none.
-const MEMORY_BYTES: [u64; 2] = [768 << 20, 256 << 20];
+/// Memory that a guest has at least: one that has a guest, and one that has none.
+const LEAST_MEMORY_BYTES: [u64; 2] = [768 << 20, 256 << 20];
+/// The same, in sizes of its initramfs. Linux unpacks that into a file system of at most half the memory, and frees it then
+/// (init/initramfs.c and mm/shmem.c, Linux 6.12); who has a guest also holds that one's initramfs and memory. A program built
+/// with debug information makes it large.
+const INITRAMFS_TIMES: [u64; 2] = [7, 3];
 /// How long the innermost guest is watched if it is not done before, in emulated time.
 const LIMIT: Duration = Duration::from_secs(10);
 /// File systems that are mounted when the machine is up, and what is left of the kernel's own root.
@@ -33,7 +37,7 @@ pub fn run(job: &Job, guest: &Job) -> Result<(), Error> {
     let innermost = guest.guest.is_none();
     let initramfs = likeness(Path::new("/"), guest, if innermost { &["modules", "guest"] } else { &[] })?;
     let arguments = KERNEL_ARGUMENTS.replacen("quiet", &format!("quiet {ARGUMENTS}"), 1);
-    let memory_bytes = MEMORY_BYTES[usize::from(innermost)];
+    let memory_bytes = memory_bytes(initramfs.len() as u64, innermost);
     let limit = innermost.then_some(LIMIT);
     let pc = Pc { kernel: &kernel, initramfs: &initramfs, arguments: &arguments, memory_bytes, limit };
     let mut heard = Heard::default();
@@ -49,6 +53,12 @@ pub fn run(job: &Job, guest: &Job) -> Result<(), Error> {
         std::fs::write(bochs::GUESTS_DISK, stored).map_err(|error| Error::io(bochs::GUESTS_DISK, error))?;
     }
     Ok(())
+}
+
+/// Memory of a guest that boots into so many bytes of files.
+fn memory_bytes(initramfs_bytes: u64, innermost: bool) -> u64 {
+    let kind = usize::from(innermost);
+    (INITRAMFS_TIMES[kind] * initramfs_bytes).next_multiple_of(1 << 20).max(LEAST_MEMORY_BYTES[kind])
 }
 
 /// The initramfs of a machine like the one whose files lie below `root`, with the orders `job`, without some directories.
@@ -85,6 +95,14 @@ fn likeness(root: &Path, job: &Job, without: &[&str]) -> Result<Vec<u8>, Error> 
 mod tests {
     use super::*;
     use crate::nested::settings::{Arch, Guest, Settings};
+
+    #[test]
+    fn a_guest_has_room_for_its_files_however_large_the_program_is() {
+        assert_eq!((memory_bytes(30 << 20, false), memory_bytes(30 << 20, true)), (768 << 20, 256 << 20));
+        let of_debug_build = memory_bytes((100 << 20) + 1, true);
+        assert_eq!(of_debug_build, 301 << 20);
+        assert!(memory_bytes(125 << 20, false) > of_debug_build + (500 << 20));
+    }
 
     #[test]
     fn a_guest_gets_the_files_of_its_host_but_other_orders() {
