@@ -89,6 +89,9 @@ fn standing(machine: &Machine) -> String {
         (_, State::On, State::On) => {
             format!("{id} can run guests with KVM, and nested guests in those that have VMX or SVM.")
         }
+        (_, State::On, State::Off | State::Absent) if machine.facts.is_loaded("kvm") == Some(true) => {
+            format!("{id} has VMX or SVM; module kvm is loaded, but neither kvm_intel nor kvm_amd.")
+        }
         (_, State::On, State::Off | State::Absent) => format!("{id} has VMX or SVM, but KVM is not loaded."),
         (_, State::On, _) => format!("{id} has VMX or SVM; whether KVM is loaded is unknown."),
         (_, State::Absent, State::On) if machine.state("kvm_pvm") == State::On => {

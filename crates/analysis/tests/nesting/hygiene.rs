@@ -63,7 +63,9 @@ fn kvm_is_not_loaded_only_where_a_list_of_modules_shows_it() {
     let unloaded = intel().with("proc/modules", "ext4 1 0 - Live 0x0\n");
     std::fs::remove_dir_all(unloaded.root().join("sys/module")).unwrap();
     assert!(summary(&unloaded).contains("but KVM is not loaded"), "{}", summary(&unloaded));
-    let silent = unloaded.without("proc/modules");
+    let half = unloaded.with("proc/modules", "kvm 1 0 - Live 0x0\n");
+    assert!(summary(&half).contains("kvm is loaded, but neither kvm_intel nor kvm_amd"), "{}", summary(&half));
+    let silent = half.without("proc/modules");
     assert!(summary(&silent).contains("whether KVM is loaded is unknown"), "{}", summary(&silent));
 }
 

@@ -122,9 +122,9 @@ impl Snapshot {
         self.find_and_tell(pattern, &mut |_, _| {})
     }
 
-    /// The same, telling which directories could not be listed.
-    pub fn find_and_tell(&self, pattern: &str, unlisted: &mut dyn FnMut(&str, &io::Error)) -> Vec<String> {
-        pattern::find(&self.root, pattern, &|pid| self.vms().contains(pid), unlisted)
+    /// The same, telling which directories could not be listed, and which files lie where nobody may look.
+    pub fn find_and_tell(&self, pattern: &str, unreached: &mut dyn FnMut(&str, &io::Error)) -> Vec<String> {
+        pattern::find(&self.root, pattern, &|pid| self.vms().contains(pid), unreached)
     }
 
     /// Where the link at `path` leads, as the machine had it.

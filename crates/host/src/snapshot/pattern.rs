@@ -16,17 +16,18 @@ const DEPTH: usize = 6;
 
 /// The paths below `root` that match `pattern`, relative to it, in the order of their names (numbers as numbers).
 ///
-/// `is_vm` decides which processes run a VM. A path may be a file, a link or a directory. What cannot be listed matches nothing; `unlisted` hears its path.
+/// `is_vm` decides which processes run a VM. A path may be a file, a link or a directory. What the kernel
+/// does not let be listed or looked at matches nothing; `unreached` hears its path.
 pub(super) fn find(
     root: &Path,
     pattern: &str,
     is_vm: &dyn Fn(&str) -> bool,
-    unlisted: &mut dyn FnMut(&str, &io::Error),
+    unreached: &mut dyn FnMut(&str, &io::Error),
 ) -> Vec<String> {
     let mut found = Vec::new();
     for pattern in alternatives(pattern) {
         let parts: Vec<&str> = pattern.split('/').collect();
-        Walk { root, is_vm, unlisted, found: &mut found }.below("", &parts);
+        Walk { root, is_vm, unreached, found: &mut found }.below("", &parts);
     }
     found
 }
@@ -34,7 +35,7 @@ pub(super) fn find(
 struct Walk<'a> {
     root: &'a Path,
     is_vm: &'a dyn Fn(&str) -> bool,
-    unlisted: &'a mut dyn FnMut(&str, &io::Error),
+    unreached: &'a mut dyn FnMut(&str, &io::Error),
     found: &'a mut Vec<String>,
 }
 
@@ -59,8 +60,12 @@ impl Walk<'_> {
     fn step(&mut self, path: String, rest: &[&str]) {
         if !rest.is_empty() {
             self.below(&path, rest);
-        } else if std::fs::symlink_metadata(self.root.join(&path)).is_ok() {
-            self.found.push(path);
+        } else {
+            match std::fs::symlink_metadata(self.root.join(&path)) {
+                Ok(_) => self.found.push(path),
+                Err(error) if is_gone(&error) => {}
+                Err(error) => (self.unreached)(&path, &error),
+            }
         }
     }
 
@@ -90,7 +95,7 @@ impl Walk<'_> {
     fn names(&mut self, directory: &str) -> Vec<String> {
         names(&self.root.join(directory)).unwrap_or_else(|error| {
             if !is_gone(&error) {
-                (self.unlisted)(directory, &error);
+                (self.unreached)(directory, &error);
             }
             Vec::new()
         })
@@ -166,8 +171,8 @@ mod tests {
     }
 
     fn found(root: &tempfile::TempDir, pattern: &str) -> Vec<String> {
-        let mut unlisted = |path: &str, error: &io::Error| panic!("{path}: {error}");
-        find(root.path(), pattern, &|pid| pid == "20", &mut unlisted)
+        let mut unreached = |path: &str, error: &io::Error| panic!("{path}: {error}");
+        find(root.path(), pattern, &|pid| pid == "20", &mut unreached)
     }
 
     #[test]
@@ -199,11 +204,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_listed_is_told() {
+    fn what_cannot_be_listed_or_looked_at_is_told() {
         let root = tree(&["proc/1/stat"]);
         std::os::unix::fs::symlink("loop", root.path().join("proc/loop")).unwrap();
         let mut told = Vec::new();
-        find(root.path(), "proc/loop/*", &|_| false, &mut |path, _| told.push(path.to_owned()));
-        assert_eq!(told, ["proc/loop"]);
+        for pattern in ["proc/loop/*", "proc/loop/stat", "proc/2/stat"] {
+            find(root.path(), pattern, &|_| false, &mut |path, _| told.push(path.to_owned()));
+        }
+        assert_eq!(told, ["proc/loop", "proc/loop/stat"]);
     }
 }

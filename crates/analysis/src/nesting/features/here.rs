@@ -89,7 +89,7 @@ pub fn trace_kvm_exit(facts: &Virtualization) -> Option<Seen> {
         Content::Unreadable(why) => Seen::new(State::Unknown, format!("{EVENTS}: {why}")),
         Content::Absent => Seen::new(
             State::Unknown,
-            format!("{EVENTS} is not in the snapshot: tracefs was not mounted, or not readable without root"),
+            format!("{EVENTS} is not in the snapshot: tracefs was not mounted, or not readable"),
         ),
         Content::Text(text) if !text.lines().any(|line| line == "kvm:kvm_exit") => {
             Seen::new(State::Absent, format!("{EVENTS} has no kvm:kvm_exit"))
