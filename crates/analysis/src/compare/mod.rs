@@ -185,9 +185,9 @@ fn summary(changed: &[Changed], [before, after]: [usize; 2]) -> String {
         most.map(|one| format!("; largest {what}: {}, x{}", one.metric, plain(one.ratio.ratio))).unwrap_or_default()
     };
     match ((before, after), some) {
-        ((1, 1), 0) => format!("Of {all}, none differs between these two runs by more than within them."),
+        ((1, 1), 0) => format!("Of {all}, none differs between these two runs by more than within each."),
         ((1, 1), _) => format!(
-            "Of {all}, {some} {} between these two runs by more than within them{}. Whether the configuration is the cause is \
+            "Of {all}, {some} {} between these two runs by more than within each{}. Whether the configuration is the cause is \
              open: runs of one configuration differ as well.",
             if some == 1 { "differs" } else { "differ" },
             most("difference")
@@ -279,7 +279,7 @@ mod tests {
         let with_thread = [all.clone(), vec![thread]].concat();
         let open = "Whether the configuration is the cause is open: runs of one configuration differ as well.";
         let said = |some: &str| {
-            let two = "between these two runs by more than within them; largest difference: more, x3";
+            let two = "between these two runs by more than within each; largest difference: more, x3";
             format!("Of {some} {two}. {open}")
         };
         assert_eq!(summary(&with_thread, [1, 1]), said("3 metrics, 2 differ"));
