@@ -65,7 +65,7 @@ function api(path, ask) {
       return {
         duration_ns: span.to_ns - span.from_ns,
         findings: findings.length,
-        worst: findings[0] ?? null,
+        worst: findings.find(({ rank }) => rank === 1) ?? null,
         problem: null,
       };
     }

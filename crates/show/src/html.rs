@@ -31,7 +31,7 @@ pub use drawing::{Drafting, Drawing};
 
 use crate::json::Answered;
 use crate::text;
-use base::{Finding, Section, Severity, Table, number};
+use base::{Finding, Section, Severity, Table, in_order, number};
 use data::Data;
 use escape::Safe;
 use std::fmt::Write as _;
@@ -148,6 +148,7 @@ fn body(page: &Page<'_>, beside: bool) -> Result<String, std::fmt::Error> {
     for section in sections {
         answer(section, &mut out)?;
     }
+    findings(sections, &mut out)?;
     if let Some(drawn) = page.drawn {
         timeline::render(&drawn.overview, beside, &mut out)?;
         chains::render(drawn, &mut out)?;
@@ -186,27 +187,35 @@ fn head(page: &Page<'_>, out: &mut String) -> std::fmt::Result {
     out.write_str("</header>\n")
 }
 
-/// The question, its answer, and what to change.
+/// The question and its answer.
 fn answer(section: &Section, out: &mut String) -> std::fmt::Result {
     write!(
         out,
-        "<section class=\"answer\" id=\"{}\">\n<h2>{}</h2>\n<p class=\"summary\">{}</p>\n",
+        "<section class=\"answer\" id=\"{}\">\n<h2>{}</h2>\n<p class=\"summary\">{}</p>\n</section>\n",
         Safe(section.id),
         Safe(section.question),
         Safe(&section.summary)
-    )?;
-    if !section.findings.is_empty() {
-        let findings: Vec<&Finding> = section.findings.iter().collect();
-        let counts = [Severity::High, Severity::Medium, Severity::Low, Severity::Info].map(|severity| {
-            let count = findings.iter().filter(|finding| finding.severity == severity).count();
-            (count > 0).then(|| format!("{count} {}", severity.name()))
-        });
-        let counts: Vec<String> = counts.into_iter().flatten().collect();
-        writeln!(out, "<h2>Findings <span class=\"quiet\">{}</span></h2>\n<div class=\"cards\">", counts.join(", "))?;
-        finding::render(&findings, out)?;
-        out.push_str("</div>\n");
+    )
+}
+
+/// What to change: the findings of all sections in one list, worst first.
+fn findings(sections: &[Section], out: &mut String) -> std::fmt::Result {
+    let findings: Vec<&Finding> = sections.iter().flat_map(|section| &section.findings).collect();
+    if findings.is_empty() {
+        return Ok(());
     }
-    out.write_str("</section>\n")
+    let counts = [Severity::High, Severity::Medium, Severity::Low, Severity::Info].map(|severity| {
+        let count = findings.iter().filter(|finding| finding.severity == severity).count();
+        (count > 0).then(|| format!("{count} {}", severity.name()))
+    });
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    write!(
+        out,
+        "<section id=\"findings\">\n<h2>Findings <span class=\"quiet\">{}</span></h2>\n<div class=\"cards\">\n",
+        counts.join(", ")
+    )?;
+    finding::render(&in_order(findings), out)?;
+    out.write_str("</div>\n</section>\n")
 }
 
 /// Figures and tables; where several questions were answered, those of which.

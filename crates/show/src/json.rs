@@ -1,17 +1,19 @@
 //! Sections for programs: one object of schema `kvmscope/1`, written as it goes.
 //!
 //! Integers are exact to 64 bits, a missing value or one that is no number is `null`, rows stand in column order.
-//! Beyond the contract's keys a section carries `about` and `next`, as the text does.
+//! Beyond the contract's keys a section carries `about` and `next`, as the text does, and a finding its `rank` among those of
+//! all sections of its recording.
 
 mod section;
 pub mod timeline;
 
 use base::recording::{Part, Recording};
 use base::rule::Words;
-use base::{Problem, Section, Table};
+use base::{Finding, Problem, Section, Table, in_order};
 use section::Shown;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// The schema of everything that `--json` prints.
@@ -88,15 +90,22 @@ impl Serialize for Document<'_> {
         }
         let mut sections = Vec::new();
         let mut problems = Vec::new();
-        for answered in self.answers {
+        let ranks: Vec<_> = self.answers.iter().map(|answered| ranks(answered.sections)).collect();
+        for (answered, ranks) in self.answers.iter().zip(&ranks) {
             let of = several.then(|| path_of(answered.recording));
-            sections.extend(answered.sections.iter().map(|section| Shown { section, of: of.clone() }));
+            sections.extend(answered.sections.iter().map(|section| Shown { section, of: of.clone(), ranks }));
             problems.extend(answered.problems.iter().map(|problem| ProblemShown { of: of.clone(), problem }));
         }
         map.serialize_entry("sections", &sections)?;
         map.serialize_entry("problems", &problems)?;
         map.end()
     }
+}
+
+/// The rank of each finding by its id: 1 is the one to act on first, whichever section has it.
+fn ranks(sections: &[Section]) -> HashMap<String, usize> {
+    let findings: Vec<&Finding> = sections.iter().flat_map(|section| &section.findings).collect();
+    in_order(findings).into_iter().map(Finding::id).zip(1..).collect()
 }
 
 #[derive(serde::Serialize)]

@@ -65,8 +65,10 @@ fn section(tables: &[&TableSpec]) -> Value {
             },
         })
     };
-    let keys =
-        ["id", "rule", "subject", "severity", "level", "title", "evidence", "cost", "changes", "fix", "undo", "needs"];
+    let keys = [
+        "id", "rank", "rule", "subject", "severity", "level", "title", "evidence", "cost", "explains", "changes",
+        "fix", "undo", "needs",
+    ];
     json!({
         "type": "object",
         "required": ["id", "question", "summary", "findings", "tables", "figures", "unknown"],

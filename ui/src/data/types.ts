@@ -38,6 +38,8 @@ export interface Evidence {
 
 export interface Finding {
   id: string;
+  /** 1 is the one to act on first, of those of all sections. */
+  rank: number;
   rule: string;
   subject: string;
   severity: "info" | "low" | "medium" | "high";
@@ -45,6 +47,8 @@ export interface Finding {
   title: string;
   evidence: Evidence[];
   cost: Cost;
+  /** Ids of findings that it is the cause of. */
+  explains: string[];
   why?: string;
   /** What `kvmscope apply` would change, typed; which kind is all that this page needs. */
   changes: { type: string }[];

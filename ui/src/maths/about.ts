@@ -1,5 +1,6 @@
 /** What findings are about: evidence leads to rows, exits, states and threads by their names, never by its sentences. */
 import type { About, Cell, Finding, Report } from "../data/types";
+import { findingsOf } from "./findings";
 
 type Rows = Extract<About, { kind: "rows" }>;
 
@@ -57,11 +58,11 @@ export function filterOf(keys: Record<string, Cell>): string {
     .join(" ");
 }
 
-/** The finding about exits of `reason` of a VM: about the VM as a whole, or with rows of it. */
+/** The first finding about exits of `reason` of a VM: about the VM as a whole, or with rows of it. */
 export function findingFor(report: Report, vm: string, reason: string): Finding | undefined {
   const isOfVm = ({ subject, evidence }: Finding) =>
     subject === vm || evidence.some(({ about }) => rowsAbout(about)?.keys.vm === vm);
-  return report.sections
-    .flatMap((section) => section.findings)
-    .find((finding) => reasonsOf(aboutOf(finding)).includes(reason) && isOfVm(finding));
+  return findingsOf(report).find(
+    (finding) => reasonsOf(aboutOf(finding)).includes(reason) && isOfVm(finding),
+  );
 }

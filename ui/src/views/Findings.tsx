@@ -1,10 +1,12 @@
 /** View 'Findings': the answer in words, then what to change, how that is known, and what it costs. */
+import { Fragment } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { placeOf } from "../data/place";
 import type { Recording } from "../data/source";
 import type { Cost, Evidence, Finding, Report, Section } from "../data/types";
 import { aboutOf, addressOf, hasInstant, rowsAbout } from "../maths/about";
-import { amount, shellWord } from "../maths/format";
+import { byCause, findingsOf } from "../maths/findings";
+import { amount, counted, shellWord } from "../maths/format";
 import { go, hash, notice, show } from "../state/store";
 import { MARKS, SEVERITIES } from "./severity";
 
@@ -18,7 +20,7 @@ const NEEDS: Record<string, string> = {
 
 export function Findings({ recording }: { recording: Recording }) {
   const { sections, problems } = recording.report;
-  const findings = sections.flatMap((section) => section.findings);
+  const findings = findingsOf(recording.report);
   return (
     <div class="page">
       {sections.map((section) => (
@@ -43,11 +45,19 @@ export function Findings({ recording }: { recording: Recording }) {
             <code>kvmscope record</code> on the host while a VM runs: it records kvm_entry and kvm_exit.
           </p>
         ))}
-      {SEVERITIES.flatMap((severity) =>
-        findings
-          .filter((finding) => finding.severity === severity)
-          .map((finding) => <Card key={finding.id} finding={finding} recording={recording} />),
-      )}
+      {byCause(findings).map(({ finding, explained }) => (
+        <Fragment key={finding.id}>
+          <Card finding={finding} recording={recording} />
+          {explained.length > 0 && (
+            <section class="explained" aria-label={`What ${finding.id} explains`}>
+              <p class="soft">It explains {counted(explained.length, "more finding")}:</p>
+              {explained.map((finding) => (
+                <Card key={finding.id} finding={finding} recording={recording} />
+              ))}
+            </section>
+          )}
+        </Fragment>
+      ))}
       {problems.length > 0 && (
         <>
           <h2 class="heading">Problems in the input: {problems.length}</h2>

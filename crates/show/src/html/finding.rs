@@ -3,14 +3,38 @@
 use super::escape::Safe;
 use crate::text;
 use base::Finding;
+use std::collections::HashMap;
 use std::fmt::Write;
 
-/// The cards, worst first as the section has them.
+/// The cards in the order of `findings`, what one explains below it.
 pub fn render(findings: &[&Finding], out: &mut String) -> std::fmt::Result {
-    for finding in findings {
-        card(finding, out)?;
+    for shown in by_cause(findings) {
+        if let [_, _, ..] = shown[..] {
+            out.push_str("<div class=\"cause\">\n");
+            shown.iter().try_for_each(|finding| card(finding, out))?;
+            out.push_str("</div>\n");
+        } else {
+            shown.iter().try_for_each(|finding| card(finding, out))?;
+        }
     }
     Ok(())
+}
+
+/// Each finding that no earlier one explains, with all that it explains, also by way of others, in their order.
+fn by_cause<'a>(findings: &[&'a Finding]) -> Vec<Vec<&'a Finding>> {
+    let mut causes: Vec<Vec<&Finding>> = Vec::new();
+    let mut below: HashMap<&str, usize> = HashMap::new();
+    for &finding in findings {
+        let cause = below.get(finding.id().as_str()).copied().unwrap_or(causes.len());
+        match causes.get_mut(cause) {
+            Some(shown) => shown.push(finding),
+            None => causes.push(vec![finding]),
+        }
+        for id in &finding.explains {
+            below.entry(id).or_insert(cause);
+        }
+    }
+    causes
 }
 
 fn card(finding: &Finding, out: &mut String) -> std::fmt::Result {

@@ -4,11 +4,14 @@ use base::figure::{Drawing, Figure};
 use base::{Finding, Section, Table};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::json;
+use std::collections::HashMap;
 
 /// A section, with the recording it is of where there are several.
 pub struct Shown<'a> {
     pub section: &'a Section,
     pub of: Option<String>,
+    /// The rank of each finding of the recording, by its id.
+    pub ranks: &'a HashMap<String, usize>,
 }
 
 impl Serialize for Shown<'_> {
@@ -22,31 +25,44 @@ impl Serialize for Shown<'_> {
         map.serialize_entry("question", section.question)?;
         map.serialize_entry("about", &section.about)?;
         map.serialize_entry("summary", &section.summary)?;
-        map.serialize_entry("findings", &Each(&section.findings, FindingShown))?;
+        map.serialize_entry("findings", &Findings(&section.findings, self.ranks))?;
         map.serialize_entry("tables", &Tables(&section.tables))?;
-        map.serialize_entry("figures", &Each(&section.figures, FigureShown))?;
+        map.serialize_entry("figures", &Figures(&section.figures))?;
         map.serialize_entry("unknown", &section.unknown)?;
         map.serialize_entry("next", &section.next)?;
         map.end()
     }
 }
 
-/// A list whose items are wrapped one at a time.
-struct Each<'a, T, W>(&'a [T], fn(&'a T) -> W);
+struct Findings<'a>(&'a [Finding], &'a HashMap<String, usize>);
 
-impl<T, W: Serialize> Serialize for Each<'_, T, W> {
+impl Serialize for Findings<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(self.1))
+        let Self(findings, ranks) = self;
+        serializer.collect_seq(findings.iter().map(|finding| FindingShown { finding, ranks }))
     }
 }
 
-struct FindingShown<'a>(&'a Finding);
+struct Figures<'a>(&'a [Figure]);
+
+impl Serialize for Figures<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(FigureShown))
+    }
+}
+
+struct FindingShown<'a> {
+    finding: &'a Finding,
+    ranks: &'a HashMap<String, usize>,
+}
 
 impl Serialize for FindingShown<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let finding = self.0;
+        let finding = self.finding;
+        let id = finding.id();
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &finding.id())?;
+        map.serialize_entry("id", &id)?;
+        map.serialize_entry("rank", &self.ranks.get(&id))?;
         map.serialize_entry("rule", finding.rule)?;
         map.serialize_entry("subject", &finding.subject)?;
         map.serialize_entry("severity", &finding.severity)?;

@@ -128,6 +128,23 @@ fn a_short_page_leaves_data_out_and_says_so() {
     assert!(refused.to_string().contains("more than --html-max allows"), "{refused}");
 }
 
+#[test]
+fn findings_of_all_sections_are_one_list_and_what_a_cause_explains_is_below_it() {
+    let mut host = sample::section();
+    host.findings.truncate(1);
+    (host.findings[0].rule, host.findings[0].explains) = ("PLC-OVERCOMMIT", vec!["FLW-PREEMPT@vCPU 0".into()]);
+    let mut flow = sample::section();
+    (flow.findings[0].severity, flow.findings[0].explains) = (base::Severity::Medium, Vec::new());
+    let page = page(&[flow, host], &[], &drawn("nestv-98"), MOST_BYTES).unwrap();
+    let list: Vec<&str> = page.split("<section id=\"findings\">").collect();
+    let [_, list] = list[..] else { panic!("one list: {page}") };
+    assert!(list.starts_with("\n<h2>Findings <span class=\"quiet\">1 high, 2 medium</span></h2>"), "{list}");
+    let cards: Vec<&str> = list.split("<code class=\"rule\">").skip(1).map(|card| &card[..8]).collect();
+    assert_eq!(cards, ["PLC-OVER", "FLW-PREE", "FLW-SHAD"], "the pre-empted vCPU before a finding that it ties with");
+    let group = list.split("<div class=\"cause\">").nth(1).unwrap().split("</div>").next().unwrap();
+    assert_eq!(group.matches("<article").count(), 2, "{group}");
+}
+
 /// The object of data on a page that is short enough to be read.
 fn data(page: &str) -> serde_json::Value {
     let data = page.split("id=\"kvmscope-data\">").nth(1).unwrap();

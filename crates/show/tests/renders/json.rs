@@ -67,6 +67,25 @@ fn every_cell_is_there_exactly() {
 }
 
 #[test]
+fn ranks_are_of_the_findings_of_all_sections_as_the_text_has_them() {
+    let mut host = sample::section();
+    host.findings.truncate(1);
+    (host.findings[0].rule, host.findings[0].title) = ("PLC-OVERCOMMIT", "the host has too few CPUs".into());
+    host.findings[0].explains = vec!["FLW-SHADOW@nestv-98".into()];
+    let sections = [sample::section(), host];
+    let text = kvmscope_show::text::render(&sections, &[], &kvmscope_show::text::Page::default());
+    let (_, value) = json(&sections, 1);
+    let findings =
+        value["sections"].as_array().unwrap().iter().flat_map(|section| section["findings"].as_array().unwrap());
+    let mut ranked: Vec<_> =
+        findings.map(|found| (found["rank"].as_u64().unwrap(), found["title"].as_str().unwrap())).collect();
+    ranked.sort_unstable();
+    assert_eq!(ranked.iter().map(|(rank, _)| *rank).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(ranked[0].1, "the host has too few CPUs", "though its section is the second");
+    assert!(ranked.is_sorted_by_key(|(_, title)| text.find(title).unwrap()), "{ranked:?} {text}");
+}
+
+#[test]
 fn several_recordings_are_a_list_and_sections_say_whose_they_are() {
     let (_, value) = json(&[sample::section()], 2);
     assert_eq!(value["recording"].as_array().unwrap().len(), 2);
