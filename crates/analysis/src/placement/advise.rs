@@ -6,6 +6,7 @@ use super::proposal::{Advice, Verdict};
 use super::rules::{PROPOSAL, Rule, rules};
 use crate::rule::Hit;
 use base::{Evidence, Finding};
+use std::collections::BTreeSet;
 
 /// All findings about one machine; the worse has the first say in what is typed. Ids of several machines differ by the
 /// machine's name.
@@ -13,6 +14,11 @@ pub fn advise(model: &Model, several: bool) -> Vec<Finding> {
     let weigh = |rule: &'static Rule, hit| (rule, weighed(model, rule.id, hit));
     let mut hits: Vec<(&Rule, Hit)> =
         rules().flat_map(|rule| (rule.check)(model).into_iter().map(move |hit| weigh(rule, hit))).collect();
+    let ids: BTreeSet<String> = hits.iter().map(|(rule, hit)| id(rule, hit)).collect();
+    for (rule, hit) in &mut hits {
+        let own = id(rule, hit);
+        hit.explains.retain(|other| *other != own && ids.contains(other));
+    }
     hits.sort_by_key(|(_, hit)| std::cmp::Reverse(hit.severity));
     let mut advice = Advice::of(&model.machine, &model.proposal);
     hits.into_iter()
@@ -24,6 +30,10 @@ pub fn advise(model: &Model, several: bool) -> Vec<Finding> {
             finding
         })
         .collect()
+}
+
+fn id(rule: &Rule, hit: &Hit) -> String {
+    format!("{}@{}", rule.id, hit.subject)
 }
 
 /// Names the machine in the finding's id, and in those that it explains.

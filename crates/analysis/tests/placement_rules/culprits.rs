@@ -273,6 +273,48 @@ fn an_overcommitted_host_is_one_finding_before_its_victims() {
     clean(crowd(3, "0-7", 0.2, 0.0), "twelve vCPUs that want little");
 }
 
+/// What the findings of a rule are the cause of.
+fn explained_by(rule: &str, mut machine: Machine) -> Vec<String> {
+    refill(&mut machine);
+    findings(machine).into_iter().filter(|finding| finding.rule == rule).flat_map(|finding| finding.explains).collect()
+}
+
+#[test]
+fn an_overcommitted_host_explains_what_else_is_found_about_those_that_starve_by_it() {
+    let mut full = crowd(4, "0-7", 0.64, 0.3);
+    full.cpu_use.values_mut().for_each(|usage| *usage = CpuUse { busy: 0.96, idle: 0.04, ..CpuUse::default() });
+    for (vm, wait) in [(0, 0.3), (1, 0.0)] {
+        full.threads.push(of_vm(&format!("vm{vm}"), thread(Role::Vhost, 900 + vm, "0-3", 0.3, wait)));
+        let own = full.threads.iter_mut().filter(|thread| thread.vm == Some(format!("vm{vm}")));
+        own.for_each(|thread| (thread.affinity, thread.wait_share) = (Some(fact(set("0-3"))), Some(fact(wait))));
+    }
+    let found = findings(full.clone());
+    assert_eq!(found[0].rule, "PLC-OVERCOMMIT");
+    // Two VMs float beside the two that are bound.
+    let explained = ["PLC-OVERLAP@vm0", "PLC-WORKERS@vm0", "PLC-FLOAT@vm2", "PLC-FLOAT@vm3"];
+    assert_eq!(found[0].explains, explained, "who does not starve is nobody's victim");
+    let overlaps = found.iter().filter(|finding| finding.rule == "PLC-OVERLAP");
+    let overlaps: Vec<(&str, Severity)> = overlaps.map(|one| (one.subject.as_str(), one.severity)).collect();
+    assert_eq!(overlaps, [("vm0", Severity::Low), ("vm1", Severity::Info)]);
+    full.cpu_use.values_mut().for_each(|usage| *usage = CpuUse { busy: 0.5, idle: 0.5, ..CpuUse::default() });
+    let of_host = findings(full).into_iter().find(|finding| finding.id() == "PLC-OVERCOMMIT@host").unwrap();
+    assert!(of_host.explains.is_empty(), "a host that idles keeps nobody waiting: {:?}", of_host.explains);
+}
+
+#[test]
+fn a_program_explains_findings_about_vms_that_starve_by_it_alone() {
+    let mut machine = used();
+    waits(&mut machine);
+    machine.threads[2].affinity = Some(fact(set("0")));
+    machine.threads[3] = thread(Role::Vhost, 13, "0", 0.02, 0.0);
+    second(&mut machine, "db", vec![thread(Role::Vcpu(0), 21, "5", 0.5, 0.45)]);
+    machine.threads.extend([program("stress", 70, "0", 0.5), program("stress", 71, "5", 0.5)]);
+    assert_eq!(explained_by("PLC-STARVED", machine.clone()), ["PLC-OVERLAP@web"]);
+    machine.threads[1] = thread(Role::Vcpu(1), 12, "1", 0.5, 0.45);
+    machine.threads.push(program("backup", 72, "1", 0.5));
+    assert!(explained_by("PLC-STARVED", machine).is_empty(), "one of its threads starves by something else");
+}
+
 #[test]
 fn a_full_set_of_cpus_is_overcommitted_and_a_roomy_one_is_not() {
     let found = first(crowd(2, "0-3", 0.5, 0.4));

@@ -3,7 +3,7 @@
 //! A starved thread is reported once: by the rule whose change would end it (`culprits::Reporter`), else here.
 
 use crate::facts::starvation::UNIT;
-use crate::placement::culprits::{Kind, Reporter, Verdict, cpus_named, name};
+use crate::placement::culprits::{Kind, Reporter, Verdict, cpus_named, explained, name};
 use crate::placement::model::Model;
 use crate::rule::Hit;
 use base::number::{counted, list, many, percent};
@@ -56,7 +56,8 @@ fn program<'a>(model: &'a Model, verdict: &Verdict) -> Option<&'a str> {
 fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
     let short: f64 = verdicts.iter().map(|verdict| verdict.waited).sum();
     let whose: BTreeSet<&str> = verdicts.iter().map(|verdict| self::subject(model, verdict)).collect();
-    let whose = if whose.len() > 1 { many(whose.len() as u64, "VM") } else { subject.to_owned() };
+    let several = whose.len() > 1;
+    let whose = if several { many(whose.len() as u64, "VM") } else { subject.to_owned() };
     let who = match verdicts {
         [one] if victim(model, one).vm.is_some() => format!("{} of {whose}", victim(model, one).role),
         _ => format!("{} of {whose}", many(verdicts.len() as u64, "thread")),
@@ -64,6 +65,9 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
     let title = format!("{who} starved, {short:.2} CPUs short: {}", causes(verdicts));
     let mut hit = with_victims(model, Hit::new(subject, Severity::High, title), verdicts);
     hit.cost = Cost::of(CostKind::Measured, short, UNIT);
+    if several {
+        hit.explains = explained(model, verdicts);
+    }
     hit.changes = model.proposal.part(|_, of| of.vm == subject);
     if hit.changes.is_empty() {
         let mut programs: Vec<(&Thread, &Verdict)> = Vec::new();
@@ -111,8 +115,12 @@ fn causes(verdicts: &[&Verdict]) -> String {
     }
 }
 
-/// The hit with its victims as evidence: what each ran and waited, who kept it from running, and who did not.
-pub(super) fn with_victims(model: &Model, hit: Hit, verdicts: &[&Verdict]) -> Hit {
+/// The hit with its victims as evidence: what each ran and waited, who kept it from running, and who did not. A cause
+/// beyond pins explains what is found about the pins of those that starve by it alone.
+pub(super) fn with_victims(model: &Model, mut hit: Hit, verdicts: &[&Verdict]) -> Hit {
+    if verdicts.iter().all(|verdict| verdict.reporter.is_beyond_pins()) {
+        hit.explains = explained(model, verdicts);
+    }
     let mut worst: Vec<&Verdict> = verdicts.to_vec();
     worst.sort_by(|a, b| b.waited.total_cmp(&a.waited).then(a.victim.cmp(&b.victim)));
     let mut hit = worst.iter().take(MOST_TOLD).fold(hit, |hit, verdict| {

@@ -20,7 +20,7 @@ pub(crate) use pools::Pool;
 pub(crate) use report::Reporter;
 pub(super) use report::{only_cpu, stack_of};
 pub(super) use scene::Scene;
-pub(super) use weigh::weighed;
+pub(super) use weigh::{explained, weighed};
 
 use crate::facts::starvation::is_starved;
 use base::CpuSet;

@@ -31,6 +31,17 @@ pub(crate) enum Reporter {
     Starved,
 }
 
+impl Reporter {
+    /// Whether the cause is of another kind than where threads of VMs are pinned.
+    pub fn is_beyond_pins(self) -> bool {
+        use Reporter::{Bed, Float, Irq, Isolation, Overcommit, Overlap, Pmd, Quota, Stacked, Starved};
+        match self {
+            Overcommit | Isolation | Quota | Bed | Irq | Pmd => true,
+            Overlap | Stacked | Float | Starved => false,
+        }
+    }
+}
+
 /// The one CPU that a thread is bound to.
 pub(in crate::placement) fn only_cpu(thread: &Thread) -> Option<u32> {
     let set = &thread.affinity.as_ref()?.value;

@@ -5,13 +5,15 @@
 //! measured, none is                         info, and no command: nothing is to be gained
 //! not measured                              at most medium, and the finding says so
 //! ```
+//! A cause of another kind explains the finding where all that starve do so by this one alone.
 
-use super::{Reporter, Verdict, starves};
+use super::{Verdict, starves};
 use crate::placement::model::Model;
 use crate::rule::Hit;
 use base::number::{many, percent};
 use base::{Evidence, Severity};
 use host::machine::{Role, Thread};
+use std::collections::BTreeSet;
 
 /// Rules about pins that cost something where a thread waits, and nothing where none does.
 const ABOUT_WAITING: &[&str] = &[
@@ -30,13 +32,8 @@ pub(in crate::placement) fn weighed(model: &Model, rule: &str, mut hit: Hit) -> 
     if !ABOUT_WAITING.contains(&rule) {
         return hit;
     }
-    // Who floats is in the way of others.
-    let all = rule == "PLC-FLOAT";
-    let concerned = |thread: &&Thread| match &thread.vm {
-        Some(vm) => thread.role != Role::Other && (all || *vm == hit.subject),
-        None => false,
-    };
-    let threads: Vec<&Thread> = model.machine.threads.iter().filter(concerned).collect();
+    let threads: Vec<&Thread> =
+        model.machine.threads.iter().filter(|thread| is_about(rule, &hit.subject, thread)).collect();
     let measured = !threads.is_empty() && threads.iter().all(|thread| thread.wait_share.is_some());
     if measured && !threads.iter().any(|thread| starves(thread)) {
         hit.severity = Severity::Info;
@@ -57,13 +54,8 @@ pub(in crate::placement) fn weighed(model: &Model, rule: &str, mut hit: Hit) -> 
         };
         return hit.with(Evidence::in_table(what, "placement.threads"));
     }
-    let elsewhere = |verdict: &Verdict| {
-        use Reporter::{Bed, Irq, Isolation, Overcommit, Pmd, Quota};
-        matches!(verdict.reporter, Overcommit | Isolation | Quota | Bed | Irq | Pmd)
-    };
-    let mut victims =
-        model.verdicts.all.iter().filter(|verdict| concerned(&&model.machine.threads[verdict.victim])).peekable();
-    if measured && hit.severity < Severity::High && victims.peek().is_some() && victims.all(elsewhere) {
+    let elsewhere = all_starve(model, rule, &hit.subject, |verdict| verdict.reporter.is_beyond_pins());
+    if measured && hit.severity < Severity::High && elsewhere {
         hit.severity = hit.severity.min(Severity::Low);
     }
     if !measured {
@@ -71,4 +63,33 @@ pub(in crate::placement) fn weighed(model: &Model, rule: &str, mut hit: Hit) -> 
         return hit.seen("whether a thread is starved is unknown: the evidence has no waiting times", "unknown");
     }
     hit
+}
+
+/// Whether a thread's waiting decides what such a finding costs: one of that VM's, and of any VM's where somebody floats, who is
+/// in the way of others.
+fn is_about(rule: &str, subject: &str, thread: &Thread) -> bool {
+    let vm = thread.vm.as_deref().filter(|_| thread.role != Role::Other);
+    vm.is_some_and(|vm| rule == "PLC-FLOAT" || vm == subject)
+}
+
+/// Whether threads that such a finding is about starve, and all that do by a cause of which this holds.
+fn all_starve(model: &Model, rule: &str, subject: &str, by: impl Fn(&Verdict) -> bool) -> bool {
+    let threads = &model.machine.threads;
+    let mut victims =
+        model.verdicts.all.iter().filter(|verdict| is_about(rule, subject, &threads[verdict.victim])).peekable();
+    victims.peek().is_some() && victims.all(by)
+}
+
+/// Ids that findings about pins would have whose victims are all among these: what starves them is why pins cost anything there.
+pub(in crate::placement) fn explained(model: &Model, victims: &[&Verdict]) -> Vec<String> {
+    if victims.is_empty() {
+        return Vec::new();
+    }
+    let these: BTreeSet<usize> = victims.iter().map(|verdict| verdict.victim).collect();
+    let by_these = |rule: &str, vm: &str| all_starve(model, rule, vm, |verdict| these.contains(&verdict.victim));
+    let vms = model.machine.domains.iter().map(|domain| domain.name.as_str());
+    vms.flat_map(|vm| ABOUT_WAITING.iter().map(move |rule| (*rule, vm)))
+        .filter(|(rule, vm)| by_these(rule, vm))
+        .map(|(rule, vm)| format!("{rule}@{vm}"))
+        .collect()
 }
