@@ -335,6 +335,12 @@ fn one_program_that_starves_several_vms_is_one_finding() {
     assert_eq!((found.rule, found.subject.as_str()), ("PLC-STARVED", "host"));
     assert!(found.title.starts_with("2 threads of 2 VMs starved, 0.90 CPUs short: "), "{}", found.title);
     assert_eq!(found.evidence[0].what.matches("stress").count(), 1);
+    let moves =
+        |machine: &Machine| first(machine.clone()).fix.iter().any(|line| line.starts_with("taskset -cp CPUS 7"));
+    assert!(moves(&machine), "{:?}", found.fix);
+    let mut measured = machine.clone();
+    measured.threads.iter_mut().rev().take(2).for_each(|thread| thread.name = "kvmscope".to_owned());
+    assert!(!moves(&measured), "a recorder of ours will be gone");
     machine.threads.last_mut().unwrap().name = "backup".into();
     refill(&mut machine);
     let starved = findings(machine).into_iter().filter(|finding| finding.rule == "PLC-STARVED");

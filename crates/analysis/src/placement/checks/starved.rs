@@ -73,7 +73,9 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
         let mut programs: Vec<(&Thread, &Verdict)> = Vec::new();
         for (verdict, winner) in verdicts.iter().filter_map(|verdict| Some((verdict, verdict.winner()?))) {
             let threads = winner.threads.iter().map(|position| &model.machine.threads[*position]);
-            let program = threads.filter(|thread| thread.vm.is_none() && thread.role == Role::Other).take(1);
+            // Ours ends when the measurement does.
+            let of_others = |thread: &&Thread| thread.vm.is_none() && !thread.name.starts_with("kvmscope");
+            let program = threads.filter(of_others).filter(|thread| thread.role == Role::Other).take(1);
             programs.extend(program.map(|thread| (thread, *verdict)));
         }
         programs.dedup_by_key(|(thread, _)| thread.tid);
