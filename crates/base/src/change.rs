@@ -170,4 +170,12 @@ mod tests {
         let unread = Change { from: None, ..change };
         assert_eq!(unread.undo_or_why(), format!("# no undo for `{}`: the previous value was not read", command(1)));
     }
+
+    #[test]
+    fn kvm_is_reloaded_together_with_the_module_that_holds_it() {
+        let change = Setting::ModuleOption { module: "kvm".into(), parameter: "tdp_mmu".into() }.change("1", None);
+        let command = "vendor=$(ls /sys/module/kvm/holders) && modprobe -r $vendor kvm && modprobe kvm tdp_mmu=1 && \
+                       modprobe -a $vendor";
+        assert_eq!(change.command(), format!("{command}   # reloading the module stops all VMs: shut them down first"));
+    }
 }

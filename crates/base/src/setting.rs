@@ -160,7 +160,15 @@ impl Setting {
         match self {
             Setting::ModuleOption { module, parameter } => {
                 let (module, parameter) = (quoted(module), quoted(parameter));
-                format!("modprobe -r {module} && modprobe {module} {parameter}={to}")
+                // kvm_intel or kvm_amd holds kvm, and modprobe(8) removes no module that another one holds.
+                if module == "kvm" {
+                    format!(
+                        "vendor=$(ls /sys/module/kvm/holders) && modprobe -r $vendor kvm && modprobe kvm {parameter}={to} && \
+                         modprobe -a $vendor"
+                    )
+                } else {
+                    format!("modprobe -r {module} && modprobe {module} {parameter}={to}")
+                }
             }
             Setting::SysfsWrite { path } => format!("echo {to} > {}", quoted(&format!("/sys/{path}"))),
             Setting::Sysctl { path } => format!("echo {to} > {}", quoted(&format!("/proc/sys/{path}"))),
