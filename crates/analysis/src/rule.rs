@@ -49,6 +49,8 @@ pub struct Hit {
     pub cost: Cost,
     /// Ids of findings, `RULE@subject`, of which this one is the cause; those that are not there are ignored.
     pub explains: Vec<String>,
+    /// Commands that show whether the changes can help; they come before these.
+    pub first: Vec<String>,
     /// Changes that the program can make itself.
     pub changes: Vec<Change>,
     /// Commands made for this case; they come before the rule's own.
@@ -72,6 +74,7 @@ impl Hit {
             evidence: Vec::new(),
             cost: Cost::none(),
             explains: Vec::new(),
+            first: Vec::new(),
             changes: Vec::new(),
             fix: Vec::new(),
             undo: Vec::new(),
@@ -117,13 +120,14 @@ impl<Check> Rule<Check> {
     }
 
     /// The finding about what was seen on a machine of `level`. Typed changes print themselves, and the file that keeps
-    /// a module's parameter, before what the check and the rule add.
+    /// a module's parameter, before what the check and the rule add, and behind what is to be looked at first.
     pub fn finding(&self, hit: Hit, level: Level) -> Finding {
         let lines = |typed: Vec<String>, special: Vec<String>, of_rule: &[&str]| -> Vec<String> {
             let own = of_rule.iter().map(|line| filled(line, &hit.blanks));
             typed.into_iter().chain(special).chain(own).collect()
         };
-        let typed = hit.changes.iter().map(Change::command).chain(hit.changes.iter().filter_map(kept)).collect();
+        let commands = hit.changes.iter().map(Change::command).chain(hit.changes.iter().filter_map(kept));
+        let typed = hit.first.into_iter().chain(commands).collect();
         let back =
             hit.changes.iter().map(Change::undo_or_why).chain(hit.changes.iter().filter_map(forgotten)).collect();
         Finding {

@@ -33,7 +33,7 @@ pub fn weighed(mut hit: Hit, measure: &Measures<'_>) -> Hit {
     for change in std::mem::take(&mut hit.changes) {
         let speaks_against = against(&change, measure, host.as_ref());
         let from = host.as_ref().and_then(|host| held(&change.setting, host));
-        hit.fix.extend(to_look_at(&change.setting, host.as_ref()));
+        hit.first.extend(to_look_at(&change.setting, host.as_ref()));
         if speaks_against.is_empty() {
             hit.changes.push(Change { from: change.from.or(from), ..change });
         } else {

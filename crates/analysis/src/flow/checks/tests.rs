@@ -164,9 +164,9 @@ fn switches_of_modules_are_typed_with_the_value_that_a_snapshot_has() {
     };
     let command = "modprobe -r kvm_intel && modprobe kvm_intel enable_shadow_vmcs=";
     let alone = only(&unshadowed());
-    assert!(alone.fix[0].starts_with(&format!("{command}1   # reloading the module stops all VMs")), "{:?}", alone.fix);
-    assert!(alone.fix[1].starts_with("echo options kvm_intel enable_shadow_vmcs=1 > /etc/modprobe.d/"));
-    assert!(alone.fix[2].starts_with("grep -ow shadow_vmcs /proc/cpuinfo"), "{:?}", alone.fix);
+    assert!(alone.fix[0].starts_with("grep -ow shadow_vmcs /proc/cpuinfo"), "{:?}", alone.fix);
+    assert!(alone.fix[1].starts_with(&format!("{command}1   # reloading the module stops all VMs")), "{:?}", alone.fix);
+    assert!(alone.fix[2].starts_with("echo options kvm_intel enable_shadow_vmcs=1 > /etc/modprobe.d/"));
     assert_eq!(alone.changes[0].undo(), None, "no trace tells what it was");
     let off = only(&with_snapshot(unshadowed(), &[CPU, (FILE, "N\n")]).1);
     assert!(off.undo[0].starts_with(&format!("{command}N   # ")) && off.fix.len() == 2, "{:?} {:?}", off.fix, off.undo);
