@@ -63,6 +63,10 @@ const APIC_PAGE: u64 = 0xfee0_0000;
 const ICR: u16 = 0x300;
 const ICR2: u16 = 0x310;
 
+/// The MSRs of an x2APIC (Intel SDM vol. 3, 11.12.1.2).
+const X2APIC_FIRST: u32 = 0x800;
+const X2APIC_LAST: u32 = 0x8ff;
+
 /// KVM_TRACE_MMIO_WRITE (include/trace/events/kvm.h, Linux 6.12).
 const MMIO_WRITE: u64 = 2;
 
@@ -104,15 +108,18 @@ impl Detail {
         }
     }
 
-    /// True if `next`, told behind it, says better what an exit for `reason` was about. An access to an x2APIC register
-    /// is traced first as what KVM does for it, which for a write of ICR begins with ICR2, and then as the MSR it is.
+    /// What an exit for `reason` was about, as far as known before, once an event behind it tells `next`. An access to an
+    /// x2APIC register is traced first as what KVM does for it, and then, where `kvm_msr` is recorded, as the MSR it is.
     #[inline]
-    pub fn yields_to(self, next: Detail, reason: Reason) -> bool {
+    #[must_use]
+    pub fn then(self, next: Detail, reason: Reason) -> Self {
         match (self, next) {
-            (Detail::None, _) => true,
-            (Detail::Apic(..), Detail::Msr(..)) => reason.is_msr_access(),
-            (Detail::Apic(ICR2, true), Detail::Apic(ICR, true)) => reason.is_msr_access(),
-            _ => false,
+            (Detail::None, Detail::Apic(offset, write)) if reason.is_msr_access() => {
+                Detail::Msr(x2apic_msr(offset), write)
+            }
+            (Detail::None, _) => next,
+            (Detail::Msr(X2APIC_FIRST..=X2APIC_LAST, _), Detail::Msr(..)) => next,
+            _ => self,
         }
     }
 
@@ -150,10 +157,16 @@ impl Detail {
     pub fn apic_offset(self) -> Option<u16> {
         match self {
             Detail::Apic(offset, _) => Some(offset),
-            Detail::Msr(msr @ 0x800..=0x8ff, _) => Some(((msr - 0x800) << 4) as u16),
+            Detail::Msr(msr @ X2APIC_FIRST..=X2APIC_LAST, _) => Some(((msr - X2APIC_FIRST) << 4) as u16),
             _ => None,
         }
     }
+}
+
+/// The MSR of a local-APIC register. It has no ICR2: KVM writes that first for a write of the one ICR.
+fn x2apic_msr(offset: u16) -> u32 {
+    let offset = if offset == ICR2 { ICR } else { offset };
+    X2APIC_FIRST + u32::from(offset >> 4)
 }
 
 /// Name of a local-APIC register.
@@ -283,8 +296,8 @@ const MSRS: &[(u32, &str)] = &[
 
 /// Name of an MSR, where a guest commonly exits on it.
 pub fn msr_name(msr: u32) -> Option<String> {
-    if let 0x800..=0x8ff = msr {
-        return apic_register(((msr - 0x800) << 4) as u16).map(|name| format!("X2APIC_{name}"));
+    if let X2APIC_FIRST..=X2APIC_LAST = msr {
+        return apic_register(((msr - X2APIC_FIRST) << 4) as u16).map(|name| format!("X2APIC_{name}"));
     }
     MSRS.binary_search_by_key(&msr, |(number, _)| *number).ok().map(|at| MSRS[at].1.to_owned())
 }
@@ -319,11 +332,15 @@ mod tests {
     fn an_x2apic_write_of_icr_is_named_by_its_msr() {
         let (vmx, svm) = (Reason { isa: Isa::Vmx, code: 32 }, Reason { isa: Isa::Svm, code: 0x7c });
         let told = |reason: Reason, details: &[Detail]| {
-            details.iter().fold(Detail::None, |told, next| if told.yields_to(*next, reason) { *next } else { told })
+            details.iter().fold(Detail::None, |told, next| told.then(*next, reason))
         };
         let (icr2, icr, msr) = (Detail::Apic(ICR2, true), Detail::Apic(ICR, true), Detail::Msr(0x830, true));
         assert_eq!(told(vmx, &[icr2, icr, msr]).text(), "WRMSR X2APIC_ICR (0x830)");
-        assert_eq!(told(svm, &[icr2, icr]), icr, "kvm_msr was not recorded");
+        assert_eq!(told(svm, &[icr2, icr]), msr, "kvm_msr was not recorded");
+        assert_eq!(told(vmx, &[Detail::Apic(0x380, true)]).text(), "WRMSR X2APIC_TMICT (0x838)");
+        // Hyper-V's MSR for ICR goes the same way through KVM.
+        let of_hyperv = Detail::Msr(0x4000_0071, true);
+        assert_eq!(told(vmx, &[icr2, icr, of_hyperv]), of_hyperv);
         let violation = Reason { isa: Isa::Vmx, code: 48 };
         assert_eq!(told(violation, &[icr2, icr]), icr2, "by memory ICR2 is written by an exit of its own");
     }

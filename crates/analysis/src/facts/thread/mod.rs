@@ -268,9 +268,8 @@ impl Thread {
         self.last_ns = self.last_ns.max(now_ns);
         if let Some(open) = &mut self.open_exit
             && self.mode == Mode::Kvm
-            && open.exit.detail.yields_to(detail, open.exit.reason)
         {
-            open.exit.detail = detail;
+            open.exit.detail = open.exit.detail.then(detail, open.exit.reason);
         }
     }
 
