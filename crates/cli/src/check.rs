@@ -111,12 +111,19 @@ impl Check {
     fn rest(&self, sections: &[Section]) -> Vec<Step<'static>> {
         let machines = self.machines.words();
         let findings = in_order(sections.iter().flat_map(|section| &section.findings).collect::<Vec<_>>());
+        // What was piped in is gone once it was read.
+        let (explained, listed) = match self.machines.are_piped() {
+            true => (
+                "why, evidence, cost, commands, undo; pipe the same in again",
+                "all findings, tables and figures; pipe the same in again",
+            ),
+            false => ("why, evidence, cost, commands, undo", "all findings, tables and figures"),
+        };
         let one = findings.first().map(|finding| Step {
             command: format!("kvmscope explain {}{machines}", quoted(&finding.id())),
-            shows: "why, evidence, cost, commands, undo",
+            shows: explained,
         });
-        let all =
-            Step { command: format!("kvmscope check --all{machines}"), shows: "all findings, tables and figures" };
+        let all = Step { command: format!("kvmscope check --all{machines}"), shows: listed };
         one.into_iter().chain([all]).collect()
     }
 }

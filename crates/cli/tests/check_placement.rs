@@ -47,9 +47,12 @@ fn text_that_is_no_trace_needs_no_option() {
     let piped = Command::cargo_bin("kvmscope").unwrap().args(["check", "-"]).write_stdin(lscpu).output().unwrap();
     let out = String::from_utf8(piped.stdout).unwrap();
     assert!(out.contains("2 CPUs on 2 cores, 2 packages and 2 nodes") && out.contains("1 pasted text"), "{out}");
+    let next = out.lines().find(|line| line.contains("kvmscope check --all -")).unwrap();
+    assert!(next.ends_with("; pipe the same in again"), "{next}");
     let text = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&text, lscpu).unwrap();
-    assert!(kvmscope(&["check", text.path().to_str().unwrap()]).1.contains("2 CPUs on 2 cores"));
+    let (_, out, _) = kvmscope(&["check", text.path().to_str().unwrap()]);
+    assert!(out.contains("2 CPUs on 2 cores") && !out.contains("pipe the same"), "{out}");
     std::fs::write(&text, "please help\n").unwrap();
     let (code, _, complaint) = kvmscope(&["check", text.path().to_str().unwrap()]);
     assert!(code == 1 && complaint.contains("no line of"), "{complaint}");

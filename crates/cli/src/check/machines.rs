@@ -2,7 +2,7 @@
 
 use super::places::{self, Root};
 use super::wishes::WishOptions;
-use crate::arguments::{Stdin, opened, span};
+use crate::arguments::{Stdin, is_dash, opened, span};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
 use analysis::{Given, Listing};
@@ -50,6 +50,11 @@ impl MachineOptions {
     /// Whether they are known by pasted text.
     fn are_pasted(&self) -> bool {
         !self.paste.is_empty()
+    }
+
+    /// Whether any of it comes from stdin.
+    pub fn are_piped(&self) -> bool {
+        self.path.iter().chain(&self.paste).any(|path| is_dash(path)) || self.root.iter().any(Root::is_stdin)
     }
 
     /// Refuses what does not go together.

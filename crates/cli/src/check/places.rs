@@ -39,6 +39,11 @@ impl Root {
     pub fn is_this_host(&self) -> bool {
         self.path.canonicalize().is_ok_and(|path| path == Path::new("/"))
     }
+
+    /// True for an archive that comes from stdin.
+    pub fn is_stdin(&self) -> bool {
+        is_dash(&self.path)
+    }
 }
 
 impl fmt::Display for Root {
