@@ -694,4 +694,4 @@ export const TABLES = {
 export type TableName = keyof typeof TABLES;
 
 /** A column of a table. */
-export type ColumnName<Name extends TableName> = keyof (typeof TABLES)[Name];
+export type ColumnName<Name extends TableName> = keyof (typeof TABLES)[Name] & string;

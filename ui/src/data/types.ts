@@ -1,16 +1,19 @@
 /** What the server and a report file answer. Times are integer nanoseconds since the recording's first event. */
 
+import type { TableName } from "./tables";
+
 export type Cell = string | number | boolean | null;
 
-export interface Column {
-  name: string;
+export interface Column<Name extends string = string> {
+  name: Name;
   unit: string;
   type: string;
   key: boolean;
 }
 
-export interface Table {
-  columns: Column[];
+/** A table with columns of these names. */
+export interface Table<Name extends string = string> {
+  columns: Column<Name>[];
   rows: Cell[][];
 }
 
@@ -24,7 +27,7 @@ export interface Cost {
 
 /** What evidence is about, by the names that tables and the timeline have for it. */
 export type About =
-  | { kind: "rows"; table: string; keys: Record<string, Cell> }
+  | { kind: "rows"; table: TableName; keys: Record<string, Cell> }
   | { kind: "reason"; reason: string }
   | { kind: "state"; state: string }
   | { kind: "thread"; tid: number }

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
+import type { TableName } from "../data/tables";
 import type { About, Cell, Finding, Report } from "../data/types";
 import { aboutOf, addressOf, filterOf, findingFor, hasInstant, reasonsOf, rowsAbout } from "./about";
 import { matches } from "./rows";
 
-const rows = (table: string, keys: Record<string, Cell> = {}): About => ({ kind: "rows", table, keys });
+const rows = (table: TableName, keys: Record<string, Cell> = {}): About => ({ kind: "rows", table, keys });
 const reason = (name: string): About => ({ kind: "reason", reason: name });
 const finding = (id: string, subject: string, about: About[]) =>
   ({

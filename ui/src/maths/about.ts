@@ -1,4 +1,5 @@
 /** What findings are about: evidence leads to rows, exits, states and threads by their names, never by its sentences. */
+import type { TableName } from "../data/tables";
 import type { About, Cell, Finding, Report } from "../data/types";
 import { findingsOf } from "./findings";
 
@@ -35,7 +36,7 @@ export function rowsAbout(about: About[]): Rows | undefined {
 }
 
 /** Views that show a table better than the list of all tables does. */
-const VIEWS: Record<string, string> = {
+const VIEWS: Partial<Record<TableName, string>> = {
   "flow.exits": "exits",
   "flow.exit_rates": "exits",
   "flow.chains": "chains",

@@ -1,5 +1,5 @@
 /** Histograms of exits, a row of bins each, on one logarithmic axis for the whole table. */
-import { number, type Row, text } from "./rows";
+import { number, type Row, type RowOf, text } from "./rows";
 
 export interface Bin {
   from: number;
@@ -7,14 +7,18 @@ export interface Bin {
   count: number;
 }
 
-const KEYS = ["vm", "vcpu", "level", "reason"];
+/** Columns that tables of exits have in common. */
+const KEYS = ["vm", "vcpu", "level", "reason"] as const;
 
-export function keyOf(row: Row): string {
+type Key = (typeof KEYS)[number];
+type Counted = RowOf<"flow.exit_bins", Key | "from_ns" | "to_ns" | "count">;
+
+export function keyOf(row: Row<Key>): string {
   return KEYS.map((name) => text(row, name)).join("\t");
 }
 
 /** Bins by the row of table `exits` that they belong to. */
-export function binsByRow(rows: Row[]): Map<string, Bin[]> {
+export function binsByRow(rows: Counted[]): Map<string, Bin[]> {
   const out = new Map<string, Bin[]>();
   for (const row of rows) {
     const bins = out.get(keyOf(row)) ?? [];

@@ -1,5 +1,7 @@
 /** Exits of two recordings by level and reason, each per second of its own length: one may be longer than the other. */
-import { number, type Row, text } from "./rows";
+import { number, type RowOf, text } from "./rows";
+
+type Exit = RowOf<"flow.exits", "level" | "reason" | "count" | "total_ns">;
 
 export interface Rate {
   /** Exits per second. */
@@ -15,7 +17,7 @@ export interface Change {
   after: Rate;
 }
 
-function ratesOf(rows: Row[], seconds: number): Map<string, Rate> {
+function ratesOf(rows: Exit[], seconds: number): Map<string, Rate> {
   const sums = new Map<string, Rate>();
   for (const row of rows) {
     const key = `${text(row, "level")}\t${text(row, "reason")}`;
@@ -29,8 +31,8 @@ function ratesOf(rows: Row[], seconds: number): Map<string, Rate> {
 
 /** Every level and reason of either side, summed over VMs and vCPUs, which have other names in another recording. */
 export function changes(
-  before: { rows: Row[]; seconds: number },
-  after: { rows: Row[]; seconds: number },
+  before: { rows: Exit[]; seconds: number },
+  after: { rows: Exit[]; seconds: number },
 ): Change[] {
   const [a, b] = [ratesOf(before.rows, before.seconds), ratesOf(after.rows, after.seconds)];
   const none = { count: 0, time_ns: 0 };

@@ -169,15 +169,12 @@ describe("distributions", () => {
   });
 });
 
-const EXITS: Table = {
-  columns: ["vm", "reason", "l1_reason", "count"].map((name) => ({ name, unit: "", type: "", key: true })),
-  rows: [
-    ["a", "MSR", "VMLOAD", 20],
-    ["a", "MSR", "VMRUN", 10],
-    ["b", "MSR", "VMRUN", 10],
-    ["a", "HLT", "VMRUN", 3],
-  ],
-};
+const EXITS = [
+  { vm: "a", reason: "MSR", l1_reason: "VMLOAD", count: 20 },
+  { vm: "a", reason: "MSR", l1_reason: "VMRUN", count: 10 },
+  { vm: "b", reason: "MSR", l1_reason: "VMRUN", count: 10 },
+  { vm: "a", reason: "HLT", l1_reason: "VMRUN", count: 3 },
+];
 
 describe("multiplication", () => {
   it("counts every exit once, over all VMs", () => {
@@ -203,14 +200,12 @@ describe("multiplication", () => {
   });
 
   it("counts chains that ended, over all VMs", () => {
-    const column = (name: string) => ({ name, unit: "", type: "u64", key: false });
-    const columns = ["vm", "reason", "count", "censored"].map(column);
-    const rows = [
-      ["a", "MSR", 9, 1],
-      ["b", "MSR", 3, 0],
-      ["b", "HLT", 2, 2],
+    const chains = [
+      { vm: "a", reason: "MSR", count: 9, censored: 1 },
+      { vm: "b", reason: "MSR", count: 3, censored: 0 },
+      { vm: "b", reason: "HLT", count: 2, censored: 2 },
     ];
-    expect([...closedChains({ columns, rows })]).toEqual([
+    expect([...closedChains(chains)]).toEqual([
       ["MSR", 11],
       ["HLT", 0],
     ]);

@@ -1,6 +1,5 @@
 /** Reasons at L2 on the left, the exits of L1 that they cause on the right, joined by bands. */
-import type { Table } from "../data/types";
-import { number, rowsOf, text } from "./rows";
+import { number, type RowOf, text } from "./rows";
 
 export interface Band {
   from: string;
@@ -9,9 +8,9 @@ export interface Band {
 }
 
 /** Exits of L1 by the reason of the L2 exit that caused them, from the table that counts every one. */
-export function bandsOf(exits: Table | undefined): Band[] {
+export function bandsOf(exits: RowOf<"flow.chain_exits", "reason" | "l1_reason" | "count">[]): Band[] {
   const sums = new Map<string, Band>();
-  for (const row of rowsOf(exits)) {
+  for (const row of exits) {
     const [from, to] = [text(row, "reason"), text(row, "l1_reason")];
     const key = `${from}\t${to}`;
     const band = sums.get(key) ?? { from, to, value: 0 };
@@ -73,9 +72,11 @@ export function ribbons(bands: Band[], left: Map<string, Stop>, right: Map<strin
 }
 
 /** Complete chains by the reason of the L2 exit, over all VMs. */
-export function closedChains(chains: Table | undefined): Map<string, number> {
+export function closedChains(
+  chains: RowOf<"flow.chains", "reason" | "count" | "censored">[],
+): Map<string, number> {
   const closed = new Map<string, number>();
-  for (const row of rowsOf(chains)) {
+  for (const row of chains) {
     const reason = text(row, "reason");
     closed.set(reason, (closed.get(reason) ?? 0) + number(row, "count") - number(row, "censored"));
   }

@@ -1,18 +1,27 @@
 /** Tables as rows of named cells: filter, sort, and two recordings side by side. */
+import type { ColumnName, TableName } from "../data/tables";
 import type { Cell, Report, Table } from "../data/types";
 
-export type Row = Record<string, Cell>;
+/** The cells of a row by the names of its columns. */
+export type Row<Name extends string = string> = Record<Name, Cell>;
+
+/** A row of one of the program's tables, or some of its columns: what the program no longer has does not compile. */
+export type RowOf<Name extends TableName, Some extends ColumnName<Name> = ColumnName<Name>> = Row<Some>;
 
 /** A table by its full name, `section.table`: two sections may have tables of one name with other columns. */
-export function tableOf(report: Report, name: `${string}.${string}`): Table | undefined {
+export function tableOf<Name extends TableName>(
+  report: Report,
+  name: Name,
+): Table<ColumnName<Name>> | undefined {
   const [section, table] = name.split(".") as [string, string];
-  return report.sections.find((known) => known.id === section)?.tables[table];
+  const found = report.sections.find((known) => known.id === section)?.tables[table];
+  return found as Table<ColumnName<Name>> | undefined;
 }
 
-export function rowsOf(table: Table | undefined): Row[] {
+export function rowsOf<Name extends string>(table: Table<Name> | undefined): Row<Name>[] {
   if (!table) return [];
   return table.rows.map((cells) => {
-    const row: Row = {};
+    const row = {} as Row<Name>;
     table.columns.forEach((column, i) => {
       row[column.name] = cells[i] ?? null;
     });
@@ -20,12 +29,12 @@ export function rowsOf(table: Table | undefined): Row[] {
   });
 }
 
-export function text(row: Row, name: string): string {
+export function text<Name extends string>(row: Row<Name>, name: NoInfer<Name>): string {
   const cell = row[name];
   return cell === null || cell === undefined ? "" : String(cell);
 }
 
-export function number(row: Row, name: string): number {
+export function number<Name extends string>(row: Row<Name>, name: NoInfer<Name>): number {
   const cell = row[name];
   return typeof cell === "number" ? cell : 0;
 }
@@ -49,7 +58,11 @@ export function matches(row: Row, filter: string): boolean {
 }
 
 /** Numbers by size, words by alphabet, missing last. */
-export function sorted(rows: Row[], column: string, descending: boolean): Row[] {
+export function sorted<Name extends string>(
+  rows: Row<Name>[],
+  column: NoInfer<Name>,
+  descending: boolean,
+): Row<Name>[] {
   const sign = descending ? -1 : 1;
   return [...rows].sort((a, b) => {
     const x = a[column] ?? null;

@@ -6,7 +6,8 @@
  */
 import type { Report } from "../data/types";
 import { lookOf } from "../draw/tokens";
-import { number, type Row, rowsOf, tableOf, text } from "./rows";
+import { keyOf } from "./bins";
+import { number, type RowOf, rowsOf, tableOf, text } from "./rows";
 
 export interface Node {
   name: string;
@@ -38,7 +39,7 @@ export function timeTree(report: Report, title: (state: string) => string): Node
     if (/^L\d+\//.test(vm)) continue;
     const path = [root, child(root, vm, "")];
     path.push(child(path[1]!, `vCPU ${text(row, "vcpu")}`, ""));
-    for (const column of Object.keys(row)) {
+    for (const column of Object.keys(row) as (keyof typeof row)[]) {
       const ns = number(row, column);
       if (!column.endsWith("_ns") || column === "wall_ns" || ns === 0) continue;
       const state = column.slice(0, -3);
@@ -67,10 +68,14 @@ export function timeTree(report: Report, title: (state: string) => string): Node
 }
 
 /** What an exit was about - which MSR, port, place in memory - shares its reason's width; the rest has no detail. */
-function inside(reason: Node, exit: Row, details: Row[], state: string): void {
-  const mine = details.filter((it) =>
-    ["vm", "vcpu", "level", "reason"].every((name) => it[name] === exit[name]),
-  );
+function inside(
+  reason: Node,
+  exit: RowOf<"flow.exits">,
+  details: RowOf<"flow.exit_details">[],
+  state: string,
+): void {
+  const key = keyOf(exit);
+  const mine = details.filter((it) => keyOf(it) === key);
   for (const it of mine) {
     const detail = child(reason, text(it, "detail"), state);
     detail.size = (reason.size * number(it, "total_ns")) / Math.max(1, number(exit, "total_ns"));

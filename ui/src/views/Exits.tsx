@@ -1,5 +1,6 @@
 /** View 'Exits': which reasons cost most, per VM, vCPU and level; with a second recording, Changes.tsx takes its place. */
 import type { Recording } from "../data/source";
+import type { ColumnName } from "../data/tables";
 import { levelState } from "../draw/tokens";
 import { findingFor } from "../maths/about";
 import { axisOf, binsByRow, keyOf } from "../maths/bins";
@@ -12,7 +13,9 @@ import { Histogram } from "./Histogram";
 import { Filter, SortHead, TableBox } from "./TableBox";
 import { useReport } from "./useReport";
 
-const COLUMNS: [string, string][] = [
+type Name = ColumnName<"flow.exits">;
+
+const COLUMNS: [Name, string][] = [
   ["vm", "VM"],
   ["vcpu", "vCPU"],
   ["level", "Level"],
@@ -24,8 +27,8 @@ const COLUMNS: [string, string][] = [
   ["p99_ns", "p99"],
   ["max_ns", "Max"],
 ];
-const QUANTILES = ["p50_ns", "p90_ns", "p99_ns", "max_ns"];
-const WORDS = ["vm", "vcpu", "level", "reason"];
+const QUANTILES: Name[] = ["p50_ns", "p90_ns", "p99_ns", "max_ns"];
+const WORDS: Name[] = ["vm", "vcpu", "level", "reason"];
 
 export function Exits({ recording, other }: { recording: Recording; other: Recording | null }) {
   return other ? <Changes before={recording} after={other} /> : <Reasons recording={recording} />;
@@ -44,7 +47,7 @@ function Reasons({ recording }: { recording: Recording }) {
     );
   }
   const filter = hash.value.q ?? "";
-  const sort = hash.value.sort ?? "total_ns";
+  const sort = COLUMNS.find(([name]) => name === hash.value.sort)?.[0] ?? "total_ns";
   const descending = hash.value.asc !== "1";
   const rows = sorted(
     all.filter((row) => matches(row, filter)),
@@ -57,7 +60,9 @@ function Reasons({ recording }: { recording: Recording }) {
   const oneVm = new Set(all.map((row) => text(row, "vm"))).size === 1;
   const most = Math.max(1, ...rows.map((row) => number(row, "total_ns")));
   // The bars show p90, and the CSV has it.
-  const hidden = [oneVm ? "vm" : "", oneVcpu ? "vcpu" : "", "p90_ns"];
+  const hidden: Name[] = ["p90_ns"];
+  if (oneVm) hidden.push("vm");
+  if (oneVcpu) hidden.push("vcpu");
   const columns = COLUMNS.filter(([name]) => !hidden.includes(name));
   const bins = binsByRow(rowsOf(tableOf(report, "flow.exit_bins")));
   const axis = axisOf(rows.flatMap((row) => [bins.get(keyOf(row)) ?? []]));

@@ -7,6 +7,7 @@ import type { Cost, Evidence, Finding, Report, Section } from "../data/types";
 import { aboutOf, addressOf, hasInstant, rowsAbout } from "../maths/about";
 import { byCause, findingsOf } from "../maths/findings";
 import { amount, counted, shellWord } from "../maths/format";
+import { rowsOf, tableOf } from "../maths/rows";
 import { go, hash, notice, show } from "../state/store";
 import { MARKS, SEVERITIES } from "./severity";
 
@@ -74,9 +75,7 @@ export function Findings({ recording }: { recording: Recording }) {
 
 /** Whether any rule could be checked: no finding in a trace without vCPUs does not mean that all is well. */
 function examined(report: Report): boolean {
-  return report.sections.some(
-    (section) => section.id !== "flow" || (section.tables.vcpus?.rows.length ?? 0) > 0,
-  );
+  return report.sections.some(({ id }) => id !== "flow") || rowsOf(tableOf(report, "flow.vcpus")).length > 0;
 }
 
 function Answer({ section }: { section: Section }) {

@@ -9,7 +9,7 @@ const HISTOGRAM_WIDTH = 116;
 const HEIGHT = 22;
 
 interface Props {
-  row: Row;
+  row: Row<"p50_ns" | "p99_ns">;
   bins: Bin[];
   axis: { from: number; to: number };
 }

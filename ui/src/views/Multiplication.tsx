@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import type { Recording } from "../data/source";
 import { counted, grouped, percent } from "../maths/format";
 import { type Band, bandsOf, closedChains, ribbon, ribbons, stops } from "../maths/multiplication";
-import { csv, tableOf } from "../maths/rows";
+import { csv, rowsOf, tableOf } from "../maths/rows";
 import { Empty, Figure } from "./Figure";
 import { useReport } from "./useReport";
 import { useWidth } from "./useSize";
@@ -13,7 +13,7 @@ const NODE = 14;
 
 export function Multiplication({ recording }: { recording: Recording }) {
   const { report, note, window: narrow } = useReport(recording);
-  const bands = bandsOf(tableOf(report, "flow.chain_exits"));
+  const bands = bandsOf(rowsOf(tableOf(report, "flow.chain_exits")));
   const [hover, setHover] = useState<Band | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
@@ -26,7 +26,7 @@ export function Multiplication({ recording }: { recording: Recording }) {
       </Empty>
     );
   }
-  const chains = closedChains(tableOf(report, "flow.chains"));
+  const chains = closedChains(rowsOf(tableOf(report, "flow.chains")));
   const names = Math.max(
     new Set(bands.map((band) => band.from)).size,
     new Set(bands.map((band) => band.to)).size,

@@ -21,7 +21,7 @@ pub fn typescript(tables: &[&TableSpec]) -> String {
          /** `section.table`. */\n\
          export type TableName = keyof typeof TABLES;\n\n\
          /** A column of a table. */\n\
-         export type ColumnName<Name extends TableName> = keyof (typeof TABLES)[Name];\n",
+         export type ColumnName<Name extends TableName> = keyof (typeof TABLES)[Name] & string;\n",
     );
     module
 }
