@@ -58,7 +58,8 @@ fn host(seed: u64) -> Machine {
     for cpu in 0..count {
         let core = cpu % (nodes * cores);
         let node = Some(core / cores);
-        machine.topology.cpus.insert(cpu, Cpu { core, package: node, node, last_cache: None });
+        let last_cache = seed.is_multiple_of(2).then_some(core / 2);
+        machine.topology.cpus.insert(cpu, Cpu { core, package: node, node, last_cache });
         machine.topology.online.insert(cpu);
         machine.cpu_use.insert(cpu, CpuUse { idle: 1.0, ..CpuUse::default() });
     }

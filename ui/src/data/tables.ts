@@ -501,6 +501,7 @@ export const TABLES = {
     disturbed: "f64",
     spread: "f64",
     reserved: "f64",
+    apart: "f64",
   },
   /** One thread of a VM: where it may run, and what share of the time between two samples it ran and waited. */
   "placement.threads": {

@@ -123,6 +123,7 @@ pub const PLANS: TableSpec = TableSpec {
         Column::value("disturbed", "", F64),
         Column::value("spread", "", F64),
         Column::value("reserved", "", F64),
+        Column::value("apart", "", F64),
     ],
     shown: Some(Shown::of(
         "Scores, modelled",
@@ -280,6 +281,7 @@ pub fn plans(models: &[Model]) -> Table {
                 score.disturbed.into(),
                 score.spread.into(),
                 score.reserved.into(),
+                score.apart.into(),
             ]);
         }
     }

@@ -1,5 +1,6 @@
 //! Each rule about placement: a case that fires it, and one, a single thing away, that stays silent.
 
+mod caches;
 mod culprits;
 mod devices;
 mod evidence;

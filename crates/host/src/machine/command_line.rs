@@ -80,9 +80,10 @@ fn processors(domain: &mut Domain, keys: &Keys, place: &str) {
     let number = |key: &str| keys.get(key).and_then(|value| value.parse::<u32>().ok());
     domain.vcpus = number("type").or(number("cpus"));
     if ["sockets", "cores", "threads"].iter().any(|key| keys.contains_key(*key)) {
-        let [sockets, cores, threads] = ["sockets", "cores", "threads"].map(|key| number(key).unwrap_or(1));
-        domain.topology = Some(Fact::new(GuestTopology { sockets, cores, threads }, place));
-        domain.vcpus = domain.vcpus.or_else(|| sockets.checked_mul(cores)?.checked_mul(threads));
+        let shown = ["sockets", "dies", "cores", "threads"].map(|key| number(key).unwrap_or(1));
+        let [sockets, dies, cores, threads] = shown;
+        domain.topology = Some(Fact::new(GuestTopology { sockets, dies, cores, threads }, place));
+        domain.vcpus = domain.vcpus.or_else(|| shown.into_iter().try_fold(1, u32::checked_mul));
     }
 }
 
@@ -154,7 +155,7 @@ mod tests {
             -drive\0file=/a,,b.raw,if=virtio,cache=none,aio=native,format=raw\0-device\0vfio-pci,host=04:10.1\0-enable-kvm\0";
         let domain = domain_of(command, "web", "proc/9/cmdline");
         assert_eq!((domain.vcpus, domain.memory_bytes, domain.iothreads), (Some(4), Some(4 << 30), 1));
-        assert_eq!(domain.topology.unwrap().value, GuestTopology { sockets: 1, cores: 2, threads: 2 });
+        assert_eq!(domain.topology.unwrap().value, GuestTopology { sockets: 1, dies: 1, cores: 2, threads: 2 });
         assert_eq!((domain.cpu_mode.unwrap().value.as_str(), domain.huge_pages), ("host-passthrough", true));
         assert_eq!(domain.memory_nodes.unwrap().0.to_string(), "1");
         let [first, second] = &domain.interfaces[..] else { panic!("{:?}", domain.interfaces) };

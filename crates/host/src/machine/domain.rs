@@ -60,7 +60,9 @@ pub struct Domain {
 pub struct GuestTopology {
     /// Sockets.
     pub sockets: u32,
-    /// Cores of a socket.
+    /// Dies of a socket.
+    pub dies: u32,
+    /// Cores of a die.
     pub cores: u32,
     /// Threads of a core.
     pub threads: u32,
@@ -130,6 +132,15 @@ impl Domain {
     /// The pin of a vCPU: its own, else the set of all.
     pub fn vcpu_pin(&self, vcpu: u32) -> Option<&Fact<CpuSet>> {
         self.vcpu_pins.get(&vcpu).or(self.cpuset.as_ref())
+    }
+
+    /// Whether the guest is shown groups of CPUs: several nodes, or several sockets or dies of more than one CPU.
+    pub fn shows_groups(&self) -> bool {
+        let groups = |shown: &Fact<GuestTopology>| {
+            let shown = shown.value;
+            shown.sockets.max(shown.dies) > 1 && shown.cores.max(shown.threads) > 1
+        };
+        self.guest_nodes > 1 || self.topology.as_ref().is_some_and(groups)
     }
 
     /// How many vCPUs: told, else the highest that is pinned. More than a host may have CPUs are a typing error.

@@ -116,8 +116,8 @@ fn take(domain: &mut Domain, node: Node<'_, '_>, at: &dyn Fn(Node<'_, '_>) -> St
             domain.guest_nodes = child(node, "numa").map_or(0, cells);
             domain.topology = child(node, "topology").map(|node| {
                 let count = |name| number(node, name).unwrap_or(1);
-                let shown =
-                    GuestTopology { sockets: count("sockets"), cores: count("cores"), threads: count("threads") };
+                let (sockets, dies) = (count("sockets"), count("dies"));
+                let shown = GuestTopology { sockets, dies, cores: count("cores"), threads: count("threads") };
                 Fact::new(shown, at(node))
             });
         }

@@ -60,6 +60,17 @@ impl Topology {
         nodes
     }
 
+    /// CPUs behind each last-level cache, by the lowest of them; CPUs whose caches nobody told stand nowhere.
+    pub fn last_caches(&self) -> BTreeMap<u32, CpuSet> {
+        let mut caches: BTreeMap<u32, CpuSet> = BTreeMap::new();
+        for (cpu, about) in &self.cpus {
+            if let Some(cache) = about.last_cache {
+                caches.entry(cache).or_default().insert(*cpu);
+            }
+        }
+        caches
+    }
+
     /// How many packages were told of.
     pub fn package_count(&self) -> usize {
         self.cpus.values().filter_map(|about| about.package).collect::<BTreeSet<u32>>().len()
@@ -67,7 +78,7 @@ impl Topology {
 
     /// How many last-level caches were told of.
     pub fn last_cache_count(&self) -> usize {
-        self.cpus.values().filter_map(|about| about.last_cache).collect::<BTreeSet<u32>>().len()
+        self.last_caches().len()
     }
 
     /// Cores that these CPUs are threads of.

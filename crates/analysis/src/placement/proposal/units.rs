@@ -70,6 +70,7 @@ pub(super) fn units(machine: &Machine, wishes: &Wishes) -> (Task, Vec<Subject>) 
     };
     let quotas = Quotas::of(machine);
     for (vm, domain) in machine.domains.iter().enumerate() {
+        task.scattered.extend(domain.shows_groups().then_some(vm));
         of_domain(machine, &quotas, vm, domain, wishes.keeps(&domain.name)).into_iter().for_each(&mut add);
     }
     polling(machine, wishes.keeps("pmd")).into_iter().for_each(&mut add);
@@ -91,6 +92,7 @@ fn rooms(machine: &Machine, wishes: &Wishes, attributed: &Attributed) -> Vec<Roo
         core: about.core,
         node: about.node.unwrap_or(0),
         package: about.package.or(about.node).unwrap_or(0),
+        cache: about.last_cache,
         taken: (taken.get(cpu).copied().unwrap_or(0.0) - attributed.on_cpu(*cpu)).max(0.0),
         reserved: wishes.reserve.contains(*cpu),
         isolated: isolated.contains(*cpu),

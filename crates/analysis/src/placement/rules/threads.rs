@@ -2,7 +2,7 @@
 
 use super::Rule;
 use crate::facts::starvation;
-use crate::placement::checks::{cores, overcommit, overlap, pins, place, quota, starved};
+use crate::placement::checks::{caches, cores, overcommit, overlap, pins, place, quota, starved};
 use crate::placement::model::BUSY;
 use base::Needs;
 use base::rule::limit;
@@ -118,6 +118,22 @@ pub const RULES: &[Rule] = &[
         undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/admin-guide/hw-vuln/core-scheduling.rst, Linux 6.12; docs/placement.md, score",
+    },
+    Rule {
+        id: "PLC-CACHE",
+        per: "VM",
+        looks_at: "vCPUs that are bound to CPUs of one node behind several last-level caches, while those behind one have room for \
+            all of them; silent about idle VMs, and about guests that are shown nodes, or several sockets or dies of several CPUs.",
+        limits: &[limit("load from which a vCPU is busy, share of a CPU", BUSY, "share")],
+        check: caches::apart,
+        why: "What threads of a guest pass to each other comes from the cache that they share, else over the link from another one; \
+            the guest's scheduler knows of no such groups and cannot help. Caveat: threads that share little, and need much \
+            cache each, do better with several; what the guest gains is not measured here.",
+        fix: &[],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "Documentation/core-api/workqueue.rst, affinity scopes (cache), Linux 6.12; docs/placement.md, score: the weight is \
+                 our own",
     },
     Rule {
         id: "PLC-WORKERS",

@@ -1,5 +1,6 @@
 //! A task as arrays: every CPU, core and node by its position, so that thousands of placements can be scored.
 
+use super::caches::Caches;
 use super::{Kind, Task, limits};
 use crate::facts::shares::Cpus;
 use base::CpuSet;
@@ -17,6 +18,8 @@ pub(super) struct Ground<'a> {
     /// Package of each CPU, and how many there are.
     pub package: Vec<usize>,
     pub packages: usize,
+    /// Groups of CPUs that share a last-level cache.
+    pub caches: Caches,
     /// What a unit loses of its share on each node, by unit: half of what the distance bounds.
     lost: Vec<Vec<f64>>,
     /// CPUs that each unit may be given.
@@ -52,6 +55,7 @@ impl<'a> Ground<'a> {
             nodes,
             package,
             packages,
+            caches: Caches::default(),
             lost,
             allowed,
             was: Vec::new(),
@@ -60,6 +64,7 @@ impl<'a> Ground<'a> {
             alone: Vec::new(),
         };
         ground.was = ground.now();
+        ground.caches = Caches::of(task, &ground.allowed, &ground.was);
         ground.alone = limits::alone(&ground, &ground.was);
         ground
     }

@@ -1,5 +1,6 @@
 //! Makes a placement better by moving one unit at a time, and leaves out what brings nothing.
 
+use super::caches::gather;
 use super::ground::Ground;
 use super::starts::{cheapest, helpers_on};
 use super::{Goal, Kind, Score, Task};
@@ -61,6 +62,7 @@ pub(super) fn improved_by(ground: &Ground<'_>, mut places: Vec<CpuSet>, movable:
         if small {
             swap(ground, &mut places, movable, &mut best);
         }
+        work += gather(ground, &mut places, movable, &mut best);
         if best >= before - 1e-9 {
             return places;
         }
@@ -90,7 +92,7 @@ fn options(ground: &Ground<'_>, places: &[CpuSet], unit: usize, small: bool) -> 
         Kind::Housekeeping => Vec::new(),
         Kind::Helpers => [false, true].map(|saving| helpers_on(ground, places.to_vec(), saving)[unit].clone()).to_vec(),
         _ if small => ground.allowed(unit).iter().map(CpuSet::one).collect(),
-        _ => cheapest(ground, places, unit, TRIED),
+        _ => cheapest(ground, places, unit, ground.allowed(unit), TRIED),
     }
 }
 

@@ -6,13 +6,15 @@
 //! Task --starts--> ideas: helpers alone, interrupts alone, near memory, empty cores, whole nodes, as little as helps
 //!        |--improve--> single moves and swaps while the score falls       --exact--> small hosts: all of them
 //!        |--prune----> commands that bring nothing are left out
+//!        |--caches---> VMs brought to CPUs that share a last-level cache
 //!        |--names----> what each does, by its result
-//!        |--score----> shortfall, remote memory, interruptions, strangers, what the goal asks, threads moved
+//!        |--score----> shortfall, remote memory, caches, interruptions, strangers, what the goal asks, threads moved
 //!        |--limits---> what no placement may do, however well it scores
 //!        '--rank-----> effect for each command that has to be typed
 //! ```
 //! Deterministic: no clock, no chance; equal scores are decided by fewer moves and lower CPU numbers.
 
+mod caches;
 mod exact;
 mod ground;
 mod improve;
@@ -63,6 +65,8 @@ pub struct Task {
     pub goal: Goal,
     /// Distances between nodes, where told.
     pub distances: std::collections::BTreeMap<(u32, u32), u32>,
+    /// VMs whose vCPUs may be behind several caches: their guests know of groups.
+    pub scattered: std::collections::BTreeSet<usize>,
 }
 
 /// A CPU and what of it is gone before any unit runs.
@@ -76,6 +80,8 @@ pub struct Room {
     pub node: u32,
     /// Its package.
     pub package: u32,
+    /// Its last-level cache; `None`: not told.
+    pub cache: Option<u32>,
     /// Interrupts that are no units, softirqs, steal, other programs: share of the CPU.
     pub taken: f64,
     /// True if no thread of a VM and no polling thread may run there: the user said so.

@@ -1,5 +1,6 @@
 //! What a placement does, in words: by where things are then, whatever the search began with.
 
+use super::caches::Together;
 use super::ground::Ground;
 use super::limits::Occupied;
 use super::{Kind, Unit};
@@ -28,12 +29,17 @@ pub(super) fn name(ground: &Ground<'_>, places: &[CpuSet]) -> String {
         let own = |unit: usize| ground.positions(&places[unit]).all(|cpu| occupied.users(cpu) == 1);
         let own_core =
             |unit: usize| ground.positions(&places[unit]).all(|cpu| occupied.users_of_core(ground, cpu) == 1);
-        parts.push(match (single, single && whole(&own_core), single && whole(&own)) {
-            (false, ..) => format!("{count} on sets of CPUs"),
-            (_, true, _) => format!("{count} to cores of their own"),
-            (_, _, true) => format!("{count} to CPUs of their own"),
-            _ => format!("{count} to other CPUs"),
-        });
+        let together = Together::of(ground, places);
+        let nearer = together.apart() < Together::of(ground, &ground.now()).apart() - 1e-9;
+        let beside = |unit: usize| ground.positions(&places[unit]).all(|cpu| !together.is_away(ground, unit, cpu));
+        let to = match (single, single && whole(&own_core), single && whole(&own)) {
+            (false, ..) => "on sets of CPUs",
+            (_, true, _) => "to cores of their own",
+            (_, _, true) => "to CPUs of their own",
+            _ => "to other CPUs",
+        };
+        let shared = if single && nearer && whole(&beside) { " that share a last-level cache" } else { "" };
+        parts.push(format!("{count} {to}{shared}"));
     }
     let helpers = of(|unit| matches!(unit.kind, Kind::Helpers | Kind::Worker));
     if !helpers.is_empty() {

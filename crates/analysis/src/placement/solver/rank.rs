@@ -67,7 +67,7 @@ fn settled(ground: &Ground<'_>, mut places: Vec<CpuSet>) -> Vec<CpuSet> {
     let now = ground.now();
     for unit in (0..places.len()).filter(|unit| now[*unit].len() == 1 && ground.task.units[*unit].kind.is_single()) {
         if places[unit].len() > 1
-            && let Some(cheapest) = cheapest(ground, &places, unit, 1).pop()
+            && let Some(cheapest) = cheapest(ground, &places, unit, ground.allowed(unit), 1).pop()
         {
             places[unit] = cheapest;
         }

@@ -3,6 +3,7 @@
 //! Remote memory costs half of what the distance bounds: `(1 - 10 / distance) / 2` of what runs there. An interrupt on the
 //! CPU of a pinned vCPU makes it leave the guest each time, beside the time that it takes.
 
+use super::caches::{APART, Together};
 use super::ground::Ground;
 use super::limits::{BREACH, breaches};
 use super::load::spread;
@@ -19,6 +20,8 @@ pub struct Score {
     pub starved: f64,
     /// CPUs' worth of work that remote memory may cost.
     pub remote: f64,
+    /// CPUs' worth of work that is behind another last-level cache than most of its VM, of VMs that fit behind one.
+    pub apart: f64,
     /// CPUs' worth of interrupts on CPUs of vCPUs and polling threads, of those on sets as far as they are there.
     pub interrupted: f64,
     /// CPUs' worth of helpers on CPUs of pinned vCPUs and polling threads, if they use their sets evenly, as they may; and a
@@ -105,11 +108,13 @@ impl Score {
             }
             score.moved += f64::from(u32::from(unit.now.as_ref() != Some(place)) * unit.threads);
         }
+        score.apart = Together::of(ground, places).apart();
         score.broken = f64::from(breaches(ground, places));
         score.strangers = strangers.iter().filter(|strangers| **strangers).count() as f64;
         let of_goal = of_goal(ground, &users, &mut score);
         score.total = POINTS * (score.shortfall + score.starved + score.remote)
             + 500.0 * (score.shared + score.interrupted + score.exposed)
+            + APART * score.apart
             + 20.0 * (score.strangers + score.disturbed)
             + 2_000.0 * score.reserved
             + BREACH * POINTS * score.broken

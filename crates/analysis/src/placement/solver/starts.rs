@@ -1,5 +1,6 @@
 //! Placements to begin with: one thing after the other, the most demanding first, where it costs least.
 
+use super::caches::{APART, Together};
 use super::ground::Ground;
 use super::limits::{BREACH, Occupied};
 use super::score::{CORE, PACKAGE, POINTS};
@@ -17,6 +18,7 @@ struct Floor {
     core_used: Vec<bool>,
     package_used: Vec<bool>,
     occupied: Occupied,
+    together: Together,
 }
 
 impl Floor {
@@ -34,12 +36,14 @@ impl Floor {
             core_used: vec![false; ground.cpus.cores],
             package_used: vec![false; ground.packages],
             occupied: Occupied::nothing(ground),
+            together: Together::nothing(ground),
         }
     }
 
     fn add(&mut self, ground: &Ground<'_>, unit: usize, place: &CpuSet) {
         let about = &ground.task.units[unit];
         self.occupied.add(ground, unit, place);
+        self.together.add(ground, unit, place);
         let used = ground.used(unit, place);
         let part = about.demand / used.len().max(1) as f64;
         for cpu in ground.positions(&used) {
@@ -68,6 +72,9 @@ impl Floor {
         let here = lacks(self.wanted[cpu] + about.demand) - lacks(self.wanted[cpu]);
         let beside = (1.0 - SMT_YIELD / 2.0) * about.demand * siblings;
         let mut price = weight * (here + beside + about.demand * ground.lost(unit, cpu));
+        if self.together.is_away(ground, unit, cpu) {
+            price += APART / POINTS * about.demand;
+        }
         if empty_cores {
             price += 0.75 * siblings * about.demand;
         }
@@ -127,12 +134,18 @@ pub(super) fn singles(ground: &Ground<'_>, start: &[CpuSet], kinds: &[Kind], emp
     places
 }
 
-/// The few CPUs that are cheapest for a unit while everything else stays.
-pub(super) fn cheapest(ground: &Ground<'_>, places: &[CpuSet], unit: usize, count: usize) -> Vec<CpuSet> {
+/// The few CPUs among these that are cheapest for a unit while everything else stays.
+pub(super) fn cheapest(
+    ground: &Ground<'_>,
+    places: &[CpuSet],
+    unit: usize,
+    among: &CpuSet,
+    count: usize,
+) -> Vec<CpuSet> {
     let mut floor = Floor::of(ground);
     (0..places.len()).filter(|other| *other != unit).for_each(|other| floor.add(ground, other, &places[other]));
     let mut priced: Vec<(f64, usize)> =
-        ground.positions(ground.allowed(unit)).map(|cpu| (floor.price(ground, unit, cpu, false), cpu)).collect();
+        ground.positions(among).map(|cpu| (floor.price(ground, unit, cpu, false), cpu)).collect();
     priced.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     priced.iter().take(count).map(|(_, cpu)| CpuSet::one(ground.task.cpus[*cpu].cpu)).collect()
 }
@@ -205,7 +218,9 @@ fn just_enough(ground: &Ground<'_>, floor: &Floor, unit: usize, allowed: &CpuSet
     order.sort_by(|a, b| {
         let price = |cpu: usize| (barred(cpu), floor.pinned[cpu] > 0 && room(cpu) < demand.min(0.25), opened(cpu));
         let far = |cpu: usize| ground.lost(unit, cpu);
-        price(*a).cmp(&price(*b)).then(far(*a).total_cmp(&far(*b))).then(room(*b).total_cmp(&room(*a))).then(a.cmp(b))
+        let away = |cpu: usize| floor.together.is_away(ground, unit, cpu);
+        let nearer = far(*a).total_cmp(&far(*b)).then(away(*a).cmp(&away(*b)));
+        price(*a).cmp(&price(*b)).then(nearer).then(room(*b).total_cmp(&room(*a))).then(a.cmp(b))
     });
     let (mut set, mut has) = (CpuSet::default(), 0.0);
     for cpu in order {

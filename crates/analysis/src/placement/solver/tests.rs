@@ -42,7 +42,8 @@ fn task(shape: &Shape, goal: Goal, seed: u64) -> Task {
             let (reserved, isolated) = (chance.below(10) < shape.set_aside.0, chance.below(10) < shape.set_aside.1);
             let taken = chance.share(29);
             let node = core % shape.nodes;
-            task.cpus.push(Room { cpu, core, node, package: node, taken, reserved, isolated });
+            let cache = Some(core % shape.nodes + core / shape.nodes / 2 * shape.nodes);
+            task.cpus.push(Room { cpu, core, node, package: node, cache, taken, reserved, isolated });
         }
     }
     let list: Vec<u32> = task.all().iter().collect();
@@ -364,4 +365,35 @@ fn siblings_that_are_both_busy_share_a_core() {
     assert_eq!(load(&easy, &[CpuSet::one(0), CpuSet::one(1)]).shares, [0.72, 0.72], "both get what they want");
     assert_eq!(easy.missing_at_least(), 0.0);
     assert!(task.missing_at_least() > 0.5 && task.missing_at_least() <= 2.0 - SMT_YIELD);
+}
+
+/// Two busy vCPUs behind two caches of node 0; node 1 is empty, at distance 11. Beside each vCPU so much of a CPU is free.
+fn behind_two_caches(free: f64) -> Task {
+    let taken = |cpu: u32| if cpu < 4 && cpu % 2 == 1 { 1.0 - free } else { 0.0 };
+    let room = |cpu: u32| Room { cache: Some(cpu / 2), taken: taken(cpu), ..room(cpu, cpu, cpu / 4) };
+    let units = ["0", "2"].map(|now| unit(Kind::Vcpu, 0.8, now)).to_vec();
+    let distances = [((0, 1), 11), ((1, 0), 11)].into();
+    Task { cpus: (0..8).map(room).collect(), units, distances, ..Task::default() }
+}
+
+#[test]
+fn a_cache_is_worth_less_than_missing_cpus_and_than_another_node() {
+    assert_eq!(plans(&behind_two_caches(0.5))[0].idea, NOW, "neither less CPU time nor the empty node is worth it");
+    let room = behind_two_caches(1.0);
+    let first = &plans(&room)[0];
+    assert_eq!((first.score.apart, first.commands), (0.0, 1), "{:?}", first.places);
+    assert_eq!(first.idea, "1 vCPU to cores of their own that share a last-level cache");
+    let known = Task { scattered: [0].into(), ..room };
+    assert_eq!(plans(&known)[0].idea, NOW, "a guest that knows of groups is spread on purpose");
+}
+
+#[test]
+fn siblings_are_no_way_to_share_a_cache() {
+    let room = |cpu: u32| Room { cache: Some(cpu % 4 / 2), ..room(cpu, cpu % 4, 0) };
+    let units = ["0", "2"].map(|now| unit(Kind::Vcpu, 0.4, now)).to_vec();
+    let mut task = Task { cpus: (0..8).map(room).collect(), units, ..Task::default() };
+    task.units.push(Unit { vm: Some(1), kept: true, ..unit(Kind::Vcpu, 0.9, "1") });
+    task.units.push(Unit { vm: Some(1), kept: true, ..unit(Kind::Vcpu, 0.9, "3") });
+    let first = &plans(&task)[0];
+    assert_eq!(first.idea, NOW, "CPUs 4 and 6 are the siblings of the vCPUs' own: {:?}", first.places);
 }
