@@ -392,6 +392,27 @@ fn what_gains_nothing_is_not_proposed_and_who_takes_the_cpu_is_named() {
 }
 
 #[test]
+fn no_thread_of_the_kernel_is_moved_that_stays_on_its_cpu() {
+    let by = |name: &str, softirq: f64| {
+        let mut machine = full();
+        machine.threads[2].name = name.to_owned();
+        machine.cpu_use.insert(0, CpuUse { softirq, busy: 1.0 - softirq, ..CpuUse::default() });
+        let section = section(&[model(machine, &Wishes::default())]);
+        let starved = section.findings.iter().find(|finding| finding.rule == "PLC-STARVED").expect("the vCPU starves");
+        (starved.title.clone(), starved.fix.join("\n"))
+    };
+    // Its time is counted as softirq, whose cause is what can be changed.
+    let (title, fix) = by("ksoftirqd/0", 0.8);
+    assert!(title.ends_with(": interrupts and softirqs ran on CPU 0"), "{title}");
+    assert!(fix.contains("cat /proc/softirqs") && fix.contains("rps_cpus") && !fix.contains("taskset"), "{fix}");
+    let (title, fix) = by("kworker/0:1", 0.0);
+    assert!(title.ends_with("another program, kworker/0:1 (30), ran on CPU 0"), "{title}");
+    assert!(!fix.contains("softirqs") && !fix.contains("taskset"), "{fix}");
+    let (_, fix) = by("backup", 0.0);
+    assert!(!fix.contains("softirqs") && fix.contains("taskset -cp CPUS 30"), "{fix}");
+}
+
+#[test]
 fn helpers_that_ran_while_a_vcpu_waited_are_who_kept_it_waiting() {
     let mut machine = full();
     machine.threads[1] = thread(Some("web"), Role::Emulator, 10, "0", 0.7);

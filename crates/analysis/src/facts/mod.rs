@@ -15,6 +15,7 @@ pub(crate) mod avic;
 pub(crate) mod benches;
 pub(crate) mod chains;
 pub mod events;
+pub(crate) mod kernel_threads;
 pub(crate) mod keyed;
 pub mod ledger;
 pub(crate) mod machines;

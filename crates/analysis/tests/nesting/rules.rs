@@ -75,6 +75,10 @@ fn the_enlightened_vmcs() {
     let cost = off.finding("NST-EVMCS").unwrap().cost;
     assert_eq!((cost.value, cost.low, cost.kind), (Some(11_800.0), Some(10_586.0), CostKind::Published));
     decides("NST-EVMCSON", &on, &off);
+    let compared = on.finding("NST-EVMCSON").unwrap();
+    let reloads =
+        |lines: &[String]| lines.last().is_some_and(|line| line.contains("   # reloading the module stops all VMs"));
+    assert!(reloads(&compared.fix) && reloads(&compared.undo), "{:?} {:?}", compared.fix, compared.undo);
     // Not recommended: bit 14 of 0x40000004.
     let never = Tree::of("hosts-hyperv", 1).replacing("cpuid.json", "0x00064e24", "0x00060e24");
     decides("NST-EVMCSNONE", &never, &off);

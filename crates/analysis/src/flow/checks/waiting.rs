@@ -4,6 +4,7 @@
 //! ends it.
 
 use super::{Sample, by_share, state};
+use crate::facts::kernel_threads;
 use crate::facts::ledger::measure::Measures;
 use crate::facts::ledger::model::{PreemptSums, Vcpu};
 use crate::facts::state::State;
@@ -19,9 +20,6 @@ pub(in crate::flow) const PREEMPT_SHARE: f64 = 0.02;
 
 /// Programs that record: what they take from a vCPU ends with the recording.
 const RECORDERS: &[&str] = &["kvmscope", "trace-cmd", "perf", "lttng-consumerd", "lttng-sessiond"];
-
-/// Kernel threads that are bound to one CPU each (kernel/smpboot.c, kernel/workqueue.c, Linux 6.12).
-const BOUND: &[&str] = &["ksoftirqd/", "migration/", "kworker/", "rcuc/", "cpuhp/", "irq_work/", "idle_inject/"];
 
 /// vCPUs, and threads, that a finding lists; tables have the others.
 const MOST_LISTED: usize = 5;
@@ -249,7 +247,7 @@ fn remedy(measure: &Measures<'_>, waiters: &[Waiter<'_>], hit: &mut Hit) {
         let own: Option<CpuSet> = of_rival
             .map(|waiter| affinity(measure, waiter.vcpu.tid).cloned())
             .try_fold(CpuSet::default(), |all, cpus| Some(all.or(&cpus?)));
-        let is_bound = BOUND.iter().any(|bound| name.starts_with(bound));
+        let is_bound = kernel_threads::is_bound(&name);
         match (own, affinity(measure, tid)) {
             (Some(own), Some(other)) => apart(measure, (waiter.vcpu.tid, &own), (tid, other, is_bound), hit),
             _ => hit.fix.push(to_be_read(waiter, (tid, &name, is_bound), sums.cpu)),

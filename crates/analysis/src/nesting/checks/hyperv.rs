@@ -61,11 +61,13 @@ pub fn evmcs_on(model: &Model) -> Vec<Hit> {
         let mut hit = hit(machine, Severity::Info, title, evidence);
         let (with, without) = (value("fosdem18.build.l2.evmcs"), value("fosdem18.build.l2"));
         hit.cost = Cost::of(CostKind::Published, with / without - 1.0, "more wall time of one kernel build");
+        let without = option("kvm_intel", "enlightened_vmcs", "0", "1");
         hit.fix = vec![
-            "kvmscope record --seconds 30 -o evmcs   # the real load, with the enlightened VMCS".into(),
-            "modprobe -r kvm_intel && modprobe kvm_intel enlightened_vmcs=0   # and without it".into(),
+            "kvmscope record --seconds 30 -o evmcs   # the real load; and once more without the enlightened VMCS:"
+                .into(),
+            without.command(),
         ];
-        hit.undo = vec!["modprobe -r kvm_intel && modprobe kvm_intel enlightened_vmcs=1".into()];
+        hit.undo = vec![without.undo_or_why()];
         hit
     })
     .collect()

@@ -2,6 +2,7 @@
 //!
 //! A starved thread is reported once: by the rule whose change would end it (`culprits::Reporter`), else here.
 
+use crate::facts::kernel_threads::is_bound;
 use crate::facts::starvation::UNIT;
 use crate::placement::culprits::{Kind, Reporter, Verdict, cpus_named, explained, name};
 use crate::placement::model::Model;
@@ -75,7 +76,8 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
             let threads = winner.threads.iter().map(|position| &model.machine.threads[*position]);
             // Ours ends when the measurement does.
             let of_others = |thread: &&Thread| thread.vm.is_none() && !thread.name.starts_with("kvmscope");
-            let program = threads.filter(of_others).filter(|thread| thread.role == Role::Other).take(1);
+            let can_move = |thread: &&Thread| thread.role == Role::Other && !is_bound(&thread.name);
+            let program = threads.filter(of_others).filter(can_move).take(1);
             programs.extend(program.map(|thread| (thread, *verdict)));
         }
         programs.dedup_by_key(|(thread, _)| thread.tid);
@@ -87,9 +89,22 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
             ))
         };
         hit.fix.extend(programs.into_iter().filter_map(away).take(2));
+        let interrupted = |verdict: &&&Verdict| verdict.winner().is_some_and(|winner| winner.kind == Kind::Interrupts);
+        hit.fix.extend(verdicts.iter().find(interrupted).into_iter().flat_map(|verdict| whose_softirqs(&verdict.cpus)));
         hit.fix.push(model.proposal.why_none());
     }
     hit
+}
+
+/// Where to read what raises the softirqs of CPUs on which no interrupt is frequent: what one CPU hands to another one, and timers.
+fn whose_softirqs(cpus: &CpuSet) -> [String; 2] {
+    let named = cpus_named(cpus);
+    [
+        format!("cat /proc/softirqs   # twice: which softirq of {named} counts up fastest"),
+        format!(
+            "grep . /sys/class/net/*/queues/rx-*/rps_cpus   # for NET_RX: who steers packets to {named}, in each network namespace"
+        ),
+    ]
 }
 
 /// The winners of the worst victims, as half sentences.

@@ -29,6 +29,8 @@ impl Proposal {
             "the best placement found leaves these threads where they are; see PLC-PROPOSAL".to_owned()
         } else if least > SAME_MISSING {
             format!("every placement is {least:.2} CPUs short or more (modelled): fewer vCPUs, or more CPUs")
+        } else if self.plans.len() == 1 {
+            "no other placement was found (modelled)".to_owned()
         } else {
             let tried = counted(self.plans.len() as u64 - 1, "other placement that was", "other placements that were");
             format!("none of the {tried} computed is better (modelled)")
