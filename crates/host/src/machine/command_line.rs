@@ -148,14 +148,15 @@ mod tests {
 
     #[test]
     fn options_and_json_describe_a_vm() {
-        let command = "/usr/bin/kvm\0-name\0web\0-smp\x004,sockets=1,cores=2,threads=2\0-m\x004G\0-cpu\0host,+x2apic\0\
+        let command = "/usr/bin/kvm\0-name\0web\0-smp\x008,sockets=1,dies=2,cores=2,threads=2\0-m\x004G\0-cpu\0host,+x2apic\0\
             -object\0iothread,id=io0\0-object\0{\"qom-type\":\"memory-backend-file\",\"mem-path\":\"/dev/hugepages/x\",\"host-nodes\":\"1\",\"policy\":\"bind\"}\0\
             -netdev\0tap,id=n0,ifname=tap0,vhost=on,queues=2\0-device\0virtio-net-pci,netdev=n0,mq=on\0\
             -netdev\0{\"type\":\"tap\",\"fds\":\"3:4\",\"vhost\":true,\"vhostfds\":\"5:6\",\"id\":\"n1\"}\0-device\0{\"driver\":\"e1000\",\"netdev\":\"n1\"}\0\
             -drive\0file=/a,,b.raw,if=virtio,cache=none,aio=native,format=raw\0-device\0vfio-pci,host=04:10.1\0-enable-kvm\0";
         let domain = domain_of(command, "web", "proc/9/cmdline");
-        assert_eq!((domain.vcpus, domain.memory_bytes, domain.iothreads), (Some(4), Some(4 << 30), 1));
-        assert_eq!(domain.topology.unwrap().value, GuestTopology { sockets: 1, dies: 1, cores: 2, threads: 2 });
+        assert_eq!((domain.vcpus, domain.memory_bytes, domain.iothreads), (Some(8), Some(4 << 30), 1));
+        assert!(domain.shows_groups());
+        assert_eq!(domain.topology.unwrap().value, GuestTopology { sockets: 1, dies: 2, cores: 2, threads: 2 });
         assert_eq!((domain.cpu_mode.unwrap().value.as_str(), domain.huge_pages), ("host-passthrough", true));
         assert_eq!(domain.memory_nodes.unwrap().0.to_string(), "1");
         let [first, second] = &domain.interfaces[..] else { panic!("{:?}", domain.interfaces) };
