@@ -19,10 +19,11 @@ const ARGUMENTS: &str = "acpi=off nosmp tsc=reliable lpj=1600000 reboot=t random
     rcupdate.rcu_expedited=1";
 /// Memory that a guest has at least: one that has a guest, and one that has none.
 const LEAST_MEMORY_BYTES: [u64; 2] = [768 << 20, 256 << 20];
-/// The same, in sizes of its initramfs. Linux unpacks that into a file system of at most half the memory, and frees it then
-/// (init/initramfs.c and mm/shmem.c, Linux 6.12); who has a guest also holds that one's initramfs and memory. A program built
-/// with debug information makes it large.
+/// The same, in sizes of its initramfs, beside what the kernel itself takes. The archive stays in memory while Linux unpacks it
+/// into a file system of at most half of the rest (init/initramfs.c and mm/shmem.c, Linux 6.12); who has a guest also holds that
+/// one's archive and memory. A program built with debug information makes it large.
 const INITRAMFS_TIMES: [u64; 2] = [7, 3];
+const KERNEL_BYTES: u64 = 128 << 20;
 /// How long the innermost guest is watched if it is not done before, in emulated time.
 const LIMIT: Duration = Duration::from_secs(10);
 /// File systems that are mounted when the machine is up, and what is left of the kernel's own root.
@@ -58,7 +59,8 @@ pub fn run(job: &Job, guest: &Job) -> Result<(), Error> {
 /// Memory of a guest that boots into so many bytes of files.
 fn memory_bytes(initramfs_bytes: u64, innermost: bool) -> u64 {
     let kind = usize::from(innermost);
-    (INITRAMFS_TIMES[kind] * initramfs_bytes).next_multiple_of(1 << 20).max(LEAST_MEMORY_BYTES[kind])
+    let wanted = KERNEL_BYTES + INITRAMFS_TIMES[kind] * initramfs_bytes;
+    wanted.next_multiple_of(1 << 20).max(LEAST_MEMORY_BYTES[kind])
 }
 
 /// The initramfs of a machine like the one whose files lie below `root`, with the orders `job`, without some directories.
@@ -99,9 +101,13 @@ mod tests {
     #[test]
     fn a_guest_has_room_for_its_files_however_large_the_program_is() {
         assert_eq!((memory_bytes(30 << 20, false), memory_bytes(30 << 20, true)), (768 << 20, 256 << 20));
-        let of_debug_build = memory_bytes((100 << 20) + 1, true);
-        assert_eq!(of_debug_build, 301 << 20);
-        assert!(memory_bytes(125 << 20, false) > of_debug_build + (500 << 20));
+        let files_bytes = 105 << 20;
+        let of_debug_build = memory_bytes(files_bytes, true);
+        assert!(
+            (of_debug_build - files_bytes - (48 << 20)) / 2 > files_bytes,
+            "half of what the archive and the kernel leave"
+        );
+        assert!(memory_bytes(135 << 20, false) > of_debug_build + (500 << 20));
     }
 
     #[test]
