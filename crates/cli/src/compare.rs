@@ -57,10 +57,8 @@ impl Compare {
         let case = |recording: &Recording| -> anyhow::Result<Case> {
             Ok(Case::new(Input::open(recording.clone())?, given.clone()).with_progress(progress.hear()))
         };
-        let mut compared = case(&after[0])?;
-        for recording in &before {
-            compared = compared.compared_with(case(recording)?);
-        }
+        let earlier = before.iter().map(case).collect::<anyhow::Result<Vec<Case>>>()?;
+        let mut compared = earlier.into_iter().fold(case(&after[0])?, Case::compared_with);
         for recording in &after[1..] {
             compared = compared.recorded_again(case(recording)?);
         }
