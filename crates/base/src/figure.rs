@@ -3,6 +3,10 @@
 //! A figure's title is a question, its caption the answer in words. Renderers choose the drawing: bars of block
 //! characters in a terminal, SVG in a page.
 
+mod curves;
+
+pub use curves::{Axis, Curve, Curves, Form, Heat, HeatRow, Limit, On, Scale};
+
 /// One picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
@@ -25,6 +29,10 @@ pub enum Drawing {
     Topology(Vec<Panel>),
     /// Single numbers of unlike sizes on a logarithmic scale, in groups; each group has a scale of its own.
     Points(Vec<PointGroup>),
+    /// How quantities depend on another one.
+    Curves(Curves),
+    /// How much there is of something by two others.
+    Heat(Heat),
 }
 
 /// A machine under one placement.

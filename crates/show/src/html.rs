@@ -10,6 +10,7 @@
 
 mod axis;
 mod chains;
+mod curves;
 mod data;
 mod drawing;
 mod escape;

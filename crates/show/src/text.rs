@@ -6,6 +6,7 @@
 //! damaged, what to do next. Colour only repeats what words and order say.
 
 mod brief;
+mod curves;
 mod figure;
 mod finding;
 mod line;

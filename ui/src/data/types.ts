@@ -80,9 +80,12 @@ export interface Point {
   value: number;
   low: number | null;
   high: number | null;
-  mark: "measured" | "emulated" | "published";
+  mark: Mark;
   source: string;
 }
+
+/** Where a number comes from. */
+export type Mark = "measured" | "emulated" | "published";
 
 export interface PointGroup {
   title: string;
@@ -103,10 +106,45 @@ export interface CpuBox {
   contended: boolean;
 }
 
+export interface Axis {
+  title: string;
+  unit: string;
+  logarithmic: boolean;
+}
+
+/** Curves on one pair of axes, the most important one first. */
+export interface CurvesData {
+  x: Axis;
+  y: Axis;
+  curves: Curve[];
+  limits: { label: string; on: "x" | "y"; value: number }[];
+}
+
+export interface Curve {
+  label: string;
+  form: "line" | "steps" | "points";
+  /** Of single points: where they come from. */
+  mark: Mark | null;
+  points: [number, number][];
+}
+
+/** Rows of cells along an axis; null where nothing is known. */
+export interface HeatData {
+  x: Axis;
+  from: number;
+  to: number;
+  what: string;
+  unit: string;
+  most: number;
+  rows: { label: string; cells: (number | null)[] }[];
+}
+
 /** A Section's picture as data; `drawing` says which it is. */
 export type FigureData = { id: string; title: string; caption: string } & (
   | { drawing: "bars"; groups: BarGroup[] }
   | { drawing: "points"; scales: PointGroup[] }
+  | ({ drawing: "curves" } & CurvesData)
+  | ({ drawing: "heat" } & HeatData)
   | { drawing: "topology"; panels: Panel[] }
 );
 

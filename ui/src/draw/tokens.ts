@@ -69,6 +69,9 @@ const LOOKS: Record<string, StateLook> = {
   unknown: { light: "#f0f0ed", dark: "#202428", pattern: "hatch", rank: 17, step: "unknown" },
 };
 
+/** Curves of one picture, by their place: the first is ink, the others are soft, and each has its dash. */
+export const CURVE_DASHES = ["", "7 3", "2 3", "10 3 2 3", "5 5", "1 5"];
+
 /** How a state is drawn; a state this page does not know looks unknown. */
 export function lookOf(name: string): StateLook {
   return LOOKS[name] ?? LOOKS.unknown!;

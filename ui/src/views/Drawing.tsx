@@ -1,8 +1,10 @@
-/** A Section's figure, by its kind: bars, points on a scale, a machine. */
+/** A Section's figure, by its kind: bars, points on a scale, curves, cells, a machine. */
 import { useRef } from "preact/hooks";
 import type { Bar, BarGroup, FigureData } from "../data/types";
 import { fillOf, levelState, STATE_NAMES } from "../draw/tokens";
 import { amount, percent } from "../maths/format";
+import { Curves } from "./Curves";
+import { Heat } from "./Heat";
 import { Points } from "./Points";
 import { Topology } from "./Topology";
 import { useWidth } from "./useSize";
@@ -28,6 +30,10 @@ export function Drawing({ figure }: { figure: FigureData }) {
           ))}
         </>
       );
+    case "curves":
+      return <Curves title={figure.title} drawn={figure} />;
+    case "heat":
+      return <Heat title={figure.title} drawn={figure} />;
     case "topology":
       return <Topology panels={figure.panels} />;
     default:

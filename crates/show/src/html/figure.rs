@@ -1,10 +1,10 @@
-//! Figures of Sections: bars, points, machines.
+//! Figures of Sections: bars, points, curves, machines.
 //!
 //! Everything across the page is a percentage of the drawing's width, so that a drawing fills a phone and a wall
 //! without stretching its patterns or its words.
 
 use super::escape::Safe;
-use super::{look, points};
+use super::{curves, look, points};
 use base::figure::{BarGroup, Drawing, Figure};
 use base::number;
 use std::fmt::{Result, Write};
@@ -22,6 +22,8 @@ pub fn render(section: &str, figure: &Figure, out: &mut String) -> Result {
         Drawing::Bars(groups) => bars(groups, out)?,
         Drawing::Topology(panels) => super::topology::render(panels, out)?,
         Drawing::Points(groups) => points::render(groups, out)?,
+        Drawing::Curves(drawn) => curves::render(&figure.title, drawn, out)?,
+        Drawing::Heat(drawn) => curves::heat(&figure.title, drawn, out)?,
     }
     out.write_str("</figure>\n")
 }

@@ -1,6 +1,6 @@
 //! A Section's parts as JSON, each borrowed and written in place.
 
-use base::figure::{Drawing, Figure};
+use base::figure::{Axis, Drawing, Figure, Form, On};
 use base::{Finding, Section, Table};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::json;
@@ -125,9 +125,43 @@ impl Serialize for FigureShown<'_> {
                 map.serialize_entry("drawing", "points")?;
                 map.serialize_entry("scales", &groups.collect::<Vec<_>>())?;
             }
+            Drawing::Curves(drawn) => {
+                let curves = drawn.curves.iter().map(|curve| {
+                    let (form, mark) = match curve.form {
+                        Form::Line => ("line", None),
+                        Form::Steps => ("steps", None),
+                        Form::Points(mark) => ("points", Some(mark.name())),
+                    };
+                    json!({"label": curve.label, "form": form, "mark": mark, "points": curve.points})
+                });
+                let limits = drawn.limits.iter().map(|limit| {
+                    let on = if limit.on == On::X { "x" } else { "y" };
+                    json!({"label": limit.label, "on": on, "value": limit.value})
+                });
+                map.serialize_entry("drawing", "curves")?;
+                map.serialize_entry("x", &axis(&drawn.x))?;
+                map.serialize_entry("y", &axis(&drawn.y))?;
+                map.serialize_entry("curves", &curves.collect::<Vec<_>>())?;
+                map.serialize_entry("limits", &limits.collect::<Vec<_>>())?;
+            }
+            Drawing::Heat(drawn) => {
+                let rows = drawn.rows.iter().map(|row| json!({"label": row.label, "cells": row.cells}));
+                map.serialize_entry("drawing", "heat")?;
+                map.serialize_entry("x", &axis(&drawn.x))?;
+                map.serialize_entry("from", &drawn.ends.0)?;
+                map.serialize_entry("to", &drawn.ends.1)?;
+                map.serialize_entry("what", &drawn.what)?;
+                map.serialize_entry("unit", drawn.unit)?;
+                map.serialize_entry("most", &drawn.most)?;
+                map.serialize_entry("rows", &rows.collect::<Vec<_>>())?;
+            }
         }
         map.end()
     }
+}
+
+fn axis(axis: &Axis) -> serde_json::Value {
+    json!({"title": axis.title, "unit": axis.unit, "logarithmic": axis.is_logarithmic})
 }
 
 struct Tables<'a>(&'a [Table]);

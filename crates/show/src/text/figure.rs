@@ -1,8 +1,8 @@
-//! Figures drawn with characters: bars in eighths, points on a scale.
+//! Figures drawn with characters: bars in eighths, points on a scale, curves.
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width};
 use super::paint::Role;
-use super::points;
+use super::{curves, points};
 use base::Figure;
 use base::figure::{BarGroup, Drawing};
 use base::number::{self, SHARE_COLUMNS};
@@ -31,6 +31,8 @@ pub fn render(figure: &Figure, out: &mut Lines) {
         Drawing::Bars(groups) => bars(groups, out),
         Drawing::Topology(panels) => super::topology::render(panels, out),
         Drawing::Points(groups) => points::render(groups, out),
+        Drawing::Curves(drawn) => curves::render(drawn, out),
+        Drawing::Heat(drawn) => curves::heat(drawn, out),
     }
 }
 

@@ -83,14 +83,18 @@ pub fn ascii(text: &str) -> String {
     for character in text.chars() {
         match character {
             _ if character.is_ascii() => shown.push(character),
-            '█' | '▉' | '▊' | '▋' | '▌' => shown.push('#'),
-            '▍' | '▎' | '▏' => shown.push(':'),
+            '█' | '▉' | '▊' | '▋' | '▌' | '▓' | '■' => shown.push('#'),
+            '▍' | '▎' | '▏' | '▒' | '┆' => shown.push(':'),
+            '▲' => shown.push('^'),
+            '△' => shown.push('v'),
+            '□' => shown.push('x'),
             '●' => shown.push('*'),
             '○' => shown.push('o'),
             '◆' => shown.push('+'),
             '·' => shown.push('.'),
-            '─' => shown.push('-'),
-            '├' | '┤' => shown.push('|'),
+            '░' => shown.push(','),
+            '─' | '┄' => shown.push('-'),
+            '├' | '┤' | '└' => shown.push('|'),
             '…' => shown.push('~'),
             other => shown.extend(std::iter::repeat_n('?', other.width().unwrap_or(0))),
         }

@@ -1,7 +1,9 @@
 //! A made-up answer with one of everything that a Section can hold. Its numbers are those of a small nested VMX
 //! recording, so that the pages can be judged by eye.
 
-use base::figure::{Bar, BarGroup, Drawing, Figure, Mark, Point, PointGroup};
+use base::figure::{
+    Axis, Bar, BarGroup, Curve, Curves, Drawing, Figure, Form, Heat, HeatRow, Limit, Mark, On, Point, PointGroup,
+};
 use base::recording::{Emulator, Named, PartKind, Recording};
 use base::table::{Shown, TableSpec};
 use base::{
@@ -21,7 +23,7 @@ pub fn section() -> Section {
         ready to run and did not for 46 % of the recording: mostly busybox had its CPU."
         .into();
     section.findings = vec![shadowing(), preempted()];
-    section.figures = vec![ledger(), points()];
+    section.figures = vec![ledger(), points(), curves(), heat()];
     section.tables = vec![exits(), chains(), losses()];
     section.unknown = vec![Unknown {
         what: "before_first_event".into(),
@@ -246,5 +248,42 @@ fn points() -> Figure {
         title: "From level to level".into(),
         caption: "Dots are ours, diamonds were published.".into(),
         drawing: Drawing::Points(vec![PointGroup { title: "cpuid".into(), unit: "cycles", points }]),
+    }
+}
+
+fn curves() -> Figure {
+    let axis = |title: &str| Axis { title: title.into(), unit: "ns", is_logarithmic: true };
+    let curve = |label: &str, form, points: &[(f64, f64)]| Curve { label: label.into(), form, points: points.to_vec() };
+    let losses = [(1e4, 1e4), (1e5, 2.8e4), (1e6, 1.4e5), (1e7, 9e5), (1e8, 2.1e6), (1e9, 1.4e7)];
+    let quiet = [(1e4, 2e3), (1e5, 2e3), (1e6, 4e3), (1e7, 2.2e4), (1e8, 1.1e5), (1e9, 9e5)];
+    let curves = vec![
+        curve("vCPU 0", Form::Line, &losses),
+        curve("vCPU 1", Form::Steps, &quiet),
+        curve("another host", Form::Points(Mark::Published), &[(1e6, 2e4)]),
+    ];
+    let limits = vec![Limit { label: "budget of 1 ms".into(), on: On::Y, value: 2e4 }];
+    let (x, y) = (axis("window"), axis("lost in the worst window"));
+    Figure {
+        id: "loss-curve".into(),
+        title: "How much of any window is lost".into(),
+        caption: "The worst millisecond of vCPU 0 lost 140.0 us.".into(),
+        drawing: Drawing::Curves(Curves { x, y, curves, limits }),
+    }
+}
+
+fn heat() -> Figure {
+    let cells = |every: usize| (0..14).map(move |cell| Some(((cell * cell * 7) % every) as f64 * 1e3));
+    let unknown = [None; 3].into_iter().chain(cells(23)).collect();
+    let rows = vec![
+        HeatRow { label: "vCPU 0".into(), cells: cells(37).chain([Some(0.0); 3]).collect() },
+        HeatRow { label: "vCPU 1".into(), cells: unknown },
+    ];
+    let x = Axis { title: "time".into(), unit: "ns", is_logarithmic: false };
+    let what = "lost in the worst millisecond".into();
+    Figure {
+        id: "heat".into(),
+        title: "When it was lost".into(),
+        caption: String::new(),
+        drawing: Drawing::Heat(Heat { x, ends: (0.0, 638e6), what, unit: "ns", most: 3e4, rows }),
     }
 }

@@ -1,0 +1,188 @@
+//! Curves and cells: SVG as wide as the page is, with words that keep their size.
+
+use super::escape::Safe;
+use base::figure::{Axis, Curve, Curves, Form, Heat, Limit, Mark, On, Scale};
+use base::number;
+use std::fmt::{Result, Write};
+
+/// Curves are drawn in a square of this size and stretched; their strokes are not.
+const SQUARE: f64 = 1_000.0;
+
+/// How many dashes tell curves apart: hue means level and nothing else. `style.css` has them, and so has the dashboard.
+pub const DASHES: usize = 6;
+
+/// Curves with their axes, limits and legend.
+pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
+    let (x, y) = curves.scales();
+    write!(out, "<div class=\"plot\"><p class=\"quiet\">{}</p>", Safe(&curves.y.title))?;
+    write!(out, "<svg class=\"area\" role=\"img\" aria-label=\"{}\" overflow=\"visible\">", Safe(title))?;
+    for mark in y.marks() {
+        let at = up(y, mark);
+        write!(
+            out,
+            "<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{at:.2}%\" y2=\"{at:.2}%\"/>\
+             <text x=\"2\" y=\"{at:.2}%\" dy=\"-4\">{}</text>",
+            Safe(words(&curves.y, mark))
+        )?;
+    }
+    for limit in &curves.limits {
+        let text = Safe(limit_words(curves, limit)).to_string();
+        match limit.on {
+            On::X => {
+                let at = across(x, limit.value);
+                write!(out, "<line class=\"limit\" x1=\"{at:.2}%\" x2=\"{at:.2}%\" y1=\"0\" y2=\"100%\"/>")?;
+                write!(out, "<text class=\"limit\" x=\"{at:.2}%\" dx=\"5\" y=\"12\">{text}</text>")?;
+            }
+            On::Y => {
+                let at = up(y, limit.value);
+                write!(out, "<line class=\"limit\" x1=\"0\" x2=\"100%\" y1=\"{at:.2}%\" y2=\"{at:.2}%\"/>")?;
+                write!(out, "<text class=\"limit end\" x=\"100%\" y=\"{at:.2}%\" dy=\"-5\">{text}</text>")?;
+            }
+        }
+    }
+    let whole = "width=\"100%\" height=\"100%\"";
+    write!(out, "<svg viewBox=\"0 0 {SQUARE} {SQUARE}\" preserveAspectRatio=\"none\" {whole} overflow=\"visible\">")?;
+    // The first one is drawn last, on top.
+    for (place, curve) in curves.curves.iter().enumerate().rev() {
+        if !matches!(curve.form, Form::Points(_)) {
+            write!(out, "<path class=\"curve c{}\" d=\"{}\"/>", place % DASHES, path(curve, x, y))?;
+        }
+    }
+    out.push_str("</svg>");
+    for (place, curve) in curves.curves.iter().enumerate() {
+        if let Form::Points(mark) = curve.form {
+            for (at, value) in &curve.points {
+                let [across, up] = [across(x, *at), up(y, *value)];
+                write!(
+                    out,
+                    "<svg x=\"{across:.2}%\" y=\"{up:.2}%\" overflow=\"visible\">{}</svg>",
+                    shape(mark, place)
+                )?;
+            }
+        }
+    }
+    out.push_str("</svg>\n");
+    axis(&curves.x, x, out)?;
+    legend(curves, out)?;
+    out.write_str("</div>\n")
+}
+
+fn axis(axis: &Axis, scale: Scale, out: &mut String) -> Result {
+    out.push_str("<svg class=\"axis\" aria-hidden=\"true\">");
+    for mark in scale.marks() {
+        let at = across(scale, mark);
+        let end = if at < 2.0 {
+            " class=\"first\""
+        } else if at > 97.0 {
+            " class=\"last\""
+        } else {
+            ""
+        };
+        write!(
+            out,
+            "<line x1=\"{at:.2}%\" x2=\"{at:.2}%\" y1=\"0\" y2=\"5\"/><text{end} x=\"{at:.2}%\" y=\"18\">{}</text>",
+            Safe(words(axis, mark))
+        )?;
+    }
+    write!(out, "</svg><p class=\"quiet along\">{}</p>", Safe(&axis.title))
+}
+
+fn legend(curves: &Curves, out: &mut String) -> Result {
+    out.push_str("<ul class=\"keys\">");
+    for (place, curve) in curves.curves.iter().enumerate() {
+        let drawn = match curve.form {
+            Form::Points(mark) => format!("<svg x=\"50%\" y=\"50%\" overflow=\"visible\">{}</svg>", shape(mark, place)),
+            Form::Line | Form::Steps => {
+                format!("<line class=\"curve c{}\" x1=\"0\" x2=\"100%\" y1=\"50%\" y2=\"50%\"/>", place % DASHES)
+            }
+        };
+        let mark = if let Form::Points(mark) = curve.form { format!(" ({})", mark.name()) } else { String::new() };
+        write!(out, "<li><svg aria-hidden=\"true\">{drawn}</svg>{}{mark}</li>", Safe(&curve.label))?;
+    }
+    out.write_str("</ul>")
+}
+
+/// A single number: ours as a dot, an emulated one hollow, a published one as a diamond.
+fn shape(mark: Mark, place: usize) -> String {
+    let look = if place == 0 { "c0" } else { "" };
+    match mark {
+        Mark::Measured => format!("<circle class=\"dot {look}\" r=\"4\"/>"),
+        Mark::Emulated => format!("<circle class=\"curve {look}\" r=\"4\"/>"),
+        Mark::Published => format!("<path class=\"dot {look}\" d=\"M-5 0L0-5L5 0L0 5Z\"/>"),
+    }
+}
+
+/// SVG path data in the square.
+fn path(curve: &Curve, x: Scale, y: Scale) -> String {
+    let mut data = String::new();
+    let mut before = None;
+    for (at, value) in &curve.points {
+        let [across, up] = [x.place(*at) * SQUARE, (1.0 - y.place(*value)) * SQUARE];
+        // Writing into a text cannot fail.
+        let _ = match (before.replace(up), curve.form) {
+            (None, _) => write!(data, "M{across:.1} {up:.1}"),
+            (Some(_), Form::Steps) => write!(data, "H{across:.1}V{up:.1}"),
+            (Some(_), Form::Line | Form::Points(_)) => write!(data, "L{across:.1} {up:.1}"),
+        };
+    }
+    data
+}
+
+/// Cells: their strength is how much there is, and those of which nothing is known are hatched.
+pub fn heat(title: &str, heat: &Heat, out: &mut String) -> Result {
+    write!(out, "<div class=\"plot heat\"><table aria-label=\"{}\">", Safe(title))?;
+    for row in &heat.rows {
+        write!(out, "<tr><th scope=\"row\">{}</th><td><svg>", Safe(&row.label))?;
+        let wide = 100.0 / row.cells.len().max(1) as f64;
+        for (place, cell) in row.cells.iter().enumerate() {
+            let at = wide * place as f64;
+            let (fill, strength, words) = match cell {
+                None => ("url(#p-unknown)", 1.0, "not known".to_owned()),
+                Some(value) => {
+                    let share = (value / heat.most.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+                    // What is there at all is seen.
+                    let strength = if *value > 0.0 { 0.15 + 0.85 * share } else { 0.0 };
+                    ("var(--ink)", strength, number::amount(*value, heat.unit))
+                }
+            };
+            let begin = heat.ends.0 + (heat.ends.1 - heat.ends.0) * place as f64 / row.cells.len() as f64;
+            let when = number::amount(begin, heat.x.unit);
+            write!(
+                out,
+                "<rect x=\"{at:.3}%\" width=\"{wide:.3}%\" height=\"100%\" fill=\"{fill}\" fill-opacity=\"{strength:.2}\">\
+                 <title>{}: {}</title></rect>",
+                Safe(when),
+                Safe(words)
+            )?;
+        }
+        out.push_str("</svg></td></tr>\n");
+    }
+    let [from, to] = [heat.ends.0, heat.ends.1].map(|value| number::amount(value, heat.x.unit));
+    let most = number::amount(heat.most, heat.unit);
+    write!(
+        out,
+        "</table><p class=\"quiet\">{}, {} to {}; {}, the strongest from {} on; hatched: not known</p></div>\n",
+        Safe(&heat.x.title),
+        Safe(from),
+        Safe(to),
+        Safe(&heat.what),
+        Safe(most)
+    )
+}
+
+fn words(axis: &Axis, value: f64) -> String {
+    number::amount(value, axis.unit).replace(".0 ", " ")
+}
+
+fn limit_words(curves: &Curves, limit: &Limit) -> String {
+    let axis = if limit.on == On::X { &curves.x } else { &curves.y };
+    format!("{}, {}", limit.label, words(axis, limit.value))
+}
+
+fn across(scale: Scale, value: f64) -> f64 {
+    100.0 * scale.place(value)
+}
+
+fn up(scale: Scale, value: f64) -> f64 {
+    100.0 * (1.0 - scale.place(value))
+}

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { scaleOf } from "./scale";
+
+const axis = (logarithmic: boolean) => ({ title: "window", unit: "ns", logarithmic });
+
+test("scales have round ends and hold every value, as those of the program", () => {
+  const linear = (most: number) => scaleOf(axis(false), [0, 3, most]).to;
+  expect([8, 10, 11, 37, 180].map(linear)).toEqual([10, 10, 20, 50, 200]);
+  expect(scaleOf(axis(false), [37]).marks).toEqual([0, 10, 20, 30, 40, 50]);
+  const decades = scaleOf(axis(true), [0, 14, 120_000]);
+  expect([decades.from, decades.to]).toEqual([10, 1e6]);
+  expect(scaleOf(axis(true), [1, 9e6]).marks).toEqual([1, 1e2, 1e4, 1e6]);
+  expect([10, 1e6, 0, 1e9].map(decades.place)).toEqual([0, 1, 0, 1]);
+});
+
+test("nothing to hold is no reason to divide by it", () => {
+  for (const logarithmic of [true, false])
+    for (const values of [[], [0], [Number.NaN], [-3]]) {
+      const scale = scaleOf(axis(logarithmic), values);
+      expect(scale.to).toBeGreaterThan(scale.from);
+      expect(scale.marks.every(Number.isFinite)).toBe(true);
+    }
+});

@@ -1,0 +1,45 @@
+/** An axis with the values that it has to hold: whole decades, or from 0 to a round number (base::figure::Scale). */
+import type { Axis } from "../data/types";
+
+export interface Scale {
+  from: number;
+  to: number;
+  /** Where a value lies, from 0 to 1. */
+  place: (value: number) => number;
+  /** Round values along it, from its beginning on. */
+  marks: number[];
+}
+
+export function scaleOf(axis: Axis, values: number[]): Scale {
+  const shown = values.filter((value) => Number.isFinite(value) && value > 0);
+  const most = shown.reduce((a, b) => Math.max(a, b), 0);
+  return axis.logarithmic ? decades(shown, most) : linear(most);
+}
+
+function decades(shown: number[], most: number): Scale {
+  const least = shown.reduce((a, b) => Math.min(a, b), most || 1);
+  const from = Math.floor(Math.log10(least));
+  const to = Math.max(from + 1, Math.ceil(Math.log10(most || 1)));
+  const step = Math.floor((to - from) / 6) + 1;
+  const marks = [];
+  for (let power = from; power <= to; power += step) marks.push(10 ** power);
+  const place = (value: number) => (value > 0 ? clamped((Math.log10(value) - from) / (to - from)) : 0);
+  return { from: 10 ** from, to: 10 ** to, place, marks };
+}
+
+function linear(most: number): Scale {
+  const to = most > 0 ? roundAbove(most) : 1;
+  const parts = Math.round(to / 10 ** Math.floor(Math.log10(to))) === 5 ? 5 : 4;
+  const marks = Array.from({ length: parts + 1 }, (_, part) => (to * part) / parts);
+  return { from: 0, to, place: (value) => clamped(value / to), marks };
+}
+
+/** One, two or five times a power of ten, the least that is not below `value`. */
+function roundAbove(value: number): number {
+  const decade = 10 ** Math.floor(Math.log10(value));
+  return ([1, 2, 5].find((times) => times * decade >= value * (1 - 1e-12)) ?? 10) * decade;
+}
+
+function clamped(share: number): number {
+  return Math.min(1, Math.max(0, share));
+}

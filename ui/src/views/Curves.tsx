@@ -1,0 +1,164 @@
+/** Curves on one pair of axes, with the limits that they are held against. */
+import { useRef } from "preact/hooks";
+import type { Axis, Curve, CurvesData, Mark } from "../data/types";
+import { CURVE_DASHES } from "../draw/tokens";
+import { amount } from "../maths/format";
+import { type Scale, scaleOf } from "../maths/scale";
+import { useWidth } from "./useSize";
+
+const WIDTH = 860;
+const HEIGHT = 260;
+/** Room for the values of the axis up the page, and below for those along it. */
+const LEFT = 78;
+const TOP = 22;
+const BELOW = 38;
+
+export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = Math.min(WIDTH, useWidth(box));
+  const points = drawn.curves.flatMap((curve) => curve.points);
+  const limits = (on: "x" | "y") => drawn.limits.filter((limit) => limit.on === on).map(({ value }) => value);
+  const across = scaleOf(drawn.x, [...points.map(([x]) => x), ...limits("x")]);
+  const up = scaleOf(drawn.y, [...points.map(([, y]) => y), ...limits("y")]);
+  const x = (value: number) => LEFT + across.place(value) * (width - LEFT - 14);
+  const y = (value: number) => TOP + (1 - up.place(value)) * HEIGHT;
+  return (
+    <div ref={box}>
+      <svg
+        class="picture"
+        viewBox={`0 0 ${width} ${TOP + HEIGHT + BELOW}`}
+        style={{ maxWidth: `${WIDTH}px` }}
+        role="img"
+        aria-label={title}
+      >
+        <text class="faint" x="0" y="12">
+          {drawn.y.title}
+        </text>
+        <Marks axis={drawn.y} scale={up} place={y} width={width} />
+        {across.marks.map((mark) => (
+          <text class="faint" key={mark} x={x(mark)} y={TOP + HEIGHT + 16} text-anchor="middle">
+            {words(drawn.x, mark)}
+          </text>
+        ))}
+        <text class="faint" x={LEFT + (width - LEFT) / 2} y={TOP + HEIGHT + 33} text-anchor="middle">
+          {drawn.x.title}
+        </text>
+        {drawn.limits.map((limit) => {
+          const at = limit.on === "y" ? y(limit.value) : x(limit.value);
+          return (
+            <g key={limit.label + limit.on}>
+              <path
+                d={limit.on === "y" ? `M${LEFT} ${at}H${width}` : `M${at} ${TOP}v${HEIGHT}`}
+                stroke="var(--ink)"
+              />
+              {limit.on === "y" ? (
+                <text x={width} y={at - 5} text-anchor="end">
+                  {limitWords(drawn, limit)}
+                </text>
+              ) : (
+                <text x={at + 5} y={TOP + 10}>
+                  {limitWords(drawn, limit)}
+                </text>
+              )}
+            </g>
+          );
+        })}
+        {drawn.curves
+          .map((curve, i) => <Drawn key={curve.label} curve={curve} place={i} x={x} y={y} />)
+          .reverse()}
+      </svg>
+      <Legend drawn={drawn} />
+    </div>
+  );
+}
+
+function Marks(props: { axis: Axis; scale: Scale; place: (value: number) => number; width: number }) {
+  return (
+    <>
+      {props.scale.marks.map((mark) => (
+        <g key={mark}>
+          <path d={`M${LEFT} ${props.place(mark)}H${props.width}`} stroke="var(--grid)" />
+          <text class="faint" x={LEFT - 8} y={props.place(mark) + 4} text-anchor="end">
+            {words(props.axis, mark)}
+          </text>
+        </g>
+      ))}
+    </>
+  );
+}
+
+function Drawn(props: {
+  curve: Curve;
+  place: number;
+  x: (value: number) => number;
+  y: (value: number) => number;
+}) {
+  const { curve, x, y } = props;
+  const look = lookAt(props.place);
+  if (curve.form === "points")
+    return (
+      <>
+        {curve.points.map(([at, value]) => (
+          <Dot key={`${at} ${value}`} mark={curve.mark} x={x(at)} y={y(value)} ink={look.ink} />
+        ))}
+      </>
+    );
+  return (
+    <path d={pathOf(curve, x, y)} fill="none" stroke={look.ink} stroke-width="2" stroke-dasharray={look.dash}>
+      <title>{curve.label}</title>
+    </path>
+  );
+}
+
+function Dot({ mark, x, y, ink }: { mark: Mark | null; x: number; y: number; ink: string }) {
+  if (mark === "published")
+    return <path d={`M${x - 5} ${y}L${x} ${y - 5}L${x + 5} ${y}L${x} ${y + 5}Z`} fill={ink} />;
+  return (
+    <circle cx={x} cy={y} r="4" fill={mark === "emulated" ? "none" : ink} stroke={ink} stroke-width="2" />
+  );
+}
+
+function Legend({ drawn }: { drawn: CurvesData }) {
+  return (
+    <ul class="keys">
+      {drawn.curves.map((curve, i) => (
+        <li key={curve.label}>
+          <svg width="24" height="12" aria-hidden="true">
+            {curve.form === "points" ? (
+              <Dot mark={curve.mark} x={12} y={6} ink={lookAt(i).ink} />
+            ) : (
+              <path d="M0 6h24" stroke={lookAt(i).ink} stroke-width="2" stroke-dasharray={lookAt(i).dash} />
+            )}
+          </svg>
+          {curve.mark ? `${curve.label} (${curve.mark})` : curve.label}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function pathOf(curve: Curve, x: (value: number) => number, y: (value: number) => number): string {
+  return curve.points
+    .map(([at, value], i) => {
+      const [to, height] = [x(at).toFixed(1), y(value).toFixed(1)];
+      if (i === 0) return `M${to} ${height}`;
+      return curve.form === "steps" ? `H${to}V${height}` : `L${to} ${height}`;
+    })
+    .join("");
+}
+
+/** Hue means level and nothing else (tokens.ts): curves differ by dash. */
+function lookAt(place: number): { ink: string; dash: string } {
+  return {
+    ink: place === 0 ? "var(--ink)" : "var(--soft)",
+    dash: CURVE_DASHES[place % CURVE_DASHES.length]!,
+  };
+}
+
+function limitWords(drawn: CurvesData, limit: CurvesData["limits"][number]): string {
+  return `${limit.label}, ${words(limit.on === "y" ? drawn.y : drawn.x, limit.value)}`;
+}
+
+function words(axis: Axis, value: number): string {
+  return amount(value, axis.unit).replace(".0 ", " ");
+}
