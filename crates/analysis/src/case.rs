@@ -10,6 +10,7 @@
 //!                                         +-- placements() who runs where, and better placements
 //!                                         +-- before(), again()   the cases that this one is compared with, or repeats
 //!                                         +-- given()      what the user states
+//!                                         +-- events()     what was traced, on the axis of the recording
 //!                                              |
 //!                               Question: fn(&Case) -> Section
 //! ```
@@ -20,13 +21,16 @@ use crate::facts::chains;
 use crate::facts::ledger::model::Flow;
 use crate::facts::ledger::{build, stacks};
 use crate::facts::machines::Machines;
+use crate::facts::on_axis::{self, Axis};
 use crate::facts::windows::{self, Window};
 use crate::placement::build::build as models;
 use crate::placement::model::Model;
 use crate::{Given, Input};
-use base::Problem;
 use base::timeline::{ChainRanks, VcpuStacks};
+use base::{Clock, Problem};
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock};
+use trace::{Event, Request, Totals};
 
 /// Hears of bytes that are read, and bytes in all, as often as it changes; each walk over a trace begins anew.
 type Progress = Box<dyn FnMut(u64, u64) + Send>;
@@ -43,6 +47,8 @@ pub struct Case {
     chain_ranks: OnceLock<ChainRanks>,
     placements: OnceLock<(Vec<Model>, Vec<Problem>)>,
     stacks: OnceLock<Vec<VcpuStacks>>,
+    /// That of the only trace, where there is one alone.
+    clock: OnceLock<Option<Clock>>,
 }
 
 /// Windows of a recording: enough for a spread, few enough to hold many exits each.
@@ -63,6 +69,7 @@ impl Case {
             chain_ranks: OnceLock::new(),
             placements: OnceLock::new(),
             stacks: OnceLock::new(),
+            clock: OnceLock::new(),
         }
     }
 
@@ -143,6 +150,28 @@ impl Case {
             self.ledger.get_or_init(|| ledger);
             stacks
         })
+    }
+
+    /// Tells what `request` wants of the events of trace `place` in their order, each with its time on the recording's axis,
+    /// until `hear` breaks. Nothing is kept: each call is a walk of its own. A guest's event lies where its trace's alignment
+    /// puts it; what nothing relates to the axis counts from its trace's own first event.
+    ///
+    /// # Panics
+    /// If there is no such trace.
+    pub fn events(
+        &self,
+        place: usize,
+        request: &Request,
+        hear: impl FnMut(&Event<'_>, u64) -> ControlFlow<()>,
+    ) -> Totals {
+        // Where there is one trace alone, its first event is the axis's, and nothing else needs to be known.
+        let (axis, fitted) = if self.input.parts.len() > 1 {
+            Axis::of(&self.input, self.ledger(), place)
+        } else {
+            let fit = || trace::calibrate::fit(self.input.parts[place].trace.as_ref());
+            (Axis::Own, self.clock.get_or_init(fit).clone())
+        };
+        on_axis::events(&self.input, place, (request, fitted), &axis, hear)
     }
 
     /// What was wrong with the recordings, as far as they were read by now.

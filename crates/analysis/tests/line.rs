@@ -8,10 +8,13 @@ use generate::scenario::ALL;
 use kvmscope_analysis::facts::ledger::begin::{self, Known};
 use kvmscope_analysis::facts::ledger::{build, model::PartFlow};
 use kvmscope_analysis::facts::timeline::{draw, overview, whole_span};
-use kvmscope_analysis::{Given, Input};
+use kvmscope_analysis::{Case, Given, Input};
+use std::ops::ControlFlow;
 use std::path::Path;
 use trace::format::Endian;
+use trace::request::Wanted;
 use trace::write::tracedat::Compression;
+use trace::{Request, Totals};
 
 fn parts(recording: &Path, window: Option<Span>) -> Vec<PartFlow> {
     let input = Input::open(Recording::open(recording).unwrap()).unwrap();
@@ -19,13 +22,13 @@ fn parts(recording: &Path, window: Option<Span>) -> Vec<PartFlow> {
     build::build(&input, &given, &mut |_, _| {}).parts
 }
 
-/// L0 was recorded from the beginning, L1 only for a while: what L0 reflected in a window is what L1's own trace has
-/// there, but for what the edges cut.
-#[test]
-fn exits_of_l1_in_a_window_are_those_that_l0_handed_up_in_it() {
-    // The file of L1 gives its clock no scale, so cutting it counts ticks, of which there are 2.25 in a nanosecond.
-    const LATE_TICKS: u64 = 1_000_000_000;
-    const LATE_NS: u64 = 444_444_444;
+/// How much later L1's recording begins. Its file gives its clock no scale, so cutting it counts ticks, of which there are 2.25
+/// in a nanosecond.
+const LATE_L1_TICKS: u64 = 1_000_000_000;
+const LATE_L1_NS: u64 = 444_444_444;
+
+/// L0 was recorded from the beginning, L1 only for a while.
+fn l1_recorded_late() -> tempfile::TempDir {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/svm-linux");
     let recording = tempfile::tempdir().unwrap();
     for directory in ["L0", "L1"] {
@@ -34,12 +37,19 @@ fn exits_of_l1_in_a_window_are_those_that_l0_handed_up_in_it() {
     for file in ["recording.json", "L0/trace.dat"] {
         std::fs::copy(fixture.join(file), recording.path().join(file)).unwrap();
     }
-    let ticks = Span { from_ns: LATE_TICKS, to_ns: 2 * LATE_TICKS };
+    let ticks = Span { from_ns: LATE_L1_TICKS, to_ns: 2 * LATE_L1_TICKS };
     trace::tracedat::cut(&fixture.join("L1/trace.dat"), &recording.path().join("L1/trace.dat"), ticks).unwrap();
+    recording
+}
+
+/// What L0 reflected in a window is what L1's own trace has there, but for what the edges cut.
+#[test]
+fn exits_of_l1_in_a_window_are_those_that_l0_handed_up_in_it() {
+    let recording = l1_recorded_late();
     let whole = parts(recording.path(), None);
     let (outermost, lies) = whole[1].aligned.as_ref().unwrap().lies.clone().unwrap();
     assert_eq!(outermost, "L0");
-    assert!(lies.from_ns.abs_diff(LATE_NS) < LATE_NS / 10 && lies.length_ns() > LATE_NS / 2, "{lies:?}");
+    assert!(lies.from_ns.abs_diff(LATE_L1_NS) < LATE_L1_NS / 10 && lies.length_ns() > LATE_NS / 2, "{lies:?}");
     for (from, to) in [(0, 3), (1, 2), (2, 3)] {
         let at = |third: u64| lies.from_ns + lies.length_ns() * third / 3;
         let narrowed = parts(recording.path(), Some(Span { from_ns: at(from), to_ns: at(to) }));
@@ -50,6 +60,34 @@ fn exits_of_l1_in_a_window_are_those_that_l0_handed_up_in_it() {
     }
     let before = parts(recording.path(), Some(Span { from_ns: 0, to_ns: lies.from_ns }));
     assert_eq!(before[1].vcpus.iter().map(|vcpu| vcpu.sums.exit_count()).sum::<u64>(), 0, "nothing of L1 lies there");
+}
+
+/// Times of the exits of trace `place` on the axis, at most so many of them.
+fn exits(case: &Case, place: usize, most: usize) -> (Vec<u64>, Totals) {
+    let request = Request { events: vec![Wanted { names: vec!["kvm_exit".into()], fields: Vec::new() }] };
+    let mut times = Vec::new();
+    let totals = case.events(place, &request, |event, at_ns| {
+        assert!(event.is_loss() || event.kind == 0);
+        times.push(at_ns);
+        if times.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    (times, totals)
+}
+
+#[test]
+fn events_of_a_guest_lie_where_its_alignment_puts_its_trace() {
+    let recording = l1_recorded_late();
+    let case = Case::new(Input::open(Recording::open(recording.path()).unwrap()).unwrap(), Given::default());
+    let (_, lies) = case.ledger().parts[1].aligned.as_ref().unwrap().lies.clone().unwrap();
+    let (times, totals) = exits(&case, 1, usize::MAX);
+    assert!(times.len() > 100 && times.is_sorted());
+    assert!(times.iter().all(|at_ns| (lies.from_ns..=lies.to_ns).contains(at_ns)), "{lies:?} {:?}", times.first());
+    let (first, last) = totals.span_ns.unwrap();
+    assert!(times.last().unwrap() - times[0] <= (last - first) * 101 / 100, "as long by both clocks");
+    assert_eq!(exits(&case, 1, 3).0, times[..3], "it ends when nobody wants more");
+    let (below, totals) = exits(&case, 0, usize::MAX);
+    let (first, last) = totals.span_ns.unwrap();
+    assert!(below[0] < lies.from_ns && *below.last().unwrap() <= last - first, "the axis is that of L0");
 }
 
 /// How much later the second host began.

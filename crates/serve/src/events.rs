@@ -3,10 +3,11 @@
 //! A trace has no index of its events, so the rows before the wanted ones are walked over; nothing behind them is read.
 //! How many there are in all is counted beside that, and unknown until it is done.
 
-use base::Clock;
+use analysis::Case;
 use serde::Serialize;
 use std::fmt::Write;
-use trace::{Event, Facts, FieldKind, Listener, Reading, Request, Trace};
+use std::ops::ControlFlow;
+use trace::{Event, Facts, FieldKind, Request};
 
 /// Some rows, and how many there are.
 #[derive(Debug, Default, Serialize)]
@@ -27,59 +28,33 @@ pub struct Row {
     fields: String,
 }
 
-/// How many rows `trace` has: all its events, and a row for each place where some were lost.
-pub fn count(trace: &dyn Trace) -> u64 {
-    let mut page = Page { skip: u64::MAX, ..Page::of(trace.facts()) };
-    replay(trace, None, &mut page);
-    page.seen
+/// How many rows trace `part` has: all its events, and a row for each place where some were lost.
+pub fn count(case: &Case, part: usize) -> u64 {
+    let mut seen = 0;
+    let request = Request::everything(case.input().parts[part].trace.facts());
+    case.events(part, &request, |_, _| {
+        seen += 1;
+        ControlFlow::Continue(())
+    });
+    seen
 }
 
 /// `limit` rows from row `offset` on; with the trace's rows, if it ends before that.
-pub fn rows(trace: &dyn Trace, clock: Option<Clock>, offset: u64, limit: usize) -> Rows {
-    let mut page = Page { skip: offset, limit, ..Page::of(trace.facts()) };
-    replay(trace, clock, &mut page);
-    Rows { total: (!page.enough()).then_some(page.seen), events: page.rows }
-}
-
-fn replay(trace: &dyn Trace, fitted: Option<Clock>, page: &mut Page<'_>) {
-    let request = Request::everything(trace.facts());
-    trace::replay(trace, &Reading { request: &request, fitted }, page);
-}
-
-struct Page<'f> {
-    facts: &'f Facts,
-    skip: u64,
-    limit: usize,
-    seen: u64,
-    origin_ns: u64,
-    rows: Vec<Row>,
-}
-
-impl<'f> Page<'f> {
-    fn of(facts: &'f Facts) -> Self {
-        Self { facts, skip: 0, limit: 0, seen: 0, origin_ns: 0, rows: Vec::new() }
-    }
-}
-
-impl Listener for Page<'_> {
-    fn start(&mut self, origin_ns: u64) {
-        self.origin_ns = origin_ns;
-    }
-
-    fn event(&mut self, event: &Event<'_>) {
-        let place = self.seen;
-        self.seen += 1;
-        if place < self.skip || self.rows.len() >= self.limit {
-            return;
+pub fn rows(case: &Case, part: usize, offset: u64, limit: usize) -> Rows {
+    let facts = case.input().parts[part].trace.facts();
+    let (mut seen, mut events) = (0, Vec::new());
+    case.events(part, &Request::everything(facts), |event, time_ns| {
+        if events.len() >= limit {
+            return ControlFlow::Break(());
         }
-        let (name, fields) = told(self.facts, event);
-        let time_ns = event.time_ns.saturating_sub(self.origin_ns);
-        self.rows.push(Row { time_ns, cpu: event.cpu, tid: event.tid, name, fields });
-    }
-
-    fn enough(&self) -> bool {
-        self.skip != u64::MAX && self.rows.len() >= self.limit
-    }
+        if seen >= offset {
+            let (name, fields) = told(facts, event);
+            events.push(Row { time_ns, cpu: event.cpu, tid: event.tid, name, fields });
+        }
+        seen += 1;
+        ControlFlow::Continue(())
+    });
+    Rows { total: (events.len() < limit).then_some(seen), events }
 }
 
 /// The event's name and its fields, as trace-cmd's `-R` prints them: `a=1 b=0x..`.

@@ -11,10 +11,9 @@ use analysis::facts::timeline::draw;
 use analysis::{Answers, Case, Given, Input};
 use archive::{Links, Unpacked};
 use base::timeline::Drawn;
-use base::{Clock, Narrow, Section, Span};
+use base::{Narrow, Section, Span};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use trace::Trace;
 
 /// An opened recording.
 pub struct Opened {
@@ -34,8 +33,6 @@ pub struct Opened {
 /// What is known of the rows of a trace, once somebody asked.
 #[derive(Default)]
 struct Known {
-    /// The clock that its events tell.
-    clock: OnceLock<Option<Clock>>,
     /// How many they are.
     total: OnceLock<u64>,
     /// Somebody counts them.
@@ -104,13 +101,13 @@ impl Opened {
     /// # Errors
     /// If there is no such part.
     pub fn events(self: &Arc<Self>, part: usize, offset: u64, limit: usize) -> Result<Rows, Refused> {
-        let trace = self.trace(part)?;
-        let known = &self.rows[part];
+        let traces = self.input.parts.len();
+        let missing = || Refused::missing(format!("no part {part}; traces in this recording: {traces}"));
+        let known = self.rows.get(part).ok_or_else(missing)?;
         let behind_end = known.total.get().is_some_and(|total| offset >= *total);
         let mut rows = Rows::default();
         if !behind_end && limit > 0 {
-            let clock = known.clock.get_or_init(|| trace::calibrate::fit(trace));
-            rows = events::rows(trace, clock.clone(), offset, limit);
+            rows = events::rows(&self.case, part, offset, limit);
         }
         if let Some(total) = rows.total {
             let _ = known.total.set(total); // Counted meanwhile: it is the same number.
@@ -124,14 +121,7 @@ impl Opened {
     }
 
     fn count(&self, part: usize) {
-        let Some(trace) = self.input.parts.get(part) else { return };
-        self.rows[part].total.get_or_init(|| events::count(trace.trace.as_ref()));
-    }
-
-    fn trace(&self, part: usize) -> Result<&dyn Trace, Refused> {
-        let traces = self.input.parts.len();
-        let missing = || Refused::missing(format!("no part {part}; traces in this recording: {traces}"));
-        Ok(self.input.parts.get(part).ok_or_else(missing)?.trace.as_ref())
+        self.rows[part].total.get_or_init(|| events::count(&self.case, part));
     }
 }
 

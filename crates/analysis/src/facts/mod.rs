@@ -19,6 +19,7 @@ pub(crate) mod kernel_threads;
 pub(crate) mod keyed;
 pub mod ledger;
 pub(crate) mod machines;
+pub(crate) mod on_axis;
 pub mod shares;
 pub mod starvation;
 pub mod state;

@@ -5,7 +5,7 @@
 
 use super::measured::exits::{self, Row};
 use super::plan::benched;
-use super::plan::inputs::Given;
+use super::plan::inputs::Stated;
 use super::published::value;
 use crate::facts::benches::Benches;
 use base::number::{plain, thousands};
@@ -50,8 +50,8 @@ pub fn add(benches: &Benches, section: &mut Section) {
 }
 
 fn judge(rows: &[Row], section: &mut Section) {
-    let mut given = Given::default();
-    let (Some(how), Some(c1), Some(d)) = (benched::add(&mut given, rows), given.c1, given.d) else { return };
+    let mut stated = Stated::default();
+    let (Some(how), Some(c1), Some(d)) = (benched::add(&mut stated, rows), stated.c1, stated.d) else { return };
     let ratio = d.mid / c1.mid.max(1.0);
     let (least, most) = published();
     let tenth = |value: f64| plain((value * 10.0).round() / 10.0);

@@ -106,9 +106,9 @@ impl Nested {
             Some(path) if !self.validate => opened(path, &self.stdin, &interrupt)?,
             _ => Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION"))),
         };
-        let (given, emulated) = if self.validate { (plan::Given::default(), None) } else { self.given(&interrupt)? };
+        let (stated, emulated) = if self.validate { (plan::Stated::default(), None) } else { self.stated(&interrupt)? };
         let asked = plan::Asked {
-            given,
+            stated,
             emulated,
             svm: self.arch.map(|arch| arch == Arch::Svm),
             hyperv: self.below == Below::Hyperv,
@@ -129,8 +129,8 @@ impl Nested {
         self.output.end("plan", &[answered], &interrupt)
     }
 
-    /// What the user gave, completed by the bench; and what emulated that.
-    fn given(&self, interrupt: &Interrupt) -> anyhow::Result<(plan::Given, Option<Emulator>)> {
+    /// What the user stated, completed by the bench; and what emulated that.
+    fn stated(&self, interrupt: &Interrupt) -> anyhow::Result<(plan::Stated, Option<Emulator>)> {
         if let (Some(c1), Some(c2)) = (self.c1, self.c2)
             && c2.high <= c1.low
         {
@@ -138,7 +138,7 @@ impl Nested {
             bail!(WrongUse(how.to_owned()));
         }
         let from_c2 = || Some(self.c2?.less(self.c1?));
-        let mut given = plan::Given {
+        let mut stated = plan::Stated {
             c1: self.c1,
             d: self.d.or_else(from_c2),
             costs: self.cost.clone(),
@@ -147,16 +147,16 @@ impl Nested {
             rates: self.rate.clone(),
             guest: self.guest,
         };
-        let Some(path) = &self.bench else { return Ok((given, None)) };
+        let Some(path) = &self.bench else { return Ok((stated, None)) };
         let input = Input::open(opened(path, &self.stdin, interrupt)?)?;
-        given.measured = benched::add(&mut given, &exits::rows(&input.benches));
-        if given.measured.is_none() {
+        stated.measured = benched::add(&mut stated, &exits::rows(&input.benches));
+        if stated.measured.is_none() {
             let why = "no CPUID exit that KVM saw both without and with nesting, so D stays unknown";
             bail!(
                 "{} measured {why}; docs/plan.md describes where to run kvmscope bench exits",
                 input.recording.title()
             );
         }
-        Ok((given, input.recording.emulated))
+        Ok((stated, input.recording.emulated))
     }
 }

@@ -7,7 +7,7 @@
 //! ```
 //! A CPUID that this KVM did not see (0 exits an operation) was answered by somebody else and is no point of either.
 
-use super::inputs::Given;
+use super::inputs::Stated;
 use super::model::Estimate;
 use crate::nesting::measured::exits::Row;
 
@@ -25,7 +25,7 @@ const TESTS: &[(&str, &[&str])] = &[
 ];
 
 /// Adds what was measured to what the user gave; what the user gave stays. The text says where D comes from.
-pub fn add(given: &mut Given, rows: &[Row]) -> Option<&'static str> {
+pub fn add(stated: &mut Stated, rows: &[Row]) -> Option<&'static str> {
     let find = |name: &str, place: &str| rows.iter().find(|row| row.name == name && row.place == place);
     let guest = |name: &str| find(name, "guest").filter(|row| row.exits_per_op >= Some(ONE_EXIT));
     let l1 = guest("cpuid").and_then(cost);
@@ -39,13 +39,13 @@ pub fn add(given: &mut Given, rows: &[Row]) -> Option<&'static str> {
     if guest("l2_cpuid").is_some() {
         let measured = |(test, reasons): &(&str, &'static [&'static str])| Some((*reasons, cost(guest(test)?)?));
         for (reasons, cost) in TESTS.iter().filter_map(measured) {
-            let new = reasons.iter().filter(|reason| given.costs.iter().all(|(known, _)| known != **reason));
+            let new = reasons.iter().filter(|reason| stated.costs.iter().all(|(known, _)| known != **reason));
             let new: Vec<_> = new.map(|reason| ((*reason).to_owned(), cost)).collect();
-            given.costs.extend(new);
+            stated.costs.extend(new);
         }
     }
-    given.c1.get_or_insert(c1);
-    given.d.get_or_insert(c2.less(c1));
+    stated.c1.get_or_insert(c1);
+    stated.d.get_or_insert(c2.less(c1));
     Some(how)
 }
 
@@ -69,18 +69,18 @@ mod tests {
 
     #[test]
     fn two_points_come_from_a_tiny_l1_or_from_a_bench_inside_l1() {
-        let mut given = Given::default();
+        let mut stated = Stated::default();
         let tiny = rows(&[
             ("cpuid", "here", 120, 0.0, "native"),
             ("cpuid", "guest", 1_200, 1.0, "kernel"),
             ("l2_cpuid", "guest", 9_200, 5.0, "kernel"),
             ("inl_from_kernel", "guest", 1_900, 1.0, "kernel"),
         ]);
-        assert!(add(&mut given, &tiny).unwrap().contains("lower bound"));
+        assert!(add(&mut stated, &tiny).unwrap().contains("lower bound"));
         let within = |value: f64, exact: f64| (value - exact).abs() <= exact / 1_000.0;
-        assert!(within(given.c1.unwrap().mid, 1_200.0) && within(given.d.unwrap().mid, 8_000.0), "{given:?}");
-        assert!(given.costs[0].0 == "IO" && within(given.costs[0].1.mid, 1_900.0), "{given:?}");
-        let mut inside = Given { c1: Some(Estimate::exact(1_000.0)), ..Given::default() };
+        assert!(within(stated.c1.unwrap().mid, 1_200.0) && within(stated.d.unwrap().mid, 8_000.0), "{stated:?}");
+        assert!(stated.costs[0].0 == "IO" && within(stated.costs[0].1.mid, 1_900.0), "{stated:?}");
+        let mut inside = Stated { c1: Some(Estimate::exact(1_000.0)), ..Stated::default() };
         let l1 = rows(&[("cpuid", "here", 1_350, 0.0, "outer level"), ("cpuid", "guest", 20_700, 1.0, "kernel")]);
         assert!(add(&mut inside, &l1).is_some());
         assert!(inside.c1.unwrap().mid == 1_000.0 && within(inside.d.unwrap().mid, 19_350.0), "{inside:?}");
@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn an_exit_that_somebody_else_answered_is_no_point() {
-        let mut given = Given::default();
+        let mut stated = Stated::default();
         let pvm = rows(&[("cpuid", "here", 2_600, 0.0, "outer level"), ("cpuid", "guest", 2_675, 0.0, "outer level")]);
-        assert_eq!((add(&mut given, &pvm), given), (None, Given::default()));
+        assert_eq!((add(&mut stated, &pvm), stated), (None, Stated::default()));
     }
 }

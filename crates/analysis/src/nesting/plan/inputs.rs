@@ -23,7 +23,7 @@ pub struct Rate {
 
 /// What the user gave.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Given {
+pub struct Stated {
     /// Cycles of a CPUID exit at L1.
     pub c1: Option<Estimate>,
     /// Cycles that nesting adds to an exit.
@@ -100,28 +100,28 @@ impl Inputs {
     }
 
     /// From numbers that the user gave.
-    pub fn of_given(given: &Given) -> Self {
-        let mut inputs = Self { rest: given.guest.unwrap_or(0.0), ..Self::default() };
-        match given.guest {
+    pub fn of_stated(stated: &Stated) -> Self {
+        let mut inputs = Self { rest: stated.guest.unwrap_or(0.0), ..Self::default() };
+        match stated.guest {
             Some(share) => inputs.assume("CPU of the guest's own code", percent(share), "given"),
             None => inputs.assume(
                 "CPU of the guest's own code",
-                "not given: the CPU shown is that of exits only",
+                "not stated: the CPU shown is that of exits only",
                 "assumed",
             ),
         }
-        let nested = given.rates.iter().any(|rate| rate.level >= 2);
-        let Some(hz) = given.hz else {
+        let nested = stated.rates.iter().any(|rate| rate.level >= 2);
+        let Some(hz) = stated.hz else {
             inputs.missing.push("the TSC frequency: --ghz (lscpu, or dmesg | grep tsc)".into());
             return inputs;
         };
-        let Some(c1) = given.c1 else {
+        let Some(c1) = stated.c1 else {
             inputs
                 .missing
                 .push("the cost of an exit at L1: --c1, measured by `kvmscope bench exits`, test cpuid".into());
             return inputs;
         };
-        let d = match given.d {
+        let d = match stated.d {
             Some(d) => d,
             None if nested => {
                 let what = "the cost that nesting adds to an exit: --d, or --c2, measured by `kvmscope bench exits` \
@@ -132,23 +132,23 @@ impl Inputs {
             None => Estimate::exact(0.0),
         };
         inputs.assume("counter", format!("{} GHz", hz / 1e9), "given");
-        let from = if given.measured.is_some() { "measured" } else { "given" };
+        let from = if stated.measured.is_some() { "measured" } else { "given" };
         inputs.assume("c1, an exit at L1", cycles(c1), from);
         if nested {
             inputs.assume("D, what nesting adds", cycles(d), from);
         }
-        if let Some(how) = given.measured {
+        if let Some(how) = stated.measured {
             inputs.assume("how D was determined", how, from);
         }
-        for rate in &given.rates {
-            let share = inputs.given_share(rate, given, c1, d, hz);
+        for rate in &stated.rates {
+            let share = inputs.given_share(rate, stated, c1, d, hz);
             inputs.shares.push(share);
         }
         inputs
     }
 
-    fn given_share(&mut self, rate: &Rate, given: &Given, c1: Estimate, d: Estimate, hz: f64) -> Share {
-        let own = given.costs.iter().find(|(reason, _)| *reason == rate.reason).map(|(_, cost)| *cost);
+    fn given_share(&mut self, rate: &Rate, stated: &Stated, c1: Estimate, d: Estimate, hz: f64) -> Share {
+        let own = stated.costs.iter().find(|(reason, _)| *reason == rate.reason).map(|(_, cost)| *cost);
         let cost = match own {
             Some(cost) => cost,
             None if rate.reason == "CPUID" => c1,

@@ -4,7 +4,7 @@
 //! after each change, with a band, and every assumption.
 //! ```text
 //! bench exits           --benched--> c1, D, costs
-//! --c1 --d --rate ...   --of_given-->      Inputs --predict--> CPU now -> after, each change and together
+//! --c1 --d --rate ...   --of_stated-->     Inputs --predict--> CPU now -> after, each change and together
 //! exits of the traces   --of_recording-->         \--tables--> what the exits cost, what was assumed
 //! published records     --validate, consistency--> how far the model is to be trusted
 //! ```
@@ -19,7 +19,7 @@ pub(crate) mod predict;
 mod tables;
 pub(crate) mod validate;
 
-pub use inputs::{Given, Inputs, Rate};
+pub use inputs::{Inputs, Rate, Stated};
 pub use predict::Wanted;
 pub use tables::TABLES;
 
@@ -55,7 +55,7 @@ const LEAST_SAVED: f64 = 0.01;
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
     /// Costs and rates by the user, or by a bench.
-    pub given: Given,
+    pub stated: Stated,
     /// What emulated that bench.
     pub emulated: Option<Emulator>,
     /// The instruction set is SVM; where this is not said, the traces tell.
@@ -79,9 +79,9 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
         return Ok(of(validation()));
     }
     let inputs = if case.input().recording.parts.is_empty() {
-        Some(Inputs::of_given(&asked.given))
+        Some(Inputs::of_stated(&asked.stated))
     } else {
-        of_recording(case, &asked.given)
+        of_recording(case, &asked.stated)
     };
     let emulated = case.input().recording.emulated.or(asked.emulated);
     let section = |inputs: Inputs| {
@@ -92,20 +92,20 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     Ok(inputs.map(section).and_then(of))
 }
 
-/// What a recording tells: the exits of its traces, and the features that its snapshots found on. With costs `given` its rates
+/// What a recording tells: the exits of its traces, and the features that its snapshots found on. With costs `stated` its rates
 /// alone are taken; without, its times too, which L1's own trace does not have.
-fn of_recording(case: &Case, given: &Given) -> Option<Inputs> {
+fn of_recording(case: &Case, stated: &Stated) -> Option<Inputs> {
     let exits = TracedExits::of(case)?;
     let on = super::build::build(case.machines());
     let host = on.machines.iter().filter(|machine| machine.level == Level::L0);
     let on = host.flat_map(|machine| &machine.features).filter(|row| row.state == State::On);
     let on: Vec<String> = on.map(|row| row.feature.to_owned()).collect();
-    if given.c1.is_none() && !exits.from_guest {
+    if stated.c1.is_none() && !exits.from_guest {
         return Some(Inputs::of_recording(exits, on));
     }
     let rate = |(reason, per_second, userspace)| Rate { level: 2, reason, per_second, userspace };
     let rates = exits.rates().into_iter().map(rate).collect();
-    let inputs = Inputs::of_given(&Given { rates, ..given.clone() });
+    let inputs = Inputs::of_stated(&Stated { rates, ..stated.clone() });
     Some(Inputs { on, observed: (!exits.from_guest).then_some(exits), ..inputs })
 }
 

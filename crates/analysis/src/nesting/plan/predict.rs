@@ -145,23 +145,23 @@ fn after(inputs: &Inputs, effects: &[&Effect], cost: usize, effect: usize) -> f6
 
 #[cfg(test)]
 mod tests {
-    use super::super::inputs::{Given, Rate};
+    use super::super::inputs::{Rate, Stated};
     use super::*;
 
-    fn given(rates: &[(&str, f64, bool)]) -> Inputs {
+    fn stated(rates: &[(&str, f64, bool)]) -> Inputs {
         let rate = |(reason, per_second, userspace): &(&str, f64, bool)| Rate {
             level: 2,
             reason: (*reason).to_owned(),
             per_second: *per_second,
             userspace: *userspace,
         };
-        Inputs::of_given(&Given {
+        Inputs::of_stated(&Stated {
             c1: Some(Estimate::exact(1_350.0)),
             d: Some(Estimate::exact(19_350.0)),
             hz: Some(2.4e9),
             guest: Some(0.10),
             rates: rates.iter().map(rate).collect(),
-            ..Given::default()
+            ..Stated::default()
         })
     }
 
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_change_without_exits_in_the_input_is_not_predicted() {
-        let rows = predict(&given(&[("CPUID", 1_000.0, false)]), &Wanted::default());
+        let rows = predict(&stated(&[("CPUID", 1_000.0, false)]), &Wanted::default());
         assert_eq!(row(&rows, "apicv").after, None);
         assert_eq!(row(&rows, "pinning").after, None);
         assert!(row(&rows, "shadow").after.is_some());
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(row(&predict(&inputs, &Wanted::default()), "shadow").note, "already on");
         let rates = vec![Rate { level: 2, reason: "CPUID".into(), per_second: 1.0, userspace: false }];
         let without =
-            Inputs::of_given(&Given { c1: Some(Estimate::exact(1.0)), hz: Some(1e9), rates, ..Given::default() });
+            Inputs::of_stated(&Stated { c1: Some(Estimate::exact(1.0)), hz: Some(1e9), rates, ..Stated::default() });
         assert!(without.shares.is_empty() && without.missing[0].contains("--d"));
     }
 }
