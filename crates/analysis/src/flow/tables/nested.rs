@@ -2,6 +2,7 @@
 
 use super::{F64, each_vcpu, merged, quantiles};
 use crate::facts::events::reasons::Reason;
+use crate::facts::keyed::Keyed;
 use crate::facts::ledger::measure::{Measures, in_order};
 use crate::facts::ledger::model::{ChainSums, Vcpu};
 use crate::facts::state::TracedLevel;
@@ -173,8 +174,11 @@ pub fn chain_exits(measures: &[Measures<'_>]) -> Table {
     let mut rows: BTreeMap<(Vm<'_>, Reason, Reason), u64> = BTreeMap::new();
     for (measure, vcpu) in each_vcpu(measures) {
         for (reason, sums) in measure.chains_of(vcpu) {
-            for (exit, count) in sums.by_reason() {
-                *rows.entry((vm_of(measure, vcpu), *reason, exit)).or_default() += count;
+            // A reason stands in thousands of sequences, at several places of each.
+            let mut of_chains: Keyed<Reason, u64> = Keyed::default();
+            sums.by_reason().for_each(|(exit, count)| *of_chains.at(exit) += count);
+            for (exit, count) in of_chains.iter() {
+                *rows.entry((vm_of(measure, vcpu), *reason, *exit)).or_default() += count;
             }
         }
     }
