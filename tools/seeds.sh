@@ -94,6 +94,11 @@ for result in fixtures/*/*/bench/*.json; do
         add bench "$(echo "$result" | tr / -)" "$result"
     fi
 done
+for result in fixtures/samples/*; do
+    if [ -f "$result" ] && [ "$result" != fixtures/samples/README.md ]; then
+        add samples "$(basename "$result")" "$result"
+    fi
+done
 
 # The files of target sosreport, in its order, a zero byte behind each.
 mkdir -p "$corpus/sosreport"

@@ -7,6 +7,7 @@
 //!                                         +-- stacks()     each vCPU's time by state and exit, out of one reading
 //!                                         +-- machines()   their snapshots, opened
 //!                                         +-- benches()    their bench results, read
+//!                                         +-- results()    what programs that measure latencies found, read
 //!                                         +-- placements() who runs where, and better placements
 //!                                         +-- before(), again()   the cases that this one is compared with, or repeats
 //!                                         +-- given()      what the user states
@@ -22,6 +23,7 @@ use crate::facts::ledger::model::Flow;
 use crate::facts::ledger::{build, stacks};
 use crate::facts::machines::Machines;
 use crate::facts::on_axis::{self, Axis};
+use crate::facts::samples::ResultFiles;
 use crate::facts::windows::{self, Window};
 use crate::placement::build::build as models;
 use crate::placement::model::Model;
@@ -193,6 +195,11 @@ impl Case {
     /// The results of benches.
     pub fn benches(&self) -> &Benches {
         &self.input.benches
+    }
+
+    /// What programs that measure latencies found.
+    pub fn results(&self) -> &ResultFiles {
+        &self.input.results
     }
 
     /// Says that `done` of `all` bytes of a walk are read.

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::facts::benches::Benches;
 use crate::facts::machines::Machines;
+use crate::facts::samples::ResultFiles;
 use base::recording::{CutTrace, Recording, TscReadings, VmProcess, VmProcesses};
 use base::{Level, Problem};
 use trace::Trace;
@@ -17,6 +18,8 @@ pub struct Input {
     pub machines: Machines,
     /// Its bench results.
     pub benches: Benches,
+    /// What programs that measure latencies found on them.
+    pub results: ResultFiles,
     /// Damage found while opening.
     pub problems: Vec<Problem>,
 }
@@ -44,7 +47,7 @@ pub struct Part {
 impl Input {
     /// Opens all traces of `recording`.
     ///
-    /// A part that cannot be opened becomes a problem, as long as one can.
+    /// A part that cannot be opened becomes a problem, as long as one can, or a result was read.
     ///
     /// # Errors
     /// If no part can be opened: the first part's error.
@@ -52,8 +55,9 @@ impl Input {
         let mut problems = recording.problems.clone();
         let (machines, unopened) = Machines::of(&recording);
         let (benches, unread) = Benches::of(&recording);
-        problems.extend(unopened.into_iter().chain(unread));
-        let mut input = Self { recording, parts: Vec::new(), machines, benches, problems };
+        let (results, damaged) = ResultFiles::of(&recording);
+        problems.extend(unopened.into_iter().chain(unread).chain(damaged));
+        let mut input = Self { recording, parts: Vec::new(), machines, benches, results, problems };
         let mut first_error = None;
         for (index, part) in input.recording.parts.iter().enumerate() {
             if !part.kind.is_trace() {
@@ -90,7 +94,7 @@ impl Input {
             }
         }
         match first_error {
-            Some(error) if input.parts.is_empty() => {
+            Some(error) if input.parts.is_empty() && input.results.is_empty() => {
                 Err(Error::Unopened(input.recording.as_named(&error.to_string()).into_owned()))
             }
             _ => Ok(input),

@@ -21,6 +21,7 @@ pub mod plain;
 mod problem;
 pub mod recording;
 pub mod rule;
+pub mod scalars;
 mod section;
 pub mod setting;
 pub mod shell;

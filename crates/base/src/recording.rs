@@ -1,7 +1,7 @@
 //! The directory in which the recording half and the reading half meet.
 //!
 //! `recording.json` (CONTRACTS: schema `kvmscope-recording/2`) names the machines, their levels, and the parts: traces,
-//! host snapshots, bench results. Bare files are taken too: [`Recording::of_files`] builds the manifest on the spot.
+//! host snapshots, bench results, samples of latencies. Bare files are taken too: [`Recording::of_files`] builds the manifest on the spot.
 //!
 //! ```text
 //! directory with recording.json  --manifest-->  Recording     paths must stay inside the directory
@@ -20,6 +20,7 @@ mod manifest;
 mod note;
 mod private;
 mod processes;
+pub mod result_file;
 mod tsc;
 
 pub use clock_pairs::{ClockPair, Moment, WallClock, WallTime};
@@ -31,6 +32,7 @@ pub use join::{Joined, ParentLink, join};
 pub use live::Live;
 pub use private::draft_beside;
 pub use processes::{PROCESSES_FILE, VmProcess, VmProcesses};
+pub use result_file::ResultFile;
 pub use tsc::{TSC_FILE, TscReading, TscReadings, TscScaling};
 
 use crate::{Level, Problem};
@@ -182,6 +184,9 @@ pub enum PartKind {
     /// A bench result.
     #[serde(rename = "bench")]
     Bench,
+    /// What a program that measures latencies wrote: one of [`ResultFile`].
+    #[serde(rename = "samples")]
+    Samples,
     /// A QMP event stream.
     #[serde(rename = "qmp")]
     Qmp,
@@ -204,6 +209,22 @@ impl PartKind {
     /// True for kernel traces.
     pub fn is_trace(self) -> bool {
         matches!(self, PartKind::TraceDat | PartKind::Ctf | PartKind::PerfData | PartKind::Text)
+    }
+}
+
+impl Part {
+    /// Where a part goes that has no place in a recording yet: below its machine, by the default name of its kind.
+    pub fn default_place(&self) -> PathBuf {
+        let own = Path::new(self.path.file_name().unwrap_or("part".as_ref()));
+        let name = match self.kind {
+            PartKind::TraceDat => Path::new("trace.dat"),
+            PartKind::Ctf => Path::new("ctf"),
+            PartKind::PerfData => Path::new("perf.data"),
+            PartKind::Text => Path::new("trace.txt"),
+            PartKind::Samples => return Path::new(&self.machine).join("samples").join(own),
+            PartKind::Host | PartKind::Bench | PartKind::Qmp | PartKind::Notes => own,
+        };
+        Path::new(&self.machine).join(name)
     }
 }
 
@@ -243,6 +264,14 @@ impl Recording {
     /// If one of them is not there, or if two machines share a name and not a level.
     pub fn of_files(files: &[Named], emulated: Option<Emulator>) -> Result<Self, Error> {
         found::of_files(files, emulated)
+    }
+
+    /// The same recording with more files and CTF directories; machines that it does not know are added below the others.
+    ///
+    /// # Errors
+    /// If one of them is not there, or is a second trace of a machine.
+    pub fn with_files(self, files: &[Named]) -> Result<Self, Error> {
+        found::add_files(self, files)
     }
 
     /// Writes the manifest into the recording's directory: whole or not at all, also when the machine stops.

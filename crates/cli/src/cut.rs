@@ -86,7 +86,8 @@ impl Cut {
         let is_kept = |part: &Part| part.kind != PartKind::Notes || !part.path.ends_with(CUT_FROM_FILE);
         for (index, part) in recording.parts.iter().enumerate().filter(|(_, part)| is_kept(part)) {
             let window = of_trace(index).map_or(window, |place| windows.own[place]);
-            let cut = Part { path: new_path(&recording, part), state: PartState::Complete, ..part.clone() };
+            let path = free_place(new_path(&recording, part), &parts);
+            let cut = Part { path, state: PartState::Complete, ..part.clone() };
             let (from, to) = (recording.root.join(&part.path), draft.part(&cut.path)?);
             let (mut problems, mut from_ns) = (Vec::new(), window.from_ns);
             match part.kind {
@@ -101,7 +102,7 @@ impl Cut {
                     // A text without events is none of a trace.
                     None => continue,
                 },
-                PartKind::Host | PartKind::Bench | PartKind::Qmp | PartKind::Notes => {
+                PartKind::Host | PartKind::Bench | PartKind::Samples | PartKind::Qmp | PartKind::Notes => {
                     tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
                 }
             }
@@ -161,16 +162,19 @@ fn new_path(recording: &Recording, part: &Part) -> PathBuf {
     if part.kind == PartKind::TraceDat && part.state == PartState::Partial {
         return part.path.with_file_name("trace.dat");
     }
-    if !recording.root.as_os_str().is_empty() {
-        return part.path.clone();
-    }
-    let name = match part.kind {
-        PartKind::Ctf => "ctf",
-        PartKind::PerfData => "perf.data",
-        PartKind::Text => "trace.txt",
-        _ => "trace.dat",
+    let has_place = !recording.root.as_os_str().is_empty() && part.path.is_relative();
+    if has_place { part.path.clone() } else { part.default_place() }
+}
+
+/// A place that none of `parts` has: the one it would have, else with a number behind its name.
+fn free_place(place: PathBuf, parts: &[Part]) -> PathBuf {
+    let numbered = |number: usize| {
+        let mut name = place.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{number}"));
+        place.with_file_name(name)
     };
-    Path::new(&part.machine).join(name)
+    let mut places = std::iter::once(place.clone()).chain((2..parts.len() + 2).map(numbered));
+    places.find(|place| parts.iter().all(|part| part.path != *place)).unwrap_or(place)
 }
 
 /// Keeps beside the traces what the whole recording tells of their threads; `places` has where each part of it lies now, and

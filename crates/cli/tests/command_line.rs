@@ -67,7 +67,7 @@ fn wrong_use_is_said_and_is_2() {
     fails(&["report"], 2, &["PATH"]);
     fails(&["reprot", "x"], 2, &["reprot"]);
     fails(&["report", "--part", "L0:=x"], 2, &["L1:web=guest.dat"]);
-    fails(&["report", "--part", "L0=x", "y"], 2, &["cannot be used with"]);
+    fails(&["report", "--part", "L0=x", "y", "z"], 2, &["--part adds to one recording"]);
     fails(&["report", "--level", "2nd", "x"], 2, &["write L0, L1"]);
     fails(&["report", "--from", "1e3", "x"], 2, &["seconds since"]);
     fails(&["report", "--from", "2", "--to", "1", "x"], 2, &["--from must be before --to"]);

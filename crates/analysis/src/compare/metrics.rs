@@ -6,6 +6,7 @@
 //! chains    median of L1's exits that an exit of L2 causes           <reason>, L1 exits per chain
 //! tasks     share of the time that a task ran, or was runnable       <name> runs, share; <name> waits, share
 //! bench/    repetitions of what is no test of a bench (throughput)    <name>, <unit>
+//! samples/  median, p99 and maximum of each thread that measured      <program> <statistic>, ns
 //! ```
 
 use crate::facts::ledger::levels;
@@ -183,6 +184,17 @@ fn repetitions(case: &Case) -> Metrics {
         for result in run.bench.results.iter().filter(|result| !super::benches::is_test(result)) {
             let metric = metrics.entry(Metric::Named(format!("{}, {}", result.name, result.unit))).or_default();
             metric.extend(&result.samples);
+        }
+    }
+    for (_, samples) in case.results().each() {
+        let told = [
+            ("median", samples.quantile_ns(0.5)),
+            ("p99", samples.quantile_ns(0.99)),
+            ("maximum", samples.extremes_ns().1),
+        ];
+        for (name, ns) in told.into_iter().filter_map(|(name, ns)| Some((name, ns?))) {
+            let metric = Metric::Named(format!("{} {name}, ns", samples.source.name()));
+            metrics.entry(metric).or_default().push(ns as f64);
         }
     }
     metrics

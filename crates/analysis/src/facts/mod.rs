@@ -7,6 +7,8 @@
 //!                        ^
 //!                     align (a guest's clock on that of the machine below)
 //!
+//! results of latency tests --> samples (of one shape), attributed to what the walk saw meanwhile
+//!
 //! threads of a machine: what they ran and waited --> starvation (who is starved), shares (who would get how much CPU)
 //! ```
 
@@ -20,6 +22,7 @@ pub(crate) mod keyed;
 pub mod ledger;
 pub(crate) mod machines;
 pub(crate) mod on_axis;
+pub mod samples;
 pub mod shares;
 pub mod starvation;
 pub mod state;

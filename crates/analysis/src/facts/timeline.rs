@@ -15,10 +15,10 @@ mod lanes;
 mod overview;
 mod passing;
 mod source;
-mod tasks;
+pub(in crate::facts) mod tasks;
 #[cfg(test)]
 mod tests;
-mod watch;
+pub(in crate::facts) mod watch;
 mod workers;
 
 pub(crate) use overview::lanes_of;

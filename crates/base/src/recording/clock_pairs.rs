@@ -67,6 +67,20 @@ impl Recording {
             (None, None) => None,
         }
     }
+
+    /// How long a tick of the time-stamp counter of the machine called `id` is, by its pairs or, if it is a guest without its own,
+    /// by those of the machines below.
+    pub fn ns_per_tick(&self, id: &str) -> Option<f64> {
+        let mut id = id;
+        // As many steps as there are machines, whatever a manifest says of their parents.
+        for _ in 0..=self.machines.len() {
+            if let Some(length) = self.wall_clock(id).and_then(|clock| clock.ns_per_tick()) {
+                return Some(length);
+            }
+            id = self.machines.iter().find(|machine| machine.id == id)?.parent.as_deref()?;
+        }
+        None
+    }
 }
 
 impl WallClock {
@@ -82,16 +96,33 @@ impl WallClock {
         }
     }
 
+    /// What it showed of CLOCK_MONOTONIC when that of CLOCK_REALTIME was `realtime_ns`.
+    pub fn monotonic_of(&self, realtime_ns: u64) -> (u64, u64) {
+        let known = self.of_monotonic(0);
+        (realtime_ns.saturating_sub(known.realtime_ns), known.error_ns)
+    }
+
+    /// How long a tick of the time-stamp counter was between the two pairs.
+    pub fn ns_per_tick(&self) -> Option<f64> {
+        let last = self.last.as_ref()?;
+        let passed = last.tsc?.checked_sub(self.first.tsc?).filter(|passed| *passed > 0)?;
+        Some(last.monotonic_ns.checked_sub(self.first.monotonic_ns)? as f64 / passed as f64)
+    }
+
+    /// The time-stamp counter when CLOCK_MONOTONIC was `monotonic_ns`, by a line through both pairs, and how far that may be off:
+    /// by what each pair is, and where there is one pair alone, nothing tells.
+    pub fn tsc_of(&self, monotonic_ns: u64) -> Option<(u64, u64)> {
+        let (from_ticks, ns_per_tick) = (self.first.tsc?, self.ns_per_tick().filter(|length| *length > 0.0)?);
+        let passed_ns = monotonic_ns as f64 - self.first.monotonic_ns as f64;
+        let width_ns = self.last.as_ref().map_or(0, |last| last.error_ns).max(self.first.error_ns);
+        Some(((from_ticks as f64 + passed_ns / ns_per_tick).max(0.0).round() as u64, width_ns))
+    }
+
     /// What it showed when the time-stamp counter was `ticks`. Between two pairs the length of a tick is theirs; else
     /// `ns_per_tick` tells it, and without that nothing does.
     pub fn of_tsc(&self, ticks: u64, ns_per_tick: Option<f64>) -> Option<WallTime> {
-        let from_ticks = self.first.tsc?;
-        let between = self.last.as_ref().and_then(|last| {
-            let passed = last.tsc?.checked_sub(from_ticks).filter(|passed| *passed > 0)?;
-            Some(last.monotonic_ns.checked_sub(self.first.monotonic_ns)? as f64 / passed as f64)
-        });
-        let passed = i128::from(ticks) - i128::from(from_ticks);
-        let passed_ns = (passed as f64 * between.or(ns_per_tick)?).round() as i128;
+        let passed = i128::from(ticks) - i128::from(self.first.tsc?);
+        let passed_ns = (passed as f64 * self.ns_per_tick().or(ns_per_tick)?).round() as i128;
         Some(self.of_monotonic(bounded((i128::from(self.first.monotonic_ns) + passed_ns).max(0).unsigned_abs())))
     }
 }

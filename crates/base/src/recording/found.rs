@@ -1,7 +1,8 @@
 //! Recordings without a manifest: bare files, and directories whose parts go by their default names.
 
 use super::manifest::{MOST_MACHINES, MOST_PARTS};
-use super::{Emulator, Error, Identity, Machine, Part, PartKind, PartState, Recording};
+use super::result_file::LOOKED_AT;
+use super::{Emulator, Error, Identity, Machine, Part, PartKind, PartState, Recording, ResultFile};
 use crate::Problem;
 use std::fs::File;
 use std::io::Read;
@@ -85,6 +86,10 @@ pub(super) fn in_directory(root: &Path, problems: Vec<Problem>) -> Result<Record
             let (kind, state) = (PartKind::Bench, PartState::Complete);
             recording.parts.push(Part { path, machine: machine.clone(), kind, clock: None, state });
         }
+        for path in samples(root, &machine).into_iter().take(MOST_PARTS) {
+            let (kind, state) = (PartKind::Samples, PartState::Complete);
+            recording.parts.push(Part { path, machine: machine.clone(), kind, clock: None, state });
+        }
         if recording.parts.len() > before {
             add_machine(&mut recording.machines, machine, level, None);
         }
@@ -102,17 +107,27 @@ pub(super) fn in_directory(root: &Path, problems: Vec<Problem>) -> Result<Record
 
 /// Results of benches, which have names of their own: `<machine>/bench/<name>.json`.
 fn benches(root: &Path, machine: &str) -> Vec<PathBuf> {
-    let directory = Path::new(machine).join("bench");
-    let entries = std::fs::read_dir(root.join(&directory)).into_iter().flatten().flatten();
-    let names = entries.map(|entry| directory.join(entry.file_name()));
-    let mut benches: Vec<PathBuf> = names.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
-    benches.sort_unstable();
-    benches
+    let is_one = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
+    files_in(root, &Path::new(machine).join("bench")).into_iter().filter(is_one).collect()
+}
+
+/// Results of other programs, under the names that their files have: `<machine>/samples/<file>`.
+fn samples(root: &Path, machine: &str) -> Vec<PathBuf> {
+    let is_one = |path: &PathBuf| matches!(kind_of(&root.join(path)), Ok(PartKind::Samples));
+    files_in(root, &Path::new(machine).join("samples")).into_iter().filter(is_one).collect()
+}
+
+/// The paths of what lies in `directory` of `root`, in order.
+fn files_in(root: &Path, directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root.join(directory)).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| directory.join(entry.file_name())).collect();
+    paths.sort_unstable();
+    paths
 }
 
 /// A recording of bare files.
 pub(super) fn of_files(files: &[Named], emulated: Option<Emulator>) -> Result<Recording, Error> {
-    let mut recording = Recording {
+    let recording = Recording {
         root: PathBuf::new(),
         created: None,
         tool: None,
@@ -123,26 +138,36 @@ pub(super) fn of_files(files: &[Named], emulated: Option<Emulator>) -> Result<Re
         clock_pairs: Vec::new(),
         shown: Vec::new(),
     };
+    add_files(recording, files)
+}
+
+/// Adds bare files to a recording. A machine has one trace, and as many results as were measured on it.
+pub(super) fn add_files(mut recording: Recording, files: &[Named]) -> Result<Recording, Error> {
     let mut files: Vec<&Named> = files.iter().collect();
     files.sort_by_key(|file| file.level);
     for file in files {
         let machine = file.machine();
-        if recording.machines.iter().any(|known| known.id == machine) {
+        let kind = kind_of(&file.path)?;
+        let is_known = recording.machines.iter().any(|known| known.id == machine);
+        let has_trace = recording.parts.iter().any(|part| part.machine == machine && part.kind.is_trace());
+        if has_trace && kind.is_trace() {
             let path = file.path.display();
             return Err(Error::Named(format!(
                 "{path}: machine {machine} is given twice; name the machines of one level, as in L{}:web={path}",
                 file.level
             )));
         }
-        let kind = kind_of(&file.path)?;
-        recording.parts.push(Part {
-            path: file.path.clone(),
-            machine: machine.clone(),
-            kind,
-            clock: None,
-            state: PartState::Complete,
-        });
-        add_machine(&mut recording.machines, machine, file.level, file.name.clone());
+        let path = if recording.root.as_os_str().is_empty() {
+            file.path.clone()
+        } else {
+            // Paths of a recording's parts count from its directory.
+            std::path::absolute(&file.path).map_err(|source| Error::Io { path: file.path.clone(), source })?
+        };
+        let (clock, state) = (None, PartState::Complete);
+        recording.parts.push(Part { path, machine: machine.clone(), kind, clock, state });
+        if !is_known {
+            add_machine(&mut recording.machines, machine, file.level, file.name.clone());
+        }
     }
     Ok(recording)
 }
@@ -168,11 +193,12 @@ fn kind_of(path: &Path) -> Result<PartKind, Error> {
         return Ok(PartKind::Ctf);
     }
     let mut first = Vec::new();
-    File::open(path).map_err(io)?.take(10).read_to_end(&mut first).map_err(io)?;
+    File::open(path).map_err(io)?.take(LOOKED_AT).read_to_end(&mut first).map_err(io)?;
     // trace-cmd's magic: Documentation/trace-cmd/trace-cmd.dat.v7.5.txt; perf's: tools/perf/util/header.c.
     Ok(match first.as_slice() {
-        [0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g'] => PartKind::TraceDat,
+        [0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g', ..] => PartKind::TraceDat,
         bytes if bytes.starts_with(b"PERFILE2") || bytes.starts_with(b"2ELIFREP") => PartKind::PerfData,
+        bytes if ResultFile::of(bytes).is_some() => PartKind::Samples,
         _ => PartKind::Text,
     })
 }
@@ -213,8 +239,11 @@ mod tests {
             "L1/perf.data",
             "L2/trace.partial/x",
             "L2/bench/exits.json",
+            "L2/samples/readme",
             "notes/trace.dat",
         ]);
+        std::fs::write(directory.path().join("L2/samples/readme"), "how they were made").unwrap();
+        std::fs::write(directory.path().join("L2/samples/run.txt"), "# Histogram\n").unwrap();
         let recording = Recording::open(directory.path()).unwrap();
         let parts: Vec<_> = recording.parts.iter().map(|part| (part.path.to_str().unwrap(), part.kind)).collect();
         assert_eq!(
@@ -225,6 +254,7 @@ mod tests {
                 ("L1-web/ctf", PartKind::Ctf),
                 ("L2/trace.partial", PartKind::TraceDat),
                 ("L2/bench/exits.json", PartKind::Bench),
+                ("L2/samples/run.txt", PartKind::Samples),
             ]
         );
         assert_eq!(recording.parts[3].state, PartState::Partial);
@@ -258,6 +288,27 @@ mod tests {
         let twice = [named(1, None, "b"), named(1, None, "c")];
         let error = Recording::of_files(&twice, None).unwrap_err().to_string();
         assert!(error.contains("L1:web="), "{error}");
+    }
+
+    #[test]
+    fn a_machine_has_one_trace_and_any_number_of_results() {
+        let directory = make(&["L0/trace.dat", "guest.txt"]);
+        let result = directory.path().join("cyclictest.txt");
+        std::fs::write(&result, "# Histogram\n").unwrap();
+        let named = |level, path: &Path| Named { level, name: None, path: path.to_owned() };
+        let (of_host, of_guest) = (named(0, &result), named(1, &result));
+        let recording = Recording::open(directory.path()).unwrap().with_files(&[of_guest.clone(), of_host]).unwrap();
+        let kinds: Vec<_> = recording.parts.iter().map(|part| (part.machine.as_str(), part.kind)).collect();
+        assert_eq!(
+            kinds,
+            [("L0", PartKind::TraceDat), ("L0", PartKind::Samples), ("L1", PartKind::Samples)],
+            "{recording:?}"
+        );
+        assert_eq!(recording.root.join(&recording.parts[2].path), result);
+        assert_eq!(recording.machines[1].parent.as_deref(), Some("L0"));
+        let guest = named(1, &directory.path().join("guest.txt"));
+        assert!(recording.clone().with_files(&[guest.clone()]).is_ok(), "the guest has no trace yet");
+        assert!(recording.with_files(&[guest.clone(), guest]).is_err());
     }
 
     #[test]

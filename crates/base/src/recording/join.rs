@@ -7,7 +7,7 @@
 //! ```
 //! Nothing is read or copied here: the answer says what is to lie where.
 
-use super::{ClockPair, Emulator, Error, Machine, Part, PartKind, Recording};
+use super::{ClockPair, Emulator, Error, Machine, Part, Recording};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -144,16 +144,11 @@ fn free_path(path: PathBuf, taken: &mut Taken) -> PathBuf {
 
 /// Where a part goes: below its machine's new directory, by its name there or by the default of its kind.
 fn place(recording: &Recording, part: &Part, machine: &str) -> PathBuf {
-    let is_bare = recording.root.as_os_str().is_empty();
+    if recording.root.as_os_str().is_empty() {
+        return Part { machine: machine.to_owned(), ..part.clone() }.default_place();
+    }
     let below = part.path.strip_prefix(&part.machine).ok().filter(|below| !below.as_os_str().is_empty());
-    let name = match (below, part.kind) {
-        _ if !is_bare => below.unwrap_or(&part.path),
-        (_, PartKind::TraceDat) => Path::new("trace.dat"),
-        (_, PartKind::Ctf) => Path::new("ctf"),
-        (_, PartKind::PerfData) => Path::new("perf.data"),
-        _ => Path::new("trace.txt"),
-    };
-    Path::new(machine).join(name)
+    Path::new(machine).join(below.unwrap_or(&part.path))
 }
 
 fn set_parent(machines: &mut [Machine], link: &ParentLink) -> Result<(), Error> {
@@ -197,7 +192,7 @@ fn find_parents(machines: &mut [Machine]) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::{Identity, Moment, PartState};
+    use crate::recording::{Identity, Moment, PartKind, PartState};
 
     fn recording(root: &str, machines: &[(&str, u8)], parts: &[(&str, &str)]) -> Recording {
         let machine = |(id, level): &(&str, u8)| Machine {

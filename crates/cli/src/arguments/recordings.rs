@@ -4,7 +4,7 @@ use super::{Stdin, machine_level};
 use crate::check::places::{self, Root};
 use crate::exit::{WrongUse, as_named};
 use crate::interrupt::Interrupt;
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use archive::{Links, Unpacked};
 use base::recording::{Emulator, Error, MANIFEST, Named, Recording, Shown};
 use clap::{Args, ValueEnum, ValueHint};
@@ -17,9 +17,9 @@ pub struct Recordings {
     /// answered one after the other
     #[arg(value_name = "PATH", required_unless_present = "part", value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
-    /// A trace and the level it was recorded at, to put several machines into one recording:
-    /// --part L0=host.dat --part L1:web=guest.dat
-    #[arg(long, value_name = "LEVEL[:NAME]=FILE", value_parser = named, conflicts_with = "paths")]
+    /// A trace, or the result of a latency test, and the level it was recorded at, to put several machines into one recording,
+    /// or to add to the one that PATH is: --part L0=host.dat --part L1:web=guest.dat
+    #[arg(long, value_name = "LEVEL[:NAME]=FILE", value_parser = named)]
     part: Vec<Named>,
     /// What emulated the hardware, if anything: counts are real then, but times are not
     #[arg(long, value_name = "BY")]
@@ -44,21 +44,27 @@ pub enum Wanted<'a> {
 impl Recordings {
     /// The recordings, in the order in which they were named.
     pub fn wanted(&self) -> Vec<Wanted<'_>> {
-        if self.part.is_empty() {
-            self.paths.iter().map(Wanted::Path).collect()
-        } else {
+        if self.paths.is_empty() {
             vec![Wanted::Parts(&self.part)]
+        } else {
+            self.paths.iter().map(Wanted::Path).collect()
         }
     }
 
     /// Reads a recording's manifest, or makes one; what `--emulated` says wins.
     pub fn open(&self, wanted: &Wanted<'_>, interrupt: &Interrupt) -> anyhow::Result<Recording> {
-        let mut recording = match wanted {
-            Wanted::Path(path) => opened(path, &self.stdin, interrupt)?,
-            Wanted::Parts(parts) => Recording::of_files(parts, None).map_err(|error| match error {
+        let put_together = |made: Result<Recording, Error>| {
+            made.map_err(|error| match error {
                 Error::Named(sentence) => anyhow::Error::new(WrongUse(sentence)),
                 other => other.into(),
-            })?,
+            })
+        };
+        let mut recording = match wanted {
+            Wanted::Path(_) if self.paths.len() > 1 && !self.part.is_empty() => {
+                bail!(WrongUse("--part adds to one recording; name one PATH".to_owned()));
+            }
+            Wanted::Path(path) => put_together(opened(path, &self.stdin, interrupt)?.with_files(&self.part))?,
+            Wanted::Parts(parts) => put_together(Recording::of_files(parts, None))?,
         };
         match self.emulated {
             None => {}

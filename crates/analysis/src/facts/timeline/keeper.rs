@@ -13,7 +13,7 @@ use super::passing::Passing;
 use super::tasks::Tasks;
 use super::watch::Watch;
 use crate::facts::events::reasons::Reason;
-use crate::facts::events::roles::{self, ROWS, Role};
+use crate::facts::events::roles::{ROWS, Role};
 use crate::facts::ledger::model::PartFlow;
 use crate::facts::state::{LEVELS, State, TracedLevel};
 use crate::facts::thread::{Chain, Exit};
@@ -281,23 +281,7 @@ impl Keeper {
         {
             if at_ns < self.window.from_ns { self.changes_early(at_ns) } else { self.changes(at_ns) }
         }
-        let cpu = self.watch.cpus.get(event.cpu as usize);
-        let holder = cpu.and_then(|cpu| cpu.holders.last()).and_then(|(_, holder)| *holder);
-        if event.is_loss() {
-            return self.tasks.lost(at_ns, event.until_ns, holder);
-        }
-        if holder.is_none() && event.tid != trace::batch::NO_TID {
-            self.tasks.found_on(event.cpu, event.tid, at_ns);
-        }
-        match role {
-            Some(Role::Switch) => {
-                let prev = event.or_zero(roles::switch::PREV_TID) as i32;
-                let next = event.or_zero(roles::switch::NEXT_TID) as i32;
-                self.tasks.switch(event.cpu, at_ns, (prev, roles::stays_ready(event)), next);
-            }
-            Some(Role::Waking) => self.tasks.waking(event.or_zero(0) as i32, at_ns),
-            _ => {}
-        }
+        self.tasks.event(event, self.watch.holder(event.cpu as usize));
     }
 }
 

@@ -8,7 +8,10 @@
 //! what follows it until the task's next event, unless that is a waking: then it was asleep.
 
 use super::watch::forget;
+use crate::facts::events::roles::{self, ROWS, Role};
 use rustc_hash::FxHashMap;
+use trace::Event;
+use trace::batch::NO_TID;
 
 /// What a task does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +39,26 @@ pub struct Tasks {
 }
 
 impl Tasks {
+    /// Takes in an event; `holder` had its CPU until now.
+    pub fn event(&mut self, event: &Event<'_>, holder: Option<i32>) {
+        let at_ns = event.time_ns;
+        if event.is_loss() {
+            return self.lost(at_ns, event.until_ns, holder);
+        }
+        if holder.is_none() && event.tid != NO_TID {
+            self.found_on(event.cpu, event.tid, at_ns);
+        }
+        match ROWS.get(usize::from(event.kind)).map(|row| row.role) {
+            Some(Role::Switch) => {
+                let prev = event.or_zero(roles::switch::PREV_TID) as i32;
+                let next = event.or_zero(roles::switch::NEXT_TID) as i32;
+                self.switch(event.cpu, at_ns, (prev, roles::stays_ready(event)), next);
+            }
+            Some(Role::Waking) => self.waking(event.or_zero(roles::waking::TID) as i32, at_ns),
+            _ => {}
+        }
+    }
+
     /// `cpu` changes from `prev`, which stays `ready` or not, to `next`.
     pub fn switch(&mut self, cpu: u32, at_ns: u64, (prev, ready): (i32, bool), next: i32) {
         let off = if ready { Doing::Runnable } else { Doing::Sleeping };

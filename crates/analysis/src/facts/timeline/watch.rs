@@ -77,6 +77,11 @@ impl Watch {
         cpu.shows(at_ns);
     }
 
+    /// The task that has CPU `number` now, as far as that is known.
+    pub fn holder(&self, number: usize) -> Option<i32> {
+        self.cpus.get(number)?.holders.last().and_then(|(_, holder)| *holder)
+    }
+
     /// Forgets what was over at `before_ns`.
     pub fn forget(&mut self, before_ns: u64) {
         for cpu in &mut self.cpus {

@@ -1,0 +1,184 @@
+//! What cyclictest prints: `-h` a histogram, `-v` and `-F` every sample, else the extremes of each thread.
+//!
+//! ```text
+//! 000017 000003  000028 [000031]                     length, count of each thread, with -H their sum
+//! # Total: 000001998 000001988                       without what lies behind the histogram's end:
+//! # Histogram Overflows: 00000 00008                 it stands here alone
+//!        0:      12:      77                         thread, cycle, length
+//! T: 0 (17159) P: 0 I:1000 C:   1000 Min:     68 Act:   77 Avg:   76 Max:      93
+//! ```
+//! Lengths are whole us, cut off; with `-N` they are ns, and nothing in the text says so.
+
+use super::buckets::Lengths;
+use super::lines::{self, number_after, numbers};
+use super::{Found, Samples, Source};
+use base::MOST_CPUS;
+use std::collections::BTreeMap;
+use std::io::BufRead;
+
+/// What the lines have told so far.
+#[derive(Default)]
+struct Told {
+    /// Counts of each column, by length.
+    rows: BTreeMap<u64, Vec<u64>>,
+    totals: Vec<u64>,
+    min: Vec<u64>,
+    mean: Vec<u64>,
+    max: Vec<u64>,
+    overflows: Option<Vec<u64>>,
+    /// Lines that list overflows of a thread.
+    listed: usize,
+    /// Samples of `-v`, by thread, and the cycle that was printed last.
+    each: BTreeMap<u32, (Lengths, u64)>,
+    /// Cycles of `-v` whose sample is not in the text.
+    missing: u64,
+    /// The last line of each thread, by its number.
+    summaries: BTreeMap<u32, Summary>,
+}
+
+#[derive(Clone, Copy)]
+struct Summary {
+    tid: Option<i32>,
+    cycles: u64,
+    min: u64,
+    mean: u64,
+    max: u64,
+}
+
+/// Reads the text.
+pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
+    let mut told = Told::default();
+    lines::each(input, found, |offset, line, found| {
+        if !told.hear(line.trim()) {
+            let text = "some lines are not cyclictest's and were ignored";
+            found.damaged(offset, "a line of cyclictest", format!("{} other bytes", line.len()), text);
+        }
+    });
+    told.finish(found);
+}
+
+impl Told {
+    /// Takes in a line; false if it is none of cyclictest's.
+    fn hear(&mut self, line: &str) -> bool {
+        let head = |name: &str| line.strip_prefix(name).map(numbers);
+        if let Some(totals) = head("# Total:") {
+            self.totals = totals;
+        } else if let Some(min) = head("# Min Latencies:") {
+            self.min = min;
+        } else if let Some(mean) = head("# Avg Latencies:") {
+            self.mean = mean;
+        } else if let Some(max) = head("# Max Latencies:") {
+            self.max = max;
+        } else if let Some(overflows) = head("# Histogram Overflows:") {
+            self.overflows = Some(overflows);
+        } else if line.starts_with("# Thread ") {
+            self.listed += 1;
+        } else if line.starts_with("T:") {
+            return self.summary(line).is_some();
+        } else if line.contains(':') && line.as_bytes().first().is_some_and(u8::is_ascii_digit) {
+            return self.sample(line).is_some();
+        } else if line.as_bytes().first().is_some_and(u8::is_ascii_digit) {
+            let mut row = numbers(line);
+            if row.len() < 2 || row.len() > MOST_CPUS as usize + 2 || row.len() != line.split_whitespace().count() {
+                return false;
+            }
+            let length = row.remove(0);
+            self.rows.insert(length, row);
+        } else {
+            let known = ["", "#", "Max CPUs", "Online CPUs", "Thread ", "policy:", "WARN", "INFO"];
+            return line.is_empty() || known.iter().skip(1).any(|begin| line.starts_with(begin));
+        }
+        true
+    }
+
+    /// `T: 0 (17159) P: 0 I:1000 C:   1000 Min:     68 Act:   77 Avg:   76 Max:      93`; it is printed over and over.
+    fn summary(&mut self, line: &str) -> Option<()> {
+        let thread = u32::try_from(number_after(line, "T:")?).ok()?;
+        let tid = number_after(line, "(").and_then(|tid| i32::try_from(tid).ok());
+        let [cycles, min, mean, max] = ["C:", "Min:", "Avg:", "Max:"].map(|name| number_after(line, name));
+        let summary = Summary { tid, cycles: cycles?, min: min?, mean: mean?, max: max? };
+        self.summaries.insert(thread, summary);
+        Some(())
+    }
+
+    /// `0:      12:      77`.
+    fn sample(&mut self, line: &str) -> Option<()> {
+        let mut fields = line.split(':').map(|field| field.trim().parse::<u64>().ok());
+        let (thread, cycle, length) = (fields.next()??, fields.next()??, fields.next()??);
+        if fields.next().is_some() {
+            return None;
+        }
+        let (lengths, next) = self.each.entry(u32::try_from(thread).ok()?).or_default();
+        self.missing = self.missing.saturating_add(cycle.saturating_sub(*next));
+        *next = cycle.saturating_add(1);
+        lengths.add(length);
+        Some(())
+    }
+
+    fn finish(mut self, found: &mut Found) {
+        if !self.rows.is_empty() {
+            return self.histogram(found);
+        }
+        if self.missing > 0 {
+            let text = format!("{} cycles are missing between those that were printed", self.missing);
+            found.damaged(0, "a line for every cycle", "gaps", text);
+        }
+        for (thread, (lengths, _)) in std::mem::take(&mut self.each) {
+            let tid = self.summaries.remove(&thread).and_then(|summary| summary.tid);
+            let samples = Samples { tid, ..Samples::new(Source::Cyclictest, thread.to_string()) };
+            found.samples.push(lengths.of(samples));
+        }
+        for (thread, summary) in self.summaries {
+            let mut samples = Samples { tid: summary.tid, ..Samples::new(Source::Cyclictest, thread.to_string()) };
+            if summary.cycles > 0 {
+                samples.between(Some(summary.min), Some(summary.max));
+                samples.mean_ns = Some(summary.mean as f64 * samples.unit_ns as f64);
+                samples.only_extremes(summary.cycles);
+            }
+            found.samples.push(samples);
+        }
+    }
+
+    fn histogram(self, found: &mut Found) {
+        let columns = self.rows.values().map(Vec::len).max().unwrap_or(0);
+        // With -H the last column is the sum of the others; nothing but the minima and the lists of overflows is without it.
+        let threads = if self.min.is_empty() { self.listed } else { self.min.len() };
+        let threads = if threads == 0 { columns } else { threads.min(columns) };
+        let end = self.rows.last_key_value().map_or(0, |(length, _)| length.saturating_add(1));
+        for thread in 0..threads {
+            let of = |list: &[u64]| list.get(thread).copied();
+            let number = u32::try_from(thread).ok();
+            let tid = number.and_then(|number| self.summaries.get(&number)?.tid);
+            let mut samples = Samples { tid, ..Samples::new(Source::Cyclictest, thread.to_string()) };
+            let counts = || self.rows.iter().filter_map(|(length, row)| Some((*length, *row.get(thread)?)));
+            let met = || counts().filter(|(_, count)| *count > 0).map(|(length, _)| length);
+            let overflow = self.overflows.as_ref().and_then(|list| of(list));
+            // Without the lines behind the histogram its own ends are all that is known.
+            samples.between(of(&self.min).or(met().next()), of(&self.max).or(met().last()));
+            counts().for_each(|(length, count)| samples.add(length, count));
+            samples.overflow = overflow.unwrap_or(0);
+            samples.add_unkept(end.saturating_mul(samples.unit_ns), samples.overflow);
+            samples.mean_ns = match samples.overflow {
+                // The printed mean is a whole number; where every sample is there, theirs is exact.
+                0 if samples.count > 0 => {
+                    let sum: u128 = counts().map(|(length, count)| u128::from(length) * u128::from(count)).sum();
+                    Some(sum as f64 / samples.count as f64 * samples.unit_ns as f64)
+                }
+                _ => of(&self.mean).map(|mean| mean as f64 * samples.unit_ns as f64),
+            };
+            if of(&self.totals).is_some_and(|total| total.saturating_add(samples.overflow) != samples.count) {
+                let text = format!("thread {thread}: the histogram does not have as many samples as `# Total` says");
+                found.damaged(0, "rows that sum to the total", "another sum", text);
+            }
+            if samples.count == 0 {
+                samples.between(None, None);
+            }
+            found.samples.push(samples);
+        }
+        if self.overflows.is_none() {
+            let text = "the lines behind the histogram are missing: samples behind its end are not counted, and the maximum is that \
+                        of the histogram";
+            found.damaged(0, "a line `# Histogram Overflows`", "none", text);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `rtla timerlat top` and `rtla osnoise top` (tools/tracing/rtla/src/timerlat_top.c and osnoise_top.c, Linux 6.1): the last of
+//! the tables that they print over and over. Counts and extremes are all that it has.
+//!
+//! ```text
+//! CPU COUNT      |      cur       min       avg       max |      cur       min       avg       max
+//!   0 #634       |        1         0         1        10 |       11         2         9        23
+//!
+//! CPU Period       Runtime        Noise  % CPU Aval   Max Noise   Max Single          HW          NMI          IRQ      Softirq       Thread
+//!   0 #59           1000000          190   99.98100            9          18           0         1007           18            1
+//! ```
+
+use super::lines::{self, number_after, numbers};
+use super::{Found, Samples, Source};
+use std::collections::BTreeMap;
+use std::io::BufRead;
+
+/// Reads the text.
+pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
+    let (mut cpus, mut in_ns, mut latency) = (BTreeMap::new(), false, true);
+    lines::each(input, found, |_, line, _| {
+        let line = line.trim();
+        in_ns |= line.contains("time is in ns") || line.contains("Latency (ns)");
+        if line.contains("Operating System Noise") {
+            latency = false;
+        } else if line.as_bytes().first().is_some_and(u8::is_ascii_digit) {
+            let cpu = line.split_whitespace().next().and_then(|cpu| cpu.parse::<u32>().ok());
+            let row = if latency { of_timerlat(line) } else { of_osnoise(line) };
+            if let (Some(cpu), Some(row)) = (cpu, row) {
+                cpus.insert(cpu, row);
+            }
+        }
+    });
+    let unit_ns = if in_ns { 1 } else { 1_000 };
+    for (cpu, row) in cpus {
+        for Row { name, count, min, mean, max } in row {
+            let source = if latency { Source::Timerlat } else { Source::Osnoise };
+            let mut samples = Samples { cpu: Some(cpu), unit_ns, ..Samples::new(source, format!("{name}-{cpu:03}")) };
+            samples.between(min, Some(max));
+            samples.mean_ns = mean.map(|mean| mean as f64 * unit_ns as f64);
+            samples.only_extremes(count);
+            found.samples.push(samples);
+        }
+    }
+    if found.samples.is_empty() {
+        found.damaged(0, "a row of a CPU", "none", "the text has no row of a CPU");
+    }
+}
+
+struct Row {
+    name: &'static str,
+    count: u64,
+    min: Option<u64>,
+    mean: Option<u64>,
+    max: u64,
+}
+
+/// Of the interrupt, of the thread, and in later versions of a thread of user space.
+fn of_timerlat(line: &str) -> Option<Vec<Row>> {
+    let mut groups = line.split('|');
+    let count = number_after(groups.next()?, "#")?;
+    let names = ["IRQ", "Thr", "Usr"].into_iter();
+    let row = |(name, group): (&'static str, &str)| {
+        let [_, min, mean, max] = numbers(group).try_into().ok()?;
+        Some(Row { name, count, min: Some(min), mean: Some(mean), max })
+    };
+    Some(names.zip(groups).filter_map(row).collect())
+}
+
+/// The longest single noise, and how many of them there were of all kinds.
+fn of_osnoise(line: &str) -> Option<Vec<Row>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    // CPU, periods, runtime, noise, share of the CPU, most noise of a period; HW, NMI, IRQ, softirq and thread come last.
+    let max = words.get(6)?.parse().ok()?;
+    let kinds = words.get(7..)?.iter().map_while(|word| word.parse::<u64>().ok());
+    let count = kinds.fold(0, |sum: u64, kind| sum.saturating_add(kind));
+    Some(vec![Row { name: "CPU", count, min: None, mean: None, max }])
+}
