@@ -99,6 +99,9 @@ for result in fixtures/samples/*; do
         add samples "$(basename "$result")" "$result"
     fi
 done
+for budget in crates/analysis/src/facts/budget/builtin/*.toml; do
+    add budget "$(basename "$budget")" "$budget"
+done
 
 # The files of target sosreport, in its order, a zero byte behind each.
 mkdir -p "$corpus/sosreport"

@@ -1,5 +1,6 @@
 //! Arguments that several commands take.
 
+mod budget;
 mod destination;
 mod fail_on;
 mod html;
@@ -13,6 +14,7 @@ mod recordings;
 mod seconds;
 mod symbols;
 
+pub use budget::read_budget;
 pub use destination::DestinationOptions;
 pub use fail_on::FailOn;
 pub use input::{Stdin, is_dash};

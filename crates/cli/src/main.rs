@@ -7,6 +7,7 @@ mod apply;
 mod arguments;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod bench;
+mod budget;
 mod check;
 mod compare;
 mod completions;
@@ -65,6 +66,7 @@ enum Command {
     Serve(serve::Serve),
     Check(check::Check),
     Explain(explain::Explain),
+    Budget(budget::Budget),
     Apply(apply::Apply),
     Compare(compare::Compare),
     Plan(plan::Plan),
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         Command::Check(check) => check.run(),
         Command::Explain(explain) => explain.run(),
+        Command::Budget(budget) => budget.run(),
         Command::Apply(apply) => apply.run(),
         Command::Compare(compare) => compare.run(),
         Command::Plan(plan) => plan.run(),

@@ -114,6 +114,7 @@ fn every_command_has_an_example_and_a_page() {
         "serve",
         "check",
         "explain",
+        "budget",
         "apply",
         "compare",
         "plan nested",

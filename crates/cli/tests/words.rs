@@ -119,6 +119,7 @@ fn the_help_is_in_the_fields_words() {
         "bench clock",
         "bench exits",
         "bench macro",
+        "budget",
         "check",
         "compare",
         "completions",

@@ -13,8 +13,10 @@
 //! ```
 
 pub mod align;
+pub(crate) mod apart;
 pub(crate) mod avic;
 pub(crate) mod benches;
+pub mod budget;
 pub(crate) mod chains;
 pub mod events;
 pub(crate) mod kernel_threads;

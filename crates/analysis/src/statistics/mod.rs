@@ -1,6 +1,8 @@
-//! How sure a difference between launches is: their spread, and tests on ranks.
+//! How sure a number is: the spread of launches and tests on ranks of them, and bounds on shares that were rarely seen.
 
+mod beta;
 pub(crate) mod launches;
+pub mod proportion;
 pub(crate) mod ranks;
 pub(crate) mod spread;
 pub(crate) mod student;

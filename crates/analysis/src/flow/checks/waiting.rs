@@ -4,22 +4,19 @@
 //! ends it.
 
 use super::{Sample, by_share, state};
+use crate::facts::apart::{affinity, apart, ends_by_itself};
 use crate::facts::kernel_threads;
 use crate::facts::ledger::measure::Measures;
 use crate::facts::ledger::model::{PreemptSums, Vcpu};
 use crate::facts::state::State;
 use crate::rule::Hit;
 use base::number::{duration, many, percent};
-use base::setting::ThreadId;
-use base::{About, Cell, Cost, CostKind, CpuSet, Evidence, Setting, Severity};
+use base::{About, Cell, Cost, CostKind, CpuSet, Evidence, Severity};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// Share of its time from which on a vCPU's waiting is worth a finding.
 pub(in crate::flow) const PREEMPT_SHARE: f64 = 0.02;
-
-/// Programs that record: what they take from a vCPU ends with the recording.
-const RECORDERS: &[&str] = &["kvmscope", "trace-cmd", "perf", "lttng-consumerd", "lttng-sessiond"];
 
 /// vCPUs, and threads, that a finding lists; tables have the others.
 const MOST_LISTED: usize = 5;
@@ -219,16 +216,11 @@ fn together(measure: &Measures<'_>, waiters: &[Waiter<'_>]) -> Vec<Evidence> {
     evidence
 }
 
-/// The CPUs on which a thread may run, where a snapshot says it.
-fn affinity<'m>(measure: &'m Measures<'_>, tid: i32) -> Option<&'m CpuSet> {
-    Some(&measure.part.threads.get(&tid)?.affinity.as_ref()?.value)
-}
-
 /// Where the worst of them, and who ran longest instead, may run.
 fn may_run(measure: &Measures<'_>, waiters: &[Waiter<'_>]) -> Option<Evidence> {
     let worst = waiters.first()?;
     let by = worst.most().0?;
-    let (own, other) = (affinity(measure, worst.vcpu.tid)?, affinity(measure, by)?);
+    let (own, other) = (affinity(measure.part, worst.vcpu.tid)?, affinity(measure.part, by)?);
     let text = format!("{} may run on CPUs {own}, {} (tid {by}) on CPUs {other}", worst.name(), measure.task_name(by));
     Some(Evidence::new(text, "Cpus_allowed_list in the snapshot"))
 }
@@ -239,44 +231,24 @@ fn remedy(measure: &Measures<'_>, waiters: &[Waiter<'_>], hit: &mut Hit) {
     for waiter in waiters {
         let (Some(tid), sums) = waiter.most() else { continue };
         let name = measure.task_name(tid);
-        let ends_by_itself = RECORDERS.contains(&name.as_str()) || measure.part.gone.contains(&tid);
-        if ends_by_itself || rivals.len() >= MOST_LISTED || !rivals.insert(tid) {
+        if ends_by_itself(measure.part, tid) || rivals.len() >= MOST_LISTED || !rivals.insert(tid) {
             continue;
         }
         let of_rival = waiters.iter().filter(|waiter| waiter.most().0 == Some(tid));
         let own: Option<CpuSet> = of_rival
-            .map(|waiter| affinity(measure, waiter.vcpu.tid).cloned())
+            .map(|waiter| affinity(measure.part, waiter.vcpu.tid).cloned())
             .try_fold(CpuSet::default(), |all, cpus| Some(all.or(&cpus?)));
-        let is_bound = kernel_threads::is_bound(&name);
-        match (own, affinity(measure, tid)) {
-            (Some(own), Some(other)) => apart(measure, (waiter.vcpu.tid, &own), (tid, other, is_bound), hit),
-            _ => hit.fix.push(to_be_read(waiter, (tid, &name, is_bound), sums.cpu)),
-        }
-    }
-}
-
-/// With the masks of both known: whoever can leave the CPUs of the other does; if neither can, all threads have to be placed
-/// together.
-fn apart(
-    measure: &Measures<'_>,
-    (own, own_cpus): (i32, &CpuSet),
-    (rival, cpus, is_bound): (i32, &CpuSet, bool),
-    hit: &mut Hit,
-) {
-    let moved = |tid: i32, from: &CpuSet, to: CpuSet| {
-        let thread = measure.part.threads.get(&tid).filter(|_| !to.is_empty())?;
-        let comm = Some(thread.name.clone());
-        let thread = ThreadId { tid, start_ticks: thread.start_ticks, comm };
-        Some(Setting::TaskAffinity(thread).change(to.to_string(), Some(from.to_string())))
-    };
-    let rival_leaves = || moved(rival, cpus, cpus.without(own_cpus)).filter(|_| !is_bound);
-    match rival_leaves().or_else(|| moved(own, own_cpus, own_cpus.without(cpus))) {
-        Some(change) => hit.changes.push(change),
-        None => {
-            let place = "kvmscope check   # they share all their CPUs: place all threads".to_owned();
-            if !hit.fix.contains(&place) {
-                hit.fix.push(place);
-            }
+        match (own, affinity(measure.part, tid)) {
+            (Some(own), Some(other)) => match apart(measure.part, (waiter.vcpu.tid, &own), (tid, other)) {
+                Some(change) => hit.changes.push(change),
+                None => {
+                    let place = "kvmscope check   # they share all their CPUs: place all threads".to_owned();
+                    if !hit.fix.contains(&place) {
+                        hit.fix.push(place);
+                    }
+                }
+            },
+            _ => hit.fix.push(to_be_read(waiter, (tid, &name, kernel_threads::is_bound(&name)), sums.cpu)),
         }
     }
 }

@@ -1,0 +1,288 @@
+//! Which latencies does the user accept?
+//!
+//! In: a TOML file of schema `kvmscope.budget/1`, or the name of a built-in budget. Out: its goals, typed. Nothing here is of one
+//! question alone: whatever has a limit in time is judged by the same goals. docs/budgets.md has the file's keys.
+
+mod builtin;
+mod fields;
+mod quantity;
+mod read;
+
+pub use builtin::{BUILT_IN, built_in, built_in_text};
+pub use quantity::exact;
+pub use read::{Error, MOST_BYTES, SCHEMA};
+
+use base::CpuSet;
+
+/// What a user accepts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Budget {
+    /// What it is called.
+    pub name: String,
+    /// What is accepted, one by one.
+    pub goals: Vec<Goal>,
+}
+
+/// One limit, and what it takes to judge it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Goal {
+    /// Unique in its budget.
+    pub id: String,
+    /// What is measured.
+    pub metric: Metric,
+    /// What counts as a loss, for metrics of losses.
+    pub definition: Definition,
+    /// How long a window is, for metrics that have one.
+    pub window_ns: Option<u64>,
+    /// Which number of all that was measured is judged.
+    pub stat: Stat,
+    /// How it is compared.
+    pub op: Op,
+    /// With what.
+    pub limit_ns: u64,
+    /// The limit that is wanted later: stated beside the verdict, and not judged.
+    pub future_ns: Option<u64>,
+    /// Whose goal it is.
+    pub scope: Scope,
+    /// The load under which it is to hold, as its author calls it: stated beside the verdict.
+    pub environment: Option<String>,
+    /// The evidence that a PASS takes.
+    pub require: Require,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// From a timer's expiry to the code that waited for it, as a program in the guest measures it.
+    TimerLatency,
+    /// From a device's edge to the guest's handler.
+    IrqLatency,
+    /// How long a vCPU lost its CPU without a break.
+    PreemptPeriod,
+    /// How much a vCPU lost in any window of a length.
+    PreemptWindow,
+}
+
+/// What counts as a loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Definition {
+    /// What the host took without the guest's doing.
+    Involuntary,
+    /// From every exit to the next entry, halts apart: what tools that see exits alone report.
+    ExitToEntry,
+}
+
+/// Which number of all that was measured is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stat {
+    /// The mean.
+    Mean,
+    /// The largest.
+    Max,
+    /// The largest over all windows, wherever they begin.
+    Sup,
+}
+
+/// How a number is compared with its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    /// `<`
+    Below,
+    /// `<=`
+    AtMost,
+}
+
+/// Whose goal it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    /// The VM's name; `*` stands for any characters.
+    pub vm: String,
+    /// Its vCPUs; `None`: all of them.
+    pub vcpus: Option<CpuSet>,
+}
+
+/// The evidence that a PASS takes; a FAIL takes none of it but the clock's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Require {
+    /// How long a vCPU was recorded, at least.
+    pub trace_ns: Option<u64>,
+    /// Which share of that time may be unknown.
+    pub unknown_share: Option<f64>,
+    /// How far off the clocks may be, beside a quarter of the limit.
+    pub clock_error_ns: Option<u64>,
+    /// How many samples there are, at least.
+    pub samples: Option<u64>,
+    /// How sure the bound on the share of samples over the limit is.
+    pub confidence: f64,
+}
+
+/// How sure a bound is where nobody says otherwise.
+pub const CONFIDENCE: f64 = 0.95;
+
+impl Metric {
+    /// All of them.
+    pub const ALL: [Metric; 4] =
+        [Metric::TimerLatency, Metric::IrqLatency, Metric::PreemptPeriod, Metric::PreemptWindow];
+
+    /// As files and tables write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::TimerLatency => "timer_latency",
+            Metric::IrqLatency => "irq_latency",
+            Metric::PreemptPeriod => "preempt_period",
+            Metric::PreemptWindow => "preempt_window",
+        }
+    }
+
+    /// What it is, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Metric::TimerLatency => "timer latency",
+            Metric::IrqLatency => "interrupt latency",
+            Metric::PreemptPeriod => "the longest preemption",
+            Metric::PreemptWindow => "losses in windows",
+        }
+    }
+
+    /// The statistics that make sense of it.
+    pub fn stats(self) -> &'static [Stat] {
+        match self {
+            Metric::TimerLatency | Metric::IrqLatency => &[Stat::Mean, Stat::Max],
+            Metric::PreemptPeriod => &[Stat::Max],
+            Metric::PreemptWindow => &[Stat::Sup],
+        }
+    }
+
+    /// True if a trace's losses are judged, and not samples that a program measured.
+    pub fn is_of_losses(self) -> bool {
+        match self {
+            Metric::TimerLatency | Metric::IrqLatency => false,
+            Metric::PreemptPeriod | Metric::PreemptWindow => true,
+        }
+    }
+
+    /// True if it is of windows, whose length the goal states.
+    pub fn has_window(self) -> bool {
+        self == Metric::PreemptWindow
+    }
+}
+
+impl Definition {
+    /// All of them.
+    pub const ALL: [Definition; 2] = [Definition::Involuntary, Definition::ExitToEntry];
+
+    /// As files write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Definition::Involuntary => "involuntary",
+            Definition::ExitToEntry => "exit-to-entry",
+        }
+    }
+}
+
+impl Stat {
+    /// All of them.
+    pub const ALL: [Stat; 3] = [Stat::Mean, Stat::Max, Stat::Sup];
+
+    /// As files and tables write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stat::Mean => "mean",
+            Stat::Max => "max",
+            Stat::Sup => "sup",
+        }
+    }
+}
+
+impl Op {
+    /// All of them.
+    pub const ALL: [Op; 2] = [Op::Below, Op::AtMost];
+
+    /// As files write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Op::Below => "<",
+            Op::AtMost => "<=",
+        }
+    }
+
+    /// Whether `value_ns` keeps to the limit.
+    pub fn holds(self, value_ns: u64, limit_ns: u64) -> bool {
+        match self {
+            Op::Below => value_ns < limit_ns,
+            Op::AtMost => value_ns <= limit_ns,
+        }
+    }
+}
+
+impl Scope {
+    /// Whether the goal is one of this vCPU.
+    pub fn has(&self, vm: &str, vcpu: u32) -> bool {
+        self.may_have(Some(vm), Some(vcpu))
+    }
+
+    /// The same where the name or the number may not be known: then the goal is theirs if it is everybody's.
+    pub fn may_have(&self, vm: Option<&str>, vcpu: Option<u32>) -> bool {
+        let is_vm = vm.map_or(self.vm == "*", |vm| matches(&self.vm, vm));
+        is_vm && self.vcpus.as_ref().is_none_or(|vcpus| vcpu.is_some_and(|vcpu| vcpus.contains(vcpu)))
+    }
+}
+
+impl Default for Scope {
+    /// Every vCPU of every VM.
+    fn default() -> Self {
+        Self { vm: "*".to_owned(), vcpus: None }
+    }
+}
+
+impl Default for Require {
+    fn default() -> Self {
+        Self { trace_ns: None, unknown_share: None, clock_error_ns: None, samples: None, confidence: CONFIDENCE }
+    }
+}
+
+/// Whether `name` is what `pattern` describes, in which each `*` stands for any characters.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut pieces = pattern.split('*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = pieces.next_back() else { return rest.is_empty() };
+    for piece in pieces {
+        let Some(at) = rest.find(piece) else { return false };
+        rest = &rest[at + piece.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        for (pattern, name) in
+            [("*", ""), ("*", "web"), ("web", "web"), ("w*", "web"), ("*b", "web"), ("w*b*1", "web-1"), ("a*a", "aa")]
+        {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in
+            [("web", "web1"), ("w*", "a"), ("", "web"), ("a*a", "a"), ("*x*", "web"), ("w*b", "web-1")]
+        {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_scope_is_of_some_vcpus_of_some_vms() {
+        let scope = Scope { vm: "web*".to_owned(), vcpus: CpuSet::parse("1-3") };
+        assert!(scope.has("web-2", 1) && scope.has("web", 3));
+        assert!(!scope.has("web-2", 0) && !scope.has("db", 1));
+        assert!(Scope::default().has("anything", 511));
+    }
+
+    #[test]
+    fn twenty_is_a_violation_of_less_than_twenty() {
+        assert!(!Op::Below.holds(20_000, 20_000) && Op::Below.holds(19_999, 20_000));
+        assert!(Op::AtMost.holds(20_000, 20_000) && !Op::AtMost.holds(20_001, 20_000));
+    }
+}

@@ -1,0 +1,28 @@
+//! `--budget NAME|FILE`: a built-in budget, or one in a file.
+
+use crate::exit::WrongUse;
+use analysis::facts::budget::{BUILT_IN, Budget, MOST_BYTES, built_in};
+use anyhow::bail;
+use base::nearest::instead;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The budget that a user names. A built-in one goes before a file of its name, which `./NAME` means.
+pub fn read_budget(name: &Path) -> anyhow::Result<Budget> {
+    if let Some(budget) = name.to_str().and_then(built_in) {
+        return Ok(budget);
+    }
+    let shown = name.display().to_string();
+    let mut text = String::new();
+    // One byte more than is read, so that a longer file is refused and not cut.
+    let read = File::open(name).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_string(&mut text));
+    match read {
+        Ok(_) => Ok(Budget::read(&shown, &text).map_err(|error| WrongUse(error.to_string()))?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let instead = instead(&shown, BUILT_IN.iter().map(|(name, _)| *name));
+            bail!(WrongUse(format!("{shown} is neither a built-in budget nor a file; {instead}")))
+        }
+        Err(error) => bail!(WrongUse(format!("{shown}: {error}"))),
+    }
+}
