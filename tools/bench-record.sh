@@ -64,7 +64,7 @@ elif ! trace-cmd record -q -e sched:sched_switch -o "$scratch/try.dat" true >/de
     cmds=()
 fi
 
-# measure WORK: sets alone, perfs, ours and traces, the CPU seconds of each run, and prints them.
+# measure WORK: sets alone, perfs, ours, flights (the flight recorder) and traces, the CPU seconds of each run, and prints them.
 measure() {
     local work=$1 round
     cat >"$scratch/work" <<END
@@ -73,10 +73,13 @@ TIMEFORMAT='%3U %3S'
 { time $work >/dev/null 2>&1; } 2>"$scratch/cpu"
 END
     chmod +x "$scratch/work"
-    alone=() ours=() perfs=() traces=()
+    alone=() ours=() flights=() perfs=() traces=()
     for round in 1 2 3 4 5; do
         alone+=("$(seconds "$scratch/work")")
         ours+=("$(seconds "$kvmscope" record --no-self-check --no-snapshot --buffer-size 16M \
+            --journal "$scratch/journal" -o "$scratch/new" -- "$scratch/work")")
+        rm -rf "$scratch/new"
+        flights+=("$(seconds "$kvmscope" record --flight --keep 2s --no-self-check --no-snapshot --buffer-size 16M \
             --journal "$scratch/journal" -o "$scratch/new" -- "$scratch/work")")
         rm -rf "$scratch/new"
         perfs+=("$(seconds perf record -a -k mono -m 16M "${events[@]}" -o "$scratch/perf.data" -- "$scratch/work")")
@@ -87,11 +90,12 @@ END
     echo "  perf      ${perfs[*]} CPU s   perf record -a -k mono -m 16M, the same events"
     [ ${#cmds[@]} = 0 ] || echo "  trace-cmd ${traces[*]} CPU s   trace-cmd record -b 16384, the same events"
     echo "  kvmscope  ${ours[*]} CPU s   kvmscope record --buffer-size 16M"
+    echo "  --flight  ${flights[*]} CPU s   kvmscope record --flight --keep 2s --buffer-size 16M"
 }
 
 # cost UNIT FACTOR: what each recorder added, times FACTOR (which may name `alone`, the time without any), and our share of it.
 cost() {
-    awk -v alone="$(least "${alone[@]}")" -v ours="$(least "${ours[@]}")" -v perf="$(least "${perfs[@]}")" \
+    awk -v alone="$(least "${alone[@]}")" -v ours="$(least "${ours[@]}")" -v flight="$(least "${flights[@]}")" -v perf="$(least "${perfs[@]}")" \
         -v trace="$([ ${#traces[@]} = 0 ] || least "${traces[@]}")" -v unit="$1" '
         function against(name, other) {
             other = (other - alone) * '"$2"'
@@ -101,7 +105,8 @@ cost() {
         }
         BEGIN {
             ours = (ours - alone) * '"$2"'
-            printf "  cost      kvmscope %.2f %s", ours, unit
+            flight = (flight - alone) * '"$2"'
+            printf "  cost      kvmscope %.2f %s, with --flight %.2f %s", ours, unit, flight, unit
             against("perf", perf)
             if (trace != "") against("trace-cmd", trace)
             if (ratios != "") printf "\n  ratio     kvmscope costs %s", ratios

@@ -13,6 +13,7 @@ mod clock_pairs;
 mod cut_from;
 mod destination;
 mod draft;
+mod ended;
 mod found;
 mod join;
 mod live;
@@ -27,6 +28,7 @@ pub use clock_pairs::{ClockPair, Moment, WallClock, WallTime};
 pub use cut_from::{CUT_FROM_FILE, CutFrom, CutTrace, Running, VcpuThread};
 pub use destination::Destination;
 pub use draft::Draft;
+pub use ended::{Ended, EndedBy};
 pub use found::Named;
 pub use join::{Joined, ParentLink, join};
 pub use live::Live;
@@ -60,6 +62,8 @@ pub struct Recording {
     pub parts: Vec<Part>,
     /// What clocks of the machines showed at one instant, when recording began and ended.
     pub clock_pairs: Vec<ClockPair>,
+    /// Why a flight recorder stopped; `None` for all other recordings.
+    pub ended: Option<Ended>,
     /// What was wrong with the manifest and could be survived.
     pub problems: Vec<Problem>,
     /// Private copies of what the user named: an unpacked archive, standard input.
@@ -254,6 +258,7 @@ impl Recording {
             parts: Vec::new(),
             problems: Vec::new(),
             clock_pairs: Vec::new(),
+            ended: None,
             shown: Vec::new(),
         }
     }

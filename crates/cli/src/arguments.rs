@@ -24,5 +24,5 @@ pub use machine::machine;
 pub use narrow::Narrow;
 pub use output::{Answered, OutputOptions, ReplaceOptions};
 pub use recordings::{Recordings, opened};
-pub use seconds::{instant, length, span};
+pub use seconds::{duration, instant, length, span};
 pub use symbols::SymbolFiles;

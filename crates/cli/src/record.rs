@@ -8,6 +8,7 @@
 
 mod beside;
 mod check;
+mod flight;
 mod live;
 mod status;
 mod until;
@@ -21,6 +22,7 @@ use base::{Level, Utc};
 use beside::Beside;
 use check::Checked;
 use clap::Args;
+use flight::FlightOptions;
 use lab::Recorder;
 use lab::tracefs::{Mounted, Plan, Selection, TracefsRecorder, buffer_kib, find_vm};
 use live::{Watch, sweep};
@@ -47,7 +49,8 @@ const UNNAMED: &str = "(none)";
     kvmscope record -o boot -- virsh start web\n  \
     kvmscope record --as L1 --events msr:write_msr,workqueue --buffer-size 16M -o inside\n  \
     kvmscope record --perf --sample 199 --seconds 10\n  \
-    kvmscope record --live -o recordings/now\n\n\
+    kvmscope record --live -o recordings/now\n  \
+    kvmscope record --flight --keep 30s --trigger fifo -o watch\n\n\
     Without --seconds and CMD, it records until Ctrl-C. Then: kvmscope report DIR\n\n\
     Exit status: that of CMD if given; else 0 recorded, 1 not recorded, 2 wrong usage.")]
 pub struct Record {
@@ -92,6 +95,8 @@ pub struct Record {
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
     #[command(flatten)]
+    flight: FlightOptions,
+    #[command(flatten)]
     beside: Beside,
 }
 
@@ -119,6 +124,13 @@ impl Record {
         self.beside.describe().into_iter().for_each(|what| status.say(what));
         let before = self.beside.before(live.root(), machine);
         let asked = interrupt.hold();
+        let mut flight = match self.flight.start(live.root(), &journal) {
+            Ok(flight) => flight,
+            Err(error) => {
+                live.abandon()?;
+                return Err(error);
+            }
+        };
         live.note_clocks(lab::clocks::pair(machine, Moment::Begin));
         let begun = before.and_then(|before| {
             let mounted = Mounted::at(host, &journal)?;
@@ -144,7 +156,8 @@ impl Record {
         let mut notes: Vec<Part> = checked.iter().filter_map(|checked| checked.notes.clone()).collect();
         live.with([notes.clone(), tracing.partial(), beside.parts, before.parts].concat())?;
         let meter = tracing.meter();
-        status.began(&tracing, &self.ends());
+        let triggers = flight.as_ref().map_or_else(String::new, |flight| flight.ends());
+        status.began(&tracing, &format!("{}{triggers}", self.ends()));
         let mut until = Until::new(self.seconds.map(Duration::from_nanos), asked);
         let level = Level::At(self.machine.level);
         let watch = || {
@@ -156,7 +169,7 @@ impl Record {
         recorders.extend(beside.recorders);
         recorders.extend(before.recorders);
         let ended = until.run(&self.command).and_then(|()| {
-            while !until.is_over()? {
+            while !until.is_over()? && !flight.as_mut().is_some_and(|flight| flight.is_over(Instant::now())) {
                 recorders.iter_mut().try_for_each(|recorder| recorder.poll())?;
                 // A recording that cannot be watched is made all the same.
                 if let Some(Err(error)) = watch.as_mut().map(|watch| watch.look(Instant::now())) {
@@ -183,6 +196,8 @@ impl Record {
             }
         }
         live.note_clocks(lab::clocks::pair(machine, Moment::End));
+        let ended = flight.map(|flight| flight.ended(until.by()));
+        ended.iter().for_each(|ended| live.note_end(ended.clone()));
         drop(mounted);
         status.wipe();
         let recording = match failed {
@@ -199,7 +214,11 @@ impl Record {
         let place = self.destination.finished(&recording, &interrupt)?;
         if !self.quiet {
             // The recording is there whether or not anybody reads this.
-            let _ = self.explain(&status::summary(recorded, &place, &meter), checked, &place);
+            let summary = match &ended {
+                Some(ended) => flight::summary(ended, recorded, &place, &meter),
+                None => status::summary(recorded, &place, &meter),
+            };
+            let _ = self.explain(&summary, checked, &place);
         }
         Ok(until.status().map_or(Exit::Answered, Exit::Of))
     }
@@ -230,7 +249,8 @@ impl Record {
     }
 
     fn plan(&self) -> anyhow::Result<Plan> {
-        let mut plan = Plan { clock: self.clock.clone(), buffer_kib: self.buffer_size, ..Plan::default() };
+        let keep = self.flight.keep();
+        let mut plan = Plan { clock: self.clock.clone(), buffer_kib: self.buffer_size, keep, ..Plan::default() };
         if self.live {
             plan.sweep = sweep(self.live_every);
         }
@@ -257,6 +277,7 @@ impl Record {
             parts: Vec::new(),
             problems: Vec::new(),
             clock_pairs: Vec::new(),
+            ended: None,
             shown: Vec::new(),
         }
     }

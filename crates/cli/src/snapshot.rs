@@ -83,6 +83,7 @@ impl Snapshot {
             parts,
             problems: Vec::new(),
             clock_pairs: Vec::new(),
+            ended: None,
             shown: Vec::new(),
         };
         let recording = interrupt.whole(|| draft.finish(recording))?;

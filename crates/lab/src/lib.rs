@@ -8,6 +8,7 @@
 //! guest     guests of a few bytes, to see which events fire ------------------> what userspace saw
 //! clocks    all clocks of this machine at one instant --------------------------> pairs in the manifest
 //! recorder  tracefs, perf, LTTng: start -> stop -> parts of a recording
+//! trigger   a named pipe: a line written into it ends a flight recorder
 //! snapshot  copies of /proc and /sys, CPUID, domains --------------------------> host/0, host/1 of a recording
 //! netns     client, forwarder and server in namespaces, with a fault ------------> bytes that arrived
 //! vmx       what hypervisors of ours that use VMX share
@@ -33,6 +34,7 @@ mod recorder;
 pub mod setting;
 pub mod snapshot;
 pub mod tracefs;
+pub mod trigger;
 #[cfg(target_arch = "x86_64")]
 mod vmx;
 

@@ -125,6 +125,7 @@ mod tests {
             parts,
             problems,
             clock_pairs: Vec::new(),
+            ended: None,
             shown: Vec::new(),
         };
         let of_trace = |path: &str| recording.cut_from(Path::new(path)).map(Result::unwrap);

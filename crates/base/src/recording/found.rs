@@ -61,6 +61,7 @@ pub(super) fn in_directory(root: &Path, problems: Vec<Problem>) -> Result<Record
         parts: Vec::new(),
         problems,
         clock_pairs: Vec::new(),
+        ended: None,
         shown: Vec::new(),
     };
     let io = |source| Error::Io { path: root.to_owned(), source };
@@ -136,6 +137,7 @@ pub(super) fn of_files(files: &[Named], emulated: Option<Emulator>) -> Result<Re
         parts: Vec::new(),
         problems: Vec::new(),
         clock_pairs: Vec::new(),
+        ended: None,
         shown: Vec::new(),
     };
     add_files(recording, files)

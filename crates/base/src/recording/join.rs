@@ -68,6 +68,7 @@ fn empty(recordings: &[Recording]) -> Result<Recording, Error> {
         parts: Vec::new(),
         problems: recordings.iter().flat_map(|recording| recording.problems.clone()).collect(),
         clock_pairs: Vec::new(),
+        ended: None,
         shown: Vec::new(),
     })
 }
@@ -218,6 +219,7 @@ mod tests {
             parts: parts.iter().map(part).collect(),
             problems: Vec::new(),
             clock_pairs: machines.iter().map(|(id, _)| read_at_begin(id)).collect(),
+            ended: None,
             shown: Vec::new(),
         }
     }

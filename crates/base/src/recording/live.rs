@@ -6,7 +6,7 @@
 //! finish  recording.json, whole parts
 //! ```
 
-use super::{ClockPair, Destination, Error, Part, Recording, private};
+use super::{ClockPair, Destination, Ended, Error, Part, Recording, private};
 use std::path::{Path, PathBuf};
 
 /// A recording that grows where it will stay. Dropping it leaves on disk what there is.
@@ -47,6 +47,11 @@ impl Live {
     /// Notes what the clocks of a machine showed; the manifest has it when it is written next.
     pub fn note_clocks(&mut self, pair: ClockPair) {
         self.recording.clock_pairs.push(pair);
+    }
+
+    /// Notes why a flight recorder stopped; the manifest has it when it is written next.
+    pub fn note_end(&mut self, ended: Ended) {
+        self.recording.ended = Some(ended);
     }
 
     /// The recording's directory.
@@ -95,6 +100,7 @@ mod tests {
             parts: Vec::new(),
             problems: Vec::new(),
             clock_pairs: Vec::new(),
+            ended: None,
             shown: Vec::new(),
         }
     }

@@ -5,7 +5,7 @@
 //! is not listed has an unknown level, and a manifest that a crash left empty is replaced by what lies in the
 //! directory. Whatever is survived is noted as a problem.
 
-use super::{ClockPair, Emulator, Error, MANIFEST, Machine, Part, PartState, Recording, draft_beside, found};
+use super::{ClockPair, Emulator, Ended, Error, MANIFEST, Machine, Part, PartState, Recording, draft_beside, found};
 use crate::Problem;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -42,6 +42,8 @@ struct Manifest {
     parts: Vec<Value>,
     #[serde(default)]
     clock_pairs: Vec<Value>,
+    #[serde(default)]
+    ended: Option<Value>,
 }
 
 /// The same for writing, in the order of the contract.
@@ -54,6 +56,8 @@ struct Written<'a> {
     machines: &'a [Machine],
     parts: &'a [Part],
     clock_pairs: &'a [ClockPair],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: &'a Option<Ended>,
 }
 
 /// Reads the manifest of the recording in `root`.
@@ -98,6 +102,7 @@ pub(super) fn read(root: &Path) -> Result<Recording, Error> {
     let mut parts: Vec<Part> = understood(listed, "a part", &path, &mut problems);
     let listed = first(manifest.clock_pairs, 2 * MOST_MACHINES, "pairs of clocks", &path, &mut problems);
     let clock_pairs: Vec<ClockPair> = understood(listed, "a pair of clocks", &path, &mut problems);
+    let ended = understood(manifest.ended.into_iter().collect(), "why the recorder ended", &path, &mut problems).pop();
     let (mut ids, mut places) = (HashSet::new(), HashSet::new());
     machines.retain(|machine| {
         let is_new = ids.insert(machine.id.clone());
@@ -144,6 +149,7 @@ pub(super) fn read(root: &Path) -> Result<Recording, Error> {
         machines,
         parts,
         clock_pairs,
+        ended,
         problems,
         shown: Vec::new(),
     })
@@ -226,6 +232,7 @@ pub(super) fn text(recording: &Recording) -> Result<Vec<u8>, Error> {
         machines: &recording.machines,
         parts: &recording.parts,
         clock_pairs: &recording.clock_pairs,
+        ended: &recording.ended,
     };
     let io = |error: serde_json::Error| Error::Io { path: recording.root.join(MANIFEST), source: error.into() };
     let mut text = serde_json::to_vec_pretty(&manifest).map_err(io)?;
@@ -253,7 +260,7 @@ pub(super) fn write(recording: &Recording) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::Level;
-    use crate::recording::{Moment, PartKind};
+    use crate::recording::{EndedBy, Moment, PartKind};
 
     fn with_manifest(text: &str) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
@@ -283,8 +290,10 @@ mod tests {
         let pair =
             |at| ClockPair { machine: machine.clone(), at, realtime_ns: 9, monotonic_ns: 7, tsc: None, error_ns: 1 };
         let pairs = vec![pair(Moment::Begin), pair(Moment::End)];
-        Recording { clock_pairs: pairs.clone(), ..second }.write().unwrap();
-        assert_eq!(Recording::open(directory.path()).unwrap().clock_pairs, pairs);
+        let ended = Some(Ended { by: EndedBy::Trigger, text: "vCPU 2 lost 37 us".to_owned() });
+        Recording { clock_pairs: pairs.clone(), ended: ended.clone(), ..second }.write().unwrap();
+        let third = Recording::open(directory.path()).unwrap();
+        assert_eq!((third.clock_pairs, third.ended), (pairs, ended));
         let text = std::fs::read_to_string(directory.path().join(MANIFEST)).unwrap();
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&value["schema"], &value["clock_pairs"][1]["at"]), (&SCHEMA.into(), &"end".into()));

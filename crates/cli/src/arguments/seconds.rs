@@ -1,5 +1,7 @@
 //! Seconds with decimals, as a person types them, to exact nanoseconds.
 
+use std::time::Duration;
+
 /// Digits after the point that a nanosecond leaves room for.
 const DECIMALS: usize = 9;
 
@@ -17,6 +19,26 @@ pub fn length(text: &str) -> Result<u64, String> {
 pub fn span(text: &str) -> Result<u64, String> {
     nanoseconds(text, "write seconds, such as 10 or 0.25")
 }
+
+/// A stretch of time with its unit; seconds where there is none.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = text.split_at(text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let ns_of_unit = match unit {
+        "h" => 3_600 * NS,
+        "min" => 60 * NS,
+        "s" | "" => NS,
+        "ms" => NS / 1_000,
+        "us" => NS / 1_000_000,
+        _ => return Err(DURATION.to_owned()),
+    };
+    let ns = u128::from(nanoseconds(number.trim_end(), DURATION)?) * u128::from(ns_of_unit) / u128::from(NS);
+    u64::try_from(ns).map(Duration::from_nanos).map_err(|_| "that is too long".to_owned())
+}
+
+/// How [`duration`] is written.
+const DURATION: &str = "write a time such as 10s, 250ms or 5min";
+
+const NS: u64 = 1_000_000_000;
 
 /// Nanoseconds of `text`, such as `0.25`, `12` or `.5`.
 ///
@@ -45,6 +67,17 @@ mod tests {
         assert_eq!(instant("3"), Ok(3_000_000_000));
         assert_eq!(instant(".5"), Ok(500_000_000));
         assert_eq!(length("5."), Ok(5_000_000_000));
+    }
+
+    #[test]
+    fn a_duration_has_a_unit() {
+        let ns = |text: &str| duration(text).map(|length| length.as_nanos());
+        assert_eq!(
+            ["10s", "10", "2.5 s", "250ms", "0.5us"].map(ns),
+            [10 * u128::from(NS), 10 * u128::from(NS), 2_500_000_000, 250_000_000, 500].map(Ok)
+        );
+        assert_eq!((ns("2min"), ns("1h")), (Ok(120_000_000_000), Ok(3_600_000_000_000)));
+        assert!(["", "s", "10x", "10 m s", "-1s", "1e3s", "9999999999999h"].iter().all(|text| duration(text).is_err()));
     }
 
     #[test]

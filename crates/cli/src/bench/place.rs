@@ -65,6 +65,7 @@ impl PlaceOptions {
             parts: Vec::new(),
             problems: Vec::new(),
             clock_pairs: Vec::new(),
+            ended: None,
             shown: Vec::new(),
         };
         let path = Path::new(&self.machine.id).join("bench").join(format!("{name}.json"));

@@ -125,6 +125,7 @@ pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
     }
     Ok(Recording {
         clock_pairs: Vec::new(),
+        ended: None,
         root: PathBuf::new(),
         created: None,
         tool: Some(concat!("kvmscope check ", env!("CARGO_PKG_VERSION")).to_owned()),
@@ -179,6 +180,7 @@ pub fn pasted(files: &[PathBuf], stdin: &Stdin) -> anyhow::Result<Recording> {
     let machine = Machine::default();
     Ok(Recording {
         clock_pairs: Vec::new(),
+        ended: None,
         root: PathBuf::new(),
         created: None,
         tool: Some(concat!("kvmscope check ", env!("CARGO_PKG_VERSION")).to_owned()),

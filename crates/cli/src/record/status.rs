@@ -72,13 +72,17 @@ pub fn summary(elapsed: Duration, output: &Path, meter: &Meter) -> String {
 }
 
 fn amount(meter: &Meter) -> String {
-    let lost = match meter.lost() {
+    format!("{:.1} MiB of events, {}", mib(meter), lost(meter))
+}
+
+/// What the kernel dropped.
+pub fn lost(meter: &Meter) -> String {
+    match meter.lost() {
         0 => "no event lost".to_owned(),
         lost => format!("{} lost; use a larger --buffer-size", many(lost, "event")),
-    };
-    format!("{:.1} MiB of events, {lost}", mib(meter))
+    }
 }
 
 fn mib(meter: &Meter) -> f64 {
-    meter.bytes() as f64 / MIB
+    meter.held() as f64 / MIB
 }

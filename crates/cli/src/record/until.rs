@@ -2,6 +2,7 @@
 
 use super::not_run;
 use crate::interrupt::LOOK_EVERY;
+use base::recording::EndedBy;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -67,6 +68,15 @@ impl Until {
             _ => {}
         }
         Ok(false)
+    }
+
+    /// What ended it.
+    pub fn by(&self) -> EndedBy {
+        match self.status {
+            Some(_) => EndedBy::Command,
+            None if self.asked.load(Ordering::Relaxed) => EndedBy::Signal,
+            None => EndedBy::Time,
+        }
     }
 
     /// What the command ended with, as a shell counts it: 128 and the signal if one killed it.

@@ -3,6 +3,7 @@
 //! Truth comes from others: `trace-cmd report` and `perf script` count the same events, the shell knows its status, and
 //! the kernel lists its instances.
 
+mod flight;
 #[path = "../shared/hangup.rs"]
 mod hangup;
 mod live;

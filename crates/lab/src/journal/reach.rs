@@ -5,6 +5,7 @@
 
 use super::step::Step;
 use crate::Error;
+use crate::trigger::TRIGGER;
 use base::Setting;
 use base::setting::Scope;
 use std::path::{Component, Path, PathBuf};
@@ -27,6 +28,7 @@ impl Reach {
             Step::Setting(altered) => is_set_by_us(&altered.setting),
             Step::LttngSession { name } => name.starts_with(OURS),
             Step::Mount { path } => *path == self.root.join("sys/kernel/tracing"),
+            Step::TriggerPipe { path } => is_plain(path) && path.file_name() == Some(TRIGGER.as_ref()),
             // Process 1 is never one that we started.
             Step::Process(owner) => owner.pid > 1,
             Step::NetNamespace { name } | Step::NicMoved { namespace: name, .. } => {
@@ -81,6 +83,7 @@ mod tests {
         let thread = |tid, start_ticks| set(Setting::TaskPolicy(ThreadId { tid, start_ticks, comm: None }));
         let instance = |path: &str| Step::TracefsInstance { path: path.into() };
         let session = |name: &str| Step::LttngSession { name: name.into() };
+        let pipe = |path: &str| Step::TriggerPipe { path: path.into() };
         let namespace = |name: &str| Step::NetNamespace { name: name.into() };
         for step in [
             write("module/kvm/parameters/halt_poll_ns"),
@@ -93,6 +96,7 @@ mod tests {
             instance("/sys/kernel/debug/tracing/instances/kvmscope-7-1"),
             session("kvmscope-record-7-0"),
             Step::Mount { path: "/sys/kernel/tracing".into() },
+            pipe("/home/me/web/trigger"),
             namespace("netns-7-0-client"),
         ] {
             assert!(reach.allow("netns-7-0", &step).is_ok(), "{step}");
@@ -115,6 +119,9 @@ mod tests {
             instance("/sys/kernel/tracing/instances/kvmscope-7/.."),
             session("theirs"),
             Step::Mount { path: "/home".into() },
+            pipe("/run/initctl"),
+            pipe("web/trigger"),
+            pipe("/home/me/../trigger"),
             namespace("netns-7-01"),
         ] {
             let error = reach.allow("netns-7-0", &step).unwrap_err().to_string();

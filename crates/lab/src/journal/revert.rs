@@ -6,6 +6,7 @@ use super::owner::Owner;
 use crate::program::Program;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -49,6 +50,14 @@ fn again(mut attempt: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()
 /// Removes an empty directory, or an instance of tracefs.
 pub(super) fn remove_directory(path: &Path) -> Reverted {
     of(again(|| std::fs::remove_dir(path)))
+}
+
+/// Removes a named pipe; what lies there and is none is somebody's.
+pub(super) fn remove_pipe(path: &Path) -> Reverted {
+    match std::fs::symlink_metadata(path) {
+        Ok(there) if !there.file_type().is_fifo() => Reverted::LeftAlone("it is no named pipe any more".to_owned()),
+        _ => of(std::fs::remove_file(path)),
+    }
 }
 
 /// Asks the process to end, and ends it if it does not.

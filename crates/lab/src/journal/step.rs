@@ -4,7 +4,7 @@
 
 use super::network::{self, Nic};
 use super::owner::Owner;
-use super::revert::{Reverted, destroy_session, end, remove_directory, unmount};
+use super::revert::{Reverted, destroy_session, end, remove_directory, remove_pipe, unmount};
 use crate::setting::{Altered, Host};
 use base::shell::printable;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,11 @@ pub enum Step {
         /// Where.
         path: PathBuf,
     },
+    /// A named pipe was made; it is removed.
+    TriggerPipe {
+        /// Where.
+        path: PathBuf,
+    },
     /// A network namespace was made; it is deleted.
     NetNamespace {
         /// Its name.
@@ -57,10 +62,11 @@ impl Step {
         }
     }
 
-    /// True if a reboot leaves what was changed: what libvirt and Open vSwitch keep in files of their own.
+    /// True if a reboot leaves what was changed: files, also those in which libvirt and Open vSwitch keep settings.
     pub(super) fn outlives_boot(&self, host: &Host) -> bool {
         match self {
             Step::Setting(altered) => altered.outlives_boot(host),
+            Step::TriggerPipe { .. } => true,
             Step::TracefsInstance { .. }
             | Step::Process(_)
             | Step::LttngSession { .. }
@@ -83,6 +89,7 @@ impl Step {
             Step::TracefsInstance { .. }
             | Step::LttngSession { .. }
             | Step::Mount { .. }
+            | Step::TriggerPipe { .. }
             | Step::NetNamespace { .. }
             | Step::NicMoved { .. } => false,
         }
@@ -98,6 +105,7 @@ impl Step {
             Step::Process(owner) => end(*owner, &host.proc),
             Step::LttngSession { name } => destroy_session(name),
             Step::Mount { path } => unmount(path, &host.proc),
+            Step::TriggerPipe { path } => remove_pipe(path),
         }
     }
 
@@ -111,6 +119,7 @@ impl Step {
             Step::Process(owner) => format!("process {}", owner.pid),
             Step::LttngSession { name } => format!("LTTng session {name}"),
             Step::Mount { path } => format!("tracing file system mounted at {}", path.display()),
+            Step::TriggerPipe { path } => format!("named pipe {}", path.display()),
         }
     }
 }

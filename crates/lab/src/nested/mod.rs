@@ -96,6 +96,7 @@ pub fn run(
         parts,
         problems: Vec::new(),
         clock_pairs: Vec::new(),
+        ended: None,
         shown: Vec::new(),
     };
     Ok(draft.finish(recording)?)

@@ -7,6 +7,7 @@
 //! In: the streams of `stream.rs`. Out: files that grow, and a [`Meter`] that tells how far they are.
 
 use super::instance::Instance;
+use super::ring::{Keep, Ring};
 use super::stream::{Pipe, Stream, Take};
 use crate::Error;
 use rustix::event::{PollFlags, Timespec, poll};
@@ -32,14 +33,41 @@ const BREATH: Duration = Duration::from_millis(5);
 #[derive(Debug, Default)]
 pub struct Meter {
     bytes: AtomicU64,
+    dropped: AtomicU64,
+    kept_ns: AtomicU64,
     lost: AtomicU64,
     stop: AtomicBool,
 }
 
 impl Meter {
-    /// Bytes of pages on disk.
+    /// Bytes of pages that were written.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of pages on disk: a flight recorder has dropped the rest.
+    pub fn held(&self) -> u64 {
+        self.bytes().saturating_sub(self.dropped.load(Ordering::Relaxed))
+    }
+
+    /// How much of what happened the recording of a flight recorder has; known at its end.
+    pub fn kept(&self) -> Duration {
+        Duration::from_nanos(self.kept_ns.load(Ordering::Relaxed))
+    }
+
+    /// Notes that pages were written.
+    pub(super) fn note_moved(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Notes that pages were dropped.
+    pub(super) fn note_dropped(&self, bytes: u64) {
+        self.dropped.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Notes how much a flight recorder has kept.
+    pub(super) fn note_kept(&self, length_ns: u64) {
+        self.kept_ns.store(length_ns, Ordering::Relaxed);
     }
 
     /// Events that the kernel dropped because a buffer was full, by its own counters, when last read.
@@ -60,7 +88,8 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Begins to move the pages of all CPUs into `directory`, those that are not full once in `sweep`.
+    /// Begins to move the pages of all CPUs into `directory`, those that are not full once in `sweep`; with `keep` the oldest
+    /// ones are dropped again.
     ///
     /// # Errors
     /// If a pipe or a file cannot be opened.
@@ -70,11 +99,13 @@ impl Drain {
         directory: &Path,
         page_bytes: usize,
         sweep: Duration,
+        keep: Option<Keep>,
     ) -> Result<Self, Error> {
         allow_files(2 * cpus.len() as u64 + SPARE_FILES);
+        let ring = keep.map(|keep| Arc::new(Ring::new(keep, cpus.len(), page_bytes)));
         let mut streams = Vec::new();
         for cpu in cpus {
-            streams.push(Stream::open(instance, *cpu, directory, page_bytes)?);
+            streams.push(Stream::open(instance, *cpu, directory, page_bytes, ring.as_ref())?);
         }
         let mut drain = Self { meter: Arc::default(), threads: Vec::new() };
         while !streams.is_empty() {
@@ -148,7 +179,8 @@ fn work(streams: &mut [Stream], pipe: &Pipe, meter: &Meter, sweep: Duration) -> 
         let mut moved = 0;
         for stream in streams.iter_mut() {
             let bytes = stream.take(take, pipe)?;
-            meter.bytes.fetch_add(bytes, Ordering::Relaxed);
+            meter.note_moved(bytes);
+            stream.turn(bytes, meter)?;
             moved += bytes;
         }
         if last {

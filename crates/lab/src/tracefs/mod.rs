@@ -10,6 +10,7 @@
 //! tsc.rs       offsets and ratios of guests' counters -------------> tsc.json
 //! describe.rs  formats, thread names, clock, losses ----------------> trace.partial/head.dat
 //! stream.rs    per_cpu/cpuN/trace_pipe_raw --splice, whole pages---> trace.partial/cpuN.raw
+//! ring.rs      of a flight recorder: its last pages-----------------> trace.partial/cpuN.K.raw
 //! drain.rs     the threads that do it for all CPUs
 //! pack.rs      trace.partial/ -------------------------------------> trace.dat
 //! recorder.rs  all of it, from start to stop
@@ -30,6 +31,7 @@ mod pack;
 mod plan;
 pub mod probe;
 mod recorder;
+mod ring;
 mod stream;
 mod tsc;
 mod vm;
@@ -39,4 +41,5 @@ pub use instance::Tracefs;
 pub use mounted::Mounted;
 pub use plan::{Plan, Selection, buffer_kib};
 pub use recorder::TracefsRecorder;
+pub use ring::Keep;
 pub use vm::{Vm, find as find_vm};

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! trace.partial/{head.dat, cpuN.raw} --> trace.dat.new --fsync--> trace.dat --> trace.partial removed
+//!               {cpuN.K.raw, ..}     --the last of them alone, cut by time
 //! ```
 //! At every moment one of the two is whole: the partial directory changes its name before its files go.
 
@@ -9,7 +10,8 @@ use super::stream::full;
 use crate::Error;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 use trace::tracedat::partial;
 use trace::write::tracedat::{Instance, TraceDat};
 
@@ -27,7 +29,7 @@ pub fn write_head(directory: &Path, dat: &TraceDat, clock: &str) -> Result<(), E
 
 /// Packs `directory` into `whole` and removes it.
 pub fn pack(directory: &Path, whole: &Path, dat: &TraceDat, clock: &str, cpus: &[u32]) -> Result<(), Error> {
-    let beside = whole.with_extension("dat.new");
+    let beside = beside(whole);
     let packed = read_cpus(directory, cpus, dat.page_bytes).and_then(|cpus| {
         let instance = Instance { name: String::new(), clock: clock.to_owned(), cpus };
         write(&beside, dat, vec![instance])
@@ -37,8 +39,30 @@ pub fn pack(directory: &Path, whole: &Path, dat: &TraceDat, clock: &str, cpus: &
         let _ = std::fs::remove_file(&beside);
         return Err(full(whole, error));
     }
+    place(directory, &beside, whole)
+}
+
+/// The same with what a flight recorder keeps, the last `length` of what happened; returns how many nanoseconds that are.
+/// The head has to hold all that the file is to say of itself.
+pub fn pack_last(directory: &Path, whole: &Path, length: Duration) -> Result<u64, Error> {
+    let beside = beside(whole);
+    // What a recorder left there that was killed: there is none of ours yet.
+    let _ = std::fs::remove_file(&beside);
+    let kept_ns = trace::tracedat::cut_last(directory, &beside, length.as_nanos() as u64)?;
+    File::open(&beside).and_then(|file| file.sync_all()).map_err(|error| full(whole, error))?;
+    place(directory, &beside, whole)?;
+    Ok(kept_ns)
+}
+
+/// Where the file is filled.
+fn beside(whole: &Path) -> PathBuf {
+    whole.with_extension("dat.new")
+}
+
+/// Puts the file in its place, and removes what it was made of.
+fn place(directory: &Path, beside: &Path, whole: &Path) -> Result<(), Error> {
     let io = |error| Error::io(whole, error);
-    std::fs::rename(&beside, whole).map_err(io)?;
+    std::fs::rename(beside, whole).map_err(io)?;
     let above = whole.parent().unwrap_or(whole);
     File::open(above).and_then(|above| above.sync_all()).map_err(io)?;
     let old = directory.with_extension("old");

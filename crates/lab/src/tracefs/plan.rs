@@ -1,5 +1,6 @@
 //! What is to be recorded, and how?
 
+use super::ring::Keep;
 use crate::Error;
 use std::path::Path;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub struct Plan {
     pub tids: Vec<u32>,
     /// How often pages are taken that are not full: what a kill costs, and how far behind whoever reads along is.
     pub sweep: Duration,
+    /// What a flight recorder keeps; `None` keeps all.
+    pub keep: Option<Keep>,
 }
 
 /// Events by name.
@@ -51,7 +54,7 @@ pub struct Selection {
 impl Default for Plan {
     fn default() -> Self {
         let events = DEFAULT.iter().filter_map(|text| Selection::parse(text)).collect();
-        Self { events, clock: None, buffer_kib: 4 << 10, tids: Vec::new(), sweep: SWEEP }
+        Self { events, clock: None, buffer_kib: 4 << 10, tids: Vec::new(), sweep: SWEEP, keep: None }
     }
 }
 

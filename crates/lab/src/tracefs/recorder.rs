@@ -4,6 +4,7 @@ use super::clock::{self, Calibration, Pair, Scale};
 use super::drain::{Drain, Meter};
 use super::instance::{Instance, Tracefs};
 use super::plan::Plan;
+use super::ring::Keep;
 use super::{describe, filter, pack, tsc};
 use crate::journal::{Entry, Journal, Reverted};
 use crate::{Error, Recorder};
@@ -37,7 +38,8 @@ pub struct TracefsRecorder {
     /// The VMs of the machine, with their threads.
     processes: VmProcesses,
     calibration: Option<Calibration>,
-    comms: BTreeMap<i32, String>,
+    names: Names,
+    keep: Option<Keep>,
     refreshed: Instant,
     /// The recording's directory.
     root: PathBuf,
@@ -116,7 +118,8 @@ impl TracefsRecorder {
             readings: TscReadings::default(),
             processes: VmProcesses::default(),
             calibration: None,
-            comms: BTreeMap::new(),
+            names: Names::default(),
+            keep: plan.keep,
             refreshed: Instant::now(),
             root: root.to_owned(),
             machine: machine.to_owned(),
@@ -124,7 +127,7 @@ impl TracefsRecorder {
             narrowed,
         };
         let page_bytes = recorder.dat.page_bytes as usize;
-        let drain = Drain::start(&recorder.instance, &recorder.cpus, &directory, page_bytes, plan.sweep)?;
+        let drain = Drain::start(&recorder.instance, &recorder.cpus, &directory, page_bytes, plan.sweep, plan.keep)?;
         recorder.meter = drain.meter();
         recorder.drain = Some(drain);
         recorder.write_head()?;
@@ -240,8 +243,8 @@ impl TracefsRecorder {
     }
 
     fn describe_now(&mut self, losses: Vec<String>) {
-        describe::comms(&self.tracefs, &self.proc, &mut self.comms);
-        self.dat.comms = self.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).collect();
+        self.names.read(&self.tracefs, &self.proc, self.keep);
+        self.dat.comms = self.names.known();
         let scale = self.scale();
         self.dat.options = describe::options(&self.instance, scale, self.cpus.len(), losses);
     }
@@ -259,6 +262,33 @@ impl TracefsRecorder {
         self.meter.note_lost(stats.iter().map(|text| losses(text)).sum());
         self.describe_now(stats);
         pack::write_head(&self.directory(), &self.dat, &self.clock)
+    }
+}
+
+/// Names of threads. A flight recorder that flies for weeks forgets those that ended before what it keeps.
+#[derive(Default)]
+struct Names {
+    /// Seen lately.
+    new: BTreeMap<i32, String>,
+    /// Seen before.
+    old: BTreeMap<i32, String>,
+    since: Option<Instant>,
+}
+
+impl Names {
+    fn read(&mut self, tracefs: &Tracefs, proc: &Path, keep: Option<Keep>) {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if keep.is_some_and(|keep| since.elapsed() > keep.length) {
+            self.old = std::mem::take(&mut self.new);
+            self.since = Some(Instant::now());
+        }
+        describe::comms(tracefs, proc, &mut self.new);
+    }
+
+    fn known(&self) -> Vec<(i32, String)> {
+        let mut known = self.old.clone();
+        known.extend(self.new.clone());
+        known.into_iter().collect()
     }
 }
 
@@ -291,9 +321,16 @@ impl Recorder for TracefsRecorder {
         }
         completed?;
         let part = self.part("trace.dat", PartState::Complete);
+        let (directory, whole) = (self.directory(), self.root.join(&part.path));
         // Megabytes of text: not for the head, which is renewed every second.
         self.dat.kallsyms = describe::kallsyms(&self.proc);
-        pack::pack(&self.directory(), &self.root.join(&part.path), &self.dat, &self.clock, &self.cpus)?;
+        match self.keep {
+            Some(keep) => {
+                pack::write_head(&directory, &self.dat, &self.clock)?;
+                self.meter.note_kept(pack::pack_last(&directory, &whole, keep.length)?);
+            }
+            None => pack::pack(&directory, &whole, &self.dat, &self.clock, &self.cpus)?,
+        }
         let notes = [self.write_pairs()?, self.write_readings()?, self.write_processes()?];
         Ok([Some(part)].into_iter().chain(notes).flatten().collect())
     }

@@ -8,7 +8,9 @@
 //! Splice gives full pages only, read gives what is there (`tracing_buffers_splice_read` and `tracing_buffers_read` in
 //! kernel/trace/trace.c, Linux 6.12).
 
+use super::drain::Meter;
 use super::instance::Instance;
+use super::ring::{Files, Ring};
 use crate::Error;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -17,6 +19,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use trace::tracedat::partial::raw_name;
 
 /// Room of a pipe: what one splice moves. The kernel grants root more than the 64 KiB of a new pipe.
 const PIPE_BYTES: usize = 1 << 20;
@@ -48,6 +52,10 @@ pub struct Stream {
     path: PathBuf,
     /// False once the kernel or the file system has refused to splice.
     splices: bool,
+    /// Bytes that are taken in one turn.
+    turn_bytes: u64,
+    /// Of a flight recorder.
+    files: Option<Files>,
     /// False if the kernel refuses to wait for it: the CPU is offline. It is looked after all the same, now and then.
     polls: bool,
     page: Vec<u8>,
@@ -64,11 +72,38 @@ impl Pipe {
 }
 
 impl Stream {
-    /// Opens the pages of `cpu` and a file for them in `directory`.
-    pub fn open(instance: &Instance, cpu: u32, directory: &Path, page_bytes: usize) -> Result<Self, Error> {
-        let path = directory.join(trace::tracedat::partial::raw_name(cpu));
-        let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
-        Ok(Self { raw: instance.open_raw(cpu)?, file, splices: true, polls: true, page: vec![0; page_bytes], path })
+    /// Opens the pages of `cpu` and a file for them in `directory`, or one after the other where a `ring` says what is kept.
+    pub fn open(
+        instance: &Instance,
+        cpu: u32,
+        directory: &Path,
+        page_bytes: usize,
+        ring: Option<&Arc<Ring>>,
+    ) -> Result<Self, Error> {
+        let raw = instance.open_raw(cpu)?;
+        let (path, file, files) = match ring {
+            Some(ring) => {
+                let (files, file) = Files::begin(ring, directory, cpu, page_bytes)?;
+                (files.path().to_owned(), file, Some(files))
+            }
+            None => {
+                let path = directory.join(raw_name(cpu));
+                let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
+                (path, file, None)
+            }
+        };
+        let turn_bytes = ring.map_or(TURN_BYTES, |ring| ring.most_in_file().min(TURN_BYTES));
+        Ok(Self { raw, file, path, splices: true, turn_bytes, files, polls: true, page: vec![0; page_bytes] })
+    }
+
+    /// Lets a flight recorder drop what is too old, after so many bytes have been moved.
+    pub fn turn(&mut self, bytes: u64, meter: &Meter) -> Result<(), Error> {
+        let Some(files) = &mut self.files else { return Ok(()) };
+        if let Some(next) = files.grown(bytes, meter)? {
+            self.file = next;
+            self.path = files.path().to_owned();
+        }
+        Ok(())
     }
 
     /// What to wait for; `None` if the kernel does not let us wait.
@@ -84,7 +119,7 @@ impl Stream {
     /// Moves what is there, and returns the bytes.
     pub fn take(&mut self, take: Take, pipe: &Pipe) -> Result<u64, Error> {
         let mut moved = 0;
-        while self.splices && (moved < TURN_BYTES || take == Take::Rest) {
+        while self.splices && (moved < self.turn_bytes || take == Take::Rest) {
             match splice(&self.raw, None, &pipe.end, None, PIPE_BYTES, SpliceFlags::NONBLOCK | SpliceFlags::MOVE) {
                 Ok(0) | Err(Errno::AGAIN) => break,
                 Ok(bytes) => {
@@ -101,7 +136,7 @@ impl Stream {
             Take::Begun => 1,
             Take::Full => 0,
         };
-        let unspliced = if self.splices { 0 } else { TURN_BYTES / self.page.len() as u64 };
+        let unspliced = if self.splices { 0 } else { (self.turn_bytes / self.page.len() as u64).max(1) };
         for _ in 0..pages.max(unspliced) {
             match self.raw.read(&mut self.page) {
                 Ok(0) => break,

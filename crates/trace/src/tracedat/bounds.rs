@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn what_unpacks_to_too_much_ends_its_stream() {
-        let stream = |places: Vec<Place>| Index { cpu: 3, file: 0, page_size: 4096, places, problem: None };
-        let bomb = Place { offset: 8, stored: 100, size: 60 << 20 };
+        let stream = |places: Vec<Place>| Index { cpu: 3, page_size: 4096, places, problem: None };
+        let bomb = Place { file: 0, offset: 8, stored: 100, size: 60 << 20 };
         let mut indexes = vec![vec![stream(vec![bomb; 9]), stream(vec![Place { size: 40 << 10, ..bomb }; 9])]];
         bound_unpacked(&mut indexes, "x");
         assert_eq!(

@@ -58,13 +58,12 @@ fn of_stream(trace: &TraceDat, buffer: &Buffer, index: &Index, clock: &Clock, go
 }
 
 /// Ticks of the last event of a CPU that can be read.
-fn last_ticks(trace: &TraceDat, buffer: &Buffer, index: &Index) -> Option<u64> {
-    let file = &trace.files[index.file].bytes;
+pub(super) fn last_ticks(trace: &TraceDat, buffer: &Buffer, index: &Index) -> Option<u64> {
     let packed = buffer.compressed.then_some(trace.layout.compression);
     let (mut scratch, mut pages) = (Scratch::default(), Vec::new());
     // The last piece may be unreadable itself; then the one before it.
     index.places.iter().rev().take(PIECES_TRIED).find_map(|place| {
-        unpacked(file, packed, place, &mut scratch, &mut pages).ok()?;
+        unpacked(&trace.files[place.file].bytes, packed, place, &mut scratch, &mut pages).ok()?;
         pages.chunks(index.page_size).filter_map(|page| last_of(trace, page)).next_back()
     })
 }

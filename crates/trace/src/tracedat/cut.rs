@@ -10,6 +10,7 @@
 //! over a time that is no longer there. A mark of lost events stays if it lies in the window; a damaged page becomes what
 //! could be read of it and a mark.
 
+use super::coverage::last_ticks;
 use super::page::{self, PageEnd};
 use super::pieces::CpuPieces;
 use super::plan::Plan;
@@ -52,11 +53,38 @@ pub fn cut(from: &Path, to: &Path, window: Span) -> Result<(), Error> {
     let origin_ns = crate::replay::origin_ns(&trace, reading.fitted.clone());
     let window =
         Span { from_ns: window.from_ns.saturating_add(origin_ns), to_ns: window.to_ns.saturating_add(origin_ns) };
+    write(&trace, &reading, window, to)
+}
+
+/// Writes the last `length_ns` of what a recorder left in `directory` to a new file `to`, or as much of them as all CPUs
+/// still have. Returns how much that is.
+///
+/// # Errors
+/// As [`cut`].
+pub fn cut_last(directory: &Path, to: &Path, length_ns: u64) -> Result<u64, Error> {
+    let left = partial::Mapped::of(directory)?;
+    let dropped_until_ticks = left.dropped_until_ticks();
+    let trace = left.open(directory, |pages| pages.first()..pages.end());
+    let request = Request::default();
+    let reading = Reading { request: &request, fitted: crate::calibrate::fit(&trace) };
+    let clock = reading.clock(&trace.facts.clock);
+    let buffers = trace.layout.buffers.iter().zip(&trace.indexes);
+    let ends = buffers.flat_map(|(buffer, indexes)| indexes.iter().map(move |index| (buffer, index)));
+    let last_ticks = ends.filter_map(|(buffer, index)| last_ticks(&trace, buffer, index)).max().unwrap_or(0);
+    let last_ns = clock.ns(last_ticks);
+    let first_ns = crate::replay::origin_ns(&trace, reading.fitted.clone()).max(clock.ns(dropped_until_ticks));
+    let from_ns = last_ns.saturating_sub(length_ns).max(first_ns);
+    write(&trace, &reading, Span { from_ns, to_ns: last_ns.saturating_add(1) }, to)?;
+    Ok(last_ns.saturating_sub(from_ns))
+}
+
+/// Writes the events of `window`, which is on the clock's own axis.
+fn write(trace: &TraceDat, reading: &Reading<'_>, window: Span, to: &Path) -> Result<(), Error> {
     let io = |source| Error::Io { file: to.to_owned(), source };
     // A new file only: writing over the one that is read would take it away under the reader.
     let file = OpenOptions::new().write(true).create_new(true).open(to).map_err(io)?;
-    let written = description(&trace);
-    let instances = instances(&trace, &reading, window, &written);
+    let written = description(trace);
+    let instances = instances(trace, reading, window, &written);
     let done = written.write_to(&mut BufWriter::new(file), instances);
     done.map_err(|source| {
         // Half a file looks like a damaged recording. If it cannot be removed either, the first refusal is told.

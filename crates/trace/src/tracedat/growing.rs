@@ -61,10 +61,14 @@ impl Growing {
         let mapped = Mapped::of(&self.directory)?;
         let shape = Shape::parse(&mapped.layout().header_page, mapped.layout().endian);
         let times = Times { shape: &shape, clock: &clock };
-        let first = mapped.pages().filter_map(|pages| times.begin_ns(pages, 0)).min();
-        let newest = mapped.pages().filter_map(|pages| times.begin_ns(pages, pages.count().checked_sub(1)?)).max();
+        let first = mapped.pages().filter_map(|pages| times.begin_ns(pages, pages.first())).min();
+        let newest = mapped.pages().filter_map(|pages| times.begin_ns(pages, pages.end().checked_sub(1)?)).max();
         let Some((first_ns, newest_ns)) = first.zip(newest) else { return Ok(None) };
-        let from_ns = self.until_ns.unwrap_or(first_ns);
+        let until_ns = self.until_ns.unwrap_or(first_ns);
+        // What a flight recorder drops before it was looked at.
+        let unseen = mapped.pages().filter(|pages| pages.first() > self.given(pages.cpu));
+        let dropped_ns = unseen.filter_map(|pages| times.begin_ns(pages, pages.first())).max();
+        let from_ns = dropped_ns.map_or(until_ns, |dropped_ns| dropped_ns.max(until_ns));
         let to_ns = newest_ns.saturating_sub(self.lag_ns);
         if to_ns <= from_ns {
             return Ok(None);
@@ -78,7 +82,7 @@ impl Growing {
         let wanted: BTreeMap<u32, Range<usize>> =
             mapped.pages().map(|pages| (pages.cpu, self.wanted(&times, pages, span))).collect();
         let late = |pages: Pages<'_>| {
-            let given = self.given(pages.cpu);
+            let given = self.given(pages.cpu).max(pages.first());
             times.before(pages, given, from_ns).saturating_sub(given) as u64
         };
         let late_bytes = mapped.pages().map(late).sum::<u64>() * page_bytes;
@@ -86,7 +90,7 @@ impl Growing {
         trace.clocks.iter_mut().for_each(|own| own.clone_from(&clock));
         self.until_ns = Some(to_ns);
         self.given = wanted.into_iter().map(|(cpu, pages)| (cpu, pages.end)).collect();
-        Ok(Some(Grown { trace, span, skipped_ns: span.from_ns - from_ns, late_bytes }))
+        Ok(Some(Grown { trace, span, skipped_ns: span.from_ns - until_ns, late_bytes }))
     }
 
     fn clock(&mut self) -> Result<Clock, Error> {
@@ -111,7 +115,7 @@ impl Growing {
     fn wanted(&self, times: &Times<'_>, pages: Pages<'_>, span: Span) -> Range<usize> {
         let from = self.given(pages.cpu).saturating_sub(1);
         let before = |ns| times.before(pages, from, ns);
-        before(span.from_ns).saturating_sub(1).max(from)..before(span.to_ns)
+        before(span.from_ns).saturating_sub(1).max(from).max(pages.first())..before(span.to_ns)
     }
 }
 
@@ -128,7 +132,7 @@ impl Times<'_> {
 
     /// The first page from `from` on that does not begin before `ns`.
     fn before(&self, pages: Pages<'_>, from: usize, ns: u64) -> usize {
-        let (mut low, mut high) = (from.min(pages.count()), pages.count());
+        let (mut low, mut high) = (from.clamp(pages.first(), pages.end()), pages.end());
         while low < high {
             let middle = low + (high - low) / 2;
             match self.begin_ns(pages, middle) {
@@ -155,8 +159,8 @@ fn earliest_start(from: u64, to: u64, fits: impl Fn(u64) -> bool) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::partial::raw_name;
     use super::super::partial::tests::{heard, left_behind, pages_at};
+    use super::super::partial::{raw_name, segment_name};
     use super::*;
     use std::fs;
 
@@ -201,6 +205,37 @@ mod tests {
         assert_eq!(seen[1], quiet.filter(|ns| *ns < until).collect::<Vec<_>>());
         assert!(bytes[9] <= bytes[1] + 2 * 4096, "{bytes:?}");
         assert!(growing.look().unwrap().is_none(), "nothing has come since");
+    }
+
+    #[test]
+    fn files_that_are_dropped_are_passed_over_only_if_they_had_not_been_looked_at() {
+        let place = left_behind(&[]);
+        let all = events(0, 200_000, 2);
+        let pages: Vec<&[u8]> = all.chunks(4096).collect();
+        let write = |range: std::ops::Range<usize>| {
+            fs::write(place.path().join(segment_name(0, range.start as u64)), pages[range].concat()).unwrap();
+        };
+        let drop = |first: usize| fs::remove_file(place.path().join(segment_name(0, first as u64))).unwrap();
+        let quarter = pages.len() / 4;
+        let mut growing = Growing::new(place.path(), 1_000, u64::MAX);
+        write(0..quarter);
+        let mut seen = inside(&growing.look().unwrap().unwrap(), 0);
+        write(quarter..2 * quarter);
+        seen.extend(inside(&growing.look().unwrap().unwrap(), 0));
+        drop(0);
+        write(2 * quarter..2 * quarter + 2);
+        write(2 * quarter + 2..3 * quarter);
+        let grown = growing.look().unwrap().unwrap();
+        assert_eq!((grown.skipped_ns, grown.late_bytes), (0, 0));
+        seen.extend(inside(&grown, 0));
+        assert_eq!(seen, (0..grown.span.to_ns).step_by(2).collect::<Vec<_>>());
+        write(3 * quarter..pages.len());
+        [quarter, 2 * quarter, 2 * quarter + 2].into_iter().for_each(drop);
+        let last = growing.look().unwrap().unwrap();
+        assert_eq!(last.span.from_ns - grown.span.to_ns, last.skipped_ns);
+        assert!(last.skipped_ns > 0 && last.late_bytes == 0, "{}", last.skipped_ns);
+        let even = |ns: &u64| ns.is_multiple_of(2);
+        assert_eq!(inside(&last, 0), (last.span.from_ns..last.span.to_ns).filter(even).collect::<Vec<_>>());
     }
 
     #[test]

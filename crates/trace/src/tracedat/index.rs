@@ -22,6 +22,8 @@ fn most_in_chunk(page_size: usize) -> u32 {
 /// Where a piece lies in the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
+    /// Which of the trace's files it is in.
+    pub file: usize,
     /// First byte.
     pub offset: usize,
     /// Bytes there.
@@ -34,8 +36,6 @@ pub struct Place {
 pub struct Index {
     /// The CPU.
     pub cpu: u32,
-    /// Which of the trace's files holds them.
-    pub file: usize,
     /// Bytes of a page.
     pub page_size: usize,
     /// The pieces, in order.
@@ -64,7 +64,7 @@ impl Search<'_> {
         let end = claimed.min(self.bytes.len());
         let own = (64..=1 << 24).contains(&buffer.page_size);
         let page_size = if own { buffer.page_size } else { self.layout.page_size };
-        let mut index = Index { cpu: cpu.cpu, file: self.file, page_size, places: Vec::new(), problem: None };
+        let mut index = Index { cpu: cpu.cpu, page_size, places: Vec::new(), problem: None };
         // The size of packed data is not to be trusted: trace-cmd 3.1.6 leaves parts of the chunk heads out of it. The
         // list of chunks knows its own end.
         if claimed > end && !buffer.compressed {
@@ -77,7 +77,7 @@ impl Search<'_> {
                 self.complain(&mut index, start, "a CPU's compressed data", "the end of the file", cpu.size);
             }
             true => {}
-            false => pages(&mut index, start, end.min(limit)),
+            false => self.pages(&mut index, start, end.min(limit)),
         }
         index
     }
@@ -115,7 +115,7 @@ impl Search<'_> {
                     end.saturating_sub(at) as u64,
                 );
             }
-            index.places.push(Place { offset, stored: stored as usize, size: size as usize });
+            index.places.push(Place { file: self.file, offset, stored: stored as usize, size: size as usize });
         }
     }
 
@@ -126,14 +126,14 @@ impl Search<'_> {
         );
         index.problem = Some(Problem::at(self.name, offset as u64, expected, found, skipped, text));
     }
-}
 
-fn pages(index: &mut Index, start: usize, end: usize) {
-    let step = index.page_size * PAGES_A_PIECE;
-    let mut at = start;
-    while at < end {
-        let size = step.min(end - at);
-        index.places.push(Place { offset: at, stored: size, size });
-        at += size;
+    fn pages(&self, index: &mut Index, start: usize, end: usize) {
+        let step = index.page_size * PAGES_A_PIECE;
+        let mut at = start;
+        while at < end {
+            let size = step.min(end - at);
+            index.places.push(Place { file: self.file, offset: at, stored: size, size });
+            at += size;
+        }
     }
 }

@@ -23,7 +23,7 @@ mod plan;
 mod v6;
 mod v7;
 
-pub use cut::cut;
+pub use cut::{cut, cut_last};
 pub use layout::Shape;
 
 use crate::error::Error;

@@ -3,15 +3,18 @@
 //! ```text
 //! trace.partial/head.dat    a trace.dat without events: formats, clock, thread names, written again every second
 //! trace.partial/cpuN.raw    the ring-buffer pages of CPU N, one behind the other, as the kernel gave them
+//! trace.partial/cpuN.K.raw  the same from page K on: a flight recorder has several such files, and drops the oldest
 //! ```
 //! The same pages stand in a finished trace.dat, so they are read by the same code; only their place differs. What is not
 //! there is told as a problem: the end, and with it the kernel's counters of lost events.
 
-use super::index::Search;
-use super::layout::{CpuData, Layout};
-use super::{Content, TraceDat, described, map, opened};
+use super::index::{Index, Search};
+use super::layout::{CpuData, Layout, Shape};
+use super::{Content, TraceDat, described, map, opened, page};
 use crate::error::Error;
 use base::Problem;
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;
 
@@ -21,6 +24,18 @@ pub const HEAD: &str = "head.dat";
 /// Name of the file with the pages of a CPU.
 pub fn raw_name(cpu: u32) -> String {
     format!("cpu{cpu}.raw")
+}
+
+/// Name of a file with pages of a CPU, where those before page `first` are in other files or were dropped.
+pub fn segment_name(cpu: u32, first: u64) -> String {
+    format!("cpu{cpu}.{first}.raw")
+}
+
+/// The CPU and the first page of the file of that name.
+fn of_name(name: &str) -> Option<(u32, usize)> {
+    let numbers = name.strip_prefix("cpu")?.strip_suffix(".raw")?;
+    let (cpu, first) = numbers.split_once('.').unwrap_or((numbers, "0"));
+    Some((cpu.parse().ok()?, first.parse().ok()?))
 }
 
 /// True if `directory` holds a recording that was not finished.
@@ -33,37 +48,58 @@ pub fn sniff(directory: &Path) -> bool {
 /// # Errors
 /// If the description cannot be read.
 pub fn open(directory: &Path) -> Result<TraceDat, Error> {
-    Ok(Mapped::of(directory)?.open(directory, |pages| 0..pages.count()))
+    Ok(Mapped::of(directory)?.open(directory, |pages| pages.first()..pages.end()))
 }
 
 /// What is there, mapped.
 pub(super) struct Mapped {
     head: Content,
     layout: Layout,
-    /// By CPU.
-    files: Vec<(u32, Content)>,
+    /// By CPU, in the order of their pages.
+    files: BTreeMap<u32, Vec<Segment>>,
     /// Bytes of a page.
     page_bytes: usize,
 }
 
-/// The whole pages of one CPU.
+/// A file with successive pages of a CPU.
+struct Segment {
+    /// Number of its first page.
+    first: usize,
+    file: Content,
+}
+
+impl Segment {
+    /// The number behind its last whole page.
+    fn end(&self, page_bytes: usize) -> usize {
+        self.first.saturating_add(self.file.bytes.len() / page_bytes)
+    }
+}
+
+/// The whole pages of one CPU, numbered from the beginning of the recording.
 #[derive(Clone, Copy)]
 pub(super) struct Pages<'m> {
     /// The CPU.
     pub cpu: u32,
-    bytes: &'m [u8],
+    segments: &'m [Segment],
     page_bytes: usize,
 }
 
 impl<'m> Pages<'m> {
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.bytes.len() / self.page_bytes
+    /// The number of the first page that is there; earlier ones were dropped.
+    pub fn first(&self) -> usize {
+        self.segments.first().map_or(0, |segment| segment.first)
+    }
+
+    /// The number behind the last one.
+    pub fn end(&self) -> usize {
+        self.segments.last().map_or(0, |segment| segment.end(self.page_bytes))
     }
 
     /// One of them.
     pub fn page(&self, number: usize) -> Option<&'m [u8]> {
-        self.bytes.chunks_exact(self.page_bytes).nth(number)
+        let behind = self.segments.partition_point(|segment| segment.first <= number);
+        let segment = self.segments.get(behind.checked_sub(1)?)?;
+        segment.file.bytes.chunks_exact(self.page_bytes).nth(number - segment.first)
     }
 }
 
@@ -77,12 +113,7 @@ impl Mapped {
         let layout = described(directory, &head)?;
         let own = layout.buffers.last().map_or(0, |buffer| buffer.page_size);
         let page_bytes = if own == 0 { layout.page_size } else { own };
-        let mut files = Vec::new();
-        if !layout.buffers.is_empty() {
-            for cpu in cpus(directory)? {
-                files.push((cpu, map(&directory.join(raw_name(cpu)))?));
-            }
-        }
+        let files = if layout.buffers.is_empty() { BTreeMap::new() } else { segments(directory)? };
         Ok(Self { head, layout, files, page_bytes })
     }
 
@@ -99,7 +130,14 @@ impl Mapped {
     /// The pages of each CPU.
     pub fn pages(&self) -> impl Iterator<Item = Pages<'_>> {
         let page_bytes = self.page_bytes;
-        self.files.iter().map(move |(cpu, file)| Pages { cpu: *cpu, bytes: &file.bytes, page_bytes })
+        self.files.iter().map(move |(cpu, segments)| Pages { cpu: *cpu, segments, page_bytes })
+    }
+
+    /// Ticks since when no CPU's pages were dropped; 0 if none were.
+    pub fn dropped_until_ticks(&self) -> u64 {
+        let shape = Shape::parse(&self.layout.header_page, self.layout.endian);
+        let begin = |pages: Pages<'_>| Some(page::head(pages.page(pages.first())?, &shape)?.ticks);
+        self.pages().filter(|pages| pages.first() > 0).filter_map(begin).max().unwrap_or(0)
     }
 
     /// Opens those pages of each CPU that `wanted` says.
@@ -111,15 +149,21 @@ impl Mapped {
         if let Some(mut buffer) = layout.buffers.pop() {
             layout.buffers.clear();
             buffer.compressed = false;
-            for (cpu, file) in raw {
-                cut_bytes += (file.bytes.len() % page_bytes) as u64;
-                let wanted = wanted(Pages { cpu, bytes: &file.bytes, page_bytes });
-                let (offset, size) = (wanted.start * page_bytes, wanted.len() * page_bytes);
-                let data = CpuData { cpu, offset: offset as u64, size: size as u64 };
-                buffer.cpus.push(data);
-                let search = Search { file: files.len(), bytes: &file.bytes, name: &file.name, layout: &layout };
-                indexes.push(search.pieces(&buffer, data, usize::MAX));
-                files.push(file);
+            for (cpu, segments) in raw {
+                let wanted = wanted(Pages { cpu, segments: &segments, page_bytes });
+                let mut index = Index { cpu, page_size: page_bytes, places: Vec::new(), problem: None };
+                for Segment { first, file } in segments {
+                    cut_bytes += (file.bytes.len() % page_bytes) as u64;
+                    let pages = file.bytes.len() / page_bytes;
+                    let own = |number: usize| number.saturating_sub(first).min(pages);
+                    let (from, to) = (own(wanted.start) * page_bytes, own(wanted.end) * page_bytes);
+                    let data = CpuData { cpu, offset: from as u64, size: to.saturating_sub(from) as u64 };
+                    let search = Search { file: files.len(), bytes: &file.bytes, name: &file.name, layout: &layout };
+                    index.places.extend(search.pieces(&buffer, data, usize::MAX).places);
+                    files.push(file);
+                }
+                buffer.cpus.push(CpuData { cpu, offset: 0, size: (wanted.len() * page_bytes) as u64 });
+                indexes.push(index);
             }
             layout.buffers.push(buffer);
         }
@@ -128,15 +172,21 @@ impl Mapped {
     }
 }
 
-/// The CPUs whose pages lie in `directory`, in order.
-fn cpus(directory: &Path) -> Result<Vec<u32>, Error> {
+/// The pages that lie in `directory`. What a recorder drops meanwhile is not there.
+fn segments(directory: &Path) -> Result<BTreeMap<u32, Vec<Segment>>, Error> {
     let io = |source| Error::Io { file: directory.to_owned(), source };
-    let mut cpus: Vec<u32> = std::fs::read_dir(directory)
-        .map_err(io)?
-        .filter_map(|file| file.ok()?.file_name().to_str()?.strip_prefix("cpu")?.strip_suffix(".raw")?.parse().ok())
-        .collect();
-    cpus.sort_unstable();
-    Ok(cpus)
+    let mut files: BTreeMap<u32, Vec<Segment>> = BTreeMap::new();
+    for entry in std::fs::read_dir(directory).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        let Some((cpu, first)) = entry.file_name().to_str().and_then(of_name) else { continue };
+        match map(&entry.path()) {
+            Ok(file) => files.entry(cpu).or_default().push(Segment { first, file }),
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    files.values_mut().for_each(|segments| segments.sort_by_key(|segment| segment.first));
+    Ok(files)
 }
 
 /// What can be missing of a recording that has no end.
@@ -249,6 +299,41 @@ pub(super) mod tests {
         crate::tracedat::cut(directory.path(), &whole, window).unwrap();
         let trace = crate::open(&whole).unwrap();
         assert_eq!(heard(trace.as_ref()).0.len(), 100);
+    }
+
+    /// CPU 0 has all of its pages, CPU 1 those since the middle, in two files.
+    fn of_a_flight_recorder() -> (tempfile::TempDir, u64) {
+        let directory = left_behind(&[(0, pages(3_000))]);
+        let all = pages(3_000);
+        let all: Vec<&[u8]> = all.chunks(PAGE_BYTES as usize).collect();
+        let (middle, last) = (all.len() / 2, all.len() - 2);
+        for range in [middle..last, last..all.len()] {
+            let name = segment_name(1, range.start as u64);
+            fs::write(directory.path().join(name), all[range].concat()).unwrap();
+        }
+        let begin = u64::from_le_bytes(all[middle][..8].try_into().unwrap()) / 2;
+        (directory, begin)
+    }
+
+    #[test]
+    fn files_of_a_flight_recorder_are_read_in_the_order_of_their_pages() {
+        let (directory, begin_ns) = of_a_flight_recorder();
+        let (events, damaged) = heard(crate::open(directory.path()).unwrap().as_ref());
+        let of = |cpu: u32| events.iter().filter(|event| event.1 == cpu).map(|event| event.0).collect::<Vec<_>>();
+        assert_eq!((of(0), damaged), ((500..3_500).collect(), 0));
+        assert_eq!(of(1), (begin_ns..3_500).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_last_stretch_is_what_all_cpus_still_have() {
+        let (directory, begin_ns) = of_a_flight_recorder();
+        for (length_ns, kept_ns) in [(100, 100), (1 << 40, 3_499 - begin_ns)] {
+            let to = directory.path().join(format!("{length_ns}.dat"));
+            assert_eq!(crate::tracedat::cut_last(directory.path(), &to, length_ns).unwrap(), kept_ns);
+            let (events, _) = heard(crate::open(&to).unwrap().as_ref());
+            let both = |ns: u64| [(ns, 0), (ns, 1)];
+            assert_eq!(events, (3_499 - kept_ns..3_500).flat_map(both).collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //!
 //! Every page starts with a full time stamp, so no piece needs what came before it.
 
-use super::TraceDat;
 use super::index::{Index, Place};
 use super::layout::{Buffer, Compression, Shape};
 use super::page;
 use super::plan::{Plan, Survey};
+use super::{Content, TraceDat};
 use crate::batch::Batch;
 use crate::format::Endian;
 use crate::in_place::PADDING_BYTES;
@@ -18,8 +18,7 @@ use std::sync::Arc;
 
 /// The pieces of one CPU.
 pub struct CpuPieces<'t> {
-    file: &'t [u8],
-    name: &'t str,
+    files: &'t [Content],
     shape: Shape,
     index: &'t Index,
     /// `None`: pages stand in the file as they are.
@@ -31,8 +30,7 @@ impl<'t> CpuPieces<'t> {
     /// The pieces of the CPU at `index`.
     pub fn new(trace: &'t TraceDat, buffer: &Buffer, index: &'t Index, plan: Arc<Plan>) -> Self {
         let packed = buffer.compressed.then_some(trace.layout.compression);
-        let file = &trace.files[index.file];
-        Self { file: &file.bytes, name: &file.name, shape: trace.shape, index, packed, plan }
+        Self { files: &trace.files, shape: trace.shape, index, packed, plan }
     }
 
     /// Bytes of all pieces as they are stored.
@@ -49,12 +47,12 @@ impl<'t> CpuPieces<'t> {
     ) -> Result<Chunks<'o, u8>, String> {
         out.clear();
         if let Some(place) = self.index.places.get(index) {
-            unpacked(self.file, self.packed, place, scratch, out)?;
+            unpacked(&self.files[place.file].bytes, self.packed, place, scratch, out)?;
         }
         Ok(out.chunks(self.index.page_size))
     }
 
-    fn decode_page<const BIG: bool>(&self, page: &[u8], at: usize, place: usize, batch: &mut Batch) {
+    fn decode_page<const BIG: bool>(&self, page: &[u8], at: usize, name: &str, place: usize, batch: &mut Batch) {
         let plan = &*self.plan;
         if let Some(missed) = page::head(page, &self.shape).and_then(|head| head.missed.map(|n| (head.ticks, n))) {
             batch.lost(plan.ns(missed.0), self.index.cpu, missed.1, 0);
@@ -67,11 +65,11 @@ impl<'t> CpuPieces<'t> {
             let offset = if self.packed.is_some() { place } else { place + at };
             let skipped = (page.len() - at.min(page.len())) as u64;
             let text = format!(
-                "{}: CPU {}: a ring-buffer page at byte {place:#x} is damaged {at} bytes into it; its other \
+                "{name}: CPU {}: a ring-buffer page at byte {place:#x} is damaged {at} bytes into it; its other \
                  {skipped} bytes are skipped",
-                self.name, self.index.cpu
+                self.index.cpu
             );
-            batch.problems.push(Problem::at(self.name, offset as u64, expected, "damaged bytes", skipped, text));
+            batch.problems.push(Problem::at(name, offset as u64, expected, "damaged bytes", skipped, text));
             batch.lost(span.map_or(0, |(_, last)| plan.ns(last)), self.index.cpu, 0, skipped);
         }
     }
@@ -104,6 +102,7 @@ impl Pieces for CpuPieces<'_> {
             batch.problems.extend(self.index.problem.clone());
         }
         let Some(place) = self.index.places.get(index) else { return };
+        let name = &*self.files[place.file].name;
         batch.read_bytes = place.stored as u64;
         let mut records = batch.records.take_own();
         match self.pages(index, scratch, &mut records) {
@@ -112,20 +111,20 @@ impl Pieces for CpuPieces<'_> {
                     let at = number * self.index.page_size;
                     let place = place.offset + if self.packed.is_some() { 0 } else { at };
                     match self.shape.endian {
-                        Endian::Little => self.decode_page::<false>(page, at, place, batch),
-                        Endian::Big => self.decode_page::<true>(page, at, place, batch),
+                        Endian::Little => self.decode_page::<false>(page, at, name, place, batch),
+                        Endian::Big => self.decode_page::<true>(page, at, name, place, batch),
                     }
                 }
             }
             Err(found) => {
                 let text = format!(
-                    "{}: CPU {}: the compressed chunk at byte {:#x} cannot be unpacked ({found}); its {} bytes are \
+                    "{name}: CPU {}: the compressed chunk at byte {:#x} cannot be unpacked ({found}); its {} bytes are \
                      skipped",
-                    self.name, self.index.cpu, place.offset, place.size
+                    self.index.cpu, place.offset, place.size
                 );
                 let skipped = place.size as u64;
                 let expected = "a chunk that can be unpacked";
-                batch.problems.push(Problem::at(self.name, place.offset as u64, expected, found, skipped, text));
+                batch.problems.push(Problem::at(name, place.offset as u64, expected, found, skipped, text));
                 batch.lost(0, self.index.cpu, 0, skipped);
             }
         }

@@ -155,6 +155,7 @@ impl<'a> Shots<'a> {
                 parts,
                 problems: Vec::new(),
                 clock_pairs,
+                ended: None,
                 shown: Vec::new(),
             })?;
         }

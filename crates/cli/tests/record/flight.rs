@@ -1,0 +1,129 @@
+//! Does `record --flight` keep the last stretch alone, and end when it is told? Live, on this machine's tracefs.
+
+use crate::{begun, instance_of, oracle, place, signal, text};
+use base::recording::{EndedBy, PartState, Recording};
+use rustix::process::Signal;
+use std::path::Path;
+use std::process::Output;
+use std::time::{Duration, Instant};
+use trace::Reading;
+use trace::replay::{Event, Listener, replay};
+use trace::request::Request;
+
+const PLAIN: [&str; 5] = ["--no-self-check", "--no-snapshot", "--flight", "-o", "new"];
+
+fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    PLAIN.into_iter().chain(more.iter().copied()).collect()
+}
+
+/// What was recorded, in nanoseconds from the first event to the last, and how many events that are.
+fn held(path: &Path) -> (u64, u64) {
+    struct Nobody;
+    impl Listener for Nobody {
+        fn event(&mut self, _: &Event<'_>) {}
+    }
+    let trace = trace::open(path).unwrap();
+    let request = Request::everything(trace.facts());
+    let totals = replay(trace.as_ref(), &Reading { request: &request, fitted: None }, &mut Nobody);
+    let (first_ns, last_ns) = totals.span_ns.unwrap();
+    (last_ns - first_ns, totals.events())
+}
+
+/// Numbers of the first pages of the files in which a flight recorder keeps what CPU 0 did.
+fn files(place: &Path) -> Vec<u64> {
+    let names = std::fs::read_dir(place.join("new/L0/trace.partial")).unwrap();
+    let number = |name: String| name.strip_prefix("cpu0.")?.strip_suffix(".raw")?.parse().ok();
+    names.filter_map(|file| number(file.ok()?.file_name().into_string().ok()?)).collect()
+}
+
+/// What it said, once it has ended by itself as it should.
+fn landed(output: &Output, place: &Path, by: EndedBy) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let recording = Recording::open(&place.join("new")).unwrap();
+    assert_eq!(recording.ended.as_ref().map(|ended| ended.by), Some(by), "{recording:?}");
+    assert!(recording.parts.iter().all(|part| part.state == PartState::Complete));
+    assert!(!place.join("new/L0/trace.partial").exists() && !place.join("new/trigger").exists());
+    assert_eq!(std::fs::read_dir(place.join("journal")).unwrap().count(), 0, "nothing is left to undo");
+    recording.ended.unwrap().text
+}
+
+#[test]
+fn the_last_stretch_is_kept_to_the_event_and_the_rest_is_dropped() {
+    let Some(place) = place("flight") else { return };
+    let place = place.path();
+    let child = begun(place, &arguments(&["--keep", "1s"]));
+    std::thread::sleep(Duration::from_secs(4));
+    let files = files(place);
+    assert!(
+        !files.contains(&0) && files.len() <= 12,
+        "the oldest are gone, each within an eighth of a second: {files:?}"
+    );
+    signal(&child, Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    landed(&output, place, EndedBy::Signal);
+    let dat = place.join("new/L0/trace.dat");
+    let (length_ns, events) = held(&dat);
+    assert!((900_000_000..=1_000_000_000).contains(&length_ns), "{length_ns} ns");
+    let said = text(&output.stdout);
+    assert!(said.contains("kept the last 1.0 s of ") && said.contains("kvmscope report new"), "{said}");
+    let Some(theirs) = oracle("trace-cmd", &["report", "-R", dat.to_str().unwrap()]) else { return };
+    assert_eq!(text(&theirs.stderr), "", "trace-cmd complains");
+    assert_eq!(text(&theirs.stdout).lines().filter(|line| line.contains('[')).count() as u64, events);
+}
+
+#[test]
+fn each_trigger_ends_it_a_moment_later_and_says_what_pulled() {
+    let Some(place) = place("triggers") else { return };
+    for (name, by_pipe) in [("pipe", true), ("signal", false)] {
+        let place = place.path().join(name);
+        std::fs::create_dir(&place).unwrap();
+        let child = begun(&place, &arguments(&["--trigger", "fifo", "--trigger", "SIGUSR1", "--after", "300ms"]));
+        let pulled = Instant::now();
+        match by_pipe {
+            true => std::fs::write(place.join("new/trigger"), "cyclictest: 137 us\n").unwrap(),
+            false => signal(&child, Signal::USR1),
+        }
+        let output = child.wait_with_output().unwrap();
+        assert!(pulled.elapsed() >= Duration::from_millis(300));
+        let why = landed(&output, &place, EndedBy::Trigger);
+        let expected = if by_pipe { "a line in its pipe: cyclictest: 137 us" } else { "signal SIGUSR1" };
+        assert_eq!(why, expected);
+        assert!(text(&output.stdout).starts_with(&format!("ended by {expected}\n")), "{}", text(&output.stdout));
+        let (length_ns, _) = held(&place.join("new/L0/trace.dat"));
+        assert!(length_ns >= 200_000_000, "what came after it is there: {length_ns} ns");
+    }
+}
+
+#[test]
+fn a_flight_recorder_that_was_killed_leaves_what_it_had() {
+    let Some(place) = place("flight, killed") else { return };
+    let place = place.path();
+    let mut child = begun(place, &arguments(&["--keep", "1s", "--trigger", "fifo"]));
+    std::thread::sleep(Duration::from_secs(3));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let undo = crate::kvmscope(place).arg("undo").output().unwrap();
+    assert_eq!(undo.status.code(), Some(0), "{}", text(&undo.stderr));
+    assert!(!instance_of(child.id()).exists() && !place.join("new/trigger").exists(), "{}", text(&undo.stdout));
+    let (length_ns, events) = held(&place.join("new/L0/trace.partial"));
+    assert!(events > 0 && length_ns < 2_500_000_000, "{events} events in {length_ns} ns");
+    let report = crate::kvmscope(place).args(["report", "new"]).output().unwrap();
+    assert!(text(&report.stdout).contains("did not finish"), "{}", text(&report.stdout));
+    let cut = crate::kvmscope(place).args(["cut", "new", "-o", "last"]).output().unwrap();
+    assert!(cut.status.success(), "{}", text(&cut.stderr));
+    assert_eq!(held(&place.join("last/L0/trace.dat")).1, events);
+}
+
+#[test]
+fn the_end_of_its_time_or_of_its_command_ends_it_as_well() {
+    let Some(place) = place("flight, ended") else { return };
+    for (name, more, by) in
+        [("time", vec!["--seconds", "0.5"], EndedBy::Time), ("command", vec!["--", "sleep", "0.5"], EndedBy::Command)]
+    {
+        let place = place.path().join(name);
+        std::fs::create_dir(&place).unwrap();
+        let output = crate::record(&place, &arguments(&more));
+        landed(&output, &place, by);
+        assert!(held(&place.join("new/L0/trace.dat")).0 < 10_000_000_000);
+    }
+}
