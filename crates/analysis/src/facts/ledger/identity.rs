@@ -28,15 +28,28 @@ pub struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    /// What a trace alone says.
-    pub fn of_trace(facts: &'a Facts) -> Self {
-        Self { facts, processes: None, cut_from: &[] }
-    }
-
     /// What a part of a recording says.
     pub fn of_part(part: &'a Part) -> Self {
         Self { facts: part.trace.facts(), processes: Some(&part.processes), cut_from: &part.cut_from.vcpus }
     }
+}
+
+/// Names of threads while a recording grows.
+pub(crate) fn live_comms(threads: &[Thread], facts: &Facts) -> BTreeMap<i32, String> {
+    let met = threads.iter().filter(|thread| !thread.comm.is_empty());
+    let met = met.map(|thread| (thread.tid, thread.comm.clone()));
+    facts.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).chain(met).collect()
+}
+
+/// The vCPU threads among those met so far, without sums; `processes` are known to run VMs.
+pub(crate) fn live_vcpus(
+    threads: &[Thread],
+    comms: &BTreeMap<i32, String>,
+    facts: &Facts,
+    processes: Option<&VmProcesses>,
+) -> Vec<Vcpu> {
+    let nothing = threads.iter().map(|_| Sums::default()).collect();
+    vcpus(threads, nothing, comms, &Known { facts, processes, cut_from: &[] }, &Given::default())
 }
 
 /// A thread that is a vCPU, on its way to a VM.

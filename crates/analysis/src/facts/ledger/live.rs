@@ -6,34 +6,26 @@
 //!                 each vCPU as if the recording ended here: where its time has gone so far --> Sample
 //! ```
 //! States are carried from sample to sample, so a guest that sleeps for a minute is halted in each of them, without an
-//! event. Memory grows with the threads met; when they are too many, or time was passed over, the walk starts anew and
-//! what a thread does is unknown until its next event.
+//! event.
 
-use super::identity::{self, Known};
-use super::model::Sums;
-use crate::Given;
+use super::identity;
 use crate::facts::events::roles::{self, ROLES, Role};
-use crate::facts::events::vendor;
 use crate::facts::ledger::levels;
 use crate::facts::state::{STATES, State};
 use crate::facts::thread::{Chain, Doubts, Exit, Surroundings, Thread};
 use crate::facts::walk::backfill::backfilled;
-use crate::facts::walk::replay::gaps;
+use crate::facts::walk::continued::{Come, Continued};
 use crate::facts::walk::{Preemptor, Sink, Waker, Walk};
 use base::gauges::{Sample, Shares, VmSample};
 use base::{Histogram, Level, Span};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use trace::replay::Listener;
-use trace::{Event, Facts, Reading, Request, Trace, Wanted};
-
-/// More threads are forgotten, and met again: hosts that start processes all the time have no end of them.
-const MOST_THREADS: usize = 1 << 16;
+use trace::{Event, Facts, Request, Trace, Wanted};
 
 /// A flow that goes on.
 pub struct LiveFlow {
     host: Level,
-    walk: Option<Walk<Told>>,
+    walk: Continued<Told>,
     /// Time of the recording's first event.
     origin_ns: Option<u64>,
     /// A `kvm_exit` has fired, so a second without one had none.
@@ -97,37 +89,10 @@ impl Sink for Told {
     }
 }
 
-/// Feeds the walk with what lies in the span.
-struct Feed<'w> {
-    walk: &'w mut Walk<Told>,
-    span: Span,
-    events: u64,
-    userspace_exits: FxHashMap<i32, u64>,
-}
-
-impl Listener for Feed<'_> {
-    fn event(&mut self, event: &Event<'_>) {
-        // A loss is told at its beginning, which may lie before the first page that is looked at.
-        let at_ns = if event.is_loss() { event.until_ns } else { event.time_ns };
-        if !(self.span.from_ns..self.span.to_ns).contains(&at_ns) {
-            return;
-        }
-        if event.is_loss() {
-            return self.walk.event(event);
-        }
-        self.events += 1;
-        let Some(role) = ROLES.get(usize::from(event.kind)) else { return };
-        if *role == Role::UserspaceExit {
-            *self.userspace_exits.entry(event.tid).or_default() += 1;
-        }
-        self.walk.event(event);
-    }
-}
-
 impl LiveFlow {
     /// The flow of a machine that is being recorded at this level.
     pub fn new(host: Level) -> Self {
-        Self { host, walk: None, origin_ns: None, exits_fire: false, number: 0 }
+        Self { host, walk: Continued::new(), origin_ns: None, exits_fire: false, number: 0 }
     }
 
     /// What happened in `span`, on the trace's own clock, given `trace` that holds all its events; `skipped_ns` before it
@@ -135,25 +100,19 @@ impl LiveFlow {
     pub fn sample(&mut self, trace: &dyn Trace, span: Span, skipped_ns: u64) -> Sample {
         let facts = trace.facts();
         let origin_ns = *self.origin_ns.get_or_insert(span.from_ns - skipped_ns);
-        let known = self.walk.take().filter(|walk| skipped_ns == 0 && walk.threads.len() < MOST_THREADS);
-        let mut walk = known.unwrap_or_else(|| begun(trace, span.from_ns));
-        walk.sink = Told::since(span.from_ns);
-        // Told anew of each span: a CPU that is missing in one may be there in the next.
-        for (cpu, from_ns, until_ns) in gaps(facts, None) {
-            let (from_ns, until_ns) = (from_ns.max(span.from_ns), until_ns.min(span.to_ns));
-            if from_ns < until_ns {
-                walk.uncovered(cpu, from_ns, until_ns);
+        let mut events = 0;
+        let mut userspace_exits: FxHashMap<i32, u64> = FxHashMap::default();
+        let mut hear = |event: &Event<'_>| {
+            events += 1;
+            if ROLES.get(usize::from(event.kind)) == Some(&Role::UserspaceExit) {
+                *userspace_exits.entry(event.tid).or_default() += 1;
             }
-        }
-        let request = request(facts);
-        let mut feed = Feed { walk: &mut walk, span, events: 0, userspace_exits: FxHashMap::default() };
-        trace::replay(trace, &Reading { request: &request, fitted: None }, &mut feed);
-        let (events, userspace_exits) = (feed.events, feed.userspace_exits);
-        walk.losses.clear();
+        };
+        let come = Come { trace, span, skipped_ns };
+        let walk = self.walk.go_on(come, &request(facts), |_| Told::since(span.from_ns), &mut hear);
         let told = std::mem::take(&mut walk.sink);
         self.exits_fire |= told.threads.iter().any(|thread| thread.exits > 0);
-        let vcpus = vcpus(&walk, facts, &told, &userspace_exits, span);
-        self.walk = Some(walk);
+        let vcpus = vcpus(walk, facts, &told, &userspace_exits, span);
         let seconds = span.length_ns() as f64 / 1e9;
         let per_second = |count: u64| count as f64 / seconds;
         let has_userspace_exits = facts.event_types.iter().any(|event| event.name == "kvm_userspace_exit");
@@ -182,14 +141,6 @@ impl LiveFlow {
             late_bytes: 0,
         }
     }
-}
-
-fn begun(trace: &dyn Trace, from_ns: u64) -> Walk<Told> {
-    let mut walk = Walk::new(Told::default());
-    walk.isa = vendor::of(trace);
-    walk.seen.wakeup = trace.facts().event_types.iter().any(|event| event.name == "kvm_vcpu_wakeup");
-    walk.start(from_ns);
-    walk
 }
 
 /// The events of the roles, and all others, without their fields, to be counted; so those that show a vCPU where no exit
@@ -222,15 +173,10 @@ fn vcpus(
     userspace_exits: &FxHashMap<i32, u64>,
     span: Span,
 ) -> Vec<OfVcpu> {
-    let comms: BTreeMap<i32, String> = {
-        let met = walk.threads.iter().filter(|thread| !thread.comm.is_empty());
-        let met = met.map(|thread| (thread.tid, thread.comm.clone()));
-        facts.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).chain(met).collect()
-    };
     let by_tid: FxHashMap<i32, usize> =
         walk.threads.iter().enumerate().map(|(number, thread)| (thread.tid, number)).collect();
-    let nothing = walk.threads.iter().map(|_| Sums::default()).collect();
-    let named = identity::vcpus(&walk.threads, nothing, &comms, &Known::of_trace(facts), &Given::default());
+    let comms = identity::live_comms(&walk.threads, facts);
+    let named = identity::live_vcpus(&walk.threads, &comms, facts, None);
     let of = |vcpu: super::model::Vcpu| {
         let thread = *by_tid.get(&vcpu.tid)?;
         let states_ns = states(&walk.threads[thread], thread, walk, told, span);

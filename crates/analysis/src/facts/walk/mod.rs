@@ -7,6 +7,7 @@
 //! attributed by `sched_switch`; what comes before a CPU's first switch cannot be, and is counted.
 
 pub(crate) mod backfill;
+pub(crate) mod continued;
 mod cpus;
 pub mod cut_from;
 pub(crate) mod replay;
