@@ -9,6 +9,7 @@ use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::{Answer, Case, Error, Given};
 use base::in_order;
 use base::recording::Emulator;
+use base::shell::printable;
 use base::{Level, Section};
 
 /// The question this folder answers.
@@ -22,7 +23,10 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     }
     let flow = case.ledger();
     asked::check(flow, input, given)?;
-    Ok(Some(Answer { section: section(flow, given), problems: Vec::new() }))
+    let mut section = section(flow, given);
+    let ended = input.recording.ended.as_ref();
+    section.about.extend(ended.map(|ended| format!("kept by a flight recorder, ended by {}", printable(&ended.text))));
+    Ok(Some(Answer { section, problems: Vec::new() }))
 }
 
 /// The Section of a flow.

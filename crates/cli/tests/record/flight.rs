@@ -99,14 +99,14 @@ fn a_flight_recorder_that_was_killed_leaves_what_it_had() {
     let Some(place) = place("flight, killed") else { return };
     let place = place.path();
     let mut child = begun(place, &arguments(&["--keep", "1s", "--trigger", "fifo"]));
-    std::thread::sleep(Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs(5));
     child.kill().unwrap();
     child.wait().unwrap();
     let undo = crate::kvmscope(place).arg("undo").output().unwrap();
     assert_eq!(undo.status.code(), Some(0), "{}", text(&undo.stderr));
     assert!(!instance_of(child.id()).exists() && !place.join("new/trigger").exists(), "{}", text(&undo.stdout));
     let (length_ns, events) = held(&place.join("new/L0/trace.partial"));
-    assert!(events > 0 && length_ns < 2_500_000_000, "{events} events in {length_ns} ns");
+    assert!(events > 0 && length_ns < 3_500_000_000, "{events} events in {length_ns} ns");
     let report = crate::kvmscope(place).args(["report", "new"]).output().unwrap();
     assert!(text(&report.stdout).contains("did not finish"), "{}", text(&report.stdout));
     let cut = crate::kvmscope(place).args(["cut", "new", "-o", "last"]).output().unwrap();

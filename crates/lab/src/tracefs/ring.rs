@@ -9,12 +9,12 @@
 
 use super::drain::Meter;
 use crate::Error;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use trace::tracedat::partial::segment_name;
 
@@ -36,7 +36,9 @@ pub struct Ring {
     keep: Keep,
     begun: Instant,
     most_in_file: u64,
-    /// What ended before has to go, in nanoseconds since `begun`.
+    /// When files of all CPUs ended that are still there, since `begun`.
+    ended: Mutex<BTreeSet<(Duration, u32)>>,
+    /// What ended until then has to go, in nanoseconds since `begun`.
     too_old_ns: AtomicU64,
 }
 
@@ -45,7 +47,11 @@ impl Ring {
     pub fn new(keep: Keep, cpus: usize, page_bytes: usize) -> Self {
         let most_in_file = keep.most_bytes / (FILES * cpus.max(1) as u64);
         let most_in_file = most_in_file.max(page_bytes as u64);
-        Self { keep, begun: Instant::now(), most_in_file, too_old_ns: AtomicU64::new(0) }
+        Self { keep, begun: Instant::now(), most_in_file, ended: Mutex::default(), too_old_ns: AtomicU64::new(0) }
+    }
+
+    fn ended(&self) -> MutexGuard<'_, BTreeSet<(Duration, u32)>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes after which a file has to end.
@@ -110,15 +116,17 @@ impl Files {
         self.bytes += bytes;
         let next = self.next(now)?;
         if meter.held() > self.ring.keep.most_bytes
-            && let Some(oldest) = self.ended.front()
+            && let Some((oldest, _)) = self.ring.ended().first()
         {
-            self.ring.too_old_ns.fetch_max(oldest.at.as_nanos() as u64, Ordering::Relaxed);
+            // Of whichever CPU: it drops the file when its turn comes.
+            self.ring.too_old_ns.fetch_max(oldest.as_nanos() as u64, Ordering::Relaxed);
         }
         let too_old = Duration::from_nanos(self.ring.too_old_ns.load(Ordering::Relaxed));
         let too_old = too_old.max(now.saturating_sub(self.ring.keep.length));
         while self.ended.front().is_some_and(|oldest| oldest.at <= too_old)
             && let Some(oldest) = self.ended.pop_front()
         {
+            self.ring.ended().remove(&(oldest.at, self.cpu));
             match std::fs::remove_file(&oldest.path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::io(&oldest.path, error)),
                 _ => meter.note_dropped(oldest.bytes),
@@ -138,6 +146,7 @@ impl Files {
         let file = File::create_new(&path).map_err(|error| Error::io(&path, error))?;
         let path = std::mem::replace(&mut self.path, path);
         self.ended.push_back(Ended { path, bytes: self.bytes, at: now });
+        self.ring.ended().insert((now, self.cpu));
         (self.bytes, self.since) = (0, now);
         Ok(Some(file))
     }
