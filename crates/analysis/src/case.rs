@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! recording --> Input (opened) --> Case --+-- ledger()     the time of every vCPU, of all traces
+//!                                         +-- losses()     what the host took of it; every reading gives both
 //!                                         +-- windows()    the same in eight windows, out of one reading
 //!                                         +-- chain_ranks() which chains stand for the others, out of one reading
 //!                                         +-- stacks()     each vCPU's time by state and exit, out of one reading
+//!                                         +-- vm_trace()   what another program would print, out of one reading
 //!                                         +-- machines()   their snapshots, opened
 //!                                         +-- benches()    their bench results, read
 //!                                         +-- results()    what programs that measure latencies found, read
@@ -19,8 +21,10 @@
 
 use crate::facts::benches::Benches;
 use crate::facts::chains;
+use crate::facts::ledger::build::Ledger;
 use crate::facts::ledger::model::Flow;
 use crate::facts::ledger::{build, stacks};
+use crate::facts::losses::{PartLosses, VmTrace, vm_trace};
 use crate::facts::machines::Machines;
 use crate::facts::on_axis::{self, Axis};
 use crate::facts::samples::ResultFiles;
@@ -30,6 +34,7 @@ use crate::placement::model::Model;
 use crate::{Given, Input};
 use base::timeline::{ChainRanks, VcpuStacks};
 use base::{Clock, Problem};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock};
 use trace::{Event, Request, Totals};
@@ -44,13 +49,14 @@ pub struct Case {
     before: Vec<Case>,
     again: Vec<Case>,
     progress: Mutex<Progress>,
-    ledger: OnceLock<Flow>,
+    ledger: OnceLock<Ledger>,
     windows: OnceLock<Vec<Vec<Window>>>,
     chain_ranks: OnceLock<ChainRanks>,
     placements: OnceLock<(Vec<Model>, Vec<Problem>)>,
     stacks: OnceLock<Vec<VcpuStacks>>,
     /// That of the only trace, where there is one alone.
     clock: OnceLock<Option<Clock>>,
+    vm_trace: OnceLock<Vec<BTreeMap<u32, VmTrace>>>,
 }
 
 /// Windows of a recording: enough for a spread, few enough to hold many exits each.
@@ -72,6 +78,7 @@ impl Case {
             placements: OnceLock::new(),
             stacks: OnceLock::new(),
             clock: OnceLock::new(),
+            vm_trace: OnceLock::new(),
         }
     }
 
@@ -117,7 +124,17 @@ impl Case {
 
     /// Where the time of every vCPU went, in all traces; reads them once.
     pub fn ledger(&self) -> &Flow {
-        self.ledger.get_or_init(|| build::build(&self.input, &self.given, &mut |done, all| self.hear(done, all)))
+        &self.walked().flow
+    }
+
+    /// What the host took from every vCPU, in the order of the ledger's parts; the same reading fills the ledger.
+    pub fn losses(&self) -> &[PartLosses] {
+        &self.walked().losses
+    }
+
+    fn walked(&self) -> &Ledger {
+        let hear = &mut |done, all| self.hear(done, all);
+        self.ledger.get_or_init(|| build::build_beside::<()>(&self.input, &self.given, hear).0)
     }
 
     /// The traces, each cut into [`WINDOWS`] nearly equal windows; the same reading fills the ledger.
@@ -176,6 +193,15 @@ impl Case {
         on_axis::events(&self.input, place, (request, fitted), &axis, hear)
     }
 
+    /// What KVM4NFV's vm-trace would print of each CPU of each trace; the same reading fills the ledger.
+    pub(crate) fn vm_trace(&self) -> &[BTreeMap<u32, VmTrace>] {
+        self.vm_trace.get_or_init(|| {
+            let (ledger, of_parts) = vm_trace::build(&self.input, &self.given, &mut |done, all| self.hear(done, all));
+            self.ledger.get_or_init(|| ledger);
+            of_parts
+        })
+    }
+
     /// What was wrong with the recordings, as far as they were read by now.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         let others = self.before.iter().chain(&self.again);
@@ -183,7 +209,7 @@ impl Case {
     }
 
     fn own_problems(&self) -> impl Iterator<Item = &Problem> {
-        let traces = self.ledger.get().into_iter().flat_map(|ledger| &ledger.parts);
+        let traces = self.ledger.get().into_iter().flat_map(|ledger| &ledger.flow.parts);
         self.input.problems.iter().chain(traces.flat_map(|part| &part.problems))
     }
 

@@ -22,6 +22,17 @@ pub struct Given {
     pub plan: Option<Asked>,
     /// What an experiment measured, where one was made.
     pub contention: Option<Trial>,
+    /// What counts as lost.
+    pub latency: LossOptions,
+}
+
+/// What counts as lost time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LossOptions {
+    /// From exit to entry also while the guest had halted.
+    pub include_halts: bool,
+    /// What KVM4NFV's program vm-trace would print beside.
+    pub vm_trace: bool,
 }
 
 /// What the user knows of traces better than they say it.

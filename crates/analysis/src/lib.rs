@@ -12,6 +12,7 @@ pub mod facts;
 pub mod flow;
 mod given;
 pub mod input;
+pub mod latency;
 pub mod nesting;
 pub mod placement;
 pub mod rule;
@@ -19,7 +20,7 @@ pub mod statistics;
 
 pub use answers::Answers;
 pub use case::{Case, WINDOWS};
-pub use given::{Given, Listing, TraceHints};
+pub use given::{Given, Listing, LossOptions, TraceHints};
 pub use input::{Input, Part};
 
 use base::rule::Words;
@@ -74,6 +75,14 @@ pub const QUESTIONS: &[Question] = &[
         tables: flow::tables::TABLES,
         rules: flow::rules::words,
         answer: flow::answer,
+    },
+    Question {
+        id: "latency",
+        question: latency::QUESTION,
+        about: About::Happened,
+        tables: latency::tables::TABLES,
+        rules: Vec::new,
+        answer: latency::answer,
     },
     Question {
         id: "nesting",

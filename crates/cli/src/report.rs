@@ -5,6 +5,7 @@
 //! directory, or are put together by `--part`.
 
 mod drawn;
+mod losses;
 mod ranking;
 
 use crate::arguments::{Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, Stdin, SymbolFiles, opened};
@@ -15,6 +16,7 @@ use analysis::{Answers, Case, Given, Input};
 use anyhow::anyhow;
 use base::recording::Recording;
 use clap::Args;
+use losses::LossArguments;
 use ranking::RankingOptions;
 use std::path::Path;
 
@@ -27,6 +29,7 @@ use std::path::Path;
     kvmscope report --part L0=host.dat --part L1=guest.dat --symbols L1=System.map\n  \
     kvmscope report --from 1.5 --to 2 --vm web --vcpu 0 trace.dat\n  \
     kvmscope report --by reason --sort p99 --top 10 trace.dat\n  \
+    kvmscope report --compat vm-trace trace.dat\n  \
     kvmscope report --html out.html trace.dat\n  \
     kvmscope report --fail-on high trace.dat\n\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
@@ -42,6 +45,8 @@ pub struct Report {
     narrow: Narrow,
     #[command(flatten)]
     ranking: RankingOptions,
+    #[command(flatten)]
+    losses: LossArguments,
     #[command(flatten)]
     symbols: SymbolFiles,
     #[command(flatten)]
@@ -61,6 +66,7 @@ impl Report {
         let mut given = self.narrow.given()?;
         given.traces.symbols = self.symbols.read()?;
         given.listing.ranking = self.ranking.ranking();
+        given.latency = self.losses.options();
         let interrupt = Interrupt::watch()?;
         let wanted = self.recordings.wanted();
         self.output.check(wanted.len(), self.replace.force)?;

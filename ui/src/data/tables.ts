@@ -340,6 +340,63 @@ export const TABLES = {
     samples: "u64",
     period: "u64",
   },
+  /** What one cause took from one vCPU in one of its worst windows, none of which overlap. */
+  "latency.moments": {
+    machine: "text",
+    vm: "text",
+    vcpu: "u64",
+    at_ns: "u64",
+    length_ns: "u64",
+    loss_ns: "u64",
+    state: "text",
+    by: "text",
+    by_tid: "i64",
+  },
+  /** What one cause took from one vCPU: how often it began, how long in all, and its longest piece. The totals of a vCPU are all that it lost. */
+  "latency.culprits": {
+    machine: "text",
+    vm: "text",
+    vcpu: "u64",
+    state: "text",
+    by: "text",
+    by_tid: "i64",
+    count: "u64",
+    total_ns: "u64",
+    max_ns: "u64",
+  },
+  /** What one vCPU lost in the worst window of one length: exact over all windows, the earliest of several; high if all that is unknown was lost. */
+  "latency.windows": {
+    machine: "text",
+    vm: "text",
+    vcpu: "u64",
+    window_ns: "u64",
+    max_loss_ns: "u64",
+    high_ns: "u64",
+    at_ns: "u64",
+  },
+  /** What one vCPU lost by one definition: `involuntary` is what the host took without being asked (count: stretches), `exit-to-entry` all time between exits and entries (count: exits). */
+  "latency.definitions": {
+    machine: "text",
+    vm: "text",
+    vcpu: "u64",
+    definition: "text",
+    count: "u64",
+    total_ns: "u64",
+    max_ns: "u64",
+    window_ns: "u64",
+    max_loss_ns: "u64",
+    at_ns: "u64",
+  },
+  /** What KVM4NFV's vm-trace would print of one CPU, with its arithmetic, for `report --compat vm-trace`: not exact; `windows` and `definitions` are. */
+  "latency.vm_trace": {
+    machine: "text",
+    cpu: "u64",
+    events: "u64",
+    count: "u64",
+    mean_ns: "u64",
+    max_ns: "u64",
+    within_1ms_ns: "u64",
+  },
   /** Whether one virtualization feature is on at one level, and what shows it; no machine where it is another level's. */
   "nesting.features": {
     machine: "text",

@@ -1,8 +1,7 @@
 //! Which chains stand for all others, found while the ledger's walk runs: whoever draws them then needs one more walk only.
 
 use crate::facts::events::interrupts::Delivered;
-use crate::facts::ledger::build::{Beside, build_beside};
-use crate::facts::ledger::model::Flow;
+use crate::facts::ledger::build::{Beside, Ledger, build_beside};
 use crate::facts::thread::{Chain, Exit, Thread};
 use crate::facts::timeline::lanes_of;
 use crate::facts::{Preemptor, Reason, Sink, State};
@@ -62,14 +61,14 @@ impl Beside for Ranking {
 }
 
 /// The ledger, and which chains of the lowest machines stand for the others, on the lanes that a timeline of the ledger has.
-pub fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Flow, ChainRanks) {
-    let (flow, mut rankings) = build_beside::<Ranking>(input, given, progress);
+pub fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Ledger, ChainRanks) {
+    let (ledger, mut rankings) = build_beside::<Ranking>(input, given, progress);
     let mut all = ChainRanks::default();
-    for (place, part, first_lane) in lanes_of(&flow) {
+    for (place, part, first_lane) in lanes_of(&ledger.flow) {
         let Ranking { ranks, tids, .. } = std::mem::take(&mut rankings[place]);
         let lanes: FxHashMap<i32, u32> = part.vcpus.iter().map(|vcpu| vcpu.tid).zip(first_lane..).collect();
         let lane = |thread: u32| lanes.get(tids.get(thread as usize)?).copied();
         all.merge(ranks.on_lanes(lane, |at_ns| part.on_axis(at_ns)));
     }
-    (flow, all)
+    (ledger, all)
 }

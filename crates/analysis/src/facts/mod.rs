@@ -9,6 +9,7 @@
 //!
 //! results of latency tests --> samples (of one shape), attributed to what the walk saw meanwhile
 //!
+//! losses (what the host took from each vCPU, and what any window of time lost): summed up on the ledger's walk
 //! threads of a machine: what they ran and waited --> starvation (who is starved), shares (who would get how much CPU)
 //! ```
 
@@ -22,6 +23,7 @@ pub mod events;
 pub(crate) mod kernel_threads;
 pub(crate) mod keyed;
 pub mod ledger;
+pub mod losses;
 pub(crate) mod machines;
 pub(crate) mod on_axis;
 pub mod samples;

@@ -2,11 +2,13 @@
 
 use super::answer::{Answer, differences};
 use super::limits::{self, Missing};
+use super::lost;
 use base::recording::{Named, Recording};
 use generate::scenario::{self, ALL};
 use generate::{Generation, Story, Target, Vendor};
 use kvmscope_analysis::facts::ledger::build;
 use kvmscope_analysis::facts::ledger::model::PartFlow;
+use kvmscope_analysis::facts::losses::PartLosses;
 use kvmscope_analysis::{Given, Input};
 use proptest::prelude::*;
 use std::path::Path;
@@ -30,6 +32,13 @@ pub fn flow(story: &Story, target: Target) -> PartFlow {
 /// What the analysis makes of a file.
 pub fn flow_of(path: &Path) -> PartFlow {
     parts_of(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).remove(0)
+}
+
+/// The same, and what its vCPUs lost.
+pub fn ledger_of(path: &Path) -> (PartFlow, PartLosses) {
+    let input = Input::open(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).unwrap();
+    let mut ledger = build::build_beside::<()>(&input, &Given::default(), &mut |_, _| {}).0;
+    (ledger.flow.parts.remove(0), ledger.losses.remove(0))
 }
 
 fn parts_of(recording: Recording) -> Vec<PartFlow> {
@@ -60,10 +69,11 @@ fn two_traces_of_one_machine_count_once() {
 /// Where the analysis of `story` as `target` is not true.
 fn wrong(story: &Story, target: Target) -> Vec<String> {
     let missing = limits::of(story, target);
-    let part = flow(story, target);
+    let directory = tempfile::tempdir().unwrap();
+    let (part, losses) = ledger_of(&story.write(target, directory.path()).unwrap());
     let (mut expected, mut found) = (Answer::true_of(&story.truth), Answer::found_in(&part));
     let wall_ns = part.window.length_ns();
-    let mut wrong = Vec::new();
+    let mut wrong = lost::otherwise(&part, &losses);
     for (tid, answer) in &found {
         if answer.wall_ns() != wall_ns {
             wrong.push(format!("thread {tid}: the ledger has {} of {wall_ns} ns", answer.wall_ns()));

@@ -3,6 +3,7 @@
 use super::answer::{Answer, UNKNOWN_TASK};
 use super::equal::{flow, torture};
 use super::limits::{self, Missing};
+use super::lost;
 use generate::scenario::{self, Scenario};
 use generate::{Generation, Random, Story, Target, Vendor};
 use kvmscope_analysis::facts::ledger::model::PartFlow;
@@ -89,7 +90,8 @@ fn a_marked_gap_takes_from_the_answer_and_adds_nothing() {
                 let all = seed == 1 && generation == scenario.usual;
                 let targets = if all { Target::all() } else { vec![Target::TextRaw, Target::TextPrinted] };
                 for target in targets {
-                    let wrong = too_much(&story, target);
+                    let mut wrong = too_much(&story, target);
+                    wrong.extend(lost::of_story(&story, target));
                     let case = format!("{vendor:?} {generation:?} {seed} as {}", target.name());
                     assert!(wrong.is_empty(), "{case}\n{}", wrong.join("\n"));
                 }
@@ -175,6 +177,7 @@ fn gaps_anywhere_in_any_story_add_nothing() {
         if tells_losses_late(target) {
             wrong.retain(|line| line.contains("close") || line.contains(": L"));
         }
+        wrong.extend(lost::of_story(&story, target));
         let case = format!("{seed}, {:?} {:?} as {}", story.vendor, story.generation, target.name());
         assert!(wrong.is_empty(), "{case}\n{}", wrong.join("\n"));
     }

@@ -7,6 +7,7 @@ mod answer;
 mod equal;
 mod limits;
 mod losses;
+mod lost;
 mod missing;
 mod no_isa;
 mod said;

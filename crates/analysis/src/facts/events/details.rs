@@ -30,6 +30,8 @@ pub enum Detail {
     Ipi(u32),
     /// The guest instruction at this address.
     Rip(u64),
+    /// A non-maskable interrupt of the host.
+    Nmi,
 }
 
 impl Hash for Detail {
@@ -44,6 +46,7 @@ impl Key for Detail {
     fn word(&self) -> u64 {
         let (kind, number, write) = match *self {
             Detail::None => (0, 0, false),
+            Detail::Nmi => (0, 1, false),
             Detail::Msr(msr, write) => (1, u64::from(msr), write),
             Detail::Port(port, write) => (2, u64::from(port), write),
             Detail::Mmio(gpa, write) => (3, gpa, write),
@@ -67,6 +70,11 @@ const ICR2: u16 = 0x310;
 const X2APIC_FIRST: u32 = 0x800;
 const X2APIC_LAST: u32 = 0x8ff;
 
+/// Bits of the VM-exit interruption information (Intel SDM vol. 3, table 25-18): it is valid, and its type.
+const VALID: u64 = 1 << 31;
+const TYPE: u64 = 7 << 8;
+const TYPE_NMI: u64 = 2 << 8;
+
 /// KVM_TRACE_MMIO_WRITE (include/trace/events/kvm.h, Linux 6.12).
 const MMIO_WRITE: u64 = 2;
 
@@ -86,6 +94,15 @@ impl Detail {
             (Isa::Vmx, 56) => Detail::Apic((info1 & 0xff0) as u16, true),
             (Isa::Svm, 0x401) => Detail::Ipi(info1 as u32),
             (Isa::Svm, 0x402) => Detail::Apic((info1 & 0xff0) as u16, info1 >> 32 & 1 == 1),
+            _ => Detail::None,
+        }
+    }
+
+    /// What an exception of VMX was: an NMI of the host, or nothing that tables name.
+    #[cold]
+    pub fn of_exception(interruption: Option<u64>) -> Self {
+        match interruption {
+            Some(info) if info & (VALID | TYPE) == VALID | TYPE_NMI => Detail::Nmi,
             _ => Detail::None,
         }
     }
@@ -133,6 +150,7 @@ impl Detail {
         let rw = |write| if write { "write" } else { "read" };
         match self {
             Detail::None => String::new(),
+            Detail::Nmi => "NMI".into(),
             Detail::Msr(msr, write) => {
                 let instruction = if write { "WRMSR" } else { "RDMSR" };
                 match msr_name(msr) {
@@ -316,6 +334,14 @@ mod tests {
         let svm = |code, info1| Detail::of_exit(Reason { isa: Isa::Svm, code }, None, Some(info1)).text();
         assert_eq!(svm(0x7b, 0x0070_0211), "in 0x70");
         assert_eq!(svm(0x402, 1 << 32 | 0x80), "APIC TPR (0x80) write");
+    }
+
+    #[test]
+    fn an_exception_that_is_an_nmi_is_named_by_its_interruption_information() {
+        assert_eq!(Detail::of_exception(Some(0x8000_0202)), Detail::Nmi);
+        for other in [None, Some(0), Some(0x202), Some(0x8000_0b0e)] {
+            assert_eq!(Detail::of_exception(other), Detail::None, "{other:?}");
+        }
     }
 
     #[test]

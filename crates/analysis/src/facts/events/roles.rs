@@ -95,6 +95,8 @@ pub mod exit {
     pub const VCPU: usize = 4;
     /// Reason as text, from text traces.
     pub const REASON_NAME: usize = 5;
+    /// VMX: which exception or interrupt it was.
+    pub const INTR_INFO: usize = 6;
 }
 
 /// Places of the fields of `kvm_entry`.
@@ -219,6 +221,7 @@ pub const ROWS: &[Row] = &[
             &["info1"],
             &["vcpu_id"],
             &["exit_reason_name"],
+            &["intr_info"],
         ],
     },
     Row { role: Role::Entry, names: &["kvm_entry", "kvm_x86_entry"], fields: &[&["vcpu_id"], &["rip", "vcpu_pc"]] },

@@ -5,6 +5,7 @@ use super::identity::{self, Known};
 use super::line::TimeLine;
 use super::model::{Flow, Loss, PartFlow, Sums, Vcpu};
 use super::tally::Tally;
+use crate::facts::losses::{Collector, PartLosses};
 use crate::facts::state::{LEVELS, State, TracedLevel};
 use crate::facts::thread::Thread;
 use crate::facts::walk::backfill::backfilled;
@@ -37,19 +38,23 @@ struct Windowed<'a> {
     progress: &'a mut dyn FnMut(u64, u64),
 }
 
-impl<B: Beside> WalkObserver<(Tally, B)> for Windowed<'_> {
-    fn start(&mut self, walk: &mut Walk<(Tally, B)>, origin_ns: u64) {
+/// What every walk of the ledger fills, and what somebody else sums up beside.
+type Sinks<B> = (Tally, (Collector, B));
+
+impl<B: Beside> WalkObserver<Sinks<B>> for Windowed<'_> {
+    fn start(&mut self, walk: &mut Walk<Sinks<B>>, origin_ns: u64) {
         let window = self.window.unwrap_or(Span { from_ns: 0, to_ns: u64::MAX });
         let window =
             Span { from_ns: window.from_ns.saturating_add(origin_ns), to_ns: window.to_ns.saturating_add(origin_ns) };
         walk.sink.0.window = window;
-        walk.sink.1.begin(window);
+        walk.sink.1.0.begin(window);
+        walk.sink.1.1.begin(window);
     }
 
     #[inline(always)]
-    fn event(&mut self, walk: &mut Walk<(Tally, B)>, event: &Event<'_>) {
+    fn event(&mut self, walk: &mut Walk<Sinks<B>>, event: &Event<'_>) {
         walk.event(event);
-        walk.sink.1.event(event);
+        walk.sink.1.1.event(event);
     }
 
     fn progress(&mut self, done: u64, all: u64) {
@@ -57,34 +62,44 @@ impl<B: Beside> WalkObserver<(Tally, B)> for Windowed<'_> {
     }
 }
 
+/// What one walk over each trace of a recording gives.
+#[derive(Debug)]
+pub struct Ledger {
+    /// Where the time of every vCPU went.
+    pub flow: Flow,
+    /// What every vCPU lost, in the order of the flow's parts.
+    pub losses: Vec<PartLosses>,
+}
+
 /// Builds the ledger of all traces of a recording.
 pub fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> Flow {
-    build_beside::<()>(input, given, progress).0
+    build_beside::<()>(input, given, progress).0.flow
 }
 
 /// The same, and what somebody else summed up of each trace on the same walk.
-pub fn build_beside<B: Beside>(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Flow, Vec<B>) {
+pub fn build_beside<B: Beside>(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Ledger, Vec<B>) {
     let own: Vec<Option<Clock>> = input.parts.iter().map(|part| trace::calibrate::fit(part.trace.as_ref())).collect();
-    let (mut parts, mut beside) = (Vec::new(), Vec::new());
+    let (mut parts, mut sums) = (Vec::new(), Vec::new());
     for (part, fitted) in input.parts.iter().zip(&own) {
         let (fitted, fitted_to) = match fitted {
             Some(fitted) => (Some(fitted.clone()), Some("events that carry CLOCK_MONOTONIC".to_owned())),
             None => borrowed_clock(part, &input.parts, &own).unzip(),
         };
-        let (mut flow, sums) = build_part(part, fitted, given, progress);
+        let (mut flow, of_part) = build_part(part, fitted, given, progress);
         flow.clock_fitted_to = fitted_to;
         parts.push(flow);
-        beside.push(sums);
+        sums.push(of_part);
     }
     super::aligned::align(input, given, &mut parts);
     super::line::begin(input, &mut parts);
-    narrow(input, given, &mut parts, &mut beside, progress);
+    narrow(input, given, &mut parts, &mut sums, progress);
     super::profile::add(input, given, &mut parts);
     super::duplicates::choose_primary(&mut parts);
     super::affinity::add(&input.machines, &mut parts);
     let mut flow = Flow { parts, emulated: input.recording.emulated };
     super::line::say(input, &mut flow);
-    (flow, beside)
+    let (losses, beside) = sums.into_iter().unzip();
+    (Ledger { flow, losses }, beside)
 }
 
 /// A window is one of the recording's axis: traces that begin elsewhere on it, which were read by their own, are read again.
@@ -92,22 +107,22 @@ fn narrow<B: Beside>(
     input: &Input,
     given: &Given,
     parts: &mut [PartFlow],
-    beside: &mut [B],
+    sums: &mut [(PartLosses, B)],
     progress: &mut dyn FnMut(u64, u64),
 ) {
     let Some(window) = given.narrow.window else { return };
     let line = TimeLine::new(input, parts);
     let windows: Vec<Option<Span>> = (0..parts.len()).map(|place| line.own_window(place, window)).collect();
-    for (((part, flow), beside), window) in input.parts.iter().zip(parts).zip(beside).zip(windows) {
+    for (((part, flow), sums), window) in input.parts.iter().zip(parts).zip(sums).zip(windows) {
         if window.is_none() {
             continue;
         }
         let given = Given { narrow: Narrow { window, ..given.narrow.clone() }, ..given.clone() };
-        let (again, sums) = build_part(part, Some(flow.clock.clone()), &given, progress);
+        let (again, of_window) = build_part(part, Some(flow.clock.clone()), &given, progress);
         let known = std::mem::replace(flow, again);
         let PartFlow { clock_fitted_to, aligned, begin, problems, .. } = known;
         (flow.clock_fitted_to, flow.aligned, flow.begin, flow.problems) = (clock_fitted_to, aligned, begin, problems);
-        *beside = sums;
+        *sums = of_window;
     }
 }
 
@@ -131,16 +146,17 @@ fn build_part<B: Beside>(
     fitted: Option<Clock>,
     given: &Given,
     progress: &mut dyn FnMut(u64, u64),
-) -> (PartFlow, B) {
+) -> (PartFlow, (PartLosses, B)) {
     let facts = part.trace.facts();
     let clock = fitted.clone().unwrap_or_else(|| facts.clock.clone());
-    let sink = (Tally::default(), B::default());
+    let sink = (Tally::default(), (Collector::default(), B::default()));
     let mut ear = Windowed { window: given.narrow.window, progress };
     let besides = ExtraEvents { fitted, events: None };
     let (mut walk, totals) = walked(part, given, besides, sink, &mut ear);
     let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
     let settled = settle_levels(&mut walk);
-    walk.sink.1.end(&walk.threads);
+    walk.sink.1.0.end(&walk.threads);
+    walk.sink.1.1.end(&walk.threads);
     let length_ns = end_ns - origin_ns;
     let window = given.narrow.window.unwrap_or(Span { from_ns: 0, to_ns: length_ns });
     let window = Span { from_ns: window.from_ns.min(length_ns), to_ns: window.to_ns.min(length_ns) };
@@ -171,7 +187,7 @@ fn build_part<B: Beside>(
     let gone = walk.threads.iter().filter(|thread| thread.gone).map(|thread| thread.tid).collect();
     let vhost = comms.iter().filter(|(_, comm)| comm.starts_with("vhost-")).map(|(tid, comm)| (comm.clone(), *tid));
     let losses = losses(facts, &walk, &totals.problems);
-    let beside = walk.sink.1;
+    let (collector, beside) = walk.sink.1;
     let flow = PartFlow {
         span: Span { from_ns: origin_ns, to_ns: end_ns },
         begin: Begin::default(),
@@ -212,7 +228,8 @@ fn build_part<B: Beside>(
         profile: Vec::new(),
         twin_of: None,
     };
-    (flow, beside)
+    let losses = collector.of_part(&flow);
+    (flow, (losses, beside))
 }
 
 /// How many of `vcpus` are known from the recording that this one was cut from alone.
@@ -229,7 +246,7 @@ fn silent(vcpus: &[Vcpu], part: &Part) -> u64 {
 
 /// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill"), and all sums; returns what the levels of
 /// each vCPU thread turned out to be.
-fn settle_levels<B: Beside>(walk: &mut Walk<(Tally, B)>) -> FxHashMap<i32, [TracedLevel; LEVELS]> {
+fn settle_levels<B: Beside>(walk: &mut Walk<Sinks<B>>) -> FxHashMap<i32, [TracedLevel; LEVELS]> {
     let seen = walk.seen;
     walk.sink.0.sums.resize_with(walk.threads.len(), Sums::default);
     let mut levels = FxHashMap::default();

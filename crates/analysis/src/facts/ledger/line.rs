@@ -62,6 +62,12 @@ impl<'a> TimeLine<'a> {
         Some(low)
     }
 
+    /// A time of the trace at `place`, since its first event, on the recording's axis; the same where nothing relates the two.
+    pub fn on_axis(&self, place: usize, since_ns: u64) -> u64 {
+        let at_ns = self.flows[place].span.from_ns.saturating_add(since_ns);
+        self.outermost(place, at_ns).map_or(since_ns, |(_, axis_ns)| axis_ns)
+    }
+
     /// True if nothing relates the clock of the trace at `place` to the recording's axis: it counts from its own first event.
     pub fn is_apart(&self, place: usize) -> bool {
         let flow = &self.flows[place];

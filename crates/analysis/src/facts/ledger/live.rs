@@ -84,7 +84,7 @@ impl Sink for Told {
 
     fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
 
-    fn ran_after_waking(&mut self, thread: usize, _: Waker, woken_ns: u64, ran_ns: u64) {
+    fn ran_after_waking(&mut self, thread: usize, _: Waker, _: Option<usize>, woken_ns: u64, ran_ns: u64) {
         self.wakeups.push((thread, ran_ns.saturating_sub(woken_ns)));
     }
 }

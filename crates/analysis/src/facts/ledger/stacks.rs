@@ -7,8 +7,8 @@
 //! In: the ledger's walk. Out: sums. Nothing is kept but what waits for the exit that it belongs to, which the walk
 //! tells when it is over: memory grows with the vCPUs, states and reasons, not with the trace.
 
-use super::build::{Beside, build_beside};
-use super::model::{Flow, PartFlow};
+use super::build::{Beside, Ledger, build_beside};
+use super::model::PartFlow;
 use crate::facts::events::reasons::Reason;
 use crate::facts::ledger::levels;
 use crate::facts::state::State;
@@ -26,11 +26,11 @@ const MOST_WAITING: usize = 1 << 16;
 
 /// The ledger, and the sums of every vCPU of the machines that it was recorded on, in its order. What guests' own traces tell is
 /// that time once more, so they are left out.
-pub fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Flow, Vec<VcpuStacks>) {
-    let (flow, all) = build_beside::<Stacks>(input, given, progress);
-    let parts = flow.parts.iter().zip(all).filter(|(part, _)| part.twin_of.is_none() && part.aligned.is_none());
+pub fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Ledger, Vec<VcpuStacks>) {
+    let (ledger, all) = build_beside::<Stacks>(input, given, progress);
+    let parts = ledger.flow.parts.iter().zip(all).filter(|(part, _)| part.twin_of.is_none() && part.aligned.is_none());
     let stacks = parts.flat_map(|(part, stacks)| stacks.of_part(part)).collect();
-    (flow, stacks)
+    (ledger, stacks)
 }
 
 /// Adds up what the walk tells, per thread.

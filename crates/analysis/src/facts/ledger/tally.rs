@@ -140,7 +140,7 @@ impl Sink for Tally {
         }
     }
 
-    fn ran_after_waking(&mut self, thread: usize, by: Waker, woken_ns: u64, ran_ns: u64) {
+    fn ran_after_waking(&mut self, thread: usize, by: Waker, _: Option<usize>, woken_ns: u64, ran_ns: u64) {
         if self.inside(woken_ns) {
             let sums = self.of(thread);
             sums.wake_to_run.record(ran_ns - woken_ns);

@@ -205,7 +205,7 @@ impl Thread {
         let now_ns = self.close(now_ns, cx);
         self.off = None;
         if let Some(woken_ns) = self.woken_ns.take() {
-            cx.sink.ran_after_waking(cx.me, self.waker, woken_ns, now_ns);
+            cx.sink.ran_after_waking(cx.me, self.waker, self.cpu, woken_ns, now_ns);
         }
     }
 

@@ -48,7 +48,7 @@ impl Sink for Told {
         self.interrupted.push((by.by, by.begins, to_ns - from_ns));
     }
 
-    fn ran_after_waking(&mut self, _: usize, _: Waker, woken_ns: u64, ran_ns: u64) {
+    fn ran_after_waking(&mut self, _: usize, _: Waker, _: Option<usize>, woken_ns: u64, ran_ns: u64) {
         self.ran.push((woken_ns, ran_ns));
     }
 

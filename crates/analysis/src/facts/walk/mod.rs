@@ -257,7 +257,10 @@ impl<S: Sink> Walk<S> {
             self.number(me, vcpu as u32);
         }
         let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
-        let detail = Detail::of_exit(reason, rip, info1);
+        let detail = match (reason.isa, reason.code) {
+            (Isa::Vmx, 0) => Detail::of_exception(event.get(roles::exit::INTR_INFO)),
+            _ => Detail::of_exit(reason, rip, info1),
+        };
         let class = reason.class();
         self.threads[me].exit(now_ns, (reason, class), rip, detail, cx);
         self.seen.virtualization |= class.is_nested_sign();

@@ -24,8 +24,8 @@ pub trait Sink {
     fn nested_entry(&mut self, _thread: usize, _vmcb: u64, _at_ns: u64) {}
     /// A virtual interrupt reached the guest of `thread`.
     fn delivered(&mut self, _thread: usize, _interrupt: &Delivered) {}
-    /// A thread woken by `by` got a CPU.
-    fn ran_after_waking(&mut self, _thread: usize, _by: Waker, _woken_ns: u64, _ran_ns: u64) {}
+    /// A thread woken by `by` got `cpu`, if it is known which.
+    fn ran_after_waking(&mut self, _thread: usize, _by: Waker, _cpu: Option<usize>, _woken_ns: u64, _ran_ns: u64) {}
     /// A woken thread entered its guest.
     fn entered_after_waking(&mut self, _thread: usize, _woken_ns: u64, _entered_ns: u64) {}
 }
@@ -81,9 +81,9 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.1.delivered(thread, interrupt);
     }
 
-    fn ran_after_waking(&mut self, thread: usize, by: Waker, woken_ns: u64, ran_ns: u64) {
-        self.0.ran_after_waking(thread, by, woken_ns, ran_ns);
-        self.1.ran_after_waking(thread, by, woken_ns, ran_ns);
+    fn ran_after_waking(&mut self, thread: usize, by: Waker, cpu: Option<usize>, woken_ns: u64, ran_ns: u64) {
+        self.0.ran_after_waking(thread, by, cpu, woken_ns, ran_ns);
+        self.1.ran_after_waking(thread, by, cpu, woken_ns, ran_ns);
     }
 
     fn entered_after_waking(&mut self, thread: usize, woken_ns: u64, entered_ns: u64) {

@@ -13,8 +13,8 @@ pub(crate) mod slices;
 pub(crate) mod tasks;
 
 use crate::facts::events::interrupts::Delivered;
-use crate::facts::ledger::build::{Beside, build_beside};
-use crate::facts::ledger::model::{Flow, PartFlow};
+use crate::facts::ledger::build::{Beside, Ledger, build_beside};
+use crate::facts::ledger::model::PartFlow;
 use crate::facts::state::STATES;
 use crate::facts::thread::{Chain, Exit, Thread};
 use crate::facts::{Preemptor, Reason, Sink, State, TracedLevel};
@@ -173,8 +173,9 @@ pub fn build(
     given: &Given,
     count: usize,
     progress: &mut dyn FnMut(u64, u64),
-) -> (Flow, Vec<Vec<Window>>) {
-    let (flow, sliced) = build_beside::<Sliced>(input, given, progress);
-    let windows = sliced.into_iter().zip(&flow.parts).map(|(sliced, part)| sliced.windows(count, part)).collect();
-    (flow, windows)
+) -> (Ledger, Vec<Vec<Window>>) {
+    let (ledger, sliced) = build_beside::<Sliced>(input, given, progress);
+    let windows =
+        sliced.into_iter().zip(&ledger.flow.parts).map(|(sliced, part)| sliced.windows(count, part)).collect();
+    (ledger, windows)
 }

@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn the_slides_cpuid_costs_with_the_enlightened_vmcs_what_they_measured() {
         // 10,000 CPUID of L2 a second at 20,700 cycles of 2.4 GHz, and then at 8,900.
-        let inputs = given(&[("CPUID", 10_000.0, false)]);
+        let inputs = stated(&[("CPUID", 10_000.0, false)]);
         assert!((inputs.now().mid - (0.10 + 10_000.0 * 20_700.0 / 2.4e9)).abs() < 1e-9);
         let rows = predict(&inputs, &Wanted { hyperv: true, ..Wanted::default() });
         let after = row(&rows, "evmcs").after.unwrap().mid;
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn bands_hold_their_middle_and_together_is_no_less_than_any_alone() {
-        let inputs = given(&[("CPUID", 1_000.0, false), ("IO", 500.0, true), ("PREEMPTION_TIMER", 4_000.0, false)]);
+        let inputs = stated(&[("CPUID", 1_000.0, false), ("IO", 500.0, true), ("PREEMPTION_TIMER", 4_000.0, false)]);
         let rows = predict(&inputs, &Wanted::default());
         let together = rows.last().unwrap();
         assert_eq!((together.change.as_str(), together.title.as_str()), (TOGETHER, "shadow + timers + sriov"));
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_is_on_already_saves_nothing_and_without_d_nothing_is_said() {
-        let mut inputs = given(&[("CPUID", 1_000.0, false)]);
+        let mut inputs = stated(&[("CPUID", 1_000.0, false)]);
         inputs.on = vec!["vmcs_shadowing".to_owned()];
         assert_eq!(row(&predict(&inputs, &Wanted::default()), "shadow").note, "already on");
         let rates = vec![Rate { level: 2, reason: "CPUID".into(), per_second: 1.0, userspace: false }];

@@ -1,0 +1,160 @@
+//! Collects what vCPU threads lose while the ledger's walk runs.
+//!
+//! ```text
+//! walk --- intervals ---> pieces in order: preempted, waking, blocked, handling, ..    who: not known yet
+//!     \--- interrupts --> the piece of the same time gets the handler or softirq
+//!      \-- exits -------> handling and userspace since the exit are the host's, or no loss; who sleeps, sleeps because of it
+//!       \- shares ------> at the end: who ran while the thread waited for a CPU
+//! ```
+//! An exit is told when it is over, and shares when the next switch is, so pieces wait where they are.
+
+use super::causes::{BLOCKED, Causes, HANDLING, PREEMPTED, USERSPACE, WAKE_DELAY};
+use super::collected::Collected;
+use super::holders::Holders;
+use super::host_initiated::is_host_initiated;
+use super::model::{BEGINS, By, LostIn, PartLosses};
+use crate::facts::events::host_interrupts::HostInterrupt;
+use crate::facts::ledger::build::Beside;
+use crate::facts::ledger::model::PartFlow;
+use crate::facts::state::State;
+use crate::facts::thread::{Chain, Exit, Thread};
+use crate::facts::walk::{Interruption, Preemptor, Sink, Waker};
+use base::Span;
+use rustc_hash::FxHashMap;
+
+/// Collects the losses of one trace.
+#[derive(Default)]
+pub(crate) struct Collector {
+    threads: Vec<Collected>,
+    causes: Causes,
+    holders: Holders,
+    window: Span,
+    /// Numbers of vCPU threads by their ids.
+    by_tid: FxHashMap<i32, usize>,
+}
+
+impl Collector {
+    #[cold]
+    fn meet(&mut self, thread: usize) {
+        let window = self.window;
+        self.threads.resize_with(thread + 1, || Collected::new(window));
+    }
+
+    fn of(&mut self, thread: usize) -> &mut Collected {
+        if thread >= self.threads.len() {
+            self.meet(thread);
+        }
+        &mut self.threads[thread]
+    }
+
+    /// What of a stretch lies in the window; with [`BEGINS`] if it begins there.
+    #[inline]
+    fn inside(&self, from_ns: u64, to_ns: u64) -> (Span, u32) {
+        let begins = if (self.window.from_ns..self.window.to_ns).contains(&from_ns) { BEGINS } else { 0 };
+        (Span { from_ns: from_ns.max(self.window.from_ns), to_ns: to_ns.min(self.window.to_ns) }, begins)
+    }
+
+    /// The losses of the vCPUs of `part`, which was walked.
+    pub fn of_part(mut self, part: &PartFlow) -> PartLosses {
+        let causes = self.causes.into_all();
+        let mut of_vcpu = |tid: i32| {
+            let place = self.by_tid.get(&tid).copied();
+            let collected = place.and_then(|place| self.threads.get_mut(place)).map(std::mem::take);
+            collected.unwrap_or_default().finish(part.window, part.span.from_ns, &causes)
+        };
+        PartLosses { vcpus: part.vcpus.iter().map(|vcpu| of_vcpu(vcpu.tid)).collect() }
+    }
+}
+
+impl Sink for Collector {
+    #[inline]
+    fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
+        let (span, begins) = self.inside(from_ns, to_ns);
+        let window = self.window;
+        if thread >= self.threads.len() {
+            self.meet(thread);
+        }
+        let own = &mut self.threads[thread];
+        own.reaches(to_ns);
+        match state {
+            State::Guest(_) => {
+                own.runs_vcpu(window, from_ns);
+                own.enters(&mut self.causes);
+            }
+            State::Handling(_) => {
+                own.runs_vcpu(window, from_ns);
+                own.lost(span, HANDLING);
+            }
+            State::Userspace => {
+                own.runs_vcpu(window, from_ns);
+                own.lost(span, USERSPACE);
+            }
+            State::Irq | State::Softirq | State::Nmi => {
+                own.runs_vcpu(window, from_ns);
+                own.interrupted();
+            }
+            State::HaltPoll | State::Halted => own.runs_vcpu(window, from_ns),
+            State::WakeDelay => own.lost(span, WAKE_DELAY | begins),
+            State::Preempted => own.lost(span, PREEMPTED),
+            State::Blocked => own.lost(span, BLOCKED | begins),
+            State::Unknown => own.unknown(span),
+        }
+    }
+
+    #[inline]
+    fn exit(&mut self, thread: usize, exit: &Exit) {
+        let is_host_initiated = is_host_initiated(exit.reason, exit.detail);
+        if thread >= self.threads.len() {
+            self.meet(thread);
+        }
+        self.threads[thread].exit(exit, is_host_initiated, self.window, &mut self.causes);
+    }
+
+    fn chain(&mut self, _: usize, _: &Chain) {}
+
+    fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64) {
+        let cause = self.causes.place(LostIn::Preempted, by.tid.map_or(By::Unknown, By::Task));
+        let (span, begins) = self.inside(from_ns, to_ns);
+        self.of(thread).share(span, if by.took { cause | begins } else { cause });
+    }
+
+    fn interrupted(&mut self, thread: usize, by: &Interruption, from_ns: u64, to_ns: u64) {
+        let state = match by.by {
+            HostInterrupt::Irq(_) | HostInterrupt::Vector(_) => LostIn::Irq,
+            HostInterrupt::Softirq(_) => LostIn::Softirq,
+            HostInterrupt::Nmi => LostIn::Nmi,
+        };
+        let cause = self.causes.place(state, By::Interrupt(by.by));
+        let (span, begins) = self.inside(from_ns, to_ns);
+        self.of(thread).interrupt(span, from_ns == to_ns, if by.begins { cause | begins } else { cause });
+    }
+
+    fn has_cpu(&mut self, cpu: usize, tid: Option<i32>, at_ns: u64) {
+        self.holders.has_cpu(cpu, tid, at_ns);
+    }
+
+    fn ran_after_waking(&mut self, thread: usize, _: Waker, cpu: Option<usize>, woken_ns: u64, ran_ns: u64) {
+        let Some(cpu) = cpu else { return };
+        let held = self.holders.before(cpu, Span { from_ns: woken_ns, to_ns: ran_ns });
+        for (number, (tid, held)) in held.into_iter().enumerate() {
+            let cause = self.causes.place(LostIn::WakeDelay, tid.map_or(By::Unknown, By::Task));
+            let (span, begins) = self.inside(held.from_ns, held.to_ns);
+            self.of(thread).share(span, if number == 0 { cause | begins } else { cause });
+        }
+    }
+}
+
+impl Beside for Collector {
+    fn begin(&mut self, window: Span) {
+        self.window = window;
+    }
+
+    fn end(&mut self, threads: &[Thread]) {
+        for (place, thread) in threads.iter().enumerate().filter(|(_, thread)| thread.is_vcpu) {
+            self.by_tid.insert(thread.tid, place);
+        }
+        for (own, thread) in self.threads.iter_mut().zip(threads) {
+            own.end(thread.gone, self.window, &mut self.causes);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Very many stretches of time in order, in 8 bytes each.
+//!
+//! ```text
+//! stretches      ####        ######          ##
+//! kept       [gap|length] [gap  |length] [gap|length]
+//! ```
+
+use base::Span;
+
+/// Stretches as gap and length; what does not fit into 32 bits takes several.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Packed {
+    /// Where the first gap begins.
+    from_ns: u64,
+    /// Where the last stretch ends.
+    to_ns: u64,
+    pairs: Vec<[u32; 2]>,
+    count: u64,
+}
+
+const MOST: u64 = u32::MAX as u64;
+
+impl Packed {
+    /// None yet, from `from_ns` on.
+    pub fn from(from_ns: u64) -> Self {
+        Self { from_ns, to_ns: from_ns, ..Self::default() }
+    }
+
+    /// The next one; what overlaps the one before is left out of it.
+    pub fn push(&mut self, span: Span) {
+        self.count += 1;
+        let from_ns = span.from_ns.max(self.to_ns);
+        let (mut gap_ns, mut length_ns) = (from_ns - self.to_ns, span.to_ns.saturating_sub(from_ns));
+        if length_ns == 0 {
+            return;
+        }
+        self.to_ns = span.to_ns;
+        while gap_ns > MOST {
+            self.pairs.push([u32::MAX, 0]);
+            gap_ns -= MOST;
+        }
+        while length_ns > 0 {
+            let length = length_ns.min(MOST);
+            self.pairs.push([gap_ns as u32, length as u32]);
+            (gap_ns, length_ns) = (0, length_ns - length);
+        }
+    }
+
+    /// The same, counted from `origin_ns` on.
+    pub fn since(self, origin_ns: u64) -> Self {
+        let since = |at_ns: u64| at_ns.saturating_sub(origin_ns);
+        Self { from_ns: since(self.from_ns), to_ns: since(self.to_ns), ..self }
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// All in order; long ones in pieces that touch.
+    pub fn iter(&self) -> impl Iterator<Item = Span> {
+        self.pairs.iter().scan(self.from_ns, |at_ns, [gap, length]| {
+            let from_ns = *at_ns + u64::from(*gap);
+            *at_ns = from_ns + u64::from(*length);
+            Some(Span { from_ns, to_ns: *at_ns })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_come_back_as_they_were_however_long() {
+        let spans = [(7, 7 + 3 * MOST), (20 * MOST, 20 * MOST + 1), (20 * MOST + 5, 21 * MOST + 5)];
+        let mut packed = Packed::from(5);
+        spans.iter().for_each(|(from_ns, to_ns)| packed.push(Span { from_ns: *from_ns, to_ns: *to_ns }));
+        packed.push(Span { from_ns: 21 * MOST, to_ns: 21 * MOST + 5 });
+        let packed = packed.since(2);
+        let mut merged: Vec<(u64, u64)> = Vec::new();
+        for Span { from_ns, to_ns } in packed.iter().filter(|span| span.length_ns() > 0) {
+            match merged.last_mut().filter(|(_, last_ns)| *last_ns == from_ns) {
+                Some((_, last_ns)) => *last_ns = to_ns,
+                None => merged.push((from_ns, to_ns)),
+            }
+        }
+        assert_eq!(merged, spans.map(|(from_ns, to_ns)| (from_ns - 2, to_ns - 2)));
+        assert_eq!(packed.count(), 4);
+    }
+}

@@ -1,0 +1,18 @@
+//! How much time did the host take from each vCPU, when, and who took it?
+//!
+//! In: what every vCPU lost ([`losses`](crate::facts::losses)), which the ledger's walk collects. Out: one Section with the worst
+//! moments and their causes, what any window of time lost, and who took most. [`answer`] is the entry.
+//!
+//! ```text
+//! losses of a vCPU --> Stretches --+-- worst window of each length      table windows
+//!                                  +-- worst windows of one length ---- table moments: causes within each
+//!                  --> sums by cause                                    table culprits
+//! exits to entries --> Stretches ----- the same by the other definition table definitions
+//! ```
+
+pub(crate) mod measure;
+mod section;
+mod summary;
+pub mod tables;
+
+pub use section::{QUESTION, answer};

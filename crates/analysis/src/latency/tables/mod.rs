@@ -1,0 +1,44 @@
+//! The tables of section `latency`.
+
+mod culprits;
+mod definitions;
+mod moments;
+mod vm_trace;
+mod windows;
+
+use super::measure::{Measured, Named};
+use crate::Case;
+use base::table::TableSpec;
+use base::{Cell, ColumnType, Table};
+
+const U64: ColumnType = ColumnType::U64;
+const I64: ColumnType = ColumnType::I64;
+
+/// All tables, in reading order.
+pub const TABLES: &[&TableSpec] =
+    &[&moments::MOMENTS, &culprits::CULPRITS, &windows::WINDOWS, &definitions::DEFINITIONS, &vm_trace::VM_TRACE];
+
+/// All of them, filled.
+pub(super) fn tables(measured: &[Measured<'_>], case: &Case) -> Vec<Table> {
+    let mut tables = vec![
+        moments::moments(measured),
+        culprits::culprits(measured),
+        windows::windows(measured),
+        definitions::definitions(measured),
+        vm_trace::vm_trace(case),
+    ];
+    tables.iter_mut().filter(|table| table.rows.is_empty()).for_each(|table| table.shown = None);
+    tables
+}
+
+/// The first cells of every row about a vCPU: `machine`, `vm`, `vcpu`.
+fn keys(measured: &Measured<'_>) -> Vec<Cell> {
+    let Measured { part, vcpu, .. } = measured;
+    vec![part.machine.as_str().into(), vcpu.vm.as_str().into(), u64::from(vcpu.vcpu).into()]
+}
+
+/// The cells `state`, `by` and `by_tid`.
+fn cause(named: &Named) -> [Cell; 3] {
+    let tid = named.by_tid.map_or(Cell::Missing, |tid| Cell::I64(tid.into()));
+    [named.state.name().into(), named.by.as_str().into(), tid]
+}

@@ -1,0 +1,37 @@
+//! What was lost in the worst window of each length.
+
+use super::super::measure::Measured;
+use super::{U64, keys};
+use base::table::TableSpec;
+use base::{Column, Table};
+
+/// The curve of losses against windows.
+pub const WINDOWS: TableSpec = TableSpec {
+    section: "latency",
+    name: "windows",
+    version: 1,
+    row: "What one vCPU lost in the worst window of one length: exact over all windows, the earliest of several; high if all that is unknown was lost.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column { key: true, ..Column::ns("window_ns") },
+        Column::ns("max_loss_ns"),
+        Column::ns("high_ns"),
+        Column::ns("at_ns"),
+    ],
+    // The figure shows the same numbers better.
+    shown: None,
+};
+
+pub(super) fn windows(measured: &[Measured<'_>]) -> Table {
+    let mut table = Table::new(&WINDOWS);
+    for one in measured {
+        for window in &one.windows {
+            let mut row = keys(one);
+            row.extend([window.window_ns, window.loss_ns, window.high_ns, window.at_ns].map(Into::into));
+            table.push(row);
+        }
+    }
+    table
+}
