@@ -12,6 +12,9 @@ perf        linux-perf   perf.data: every event and field against perf script
 zstd        zstd         unpacking the large recordings
 cpio        cpio         the archive that a lab machine boots from
 qemu-system-x86_64 qemu-system-x86 the nested lab: SVM toys, booted, recorded and scored
+jitterdebugger jitterdebugger the real-time lab: what its guest measures with
+cyclictest  rt-tests     the same
+rtla        rtla         the same
 lstopo-no-graphics hwloc-nox topologies of generated hosts and of this machine
 chromium    chromium     the page of report --html, opened in a browser
 '

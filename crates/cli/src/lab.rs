@@ -1,6 +1,7 @@
 //! `kvmscope lab`: a reproducible experiment on any computer; the result is a recording.
 
 mod netns;
+mod rt;
 
 use crate::arguments::{DestinationOptions, OutputOptions};
 use crate::exit::{Exit, WrongUse};
@@ -25,6 +26,7 @@ pub struct Lab {
 enum Experiment {
     Nested(Box<Nested>),
     Netns(Box<netns::Netns>),
+    Rt(Box<rt::Rt>),
     /// The first process of a machine of the lab
     #[command(hide = true)]
     Inside,
@@ -83,6 +85,7 @@ impl Lab {
         match &self.experiment {
             Experiment::Nested(nested) => nested.run(),
             Experiment::Netns(netns) => netns.run(),
+            Experiment::Rt(rt) => rt.run(),
             Experiment::Inside => {
                 nested::inside::run()?;
                 Ok(Exit::Answered)

@@ -107,6 +107,7 @@ fn every_command_has_an_example_and_a_page() {
         "join",
         "lab nested",
         "lab netns",
+        "lab rt",
         "bench exits",
         "bench clock",
         "bench macro",

@@ -1,5 +1,6 @@
 //! `kvmscope lab netns`, small: who starves whom is named, and nothing is left behind. No throughput is asserted.
 
+use lab::nested::packages::{self, Flavour};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -128,7 +129,7 @@ fn no_guest() -> Option<String> {
     let Some(cache) = lab::nested::default_cache(|name| std::env::var_os(name)) else {
         return Some("no place for a kernel".to_owned());
     };
-    lab::nested::packages::kernel(&cache, &mut |_| {}).err().map(|error| error.to_string()).or_else(lacking)
+    packages::kernel(&cache, Flavour::Stock, &mut |_| {}).err().map(|error| error.to_string()).or_else(lacking)
 }
 
 #[test]

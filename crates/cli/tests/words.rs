@@ -131,6 +131,7 @@ fn the_help_is_in_the_fields_words() {
         "lab",
         "lab nested",
         "lab netns",
+        "lab rt",
         "man",
         "pack",
         "plan",

@@ -30,6 +30,7 @@ fn readings(pair: &Pair, offset: i64, ratio: u64) -> Vec<TscReading> {
         offset: Some(offset),
         scaling,
         is_own: true,
+        error_ticks: None,
     };
     pair.below.truth.vcpus.iter().map(of).collect()
 }
@@ -126,7 +127,8 @@ fn ratios_of_a_guest_and_its_guest_are_composed_as_kvm_does() {
     let mut input = input(directory.path(), &stories.each_ref());
     let first = readings(&pair, levels[0].1, levels[0].0);
     let scaling = Some(TscScaling { ratio: levels[1].0, frac_bits: 32 });
-    let of_l2 = TscReading { pid: 9, vcpu: 0, tid: None, offset: Some(levels[1].1), scaling, is_own: true };
+    let of_l2 =
+        TscReading { pid: 9, vcpu: 0, tid: None, offset: Some(levels[1].1), scaling, is_own: true, error_ticks: None };
     input.parts[0].tsc = Some(TscReadings { last: first.clone(), first });
     input.parts[1].tsc = Some(TscReadings { first: vec![of_l2.clone()], last: vec![of_l2] });
     let flow = build::build(&input, &Given::default(), &mut |_, _| {});

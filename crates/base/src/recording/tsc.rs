@@ -39,6 +39,10 @@ pub struct TscReading {
     pub scaling: Option<TscScaling>,
     /// The kernel said that no guest of the guest ran (file `guest_mode`, since Linux 5.14).
     pub is_own: bool,
+    /// The offset was measured by comparing both counters, and is within so many ticks of the true one; `None` if KVM said
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_ticks: Option<u64>,
 }
 
 /// A ratio with a binary point.
@@ -91,7 +95,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join(TSC_FILE);
         let scaling = Some(TscScaling { ratio: 3 << 47, frac_bits: 48 });
-        let reading = TscReading { pid: 7, vcpu: 0, tid: Some(9), offset: Some(-5), scaling, is_own: true };
+        let reading =
+            TscReading { pid: 7, vcpu: 0, tid: Some(9), offset: Some(-5), scaling, is_own: true, error_ticks: Some(9) };
         let readings = TscReadings { first: vec![reading], last: Vec::new() };
         readings.write(&path).unwrap();
         assert_eq!(TscReadings::read(&path).unwrap(), readings);

@@ -5,7 +5,8 @@
 
 mod score;
 
-use lab::nested::{default_cache, packages};
+use lab::nested::default_cache;
+use lab::nested::packages::{self, Flavour};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -35,7 +36,7 @@ impl Bench {
             println!("skipped: {emulator}: {error}; the Debian package {package} brings it");
             return None;
         }
-        if let Err(error) = packages::kernel(&kernels, &mut |_| {}) {
+        if let Err(error) = packages::kernel(&kernels, Flavour::Stock, &mut |_| {}) {
             println!("skipped: {emulator}: there is no kernel to boot: {error}");
             return None;
         }

@@ -10,7 +10,7 @@ use base::Setting;
 use base::setting::Scope;
 use std::path::{Component, Path, PathBuf};
 
-/// What the names of tracing instances and LTTng sessions begin with.
+/// What the names of tracing instances, control groups and LTTng sessions begin with.
 const OURS: &str = "kvmscope-";
 
 /// The host that steps belong to.
@@ -26,6 +26,7 @@ impl Reach {
         let allowed = match step {
             Step::TracefsInstance { path } => is_plain(path) && is_instance(path),
             Step::Setting(altered) => is_set_by_us(&altered.setting),
+            Step::ControlGroup { path } => is_plain(path) && is_group(path, &self.root),
             Step::LttngSession { name } => name.starts_with(OURS),
             Step::Mount { path } => *path == self.root.join("sys/kernel/tracing"),
             Step::TriggerPipe { path } => is_plain(path) && path.file_name() == Some(TRIGGER.as_ref()),
@@ -62,6 +63,12 @@ fn is_plain(path: &Path) -> bool {
     path.is_absolute() && path.components().all(plain)
 }
 
+/// True for `.../kvmscope-NAME` where control groups are mounted.
+fn is_group(path: &Path, root: &Path) -> bool {
+    let named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(OURS));
+    named && path.starts_with(root.join("sys/fs/cgroup"))
+}
+
 /// True for `.../instances/kvmscope-NAME`, wherever tracefs is mounted.
 fn is_instance(path: &Path) -> bool {
     let named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(OURS));
@@ -84,6 +91,7 @@ mod tests {
         let instance = |path: &str| Step::TracefsInstance { path: path.into() };
         let session = |name: &str| Step::LttngSession { name: name.into() };
         let pipe = |path: &str| Step::TriggerPipe { path: path.into() };
+        let group = |path: &str| Step::ControlGroup { path: path.into() };
         let namespace = |name: &str| Step::NetNamespace { name: name.into() };
         for step in [
             write("module/kvm/parameters/halt_poll_ns"),
@@ -95,6 +103,7 @@ mod tests {
             instance("/sys/kernel/tracing/instances/kvmscope-7"),
             instance("/sys/kernel/debug/tracing/instances/kvmscope-7-1"),
             session("kvmscope-record-7-0"),
+            group("/sys/fs/cgroup/cpu/user.slice/kvmscope-rt-7-0"),
             Step::Mount { path: "/sys/kernel/tracing".into() },
             pipe("/home/me/web/trigger"),
             namespace("netns-7-0-client"),
@@ -118,6 +127,9 @@ mod tests {
             instance("/sys/kernel/tracing/instances/theirs"),
             instance("/sys/kernel/tracing/instances/kvmscope-7/.."),
             session("theirs"),
+            group("/sys/fs/cgroup/cpu/theirs"),
+            group("/sys/fs/cgroup/cpu/kvmscope-7/../theirs"),
+            group("/home/kvmscope-7"),
             Step::Mount { path: "/home".into() },
             pipe("/run/initctl"),
             pipe("web/trigger"),

@@ -47,7 +47,7 @@ fn again(mut attempt: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()
     attempt()
 }
 
-/// Removes an empty directory, or an instance of tracefs.
+/// Removes an empty directory, an instance of tracefs, or a control group without processes.
 pub(super) fn remove_directory(path: &Path) -> Reverted {
     of(again(|| std::fs::remove_dir(path)))
 }

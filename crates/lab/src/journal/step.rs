@@ -44,6 +44,11 @@ pub enum Step {
         /// Its name.
         name: String,
     },
+    /// A control group was made; it is removed once its processes have ended.
+    ControlGroup {
+        /// Below `/sys/fs/cgroup`.
+        path: PathBuf,
+    },
     /// A NIC was moved into a namespace; it is moved back, and gets its addresses and routes again.
     NicMoved {
         /// What it was.
@@ -72,6 +77,7 @@ impl Step {
             | Step::LttngSession { .. }
             | Step::Mount { .. }
             | Step::NetNamespace { .. }
+            | Step::ControlGroup { .. }
             | Step::NicMoved { .. } => false,
         }
     }
@@ -91,6 +97,7 @@ impl Step {
             | Step::Mount { .. }
             | Step::TriggerPipe { .. }
             | Step::NetNamespace { .. }
+            | Step::ControlGroup { .. }
             | Step::NicMoved { .. } => false,
         }
     }
@@ -99,7 +106,7 @@ impl Step {
     pub fn revert(&self, host: &Host) -> Reverted {
         match self {
             Step::Setting(altered) => altered.put_back(host),
-            Step::TracefsInstance { path } => remove_directory(path),
+            Step::TracefsInstance { path } | Step::ControlGroup { path } => remove_directory(path),
             Step::NetNamespace { name } => network::delete(name),
             Step::NicMoved { nic, namespace } => network::move_back(nic, namespace),
             Step::Process(owner) => end(*owner, &host.proc),
@@ -115,6 +122,7 @@ impl Step {
             Step::Setting(altered) => altered.to_string(),
             Step::TracefsInstance { path } => format!("tracing instance {}", path.display()),
             Step::NetNamespace { name } => format!("network namespace {name}"),
+            Step::ControlGroup { path } => format!("control group {}", path.display()),
             Step::NicMoved { nic, namespace } => format!("NIC {} in namespace {namespace}", nic.name),
             Step::Process(owner) => format!("process {}", owner.pid),
             Step::LttngSession { name } => format!("LTTng session {name}"),

@@ -1,28 +1,28 @@
 //! How does what a machine left on its disk become a part of a recording?
 //!
 //! ```text
-//! disk: cpio { parts.json, recording/L0/trace.dat, recording/L0/truth.json, .. } --> L0/trace.dat, L0/truth.json, ..
+//! disk: cpio { harvest.json, recording/L0/trace.dat, recording/L0/truth.json, .. } --> L0/trace.dat, L0/truth.json, ..
 //! ```
 //! The machine has recorded and packed its trace with the same recorder that `kvmscope record` uses.
 
 use super::cpio;
-use super::inside::{FILES, PARTS};
+use super::inside::{FILES, HARVEST, Harvest};
 use crate::Error;
-use base::recording::{Draft, Part};
+use base::recording::Draft;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind};
 use std::path::{Component, Path};
 
-/// Unpacks a disk into a recording, and says what the files are.
+/// Unpacks a disk into a recording, and says what the files are and what the machine's clocks showed.
 ///
 /// # Errors
 /// If the disk holds no whole archive, or one of something else.
-pub fn harvest(disk: &Path, draft: &Draft) -> Result<Vec<Part>, Error> {
+pub fn harvest(disk: &Path, draft: &Draft) -> Result<Harvest, Error> {
     let mut file = BufReader::new(File::open(disk).map_err(|error| Error::io(disk, error))?);
-    let mut parts: Option<Vec<Part>> = None;
+    let mut harvest: Option<Harvest> = None;
     let unpacked = cpio::unpack(&mut file, &mut |name, _, body| {
-        if name == PARTS {
-            parts = Some(serde_json::from_reader(body)?);
+        if name == HARVEST {
+            harvest = Some(serde_json::from_reader(body)?);
             return Ok(());
         }
         let path = name.strip_prefix(FILES).map(Path::new);
@@ -33,7 +33,7 @@ pub fn harvest(disk: &Path, draft: &Draft) -> Result<Vec<Part>, Error> {
     });
     let unable = |why: String| Error::Malformed(format!("the machine's disk has no complete recording: {why}"));
     unpacked.map_err(|error| unable(error.to_string()))?;
-    parts.ok_or_else(|| unable(format!("{PARTS} is missing")))
+    harvest.ok_or_else(|| unable(format!("{HARVEST} is missing")))
 }
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests {
         let disk = directory.path().join("disk");
         std::fs::write(&disk, [archive.finish().unwrap(), vec![0; 4096]].concat()).unwrap();
         let draft = Draft::new(&directory.path().join("recording")).unwrap();
-        let parts = harvest(&disk, &draft).map(|parts| parts.len()).map_err(|error| error.to_string());
+        let parts = harvest(&disk, &draft).map(|harvest| harvest.parts.len()).map_err(|error| error.to_string());
         if parts.is_ok() {
             assert_eq!(std::fs::read_to_string(draft.part(Path::new("L0/trace.dat")).unwrap()).unwrap(), "events");
         }
@@ -57,14 +57,15 @@ mod tests {
 
     #[test]
     fn files_come_to_their_places_and_nowhere_else() {
-        let parts = r#"[{"path":"L0/trace.dat","machine":"L0","kind":"trace.dat","clock":"mono","state":"complete"}]"#;
+        let parts = r#"{"parts":[{"path":"L0/trace.dat","machine":"L0","kind":"trace.dat","clock":"mono","state":"complete"}],
+            "clock_pairs":[]}"#;
         let trace = ("recording/L0/trace.dat", "events");
-        assert_eq!(harvested(&[("parts.json", parts), trace]).1, Ok(1));
+        assert_eq!(harvested(&[("harvest.json", parts), trace]).1, Ok(1));
         for (files, words) in [
-            (vec![trace], "parts.json is missing"),
-            (vec![("parts.json", "{"), trace], "no complete recording"),
-            (vec![("parts.json", parts), ("recording/../x", "x")], "recording/../x"),
-            (vec![("parts.json", parts), ("etc/passwd", "x")], "etc/passwd"),
+            (vec![trace], "harvest.json is missing"),
+            (vec![("harvest.json", "{"), trace], "no complete recording"),
+            (vec![("harvest.json", parts), ("recording/../x", "x")], "recording/../x"),
+            (vec![("harvest.json", parts), ("etc/passwd", "x")], "etc/passwd"),
         ] {
             let (directory, result) = harvested(&files);
             let error = result.unwrap_err();

@@ -21,8 +21,9 @@ pub mod inside;
 pub mod modules;
 pub mod needs;
 pub mod packages;
+pub mod page;
 mod pc;
-mod qemu;
+pub(crate) mod qemu;
 pub mod scratch;
 pub mod settings;
 pub mod toy;
@@ -33,6 +34,7 @@ pub use settings::{Arch, Guest, Settings, Workload};
 use crate::Error;
 use base::recording::{self, Destination, Draft, Machine, Recording};
 use boot::Boot;
+use packages::Flavour;
 use scratch::Scratch;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -70,16 +72,18 @@ pub fn run(
     // Made and let go: a place that is taken is better said before the machine boots than after.
     drop(Draft::new(&places.output)?);
     let cache = std::path::absolute(&places.cache).map_err(|error| Error::io(&places.cache, error))?;
-    let kernel = packages::kernel(&cache, say)?;
+    let kernel = packages::kernel(&cache, Flavour::Stock, say)?;
     let scratch = Scratch::new(&cache)?;
     let boot = Boot { settings, program: &places.program, kernel: &kernel, scratch: &scratch };
     let disks = boot.run(say, stop)?;
     say("putting the recording together");
     let draft = Draft::new(&places.output)?;
-    let (mut machines, mut parts) = (Vec::new(), Vec::new());
+    let (mut machines, mut parts, mut clock_pairs) = (Vec::new(), Vec::new(), Vec::new());
     for (level, disk) in (0..).zip(&disks) {
         let id = format!("L{level}");
-        parts.extend(harvest::harvest(disk, &draft)?);
+        let harvest = harvest::harvest(disk, &draft)?;
+        parts.extend(harvest.parts);
+        clock_pairs.extend(harvest.clock_pairs);
         let parent = machines.last().map(|outer: &Machine| outer.id.clone());
         // Emulated: nothing that is found in it is ever applied, so nobody asks which boot it was.
         machines.push(Machine { id, level, parent, name: None, identity: recording::Identity::default() });
@@ -95,7 +99,7 @@ pub fn run(
         machines,
         parts,
         problems: Vec::new(),
-        clock_pairs: Vec::new(),
+        clock_pairs,
         ended: None,
         shown: Vec::new(),
     };

@@ -9,7 +9,7 @@ use crate::Error;
 use std::path::{Path, PathBuf};
 
 /// A program, or a file by its path, and the Debian package that brings it.
-type Need = (&'static str, &'static str);
+pub type Need = (&'static str, &'static str);
 
 const QEMU: &[Need] = &[("qemu-system-x86_64", "qemu-system-x86")];
 /// QEMU goes along into L0 and L1, from the place where Debian puts it.
@@ -45,11 +45,19 @@ pub fn check(settings: &Settings, programs: &[PathBuf], root: &Path) -> Result<(
         (Guest::Linux, Arch::Vmx) => needs.push(UNPACK),
         (Guest::Toy | Guest::Bench, _) => {}
     }
+    require(&needs, programs, root)
+}
+
+/// Looks for each of `needs` likewise.
+///
+/// # Errors
+/// If anything is missing.
+pub fn require<'n>(needs: impl IntoIterator<Item = &'n Need>, programs: &[PathBuf], root: &Path) -> Result<(), Error> {
     let there = |name: &str| match name.strip_prefix('/') {
         Some(file) => root.join(file).exists(),
         None => programs.iter().any(|directory| directory.join(name).is_file()),
     };
-    needs.retain(|(name, _)| !there(name));
+    let needs: Vec<&Need> = needs.into_iter().filter(|(name, _)| !there(name)).collect();
     if needs.is_empty() {
         return Ok(());
     }

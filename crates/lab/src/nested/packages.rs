@@ -15,6 +15,30 @@ use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Which of Debian's kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flavour {
+    /// The stock one.
+    Stock,
+    /// The one with PREEMPT_RT, which also has the tracers `osnoise` and `timerlat`.
+    Realtime,
+}
+
+impl Flavour {
+    /// The package that depends on the newest kernel of this kind.
+    fn newest(self) -> &'static str {
+        match self {
+            Flavour::Stock => "linux-image-amd64",
+            Flavour::Realtime => "linux-image-rt-amd64",
+        }
+    }
+
+    /// Whether `package` is a kernel of this kind: `linux-image-6.1.0-56-amd64`, `linux-image-6.1.0-56-rt-amd64`.
+    fn has(self, package: &str) -> bool {
+        package.starts_with("linux-image-") && package.contains("-rt-") == (self == Flavour::Realtime)
+    }
+}
+
 /// A kernel, unpacked.
 #[derive(Debug, Clone)]
 pub struct Kernel {
@@ -26,19 +50,20 @@ pub struct Kernel {
     pub modules: PathBuf,
 }
 
-/// The kernel that Debian's package `linux-image-amd64` stands for; a newer one than that in the cache is not looked
-/// for when apt cannot tell.
+/// The kernel that Debian's package for this flavour stands for; a newer one than that in the cache is not looked for when
+/// apt cannot tell.
 ///
 /// # Errors
 /// If there is none in the cache and apt cannot bring one; the sentence says what is missing.
-pub fn kernel(cache: &Path, say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> {
+pub fn kernel(cache: &Path, flavour: Flavour, say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> {
     std::fs::create_dir_all(cache).map_err(|error| Error::io(cache, error))?;
-    let package = match current() {
+    let package = match current(flavour) {
         Some(package) => package,
-        None => newest_in(cache).ok_or_else(|| {
+        None => newest_in(cache, flavour).ok_or_else(|| {
             Error::Absent(format!(
-                "the lab boots Debian's kernel: apt-cache knows no package linux-image-amd64, and {} holds none; on \
-                 Debian, run `apt-get update` first",
+                "the lab boots Debian's kernel: apt-cache knows no package {}, and {} holds none; on Debian, run \
+                 `apt-get update` first",
+                flavour.newest(),
                 cache.display()
             ))
         })?,
@@ -69,18 +94,18 @@ pub fn kernel(cache: &Path, say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> 
     Ok(kernel)
 }
 
-/// What `linux-image-amd64` depends on today.
-fn current() -> Option<String> {
-    let output = Program::new("apt-cache", "apt").output(&["depends", "linux-image-amd64"]).ok()?;
+/// What the flavour's package depends on today.
+fn current(flavour: Flavour) -> Option<String> {
+    let output = Program::new("apt-cache", "apt").output(&["depends", flavour.newest()]).ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let package = text.lines().find_map(|line| line.trim().strip_prefix("Depends: "))?;
     package.starts_with("linux-image-").then(|| package.trim_end_matches("-unsigned").to_owned())
 }
 
-fn newest_in(cache: &Path) -> Option<String> {
+fn newest_in(cache: &Path, flavour: Flavour) -> Option<String> {
     let entries = std::fs::read_dir(cache).ok()?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.filter(|name| name.starts_with("linux-image-")).max_by_key(|name| version(name))
+    names.filter(|name| flavour.has(name)).max_by_key(|name| version(name))
 }
 
 /// The numbers in a name, in order: 6.1.0-9 is older than 6.1.0-56. The name itself decides between equals.
@@ -134,12 +159,15 @@ mod tests {
     #[test]
     fn the_newest_kernel_of_the_cache_stands_in() {
         let cache = tempfile::tempdir().unwrap();
-        assert_eq!(newest_in(cache.path()), None);
+        let newest = |flavour| newest_in(cache.path(), flavour);
+        assert_eq!(newest(Flavour::Stock), None);
         let (old, older) = ("linux-image-6.1.0-50-amd64", "linux-image-6.1.0-9-amd64");
-        for name in [old, older, "linux-image-6.1.0-56-amd64", "other", ".linux-image-9.12"] {
+        let realtime = "linux-image-6.1.0-57-rt-amd64";
+        for name in [old, older, "linux-image-6.1.0-56-amd64", realtime, "other", ".linux-image-9.12"] {
             std::fs::create_dir(cache.path().join(name)).unwrap();
         }
-        assert_eq!(newest_in(cache.path()).as_deref(), Some("linux-image-6.1.0-56-amd64"));
+        assert_eq!(newest(Flavour::Stock).as_deref(), Some("linux-image-6.1.0-56-amd64"));
+        assert_eq!(newest(Flavour::Realtime).as_deref(), Some(realtime));
     }
 
     #[test]

@@ -11,12 +11,13 @@
 use super::child::ChildProcess;
 use super::{Addresses, pin, tap};
 use crate::Error;
+use crate::nested::KERNEL_ARGUMENTS;
 use crate::nested::initramfs::{self, Contents};
 use crate::nested::inside::router::{FORWARDS, Port, Router};
 use crate::nested::inside::{FAILED, Orders, SAYS};
 use crate::nested::modules::Modules;
+use crate::nested::packages::{self, Flavour};
 use crate::nested::scratch::Scratch;
-use crate::nested::{KERNEL_ARGUMENTS, packages};
 use base::CpuSet;
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::net::Ipv4Addr;
@@ -73,7 +74,7 @@ impl Guest {
             Error::WrongUse("neither $XDG_CACHE_HOME nor $HOME names a directory; use --cache DIR".to_owned())
         })?;
         let cache = std::path::absolute(cache).map_err(|error| Error::io(cache, error))?;
-        let kernel = packages::kernel(&cache, &mut |_| {})?;
+        let kernel = packages::kernel(&cache, Flavour::Stock, &mut |_| {})?;
         let scratch = Scratch::new(&cache)?;
         let initramfs = scratch.join("initramfs");
         let (to_client, to_server) = addresses.gateways.unwrap_or_default();

@@ -44,7 +44,7 @@ fn read_vcpu(directory: &Path, proc: &Path, pid: i32, vcpu: u32) -> Option<TscRe
     let scaling = number(directory, "tsc-scaling-ratio").zip(number(directory, "tsc-scaling-ratio-frac-bits"));
     let scaling = scaling.map(|(ratio, frac_bits)| TscScaling { ratio, frac_bits });
     let tid = number(directory, "pid").filter(|tid| *tid > 0).or_else(|| named(proc, pid, vcpu));
-    Some(TscReading { pid, vcpu, tid, offset, scaling, is_own })
+    Some(TscReading { pid, vcpu, tid, offset, scaling, is_own, error_ticks: None })
 }
 
 /// The offset, and whether the kernel said that it is the guest's own. The VM may end meanwhile: then nothing.
@@ -104,9 +104,33 @@ mod tests {
         std::fs::write(host.join("sys/kernel/debug/kvm/exits"), "5\n").unwrap();
         let scaling = Some(TscScaling { ratio: 1 << 32, frac_bits: 32 });
         let expected = [
-            TscReading { pid: 17, vcpu: 0, tid: Some(19), offset: Some(5), scaling: None, is_own: false },
-            TscReading { pid: 90, vcpu: 0, tid: Some(93), offset: Some(-700), scaling, is_own: true },
-            TscReading { pid: 90, vcpu: 1, tid: Some(94), offset: None, scaling: None, is_own: true },
+            TscReading {
+                pid: 17,
+                vcpu: 0,
+                tid: Some(19),
+                offset: Some(5),
+                scaling: None,
+                is_own: false,
+                error_ticks: None,
+            },
+            TscReading {
+                pid: 90,
+                vcpu: 0,
+                tid: Some(93),
+                offset: Some(-700),
+                scaling,
+                is_own: true,
+                error_ticks: None,
+            },
+            TscReading {
+                pid: 90,
+                vcpu: 1,
+                tid: Some(94),
+                offset: None,
+                scaling: None,
+                is_own: true,
+                error_ticks: None,
+            },
         ];
         assert_eq!(read(host, &proc), expected, "the offset of a guest of the guest is not taken");
         assert!(read(&proc, &proc).is_empty());

@@ -123,7 +123,10 @@ impl Cpu {
     pub fn told_ratio(&self) -> Option<(f64, &'static str)> {
         match &self.map {
             Some(Map::Shift(shift, _)) => Some((shift.ratio(), "time_shift")),
-            _ => self.counter.scaling.map(|scaling| (scaling.ratio(), "debugfs")),
+            _ => {
+                let told_by = if self.counter.error.is_some() { "measured" } else { "debugfs" };
+                self.counter.scaling.map(|scaling| (scaling.ratio(), told_by))
+            }
         }
     }
 
@@ -269,7 +272,7 @@ fn one(
     counter: Counter,
     units: &Units<'_>,
 ) -> Cpu {
-    let (same, rounding) = (units.same(), units.rounding(counter));
+    let (same, rounding) = (units.same(), units.rounding(counter) + counter.error.unwrap_or(0));
     let paired_by = pair.by;
     let most_match = pair.common.len() * 2 > own.exits.len();
     let offsets = Offsets::of(&vcpu, &counter).filter(|_| same);

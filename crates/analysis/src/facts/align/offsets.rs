@@ -25,6 +25,8 @@ pub struct Offsets {
     pub scaling: Scaling,
     /// No write was seen: the offset is the one that debugfs showed.
     pub is_held: bool,
+    /// That offset is no register's: somebody measured it.
+    pub is_measured: bool,
 }
 
 impl Offsets {
@@ -44,7 +46,8 @@ impl Offsets {
         let pieces: Vec<(u64, u64, u64)> = windows.into_iter().filter_map(piece).collect();
         let back = pieces.windows(2).enumerate().filter(|(_, two)| two[1].0 < two[0].1).map(|(place, _)| place + 1);
         let epochs: Vec<usize> = std::iter::once(0).chain(back).collect();
-        (!pieces.is_empty()).then_some(Self { pieces, epochs, scaling, is_held })
+        let is_measured = is_held && counter.error.is_some();
+        (!pieces.is_empty()).then_some(Self { pieces, epochs, scaling, is_held, is_measured })
     }
 
     /// True if one offset held all the time.
@@ -157,7 +160,7 @@ mod tests {
         let vcpu = vcpu(&[(100, 200)], &[]);
         assert!(Offsets::of(&vcpu, &Counter::default()).is_none());
         let scaling = Scaling::new(TscScaling { ratio: 1, frac_bits: 1 });
-        let told = Counter { offset: Some(1_000), scaling, changed: false };
+        let told = Counter { offset: Some(1_000), scaling, ..Counter::default() };
         let offsets = Offsets::of(&vcpu, &told).unwrap();
         assert_eq!((offsets.place(1_075), offsets.is_held), ((150, 151), true), "half as fast");
     }

@@ -33,7 +33,8 @@ impl Placed {
 /// How one CPU's times are found on the clock below.
 #[derive(Debug, Clone)]
 pub enum Map {
-    /// By the offsets that KVM wrote or showed; times are exact but for so many units that rounding takes.
+    /// By the offsets that KVM wrote or showed; times are exact but for so many units that rounding takes. Or by a measured
+    /// offset, whose error is among them.
     Offsets(Offsets, u64),
     /// By trace-cmd's samples, with the same rounding.
     Shift(Shift, u64),
@@ -69,6 +70,7 @@ impl Map {
     /// The method as a sentence names it.
     pub fn in_words(&self) -> &'static str {
         match self {
+            Map::Offsets(offsets, _) if offsets.is_measured => "a measured TSC offset",
             Map::Offsets(offsets, _) if offsets.is_held => "the TSC offsets from KVM's debugfs",
             Map::Offsets(..) => "the TSC offsets that KVM wrote",
             Map::Shift(..) => "trace-cmd's clock samples",

@@ -22,6 +22,8 @@ pub struct Counter {
     pub scaling: Option<Scaling>,
     /// The offset that held all the time, modulo 2^64.
     pub offset: Option<u64>,
+    /// The offset was measured, and is within so many ticks of the true one.
+    pub error: Option<u64>,
     /// The first reading and the last one differ.
     pub changed: bool,
 }
@@ -41,7 +43,8 @@ pub fn of(vcpu: &HostVcpu, readings: &TscReadings, recorded: bool) -> Counter {
     offsets.dedup();
     let scaling = if let [only] = scalings[..] { only } else { None };
     let offset = if let [only] = offsets[..] { Some(only as u64).filter(|_| twice || recorded) } else { None };
-    Counter { scaling, offset, changed: offsets.len() > 1 || scalings.len() > 1 }
+    let error = both().filter_map(|reading| reading.error_ticks).max();
+    Counter { scaling, offset, error, changed: offsets.len() > 1 || scalings.len() > 1 }
 }
 
 /// A processor that cannot scale has no file for it.
@@ -65,7 +68,7 @@ mod tests {
 
     fn reading(tid: Option<i32>, offset: Option<i64>, is_own: bool) -> TscReading {
         let scaling = Some(TscScaling { ratio: 3, frac_bits: 1 });
-        TscReading { pid: 1, vcpu: 0, tid, offset, scaling, is_own }
+        TscReading { pid: 1, vcpu: 0, tid, offset, scaling, is_own, error_ticks: None }
     }
 
     fn told(first: &[TscReading], last: &[TscReading], nested: bool, recorded: bool) -> (Option<i64>, bool) {
@@ -94,6 +97,15 @@ mod tests {
         assert_eq!(told(&[of(None), of(Some(6))], &[], false, true).0, Some(-3));
         assert_eq!(told(&[of(None), of(None)], &[], false, true).0, None, "whose is it?");
         assert_eq!(told(&[of(Some(6))], &[], false, true).0, None);
+    }
+
+    #[test]
+    fn what_was_measured_has_the_larger_error_of_both_times() {
+        let vcpu = HostVcpu { tid: 5, ..HostVcpu::default() };
+        let of = |error_ticks| vec![TscReading { error_ticks, ..reading(Some(5), Some(-3), true) }];
+        let counter = |first, last| super::of(&vcpu, &TscReadings { first: of(first), last: of(last) }, false);
+        assert_eq!(counter(Some(20), Some(700)).error, Some(700));
+        assert_eq!(counter(None, None).error, None, "KVM says it exactly");
     }
 
     #[test]

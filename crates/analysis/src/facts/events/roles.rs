@@ -195,6 +195,19 @@ pub fn stays_ready(event: &Event<'_>) -> bool {
     }
 }
 
+/// __TASK_STOPPED and __TASK_TRACED (include/linux/sched.h, Linux 3.10 to 6.12).
+const TASK_STOPS: u64 = 0xc;
+
+/// True if a signal or a debugger stopped the task that a `sched_switch` takes off its CPU.
+pub fn stops(event: &Event<'_>) -> bool {
+    match event.get(switch::PREV_STATE) {
+        Some(state) => state & TASK_STOPS != 0,
+        None => event
+            .content(switch::PREV_STATE_TEXT)
+            .is_some_and(|text| text.first().is_some_and(|one| b"Tt".contains(one))),
+    }
+}
+
 /// EXIT_DEAD and EXIT_ZOMBIE (include/linux/sched.h, Linux 3.10 to 6.12, which differ in which is which).
 const TASK_ENDS: u64 = 0x30;
 

@@ -2,7 +2,7 @@
 
 use super::{Class, Label, Mode, Surroundings, Thread};
 use crate::facts::events::host_interrupts::HostInterrupt;
-use crate::facts::state::State;
+use crate::facts::state::{State, TracedLevel};
 use crate::facts::walk::{Interruption, Sink, Waker};
 
 /// Why a thread is not on a CPU.
@@ -127,9 +127,23 @@ impl Thread {
         }
     }
 
+    /// By its name it runs a vCPU of that number without KVM (T22): whenever it has a CPU, its guest runs.
+    pub(super) fn translates(&mut self, vcpu: u32, cx: &mut Surroundings<'_, impl Sink>) {
+        (self.is_vcpu, self.is_translated) = (true, true);
+        self.vcpu_id = Some(vcpu);
+        self.lvl = TracedLevel::L1;
+        self.ledger.settle(TracedLevel::L1, cx);
+    }
+
+    /// What took it off its CPU just now was a signal, so its guest had not halted.
+    pub fn is_stopped(&mut self) {
+        self.off = Some(Off::Blocked);
+    }
+
     /// Why it sleeps, if it does.
     fn asleep(&self, cx: &Surroundings<'_, impl Sink>) -> Off {
         match self.mode {
+            _ if self.is_translated => Off::Halted,
             Mode::Kvm if !self.exit_pending && self.guest_halted() => Off::Halted,
             // Where exits are silent no halt will ever be told: a sleep is all that is known of it.
             Mode::Unknown if self.lossy && cx.seen.exit => Off::Asleep,
@@ -204,6 +218,9 @@ impl Thread {
         }
         let now_ns = self.close(now_ns, cx);
         self.off = None;
+        if self.is_translated {
+            self.mode = Mode::Translated;
+        }
         if let Some(woken_ns) = self.woken_ns.take() {
             cx.sink.ran_after_waking(cx.me, self.waker, self.cpu, woken_ns, now_ns);
         }

@@ -3,7 +3,7 @@
 //! Two witnesses tell the level of every exit. *Forward* (W1): `lvl` is carried from entry requests and injections.
 //! *Backward* (W2): the next positional event after an exit is `kvm_nested_vmexit`, or it was the guest of L0 itself.
 //!
-//! Rules R1-R3 and T1-T20, in the order in which they stand in docs/flow.md; each is named where it is carried out.
+//! Rules R1-R3 and T1-T22, in the order in which they stand in docs/flow.md; each is named where it is carried out.
 //! Here are those of KVM's own events; the witnesses are weighed in `level.rs`, and `host.rs` has what the host's
 //! scheduler and interrupts mean.
 //! Kernel facts: arch/x86/kvm/{x86.c, vmx/nested.c, svm/nested.c, trace.h}, Linux 3.10 to 6.18.
@@ -27,7 +27,7 @@ use host::Doubt;
 pub use host::Off;
 
 use super::state::{State, TracedLevel};
-use super::walk::{Interruption, Sink, Waker};
+use super::walk::{Interruption, Sink, Waker, vcpu_names};
 use crate::facts::events::details::Detail;
 use crate::facts::events::reasons::{Class, Reason};
 use chain::OpenChain;
@@ -41,6 +41,8 @@ enum Mode {
     Guest,
     Kvm,
     User,
+    /// The guest's code is translated: nothing tells it from what the emulator does for it.
+    Translated,
 }
 
 /// A nested entry that was asked for.
@@ -62,6 +64,8 @@ pub struct Thread {
     pub comm: String,
     /// True from its first KVM event on.
     pub is_vcpu: bool,
+    /// Its name says that it runs its guest without KVM (T22).
+    pub is_translated: bool,
     /// It left its CPU to end.
     pub gone: bool,
     /// Number of its vCPU, where an event told.
@@ -128,6 +132,7 @@ impl Thread {
             tid,
             comm: String::new(),
             is_vcpu: false,
+            is_translated: false,
             gone: false,
             vcpu_id: None,
             vcpu_pointer: None,
@@ -158,9 +163,12 @@ impl Thread {
     }
 
     /// An event says its name.
-    pub fn is_called(&mut self, comm: &[u8]) {
+    pub fn is_called(&mut self, comm: &[u8], cx: &mut Surroundings<'_, impl Sink>) {
         if self.comm.as_bytes() != comm {
             self.comm = String::from_utf8_lossy(comm).into_owned();
+            if let Some(vcpu) = vcpu_names::translated(&self.comm).filter(|_| !self.is_vcpu) {
+                self.translates(vcpu, cx);
+            }
         }
     }
 
@@ -321,7 +329,7 @@ impl Thread {
             return Label::Plain(self.state_aside(now_ns, cx));
         }
         match self.mode {
-            Mode::Guest => Label::Guest,
+            Mode::Guest | Mode::Translated => Label::Guest,
             Mode::Kvm => Label::Handling,
             Mode::User => Label::Plain(State::Userspace),
             Mode::Unknown => Label::Plain(State::Unknown),

@@ -430,6 +430,28 @@ fn a_chain_whose_guest_was_asked_for_elsewhere_has_migrated() {
 }
 
 #[test]
+fn t22_a_guest_that_is_translated_runs_whenever_its_thread_does() {
+    let mut t = Script::new();
+    let name = |t: &mut Script| t.tell(|thread, cx| thread.is_called(b"CPU 1/TCG", cx)).thread.vcpu_id;
+    assert_eq!(name(&mut t), Some(1));
+    t.back(100).irq(200, 250).out(400, true).back(700).out(800, false).waking(900).back(1_000);
+    t.out(1_200, false).tell(|thread, _| thread.is_stopped()).waking(1_500).back(1_510);
+    let told = [
+        (State::Unknown, 100),
+        (GUEST, 100 + 150 + 100 + 200 + 90),
+        (State::Irq, 50),
+        (State::Preempted, 300),
+        (State::Halted, 100),
+        (State::WakeDelay, 110),
+        (State::Blocked, 300),
+    ];
+    assert_eq!(t.sums(1_600), told);
+    let mut other = Script::new();
+    other.tell(|thread, cx| thread.is_called(b"CPU 1/KVM", cx)).back(100).out(400, false).back(500);
+    assert_eq!((other.thread.is_vcpu, other.sums(600)), (false, vec![(State::Unknown, 500), (State::Blocked, 100)]));
+}
+
+#[test]
 fn a_clock_that_steps_back_gets_no_time() {
     let mut t = Script::nested();
     t.entry(0, L1_RIP).exit(100, CPUID).entry(90, L1_RIP).exit(200, CPUID).entry(250, L1_RIP);

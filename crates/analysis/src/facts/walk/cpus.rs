@@ -57,6 +57,9 @@ impl<S: Sink> Walk<S> {
             let thread = &mut self.threads[me];
             let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
             thread.switch_out(now_ns, ready, cx);
+            if !ready && thread.is_translated && roles::stops(&event) {
+                thread.is_stopped();
+            }
             thread.gone = roles::ends(&event);
             if now_ns < self.lossy_until_ns {
                 // This CPU tells its story, so it is another one whose events are missing.
@@ -191,7 +194,8 @@ impl<S: Sink> Walk<S> {
             None => self.by_tid.get(&tid).copied().unwrap_or_else(|| self.meet(tid, now_ns)),
         };
         if let Some(comm) = comm {
-            self.threads[me].is_called(comm);
+            let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
+            self.threads[me].is_called(comm, cx);
         }
         me
     }

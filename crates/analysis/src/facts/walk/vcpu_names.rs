@@ -24,6 +24,12 @@ pub fn split(comm: &str) -> (String, Option<u32>) {
     }
 }
 
+/// The number of the vCPU whose guest a thread of this name runs by translating its code: QEMU without KVM names them
+/// `CPU 0/TCG` (accel/tcg/tcg-accel-ops-mttcg.c, QEMU 7.2).
+pub fn translated(comm: &str) -> Option<u32> {
+    comm.strip_prefix("CPU ")?.strip_suffix("/TCG").and_then(digits)
+}
+
 fn digits(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -105,6 +111,8 @@ mod tests {
         for other in ["qemu-system-x86", "worker7", "CPU x/KVM", "vcpu", "", "CPU /KVM", "vcpu99999999999"] {
             assert_eq!(parts(other), format!("{other} None"));
         }
+        let numbers = ["CPU 3/TCG", "CPU 3/KVM", "CPU /TCG", "ALL CPUs/TCG"].map(translated);
+        assert_eq!(numbers, [Some(3), None, None, None]);
     }
 
     fn groups(threads: &[(i32, u32)]) -> Vec<i32> {

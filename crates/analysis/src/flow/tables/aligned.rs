@@ -213,7 +213,11 @@ fn counter(cpu: &Cpu) -> [Cell; 3] {
     let told = cpu.told_ratio();
     let (offset, ratio) = match &cpu.map {
         Some(Map::Offsets(offsets, _)) => {
-            let from = if offsets.is_held { "debugfs" } else { "kvm_write_tsc_offset" };
+            let from = match (offsets.is_measured, offsets.is_held) {
+                (true, _) => "measured",
+                (false, true) => "debugfs",
+                (false, false) => "kvm_write_tsc_offset",
+            };
             (Some(from), told.or(Some((1.0, "assumed"))))
         }
         Some(Map::Lines(lines)) => {

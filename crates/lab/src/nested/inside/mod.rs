@@ -4,12 +4,13 @@
 //! mount -> load modules -> start recording -> run the guest -> stop -> pack, write it to the disk -> power off
 //!                                         \-> do the work --^   where it is the innermost of the Linux guests
 //! ```
-//! In: [`Orders`], a file of the initramfs: a [`Job`], or to be a [`router`]. Out: a cpio archive on the disk, which [`super::harvest`] reads, and lines on the
+//! In: [`Orders`], a file of the initramfs: a [`Job`], to be a [`router`], or a [`Measurement`]. Out: a cpio archive on the disk, which [`super::harvest`] reads, and lines on the
 //! console, which [`super::emulator`] shows. Whatever goes wrong is said there too.
 
 mod bench;
 mod heard;
 mod linux;
+pub mod measurement;
 mod offspring;
 mod prepare;
 pub mod router;
@@ -21,7 +22,8 @@ use super::{cpio, initramfs, toy};
 use crate::journal::Journal;
 use crate::tracefs::{Plan, Tracefs, TracefsRecorder};
 use crate::{Error, Recorder};
-use base::recording::{Part, PartKind, PartState};
+use base::recording::{ClockPair, Part, PartKind, PartState};
+use measurement::Measurement;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Seek, SeekFrom, Write};
@@ -38,8 +40,8 @@ pub const FAILED: &str = "failed: ";
 pub const INNERMOST: u8 = 2;
 /// Names of the recording's files in the archive begin with it.
 pub const FILES: &str = "recording/";
-/// What those files are: parts of a recording, as JSON.
-pub const PARTS: &str = "parts.json";
+/// What those files are, as JSON.
+pub const HARVEST: &str = "harvest.json";
 /// What is known of toy guests, as JSON: a part of the recording.
 const TRUTH: &str = "truth.json";
 /// Where the recording lies meanwhile.
@@ -62,6 +64,8 @@ pub enum Orders {
     Level(Box<Job>),
     /// Forward packets.
     Route(router::Router),
+    /// Measure the machine's own latency.
+    Measure(Measurement),
 }
 
 impl Orders {
@@ -70,6 +74,7 @@ impl Orders {
         match self {
             Orders::Level(job) => &mut job.modules,
             Orders::Route(router) => &mut router.modules,
+            Orders::Measure(measurement) => &mut measurement.modules,
         }
     }
 }
@@ -93,6 +98,15 @@ pub struct Job {
     pub clock: String,
     /// What its guest is to do, where that boots into what this machine booted into.
     pub guest: Option<Box<Job>>,
+}
+
+/// What a machine hands over beside files.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Harvest {
+    /// What the files are.
+    pub parts: Vec<Part>,
+    /// What its clocks showed when it began to record and when it ended, where they were read.
+    pub clock_pairs: Vec<ClockPair>,
 }
 
 /// Does the job and switches the machine off. Never returns a success: the machine is gone then.
@@ -126,6 +140,10 @@ fn work() -> Result<(), Error> {
             prepare::load(&router.modules, &[])?;
             return router.run(&mut || say(router::FORWARDS));
         }
+        Orders::Measure(measurement) => {
+            prepare::load(&measurement.modules, &[])?;
+            return measurement.run();
+        }
     };
     let level = job.level;
     say(&format!("L{level} is up"));
@@ -138,7 +156,7 @@ fn work() -> Result<(), Error> {
         say("L0 measures what its guests cost");
         let (root, id) = (Path::new(RECORDING), format!("L{level}"));
         let parts = bench::run(&job.settings, root, &id, &mut |line| say(line))?;
-        return hand_over(&job, root, &parts);
+        return hand_over(&job.disk, job.disk_offset, root, &Harvest { parts, clock_pairs: Vec::new() });
     }
     say(&format!("L{level} records and {}", if level == INNERMOST { "does its work" } else { "starts its guest" }));
     let mut parts = Vec::new();
@@ -156,7 +174,7 @@ fn work() -> Result<(), Error> {
         std::fs::write(root.join(&path), text).map_err(|error| Error::io(&path, error))?;
         parts.push(Part { path, machine: id, kind: PartKind::Notes, clock: None, state: PartState::Complete });
     }
-    hand_over(&job, root, &parts)
+    hand_over(&job.disk, job.disk_offset, root, &Harvest { parts, clock_pairs: Vec::new() })
 }
 
 /// Runs the guest, or does the work, to its end while the recorder records. The thread's name is what traces show.
@@ -182,13 +200,13 @@ fn run_recorded(job: &Job, recorder: &mut TracefsRecorder) -> Result<Option<Trut
     })
 }
 
-/// Writes all files below `root`, and what they are, to the disk.
-fn hand_over(job: &Job, root: &Path, parts: &[Part]) -> Result<(), Error> {
-    let io = |error| Error::io(&job.disk, error);
-    let mut disk = File::options().write(true).open(&job.disk).map_err(io)?;
-    disk.seek(SeekFrom::Start(job.disk_offset)).map_err(io)?;
+/// Writes all files below `root`, and what they are, to the disk, from `offset` on.
+fn hand_over(disk: &str, offset: u64, root: &Path, harvest: &Harvest) -> Result<(), Error> {
+    let io = |error| Error::io(disk, error);
+    let mut disk = File::options().write(true).open(disk).map_err(io)?;
+    disk.seek(SeekFrom::Start(offset)).map_err(io)?;
     let mut archive = cpio::Archive::new(BufWriter::with_capacity(1 << 20, &disk));
-    archive.file(PARTS, &serde_json::to_vec(parts).map_err(|error| io(error.into()))?).map_err(io)?;
+    archive.file(HARVEST, &serde_json::to_vec(harvest).map_err(|error| io(error.into()))?).map_err(io)?;
     let mut directories = vec![root.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(&directory).map_err(|error| Error::io(&directory, error))? {

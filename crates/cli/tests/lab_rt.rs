@@ -1,0 +1,289 @@
+//! `kvmscope lab rt`, small: who took the guest's time on purpose is found, and nothing is left behind. No latency is
+//! asserted.
+
+use base::recording::{Emulator, PartKind, Recording};
+use lab::nested::default_cache;
+use lab::nested::packages::{self, Flavour};
+use lab::rt::Truth;
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// One guest at a time: it has a CPU for itself, and the rest of the machine records.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// A place to run labs in, with the kernels of the user's own cache.
+struct Bench {
+    directory: tempfile::TempDir,
+    kernels: PathBuf,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Bench {
+    /// Nothing, and a reason on stdout, where the lab cannot run.
+    fn new() -> Option<Self> {
+        let alone = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let directory = tempfile::tempdir().unwrap();
+        let kernels = default_cache(|name| std::env::var_os(name)).unwrap_or_else(|| directory.path().join("kernels"));
+        let why = lacking().or_else(|| {
+            let kernel = packages::kernel(&kernels, Flavour::Realtime, &mut |_| {});
+            kernel.err().map(|error| format!("there is no kernel to boot: {error}"))
+        });
+        match why {
+            Some(why) => {
+                println!("skipped: lab rt: {why}");
+                None
+            }
+            None => Some(Self { directory, kernels, _alone: alone }),
+        }
+    }
+
+    fn kvmscope(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
+        command.env("KVMSCOPE_JOURNAL", self.journal());
+        command
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.directory.path().join("journal")
+    }
+
+    fn output(&self) -> PathBuf {
+        self.directory.path().join("recording")
+    }
+
+    fn lab(&self, arguments: &[&str]) -> Command {
+        let mut command = self.kvmscope();
+        command.args(["lab", "rt", "--seconds", "1"]).args(arguments);
+        command.arg("--cache").arg(&self.kernels).arg("-o").arg(self.output());
+        command
+    }
+
+    /// A lab whose guest measures.
+    fn measuring(&self, arguments: &[&str]) -> Child {
+        let mut child = self.lab(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let mut said = Vec::new();
+        let measures =
+            lines.by_ref().inspect(|line| said.push(line.clone())).any(|line| line.contains("cyclictest runs"));
+        assert!(measures, "{said:?}");
+        // Its complaints are read to their end, so that it never waits for us.
+        std::thread::spawn(move || lines.count());
+        child
+    }
+
+    /// Panics if a lab of process `pid` left anything that `undo` would have to remove.
+    fn assert_undone(&self, pid: u32) {
+        assert_eq!(std::fs::read_dir(self.journal()).map_or(0, Iterator::count), 0, "the journal is empty");
+        let instance = Path::new("/sys/kernel/tracing/instances").join(format!("kvmscope-{pid}"));
+        assert!(!instance.exists(), "{}", instance.display());
+        let groups = Command::new("find").args(["/sys/fs/cgroup", "-name", &format!("kvmscope-rt-{pid}-*")]).output();
+        assert!(groups.unwrap().stdout.is_empty(), "a control group is left");
+        assert_eq!(processes_in(&format!("scratch-{pid}")), 0, "the guest is gone");
+    }
+
+    /// Panics if it left anything at all.
+    fn assert_clean(&self, pid: u32) {
+        self.assert_undone(pid);
+        let left: Vec<_> =
+            std::fs::read_dir(self.directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(left.iter().all(|path| *path == self.journal()), "{left:?}");
+        assert!(!self.kernels.join(format!("scratch-{pid}")).exists());
+    }
+}
+
+/// Why the lab cannot run here.
+fn lacking() -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("it needs root".to_owned());
+    }
+    let clocks = std::fs::read_to_string("/sys/kernel/tracing/trace_clock").unwrap_or_default();
+    if !clocks.contains("x86-tsc") {
+        return Some("there is no tracing file system with clock x86-tsc".to_owned());
+    }
+    let programs = [
+        ("qemu-system-x86_64", "qemu-system-x86"),
+        ("jitterdebugger", "jitterdebugger"),
+        ("cyclictest", "rt-tests"),
+        ("rtla", "rtla"),
+    ];
+    let missing = |program: &str| {
+        Command::new(program).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err()
+    };
+    let missing = programs.into_iter().find(|(program, _)| missing(program));
+    missing.map(|(program, package)| format!("{program} does not start; the Debian package {package} brings it"))
+}
+
+/// A run, what it answered and what was done to the guest.
+struct Ran {
+    bench: Bench,
+    answer: Value,
+    truth: Truth,
+}
+
+impl Ran {
+    /// Runs a lab to its end.
+    fn of(arguments: &[&str]) -> Option<Self> {
+        let bench = Bench::new()?;
+        let child = bench.lab(arguments).arg("--json").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let pid = child.id();
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        assert!(errors.contains(&format!("the recording is {}", bench.output().display())), "{errors}");
+        bench.assert_undone(pid);
+        let answer = serde_json::from_slice(&output.stdout).unwrap();
+        let truth = std::fs::read(bench.output().join("L0/truth.json")).unwrap();
+        let truth = serde_json::from_slice(&truth).unwrap();
+        Some(Self { bench, answer, truth })
+    }
+
+    /// Rows of a table of section `flow`, with these columns.
+    fn rows(&self, table: &str, columns: &[&str]) -> Vec<Vec<Value>> {
+        let mut sections = self.answer["sections"].as_array().unwrap().iter();
+        let section = sections.find(|section| section["id"] == "flow").unwrap();
+        let table = &section["tables"][table];
+        let place = |name: &&str| {
+            let mut all = table["columns"].as_array().unwrap().iter();
+            all.position(|column| column["name"] == **name).unwrap()
+        };
+        let places: Vec<usize> = columns.iter().map(|name| place(name)).collect();
+        let rows = table["rows"].as_array().unwrap().iter();
+        rows.map(|row| places.iter().map(|place| row[*place].clone()).collect()).collect()
+    }
+
+    /// The time that the vCPU spent in a state.
+    fn state_ns(&self, column: &str) -> u64 {
+        let rows = self.rows("vcpus", &["vm", "tid", column]);
+        let row = rows.iter().find(|row| row[1] == self.truth.vcpu_tid).unwrap_or_else(|| panic!("{rows:?}"));
+        assert_eq!(row[0], "kvmscope-rt");
+        row[2].as_u64().unwrap()
+    }
+
+    /// Who kept the vCPU from its CPU, and for how long.
+    fn preempted_by(&self, name: &str) -> u64 {
+        let rows = self.rows("preemptors", &["by", "total_ns"]);
+        rows.iter().filter(|row| row[0] == name).map(|row| row[1].as_u64().unwrap()).sum()
+    }
+
+    /// How often the guest was disturbed, by the truth.
+    fn bursts(&self) -> usize {
+        assert!(self.truth.bursts.iter().all(|burst| burst.from_tsc < burst.to_tsc), "{:?}", self.truth.bursts);
+        self.truth.bursts.len()
+    }
+
+    /// Panics unless the recording is whole, and the guest's events lie where its vCPU had a CPU.
+    fn is_whole(&self) {
+        let recording = Recording::open(&self.bench.output()).unwrap();
+        assert!(recording.problems.is_empty(), "{:?}", recording.problems);
+        assert_eq!(recording.emulated, Some(Emulator::Tcg));
+        let of = |kind| recording.parts.iter().filter(move |part| part.kind == kind);
+        let traces: Vec<_> = of(PartKind::TraceDat).map(|part| part.path.to_string_lossy().into_owned()).collect();
+        assert_eq!(traces, ["L0/trace.dat", "L1/trace.dat"]);
+        let samples: Vec<_> = of(PartKind::Samples).map(|part| part.path.to_string_lossy().into_owned()).collect();
+        assert_eq!(
+            samples,
+            ["jitterdebugger.csv", "cyclictest.json", "timerlat.txt", "osnoise.txt"]
+                .map(|name| format!("L1/samples/{name}"))
+        );
+        let pairs: Vec<_> = recording.clock_pairs.iter().map(|pair| pair.machine.as_str()).collect();
+        assert_eq!(pairs, ["L0", "L0", "L1", "L1"]);
+        let cyclictest = std::fs::read_to_string(self.bench.output().join("L1/samples/cyclictest.json")).unwrap();
+        let cyclictest: Value = serde_json::from_str(&cyclictest).unwrap();
+        assert!(cyclictest["thread"]["0"]["cycles"].as_u64().unwrap() > 0, "{cyclictest}");
+        let columns = ["machine", "method", "offset_from", "events", "violations"];
+        let aligned = self.rows("alignment", &columns);
+        assert_eq!(aligned.len(), 1, "{aligned:?}");
+        let row = &aligned[0];
+        assert_eq!((&row[0], &row[1], &row[2]), (&"L1".into(), &"tsc_offset".into(), &"measured".into()));
+        let count = |place: usize| row[place].as_u64().unwrap();
+        assert!(count(3) > 1_000 && count(4) * 1_000 <= count(3), "{row:?}");
+    }
+}
+
+#[test]
+fn a_hog_beside_a_real_time_guest_is_named_and_nothing_is_left() {
+    let Some(ran) = Ran::of(&["--disturb", "hog"]) else { return };
+    ran.is_whole();
+    assert!(ran.bursts() >= 3, "{:?}", ran.truth);
+    assert!(ran.state_ns("guest_l1_ns") > 0 && ran.state_ns("blocked_ns") == 0);
+    // Others may take the CPU too, where the machine is busy.
+    let (by_hog, all) = (ran.preempted_by("hog"), ran.state_ns("preempted_ns"));
+    assert!(0 < by_hog && by_hog <= all, "the hog took {by_hog} of {all} ns");
+}
+
+#[test]
+fn a_lab_that_is_interrupted_leaves_nothing() {
+    let Some(bench) = Bench::new() else { return };
+    let mut child = bench.measuring(&["--disturb", "quota"]);
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    bench.assert_clean(child.id());
+}
+
+#[test]
+fn what_a_killed_lab_left_is_undone_and_its_guest_dies_with_it() {
+    let Some(bench) = Bench::new() else { return };
+    let mut child = bench.measuring(&["--disturb", "quota"]);
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    let scratch = format!("scratch-{}", child.id());
+    until("the guest is gone", || processes_in(&scratch) == 0);
+    let undone = bench.kvmscope().arg("undo").output().unwrap();
+    assert!(undone.status.success(), "{}", String::from_utf8_lossy(&undone.stderr));
+    let told = String::from_utf8_lossy(&undone.stdout);
+    assert!(told.contains("control group") && told.contains("tracing instance"), "{told}");
+    bench.assert_undone(child.id());
+    // The next lab removes the rest when it begins.
+    let mut next = bench.lab(&[]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(next.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("booting the guest")));
+    signal(&next, "-TERM");
+    next.wait().unwrap();
+    bench.assert_clean(child.id());
+}
+
+#[test]
+fn every_disturbance_is_found_in_every_environment() {
+    if std::env::var_os("KVMSCOPE_TORTURE").is_none() {
+        return println!("skipped: all environments and disturbances: it takes minutes; make torture runs it");
+    }
+    for environment in ["idle_idle", "cpustress_idle", "memorystress_idle", "iostress_idle"] {
+        for disturbance in ["none", "fifo", "quota", "stop"] {
+            let Some(ran) = Ran::of(&["--environment", environment, "--disturb", disturbance]) else { return };
+            println!("{environment} {disturbance}");
+            ran.is_whole();
+            assert_eq!(ran.truth.environment.name(), environment);
+            let (preempted, blocked) = (ran.state_ns("preempted_ns"), ran.state_ns("blocked_ns"));
+            match disturbance {
+                "fifo" => assert!(ran.bursts() > 3 && ran.preempted_by("fifo-burst") > 0, "{preempted}"),
+                "quota" => assert!(ran.bursts() > 1 && preempted > 0),
+                "stop" => assert!(ran.bursts() > 1 && blocked > 0),
+                _ => assert_eq!((ran.bursts(), blocked), (0, 0)),
+            }
+        }
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
+}
+
+/// How many processes work in a directory of that name.
+fn processes_in(directory: &str) -> usize {
+    let entries = std::fs::read_dir("/proc").unwrap();
+    let places = entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path().join("cwd")).ok());
+    places.filter(|place| place.to_string_lossy().contains(directory)).count()
+}
+
+/// Waits for something that is to come about soon.
+fn until(what: &str, there: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !there() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,262 @@
+//! How do this computer and a machine that it emulates agree on what comes next, and on the time?
+//!
+//! By a page of memory that both map: here it is a file, there the second window of QEMU's device `ivshmem-plain`.
+//!
+//! ```text
+//! word       written by
+//! order      here         what the machine may do
+//! phase      the machine  how far it is
+//! asked      here         number of a question: what does your counter show?
+//! stamp      the machine  the answer
+//! answered   the machine  the question that `stamp` answers, written after it
+//!
+//! here         h0 --asked--.                .--answered--> h1
+//! the machine               '--> g = stamp '                  g was read between h0 and h1, so g - h1 <= offset <= g - h0
+//! ```
+//! In QEMU's TCG a guest's time-stamp counter is the host's and a constant (`cpu_get_ticks` in softmmu/cpu-timers.c, QEMU
+//! 7.2): every question bounds that constant from both sides, and all bounds hold together. Words are of 64 bits and
+//! aligned, so none is ever seen half written; x86 keeps the order of stores, in TCG too.
+//! Sources: docs/specs/ivshmem-spec.txt, QEMU 7.2; Documentation/PCI/sysfs-pci.rst, Linux 6.12.
+
+use crate::Error;
+use crate::tracefs::tsc;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::ffi::c_void;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How much of the memory is mapped.
+const BYTES: usize = 4096;
+/// How much there is: a power of two.
+pub const DEVICE_BYTES: u64 = 1 << 20;
+/// Where a machine finds its PCI devices.
+const DEVICES: &str = "/sys/bus/pci/devices";
+/// Vendor and device, as the kernel prints them.
+const IVSHMEM: (&str, &str) = ("0x1af4", "0x1110");
+/// Questions in a row. Some thousand take milliseconds, and one of them meets neither side interrupted.
+const QUESTIONS: u64 = 2_000;
+/// A machine that gives no answer for so long has no CPU, or does something else.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a machine may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Measure.
+    Measure = 1,
+    /// Hand over what was measured.
+    Finish = 2,
+}
+
+/// How far a machine is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// It waits for the order to measure.
+    Ready = 1,
+    /// It has measured.
+    Measured = 2,
+}
+
+#[derive(Clone, Copy)]
+enum Word {
+    Order,
+    Phase,
+    Asked,
+    Stamp,
+    Answered,
+}
+
+/// What the machine's counter is ahead of ours, in ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// At least.
+    pub low: i64,
+    /// At most.
+    pub high: i64,
+}
+
+impl Bounds {
+    /// What both say; `None` if they contradict each other.
+    pub fn and(self, other: Self) -> Option<Self> {
+        let both = Self { low: self.low.max(other.low), high: self.high.min(other.high) };
+        (both.low <= both.high).then_some(both)
+    }
+
+    /// The middle, and how far the true one may be from it.
+    pub fn middle(self) -> (i64, u64) {
+        let width = self.high.abs_diff(self.low);
+        (self.low.wrapping_add_unsigned(width / 2), width.div_ceil(2))
+    }
+}
+
+/// The page, unmapped when dropped.
+#[derive(Debug)]
+pub struct Page(NonNull<c_void>);
+
+// SAFETY: the mapping belongs to this value, is not bound to a thread, and is read and written by atomics alone.
+unsafe impl Send for Page {}
+// SAFETY: as above.
+unsafe impl Sync for Page {}
+
+impl Page {
+    /// The first page of a file of at least [`BYTES`].
+    ///
+    /// # Errors
+    /// If the kernel does not map it.
+    pub fn of(path: &Path) -> Result<Self, Error> {
+        let io = |error| Error::io(path, error);
+        let file = File::options().read(true).write(true).open(path).map_err(io)?;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at a place of the kernel's choice overlaps nothing.
+        let mapped = unsafe { mmap(null_mut(), BYTES, access, MapFlags::SHARED, &file, 0) };
+        let mapped = mapped.map_err(|error| io(error.into()))?;
+        NonNull::new(mapped).map(Self).ok_or_else(|| Error::Absent("a page was mapped at address 0".to_owned()))
+    }
+
+    /// The page of the machine that this program is in.
+    ///
+    /// # Errors
+    /// If it has none.
+    pub fn of_this_machine() -> Result<Self, Error> {
+        let device = device(Path::new(DEVICES))?;
+        let enable = device.join("enable");
+        std::fs::write(&enable, "1").map_err(|error| Error::io(enable, error))?;
+        Self::of(&device.join("resource2"))
+    }
+
+    fn word(&self, word: Word) -> &AtomicU64 {
+        // SAFETY: the mapping lives as long as `self`, begins at a page, and holds more words than there are.
+        unsafe { &*self.0.as_ptr().cast::<AtomicU64>().add(word as usize) }
+    }
+
+    /// Lets the machine go on.
+    pub fn order(&self, order: Order) {
+        self.word(Word::Order).store(order as u64, Ordering::Release);
+    }
+
+    /// True once the machine is that far.
+    pub fn has_reached(&self, phase: Phase) -> bool {
+        self.word(Word::Phase).load(Ordering::Acquire) >= phase as u64
+    }
+
+    /// The machine: says how far it is, and answers questions until it may go on.
+    pub fn attend(&self, phase: Phase, until: Order) {
+        self.word(Word::Phase).store(phase as u64, Ordering::Release);
+        let mut last = self.word(Word::Answered).load(Ordering::Relaxed);
+        while self.word(Word::Order).load(Ordering::Acquire) < until as u64 {
+            let asked = self.word(Word::Asked).load(Ordering::Acquire);
+            if asked != last {
+                self.word(Word::Stamp).store(tsc().unwrap_or(0), Ordering::Relaxed);
+                self.word(Word::Answered).store(asked, Ordering::Release);
+                last = asked;
+            }
+        }
+    }
+
+    /// Asks what the machine's counter shows, many times.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn ask(&self) -> Result<Bounds, Error> {
+        let mut bounds = Bounds { low: i64::MIN, high: i64::MAX };
+        for _ in 0..QUESTIONS {
+            let question = self.word(Word::Asked).load(Ordering::Relaxed).wrapping_add(1);
+            let before = tsc().unwrap_or(0);
+            self.word(Word::Asked).store(question, Ordering::Release);
+            let since = Instant::now();
+            while self.word(Word::Answered).load(Ordering::Acquire) != question {
+                if since.elapsed() > PATIENCE {
+                    return Err(Error::TimedOut("the guest does not say what its counter shows".to_owned()));
+                }
+            }
+            let after = tsc().unwrap_or(0);
+            let stamp = self.word(Word::Stamp).load(Ordering::Relaxed);
+            let ahead = |here: u64| stamp.wrapping_sub(here) as i64;
+            let contradicts = || Error::Malformed("the guest's counter is not this one and a constant".to_owned());
+            bounds = bounds.and(Bounds { low: ahead(after), high: ahead(before) }).ok_or_else(contradicts)?;
+        }
+        Ok(bounds)
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, of that size, and nothing refers to it any more.
+        let _ = unsafe { munmap(self.0.as_ptr(), BYTES) };
+    }
+}
+
+/// The directory of the device that the page is behind.
+fn device(devices: &Path) -> Result<PathBuf, Error> {
+    let entries = std::fs::read_dir(devices).map_err(|error| Error::io(devices, error))?;
+    let says = |place: &Path, file: &str, wanted: &str| {
+        std::fs::read_to_string(place.join(file)).is_ok_and(|text| text.trim() == wanted)
+    };
+    let mut places = entries.flatten().map(|entry| entry.path());
+    let found = places.find(|place| says(place, "vendor", IVSHMEM.0) && says(place, "device", IVSHMEM.1));
+    found.ok_or_else(|| Error::Absent("the machine has no memory that it shares with its host".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages() -> (tempfile::NamedTempFile, Page, Page) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(BYTES as u64).unwrap();
+        let [here, there] = [(); 2].map(|()| Page::of(file.path()).unwrap());
+        (file, here, there)
+    }
+
+    #[test]
+    fn a_counter_that_is_the_same_is_ahead_by_nothing_within_the_error() {
+        if tsc().is_none() {
+            return println!("skipped: page: this processor has no time-stamp counter");
+        }
+        let (_file, here, there) = pages();
+        let bounds = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                there.attend(Phase::Ready, Order::Measure);
+                there.attend(Phase::Measured, Order::Finish);
+            });
+            let until = |phase| {
+                while !here.has_reached(phase) {
+                    std::thread::yield_now();
+                }
+            };
+            until(Phase::Ready);
+            assert!(!here.has_reached(Phase::Measured));
+            let first = here.ask().unwrap();
+            here.order(Order::Measure);
+            until(Phase::Measured);
+            let last = here.ask();
+            here.order(Order::Finish);
+            first.and(last.unwrap()).unwrap()
+        });
+        assert!(bounds.low <= 0 && 0 <= bounds.high, "{bounds:?}");
+    }
+
+    #[test]
+    fn bounds_hold_together_or_contradict_each_other() {
+        let [wide, low, high] = [(-10, 10), (-20, -5), (6, 9)].map(|(low, high)| Bounds { low, high });
+        assert_eq!(wide.and(low), Some(Bounds { low: -10, high: -5 }));
+        assert_eq!(low.and(high), None);
+        assert_eq!((high.middle(), wide.middle()), ((7, 2), (0, 10)));
+        assert_eq!(Bounds { low: i64::MIN, high: i64::MAX }.middle().1, 1 << 63);
+    }
+
+    #[test]
+    fn the_device_is_known_by_its_numbers() {
+        let devices = tempfile::tempdir().unwrap();
+        for (place, vendor, number) in [("0000:00:01.0", "0x8086", "0x1110"), ("0000:00:04.0", "0x1af4", "0x1110")] {
+            std::fs::create_dir(devices.path().join(place)).unwrap();
+            std::fs::write(devices.path().join(place).join("vendor"), format!("{vendor}\n")).unwrap();
+            std::fs::write(devices.path().join(place).join("device"), format!("{number}\n")).unwrap();
+        }
+        assert_eq!(device(devices.path()).unwrap(), devices.path().join("0000:00:04.0"));
+        std::fs::remove_dir_all(devices.path().join("0000:00:04.0")).unwrap();
+        assert!(device(devices.path()).unwrap_err().to_string().contains("shares with its host"));
+    }
+}
