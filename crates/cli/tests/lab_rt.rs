@@ -199,8 +199,9 @@ impl Ran {
         assert_eq!(aligned.len(), 1, "{aligned:?}");
         let row = &aligned[0];
         assert_eq!((&row[0], &row[1], &row[2]), (&"L1".into(), &"tsc_offset".into(), &"measured".into()));
+        // Where the host hides the switches of its own agent, a vCPU that follows it has a CPU unseen.
         let count = |place: usize| row[place].as_u64().unwrap();
-        assert!(count(3) > 1_000 && count(4) * 1_000 <= count(3), "{row:?}");
+        assert!(count(3) > 1_000 && count(4) * 50 <= count(3), "{row:?}");
     }
 }
 

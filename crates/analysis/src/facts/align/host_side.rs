@@ -32,6 +32,8 @@ pub struct HostVcpu {
     pub tid: i32,
     /// Its number, where an event told.
     pub vcpu: Option<u32>,
+    /// It runs its guest without KVM, which therefore writes no offset of it.
+    pub is_translated: bool,
     /// Stretches in which the guest itself ran, in order, in units of the lower machine's axis.
     pub windows: Vec<Window>,
     /// Stretches in which a guest of it ran: its counter counts there too.
@@ -127,6 +129,7 @@ pub fn read(part: &Part, axis: &Axis, given: &Given) -> HostSide {
     for (thread, vcpu) in walk.threads.iter().zip(&mut vcpus) {
         vcpu.tid = thread.tid;
         vcpu.vcpu = thread.vcpu_id;
+        vcpu.is_translated = thread.is_translated;
         vcpu.injections = injections.remove(&thread.tid).unwrap_or_default();
         let accesses: Vec<Access> = accesses.remove(&thread.tid).unwrap_or_default();
         vcpu.accesses = accesses.into_iter().filter(|access| vcpu.is_of_the_guest(access.at)).collect();
@@ -150,8 +153,9 @@ fn adopt(vcpus: &mut [HostVcpu], mut foreign: Vec<Written>) {
     foreign.sort_unstable_by_key(|written| written.at);
     for written in foreign {
         let Written { number, at, previous, next, .. } = written;
-        let mut same: Vec<&mut HostVcpu> =
-            vcpus.iter_mut().filter(|vcpu| vcpu.vcpu == Some(number) && !vcpu.windows.is_empty()).collect();
+        let may_be_its =
+            |vcpu: &&mut HostVcpu| vcpu.vcpu == Some(number) && !vcpu.windows.is_empty() && !vcpu.is_translated;
+        let mut same: Vec<&mut HostVcpu> = vcpus.iter_mut().filter(may_be_its).collect();
         let taken = same.iter_mut().any(|vcpu| vcpu.steps.adopt(at, previous, next));
         if let ([only], false) = (same.as_mut_slice(), taken)
             && (only.steps.is_empty() || only.steps.is_all_before(at))
