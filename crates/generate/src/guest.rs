@@ -6,7 +6,7 @@
 //! ```
 //! Wherever the story hands an exit to L1, L1 writes its own `kvm_exit` in one of the stretches in which it runs next, and
 //! its own `kvm_entry` before it asks for its guest again. An interrupt that the host injects is handled first of all in the
-//! stretch that follows. An access to an MSR that the host served is told in `msr:write_msr` or `msr:read_msr` in one of the
+//! stretch that follows; that of its timer wakes a task, which runs then. An access to an MSR that the host served is told in `msr:write_msr` or `msr:read_msr` in one of the
 //! stretches before the next such exit, but for the end of an interrupt, which Linux does not trace; some accesses that the
 //! host never saw are told too. Other events lie in between. Each of them has a true time on
 //! the host's clock, and one on the guest's, by a [`GuestClock`]: an offset, a drift, and steps, which the host's trace
@@ -16,7 +16,7 @@ use crate::random::Random;
 use crate::reason::{svm, vmx};
 use crate::story::Story;
 use crate::truth::Truth;
-use crate::vcpu::Kernel;
+use crate::vcpu::{Kernel, TIMER};
 use std::collections::BTreeMap;
 use trace::write::{EventSchema, Record, Value};
 
@@ -95,6 +95,9 @@ impl Access {
 /// The x2APIC's end of interrupt: `native_apic_msr_eoi` in arch/x86/include/asm/apic.h writes it untraced.
 const EOI: u64 = 0x80b;
 
+/// The guest's task that sleeps until its timer comes.
+const SLEEPER: u64 = 900;
+
 /// A register that the guest writes without an exit.
 const FS_BASE: u64 = 0xc000_0100;
 
@@ -170,6 +173,11 @@ pub fn pair(story: &Story, clock: &GuestClock, seed: u64) -> Pair {
                     };
                     if let Some(vector) = reader.injected.take() {
                         say(reader, "local_timer_entry", &[("vector", vector.into())]);
+                        if vector == u64::from(TIMER) {
+                            say(reader, "hrtimer_expire_entry", &[]);
+                            say(reader, "sched_waking", &[("pid", SLEEPER.into())]);
+                            say(reader, "sched_switch", &[("next_pid", SLEEPER.into())]);
+                        }
                     }
                     let last = request(reason);
                     let next = last || [story.vendor.msr_read(), story.vendor.msr_write()].contains(&reason);

@@ -210,9 +210,13 @@ fn kvm_events(generation: Generation, vendor: Vendor) -> Vec<EventSchema> {
         kvm("kvm_eoi", "__u32 apicid:x; int vector"),
         kvm("kvm_inj_virq", inj_virq),
         kvm("kvm_apic_accept_irq", "__u32 apicid:x; __u16 dm; __u16 tm; __u8 vec"),
+        kvm("kvm_apicv_accept_irq", "__u32 apicid:x; __u16 dm; __u16 tm; __u8 vec"),
+        kvm("kvm_msi_set_irq", "u64 address; u64 data"),
+        kvm("kvm_set_irq", "unsigned int gsi; int level; int irq_source_id"),
     ];
     if generation.has_wakeup() {
         events.push(kvm("kvm_vcpu_wakeup", "__u64 ns; bool waited; bool valid"));
+        events.push(kvm("kvm_hv_timer_state", "unsigned int vcpu_id; unsigned int hv_timer_in_use"));
     }
     if generation.tells_refusals() {
         events.push(kvm("kvm_nested_vmenter_failed", "__data_loc char[] msg; u32 err"));
@@ -263,6 +267,7 @@ fn host_events(generation: Generation) -> Vec<EventSchema> {
         event("irq", "softirq_exit", "unsigned int vec"),
         event("irq_vectors", "local_timer_entry", "int vector"),
         event("irq_vectors", "local_timer_exit", "int vector"),
+        event("timer", "hrtimer_start", "void * hrtimer; void * function; s64 expires; s64 softexpires; int mode"),
         event("timer", "hrtimer_expire_entry", "void * hrtimer; s64 now; void * function"),
     ]
 }

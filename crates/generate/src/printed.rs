@@ -169,9 +169,21 @@ impl Printer {
                 format!("apic_{access} {register} = {:#x}", f.int("val"))
             }
             "kvm_eoi" => format!("apicid {:x} vector {}", f.int("apicid"), f.int("vector")),
-            "kvm_inj_virq" if f.has("vector") => format!("IRQ {:#x}", f.int("vector")),
+            "kvm_inj_virq" if f.has("vector") => {
+                let again = if f.int("reinjected") != 0 { " [reinjected]" } else { "" };
+                format!("IRQ {:#x}{again}", f.int("vector"))
+            }
             "kvm_inj_virq" => format!("irq {}", f.int("irq")),
-            "kvm_apic_accept_irq" => format!("apicid {:x} vec {} (Fixed|edge)", f.int("apicid"), f.int("vec")),
+            "kvm_set_irq" => {
+                format!("gsi {} level {} source {}", f.int("gsi"), f.int("level"), f.int("irq_source_id"))
+            }
+            "kvm_msi_set_irq" => {
+                format!("dst {:x} vec {} (Fixed|physical|edge)", f.int("address") >> 12 & 0xff, f.int("data") & 0xff)
+            }
+            "kvm_hv_timer_state" => format!("vcpu_id {:x} hv_timer {:x}", f.int("vcpu_id"), f.int("hv_timer_in_use")),
+            "kvm_apic_accept_irq" | "kvm_apicv_accept_irq" => {
+                format!("apicid {:x} vec {} (Fixed|edge)", f.int("apicid"), f.int("vec"))
+            }
             "kvm_vcpu_wakeup" => format!(
                 "{} time {} ns, polling {}",
                 if f.int("waited") != 0 { "wait" } else { "poll" },
@@ -205,7 +217,15 @@ impl Printer {
             "irq_handler_entry" => format!("irq={} name={}", f.int("irq"), f.text("name")),
             "irq_handler_exit" => format!("irq={} ret=handled", f.int("irq")),
             "softirq_entry" | "softirq_exit" => format!("vec={} [action=NET_RX]", f.int("vec")),
-            "hrtimer_expire_entry" => format!("hrtimer=(____ptrval____) function=apic_timer_fn now={}", f.int("now")),
+            "hrtimer_start" => format!(
+                "hrtimer={:016x} function=apic_timer_fn expires={} softexpires={} mode=ABS|PINNED|HARD",
+                f.int("hrtimer"),
+                f.int("expires"),
+                f.int("softexpires")
+            ),
+            "hrtimer_expire_entry" => {
+                format!("hrtimer={:016x} function=apic_timer_fn now={}", f.int("hrtimer"), f.int("now"))
+            }
             _ => format!("vector={}", f.int("vector")),
         }
     }
@@ -282,6 +302,7 @@ const VMX_NAMES: &[(u32, &str)] = &[
     (vmx::EPT_VIOLATION, "EPT_VIOLATION"),
     (vmx::EPT_MISCONFIG, "EPT_MISCONFIG"),
     (vmx::INVEPT, "INVEPT"),
+    (vmx::PREEMPTION_TIMER, "PREEMPTION_TIMER"),
     (vmx::INVVPID, "INVVPID"),
     (vmx::APIC_WRITE, "APIC_WRITE"),
 ];

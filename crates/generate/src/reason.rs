@@ -11,6 +11,8 @@ pub mod vmx {
     pub const EXTERNAL_INTERRUPT: u32 = 1;
     /// The guest can take an interrupt now.
     pub const INTERRUPT_WINDOW: u32 = 7;
+    /// Time set by KVM is over.
+    pub const PREEMPTION_TIMER: u32 = 52;
     /// CPUID.
     pub const CPUID: u32 = 10;
     /// HLT.

@@ -126,6 +126,25 @@ pub struct Chains {
     pub total_ns: u64,
 }
 
+/// Virtual interrupts of one vector.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Interrupts {
+    /// Each stage by its name; those of the guest's timer begin with `timer `.
+    pub stages: BTreeMap<&'static str, Tally>,
+    /// Accepted while one was pending.
+    pub merged: u64,
+    /// Delivered by the processor.
+    pub posted: u64,
+}
+
+impl Interrupts {
+    /// One more of `stage`.
+    pub fn stage(&mut self, stage: &'static str, ns: u64) {
+        let tally = self.stages.entry(stage).or_default();
+        *tally = Tally { count: tally.count + 1, total_ns: tally.total_ns + ns };
+    }
+}
+
 /// The truth about one vCPU thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VcpuTruth {
@@ -150,6 +169,8 @@ pub struct VcpuTruth {
     pub preemptors: BTreeMap<String, Tally>,
     /// Interrupts and softirqs of the host on the thread's CPU, by name.
     pub host_interrupts: BTreeMap<String, Tally>,
+    /// Virtual interrupts by vector.
+    pub interrupts: BTreeMap<u8, Interrupts>,
     /// Nested entries that were refused.
     pub refused: u64,
 }
@@ -250,6 +271,12 @@ impl fmt::Display for Truth {
             }
             for (name, Tally { count, total_ns }) in &vcpu.host_interrupts {
                 writeln!(f, "host_interrupt {tid} {count} {total_ns} {name}")?;
+            }
+            for (vector, Interrupts { stages, merged, posted }) in &vcpu.interrupts {
+                writeln!(f, "interrupt {tid} {vector} merged {merged} posted {posted}")?;
+                for (stage, Tally { count, total_ns }) in stages {
+                    writeln!(f, "stage {tid} {vector} {count} {total_ns} {stage}")?;
+                }
             }
         }
         Ok(())

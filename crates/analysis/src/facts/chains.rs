@@ -1,6 +1,5 @@
 //! Which chains stand for all others, found while the ledger's walk runs: whoever draws them then needs one more walk only.
 
-use crate::facts::events::interrupts::Delivered;
 use crate::facts::ledger::build::{Beside, Ledger, build_beside};
 use crate::facts::thread::{Chain, Exit, Thread};
 use crate::facts::timeline::lanes_of;
@@ -46,8 +45,6 @@ impl Sink for Ranking {
     }
 
     fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
-
-    fn delivered(&mut self, _: usize, _: &Delivered) {}
 }
 
 impl Beside for Ranking {

@@ -28,12 +28,14 @@ pub(crate) mod machines;
 pub(crate) mod on_axis;
 pub mod samples;
 pub mod shares;
+pub mod stages;
 pub mod starvation;
 pub mod state;
 pub mod thread;
 pub mod timeline;
 pub mod walk;
 pub(crate) mod windows;
+pub(crate) mod workers;
 
 pub use events::{Isa, Reason, Role};
 pub use state::{State, TracedLevel};

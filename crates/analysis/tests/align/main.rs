@@ -9,3 +9,4 @@ mod linux;
 mod names;
 mod options;
 mod registers;
+mod stages;

@@ -1,8 +1,10 @@
 //! An answer in a form in which the generator's truth and the analysis's finding can be compared.
 
+use base::Histogram;
 use generate::Vendor;
 use generate::truth::{self, Truth, VcpuTruth};
 use kvmscope_analysis::facts::ledger::model::{ChainSums, PartFlow, Vcpu};
+use kvmscope_analysis::facts::stages::{IrqStage, TimerStage};
 use kvmscope_analysis::facts::{Isa, Reason, State, TracedLevel};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -28,6 +30,9 @@ pub struct Answer {
     pub preemptors: BTreeMap<String, Sum>,
     /// By what people call them.
     pub host_interrupts: BTreeMap<String, Sum>,
+    /// Stages of virtual interrupts by vector and name, those of the guest's timer behind `timer `; `merged` and `posted`
+    /// have no time.
+    pub stages: BTreeMap<(u8, String), Sum>,
 }
 
 /// The chains of one reason.
@@ -80,6 +85,11 @@ impl Answer {
         for (name, tally) in &vcpu.host_interrupts {
             answer.host_interrupts.insert(name.clone(), (tally.count, tally.total_ns));
         }
+        for (vector, interrupts) in &vcpu.interrupts {
+            let stages = interrupts.stages.iter().map(|(name, tally)| (*name, (tally.count, tally.total_ns)));
+            let counts = [("merged", (interrupts.merged, 0)), ("posted", (interrupts.posted, 0))];
+            answer.add_stages(*vector, stages.chain(counts));
+        }
         answer
     }
 
@@ -109,7 +119,21 @@ impl Answer {
             let name = part.handlers.title(*by).into_owned();
             answer.host_interrupts.insert(name, (sums.count, sums.total_ns));
         }
+        for (vector, sums) in vcpu.sums.interrupts.iter() {
+            let sum = |histogram: &Histogram| (histogram.count(), histogram.sum());
+            let irq = IrqStage::ALL.map(|stage| (stage.name().to_owned(), sum(sums.irq(stage))));
+            let timer = TimerStage::ALL.map(|stage| (format!("timer {}", stage.name()), sum(sums.timer(stage))));
+            let counts = [("merged", sums.merged), ("posted", sums.posted)];
+            let counts = counts.map(|(name, count)| (name.to_owned(), (count, 0)));
+            answer.add_stages(vector.0, irq.into_iter().chain(timer).chain(counts));
+        }
         answer
+    }
+
+    /// Those that occurred.
+    fn add_stages<N: Into<String>>(&mut self, vector: u8, stages: impl Iterator<Item = (N, Sum)>) {
+        let met = stages.filter(|(_, sum)| sum.0 > 0);
+        self.stages.extend(met.map(|(name, sum)| ((vector, name.into()), sum)));
     }
 
     /// All time.

@@ -98,6 +98,7 @@ fn wrong(story: &Story, target: Target) -> Vec<String> {
         lines.extend(differences("chains", &expected.chains, &found.chains));
         lines.extend(differences("preemptors", &expected.preemptors, &found.preemptors));
         lines.extend(differences("host interrupts", &expected.host_interrupts, &found.host_interrupts));
+        lines.extend(differences("stages", &expected.stages, &found.stages));
         wrong.extend(lines.into_iter().map(|line| format!("thread {tid}: {line}")));
     }
     wrong

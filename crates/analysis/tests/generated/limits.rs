@@ -23,6 +23,10 @@ pub enum Missing {
     HaltPolling,
     /// Which nested guest it was.
     ControlBlocks,
+    /// Which vCPU's APIC accepted an interrupt, and all stages that begin there or need it.
+    Accepts,
+    /// How the trace's times relate to those that its events carry.
+    Reference,
     /// Levels, and with them lengths of chains; exits by reason and injections stay.
     Levels,
 }
@@ -42,6 +46,23 @@ pub const LIMITS: &[Limit] = &[
         missing: Missing::ControlBlocks,
         why: "LTTng has no probe for kvm_nested_vmenter, and before 6.1 VMX had no event of nested entry",
         applies: |story, target| is_lttng(target) && story.generation >= Generation::V6_1,
+    },
+    Limit {
+        missing: Missing::Accepts,
+        why: "LTTng's kvm_x86_apic_accept_irq is stale since 5.10, and the event names a vCPU by its number alone, which several \
+              VMs may have",
+        applies: |story, target| {
+            let mut numbers: Vec<u32> = story.truth.vcpus.iter().map(|vcpu| vcpu.vcpu).collect();
+            numbers.sort_unstable();
+            is_lttng(target) || numbers.windows(2).any(|two| two[0] == two[1])
+        },
+    },
+    Limit {
+        missing: Missing::Reference,
+        why: "a text does not say by which clock its times are, and the deadlines of a story are no ticks",
+        applies: |story, target| {
+            matches!(target, Target::TextRaw | Target::TextPrinted) || story.clock.name == "x86-tsc"
+        },
     },
     Limit {
         missing: Missing::Levels,
@@ -72,8 +93,11 @@ impl Missing {
                 answer.ledger.clear();
                 let sums = answer.exits.values_mut().chain(answer.preemptors.values_mut());
                 sums.chain(answer.host_interrupts.values_mut()).for_each(|sum| sum.1 = 0);
+                answer.stages.values_mut().for_each(|sum| sum.1 = 0);
                 answer.chains.values_mut().for_each(|chains| chains.total_ns = 0);
             }
+            Missing::Accepts => answer.stages.retain(|(_, stage), _| stage == "enter" || stage == "eoi"),
+            Missing::Reference => answer.stages.retain(|(_, stage), _| stage != "timer residual"),
             Missing::HaltPolling => {
                 merge(
                     &mut answer.ledger,

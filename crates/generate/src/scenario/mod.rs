@@ -8,6 +8,7 @@ mod apic;
 mod deep;
 mod halts;
 mod hypercalls;
+mod interrupts;
 mod losses;
 mod mixed;
 mod nested;
@@ -227,6 +228,15 @@ pub const ALL: &[Scenario] = &[
         usual: Generation::V6_12,
         cpus: 5,
         act: registers::act_in_two_vms,
+    },
+    Scenario {
+        name: "interrupt-paths",
+        about: "virtual interrupts to a guest that runs, halts, masks them, gets several as one, is cut short or has APICv; its timer",
+        vendors: BOTH,
+        since: Generation::V3_10,
+        usual: Generation::V6_12,
+        cpus: 4,
+        act: interrupts::act,
     },
     Scenario {
         name: "losses",

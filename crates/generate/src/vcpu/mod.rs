@@ -9,9 +9,12 @@
 //!
 //! Emission order follows brief `flow`, 2.2.
 
+mod interrupts;
 mod nested;
 mod schedule;
 
+pub use interrupts::{DEVICE, LINE, POSTED, TIMER};
+use interrupts::{Irq, TimerBooks};
 pub use schedule::{Loss, Sleep, Task, Waker};
 
 use crate::kernel::{Generation, Vendor};
@@ -83,6 +86,13 @@ pub struct Vcpu {
     places: Vec<Place>,
     last_event: Option<u64>,
     born: u64,
+    /// Interrupts under way.
+    irqs: Vec<Irq>,
+    timer: TimerBooks,
+    /// How long KVM took to set the timer, while nobody has been told.
+    program: Option<u64>,
+    /// The exit that is handled says that the guest takes interrupts again.
+    window: Option<u64>,
 }
 
 /// From a time on, a thread is on a CPU or belongs to it.
@@ -156,6 +166,7 @@ impl Vcpu {
             chains: BTreeMap::new(),
             preemptors: BTreeMap::new(),
             host_interrupts: BTreeMap::new(),
+            interrupts: BTreeMap::new(),
             refused: 0,
         };
         let mut thread = Self {
@@ -172,6 +183,10 @@ impl Vcpu {
             places: vec![Place { from_ns: now, cpu, on_cpu: true }],
             last_event: None,
             born: now,
+            irqs: Vec::new(),
+            timer: TimerBooks::default(),
+            program: None,
+            window: None,
         };
         thread.switch_to_self(0, &format!("swapper/{cpu}"), 0);
         thread
@@ -225,6 +240,7 @@ impl Vcpu {
 
     pub(crate) fn enter_at(&mut self, level: u8, rip: u64) {
         self.entry_event(rip);
+        self.irqs_enter();
         self.close_exit();
         if level > 1 {
             self.close_chain();
@@ -250,6 +266,7 @@ impl Vcpu {
             chain.exits += 1;
             chain.halted |= exit.reason == self.kernel.vendor.hlt();
         }
+        self.irqs_leave(exit.reason);
         self.state = State::Handling(self.level);
         if self.level > 1 {
             self.pass(20);
@@ -346,6 +363,7 @@ impl Vcpu {
         if let Some(chain) = self.chain.take() {
             self.chains_of(chain.reason).censored += 1;
         }
+        self.irqs_end();
         (self.records, self.truth, self.places)
     }
 

@@ -2,7 +2,6 @@
 
 use super::{Exit, Place, Vcpu};
 use crate::truth::{State, Tally};
-use trace::write::Value;
 
 /// Another task of the host.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +26,10 @@ pub enum Loss {
 pub enum Waker {
     /// An interrupt on the CPU where the thread slept.
     Interrupt,
+    /// A device's interrupt on another CPU, of this vector.
+    Device(u32, u8),
+    /// The host's timer that stands for the guest's, on the CPU where the thread slept.
+    Timer(u64),
     /// A thread on a CPU of its own, which runs just for that.
     Thread {
         /// The thread.
@@ -40,10 +43,10 @@ pub enum Waker {
 const SLEEPING: u64 = 1;
 /// `TASK_UNINTERRUPTIBLE`.
 const WAITING_FOR_DISK: u64 = 2;
-const PRIORITY: u64 = 120;
-const TIMER_VECTOR: u64 = 236;
+pub(super) const PRIORITY: u64 = 120;
+pub(super) const TIMER_VECTOR: u64 = 236;
 /// The vector that wakes a guest.
-const GUEST_VECTOR: u64 = 0x31;
+const GUEST_VECTOR: u8 = 0x31;
 
 impl Vcpu {
     /// A host timer interrupt of `ns` over whatever KVM or the VMM does.
@@ -77,7 +80,7 @@ impl Vcpu {
     }
 
     /// The interrupt called `name`, which has begun, until it has ended.
-    fn served(&mut self, state: State, name: &str, until_end: impl FnOnce(&mut Self)) {
+    pub(super) fn served(&mut self, state: State, name: &str, until_end: impl FnOnce(&mut Self)) {
         let (before, since) = (self.state, self.now);
         self.state = state;
         until_end(self);
@@ -188,24 +191,34 @@ impl Vcpu {
 
     /// Sleeps for `ns`, is woken, waits for `delay_ns` and is back on `cpu`.
     fn sleep(&mut self, ns: u64, delay_ns: u64, waker: Waker, cpu: u32) {
-        let given = [
-            ("comm", Value::Text(self.truth.vm.clone())),
-            ("pid", (self.truth.tid as u64).into()),
-            ("prio", PRIORITY.into()),
-            // The event comes before the scheduler chooses: it names the CPU that the task ran on last.
-            ("target_cpu", u64::from(self.cpu).into()),
-        ];
+        let given = self.waking_fields();
         match waker {
             Waker::Interrupt => {
                 self.pass(ns);
-                self.accept(0, self.cpu);
+                self.accept_vector(0, self.cpu, GUEST_VECTOR);
                 self.event_of(0, self.cpu, "sched_waking", &given);
+            }
+            Waker::Device(cpu, vector) => {
+                self.pass(ns);
+                self.raise(cpu, vector, 70, 45);
+                self.event_of(0, cpu, "sched_waking", &given);
+                self.state = State::WakeDelay;
+                self.raised(cpu);
+            }
+            Waker::Timer(hrtimer) => {
+                self.pass(ns);
+                self.event_of(0, self.cpu, "local_timer_entry", &[("vector", TIMER_VECTOR.into())]);
+                self.timer_expires(0, hrtimer, 35);
+                self.event_of(0, self.cpu, "sched_waking", &given);
+                self.state = State::WakeDelay;
+                self.pass(30);
+                self.event_of(0, self.cpu, "local_timer_exit", &[("vector", TIMER_VECTOR.into())]);
             }
             Waker::Thread { task, cpu: home } => {
                 self.pass(ns.saturating_sub(50));
                 self.switch_on(home, (idle(home), 0), task);
                 self.pass(50.min(ns));
-                self.accept(task.tid, home);
+                self.accept_vector(task.tid, home, GUEST_VECTOR);
                 self.event_of(task.tid, home, "sched_waking", &given);
                 self.state = State::WakeDelay;
                 self.pass(5);
@@ -217,15 +230,9 @@ impl Vcpu {
         self.come_back(idle(cpu), cpu);
     }
 
-    /// The guest's APIC takes an interrupt, in the context of whoever sends it; `apicid` holds the vCPU's number.
-    fn accept(&mut self, tid: i32, cpu: u32) {
-        let vcpu = u64::from(self.truth.vcpu);
-        self.event_of(tid, cpu, "kvm_apic_accept_irq", &[("apicid", vcpu.into()), ("vec", GUEST_VECTOR.into())]);
-    }
-
     /// KVM puts an interrupt into the entry that follows.
     pub fn inject_interrupt(&mut self) {
-        self.event("kvm_inj_virq", &[("vector", GUEST_VECTOR.into()), ("irq", GUEST_VECTOR.into())]);
+        self.inject_vector(GUEST_VECTOR);
     }
 
     /// The thread gets on `cpu`, where `from` ran until now.
@@ -238,6 +245,7 @@ impl Vcpu {
             self.cpu = cpu;
             self.switch_to_self(from.tid, from.comm, 0);
         }
+        self.irqs_run();
         self.places.push(Place { from_ns: self.now, cpu, on_cpu: true });
     }
 

@@ -172,6 +172,8 @@ const PRINTS: &[(&str, &str, &[&str])] = &[
     ("kvm_write_tsc_offset", "kvm", &["vcpu={vcpu_id} prev={previous_tsc_offset} next={next_tsc_offset}"]),
     ("kvm_set_irq", "kvm", &["gsi {gsi} level {level} source {irq_source_id}"]),
     ("kvm_msi_set_irq", "kvm", &["dst {dst:x} vec {vec} ({dm_name:s}|"]),
+    ("kvm_wait_lapic_expire", "kvm", &["vcpu {vcpu_id}: delta {delta} ("]),
+    ("kvm_hv_timer_state", "kvm", &["vcpu_id {vcpu_id:x} hv_timer {hv_timer_in_use:x}"]),
     (
         "sched_switch",
         "sched",
@@ -189,5 +191,10 @@ const PRINTS: &[(&str, &str, &[&str])] = &[
     ("softirq_entry", "irq", SOFTIRQ),
     ("softirq_exit", "irq", SOFTIRQ),
     ("softirq_raise", "irq", SOFTIRQ),
+    (
+        "hrtimer_start",
+        "timer",
+        &["hrtimer={hrtimer:x} function={function:w} expires={expires} softexpires={softexpires} mode={mode=ABS|REL}"],
+    ),
     ("hrtimer_expire_entry", "timer", &["hrtimer={hrtimer:x} function={function:w} now={now}"]),
 ];

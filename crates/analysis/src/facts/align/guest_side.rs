@@ -1,7 +1,7 @@
 //! What does a guest's own trace tell that the machine below saw as well?
 //!
 //! In: the guest's trace. Out: for each of its CPUs its own `kvm_exit` and `kvm_entry` events, the entries of its
-//! interrupt handlers, and its accesses to MSRs, in order. Each of those exits is one that the machine below reflected;
+//! interrupt handlers, its timers, and its accesses to MSRs, in order. Each of those exits is one that the machine below reflected;
 //! each of those entries is a request that the machine below saw; a handler follows an injection; an access that exits
 //! follows what the machine below did for it.
 
@@ -29,6 +29,20 @@ pub struct GuestCpu {
     pub handlers: Vec<Handler>,
     /// Its accesses to MSRs, in order.
     pub accesses: Vec<Access>,
+    /// Its timers that expired, in order.
+    pub expiries: Vec<Expiry>,
+}
+
+/// Tasks woken by timers that wait for a CPU at the same time; more are not followed.
+const MOST_WOKEN: usize = 64;
+
+/// A timer of the guest's expired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expiry {
+    /// When its handler was called.
+    pub at: u64,
+    /// When the first task ran that it woke, on its own CPU.
+    pub ran: Option<u64>,
 }
 
 /// A `kvm_exit` of the guest's own.
@@ -47,7 +61,8 @@ pub struct OwnExit {
 /// Reads it from a trace, by CPU.
 pub fn read(part: &Part, axis: &Axis, given: &Given) -> BTreeMap<u32, GuestCpu> {
     let trace = part.trace.as_ref();
-    let rows = ROWS.iter().filter(|row| matches!(row.role, Role::Exit | Role::Entry));
+    const ROLES: [Role; 5] = [Role::Exit, Role::Entry, Role::HrtimerExpire, Role::Waking, Role::Switch];
+    let rows = ROWS.iter().filter(|row| ROLES.contains(&row.role));
     let wanted = |row: &roles::Row| {
         let names =
             row.names.iter().map(|name| (*name).to_owned()).filter(|name| !given.traces.ignore_events.contains(name));
@@ -58,7 +73,14 @@ pub fn read(part: &Part, axis: &Axis, given: &Given) -> BTreeMap<u32, GuestCpu> 
     events.push(Wanted { names: handlers(trace.facts(), given), fields: vec![vec!["vector".to_owned()]] });
     events.extend(ACCESSES.map(|name| accesses(trace.facts(), name, given)));
     let request = Request { events };
-    let mut keeper = Keeper { axis, roles, isa: vendor::of(trace), entered: BTreeMap::new(), cpus: BTreeMap::new() };
+    let mut keeper = Keeper {
+        axis,
+        roles,
+        isa: vendor::of(trace),
+        entered: BTreeMap::new(),
+        woken: BTreeMap::new(),
+        cpus: BTreeMap::new(),
+    };
     trace::replay(trace, &Reading { request: &request, fitted: None }, &mut keeper);
     keeper.cpus
 }
@@ -86,11 +108,46 @@ fn accesses(facts: &Facts, name: &str, given: &Given) -> Wanted {
     Wanted { names, fields: ["msr", "val"].map(|field| vec![field.to_owned()]).to_vec() }
 }
 
+/// What the timers of one CPU did to its tasks.
+#[derive(Default)]
+struct Woken {
+    /// The last one has woken nobody, and the CPU has not changed its task since.
+    wakes: bool,
+    /// Tasks that timers woke and that have not run, with the timer's place.
+    tasks: Vec<(i32, usize)>,
+}
+
+impl Woken {
+    /// An event of a timer, or of the task that it may have woken.
+    fn event(&mut self, expiries: &mut Vec<Expiry>, role: Role, event: &Event<'_>, at: u64) {
+        match role {
+            Role::HrtimerExpire => {
+                expiries.push(Expiry { at, ran: None });
+                self.wakes = true;
+            }
+            Role::Waking if self.wakes && self.tasks.len() < MOST_WOKEN => {
+                self.wakes = false;
+                self.tasks.push((event.or_zero(roles::waking::TID) as i32, expiries.len() - 1));
+            }
+            Role::Switch => {
+                self.wakes = false;
+                let next = event.or_zero(roles::switch::NEXT_TID) as i32;
+                if let Some(place) = self.tasks.iter().position(|(tid, _)| *tid == next) {
+                    let (_, expiry) = self.tasks.swap_remove(place);
+                    expiries[expiry].ran = Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 struct Keeper<'a> {
     axis: &'a Axis,
     roles: Vec<Role>,
     isa: Isa,
     entered: BTreeMap<u32, u64>,
+    woken: BTreeMap<u32, Woken>,
     cpus: BTreeMap<u32, GuestCpu>,
 }
 
@@ -98,6 +155,7 @@ impl Listener for Keeper<'_> {
     fn event(&mut self, event: &Event<'_>) {
         if event.is_loss() {
             self.entered.remove(&event.cpu);
+            self.woken.remove(&event.cpu);
             return;
         }
         let at = self.axis.of_event(event.time_ns);
@@ -112,9 +170,16 @@ impl Listener for Keeper<'_> {
             }
             return;
         };
-        if *role == Role::Entry {
-            self.entered.insert(event.cpu, at);
-            return;
+        match role {
+            Role::Entry => {
+                self.entered.insert(event.cpu, at);
+                return;
+            }
+            Role::HrtimerExpire | Role::Waking | Role::Switch => {
+                let expiries = &mut self.cpus.entry(event.cpu).or_default().expiries;
+                return self.woken.entry(event.cpu).or_default().event(expiries, *role, event, at);
+            }
+            _ => {}
         }
         let reason = reason(event, roles::exit::REASON, roles::exit::ISA, roles::exit::REASON_NAME, self.isa);
         let (rip, entered) = (event.get(roles::exit::RIP).unwrap_or(NO_RIP), self.entered.remove(&event.cpu));

@@ -16,14 +16,14 @@ use super::registers::Access;
 use super::steps::Steps;
 use crate::Given;
 use crate::facts::events::reasons::{Class, Reason};
-use crate::facts::events::roles::{self, Role};
+use crate::facts::events::roles::{self, ROWS, Role};
 use crate::facts::state::{State, TracedLevel};
 use crate::facts::thread::{Chain, Exit, Handled};
 use crate::facts::walk::replay::{ExtraEvents, WalkObserver, walked};
 use crate::facts::walk::{Preemptor, Sink, Walk};
 use crate::input::Part;
 use rustc_hash::FxHashMap;
-use trace::{Event, Wanted};
+use trace::Event;
 
 /// One vCPU thread.
 #[derive(Debug, Clone, Default)]
@@ -108,17 +108,12 @@ pub struct HostSide {
     pub writes_are_recorded: bool,
 }
 
-const EVENT: &str = "kvm_write_tsc_offset";
-
 /// Reads it from a trace.
 pub fn read(part: &Part, axis: &Axis, given: &Given) -> HostSide {
     let has = |name: &str| part.trace.facts().event_types.iter().any(|event| event.name == name);
-    let mut names = vec![EVENT.to_owned(), "kvm_x86_write_tsc_offset".to_owned()];
-    names.retain(|name| !given.traces.ignore_events.contains(name));
-    let writes_are_recorded = names.iter().any(|name| has(name));
-    let fields = ["vcpu_id", "previous_tsc_offset", "next_tsc_offset"].map(|field| vec![field.to_owned()]);
-    let events = Some(Wanted { names, fields: fields.to_vec() });
-    let besides = ExtraEvents { fitted: None, events };
+    let mut names = ROWS.iter().filter(|row| row.role == Role::TscOffset).flat_map(|row| row.names);
+    let writes_are_recorded = names.any(|name| has(name) && !given.traces.ignore_events.iter().any(|one| one == name));
+    let besides = ExtraEvents { fitted: None, events: None };
     let keeper = Keeper { axis: axis.clone(), cpu: 0, vcpus: Vec::new() };
     let mut events_seen = KvmEvents::default();
     let (walk, totals) = walked(part, given, besides, keeper, &mut events_seen);
@@ -184,17 +179,12 @@ struct KvmEvents {
 }
 
 impl WalkObserver<Keeper> for KvmEvents {
-    fn other(&mut self, walk: &mut Walk<Keeper>, event: &Event<'_>) {
-        let at = walk.sink.axis.of_event(event.time_ns);
-        let (number, previous, next) = (event.or_zero(0) as u32, event.or_zero(1), event.or_zero(2));
-        self.writes.push(Written { tid: event.tid, number, at, previous, next });
-    }
-
     fn event(&mut self, walk: &mut Walk<Keeper>, event: &Event<'_>) {
         walk.sink.cpu = event.cpu;
         if !event.is_loss() {
             match roles::ROLES[usize::from(event.kind)] {
                 Role::InjectVirq => self.injected(walk.sink.axis.of_event(event.time_ns), event),
+                Role::TscOffset => self.written(walk.sink.axis.of_event(event.time_ns), event),
                 Role::Msr => self.accessed(walk.sink.axis.of_event(event.time_ns), event),
                 _ => {}
             }
@@ -204,6 +194,13 @@ impl WalkObserver<Keeper> for KvmEvents {
 }
 
 impl KvmEvents {
+    fn written(&mut self, at: u64, event: &Event<'_>) {
+        let field = |place: usize| event.or_zero(place);
+        let [number, previous, next] =
+            [roles::tsc_offset::VCPU, roles::tsc_offset::PREVIOUS, roles::tsc_offset::NEXT].map(field);
+        self.writes.push(Written { tid: event.tid, number: number as u32, at, previous, next });
+    }
+
     fn injected(&mut self, at: u64, event: &Event<'_>) {
         let injected = Injection { at, vector: event.or_zero(0) as u8 };
         let known = self.injections.entry(event.tid).or_default();

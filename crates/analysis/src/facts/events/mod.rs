@@ -1,8 +1,7 @@
-//! What single events mean: their roles, exit codes, details, and the interrupts that they name.
+//! What single events mean: their roles, exit codes, details, and the host's interrupts that they name.
 
 pub(crate) mod details;
 pub mod host_interrupts;
-pub(crate) mod interrupts;
 pub mod reasons;
 pub mod roles;
 pub(crate) mod vendor;

@@ -224,11 +224,21 @@ impl Reason {
         matches!((self.isa, self.code), (Isa::Vmx, 40) | (Isa::Svm, 0x77))
     }
 
+    /// True for an exit by which KVM asked to be told when the guest takes interrupts again.
+    pub fn is_interrupt_window(self) -> bool {
+        matches!((self.isa, self.code), (Isa::Vmx, 7) | (Isa::Svm, 0x64))
+    }
+
+    /// True for an exit by VMX's pre-emption timer, with which KVM keeps its guest's own.
+    pub fn is_preemption_timer(self) -> bool {
+        (self.isa, self.code) == (Isa::Vmx, 52)
+    }
+
     /// True for an exit that may be re-entered before anybody says that it came from a nested guest: VMX's
     /// PREEMPTION_TIMER in the fastpath (`handle_fastpath_preemption_timer`, Linux 6.9 and 6.1.192).
     #[inline]
     pub fn hides_its_level(self) -> bool {
-        self.isa == Isa::Vmx && self.code == 52
+        self.is_preemption_timer()
     }
 }
 

@@ -69,6 +69,22 @@ pub enum Role {
     InjectVirq,
     /// A local APIC accepts an interrupt.
     AcceptIrq,
+    /// The processor will deliver an interrupt by itself: APICv, AVIC.
+    PostIrq,
+    /// A device's interrupt, or a line of one, is handed to KVM.
+    SetIrq,
+    /// KVM learns that the guest is done with an interrupt.
+    Eoi,
+    /// A timer of the host is set.
+    HrtimerStart,
+    /// A timer of the host has expired: host work too.
+    HrtimerExpire,
+    /// KVM has set the host's timer that stands for the guest's.
+    TimerProgrammed,
+    /// How late KVM enters the guest with its timer's interrupt, on the guest's counter.
+    LapicExpire,
+    /// KVM writes the offset of the guest's counter.
+    TscOffset,
 }
 
 /// One row: role, names, fields.
@@ -172,6 +188,50 @@ pub mod apic {
     pub const WRITE: usize = 1;
     /// The register as the kernel names it, from text traces.
     pub const REGISTER_NAME: usize = 2;
+}
+
+/// Places of the fields of `kvm_apic_accept_irq` and `kvm_apicv_accept_irq`.
+pub mod accept {
+    /// The vCPU's number, whatever the field is called.
+    pub const VCPU: usize = 0;
+    /// The vector.
+    pub const VECTOR: usize = 1;
+}
+
+/// Places of the fields of `kvm_inj_virq`.
+pub mod inject_virq {
+    /// The vector.
+    pub const VECTOR: usize = 0;
+    /// Whether it was injected before.
+    pub const AGAIN: usize = 1;
+}
+
+/// Places of the fields of `kvm_set_irq` and `kvm_msi_set_irq`.
+pub mod set_irq {
+    /// Whether the line rises or falls; messages have none.
+    pub const LEVEL: usize = 0;
+    /// The message, whose lowest 8 bits are the vector.
+    pub const DATA: usize = 1;
+    /// The vector, from text traces.
+    pub const VECTOR: usize = 2;
+}
+
+/// Places of the fields of `hrtimer_start` and `hrtimer_expire_entry`.
+pub mod hrtimer {
+    /// Address of the timer.
+    pub const TIMER: usize = 0;
+    /// CLOCK_MONOTONIC when it shall expire, or when the interrupt began in which it did.
+    pub const NS: usize = 1;
+}
+
+/// Places of the fields of `kvm_write_tsc_offset`.
+pub mod tsc_offset {
+    /// Number of the vCPU.
+    pub const VCPU: usize = 0;
+    /// Guest's counter minus the host's, up to now.
+    pub const PREVIOUS: usize = 1;
+    /// The same from now on.
+    pub const NEXT: usize = 2;
 }
 
 /// Places of the fields of `kvm_msr`.
@@ -314,17 +374,7 @@ pub const ROWS: &[Row] = &[
     Row { role: Role::SoftirqEntry, names: &["softirq_entry", "irq_softirq_entry"], fields: &[&["vec"]] },
     Row { role: Role::SoftirqExit, names: &["softirq_exit", "irq_softirq_exit"], fields: &[] },
     Row { role: Role::Nmi, names: &["nmi_handler"], fields: &[&["delta_ns"]] },
-    Row {
-        role: Role::HostWork,
-        names: &[
-            "hrtimer_expire_entry",
-            "timer_hrtimer_expire_entry",
-            "softirq_raise",
-            "irq_softirq_raise",
-            "sched_wakeup",
-        ],
-        fields: &[],
-    },
+    Row { role: Role::HostWork, names: &["softirq_raise", "irq_softirq_raise", "sched_wakeup"], fields: &[] },
     Row { role: Role::VcpuWakeup, names: &["kvm_vcpu_wakeup"], fields: &[&["ns"], &["waited"]] },
     Row { role: Role::HaltPollWindow, names: &["kvm_halt_poll_ns"], fields: &[&["new"]] },
     Row { role: Role::Smm, names: &["kvm_smm_transition", "kvm_enter_smm"], fields: &[] },
@@ -339,6 +389,27 @@ pub const ROWS: &[Row] = &[
         role: Role::InjectVirq,
         names: &["kvm_inj_virq", "kvm_x86_inj_virq"],
         fields: &[&["vector", "irq"], &["reinjected"]],
+    },
+    Row { role: Role::PostIrq, names: &["kvm_apicv_accept_irq"], fields: &[&["apicid"], &["vec"]] },
+    Row { role: Role::SetIrq, names: &["kvm_set_irq", "kvm_msi_set_irq"], fields: &[&["level"], &["data"], &["vec"]] },
+    // An end that the guest told by its memory alone is both, `kvm_eoi` and `kvm_pv_eoi`, at once.
+    Row { role: Role::Eoi, names: EOI, fields: &[&["vector"]] },
+    Row {
+        role: Role::HrtimerStart,
+        names: &["hrtimer_start", "timer_hrtimer_start"],
+        fields: &[&["hrtimer"], &["expires"]],
+    },
+    Row {
+        role: Role::HrtimerExpire,
+        names: &["hrtimer_expire_entry", "timer_hrtimer_expire_entry"],
+        fields: &[&["hrtimer"], &["now"]],
+    },
+    Row { role: Role::TimerProgrammed, names: &["kvm_hv_timer_state", "kvm_x86_hv_timer_state"], fields: &[] },
+    Row { role: Role::LapicExpire, names: &["kvm_wait_lapic_expire"], fields: &[&["delta"]] },
+    Row {
+        role: Role::TscOffset,
+        names: &["kvm_write_tsc_offset", "kvm_x86_write_tsc_offset"],
+        fields: &[&["vcpu_id"], &["previous_tsc_offset"], &["next_tsc_offset"]],
     },
     // All of them are emitted in KVM_RUN (arch/x86/kvm/trace.h and its users, Linux 6.12).
     Row {
@@ -361,6 +432,10 @@ pub const ROWS: &[Row] = &[
     },
 ];
 
+/// The events of ends of interrupts, and those of paravirtual ends alone.
+const EOI: &[&str] = &["kvm_eoi", "kvm_x86_eoi"];
+const PV_EOI: &[&str] = &["kvm_pv_eoi", "kvm_x86_pv_eoi"];
+
 /// A vector of the kernel's own: what it is called is the first of its `names`, without what follows the last underscore.
 const fn vector(names: &'static [&'static str]) -> Row {
     Row { role: Role::VectorEntry, names, fields: &[] }
@@ -379,13 +454,17 @@ pub const ROLES: [Role; ROWS.len()] = {
 
 /// The request for all rows but the ignored events; kind `i` has role `ROWS[i].role`.
 ///
-/// Where a kernel has no `sched_waking` (before 4.3), `sched_wakeup` takes its place.
+/// Where a kernel has no `sched_waking` (before 4.3), `sched_wakeup` takes its place; where ends of interrupts were not
+/// recorded, the paravirtual ones do.
 pub fn request(ignore: &[String], has: impl Fn(&str) -> bool) -> Request {
     let no_waking = !has("sched_waking");
     let wanted = |row: &Row| {
         let mut names: Vec<String> = row.names.iter().map(|name| (*name).to_owned()).collect();
         if no_waking && row.role == Role::Waking {
             names.push("sched_wakeup".into());
+        }
+        if row.role == Role::Eoi && !EOI.iter().any(|name| has(name)) {
+            names.extend(PV_EOI.iter().map(|name| (*name).to_owned()));
         }
         names.retain(|name| !ignore.contains(name));
         let stands_in = no_waking && row.role == Role::Waking;

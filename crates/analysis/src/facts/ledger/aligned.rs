@@ -9,10 +9,11 @@ use crate::facts::align::names;
 use crate::facts::align::symbols::Symbols;
 use crate::facts::align::{self, Alignment, Map};
 use crate::facts::events::reasons::Reason;
+use crate::facts::stages::guest;
 use crate::{Given, Input};
 use base::number::{counted, duration, list, many, thousands};
 use base::recording::Recording;
-use base::{Level, Problem};
+use base::{Level, Problem, Span};
 use std::collections::BTreeMap;
 
 /// Aligns every guest's trace whose lower machine was recorded too.
@@ -55,6 +56,20 @@ pub fn align(input: &Input, given: &Given, flows: &mut [PartFlow]) {
         if let Some(aligned) = &mut flows[place].aligned {
             aligned.joined = joined;
         }
+    }
+}
+
+/// Adds what guests' own traces tell of the interrupts of the machines below them to the sums of those.
+pub(super) fn add_stages(input: &Input, flows: &mut [PartFlow]) {
+    for place in 0..flows.len() {
+        let Some(lower) = below(&flows[place], flows, &input.recording) else { continue };
+        let Some(aligned) = flows[place].aligned.take() else { continue };
+        let PartFlow { span, window, vcpus, .. } = &mut flows[lower];
+        let own = |since_ns: u64| span.from_ns.saturating_add(since_ns);
+        // A window that ends with the trace holds its last event.
+        let to_ns = if own(window.to_ns) >= span.to_ns { u64::MAX } else { own(window.to_ns) };
+        guest::add(&aligned.alignment, vcpus, Span { from_ns: own(window.from_ns), to_ns });
+        flows[place].aligned = Some(aligned);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::begin::Begin;
 use super::identity::{self, Known};
 use super::line::TimeLine;
-use super::model::{Flow, Loss, PartFlow, Sums, Vcpu};
+use super::model::{Flow, Helper, Loss, PartFlow, Sums, Vcpu};
 use super::tally::Tally;
 use crate::facts::losses::{Collector, PartLosses};
 use crate::facts::state::{LEVELS, State, TracedLevel};
@@ -12,9 +12,11 @@ use crate::facts::walk::backfill::backfilled;
 use crate::facts::walk::cut_from;
 use crate::facts::walk::replay::{ExtraEvents, WalkObserver, walked};
 use crate::facts::walk::{Sink, Walk};
+use crate::facts::workers;
 use crate::input::Part;
 use crate::{Given, Input};
-use base::{Clock, ClockSource, Narrow, Problem, Problems, Span};
+use base::timeline::LaneKind;
+use base::{Clock, ClockSource, Histogram, Narrow, Problem, Problems, Span};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace::facts::Coverage;
@@ -93,6 +95,7 @@ pub fn build_beside<B: Beside>(input: &Input, given: &Given, progress: &mut dyn 
     super::aligned::align(input, given, &mut parts);
     super::line::begin(input, &mut parts);
     narrow(input, given, &mut parts, &mut sums, progress);
+    super::aligned::add_stages(input, &mut parts);
     super::profile::add(input, given, &mut parts);
     super::duplicates::choose_primary(&mut parts);
     super::affinity::add(&input.machines, &mut parts);
@@ -172,8 +175,9 @@ fn build_part<B: Beside>(
         problems.note(undescribed(&path, totals.unknown));
     }
     let comms = cut_from::comms(part, &walk);
-    let mut vcpus =
-        identity::vcpus(&walk.threads, std::mem::take(&mut walk.sink.0.sums), &comms, &Known::of_part(part), given);
+    let mut sums = std::mem::take(&mut walk.sink.0.sums);
+    let mut woken = wake_ups_of_others(&walk.threads, &mut sums);
+    let mut vcpus = identity::vcpus(&walk.threads, sums, &comms, &Known::of_part(part), given);
     for vcpu in &mut vcpus {
         // The walk has met nested guests outside the window as well.
         let entries = &vcpu.sums.nested_entries;
@@ -188,7 +192,9 @@ fn build_part<B: Beside>(
     let vhost = comms.iter().filter(|(_, comm)| comm.starts_with("vhost-")).map(|(tid, comm)| (comm.clone(), *tid));
     let losses = losses(facts, &walk, &totals.problems);
     let (collector, beside) = walk.sink.1;
-    let flow = PartFlow {
+    let mut flow = PartFlow {
+        helpers: Vec::new(),
+        ambiguous_accepts: walk.flights.ambiguous,
         span: Span { from_ns: origin_ns, to_ns: end_ns },
         begin: Begin::default(),
         machine: part.machine.clone(),
@@ -228,8 +234,18 @@ fn build_part<B: Beside>(
         profile: Vec::new(),
         twin_of: None,
     };
+    let helper = |(kind, tid, comm): (LaneKind, i32, &str)| {
+        woken.remove(&tid).map(|wake_to_run| Helper { kind, tid, comm: comm.to_owned(), wake_to_run })
+    };
+    flow.helpers = workers::of(&flow).into_iter().filter_map(helper).collect();
     let losses = collector.of_part(&flow);
     (flow, (losses, beside))
+}
+
+/// From waking to running, by thread, of those that run no vCPU.
+fn wake_ups_of_others(threads: &[Thread], sums: &mut [Sums]) -> FxHashMap<i32, Histogram> {
+    let others = threads.iter().zip(sums).filter(|(thread, sums)| !thread.is_vcpu && sums.wake_to_run.count() > 0);
+    others.map(|(thread, sums)| (thread.tid, std::mem::take(&mut sums.wake_to_run))).collect()
 }
 
 /// How many of `vcpus` are known from the recording that this one was cut from alone.

@@ -8,10 +8,12 @@ use crate::facts::events::details::Detail;
 use crate::facts::events::host_interrupts::{Handlers, HostInterrupt};
 use crate::facts::events::reasons::Reason;
 use crate::facts::keyed::Keyed;
+use crate::facts::stages::sums::{InterruptSums, Vector};
 use crate::facts::state::{LEVELS, STATES, State, TracedLevel};
 use crate::facts::thread::{Context, Doubts, Handled, Seen};
 use crate::facts::walk::Waker;
 use crate::facts::walk::samples::Mode;
+use base::timeline::LaneKind;
 use base::{Clock, Histogram, Level, Problem};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,6 +67,10 @@ pub struct PartFlow {
     pub vcpus: Vec<Vcpu>,
     /// vhost workers: name and thread id.
     pub vhost: Vec<(String, i32)>,
+    /// Threads beside the vCPUs that work for VMs and were woken.
+    pub helpers: Vec<Helper>,
+    /// Interrupts accepted for a vCPU number that several VMs have, or that no thread is known for.
+    pub ambiguous_accepts: u64,
     /// Names of tasks.
     pub comms: BTreeMap<i32, String>,
     /// vCPUs without an exit or an entry, which are known from the recording that this one was cut from.
@@ -104,6 +110,19 @@ pub struct PartFlow {
     pub profile: Vec<Sampled>,
     /// The trace of the same machine that answers instead, so that nothing counts twice.
     pub twin_of: Option<String>,
+}
+
+/// A thread that works for a VM and runs no vCPU.
+#[derive(Debug, Clone)]
+pub struct Helper {
+    /// What it is.
+    pub kind: LaneKind,
+    /// The thread.
+    pub tid: i32,
+    /// Its name.
+    pub comm: String,
+    /// From waking to running.
+    pub wake_to_run: Histogram,
 }
 
 /// Samples that landed in one state of a vCPU, in one function.
@@ -193,8 +212,8 @@ pub struct Sums {
     pub wakers: BTreeMap<Waker, StretchSums>,
     /// Entries of nested guests, by control block.
     pub nested_entries: FxHashMap<u64, u64>,
-    /// Virtual interrupts that reached the guest, by vector.
-    pub interrupts: BTreeMap<u8, InterruptSums>,
+    /// Virtual interrupts, by vector.
+    pub interrupts: Keyed<Vector, InterruptSums>,
     /// From waking to running.
     pub wake_to_run: Histogram,
     /// From waking to the guest.
@@ -211,7 +230,7 @@ impl Default for Sums {
             host_interrupts: BTreeMap::new(),
             wakers: BTreeMap::new(),
             nested_entries: FxHashMap::default(),
-            interrupts: BTreeMap::new(),
+            interrupts: Keyed::default(),
             wake_to_run: Histogram::new(),
             wake_to_entry: Histogram::new(),
         }
@@ -264,15 +283,6 @@ impl ChainSums {
         let in_sequences = self.sequences.iter().flat_map(|(exits, count)| exits.iter().map(|exit| (*exit, *count)));
         in_sequences.chain(self.beside_sequences.iter().map(|(exit, count)| (*exit, *count)))
     }
-}
-
-/// Virtual interrupts of one vector.
-#[derive(Debug, Clone, Default)]
-pub struct InterruptSums {
-    /// From the local APIC's accepting them to their injection.
-    pub to_inject_ns: Histogram,
-    /// From there to the guest's running.
-    pub to_entry_ns: Histogram,
 }
 
 /// What one task took from a thread.
@@ -348,7 +358,7 @@ impl Sums {
         let Self { exits, chains, interrupts, wake_to_run, wake_to_entry, .. } = self;
         let exits = exits.values_mut().map(|sums| &mut sums.cost_ns);
         let chains = chains.values_mut().flat_map(|sums| [&mut sums.exits, &mut sums.cost_ns]);
-        let interrupts = interrupts.values_mut().flat_map(|sums| [&mut sums.to_inject_ns, &mut sums.to_entry_ns]);
+        let interrupts = interrupts.values_mut().flat_map(InterruptSums::distributions);
         let wakings = [wake_to_run, wake_to_entry];
         exits.chain(chains).chain(interrupts).chain(wakings).for_each(Histogram::settle);
     }

@@ -39,6 +39,8 @@ pub fn quiet(isa: Isa) -> PartFlow {
         events: 100_000,
         vcpus: vec![vcpu],
         vhost: Vec::new(),
+        helpers: Vec::new(),
+        ambiguous_accepts: 0,
         comms: BTreeMap::from([(7, "busybox".to_owned()), (8, "trace-cmd".to_owned()), (9, "ksoftirqd/2".to_owned())]),
         settled: Default::default(),
         silent_vcpus: 0,

@@ -5,7 +5,8 @@
 
 use super::model::{ExitSums, Sums};
 use crate::facts::events::details::Detail;
-use crate::facts::events::interrupts::Delivered;
+use crate::facts::stages::Told;
+use crate::facts::stages::sums::Vector;
 use crate::facts::state::State;
 use crate::facts::thread::{Chain, Exit, KEPT};
 use crate::facts::walk::{Interruption, Preemptor, Sink, Waker};
@@ -132,11 +133,9 @@ impl Sink for Tally {
         }
     }
 
-    fn delivered(&mut self, thread: usize, interrupt: &Delivered) {
-        if self.inside(interrupt.accepted_ns) {
-            let sums = self.of(thread).interrupts.entry(interrupt.vector).or_default();
-            sums.to_inject_ns.record(interrupt.injected_ns.saturating_sub(interrupt.accepted_ns));
-            sums.to_entry_ns.record(interrupt.entered_ns.saturating_sub(interrupt.accepted_ns));
+    fn interrupt(&mut self, thread: usize, vector: u8, told: Told) {
+        if self.inside(told.at_ns()) {
+            self.of(thread).interrupts.at(Vector(vector)).add(told);
         }
     }
 

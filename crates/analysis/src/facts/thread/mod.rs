@@ -296,6 +296,17 @@ impl Thread {
         self.drop_position(cx);
     }
 
+    /// True while its guest runs, for all that is known.
+    pub fn runs_guest(&self) -> bool {
+        self.off.is_none() && self.mode == Mode::Guest
+    }
+
+    /// When the exit came that KVM works on, and whether it came by VMX's pre-emption timer.
+    pub fn open_exit(&self) -> (Option<u64>, bool) {
+        let open = self.open_exit.as_ref().map(|open| &open.exit);
+        (open.map(|exit| exit.at_ns), open.is_some_and(|exit| exit.reason.is_preemption_timer()))
+    }
+
     /// Everything a KVM event of this thread starts with: it is on a CPU, and the piece before it ends.
     #[inline]
     fn arrive(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) -> u64 {

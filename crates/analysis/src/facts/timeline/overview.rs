@@ -199,7 +199,7 @@ fn drawn_workers<'a>(
     given: &Given,
     progress: &mut dyn FnMut(u64, u64),
 ) -> (Vec<Worker<'a>>, Option<String>) {
-    let mut workers = workers::of(flow);
+    let mut workers = crate::facts::workers::of(flow);
     if workers.len() <= workers::MOST {
         workers.sort();
         return (workers, None);

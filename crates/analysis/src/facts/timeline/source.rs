@@ -45,7 +45,7 @@ pub fn sources(parts: &[Part<'_>], notes: &mut Vec<String>) -> Vec<Source> {
         sources.extend(cpus_of(part).into_iter().map(|number| on((cpu_lane(number, machine), number))));
         let tasks = &part.draft.tasks;
         let met = |tid: i32| tasks.by_tid.get(&tid).map(|track| workers::ran_ns(track));
-        let (seen, left_out) = workers::longest(workers::of(part.flow), met);
+        let (seen, left_out) = workers::longest(crate::facts::workers::of(part.flow), met);
         notes.extend(workers::note(seen.len(), left_out));
         sources.extend(seen.into_iter().map(|worker| on((worker_lane(worker, machine), 0))));
     }

@@ -1,5 +1,6 @@
 //! Who is on which CPU: task switches, wakings, losses. The sink hears of each change, see [`Sink::has_cpu`].
 
+use super::stages::Raised;
 use super::waiting::Waiting;
 use super::{Sink, Waker, Walk};
 use crate::facts::events::host_interrupts::Begun;
@@ -22,6 +23,10 @@ pub(super) struct Cpu {
     pub waiting: Vec<Waiting>,
     /// Interrupts that it serves.
     pub begun: Begun,
+    /// When the handler of a device's interrupt began that it is in, whatever task has it.
+    pub irq_since_ns: Option<u64>,
+    /// A device's interrupt that was handed to KVM last.
+    pub raised: Option<Raised>,
 }
 
 /// A stretch in which what a CPU did is not in the trace.
@@ -73,6 +78,7 @@ impl<S: Sink> Walk<S> {
         here.current = Some(next);
         here.thread = None;
         here.begun.clear();
+        here.irq_since_ns = None;
         self.sink.has_cpu(cpu, Some(next), now_ns);
         if next != 0 {
             let me = self.task(cpu, next, event.content(roles::switch::NEXT_COMM), now_ns);
@@ -80,6 +86,7 @@ impl<S: Sink> Walk<S> {
             self.arrives_on(me, cpu, now_ns);
             let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
             self.threads[me].switch_in(now_ns, cx);
+            self.flights.runs(me, now_ns, |vector, told| self.sink.interrupt(me, vector, told));
         }
     }
 
@@ -165,7 +172,8 @@ impl<S: Sink> Walk<S> {
     /// What a CPU does in `gap` is unknown, and so is what threads do that may be there (T19).
     fn unseen(&mut self, gap: Gap) {
         let Gap { cpu, from_ns, until_ns } = gap;
-        self.interrupts.forget();
+        self.flights.forget(|thread, vector, told| self.sink.interrupt(thread, vector, told));
+        self.timers.forget();
         self.lossy_until_ns = self.lossy_until_ns.max(until_ns);
         let here = self.cpus[cpu].thread;
         for me in 0..self.threads.len() {

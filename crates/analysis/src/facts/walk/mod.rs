@@ -13,6 +13,7 @@ pub mod cut_from;
 pub(crate) mod replay;
 pub mod samples;
 mod sink;
+mod stages;
 mod threads;
 pub(crate) mod vcpu_names;
 mod waiting;
@@ -22,9 +23,11 @@ pub use sink::{Interruption, Preemptor, Sink, Waker};
 
 use crate::facts::events::details::Detail;
 use crate::facts::events::host_interrupts::Handlers;
-use crate::facts::events::interrupts::Interrupts;
 use crate::facts::events::reasons::{Isa, Reason};
 use crate::facts::events::roles::{self, ROLES, Role};
+use crate::facts::stages::flights::{Away, Flights};
+use crate::facts::stages::timers::{self, Check, Timers};
+use crate::facts::stages::{IrqStage, TimerStage, Told};
 use crate::facts::state::State;
 use crate::facts::thread::{Doubts, Seen, Surroundings, Thread};
 use base::recording::Running;
@@ -53,7 +56,9 @@ pub struct Walk<S: Sink> {
     /// KVM and scheduler events that no thread could be found for.
     pub unattributed: u64,
     /// Virtual interrupts under way.
-    pub interrupts: Interrupts,
+    pub flights: Flights,
+    /// The guests' timers.
+    pub timers: Timers,
     /// Handlers of the host's own interrupts.
     pub handlers: Handlers,
     /// Losses: CPU, when, events, bytes.
@@ -116,7 +121,8 @@ impl<S: Sink> Walk<S> {
             doubts: Doubts::default(),
             stale_entries: 0,
             unattributed: 0,
-            interrupts: Interrupts::default(),
+            flights: Flights::default(),
+            timers: Timers::default(),
             handlers: Handlers::default(),
             losses: Vec::new(),
             by_tid: FxHashMap::default(),
@@ -162,16 +168,17 @@ impl<S: Sink> Walk<S> {
         }
         let Some(role) = ROLES.get(usize::from(event.kind)).copied() else { return self.lost(cpu, *event) };
         let here = &mut self.cpus[cpu];
-        here.last_ns = now_ns;
+        let before_ns = std::mem::replace(&mut here.last_ns, now_ns);
         if role == Role::Switch {
             return self.switch(cpu, *event);
         }
         let known = here.thread.filter(|_| event.tid == trace::batch::NO_TID || here.current == Some(event.tid));
-        let Some(me) = known.or_else(|| self.thread_of(cpu, *event, role)) else { return };
+        let Some(me) = known.or_else(|| self.thread_of(cpu, *event, role, before_ns)) else { return };
         match role {
             Role::Entry => return self.entry(me, now_ns, event),
             Role::Exit => return self.exit(me, now_ns, event),
             Role::IrqEntry | Role::VectorEntry | Role::SoftirqEntry | Role::IrqExit | Role::SoftirqExit => {
+                self.serves_irq(event, role, now_ns);
                 return self.host_interrupt(Some(me), *event, role);
             }
             _ => {}
@@ -184,6 +191,7 @@ impl<S: Sink> Walk<S> {
                 let cx = &mut Surroundings { sink: &mut self.sink, seen: &seen, doubts: &mut self.doubts, me };
                 thread.nested_vmexit(now_ns, cx);
                 self.seen = seen;
+                self.flights.nested(me);
             }
             Role::Inject => {
                 let reason =
@@ -208,28 +216,36 @@ impl<S: Sink> Walk<S> {
             Role::Fpu if event.or_zero(0) == 1 => thread.run_begins(now_ns, cx),
             Role::Waking => {
                 thread.host_event(now_ns, cx);
-                self.waken_by(Some(me), event, now_ns);
+                self.waken_by(Some(me), event, now_ns, before_ns);
             }
             Role::Nmi => thread.nmi(now_ns, event.or_zero(0), cx),
             Role::HostWork => thread.host_event(now_ns, cx),
+            Role::HrtimerExpire => {
+                thread.host_event(now_ns, cx);
+                self.hrtimer_expire(event, now_ns);
+            }
             Role::VcpuWakeup => {
                 thread.vcpu_wakeup(now_ns, event.or_zero(0), cx);
                 self.seen.wakeup = true;
             }
             Role::Smm => thread.smm(cx),
-            Role::Msr | Role::Pio | Role::Mmio | Role::FastMmio | Role::Apic => {
+            Role::Msr | Role::Apic => {
                 thread.detail(now_ns, Detail::of_event(role, event));
+                self.sets_timer(me, event, role, now_ns);
             }
-            // One injected again is the same interrupt, whose entry was cut short.
-            Role::InjectVirq if event.or_zero(1) == 0 => {
-                if let Some(vector) = event.get(0) {
-                    self.interrupts.inject(me, vector as u8, now_ns);
-                }
-            }
-            Role::AcceptIrq => self.accept_irq(event, now_ns),
+            Role::Pio | Role::Mmio | Role::FastMmio => thread.detail(now_ns, Detail::of_event(role, event)),
+            Role::InjectVirq => self.inject_virq(me, event, now_ns),
+            Role::AcceptIrq => self.accept_irq(Some(me), event, now_ns, before_ns),
+            Role::PostIrq => self.post_irq(event, now_ns),
+            Role::SetIrq => self.set_irq(event, now_ns),
+            Role::Eoi => self.end_of_irq(me, event, now_ns),
+            Role::HrtimerStart => self.hrtimer_start(me, event, now_ns),
+            Role::TimerProgrammed => self.timer_programmed(me, now_ns),
+            Role::LapicExpire => self.lapic_expire(me, event, now_ns),
+            Role::TscOffset => self.tsc_offset(me, event, now_ns),
             Role::Entry | Role::Exit | Role::Switch => {}
             Role::IrqEntry | Role::VectorEntry | Role::SoftirqEntry | Role::IrqExit | Role::SoftirqExit => {}
-            Role::Fpu | Role::HaltPollWindow | Role::InjectVirq => {}
+            Role::Fpu | Role::HaltPollWindow => {}
         }
     }
 
@@ -242,7 +258,7 @@ impl<S: Sink> Walk<S> {
         }
         let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
         self.threads[me].entry(now_ns, event.get(roles::entry::RIP), cx);
-        self.interrupts.enter(me, now_ns, |interrupt| self.sink.delivered(me, &interrupt));
+        self.flights.enter(me, now_ns, |vector, told| self.sink.interrupt(me, vector, told));
     }
 
     /// `kvm_exit` on thread `me`.
@@ -263,6 +279,7 @@ impl<S: Sink> Walk<S> {
         };
         let class = reason.class();
         self.threads[me].exit(now_ns, (reason, class), rip, detail, cx);
+        self.flights.leave(me, now_ns, reason, |vector, told| self.sink.interrupt(me, vector, told));
         self.seen.virtualization |= class.is_nested_sign();
         self.seen.exit = true;
     }
@@ -289,6 +306,7 @@ impl<S: Sink> Walk<S> {
     /// Ends all threads at `end_ns`.
     pub fn end(&mut self, end_ns: u64) {
         let end_ns = self.plausible(end_ns);
+        self.flights.forget(|thread, vector, told| self.sink.interrupt(thread, vector, told));
         while let Some((tid, _)) = self.expected.first_key_value() {
             self.meet(*tid, end_ns);
         }
@@ -318,12 +336,15 @@ impl<S: Sink> Walk<S> {
     }
 
     /// A `sched_waking`, in the context of thread `by` if it is one of ours.
-    fn waken_by(&mut self, by: Option<usize>, event: &Event<'_>, now_ns: u64) {
+    fn waken_by(&mut self, by: Option<usize>, event: &Event<'_>, now_ns: u64, before_ns: u64) {
         let Some(tid) = event.get(roles::waking::TID) else { return };
         // A task that an interrupt wakes on its own CPU never slept: it goes on.
         if by.is_none_or(|by| self.threads[by].tid != tid as i32) {
             let last_cpu = event.get(roles::waking::LAST_CPU);
             self.waking(tid as i32, self.waker(event, last_cpu.is_some()), last_cpu, now_ns);
+            if let Some(me) = self.by_tid.get(&(tid as i32)) {
+                self.timers.wake(event.cpu as usize, before_ns, *me);
+            }
         }
     }
 
@@ -351,15 +372,6 @@ impl<S: Sink> Walk<S> {
             self.unattributed += 1;
         }
         plausible
-    }
-
-    /// A local APIC takes an interrupt; the event names its vCPU by number alone.
-    fn accept_irq(&mut self, event: &Event<'_>, now_ns: u64) {
-        let (Some(vcpu), Some(vector)) = (event.get(0), event.get(1)) else { return };
-        match self.by_vcpu.get(vcpu as usize) {
-            Some(Owner::Thread(me)) => self.interrupts.accept(*me, vector as u8, now_ns),
-            _ => self.interrupts.ambiguous += 1,
-        }
     }
 }
 

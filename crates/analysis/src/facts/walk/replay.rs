@@ -9,10 +9,12 @@
 use super::witnesses::{self, Witnesses};
 use super::{Sink, Walk};
 use crate::Given;
+use crate::facts::align::Axis;
 use crate::facts::events::roles::ROWS;
 use crate::facts::events::vendor;
+use crate::facts::stages::timers::Reference;
 use crate::input::Part;
-use base::Clock;
+use base::{Clock, ClockSource};
 use trace::facts::Coverage;
 use trace::replay::Listener;
 use trace::{Event, Facts, Reading, Totals, Wanted};
@@ -59,11 +61,23 @@ pub fn walked<S: Sink>(
     walk.seen.exit = exits_fire;
     walk.seen.wakeup = trace.facts().event_types.iter().any(|event| event.name == "kvm_vcpu_wakeup");
     walk.know(&part.cut_from);
+    walk.timers.reference = reference(trace.facts(), besides.fitted.as_ref());
     let mut feed = Feed { walk, ear, gaps: gaps(trace.facts(), besides.fitted.as_ref()) };
     let totals = trace::replay(trace, &Reading { request: &request, fitted: besides.fitted }, &mut feed);
     let mut walk = feed.walk;
     walk.end(totals.span_ns.map_or(0, |(_, last)| last));
     (walk, totals)
+}
+
+/// How the times of a trace, told with the `fitted` clock if there is one, relate to those that its events carry.
+fn reference(facts: &Facts, fitted: Option<&Clock>) -> Reference {
+    let clock = fitted.unwrap_or(&facts.clock);
+    match clock.name.as_str() {
+        "x86-tsc" if clock.source != ClockSource::None => Reference::Counter(Axis::new(&facts.clock, clock)),
+        // perf and LTTng call the same clock by its longer name.
+        "mono" | "monotonic" => Reference::Monotonic(clock.offset_ns),
+        _ => Reference::Unknown,
+    }
 }
 
 /// What the trace does not hold of a CPU: number, from, until.

@@ -1,7 +1,7 @@
 //! Who hears what a walk finds out.
 
 use crate::facts::events::host_interrupts::HostInterrupt;
-use crate::facts::events::interrupts::Delivered;
+use crate::facts::stages::Told;
 use crate::facts::state::State;
 use crate::facts::thread::{Chain, Exit};
 
@@ -22,8 +22,8 @@ pub trait Sink {
     fn has_cpu(&mut self, _cpu: usize, _tid: Option<i32>, _at_ns: u64) {}
     /// The guest hypervisor on `thread` asked to enter the nested guest behind `vmcb`.
     fn nested_entry(&mut self, _thread: usize, _vmcb: u64, _at_ns: u64) {}
-    /// A virtual interrupt reached the guest of `thread`.
-    fn delivered(&mut self, _thread: usize, _interrupt: &Delivered) {}
+    /// Something of a virtual interrupt to the vCPU of `thread`.
+    fn interrupt(&mut self, _thread: usize, _vector: u8, _told: Told) {}
     /// A thread woken by `by` got `cpu`, if it is known which.
     fn ran_after_waking(&mut self, _thread: usize, _by: Waker, _cpu: Option<usize>, _woken_ns: u64, _ran_ns: u64) {}
     /// A woken thread entered its guest.
@@ -76,9 +76,9 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.1.nested_entry(thread, vmcb, at_ns);
     }
 
-    fn delivered(&mut self, thread: usize, interrupt: &Delivered) {
-        self.0.delivered(thread, interrupt);
-        self.1.delivered(thread, interrupt);
+    fn interrupt(&mut self, thread: usize, vector: u8, told: Told) {
+        self.0.interrupt(thread, vector, told);
+        self.1.interrupt(thread, vector, told);
     }
 
     fn ran_after_waking(&mut self, thread: usize, by: Waker, cpu: Option<usize>, woken_ns: u64, ran_ns: u64) {

@@ -8,7 +8,7 @@ use trace::Event;
 
 impl<S: Sink> Walk<S> {
     /// The thread an event belongs to, where its CPU does not know it. Only KVM events make a new one, and scheduler events in [`Walk::switch`].
-    pub(super) fn thread_of(&mut self, cpu: usize, event: Event<'_>, role: Role) -> Option<usize> {
+    pub(super) fn thread_of(&mut self, cpu: usize, event: Event<'_>, role: Role, before_ns: u64) -> Option<usize> {
         let tid = if event.tid == trace::batch::NO_TID { self.cpus[cpu].current } else { Some(event.tid) };
         let tid = tid.or_else(|| self.tid_by_pointer(&event, role));
         let me = match tid {
@@ -20,7 +20,7 @@ impl<S: Sink> Walk<S> {
             },
         };
         let Some(me) = me else {
-            self.without_thread(event, role, tid);
+            self.without_thread(event, role, tid, before_ns);
             return None;
         };
         self.arrives_on(me, cpu, self.plausible(event.time_ns));
@@ -28,10 +28,15 @@ impl<S: Sink> Walk<S> {
     }
 
     /// An event in the time of a task that is no thread of ours: what it does to others still counts.
-    fn without_thread(&mut self, event: Event<'_>, role: Role, tid: Option<i32>) {
+    fn without_thread(&mut self, event: Event<'_>, role: Role, tid: Option<i32>, before_ns: u64) {
+        let now_ns = self.plausible(event.time_ns);
+        self.serves_irq(&event, role, now_ns);
         match role {
-            Role::Waking => self.waken_by(None, &event, self.plausible(event.time_ns)),
-            Role::AcceptIrq => self.accept_irq(&event, self.plausible(event.time_ns)),
+            Role::Waking => self.waken_by(None, &event, now_ns, before_ns),
+            Role::AcceptIrq => self.accept_irq(None, &event, now_ns, before_ns),
+            Role::PostIrq => self.post_irq(&event, now_ns),
+            Role::SetIrq => self.set_irq(&event, now_ns),
+            Role::HrtimerExpire => self.hrtimer_expire(&event, now_ns),
             // Where switches are not recorded, another one has the CPU for all that is known.
             Role::IrqEntry | Role::VectorEntry | Role::SoftirqEntry | Role::IrqExit | Role::SoftirqExit
                 if self.cpus[event.cpu as usize].current == tid =>

@@ -12,7 +12,6 @@
 pub(crate) mod slices;
 pub(crate) mod tasks;
 
-use crate::facts::events::interrupts::Delivered;
 use crate::facts::ledger::build::{Beside, Ledger, build_beside};
 use crate::facts::ledger::model::PartFlow;
 use crate::facts::state::STATES;
@@ -129,8 +128,6 @@ impl Sink for Sliced {
     }
 
     fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
-
-    fn delivered(&mut self, _: usize, _: &Delivered) {}
 }
 
 impl Beside for Sliced {

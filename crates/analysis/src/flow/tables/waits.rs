@@ -3,6 +3,7 @@
 use super::{I64, U64, each_vcpu, keys};
 use crate::facts::ledger::measure::Measures;
 use crate::facts::ledger::model::StretchSums;
+use crate::facts::stages::IrqStage;
 use crate::facts::walk::Waker;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, Table};
@@ -264,12 +265,13 @@ pub fn wakeups(measures: &[Measures<'_>]) -> Table {
 pub fn interrupts(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&INTERRUPTS);
     for (measure, vcpu) in each_vcpu(measures) {
-        let mut rows: Vec<_> = vcpu.sums.interrupts.iter().collect();
-        rows.sort_by_key(|(_, sums)| Reverse(sums.to_entry_ns.count()));
+        let delivered = vcpu.sums.interrupts.iter().filter(|(_, sums)| sums.to_entry_ns.count() > 0);
+        let mut rows: Vec<_> = delivered.collect();
+        rows.sort_by_key(|(vector, sums)| (Reverse(sums.to_entry_ns.count()), **vector));
         for (vector, sums) in rows {
             let mut row = keys(measure, vcpu);
-            row.extend([u64::from(*vector).into(), sums.to_entry_ns.count().into()]);
-            for histogram in [&sums.to_inject_ns, &sums.to_entry_ns] {
+            row.extend([u64::from(vector.0).into(), sums.to_entry_ns.count().into()]);
+            for histogram in [sums.irq(IrqStage::Pending), &sums.to_entry_ns] {
                 row.extend([histogram.quantile(0.5).into(), histogram.quantile(0.99).into(), histogram.max().into()]);
             }
             table.push(row);
