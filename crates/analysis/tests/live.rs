@@ -4,10 +4,13 @@ use base::gauges::Sample;
 use base::recording::Recording;
 use base::{Level, Span};
 use kvmscope_analysis::facts::State;
+use kvmscope_analysis::facts::breach::{Breach, Judge};
+use kvmscope_analysis::facts::budget::Budget;
 use kvmscope_analysis::facts::ledger::build;
 use kvmscope_analysis::facts::ledger::live::LiveFlow;
 use kvmscope_analysis::facts::ledger::model::PartFlow;
-use kvmscope_analysis::{Given, Input};
+use kvmscope_analysis::facts::losses::{Definition, VcpuLosses};
+use kvmscope_analysis::{Case, Given, Input};
 use std::path::Path;
 
 fn input(name: &str) -> Input {
@@ -115,4 +118,53 @@ fn a_cpu_that_is_missing_from_the_trace_is_no_preemption() {
     let samples = samples(&input, &part, 40);
     let sampled: f64 = samples.iter().map(|sample| share(sample) * sample.vcpus as f64 * seconds(sample)).sum();
     assert!(sampled <= waited * 1.01 + 1e-6, "{sampled} s told while it is recorded, {waited} s in the report");
+}
+
+/// How the trace of a host breaks a goal, judged in pieces.
+fn breaches(input: &Input, part: &PartFlow, pieces: u64, goal: &str) -> Vec<Breach> {
+    let budget = format!("schema = \"kvmscope.budget/1\"\nname = \"test\"\n[[goal]]\nid = \"only\"\n{goal}");
+    let budget = Budget::read("test.toml", &budget).unwrap();
+    let mut judge = Judge::of(&budget).unwrap();
+    let at = |piece: u64| part.span.from_ns + part.span.length_ns() * piece / pieces;
+    let span = |piece| Span { from_ns: at(piece), to_ns: at(piece + 1) + u64::from(piece + 1 == pieces) };
+    let trace = input.parts[0].trace.as_ref();
+    (0..pieces).filter_map(|piece| judge.look(trace, span(piece), 0, &input.parts[0].processes)).collect()
+}
+
+#[test]
+fn a_goal_is_broken_live_where_the_whole_recording_breaks_it() {
+    for (name, culprit) in [("nested-vmx-shadow-off-hog", Some("busybox")), ("nested-svm-toy", None)] {
+        let case = Case::new(input(name), Given::default());
+        let part = &case.ledger().parts[0];
+        let losses = &case.losses()[0];
+        for window_ns in [Some(1_000_000), Some(20_000_000), None] {
+            let of_vcpu = |vcpu: &VcpuLosses| {
+                let stretches = vcpu.stretches(Definition::Involuntary);
+                match window_ns {
+                    Some(window_ns) => stretches.sup(vcpu.span, window_ns).map(|worst| (worst.loss_ns, worst.at_ns)),
+                    None => stretches.longest().map(|longest| (longest.length_ns(), longest.from_ns)),
+                }
+            };
+            let rank = |(loss_ns, at_ns): &(u64, u64)| (*loss_ns, std::cmp::Reverse(*at_ns));
+            let (loss_ns, at_ns) = losses.vcpus.iter().filter_map(of_vcpu).max_by_key(rank).unwrap();
+            let goal = |limit_ns: u64| match window_ns {
+                Some(ns) => format!(
+                    "metric = \"preempt_window\"\nstat = \"sup\"\nwindow = \"{ns}ns\"\nop = \"<=\"\nlimit = \"{limit_ns}ns\"\n"
+                ),
+                None => format!("metric = \"preempt_period\"\nstat = \"max\"\nop = \"<=\"\nlimit = \"{limit_ns}ns\"\n"),
+            };
+            for pieces in [1, 7, 40] {
+                let why = format!("{name}, a window of {window_ns:?} ns, in {pieces} pieces");
+                assert_eq!(breaches(case.input(), part, pieces, &goal(loss_ns)), [], "{why}");
+                let broken = breaches(case.input(), part, pieces, &goal(loss_ns - 1));
+                let first = &broken[0];
+                assert_eq!((first.loss_ns, first.during.from_ns - part.span.from_ns), (loss_ns, at_ns), "{why}");
+                let named: u64 = first.causes.iter().map(|(_, ns)| ns).sum();
+                assert_eq!(named, loss_ns, "{why}: {first:?}");
+                if let Some(culprit) = culprit {
+                    assert!(first.causes[0].0.contains(culprit), "{why}: {first:?}");
+                }
+            }
+        }
+    }
 }

@@ -17,6 +17,7 @@ pub mod align;
 pub(crate) mod apart;
 pub(crate) mod avic;
 pub(crate) mod benches;
+pub mod breach;
 pub mod budget;
 pub(crate) mod chains;
 pub mod events;

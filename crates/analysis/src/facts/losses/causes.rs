@@ -15,6 +15,7 @@ pub(super) const WAKE_DELAY: u32 = 4;
 const OPEN: [LostIn; 5] = [LostIn::Handling, LostIn::Userspace, LostIn::Blocked, LostIn::Preempted, LostIn::WakeDelay];
 
 /// All causes of a trace, in the order in which they were met.
+#[derive(Clone)]
 pub(super) struct Causes {
     all: Vec<Cause>,
     places: FxHashMap<Cause, u32>,

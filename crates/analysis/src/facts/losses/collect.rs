@@ -23,7 +23,7 @@ use base::Span;
 use rustc_hash::FxHashMap;
 
 /// Collects the losses of one trace.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(crate) struct Collector {
     threads: Vec<Collected>,
     causes: Causes,
@@ -54,15 +54,25 @@ impl Collector {
         (Span { from_ns: from_ns.max(self.window.from_ns), to_ns: to_ns.min(self.window.to_ns) }, begins)
     }
 
+    /// Forgets what lies before `before_ns`: of a recording that grows, only windows behind it are asked for.
+    pub fn forget(&mut self, before_ns: u64) {
+        self.threads.iter_mut().for_each(|own| own.forget(before_ns));
+    }
+
     /// The losses of the vCPUs of `part`, which was walked.
-    pub fn of_part(mut self, part: &PartFlow) -> PartLosses {
+    pub fn of_part(self, part: &PartFlow) -> PartLosses {
+        self.of_threads(part.vcpus.iter().map(|vcpu| vcpu.tid), part.window, part.span.from_ns)
+    }
+
+    /// The losses of threads in `window`, counted from `origin_ns` on.
+    pub fn of_threads(mut self, tids: impl Iterator<Item = i32>, window: Span, origin_ns: u64) -> PartLosses {
         let causes = self.causes.into_all();
         let mut of_vcpu = |tid: i32| {
             let place = self.by_tid.get(&tid).copied();
             let collected = place.and_then(|place| self.threads.get_mut(place)).map(std::mem::take);
-            collected.unwrap_or_default().finish(part.window, part.span.from_ns, &causes)
+            collected.unwrap_or_default().finish(window, origin_ns, &causes)
         };
-        PartLosses { vcpus: part.vcpus.iter().map(|vcpu| of_vcpu(vcpu.tid)).collect() }
+        PartLosses { vcpus: tids.map(&mut of_vcpu).collect() }
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 const MOST_UNSURE: usize = 256;
 
 /// One thread.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Collected {
     pieces: Vec<Piece>,
     /// From here on they wait for their exit.
@@ -133,6 +133,17 @@ impl Collected {
         self.pieces.truncate(last);
         self.open = last;
         self.unknown.push(Span { from_ns: left_ns.max(window.from_ns), to_ns: self.end_ns.min(window.to_ns) });
+    }
+
+    /// Forgets what lies before `before_ns`.
+    pub fn forget(&mut self, before_ns: u64) {
+        let old = self.pieces.partition_point(|piece| piece.span().to_ns <= before_ns);
+        self.pieces.drain(..old);
+        self.open = self.open.saturating_sub(old);
+        self.shares.retain(|share| share.span().to_ns > before_ns);
+        self.unknown.retain(|span| span.to_ns > before_ns);
+        self.instants.clear();
+        (self.exits, self.halts) = (Packed::from(before_ns), Packed::from(before_ns));
     }
 
     /// What the exit that pieces wait for says of them, if there is one.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 const MOST_CHANGES: usize = 64;
 
 /// Which task has each CPU, and had it before; `None` where nothing shows it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Holders {
     cpus: Vec<VecDeque<(u64, Option<i32>)>>,
 }

@@ -2,10 +2,11 @@
 
 use super::packed::Packed;
 use super::stretches::Stretches;
-use crate::facts::events::host_interrupts::HostInterrupt;
+use crate::facts::events::host_interrupts::{Handlers, HostInterrupt};
 use crate::facts::events::reasons::Reason;
 use crate::facts::ledger::model::{PartFlow, StretchSums};
 use base::Span;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The losses of one trace.
@@ -155,10 +156,15 @@ impl LostIn {
 impl By {
     /// The name of the task, interrupt, softirq or exit reason in the trace that `part` is the ledger of.
     pub fn name(self, part: &PartFlow) -> String {
+        self.name_among(&part.comms, &part.handlers)
+    }
+
+    /// The same by the names of threads and interrupts.
+    pub(crate) fn name_among(self, comms: &BTreeMap<i32, String>, handlers: &Handlers) -> String {
         match self {
             By::Task(0) => "idle".into(),
-            By::Task(tid) => part.comms.get(&tid).map_or_else(|| "unknown".into(), String::clone),
-            By::Interrupt(by) => part.handlers.name(by).unwrap_or("unknown").to_owned(),
+            By::Task(tid) => comms.get(&tid).map_or_else(|| "unknown".into(), String::clone),
+            By::Interrupt(by) => handlers.name(by).unwrap_or("unknown").to_owned(),
             By::Exit(reason) => reason.name(),
             By::Unknown => "unknown".into(),
         }
