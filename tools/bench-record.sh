@@ -33,12 +33,17 @@ if [ ! -d /sys/kernel/tracing/instances ]; then
 fi
 pinned="taskset -c $(($(nproc) - 1))"
 
-# CPU seconds, user and system, of the work below COMMAND...
+# CPU seconds, user and system, of the work below COMMAND...; what the recorder took itself goes into `own`, by its name.
 seconds() {
-    "$@" >/dev/null 2>"$scratch/errors" || {
+    local TIMEFORMAT='%3U %3S' name=$1
+    case " $* " in *" --stop-on "*) name=--stop-on ;; *" --flight "*) name=--flight ;; esac
+    { time "$@" >/dev/null 2>"$scratch/errors"; } 2>"$scratch/all" || {
         echo "failed: $*: $(tail -1 "$scratch/errors")" >&2
         return 1
     }
+    [ "$1" = "$scratch/work" ] ||
+        awk -v name="$(basename -- "$name")" 'NR == FNR { all = $1 + $2; next } { print name, all - $1 - $2 }' \
+            "$scratch/all" "$scratch/cpu" >>"$scratch/own"
     awk '{ printf "%.3f", $1 + $2 }' "$scratch/cpu"
 }
 
@@ -50,6 +55,19 @@ least() {
 events=(-e sched:sched_switch -e sched:sched_waking -e irq:irq_handler_entry -e irq:irq_handler_exit -e irq:softirq_entry
     -e irq:softirq_exit -e 'irq_vectors:local_timer_*' -e 'irq_vectors:reschedule_*' -e timer:hrtimer_expire_entry)
 [ -d /sys/kernel/tracing/events/kvm ] && events+=(-e 'kvm:*')
+
+# A budget that is judged and that nothing breaks.
+cat >"$scratch/budget.toml" <<END
+schema = "kvmscope.budget/1"
+name = "bench"
+[[goal]]
+id = "window"
+metric = "preempt_window"
+stat = "sup"
+window = "1ms"
+op = "<="
+limit = "1ms"
+END
 
 # The same for trace-cmd, if it records here.
 cmds=()
@@ -64,7 +82,7 @@ elif ! trace-cmd record -q -e sched:sched_switch -o "$scratch/try.dat" true >/de
     cmds=()
 fi
 
-# measure WORK: sets alone, perfs, ours, flights (the flight recorder) and traces, the CPU seconds of each run, and prints them.
+# measure WORK: sets alone, perfs, ours, flights (the flight recorder), judges (with a budget) and traces, the CPU seconds of each run, and prints them.
 measure() {
     local work=$1 round
     cat >"$scratch/work" <<END
@@ -73,7 +91,8 @@ TIMEFORMAT='%3U %3S'
 { time $work >/dev/null 2>&1; } 2>"$scratch/cpu"
 END
     chmod +x "$scratch/work"
-    alone=() ours=() flights=() perfs=() traces=()
+    alone=() ours=() flights=() judges=() perfs=() traces=()
+    : >"$scratch/own"
     for round in 1 2 3 4 5; do
         alone+=("$(seconds "$scratch/work")")
         ours+=("$(seconds "$kvmscope" record --no-self-check --no-snapshot --buffer-size 16M \
@@ -81,6 +100,9 @@ END
         rm -rf "$scratch/new"
         flights+=("$(seconds "$kvmscope" record --flight --keep 2s --no-self-check --no-snapshot --buffer-size 16M \
             --journal "$scratch/journal" -o "$scratch/new" -- "$scratch/work")")
+        rm -rf "$scratch/new"
+        judges+=("$(seconds "$kvmscope" record --flight --keep 2s --stop-on "$scratch/budget.toml" --no-self-check --no-snapshot \
+            --buffer-size 16M --journal "$scratch/journal" -o "$scratch/new" -- "$scratch/work")")
         rm -rf "$scratch/new"
         perfs+=("$(seconds perf record -a -k mono -m 16M "${events[@]}" -o "$scratch/perf.data" -- "$scratch/work")")
         [ ${#cmds[@]} = 0 ] ||
@@ -91,6 +113,9 @@ END
     [ ${#cmds[@]} = 0 ] || echo "  trace-cmd ${traces[*]} CPU s   trace-cmd record -b 16384, the same events"
     echo "  kvmscope  ${ours[*]} CPU s   kvmscope record --buffer-size 16M"
     echo "  --flight  ${flights[*]} CPU s   kvmscope record --flight --keep 2s --buffer-size 16M"
+    echo "  --stop-on ${judges[*]} CPU s   the same with --stop-on a budget that nothing breaks"
+    sort "$scratch/own" | awk '{ if (!($1 in least) || $2 < least[$1]) least[$1] = $2 }
+        END { printf "  itself   "; for (name in least) printf " %s %.3f", name, least[name]; print " CPU s, all of the run" }'
 }
 
 # cost UNIT FACTOR: what each recorder added, times FACTOR (which may name `alone`, the time without any), and our share of it.

@@ -1,4 +1,5 @@
-//! Exit codes: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as `--fail-on`;
+//! Exit codes: 0 answered, 1 nothing could be answered, 2 wrong use, 3 a finding as bad as `--fail-on`, or
+//! a breach that `record --stop-on` saw;
 //! `record -- CMD` ends as CMD does, `lab` with 130 on Ctrl-C.
 
 use base::recording::Shown;

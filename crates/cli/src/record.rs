@@ -7,6 +7,7 @@
 //! All recorders run side by side; each names the parts it has made when it is stopped.
 
 mod beside;
+mod breach;
 mod check;
 mod flight;
 mod live;
@@ -17,9 +18,10 @@ use crate::arguments::{DestinationOptions, JournalPlace, length, machine};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::{Interrupt, remove};
 use anyhow::{anyhow, bail};
-use base::recording::{Live, Machine, Moment, Part, Recording};
+use base::recording::{EndedBy, Live, Machine, Moment, Part, Recording};
 use base::{Level, Utc};
 use beside::Beside;
+use breach::Judged;
 use check::Checked;
 use clap::Args;
 use flight::FlightOptions;
@@ -50,9 +52,10 @@ const UNNAMED: &str = "(none)";
     kvmscope record --as L1 --events msr:write_msr,workqueue --buffer-size 16M -o inside\n  \
     kvmscope record --perf --sample 199 --seconds 10\n  \
     kvmscope record --live -o recordings/now\n  \
-    kvmscope record --flight --keep 30s --trigger fifo -o watch\n\n\
+    kvmscope record --flight --keep 30s --trigger fifo -o watch\n  \
+    kvmscope record --flight --stop-on kvm4nfv-2015 -o breach\n\n\
     Without --seconds and CMD, it records until Ctrl-C. Then: kvmscope report DIR\n\n\
-    Exit status: that of CMD if given; else 0 recorded, 1 not recorded, 2 wrong usage.")]
+    Exit status: 3 if --stop-on saw a breach; else that of CMD if given; else 0 recorded, 1 not recorded, 2 wrong usage.")]
 pub struct Record {
     #[command(flatten)]
     destination: DestinationOptions,
@@ -103,7 +106,7 @@ pub struct Record {
 impl Record {
     /// Records, and says where to.
     pub fn run(&self) -> anyhow::Result<Exit> {
-        let plan = self.plan()?;
+        let (plan, goals) = (self.plan()?, self.flight.goals()?);
         let now = Utc::of(SystemTime::now());
         let destination = self.destination.of("record", now)?;
         let status = Status::new(self.quiet, !self.no_progress);
@@ -156,6 +159,10 @@ impl Record {
         let mut notes: Vec<Part> = checked.iter().filter_map(|checked| checked.notes.clone()).collect();
         live.with([notes.clone(), tracing.partial(), beside.parts, before.parts].concat())?;
         let meter = tracing.meter();
+        if let (Some(flight), Some(goals), Some(every)) = (&mut flight, goals, self.flight.looks()) {
+            let (directory, processes) = (tracing.directory(), tracing.processes());
+            flight.judge(Judged::new(goals, &directory, &processes, every, Instant::now()));
+        }
         let triggers = flight.as_ref().map_or_else(String::new, |flight| flight.ends());
         status.began(&tracing, &format!("{}{triggers}", self.ends()));
         let mut until = Until::new(self.seconds.map(Duration::from_nanos), asked);
@@ -169,7 +176,8 @@ impl Record {
         recorders.extend(beside.recorders);
         recorders.extend(before.recorders);
         let ended = until.run(&self.command).and_then(|()| {
-            while !until.is_over()? && !flight.as_mut().is_some_and(|flight| flight.is_over(Instant::now())) {
+            let mut landed = || flight.as_mut().map_or(Ok(false), |flight| flight.is_over(Instant::now()));
+            while !until.is_over()? && !landed()? {
                 recorders.iter_mut().try_for_each(|recorder| recorder.poll())?;
                 // A recording that cannot be watched is made all the same.
                 if let Some(Err(error)) = watch.as_mut().map(|watch| watch.look(Instant::now())) {
@@ -196,7 +204,15 @@ impl Record {
             }
         }
         live.note_clocks(lab::clocks::pair(machine, Moment::End));
-        let ended = flight.map(|flight| flight.ended(until.by()));
+        let trace = live.path(&Path::new(machine).join("trace.dat"));
+        let ended = match flight.filter(|_| failed.is_none()).map(|flight| flight.ended(until.by(), &trace)) {
+            Some(Ok(ended)) => Some(ended),
+            Some(Err(error)) => {
+                failed = Some(error);
+                None
+            }
+            None => None,
+        };
         ended.iter().for_each(|ended| live.note_end(ended.clone()));
         drop(mounted);
         status.wipe();
@@ -220,7 +236,8 @@ impl Record {
             };
             let _ = self.explain(&summary, checked, &place);
         }
-        Ok(until.status().map_or(Exit::Answered, Exit::Of))
+        let is_breach = ended.is_some_and(|ended| ended.by == EndedBy::Breach);
+        Ok(if is_breach { Exit::FailOn } else { until.status().map_or(Exit::Answered, Exit::Of) })
     }
 
     /// What ends it, for people who wait.
@@ -251,8 +268,9 @@ impl Record {
     fn plan(&self) -> anyhow::Result<Plan> {
         let keep = self.flight.keep();
         let mut plan = Plan { clock: self.clock.clone(), buffer_kib: self.buffer_size, keep, ..Plan::default() };
-        if self.live {
-            plan.sweep = sweep(self.live_every);
+        let looks = self.live.then_some(self.live_every).into_iter().chain(self.flight.looks());
+        if let Some(every) = looks.min() {
+            plan.sweep = sweep(every);
         }
         plan.events.extend(self.events.iter().cloned());
         if let Some(wanted) = &self.vm {

@@ -79,6 +79,7 @@ impl Judge {
             lost
         };
         let mut now = self.walk.go_on(Come { trace, span, skipped_ns }, &request, go_on, &mut |_| {}).clone();
+        now.goes_on(span.to_ns);
         now.end(span.to_ns);
         let comms = identity::live_comms(&now.threads, facts);
         let vcpus = identity::live_vcpus(&now.threads, &comms, facts, Some(processes));

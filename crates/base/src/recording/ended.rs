@@ -15,6 +15,8 @@ pub struct Ended {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EndedBy {
+    /// A goal of a budget was broken.
+    Breach,
     /// Somebody pulled its trigger.
     Trigger,
     /// Ctrl-C, or another signal that ends programs.

@@ -1,17 +1,19 @@
-//! A recorder that flies along: it keeps the last stretch alone, until somebody pulls its trigger.
+//! A recorder that flies along: it keeps the last stretch alone, until a vCPU breaks a budget or somebody pulls its trigger.
 //!
 //! ```text
-//! pages --> ring of the last --keep --> a trigger, a signal, the time --(--after)--> the last --keep become the recording
+//! pages --> ring of the last --keep --> a breach, a trigger --(--after)--> the last --keep become the recording
+//!                                       a signal, the time  ------------>
 //! ```
 
-use crate::arguments::duration;
+use super::breach::{Goals, Judged, Seen, every};
+use crate::arguments::{duration, read_budget};
 use base::recording::{Ended, EndedBy};
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use lab::journal::Journal;
 use lab::tracefs::{Keep, Meter, buffer_kib};
 use lab::trigger::TriggerPipe;
 use signal_hook::consts::SIGUSR1;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -35,10 +37,13 @@ pub struct FlightOptions {
     /// Most that kept events may take on disk; where they need more, less time is kept
     #[arg(long, value_name = "SIZE", value_parser = room, default_value = "1G", requires = "flight")]
     keep_size: u64,
+    /// End when a vCPU breaks this budget: kvm4nfv-2015, kvm4nfv-future, or a file (docs/budgets.md)
+    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath, requires = "flight")]
+    stop_on: Option<PathBuf>,
     /// End on signal SIGUSR1, or at a line written into the named pipe DIR/trigger; may be repeated
     #[arg(long, value_enum, value_name = "SIGUSR1|fifo", hide_possible_values = true, requires = "flight")]
     trigger: Vec<Trigger>,
-    /// How long to go on after a trigger
+    /// How long to go on after a breach or a trigger
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms", requires = "flight")]
     after: Duration,
 }
@@ -56,15 +61,32 @@ enum Trigger {
 pub struct Flight {
     signal: Option<Arc<AtomicBool>>,
     pipe: Option<TriggerPipe>,
+    judged: Option<Judged>,
     after: Duration,
     /// Why it ends, and when.
-    told: Option<(Ended, Instant)>,
+    told: Option<(Told, Instant)>,
+}
+
+/// What ends it before its time.
+enum Told {
+    Breach(Seen),
+    Trigger(String),
 }
 
 impl FlightOptions {
     /// What is kept, if not all is.
     pub fn keep(&self) -> Option<Keep> {
         self.flight.then_some(Keep { length: self.keep, most_bytes: self.keep_size })
+    }
+
+    /// The goals of the budget that ends it.
+    pub fn goals(&self) -> anyhow::Result<Option<Goals>> {
+        self.stop_on.as_ref().map(|name| Ok(Goals::of(&read_budget(name)?)?)).transpose()
+    }
+
+    /// How often the recording is looked at, if it is judged.
+    pub fn looks(&self) -> Option<Duration> {
+        self.stop_on.as_ref().map(|_| every(self.keep))
     }
 
     /// Makes the triggers of a recording in `root`, where this is a flight recorder.
@@ -77,25 +99,36 @@ impl FlightOptions {
             signal_hook::flag::register(SIGUSR1, Arc::clone(raised))?;
         }
         let pipe = self.trigger.contains(&Trigger::Pipe).then(|| TriggerPipe::make(root, journal)).transpose()?;
-        Ok(Some(Flight { signal, pipe, after: self.after, told: None }))
+        Ok(Some(Flight { signal, pipe, judged: None, after: self.after, told: None }))
     }
 }
 
 impl Flight {
-    /// What else ends it, for people who wait.
-    pub fn ends(&self) -> String {
-        let signal = self.signal.as_ref().map(|_| format!("SIGUSR1 to process {}", std::process::id()));
-        let pipe = self.pipe.as_ref().map(|pipe| format!("a line in {}", pipe.path().display()));
-        let all: Vec<String> = signal.into_iter().chain(pipe).collect();
-        if all.is_empty() { String::new() } else { format!(", so does {}", all.join(", or ")) }
+    /// Judges the recording from now on.
+    pub fn judge(&mut self, judged: Judged) {
+        self.judged = Some(judged);
     }
 
-    /// True once it has gone on for long enough after a trigger.
-    pub fn is_over(&mut self, now: Instant) -> bool {
+    /// What else ends it, for people who wait.
+    pub fn ends(&self) -> String {
+        let breach = self.judged.as_ref().map(|judged| format!("a breach of {}", judged.goals()));
+        let signal = self.signal.as_ref().map(|_| format!("SIGUSR1 to process {}", std::process::id()));
+        let pipe = self.pipe.as_ref().map(|pipe| format!("a line in {}", pipe.path().display()));
+        let all: Vec<String> = breach.into_iter().chain(signal).chain(pipe).collect();
+        if all.is_empty() { String::new() } else { format!("; also ended by {}", all.join(", or by ")) }
+    }
+
+    /// True once it has gone on for long enough after a breach or a trigger.
+    ///
+    /// # Errors
+    /// If it cannot be judged.
+    pub fn is_over(&mut self, now: Instant) -> anyhow::Result<bool> {
         if self.told.is_none() {
-            self.told = self.pulled().map(|text| (Ended { by: EndedBy::Trigger, text }, now + self.after));
+            let seen = self.judged.as_mut().map_or(Ok(None), |judged| judged.look(now))?;
+            let told = seen.map(Told::Breach).or_else(|| self.pulled().map(Told::Trigger));
+            self.told = told.map(|told| (told, now + self.after));
         }
-        self.told.as_ref().is_some_and(|(_, at)| now >= *at)
+        Ok(self.told.as_ref().is_some_and(|(_, at)| now >= *at))
     }
 
     fn pulled(&mut self) -> Option<String> {
@@ -110,14 +143,19 @@ impl Flight {
         })
     }
 
-    /// Why it ended, where `otherwise` is what ended it if no trigger was pulled.
-    pub fn ended(self, otherwise: EndedBy) -> Ended {
-        let text = match otherwise {
-            EndedBy::Time => "the end of its time",
-            EndedBy::Command => "the end of its command",
-            EndedBy::Signal | EndedBy::Trigger => "a signal",
+    /// Why it ended, where `otherwise` is what ended it if nothing told it to; the recording's trace is at `trace`.
+    pub fn ended(self, otherwise: EndedBy, trace: &Path) -> anyhow::Result<Ended> {
+        let text = match (self.told, otherwise) {
+            (Some((Told::Breach(seen), _)), _) => {
+                return Ok(Ended { by: EndedBy::Breach, text: format!("a breach: {}", seen.line(trace)?) });
+            }
+            (Some((Told::Trigger(text), _)), _) => return Ok(Ended { by: EndedBy::Trigger, text }),
+            (None, EndedBy::Time) => "the end of its time",
+            (None, EndedBy::Command) => "the end of its command",
+            (None, EndedBy::Signal | EndedBy::Trigger | EndedBy::Breach) => "a signal",
         };
-        self.told.map_or_else(|| Ended { by: otherwise, text: text.to_owned() }, |(ended, _)| ended)
+        let judged = self.judged.map_or_else(String::new, |judged| format!("; {}", judged.summary()));
+        Ok(Ended { by: otherwise, text: format!("{text}{judged}") })
     }
 }
 

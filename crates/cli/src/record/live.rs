@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use trace::tracedat::growing::Growing;
 
 /// Most bytes of pages in one sample: about a million events, which take a tenth of a second to look at.
-const MOST_BYTES: u64 = 32 << 20;
+pub const MOST_BYTES: u64 = 32 << 20;
 
 /// Pages that are not full are taken so many times between two looks, but once a second at least.
 const SWEEPS_A_LOOK: u32 = 4;

@@ -1,10 +1,11 @@
 //! Does `record --flight` keep the last stretch alone, and end when it is told? Live, on this machine's tracefs.
 
+use crate::live::AtWork;
 use crate::{begun, instance_of, oracle, place, signal, text};
 use base::recording::{EndedBy, PartState, Recording};
 use rustix::process::Signal;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use trace::Reading;
 use trace::replay::{Event, Listener, replay};
@@ -125,5 +126,83 @@ fn the_end_of_its_time_or_of_its_command_ends_it_as_well() {
         let output = crate::record(&place, &arguments(&more));
         landed(&output, &place, by);
         assert!(held(&place.join("new/L0/trace.dat")).0 < 10_000_000_000);
+    }
+}
+
+/// Programs that never rest, on one CPU; they end with the test.
+struct Hogs(Vec<Child>);
+
+impl Hogs {
+    fn on(cpu: u32, count: usize) -> Self {
+        let hog = || {
+            // In a session of its own: where the kernel groups threads by session, it weighs as much as all of another.
+            let script = "echo hogger > /proc/self/comm; while :; do :; done";
+            let mut hog = Command::new("setsid");
+            hog.args(["taskset", "-c", &cpu.to_string(), "bash", "-c", script]).stdin(Stdio::null());
+            hog.spawn().expect("setsid and taskset start")
+        };
+        Self((0..count).map(|_| hog()).collect())
+    }
+}
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        self.0.iter_mut().for_each(|hog| drop((hog.kill(), hog.wait())));
+    }
+}
+
+const BUDGET: &str = r#"
+schema = "kvmscope.budget/1"
+name = "strict"
+[[goal]]
+id = "tenth"
+metric = "preempt_window"
+stat = "sup"
+window = "100ms"
+op = "<="
+limit = "20ms"
+"#;
+
+#[test]
+fn a_breach_ends_it_and_who_took_the_time_is_named() {
+    let Some(place) = place("breach") else { return };
+    let place = place.path();
+    std::fs::write(place.join("strict.toml"), BUDGET).unwrap();
+    let cpu = lab::setting::thread::affinity(lab::setting::thread::own()).unwrap().last().unwrap();
+    let Some(guest) = AtWork::guest_on(Some(cpu), 50_000) else { return };
+    let hogs = Hogs::on(cpu, 3);
+    // Should it not see the breach, it ends by itself, with another status.
+    let output = crate::record(place, &arguments(&["--keep", "4s", "--stop-on", "strict.toml", "--seconds", "60"]));
+    drop(hogs);
+    assert!(guest.ends_well());
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{said} {}", text(&output.stderr));
+    let recording = Recording::open(&place.join("new")).unwrap();
+    let ended = recording.ended.unwrap();
+    assert_eq!(ended.by, EndedBy::Breach);
+    let words = ["a breach: vCPU 0 of ", " lost ", " of 100.0 ms at ", "hogger", "goal tenth is <= 20 ms"];
+    assert!(words.iter().all(|words| ended.text.contains(words)), "{ended:?}");
+    assert!(said.starts_with(&format!("ended by {}\n", ended.text)), "{said}");
+    let at = ended.text.split(" ms at ").nth(1).unwrap().split(" s: ").next().unwrap();
+    let (length_ns, _) = held(&place.join("new/L0/trace.dat"));
+    assert!(at.parse::<f64>().unwrap() * 1e9 < length_ns as f64, "it is in what was kept: {ended:?}, {length_ns} ns");
+    let report = crate::kvmscope(place).args(["report", "--json", "new"]).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    let sections = report["sections"].as_array().unwrap();
+    let latency = sections.iter().find(|section| section["id"] == "latency").unwrap();
+    assert!(latency["tables"]["culprits"].to_string().contains("hogger"), "the report names it as well");
+}
+
+#[test]
+fn a_budget_that_no_recorder_can_judge_is_wrong_use() {
+    let Some(place) = place("budget") else { return };
+    let place = place.path();
+    let samples =
+        BUDGET.replace("preempt_window", "irq_latency").replace("sup", "max").replace("window = \"100ms\"\n", "");
+    std::fs::write(place.join("samples.toml"), samples).unwrap();
+    for (budget, words) in [("samples.toml", "no goal of what vCPUs lose"), ("no-such", "neither a built-in budget")] {
+        let output = crate::record(place, &arguments(&["--stop-on", budget]));
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(words) && !place.join("new").exists(), "{}", text(&output.stderr));
     }
 }

@@ -67,23 +67,31 @@ fn interrupt(child: &Child) {
 }
 
 /// A test guest that works until it is told to end.
-struct AtWork {
+pub struct AtWork {
     enough: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
 impl AtWork {
     /// `None`, and the reason printed, where none can run.
-    #[cfg(target_arch = "x86_64")]
     fn guest() -> Option<Self> {
+        Self::guest_on(None, 1_000)
+    }
+
+    /// The same on one CPU, which leaves its guest so often before it begins anew.
+    #[cfg(target_arch = "x86_64")]
+    pub fn guest_on(cpu: Option<u32>, rounds: u32) -> Option<Self> {
         use lab::guest::{Guest, open, programs};
         let kvm = open(Path::new("/dev/kvm")).inspect_err(|error| println!("skipped: guest: {error}")).ok()?;
         let enough = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&enough);
         let thread = std::thread::spawn(move || {
+            if let Some(cpu) = cpu {
+                lab::setting::thread::set_affinity(lab::setting::thread::own(), &base::CpuSet::one(cpu)).unwrap();
+            }
             while !over.load(Ordering::Relaxed) {
                 let program = programs::named("port-out").unwrap();
-                Guest::new(&kvm).unwrap().run(program, 1_000, Duration::from_secs(60)).unwrap();
+                Guest::new(&kvm).unwrap().run(program, rounds, Duration::from_secs(60)).unwrap();
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
@@ -91,12 +99,12 @@ impl AtWork {
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn guest() -> Option<Self> {
+    pub fn guest_on(_: Option<u32>, _: u32) -> Option<Self> {
         println!("skipped: guest: the test guests are x86 code");
         None
     }
 
-    fn ends_well(self) -> bool {
+    pub fn ends_well(self) -> bool {
         self.enough.store(true, Ordering::Relaxed);
         self.thread.join().is_ok()
     }

@@ -176,6 +176,11 @@ impl TracefsRecorder {
         self.root.join(&self.machine).join(PARTIAL)
     }
 
+    /// Where the file lies that tells which processes run VMs, once one does.
+    pub fn processes(&self) -> PathBuf {
+        self.root.join(&self.machine).join(PROCESSES_FILE)
+    }
+
     /// The clock's scale as far as it is known by now.
     fn scale(&mut self) -> Option<Scale> {
         if self.clock == clock::TSC {

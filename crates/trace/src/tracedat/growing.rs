@@ -93,6 +93,11 @@ impl Growing {
         Ok(Some(Grown { trace, span, skipped_ns: span.from_ns - until_ns, late_bytes }))
     }
 
+    /// The ticks of a time that was given: what they are in nanoseconds, the recorder measures ever better.
+    pub fn ticks(&self, ns: u64) -> u64 {
+        self.clock.as_ref().map_or(ns, |clock| clock.ticks(ns))
+    }
+
     fn clock(&mut self) -> Result<Clock, Error> {
         if let Some(clock) = &self.clock {
             return Ok(clock.clone());

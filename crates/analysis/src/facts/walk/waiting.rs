@@ -83,6 +83,13 @@ impl<S: Sink> Walk<S> {
         here.since_ns = now_ns;
     }
 
+    /// The trace goes on behind `now_ns`: who has a CPU has it still, and who waits has waited for that task.
+    pub(crate) fn goes_on(&mut self, now_ns: u64) {
+        for cpu in 0..self.cpus.len() {
+            self.charge(cpu, self.cpus[cpu].current, now_ns);
+        }
+    }
+
     /// The thread gets a CPU, here or elsewhere: its pre-emption is over.
     pub(super) fn stop_waiting(&mut self, me: usize, now_ns: u64) {
         let Some(cpu) = self.threads[me].waits_on.take() else { return };
