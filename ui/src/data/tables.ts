@@ -374,6 +374,55 @@ export const TABLES = {
     high_ns: "u64",
     at_ns: "u64",
   },
+  /** One stage of the interrupts of one vector on one vCPU, see docs/latency-paths.md; accepts that were merged into a pending one stand at stage pending. */
+  "latency.irq_stages": {
+    machine: "text",
+    vm: "text",
+    vcpu: "u64",
+    vector: "u64",
+    stage: "text",
+    count: "u64",
+    merged: "u64",
+    p50_ns: "u64",
+    p99_ns: "u64",
+    max_ns: "u64",
+  },
+  /** One stage of the timer interrupts of one vCPU, see docs/latency-paths.md; merged ones stand at stage deliver. */
+  "latency.timer_stages": {
+    machine: "text",
+    vm: "text",
+    vcpu: "u64",
+    vector: "u64",
+    stage: "text",
+    count: "u64",
+    merged: "u64",
+    p50_ns: "u64",
+    p99_ns: "u64",
+    max_ns: "u64",
+  },
+  /** The wake-ups of one thread that serves VMs and runs no vCPU: how long from runnable to running. */
+  "latency.helper_wakeups": {
+    machine: "text",
+    kind: "text",
+    thread: "text",
+    tid: "i64",
+    count: "u64",
+    to_run_p50_ns: "u64",
+    to_run_p99_ns: "u64",
+    to_run_max_ns: "u64",
+  },
+  /** One CPU of a guest: the steal that its /proc/stat counted between two snapshots, and what the host's trace shows of its vCPU's waiting for a CPU; the difference after both were brought to the time between the snapshots. */
+  "latency.steal": {
+    machine: "text",
+    vm: "text",
+    vcpu: "u64",
+    cpu: "u64",
+    guest_ns: "f64",
+    guest_span_ns: "u64",
+    host_ns: "u64",
+    host_span_ns: "u64",
+    difference_ns: "f64",
+  },
   /** What one vCPU lost by one definition: `involuntary` is what the host took without being asked (count: stretches), `exit-to-entry` all time between exits and entries (count: exits). */
   "latency.definitions": {
     machine: "text",

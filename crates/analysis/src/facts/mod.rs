@@ -32,6 +32,7 @@ pub mod shares;
 pub mod stages;
 pub mod starvation;
 pub mod state;
+pub(crate) mod steal;
 pub mod thread;
 pub mod timeline;
 pub mod walk;

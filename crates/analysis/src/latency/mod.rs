@@ -8,9 +8,12 @@
 //!                                  +-- worst windows of one length ---- table moments: causes within each
 //!                  --> sums by cause                                    table culprits
 //! exits to entries --> Stretches ----- the same by the other definition table definitions
+//! stages of interrupts and timers ---- paths: a picture, what is unknown   tables irq_stages, timer_stages
+//! steal in a guest's /proc/stat ------ beside what the host took         table steal
 //! ```
 
 pub(crate) mod measure;
+mod paths;
 mod section;
 mod summary;
 pub mod tables;

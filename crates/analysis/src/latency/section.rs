@@ -1,7 +1,7 @@
 //! All of it as one Section: the worst moment in a sentence, tables, and what is not known.
 
 use super::measure::{Measured, measure};
-use super::{summary, tables};
+use super::{paths, summary, tables};
 use crate::facts::ledger::asked;
 use crate::{Answer, Case, Error, Given};
 use base::number::{duration, percent};
@@ -23,7 +23,9 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     section.about.extend(about(case, case.given()));
     section.summary = summary::of(&measured);
     section.tables = tables::tables(&measured, case);
+    section.figures.extend(paths::figures(&measured, case.ledger().emulated.is_some()));
     section.unknown = unknown(&measured);
+    section.unknown.extend(paths::unknown(&measured));
     Ok(Some(Answer { section, problems: Vec::new() }))
 }
 

@@ -2,12 +2,16 @@
 
 mod culprits;
 mod definitions;
+mod helpers;
 mod moments;
+mod stages;
+mod steal;
 mod vm_trace;
 mod windows;
 
 use super::measure::{Measured, Named};
 use crate::Case;
+use crate::facts::ledger::model::PartFlow;
 use base::table::TableSpec;
 use base::{Cell, ColumnType, Table};
 
@@ -15,8 +19,17 @@ const U64: ColumnType = ColumnType::U64;
 const I64: ColumnType = ColumnType::I64;
 
 /// All tables, in reading order.
-pub const TABLES: &[&TableSpec] =
-    &[&moments::MOMENTS, &culprits::CULPRITS, &windows::WINDOWS, &definitions::DEFINITIONS, &vm_trace::VM_TRACE];
+pub const TABLES: &[&TableSpec] = &[
+    &moments::MOMENTS,
+    &culprits::CULPRITS,
+    &windows::WINDOWS,
+    &stages::IRQ_STAGES,
+    &stages::TIMER_STAGES,
+    &helpers::HELPER_WAKEUPS,
+    &steal::STEAL,
+    &definitions::DEFINITIONS,
+    &vm_trace::VM_TRACE,
+];
 
 /// All of them, filled.
 pub(super) fn tables(measured: &[Measured<'_>], case: &Case) -> Vec<Table> {
@@ -24,11 +37,22 @@ pub(super) fn tables(measured: &[Measured<'_>], case: &Case) -> Vec<Table> {
         moments::moments(measured),
         culprits::culprits(measured),
         windows::windows(measured),
+        stages::irq_stages(measured),
+        stages::timer_stages(measured),
+        helpers::helper_wakeups(measured),
+        steal::steal(case),
         definitions::definitions(measured),
         vm_trace::vm_trace(case),
     ];
     tables.iter_mut().filter(|table| table.rows.is_empty()).for_each(|table| table.shown = None);
     tables
+}
+
+/// The traces that show the vCPUs, each once.
+pub(super) fn parts<'m>(measured: &'m [Measured<'m>]) -> Vec<&'m PartFlow> {
+    let mut parts: Vec<&PartFlow> = measured.iter().map(|one| one.part).collect();
+    parts.dedup_by(|a, b| std::ptr::eq(*a, *b));
+    parts
 }
 
 /// The first cells of every row about a vCPU: `machine`, `vm`, `vcpu`.

@@ -1,0 +1,54 @@
+//! How long the threads that serve VMs waited for a CPU when they were woken.
+
+use super::super::measure::Measured;
+use super::{I64, parts};
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, Table};
+
+/// vhost workers, iothreads, emulator threads: what vCPUs are in `flow.wakeups`.
+pub const HELPER_WAKEUPS: TableSpec = TableSpec {
+    section: "latency",
+    name: "helper_wakeups",
+    version: 1,
+    row: "The wake-ups of one thread that serves VMs and runs no vCPU: how long from runnable to running.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("kind"),
+        Column::key("thread"),
+        Column::key_of("tid", I64),
+        Column::count("count"),
+        Column::ns("to_run_p50_ns"),
+        Column::ns("to_run_p99_ns"),
+        Column::ns("to_run_max_ns"),
+    ],
+    shown: Some(Shown {
+        largest_first: Some("to_run_max_ns"),
+        ..Shown::of(
+            "Wake-ups of threads that serve VMs: time from runnable to running",
+            &[
+                ("kind", "kind"),
+                ("thread", "thread"),
+                ("tid", "tid"),
+                ("count", "wake-ups"),
+                ("to_run_p50_ns", "p50"),
+                ("to_run_p99_ns", "p99"),
+                ("to_run_max_ns", "max"),
+            ],
+            4,
+        )
+    }),
+};
+
+pub(super) fn helper_wakeups(measured: &[Measured<'_>]) -> Table {
+    let mut table = Table::new(&HELPER_WAKEUPS);
+    for part in parts(measured) {
+        for helper in &part.helpers {
+            let lengths = &helper.wake_to_run;
+            let mut row: Vec<Cell> = vec![part.machine.as_str().into(), helper.kind.name().into()];
+            row.extend([helper.comm.as_str().into(), Cell::I64(helper.tid.into()), lengths.count().into()]);
+            row.extend([0.5, 0.99, 1.0].map(|share| lengths.quantile(share).map_or(Cell::Missing, Cell::from)));
+            table.push(row);
+        }
+    }
+    table
+}
