@@ -6,8 +6,9 @@
 use crate::{About, Case, Error, QUESTIONS};
 use base::in_order;
 use base::recording::Recording;
-use base::{Cell, Finding, Problem, Problems, Section};
+use base::{Cell, Finding, Level, Problem, Problems, Section};
 use std::borrow::{Borrow, Cow};
+use std::collections::BTreeSet;
 
 /// What a recording answered.
 pub struct Answers {
@@ -54,6 +55,7 @@ impl Answers {
                 Err(error) => failed.push(error),
             }
         }
+        link(&mut sections);
         order(&mut sections);
         let mut problems = Problems::default();
         problems.extend(case.problems().cloned().chain(of_questions));
@@ -99,6 +101,31 @@ impl Borrow<Finding> for Of {
     }
 }
 
+/// Causes in one answer whose victims another one finds too, by their rules: where the machine was looked at and where its trace was.
+const ACROSS: &[(&str, &str)] = &[("PLC-OVERCOMMIT", "FLW-PREEMPT")];
+
+/// A cause explains findings about threads of the same level that are all among its own.
+fn link(sections: &mut [Section]) {
+    let threads = |finding: &Finding| -> BTreeSet<i32> {
+        let about = finding.evidence.iter().flat_map(|seen| &seen.about);
+        about.filter_map(|about| if let base::About::Thread { tid } = about { Some(*tid) } else { None }).collect()
+    };
+    let findings = || sections.iter().flat_map(|section| &section.findings);
+    let victims: Vec<(String, &str, Level, BTreeSet<i32>)> = findings()
+        .filter(|finding| ACROSS.iter().any(|(_, victim)| *victim == finding.rule))
+        .map(|finding| (finding.id(), finding.rule, finding.level, threads(finding)))
+        .collect();
+    for cause in sections.iter_mut().flat_map(|section| &mut section.findings) {
+        let own = threads(cause);
+        let of_this = |(_, rule, level, threads): &&(String, &str, Level, BTreeSet<i32>)| {
+            let linked = ACROSS.contains(&(cause.rule, rule)) && *level == cause.level;
+            linked && !threads.is_empty() && threads.is_subset(&own)
+        };
+        let ids: Vec<String> = victims.iter().filter(of_this).map(|(id, ..)| id.clone()).collect();
+        cause.explains.extend(ids);
+    }
+}
+
 /// Orders the findings of each section as one list of them all does.
 fn order(sections: &mut [Section]) {
     let of = |(at, section): (usize, &mut Section)| {
@@ -119,4 +146,43 @@ fn told(title: &str, problems: &Problems) -> Vec<Problem> {
         told.push(Problem { count: problems.beyond_cap(), ..more });
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::{Hit, Rule};
+    use base::{About, Evidence, Needs, Severity};
+
+    fn section(id: &'static str, rule: &'static str, level: Level, tids: &[i32]) -> Section {
+        let rule = Rule {
+            id: rule,
+            per: "VM",
+            looks_at: "",
+            limits: &[],
+            check: (),
+            why: "",
+            fix: &[],
+            undo: &[],
+            needs: Needs::Nothing,
+            source: "",
+        };
+        let about = tids.iter().map(|tid| About::Thread { tid: *tid });
+        let hit = Hit::new("x", Severity::Low, "").with(Evidence::new("seen", "here").about(about));
+        Section { findings: vec![rule.finding(hit, level)], ..Section::new(id, "?") }
+    }
+
+    #[test]
+    fn an_overcommitted_host_explains_that_its_threads_were_preempted() {
+        let explained = |cause: &'static str, level: Level, tids: &[i32]| {
+            let mut sections =
+                [section("flow", "FLW-PREEMPT", Level::L0, &[11, 12]), section("placement", cause, level, tids)];
+            link(&mut sections);
+            sections[1].findings[0].explains.len()
+        };
+        assert_eq!(explained("PLC-OVERCOMMIT", Level::L0, &[10, 11, 12]), 1);
+        assert_eq!(explained("PLC-OVERCOMMIT", Level::L0, &[11, 13]), 0, "thread 12 waits for something else");
+        assert_eq!(explained("PLC-OVERCOMMIT", Level::L1, &[11, 12]), 0, "threads of another machine");
+        assert_eq!(explained("PLC-STACKED", Level::L0, &[11, 12]), 0, "no cause of that");
+    }
 }

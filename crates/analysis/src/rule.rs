@@ -57,6 +57,8 @@ pub struct Hit {
     pub fix: Vec<String>,
     /// Their way back.
     pub undo: Vec<String>,
+    /// True where nothing is to be changed: then the rule's own commands are left out as well.
+    pub nothing_to_change: bool,
     /// What the change needs here; `None`: what the rule says.
     pub needs: Option<Needs>,
     /// What stands in the rule's own commands for words such as `DOMAIN`.
@@ -78,6 +80,7 @@ impl Hit {
             changes: Vec::new(),
             fix: Vec::new(),
             undo: Vec::new(),
+            nothing_to_change: false,
             needs: None,
             blanks: Vec::new(),
         }
@@ -123,7 +126,7 @@ impl<Check> Rule<Check> {
     /// a module's parameter, before what the check and the rule add, and behind what is to be looked at first.
     pub fn finding(&self, hit: Hit, level: Level) -> Finding {
         let lines = |typed: Vec<String>, special: Vec<String>, of_rule: &[&str]| -> Vec<String> {
-            let own = of_rule.iter().map(|line| filled(line, &hit.blanks));
+            let own = of_rule.iter().filter(|_| !hit.nothing_to_change).map(|line| filled(line, &hit.blanks));
             typed.into_iter().chain(special).chain(own).collect()
         };
         let commands = hit.changes.iter().map(Change::command).chain(hit.changes.iter().filter_map(kept));

@@ -19,8 +19,15 @@ impl Release {
     /// The kernel of a snapshot.
     pub fn of(snapshot: &Snapshot) -> Option<Self> {
         let own = snapshot.line("proc/sys/kernel/osrelease");
-        let told = || Some(snapshot.line("proc/version")?.split_whitespace().nth(2)?.to_owned());
-        Self::from_text(&own.or_else(told)?)
+        let third = |file: &str| Some(snapshot.line(file)?.split_whitespace().nth(2)?.to_owned());
+        let told = || third("proc/version").or_else(|| third("sos_commands/kernel/uname_-a"));
+        // GRUB tells the kernel which file it was: `BOOT_IMAGE=(hd0,gpt2)/vmlinuz-5.14.0-427.el9.x86_64`.
+        let booted = || {
+            let line = snapshot.line("proc/cmdline")?;
+            let image = line.split_whitespace().find_map(|word| word.strip_prefix("BOOT_IMAGE="))?;
+            Some(image.rsplit_once("vmlinuz-")?.1.to_owned())
+        };
+        Self::from_text(&own.or_else(told).or_else(booted)?)
     }
 
     /// Reads a release; `None` if it does not begin with two numbers.

@@ -52,7 +52,7 @@ export function Changes({ before, after }: { before: Recording; after: Recording
           ]),
         )
       }
-      caption={`Before: ${before.id}, ${duration(first.seconds * 1e9)}. After: ${after.id}, ${duration(second.seconds * 1e9)}. Each row is one reason at one level, summed over VMs and vCPUs and divided by the length of its recording. Time runs from an exit to the next entry, without time off the CPU. kvmscope compare ${before.id} ${after.id} reports whether noise could explain a change.`}
+      caption={`Before: ${before.id}, ${duration(first.seconds * 1e9)}. After: ${after.id}, ${duration(second.seconds * 1e9)}. Each row is one reason at one level, summed over VMs and vCPUs and divided by the length of its recording. Time runs from an exit to the next entry, without time off the CPU. These are two runs: kvmscope compare ${before.id} ${after.id} says what differs between them by more than each varies within itself; whether other runs would differ too takes several recordings a side.`}
       tools={<Filter example="L1 msr" />}
     >
       <TableBox title="Table of changes">

@@ -54,8 +54,9 @@ pub fn section(model: &Model, given: &Given) -> Section {
 /// One line on a machine.
 fn about(machine: &Machine) -> String {
     let facts = &machine.facts;
-    let kernel = facts.release.as_ref().map_or("unknown kernel".to_owned(), |release| format!("Linux {release}"));
-    let cpu = facts.processor.as_ref().map_or("unknown processor", |cpu| cpu.name.as_str());
+    // Of a sosreport or a pasted tree often only a part is there: what nobody told is left out.
+    let kernel = facts.release.as_ref().map(|release| format!("Linux {release}"));
+    let cpu = facts.processor.as_ref().map(|cpu| cpu.name.clone());
     let below = match (facts.below.present, facts.below.names()) {
         (Some(false), _) => "on bare metal".to_owned(),
         (Some(true), names) if names.is_empty() => "under a hypervisor without a name".to_owned(),
@@ -66,7 +67,8 @@ fn about(machine: &Machine) -> String {
     };
     let counted =
         if machine.level == Level::L0 && machine.is_guest() { "; levels count from this machine" } else { "" };
-    format!("{}: {kernel}, {cpu}, {below}{counted}", machine.id)
+    let told: Vec<String> = kernel.into_iter().chain(cpu).chain([below]).collect();
+    format!("{}: {}{counted}", machine.id, told.join(", "))
 }
 
 /// The answer as a person would say it.

@@ -55,7 +55,11 @@ fn tenable(model: &Model, rule: &Rule, mut hit: Hit, advice: &mut Advice<'_>) ->
     match advice.take(&hit.changes) {
         Verdict::Unknown => {}
         Verdict::Holds(now, after) => {
-            let mut what = format!("CPUs short: {now:.2} now, {after:.2} with these commands (modelled)");
+            let [now, after] = [now, after].map(|short| format!("{short:.2}"));
+            let mut what = match now == after {
+                true => format!("CPUs short: {now}, now and with these commands (modelled)"),
+                false => format!("CPUs short: {now} now, {after} with these commands (modelled)"),
+            };
             if let Some(waited) = model.unexplained() {
                 what += &format!("; threads waited {waited:.2} CPUs (measured), more than the model explains");
             }

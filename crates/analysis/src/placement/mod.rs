@@ -21,6 +21,7 @@ pub mod hypotheses;
 pub mod model;
 mod preemptors;
 pub mod proposal;
+mod rivals;
 pub mod rules;
 pub mod section;
 pub mod solver;

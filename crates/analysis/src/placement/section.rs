@@ -3,7 +3,7 @@
 use super::advise::advise;
 use super::model::Model;
 use super::proposal::{Advice, Verdict};
-use super::{figure, hypotheses, preemptors, tables};
+use super::{figure, hypotheses, preemptors, rivals, tables};
 use crate::{Answer, Case, Error};
 use base::in_order;
 use base::number::{duration, list, many};
@@ -46,10 +46,8 @@ pub fn section(models: &[Model]) -> Section {
     section.tables = [tables::proposal, tables::plans, tables::threads, tables::cpus, tables::domain_xml]
         .map(|table| table(models))
         .into();
-    let hypotheses = hypotheses::table(models);
-    if !hypotheses.rows.is_empty() {
-        section.tables.insert(0, hypotheses);
-    }
+    let first = [rivals::table(models), hypotheses::table(models)];
+    section.tables.splice(0..0, first.into_iter().filter(|table| !table.rows.is_empty()));
     section.figures = models.iter().filter_map(figure::topology).collect();
     section.unknown = models.iter().flat_map(unknown).collect();
     if vms(models) == 0 {

@@ -3,6 +3,7 @@
 use super::hypotheses::HYPOTHESES;
 use super::model::Model;
 use super::preemptors::PREEMPTORS;
+use super::rivals::RIVALS;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
@@ -11,7 +12,7 @@ const I64: ColumnType = ColumnType::I64;
 const F64: ColumnType = ColumnType::F64;
 
 /// All tables of this question, in reading order.
-pub const TABLES: &[&TableSpec] = &[&HYPOTHESES, &PROPOSAL, &PLANS, &THREADS, &CPUS, &DOMAIN_XML, &PREEMPTORS];
+pub const TABLES: &[&TableSpec] = &[&RIVALS, &HYPOTHESES, &PROPOSAL, &PLANS, &THREADS, &CPUS, &DOMAIN_XML, &PREEMPTORS];
 
 /// Every thread of a VM: where it may run, what it ran, what it waited.
 pub const THREADS: TableSpec = TableSpec {

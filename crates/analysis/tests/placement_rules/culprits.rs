@@ -8,14 +8,14 @@ use kvmscope_analysis::placement::hypotheses::hypotheses;
 use kvmscope_analysis::placement::{Wishes, build};
 
 /// The quiet machine with CPU use that fits what its threads ran.
-fn used() -> Machine {
+pub fn used() -> Machine {
     let mut machine = quiet();
     refill(&mut machine);
     machine
 }
 
 /// Makes the use of CPUs fit what the threads ran where they were last seen.
-fn refill(machine: &mut Machine) {
+pub fn refill(machine: &mut Machine) {
     for (cpu, usage) in &mut machine.cpu_use {
         let here = machine.threads.iter().filter(|thread| thread.last_cpu.as_ref().is_some_and(|at| at.value == *cpu));
         let busy = here.map(|thread| thread.run_share.as_ref().map_or(0.0, |run| run.value)).sum::<f64>().min(1.0);
@@ -23,33 +23,33 @@ fn refill(machine: &mut Machine) {
     }
 }
 
-fn program(name: &str, tid: i32, cpus: &str, run: f64) -> Thread {
+pub fn program(name: &str, tid: i32, cpus: &str, run: f64) -> Thread {
     Thread { vm: None, pid: Some(tid), name: name.to_owned(), ..thread(Role::Other, tid, cpus, run, 0.0) }
 }
 
-fn of_vm(vm: &str, thread: Thread) -> Thread {
+pub fn of_vm(vm: &str, thread: Thread) -> Thread {
     Thread { vm: Some(vm.to_owned()), ..thread }
 }
 
 /// A second VM.
-fn second(machine: &mut Machine, name: &str, threads: Vec<Thread>) {
+pub fn second(machine: &mut Machine, name: &str, threads: Vec<Thread>) {
     machine.domains.push(Domain { name: name.into(), vcpus: Some(threads.len() as u32), ..Domain::default() });
     machine.threads.extend(threads.into_iter().map(|thread| of_vm(name, thread)));
 }
 
 /// vCPU 0 waits on CPU 0.
-fn waits(machine: &mut Machine) {
+pub fn waits(machine: &mut Machine) {
     machine.threads[0] = thread(Role::Vcpu(0), 11, "0", 0.5, 0.45);
 }
 
 /// The worst finding on a machine whose CPUs are as busy as its threads.
-fn first(mut machine: Machine) -> Finding {
+pub fn first(mut machine: Machine) -> Finding {
     refill(&mut machine);
     findings(machine).into_iter().next().expect("something is wrong")
 }
 
 /// Nothing on this machine is of weight.
-fn clean(mut machine: Machine, why: &str) {
+pub fn clean(mut machine: Machine, why: &str) {
     refill(&mut machine);
     let found: Vec<String> = findings(machine)
         .into_iter()
@@ -59,7 +59,7 @@ fn clean(mut machine: Machine, why: &str) {
     assert!(found.is_empty(), "{why}: {found:?}");
 }
 
-fn evidence(finding: &Finding) -> String {
+pub fn evidence(finding: &Finding) -> String {
     finding.evidence.iter().map(|seen| seen.what.as_str()).collect::<Vec<_>>().join("\n")
 }
 

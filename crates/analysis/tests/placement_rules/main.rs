@@ -6,6 +6,8 @@ mod devices;
 mod evidence;
 mod host_settings;
 mod quiet;
+mod rivals;
+mod steering;
 mod typed;
 
 use host::machine::{CpuUse, Domain, Irq, Nic, NicKind, Role, Steering, domains_of};

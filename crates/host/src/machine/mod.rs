@@ -27,6 +27,7 @@ pub use domain::{Disk, Domain, GuestTopology, Interface};
 pub use domain_xml::{Element, domains_of};
 pub use model::{CpuUse, Fact, Machine, Node, Role, Screen, Thread, TopRow};
 pub use processes::vm_processes;
+pub(crate) use roles::ALL_VCPUS;
 pub use roles::{role_of, vm_named_in};
 pub use switch::{Bridge, Pmd, PmdQueue, Switch, SwitchPort};
 pub use topology::{Cpu, Topology};

@@ -6,12 +6,19 @@
 
 use super::Role;
 
+/// The thread that runs all vCPUs of a VM in turn, where QEMU translates without a thread for each.
+pub(crate) const ALL_VCPUS: &str = "ALL CPUs/TCG";
+
 /// The role, and the process that the name points to.
 pub fn role_of(name: &str) -> Option<(Role, Option<i32>)> {
     let name = name.trim().trim_start_matches('[').trim_end_matches(']');
     if let Some(owner) = name.strip_prefix("vhost-") {
         let digits: String = owner.chars().take_while(char::is_ascii_digit).collect();
         return digits.parse().ok().map(|owner| (Role::Vhost, Some(owner)));
+    }
+    // One thread for all vCPUs (accel/tcg/tcg-accel-ops-rr.c): without it the VM has none, so it counts as the first.
+    if name == ALL_VCPUS {
+        return Some((Role::Vcpu(0), None));
     }
     if let Some(rest) = name.strip_prefix("CPU ") {
         let (number, way) = rest.split_once('/')?;
@@ -51,6 +58,7 @@ mod tests {
         assert_eq!(role_of("[vhost-23329]"), Some((Role::Vhost, Some(23329))));
         assert_eq!(role_of("CPU 12/KVM"), Some((Role::Vcpu(12), None)));
         assert_eq!(role_of("CPU 0/TCG"), Some((Role::Vcpu(0), None)));
+        assert_eq!(role_of("ALL CPUs/TCG"), Some((Role::Vcpu(0), None)));
         assert_eq!(role_of("IO iothread2"), Some((Role::IoThread(2), None)));
         assert_eq!(role_of("IO io0"), Some((Role::IoThread(0), None)));
         assert_eq!(role_of("IO mon_iothread"), None);

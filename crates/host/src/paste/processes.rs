@@ -1,10 +1,10 @@
 //! `ps` with any columns, and `pidstat -t`: threads, the CPUs that they were last seen on, what they ran.
 //!
-//! Columns are known by the header. `%CPU` of ps(1) is CPU time over the time since the thread began, an average of its whole
+//! Columns are known by the header, or, where `grep` or `ps -o NAME=` left none, by what the command at the prompt above asked for. `%CPU` of ps(1) is CPU time over the time since the thread began, an average of its whole
 //! life, and so is a report of pidstat(1) without an interval; others are of the interval. `%wait` of pidstat is the share of the
 //! time that a thread was runnable and did not run.
 
-use super::{Pasted, Text};
+use super::{Pasted, Text, prompt};
 use crate::machine::{Screen, TopRow};
 
 /// Columns of ps that top has not; one of them tells the two apart.
@@ -46,6 +46,29 @@ impl Columns {
             command,
             is_pidstat: column(&["%wait"]).is_some() || words.last() == Some(&"Command"),
         })
+    }
+
+    /// Columns of `ps` whose header was cut off, as `grep` does: those that its command asked for with `-o`. Names: ps(1),
+    /// procps-ng 4.0, standard format specifiers.
+    fn asked(command: &str) -> Option<Self> {
+        let words = prompt::command(command)?;
+        let until = words.iter().position(|word| *word == "|").unwrap_or(words.len());
+        let is_ps = words[0].rsplit('/').next() == Some("ps");
+        let mut asked: Vec<&str> = Vec::new();
+        for pair in words[..until].windows(2).filter(|_| is_ps) {
+            // `-eLo LIST`, `-o LIST -o LIST`.
+            if pair[0].starts_with('-') && pair[0].ends_with('o') {
+                asked.extend(pair[1].split(','));
+            }
+        }
+        let header = |name: &&str| match name.trim_end_matches('=') {
+            "pcpu" | "%cpu" => "%CPU".to_owned(),
+            "comm" | "args" | "cmd" | "command" | "ucmd" | "ucomm" => "COMMAND".to_owned(),
+            "state" => "S".to_owned(),
+            name => name.to_ascii_uppercase(),
+        };
+        let header: Vec<String> = asked.iter().map(header).collect();
+        Self::of(&header.join(" "))
     }
 
     /// Columns of `pidstat -t` whose header was cut off, as `grep` does: `09:00:03 107 - 12 0.00 10.00 0.00 40.00 10.00 2 |__name`.
@@ -107,11 +130,13 @@ impl Columns {
     }
 }
 
-/// The header and the rows below it, until a line that is none; or rows of pidstat without a header.
+/// The header and the rows below it, until a line that is none; or rows of pidstat, or of a command of ps, without a header.
 pub(super) fn rows(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let (columns, first) = match Columns::of(text.at(at)) {
-        Some(columns) => (columns, at + 1),
-        None => match Columns::of_pidstat(text.at(at)) {
+    let above = || text.lines[..at].iter().rev().find(|line| !line.trim().is_empty());
+    let headless = || Columns::of_pidstat(text.at(at)).or_else(|| Columns::asked(above()?));
+    let (columns, first) = match Columns::of(text.at(at)).map(|columns| (columns, at + 1)) {
+        Some(known) => known,
+        None => match headless() {
             Some(columns) => (columns, at),
             None => return 0,
         },
@@ -121,7 +146,11 @@ pub(super) fn rows(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let (mut end, mut process) = (first, None);
     while end < text.lines.len() {
         let is_row = text.at(end).split_whitespace().count() >= columns.width;
-        if !is_row || !has_header && Columns::of_pidstat(text.at(end)).is_none() {
+        let is_headless = || match columns.is_pidstat {
+            true => Columns::of_pidstat(text.at(end)).is_some(),
+            false => columns.row(text, end, &mut None).is_some_and(|row| !row.command.is_empty()),
+        };
+        if !is_row || !has_header && !is_headless() {
             break;
         }
         if pasted.may_take_row() {
@@ -179,6 +208,25 @@ mod tests {
         assert_eq!(vcpu.last_cpu.as_ref().unwrap().value, 2);
         let run = vcpu.run_share.as_ref().unwrap();
         assert_eq!((run.value, run.place.as_str()), (0.99, "t:9, an average since it began"));
+    }
+
+    #[test]
+    fn rows_of_ps_without_a_header_are_what_its_command_asked_for() {
+        let rows = "  41190   41190   0  2.0 qemu-kvm\n  41190   41203   2 92.0 CPU 0/KVM\n  41190   41210   2 30.0 vhost-41190\n";
+        let of = |command: &str| read(&[("t".to_owned(), format!("{command}\n{rows}"))]);
+        for command in [
+            "$ ps -eLo pid,tid,psr,pcpu,comm | grep -E 'KVM|vhost|qemu'",
+            "# ps -eL -o pid= -o tid= -o psr= -o pcpu= -o comm=",
+        ] {
+            let machine = of(command);
+            assert_eq!(machine.sources[0].2, 0, "{command}: {:?}", machine.strange);
+            let worker = machine.threads.iter().find(|thread| thread.role == Role::Vhost).unwrap();
+            assert_eq!((worker.tid, worker.last_cpu.as_ref().unwrap().value), (Some(41210), 2), "{command}");
+            assert_eq!(worker.run_share.as_ref().unwrap().value, 0.3, "{command}");
+        }
+        let unknown = of("$ grep KVM saved.txt");
+        assert!(unknown.threads.is_empty() && unknown.sources[0].2 == 3, "nobody knows what the columns are");
+        assert!(of("$ ps -eLo pid,lstart,psr,pcpu,comm").threads.is_empty(), "a date has blanks");
     }
 
     #[test]

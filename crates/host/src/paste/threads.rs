@@ -230,7 +230,7 @@ fn of_domain(domain: &Domain, rows: &[&TopRow], owner: Option<i32>) -> Vec<Threa
 /// The name of the thread or program that a row's command begins with; names of threads have blanks and slashes.
 pub(super) fn program(command: &str) -> &str {
     let command = command.trim();
-    if ["CPU ", "IO ", "pmd-c"].iter().any(|name| command.starts_with(name)) {
+    if ["CPU ", "ALL CPUs/", "IO ", "pmd-c"].iter().any(|name| command.starts_with(name)) {
         return command;
     }
     let first = command.split_whitespace().next().unwrap_or_default();

@@ -6,6 +6,7 @@
 //! without root.
 
 use super::Snapshot;
+use crate::machine::ALL_VCPUS;
 use std::collections::BTreeSet;
 
 /// How many threads and files of a process are looked at before it is held to be none.
@@ -35,7 +36,10 @@ impl Snapshot {
             return true;
         }
         let tasks = format!("proc/{pid}/task");
-        let is_vcpu = |comm: &str| comm.starts_with("CPU ") && (comm.ends_with("/KVM") || comm.ends_with("/TCG"));
+        let is_vcpu = |comm: &str| {
+            let named = comm.starts_with("CPU ") && (comm.ends_with("/KVM") || comm.ends_with("/TCG"));
+            named || comm == ALL_VCPUS
+        };
         let of_vcpu = |tid: &String| self.line(&format!("{tasks}/{tid}/comm")).is_some_and(|comm| is_vcpu(&comm));
         if self.names(&tasks).iter().take(MOST).any(of_vcpu) {
             return true;

@@ -119,9 +119,10 @@ fn render_line(line: &Line<'_>, room: usize, out: &mut Lines) {
         Level::L0 | Level::Unknown => String::new(),
         elsewhere => format!("{}: ", elsewhere.place()),
     };
-    // Remarks that stand in place of a command are told where the finding is.
-    let command = finding.fix.iter().find(|line| !line.starts_with('#'));
-    let Some(command) = command else {
+    // The change itself, which commands that look may precede; remarks that stand in place of a command are told where the finding is.
+    let change = finding.changes.first().map(base::Change::command);
+    let command = || finding.fix.iter().find(|line| !line.starts_with('#'));
+    let Some(command) = change.as_ref().or_else(command) else {
         return out.line(&format!("{before}{}", out.paint.on(&id, Role::Quiet)));
     };
     let quiet = out.paint.on(&id, Role::Quiet);

@@ -153,6 +153,12 @@ pub fn crowd(model: &Model) -> Vec<Hit> {
     hits
 }
 
+/// Whether a pin may be of the host with these CPUs: one that names others alone, or goes beyond the last of them, is not. Some
+/// between them may be offline.
+pub(super) fn is_of_host(cpus: &CpuSet, pin: &CpuSet) -> bool {
+    pin.meets(cpus) && pin.last() <= cpus.last()
+}
+
 /// Pins to CPUs that the pasted list of CPUs does not have at all.
 pub fn hosts(model: &Model) -> Vec<Hit> {
     let cpus: CpuSet = model.machine.topology.cpus.keys().copied().collect();
@@ -160,12 +166,12 @@ pub fn hosts(model: &Model) -> Vec<Hit> {
     for domain in model.machine.domains.iter().filter(|_| model.pasted && !cpus.is_empty()) {
         let pins = domain.vcpu_pins.iter().map(|(vcpu, pin)| (format!("vcpu {vcpu}"), pin));
         let emulator = domain.emulator_pins.last().map(|pin| ("the emulator".to_owned(), pin));
-        let foreign: Vec<_> = pins.chain(emulator).filter(|(_, pin)| !pin.value.meets(&cpus)).collect();
+        let foreign: Vec<_> = pins.chain(emulator).filter(|(_, pin)| !is_of_host(&cpus, &pin.value)).collect();
         if foreign.is_empty() {
             continue;
         }
         let title = format!(
-            "{} of {} {} only CPUs that the list of CPUs does not have",
+            "{} of {} {} CPUs that the list of CPUs does not have",
             many(foreign.len() as u64, "pin"),
             domain.name,
             if foreign.len() == 1 { "names" } else { "name" }

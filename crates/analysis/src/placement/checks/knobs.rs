@@ -5,6 +5,7 @@
 //! VM's thread has a real-time policy. A setting that was not read stays unjudged.
 
 use super::conflicts;
+use crate::placement::culprits::is_real_time;
 use crate::placement::model::Model;
 use crate::rule::Hit;
 use base::{CpuSet, Setting, Severity};
@@ -60,10 +61,10 @@ pub fn is_partitioned(model: &Model) -> bool {
     [&topology.isolated, &topology.nohz_full].into_iter().flatten().any(|set| !set.is_empty())
 }
 
-/// Whether a thread of a VM runs under SCHED_FIFO or SCHED_RR (1 and 2 of include/uapi/linux/sched.h).
-fn is_real_time(model: &Model) -> bool {
-    let of_vms = model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_)));
-    of_vms.into_iter().any(|thread| matches!(thread.policy, Some(1 | 2)))
+/// Whether a vCPU has a real-time policy.
+fn has_real_time(model: &Model) -> bool {
+    let mut vcpus = model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_)));
+    vcpus.any(is_real_time)
 }
 
 /// Every setting that the profiles for all KVM hosts would change; of a host without VMs nothing is asked.
@@ -80,7 +81,7 @@ pub fn partition(model: &Model) -> Vec<Hit> {
     let conflicts =
         [(conflicts::THP, conflicts::huge_pages(model)), (conflicts::BALANCING, conflicts::balancing(model))];
     disputed.extend(conflicts.iter().filter(|(_, hits)| !hits.is_empty()).map(|(path, _)| *path));
-    if is_real_time(model) {
+    if has_real_time(model) {
         disputed.push("sys/kernel/mm/ksm/run"); // PLC-REALTIME asks for more
     }
     let mut hits = asked(model, PARTITION, &disputed);
@@ -91,7 +92,7 @@ pub fn partition(model: &Model) -> Vec<Hit> {
 
 /// The same for hosts with real-time guests.
 pub fn real_time(model: &Model) -> Vec<Hit> {
-    if is_real_time(model) { asked(model, REALTIME, &[]) } else { Vec::new() }
+    if has_real_time(model) { asked(model, REALTIME, &[]) } else { Vec::new() }
 }
 
 fn asked(model: &Model, knobs: &[Knob], disputed: &[&str]) -> Vec<Hit> {

@@ -16,3 +16,4 @@ pub(crate) mod proposed;
 pub(crate) mod queues;
 pub(crate) mod quota;
 pub(crate) mod starved;
+pub(crate) mod steering;

@@ -7,8 +7,8 @@ use crate::placement::model::Model;
 use crate::rule::Hit;
 use base::number::{counted, list, many, percent};
 use base::shell::quoted;
-use base::{Cost, CostKind, Evidence, Severity};
-use host::machine::Role;
+use base::{About, Cost, CostKind, Evidence, Severity};
+use host::machine::{Role, Thread};
 use std::collections::BTreeMap;
 
 /// VMs that a title names.
@@ -49,13 +49,17 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
         false => format!("{threads} {verb} {wanted:.1} CPUs; {place} has {cpus}"),
     };
     let severity = if victims.is_empty() { Severity::Medium } else { Severity::High };
-    let mut hit = Hit::new(subject, severity, title).with(Evidence::in_table(
-        format!(
-            "run and wait of {threads} add up to {wanted:.1} CPUs; they are of {}",
-            many(pool.vms.len() as u64, "VM")
-        ),
-        "placement.threads",
-    ));
+    let what = format!(
+        "run and wait of {threads} add up to {wanted:.1} CPUs; they are of {}",
+        many(pool.vms.len() as u64, "VM")
+    );
+    let of_pool = |thread: &&Thread| {
+        let inside = || thread.affinity.as_ref().is_some_and(|set| set.value.is_within(&pool.cpus));
+        matches!(thread.role, Role::Vcpu(_)) && (pool.host || inside())
+    };
+    let tids = model.machine.threads.iter().filter(of_pool).filter_map(|thread| thread.tid);
+    let about = tids.map(|tid| About::Thread { tid });
+    let mut hit = Hit::new(subject, severity, title).with(Evidence::in_table(what, "placement.threads").about(about));
     if let Some(idle) = pool.idle {
         hit = hit.seen(
             format!(

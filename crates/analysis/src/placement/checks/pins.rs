@@ -1,5 +1,6 @@
 //! Pins by themselves: who was put where, and does that fit the machine?
 
+use super::evidence::is_of_host;
 use super::starved::with_victims;
 use crate::placement::culprits::{Reporter, Verdict, cpus_named, only_cpu, stack_of, starves};
 use crate::placement::model::Model;
@@ -74,11 +75,11 @@ pub fn stacked(model: &Model) -> Vec<Hit> {
     hits
 }
 
-/// Pins to CPUs that do not run. One that pasted text gives to none of the host's CPUs is of another host (EVD-HOSTS).
+/// Pins to CPUs that do not run. One in pasted text that cannot be of this host is of another one (EVD-HOSTS).
 pub fn offline(model: &Model) -> Vec<Hit> {
     let online = &model.machine.topology.online;
     let known: CpuSet = model.machine.topology.cpus.keys().copied().collect();
-    let is_here = |pin: &CpuSet| !model.pasted || pin.meets(&known);
+    let is_here = |pin: &CpuSet| !model.pasted || is_of_host(&known, pin);
     if online.is_empty() {
         return Vec::new();
     }

@@ -5,11 +5,9 @@ use crate::placement::culprits::{Reporter, Verdict, cpus_named, frequent, name a
 use crate::placement::model::{BUSY, Demand, Model};
 use crate::placement::proposal::What;
 use crate::rule::Hit;
-use base::CpuSet;
-use base::Severity;
 use base::number::{list, many, percent};
-use base::shell::quoted;
-use host::machine::{Irq, Nic, Role, Steering, Thread};
+use base::{CpuSet, Evidence, Severity};
+use host::machine::{Irq, Role, Thread};
 
 /// A CPU that is idle for more than this has room for its interrupts: our own threshold.
 const ROOM: f64 = 0.2;
@@ -129,27 +127,20 @@ pub fn helpers(model: &Model) -> Vec<Hit> {
     hits
 }
 
-/// The command that steers a queue to `cpus`, and the one that steers it back.
-pub(super) fn steered_to(nic: &Nic, kind: &str, file: &str, queue: &Steering, cpus: &CpuSet) -> (String, String) {
-    let path = format!("/sys/class/net/{}/queues/{kind}-{}/{file}", nic.name, queue.queue);
-    let write = |cpus: &CpuSet| format!("echo {} > {}", cpus.mask_like(""), quoted(&path));
-    (write(cpus), write(&queue.cpus.value))
-}
-
-/// Interrupts on CPUs of vCPUs and of threads that starve by them, where they are many and softirqs run there; where one look tells no rates, those that
-/// may come nowhere else.
+/// Interrupts on CPUs of vCPUs and of threads that starve by them, where they are many and softirqs run there; where one look
+/// tells no rates, those that may come nowhere else. Those of one card are one finding.
 pub fn irqs(model: &Model) -> Vec<Hit> {
     let mut of_vcpus = model.of_vcpus();
     if let Some(isolated) = model.machine.topology.isolated.as_ref().filter(|set| !set.is_empty()) {
         // The CPUs that are not isolated are there for interrupts; a vCPU on them is PLC-HOUSEKEEPING's.
         of_vcpus = of_vcpus.and(isolated);
     }
-    let mut hits = Vec::new();
+    let mut found: Vec<(&Irq, Hit)> = Vec::new();
     let victims = || model.verdicts.of_reporter(Reporter::Irq);
     let counted = model.machine.irqs.iter().any(|irq| !irq.per_s.is_empty());
     for irq in &model.machine.irqs {
         if !counted {
-            hits.extend(bound(model, irq, &of_vcpus));
+            found.extend(bound(model, irq, &of_vcpus).map(|hit| (irq, hit)));
             continue;
         }
         let there = irq.per_s.keys().filter_map(|cpu| {
@@ -158,48 +149,94 @@ pub fn irqs(model: &Model) -> Vec<Hit> {
             (of_vcpus.contains(*cpu) || !victims.is_empty()).then_some((*cpu, rate, victims))
         });
         let worst = there.max_by(|a, b| a.2.len().cmp(&b.2.len()).then(a.1.total_cmp(&b.1)));
-        let Some((cpu, rate, victims)) = worst else { continue };
-        let usage = model.machine.cpu_use.get(&cpu).copied().unwrap_or_default();
-        let (severity, who) = match &victims[..] {
-            [] if usage.idle > ROOM => (Severity::Low, "where a vCPU is pinned".to_owned()),
-            [] => (Severity::Medium, "where a vCPU is pinned".to_owned()),
-            [one] => (Severity::High, format!("where {} starved", named(&model.machine.threads[one.victim]))),
-            several => (Severity::High, format!("where {} starved", many(several.len() as u64, "thread"))),
-        };
-        let title =
-            format!("interrupt {} ({}) fires {rate:.0} times per second on CPU {cpu}, {who}", irq.number, irq.name);
-        let mut hit = Hit::new(format!("irq{}", irq.number), severity, title)
-            .seen(format!("{rate:.0} per second on CPU {cpu}"), "proc/interrupts")
-            .seen(
-                format!(
-                    "softirqs took {} of CPU {cpu}, interrupts {}; it was idle for {}",
-                    percent(usage.softirq),
-                    percent(usage.irq),
-                    percent(usage.idle)
-                ),
-                "proc/stat",
-            );
-        hit = with_victims(model, hit, &victims);
-        moved(model, irq, &mut hit);
-        hits.push(hit);
+        found.extend(worst.map(|(cpu, rate, victims)| (irq, often(model, irq, (cpu, rate), &victims))));
     }
-    hits
+    by_card(model, found)
+}
+
+/// An interrupt that comes often to a CPU of a vCPU, or of threads that starve by it.
+fn often(model: &Model, irq: &Irq, (cpu, rate): (u32, f64), victims: &[&Verdict]) -> Hit {
+    let usage = model.machine.cpu_use.get(&cpu).copied().unwrap_or_default();
+    let (severity, who) = match victims {
+        [] if usage.idle > ROOM => (Severity::Low, "where a vCPU is pinned".to_owned()),
+        [] => (Severity::Medium, "where a vCPU is pinned".to_owned()),
+        [one] => (Severity::High, format!("where {} starved", named(&model.machine.threads[one.victim]))),
+        several => (Severity::High, format!("where {} starved", many(several.len() as u64, "thread"))),
+    };
+    let title = format!("interrupt {} ({}) fires {rate:.0} times per second on CPU {cpu}, {who}", irq.number, irq.name);
+    let hit = Hit::new(format!("irq{}", irq.number), severity, title)
+        .seen(format!("{rate:.0} per second on CPU {cpu}"), "proc/interrupts")
+        .seen(
+            format!(
+                "softirqs took {} of CPU {cpu}, interrupts {}; it was idle for {}",
+                percent(usage.softirq),
+                percent(usage.irq),
+                percent(usage.idle)
+            ),
+            "proc/stat",
+        );
+    let mut hit = with_victims(model, hit, victims);
+    moved(model, irq, &mut hit);
+    hit
+}
+
+/// One finding for all interrupts of a card, under the name of the one that matters most; the others are evidence.
+fn by_card(model: &Model, found: Vec<(&Irq, Hit)>) -> Vec<Hit> {
+    let mut cards: Vec<(Option<&str>, Vec<Hit>)> = Vec::new();
+    for (irq, hit) in found {
+        let card = model.machine.nic_of(irq).map(|nic| nic.name.as_str());
+        match cards.iter_mut().find(|(known, _)| card.is_some() && *known == card) {
+            Some((_, hits)) => hits.push(hit),
+            None => cards.push((card, vec![hit])),
+        }
+    }
+    let one = |(_, mut hits): (Option<&str>, Vec<Hit>)| {
+        // The first of equal ones leads.
+        hits.sort_by_key(|hit| std::cmp::Reverse(hit.severity));
+        let mut hits = hits.into_iter();
+        let mut first = hits.next()?;
+        for other in hits {
+            let place = other.evidence.first().map_or("proc/interrupts", |seen| seen.place.as_str());
+            first.evidence.push(Evidence::new(format!("also: {}", other.title), place));
+            first.evidence.extend(
+                other
+                    .evidence
+                    .iter()
+                    .skip(1)
+                    .filter(|seen| !first.evidence.contains(seen))
+                    .cloned()
+                    .collect::<Vec<_>>(),
+            );
+            first
+                .explains
+                .extend(other.explains.into_iter().filter(|id| !first.explains.contains(id)).collect::<Vec<_>>());
+            first.changes.extend(other.changes);
+            first.fix.extend(other.fix.into_iter().filter(|line| !first.fix.contains(line)).collect::<Vec<_>>());
+            first.undo.extend(other.undo.into_iter().filter(|line| !first.undo.contains(line)).collect::<Vec<_>>());
+        }
+        Some(first)
+    };
+    cards.into_iter().filter_map(one).collect()
 }
 
 /// Where the placement puts an interrupt; where it may not be put at all, why.
 fn moved(model: &Model, irq: &Irq, hit: &mut Hit) {
     hit.changes = model.proposal.part(|_, subject| subject.what == What::Irq(irq.number));
     if irq.is_managed() {
-        hit.fix.push(format!(
-            "cat /proc/irq/{}/effective_affinity_list   # the kernel manages this interrupt and refuses another mask: move \
-             the vCPU instead",
-            irq.number
-        ));
+        hit.fix.push(managed(irq.number));
     } else if hit.changes.is_empty() {
         hit.fix.push(model.proposal.why_none());
     } else {
         keep_irqbalance_away(model, hit);
     }
+}
+
+/// What is said of an interrupt that refuses another mask.
+pub(super) fn managed(number: u32) -> String {
+    format!(
+        "cat /proc/irq/{number}/effective_affinity_list   # the kernel manages this interrupt and refuses another mask: move \
+         the vCPU instead"
+    )
 }
 
 /// Where irqbalance runs, it would move interrupts back.
@@ -231,27 +268,4 @@ fn bound(model: &Model, irq: &Irq, of_vcpus: &CpuSet) -> Option<Hit> {
     }
     moved(model, irq, &mut hit);
     Some(hit)
-}
-
-/// Receive packet steering to CPUs of vCPUs.
-pub fn rps(model: &Model) -> Vec<Hit> {
-    let of_vcpus = model.of_vcpus();
-    let steered = model.machine.nics.iter().filter(|nic| nic.rps_cpus().meets(&of_vcpus));
-    let hits = steered.map(|nic| {
-        let there = nic.rps_cpus().and(&of_vcpus);
-        let title = format!(
-            "{} steers received packets (RPS) to {} of vCPUs ({there})",
-            nic.name,
-            many(there.len() as u64, "CPU")
-        );
-        let place = format!("sys/class/net/{}/queues/rx-*/rps_cpus", nic.name);
-        let mut hit = Hit::new(&nic.name, Severity::Low, title).seen(format!("rps_cpus are {}", nic.rps_cpus()), place);
-        for queue in nic.rps.iter().filter(|queue| queue.cpus.value.meets(&of_vcpus)) {
-            let (fix, undo) = steered_to(nic, "rx", "rps_cpus", queue, &queue.cpus.value.without(&of_vcpus));
-            hit.fix.push(fix);
-            hit.undo.push(undo);
-        }
-        hit
-    });
-    hits.collect()
 }

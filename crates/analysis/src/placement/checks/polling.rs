@@ -8,8 +8,8 @@ use crate::placement::solver::Kind;
 use crate::rule::Hit;
 use base::number::{list, many, percent};
 use base::shell::quoted;
-use base::{CpuSet, Severity};
-use host::machine::{Pmd, Role, Thread};
+use base::{CpuSet, Evidence, Severity};
+use host::machine::{Pmd, PmdQueue, Role, Thread};
 
 /// Polling threads with the one CPU that each has.
 fn polling(model: &Model) -> impl Iterator<Item = (&Thread, u32, &str)> {
@@ -145,7 +145,7 @@ pub fn remote(model: &Model) -> Vec<Hit> {
                 hit.seen(format!("{} queue {} takes {usage} of CPU {}", queue.port, queue.queue, pmd.cpu), &pmd.place);
             hit = hit.seen(format!("{} is on node {}", queue.port, node.value), &node.place);
         }
-        nearer(model, pmd, &far[0].0.port, first.value, &mut hit);
+        nearer(model, pmd, far[0].0, first.value, &mut hit);
         hits.push(hit);
     }
     hits
@@ -203,27 +203,72 @@ pub fn contradicting(model: &Model) -> Vec<Hit> {
     vec![hit.seen(format!("polling threads are on {listed}"), &switch.pmds[0].place)]
 }
 
-/// What brings a queue to its node: a polling thread there, or one more in the mask.
-fn nearer(model: &Model, pmd: &Pmd, port: &str, node: u32, hit: &mut Hit) {
+/// What brings a queue to its node: a polling thread there that has room for it. A thread that a queue is tied to serves no
+/// other queues but such (pmd-rxq-isolate, ovs-vswitchd.conf.db(5)): where it has others, what becomes of them is not known.
+fn nearer(model: &Model, pmd: &Pmd, queue: &PmdQueue, node: u32, hit: &mut Hit) {
     let topology = &model.machine.topology;
     // A CPU that a vCPU shares is no better place: PLC-PMD takes the polling thread away from there.
     let taken = model.of_vcpus();
     let there = |other: &&Pmd| {
         topology.cpus.get(&other.cpu).and_then(|cpu| cpu.node) == Some(node) && !taken.contains(other.cpu)
     };
-    let queue = pmd.queues.iter().find(|queue| queue.port == port).map_or(0, |queue| queue.queue);
-    match model.machine.switch.pmds.iter().find(there) {
-        Some(near) => {
-            let (port, cpu) = (quoted(port), near.cpu);
-            hit.fix.push(format!("ovs-vsctl set Interface {port} other_config:pmd-rxq-affinity=\"{queue}:{cpu}\""));
-            hit.undo.push(format!("ovs-vsctl remove Interface {port} other_config pmd-rxq-affinity"));
-        }
-        None => {
-            let isolated = topology.isolated.as_ref().is_some_and(|isolated| !isolated.is_empty());
-            let cpu = if isolated { "an isolated CPU" } else { "a CPU" };
-            hit.fix.push(format!(
-                "ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=MASK   # with {cpu} of node {node} in it"
-            ));
+    let judged = model.machine.switch.pmds.iter().filter(there).map(|near| (near, room_for(near, queue)));
+    let judged: Vec<(&Pmd, Result<f64, String>)> = judged.collect();
+    let best = judged.iter().filter_map(|(near, room)| Some((near.cpu, *room.as_ref().ok()?)));
+    if let Some((cpu, load)) = best.min_by(|a, b| a.1.total_cmp(&b.1)) {
+        let now = percent(pmd.busy().unwrap_or(0.0));
+        hit.evidence.push(Evidence::new(
+            format!(
+                "with the queue, the polling thread on CPU {cpu} is {} busy; that on CPU {} is {now} now",
+                percent(load),
+                pmd.cpu
+            ),
+            "modelled: usage of queues added up",
+        ));
+        let tied = model.machine.switch.port(&queue.port).map_or(&[][..], |port| &port.rx_affinity);
+        let pairs = |ties: &mut dyn Iterator<Item = (u32, u32)>| {
+            ties.map(|(queue, cpu)| format!("{queue}:{cpu}")).collect::<Vec<_>>().join(",")
+        };
+        let others = tied.iter().copied().filter(|(number, _)| *number != queue.queue);
+        let (port, to) = (quoted(&queue.port), pairs(&mut others.chain([(queue.queue, cpu)])));
+        hit.fix.push(format!("ovs-vsctl set Interface {port} other_config:pmd-rxq-affinity=\"{to}\""));
+        hit.undo.push(match tied {
+            [] => format!("ovs-vsctl remove Interface {port} other_config pmd-rxq-affinity"),
+            _ => {
+                let from = pairs(&mut tied.iter().copied());
+                format!("ovs-vsctl set Interface {port} other_config:pmd-rxq-affinity=\"{from}\"")
+            }
+        });
+        return;
+    }
+    hit.fix.push(match judged.into_iter().find_map(|(near, room)| Some((near.cpu, room.err()?))) {
+        Some((cpu, why)) => format!("# the queue is not tied to CPU {cpu}: {why}"),
+        None => format!(
+            "# no polling thread of node {node} is on a CPU without a vCPU: pmd-cpu-mask needs {} there, which the thread takes \
+             whole",
+            match topology.isolated.as_ref().is_some_and(|isolated| !isolated.is_empty()) {
+                true => "an isolated CPU",
+                false => "a CPU",
+            }
+        ),
+    });
+}
+
+/// The load of a polling thread with one more queue; else why it must not get it, or what is missing to tell.
+fn room_for(near: &Pmd, queue: &PmdQueue) -> Result<f64, String> {
+    let others: Vec<&PmdQueue> = near.queues.iter().filter(|other| other.enabled).collect();
+    let Some(usage) = queue.usage else { return Err("how much of a CPU the queue takes was not told".to_owned()) };
+    let load = match (near.busy(), &others[..]) {
+        (Some(busy), _) => busy + usage,
+        (None, []) => usage,
+        (None, [_, ..]) => return Err("how busy its polling thread is was not told".to_owned()),
+    };
+    match (load > FULL, near.isolated || others.is_empty()) {
+        (true, _) => Err(format!("its polling thread would be {} busy", percent(load))),
+        (false, true) => Ok(load),
+        (false, false) => {
+            let count = many(others.len() as u64, "other queue");
+            Err(format!("its polling thread would give up {count}, and which thread gets them is not known"))
         }
     }
 }

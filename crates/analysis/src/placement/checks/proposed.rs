@@ -17,8 +17,13 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     let changes = model.proposal.all_changes(plan);
     let (before, after) = (model.proposal.missing(now), model.proposal.missing(plan));
     let commands = many(changes.len() as u64, "command");
-    let title = format!("placement {rank}, {}: {commands}, CPUs short {before:.2} to {after:.2}", plan.idea);
-    let mut short = format!("CPUs short: {before:.2} now, {after:.2} with it (modelled)");
+    let [had, gets] = [before, after].map(|short| format!("{short:.2}"));
+    let short = if had == gets { format!("{had} CPUs short as now") } else { format!("CPUs short {had} to {gets}") };
+    let title = format!("placement {rank}, {}: {commands}, {short}", plan.idea);
+    let mut short = match had == gets {
+        true => format!("CPUs short: {had}, now and with it (modelled)"),
+        false => format!("CPUs short: {had} now, {gets} with it (modelled)"),
+    };
     if let Some(waited) = model.unexplained() {
         short += &format!("; threads waited {waited:.2} CPUs (measured), more than the model explains");
     }

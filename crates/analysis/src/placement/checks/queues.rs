@@ -1,4 +1,4 @@
-//! Queues of cards: who sends through them, how often they interrupt, whether they are used at all.
+//! Queues of cards: how often they interrupt, whether they are used at all.
 
 use crate::placement::model::Model;
 use crate::rule::Hit;
@@ -21,40 +21,11 @@ pub(in crate::placement) const LOADED: f64 = 0.5;
 pub(in crate::placement) const FULL_SOFTIRQ: f64 = 0.5;
 
 /// Cards that VMs send through.
-fn used(model: &Model) -> impl Iterator<Item = &Nic> {
+pub(super) fn used(model: &Model) -> impl Iterator<Item = &Nic> {
     let interfaces = model.machine.domains.iter().flat_map(|domain| &domain.interfaces);
     let names: BTreeSet<&str> =
         interfaces.flat_map(|interface| model.machine.cards_of(interface)).map(|card| card.name.as_str()).collect();
     model.machine.nics.iter().filter(move |nic| names.contains(nic.name.as_str()))
-}
-
-/// Send queues that are tied to CPUs of vCPUs alone: the workers that send have none of their own.
-pub fn xps(model: &Model) -> Vec<Hit> {
-    let of_vcpus = model.of_vcpus();
-    let workers = model.machine.threads.iter().filter(|thread| thread.role == Role::Vhost);
-    let masks = workers.filter_map(|thread| thread.affinity.as_ref());
-    let masks: Vec<_> = masks.collect();
-    let senders = masks.iter().fold(CpuSet::default(), |all, set| all.or(&set.value));
-    let mut hits = Vec::new();
-    for nic in used(model) {
-        let tied = nic.xps_cpus();
-        if tied.is_empty() || senders.is_empty() || !tied.is_within(&of_vcpus) || tied.meets(&senders) {
-            continue;
-        }
-        let title =
-            format!("XPS ties send queues of {} to CPUs {tied} of vCPUs; the workers send from {senders}", nic.name);
-        let mut hit = Hit::new(&nic.name, Severity::Low, title);
-        for queue in &nic.xps {
-            hit = hit.seen(format!("queue {} is for CPUs {}", queue.queue, queue.cpus.value), &queue.cpus.place);
-            let (fix, undo) = super::place::steered_to(nic, "tx", "xps_cpus", queue, &senders);
-            hit.fix.push(fix);
-            hit.undo.push(undo);
-        }
-        hits.push(
-            hit.seen(format!("vhost workers may run on {senders}"), masks.first().map_or("", |set| set.place.as_str())),
-        );
-    }
-    hits
 }
 
 /// Cards that interrupt for each packet, and very often.
@@ -95,41 +66,6 @@ pub fn offloads(model: &Model) -> Vec<Hit> {
         hit
     });
     hits.collect()
-}
-
-/// Cards with fewer queues than they could have, where one CPU is full of their softirqs.
-pub fn few(model: &Model) -> Vec<Hit> {
-    let mut hits = Vec::new();
-    for nic in &model.machine.nics {
-        let Some((now, most)) = nic.channels.get("combined").filter(|(now, most)| now.value < *most) else { continue };
-        let of_this =
-            model.machine.irqs.iter().filter(|irq| model.machine.nic_of(irq).is_some_and(|of| of.name == nic.name));
-        let cpus = of_this.flat_map(|irq| irq.per_s.keys().copied());
-        let full = cpus.filter_map(|cpu| Some((cpu, model.machine.cpu_use.get(&cpu)?.softirq)));
-        let Some((cpu, softirq)) =
-            full.filter(|(_, softirq)| *softirq > FULL_SOFTIRQ).max_by(|a, b| a.1.total_cmp(&b.1))
-        else {
-            continue;
-        };
-        let title = format!(
-            "{} uses {} of {} queues, and CPU {cpu} spends {} of its time in softirqs",
-            nic.name,
-            now.value,
-            most,
-            percent(softirq)
-        );
-        let mut hit = Hit::new(&nic.name, Severity::Medium, title)
-            .seen(format!("{} of {most} combined queues", now.value), &now.place)
-            .seen(format!("softirqs took {} of CPU {cpu}", percent(softirq)), "proc/stat");
-        hit.fix.push(format!(
-            "ethtool -L {} combined {}",
-            quoted(&nic.name),
-            most.min(&(model.machine.topology.online.len().max(1) as u32))
-        ));
-        hit.undo.push(format!("ethtool -L {} combined {}", quoted(&nic.name), now.value));
-        hits.push(hit);
-    }
-    hits
 }
 
 /// VMs of whose workers some carry a load and others nothing.

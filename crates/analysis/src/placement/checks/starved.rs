@@ -2,14 +2,16 @@
 //!
 //! A starved thread is reported once: by the rule whose change would end it (`culprits::Reporter`), else here.
 
-use crate::facts::kernel_threads::is_bound;
+use super::place::managed;
+use crate::facts::kernel_threads::{handles, is_bound};
 use crate::facts::starvation::UNIT;
 use crate::placement::culprits::{Kind, Reporter, Verdict, cpus_named, explained, name};
 use crate::placement::model::Model;
+use crate::placement::proposal::What;
 use crate::rule::Hit;
 use base::number::{counted, list, many, percent};
 use base::shell::printable;
-use base::{Cost, CostKind, CpuSet, Severity};
+use base::{Cell, Cost, CostKind, CpuSet, Evidence, Severity};
 use host::machine::{Role, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,29 +73,64 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
     }
     hit.changes = model.proposal.part(|_, of| of.vm == subject);
     if hit.changes.is_empty() {
-        let mut programs: Vec<(&Thread, &Verdict)> = Vec::new();
-        for (verdict, winner) in verdicts.iter().filter_map(|verdict| Some((verdict, verdict.winner()?))) {
-            let threads = winner.threads.iter().map(|position| &model.machine.threads[*position]);
-            // Ours ends when the measurement does.
-            let of_others = |thread: &&Thread| thread.vm.is_none() && !thread.name.starts_with("kvmscope");
-            let can_move = |thread: &&Thread| thread.role == Role::Other && !is_bound(&thread.name);
-            let program = threads.filter(of_others).filter(can_move).take(1);
-            programs.extend(program.map(|thread| (thread, *verdict)));
-        }
-        programs.dedup_by_key(|(thread, _)| thread.tid);
-        let away = |(program, verdict): (&Thread, &Verdict)| {
-            let (tid, name) = (program.tid?, printable(&program.name));
-            Some(format!(
-                "taskset -cp CPUS {tid}   # CPUs without a vCPU for {name}, which ran on CPU {}",
-                verdict.cpus
-            ))
-        };
-        hit.fix.extend(programs.into_iter().filter_map(away).take(2));
-        let interrupted = |verdict: &&&Verdict| verdict.winner().is_some_and(|winner| winner.kind == Kind::Interrupts);
-        hit.fix.extend(verdicts.iter().find(interrupted).into_iter().flat_map(|verdict| whose_softirqs(&verdict.cpus)));
-        hit.fix.push(model.proposal.why_none());
+        move_rivals(model, verdicts, &mut hit);
     }
     hit
+}
+
+/// What moves those that keep threads waiting, where no placement moves the threads themselves.
+fn move_rivals(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
+    let winners = || verdicts.iter().filter_map(|verdict| Some((*verdict, verdict.winner()?)));
+    let mut programs: Vec<(&Thread, &Verdict)> = Vec::new();
+    for (verdict, winner) in winners() {
+        let threads = winner.threads.iter().map(|position| &model.machine.threads[*position]);
+        // Ours ends when the measurement does.
+        let of_others = |thread: &&Thread| thread.vm.is_none() && !thread.name.starts_with("kvmscope");
+        let can_move = |thread: &&Thread| thread.role == Role::Other && !is_bound(&thread.name);
+        let program = threads.filter(of_others).filter(can_move).take(1);
+        programs.extend(program.map(|thread| (thread, verdict)));
+    }
+    programs.dedup_by_key(|(thread, _)| thread.tid);
+    let away = |(program, verdict): (&Thread, &Verdict)| {
+        let (tid, name) = (program.tid?, printable(&program.name));
+        Some(format!("taskset -cp CPUS {tid}   # CPUs without a vCPU for {name}, which ran on CPU {}", verdict.cpus))
+    };
+    hit.fix.extend(programs.into_iter().filter_map(away).take(2));
+    let handlers = winners().flat_map(|(_, winner)| &winner.threads);
+    let handlers: BTreeSet<u32> =
+        handlers.filter_map(|position| handles(&model.machine.threads[*position].name)).collect();
+    handlers.into_iter().take(2).for_each(|number| move_handler(model, number, hit));
+    let by = |kind: Kind| winners().find(|(_, winner)| winner.kind == kind);
+    if let Some((verdict, _)) = by(Kind::Interrupts) {
+        hit.fix.extend(whose_softirqs(&verdict.cpus));
+    }
+    if by(Kind::RealTime).is_some() {
+        hit.fix.push(
+            "cat /proc/sys/kernel/sched_rt_runtime_us   # PLC-REALTIME types another limit; without any, a vCPU that never \
+             sleeps keeps the kernel's own threads from its CPU"
+                .to_owned(),
+        );
+    }
+    if hit.changes.is_empty() {
+        hit.fix.push(model.proposal.why_none());
+    }
+}
+
+/// What moves the thread that handles an interrupt: another mask for the interrupt, which the thread follows.
+fn move_handler(model: &Model, number: u32, hit: &mut Hit) {
+    let irq = model.machine.irqs.iter().find(|irq| irq.number == number);
+    let moved = model.proposal.part(|_, subject| subject.what == What::Irq(number));
+    match irq {
+        Some(irq) if irq.is_managed() => hit.fix.push(managed(number)),
+        _ if !moved.is_empty() => hit.changes.extend(moved),
+        _ => {
+            let path = format!("/proc/irq/{number}/smp_affinity_list");
+            hit.fix
+                .push(format!("echo CPUS > {path}   # CPUs without a vCPU; its thread goes where the interrupt goes"));
+            let asked = irq.and_then(|irq| irq.affinity.as_ref());
+            hit.undo.extend(asked.map(|asked| format!("echo {} > {path}", asked.value)));
+        }
+    }
 }
 
 /// Where to read what raises the softirqs of CPUs on which no interrupt is frequent: what one CPU hands to another one, and timers.
@@ -155,7 +192,10 @@ pub(super) fn with_victims(model: &Model, mut hit: Hit, verdicts: &[&Verdict]) -
     }
     match worst.first().and_then(|verdict| Some((victim(model, verdict), verdict.others()?))) {
         Some((thread, others)) => {
-            hit.seen(format!("other candidates for {}: {others}", name(thread)), "proc/stat and schedstat")
+            let what = format!("other candidates for {}: {others}", name(thread));
+            let told = Evidence::in_table(what, "placement.rivals").key("machine", model.id.as_str());
+            let told = thread.vm.iter().fold(told, |told, vm| told.key("vm", vm.as_str()));
+            hit.with(thread.tid.iter().fold(told, |told, tid| told.key("tid", Cell::I64((*tid).into()))))
         }
         None => hit,
     }

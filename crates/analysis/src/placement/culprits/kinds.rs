@@ -33,8 +33,9 @@ pub(super) struct Wait<'a> {
 }
 
 /// All kinds; their order is that of [`Kind`].
-pub(super) const KINDS: &[fn(&Scene<'_>, &Wait<'_>) -> Option<Rival>] =
-    &[overcommit, isolation, quota, steal, interrupts, polling, vcpus, helpers, neighbours, programs, sibling];
+pub(super) const KINDS: &[fn(&Scene<'_>, &Wait<'_>) -> Option<Rival>] = &[
+    overcommit, isolation, quota, real_time, steal, interrupts, polling, vcpus, helpers, neighbours, programs, sibling,
+];
 
 fn overcommit(_: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     let set = wait.thread.affinity.as_ref().map(|set| &set.value);
@@ -63,6 +64,34 @@ fn quota(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     let (path, quota, took) = took.max_by(|a, b| a.2.total_cmp(&b.2))?;
     let did = format!("the CPU quota of {path}, {:.2} CPUs, throttled it", quota.cpus.value);
     Some(Rival { took, ..Rival::of(Kind::Quota, did) })
+}
+
+/// Part of the time by which real-time threads may miss their limit and still have reached it: our own limit.
+const NEARLY: f64 = 0.02;
+
+/// Real-time threads may run for so long a period, all of a CPU together; then they stop until the next one
+/// (Documentation/scheduler/sched-rt-group.rst, Linux 6.12).
+fn real_time(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
+    const RUNTIME: &str = "proc/sys/kernel/sched_rt_runtime_us";
+    const PERIOD: &str = "proc/sys/kernel/sched_rt_period_us";
+    let number = |path: &str| scene.machine.setting(path)?.trim().parse::<u64>().ok();
+    // -1 is no limit.
+    let (runtime, period) = (number(RUNTIME)?, number(PERIOD).filter(|period| *period > 0)?);
+    let limit = runtime as f64 / period as f64;
+    if !is_real_time(wait.thread) || limit >= 1.0 {
+        return None;
+    }
+    let (ran, _) = scene.together(&scene.company(wait.cpus, |_, thread| is_real_time(thread)), wait.cpus);
+    let cpus = wait.cpus.len() as f64;
+    let took = if ran + NEARLY * cpus >= limit * cpus { (1.0 - limit) * cpus } else { 0.0 };
+    let did =
+        format!("real-time threads reached their limit, {runtime} of {period} us (sched_rt_runtime_us), and stopped");
+    Some(Rival { took, on: wait.cpus.clone(), ..Rival::of(Kind::RealTime, did) })
+}
+
+/// Whether a thread runs under SCHED_FIFO or SCHED_RR (1 and 2 of include/uapi/linux/sched.h, Linux 6.12).
+pub(in crate::placement) fn is_real_time(thread: &Thread) -> bool {
+    matches!(thread.policy, Some(1 | 2))
 }
 
 fn steal(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {

@@ -15,7 +15,7 @@ mod report;
 mod scene;
 mod weigh;
 
-pub(super) use kinds::{MANY_PER_S, MUCH_INTERRUPTED, frequent};
+pub(super) use kinds::{MANY_PER_S, MUCH_INTERRUPTED, frequent, is_real_time};
 pub(crate) use pools::Pool;
 pub(crate) use report::Reporter;
 pub(super) use report::{only_cpu, stack_of};
@@ -41,6 +41,8 @@ pub(crate) enum Kind {
     Isolation,
     /// The CPU quota of its cgroup.
     Quota,
+    /// The limit of real-time threads together.
+    RealTime,
     /// The hypervisor below.
     Steal,
     /// Interrupts and softirqs of its CPU.
@@ -117,13 +119,50 @@ pub(crate) struct Verdict {
 impl Verdict {
     /// The rival that explains the wait.
     pub fn winner(&self) -> Option<&Rival> {
-        self.rivals.first().filter(|rival| rival.kind != Kind::Sibling && rival.took >= EXPLAINS * self.waited)
+        self.rivals.first().filter(|rival| self.explains(rival))
+    }
+
+    /// What speaks for a rival of this thread, as far as anything does.
+    pub fn speaks_for(&self, rival: &Rival) -> Option<String> {
+        let explains = if self.explains(rival) && !rival.kind.is_whole() {
+            format!(": enough to explain a wait of {}", percent(self.waited))
+        } else {
+            String::new()
+        };
+        (rival.took > 0.0).then(|| format!("{rival}{explains}"))
+    }
+
+    /// What speaks against it.
+    pub fn speaks_against(&self, rival: &Rival) -> Option<String> {
+        let mut against = Vec::new();
+        let is_winner = self.winner().is_some_and(|winner| std::ptr::eq(winner, rival));
+        if rival.kind == Kind::Sibling {
+            against.push("a busy sibling slows a thread and makes none wait".to_owned());
+        } else if rival.took == 0.0 {
+            against.push("it took nothing".to_owned());
+        } else if !self.explains(rival) {
+            against.push(format!("it took less than half of the {} that were waited", percent(self.waited)));
+        } else if let Some(winner) = self.winner().filter(|_| !is_winner) {
+            against.push(format!("more of the wait is explained by {}", winner.kind.noun()));
+        }
+        if rival.at_most {
+            against.push("its threads may have run on other CPUs".to_owned());
+        }
+        (!against.is_empty()).then(|| against.join("; "))
+    }
+
+    /// Whether a rival took enough to be the cause.
+    fn explains(&self, rival: &Rival) -> bool {
+        rival.kind != Kind::Sibling && rival.took >= EXPLAINS * self.waited
     }
 
     /// What the others took, for the evidence; `None` where nothing else is known.
     pub fn others(&self) -> Option<String> {
         let losers = self.rivals.iter().skip(usize::from(self.winner().is_some()));
-        let took = |rival: &Rival| format!("{} {}{}", rival.kind.noun(), rival.up_to(), percent(rival.took));
+        let took = |rival: &Rival| {
+            let sibling = if rival.kind == Kind::Sibling { " (slows a thread, makes none wait)" } else { "" };
+            format!("{}{sibling} {}{}", rival.kind.noun(), rival.up_to(), percent(rival.took))
+        };
         let losers: Vec<String> = losers.filter(|rival| !rival.kind.is_whole()).map(took).collect();
         let half = if self.winner().is_some() { "" } else { ", none of which explains half of the wait" };
         (!losers.is_empty()).then(|| format!("{}{half}, as shares of {}", losers.join(", "), cpus_named(&self.cpus)))
@@ -131,11 +170,13 @@ impl Verdict {
 }
 
 impl Kind {
-    fn noun(self) -> &'static str {
+    /// As tables and sentences have it.
+    pub fn noun(self) -> &'static str {
         match self {
             Kind::Overcommit => "overcommitted CPUs",
             Kind::Isolation => "isolated CPUs",
             Kind::Quota => "a CPU quota",
+            Kind::RealTime => "the limit of real-time threads",
             Kind::Steal => "steal",
             Kind::Interrupts => "interrupts and softirqs",
             Kind::Polling => "polling threads",
@@ -143,7 +184,7 @@ impl Kind {
             Kind::Helpers => "helpers of the same VM",
             Kind::Neighbours => "threads of other VMs",
             Kind::Programs => "other programs",
-            Kind::Sibling => "a busy sibling (slows a thread, makes none wait)",
+            Kind::Sibling => "a busy sibling",
         }
     }
 
@@ -173,6 +214,11 @@ impl Verdicts {
         let scene = Scene::of(machine);
         let all = starved.into_iter().filter_map(|victim| judge(&scene, &pools, victim)).collect();
         Self { all, pools }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Verdict] {
+        &self.all
     }
 
     /// Those that a rule reports.

@@ -88,7 +88,8 @@ pub(super) fn reporter(machine: &Machine, verdict: &Verdict) -> Reporter {
         Kind::Neighbours if busiest.is_some_and(|rival| floats(victim, rival) || floats(rival, victim)) => {
             Reporter::Float
         }
-        Kind::Steal
+        Kind::RealTime
+        | Kind::Steal
         | Kind::Interrupts
         | Kind::Polling
         | Kind::Vcpus

@@ -40,6 +40,7 @@ pub(in crate::placement) fn weighed(model: &Model, rule: &str, mut hit: Hit) -> 
         hit.cost = base::Cost::none();
         hit.changes.clear();
         hit.undo.clear();
+        hit.nothing_to_change = true;
         hit.fix = vec![
             "kvmscope check   # under the load that matters: this costs something only once threads wait".to_owned(),
         ];

@@ -1,7 +1,7 @@
 //! Where memory, cards, interrupts and polling threads are.
 
 use super::Rule;
-use crate::placement::checks::{memory, place, polling, queues};
+use crate::placement::checks::{memory, place, polling, queues, steering};
 use crate::placement::culprits;
 use base::Needs;
 use base::rule::limit;
@@ -36,7 +36,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-IRQ",
-        per: "interrupt",
+        per: "NIC or interrupt",
         looks_at: "Interrupts of NICs on CPUs of vCPUs, with their rate and the softirq time of the CPU; without rates, \
             those that are routed to CPUs of vCPUs alone.",
         limits: &[
@@ -56,7 +56,7 @@ pub const RULES: &[Rule] = &[
         per: "NIC",
         looks_at: "rps_cpus of the NICs' receive queues, against the CPUs of vCPUs.",
         limits: &[],
-        check: place::rps,
+        check: steering::rps,
         why: "Receive packet steering runs the network stack on the CPUs of its mask, also where vCPUs run. Caveat: \
             without steering, one CPU may be too slow for the device.",
         fix: &[],
@@ -140,7 +140,7 @@ pub const RULES: &[Rule] = &[
         per: "NIC",
         looks_at: "xps_cpus of NICs that VMs use, against the CPUs of vhost workers and vCPUs.",
         limits: &[],
-        check: queues::xps,
+        check: steering::xps,
         why: "A sender without a send queue of its own picks one by hash, and contends with others for its lock. \
             Caveat: with few packets nothing waits for a queue.",
         fix: &[],
@@ -181,7 +181,7 @@ pub const RULES: &[Rule] = &[
         per: "NIC",
         looks_at: "Queues in use against those that the NIC has, with the softirq time of the CPUs that serve it.",
         limits: &[limit("softirq share of a CPU", queues::FULL_SOFTIRQ, "share")],
-        check: queues::few,
+        check: steering::few,
         why: "One CPU serves one queue; a card with more queues spreads flows over as many CPUs. Caveat: a single \
             flow stays on one queue, however many there are.",
         fix: &[],

@@ -25,16 +25,14 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "PLC-QUOTA",
-        per: "VM",
-        looks_at: "Groups of a VM with a CPU quota (cpu.max, or cpu.cfs_quota_us): in how many of their periods they were throttled, \
-            between two samples or since they were made.",
+        per: "VM or cgroup",
+        looks_at: "Groups of VMs with a CPU quota (cpu.max, or cpu.cfs_quota_us): in how many of their periods they were throttled, \
+            between two samples or since they were made; a group that several VMs are in is one finding.",
         limits: &[limit("share of the periods", quota::RARELY, "share")],
         check: quota::throttled,
         why: "A group that has used up its quota stops until the next period, however idle the CPUs are. Caveat: the \
             limit may be what the VM's owner pays for; raising it takes the time from others.",
-        fix: &[
-            "virsh schedinfo DOMAIN   # vcpu_quota, emulator_quota, global_quota: what is set, and by whom was it meant?",
-        ],
+        fix: &[],
         undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/scheduler/sched-bwc.rst, cpu.max, cpu.cfs_quota_us and cpu.stat, Linux 6.12; the limits of \

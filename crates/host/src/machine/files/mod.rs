@@ -26,6 +26,7 @@ const SHORTEST_SPAN_NS: u64 = 500_000_000;
 /// Settings that rules ask about, as patterns.
 const SETTINGS: &[&str] = &[
     "proc/cmdline",
+    "proc/irq/default_smp_affinity",
     "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
     "sys/devices/virtual/workqueue/cpumask",
     "sys/kernel/mm/ksm/run",
@@ -46,6 +47,7 @@ const SYSCTLS: &[&str] = &[
     "kernel.nmi_watchdog",
     "kernel.timer_migration",
     "kernel.sched_rt_runtime_us",
+    "kernel.sched_rt_period_us",
 ];
 
 /// Where Open vSwitch keeps its database.
