@@ -18,6 +18,8 @@ pub struct Given {
     pub listing: Listing,
     /// What placements are for, and what stays as it is.
     pub placement: Wishes,
+    /// Whether machines are asked about real time that do not claim it.
+    pub realtime: bool,
     /// What the cost model is asked for.
     pub plan: Option<Asked>,
     /// What an experiment measured, where one was made.

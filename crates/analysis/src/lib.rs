@@ -15,6 +15,7 @@ pub mod input;
 pub mod latency;
 pub mod nesting;
 pub mod placement;
+pub mod realtime;
 pub mod rule;
 pub mod statistics;
 
@@ -99,6 +100,14 @@ pub const QUESTIONS: &[Question] = &[
         tables: placement::tables::TABLES,
         rules: placement::rules::words,
         answer: placement::answer,
+    },
+    Question {
+        id: "realtime",
+        question: realtime::QUESTION,
+        about: About::Setup,
+        tables: realtime::TABLES,
+        rules: realtime::words,
+        answer: realtime::answer,
     },
     Question {
         id: "plan",

@@ -28,6 +28,10 @@ pub struct MachineOptions {
     paste: Vec<PathBuf>,
     #[command(flatten)]
     wishes: WishOptions,
+    /// Also compare settings with what real-time guests need; asked without it where vCPUs are on isolated CPUs or have a
+    /// real-time policy, or the kernel is PREEMPT_RT
+    #[arg(long)]
+    realtime: bool,
     /// Seconds between two samples of this host, from which CPU shares and waiting are computed; 0: a single sample
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds, conflicts_with_all = ["path", "paste"])]
     span: Duration,
@@ -83,7 +87,7 @@ impl MachineOptions {
     /// What is asked of them.
     pub fn given(&self) -> Given {
         let listing = Listing { all_features: true, ..Listing::default() };
-        Given { listing, placement: self.wishes.wishes(), ..Given::default() }
+        Given { listing, placement: self.wishes.wishes(), realtime: self.realtime, ..Given::default() }
     }
 
     /// The same machines in the words of a command line.
@@ -92,6 +96,7 @@ impl MachineOptions {
         let mut words: Vec<String> = self.path.iter().map(|path| word(path)).collect();
         words.extend(self.root.iter().map(|root| format!("--root {}", quoted(&root.to_string()))));
         words.extend(self.wishes.words());
+        words.extend(self.realtime.then(|| "--realtime".to_owned()));
         if self.span != places::SPAN {
             words.push(format!("--span {}", self.span.as_secs_f64()));
         }
