@@ -1,6 +1,7 @@
 //! Each rule about placement: a case that fires it, and one, a single thing away, that stays silent.
 
 mod caches;
+mod cases;
 mod culprits;
 mod devices;
 mod evidence;
