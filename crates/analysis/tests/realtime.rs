@@ -185,6 +185,9 @@ fn a_host_that_is_as_wanted_has_no_finding_and_a_row_for_each_knob() {
         ]
     );
     let knobs = section.table("knobs").unwrap();
+    for row in &knobs.rows {
+        assert!(row.iter().zip(knobs.spec.columns).all(|(cell, column)| column.kind.takes(cell)), "{row:?}");
+    }
     let state = |id: &str| {
         let row = knobs.rows().find(|row| row.text("id") == Some(id)).unwrap_or_else(|| panic!("{id}"));
         (row.text("state").unwrap().to_owned(), row.text("effect").map(str::to_owned))
@@ -193,7 +196,7 @@ fn a_host_that_is_as_wanted_has_no_finding_and_a_row_for_each_knob() {
     let (set, effect) = state("LAT-NOHZ");
     assert_eq!(
         (set.as_str(), effect.as_deref()),
-        ("as wanted", Some("at most 15 local timer interrupts a second on a busy CPU of 2-3"))
+        ("as wanted", Some("at most 15 local timer interrupts per second on a busy CPU of 2-3"))
     );
     for id in ["LAT-ISOLCPUS", "LAT-RCU", "LAT-GOVERNOR", "LAT-CSTATE", "LAT-IRQAFFINITY", "LAT-WORKQUEUE", "LAT-NMI"] {
         let (set, effect) = state(id);
@@ -209,7 +212,7 @@ fn knobs_that_are_set_and_have_no_effect_are_worse_than_others() {
     let cases: [(&str, &str, Box<dyn FnOnce(&mut Files)>); 9] = [
         (
             "LAT-NOHZ",
-            "nohz_full is set and has no effect: the tick runs on CPUs 3: up to 250 local timer interrupts a second",
+            "nohz_full is set and has no effect: the tick runs on CPUs 3: up to 250 local timer interrupts per second",
             Box::new(|files| interrupts(files, [2_000, 2_000, 20, 500], [0; 4], [600, 0, 0, 0])),
         ),
         (
@@ -224,7 +227,7 @@ fn knobs_that_are_set_and_have_no_effect_are_worse_than_others() {
         ),
         (
             "LAT-IRQAFFINITY",
-            "default_smp_affinity is set and has no effect: device interrupts came to CPUs 2-3: eth0-rx-0 (interrupt 24) 450 times a second",
+            "default_smp_affinity is set and has no effect: device interrupts came to CPUs 2-3: eth0-rx-0 (interrupt 24) 450 times per second",
             Box::new(|files| interrupts(files, [2_000, 2_000, 20, 30], [0; 4], [600, 0, 0, 900])),
         ),
         (
@@ -234,12 +237,12 @@ fn knobs_that_are_set_and_have_no_effect_are_worse_than_others() {
         ),
         (
             "LAT-CSTATE",
-            "processor.max_cstate is set and has no effect: CPU 3 entered C6 100 times a second, which takes 133 us to leave",
+            "processor.max_cstate is set and has no effect: CPU 3 entered C6 100 times per second, which takes 133 us to leave",
             Box::new(|files| put(files, "sys/devices/system/cpu/cpu3/cpuidle/state2/usage", "500", "700")),
         ),
         (
             "LAT-NMI",
-            "nmi_watchdog is set and has no effect: up to 5.0 NMIs a second, on CPU 2",
+            "nmi_watchdog is set and has no effect: up to 5.0 NMIs per second, on CPU 2",
             Box::new(|files| interrupts(files, [2_000, 2_000, 20, 30], [0, 0, 10, 0], [600, 0, 0, 0])),
         ),
         (

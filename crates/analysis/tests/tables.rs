@@ -12,6 +12,16 @@ use std::path::{Path, PathBuf};
 const OF_NO_MACHINE: &[&str] = &["nesting.flags"];
 const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare"];
 
+/// Tables that no bundled recording fills.
+const OF_OWN_TESTS: &[&str] = &[
+    "nesting.programs",
+    "nesting.program_runs",
+    "nesting.clocks",
+    "placement.preemptors",
+    "placement.rivals",
+    "realtime.knobs",
+];
+
 /// Every recording among the fixtures.
 fn fixtures() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
@@ -70,13 +80,10 @@ fn every_table_of_every_fixture_is_as_specified() {
     let validate = Some(plan::Asked { validate: true, ..plan::Asked::default() });
     let asked = Given { plan: validate, ..Given::default() };
     seen.extend(checked(&plan::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
-    // Predictions, the netns loop and programs have no fixture; their own tests fill them.
+    // Predictions, the netns loop, programs, starved threads and real time have no fixture; their own tests fill them.
     let unseen: Vec<String> = tables().map(TableSpec::address).filter(|address| !seen.contains(address)).collect();
     let without_fixture = |address: &String| {
-        address.starts_with("plan.")
-            || address.starts_with("contention.")
-            || ["nesting.programs", "nesting.program_runs", "nesting.clocks", "placement.preemptors"]
-                .contains(&address.as_str())
+        address.starts_with("plan.") || address.starts_with("contention.") || OF_OWN_TESTS.contains(&address.as_str())
     };
     assert!(unseen.iter().all(without_fixture), "{unseen:?}");
 }

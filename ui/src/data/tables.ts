@@ -561,6 +561,22 @@ export const TABLES = {
     involuntary_switches: "f64",
     kvm_exits: "f64",
   },
+  /** One who may have kept one starved thread from running: what it took, and what speaks for and against it; the finding's title names the one that is `named`. */
+  "placement.rivals": {
+    machine: "text",
+    vm: "text",
+    thread: "text",
+    tid: "i64",
+    rank: "u64",
+    rival: "text",
+    named: "bool",
+    waited: "f64",
+    took: "f64",
+    at_most: "bool",
+    cpus: "text",
+    speaks_for: "text",
+    speaks_against: "text",
+  },
   /** One explanation that the facts about one VM still allow, with what it predicts and what would decide. */
   "placement.hypotheses": {
     machine: "text",
@@ -653,6 +669,19 @@ export const TABLES = {
     by: "text",
     by_tid: "i64",
     part_of_waits: "f64",
+  },
+  /** One setting that real time depends on: how it is set, what is wanted, and what was seen of its effect. */
+  "realtime.knobs": {
+    machine: "text",
+    id: "text",
+    group: "text",
+    knob: "text",
+    value: "text",
+    want: "text",
+    state: "text",
+    effect_metric: "text",
+    effect: "text",
+    place: "text",
   },
   /** What one change, or the combination of all, would leave of the CPU time that exits take, modelled. */
   "plan.plan": {

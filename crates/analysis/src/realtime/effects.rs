@@ -117,8 +117,8 @@ pub(super) fn ticks(host: &Host<'_>) -> Option<Seen> {
     let (_, most) = busy.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let ticking: CpuSet = busy.iter().filter(|(_, rate)| *rate > TICKS_PER_S).map(|(cpu, _)| *cpu).collect();
     let what = match ticking.is_empty() {
-        true => format!("at most {most:.0} local timer interrupts a second on a busy CPU of {}", host.cpus),
-        false => format!("the tick runs on CPUs {ticking}: up to {most:.0} local timer interrupts a second"),
+        true => format!("at most {most:.0} local timer interrupts per second on a busy CPU of {}", host.cpus),
+        false => format!("the tick runs on CPUs {ticking}: up to {most:.0} local timer interrupts per second"),
     };
     seen(ticking.is_empty(), what, "proc/interrupts, LOC")
 }
@@ -161,7 +161,7 @@ pub(super) fn interrupted(host: &Host<'_>) -> Option<Seen> {
     let what = match found.is_empty() {
         true => format!("no device interrupt came to CPUs {} once a second", host.cpus),
         false => {
-            let named = named(found.clone(), |rate| format!("{rate:.0} times a second"));
+            let named = named(found.clone(), |rate| format!("{rate:.0} times per second"));
             format!("device interrupts came to CPUs {}: {named}", host.cpus)
         }
     };
@@ -173,7 +173,7 @@ pub(super) fn nmis(host: &Host<'_>) -> Option<Seen> {
     let rates = host.interrupts_per_s("NMI")?;
     let there: Vec<(u32, f64)> = host.cpus.iter().filter_map(|cpu| Some((cpu, *rates.get(&cpu)?))).collect();
     let (cpu, most) = there.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let what = format!("up to {most:.1} NMIs a second, on CPU {cpu}");
+    let what = format!("up to {most:.1} NMIs per second, on CPU {cpu}");
     seen(most <= NMIS_PER_S, what, "proc/interrupts, NMI")
 }
 
@@ -214,7 +214,10 @@ pub(super) fn deep_sleep(host: &Host<'_>) -> Option<Seen> {
     let what = match &worst {
         None => format!("CPUs {} entered no idle state that takes more than {DEEP_US:.0} us to leave", host.cpus),
         Some((cpu, name, rate, latency)) => {
-            format!("CPU {cpu} entered {} {rate:.0} times a second, which takes {latency:.0} us to leave", name.trim())
+            format!(
+                "CPU {cpu} entered {} {rate:.0} times per second, which takes {latency:.0} us to leave",
+                name.trim()
+            )
         }
     };
     seen(worst.is_none(), what, "sys/devices/system/cpu/cpu*/cpuidle/state*/usage")

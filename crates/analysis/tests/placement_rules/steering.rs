@@ -129,9 +129,9 @@ fn a_queue_is_tied_to_a_polling_thread_that_has_room_for_it_alone() {
     );
     for (finding, why) in [
         (polled(other(Some(0.2)), Some(0.5), &[]), "would give up 1 other queue"),
-        (polled(other(Some(0.6)), Some(0.5), &[(0, 3)]), "its polling thread would be 110 % busy"),
-        (polled(Vec::new(), None, &[]), "how much of a CPU the queue takes was not told"),
-        (polled(other(None), Some(0.5), &[(0, 3)]), "how busy its polling thread is was not told"),
+        (polled(other(Some(0.6)), Some(0.5), &[(0, 3)]), "its polling thread would be 110.0 % busy"),
+        (polled(Vec::new(), None, &[]), "how much of a CPU the queue takes is unknown"),
+        (polled(other(None), Some(0.5), &[(0, 3)]), "how busy its polling thread is, is unknown"),
     ] {
         assert_eq!((typed(&finding).len(), finding.undo.len()), (0, 0), "{:?}", finding.fix);
         assert!(

@@ -257,11 +257,11 @@ fn nearer(model: &Model, pmd: &Pmd, queue: &PmdQueue, node: u32, hit: &mut Hit) 
 /// The load of a polling thread with one more queue; else why it must not get it, or what is missing to tell.
 fn room_for(near: &Pmd, queue: &PmdQueue) -> Result<f64, String> {
     let others: Vec<&PmdQueue> = near.queues.iter().filter(|other| other.enabled).collect();
-    let Some(usage) = queue.usage else { return Err("how much of a CPU the queue takes was not told".to_owned()) };
+    let Some(usage) = queue.usage else { return Err("how much of a CPU the queue takes is unknown".to_owned()) };
     let load = match (near.busy(), &others[..]) {
         (Some(busy), _) => busy + usage,
         (None, []) => usage,
-        (None, [_, ..]) => return Err("how busy its polling thread is was not told".to_owned()),
+        (None, [_, ..]) => return Err("how busy its polling thread is, is unknown".to_owned()),
     };
     match (load > FULL, near.isolated || others.is_empty()) {
         (true, _) => Err(format!("its polling thread would be {} busy", percent(load))),

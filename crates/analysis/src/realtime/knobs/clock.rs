@@ -27,7 +27,7 @@ pub(super) const KNOBS: &[Rule] = &[
             name: "tsc=",
             looks_at: "Whether the kernel still checks the time-stamp counter against another clock.",
             why: "The check runs a timer on one CPU after the other, isolated ones too. Caveat: on a machine whose counters do drift \
-                nobody notices any more.",
+                this is no longer noticed.",
             source: "Documentation/admin-guide/kernel-parameters.txt, tsc, and kernel/time/clocksource.c, Linux 6.12; tuned 2.28, \
                 profile network-latency",
         },

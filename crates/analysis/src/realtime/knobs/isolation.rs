@@ -20,7 +20,7 @@ pub(super) const KNOBS: &[Rule] = &[
             Words {
                 name: "isolcpus",
                 looks_at: "Whether the CPUs that real time is for are isolated, and which other tasks ran there.",
-                why: "The scheduler moves no task to an isolated CPU by itself, so that a vCPU there is disturbed by what is bound \
+                why: "The scheduler moves no task to an isolated CPU on its own, so that a vCPU there is disturbed by what is bound \
                     to that CPU alone. Caveat: nothing balances threads between isolated CPUs either: each vCPU needs one of its \
                     own.",
                 source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus, Linux 6.12; tuned 2.28, profile cpu-partitioning",
@@ -47,19 +47,19 @@ pub(super) const KNOBS: &[Rule] = &[
             Words {
                 name: "nohz_full",
                 looks_at: "Whether these CPUs are tickless (nohz_full), and how often their local timer interrupts.",
-                why: "Each tick exits the guest for some microseconds, 100 to 1,000 times a second; with one runnable task a \
+                why: "Each tick exits the guest for some microseconds, 100 to 1,000 times per second; with one runnable task a \
                     tickless CPU has none. Caveat: timers of the guest are local timer interrupts too, and each entry to the kernel \
                     costs more on a tickless CPU.",
                 source: "Documentation/timers/no_hz.rst, Linux 6.12; tuned 2.28, profile cpu-partitioning",
             },
         ),
         Effect {
-            metric: "local timer interrupts a second (LOC)",
+            metric: "local timer interrupts per second (LOC)",
             look: "ps -eLo psr,stat,comm --sort psr   # more than one runnable task on a CPU of CPUS, and timers, keep its tick",
             seen: ticks,
             suffices: false,
         },
-        &[limit("local timer interrupts a second on a busy CPU", effects::TICKS_PER_S, "")],
+        &[limit("local timer interrupts per second on a busy CPU", effects::TICKS_PER_S, "")],
     ),
     verified(
         knob(
@@ -112,12 +112,12 @@ pub(super) const KNOBS: &[Rule] = &[
             },
         ),
         Effect {
-            metric: "device interrupts a second there",
+            metric: "device interrupts per second there",
             look: "grep . /proc/irq/*/effective_affinity_list   # which may come to CPUS; PLC-IRQ types a move where a vCPU is disturbed",
             seen: interrupted,
             suffices: false,
         },
-        &[limit("interrupts a second", effects::IRQS_PER_S, "")],
+        &[limit("interrupts per second", effects::IRQS_PER_S, "")],
     ),
     knob(
         "LAT-PATIENCE",
@@ -127,7 +127,7 @@ pub(super) const KNOBS: &[Rule] = &[
         Words {
             name: "rcutree.nohz_full_patience_delay",
             looks_at: "How long RCU leaves a tickless CPU alone before it asks for a quiescent state.",
-            why: "RCU interrupts a CPU that stays in the kernel or a guest; with patience it waits for the state to come by itself. \
+            why: "RCU interrupts a CPU that stays in the kernel or a guest; with patience it waits until that state comes. \
                 Caveat: grace periods, and whatever waits for them, take up to a second longer.",
             source: "Documentation/admin-guide/kernel-parameters.txt, rcutree.nohz_full_patience_delay, Linux 6.12",
         },

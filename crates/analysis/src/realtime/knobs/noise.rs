@@ -35,12 +35,12 @@ pub(super) const KNOBS: &[Rule] = &[
             },
         ),
         Effect {
-            metric: "NMIs a second there",
+            metric: "NMIs per second there",
             look: "ps -C perf   # profilers use NMIs too",
             seen: nmis,
             suffices: false,
         },
-        &[limit("NMIs a second", effects::NMIS_PER_S, "")],
+        &[limit("NMIs per second", effects::NMIS_PER_S, "")],
     ),
     knob(
         "LAT-MCE",
@@ -76,7 +76,7 @@ pub(super) const KNOBS: &[Rule] = &[
             Words {
                 name: "cpumask of workqueues",
                 looks_at: "CPUs that may run kernel work which is tied to none, and workers (kworker/u) that ran on these.",
-                why: "Work of the kernel runs wherever its mask allows. Caveat: work that is queued for a certain CPU runs there all \
+                why: "Kernel workers run wherever their mask allows. Caveat: work that is queued for a certain CPU runs there all \
                     the same.",
                 source: "Documentation/core-api/workqueue.rst, affinity, Linux 6.12; tuned 2.28, profile cpu-partitioning",
             },

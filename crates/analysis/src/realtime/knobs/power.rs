@@ -77,12 +77,12 @@ pub(super) const KNOBS: &[Rule] = &[
             },
         ),
         Effect {
-            metric: "entries a second of idle states that take long to leave",
+            metric: "entries per second of idle states that take long to leave",
             look: "fuser -v /dev/cpu_dma_latency   # who holds it; with 0 in it, and kept open, no deep state is entered",
             seen: deep_sleep,
             suffices: true,
         },
-        &[limit("us to leave a state", effects::DEEP_US, ""), limit("entries a second", effects::SLEEPS_PER_S, "")],
+        &[limit("us to leave a state", effects::DEEP_US, ""), limit("entries per second", effects::SLEEPS_PER_S, "")],
     ),
     knob(
         "LAT-PLATFORM",
