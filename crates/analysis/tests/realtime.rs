@@ -344,6 +344,34 @@ fn ordinary_hosts_are_not_asked() {
     assert!(asked(Given { realtime: true, ..Given::default() }));
 }
 
+/// The wanted host with a trace in which a program had the CPU of a vCPU.
+#[test]
+fn what_a_trace_lost_is_divided_among_the_knobs_that_could_remove_it() {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), &wanted());
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/nested-vmx-shadow-off-hog/L0/trace.dat");
+    std::fs::copy(trace, root.path().join("L0/trace.dat")).unwrap();
+    let manifest = root.path().join("recording.json");
+    let mut json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&manifest).unwrap()).unwrap();
+    let part = serde_json::json!({
+        "path": "L0/trace.dat", "machine": "L0", "kind": "trace.dat", "clock": "mono", "state": "complete"
+    });
+    json["parts"].as_array_mut().unwrap().push(part);
+    std::fs::write(&manifest, json.to_string()).unwrap();
+    let case = Case::new(Input::open(Recording::open(root.path()).unwrap()).unwrap(), Given::default());
+    let sections = Answers::about(&case, &[kvmscope_analysis::About::Setup]).sections;
+    let section = sections.iter().find(|section| section.id == "realtime").unwrap();
+    let ranking = section.table("ranking").expect("there is a trace");
+    let total: f64 = ranking.rows().filter_map(|row| row.number("total_ns")).sum();
+    let lost: u64 = case.losses().iter().flat_map(|part| &part.vcpus).map(|vcpu| vcpu.lost.total_ns()).sum();
+    assert!(lost > 0 && total == lost as f64, "{total} of {lost} ns");
+    let hog = ranking.rows().find(|row| row.text("id") == Some("LAT-ISOLCPUS")).expect("a program took the CPU");
+    assert!(hog.text("by").unwrap().contains("busybox"), "{:?}", hog.text("by"));
+    assert_eq!(hog.number("rank"), Some(1.0), "nothing took more");
+    let last = ranking.rows().last().unwrap();
+    assert!(last.text("id").is_none(), "what no knob is about is not spread over others");
+}
+
 #[test]
 fn the_same_setting_is_one_finding_on_the_first_page() {
     let mut files = wanted();

@@ -20,6 +20,7 @@ const OF_OWN_TESTS: &[&str] = &[
     "placement.preemptors",
     "placement.rivals",
     "realtime.knobs",
+    "realtime.ranking",
 ];
 
 /// Every recording among the fixtures.

@@ -6,6 +6,7 @@
 //!                      |-- knobs/: what is set, what is wanted -------\
 //!                      '-- effects: what these CPUs did meanwhile ----> State --> row of table knobs
 //!                                                                         '-----> finding, where something is to be changed
+//! traces of the machine --losses--> ranking: what vCPUs lost to causes that each knob is about --> table ranking
 //! ```
 //! A setting is compared with what is wanted, and its effect is measured where two samples show it: a knob that is set and has no
 //! effect is worse than one that is not set, because nobody looks there any more. Rows are data (`knobs/`), one file a group.
@@ -15,6 +16,7 @@ mod effects;
 mod host;
 mod knobs;
 mod needs;
+mod ranking;
 mod section;
 mod tables;
 

@@ -4,12 +4,13 @@ use super::checks::{Told, told};
 use super::effects::Seen;
 use super::host::Host;
 use super::knobs::{self, Rule};
+use super::ranking::{self, Lost};
 use super::{needs, tables};
 use crate::rule::Hit;
 use crate::{Answer, Case, Error};
 use base::in_order;
-use base::number::{counted, list, many};
-use base::{Evidence, Finding, Level, Section, Severity, Unknown};
+use base::number::{counted, duration, list, many};
+use base::{Cost, CostKind, Evidence, Finding, Level, Section, Severity, Unknown};
 
 /// The question this folder answers.
 pub const QUESTION: &str = "Is this host set up for real time, and do its settings have an effect?";
@@ -23,6 +24,8 @@ pub(super) struct Audit<'a> {
     level: Level,
     reasons: Vec<String>,
     pub judged: Vec<Judged>,
+    /// What vCPUs lost to causes that a knob is about, where there is a trace.
+    pub lost: Lost,
 }
 
 /// A knob of a machine.
@@ -71,6 +74,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
         let reasons = needs::reasons(&host, asked);
         let wanted = !reasons.is_empty();
         wanted.then(|| Audit {
+            lost: ranking::lost(case, &model.id),
             judged: knobs::all().map(|rule| judge(rule, &host)).collect(),
             host,
             level: model.level,
@@ -103,6 +107,10 @@ fn section(audits: &[Audit<'_>]) -> Section {
     section.findings = in_order(audits.iter().flat_map(findings).collect());
     section.summary = summary(audits);
     section.tables = vec![tables::knobs(audits)];
+    let ranking = tables::ranking(audits);
+    if !ranking.rows.is_empty() {
+        section.tables.insert(0, ranking);
+    }
     section.unknown = audits.iter().filter_map(unknown).collect();
     section
 }
@@ -159,6 +167,13 @@ fn finding(audit: &Audit<'_>, judged: &Judged) -> Option<Finding> {
     hit.evidence.extend(judged.seen.iter().map(|seen| seen.evidence.clone()));
     let row = Evidence::in_table(format!("real time is asked for: {}", list(&audit.reasons)), "realtime.knobs");
     hit = hit.with(row.key("machine", audit.host.id).key("id", rule.id));
+    if let Some(lost) = audit.lost.by_knob(rule.id) {
+        let what =
+            format!("vCPUs lost at most {} to what this is about: {}", duration(lost.total_ns as f64), lost.names());
+        let row = Evidence::in_table(what, "realtime.ranking").key("machine", audit.host.id).key("id", rule.id);
+        hit = hit.with(row);
+        hit.cost = Cost::of(CostKind::Measured, lost.total_ns as f64, "ns that vCPUs lost to it, at most");
+    }
     if let Some(told) = &judged.told {
         hit.needs = told.needs;
         (hit.changes, hit.fix, hit.undo) = (told.changes.clone(), told.fix.clone(), told.undo.clone());

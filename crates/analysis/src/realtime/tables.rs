@@ -3,10 +3,10 @@
 use super::knobs::Place;
 use super::section::Audit;
 use base::table::{Shown, TableSpec};
-use base::{Column, Table};
+use base::{Cell, Column, ColumnType, Table};
 
 /// All tables of this question, in reading order.
-pub const TABLES: &[&TableSpec] = &[&KNOBS];
+pub const TABLES: &[&TableSpec] = &[&RANKING, &KNOBS];
 
 /// Every knob of every machine that was asked.
 const KNOBS: TableSpec = TableSpec {
@@ -39,6 +39,64 @@ const KNOBS: TableSpec = TableSpec {
         48,
     )),
 };
+
+/// What a trace says that knobs could bring.
+const RANKING: TableSpec = TableSpec {
+    section: "realtime",
+    name: "ranking",
+    version: 1,
+    row: "What the vCPUs of the traces lost to causes that one knob is about, which is the most that it could have removed; the last \
+          row is what no knob is about. The totals are all that was lost.",
+    columns: &[
+        Column::key("machine"),
+        Column::key_of("rank", ColumnType::U64),
+        Column::key("id"),
+        Column::text("knob"),
+        Column::text("state"),
+        Column::count("count"),
+        Column::ns("total_ns"),
+        Column::ns("max_ns"),
+        Column::share("lost_share"),
+        Column::text("by"),
+    ],
+    shown: Some(Shown::of(
+        "What knobs could remove, at most",
+        &[
+            ("knob", "knob"),
+            ("state", "state"),
+            ("total_ns", "lost"),
+            ("lost_share", "of all"),
+            ("max_ns", "longest"),
+            ("by", "to"),
+        ],
+        12,
+    )),
+};
+
+/// What each knob could have removed, the largest amount first.
+pub(super) fn ranking(audits: &[Audit<'_>]) -> Table {
+    let mut table = Table::new(&RANKING);
+    for audit in audits {
+        let ranked = audit.lost.ranked();
+        let all: u64 = ranked.iter().map(|(_, sums)| sums.total_ns).sum();
+        for (rank, (id, sums)) in (1_u64..).zip(ranked) {
+            let judged = audit.judged.iter().find(|judged| Some(judged.rule.id) == id);
+            table.push(vec![
+                audit.host.id.into(),
+                Cell::U64(rank),
+                id.map(str::to_owned).into(),
+                judged.map(|judged| judged.rule.check.name.to_owned()).into(),
+                judged.map(|judged| judged.state.name().to_owned()).into(),
+                Cell::U64(sums.count),
+                Cell::U64(sums.total_ns),
+                Cell::U64(sums.max_ns),
+                Cell::F64(sums.total_ns as f64 / all.max(1) as f64),
+                sums.names().into(),
+            ]);
+        }
+    }
+    table
+}
 
 /// The table of these machines.
 pub(super) fn knobs(audits: &[Audit<'_>]) -> Table {
