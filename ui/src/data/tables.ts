@@ -670,6 +670,19 @@ export const TABLES = {
     by_tid: "i64",
     part_of_waits: "f64",
   },
+  /** What the vCPUs of the traces lost to causes that one knob is about, which is the most that it could have removed; the last row is what no knob is about. The totals are all that was lost. */
+  "realtime.ranking": {
+    machine: "text",
+    rank: "u64",
+    id: "text",
+    knob: "text",
+    state: "text",
+    count: "u64",
+    total_ns: "u64",
+    max_ns: "u64",
+    lost_share: "f64",
+    by: "text",
+  },
   /** One setting that real time depends on: how it is set, what is wanted, and what was seen of its effect. */
   "realtime.knobs": {
     machine: "text",

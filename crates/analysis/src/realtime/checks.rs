@@ -313,7 +313,7 @@ pub(super) fn rcu(host: &Host<'_>) -> Option<Told> {
 pub(super) fn managed_irqs(host: &Host<'_>) -> Option<Told> {
     let value = host.booted("isolcpus")??;
     let fits = value.split(',').any(|flag| flag == "managed_irq");
-    let told = Told::new(format!("isolcpus={value}"), "proc/cmdline", fits, "managed_irq among the flags of isolcpus");
+    let told = Told::new(if fits { "set" } else { "not set" }, "proc/cmdline", fits, "set");
     Some(if fits { told } else { told.booting(host, &format!("isolcpus=managed_irq,domain,{}", cpus_of(value))) })
 }
 

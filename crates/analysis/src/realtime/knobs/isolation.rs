@@ -90,7 +90,7 @@ pub(super) const KNOBS: &[Rule] = &[
         Place::Told(managed_irqs),
         Needs::Reboot,
         Words {
-            name: "managed_irq of isolcpus",
+            name: "the flag managed_irq of isolcpus",
             looks_at: "Whether isolcpus has the flag managed_irq.",
             why: "Interrupts of queues that the kernel manages, such as NVMe's, come to isolated CPUs too unless this flag keeps them \
                 on others. Caveat: a queue whose CPUs are all isolated still interrupts one of them when a program there uses it.",
