@@ -10,6 +10,7 @@
 //!                                         +-- machines()   their snapshots, opened
 //!                                         +-- benches()    their bench results, read
 //!                                         +-- results()    what programs that measure latencies found, read
+//!                                         +-- attributed() who took the time of their samples
 //!                                         +-- placements() who runs where, and better placements
 //!                                         +-- before(), again()   the cases that this one is compared with, or repeats
 //!                                         +-- given()      what the user states
@@ -19,6 +20,7 @@
 //! ```
 //! A question takes a case and nothing else; what two questions need is a fact here, never the other's answer.
 
+use crate::facts::attribution::{self, Attributed};
 use crate::facts::benches::Benches;
 use crate::facts::chains;
 use crate::facts::ledger::build::Ledger;
@@ -54,6 +56,8 @@ pub struct Case {
     chain_ranks: OnceLock<ChainRanks>,
     placements: OnceLock<(Vec<Model>, Vec<Problem>)>,
     stacks: OnceLock<Vec<VcpuStacks>>,
+    results: OnceLock<ResultFiles>,
+    attributed: OnceLock<Vec<Attributed>>,
     /// That of the only trace, where there is one alone.
     clock: OnceLock<Option<Clock>>,
     vm_trace: OnceLock<Vec<BTreeMap<u32, VmTrace>>>,
@@ -77,6 +81,8 @@ impl Case {
             chain_ranks: OnceLock::new(),
             placements: OnceLock::new(),
             stacks: OnceLock::new(),
+            results: OnceLock::new(),
+            attributed: OnceLock::new(),
             clock: OnceLock::new(),
             vm_trace: OnceLock::new(),
         }
@@ -223,9 +229,26 @@ impl Case {
         &self.input.benches
     }
 
-    /// What programs that measure latencies found.
+    /// What programs that measure latencies found, in the window that is asked for where their files tell times.
     pub fn results(&self) -> &ResultFiles {
-        &self.input.results
+        match self.given.narrow.window {
+            Some(window) if !self.input.parts.is_empty() && !self.input.results.is_empty() => {
+                self.results.get_or_init(|| attribution::narrowed(&self.input, self.ledger(), window))
+            }
+            _ => &self.input.results,
+        }
+    }
+
+    /// What the traces show of the time of these samples; of a machine's own threads that takes one more reading.
+    pub fn attributed(&self) -> &[Attributed] {
+        self.attributed.get_or_init(|| {
+            if self.input.parts.is_empty() || self.input.results.is_empty() {
+                return Vec::new();
+            }
+            let hear = &mut |done, all| self.hear(done, all);
+            let asked = (&*self.input, &self.given, self.results());
+            attribution::build(asked, (self.ledger(), self.losses()), None, hear)
+        })
     }
 
     /// Says that `done` of `all` bytes of a walk are read.

@@ -212,3 +212,16 @@ fn half_a_json_says_where_it_ends() {
     let is_at_end = |problem: &Problem| problem.offset.is_some_and(|at| at + 1 >= whole.len() as u64 / 2);
     assert!(problems.iter().any(is_at_end), "{problems:?}");
 }
+
+#[test]
+fn columns_of_rtla_are_read_by_their_head_and_buckets_by_their_step() {
+    let (timerlat, osnoise) = (samples("rtla-timerlat-hist.txt"), samples("rtla-osnoise-hist.txt"));
+    assert_eq!(told(&timerlat), [(393, 0, Some(29), Some(17_552)), (393, 0, Some(104), Some(17_727))]);
+    let names: Vec<_> = timerlat.iter().map(|one| (one.thread.as_str(), one.cpu, one.source)).collect();
+    assert_eq!(names, [("IRQ-000", Some(0), Source::Timerlat), ("Thr-000", Some(0), Source::Timerlat)]);
+    let width = |one: &Samples| one.buckets.iter().map(|bucket| bucket.to_ns - bucket.from_ns).max();
+    assert_eq!(width(&timerlat[0]), Some(10_000), "rows step by 10 us");
+    // One sample of the first row, of 20 to 30 us, is the shortest: 29 us.
+    assert_eq!((timerlat[0].over(28_999), timerlat[0].over(29_999)), ((393, 393), (392, 392)));
+    assert_eq!(told(&osnoise), [(92, 0, Some(100), Some(41_080))]);
+}

@@ -15,6 +15,7 @@
 
 pub mod align;
 pub(crate) mod apart;
+pub mod attribution;
 pub(crate) mod avic;
 pub(crate) mod benches;
 pub mod breach;

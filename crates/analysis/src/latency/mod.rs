@@ -14,6 +14,7 @@
 
 pub(crate) mod measure;
 mod paths;
+mod results;
 mod section;
 mod summary;
 pub mod tables;

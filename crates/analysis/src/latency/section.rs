@@ -1,7 +1,7 @@
 //! All of it as one Section: the worst moment in a sentence, tables, and what is not known.
 
 use super::measure::{Measured, measure};
-use super::{paths, summary, tables};
+use super::{paths, results, summary, tables};
 use crate::facts::ledger::asked;
 use crate::{Answer, Case, Error, Given};
 use base::number::{duration, percent};
@@ -10,34 +10,35 @@ use base::{Section, Unknown};
 /// The question this folder answers.
 pub const QUESTION: &str = "How much time did the host take from each vCPU, when, and who took it?";
 
-/// Answers it; `None` where no vCPU was recorded, or none is wanted, which question `flow` says.
+/// Answers it; `None` where no vCPU was recorded, or none is wanted, which question `flow` says, and no program measured anything.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
-    if case.input().parts.is_empty() || asked::check(case.ledger(), case.input(), case.given()).is_err() {
+    let is_traced = !case.input().parts.is_empty();
+    if is_traced && asked::check(case.ledger(), case.input(), case.given()).is_err() {
         return Ok(None);
     }
-    let measured = measure(case);
-    if measured.is_empty() {
+    let measured = if is_traced { measure(case) } else { Vec::new() };
+    if measured.is_empty() && case.results().is_empty() {
         return Ok(None);
     }
     let mut section = Section::new("latency", QUESTION);
-    section.about.extend(about(case, case.given()));
-    section.summary = summary::of(&measured);
+    section.about.extend(about(case, case.given(), !measured.is_empty()));
+    let losses = (!measured.is_empty()).then(|| summary::of(&measured));
+    section.summary = losses.into_iter().chain(results::sentences(case)).collect::<Vec<_>>().join("\n\n");
     section.tables = tables::tables(&measured, case);
     section.figures.extend(paths::figures(&measured, case.ledger().emulated.is_some()));
     section.unknown = unknown(&measured);
     section.unknown.extend(paths::unknown(&measured));
+    section.unknown.extend(results::unknown(case));
     Ok(Some(Answer { section, problems: Vec::new() }))
 }
 
-fn about(case: &Case, given: &Given) -> Vec<String> {
-    let mut lines = vec![
-        "Lost time: preempted, host interrupts, wake-up delay, blocked, and work on exits that the host caused."
-            .to_owned(),
-    ];
+fn about(case: &Case, given: &Given, has_vcpus: bool) -> Vec<String> {
+    let lost = "Lost time: preempted, host interrupts, wake-up delay, blocked, and work on exits that the host caused.";
+    let mut lines: Vec<String> = has_vcpus.then(|| lost.to_owned()).into_iter().collect();
     if let Some(level) = given.narrow.level {
         lines.push(format!("--level {level}: losses are of vCPU threads, whatever level their guests run at."));
     }
-    if let Some(emulator) = case.ledger().emulated {
+    if let Some(emulator) = case.input().recording.emulated {
         lines.push(format!("EMULATED by {}: counts and order are real, times are not.", emulator.name()));
     }
     lines

@@ -166,7 +166,7 @@ impl Samples {
     }
 
     /// Adds samples that were printed as `units`; they must not come before those that are there.
-    pub(super) fn add(&mut self, units: u64, count: u64) {
+    pub(crate) fn add(&mut self, units: u64, count: u64) {
         let Span { from_ns, to_ns } = self.interval(units);
         self.add_between(from_ns, to_ns, count);
     }
@@ -180,12 +180,12 @@ impl Samples {
     }
 
     /// Sets the extremes, as printed; a thread without samples has none.
-    pub(super) fn between(&mut self, min: Option<u64>, max: Option<u64>) {
+    pub(crate) fn between(&mut self, min: Option<u64>, max: Option<u64>) {
         (self.min, self.max) = (min.map(|min| self.interval(min)), max.map(|max| self.interval(max)));
     }
 
     /// Adds samples whose lengths the program did not keep: none is shorter than `from_ns`, nor longer than the longest.
-    pub(super) fn add_unkept(&mut self, from_ns: u64, count: u64) {
+    pub(crate) fn add_unkept(&mut self, from_ns: u64, count: u64) {
         let to_ns = self.max.map_or(u64::MAX, |max| max.to_ns);
         self.add_between(from_ns.min(to_ns), to_ns, count);
     }
@@ -215,7 +215,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    pub(super) fn add(&mut self, units: u64) {
+    pub(crate) fn add(&mut self, units: u64) {
         *self.counts.entry(units).or_default() += 1;
         self.sum += u128::from(units);
         self.count += 1;

@@ -1,9 +1,12 @@
 //! The tables of section `latency`.
 
+mod attributed;
+mod cache_use;
 mod culprits;
 mod definitions;
 mod helpers;
 mod moments;
+mod samples;
 mod stages;
 mod steal;
 mod vm_trace;
@@ -28,6 +31,9 @@ pub const TABLES: &[&TableSpec] = &[
     &helpers::HELPER_WAKEUPS,
     &steal::STEAL,
     &definitions::DEFINITIONS,
+    &samples::SAMPLES,
+    &attributed::ATTRIBUTED,
+    &cache_use::CACHE_USE,
     &vm_trace::VM_TRACE,
 ];
 
@@ -42,6 +48,9 @@ pub(super) fn tables(measured: &[Measured<'_>], case: &Case) -> Vec<Table> {
         helpers::helper_wakeups(measured),
         steal::steal(case),
         definitions::definitions(measured),
+        samples::samples(case),
+        attributed::attributed(case),
+        cache_use::cache_use(case),
         vm_trace::vm_trace(case),
     ];
     tables.iter_mut().filter(|table| table.rows.is_empty()).for_each(|table| table.shown = None);

@@ -1,0 +1,94 @@
+//! When a sample ended, on the clock of a trace.
+//!
+//! ```text
+//! file's clock --pairs of the manifest--> time-stamp counter or CLOCK_MONOTONIC --alignment, for guests--> trace
+//! ```
+//! Every time carries how far it may be off; where nothing relates two clocks, nothing is told.
+
+use crate::Input;
+use crate::facts::align::{Axis, Map};
+use crate::facts::ledger::model::{Flow, PartFlow};
+use crate::facts::samples::SampleClock;
+use base::recording::WallClock;
+
+/// A time of a trace's own clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Instant {
+    pub at_ns: u64,
+    pub error_ns: u64,
+}
+
+/// The times of a file on the clock of the trace of the same machine.
+pub(super) struct OwnClock<'a> {
+    clock: SampleClock,
+    wall: Option<WallClock>,
+    part: &'a PartFlow,
+    axis: Axis,
+}
+
+impl<'a> OwnClock<'a> {
+    /// Of `machine`, whose trace is at `place`; `None` where nothing relates the two.
+    pub fn new(input: &Input, flow: &'a Flow, place: usize, clock: SampleClock) -> Option<Self> {
+        let part = &flow.parts[place];
+        let axis = Axis::new(&input.parts[place].trace.facts().clock, &part.clock);
+        let own = Self { clock, wall: input.recording.wall_clock(&part.machine), part, axis };
+        own.at(0).is_some().then_some(own)
+    }
+
+    fn is_monotonic(&self) -> bool {
+        // perf and LTTng call the same clock by its longer name.
+        matches!(self.part.clock.name.as_str(), "mono" | "monotonic")
+    }
+
+    /// A time of the file.
+    pub fn at(&self, file_ns: u64) -> Option<Instant> {
+        match self.clock {
+            SampleClock::Monotonic => self.of_monotonic(file_ns, 0),
+            SampleClock::Realtime => {
+                let (monotonic_ns, error_ns) = self.wall.as_ref()?.monotonic_of(file_ns);
+                self.of_monotonic(monotonic_ns, error_ns)
+            }
+            SampleClock::Local => (self.part.clock.name == "local").then_some(Instant { at_ns: file_ns, error_ns: 0 }),
+            SampleClock::None => None,
+        }
+    }
+
+    fn of_monotonic(&self, monotonic_ns: u64, error_ns: u64) -> Option<Instant> {
+        if self.is_monotonic() {
+            return Some(Instant { at_ns: monotonic_ns.saturating_add_signed(self.part.clock.offset_ns), error_ns });
+        }
+        if !self.axis.tsc {
+            return None;
+        }
+        let (ticks, width_ns) = self.wall.as_ref()?.tsc_of(monotonic_ns)?;
+        Some(Instant { at_ns: self.axis.shown_ns(ticks), error_ns: error_ns.saturating_add(width_ns) })
+    }
+}
+
+/// The times of a guest's file on the clock of the trace of the machine below.
+pub(super) struct GuestClock<'a> {
+    own: OwnClock<'a>,
+    axis: &'a Axis,
+    own_axis: Axis,
+    map: &'a Map,
+}
+
+impl<'a> GuestClock<'a> {
+    /// Of the guest's CPU number `cpu`, or of any where it has none; the guest's own trace lies at `guest`.
+    pub fn new(input: &Input, flow: &'a Flow, guest: usize, cpu: Option<u32>, clock: SampleClock) -> Option<Self> {
+        let alignment = &flow.parts[guest].aligned.as_ref()?.alignment;
+        let mut maps = alignment.cpus.iter().filter(|own| cpu.is_none_or(|cpu| own.cpu == cpu));
+        let map = maps.find_map(|cpu| cpu.map.as_ref())?;
+        let own = OwnClock::new(input, flow, guest, clock)?;
+        let own_axis = Axis::new(&input.parts[guest].trace.facts().clock, &flow.parts[guest].clock);
+        Some(Self { own, axis: &alignment.axis, own_axis, map })
+    }
+
+    /// A time of the file on the clock below.
+    pub fn at(&self, file_ns: u64) -> Option<Instant> {
+        let own = self.own.at(file_ns)?;
+        let placed = self.map.place(self.own_axis.of_shown(own.at_ns))?;
+        let error_ns = self.axis.length_ns(placed.error() as f64).ceil() as u64;
+        Some(Instant { at_ns: self.axis.shown_ns(placed.value), error_ns: own.error_ns.saturating_add(error_ns) })
+    }
+}
