@@ -109,7 +109,8 @@ fn a_trace_that_breaks_off_says_so_beside_what_it_lost() {
     let bytes = fs::read(&whole).unwrap();
     let broken = directory.path().join("broken.dat");
     fs::write(&broken, &bytes[..bytes.len() * 9 / 10]).unwrap();
-    let about = |path: &Path| run(&["report", utf8(path)]).1.split("\n\n").next().unwrap().replace('\n', " ");
+    // Behind the question.
+    let about = |path: &Path| run(&["report", utf8(path)]).1.split("\n\n").nth(1).unwrap().replace('\n', " ");
     assert!(about(&whole).contains(" events, 0 lost, "), "{}", about(&whole));
     let said = about(&broken);
     assert!(said.contains(" events, 0 lost by the recorder, damaged in "), "{said}");

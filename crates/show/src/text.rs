@@ -128,7 +128,7 @@ fn has_details(section: &Section) -> bool {
 fn render_details(section: &Section, out: &mut Lines) {
     let leads = |table: &&Table| table.shown.as_ref().is_some_and(|shown| shown.leads);
     section.tables.iter().filter(leads).for_each(|table| table::render(table, out));
-    section.figures.iter().for_each(|figure| figure::render(figure, out));
+    section.figures.iter().filter(|figure| figure::is_shown(figure)).for_each(|figure| figure::render(figure, out));
     section.tables.iter().filter(|table| !leads(table)).for_each(|table| table::render(table, out));
     render_unknown(&section.unknown, out);
 }

@@ -12,6 +12,7 @@
 //! steal in a guest's /proc/stat ------ beside what the host took         table steal
 //! ```
 
+mod figure;
 pub(crate) mod measure;
 mod paths;
 mod results;

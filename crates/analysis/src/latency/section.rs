@@ -1,7 +1,7 @@
 //! All of it as one Section: the worst moment in a sentence, tables, and what is not known.
 
 use super::measure::{Measured, measure};
-use super::{paths, results, summary, tables};
+use super::{figure, paths, results, summary, tables};
 use crate::facts::ledger::asked;
 use crate::{Answer, Case, Error, Given};
 use base::number::{duration, percent};
@@ -24,6 +24,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     section.about.extend(about(case, case.given(), !measured.is_empty()));
     let losses = (!measured.is_empty()).then(|| summary::of(&measured));
     section.summary = losses.into_iter().chain(results::sentences(case)).collect::<Vec<_>>().join("\n\n");
+    section.figures.extend(figure::losses_by_window(&measured));
     section.tables = tables::tables(&measured, case);
     section.figures.extend(paths::figures(&measured, case.ledger().emulated.is_some()));
     section.unknown = unknown(&measured);

@@ -16,6 +16,15 @@ const SHORTEST_BAR: usize = 6;
 /// Groups drawn one below the other; a VM of 64 vCPUs would fill pages with bars that look the same.
 const MOST_GROUPS: usize = 8;
 
+/// True if a terminal is the place for a figure: curves take most of its height, so only those that are held against a limit are
+/// drawn. Pages have all.
+pub fn is_shown(figure: &Figure) -> bool {
+    match &figure.drawing {
+        Drawing::Curves(curves) => !curves.limits.is_empty(),
+        Drawing::Bars(_) | Drawing::Topology(_) | Drawing::Points(_) | Drawing::Heat(_) => true,
+    }
+}
+
 /// Renders one figure under its title.
 pub fn render(figure: &Figure, out: &mut Lines) {
     out.gap();

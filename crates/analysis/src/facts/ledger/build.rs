@@ -101,7 +101,9 @@ pub fn build_beside<B: Beside>(input: &Input, given: &Given, progress: &mut dyn 
     super::affinity::add(&input.machines, &mut parts);
     let mut flow = Flow { parts, emulated: input.recording.emulated };
     super::line::say(input, &mut flow);
-    let (losses, beside) = sums.into_iter().unzip();
+    let (mut losses, beside): (Vec<PartLosses>, Vec<B>) = sums.into_iter().unzip();
+    let twins = losses.iter_mut().zip(&flow.parts).filter(|(_, part)| part.twin_of.is_some());
+    twins.for_each(|(losses, _)| losses.vcpus.clear());
     (Ledger { flow, losses }, beside)
 }
 
