@@ -9,11 +9,17 @@ use crate::story::Story;
 use trace::write::{EventSchema, Record, Schema, Value};
 
 /// Events that LTTng has no probe for.
-const MISSING: [&str; 4] =
-    ["kvm_nested_vmenter", "kvm_nested_vmenter_failed", "kvm_vcpu_wakeup", "kvm_wait_lapic_expire"];
+const MISSING: [&str; 6] = [
+    "kvm_nested_vmenter",
+    "kvm_nested_vmenter_failed",
+    "kvm_vcpu_wakeup",
+    "kvm_wait_lapic_expire",
+    "kvm_hv_timer_state",
+    "kvm_apicv_accept_irq",
+];
 
 /// Generic events keep their names.
-const GENERIC: [&str; 2] = ["kvm_userspace_exit", "kvm_mmio"];
+const GENERIC: [&str; 4] = ["kvm_userspace_exit", "kvm_mmio", "kvm_set_irq", "kvm_msi_set_irq"];
 
 /// Where the kernel keeps `struct kvm_vcpu` of a thread.
 fn vcpu_pointer(tid: i32) -> u64 {

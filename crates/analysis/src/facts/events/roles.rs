@@ -404,7 +404,7 @@ pub const ROWS: &[Row] = &[
         names: &["hrtimer_expire_entry", "timer_hrtimer_expire_entry"],
         fields: &[&["hrtimer"], &["now"]],
     },
-    Row { role: Role::TimerProgrammed, names: &["kvm_hv_timer_state", "kvm_x86_hv_timer_state"], fields: &[] },
+    Row { role: Role::TimerProgrammed, names: &["kvm_hv_timer_state"], fields: &[] },
     Row { role: Role::LapicExpire, names: &["kvm_wait_lapic_expire"], fields: &[&["delta"]] },
     Row {
         role: Role::TscOffset,
