@@ -37,7 +37,7 @@ pub(super) const KNOBS: &[Rule] = &[
         Words {
             name: "min_perf_pct",
             looks_at: "The lowest performance that intel_pstate may choose.",
-            why: "Below 100 % the processor may lower its frequency, whatever the governor is called. Caveat: it costs power.",
+            why: "Below 100 % the processor may lower its frequency, whatever the governor is called. Caveat: it costs power, and heat may lower the frequency in turn.",
             source: "Documentation/admin-guide/pm/intel_pstate.rst, Linux 6.12; tuned 2.28, profile throughput-performance",
         },
     ),
@@ -49,7 +49,7 @@ pub(super) const KNOBS: &[Rule] = &[
         Words {
             name: "energy_performance_preference",
             looks_at: "What the processor prefers where it chooses the frequency itself.",
-            why: "With another preference the processor raises its frequency late. Caveat: it costs power.",
+            why: "With another preference the processor raises its frequency late. Caveat: it costs power, also while nothing runs.",
             source: "Documentation/admin-guide/pm/intel_pstate.rst, energy_performance_preference, Linux 6.12",
         },
     ),
@@ -92,7 +92,7 @@ pub(super) const KNOBS: &[Rule] = &[
         Words {
             name: "platform_profile",
             looks_at: "The power profile of the firmware.",
-            why: "The firmware limits power and frequency by this profile, whatever the kernel asks for. Caveat: noise and heat.",
+            why: "The firmware limits power and frequency by this profile, whatever the kernel asks for. Caveat: it costs power, and fans are louder.",
             source: "Documentation/ABI/testing/sysfs-platform_profile, Linux 6.12",
         },
     ),
