@@ -31,7 +31,7 @@ fn has(programs: &[&str]) -> bool {
 }
 
 fn last_cpu() -> usize {
-    usize::from(std::thread::available_parallelism().map_or(1, |cpus| cpus.get() > 1))
+    usize::from(std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1))
 }
 
 /// Records while `measure` runs in `place` beside the hog, and reports on that with the result in `file`.
@@ -112,6 +112,6 @@ fn what_oslat_measured_names_the_hog_by_rank() {
         return;
     }
     let place = tempfile::tempdir().unwrap();
-    let measure = format!("oslat -D 3 -c {} -b 1000 --json=run.json >/dev/null", last_cpu());
+    let measure = format!("oslat -D 3 -c {} -f 10 -b 1000 --json=run.json >/dev/null", last_cpu());
     check_named(&reported(place.path(), &measure, "run.json"), "oslat");
 }
