@@ -10,6 +10,7 @@ mod counters;
 pub mod cpus;
 pub mod figure;
 mod finding;
+pub mod gaps;
 pub mod gauges;
 mod histogram;
 mod level;

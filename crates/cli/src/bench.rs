@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! exits, clock   the same program again, once for each launch --> results --\
+//! timer          a loop that reads the counter, and the host beside it -----------/
 //! macro -- CMD   the command, again and again --------------------------------> a recording --> its answer
 //! ```
 
@@ -10,6 +11,7 @@ mod exits;
 mod launches;
 mod place;
 mod status;
+mod timer;
 mod whole;
 
 use crate::exit::Exit;
@@ -26,6 +28,7 @@ pub struct Bench {
 enum What {
     Exits(exits::Exits),
     Clock(clock::Clock),
+    Timer(timer::Timer),
     Macro(whole::Macro),
     /// One launch of a bench, its orders on standard input
     #[command(hide = true)]
@@ -41,6 +44,7 @@ impl Bench {
         match &self.what {
             What::Exits(exits) => exits.run(),
             What::Clock(clock) => clock.run(),
+            What::Timer(timer) => timer.run(),
             What::Macro(whole) => whole.run(),
             What::Launch => {
                 lab::bench::launch::inside()?;

@@ -49,6 +49,11 @@ impl Live {
         self.recording.clock_pairs.push(pair);
     }
 
+    /// What they showed.
+    pub fn clock_pairs(&self) -> &[ClockPair] {
+        &self.recording.clock_pairs
+    }
+
     /// Notes why a flight recorder stopped; the manifest has it when it is written next.
     pub fn note_end(&mut self, ended: Ended) {
         self.recording.ended = Some(ended);

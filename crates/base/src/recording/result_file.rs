@@ -37,6 +37,8 @@ pub enum ResultFile {
     NoiseTrace,
     /// `pqos -u csv`.
     PqosCsv,
+    /// What `kvmscope bench timer` keeps.
+    Gaps,
 }
 
 /// How many bytes of a file [`ResultFile::of`] has to see.
@@ -57,6 +59,7 @@ enum Sign {
 
 /// In the order in which they are tried.
 const SIGNS: &[(ResultFile, Sign)] = &[
+    (ResultFile::Gaps, Sign::Json(&["\"kvmscope-gaps/1\""])),
     (ResultFile::CyclictestJson, Sign::Json(&["\"rt_test_version", "cyclictest"])),
     (ResultFile::OslatJson, Sign::Json(&["\"rt_test_version", "oslat"])),
     (ResultFile::CyclictestJson, Sign::Json(&["\"thread\"", "\"cycles\""])),

@@ -53,10 +53,10 @@ impl Clock {
         let root = Path::new("/");
         let plan = Plan {
             root: PathBuf::from(root),
-            cpu: self.launches.cpu()?,
+            cpu: self.launches.on.cpu()?,
             ns_per_tick: launch::ns_per_tick(),
             target: Duration::from_nanos(self.launches.seconds),
-            fifo: self.launches.fifo()?,
+            fifo: self.launches.on.fifo()?,
             launch: 0,
         };
         let mut environment = environment::here(How { fifo: plan.fifo, ..How::default() });

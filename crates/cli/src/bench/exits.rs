@@ -53,7 +53,7 @@ impl Exits {
             bail!(WrongUse(format!("no test `{unknown}`; tests: {}", known.join(", "))));
         }
         let target = Duration::from_nanos(self.launches.seconds);
-        let cpu = self.launches.cpu()?;
+        let cpu = self.launches.on.cpu()?;
         let plan = Plan {
             device: self.device.clone(),
             root: PathBuf::from("/"),
@@ -63,7 +63,7 @@ impl Exits {
             target,
             limit: LIMIT + 2 * target,
             disturb: self.disturb,
-            fifo: self.launches.fifo()?,
+            fifo: self.launches.on.fifo()?,
             launch: 0,
             only: self.tests.clone(),
         };

@@ -21,6 +21,13 @@ pub struct LaunchOptions {
     /// Seconds of sampling per test and launch
     #[arg(long, value_name = "SECONDS", value_parser = length, default_value = "0.1")]
     pub seconds: u64,
+    #[command(flatten)]
+    pub on: OnCpu,
+}
+
+/// Where a bench measures, and how it is scheduled there.
+#[derive(Args)]
+pub struct OnCpu {
     /// CPU to measure on [default: the last CPU available to this process]
     #[arg(long, value_name = "CPU")]
     cpu: Option<u32>,
@@ -39,7 +46,7 @@ pub struct Work<'a> {
     pub job: &'a dyn Fn(u32, u32) -> anyhow::Result<Job>,
 }
 
-impl LaunchOptions {
+impl OnCpu {
     /// The CPU that was asked for, or the last of ours: the first often serves the machine's interrupts.
     pub fn cpu(&self) -> anyhow::Result<u32> {
         let cpus = thread::affinity(thread::own())?;
@@ -59,7 +66,9 @@ impl LaunchOptions {
         }
         Ok(self.fifo)
     }
+}
 
+impl LaunchOptions {
     /// Does all launches.
     pub fn run(
         &self,

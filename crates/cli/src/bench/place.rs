@@ -11,7 +11,7 @@ use crate::exit::{Exit, complain};
 use crate::interrupt::{Interrupt, remove};
 use analysis::{Answers, Case, Given, Input};
 use anyhow::anyhow;
-use base::recording::{Destination, Live, Machine, Part, PartKind, PartState, Recording};
+use base::recording::{ClockPair, Destination, Live, Machine, Moment, Part, PartKind, PartState, Recording};
 use base::{Bench, Utc};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,8 @@ pub struct PlaceOptions {
 pub struct Place {
     live: Live,
     part: Part,
+    /// What was recorded beside it.
+    beside: Vec<Part>,
     temporary: Option<TempDir>,
     /// What a signal takes back.
     pub interrupt: Interrupt,
@@ -89,7 +91,7 @@ impl PlaceOptions {
             clock: None,
             state: PartState::Partial,
         };
-        Ok(Place { live, part, temporary, interrupt })
+        Ok(Place { live, part, beside: Vec::new(), temporary, interrupt })
     }
 
     /// Prints what the recording answers.
@@ -112,6 +114,31 @@ impl PlaceOptions {
 }
 
 impl Place {
+    /// The recording's directory.
+    pub fn root(&self) -> &Path {
+        self.live.root()
+    }
+
+    /// Id of the machine in it.
+    pub fn machine(&self) -> &str {
+        &self.part.machine
+    }
+
+    /// Notes what the clocks of the machine show now.
+    pub fn note_clocks(&mut self, at: Moment) {
+        self.live.note_clocks(lab::clocks::pair(&self.part.machine, at));
+    }
+
+    /// What they showed.
+    pub fn clock_pairs(&self) -> &[ClockPair] {
+        self.live.clock_pairs()
+    }
+
+    /// Adds what was recorded beside the bench.
+    pub fn add(&mut self, parts: Vec<Part>) {
+        self.beside.extend(parts);
+    }
+
     /// Writes what there is so far; the first time, the manifest names it.
     pub fn keep(&mut self, bench: &Bench) -> anyhow::Result<()> {
         let path = self.live.path(&self.part.path);
@@ -127,7 +154,7 @@ impl Place {
     pub fn finish(mut self, bench: &Bench, options: &PlaceOptions) -> anyhow::Result<Exit> {
         self.keep(bench)?;
         let part = Part { state: PartState::Complete, ..self.part };
-        let mut recording = self.live.finish(vec![part])?;
+        let mut recording = self.live.finish([vec![part], self.beside].concat())?;
         let kept = self.temporary.is_none();
         if kept {
             recording.shown = options.destination.shown(&recording.root);

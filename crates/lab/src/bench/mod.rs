@@ -3,6 +3,7 @@
 //! ```text
 //! exits   guests of a few bytes on /dev/kvm, and the same instructions in this process --\
 //! clock   every clock of the kernel, through the vDSO and through the system call ---------+--> base::Bench, a file
+//! gaps    a loop that reads the counter: when it did not run, in a guest or here -> pairs of readings
 //! macro   any command, with KVM's counters around it --------------------------------------/
 //! ```
 //! Each launch is a process of its own ([`launch`]), because what one process measures again and again agrees with itself
@@ -13,6 +14,7 @@ pub mod clock;
 pub mod clocksource;
 pub mod environment;
 pub mod exits;
+pub mod gaps;
 pub mod launch;
 pub mod priority;
 pub mod sizing;

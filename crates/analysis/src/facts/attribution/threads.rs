@@ -54,7 +54,7 @@ pub(super) fn attribute(
 /// Thread ids of a program's threads, in the order in which they were made.
 fn threads_of(source: Source, part: &PartFlow) -> Vec<i32> {
     let is_one = |name: &str| match source {
-        Source::Cyclictest | Source::Oslat | Source::Jitterdebugger => name == source.name(),
+        Source::Cyclictest | Source::Oslat | Source::Jitterdebugger | Source::Gaps => name == source.name(),
         Source::Timerlat => name.starts_with("timerlat"),
         Source::Osnoise => name.starts_with("osnoise/"),
         Source::Hwlatdetect => name.starts_with("hwlatd"),

@@ -12,6 +12,7 @@ pub mod buckets;
 mod cyclictest;
 mod cyclictest_text;
 mod files;
+mod gaps;
 mod hwlatdetect;
 mod jitterdebugger;
 mod lines;
@@ -52,6 +53,8 @@ pub enum Source {
     TscDeadline,
     /// vm-trace of KVM4NFV.
     VmTrace,
+    /// The loop of `kvmscope bench timer`.
+    Gaps,
 }
 
 impl Source {
@@ -66,6 +69,7 @@ impl Source {
             Source::Hwlatdetect => "hwlatdetect",
             Source::TscDeadline => "tscdeadline_latency",
             Source::VmTrace => "vm-trace",
+            Source::Gaps => base::gaps::THREAD,
         }
     }
 
@@ -73,7 +77,7 @@ impl Source {
     pub fn measures(self) -> Measures {
         match self {
             Source::Cyclictest | Source::Jitterdebugger | Source::Timerlat | Source::TscDeadline => Measures::Timer,
-            Source::Oslat | Source::Osnoise | Source::Hwlatdetect => Measures::Noise,
+            Source::Oslat | Source::Osnoise | Source::Hwlatdetect | Source::Gaps => Measures::Noise,
             Source::VmTrace => Measures::ExitToEntry,
         }
     }
@@ -151,5 +155,6 @@ pub(crate) fn read(kind: ResultFile, input: &mut dyn std::io::BufRead, known: Kn
         ResultFile::VmTraceBinary => vm_trace_binary::read(input, found),
         ResultFile::NoiseTrace => noise_trace::read(input, found),
         ResultFile::PqosCsv => pqos::read(input, found),
+        ResultFile::Gaps => gaps::read(input, found),
     }
 }

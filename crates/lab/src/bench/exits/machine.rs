@@ -15,10 +15,11 @@ use crate::Error;
 use crate::bench::stats::{Counted, Stats, growth};
 use crate::guest::memory::Memory;
 use kvm_bindings::{
-    CpuId, KVM_MAX_CPUID_ENTRIES, KVM_MP_STATE_RUNNABLE, Msrs, kvm_mp_state, kvm_msr_entry, kvm_regs,
-    kvm_userspace_memory_region,
+    CpuId, KVM_MAX_CPUID_ENTRIES, KVM_MP_STATE_RUNNABLE, KVM_VCPU_TSC_CTRL, KVM_VCPU_TSC_OFFSET, Msrs, kvm_device_attr,
+    kvm_mp_state, kvm_msr_entry, kvm_regs, kvm_userspace_memory_region,
 };
 use kvm_ioctls::{Cap, IoEventAddress, Kvm, NoDatamatch, VcpuExit, VcpuFd, VmFd};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vmm_sys_util::eventfd::EventFd;
 
@@ -158,6 +159,20 @@ impl Machine {
         Ok(Went { counted, userspace })
     }
 
+    /// Has the guest's counter show what the host's does, where KVM can be told so (KVM_VCPU_TSC_OFFSET, Linux 5.16).
+    pub fn read_counter_of_host(&self) {
+        let offset: u64 = 0;
+        let attribute = kvm_device_attr {
+            group: KVM_VCPU_TSC_CTRL,
+            attr: u64::from(KVM_VCPU_TSC_OFFSET),
+            addr: &raw const offset as u64,
+            ..Default::default()
+        };
+        // SAFETY: the kernel reads the attribute and the number that it points to, which both live until it returns. Where
+        // it refuses, whoever reads the counter sees that it is another one.
+        unsafe { libc::ioctl(self.vcpu.as_raw_fd(), SET_DEVICE_ATTR, &raw const attribute) };
+    }
+
     /// The first `count` samples.
     pub fn samples(&self, count: u64) -> Vec<u64> {
         let mut bytes = vec![0; 8 * count.min(layout::MOST_SAMPLES) as usize];
@@ -244,6 +259,9 @@ fn vcpu(kvm: &Kvm, vm: &VmFd, id: u64, test: &Test, memory: &mut Memory) -> Resu
     }
     Ok((vcpu, extension.and_then(|extension| extension.begin(test.at))))
 }
+
+/// KVM_SET_DEVICE_ATTR, `_IOW(0xae, 0xe1, struct kvm_device_attr)` (include/uapi/linux/kvm.h, Linux 6.12).
+const SET_DEVICE_ATTR: libc::Ioctl = 0x4018_aee1;
 
 /// Pages of this size are large.
 const LARGE_PAGE: u64 = 2 << 20;

@@ -10,9 +10,9 @@
 //! Ring 3 with I/O privilege is the rule: some hypervisors (`kvm_pvm`) run it natively and interpret ring 0.
 
 pub mod catalogue;
-mod here;
-mod layout;
-mod machine;
+pub(super) mod here;
+pub(super) mod layout;
+pub(super) mod machine;
 mod measure;
 mod nesting;
 mod partner;

@@ -136,6 +136,28 @@ std::arch::global_asm!(
     "    jmp 7b",
     "body system_call",
     "    sysretq",
+    // Reads the counter again and again until it is r15, and notes at r14 each pair of readings that are r13 or more apart,
+    // r12 of them at most. One aligned store for each reading: whoever reads along never sees half of one.
+    "body gaps",
+    "    rdtsc",
+    "    shl rdx, 32",
+    "    or rax, rdx",
+    "8:  mov r8, rax",
+    "    rdtsc",
+    "    shl rdx, 32",
+    "    or rax, rdx",
+    "    cmp rax, r15",
+    "    jae 9f",
+    "    mov rcx, rax",
+    "    sub rcx, r8",
+    "    cmp rcx, r13",
+    "    jb 8b",
+    "    mov [r14], r8",
+    "    mov [r14 + 8], rax",
+    "    add r14, 16",
+    "    dec r12",
+    "    jnz 8b",
+    "9:  jmp r9",
     "kvmscope_bench_end:",
     ".purgem body",
     ".popsection",
@@ -204,6 +226,8 @@ places! {
     skip_ud2 = kvmscope_body_skip_ud2;
     /// Ring 0 behind [`syscall`].
     system_call = kvmscope_body_system_call;
+    /// Where a run begins that looks for gaps in its own time.
+    gaps = kvmscope_body_gaps;
 }
 
 /// The whole code, which may lie anywhere.

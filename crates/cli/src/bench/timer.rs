@@ -1,0 +1,206 @@
+//! `kvmscope bench timer`: when did a loop not run that does nothing but read the counter, and who had its CPU?
+//!
+//! ```text
+//! loop     on one CPU, in a guest of ours or in this process --> gaps, by the time-stamp counter
+//! tracefs  the same time, the same clock                     --> what the host did in each of them
+//! ```
+
+use super::launches::OnCpu;
+use super::place::{Place, PlaceOptions};
+use crate::arguments::{JournalPlace, duration, length};
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use anyhow::anyhow;
+use base::bench::{Measured, NS_PER_TICK, Params};
+use base::recording::{ClockPair, Moment, Part, PartKind, PartState};
+use base::{Bench, Histogram, gaps};
+use clap::Args;
+use lab::Recorder;
+use lab::bench::environment::{self, How};
+use lab::bench::gaps::{Gaps, Place as At, Plan};
+use lab::bench::launch;
+use lab::tracefs::{Mounted, Plan as Traced, TracefsRecorder};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// How often the recorder is asked to do what has piled up.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Look for gaps in the time of a guest that never rests, and record what the host did meanwhile
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    sudo kvmscope bench timer\n  \
+    sudo kvmscope bench timer --seconds 60 --threshold 5us --cpu 3 --fifo -o cpu3\n  \
+    kvmscope bench timer --in-process --json | jq '.sections[].tables.attributed'\n\n\
+    Without root nothing of the host is recorded, and all gaps stay unexplained.\n\
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
+    With --json and without -o, no recording is kept.")]
+pub struct Timer {
+    /// How long to look
+    #[arg(long, value_name = "SECONDS", value_parser = length, default_value = "10")]
+    seconds: u64,
+    /// Shortest gap that is noted
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20us")]
+    threshold: Duration,
+    /// Look in a thread of this process, also where a guest could
+    #[arg(long)]
+    in_process: bool,
+    /// KVM's device
+    #[arg(long, value_name = "FILE", default_value = "/dev/kvm")]
+    device: PathBuf,
+    #[command(flatten)]
+    on: OnCpu,
+    #[command(flatten)]
+    journal: JournalPlace,
+    #[command(flatten)]
+    place: PlaceOptions,
+}
+
+impl Timer {
+    /// Measures, and says what came of it.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let plan = self.plan()?;
+        let mut environment = environment::here(How { fifo: plan.fifo, ..How::default() });
+        environment.insert(NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());
+        let mut bench = Bench::new("timer", environment);
+        let mut place = self.place.begin("timer", Interrupt::watch()?)?;
+        let stop = place.interrupt.hold();
+        place.note_clocks(Moment::Begin);
+        let recorder = self.record(&place);
+        if let Err(error) = &recorder {
+            bench.notes.push(format!("Nothing of the host was recorded, so no gap is explained: {error}."));
+        }
+        let (looked, parts) = match recorder {
+            Ok((recorder, mounted)) => {
+                let (looked, parts) = self.while_recording(recorder, &plan, &stop, &mut bench.notes);
+                drop(mounted);
+                (looked, parts)
+            }
+            Err(_) => (self.look(&plan, &stop, &mut bench.notes), Ok(Vec::new())),
+        };
+        let (looked, parts) = match looked.and_then(|looked| Ok((looked, parts?))) {
+            Ok(done) => done,
+            Err(error) => {
+                place.abandon()?;
+                return Err(error.into());
+            }
+        };
+        place.note_clocks(Moment::End);
+        bench.results.push(measured(&looked, &plan));
+        place.add(self.kept(&place, &looked, &plan, parts)?);
+        place.finish(&bench, &self.place)
+    }
+
+    fn plan(&self) -> anyhow::Result<Plan> {
+        let ns_per_tick = launch::ns_per_tick();
+        let threshold_ticks = (self.threshold.as_nanos() as f64 / ns_per_tick) as u64;
+        Ok(Plan {
+            device: self.device.clone(),
+            cpu: self.on.cpu()?,
+            threshold_ticks,
+            length: Duration::from_nanos(self.seconds),
+            ns_per_tick,
+            fifo: self.on.fifo()?,
+        })
+    }
+
+    /// Begins to record the host.
+    fn record(&self, place: &Place) -> Result<(TracefsRecorder, Mounted), lab::Error> {
+        let journal = self.journal.journal();
+        let mounted = Mounted::at(Path::new("/"), &journal)?;
+        // The counter alone is the clock of both.
+        let traced = Traced { clock: Some("x86-tsc".to_owned()), ..Traced::default() };
+        let recorder = TracefsRecorder::start(mounted.tracefs(), &journal, &traced, place.root(), place.machine())?;
+        Ok((recorder, mounted))
+    }
+
+    /// Looks for gaps while the host is recorded.
+    fn while_recording(
+        &self,
+        mut recorder: TracefsRecorder,
+        plan: &Plan,
+        stop: &Arc<AtomicBool>,
+        notes: &mut Vec<String>,
+    ) -> (Result<Gaps, lab::Error>, Result<Vec<Part>, lab::Error>) {
+        let (looked, polled) = std::thread::scope(|scope| {
+            let looking = scope.spawn(|| self.look(plan, stop, notes));
+            let mut polled = Ok(());
+            while !looking.is_finished() {
+                polled = polled.and_then(|()| recorder.poll());
+                std::thread::sleep(POLL);
+            }
+            let failed = || Err(lab::Error::Died("the loop's thread has failed".to_owned()));
+            (looking.join().unwrap_or_else(|_| failed()), polled)
+        });
+        let parts = Box::new(recorder).stop();
+        (looked, polled.and(parts))
+    }
+
+    /// Looks in a guest if one can run, else in this process.
+    fn look(&self, plan: &Plan, stop: &Arc<AtomicBool>, notes: &mut Vec<String>) -> Result<Gaps, lab::Error> {
+        if self.in_process {
+            return plan.run(At::Here, stop);
+        }
+        plan.run(At::Guest, stop).or_else(|error| {
+            notes.push(format!("No guest can look for gaps here, so this process did: {error}."));
+            plan.run(At::Here, stop)
+        })
+    }
+
+    /// What goes into the recording beside the bench: `recorded`, and the gaps.
+    fn kept(&self, place: &Place, looked: &Gaps, plan: &Plan, recorded: Vec<Part>) -> anyhow::Result<Vec<Part>> {
+        let machine = place.machine().to_owned();
+        let monotonic_ns = monotonic(place.clock_pairs());
+        let length_ns = |(from, to): (u64, u64)| ((to - from) as f64 * plan.ns_per_tick) as u64;
+        let found = gaps::Gaps {
+            schema: gaps::SCHEMA.to_owned(),
+            tid: looked.tid,
+            cpu: plan.cpu,
+            threshold_ns: self.threshold.as_nanos() as u64,
+            looked: looked.looked.iter().map(|(from, to)| (monotonic_ns(*from), monotonic_ns(*to))).collect(),
+            gaps: looked.gaps.iter().map(|gap| (monotonic_ns(gap.1), length_ns(*gap))).collect(),
+        };
+        let path = Path::new(&machine).join("samples/gaps.json");
+        let samples = Part { path, machine, kind: PartKind::Samples, clock: None, state: PartState::Complete };
+        let path = place.root().join(&samples.path);
+        found.write(&path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+        Ok([recorded, vec![samples]].concat())
+    }
+}
+
+/// CLOCK_MONOTONIC by the time-stamp counter, as both were read at the beginning and at the end.
+fn monotonic(pairs: &[ClockPair]) -> impl Fn(u64) -> u64 {
+    let read = pairs.iter().filter_map(|pair| Some((pair.tsc?, pair.monotonic_ns)));
+    let (first, last) = (read.clone().next().unwrap_or((0, 0)), read.clone().next_back().unwrap_or((0, 0)));
+    let (ticks, ns) = (last.0.saturating_sub(first.0).max(1), last.1.saturating_sub(first.1));
+    move |at| {
+        let since = i128::from(at) - i128::from(first.0);
+        (i128::from(first.1) + since * i128::from(ns) / i128::from(ticks)) as u64
+    }
+}
+
+/// The distribution of the gaps.
+fn measured(looked: &Gaps, plan: &Plan) -> Measured {
+    let mut lengths = Histogram::new();
+    let ns = |(from, to): &(u64, u64)| ((to - from) as f64 * plan.ns_per_tick) as u64;
+    looked.gaps.iter().for_each(|gap| lengths.record(ns(gap)));
+    let place = match looked.place {
+        At::Guest => "guest",
+        At::Here => "here",
+    };
+    let looked_ns: u64 = looked.looked.iter().map(ns).sum();
+    let interference = looked.is_full.then(|| {
+        let seconds = looked_ns as f64 / 1e9;
+        format!("so many gaps that there was no room for more after {seconds:.3} s; use a longer --threshold")
+    });
+    Measured {
+        name: "gaps".to_owned(),
+        params: Params { place: place.to_owned(), ring: Some(3), ..Params::default() },
+        unit: "ns".to_owned(),
+        hdr: lengths.buckets(),
+        interference: interference.into_iter().collect(),
+        ..Measured::default()
+    }
+}
