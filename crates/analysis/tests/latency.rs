@@ -164,6 +164,44 @@ fn every_loss_of_the_golden_vector_has_its_culprit() {
     assert!(moments.rows().count() >= 10, "ten moments: {}", moments.rows().count());
 }
 
+/// A guest without KVM has no exits: the scheduler alone tells who took its time, and whom it was that nobody took it for.
+#[test]
+fn a_guest_that_qemu_translates_loses_to_tasks_limits_and_signals() {
+    let (vcpu, idle, hog) = ("CPU 0/TCG", "swapper/0", ("hog", 700));
+    let mut trace = Ftrace::default();
+    trace.switch(0, (idle, 0, "R"), (vcpu, 98));
+    trace.line("CPU 0/TCG-98", 1_000, "local_timer_entry: vector=236").line(
+        "CPU 0/TCG-98",
+        1_010,
+        "local_timer_exit: vector=236",
+    );
+    trace.switch(2_000, (vcpu, 98, "R"), hog).switch(5_000, ("hog", 700, "R"), (vcpu, 98));
+    // Of its CPU a quota leaves it nothing.
+    trace.switch(6_000, (vcpu, 98, "R"), (idle, 0)).switch(46_000, (idle, 0, "R"), (vcpu, 98));
+    // It halts, and then it is stopped.
+    trace.switch(50_000, (vcpu, 98, "S"), (idle, 0));
+    trace.line("<idle>-0", 60_000, "sched_waking: comm=CPU 0/TCG pid=98 prio=120 target_cpu=000");
+    trace.switch(60_020, (idle, 0, "R"), (vcpu, 98)).switch(61_000, (vcpu, 98, "T"), (idle, 0));
+    trace.line("<idle>-0", 91_000, "sched_waking: comm=CPU 0/TCG pid=98 prio=120 target_cpu=000");
+    trace.switch(91_005, (idle, 0, "R"), (vcpu, 98)).switch(100_000, (vcpu, 98, "S"), (idle, 0));
+    let section = section(&trace.case(Given::default()));
+    let rows = section.table("culprits").unwrap().rows().map(|row| {
+        let named = format!("{} {} {:?}", text(&row, "state"), text(&row, "by"), row.cell("by_tid").cloned().unwrap());
+        (named, number(&row, "count"), number(&row, "total_ns") / 1_000)
+    });
+    let of = |named: &str, count, total_us| (named.to_owned(), count, total_us);
+    assert_eq!(
+        rows.collect::<Vec<_>>(),
+        [
+            of("preempted throttled Missing", 1, 40_000),
+            of("blocked stopped Missing", 1, 30_000),
+            of("preempted hog I64(700)", 1, 3_000),
+            of("wake_delay idle I64(0)", 2, 25),
+            of("irq local_timer Missing", 1, 10),
+        ]
+    );
+}
+
 const V1: &[(u64, u64)] = &[(200, 212), (990, 1_004), (1_500, 1_509), (1_985, 1_993), (2_600, 2_605)];
 const V2: &[(u64, u64)] = &[(100, 110), (500, 8_498), (9_000, 9_005)];
 const V3: &[(u64, u64)] = &[(10, 20), (950, 965), (1_015, 1_030), (1_990, 2_000), (3_005, 3_006)];

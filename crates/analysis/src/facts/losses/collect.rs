@@ -106,6 +106,9 @@ impl Sink for Collector {
             State::HaltPoll | State::Halted => own.runs_vcpu(window, from_ns),
             State::WakeDelay => own.lost(span, WAKE_DELAY | begins),
             State::Preempted => own.lost(span, PREEMPTED),
+            State::Blocked if own.takes_stop() => {
+                own.lost(span, self.causes.place(LostIn::Blocked, By::Stopped) | begins);
+            }
             State::Blocked => own.lost(span, BLOCKED | begins),
             State::Unknown => own.unknown(span),
         }
@@ -123,7 +126,12 @@ impl Sink for Collector {
     fn chain(&mut self, _: usize, _: &Chain) {}
 
     fn preempted(&mut self, thread: usize, by: &Preemptor, from_ns: u64, to_ns: u64) {
-        let cause = self.causes.place(LostIn::Preempted, by.tid.map_or(By::Unknown, By::Task));
+        let by_task = match by.tid {
+            Some(0) => By::Throttled,
+            Some(tid) => By::Task(tid),
+            None => By::Unknown,
+        };
+        let cause = self.causes.place(LostIn::Preempted, by_task);
         let (span, begins) = self.inside(from_ns, to_ns);
         self.of(thread).share(span, if by.took { cause | begins } else { cause });
     }
@@ -141,6 +149,10 @@ impl Sink for Collector {
 
     fn has_cpu(&mut self, cpu: usize, tid: Option<i32>, at_ns: u64) {
         self.holders.has_cpu(cpu, tid, at_ns);
+    }
+
+    fn stopped(&mut self, thread: usize) {
+        self.of(thread).stops();
     }
 
     fn ran_after_waking(&mut self, thread: usize, _: Waker, cpu: Option<usize>, woken_ns: u64, ran_ns: u64) {

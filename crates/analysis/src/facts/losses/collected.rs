@@ -35,6 +35,8 @@ pub(super) struct Collected {
     /// Where the last interval ends.
     end_ns: u64,
     runs_vcpu: bool,
+    /// What it is blocked for next is that it was stopped.
+    stopped: bool,
 }
 
 impl Collected {
@@ -64,6 +66,16 @@ impl Collected {
         if self.open < self.pieces.len() {
             self.settle(None, causes);
         }
+    }
+
+    /// A signal or a debugger stopped it: its next blocked interval is about that.
+    pub fn stops(&mut self) {
+        self.stopped = true;
+    }
+
+    /// True once for each stop.
+    pub fn takes_stop(&mut self) -> bool {
+        std::mem::take(&mut self.stopped)
     }
 
     /// Nothing shows what it did.

@@ -128,6 +128,11 @@ pub enum By {
     Interrupt(HostInterrupt),
     /// An exit.
     Exit(Reason),
+    /// Nobody: the CPU was idle, and the scheduler did not let the thread run there. A CPU quota, or the limit of real-time
+    /// threads.
+    Throttled,
+    /// A signal or a debugger, which stopped the thread.
+    Stopped,
     /// The trace does not show it.
     Unknown,
 }
@@ -154,7 +159,7 @@ impl LostIn {
 }
 
 impl By {
-    /// The name of the task, interrupt, softirq or exit reason in the trace that `part` is the ledger of.
+    /// The name of the task, interrupt, softirq, exit reason or limit in the trace that `part` is the ledger of.
     pub fn name(self, part: &PartFlow) -> String {
         self.name_among(&part.comms, &part.handlers)
     }
@@ -166,6 +171,8 @@ impl By {
             By::Task(tid) => comms.get(&tid).map_or_else(|| "unknown".into(), String::clone),
             By::Interrupt(by) => handlers.name(by).unwrap_or("unknown").to_owned(),
             By::Exit(reason) => reason.name(),
+            By::Throttled => "throttled".into(),
+            By::Stopped => "stopped".into(),
             By::Unknown => "unknown".into(),
         }
     }
@@ -174,7 +181,7 @@ impl By {
     pub fn tid(self) -> Option<i32> {
         match self {
             By::Task(tid) => Some(tid),
-            By::Interrupt(_) | By::Exit(_) | By::Unknown => None,
+            By::Interrupt(_) | By::Exit(_) | By::Throttled | By::Stopped | By::Unknown => None,
         }
     }
 }

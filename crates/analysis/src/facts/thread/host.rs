@@ -135,9 +135,10 @@ impl Thread {
         self.ledger.settle(TracedLevel::L1, cx);
     }
 
-    /// What took it off its CPU just now was a signal, so its guest had not halted.
-    pub fn is_stopped(&mut self) {
+    /// What took it off its CPU just now was a signal or a debugger, so its guest had not halted.
+    pub fn is_stopped(&mut self, cx: &mut Surroundings<'_, impl Sink>) {
         self.off = Some(Off::Blocked);
+        cx.sink.stopped(cx.me);
     }
 
     /// Why it sleeps, if it does.

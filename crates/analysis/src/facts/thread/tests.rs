@@ -435,7 +435,7 @@ fn t22_a_guest_that_is_translated_runs_whenever_its_thread_does() {
     let name = |t: &mut Script| t.tell(|thread, cx| thread.is_called(b"CPU 1/TCG", cx)).thread.vcpu_id;
     assert_eq!(name(&mut t), Some(1));
     t.back(100).irq(200, 250).out(400, true).back(700).out(800, false).waking(900).back(1_000);
-    t.out(1_200, false).tell(|thread, _| thread.is_stopped()).waking(1_500).back(1_510);
+    t.out(1_200, false).tell(|thread, cx| thread.is_stopped(cx)).waking(1_500).back(1_510);
     let told = [
         (State::Unknown, 100),
         (GUEST, 100 + 150 + 100 + 200 + 90),

@@ -62,8 +62,8 @@ impl<S: Sink> Walk<S> {
             let thread = &mut self.threads[me];
             let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
             thread.switch_out(now_ns, ready, cx);
-            if !ready && thread.is_translated && roles::stops(&event) {
-                thread.is_stopped();
+            if !ready && roles::stops(&event) {
+                thread.is_stopped(cx);
             }
             thread.gone = roles::ends(&event);
             if now_ns < self.lossy_until_ns {

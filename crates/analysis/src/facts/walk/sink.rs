@@ -28,6 +28,8 @@ pub trait Sink {
     fn ran_after_waking(&mut self, _thread: usize, _by: Waker, _cpu: Option<usize>, _woken_ns: u64, _ran_ns: u64) {}
     /// A woken thread entered its guest.
     fn entered_after_waking(&mut self, _thread: usize, _woken_ns: u64, _entered_ns: u64) {}
+    /// A signal or a debugger took `thread` off its CPU just now: it is blocked for that reason.
+    fn stopped(&mut self, _thread: usize) {}
 }
 
 /// Nobody.
@@ -89,6 +91,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn entered_after_waking(&mut self, thread: usize, woken_ns: u64, entered_ns: u64) {
         self.0.entered_after_waking(thread, woken_ns, entered_ns);
         self.1.entered_after_waking(thread, woken_ns, entered_ns);
+    }
+
+    fn stopped(&mut self, thread: usize) {
+        self.0.stopped(thread);
+        self.1.stopped(thread);
     }
 }
 
