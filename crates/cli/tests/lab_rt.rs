@@ -171,7 +171,7 @@ impl Ran {
         of.map(|row| row[3].as_u64().unwrap()).sum()
     }
 
-    /// Panics unless the one who did it is named, and all that was lost sums to the states of the ledger.
+    /// Panics unless the one who did it is named, and no state has more losses than time.
     fn names_who_did_it(&self) {
         let (state, by) = match self.truth.disturbance {
             Disturbance::None => return assert_eq!(self.truth.bursts, []),
@@ -183,7 +183,8 @@ impl Ran {
         assert!(self.truth.bursts.iter().all(|burst| burst.from_tsc < burst.to_tsc), "{:?}", self.truth);
         assert!(self.lost_ns(state, by) > 0, "{by}: {:?}", self.rows("latency.culprits", &["state", "by", "total_ns"]));
         for state in ["preempted", "blocked", "wake_delay", "irq", "softirq"] {
-            assert_eq!(self.lost_ns(state, "*"), self.state_ns(&format!("{state}_ns")), "{state}");
+            // What came before the vCPU first ran is not known to be a loss.
+            assert!(self.lost_ns(state, "*") <= self.state_ns(&format!("{state}_ns")), "{state}");
         }
     }
 
