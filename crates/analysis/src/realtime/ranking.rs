@@ -121,7 +121,7 @@ fn knob_of(part: &PartFlow, cause: Cause) -> Option<&'static str> {
     let begins = |names: &[&str]| names.iter().any(|known| name.starts_with(known));
     let interrupt = match cause.by {
         By::Interrupt(interrupt) => Some(interrupt),
-        By::Task(_) | By::Exit(_) | By::Unknown => None,
+        By::Task(_) | By::Exit(_) | By::Throttled | By::Stopped | By::Unknown => None,
     };
     let is_program = |tid: i32| {
         let is_vcpu = part.vcpus.iter().any(|vcpu| vcpu.tid == tid);

@@ -53,7 +53,9 @@ fn of_vcpu(vcpu: &Vcpu, losses: &VcpuLosses) -> Vec<String> {
     let preempted = culprits.iter().filter(|(cause, _)| cause.state == LostIn::Preempted);
     let known = preempted.filter_map(|(cause, sums)| match cause.by {
         By::Task(tid) => Some((tid, *sums)),
-        By::Interrupt(_) | By::Exit(_) | By::Unknown => None,
+        // The ledger has the idle task for it.
+        By::Throttled => Some((0, *sums)),
+        By::Interrupt(_) | By::Exit(_) | By::Stopped | By::Unknown => None,
     });
     let known: BTreeMap<i32, StretchSums> = known.collect();
     let preemptors = || vcpu.sums.preemptors.iter().filter_map(|(tid, sums)| Some(((*tid)?, sums)));
@@ -67,7 +69,7 @@ fn of_vcpu(vcpu: &Vcpu, losses: &VcpuLosses) -> Vec<String> {
     differ("preemptors", format!("{found:?}"), format!("{times:?}"));
     let interrupts = culprits.iter().filter_map(|(cause, sums)| match cause.by {
         By::Interrupt(by) => Some((by, *sums)),
-        By::Task(_) | By::Exit(_) | By::Unknown => None,
+        By::Task(_) | By::Exit(_) | By::Throttled | By::Stopped | By::Unknown => None,
     });
     let interrupts: BTreeMap<_, _> = interrupts.collect();
     differ("interrupts", format!("{interrupts:?}"), format!("{:?}", vcpu.sums.host_interrupts));

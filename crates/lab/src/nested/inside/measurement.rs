@@ -92,7 +92,8 @@ impl Measurement {
         page.attend(Phase::Measured, Order::Finish);
         say("the guest packs its trace");
         let mut parts = Box::new(recorder).stop()?;
-        parts.extend(self.programs.iter().filter_map(|program| program.leaves.file()).map(|path| Part {
+        let files = self.programs.iter().filter_map(|program| program.leaves.file());
+        parts.extend(files.filter(|path| root.join(path).is_file()).map(|path| Part {
             path,
             machine: MACHINE.to_owned(),
             kind: PartKind::Samples,
@@ -119,12 +120,14 @@ impl Measures {
             std::thread::sleep(POLL);
         };
         if !status.success() {
-            return Err(self.failed(status, complaints, "it gave no reason"));
+            return Err(self.failed(status, complaints));
         }
         let Some(file) = self.leaves.file() else { return Ok(()) };
         let left = if let Leaves::Writes(path, _) = &self.leaves { path } else { printed };
         if !std::fs::metadata(left).is_ok_and(|file| file.len() > 0) {
-            return Err(self.failed(status, complaints, "it left no result"));
+            // jitterdebugger stores samples in a thread that a busy host may not let run before the end.
+            say(&format!("{} left no result", self.name));
+            return Ok(());
         }
         let to = root.join(file);
         let above = to.parent().unwrap_or(root);
@@ -132,11 +135,11 @@ impl Measures {
         std::fs::copy(left, &to).map(drop).map_err(|error| Error::io(to, error))
     }
 
-    /// The sentence for a program that failed: its last words, or what is known without them.
-    fn failed(&self, status: ExitStatus, complaints: &Path, silent: &str) -> Error {
+    /// The sentence for a program that failed, with its last words.
+    fn failed(&self, status: ExitStatus, complaints: &Path) -> Error {
         let said = std::fs::read(complaints).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
-        let said = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or(silent).to_owned();
+        let said = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it gave no reason").to_owned();
         Error::Failed { program: self.name.clone(), status: status.to_string(), said }
     }
 }
